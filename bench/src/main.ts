@@ -1,0 +1,127 @@
+// node bench/src/main.ts NAME [--quick] [--rounds N] [--seed N] [--json FILE]
+// Exit code: 0 every goal met, 1 a goal fell short, 2 the command was wrong.
+import { spawnSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { type BenchCase, type Compared, compare, type Overrides } from './comparison.ts'
+import { thisMachine } from './machine.ts'
+import { machineLine, selfCheckLine, table, verdictLines } from './report.ts'
+import { exitCode } from './verdict.ts'
+
+/** Loaded by name: a broker's client should not be in the process of another benchmark. */
+const CASES = new Map<string, () => Promise<{ bench: BenchCase }>>([
+  ['core', () => import('./cases/core.ts')],
+])
+
+/**
+ * V8 starts with a small young generation and grows it when objects survive, so a candidate that
+ * keeps data makes its neighbours' garbage outgrow the cache: cockatiel cost about 670 ns
+ * alone and 890 ns beside opossum. Pinned at the size a busy service reaches: the same in both.
+ */
+const PINNED_HEAP = ['--min-semi-space-size=16', '--max-semi-space-size=16']
+
+interface Command extends Overrides {
+  readonly open: () => Promise<{ bench: BenchCase }>
+  readonly json: string | undefined
+}
+
+process.exitCode = await main(process.argv.slice(2))
+
+async function main(args: string[]): Promise<number> {
+  const command = parse(args)
+  if (typeof command === 'string') return refuse(command)
+  if (!PINNED_HEAP.every((flag) => process.execArgv.includes(flag))) return runPinned(args)
+  const { bench } = await command.open()
+  const compared = await compareAll(bench, command)
+  const verdicts = compared.flatMap((each) => each.verdicts)
+  const code = exitCode(verdicts)
+  conclude(compared, command.json)
+  return code
+}
+
+function runPinned(args: readonly string[]): number {
+  const flags = [...process.execArgv, ...PINNED_HEAP]
+  const child = spawnSync(process.execPath, [...flags, import.meta.filename, ...args], {
+    stdio: 'inherit',
+  })
+  if (child.error) throw child.error
+  return child.status ?? 1
+}
+
+async function compareAll(bench: BenchCase, overrides: Overrides): Promise<Compared[]> {
+  print(`${bench.summary}\n${machineLine(thisMachine())}`)
+  if (overrides.quick) print('Quick run: shows that it works; do not quote its figures.')
+  const compared: Compared[] = []
+  for (const open of bench.comparisons) {
+    const result = await compare(await open(), overrides)
+    compared.push(result)
+    print(`\n${section(result)}`)
+  }
+  return compared
+}
+
+function section({ comparison, options, measurement, selfChecks }: Compared): string {
+  const { rounds, sampleMs, seed } = options
+  return [
+    `${comparison.name}: ${comparison.summary}`,
+    `${rounds} interleaved rounds, samples of ${sampleMs} ms, seed ${seed}`,
+    table(measurement, comparison.baseline),
+    ...selfChecks.map((check) => selfCheckLine(options.twinOf, check)),
+  ].join('\n')
+}
+
+/** Verdicts last, so that the end of the output is the answer. */
+function conclude(compared: readonly Compared[], json: string | undefined): void {
+  const machine = thisMachine()
+  if (json !== undefined) writeFileSync(json, JSON.stringify({ machine, compared }, null, 2))
+  const judged = compared.map(({ comparison: { name }, verdicts }) => ({ name, verdicts }))
+  print(`\nAfterwards: ${machineLine(machine)}\n\n${verdictLines(judged).join('\n')}`)
+}
+
+/** The command, or a sentence that says what is wrong with it. */
+function parse(args: string[]): Command | string {
+  try {
+    const { values, positionals } = parseArgs({
+      args,
+      allowPositionals: true,
+      options: {
+        quick: { type: 'boolean', default: false },
+        rounds: { type: 'string' },
+        seed: { type: 'string' },
+        json: { type: 'string' },
+      },
+    })
+    return {
+      open: caseNamed(positionals[0]),
+      quick: values.quick,
+      json: values.json,
+      rounds: positiveInteger('--rounds', values.rounds),
+      seed: positiveInteger('--seed', values.seed),
+    }
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+}
+
+function caseNamed(name: string | undefined): Command['open'] {
+  const open = CASES.get(name ?? '')
+  if (open !== undefined) return open
+  const wrong = name === undefined ? 'Name a benchmark' : `No benchmark "${name}"`
+  throw new RangeError(`${wrong}. There is: ${[...CASES.keys()].join(', ')}`)
+}
+
+function positiveInteger(option: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const value = Number(text)
+  if (Number.isSafeInteger(value) && value > 0) return value
+  throw new RangeError(`${option} takes a whole number above zero, not ${text}`)
+}
+
+function refuse(sentence: string): number {
+  process.stderr.write(`${sentence}\n`)
+  return 2
+}
+
+function print(text: string): void {
+  process.stdout.write(`${text}\n`)
+}

@@ -1,0 +1,193 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import {
+  bootstrapMedian,
+  median,
+  medianRatio,
+  quantile,
+  seededRandom,
+  shuffled,
+} from '../src/stats.ts'
+
+const costs = fc.array(fc.double({ min: 1, max: 1e6, noNaN: true }), {
+  minLength: 1,
+  maxLength: 40,
+})
+const pairs = costs.chain((left) =>
+  fc.tuple(
+    fc.constant(left),
+    fc.array(fc.double({ min: 1, max: 1e6, noNaN: true }), {
+      minLength: left.length,
+      maxLength: left.length,
+    }),
+  ),
+)
+
+/** One draw of a normal distribution (Box-Muller). */
+function normal(random: () => number): number {
+  return Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random())
+}
+
+describe('seededRandom', () => {
+  it('gives the published mulberry32 sequence', () => {
+    const random = seededRandom(1)
+    expect([random(), random(), random()]).toEqual([
+      0.6270739405881613, 0.002735721180215478, 0.5274470399599522,
+    ])
+  })
+
+  it('spreads evenly over [0, 1)', () => {
+    const random = seededRandom(7)
+    const tenths = Array.from({ length: 10 }, () => 0)
+    for (let draw = 0; draw < 20_000; draw += 1) {
+      const tenth = Math.floor(random() * 10)
+      tenths[tenth] = (tenths[tenth] ?? 0) + 1
+    }
+    for (const seen of tenths) expect(Math.abs(seen - 2_000)).toBeLessThan(200)
+  })
+})
+
+describe('shuffled', () => {
+  it('keeps every item exactly once and leaves the input alone', () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer()), fc.integer(), (items, seed) => {
+        const before = [...items]
+        const result = shuffled(items, seededRandom(seed))
+        expect(result.toSorted((a, b) => a - b)).toEqual(before.toSorted((a, b) => a - b))
+        expect(items).toEqual(before)
+      }),
+    )
+  })
+
+  it('makes each of the six orders of three equally likely', () => {
+    const random = seededRandom(3)
+    const seen = new Map<string, number>()
+    for (let draw = 0; draw < 12_000; draw += 1) {
+      const order = shuffled(['a', 'b', 'c'], random).join('')
+      seen.set(order, (seen.get(order) ?? 0) + 1)
+    }
+    expect(seen.size).toBe(6)
+    // Five standard deviations of a binomial count (n = 12,000, p = 1/6) are 204.
+    for (const count of seen.values()) expect(Math.abs(count - 2_000)).toBeLessThan(204)
+  })
+})
+
+describe('median and quantile', () => {
+  it('take the middle, and the mean of the two middle values', () => {
+    expect(median([3, 1, 2])).toBe(2)
+    expect(median([4, 1, 3, 2])).toBe(2.5)
+    expect(median([9])).toBe(9)
+  })
+
+  it('order by value, not by text', () => {
+    expect(median([10, 9, 100])).toBe(10)
+  })
+
+  it('interpolate between ranks as numpy does', () => {
+    expect(quantile([1, 2, 3, 4], 0.25)).toBe(1.75)
+    expect(quantile([10, 20, 30, 40, 50], 0.9)).toBeCloseTo(46, 10)
+    expect(quantile([5, 1], 0)).toBe(1)
+    expect(quantile([5, 1], 1)).toBe(5)
+  })
+
+  it('leave as many values below the median as above', () => {
+    fc.assert(
+      fc.property(costs, (values) => {
+        const middle = median(values)
+        const below = values.filter((value) => value < middle).length
+        const above = values.filter((value) => value > middle).length
+        expect(below).toBeLessThanOrEqual(values.length / 2)
+        expect(above).toBeLessThanOrEqual(values.length / 2)
+      }),
+    )
+  })
+
+  it('refuse an empty list instead of answering NaN', () => {
+    expect(() => median([])).toThrow(RangeError)
+  })
+})
+
+describe('bootstrapMedian', () => {
+  it('has no width when all values are equal', () => {
+    expect(bootstrapMedian([2, 2, 2], seededRandom(1))).toEqual({ low: 2, high: 2 })
+  })
+
+  it('holds the median and stays inside the values', () => {
+    fc.assert(
+      fc.property(costs, fc.integer(), (values, seed) => {
+        const { low, high } = bootstrapMedian(values, seededRandom(seed))
+        expect(low).toBeLessThanOrEqual(median(values))
+        expect(high).toBeGreaterThanOrEqual(median(values))
+        expect(low).toBeGreaterThanOrEqual(Math.min(...values))
+        expect(high).toBeLessThanOrEqual(Math.max(...values))
+      }),
+      { numRuns: 50 },
+    )
+  })
+
+  it('covers the true median in about 95 of 100 experiments', () => {
+    const random = seededRandom(11)
+    let covered = 0
+    for (let experiment = 0; experiment < 300; experiment += 1) {
+      const values = Array.from({ length: 30 }, () => normal(random))
+      const { low, high } = bootstrapMedian(values, random)
+      if (low <= 0 && high >= 0) covered += 1
+    }
+    expect(covered / 300).toBeGreaterThan(0.91)
+    expect(covered / 300).toBeLessThan(0.985)
+  })
+
+  it('narrows with the square root of the number of rounds', () => {
+    const random = seededRandom(5)
+    const width = (rounds: number) => {
+      const widths = Array.from({ length: 20 }, () => {
+        const values = Array.from({ length: rounds }, () => normal(random))
+        const { low, high } = bootstrapMedian(values, random)
+        return high - low
+      })
+      return median(widths)
+    }
+    const narrowing = width(20) / width(180)
+    expect(narrowing).toBeGreaterThan(2.2)
+    expect(narrowing).toBeLessThan(4)
+  })
+})
+
+describe('medianRatio', () => {
+  it('compares round by round, so a slow minute that hits both sides cancels out', () => {
+    const right = [100, 900, 100, 120, 5_000]
+    const left = right.map((cost) => cost * 0.5)
+    const ratio = medianRatio(left, right, seededRandom(1))
+    expect(ratio.median).toBeCloseTo(0.5, 12)
+    expect(ratio.low).toBeCloseTo(0.5, 12)
+    expect(ratio.high).toBeCloseTo(0.5, 12)
+  })
+
+  it('takes the geometric middle of an even number of rounds', () => {
+    expect(medianRatio([1, 4], [1, 1], seededRandom(1)).median).toBeCloseTo(2, 12)
+  })
+
+  it('is the reciprocal when the sides are swapped', () => {
+    fc.assert(
+      fc.property(pairs, ([left, right]) => {
+        const there = medianRatio(left, right, seededRandom(1)).median
+        const back = medianRatio(right, left, seededRandom(1)).median
+        expect(there * back).toBeCloseTo(1, 9)
+      }),
+      { numRuns: 50 },
+    )
+  })
+
+  it('gives the same interval for the same seed', () => {
+    const left = [1, 2, 3, 4, 5, 6, 7, 8]
+    const right = [2, 1, 4, 3, 6, 5, 8, 7]
+    const first = medianRatio(left, right, seededRandom(1))
+    expect(medianRatio(left, right, seededRandom(1))).toEqual(first)
+  })
+
+  it('refuses sides of different length and costs of zero', () => {
+    expect(() => medianRatio([1, 2], [1], seededRandom(1))).toThrow(RangeError)
+    expect(() => medianRatio([1], [1, 2], seededRandom(1))).toThrow(RangeError)
+    expect(() => medianRatio([0], [1], seededRandom(1))).toThrow(RangeError)
+  })
+})

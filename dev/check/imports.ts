@@ -1,0 +1,218 @@
+/**
+ * Who may import whom, and no cycles. The table is the rule; the rest of the file applies it to
+ * every package in the tree, so that a new package is covered from its first file.
+ */
+import { globSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { parseSync } from 'oxc-parser'
+
+interface Room {
+  /** A folder, or every folder in it with `/*`. Rooms are named without `packages/` below. */
+  readonly folder: string
+  readonly mayImport: readonly string[]
+  /** What the one file src/composition.ts may import on top: the concrete choices. */
+  readonly compositionMayImport?: readonly string[]
+  /** What the tests may import on top. Default: the test tools and the memory transport. */
+  readonly testsMayImport?: readonly string[]
+  /** May it use Node's own modules? Default: yes. */
+  readonly node?: false
+  /** May its sources use packages from outside this repository? Default: yes. */
+  readonly outside?: false
+}
+
+const PORTS = ['core', 'runtime']
+const CONCRETE = ['transports/*', 'sinks/*', 'stores/*']
+
+// biome-ignore format: one row per room, to be read as a table
+export const ROOMS: readonly Room[] = [
+  // Core decides and touches nothing: not even its tests need anything else.
+  { folder: 'packages/core', mayImport: [], testsMayImport: [], node: false, outside: false },
+  { folder: 'packages/runtime', mayImport: ['core'] },
+
+  // Adapters know the ports, never each other.
+  { folder: 'packages/transports/*', mayImport: PORTS },
+  { folder: 'packages/sinks/*', mayImport: PORTS },
+  { folder: 'packages/stores/*', mayImport: PORTS },
+  { folder: 'packages/telemetry', mayImport: PORTS },
+  { folder: 'packages/testing', mayImport: [...PORTS, 'transports/memory'] },
+
+  // The control plane. Server and cli alone choose concrete adapters, in one file each.
+  { folder: 'packages/catalog', mayImport: PORTS },
+  { folder: 'packages/server', mayImport: [...PORTS, 'catalog', 'telemetry'], compositionMayImport: CONCRETE },
+  { folder: 'packages/cli', mayImport: [...PORTS, 'catalog', 'server', 'telemetry'], compositionMayImport: CONCRETE },
+  { folder: 'packages/console', mayImport: ['core'], node: false },
+
+  // The proofs may use everything; no row names them, so nothing imports a proof.
+  { folder: 'simulation', mayImport: [...PORTS, 'transports/memory', 'testing'] },
+  { folder: 'faults', mayImport: [...PORTS, ...CONCRETE, 'catalog', 'server', 'telemetry', 'testing'] },
+  { folder: 'bench', mayImport: [...PORTS, ...CONCRETE, 'catalog', 'server', 'telemetry', 'testing'] },
+]
+
+const TEST_TOOLS = ['core', 'runtime', 'testing', 'transports/memory']
+
+interface Package {
+  readonly name: string
+  readonly folder: string
+  readonly room: Room
+}
+
+interface Import {
+  readonly specifier: string
+  readonly line: number
+}
+
+interface SourceFile {
+  /** Relative to the root of the repository. */
+  readonly path: string
+  readonly owner: Package
+  readonly imports: readonly Import[]
+}
+
+/** Every broken rule below `root`, one sentence each; an empty list means the tree is in order. */
+export function checkImports(root: string, rooms: readonly Room[] = ROOMS): string[] {
+  const problems: string[] = []
+  const packages = findPackages(root, rooms, problems)
+  const files = packages.flatMap((owner) => readSources(root, owner))
+  // A check that looked at nothing must not say that all is well.
+  if (files.length === 0) problems.push(`no source files below ${root}`)
+  for (const file of files) problems.push(...checkDirections(root, file, packages))
+  problems.push(...findCycles(importGraph(root, files, packages)))
+  return problems
+}
+
+function findPackages(root: string, rooms: readonly Room[], problems: string[]): Package[] {
+  const manifests = globSync(['*/package.json', 'packages/{*,*/*}/package.json'], { cwd: root })
+  const packages: Package[] = []
+  for (const manifest of manifests.filter((path) => !path.includes('node_modules')).sort()) {
+    const folder = dirname(manifest)
+    const room = rooms.find((candidate) => covers(candidate.folder, folder))
+    const { name } = JSON.parse(readFileSync(join(root, manifest), 'utf8')) as { name: string }
+    if (room) packages.push({ name, folder, room })
+    else problems.push(`${folder} has no row in the table of dev/check/imports.ts: add one`)
+  }
+  return packages
+}
+
+function covers(pattern: string, folder: string): boolean {
+  return pattern.endsWith('/*') ? dirname(folder) === pattern.slice(0, -2) : folder === pattern
+}
+
+function readSources(root: string, owner: Package): SourceFile[] {
+  return globSync(`${owner.folder}/{src,test}/**/*.{ts,tsx}`, { cwd: root })
+    .sort()
+    .map((path) => ({ path, owner, imports: readImports(join(root, path)) }))
+}
+
+function readImports(path: string): Import[] {
+  const text = readFileSync(path, 'utf8')
+  const { staticImports, staticExports, dynamicImports } = parseSync(path, text).module
+  const requests = [
+    ...staticImports.map((found) => found.moduleRequest),
+    ...staticExports.flatMap((found) => found.entries.map((entry) => entry.moduleRequest)),
+    ...dynamicImports.map((found) => found.moduleRequest),
+  ].filter((request) => request !== null)
+  return requests.map(({ start, end }) => ({
+    specifier: text.slice(start, end).replace(/^['"`]|['"`]$/g, ''),
+    line: text.slice(0, start).split('\n').length,
+  }))
+}
+
+function checkDirections(root: string, file: SourceFile, packages: readonly Package[]): string[] {
+  return file.imports.flatMap(({ specifier, line }) => {
+    const reason = refusal(root, file, specifier, packages)
+    return reason ? [`${file.path}:${line} imports '${specifier}': ${reason}`] : []
+  })
+}
+
+/** Why this import is not allowed, or undefined when it is. */
+function refusal(
+  root: string,
+  file: SourceFile,
+  specifier: string,
+  packages: readonly Package[],
+): string | undefined {
+  const { room, folder, name } = file.owner
+  const isTest = file.path.startsWith(`${folder}/test/`)
+  if (specifier.startsWith('.')) {
+    const home = isTest ? folder : `${folder}/src`
+    const target = relative(root, resolve(root, dirname(file.path), specifier))
+    return target.startsWith(`${home}/`) ? undefined : `a relative import stays inside ${home}`
+  }
+  const target = packages.find((candidate) => isOrBelow(specifier, candidate.name))
+  if (target?.name === name) {
+    return isTest ? undefined : 'a package imports its own files by relative path'
+  }
+  if (target) {
+    const allowed = allowedRooms(file, isTest)
+    if (allowed.some((pattern) => covers(pattern, withoutPackages(target.folder)))) return undefined
+    const list = allowed.length > 0 ? allowed.join(', ') : 'no other package'
+    return `${withoutPackages(folder)} may import ${list}`
+  }
+  if (specifier.startsWith('@redrive/')) return 'there is no such package'
+  if (isTest) return undefined
+  if (specifier.startsWith('node:')) {
+    return room.node === false
+      ? `${withoutPackages(folder)} does not use Node's modules`
+      : undefined
+  }
+  return room.outside === false ? `${withoutPackages(folder)} has no dependency` : undefined
+}
+
+function allowedRooms({ path, owner: { room, folder } }: SourceFile, isTest: boolean): string[] {
+  const isComposition = path === `${folder}/src/composition.ts`
+  const extra = isComposition ? (room.compositionMayImport ?? []) : []
+  const tools = isTest ? (room.testsMayImport ?? TEST_TOOLS) : []
+  return [...new Set([...room.mayImport, ...extra, ...tools])]
+}
+
+function withoutPackages(folder: string): string {
+  return folder.replace(/^packages\//, '')
+}
+
+function isOrBelow(specifier: string, name: string): boolean {
+  return specifier === name || specifier.startsWith(`${name}/`)
+}
+
+/** Type-only imports count: two files that need each other's types are one unit in two places. */
+function importGraph(
+  root: string,
+  files: readonly SourceFile[],
+  packages: readonly Package[],
+): Map<string, string[]> {
+  const entries = new Map(packages.map(({ name, folder }) => [name, `${folder}/src/index.ts`]))
+  return new Map(
+    files.map((file) => [
+      file.path,
+      file.imports
+        .map(({ specifier }) =>
+          specifier.startsWith('.')
+            ? relative(root, resolve(root, dirname(file.path), specifier))
+            : entries.get(specifier),
+        )
+        .filter((target) => target !== undefined),
+    ]),
+  )
+}
+
+function findCycles(graph: ReadonlyMap<string, readonly string[]>): string[] {
+  const problems: string[] = []
+  const finished = new Set<string>()
+  const visit = (path: string, trail: readonly string[]): void => {
+    const start = trail.indexOf(path)
+    if (start >= 0) {
+      problems.push(`import cycle: ${[...trail.slice(start), path].join(' -> ')}`)
+      return
+    }
+    if (finished.has(path)) return
+    for (const target of graph.get(path) ?? []) visit(target, [...trail, path])
+    finished.add(path)
+  }
+  for (const path of graph.keys()) visit(path, [])
+  return problems
+}
+
+if (import.meta.main) {
+  const problems = checkImports(resolve(import.meta.dirname, '../..'))
+  for (const problem of problems) console.error(problem)
+  process.exitCode = problems.length > 0 ? 1 : 0
+}

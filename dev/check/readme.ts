@@ -1,0 +1,45 @@
+/**
+ * Follows the README as a new user would: an empty folder, the packed packages, the program as it is
+ * printed there. What it prints must be what the README says.
+ */
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { publicPackages, ROOT } from './workspace.ts'
+
+/** The fenced block behind `<!-- mark -->`. */
+function block(readme: string, mark: string): string {
+  const [, after] = readme.split(`<!-- ${mark} -->`)
+  const [, text] = after?.match(/```\w*\n([\s\S]*?)```/) ?? []
+  if (text === undefined) throw new Error(`README.md has no block behind <!-- ${mark} -->`)
+  return text
+}
+
+function pack(folder: string): string[] {
+  return publicPackages().map(({ name, folder: from }) => {
+    const tarball = join(folder, `${name.replace(/\W+/g, '-')}.tgz`)
+    execFileSync('pnpm', ['pack', '--out', tarball], { cwd: from, stdio: 'ignore' })
+    return tarball
+  })
+}
+
+const readme = readFileSync(join(ROOT, 'README.md'), 'utf8')
+const program = block(readme, 'readme-program: orders.ts')
+const expected = block(readme, 'readme-output')
+const folder = mkdtempSync(join(tmpdir(), 'redrive-readme-'))
+try {
+  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
+  writeFileSync(join(folder, 'orders.ts'), program)
+  const install = ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error']
+  execFileSync('npm', [...install, ...pack(folder)], { cwd: folder, stdio: 'inherit' })
+  const printed = execFileSync(process.execPath, ['orders.ts'], { cwd: folder, encoding: 'utf8' })
+  const isTrue = printed === expected
+  if (!isTrue) console.error(`The README says:\n${expected}\nIts program prints:\n${printed}`)
+  console.log(
+    `${isTrue ? 'PASS' : 'SHORT'} readme program prints what the README says, goal the same text`,
+  )
+  process.exitCode = isTrue ? 0 : 1
+} finally {
+  rmSync(folder, { recursive: true })
+}

@@ -1,0 +1,23 @@
+import { globSync, readFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+
+export const ROOT: string = resolve(import.meta.dirname, '../..')
+
+export interface PublicPackage {
+  readonly name: string
+  /** Absolute. */
+  readonly folder: string
+}
+
+/** The packages that are published, in a stable order. */
+export function publicPackages(): PublicPackage[] {
+  return globSync('packages/{*,*/*}/package.json', { cwd: ROOT })
+    .filter((path) => !path.includes('node_modules'))
+    .sort()
+    .map((path) => ({ folder: join(ROOT, dirname(path)), ...readManifest(join(ROOT, path)) }))
+    .filter((found) => found.private !== true)
+}
+
+function readManifest(path: string): { name: string; private?: boolean } {
+  return JSON.parse(readFileSync(path, 'utf8')) as { name: string; private?: boolean }
+}

@@ -1,0 +1,33 @@
+import { isA, read, readItems } from './read.ts'
+
+/** Real chains have two or three links; more than this is a loop or an accident. */
+export const MAX_LINKS = 16
+
+/**
+ * The thrown value, then what it wraps, then what that wraps: each level one wrapping deeper.
+ * Only an AggregateError puts more than one value on a level.
+ */
+export function levelsOf(error: unknown): readonly (readonly unknown[])[] {
+  const seen = new Set<unknown>()
+  const levels: unknown[][] = []
+  let level = [error]
+  while (level.length > 0) {
+    const fresh = level.filter((link) => admit(seen, link))
+    if (fresh.length > 0) levels.push(fresh)
+    level = fresh.flatMap(wrappedBy)
+  }
+  return levels
+}
+
+function admit(seen: Set<unknown>, link: unknown): boolean {
+  if (seen.size >= MAX_LINKS || seen.has(link)) return false
+  seen.add(link)
+  return true
+}
+
+function wrappedBy(error: unknown): readonly unknown[] {
+  const cause = read(error, 'cause')
+  // Members must be errors: zod 3 and form libraries keep plain issues under `errors`.
+  const members = readItems(read(error, 'errors'), MAX_LINKS).filter((item) => isA(item, Error))
+  return cause === undefined || cause === null ? members : [cause, ...members]
+}

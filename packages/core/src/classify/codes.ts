@@ -1,0 +1,192 @@
+import type { RedriveErrorCode } from '../errors.ts'
+import type { FailureClass } from '../failure.ts'
+
+/** What a code means. `timeout` is transient, and the failure says it timed out. */
+export type Ruling = FailureClass | 'timeout'
+
+type Table = ReadonlyMap<string, Ruling>
+
+function table(rows: Readonly<Partial<Record<Ruling, readonly string[]>>>): Table {
+  const entries = Object.entries(rows) as readonly (readonly [Ruling, readonly string[]])[]
+  return new Map(entries.flatMap(([ruling, codes]) => codes.map((code) => [code, ruling] as const)))
+}
+
+/**
+ * String codes of Node, undici and axios.
+ *
+ * Left out on purpose, hence unknown: ENOENT, EACCES, EPERM, EEXIST, EINVAL (facts about local
+ * files or our own bug: nobody refused us), TLS certificate codes (an expired certificate is an
+ * outage to wait out, not a reason to give up on every message), UND_ERR_INVALID_ARG and other
+ * misuse codes (bugs), HPE_* and UND_ERR_HTTP_PARSER (the peer or a proxy spoke nonsense: may pass).
+ */
+export const CODES: Table = table({
+  timeout: [
+    'ETIMEDOUT',
+    'ESOCKETTIMEDOUT',
+    // dns.resolve and friends spell it so.
+    'ETIMEOUT',
+    // axios, unless told otherwise, reports its own timeout with this one.
+    'ECONNABORTED',
+    'ERR_SOCKET_CONNECTION_TIMEOUT',
+    'UND_ERR_CONNECT_TIMEOUT',
+    'UND_ERR_HEADERS_TIMEOUT',
+    'UND_ERR_BODY_TIMEOUT',
+  ],
+  transient: [
+    // Nobody listens, or the connection broke: restarts, deployments, failovers.
+    'ECONNREFUSED',
+    'ECONNRESET',
+    'EPIPE',
+    'ENOTCONN',
+    'ERR_STREAM_PREMATURE_CLOSE',
+    'ERR_HTTP2_STREAM_ERROR',
+    'ERR_HTTP2_STREAM_CANCEL',
+    'ERR_HTTP2_SESSION_ERROR',
+    'ERR_HTTP2_GOAWAY_SESSION',
+    'UND_ERR_SOCKET',
+    'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
+    'UND_ERR_INFO',
+    'UND_ERR_BPL_MISSING_UPSTREAM',
+    'ERR_NETWORK',
+    // The network has no way there now.
+    'EHOSTUNREACH',
+    'EHOSTDOWN',
+    'ENETUNREACH',
+    'ENETDOWN',
+    'ENETRESET',
+    // The resolver failed, or a service name is missing while its pods roll. A name that is wrong
+    // for good fails every message alike: a matter for the breaker, not a reason to give one up.
+    'EAI_AGAIN',
+    'ENOTFOUND',
+    'ESERVFAIL',
+    // This machine or disk ran out of something that others give back.
+    'EADDRINUSE',
+    'EADDRNOTAVAIL',
+    'EMFILE',
+    'ENFILE',
+    'ENOBUFS',
+    'ENOMEM',
+    'ENOSPC',
+    'EDQUOT',
+    'EAGAIN',
+    'EBUSY',
+    'EINTR',
+    'EIO',
+    // Cut short by someone on our side: the work was not done, and nothing is wrong with it.
+    'ABORT_ERR',
+    'ERR_CANCELED',
+    'UND_ERR_ABORT',
+    'UND_ERR_ABORTED',
+    'UND_ERR_CLOSED',
+    'UND_ERR_DESTROYED',
+  ],
+  // The answer itself breaks a limit, and will again.
+  integration: ['UND_ERR_RES_EXCEEDED_MAX_SIZE', 'UND_ERR_HEADERS_OVERFLOW'],
+})
+
+const REDRIVE_RULINGS: Readonly<Record<RedriveErrorCode, Ruling>> = {
+  ATTEMPT_TIMEOUT: 'timeout',
+  // Nothing is wrong with the message; another process, or this one later, can do it.
+  STOPPING: 'transient',
+  CLOSED: 'transient',
+  DLQ_CLOSED: 'transient',
+  DLQ_FULL: 'transient',
+  OUTCOME_UNKNOWN: 'transient',
+  DELIVERY_LOST: 'transient',
+  PAYLOAD_INVALID: 'schema',
+  KEY_CONFLICT: 'integration',
+  // Mistakes in the program, not facts about the message.
+  POLICY_INVALID: 'unknown',
+  CAPABILITY_MISSING: 'unknown',
+}
+export const REDRIVE_CODES: Table = new Map(Object.entries(REDRIVE_RULINGS))
+
+/**
+ * Postgres: the whole SQLSTATE when it has a row, otherwise its class (the first two characters).
+ * https://www.postgresql.org/docs/current/errcodes-appendix.html
+ */
+export const SQLSTATES: Table = table({
+  timeout: [
+    // statement_timeout, and a cancel by an operator: both say the database was too slow for us.
+    '57014',
+    // transaction_timeout
+    '25P04',
+  ],
+  transient: [
+    '08', // connection
+    '40', // rolled back: serialisation failure, deadlock
+    '53', // out of disk, memory or connections
+    '58', // input/output trouble of the server
+    '57P01', // shut down by an administrator
+    '57P02', // shut down by a crash
+    '57P03', // still starting
+    '57P05', // idle session closed
+    '25P03', // idle transaction closed
+    '25006', // read only: we reached a standby during a failover
+    '55P03', // lock not available
+    '55006', // object in use
+  ],
+  // A value the column cannot hold: the payload has the wrong shape, and always will.
+  schema: ['22'],
+  // Constraints are rules of the domain, written in the database.
+  business: ['23', '40002', '44', 'P0001'],
+  // The database understood and refused: SQL that does not fit its tables, no right, no such database.
+  integration: ['0A', '28', '3D', '3F', '42', '54', '57P04'],
+})
+
+/** gRPC status by number: its name, and what it means. https://grpc.io/docs/guides/status-codes/ */
+export const GRPC_STATUSES: readonly (readonly [name: string, ruling: Ruling])[] = [
+  ['OK', 'unknown'],
+  ['CANCELLED', 'transient'],
+  ['UNKNOWN', 'unknown'],
+  ['INVALID_ARGUMENT', 'integration'],
+  ['DEADLINE_EXCEEDED', 'timeout'],
+  ['NOT_FOUND', 'integration'],
+  ['ALREADY_EXISTS', 'integration'],
+  ['PERMISSION_DENIED', 'integration'],
+  ['RESOURCE_EXHAUSTED', 'transient'],
+  ['FAILED_PRECONDITION', 'integration'],
+  // A concurrency conflict: the guide says to retry at a higher level, which is us.
+  ['ABORTED', 'transient'],
+  ['OUT_OF_RANGE', 'integration'],
+  ['UNIMPLEMENTED', 'integration'],
+  // Like HTTP 500; also what a broken HTTP/2 stream turns into.
+  ['INTERNAL', 'transient'],
+  ['UNAVAILABLE', 'transient'],
+  ['DATA_LOSS', 'integration'],
+  ['UNAUTHENTICATED', 'integration'],
+]
+
+/** The codes AWS's own retry strategy retries; most arrive with status 400, so they must win over it. */
+export const AWS_CODES: Table = table({
+  timeout: ['RequestTimeout', 'RequestTimeoutException'],
+  transient: [
+    'BandwidthLimitExceeded',
+    'EC2ThrottledException',
+    'LimitExceededException',
+    'PriorRequestNotComplete',
+    'ProvisionedThroughputExceededException',
+    'RequestLimitExceeded',
+    'RequestThrottled',
+    'RequestThrottledException',
+    'SlowDown',
+    'ThrottledException',
+    'Throttling',
+    'ThrottlingException',
+    'TooManyRequestsException',
+    'TransactionConflictException',
+    'TransactionInProgressException',
+  ],
+})
+
+/** First row that includes the status wins. Both ends belong to the range. */
+export const HTTP_STATUSES: readonly (readonly [min: number, max: number, ruling: Ruling])[] = [
+  // The server waited for our request, or a gateway for the server's answer.
+  [408, 408, 'timeout'],
+  [504, 504, 'timeout'],
+  // Too early, and too many requests.
+  [425, 425, 'transient'],
+  [429, 429, 'transient'],
+  [400, 499, 'integration'],
+  [500, 599, 'transient'],
+]

@@ -1,0 +1,148 @@
+import { isRedriveError } from '../errors.ts'
+import type { FailureClass } from '../failure.ts'
+import {
+  AWS_CODES,
+  CODES,
+  GRPC_STATUSES,
+  HTTP_STATUSES,
+  REDRIVE_CODES,
+  type Ruling,
+  SQLSTATES,
+} from './codes.ts'
+import { statusOf } from './http.ts'
+import { attempt, isA, read, readString } from './read.ts'
+import { clip } from '../text.ts'
+import { readIssues } from './text.ts'
+
+export interface Verdict {
+  readonly class: FailureClass
+  readonly code: string | undefined
+  readonly timedOut: boolean
+}
+
+type Detector = (error: unknown) => Verdict | undefined
+
+/** Codes are identifiers; one longer than this is not a code. */
+const CODE_MAX = 100
+
+/**
+ * First answer wins, so what is most specific comes first: AWS answers throttling with status 400,
+ * and an answered request (a status) says more than the client's own code for it.
+ */
+const DETECTORS: readonly Detector[] = [
+  redriveError,
+  postgresError,
+  grpcError,
+  awsError,
+  httpError,
+  codedError,
+  schemaError,
+  jsonError,
+  abortedError,
+]
+
+/** What one value says of itself, without its causes. Unknown when nobody recognises it. */
+export function detect(error: unknown): Verdict {
+  for (const detector of DETECTORS) {
+    const verdict = detector(error)
+    if (verdict !== undefined) return verdict
+  }
+  return toVerdict('unknown', codeOf(error))
+}
+
+function toVerdict(ruling: Ruling, code: string | undefined): Verdict {
+  const timedOut = ruling === 'timeout'
+  return { class: timedOut ? 'transient' : ruling, code, timedOut }
+}
+
+function codeOf(error: unknown): string | undefined {
+  const code = readString(error, 'code')
+  return code === undefined || code === '' ? undefined : clip(code, CODE_MAX)
+}
+
+function redriveError(error: unknown): Verdict | undefined {
+  const code = codeOf(error)
+  if (code === undefined || attempt(() => isRedriveError(error)) !== true) return undefined
+  return toVerdict(REDRIVE_CODES.get(code) ?? 'unknown', code)
+}
+
+/** Severity is a mandatory field of a Postgres error; it tells `23505` from other five-letter codes such as EPIPE. */
+function postgresError(error: unknown): Verdict | undefined {
+  const state = codeOf(error)
+  if (state === undefined || !/^[0-9A-Z]{5}$/.test(state)) return undefined
+  const server = readString(error, 'severity') ?? readString(error, 'routine')
+  if (server === undefined) return undefined
+  const ruling = SQLSTATES.get(state) ?? SQLSTATES.get(state.slice(0, 2)) ?? 'unknown'
+  return toVerdict(ruling, `SQLSTATE ${state}`)
+}
+
+function grpcError(error: unknown): Verdict | undefined {
+  const code = read(error, 'code')
+  if (typeof code !== 'number' || readString(error, 'details') === undefined) return undefined
+  const status = GRPC_STATUSES[code]
+  if (status === undefined || read(error, 'metadata') === undefined) return undefined
+  return toVerdict(status[1], `GRPC ${status[0]}`)
+}
+
+/** Version 3 of the SDK puts the service's code in `name`, version 2 in `code`; some protocols use `Code`. */
+function awsError(error: unknown): Verdict | undefined {
+  if (read(error, '$metadata') === undefined) return undefined
+  const codes = ['name', 'code', 'Code'].map((key) => readString(error, key) ?? '')
+  const known = codes.find((code) => AWS_CODES.has(code))
+  if (known !== undefined) return toVerdict(AWS_CODES.get(known) ?? 'unknown', known)
+  const retryable = read(error, '$retryable') !== undefined
+  return retryable ? toVerdict('transient', clip(codes[0] ?? '', CODE_MAX)) : undefined
+}
+
+function httpError(error: unknown): Verdict | undefined {
+  const status = statusOf(error)
+  if (status === undefined) return undefined
+  const row = HTTP_STATUSES.find(([min, max]) => status >= min && status <= max)
+  return row && toVerdict(row[2], `HTTP ${status}`)
+}
+
+function codedError(error: unknown): Verdict | undefined {
+  const code = codeOf(error)
+  const ruling = code === undefined ? undefined : CODES.get(code)
+  return ruling && toVerdict(ruling, code)
+}
+
+function schemaError(error: unknown): Verdict | undefined {
+  return readIssues(error).length > 0 ? toVerdict('schema', codeOf(error)) : undefined
+}
+
+/**
+ * The one place where a message decides: V8 gives JSON errors no code, and a SyntaxError can also
+ * come from `new Function` or a dynamic import, which say nothing about a payload.
+ * https://chromium.googlesource.com/v8/v8/+/main/src/common/message-template.h (kJsonParse…)
+ */
+const JSON_MESSAGE =
+  /^Unexpected end of JSON input$| in JSON at position \d| after JSON at position \d| is not valid JSON$/
+
+/** `response.json()` parses in here: what could not be read is a dependency's answer, often a proxy's HTML page. */
+const RESPONSE_PARSER = /[ (/]node:internal\/deps\/undici\/|[\\/]node_modules[\\/]undici[\\/]/
+
+/** Room for every message V8 makes (it quotes at most 40 characters of the text) and a few frames. */
+const JSON_LOOK_MAX = 1000
+
+function jsonError(error: unknown): Verdict | undefined {
+  if (!isA(error, SyntaxError)) return undefined
+  const message = clip(readString(error, 'message') ?? '', JSON_LOOK_MAX)
+  if (!JSON_MESSAGE.test(message)) return undefined
+  const stack = clip(readString(error, 'stack') ?? '', JSON_LOOK_MAX)
+  return toVerdict(RESPONSE_PARSER.test(stack) ? 'unknown' : 'schema', 'INVALID_JSON')
+}
+
+/**
+ * The only names that decide: the platform gives these two no other mark that wrappers keep
+ * (a DOMException's numeric code is legacy and libraries that imitate it leave it out).
+ */
+const ABORTS: ReadonlyMap<string, readonly [Ruling, code: string]> = new Map([
+  ['AbortError', ['transient', 'ABORT_ERR']],
+  ['TimeoutError', ['timeout', 'TIMEOUT_ERR']],
+])
+
+function abortedError(error: unknown): Verdict | undefined {
+  const row = ABORTS.get(readString(error, 'name') ?? '')
+  return row && toVerdict(row[0], codeOf(error) ?? row[1])
+}

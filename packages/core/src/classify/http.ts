@@ -1,0 +1,66 @@
+import { PUSHBACK_MAX_MS } from '../defaults.ts'
+import { attempt, read, readItems, readPath } from './read.ts'
+
+/** fetch wrappers, http-errors and undici; axios, got and superagent; the AWS SDK. */
+const STATUS_PATHS: readonly (readonly string[])[] = [
+  ['status'],
+  ['statusCode'],
+  ['response', 'status'],
+  ['response', 'statusCode'],
+  ['$metadata', 'httpStatusCode'],
+]
+
+/** Most clients keep the response; undici and a thrown Response have headers of their own. */
+const HEADERS_PATHS: readonly (readonly string[])[] = [
+  ['response', 'headers'],
+  ['headers'],
+  ['$response', 'headers'],
+]
+
+/** A Retry-After header is ten digits or a date of 29 characters. */
+const HEADER_MAX = 64
+
+/** The HTTP status an error carries, under any of the usual names. */
+export function statusOf(error: unknown): number | undefined {
+  return STATUS_PATHS.map((path) => toStatus(readPath(error, path))).find(isPresent)
+}
+
+function toStatus(value: unknown): number | undefined {
+  const status = typeof value === 'string' && /^\d{3}$/.test(value) ? Number(value) : value
+  if (typeof status !== 'number' || !Number.isInteger(status)) return undefined
+  return status >= 100 && status <= 599 ? status : undefined
+}
+
+/** How long the other side asked us to wait. */
+export function retryAfterOf(error: unknown, now: number): number | undefined {
+  const said = read(error, 'retryAfterMs')
+  const waits = HEADERS_PATHS.map((path) => toWaitMs(headerOf(readPath(error, path)), now))
+  const waitMs = [typeof said === 'number' ? said : undefined, ...waits].find(isWait)
+  return waitMs === undefined ? undefined : Math.min(waitMs, PUSHBACK_MAX_MS)
+}
+
+function headerOf(headers: unknown): unknown {
+  const get = read(headers, 'get')
+  const value =
+    typeof get === 'function'
+      ? attempt((): unknown => get.call(headers, 'retry-after'))
+      : (read(headers, 'retry-after') ?? read(headers, 'Retry-After'))
+  return readItems(value, 1)[0] ?? value
+}
+
+/** Seconds or an HTTP date. Dates that do not say GMT are not HTTP dates and would be read as local time. */
+function toWaitMs(header: unknown, now: number): number | undefined {
+  if (typeof header === 'number') return header * 1000
+  if (typeof header !== 'string' || header.length > HEADER_MAX) return undefined
+  const text = header.trim()
+  if (/^\d+(?:\.\d+)?$/.test(text)) return Number(text) * 1000
+  return text.endsWith(' GMT') ? Math.max(0, Date.parse(text) - now) : undefined
+}
+
+function isPresent(value: number | undefined): value is number {
+  return value !== undefined
+}
+
+function isWait(value: number | undefined): value is number {
+  return value !== undefined && value >= 0
+}

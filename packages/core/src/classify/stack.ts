@@ -1,0 +1,18 @@
+import { readString } from './read.ts'
+import { clip, detach } from '../text.ts'
+
+/** About fifteen frames: those of the handler and the library it called. More would crowd broker headers. */
+export const STACK_MAX = 2048
+
+/**
+ * The frames of an error without the head, which repeats the message: whoever redacts the message
+ * need not look here, and a long message cannot push the frames out.
+ */
+export function framesOf(error: unknown): string | undefined {
+  const stack = readString(error, 'stack')
+  if (stack === undefined) return undefined
+  const message = readString(error, 'message') ?? ''
+  const head = stack.indexOf(message)
+  const firstLine = stack.indexOf('\n', head === -1 ? 0 : head + message.length)
+  return firstLine === -1 ? undefined : detach(clip(stack.slice(firstLine + 1), STACK_MAX))
+}

@@ -1,0 +1,48 @@
+/**
+ * Flood guard: one bucket of dead letters per signature. A burst of alike dead letters is an
+ * incident, and an incident should wait in the source, where order and retention are, instead of
+ * being poured into the dead-letter queue.
+ */
+export interface FloodPolicy {
+  readonly burst: number
+  readonly perMinute: number
+  readonly signatures: number
+}
+
+export interface FloodBucket {
+  readonly signature: string
+  readonly tokens: number
+  readonly at: number
+}
+
+/** Least recently used first; bounded by `signatures`. */
+export type FloodState = readonly FloodBucket[]
+
+export const NO_FLOOD: FloodState = Object.freeze([])
+
+export interface FloodAnswer {
+  readonly state: FloodState
+  /** Undefined when the dead letter may pass; else when the next one may. */
+  readonly until: number | undefined
+}
+
+export function takeDeadLetter(
+  policy: FloodPolicy,
+  state: FloodState,
+  signature: string,
+  now: number,
+): FloodAnswer {
+  const bucket = state.find((one) => one.signature === signature)
+  const tokens = bucket === undefined ? policy.burst : refilled(policy, bucket, now)
+  const allowed = tokens >= 1
+  const kept: FloodBucket = { signature, tokens: allowed ? tokens - 1 : tokens, at: now }
+  const others = state.filter((one) => one !== bucket)
+  const surplus = Math.max(0, others.length + 1 - policy.signatures)
+  const waitMs = Math.ceil(((1 - tokens) * 60_000) / policy.perMinute)
+  return { state: [...others.slice(surplus), kept], until: allowed ? undefined : now + waitMs }
+}
+
+function refilled(policy: FloodPolicy, bucket: FloodBucket, now: number): number {
+  const minutes = Math.max(0, now - bucket.at) / 60_000
+  return Math.min(policy.burst, bucket.tokens + minutes * policy.perMinute)
+}

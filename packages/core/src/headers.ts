@@ -1,0 +1,247 @@
+import { type AttemptRecord, type FailureCycle, FIRST_CYCLE } from './delivery.ts'
+import { FAILURE_CLASSES, type FailureClass } from './failure.ts'
+import { clip, shown } from './text.ts'
+
+/**
+ * The wire format of what Redrive knows about a message. Text headers with the prefix `redrive-`,
+ * because text survives every broker and every tool; versioned, bounded, and read with tolerance:
+ * a header that cannot be read is reported and counts as absent, never as an error.
+ */
+export const HEADER_PREFIX = 'redrive-'
+const VERSION = '1'
+
+/** 8 KiB: what fits beside a producer's own headers on every broker (NATS 4 KiB and SQS have their own, smaller budget). */
+export const HEADER_BUDGET_BYTES = 8_192
+/** 200 characters of an attempt's message: the whole text belongs to the catalog. */
+const MESSAGE_BOUND = 200
+const COUNT_BOUND = 1_000_000
+
+/** Everything Redrive writes on a message. */
+export interface WireState {
+  readonly id: string
+  readonly key: string
+  /** The source the message first came from; a replay goes back there. */
+  readonly source: string
+  readonly replayId: string | undefined
+  readonly cycle: FailureCycle
+  /** Of the failure that led to a dead letter or quarantine. */
+  readonly reason: string | undefined
+}
+
+export interface EncodedHeaders {
+  readonly headers: Readonly<Record<string, string>>
+  /** Attempts left out so that the rest fits the budget. */
+  readonly truncated: number
+}
+
+/** Headers for a copy of the message. Over budget, the oldest attempts go first, and the gap is written down. */
+export function encodeHeaders(
+  state: WireState,
+  budgetBytes: number = HEADER_BUDGET_BYTES,
+): EncodedHeaders {
+  const fixed = fixedHeaders(state)
+  const room = budgetBytes - sizeOf(fixed)
+  const { cycle } = state
+  for (let dropped = 0; dropped <= cycle.history.length; dropped++) {
+    const history = encodeHistory(cycle.history.slice(dropped), dropped)
+    if (history === undefined) break
+    const headers = { 'redrive-history': history }
+    if (sizeOf(headers) <= room) return { headers: { ...fixed, ...headers }, truncated: dropped }
+  }
+  return { headers: fixed, truncated: cycle.history.length }
+}
+
+function fixedHeaders({
+  id,
+  key,
+  source,
+  replayId,
+  cycle,
+  reason,
+}: WireState): Record<string, string> {
+  const last = cycle.history.at(-1)
+  const headers: Record<string, string | undefined> = {
+    'redrive-version': VERSION,
+    // Never shortened: two messages must not become one.
+    'redrive-id': ascii(id),
+    'redrive-key': key === id ? undefined : ascii(key),
+    'redrive-source': ascii(source),
+    'redrive-attempt': String(cycle.attempts),
+    'redrive-cycle': String(cycle.number),
+    'redrive-first-failed-at': text(cycle.firstFailedAt),
+    'redrive-delay': cycle.lastDelayMs === 0 ? undefined : String(cycle.lastDelayMs),
+    'redrive-not-before': text(cycle.notBefore),
+    'redrive-class': last?.class,
+    'redrive-signature': last && ascii(last.signature),
+    'redrive-reason': reason && ascii(reason),
+    'redrive-replay-id': replayId && ascii(replayId),
+  }
+  return Object.fromEntries(
+    Object.entries(headers).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  )
+}
+
+const text = (value: number | undefined) =>
+  value === undefined ? undefined : String(Math.round(value))
+
+/** Percent-encoded where it is not printable ASCII: other bytes are mangled by some brokers, and a line break could forge a header. */
+function ascii(value: string): string {
+  return value.replace(/[^\x20-\x24\x26-\x7e]/gu, (char) =>
+    isLoneSurrogate(char) ? '%EF%BF%BD' : encodeURIComponent(char),
+  )
+}
+
+const isLoneSurrogate = (char: string) => char >= '\ud800' && char <= '\udfff' && char.length === 1
+
+function plain(value: string | undefined): string | undefined {
+  if (value === undefined || !value.includes('%')) return value
+  try {
+    return decodeURIComponent(value)
+  } catch {
+    return value
+  }
+}
+
+/** Compact JSON: `[dropped, [number, at, class, signature, code, message], …]`. */
+function encodeHistory(history: readonly AttemptRecord[], dropped: number): string | undefined {
+  if (history.length === 0 && dropped === 0) return undefined
+  const rows = history.map((one) => [
+    one.number,
+    one.at,
+    one.class,
+    one.signature,
+    one.code ?? null,
+    clip(one.message, MESSAGE_BOUND),
+  ])
+  return asciiJson([dropped, ...rows])
+}
+
+/** ASCII only: header values with other characters are mangled by some brokers and refused by others. */
+function asciiJson(value: unknown): string {
+  return JSON.stringify(value).replace(
+    /[^\x20-\x7e]/g,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+}
+
+function sizeOf(headers: Readonly<Record<string, string>>): number {
+  return Object.entries(headers).reduce(
+    (sum, [name, value]) => sum + name.length + utf8Length(value),
+    0,
+  )
+}
+
+function utf8Length(value: string): number {
+  let bytes = 0
+  for (const char of value) {
+    const code = char.codePointAt(0) ?? 0
+    bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4
+  }
+  return bytes
+}
+
+export interface DecodedHeaders {
+  readonly id: string | undefined
+  readonly key: string | undefined
+  readonly source: string | undefined
+  readonly replayId: string | undefined
+  readonly cycle: FailureCycle
+  readonly reason: string | undefined
+  /** The producer's own headers. */
+  readonly foreign: Readonly<Record<string, unknown>>
+  /** What could not be read, one sentence each. Not empty: the message counts as a first attempt. */
+  readonly problems: readonly string[]
+}
+
+/** Reads headers of any origin: missing, foreign, torn, or written by a newer version. Never throws. */
+export function decodeHeaders(raw: Readonly<Record<string, unknown>>): DecodedHeaders {
+  // No prototype: a producer may name a header `__proto__`.
+  const own = Object.create(null) as Record<string, string>
+  const foreign = Object.create(null) as Record<string, unknown>
+  const problems: string[] = []
+  for (const [name, value] of Object.entries(raw)) {
+    if (!name.startsWith(HEADER_PREFIX)) foreign[name] = value
+    else if (typeof value === 'string') own[name] = value
+    else problems.push(`${name}: expected text, got ${typeof value}`)
+  }
+  const cycle = readCycle(own, problems)
+  return {
+    id: plain(own['redrive-id']),
+    key: plain(own['redrive-key']),
+    source: plain(own['redrive-source']),
+    replayId: plain(own['redrive-replay-id']),
+    reason: plain(own['redrive-reason']),
+    cycle: problems.length === 0 ? cycle : { ...FIRST_CYCLE, number: cycle.number },
+    foreign,
+    problems,
+  }
+}
+
+type Own = Readonly<Record<string, string>>
+
+function readCycle(own: Own, problems: string[]): FailureCycle {
+  if (own['redrive-version'] === undefined) return FIRST_CYCLE
+  if (own['redrive-version'] !== VERSION) {
+    problems.push(
+      `redrive-version: ${shown(own['redrive-version'])} is not one this release can read`,
+    )
+  }
+  return {
+    number: Math.max(1, readCount(own, 'redrive-cycle', 1, problems)),
+    attempts: readCount(own, 'redrive-attempt', 0, problems),
+    firstFailedAt: readTime(own, 'redrive-first-failed-at', problems),
+    lastDelayMs: readTime(own, 'redrive-delay', problems) ?? 0,
+    notBefore: readTime(own, 'redrive-not-before', problems),
+    history: readHistory(own['redrive-history'], problems),
+  }
+}
+
+function readCount(own: Own, name: string, fallback: number, problems: string[]): number {
+  const value = readTime(own, name, problems)
+  if (value === undefined) return fallback
+  if (value <= COUNT_BOUND) return value
+  problems.push(`${name}: ${value} is out of range`)
+  return fallback
+}
+
+function readTime(own: Own, name: string, problems: string[]): number | undefined {
+  const value = own[name]
+  if (value === undefined) return undefined
+  if (/^\d{1,15}$/.test(value)) return Number(value)
+  problems.push(`${name}: expected a whole number`)
+  return undefined
+}
+
+function readHistory(value: string | undefined, problems: string[]): readonly AttemptRecord[] {
+  if (value === undefined) return []
+  const rows = parseRows(value)
+  const records = rows?.map(readRecord)
+  const readable = records?.filter((one) => one !== undefined)
+  if (readable !== undefined && readable.length === records?.length) return readable
+  problems.push('redrive-history: cannot be read')
+  return []
+}
+
+function parseRows(value: string): readonly unknown[] | undefined {
+  try {
+    const parsed: unknown = JSON.parse(value)
+    return Array.isArray(parsed) ? parsed.slice(1) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function readRecord(row: unknown): AttemptRecord | undefined {
+  if (!Array.isArray(row)) return undefined
+  const [number, at, name, signature, code, message] = row as readonly unknown[]
+  const failureClass: FailureClass | undefined = FAILURE_CLASSES.find((one) => one === name)
+  const isValid =
+    typeof number === 'number' &&
+    typeof at === 'number' &&
+    failureClass !== undefined &&
+    typeof signature === 'string' &&
+    (typeof code === 'string' || code === null) &&
+    typeof message === 'string'
+  if (!isValid) return undefined
+  return { number, at, class: failureClass, signature, code: code ?? undefined, message }
+}

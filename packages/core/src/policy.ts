@@ -1,0 +1,48 @@
+import type { Backoff } from './backoff.ts'
+import type { BreakerPolicy } from './breaker.ts'
+import type { BudgetPolicy } from './budget.ts'
+import type { Rule } from './classify/rules.ts'
+import type { FailureClass } from './failure.ts'
+import type { DeadLetterFilter } from './filter.ts'
+import type { FloodPolicy } from './flood.ts'
+import type { LimitPolicy } from './limit.ts'
+import type { OutagePolicy } from './outage.ts'
+import type { PoisonPolicy } from './poison.ts'
+
+/** What is in force: validated, complete, immutable, in milliseconds. */
+export interface Policy {
+  readonly timeoutMs: number
+  readonly concurrency: number
+  readonly order: 'none' | 'lane'
+  readonly retry: RetryPolicy
+  readonly rules: readonly Rule[]
+  readonly breaker: BreakerPolicy | undefined
+  readonly whenOpen: 'pause' | 'deadLetter'
+  readonly outage: OutagePolicy | undefined
+  readonly limit: LimitPolicy | undefined
+  readonly budget: BudgetPolicy | undefined
+  readonly poison: PoisonPolicy | undefined
+  readonly flood: FloodPolicy | undefined
+  readonly deadLetter: {
+    readonly filter: DeadLetterFilter
+    readonly stack: boolean
+    readonly retentionMs: number
+  }
+}
+
+export interface RetryPolicy {
+  readonly floorMs: number
+  readonly maxAgeMs: number
+  readonly inlineBelowMs: number
+  readonly history: number
+  readonly classes: Readonly<Record<FailureClass, ClassPolicy>>
+}
+
+export interface ClassPolicy {
+  readonly action: 'retry' | 'deadLetter'
+  readonly attempts: number
+  readonly backoff: Backoff
+}
+
+/** Who the policy is for: a consumer can leave work in the broker, a sink's producer cannot wait. */
+export type PolicyRole = 'consumer' | 'sink'

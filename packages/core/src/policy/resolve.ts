@@ -1,0 +1,190 @@
+import type { Rule } from '../classify/rules.ts'
+import * as defaults from '../defaults.ts'
+import { formatDuration } from '../duration.ts'
+import { RedriveError } from '../errors.ts'
+import { FAILURE_CLASSES } from '../failure.ts'
+import type { DeadLetterFilter, Matcher } from '../filter.ts'
+import type { Policy, PolicyRole } from '../policy.ts'
+import { readBreaker, readBudget, readFlood, readLimit, readOutage, readPoison } from './guards.ts'
+import type { PolicyOptions } from './options.ts'
+import { readRetry } from './retry.ts'
+import { isRecord, shown } from '../text.ts'
+import { fillPlaceholders, readSection, type Section } from './section.ts'
+
+/** The policy in force, or one `POLICY_INVALID` error that names every problem. */
+export function resolvePolicy(options: PolicyOptions = {}, role: PolicyRole = 'consumer'): Policy {
+  const problems: string[] = []
+  const policy = readPolicyOptions(options, role, problems)
+  if (problems.length > 0) throw invalid(problems)
+  return freeze(policy)
+}
+
+/**
+ * The same from plain data, as a parsed YAML or JSON file gives it. `${NAME}` and `${NAME:-default}`
+ * are filled from `env`.
+ */
+export function readPolicy(
+  config: unknown,
+  { env = {}, role = 'consumer' }: PolicySource = {},
+): Policy {
+  const problems: string[] = []
+  const filled = fillPlaceholders(config, env, problems)
+  const policy = readPolicyOptions(filled, role, problems)
+  if (problems.length > 0) throw invalid(problems)
+  return freeze(policy)
+}
+
+export interface PolicySource {
+  readonly env?: Readonly<Record<string, string | undefined>>
+  readonly role?: PolicyRole
+}
+
+function invalid(problems: readonly string[]): RedriveError {
+  const count = problems.length === 1 ? '1 problem' : `${problems.length} problems`
+  return new RedriveError(
+    'POLICY_INVALID',
+    `The policy has ${count}:\n- ${problems.join('\n- ')}`,
+    {
+      problems,
+    },
+  )
+}
+
+function readPolicyOptions(input: unknown, role: PolicyRole, problems: string[]): Policy {
+  const top = readSection('', input, problems)
+  const concurrency = top.integer('concurrency', defaults.CONCURRENCY, { min: 1, max: 10_000 })
+  const policy: Policy = {
+    timeoutMs: top.duration('timeout', defaults.TIMEOUT_MS, { min: 1, max: 43_200_000 }),
+    concurrency,
+    order: top.choice('order', 'none', ['none', 'lane']),
+    retry: readRetry(top.section('retry'), role),
+    rules: readRules(top),
+    breaker: readBreaker(top.optional('breaker'), role),
+    whenOpen: top.choice('whenOpen', role === 'sink' ? 'deadLetter' : 'pause', [
+      'pause',
+      'deadLetter',
+    ]),
+    outage: readOutage(top.optional('outage')),
+    limit: readLimit(top.optional('limit'), concurrency),
+    budget: readBudget(top.optional('budget')),
+    poison: readPoison(top.optional('poison')),
+    flood: readFlood(top.optional('flood')),
+    deadLetter: readDeadLetter(top.section('deadLetter')),
+  }
+  top.end()
+  checkRelations(policy, problems)
+  return policy
+}
+
+/** Rules between fields: each alone may be fine and the pair still nonsense. */
+function checkRelations(policy: Policy, problems: string[]): void {
+  const { breaker, limit, retry, poison } = policy
+  if (breaker !== undefined && breaker.minOpenMs > breaker.maxOpenMs) {
+    problems.push(
+      `breaker.minOpen: ${formatDuration(breaker.minOpenMs)} is longer than breaker.maxOpen, ${formatDuration(breaker.maxOpenMs)}`,
+    )
+  }
+  if (limit !== undefined && limit.min > limit.max) {
+    problems.push(`limit.min: ${limit.min} is more than concurrency, ${limit.max}`)
+  }
+  if (poison !== undefined && poison.repeats > retry.history) {
+    problems.push(
+      `poison.repeats: ${poison.repeats} can never be seen in a history of ${retry.history}; raise retry.history`,
+    )
+  }
+}
+
+function readRules(top: Section): readonly Rule[] {
+  const value = top.raw('classify')
+  if (value === undefined) return []
+  if (!Array.isArray(value)) {
+    top.problem('classify', `expected a list of rules, got ${shown(value)}`)
+    return []
+  }
+  for (const [index, rule] of value.entries()) {
+    const problem = ruleProblem(rule)
+    if (problem !== undefined) top.problem(`classify[${index}]`, problem)
+  }
+  return [...(value as readonly Rule[])]
+}
+
+/** Says what is wrong with a rule before it is needed: at three in the morning is too late. */
+function ruleProblem(rule: unknown): string | undefined {
+  if (!isRecord(rule) || !FAILURE_CLASSES.some((one) => one === rule['class'])) {
+    return `expected a rule such as transient(RateLimited) or { class: 'transient', when: { code: 'EX_BUSY' } }, got ${shown(rule)}`
+  }
+  const matches = Array.isArray(rule['when']) ? rule['when'] : [rule['when']]
+  if (matches.length === 0) return 'when is empty, so the rule would match nothing'
+  return matches.map(matchProblem).find((problem) => problem !== undefined)
+}
+
+function matchProblem(match: unknown): string | undefined {
+  if (typeof match === 'function') return undefined
+  if (!isRecord(match))
+    return `when: expected an error class, a function or { code, status, type }, got ${shown(match)}`
+  const { code, status, type, ...others } = match
+  const [unknown] = Object.keys(others)
+  if (unknown !== undefined) return `when.${unknown}: unknown; known are code, status, type`
+  const isText = (value: unknown) => typeof value === 'string'
+  const isNumber = (value: unknown) => typeof value === 'number'
+  if (code !== undefined && !isText(code) && !(Array.isArray(code) && code.every(isText))) {
+    return `when.code: expected text or a list of texts, got ${shown(code)}; put quotes around numbers`
+  }
+  if (
+    status !== undefined &&
+    !isNumber(status) &&
+    !(Array.isArray(status) && status.length === 2 && status.every(isNumber))
+  ) {
+    return `when.status: expected a number or [from, to], got ${shown(status)}`
+  }
+  if (type !== undefined && !isText(type)) return `when.type: expected text, got ${shown(type)}`
+  return code === undefined && status === undefined && type === undefined
+    ? 'when is empty, so the rule would match nothing'
+    : undefined
+}
+
+function readDeadLetter(section: Section): Policy['deadLetter'] {
+  const when = section.raw('when')
+  if (when !== undefined && typeof when !== 'function') {
+    section.problem('when', `expected a function, got ${shown(when)}`)
+  }
+  const stack = section.raw('stack') ?? false
+  if (typeof stack !== 'boolean')
+    section.problem('stack', `expected true or false, got ${shown(stack)}`)
+  const policy: Policy['deadLetter'] = {
+    filter: {
+      never: readMatchers(section, 'never'),
+      always: readMatchers(section, 'always'),
+      when: when as DeadLetterFilter['when'],
+    },
+    stack: stack === true,
+    retentionMs: section.duration('retention', defaults.DEAD_LETTER_RETENTION_MS, {
+      min: 1_000,
+      max: 3_650 * 86_400_000,
+    }),
+  }
+  section.end()
+  return policy
+}
+
+function readMatchers(section: Section, key: string): readonly Matcher[] {
+  const value = section.raw(key)
+  if (value === undefined) return []
+  const isMatcher = (one: unknown) =>
+    typeof one === 'string' || typeof one === 'function' || one instanceof RegExp
+  if (Array.isArray(value) && value.every(isMatcher)) return [...(value as readonly Matcher[])]
+  section.problem(key, `expected a list of texts, patterns or functions, got ${shown(value)}`)
+  return []
+}
+
+/** Lists of rules and matchers are our copies; what is in them belongs to the user and stays as it is. */
+const USERS_OWN = new Set(['rules', 'never', 'always'])
+
+function freeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null) return value
+  for (const [key, inner] of Object.entries(value)) {
+    if (USERS_OWN.has(key)) Object.freeze(inner)
+    else freeze(inner)
+  }
+  return Object.freeze(value)
+}

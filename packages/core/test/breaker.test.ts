@@ -1,0 +1,400 @@
+import { describe, expect, test } from 'vitest'
+import {
+  type BreakerInput,
+  type BreakerPolicy,
+  type BreakerState,
+  breakerPhase,
+  CLOSED,
+  ISOLATED,
+  nextBreaker,
+} from '../src/breaker.ts'
+
+const CONSECUTIVE: BreakerPolicy = {
+  trip: { kind: 'consecutive', failures: 3 },
+  minOpenMs: 1_000,
+  maxOpenMs: 30_000,
+  openShare: 0.1,
+  probes: 1,
+  successes: 2,
+}
+
+const RATIO: BreakerPolicy = {
+  ...CONSECUTIVE,
+  trip: { kind: 'ratio', ratio: 0.5, windowMs: 10_000, minimum: 4 },
+}
+
+const unreachable = (retryAfterMs = 0): BreakerInput => ({ kind: 'unreachable', retryAfterMs })
+const unexplained = (messageId: string): BreakerInput => ({ kind: 'unexplained', messageId })
+const handled = (count = 1): BreakerInput => ({ kind: 'handled', count })
+
+const open = (fields: Partial<Extract<BreakerState, { phase: 'open' }>> = {}): BreakerState => ({
+  phase: 'open',
+  since: 10_000,
+  until: 20_000,
+  successes: 0,
+  suspects: [],
+  ...fields,
+})
+
+/** Half of the jitter's range: the open time exactly as the policy says it. */
+const noJitter = () => 0.5
+
+function after(
+  policy: BreakerPolicy,
+  inputs: readonly BreakerInput[],
+  { from = CLOSED, now = 5_000 }: { from?: BreakerState; now?: number } = {},
+): BreakerState {
+  return inputs.reduce((state, input) => nextBreaker(policy, state, input, now, noJitter), from)
+}
+
+describe('the start values', () => {
+  test('cannot be changed by anyone', () => {
+    expect(CLOSED).toEqual({
+      phase: 'closed',
+      failures: 0,
+      suspects: [],
+      windowFrom: 0,
+      handled: 0,
+    })
+    expect(ISOLATED).toEqual({ phase: 'isolated' })
+    expect(Object.isFrozen(CLOSED)).toBe(true)
+    expect(Object.isFrozen(CLOSED.phase === 'closed' && CLOSED.suspects)).toBe(true)
+    expect(Object.isFrozen(ISOLATED)).toBe(true)
+  })
+})
+
+describe('the phase of a breaker', () => {
+  test('is half-open from the moment its open time has passed', () => {
+    expect(breakerPhase(open({ until: 20_000 }), 19_999)).toBe('open')
+    expect(breakerPhase(open({ until: 20_000 }), 20_000)).toBe('halfOpen')
+    expect(breakerPhase(open({ until: 20_000 }), 20_001)).toBe('halfOpen')
+  })
+
+  test('does not depend on time when closed or isolated', () => {
+    for (const now of [0, 1, 1e15]) {
+      expect(breakerPhase(CLOSED, now)).toBe('closed')
+      expect(breakerPhase(ISOLATED, now)).toBe('isolated')
+    }
+  })
+})
+
+describe('a closed breaker that counts failures in a row', () => {
+  test('opens at the threshold and not one failure earlier', () => {
+    expect(after(CONSECUTIVE, [unreachable(), unreachable()])).toEqual({
+      phase: 'closed',
+      failures: 2,
+      suspects: [],
+      windowFrom: 0,
+      handled: 0,
+    })
+    expect(after(CONSECUTIVE, [unreachable(), unreachable(), unreachable()])).toEqual({
+      phase: 'open',
+      since: 5_000,
+      until: 6_000,
+      successes: 0,
+      suspects: [],
+    })
+  })
+
+  test('opens at once with a threshold of one', () => {
+    const policy: BreakerPolicy = { ...CONSECUTIVE, trip: { kind: 'consecutive', failures: 1 } }
+    expect(after(policy, [unreachable()]).phase).toBe('open')
+  })
+
+  test('forgets all failures and suspects on a success', () => {
+    const failed = after(CONSECUTIVE, [unreachable(), unexplained('a')])
+    expect(after(CONSECUTIVE, [handled()], { from: failed })).toEqual(CLOSED)
+    const again = after(CONSECUTIVE, [handled(), unreachable(), unexplained('a')], { from: failed })
+    expect(again).toMatchObject({ phase: 'closed', failures: 2, suspects: ['a'] })
+  })
+
+  test('is the very same value after a success when nothing had failed', () => {
+    const calm: BreakerState = {
+      phase: 'closed',
+      failures: 0,
+      suspects: [],
+      windowFrom: 7,
+      handled: 0,
+    }
+    expect(nextBreaker(CONSECUTIVE, calm, handled(100), 5_000, noJitter)).toBe(calm)
+    expect(nextBreaker(CONSECUTIVE, CLOSED, handled(), 5_000, noJitter)).toBe(CLOSED)
+  })
+
+  test('has no window: failures long apart are still in a row', () => {
+    let state = CLOSED
+    for (const now of [0, 1e9, 2e9]) {
+      state = nextBreaker(CONSECUTIVE, state, unreachable(), now, noJitter)
+    }
+    expect(state).toMatchObject({ phase: 'open', since: 2e9 })
+  })
+
+  test('counts a message whose failure may be its own fault once', () => {
+    const state = after(CONSECUTIVE, [unexplained('a'), unexplained('a'), unexplained('a')])
+    expect(state).toEqual({
+      phase: 'closed',
+      failures: 1,
+      suspects: ['a'],
+      windowFrom: 0,
+      handled: 0,
+    })
+  })
+
+  test('opens when enough distinct messages fail without explanation', () => {
+    const two = [unexplained('a'), unexplained('b')]
+    expect(after(CONSECUTIVE, two)).toMatchObject({ failures: 2, suspects: ['a', 'b'] })
+    expect(after(CONSECUTIVE, [...two, unexplained('c')])).toEqual({
+      phase: 'open',
+      since: 5_000,
+      until: 6_000,
+      successes: 0,
+      suspects: [],
+    })
+  })
+
+  test('opens without suspects: what tripped it is no news about the probes that follow', () => {
+    const opened = after(CONSECUTIVE, [unexplained('a'), unexplained('b'), unexplained('c')])
+    const probed = nextBreaker(CONSECUTIVE, opened, unexplained('c'), 6_000, noJitter)
+    expect(probed).toMatchObject({ phase: 'open', until: 7_000, suspects: ['c'] })
+  })
+
+  test('remembers the last 256 messages that may be at fault themselves', () => {
+    const patient: BreakerPolicy = { ...CONSECUTIVE, trip: { kind: 'consecutive', failures: 999 } }
+    const suspects = Array.from({ length: 255 }, (_, index) => `m${index}`)
+    const from: BreakerState = {
+      phase: 'closed',
+      failures: 255,
+      suspects,
+      windowFrom: 0,
+      handled: 0,
+    }
+    const full = after(patient, [unexplained('x')], { from })
+    expect(full).toMatchObject({ failures: 256, suspects: [...suspects, 'x'] })
+    const later = after(patient, [unexplained('y')], { from: full })
+    expect(later).toMatchObject({ failures: 257, suspects: [...suspects.slice(1), 'x', 'y'] })
+  })
+
+  test('counts a certain failure every time, beside the suspects', () => {
+    const state = after(CONSECUTIVE, [unexplained('a'), unreachable()])
+    expect(state).toMatchObject({ phase: 'closed', failures: 2, suspects: ['a'] })
+    expect(after(CONSECUTIVE, [unreachable()], { from: state }).phase).toBe('open')
+  })
+
+  test('does not change the state it was given', () => {
+    const before = after(CONSECUTIVE, [unexplained('a')])
+    const copy = structuredClone(before)
+    after(CONSECUTIVE, [unexplained('b')], { from: before })
+    expect(before).toEqual(copy)
+  })
+})
+
+describe('a closed breaker that counts a ratio', () => {
+  const window = (fields: Partial<Extract<BreakerState, { phase: 'closed' }>>): BreakerState => ({
+    phase: 'closed',
+    failures: 0,
+    suspects: [],
+    windowFrom: 1_000,
+    handled: 0,
+    ...fields,
+  })
+
+  test('adds up what was handled', () => {
+    expect(after(RATIO, [handled(3), handled()], { from: window({}) })).toEqual(
+      window({ handled: 4 }),
+    )
+  })
+
+  test('does not open below the minimum, however bad the ratio', () => {
+    expect(after(RATIO, [unreachable()], { from: window({ failures: 2 }) })).toEqual(
+      window({ failures: 3 }),
+    )
+    expect(after(RATIO, [unreachable()], { from: window({ failures: 3 }) }).phase).toBe('open')
+  })
+
+  test('counts successes towards the minimum', () => {
+    expect(after(RATIO, [unreachable()], { from: window({ failures: 1, handled: 2 }) })).toEqual({
+      phase: 'open',
+      since: 5_000,
+      until: 6_000,
+      successes: 0,
+      suspects: [],
+    })
+  })
+
+  test('opens when the ratio is reached and not below it', () => {
+    // 4 of 9 is below one half, 4 of 8 is one half.
+    expect(after(RATIO, [unreachable()], { from: window({ failures: 3, handled: 5 }) })).toEqual(
+      window({ failures: 4, handled: 5 }),
+    )
+    expect(after(RATIO, [unreachable()], { from: window({ failures: 3, handled: 4 }) }).phase).toBe(
+      'open',
+    )
+  })
+
+  test('is not opened by a success', () => {
+    const state = after(RATIO, [handled()], { from: window({ failures: 3, handled: 0 }) })
+    expect(state).toEqual(window({ failures: 3, handled: 1 }))
+  })
+
+  test('keeps counting until the window has passed and then begins anew', () => {
+    const from = window({ failures: 2, suspects: ['a'], handled: 5 })
+    expect(after(RATIO, [unreachable()], { from, now: 10_999 })).toEqual(
+      window({ failures: 3, suspects: ['a'], handled: 5 }),
+    )
+    expect(after(RATIO, [unreachable()], { from, now: 11_000 })).toEqual(
+      window({ failures: 1, windowFrom: 11_000 }),
+    )
+    expect(after(RATIO, [handled(2)], { from, now: 10_999 })).toEqual(
+      window({ failures: 2, suspects: ['a'], handled: 7 }),
+    )
+    expect(after(RATIO, [handled(2)], { from, now: 11_000 })).toEqual(
+      window({ handled: 2, windowFrom: 11_000 }),
+    )
+  })
+
+  test('counts a message once per window', () => {
+    const from = window({ failures: 1, suspects: ['a'], handled: 9 })
+    expect(after(RATIO, [unexplained('a')], { from })).toBe(from)
+    expect(after(RATIO, [unexplained('a')], { from, now: 11_000 })).toEqual(
+      window({ failures: 1, suspects: ['a'], windowFrom: 11_000 }),
+    )
+  })
+})
+
+describe('how long a breaker stays open', () => {
+  function openFor(
+    policy: Partial<BreakerPolicy>,
+    { since = 10_000, now = 10_000, input = unreachable(), random = noJitter } = {},
+  ): number {
+    const from = open({ since, until: now })
+    const state = nextBreaker({ ...CONSECUTIVE, ...policy }, from, input, now, random)
+    expect(state).toMatchObject({ phase: 'open', since, successes: 0 })
+    return state.phase === 'open' ? state.until - now : Number.NaN
+  }
+
+  test('is at least the shortest time', () => {
+    expect(openFor({}, { now: 10_000 })).toBe(1_000)
+    expect(openFor({}, { now: 19_990 })).toBe(1_000)
+  })
+
+  test('is a share of the outage so far', () => {
+    expect(openFor({}, { now: 20_010 })).toBe(1_001)
+    expect(openFor({}, { now: 110_000 })).toBe(10_000)
+    expect(openFor({ openShare: 0.2 }, { now: 110_000 })).toBe(20_000)
+  })
+
+  test('is at most the longest time', () => {
+    expect(openFor({}, { now: 309_990 })).toBe(29_999)
+    expect(openFor({}, { now: 310_010 })).toBe(30_000)
+    expect(openFor({}, { now: 10_000_000 })).toBe(30_000)
+  })
+
+  test('is spread by a fifth to both sides', () => {
+    expect(openFor({}, { random: () => 0 })).toBe(800)
+    expect(openFor({}, { random: () => 0.25 })).toBe(900)
+    expect(openFor({}, { random: () => 0.75 })).toBe(1_100)
+    expect(openFor({}, { random: () => 0.999_999_999 })).toBe(1_200)
+  })
+
+  test('is in whole milliseconds', () => {
+    expect(openFor({ minOpenMs: 3 }, { random: () => 0.1 })).toBe(3)
+    expect(openFor({ minOpenMs: 3 }, { random: () => 0 })).toBe(2)
+  })
+
+  test('is what the dependency asked for when that is longer', () => {
+    expect(openFor({}, { input: unreachable(999) })).toBe(1_000)
+    expect(openFor({}, { input: unreachable(1_001) })).toBe(1_001)
+    expect(openFor({}, { input: unreachable(45_000) })).toBe(45_000)
+    expect(openFor({}, { input: unreachable(1_150), random: () => 0.999_999_999 })).toBe(1_200)
+  })
+
+  test('takes what the dependency asked for into account when it trips, too', () => {
+    const state = after(CONSECUTIVE, [unreachable(), unreachable(), unreachable(7_000)])
+    expect(state).toMatchObject({ phase: 'open', since: 5_000, until: 12_000, successes: 0 })
+  })
+
+  test('is not changed by an unexplained failure, which cannot ask for time', () => {
+    expect(openFor({}, { input: unexplained('a') })).toBe(1_000)
+    expect(openFor({ minOpenMs: 0 }, { input: unexplained('a') })).toBe(0)
+  })
+})
+
+describe('an open breaker', () => {
+  test('learns nothing from attempts that end before its time has passed', () => {
+    const state = open()
+    for (const input of [handled(100), unreachable(60_000), unexplained('a')]) {
+      expect(nextBreaker(CONSECUTIVE, state, input, 19_999, noJitter)).toBe(state)
+    }
+  })
+})
+
+describe('a half-open breaker', () => {
+  test('closes after enough successes in a row and not one earlier', () => {
+    const one = nextBreaker(CONSECUTIVE, open(), handled(), 20_000, noJitter)
+    expect(one).toEqual(open({ successes: 1 }))
+    expect(nextBreaker(CONSECUTIVE, one, handled(), 20_001, noJitter)).toBe(CLOSED)
+  })
+
+  test('counts successes that are told in one go', () => {
+    const policy = { ...CONSECUTIVE, successes: 5 }
+    const state = nextBreaker(policy, open(), handled(4), 20_000, noJitter)
+    expect(state).toEqual(open({ successes: 4 }))
+    expect(nextBreaker(policy, open(), handled(5), 20_000, noJitter)).toBe(CLOSED)
+    expect(nextBreaker(policy, state, handled(3), 20_000, noJitter)).toBe(CLOSED)
+  })
+
+  test('opens again on one certain failure and remembers when the outage began', () => {
+    const from = open({ successes: 1, suspects: ['a'] })
+    expect(nextBreaker(CONSECUTIVE, from, unreachable(), 40_000, noJitter)).toEqual({
+      phase: 'open',
+      since: 10_000,
+      until: 43_000,
+      successes: 0,
+      suspects: ['a'],
+    })
+  })
+
+  test('opens again on an unexplained failure of a message that is news', () => {
+    const from = open({ successes: 1, suspects: ['a'] })
+    expect(nextBreaker(CONSECUTIVE, from, unexplained('b'), 40_000, noJitter)).toEqual({
+      phase: 'open',
+      since: 10_000,
+      until: 43_000,
+      successes: 0,
+      suspects: ['a', 'b'],
+    })
+  })
+
+  test('learns nothing from a message whose unexplained failure it knows already', () => {
+    const from = open({ successes: 1, suspects: ['a', 'b'] })
+    expect(nextBreaker(CONSECUTIVE, from, unexplained('a'), 40_000, noJitter)).toBe(from)
+    expect(nextBreaker(CONSECUTIVE, from, unexplained('b'), 40_000, noJitter)).toBe(from)
+  })
+
+  test('remembers the last 16 messages that kept it open', () => {
+    const suspects = Array.from({ length: 15 }, (_, index) => `m${index}`)
+    const full = nextBreaker(CONSECUTIVE, open({ suspects }), unexplained('x'), 40_000, noJitter)
+    expect(full).toMatchObject({ suspects: [...suspects, 'x'] })
+    const later = nextBreaker(CONSECUTIVE, full, unexplained('y'), 80_000, noJitter)
+    expect(later).toMatchObject({ suspects: [...suspects.slice(1), 'x', 'y'] })
+  })
+
+  test('forgets its suspects when it closes', () => {
+    const from = open({ successes: 1, suspects: ['a'] })
+    expect(nextBreaker(CONSECUTIVE, from, handled(), 40_000, noJitter)).toBe(CLOSED)
+  })
+
+  test('behaves the same when the policy counts a ratio', () => {
+    expect(nextBreaker(RATIO, open({ successes: 1 }), handled(), 20_000, noJitter)).toBe(CLOSED)
+    expect(nextBreaker(RATIO, open({ successes: 1 }), unreachable(), 40_000, noJitter)).toEqual(
+      open({ until: 43_000 }),
+    )
+  })
+})
+
+describe('an isolated breaker', () => {
+  test('stays isolated whatever happens', () => {
+    for (const input of [handled(100), unreachable(), unexplained('a')]) {
+      expect(nextBreaker(CONSECUTIVE, ISOLATED, input, 1e15, noJitter)).toBe(ISOLATED)
+    }
+  })
+})

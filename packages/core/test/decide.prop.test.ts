@@ -1,0 +1,363 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { Random } from '../src/backoff.ts'
+import { type BreakerState, CLOSED, ISOLATED } from '../src/breaker.ts'
+import { type DecideInput, type DecideResult, decide, type Outcome } from '../src/decide.ts'
+import type { Decision } from '../src/decision.ts'
+import { FIRST_CYCLE, type FailureCycle } from '../src/delivery.ts'
+import { FAILURE_CLASSES, type Failure, type FailureClass } from '../src/failure.ts'
+import { type Guards, startGuards } from '../src/guards.ts'
+import { NO_OUTAGE, type OutageHalf } from '../src/outage.ts'
+import type { PolicyOptions } from '../src/policy/options.ts'
+import { resolvePolicy } from '../src/policy/resolve.ts'
+import { aDelivery, aFailure, deepFrozen, NOW } from './fixtures.ts'
+
+const maybeOff = <T>(options: fc.Arbitrary<T>) => fc.oneof(fc.constant('off' as const), options)
+const near = fc.integer({ min: NOW - 100_000, max: NOW + 100_000 })
+const small = fc.nat({ max: 12 })
+const messageId = fc.constantFrom('m1', 'm2', 'm3', 'm4', 'm5', 'm6')
+const signature = fc.constantFrom('s1', 's2')
+const failureClass = fc.constantFrom(...FAILURE_CLASSES)
+
+const backoff: fc.Arbitrary<NonNullable<NonNullable<PolicyOptions['retry']>['backoff']>> =
+  fc.constantFrom(
+    { kind: 'exponential' } as const,
+    { kind: 'linear', jitter: 'equal' } as const,
+    { kind: 'fixed', delay: 0 } as const,
+    { kind: 'fixed', delay: '5s', jitter: { proportional: 0.5 } } as const,
+    { kind: 'decorrelated' } as const,
+    { kind: 'progressive', tiers: { transient: ['1s', '2s'] }, otherwise: [0, '9s'] } as const,
+  )
+
+const options: fc.Arbitrary<PolicyOptions> = fc.record({
+  order: fc.constantFrom('none', 'lane'),
+  retry: fc.record({
+    attempts: fc.integer({ min: 1, max: 6 }),
+    backoff,
+    floor: fc.integer({ min: 1, max: 100 }),
+    maxAge: fc.constantFrom(0, '1m' as const, '14d' as const),
+    history: fc.integer({ min: 3, max: 6 }),
+    classes: fc.record({
+      business: fc.record({ action: fc.constantFrom('retry', 'deadLetter') }),
+      unknown: fc.record({ attempts: fc.integer({ min: 1, max: 6 }) }),
+    }),
+  }),
+  breaker: maybeOff(
+    fc.constantFrom({}, { probes: 3 }, { trip: { kind: 'ratio', minimum: 3 } } as const),
+  ),
+  whenOpen: fc.constantFrom('pause', 'deadLetter'),
+  outage: maybeOff(fc.constantFrom({}, { failures: 2, ratio: 0.01 })),
+  limit: maybeOff(fc.constantFrom({}, { min: 2 })),
+  budget: maybeOff(fc.record({ whenOver: fc.constantFrom('delay', 'deadLetter', 'drop') })),
+  poison: maybeOff(fc.constant({})),
+  flood: maybeOff(fc.constantFrom({}, { burst: 1 })),
+  deadLetter: fc.constantFrom({}, { never: ['order.created'] }, { always: ['order.created'] }),
+})
+
+const breaker: fc.Arbitrary<BreakerState> = fc.oneof(
+  fc.constant(CLOSED),
+  fc.constant(ISOLATED),
+  fc.record({
+    phase: fc.constant('closed' as const),
+    failures: small,
+    suspects: fc.uniqueArray(messageId),
+    windowFrom: near,
+    handled: small,
+  }),
+  fc.record({
+    phase: fc.constant('open' as const),
+    since: near,
+    until: near,
+    successes: fc.nat({ max: 1 }),
+    suspects: fc.uniqueArray(messageId),
+  }),
+)
+
+const outageHalf: fc.Arbitrary<OutageHalf> = fc.record({
+  handled: small,
+  unreachable: small,
+  suspects: fc.uniqueArray(messageId),
+})
+
+const guards: fc.Arbitrary<Guards> = fc.record({
+  breaker,
+  outage: fc.oneof(
+    fc.constant(NO_OUTAGE),
+    fc.record({ from: near, now: outageHalf, before: outageHalf, handledAt: near }),
+  ),
+  limit: fc.record({
+    limit: fc.integer({ min: 1, max: 50 }),
+    credit: small,
+    threshold: fc.integer({ min: 1, max: 50 }),
+    shrunkAt: near,
+  }),
+  budget: fc.record({
+    tokens: fc.constantFrom(-5, 0, 0.9, 1, 100),
+    rateTokens: fc.constantFrom(0, 1, 100),
+    at: near,
+    stageAt: near,
+    staged: small,
+  }),
+  flood: fc.uniqueArray(fc.record({ signature, tokens: fc.constantFrom(0, 0.5, 1, 3), at: near }), {
+    selector: (bucket) => bucket.signature,
+  }),
+})
+
+const cycle: fc.Arbitrary<FailureCycle> = fc.record({
+  number: fc.integer({ min: 1, max: 3 }),
+  attempts: fc.nat({ max: 8 }),
+  firstFailedAt: fc.option(near, { nil: undefined }),
+  lastDelayMs: fc.nat({ max: 100_000 }),
+  notBefore: fc.option(near, { nil: undefined }),
+  history: fc.array(
+    fc.record({
+      number: fc.integer({ min: 1, max: 8 }),
+      at: near,
+      class: failureClass,
+      signature,
+      code: fc.constantFrom('E1', undefined),
+      message: fc.string(),
+    }),
+    { maxLength: 6 },
+  ),
+})
+
+const failure: fc.Arbitrary<Failure> = fc
+  .record({
+    class: failureClass,
+    signature,
+    retryAfterMs: fc.option(fc.oneof(fc.nat({ max: 150 }), fc.nat({ max: 100_000_000 })), {
+      nil: undefined,
+    }),
+    timedOut: fc.boolean(),
+  })
+  .map(aFailure)
+
+const outcome: fc.Arbitrary<Outcome> = fc.oneof(
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant('success' as const),
+      count: fc.integer({ min: 1, max: 5 }),
+      at: near,
+      saturated: fc.boolean(),
+      late: fc.boolean(),
+      startedAt: near,
+      inFlight: fc.integer({ min: 1, max: 50 }),
+    }),
+  },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      kind: fc.constant('failure' as const),
+      failure,
+      startedAt: near,
+      inFlight: fc.integer({ min: 1, max: 50 }),
+    }),
+  },
+)
+
+const chances = fc.array(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), {
+  minLength: 1,
+  maxLength: 4,
+})
+
+/** The same draws each time it is made. */
+function drawing(draws: readonly number[]): Random {
+  let next = 0
+  return () => draws[next++ % draws.length] ?? 0
+}
+
+type World = Omit<DecideInput, 'random'>
+
+const world: fc.Arbitrary<World> = fc.record({
+  policy: options.map((one) => resolvePolicy(one)),
+  delivery: messageId.map((id) => aDelivery({ id })),
+  outcome,
+  cycle,
+  guards,
+  now: fc.constant(NOW),
+})
+
+function expectEach(check: (input: World, result: DecideResult) => void, numRuns = 300): void {
+  fc.assert(
+    fc.property(world, chances, (input, draws) => {
+      check(input, decide({ ...input, random: drawing(draws) }))
+    }),
+    { numRuns },
+  )
+}
+
+const REASONS: Readonly<Record<Decision['kind'], readonly string[]>> = {
+  settle: ['handled'],
+  retryAt: ['backoff', 'pushback', 'held_back'],
+  pause: ['dependency_sick', 'flood'],
+  quarantine: ['same_failure_repeated'],
+  deadLetter: ['terminal', 'attempts_exhausted', 'too_old', 'over_budget', 'breaker_open'],
+  drop: ['filtered', 'over_budget'],
+}
+
+function isCounted({ events }: DecideResult): boolean {
+  return events.some((event) => event.type === 'attempt_failed' && event.counted)
+}
+
+describe('for any world', () => {
+  test('decide answers the same twice, and changes nothing it was given', () => {
+    fc.assert(
+      fc.property(world, chances, (input, draws) => {
+        const frozen = deepFrozen(input)
+        const first = decide({ ...frozen, random: drawing(draws) })
+        expect(decide({ ...frozen, random: drawing(draws) })).toEqual(first)
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  test('the decision has a reason that belongs to it', () => {
+    expectEach((_, { decision }) => expect(REASONS[decision.kind]).toContain(decision.reason))
+  })
+
+  test('a success is settled, and a failure never is', () => {
+    expectEach(({ outcome: { kind } }, { decision }) => {
+      expect(decision.kind === 'settle').toBe(kind === 'success')
+    })
+  })
+
+  test('a failure is told first, exactly once', () => {
+    expectEach((input, { events }) => {
+      const told = events.map((event) => event.type === 'attempt_failed')
+      const expected = input.outcome.kind === 'failure' ? [true] : []
+      expect(told.filter(Boolean)).toEqual(expected)
+      expect(told.slice(0, 1).every((first) => first === expected.length > 0)).toBe(true)
+    })
+  })
+
+  test('events carry the moment and the source they are about', () => {
+    expectEach((_, { events }) => {
+      for (const event of events) expect(event).toMatchObject({ at: NOW, source: 'orders' })
+    })
+  })
+
+  test('a retry is due at the floor at the earliest, in whole milliseconds', () => {
+    expectEach(({ policy }, { decision }) => {
+      if (decision.kind !== 'retryAt') return
+      expect(decision.dueAt).toBeGreaterThanOrEqual(NOW + policy.retry.floorMs)
+      expect(decision.delayMs).toBe(decision.dueAt - NOW)
+      expect(Number.isSafeInteger(decision.dueAt)).toBe(true)
+      expect(decision.cycle.notBefore).toBeUndefined()
+    })
+  })
+
+  test('a retry that counts leaves attempts over', () => {
+    expectEach((input, result) => {
+      if (input.outcome.kind !== 'failure' || result.decision.kind !== 'retryAt') return
+      if (!isCounted(result)) return
+      const { attempts } = input.policy.retry.classes[input.outcome.failure.class]
+      expect(result.decision.cycle.attempts).toBeLessThan(attempts)
+    })
+  })
+
+  test('a failure that counts or ends the cycle adds one attempt, another changes neither count nor history', () => {
+    expectEach((input, result) => {
+      if (!('cycle' in result.decision)) return
+      const { attempts, history } = result.decision.cycle
+      const isEnd = result.decision.kind !== 'retryAt'
+      const added = isCounted(result) || isEnd ? 1 : 0
+      expect(attempts).toBe(input.cycle.attempts + added)
+      const newest = history.slice(history.length - added)
+      expect(newest.map(({ number, at }) => [number, at])).toEqual(
+        [[attempts, NOW]].slice(1 - added),
+      )
+      const older = history.slice(0, history.length - added)
+      expect(input.cycle.history.slice(input.cycle.history.length - older.length)).toEqual(older)
+      expect(history.length).toBe(
+        added === 0
+          ? input.cycle.history.length
+          : Math.min(input.policy.retry.history, input.cycle.history.length + 1),
+      )
+    })
+  })
+
+  test('a pause counts no attempt', () => {
+    expectEach((_, result) => {
+      expect(isCounted(result) && result.decision.kind === 'pause').toBe(false)
+    })
+  })
+
+  test('what must always be kept is never dropped, unless it must never be', () => {
+    expectEach(({ policy }, { decision }) => {
+      const isKept = policy.deadLetter.filter.always.length > 0
+      expect(isKept && decision.kind === 'drop').toBe(false)
+    })
+  })
+
+  test('the number of the cycle stays, and its first failure is never forgotten or moved', () => {
+    expectEach((input, { decision }) => {
+      if (!('cycle' in decision)) return
+      expect(decision.cycle.number).toBe(input.cycle.number)
+      expect(decision.cycle.firstFailedAt).toBe(input.cycle.firstFailedAt ?? NOW)
+    })
+  })
+
+  test('the guards can be written down and read again', () => {
+    expectEach((_, result) => {
+      expect(JSON.parse(JSON.stringify(result.guards))).toEqual(result.guards)
+    })
+  })
+
+  test('guards that are off stay as they were', () => {
+    expectEach((input, { guards: after }) => {
+      const names = ['breaker', 'outage', 'limit', 'budget', 'flood'] as const
+      const off = names.filter((name) => input.policy[name] === undefined)
+      expect(off.map((name) => after[name])).toEqual(off.map((name) => input.guards[name]))
+    })
+  })
+})
+
+describe('a message that fails every time', () => {
+  /** Runs one message to its end; a pause and a wait only move the clock. */
+  function run(given: PolicyOptions, classOf: FailureClass, draws: readonly number[]) {
+    const policy = resolvePolicy(given)
+    const random = drawing(draws)
+    let state = { guards: startGuards(policy, NOW), cycle: FIRST_CYCLE, now: NOW, counted: 0 }
+    for (let steps = 0; steps < 2_000; steps++) {
+      const result = decide({
+        policy,
+        delivery: aDelivery(),
+        outcome: {
+          kind: 'failure',
+          failure: aFailure({ class: classOf }),
+          startedAt: state.now,
+          inFlight: 1,
+        },
+        ...state,
+        random,
+      })
+      const { decision, guards: next } = result
+      const tally = state.counted + (isCounted(result) ? 1 : 0)
+      if (decision.kind === 'retryAt') {
+        state = { guards: next, cycle: decision.cycle, now: decision.dueAt, counted: tally }
+      } else if (decision.kind === 'pause') {
+        state = { ...state, guards: next, now: Math.max(decision.until, state.now + 1) }
+      } else return { decision, counted: tally, limit: policy.retry.classes[classOf].attempts }
+    }
+    return undefined
+  }
+
+  test('is never counted more often than its attempts, and its waiting ends', () => {
+    const bounded = options.map((one) => ({
+      ...one,
+      // What waits for the dependency ends with its age: soon, because each wait may be a millisecond.
+      retry: { ...one.retry, maxAge: '1s' as const },
+      whenOpen: 'deadLetter' as const,
+    }))
+    fc.assert(
+      fc.property(bounded, failureClass, chances, (given, classOf, draws) => {
+        const end = run(given, classOf, draws)
+        expect(end).toBeDefined()
+        expect(end?.counted).toBeLessThanOrEqual(end?.limit ?? 0)
+        expect(['deadLetter', 'quarantine', 'drop']).toContain(end?.decision.kind)
+      }),
+    )
+  })
+})

@@ -1,0 +1,1093 @@
+import { describe, expect, test } from 'vitest'
+import type { Random } from '../src/backoff.ts'
+import { type BreakerState, CLOSED, ISOLATED } from '../src/breaker.ts'
+import type { BudgetState } from '../src/budget.ts'
+import { type DecideResult, decide } from '../src/decide.ts'
+import { SETTLE } from '../src/decision.ts'
+import type { Delivery, FailureCycle } from '../src/delivery.ts'
+import type { CoreEvent } from '../src/events.ts'
+import type { Failure } from '../src/failure.ts'
+import { type Guards, startGuards } from '../src/guards.ts'
+import { NO_OUTAGE, type OutageState } from '../src/outage.ts'
+import type { PolicyOptions } from '../src/policy/options.ts'
+import { resolvePolicy } from '../src/policy/resolve.ts'
+import { aCycle, aDelivery, aFailure, anAttempt, deepFrozen, half, NOW } from './fixtures.ts'
+
+/** One attempt that failed, and the world around it. */
+interface World {
+  readonly options?: PolicyOptions
+  readonly delivery?: Partial<Delivery>
+  readonly failure?: Partial<Failure>
+  readonly cycle?: Partial<FailureCycle>
+  readonly guards?: Partial<Guards>
+  readonly attempt?: { readonly startedAt?: number; readonly inFlight?: number }
+  readonly random?: Random
+}
+
+/** Waits are exact and the limit stands still, unless the test is about them. */
+const PLAIN: PolicyOptions = {
+  limit: 'off',
+  retry: { backoff: { kind: 'fixed', delay: '5s' } },
+}
+
+function afterFailure(world: World): DecideResult {
+  const policy = resolvePolicy({ ...PLAIN, ...world.options })
+  return decide({
+    policy,
+    delivery: deepFrozen(aDelivery(world.delivery)),
+    outcome: deepFrozen({
+      kind: 'failure',
+      failure: aFailure(world.failure),
+      startedAt: NOW - 10,
+      inFlight: 10,
+      ...world.attempt,
+    }),
+    cycle: deepFrozen(aCycle(world.cycle)),
+    guards: deepFrozen({ ...startGuards(policy, NOW), ...world.guards }),
+    now: NOW,
+    random: world.random ?? half,
+  })
+}
+
+function open(until: number): BreakerState {
+  return { phase: 'open', since: NOW - 10_000, until, successes: 0, suspects: [] }
+}
+
+const OPEN = { breaker: open(NOW + 4_000) }
+const HALF_OPEN = { breaker: open(NOW) }
+
+/** A window in which 4 failed already, so that one more makes it a quarter. */
+function degraded(handled: number): OutageState {
+  return { ...NO_OUTAGE, from: NOW, now: { handled, unreachable: 4, suspects: [] } }
+}
+
+const SPENT: { budget: BudgetState } = {
+  budget: { tokens: 0, rateTokens: 100, at: NOW, stageAt: NOW, staged: 0 },
+}
+const FLOODED = { flood: [{ signature: 's1', tokens: 0, at: NOW }] }
+
+const thrice = [anAttempt({ number: 1 }), anAttempt({ number: 2 })]
+const DAYS_14 = 1_209_600_000
+const LANE = { order: 'lane' } as const
+const GIVE_UP_WHEN_OPEN = { whenOpen: 'deadLetter' } as const
+const NOT_KEPT = { deadLetter: { never: ['order.created'] } }
+
+function withAttempts(attempts: number): PolicyOptions {
+  return { retry: { attempts, backoff: { kind: 'fixed', delay: '5s' } } }
+}
+
+describe('the ladder', () => {
+  test.each<[rung: string, world: World, decision: string]>([
+    // Terminal classes
+    ['schema is not worth a retry', { failure: { class: 'schema' } }, 'deadLetter terminal'],
+    ['business is not worth a retry', { failure: { class: 'business' } }, 'deadLetter terminal'],
+    ['integration is not worth one', { failure: { class: 'integration' } }, 'deadLetter terminal'],
+    ['unknown is worth a retry', { failure: { class: 'unknown' } }, 'retryAt backoff'],
+    ['transient is worth a retry', { failure: { class: 'transient' } }, 'retryAt backoff'],
+    [
+      'a class is terminal when the policy says so',
+      {
+        failure: { class: 'unknown' },
+        options: { retry: { classes: { unknown: { action: 'deadLetter' } } } },
+      },
+      'deadLetter terminal',
+    ],
+    [
+      'terminal comes before age',
+      { failure: { class: 'schema' }, cycle: { firstFailedAt: NOW - DAYS_14 - 1 } },
+      'deadLetter terminal',
+    ],
+    [
+      'terminal comes before a sick dependency',
+      { failure: { class: 'schema' }, guards: OPEN },
+      'deadLetter terminal',
+    ],
+    // Age
+    [
+      'old enough to be given up',
+      { cycle: { firstFailedAt: NOW - DAYS_14 - 1 } },
+      'deadLetter too_old',
+    ],
+    ['not quite old enough', { cycle: { firstFailedAt: NOW - DAYS_14 } }, 'retryAt backoff'],
+    [
+      'failed in a future of another clock',
+      { cycle: { firstFailedAt: NOW + 5 } },
+      'retryAt backoff',
+    ],
+    [
+      'age comes before a sick dependency',
+      { cycle: { firstFailedAt: NOW - DAYS_14 - 1 }, guards: OPEN },
+      'deadLetter too_old',
+    ],
+    // Sick dependency
+    ['the breaker is open', { guards: OPEN }, 'pause dependency_sick'],
+    ['the breaker is isolated', { guards: { breaker: ISOLATED } }, 'pause dependency_sick'],
+    ['a probe failed', { guards: HALF_OPEN }, 'retryAt backoff'],
+    [
+      'a probe failed where order matters',
+      { guards: HALF_OPEN, options: LANE },
+      'pause dependency_sick',
+    ],
+    [
+      'the breaker is open and nobody can wait',
+      { guards: OPEN, options: GIVE_UP_WHEN_OPEN },
+      'deadLetter breaker_open',
+    ],
+    [
+      'a probe failed and nobody can wait',
+      { guards: HALF_OPEN, options: GIVE_UP_WHEN_OPEN },
+      'deadLetter breaker_open',
+    ],
+    [
+      'a degraded dependency: not the breaker, so no dead letter',
+      {
+        failure: { class: 'transient' },
+        guards: { outage: degraded(15) },
+        options: GIVE_UP_WHEN_OPEN,
+      },
+      'retryAt backoff',
+    ],
+    [
+      'sick comes before poison',
+      { cycle: { attempts: 2, history: thrice }, guards: OPEN },
+      'pause dependency_sick',
+    ],
+    [
+      'sick comes before attempts',
+      { cycle: { attempts: 4 }, guards: OPEN },
+      'pause dependency_sick',
+    ],
+    // Poison
+    [
+      'the same failure for the third time',
+      { cycle: { attempts: 2, history: thrice } },
+      'quarantine same_failure_repeated',
+    ],
+    [
+      'the same failure for the second time',
+      { cycle: { attempts: 1, history: [anAttempt()] } },
+      'retryAt backoff',
+    ],
+    [
+      'another failure than before',
+      { failure: { signature: 's2' }, cycle: { attempts: 2, history: thrice } },
+      'retryAt backoff',
+    ],
+    [
+      'the same failure, with poison off',
+      { cycle: { attempts: 2, history: thrice }, options: { poison: 'off' } },
+      'retryAt backoff',
+    ],
+    [
+      'poison comes before attempts',
+      { cycle: { attempts: 4, history: thrice } },
+      'quarantine same_failure_repeated',
+    ],
+    // Attempts
+    ['the fifth attempt', { cycle: { attempts: 4 } }, 'deadLetter attempts_exhausted'],
+    ['the fourth attempt', { cycle: { attempts: 3 } }, 'retryAt backoff'],
+    ['a sixth that should not be', { cycle: { attempts: 5 } }, 'deadLetter attempts_exhausted'],
+    ['the only attempt', { options: withAttempts(1) }, 'deadLetter attempts_exhausted'],
+    [
+      'the only attempt of its class',
+      { options: { retry: { classes: { unknown: { attempts: 1 } } } } },
+      'deadLetter attempts_exhausted',
+    ],
+    [
+      'attempts come before the budget',
+      { cycle: { attempts: 4 }, guards: SPENT },
+      'deadLetter attempts_exhausted',
+    ],
+    // Budget
+    [
+      'over budget, released later than its backoff',
+      { guards: SPENT, options: { retry: { backoff: { kind: 'fixed', delay: '1s' } } } },
+      'retryAt held_back',
+    ],
+    ['over budget, released before its backoff', { guards: SPENT }, 'retryAt backoff'],
+    [
+      'over budget, given up',
+      { guards: SPENT, options: { budget: { whenOver: 'deadLetter' } } },
+      'deadLetter over_budget',
+    ],
+    [
+      'over budget, forgotten',
+      { guards: SPENT, options: { budget: { whenOver: 'drop' } } },
+      'drop over_budget',
+    ],
+    ['no budget at all', { guards: SPENT, options: { budget: 'off' } }, 'retryAt backoff'],
+    // Giving up
+    [
+      'given up, and not worth keeping',
+      { cycle: { attempts: 4 }, options: NOT_KEPT },
+      'drop filtered',
+    ],
+    ['given up, one of too many alike', { cycle: { attempts: 4 }, guards: FLOODED }, 'pause flood'],
+    [
+      'given up, one of too many alike, with the flood guard off',
+      { cycle: { attempts: 4 }, guards: FLOODED, options: { flood: 'off' } },
+      'deadLetter attempts_exhausted',
+    ],
+    [
+      'given up, too many of another kind',
+      { cycle: { attempts: 4 }, failure: { signature: 's2' }, guards: FLOODED },
+      'deadLetter attempts_exhausted',
+    ],
+    [
+      'what is not kept is no flood',
+      { cycle: { attempts: 4 }, guards: FLOODED, options: NOT_KEPT },
+      'drop filtered',
+    ],
+    [
+      'a quarantine is neither filtered nor a flood',
+      { cycle: { attempts: 2, history: thrice }, guards: FLOODED, options: NOT_KEPT },
+      'quarantine same_failure_repeated',
+    ],
+    [
+      'a terminal class is filtered too',
+      { failure: { class: 'schema' }, options: NOT_KEPT },
+      'drop filtered',
+    ],
+    ['a retry is never filtered', { options: NOT_KEPT }, 'retryAt backoff'],
+    // Pushback
+    ['the dependency says when', { failure: { retryAfterMs: 20_000 } }, 'retryAt pushback'],
+    ['the dependency says: at once', { failure: { retryAfterMs: 0 } }, 'retryAt backoff'],
+  ])('%s', (_, world, decision) => {
+    const result = afterFailure(world).decision
+    expect(`${result.kind} ${result.reason}`).toBe(decision)
+  })
+})
+
+describe('a success', () => {
+  const seen = {
+    count: 1,
+    at: NOW - 1,
+    saturated: true,
+    late: false,
+    startedAt: NOW - 10,
+    inFlight: 1,
+  }
+
+  function afterSuccess(guards: Partial<Guards>): DecideResult {
+    const policy = resolvePolicy()
+    return decide({
+      policy,
+      delivery: aDelivery(),
+      outcome: { kind: 'success', ...seen },
+      cycle: aCycle({ attempts: 3 }),
+      guards: deepFrozen({ ...startGuards(policy, NOW), ...guards }),
+      now: NOW,
+      random: half,
+    })
+  }
+
+  test('settles the delivery and teaches the guards', () => {
+    const { decision, guards, events } = afterSuccess({})
+    expect(decision).toBe(SETTLE)
+    expect(events).toEqual([])
+    expect(guards.limit.limit).toBe(11)
+    expect(guards.outage).toMatchObject({ from: NOW, now: { handled: 1 }, handledAt: NOW - 1 })
+  })
+
+  test('that closes the breaker says so', () => {
+    const breaker: BreakerState = {
+      phase: 'open',
+      since: NOW - 10_000,
+      until: NOW,
+      successes: 1,
+      suspects: [],
+    }
+    const { guards, events } = afterSuccess({ breaker })
+    expect(guards.breaker).toEqual(CLOSED)
+    expect(events).toEqual([
+      {
+        type: 'breaker_changed',
+        at: NOW,
+        source: 'orders',
+        from: 'halfOpen',
+        to: 'closed',
+        until: undefined,
+      },
+    ])
+  })
+})
+
+describe('a counted failure', () => {
+  const failure = aFailure({ class: 'unknown', signature: 's9', code: undefined, message: 'why' })
+  const record = {
+    number: 2,
+    at: NOW,
+    class: 'unknown',
+    signature: 's9',
+    code: undefined,
+    message: 'why',
+  }
+  const before = aCycle({
+    number: 3,
+    attempts: 1,
+    firstFailedAt: NOW - 500,
+    lastDelayMs: 7,
+    history: [anAttempt()],
+  })
+
+  test('becomes a retry with its cycle one attempt on', () => {
+    const { decision } = afterFailure({ failure, cycle: { ...before, notBefore: NOW - 1 } })
+    expect(decision).toEqual({
+      kind: 'retryAt',
+      reason: 'backoff',
+      dueAt: NOW + 5_000,
+      delayMs: 5_000,
+      cycle: {
+        number: 3,
+        attempts: 2,
+        firstFailedAt: NOW - 500,
+        lastDelayMs: 5_000,
+        notBefore: undefined,
+        history: [anAttempt(), record],
+      },
+      failure,
+    })
+  })
+
+  test('becomes a dead letter with its whole history', () => {
+    const { decision } = afterFailure({ failure, cycle: before, options: withAttempts(2) })
+    expect(decision).toEqual({
+      kind: 'deadLetter',
+      reason: 'attempts_exhausted',
+      failure,
+      cycle: { ...before, attempts: 2, history: [anAttempt(), record] },
+    })
+  })
+
+  test('of a terminal class is counted and kept in the history too', () => {
+    const schema = { ...failure, class: 'schema' } as const
+    const { decision } = afterFailure({ failure: schema, cycle: before, guards: OPEN })
+    expect(decision).toEqual({
+      kind: 'deadLetter',
+      reason: 'terminal',
+      failure: schema,
+      cycle: { ...before, attempts: 2, history: [anAttempt(), { ...record, class: 'schema' }] },
+    })
+  })
+
+  test('becomes a quarantine with its whole history', () => {
+    const { decision } = afterFailure({
+      cycle: { number: 4, attempts: 2, firstFailedAt: NOW - 9, history: thrice },
+    })
+    expect(decision).toEqual({
+      kind: 'quarantine',
+      reason: 'same_failure_repeated',
+      failure: aFailure(),
+      cycle: aCycle({
+        number: 4,
+        attempts: 3,
+        firstFailedAt: NOW - 9,
+        history: [...thrice, anAttempt({ number: 3, at: NOW })],
+      }),
+    })
+  })
+
+  test('becomes a drop that still knows its history', () => {
+    const { decision } = afterFailure({
+      failure,
+      cycle: before,
+      options: { ...withAttempts(2), ...NOT_KEPT },
+    })
+    expect(decision).toEqual({
+      kind: 'drop',
+      reason: 'filtered',
+      failure,
+      cycle: { ...before, attempts: 2, history: [anAttempt(), record] },
+    })
+  })
+
+  test('that is the first one starts the age of the cycle', () => {
+    expect(afterFailure({}).decision).toMatchObject({
+      cycle: { number: 1, attempts: 1, firstFailedAt: NOW },
+    })
+  })
+
+  test('keeps as many attempts as the policy says, the newest', () => {
+    const { decision } = afterFailure({
+      cycle: { attempts: 2, history: [anAttempt({ number: 1 }), anAttempt({ number: 2 })] },
+      options: { poison: 'off', retry: { history: 2 } },
+    })
+    expect(decision).toMatchObject({ cycle: { history: [{ number: 2 }, { number: 3 }] } })
+    expect(decision).toHaveProperty('cycle.history.length', 2)
+  })
+
+  test('is told with its number, and that it counts', () => {
+    expect(afterFailure({ failure, cycle: before }).events).toEqual([
+      {
+        type: 'attempt_failed',
+        at: NOW,
+        source: 'orders',
+        deliveryId: 'm1',
+        attemptNumber: 2,
+        class: 'unknown',
+        signature: 's9',
+        code: undefined,
+        counted: true,
+      },
+    ])
+  })
+
+  test('teaches the guards about this message', () => {
+    const { guards } = afterFailure({ delivery: { id: 'm7' } })
+    expect(guards.breaker).toMatchObject({ failures: 1, suspects: ['m7'] })
+    expect(guards.outage.now.suspects).toEqual(['m7'])
+  })
+})
+
+describe('a failure while the breaker is open', () => {
+  const before = aCycle({ number: 3, attempts: 4, firstFailedAt: NOW - 500, history: thrice })
+
+  test('pauses until the next probe, and gives the message back as it was', () => {
+    const { decision, events } = afterFailure({ cycle: before, guards: OPEN })
+    expect(decision).toEqual({
+      kind: 'pause',
+      reason: 'dependency_sick',
+      until: NOW + 4_000,
+      failure: aFailure(),
+    })
+    expect(events).toEqual([
+      expect.objectContaining({ type: 'attempt_failed', attemptNumber: 5, counted: false }),
+    ])
+  })
+
+  test('pauses without an end that a clock could tell while isolated', () => {
+    const { decision } = afterFailure({ guards: { breaker: ISOLATED } })
+    expect(decision).toMatchObject({ kind: 'pause', until: NOW })
+  })
+
+  test('is a dead letter where nobody can wait, with this failure in its history', () => {
+    const { decision, events } = afterFailure({
+      cycle: before,
+      guards: OPEN,
+      options: GIVE_UP_WHEN_OPEN,
+    })
+    expect(decision).toEqual({
+      kind: 'deadLetter',
+      reason: 'breaker_open',
+      failure: aFailure(),
+      cycle: {
+        ...before,
+        attempts: 5,
+        history: [...thrice, anAttempt({ number: 5, at: NOW })],
+      },
+    })
+    expect(events).toEqual([expect.objectContaining({ type: 'attempt_failed', counted: false })])
+  })
+
+  test('is too old with this failure in its history, although it was spared', () => {
+    const { decision } = afterFailure({
+      cycle: { ...before, firstFailedAt: NOW - DAYS_14 - 1 },
+      guards: OPEN,
+    })
+    expect(decision).toMatchObject({ reason: 'too_old', cycle: { attempts: 5 } })
+    expect(decision).toHaveProperty('cycle.history.length', 3)
+  })
+
+  test('that is dropped keeps this failure in its history too', () => {
+    const { decision } = afterFailure({
+      cycle: before,
+      guards: OPEN,
+      options: { ...GIVE_UP_WHEN_OPEN, ...NOT_KEPT },
+    })
+    expect(decision).toMatchObject({ kind: 'drop', reason: 'filtered', cycle: { attempts: 5 } })
+  })
+
+  test('of a probe makes room for another message until the next probe', () => {
+    const { decision, guards, events } = afterFailure({ cycle: before, guards: HALF_OPEN })
+    expect(guards.breaker).toMatchObject({ phase: 'open', until: NOW + 1_000, suspects: ['m1'] })
+    expect(decision).toMatchObject({ kind: 'retryAt', dueAt: NOW + 5_000, reason: 'backoff' })
+    expect(events.map((event) => event.type)).toEqual(['attempt_failed', 'breaker_changed'])
+  })
+
+  test('of a probe is held back until the breaker lets another one through', () => {
+    const { decision } = afterFailure({
+      cycle: before,
+      guards: HALF_OPEN,
+      options: { retry: { backoff: { kind: 'fixed', delay: '200ms' } } },
+    })
+    expect(decision).toEqual({
+      kind: 'retryAt',
+      reason: 'held_back',
+      dueAt: NOW + 1_000,
+      delayMs: 1_000,
+      cycle: { ...before, lastDelayMs: 200 },
+      failure: aFailure(),
+    })
+  })
+
+  test('of a probe pauses the lane where order matters', () => {
+    const { decision } = afterFailure({ guards: HALF_OPEN, options: LANE })
+    expect(decision).toMatchObject({ kind: 'pause', until: NOW + 1_000 })
+  })
+
+  test('of a probe that told nothing new counts against the message', () => {
+    const breaker = { ...open(NOW), suspects: ['m1'] } as BreakerState
+    const { decision, events } = afterFailure({ guards: { breaker }, cycle: { attempts: 1 } })
+    expect(decision).toMatchObject({ kind: 'retryAt', reason: 'backoff', cycle: { attempts: 2 } })
+    expect(events).toEqual([expect.objectContaining({ type: 'attempt_failed', counted: true })])
+  })
+
+  test('that opens it pauses at once', () => {
+    const breaker = { ...CLOSED, failures: 4 } as BreakerState
+    const { decision, events } = afterFailure({ guards: { breaker } })
+    expect(decision).toMatchObject({ kind: 'pause', until: NOW + 1_000 })
+    expect(events).toEqual([
+      expect.objectContaining({ type: 'attempt_failed', counted: false }),
+      {
+        type: 'breaker_changed',
+        at: NOW,
+        source: 'orders',
+        from: 'closed',
+        to: 'open',
+        until: NOW + 1_000,
+      },
+    ])
+  })
+})
+
+describe('a failure while the dependency is degraded', () => {
+  const transient = { class: 'transient' } as const
+  const doubling: PolicyOptions = {
+    retry: { backoff: { kind: 'exponential', jitter: 'none' } },
+  }
+
+  test('is retried and does not count', () => {
+    const before = aCycle({ attempts: 3, firstFailedAt: NOW - 500, history: thrice })
+    const { decision, events } = afterFailure({
+      failure: transient,
+      cycle: before,
+      guards: { outage: degraded(15) },
+    })
+    expect(decision).toEqual({
+      kind: 'retryAt',
+      reason: 'backoff',
+      dueAt: NOW + 5_000,
+      delayMs: 5_000,
+      cycle: { ...before, lastDelayMs: 5_000 },
+      failure: aFailure(transient),
+    })
+    expect(events).toEqual([
+      {
+        type: 'attempt_failed',
+        at: NOW,
+        source: 'orders',
+        deliveryId: 'm1',
+        attemptNumber: 4,
+        class: 'transient',
+        signature: 's1',
+        code: 'E1',
+        counted: false,
+      },
+    ])
+  })
+
+  test('counts again as soon as less than the share fails', () => {
+    const world = { failure: transient, guards: { outage: degraded(16) } }
+    expect(afterFailure(world).decision).toMatchObject({ cycle: { attempts: 1 } })
+  })
+
+  test('starts the age of the cycle although it does not count', () => {
+    const world = { failure: transient, guards: { outage: degraded(15) } }
+    expect(afterFailure(world).decision).toMatchObject({
+      cycle: { attempts: 0, firstFailedAt: NOW, history: [] },
+    })
+  })
+
+  test.each([
+    [0, 1_000],
+    [1, 1_000],
+    [3, 4_000],
+  ])('after %s counted attempts waits %s ms, as if this was the last of them', (attempts, ms) => {
+    const { decision } = afterFailure({
+      failure: transient,
+      cycle: { attempts },
+      guards: { outage: degraded(15) },
+      options: doubling,
+    })
+    expect(decision).toMatchObject({ delayMs: ms })
+  })
+
+  test.each<[lastDelayMs: number, chance: number, ms: number]>([
+    [0, 0.5, 1_000],
+    [999, 0, 1_000],
+    [1_001, 0, 1_001],
+    [1_001, 0.5, 2_002],
+    [1_001, 0.999_999, 3_003],
+    [40_000, 0.5, 60_000],
+    [90_000, 0.5, 60_000],
+  ])(
+    'grows from the last delay of %s ms, with chance %s, to %s ms, because the count stands still',
+    (lastDelayMs, chance, ms) => {
+      const { decision } = afterFailure({
+        failure: transient,
+        cycle: { lastDelayMs },
+        guards: { outage: degraded(15) },
+        options: doubling,
+        random: () => chance,
+      })
+      expect(decision).toMatchObject({ delayMs: ms, cycle: { attempts: 0, lastDelayMs: ms } })
+    },
+  )
+
+  test('grows no longer than proportional jitter may stretch its longest delay', () => {
+    const { decision } = afterFailure({
+      failure: transient,
+      cycle: { lastDelayMs: 90_000 },
+      guards: { outage: degraded(15) },
+      options: { retry: { backoff: { kind: 'exponential', jitter: { proportional: 0.5 } } } },
+    })
+    expect(decision).toMatchObject({ delayMs: 90_000 })
+  })
+
+  test('does not grow from the last delay once it counts', () => {
+    const { decision } = afterFailure({
+      failure: transient,
+      cycle: { lastDelayMs: 40_000 },
+      options: doubling,
+    })
+    expect(decision).toMatchObject({ delayMs: 1_000, cycle: { attempts: 1 } })
+  })
+
+  test('of a class that is retried but says nothing about the dependency counts', () => {
+    const { decision } = afterFailure({
+      failure: { class: 'business' },
+      guards: OPEN,
+      options: {
+        retry: {
+          backoff: { kind: 'fixed', delay: '5s' },
+          classes: { business: { action: 'retry' } },
+        },
+      },
+    })
+    expect(decision).toMatchObject({ kind: 'retryAt', reason: 'backoff', cycle: { attempts: 1 } })
+  })
+
+  test('is paid for from the budget like any retry', () => {
+    const { decision, events } = afterFailure({
+      failure: transient,
+      guards: { outage: degraded(15), ...SPENT },
+      options: { retry: { backoff: { kind: 'fixed', delay: '1s' } } },
+    })
+    expect(decision).toMatchObject({ reason: 'held_back', cycle: { attempts: 0 } })
+    expect(events.map((event) => event.type)).toEqual(['attempt_failed', 'budget_exhausted'])
+  })
+})
+
+describe('a retry that fails and points at the dependency', () => {
+  const last = { attempts: 4, firstFailedAt: NOW - 9_000, lastDelayMs: 3_000, history: thrice }
+  const served = (at: number) => ({ outage: { ...NO_OUTAGE, from: NOW, handledAt: at } })
+  const world = {
+    failure: { class: 'transient' },
+    cycle: last,
+    guards: served(NOW - 3_000),
+  } as const
+
+  test('does not count as long as nobody else was served while it waited', () => {
+    const { decision, events } = afterFailure(world)
+    expect(decision).toEqual({
+      kind: 'retryAt',
+      reason: 'backoff',
+      dueAt: NOW + 5_000,
+      delayMs: 5_000,
+      cycle: aCycle({ ...last, lastDelayMs: 5_000 }),
+      failure: aFailure(world.failure),
+    })
+    expect(events).toEqual([expect.objectContaining({ type: 'attempt_failed', counted: false })])
+  })
+
+  test('grows from the last wait, up to the longest', () => {
+    const options: PolicyOptions = { retry: { backoff: { kind: 'exponential', jitter: 'none' } } }
+    expect(afterFailure({ ...world, options }).decision).toMatchObject({ delayMs: 8_000 })
+    const longer = { ...last, lastDelayMs: 12_345 }
+    expect(
+      afterFailure({ ...world, options, guards: served(0), cycle: longer }).decision,
+    ).toMatchObject({ delayMs: 24_690 })
+  })
+
+  test('does not count when the success is one of the future', () => {
+    const { decision } = afterFailure({ ...world, guards: served(NOW + 1) })
+    expect(decision).toMatchObject({ kind: 'retryAt', cycle: { attempts: 4 } })
+  })
+
+  test('counts when someone was', () => {
+    const { decision } = afterFailure({ ...world, guards: served(NOW - 2_999) })
+    expect(decision).toMatchObject({ kind: 'deadLetter', reason: 'attempts_exhausted' })
+  })
+
+  test('counts when the window that could tell is off', () => {
+    const { decision } = afterFailure({ ...world, options: { outage: 'off' } })
+    expect(decision).toMatchObject({ kind: 'deadLetter', reason: 'attempts_exhausted' })
+  })
+
+  test('counts when it may be the message: another class', () => {
+    const { decision } = afterFailure({
+      ...world,
+      failure: { class: 'unknown', signature: 's2' },
+    })
+    expect(decision).toMatchObject({ kind: 'deadLetter', reason: 'attempts_exhausted' })
+  })
+
+  test.each([1, 2, 3, 4, 7])('is spared whatever its number: after %s attempts', (attempts) => {
+    const { decision } = afterFailure({ ...world, cycle: { ...last, attempts } })
+    expect(decision).toMatchObject({ kind: 'retryAt', cycle: { attempts } })
+    const proven = { ...world, guards: served(NOW), cycle: { ...last, attempts } }
+    expect(afterFailure(proven).decision).toMatchObject({ cycle: { attempts: attempts + 1 } })
+  })
+
+  test('is the second attempt at the earliest: the first had no wait to learn from', () => {
+    const first = { failure: world.failure, guards: served(0) }
+    expect(afterFailure(first).decision).toMatchObject({
+      kind: 'retryAt',
+      cycle: { attempts: 1 },
+    })
+    expect(afterFailure({ ...first, options: withAttempts(1) }).decision).toMatchObject({
+      kind: 'deadLetter',
+      reason: 'attempts_exhausted',
+      cycle: { attempts: 1 },
+    })
+  })
+
+  test('is given up for its age all the same', () => {
+    const cycle = { ...last, firstFailedAt: NOW - DAYS_14 - 1 }
+    expect(afterFailure({ ...world, cycle }).decision).toMatchObject({ reason: 'too_old' })
+  })
+})
+
+describe('the wait', () => {
+  const waitOf = (world: World) => {
+    const { decision } = afterFailure(world)
+    return decision.kind === 'retryAt' ? [decision.delayMs, decision.cycle.lastDelayMs] : undefined
+  }
+
+  test('grows with the attempts that count', () => {
+    const options: PolicyOptions = { retry: { backoff: { kind: 'exponential', jitter: 'none' } } }
+    expect(waitOf({ options })).toEqual([1_000, 1_000])
+    expect(waitOf({ options, cycle: { attempts: 2 } })).toEqual([4_000, 4_000])
+  })
+
+  test('is drawn by the source of chance it is given', () => {
+    const options: PolicyOptions = { retry: { backoff: { kind: 'exponential' } } }
+    expect(waitOf({ options, random: () => 0.25 })).toEqual([250, 250])
+  })
+
+  test('depends on the class of the failure', () => {
+    const options: PolicyOptions = {
+      retry: {
+        backoff: {
+          kind: 'progressive',
+          tiers: { transient: ['7s'] },
+          otherwise: ['9s'],
+          jitter: 'none',
+        },
+      },
+    }
+    expect(waitOf({ options, failure: { class: 'transient' } })).toEqual([7_000, 7_000])
+    expect(waitOf({ options, failure: { class: 'unknown' } })).toEqual([9_000, 9_000])
+  })
+
+  test('uses the backoff of the class', () => {
+    const classes = { unknown: { backoff: { kind: 'fixed', delay: '8s' } } } as const
+    expect(waitOf({ options: { retry: { classes } } })).toEqual([8_000, 8_000])
+  })
+
+  test('grows from the last one when it is decorrelated', () => {
+    const options: PolicyOptions = { retry: { backoff: { kind: 'decorrelated' } } }
+    expect(waitOf({ options })).toEqual([2_000, 2_000])
+    expect(waitOf({ options, cycle: { lastDelayMs: 4_000 } })).toEqual([6_500, 6_500])
+  })
+
+  test('is never shorter than the floor', () => {
+    const retry = { floor: '25ms', backoff: { kind: 'exponential' } } as const
+    expect(waitOf({ options: { retry }, random: () => 0 })).toEqual([25, 25])
+  })
+
+  test.each<[asked: number, chance: number, delayMs: number]>([
+    [20_000, 0, 20_000],
+    [20_000, 0.5, 21_000],
+    [20_001, 0.5, 21_002],
+    [86_400_000, 0, 86_400_000],
+    [86_400_001, 0, 86_400_000],
+    [Number.MAX_VALUE, 0.5, 90_720_000],
+  ])('of %s ms asked by the dependency, with chance %s, is %s ms', (asked, chance, delayMs) => {
+    const world = { failure: { retryAfterMs: asked }, random: () => chance }
+    expect(waitOf(world)).toEqual([delayMs, delayMs])
+  })
+
+  test('asked by the dependency wins over our own, longer or shorter', () => {
+    const { decision } = afterFailure({ failure: { retryAfterMs: 2_000 }, random: () => 0 })
+    expect(decision).toMatchObject({ reason: 'pushback', dueAt: NOW + 2_000, delayMs: 2_000 })
+  })
+
+  test('asked by the dependency counts from the first millisecond', () => {
+    const retry = { floor: '1ms', backoff: { kind: 'fixed', delay: '5s' } } as const
+    const { decision } = afterFailure({
+      failure: { retryAfterMs: 1 },
+      options: { retry },
+      random: () => 0,
+    })
+    expect(decision).toMatchObject({ reason: 'pushback', delayMs: 1 })
+  })
+
+  test.each([
+    [1, 25],
+    [23, 25],
+    [24, 26],
+  ])(
+    'of %s ms asked by the dependency is never shorter than the floor: %s ms',
+    (asked, delayMs) => {
+      const retry = { floor: '25ms', backoff: { kind: 'fixed', delay: '5s' } } as const
+      const { decision } = afterFailure({ failure: { retryAfterMs: asked }, options: { retry } })
+      expect(decision).toMatchObject({
+        reason: 'pushback',
+        delayMs,
+        cycle: { lastDelayMs: delayMs },
+      })
+    },
+  )
+
+  test('asked by the dependency is held back by the budget like any other', () => {
+    const { decision } = afterFailure({ failure: { retryAfterMs: 100 }, guards: SPENT })
+    expect(decision).toMatchObject({ reason: 'held_back', dueAt: NOW + 1_500 })
+    expect(decision).toMatchObject({ cycle: { lastDelayMs: 105 } })
+  })
+})
+
+describe('the budget', () => {
+  const fast = { retry: { backoff: { kind: 'fixed', delay: '1s' } } } as const
+
+  test('pays for a retry', () => {
+    const { guards, events } = afterFailure({})
+    expect(guards.budget).toEqual({ tokens: 99, rateTokens: 99, at: NOW, stageAt: NOW, staged: 0 })
+    expect(events).toHaveLength(1)
+  })
+
+  test('that is off is not touched', () => {
+    const { guards } = afterFailure({ options: { budget: 'off' }, guards: SPENT })
+    expect(guards.budget).toEqual(SPENT.budget)
+  })
+
+  test('does not pay for what is given up', () => {
+    const { guards } = afterFailure({ cycle: { attempts: 4 } })
+    expect(guards.budget.tokens).toBe(100)
+  })
+
+  test('that is spent lets the retry go in stages, and says when', () => {
+    const { decision, guards, events } = afterFailure({ guards: SPENT, options: fast })
+    expect(decision).toEqual({
+      kind: 'retryAt',
+      reason: 'held_back',
+      dueAt: NOW + 1_500,
+      delayMs: 1_500,
+      cycle: aCycle({
+        attempts: 1,
+        firstFailedAt: NOW,
+        lastDelayMs: 1_000,
+        history: [anAttempt({ at: NOW })],
+      }),
+      failure: aFailure(),
+    })
+    expect(guards.budget).toMatchObject({ tokens: -1, stageAt: NOW + 1_000, staged: 1 })
+    expect(events).toEqual([
+      expect.objectContaining({ type: 'attempt_failed' }),
+      {
+        type: 'budget_exhausted',
+        at: NOW,
+        source: 'orders',
+        deliveryId: 'm1',
+        releaseAt: NOW + 1_500,
+      },
+    ])
+  })
+
+  test('does not hold back what is due at that very moment anyway', () => {
+    const retry = { backoff: { kind: 'fixed', delay: '1500ms' } } as const
+    const { decision } = afterFailure({ guards: SPENT, options: { retry } })
+    expect(decision).toMatchObject({ reason: 'backoff', dueAt: NOW + 1_500 })
+  })
+
+  test('that is spent gives up when the policy says so, through filter and flood guard', () => {
+    const world = { guards: SPENT, options: { budget: { whenOver: 'deadLetter' } } } as const
+    const { decision, guards, events } = afterFailure(world)
+    expect(decision).toMatchObject({
+      kind: 'deadLetter',
+      reason: 'over_budget',
+      failure: aFailure(),
+      cycle: { attempts: 1 },
+    })
+    expect(guards.flood).toEqual([{ signature: 's1', tokens: 99, at: NOW }])
+    expect(guards.budget.at).toBe(NOW)
+    expect(events.map((event) => event.type)).toEqual(['attempt_failed', 'budget_exhausted'])
+    const flooded = afterFailure({ ...world, guards: { ...SPENT, ...FLOODED } })
+    expect(flooded.decision).toMatchObject({ kind: 'pause', reason: 'flood' })
+    expect(flooded.events.map((event) => event.type)).toEqual([
+      'attempt_failed',
+      'budget_exhausted',
+      'flood_detected',
+    ])
+    const filtered = afterFailure({ ...world, options: { ...world.options, ...NOT_KEPT } })
+    expect(filtered.decision).toMatchObject({ kind: 'drop', reason: 'filtered' })
+    expect(filtered.events.map((event) => event.type)).toEqual([
+      'attempt_failed',
+      'budget_exhausted',
+    ])
+  })
+
+  test('that is spent with the flood guard off still says so beside the dead letter', () => {
+    const { decision, events } = afterFailure({
+      guards: SPENT,
+      options: { budget: { whenOver: 'deadLetter' }, flood: 'off' },
+    })
+    expect(decision.kind).toBe('deadLetter')
+    expect(events.map((event) => event.type)).toEqual(['attempt_failed', 'budget_exhausted'])
+  })
+
+  test('that is spent never drops what must always be kept', () => {
+    const world = {
+      guards: SPENT,
+      options: { budget: { whenOver: 'drop' }, deadLetter: { always: [/^order/] } },
+    } as const
+    const { decision, guards, events } = afterFailure(world)
+    expect(decision).toEqual({
+      kind: 'deadLetter',
+      reason: 'over_budget',
+      failure: aFailure(),
+      cycle: aCycle({ attempts: 1, firstFailedAt: NOW, history: [anAttempt({ at: NOW })] }),
+    })
+    expect(guards.flood).toEqual([{ signature: 's1', tokens: 99, at: NOW }])
+    expect(guards.budget.stageAt).toBe(NOW + 1_000)
+    expect(events.map((event) => event.type)).toEqual(['attempt_failed', 'budget_exhausted'])
+    const flooded = afterFailure({ ...world, guards: { ...SPENT, ...FLOODED } })
+    expect(flooded.decision).toMatchObject({ kind: 'pause', reason: 'flood' })
+    expect(flooded.events.map((event) => event.type)).toEqual([
+      'attempt_failed',
+      'budget_exhausted',
+      'flood_detected',
+    ])
+  })
+
+  test('that is spent asks about this very message whether it must be kept', () => {
+    const asked: unknown[] = []
+    const always = (candidate: unknown) => {
+      asked.push(candidate)
+      return false
+    }
+    const { decision } = afterFailure({
+      guards: SPENT,
+      options: { budget: { whenOver: 'drop' }, deadLetter: { always: [always] } },
+    })
+    expect(decision.kind).toBe('drop')
+    expect(asked).toEqual([{ delivery: aDelivery(), failure: aFailure() }])
+  })
+
+  test('that is spent drops a spared failure with its whole history', () => {
+    const { decision } = afterFailure({
+      failure: { class: 'transient' },
+      cycle: { attempts: 2 },
+      guards: { outage: degraded(15), ...SPENT },
+      options: { budget: { whenOver: 'drop' } },
+    })
+    expect(decision).toMatchObject({ kind: 'drop', reason: 'over_budget', cycle: { attempts: 3 } })
+  })
+
+  test('that is spent drops when the policy says so', () => {
+    const { decision, events } = afterFailure({
+      guards: SPENT,
+      options: { budget: { whenOver: 'drop' } },
+    })
+    expect(decision).toEqual({
+      kind: 'drop',
+      reason: 'over_budget',
+      failure: aFailure(),
+      cycle: aCycle({ attempts: 1, firstFailedAt: NOW, history: [anAttempt({ at: NOW })] }),
+    })
+    expect(events.map((event) => event.type)).toEqual(['attempt_failed', 'budget_exhausted'])
+  })
+})
+
+describe('giving up', () => {
+  test('takes a place in the flood window of its signature', () => {
+    const { guards } = afterFailure({ failure: { class: 'schema', signature: 's3' } })
+    expect(guards.flood).toEqual([{ signature: 's3', tokens: 99, at: NOW }])
+  })
+
+  test('pauses when there is no place left, and says so', () => {
+    const { decision, guards, events } = afterFailure({
+      failure: { class: 'schema' },
+      guards: FLOODED,
+    })
+    expect(decision).toEqual({
+      kind: 'pause',
+      reason: 'flood',
+      until: NOW + 1_000,
+      failure: aFailure({ class: 'schema' }),
+    })
+    expect(guards.flood).toEqual([{ signature: 's1', tokens: 0, at: NOW }])
+    expect(events[0]).toMatchObject({ type: 'attempt_failed', counted: false })
+    expect(events.slice(1)).toEqual<CoreEvent[]>([
+      {
+        type: 'flood_detected',
+        at: NOW,
+        source: 'orders',
+        signature: 's1',
+        until: NOW + 1_000,
+      },
+    ])
+  })
+
+  test('leaves the flood window alone when the guard is off or the message is dropped', () => {
+    const schema = { failure: { class: 'schema' }, guards: FLOODED } as const
+    expect(afterFailure({ ...schema, options: { flood: 'off' } }).guards.flood).toEqual(
+      FLOODED.flood,
+    )
+    expect(afterFailure({ ...schema, options: NOT_KEPT }).guards.flood).toEqual(FLOODED.flood)
+  })
+
+  test('asks the filter about the delivery and the failure', () => {
+    const asked: unknown[] = []
+    const when = (candidate: unknown) => {
+      asked.push(candidate)
+      return false
+    }
+    const failure = { class: 'schema' } as const
+    const { decision } = afterFailure({ failure, options: { deadLetter: { when } } })
+    expect(decision).toMatchObject({ kind: 'drop', reason: 'filtered' })
+    expect(asked).toEqual([{ delivery: aDelivery(), failure: aFailure(failure) }])
+  })
+})
+
+describe('events of a failure', () => {
+  test('name what was learned after the attempt, in order', () => {
+    const breaker = { ...CLOSED, failures: 4 } as BreakerState
+    const { events } = afterFailure({
+      failure: { class: 'transient' },
+      guards: { breaker },
+      options: { limit: {} },
+    })
+    expect(events.map((event) => event.type)).toEqual([
+      'attempt_failed',
+      'breaker_changed',
+      'limit_shrunk',
+    ])
+  })
+
+  test('tell the limit what was in flight and since when', () => {
+    const failure = { class: 'transient' } as const
+    const limit = { limit: 10, credit: 0, threshold: 50, shrunkAt: NOW - 20 }
+    const world = { failure, options: { limit: {} }, guards: { limit } }
+    const shrunk = afterFailure({ ...world, attempt: { inFlight: 5, startedAt: NOW - 19 } })
+    expect(shrunk.events.at(-1)).toEqual({
+      type: 'limit_shrunk',
+      at: NOW,
+      source: 'orders',
+      from: 10,
+      to: 3,
+    })
+    const kept = afterFailure({ ...world, attempt: { inFlight: 5, startedAt: NOW - 20 } })
+    expect(kept.guards.limit).toEqual(limit)
+  })
+})

@@ -1,0 +1,20 @@
+import { describe, expect, test } from 'vitest'
+import { FIRST_CYCLE } from '../src/delivery.ts'
+
+describe('the first failure cycle', () => {
+  test('is number one and has seen nothing', () => {
+    expect(FIRST_CYCLE).toEqual({
+      number: 1,
+      attempts: 0,
+      firstFailedAt: undefined,
+      lastDelayMs: 0,
+      notBefore: undefined,
+      history: [],
+    })
+  })
+
+  test('is shared by all messages, so nobody can change it', () => {
+    expect(Object.isFrozen(FIRST_CYCLE)).toBe(true)
+    expect(Object.isFrozen(FIRST_CYCLE.history)).toBe(true)
+  })
+})

@@ -1,0 +1,117 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { type FloodPolicy, type FloodState, NO_FLOOD, takeDeadLetter } from '../src/flood.ts'
+
+const SIGNATURES = ['a', 'b', 'c', 'd', 'e', 'f'] as const
+
+const anyPolicy: fc.Arbitrary<FloodPolicy> = fc.record({
+  burst: fc.integer({ min: 1, max: 10 }),
+  perMinute: fc.double({ min: 1, max: 10_000, noNaN: true }),
+  signatures: fc.integer({ min: 2, max: 8 }),
+})
+
+const story = fc.array(
+  fc.record({
+    signature: fc.constantFrom(...SIGNATURES),
+    afterMs: fc.oneof(fc.constant(0), fc.nat({ max: 200 }), fc.nat({ max: 60_000 })),
+  }),
+  { minLength: 1, maxLength: 120 },
+)
+
+function live(policy: FloodPolicy, happenings: readonly { signature: string; afterMs: number }[]) {
+  let before: FloodState = NO_FLOOD
+  let now = 1_700_000_000_000
+  return happenings.map(({ signature, afterMs }) => {
+    now += afterMs
+    const answer = takeDeadLetter(policy, before, signature, now)
+    const moment = { ...answer, signature, now, before }
+    before = answer.state
+    return moment
+  })
+}
+
+describe('the flood guard, over any span of time', () => {
+  test('lets no more of one signature pass than the burst and its share of the minutes', () => {
+    fc.assert(
+      fc.property(anyPolicy, story, (policy, happenings) => {
+        // Enough room for all: a forgotten signature starts with a new burst.
+        const roomy = { ...policy, signatures: SIGNATURES.length }
+        const moments = live(roomy, happenings)
+        for (const signature of SIGNATURES) {
+          const passes = moments.filter(
+            (one) => one.signature === signature && one.until === undefined,
+          )
+          for (const [first, { now }] of passes.entries()) {
+            for (const [last, pass] of passes.entries()) {
+              const minutes = (pass.now - now) / 60_000
+              expect(last - first + 1).toBeLessThanOrEqual(
+                policy.burst + policy.perMinute * Math.max(0, minutes) + 1e-6,
+              )
+            }
+          }
+        }
+      }),
+    )
+  })
+
+  test('watches no more signatures than it may, each one once', () => {
+    fc.assert(
+      fc.property(anyPolicy, story, (policy, happenings) => {
+        for (const { state } of live(policy, happenings)) {
+          expect(state.length).toBeLessThanOrEqual(policy.signatures)
+          expect(new Set(state.map(({ signature }) => signature)).size).toBe(state.length)
+        }
+      }),
+    )
+  })
+
+  test('keeps the signatures seen last, in the order they were seen', () => {
+    fc.assert(
+      fc.property(anyPolicy, story, (policy, happenings) => {
+        const seen: string[] = []
+        for (const { state, signature } of live(policy, happenings)) {
+          if (seen.includes(signature)) seen.splice(seen.indexOf(signature), 1)
+          seen.push(signature)
+          expect(state.map((one) => one.signature)).toEqual(seen.slice(-policy.signatures))
+        }
+      }),
+    )
+  })
+
+  test('holds tokens between none and the burst', () => {
+    fc.assert(
+      fc.property(anyPolicy, story, (policy, happenings) => {
+        for (const { tokens } of live(policy, happenings).flatMap(({ state }) => state)) {
+          expect(tokens).toBeGreaterThanOrEqual(0)
+          expect(tokens).toBeLessThanOrEqual(policy.burst)
+        }
+      }),
+    )
+  })
+
+  test('says when the next may pass, to the millisecond', () => {
+    fc.assert(
+      fc.property(anyPolicy, story, (policy, happenings) => {
+        for (const { state, signature, now, until } of live(policy, happenings)) {
+          if (until === undefined) continue
+          expect(until).toBeGreaterThan(now)
+          expect(takeDeadLetter(policy, state, signature, until - 1).until).toBeDefined()
+          // One more millisecond: the sum of fractions may end just below a whole token.
+          expect(takeDeadLetter(policy, state, signature, until + 1).until).toBeUndefined()
+        }
+      }),
+    )
+  })
+
+  test('behaves the same after a round trip through JSON', () => {
+    fc.assert(
+      fc.property(anyPolicy, story, (policy, happenings) => {
+        for (const { before, state, until, signature, now } of live(policy, happenings)) {
+          const restored = JSON.parse(JSON.stringify(before)) as FloodState
+          expect(restored).toEqual(before)
+          expect(takeDeadLetter(policy, restored, signature, now)).toEqual({ state, until })
+        }
+      }),
+    )
+  })
+})

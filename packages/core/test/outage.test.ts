@@ -1,0 +1,260 @@
+import { describe, expect, test } from 'vitest'
+import {
+  hasServedOthers,
+  isSick,
+  NO_OUTAGE,
+  type OutageHalf,
+  type OutagePolicy,
+  type OutageState,
+  outageHandled,
+  outageUnexplained,
+  outageUnreachable,
+} from '../src/outage.ts'
+
+const POLICY: OutagePolicy = { ratio: 0.25, failures: 3, windowMs: 1_000 }
+
+const half = (fields: Partial<OutageHalf> = {}): OutageHalf => ({
+  handled: 0,
+  unreachable: 0,
+  suspects: [],
+  ...fields,
+})
+
+const state = (fields: Partial<OutageState> = {}): OutageState => ({
+  from: 10_000,
+  now: half(),
+  before: half(),
+  handledAt: 0,
+  ...fields,
+})
+
+const ids = (count: number) => Array.from({ length: count }, (_, index) => `m${index}`)
+
+/** Whether a dependency with these two halves is sick. */
+const sick = (now: Partial<OutageHalf>, before: Partial<OutageHalf> = {}) =>
+  isSick(POLICY, state({ now: half(now), before: half(before) }), 10_000)
+
+describe('the start value', () => {
+  test('cannot be changed by anyone', () => {
+    expect(NO_OUTAGE).toEqual(state({ from: 0 }))
+    for (const part of [
+      NO_OUTAGE,
+      NO_OUTAGE.now,
+      NO_OUTAGE.before,
+      NO_OUTAGE.now.suspects,
+      NO_OUTAGE.before.suspects,
+    ]) {
+      expect(Object.isFrozen(part)).toBe(true)
+    }
+  })
+
+  test('is well', () => {
+    expect(isSick(POLICY, NO_OUTAGE, 0)).toBe(false)
+    expect(isSick(POLICY, NO_OUTAGE, 1e15)).toBe(false)
+  })
+})
+
+describe('what is counted', () => {
+  const before = half({ handled: 9, unreachable: 8, suspects: ['z'] })
+
+  test('adds up what was handled, and remembers when', () => {
+    const from = state({ now: half({ handled: 2, unreachable: 1, suspects: ['a'] }), before })
+    expect(outageHandled(POLICY, from, { count: 3, at: 10_000 }, 10_100)).toEqual({
+      ...from,
+      now: half({ handled: 5, unreachable: 1, suspects: ['a'] }),
+      handledAt: 10_000,
+    })
+  })
+
+  test('never moves the last success back', () => {
+    const from = state({ handledAt: 9_950 })
+    expect(outageHandled(POLICY, from, { count: 1, at: 9_949 }, 10_000).handledAt).toBe(9_950)
+    expect(outageHandled(POLICY, from, { count: 1, at: 9_951 }, 10_000).handledAt).toBe(9_951)
+  })
+
+  test('adds up every failure to reach the dependency', () => {
+    const from = state({ now: half({ handled: 2, unreachable: 1, suspects: ['a'] }), before })
+    expect(outageUnreachable(POLICY, from, 10_000)).toEqual({
+      ...from,
+      now: half({ handled: 2, unreachable: 2, suspects: ['a'] }),
+    })
+  })
+
+  test('remembers each message that failed without explanation once', () => {
+    const one = outageUnexplained(POLICY, state({ before }), 'a', 10_000)
+    expect(one).toEqual(state({ now: half({ suspects: ['a'] }), before }))
+    expect(outageUnexplained(POLICY, one, 'a', 10_001)).toBe(one)
+    expect(outageUnexplained(POLICY, one, 'b', 10_001)).toEqual(
+      state({ now: half({ suspects: ['a', 'b'] }), before }),
+    )
+  })
+
+  test('remembers no more than 256 of them, and only counts the others', () => {
+    const almost = state({ now: half({ suspects: ids(255), unreachable: 4 }) })
+    const full = outageUnexplained(POLICY, almost, 'new', 10_000)
+    expect(full.now).toEqual(half({ suspects: [...ids(255), 'new'], unreachable: 4 }))
+    expect(outageUnexplained(POLICY, full, 'm0', 10_000)).toBe(full)
+    expect(outageUnexplained(POLICY, full, 'newer', 10_000)).toEqual({
+      ...full,
+      now: { ...full.now, unreachable: 5 },
+    })
+  })
+
+  test('does not change the state it was given', () => {
+    const given = state({ now: half({ suspects: ['a'] }) })
+    const copy = structuredClone(given)
+    outageUnexplained(POLICY, given, 'b', 10_000)
+    outageUnreachable(POLICY, given, 10_000)
+    outageHandled(POLICY, given, { count: 1, at: 10_000 }, 10_000)
+    expect(given).toEqual(copy)
+  })
+})
+
+describe('a dependency', () => {
+  test('is sick when enough distinct messages fail, and not one earlier', () => {
+    expect(sick({ suspects: ids(2) })).toBe(false)
+    expect(sick({ suspects: ids(3) })).toBe(true)
+  })
+
+  test('is sick when it was out of reach often enough, and not one earlier', () => {
+    expect(sick({ unreachable: 2 })).toBe(false)
+    expect(sick({ unreachable: 3 })).toBe(true)
+  })
+
+  test('is judged by both kinds of failure together', () => {
+    expect(sick({ unreachable: 1, suspects: ['a'] })).toBe(false)
+    expect(sick({ unreachable: 1, suspects: ['a', 'b'] })).toBe(true)
+    expect(sick({ unreachable: 2, suspects: ['a'] })).toBe(true)
+  })
+
+  test('is sick when the share of failures is reached, and well below it', () => {
+    expect(sick({ suspects: ids(3), handled: 9 })).toBe(true)
+    expect(sick({ suspects: ids(3), handled: 10 })).toBe(false)
+    expect(sick({ unreachable: 4, handled: 12 })).toBe(true)
+    expect(sick({ unreachable: 4, handled: 13 })).toBe(false)
+  })
+
+  test('is judged by both halves of the window', () => {
+    expect(sick({ suspects: ['a', 'b'] }, { suspects: ['c'] })).toBe(true)
+    expect(sick({}, { suspects: ids(3) })).toBe(true)
+    expect(sick({ unreachable: 2 }, { unreachable: 1 })).toBe(true)
+    expect(sick({ unreachable: 1 }, { unreachable: 1 })).toBe(false)
+    expect(sick({}, { unreachable: 3 })).toBe(true)
+    expect(sick({ unreachable: 3, handled: 4 }, { handled: 5 })).toBe(true)
+    expect(sick({ unreachable: 3, handled: 4 }, { handled: 6 })).toBe(false)
+    expect(sick({ unreachable: 3, handled: 5 }, { handled: 5 })).toBe(false)
+  })
+
+  test('is not sick because the same messages fail in both halves', () => {
+    expect(sick({ suspects: ['a', 'b'] }, { suspects: ['b', 'a'] })).toBe(false)
+  })
+})
+
+describe('the window', () => {
+  const newer = half({ handled: 4, unreachable: 6, suspects: ['a', 'b', 'c'] })
+  const filled = state({
+    now: newer,
+    before: half({ handled: 7, unreachable: 5, suspects: ['y', 'z'] }),
+    handledAt: 9_000,
+  })
+  const success = { count: 1, at: 9_000 }
+
+  test('counts in its newer half until that half is full', () => {
+    expect(outageHandled(POLICY, filled, success, 10_499)).toEqual({
+      ...filled,
+      now: { ...newer, handled: 5 },
+    })
+    expect(outageUnreachable(POLICY, filled, 10_499)).toEqual({
+      ...filled,
+      now: { ...newer, unreachable: 7 },
+    })
+    expect(outageUnexplained(POLICY, filled, 'd', 10_499)).toEqual({
+      ...filled,
+      now: { ...newer, suspects: ['a', 'b', 'c', 'd'] },
+    })
+  })
+
+  test.each([10_500, 10_999])(
+    'turns after half of its time: at %d the newer half becomes the older one',
+    (now) => {
+      const turned = { from: now, before: newer, handledAt: 9_000 }
+      expect(outageHandled(POLICY, filled, success, now)).toEqual({
+        ...turned,
+        now: half({ handled: 1 }),
+      })
+      expect(outageUnreachable(POLICY, filled, now)).toEqual({
+        ...turned,
+        now: half({ unreachable: 1 }),
+      })
+      expect(outageUnexplained(POLICY, filled, 'a', now)).toEqual({
+        ...turned,
+        now: half({ suspects: ['a'] }),
+      })
+      expect(isSick(POLICY, filled, now)).toBe(true)
+    },
+  )
+
+  test.each([11_000, 99_000])(
+    'forgets all it counted after all of its time, but not the last success: at %d',
+    (now) => {
+      const empty = { from: now, before: half(), handledAt: 9_000 }
+      expect(outageHandled(POLICY, filled, success, now)).toEqual({
+        ...empty,
+        now: half({ handled: 1 }),
+      })
+      expect(outageUnreachable(POLICY, filled, now)).toEqual({
+        ...empty,
+        now: half({ unreachable: 1 }),
+      })
+      expect(outageUnexplained(POLICY, filled, 'a', now)).toEqual({
+        ...empty,
+        now: half({ suspects: ['a'] }),
+      })
+      expect(isSick(POLICY, filled, now)).toBe(false)
+    },
+  )
+
+  test('begins anew when the clock steps back', () => {
+    expect(outageUnreachable(POLICY, filled, 10_000).now.unreachable).toBe(7)
+    expect(outageUnreachable(POLICY, filled, 9_999)).toEqual(
+      state({ from: 9_999, now: half({ unreachable: 1 }), handledAt: 9_000 }),
+    )
+    expect(isSick(POLICY, filled, 10_000)).toBe(true)
+    expect(isSick(POLICY, filled, 9_999)).toBe(false)
+  })
+
+  test('forgets the older half when it turns twice', () => {
+    const once = outageUnreachable(POLICY, filled, 10_500)
+    expect(outageHandled(POLICY, once, success, 11_000)).toEqual(
+      state({
+        from: 11_000,
+        now: half({ handled: 1 }),
+        before: half({ unreachable: 1 }),
+        handledAt: 9_000,
+      }),
+    )
+  })
+})
+
+describe('the proof that the dependency served someone while a message waited', () => {
+  test('is a success after the wait began', () => {
+    const served = state({ handledAt: 9_500 })
+    expect(hasServedOthers(served, 499, 10_000)).toBe(false)
+    expect(hasServedOthers(served, 500, 10_000)).toBe(false)
+    expect(hasServedOthers(served, 501, 10_000)).toBe(true)
+  })
+
+  test('is missing when nobody was ever served', () => {
+    expect(hasServedOthers(NO_OUTAGE, 10_000, 10_000)).toBe(false)
+  })
+
+  test('is missing when the success comes from a future of another clock', () => {
+    const served = state({ handledAt: 10_001 })
+    expect(hasServedOthers(served, 500, 10_000)).toBe(false)
+    expect(hasServedOthers(served, 500, 10_001)).toBe(true)
+  })
+
+  test('is missing when there was no wait', () => {
+    expect(hasServedOthers(state({ handledAt: 10_000 }), 0, 10_000)).toBe(false)
+  })
+})

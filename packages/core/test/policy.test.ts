@@ -1,0 +1,1108 @@
+import { describe, expect, test } from 'vitest'
+import type { Backoff, BackoffOptions } from '../src/backoff.ts'
+import { transient } from '../src/classify/rules.ts'
+import { isRedriveError, RedriveError } from '../src/errors.ts'
+import type { PolicyOptions } from '../src/policy/options.ts'
+import { readPolicy, resolvePolicy } from '../src/policy/resolve.ts'
+import type { Policy, PolicyRole } from '../src/policy.ts'
+
+/** Every problem of these options; none when they are good. */
+function problemsOf(options: unknown, role: PolicyRole = 'consumer'): readonly string[] {
+  try {
+    readPolicy(options, { role })
+    return []
+  } catch (error) {
+    if (isRedriveError(error, 'POLICY_INVALID')) return error.problems
+    throw error
+  }
+}
+
+/** `{ a: { b: value } }` of `a.b`. */
+function nested(path: string, value: unknown): unknown {
+  return path.split('.').reduceRight<unknown>((inner, key) => ({ [key]: inner }), value)
+}
+
+function at(value: unknown, path: string): unknown {
+  return path
+    .split('.')
+    .reduce<unknown>((outer, key) => (outer as Record<string, unknown>)[key], value)
+}
+
+function backoffOf(backoff: unknown): Backoff {
+  return resolvePolicy({ retry: { backoff: backoff as BackoffOptions } }).retry.classes.transient
+    .backoff
+}
+
+function isDeeplyFrozen(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || value instanceof RegExp) return true
+  return Object.isFrozen(value) && Object.values(value).every(isDeeplyFrozen)
+}
+
+const retried = {
+  action: 'retry',
+  attempts: 5,
+  backoff: { kind: 'exponential', baseMs: 1_000, factor: 2, capMs: 60_000, jitter: 'full' },
+}
+const retriedBySink = {
+  action: 'retry',
+  attempts: 3,
+  backoff: { kind: 'exponential', baseMs: 100, factor: 2, capMs: 5_000, jitter: 'full' },
+}
+
+describe('the policy in force without any options', () => {
+  test('of a consumer', () => {
+    expect(resolvePolicy()).toEqual({
+      timeoutMs: 30_000,
+      concurrency: 50,
+      order: 'none',
+      retry: {
+        floorMs: 10,
+        maxAgeMs: 1_209_600_000,
+        inlineBelowMs: 1_000,
+        history: 10,
+        classes: {
+          transient: retried,
+          unknown: retried,
+          schema: { ...retried, action: 'deadLetter' },
+          business: { ...retried, action: 'deadLetter' },
+          integration: { ...retried, action: 'deadLetter' },
+        },
+      },
+      rules: [],
+      breaker: {
+        trip: { kind: 'consecutive', failures: 5 },
+        minOpenMs: 1_000,
+        maxOpenMs: 30_000,
+        openShare: 0.1,
+        probes: 1,
+        successes: 2,
+      },
+      whenOpen: 'pause',
+      outage: { ratio: 0.25, failures: 5, windowMs: 30_000 },
+      limit: { start: 10, min: 1, max: 50, decrease: 0.7 },
+      budget: {
+        ratio: 0.1,
+        floorPerSecond: 10,
+        burst: 100,
+        ratePerSecond: 100,
+        whenOver: 'delay',
+        release: { batch: 10, intervalMs: 1_000 },
+      },
+      poison: {
+        repeats: 3,
+        windowMs: 86_400_000,
+        classes: ['unknown'],
+        suspectDeliveries: 3,
+        trials: 3,
+      },
+      flood: { burst: 100, perMinute: 60, signatures: 64 },
+      deadLetter: {
+        filter: { never: [], always: [], when: undefined },
+        stack: false,
+        retentionMs: 1_209_600_000,
+      },
+    })
+  })
+
+  test('of a sink: fewer attempts, shorter waits, and dead letters instead of a pause', () => {
+    const consumer = resolvePolicy()
+    expect(resolvePolicy({}, 'sink')).toEqual({
+      ...consumer,
+      retry: {
+        ...consumer.retry,
+        classes: {
+          transient: retriedBySink,
+          unknown: retriedBySink,
+          schema: { ...retriedBySink, action: 'deadLetter' },
+          business: { ...retriedBySink, action: 'deadLetter' },
+          integration: { ...retriedBySink, action: 'deadLetter' },
+        },
+      },
+      breaker: { ...consumer.breaker, maxOpenMs: 60_000 },
+      whenOpen: 'deadLetter',
+    })
+  })
+
+  test('is the same from code, from an empty file and for the role by name', () => {
+    expect(resolvePolicy({})).toEqual(resolvePolicy())
+    expect(resolvePolicy({}, 'consumer')).toEqual(resolvePolicy())
+    expect(readPolicy({})).toEqual(resolvePolicy())
+    expect(readPolicy(undefined, {})).toEqual(resolvePolicy())
+    expect(readPolicy({}, { role: 'sink' })).toEqual(resolvePolicy({}, 'sink'))
+  })
+
+  test('is what every section says when it is there but empty', () => {
+    const empty = {
+      retry: { classes: { transient: {}, schema: {} } },
+      classify: [],
+      breaker: { trip: {} },
+      outage: {},
+      limit: {},
+      budget: { release: {} },
+      poison: {},
+      flood: {},
+      deadLetter: {},
+    }
+    expect(readPolicy(empty)).toEqual(resolvePolicy())
+  })
+})
+
+const RANGES: readonly [
+  option: string,
+  inForce: string,
+  expected: string,
+  range: readonly [below: unknown, min: number, max: number, above: unknown],
+][] = [
+  ['timeout', 'timeoutMs', duration('1ms', '12h'), [0, 1, 43_200_000, 43_200_001]],
+  ['concurrency', 'concurrency', whole(1, 10_000), [0, 1, 10_000, 10_001]],
+  ['retry.attempts', 'retry.classes.transient.attempts', whole(1, 1_000), [0, 1, 1_000, 1_001]],
+  [
+    'retry.classes.unknown.attempts',
+    'retry.classes.unknown.attempts',
+    whole(1, 1_000),
+    [0, 1, 1_000, 1_001],
+  ],
+  ['retry.floor', 'retry.floorMs', duration('1ms', '1h'), [0, 1, 3_600_000, 3_600_001]],
+  [
+    'retry.maxAge',
+    'retry.maxAgeMs',
+    duration('0ms', '366d'),
+    [-1, 0, 31_622_400_000, 31_622_400_001],
+  ],
+  ['retry.inlineBelow', 'retry.inlineBelowMs', duration('0ms', '5m'), [-1, 0, 300_000, 300_001]],
+  ['breaker.minOpen', 'breaker.minOpenMs', duration('1ms', '1h'), [0, 1, 30_000, 3_600_001]],
+  ['breaker.maxOpen', 'breaker.maxOpenMs', duration('1ms', '1h'), [0, 1_000, 3_600_000, 3_600_001]],
+  ['breaker.openShare', 'breaker.openShare', number(0, 1), [-0.01, 0, 1, 1.01]],
+  ['breaker.probes', 'breaker.probes', whole(1, 100), [0, 1, 100, 101]],
+  ['breaker.successes', 'breaker.successes', whole(1, 1_000), [0, 1, 1_000, 1_001]],
+  ['breaker.trip.failures', 'breaker.trip.failures', whole(1, 10_000), [0, 1, 10_000, 10_001]],
+  ['outage.ratio', 'outage.ratio', number(0.01, 1), [0.009, 0.01, 1, 1.01]],
+  ['outage.failures', 'outage.failures', whole(2, 200), [1, 2, 200, 201]],
+  ['outage.window', 'outage.windowMs', duration('100ms', '1h'), [99, 100, 3_600_000, 3_600_001]],
+  ['limit.start', 'limit.start', whole(1, 10_000), [0, 1, 10_000, 10_001]],
+  ['limit.decrease', 'limit.decrease', number(0.1, 0.95), [0.09, 0.1, 0.95, 0.96]],
+  ['budget.ratio', 'budget.ratio', number(0, 10), [-0.1, 0, 10, 10.1]],
+  ['budget.floorPerSecond', 'budget.floorPerSecond', number(0, 100_000), [-1, 0, 100_000, 100_001]],
+  ['budget.burst', 'budget.burst', number(1, 1_000_000), [0.9, 1, 1_000_000, 1_000_001]],
+  ['budget.ratePerSecond', 'budget.ratePerSecond', number(1, 100_000), [0.9, 1, 100_000, 100_001]],
+  ['budget.release.batch', 'budget.release.batch', whole(1, 100_000), [0, 1, 100_000, 100_001]],
+  [
+    'budget.release.interval',
+    'budget.release.intervalMs',
+    duration('1ms', '1h'),
+    [0, 1, 3_600_000, 3_600_001],
+  ],
+  [
+    'poison.window',
+    'poison.windowMs',
+    duration('0ms', '366d'),
+    [-1, 0, 31_622_400_000, 31_622_400_001],
+  ],
+  ['poison.trials', 'poison.trials', whole(1, 100), [0, 1, 100, 101]],
+  ['poison.suspectDeliveries', 'poison.suspectDeliveries', whole(2, 100), [1, 2, 100, 101]],
+  ['flood.burst', 'flood.burst', whole(1, 1_000_000), [0, 1, 1_000_000, 1_000_001]],
+  ['flood.perMinute', 'flood.perMinute', number(1, 1_000_000), [0.9, 1, 1_000_000, 1_000_001]],
+  ['flood.signatures', 'flood.signatures', whole(2, 10_000), [1, 2, 10_000, 10_001]],
+  [
+    'deadLetter.retention',
+    'deadLetter.retentionMs',
+    duration('1s', '3650d'),
+    [999, 1_000, 315_360_000_000, 315_360_000_001],
+  ],
+]
+
+function whole(min: number, max: number): string {
+  return `a whole number from ${min} to ${max}`
+}
+
+function number(min: number, max: number): string {
+  return `a number from ${min} to ${max}`
+}
+
+function duration(min: string, max: string): string {
+  return `a duration from ${min} to ${max} such as '250ms', '5s' or '2m'`
+}
+
+describe.each(RANGES)('%s', (option, inForce, expected, [below, min, max, above]) => {
+  test(`is in force at both ends of its range, ${min} and ${max}`, () => {
+    expect(at(readPolicy(nested(option, min)), inForce)).toBe(min)
+    expect(at(readPolicy(nested(option, max)), inForce)).toBe(max)
+  })
+
+  test(`is refused just outside of it, at ${String(below)} and ${String(above)}`, () => {
+    for (const value of [below, above]) {
+      const problems = problemsOf(nested(option, value))
+      expect(problems).toContain(`${option}: expected ${expected}, got ${String(value)}`)
+    }
+  })
+
+  test('is refused as a text that is none, and as null', () => {
+    expect(problemsOf(nested(option, 'many'))).toEqual([
+      `${option}: expected ${expected}, got 'many'`,
+    ])
+    expect(problemsOf(nested(option, null))).toEqual([`${option}: expected ${expected}, got null`])
+  })
+})
+
+test.each(RANGES.filter(([, , expected]) => expected.startsWith('a whole')))(
+  '%s is refused as a fraction',
+  (option, _, expected, [, min]) => {
+    expect(problemsOf(nested(option, min + 0.5))).toEqual([
+      `${option}: expected ${expected}, got ${min + 0.5}`,
+    ])
+  },
+)
+
+describe('ranges that are tied to another field', () => {
+  test('retry.history keeps from 1 to 100 attempts', () => {
+    const ask = (history: number) => problemsOf({ retry: { history }, poison: 'off' })
+    expect(ask(1)).toEqual([])
+    expect(ask(100)).toEqual([])
+    expect(ask(0)).toEqual([`retry.history: expected ${whole(1, 100)}, got 0`])
+    expect(ask(101)).toEqual([`retry.history: expected ${whole(1, 100)}, got 101`])
+    expect(resolvePolicy({ retry: { history: 42 } }).retry.history).toBe(42)
+  })
+
+  test('poison.repeats goes from 2 to 100', () => {
+    const ask = (repeats: number) => problemsOf({ retry: { history: 100 }, poison: { repeats } })
+    expect(ask(2)).toEqual([])
+    expect(ask(100)).toEqual([])
+    expect(ask(1)).toEqual([`poison.repeats: expected ${whole(2, 100)}, got 1`])
+    expect(ask(101)).toEqual([`poison.repeats: expected ${whole(2, 100)}, got 101`])
+    expect(resolvePolicy({ poison: { repeats: 7 } }).poison?.repeats).toBe(7)
+  })
+
+  test('limit.min goes from 1 to 10000', () => {
+    const ask = (min: number) => problemsOf({ concurrency: 10_000, limit: { start: 10_000, min } })
+    expect(ask(1)).toEqual([])
+    expect(ask(10_000)).toEqual([])
+    expect(ask(0)).toEqual([`limit.min: expected ${whole(1, 10_000)}, got 0`])
+    expect(ask(10_001)).toEqual([`limit.min: expected ${whole(1, 10_000)}, got 10001`])
+    expect(resolvePolicy({ limit: { min: 4 } }).limit?.min).toBe(4)
+  })
+
+  test('the breaker may stay open for an hour when both ends say so', () => {
+    const open = resolvePolicy({ breaker: { minOpen: '1h', maxOpen: '1h' } }).breaker
+    expect(open).toMatchObject({ minOpenMs: 3_600_000, maxOpenMs: 3_600_000 })
+    const shut = resolvePolicy({ breaker: { minOpen: 1, maxOpen: 1 } }).breaker
+    expect(shut).toMatchObject({ minOpenMs: 1, maxOpenMs: 1 })
+  })
+
+  test('a breaker that trips by ratio has a window and a minimum of its own', () => {
+    const trip = (more: object) =>
+      readPolicy({ breaker: { trip: { kind: 'ratio', ...more } } }).breaker?.trip
+    expect(trip({})).toEqual({ kind: 'ratio', ratio: 0.5, windowMs: 30_000, minimum: 20 })
+    expect(trip({ ratio: 0.01, window: 100, minimum: 1 })).toEqual({
+      kind: 'ratio',
+      ratio: 0.01,
+      windowMs: 100,
+      minimum: 1,
+    })
+    expect(trip({ ratio: 1, window: '1h', minimum: 100_000 })).toEqual({
+      kind: 'ratio',
+      ratio: 1,
+      windowMs: 3_600_000,
+      minimum: 100_000,
+    })
+  })
+
+  test('a breaker that trips by ratio is refused outside of its ranges', () => {
+    const ask = (ratio: unknown, window: unknown, minimum: unknown) =>
+      problemsOf({ breaker: { trip: { kind: 'ratio', ratio, window, minimum } } })
+    expect(ask(0.009, 99, 0)).toEqual([
+      `breaker.trip.ratio: expected ${number(0.01, 1)}, got 0.009`,
+      `breaker.trip.window: expected ${duration('100ms', '1h')}, got 99`,
+      `breaker.trip.minimum: expected ${whole(1, 100_000)}, got 0`,
+    ])
+    expect(ask(1.1, 3_600_001, 100_001)).toEqual([
+      `breaker.trip.ratio: expected ${number(0.01, 1)}, got 1.1`,
+      `breaker.trip.window: expected ${duration('100ms', '1h')}, got 3600001`,
+      `breaker.trip.minimum: expected ${whole(1, 100_000)}, got 100001`,
+    ])
+  })
+})
+
+describe('words', () => {
+  test.each<[option: string, inForce: string, allowed: readonly string[], expected: string]>([
+    ['order', 'order', ['none', 'lane'], "'none' or 'lane'"],
+    ['whenOpen', 'whenOpen', ['pause', 'deadLetter'], "'pause' or 'deadLetter'"],
+    [
+      'budget.whenOver',
+      'budget.whenOver',
+      ['delay', 'deadLetter', 'drop'],
+      "'delay' or 'deadLetter' or 'drop'",
+    ],
+    [
+      'breaker.trip.kind',
+      'breaker.trip.kind',
+      ['consecutive', 'ratio'],
+      "'consecutive' or 'ratio'",
+    ],
+    [
+      'retry.classes.business.action',
+      'retry.classes.business.action',
+      ['retry', 'deadLetter'],
+      "'retry' or 'deadLetter'",
+    ],
+  ])('%s is one of its words', (option, inForce, allowed, expected) => {
+    for (const word of allowed) expect(at(readPolicy(nested(option, word)), inForce)).toBe(word)
+    expect(problemsOf(nested(option, 'maybe'))).toEqual([
+      `${option}: expected ${expected}, got 'maybe'`,
+    ])
+    expect(problemsOf(nested(option, null))).toEqual([`${option}: expected ${expected}, got null`])
+  })
+
+  test('whenOpen means what it says for both roles', () => {
+    expect(resolvePolicy({ whenOpen: 'deadLetter' }, 'consumer').whenOpen).toBe('deadLetter')
+    expect(resolvePolicy({ whenOpen: 'pause' }, 'sink').whenOpen).toBe('pause')
+  })
+
+  test('deadLetter.stack is true or false', () => {
+    expect(resolvePolicy({ deadLetter: { stack: true } }).deadLetter.stack).toBe(true)
+    expect(resolvePolicy({ deadLetter: { stack: false } }).deadLetter.stack).toBe(false)
+    expect(problemsOf({ deadLetter: { stack: 'yes' } })).toEqual([
+      "deadLetter.stack: expected true or false, got 'yes'",
+    ])
+  })
+})
+
+describe('a guard', () => {
+  test.each(['breaker', 'outage', 'limit', 'budget', 'poison', 'flood'] as const)(
+    '%s can be switched off, and the others stay',
+    (guard) => {
+      const policy = resolvePolicy({ [guard]: 'off' })
+      expect(policy).toEqual({ ...resolvePolicy(), [guard]: undefined })
+      expect(policy[guard]).toBeUndefined()
+    },
+  )
+
+  test.each(['breaker', 'outage', 'limit', 'budget', 'poison', 'flood'])(
+    '%s is an object or off',
+    (guard) => {
+      for (const [value, seen] of [
+        ['on', "'on'"],
+        [true, 'true'],
+        [null, 'null'],
+      ]) {
+        expect(problemsOf({ [String(guard)]: value })).toEqual([
+          `${guard}: expected an object or 'off', got ${seen}`,
+        ])
+      }
+    },
+  )
+
+  test.each(['retry', 'deadLetter', 'concurrency'])('%s is none and cannot', (name) => {
+    expect(problemsOf({ [name]: 'off' })).toHaveLength(1)
+  })
+
+  test('all of them can be off at once', () => {
+    const off = {
+      breaker: 'off',
+      outage: 'off',
+      limit: 'off',
+      budget: 'off',
+      poison: 'off',
+      flood: 'off',
+    } as const
+    expect(resolvePolicy(off)).toEqual({
+      ...resolvePolicy(),
+      breaker: undefined,
+      outage: undefined,
+      limit: undefined,
+      budget: undefined,
+      poison: undefined,
+      flood: undefined,
+    })
+  })
+})
+
+describe('backoff', () => {
+  test('exponential has a base, a factor, a cap and full jitter', () => {
+    expect(backoffOf({ kind: 'exponential' })).toEqual({
+      kind: 'exponential',
+      baseMs: 1_000,
+      factor: 2,
+      capMs: 60_000,
+      jitter: 'full',
+    })
+    expect(
+      backoffOf({ kind: 'exponential', base: '2s', factor: 3, cap: '9s', jitter: 'none' }),
+    ).toEqual({ kind: 'exponential', baseMs: 2_000, factor: 3, capMs: 9_000, jitter: 'none' })
+  })
+
+  test('is exponential when it does not say its kind', () => {
+    expect(backoffOf({ base: '2s' })).toMatchObject({ kind: 'exponential', baseMs: 2_000 })
+  })
+
+  test('linear has a base, a step, a cap and full jitter', () => {
+    expect(backoffOf({ kind: 'linear' })).toEqual({
+      kind: 'linear',
+      baseMs: 1_000,
+      stepMs: 1_000,
+      capMs: 60_000,
+      jitter: 'full',
+    })
+    expect(
+      backoffOf({ kind: 'linear', base: '2s', step: '3s', cap: '9s', jitter: 'equal' }),
+    ).toEqual({ kind: 'linear', baseMs: 2_000, stepMs: 3_000, capMs: 9_000, jitter: 'equal' })
+  })
+
+  test('fixed has a delay and no jitter', () => {
+    expect(backoffOf({ kind: 'fixed', delay: '5s' })).toEqual({
+      kind: 'fixed',
+      delayMs: 5_000,
+      jitter: 'none',
+    })
+    expect(backoffOf({ kind: 'fixed', delay: '5s', jitter: 'full' })).toEqual({
+      kind: 'fixed',
+      delayMs: 5_000,
+      jitter: 'full',
+    })
+  })
+
+  test('fixed needs its delay', () => {
+    expect(problemsOf({ retry: { backoff: { kind: 'fixed' } } })).toEqual([
+      "retry.backoff.delay: required, such as '5s'",
+    ])
+  })
+
+  test('decorrelated has a base and a cap', () => {
+    expect(backoffOf({ kind: 'decorrelated' })).toEqual({
+      kind: 'decorrelated',
+      baseMs: 1_000,
+      capMs: 60_000,
+    })
+    expect(backoffOf({ kind: 'decorrelated', base: '2s', cap: '9s' })).toEqual({
+      kind: 'decorrelated',
+      baseMs: 2_000,
+      capMs: 9_000,
+    })
+  })
+
+  test('progressive has tiers by failure class and a list for the others', () => {
+    const tiers = { transient: ['1s', '10s'], unknown: [500] }
+    expect(backoffOf({ kind: 'progressive', tiers, otherwise: ['1m'] })).toEqual({
+      kind: 'progressive',
+      tiersMs: { transient: [1_000, 10_000], unknown: [500] },
+      otherwiseMs: [60_000],
+      jitter: 'full',
+    })
+    expect(backoffOf({ kind: 'progressive', otherwise: ['1m'], jitter: 'none' })).toEqual({
+      kind: 'progressive',
+      tiersMs: {},
+      otherwiseMs: [60_000],
+      jitter: 'none',
+    })
+  })
+
+  test('progressive names every class and every list it cannot read', () => {
+    const backoff = {
+      kind: 'progressive',
+      tiers: { flaky: ['1s'], transient: ['1s', 'soon'], schema: [], business: '1s' },
+    }
+    expect(problemsOf({ retry: { backoff } })).toEqual([
+      'retry.backoff.tiers.flaky: unknown failure class; known are transient, schema, business, integration, unknown',
+      "retry.backoff.tiers.transient: expected a list of durations such as ['1s', '10s', '1m'], got an array",
+      "retry.backoff.tiers.schema: expected a list of durations such as ['1s', '10s', '1m'], got an array",
+      "retry.backoff.tiers.business: expected a list of durations such as ['1s', '10s', '1m'], got '1s'",
+      "retry.backoff.otherwise: expected a list of durations such as ['1s', '10s', '1m'], got undefined",
+    ])
+  })
+
+  test.each<[unknown, string]>([
+    ['1s', "'1s'"],
+    [['1s'], 'an array'],
+    [5, '5'],
+    [false, 'false'],
+  ])('progressive needs an object of tiers and refuses %j', (tiers, seen) => {
+    expect(
+      problemsOf({ retry: { backoff: { kind: 'progressive', tiers, otherwise: ['1s'] } } }),
+    ).toEqual([`retry.backoff.tiers: expected an object of lists, got ${seen}`])
+  })
+
+  test('progressive waits a year at most, in each entry of its lists', () => {
+    const ask = (transient: unknown, otherwise: unknown) =>
+      problemsOf({ retry: { backoff: { kind: 'progressive', tiers: { transient }, otherwise } } })
+    const list = "expected a list of durations such as ['1s', '10s', '1m'], got an array"
+    expect(ask(['366d', 0], ['0ms', '366d'])).toEqual([])
+    expect(ask(['1s', '367d'], [31_622_400_001])).toEqual([
+      `retry.backoff.tiers.transient: ${list}`,
+      `retry.backoff.otherwise: ${list}`,
+    ])
+  })
+
+  test.each(['exponential', 'linear', 'decorrelated'])(
+    '%s has a base and a cap from 1 ms to a year',
+    (kind) => {
+      const ask = (base: unknown, cap: unknown) =>
+        problemsOf({ retry: { backoff: { kind, base, cap } } })
+      const range = duration('1ms', '366d')
+      expect(ask(1, 1)).toEqual([])
+      expect(ask('366d', '366d')).toEqual([])
+      expect(ask(0, 0)).toEqual([
+        `retry.backoff.base: expected ${range}, got 0`,
+        `retry.backoff.cap: expected ${range}, got 0`,
+      ])
+      expect(ask(31_622_400_001, 31_622_400_001)).toEqual([
+        `retry.backoff.base: expected ${range}, got 31622400001`,
+        `retry.backoff.cap: expected ${range}, got 31622400001`,
+      ])
+    },
+  )
+
+  test('of a sink keeps its own base and cap for what is not said', () => {
+    const ask = (backoff: unknown) =>
+      readPolicy({ retry: { backoff } }, { role: 'sink' }).retry.classes.unknown.backoff
+    expect(ask({ jitter: 'none' })).toEqual({
+      kind: 'exponential',
+      baseMs: 100,
+      factor: 2,
+      capMs: 5_000,
+      jitter: 'none',
+    })
+    expect(ask({ kind: 'linear' })).toEqual({
+      kind: 'linear',
+      baseMs: 100,
+      stepMs: 100,
+      capMs: 5_000,
+      jitter: 'full',
+    })
+    expect(ask({ kind: 'decorrelated', cap: '9s' })).toEqual({
+      kind: 'decorrelated',
+      baseMs: 100,
+      capMs: 9_000,
+    })
+    const classes = { schema: { backoff: { factor: 3 } } }
+    expect(
+      readPolicy({ retry: { classes } }, { role: 'sink' }).retry.classes.schema.backoff,
+    ).toEqual({ kind: 'exponential', baseMs: 100, factor: 3, capMs: 5_000, jitter: 'full' })
+  })
+
+  test('of an unknown kind is answered with the known ones', () => {
+    expect(problemsOf({ retry: { backoff: { kind: 'fibonacci' } } })).toEqual([
+      "retry.backoff.kind: expected 'exponential' or 'linear' or 'fixed' or 'decorrelated' or 'progressive', got 'fibonacci'",
+    ])
+  })
+
+  test('must be an object', () => {
+    expect(problemsOf({ retry: { backoff: null } })).toEqual([
+      'retry.backoff: expected an object, got null',
+    ])
+  })
+
+  test.each([
+    ['exponential', 'base, cap, factor, jitter, kind'],
+    ['linear', 'base, cap, jitter, kind, step'],
+    ['decorrelated', 'base, cap, kind'],
+  ])('%s knows only its own options', (kind, known) => {
+    expect(problemsOf({ retry: { backoff: { kind, delay: '5s' } } })).toEqual([
+      `retry.backoff.delay: unknown option; known are ${known}`,
+    ])
+  })
+
+  test('fixed and progressive know only their own options', () => {
+    expect(problemsOf({ retry: { backoff: { kind: 'fixed', delay: 1, base: 1 } } })).toEqual([
+      'retry.backoff.base: unknown option; known are delay, jitter, kind',
+    ])
+    const progressive = { kind: 'progressive', otherwise: ['1s'], base: 1 }
+    expect(problemsOf({ retry: { backoff: progressive } })).toEqual([
+      'retry.backoff.base: unknown option; known are jitter, kind, otherwise, tiers',
+    ])
+  })
+
+  test('has a factor from 1 to 100', () => {
+    const ask = (factor: number) =>
+      problemsOf({ retry: { backoff: { kind: 'exponential', factor } } })
+    expect(ask(1)).toEqual([])
+    expect(ask(100)).toEqual([])
+    expect(ask(0.99)).toEqual([`retry.backoff.factor: expected ${number(1, 100)}, got 0.99`])
+    expect(ask(100.1)).toEqual([`retry.backoff.factor: expected ${number(1, 100)}, got 100.1`])
+  })
+
+  test.each(['exponential', 'linear', 'decorrelated'])(
+    '%s has no base longer than its cap',
+    (kind) => {
+      const ask = (base: string, cap: string) =>
+        problemsOf({ retry: { backoff: { kind, base, cap } } })
+      expect(ask('10s', '10s')).toEqual([])
+      expect(ask('10s', '9s')).toEqual(['retry.backoff.base: 10s is longer than cap, 9s'])
+    },
+  )
+
+  test('is checked against the default cap too', () => {
+    expect(problemsOf({ retry: { backoff: { kind: 'linear', base: '2m' } } })).toEqual([
+      'retry.backoff.base: 2m is longer than cap, 1m',
+    ])
+  })
+
+  test.each<[unknown]>([
+    ['full'],
+    ['equal'],
+    ['none'],
+    [{ proportional: 0 }],
+    [{ proportional: 1 }],
+  ])('takes the jitter %j', (jitter) => {
+    expect(backoffOf({ kind: 'exponential', jitter })).toMatchObject({ jitter })
+  })
+
+  test.each<[unknown, string]>([
+    ['half', "'half'"],
+    [{ proportional: 1.01 }, 'an object'],
+    [{ proportional: -0.01 }, 'an object'],
+    [{ proportional: '0.2' }, 'an object'],
+    [{}, 'an object'],
+    [0.2, '0.2'],
+    [null, 'null'],
+  ])('refuses the jitter %j', (jitter, seen) => {
+    expect(problemsOf({ retry: { backoff: { kind: 'fixed', delay: 1, jitter } } })).toEqual([
+      `retry.backoff.jitter: expected 'full', 'equal', 'none' or { proportional: 0…1 }, got ${seen}`,
+    ])
+  })
+})
+
+describe('retry per failure class', () => {
+  test('inherits attempts and backoff, and overrides them one by one', () => {
+    const policy = resolvePolicy({
+      retry: {
+        attempts: 7,
+        backoff: { kind: 'fixed', delay: '5s' },
+        classes: {
+          unknown: { attempts: 2 },
+          integration: { action: 'retry', backoff: { kind: 'fixed', delay: '9s' } },
+          transient: { action: 'deadLetter' },
+        },
+      },
+    })
+    const inherited = { kind: 'fixed', delayMs: 5_000, jitter: 'none' }
+    expect(policy.retry.classes).toEqual({
+      transient: { action: 'deadLetter', attempts: 7, backoff: inherited },
+      schema: { action: 'deadLetter', attempts: 7, backoff: inherited },
+      business: { action: 'deadLetter', attempts: 7, backoff: inherited },
+      integration: {
+        action: 'retry',
+        attempts: 7,
+        backoff: { kind: 'fixed', delayMs: 9_000, jitter: 'none' },
+      },
+      unknown: { action: 'retry', attempts: 2, backoff: inherited },
+    })
+  })
+
+  test('names its backoff by its whole path', () => {
+    const classes = { schema: { backoff: { kind: 'fixed' } } }
+    expect(problemsOf({ retry: { classes } })).toEqual([
+      "retry.classes.schema.backoff.delay: required, such as '5s'",
+    ])
+  })
+})
+
+describe('a typing mistake', () => {
+  test.each<[where: string, known: string]>([
+    [
+      'nope',
+      'breaker, budget, classify, concurrency, deadLetter, flood, limit, order, outage, poison, retry, timeout, whenOpen',
+    ],
+    ['retry.nope', 'attempts, backoff, classes, floor, history, inlineBelow, maxAge'],
+    ['retry.classes.nope', 'business, integration, schema, transient, unknown'],
+    ['retry.classes.schema.nope', 'action, attempts, backoff'],
+    ['breaker.nope', 'maxOpen, minOpen, openShare, probes, successes, trip'],
+    ['breaker.trip.nope', 'failures, kind'],
+    ['outage.nope', 'failures, ratio, window'],
+    ['limit.nope', 'decrease, min, start'],
+    ['budget.nope', 'burst, floorPerSecond, ratePerSecond, ratio, release, whenOver'],
+    ['budget.release.nope', 'batch, interval'],
+    ['poison.nope', 'classes, repeats, suspectDeliveries, trials, window'],
+    ['flood.nope', 'burst, perMinute, signatures'],
+    ['deadLetter.nope', 'always, never, retention, stack, when'],
+  ])('%s is answered with the options that exist there', (where, known) => {
+    expect(problemsOf(nested(where, 1))).toEqual([`${where}: unknown option; known are ${known}`])
+  })
+
+  test('an option of the other kind of trip is one too', () => {
+    expect(problemsOf({ breaker: { trip: { kind: 'ratio', failures: 5 } } })).toEqual([
+      'breaker.trip.failures: unknown option; known are kind, minimum, ratio, window',
+    ])
+  })
+})
+
+describe('rules', () => {
+  test('are in force as they were given, in order', () => {
+    const first = transient(RangeError)
+    const second = { class: 'business', when: { code: 'EX_BUSY' } } as const
+    const third = { class: 'schema', when: () => true } as const
+    const { rules } = resolvePolicy({ classify: [first, second, third] })
+    expect(rules).toEqual([first, second, third])
+    expect(rules).toHaveLength(3)
+  })
+
+  test('must be a list', () => {
+    expect(problemsOf({ classify: { class: 'transient' } })).toEqual([
+      'classify: expected a list of rules, got an object',
+    ])
+  })
+
+  test.each<[string, unknown, string]>([
+    ['a text', 'transient', "'transient'"],
+    ['null', null, 'null'],
+    ['an unknown class', { class: 'flaky', when: {} }, 'an object'],
+    ['no class', { when: {} }, 'an object'],
+    ['a list', ['transient'], 'an array'],
+  ])('are refused by their place in the list: %s', (_, rule, seen) => {
+    const good = { class: 'transient', when: { code: 'X' } }
+    expect(problemsOf({ classify: [good, rule] })).toEqual([
+      `classify[1]: expected a rule such as transient(RateLimited) or { class: 'transient', when: { code: 'EX_BUSY' } }, got ${seen}`,
+    ])
+  })
+})
+
+describe('the condition of a rule', () => {
+  const ask = (when: unknown) => problemsOf({ classify: [{ class: 'transient', when }] })
+  const expectedMatch = 'when: expected an error class, a function or { code, status, type }, got'
+  const expectedCode = 'when.code: expected text or a list of texts, got'
+  const expectedStatus = 'when.status: expected a number or [from, to], got'
+  const empty = 'when is empty, so the rule would match nothing'
+
+  test.each<[unknown]>([
+    [{ code: 'X' }],
+    [{ code: ['X', 'Y'] }],
+    [{ status: 503 }],
+    [{ status: [500, 599] }],
+    [{ type: 'RateLimited' }],
+    [{ code: 'X', status: 503, type: 'T' }],
+    [{ code: undefined, status: 503 }],
+    [RangeError],
+    [() => true],
+    [[RangeError, { code: 'X' }]],
+  ])('may be %o', (when) => {
+    expect(ask(when)).toEqual([])
+  })
+
+  test.each<[unknown, string]>([
+    [undefined, `${expectedMatch} undefined`],
+    [null, `${expectedMatch} null`],
+    ['EX_BUSY', `${expectedMatch} 'EX_BUSY'`],
+    [503, `${expectedMatch} 503`],
+    [[[]], `${expectedMatch} an array`],
+    [[RangeError, 'X'], `${expectedMatch} 'X'`],
+    [{ cod: 'X' }, 'when.cod: unknown; known are code, status, type'],
+    [{ code: 'X', message: 'm' }, 'when.message: unknown; known are code, status, type'],
+    [{ code: 503 }, `${expectedCode} 503; put quotes around numbers`],
+    [{ code: ['X', 503] }, `${expectedCode} an array; put quotes around numbers`],
+    [{ code: null }, `${expectedCode} null; put quotes around numbers`],
+    [{ status: '503' }, `${expectedStatus} '503'`],
+    [{ status: [503] }, `${expectedStatus} an array`],
+    [{ status: [500, 503, 599] }, `${expectedStatus} an array`],
+    [{ status: [500, '599'] }, `${expectedStatus} an array`],
+    [{ status: { length: 2 } }, `${expectedStatus} an object`],
+    [{ status: null }, `${expectedStatus} null`],
+    [{ type: 5 }, 'when.type: expected text, got 5'],
+    [{ type: ['T'] }, 'when.type: expected text, got an array'],
+    [{}, empty],
+    [{ code: undefined, status: undefined, type: undefined }, empty],
+    [[], empty],
+    [[{ code: 'X' }, {}], empty],
+  ])('cannot be %o', (when, problem) => {
+    expect(ask(when)).toEqual([`classify[0]: ${problem}`])
+  })
+
+  test('is refused with its place in the list, once for each rule', () => {
+    const good = { class: 'transient', when: { code: 'X' } }
+    const bad = { class: 'transient', when: [{ code: 1 }, { status: 'x' }] }
+    expect(problemsOf({ classify: [bad, good, bad] })).toEqual([
+      `classify[0]: ${expectedCode} 1; put quotes around numbers`,
+      `classify[2]: ${expectedCode} 1; put quotes around numbers`,
+    ])
+  })
+})
+
+describe('the dead-letter filter', () => {
+  test('takes texts, patterns and functions', () => {
+    const when = () => true
+    const matcher = () => false
+    const { filter } = resolvePolicy({
+      deadLetter: { never: ['a', /b/g, matcher], always: ['c'], when },
+    }).deadLetter
+    expect(filter.never).toEqual(['a', /b/g, matcher])
+    expect(filter.always).toEqual(['c'])
+    expect(filter.when).toBe(when)
+  })
+
+  test.each(['never', 'always'])('refuses in %s anything else', (key) => {
+    const problem = `deadLetter.${key}: expected a list of texts, patterns or functions, got`
+    expect(problemsOf({ deadLetter: { [key]: 'a' } })).toEqual([`${problem} 'a'`])
+    expect(problemsOf({ deadLetter: { [key]: ['a', 1] } })).toEqual([`${problem} an array`])
+    expect(problemsOf({ deadLetter: { [key]: null } })).toEqual([`${problem} null`])
+  })
+
+  test('refuses a condition that is no function', () => {
+    expect(problemsOf({ deadLetter: { when: 'always' } })).toEqual([
+      "deadLetter.when: expected a function, got 'always'",
+    ])
+  })
+
+  test('is not changed by a list that grows later', () => {
+    const never = ['a']
+    const always = ['b']
+    const { filter } = resolvePolicy({ deadLetter: { never, always } }).deadLetter
+    never.push('c')
+    always.push('d')
+    expect(filter.never).toEqual(['a'])
+    expect(filter.always).toEqual(['b'])
+  })
+
+  test('leaves a pattern usable', () => {
+    const { never } = resolvePolicy({ deadLetter: { never: [/b/g] } }).deadLetter.filter
+    expect('abc'.search(never[0] as RegExp)).toBe(1)
+    expect(Object.isFrozen(never[0])).toBe(false)
+  })
+})
+
+describe('poison classes', () => {
+  test('are a list of failure classes, possibly empty', () => {
+    const classes = (list: unknown) => readPolicy({ poison: { classes: list } }).poison?.classes
+    expect(classes(['schema'])).toEqual(['schema'])
+    expect(classes(['unknown', 'transient'])).toEqual(['transient', 'unknown'])
+    expect(classes([])).toEqual([])
+  })
+
+  test.each<[unknown, string]>([
+    [['flaky'], 'an array'],
+    [['unknown', 'flaky'], 'an array'],
+    ['unknown', "'unknown'"],
+    [null, 'null'],
+  ])('are refused as %j', (classes, seen) => {
+    expect(problemsOf({ poison: { classes } })).toEqual([
+      `poison.classes: expected a list of transient, schema, business, integration, unknown, got ${seen}`,
+    ])
+  })
+})
+
+describe('relations between fields', () => {
+  test('the breaker cannot stay open shorter than its longest time', () => {
+    const ask = (minOpen: string, maxOpen: string) => problemsOf({ breaker: { minOpen, maxOpen } })
+    expect(ask('5s', '5s')).toEqual([])
+    expect(ask('5s', '4s')).toEqual(['breaker.minOpen: 5s is longer than breaker.maxOpen, 4s'])
+  })
+
+  test('the default of the other side counts, and it depends on the role', () => {
+    const options = { breaker: { minOpen: '45s' } }
+    expect(problemsOf(options)).toEqual([
+      'breaker.minOpen: 45s is longer than breaker.maxOpen, 30s',
+    ])
+    expect(problemsOf(options, 'sink')).toEqual([])
+  })
+
+  test('the adaptive limit cannot start above the concurrency that bounds it', () => {
+    const ask = (min: number, concurrency: number) =>
+      problemsOf({ concurrency, limit: { min, start: min } })
+    expect(ask(8, 8)).toEqual([])
+    expect(ask(8, 7)).toEqual(['limit.min: 8 is more than concurrency, 7'])
+  })
+
+  test('the adaptive limit moves below the concurrency', () => {
+    expect(resolvePolicy({ concurrency: 7 }).limit?.max).toBe(7)
+  })
+
+  test('poison needs a history that is long enough to see it', () => {
+    const ask = (repeats: number, history: number) =>
+      problemsOf({ poison: { repeats }, retry: { history } })
+    expect(ask(4, 4)).toEqual([])
+    expect(ask(4, 3)).toEqual([
+      'poison.repeats: 4 can never be seen in a history of 3; raise retry.history',
+    ])
+  })
+
+  test('a guard that is off has none', () => {
+    expect(
+      problemsOf({ poison: 'off', breaker: 'off', limit: 'off', retry: { history: 1 } }),
+    ).toEqual([])
+  })
+})
+
+describe('what is wrong', () => {
+  test('is said all at once, relations included', () => {
+    const options = {
+      timeout: 'soon',
+      retry: { attempts: 0, classes: { transient: { attempts: 1.5 } } },
+      breaker: { probes: 0, minOpen: '2m' },
+      budget: { release: { batch: 'all' } },
+      tiemout: '5s',
+    }
+    expect(problemsOf(options)).toEqual([
+      `timeout: expected ${duration('1ms', '12h')}, got 'soon'`,
+      `retry.attempts: expected ${whole(1, 1_000)}, got 0`,
+      `retry.classes.transient.attempts: expected ${whole(1, 1_000)}, got 1.5`,
+      `breaker.probes: expected ${whole(1, 100)}, got 0`,
+      `budget.release.batch: expected ${whole(1, 100_000)}, got 'all'`,
+      'tiemout: unknown option; known are breaker, budget, classify, concurrency, deadLetter, flood, limit, order, outage, poison, retry, timeout, whenOpen',
+      'breaker.minOpen: 2m is longer than breaker.maxOpen, 30s',
+    ])
+  })
+
+  test('is one error with a list for people', () => {
+    const problems = [
+      `concurrency: expected ${whole(1, 10_000)}, got 0`,
+      `timeout: expected ${duration('1ms', '12h')}, got 0`,
+    ]
+    expect(() => resolvePolicy({ timeout: 0, concurrency: 0 })).toThrow(
+      new RedriveError(
+        'POLICY_INVALID',
+        `The policy has 2 problems:\n- ${problems[0]}\n- ${problems[1]}`,
+        { problems },
+      ),
+    )
+  })
+
+  test('is counted in the singular too', () => {
+    expect(() => readPolicy({ concurrency: 0 })).toThrow(
+      `The policy has 1 problem:\n- concurrency: expected ${whole(1, 10_000)}, got 0`,
+    )
+  })
+
+  test('has the code POLICY_INVALID from code and from data', () => {
+    const wrong = { concurrency: 0 }
+    for (const resolve of [() => resolvePolicy(wrong), () => readPolicy(wrong)]) {
+      let thrown: unknown
+      try {
+        resolve()
+      } catch (error) {
+        thrown = error
+      }
+      expect(isRedriveError(thrown, 'POLICY_INVALID')).toBe(true)
+    }
+  })
+
+  test.each<[unknown, string]>([
+    [null, 'null'],
+    [[], 'an array'],
+    ['policy', "'policy'"],
+  ])('includes the whole being %j', (config, seen) => {
+    expect(problemsOf(config)).toEqual([`options: expected an object, got ${seen}`])
+  })
+})
+
+describe('the policy in force', () => {
+  test.each<[string, Policy]>([
+    ['from code', resolvePolicy({ retry: { backoff: { kind: 'fixed', delay: 1 } } })],
+    ['from data', readPolicy({ poison: { classes: ['unknown'] } })],
+    ['with matchers', resolvePolicy({ deadLetter: { never: ['a'], always: ['b'] } })],
+  ])('cannot be changed by anyone: %s', (_, policy) => {
+    expect(isDeeplyFrozen(policy)).toBe(true)
+  })
+
+  test('leaves what belongs to the user as it is, and freezes its own lists of it', () => {
+    const rule = { class: 'transient', when: { code: ['X'] } } as const
+    const classify = [rule]
+    const matcher = Object.assign(() => true, { calls: { count: 0 } })
+    const when = Object.assign(() => true, { calls: { count: 0 } })
+    const never = [matcher]
+    const { rules, deadLetter } = resolvePolicy({ classify, deadLetter: { never, when } })
+    for (const list of [rules, deadLetter.filter.never, deadLetter.filter.always]) {
+      expect(Object.isFrozen(list)).toBe(true)
+    }
+    expect(rules[0]).toBe(rule)
+    for (const users of [classify, never, rule, rule.when, rule.when.code, matcher, when]) {
+      expect(Object.isFrozen(users)).toBe(false)
+    }
+    expect(Object.isFrozen(matcher.calls) || Object.isFrozen(when.calls)).toBe(false)
+  })
+
+  test('is not changed by a list of rules that grows later', () => {
+    const classify = [transient(RangeError)]
+    const { rules } = resolvePolicy({ classify })
+    classify.push(transient(TypeError))
+    expect(rules).toHaveLength(1)
+  })
+
+  test('takes durations as texts and as milliseconds', () => {
+    const options: PolicyOptions = {
+      timeout: '1.5s',
+      retry: { floor: 20, maxAge: '1h', inlineBelow: '250ms' },
+      deadLetter: { retention: '7d' },
+    }
+    expect(resolvePolicy(options)).toMatchObject({
+      timeoutMs: 1_500,
+      retry: { floorMs: 20, maxAgeMs: 3_600_000, inlineBelowMs: 250 },
+      deadLetter: { retentionMs: 604_800_000 },
+    })
+  })
+})
+
+describe('a policy from a file', () => {
+  test('reads as the same policy from code', () => {
+    const config: unknown = JSON.parse(`{
+      "timeout": "10s",
+      "order": "lane",
+      "retry": {
+        "attempts": 4,
+        "backoff": { "kind": "progressive", "tiers": { "transient": ["1s", "1m"] }, "otherwise": ["5s"] }
+      },
+      "classify": [{ "class": "integration", "when": { "status": [400, 499] } }],
+      "flood": "off"
+    }`)
+    expect(readPolicy(config)).toEqual(
+      resolvePolicy({
+        timeout: '10s',
+        order: 'lane',
+        retry: {
+          attempts: 4,
+          backoff: {
+            kind: 'progressive',
+            tiers: { transient: ['1s', '1m'] },
+            otherwise: ['5s'],
+          },
+        },
+        classify: [{ class: 'integration', when: { status: [400, 499] } }],
+        flood: 'off',
+      }),
+    )
+  })
+
+  test('is filled from the environment, numbers and words included', () => {
+    const config = {
+      timeout: '${TIMEOUT:-10s}',
+      concurrency: '${WORKERS}',
+      retry: { attempts: '${ATTEMPTS:-4}', floor: '${FLOOR_MS}ms' },
+      breaker: '${BREAKER:-off}',
+    }
+    const policy = readPolicy(config, {
+      env: { WORKERS: '8', FLOOR_MS: '25', ATTEMPTS: undefined },
+    })
+    expect(policy.timeoutMs).toBe(10_000)
+    expect(policy.concurrency).toBe(8)
+    expect(policy.retry.classes.transient.attempts).toBe(4)
+    expect(policy.retry.floorMs).toBe(25)
+    expect(policy.breaker).toBeUndefined()
+  })
+
+  test('says which variable is missing, once, before the other problems', () => {
+    expect(problemsOf({ retry: { floor: '${FLOOR}' }, concurrency: 0 })).toEqual([
+      'retry.floor: the environment has no FLOOR, and there is no default (${FLOOR:-…})',
+      `concurrency: expected ${whole(1, 10_000)}, got 0`,
+    ])
+    expect(problemsOf({ deadLetter: { never: ['a', '${SKIPPED}'] } })[0]).toBe(
+      'deadLetter.never.1: the environment has no SKIPPED, and there is no default (${SKIPPED:-…})',
+    )
+  })
+
+  test('is filled with words that mean true and false', () => {
+    const config = { deadLetter: { stack: '${STACK:-false}' } }
+    expect(readPolicy(config).deadLetter.stack).toBe(false)
+    expect(readPolicy(config, { env: { STACK: 'true' } }).deadLetter.stack).toBe(true)
+  })
+
+  test('that contains itself is refused and not read for ever', () => {
+    const config: Record<string, unknown> = {}
+    config['retry'] = config
+    expect(problemsOf(config)[0]).toBe('retry.retry.retry…: nested deeper than 32 levels')
+  })
+
+  test('has no environment and the role of a consumer unless it is given', () => {
+    expect(readPolicy({ timeout: '${PATH:-1s}' }).timeoutMs).toBe(1_000)
+    expect(readPolicy({}, { env: {} })).toEqual(resolvePolicy({}, 'consumer'))
+  })
+
+  test('from code is taken literally', () => {
+    const never = ['${A:-b}']
+    expect(resolvePolicy({ deadLetter: { never } }).deadLetter.filter.never).toEqual(['${A:-b}'])
+  })
+})

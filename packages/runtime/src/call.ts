@@ -1,0 +1,66 @@
+import { createHash } from 'node:crypto'
+import { type Delivery, RedriveError } from '@redrive/core'
+import type { StandardSchemaV1 } from '@standard-schema/spec'
+import type { Attempt } from './attempt.ts'
+import { checkBody, type Decode, LazyMessage, type Message } from './message.ts'
+import type { Awaitable, Inbox } from './ports.ts'
+
+/** The handler with everything around it that is part of an attempt: decoding, schema, inbox. */
+export type Call = (attempt: Attempt) => Awaitable<unknown>
+
+export interface CallParts {
+  readonly handler: (message: Message, attempt: Attempt) => Awaitable<unknown>
+  readonly decode: Decode
+  readonly schema: StandardSchemaV1 | undefined
+  readonly inbox: Inbox | undefined
+  /** The consumer's name in the inbox. */
+  readonly consumer: string
+}
+
+/** Built once per consumer, so that an attempt pays only for the parts that are there. */
+export function composeCall({ handler, decode, schema, inbox, consumer }: CallParts): Call {
+  const prepare = schema === undefined ? undefined : checked(decode, schema)
+  if (inbox !== undefined) {
+    const ready = prepare ?? ((attempt: Attempt) => new LazyMessage(attempt.delivery, decode))
+    return (attempt) =>
+      handleOnce(inbox, consumer, attempt, async () => handler(await ready(attempt), attempt))
+  }
+  if (prepare === undefined) {
+    return (attempt) => handler(new LazyMessage(attempt.delivery, decode), attempt)
+  }
+  return (attempt) => {
+    const message = prepare(attempt)
+    return message instanceof Promise
+      ? message.then((ready) => handler(ready, attempt))
+      : handler(message, attempt)
+  }
+}
+
+function checked(decode: Decode, schema: StandardSchemaV1) {
+  return (attempt: Attempt) => checkBody(new LazyMessage(attempt.delivery, decode), schema)
+}
+
+async function handleOnce(
+  inbox: Inbox,
+  consumer: string,
+  attempt: Attempt,
+  work: () => Promise<unknown>,
+): Promise<void> {
+  const { delivery } = attempt
+  const entry = { consumer, key: delivery.key, fingerprint: fingerprint(delivery) }
+  const answer = await inbox.handle(entry, async (tx) => {
+    attempt.tx = tx
+    await work()
+  })
+  if (answer === 'conflict') {
+    throw new RedriveError(
+      'KEY_CONFLICT',
+      `The key ${delivery.key} was already handled with other content. Either the producer reuses keys, or this message was edited without a new key.`,
+    )
+  }
+  attempt.alreadyHandled = answer === 'already_handled'
+}
+
+function fingerprint(delivery: Delivery): string {
+  return createHash('sha256').update(delivery.bytes).digest('base64url')
+}

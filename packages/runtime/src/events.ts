@@ -1,0 +1,78 @@
+import { channel } from 'node:diagnostics_channel'
+import type { CoreEvent, Decision } from '@redrive/core'
+import type { Enactment } from './ports.ts'
+
+/** What happened, as data: everything `decide` noticed, and what the runtime did about it. */
+export type RedriveEvent =
+  | CoreEvent
+  /** A decision was carried out, or could not be. */
+  | {
+      readonly type: 'enacted'
+      readonly at: number
+      readonly source: string
+      readonly deliveryId: string
+      readonly decision: Decision
+      readonly enactment: Enactment
+    }
+  /** A retry too soon for a hand-off: it waits in this process. */
+  | {
+      readonly type: 'inline_retry'
+      readonly at: number
+      readonly source: string
+      readonly deliveryId: string
+      readonly delayMs: number
+    }
+  | {
+      readonly type: 'consumer_paused'
+      readonly at: number
+      readonly source: string
+      /** Why, in the words of the decision; undefined end: until someone resumes it. */
+      readonly reason: PauseReason
+      readonly until: number | undefined
+    }
+  | { readonly type: 'consumer_resumed'; readonly at: number; readonly source: string }
+  | {
+      readonly type: 'headers_unreadable'
+      readonly at: number
+      readonly source: string
+      readonly deliveryId: string
+      readonly problems: readonly string[]
+    }
+  /** A user's rule, filter or hook threw; it was treated as if it had not matched. */
+  | {
+      readonly type: 'user_code_failed'
+      readonly at: number
+      readonly source: string
+      readonly where: string
+      readonly error: unknown
+    }
+
+export type PauseReason =
+  | 'dependency_sick'
+  | 'flood'
+  /** The broker does not confirm what we hand over. */
+  | 'hand_off_failing'
+  /** A message suspected of killing processes runs alone. */
+  | 'trial'
+  | 'asked'
+
+/** The name of the diagnostics channel every event is published on. */
+export const EVENT_CHANNEL = 'redrive:event'
+
+const events = channel(EVENT_CHANNEL)
+
+/** True when someone listens: an event that nobody reads is not even built. */
+export const hasListeners = (): boolean => events.hasSubscribers
+
+export function publish(event: RedriveEvent): void {
+  if (events.hasSubscribers) events.publish(event)
+}
+
+/** Calls the listener for every event of this process. Returns what ends it. */
+export function onEvent(listener: (event: RedriveEvent) => void): () => void {
+  const onMessage = (message: unknown) => listener(message as RedriveEvent)
+  events.subscribe(onMessage)
+  return () => {
+    events.unsubscribe(onMessage)
+  }
+}

@@ -1,0 +1,38 @@
+export type { AttemptContext } from './attempt.ts'
+export { type Capabilities, missingCapabilities } from './capabilities.ts'
+export { type Clock, systemClock } from './clock.ts'
+export {
+  type Consumer,
+  type ConsumeOptions,
+  consume,
+  type Handler,
+  type StopOptions,
+} from './consume.ts'
+export { Dependency, dependency } from './dependency.ts'
+export { EVENT_CHANNEL, onEvent, type PauseReason, type RedriveEvent } from './events.ts'
+export type { LoopStats } from './loop.ts'
+export { type Decode, decodeByContentType, type Message } from './message.ts'
+export {
+  type Awaitable,
+  type DeadLetterSource,
+  type DeadLetterStore,
+  type DrainedBatch,
+  type DrainedDeadLetter,
+  type Enactment,
+  type Inbox,
+  type InboxAnswer,
+  type InboxEntry,
+  LOST,
+  type OutboundEvent,
+  type Place,
+  placed,
+  type Receiver,
+  type ReplayMessage,
+  SETTLED,
+  type Sink,
+  type StoredDeadLetter,
+  type StoreFilter,
+  type StorePage,
+  type StoreStats,
+  type Transport,
+} from './ports.ts'

@@ -1,0 +1,218 @@
+import type { Decision, Delivery, Failure, FailureClass } from '@redrive/core'
+import type { Capabilities } from './capabilities.ts'
+
+/** Something that may be there already: the hot path must not pay for a promise it does not need. */
+export type Awaitable<T> = T | Promise<T>
+
+/**
+ * An adapter that receives deliveries and enacts decisions on one broker.
+ *
+ * Obligations, checked by `exerciseTransport`:
+ * - **Copy, prove, release.** A hand-off (retry, dead letter, quarantine) stores a copy, waits for
+ *   the broker's proof, and only then releases the original. When the proof is unknown, the
+ *   original stays and the answer is `unknown`.
+ * - **Enacting twice has one effect.** After `unknown` the runtime enacts the same decision for the
+ *   same delivery again; a copy that was proven is not made twice.
+ * - **Never early.** A retry is not delivered before its `dueAt`, measured by the broker's clock from
+ *   the moment of the hand-off.
+ * - **Untouched.** Bytes and the producer's headers travel as they came.
+ * - **No rule lives here.** What to do was decided; how to do it is all a transport knows.
+ */
+export interface Transport<D extends Delivery = Delivery> {
+  /** The queue, topic, subject or table, as people know it. */
+  readonly source: string
+  readonly capabilities: Capabilities
+
+  /** Connects, and declares or verifies what it needs. Rejects with a sentence that says what to do. */
+  open(): Promise<void>
+
+  /** Starts handing deliveries to the receiver. Called once, after `open`. */
+  receive(receiver: Receiver<D>): Awaitable<void>
+
+  /** Does what was decided and says what was really done. Must not throw for broker trouble: that is `unknown`. */
+  enact(delivery: D, decision: Decision): Awaitable<Enactment>
+
+  /** How many deliveries may be unsettled at once. A hint to prefetch; takes effect soon. */
+  limit(count: number): void
+
+  /**
+   * Stops new deliveries without giving up the connection; those in hand stay valid. Resolves when
+   * nothing is on its way to us any more.
+   */
+  pause(): Awaitable<void>
+  resume(): void
+
+  /** Lets go of everything. What was not settled returns to the source, uncounted where the broker can. */
+  close(options: { readonly drainMs: number }): Promise<void>
+}
+
+/** Where a transport puts what it receives. */
+export interface Receiver<D extends Delivery = Delivery> {
+  deliver(delivery: D): void
+  /** The broker took this delivery back (connection lost, partition revoked, lease over): settling it is pointless now. */
+  lost(delivery: D): void
+}
+
+/** What a transport really did about a decision. */
+export type Enactment =
+  | {
+      readonly kind: 'done'
+      readonly place: Place
+      /** Attempts left out of the history to fit the header budget. */
+      readonly truncated: number
+    }
+  /** It may or may not have happened; the original is still ours. */
+  | { readonly kind: 'unknown'; readonly error: unknown }
+  /** The delivery is no longer ours; the broker hands it out again. */
+  | { readonly kind: 'lost' }
+
+export type Place = 'settled' | 'retry' | 'returned' | 'dead_letter' | 'quarantine' | 'dropped'
+
+export const SETTLED: Enactment = Object.freeze({ kind: 'done', place: 'settled', truncated: 0 })
+export const LOST: Enactment = Object.freeze({ kind: 'lost' })
+
+export function placed(place: Place, truncated = 0): Enactment {
+  return { kind: 'done', place, truncated }
+}
+
+/** A dead letter as the control plane reads it from a broker, ours or foreign. */
+export interface DrainedDeadLetter {
+  readonly delivery: Delivery
+  /** The queue or topic it first came from; a replay goes back there. */
+  readonly origin: string
+  readonly quarantined: boolean
+  readonly class: FailureClass
+  readonly reason: string
+}
+
+/**
+ * The control plane's view of a broker's dead letters.
+ *
+ * - `drain` hands out a batch and keeps every message in the broker until `release` is called for
+ *   it: a crash in between drains it again, it never loses it.
+ * - `publish` resolves only when the broker has proven that the replay is stored. Publishing the same
+ *   replay id again is allowed and must not create a second effect where the broker can tell.
+ */
+export interface DeadLetterSource {
+  readonly source: string
+  drain(options: { readonly most: number }): Promise<DrainedBatch>
+  publish(replay: ReplayMessage): Promise<void>
+  /** Dead letters waiting, quarantine included. */
+  depth(): Promise<number>
+  close(): Promise<void>
+}
+
+export interface DrainedBatch {
+  readonly deadLetters: readonly DrainedDeadLetter[]
+  /** The catalog has them: take them off the broker. */
+  release(): Promise<void>
+  /** Leave them where they are. */
+  abandon(): Promise<void>
+}
+
+/** One dead letter on its way back. Business key and bytes unchanged; the replay id names this replay. */
+export interface ReplayMessage {
+  readonly deadLetter: DrainedDeadLetter
+  readonly replayId: string
+}
+
+/** What a store keeps of a message that a sink gave up. */
+export interface StoredDeadLetter {
+  readonly id: string
+  readonly sink: string
+  readonly type: string
+  readonly bytes: Uint8Array
+  readonly contentType: string | undefined
+  readonly headers: Readonly<Record<string, string>>
+  readonly failure: Failure
+  readonly attempts: number
+  readonly firstFailedAt: number
+  readonly savedAt: number
+}
+
+export interface StoreFilter {
+  readonly sink?: string
+  readonly type?: string
+  readonly class?: FailureClass
+  readonly savedAfter?: number
+  readonly savedBefore?: number
+}
+
+export interface StorePage {
+  readonly deadLetters: readonly StoredDeadLetter[]
+  /** Pass it to read on; undefined at the end. */
+  readonly next: string | undefined
+}
+
+export interface StoreStats {
+  readonly count: number
+  readonly oldestSavedAt: number | undefined
+  readonly byClass: Readonly<Partial<Record<FailureClass, number>>>
+}
+
+/**
+ * A durable place for what sinks give up. `save` resolves when the dead letter survives a crash of
+ * this process. `replay` sends one through `send` and forgets it only after `send` resolved. After
+ * `close` every call rejects with `DLQ_CLOSED`; a full store rejects `save` with `DLQ_FULL`.
+ */
+export interface DeadLetterStore {
+  save(deadLetter: StoredDeadLetter): Promise<void>
+  get(id: string): Promise<StoredDeadLetter | undefined>
+  list(query: {
+    readonly filter?: StoreFilter
+    readonly most: number
+    readonly after?: string
+  }): Promise<StorePage>
+  replay(id: string, send: (deadLetter: StoredDeadLetter) => Promise<void>): Promise<boolean>
+  replayBatch(
+    query: { readonly filter?: StoreFilter; readonly most: number },
+    send: (deadLetter: StoredDeadLetter) => Promise<void>,
+  ): Promise<{ readonly replayed: number; readonly failed: number }>
+  delete(id: string): Promise<boolean>
+  stats(): Promise<StoreStats>
+  /** Removes what was saved before the moment; answers how many. */
+  cleanup(options: { readonly savedBefore: number }): Promise<number>
+  close(): Promise<void>
+}
+
+/** One event as a sink receives it. */
+export interface OutboundEvent {
+  readonly id: string
+  readonly type: string
+  readonly at: number
+  readonly bytes: Uint8Array
+  readonly contentType: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/**
+ * One destination of outbound events. `send` resolves when the destination has accepted the whole
+ * batch and rejects otherwise; it retries nothing by itself and honours the signal.
+ */
+export interface Sink {
+  readonly name: string
+  /** Most events in one `send`. */
+  readonly batch: number
+  send(events: readonly OutboundEvent[], options: { readonly signal: AbortSignal }): Promise<void>
+  /** Resolves when the destination answers; used only while it is unhealthy. */
+  healthCheck(options: { readonly signal: AbortSignal }): Promise<void>
+  close(): Promise<void>
+}
+
+/** Which delivery is about to take effect. */
+export interface InboxEntry {
+  readonly consumer: string
+  readonly key: string
+  /** Hash of the bytes: the same key with another content is an error, not a duplicate. */
+  readonly fingerprint: string
+}
+
+/**
+ * Business keys already handled. `handle` opens a transaction, records the entry in it and runs the
+ * work in the same transaction: either both take effect or neither does.
+ */
+export interface Inbox<Tx = unknown> {
+  handle(entry: InboxEntry, work: (tx: Tx) => Promise<void>): Promise<InboxAnswer>
+}
+
+export type InboxAnswer = 'handled' | 'already_handled' | 'conflict'

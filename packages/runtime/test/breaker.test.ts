@@ -1,0 +1,201 @@
+import { dependency as dependencyNamed, Dependency } from '../src/index.ts'
+import { describe, expect, it } from 'vitest'
+import { events, ofType, unreachable, world } from './fixtures.ts'
+
+const BREAKER = {
+  trip: { kind: 'consecutive', failures: 3 },
+  minOpen: '10s',
+  maxOpen: '10s',
+  successes: 2,
+} as const
+
+/** No jitter: the breaker stays open for exactly as long as it says. */
+const random = () => 0.5
+
+describe('a consumer whose dependency is down', () => {
+  it('pauses, probes one at a time, and goes on when the probes succeed', async () => {
+    const { send, start, clock, backlog, deadLetters } = world()
+    const seen = events()
+    let isDown = true
+    let calls = 0
+    const consumer = await start(
+      () => {
+        calls += 1
+        if (isDown) throw unreachable()
+      },
+      {
+        breaker: BREAKER,
+        random,
+        concurrency: 1,
+        retry: { attempts: 2, backoff: { kind: 'fixed', delay: '1s' } },
+      },
+    )
+    for (let count = 0; count < 8; count++) send({})
+    await clock.settle()
+    expect(calls).toBe(3)
+    expect(consumer.stats()).toMatchObject({ breaker: 'open', isPaused: true, allowed: 0 })
+    await clock.advance('9999ms')
+    expect(calls).toBe(3)
+    await clock.advance('1ms')
+    expect(calls).toBe(4)
+    await clock.advance('9999ms')
+    expect(calls).toBe(4)
+    isDown = false
+    await clock.advance('2s')
+    expect(consumer.stats()).toMatchObject({ breaker: 'closed', isPaused: false })
+    await clock.advance('20s')
+    expect([backlog(), deadLetters()]).toEqual([0, 0])
+    expect(ofType(seen, 'breaker_changed').map(({ from, to }) => `${from} ${to}`)).toEqual([
+      'closed open',
+      'halfOpen open',
+      'halfOpen closed',
+    ])
+    expect(
+      ofType(seen, 'consumer_paused').every(({ reason }) => reason === 'dependency_sick'),
+    ).toBe(true)
+  })
+
+  it('has never more than its probes in flight while half open', async () => {
+    const { send, start, clock } = world()
+    let isDown = true
+    let running = 0
+    let most = 0
+    const finish: (() => void)[] = []
+    await start(
+      async () => {
+        if (isDown) throw unreachable()
+        running += 1
+        most = Math.max(most, running)
+        await new Promise<void>((resolve) => finish.push(resolve))
+        running -= 1
+      },
+      { breaker: { ...BREAKER, successes: 3 }, random, concurrency: 10 },
+    )
+    for (let count = 0; count < 20; count++) send({})
+    await clock.settle()
+    isDown = false
+    await clock.advance('10s')
+    for (let probe = 1; probe < 3; probe++) {
+      expect([running, most]).toEqual([1, 1])
+      finish.shift()?.()
+      await clock.settle()
+    }
+    finish.shift()?.()
+    await clock.settle()
+    expect(most).toBeGreaterThan(1)
+  })
+
+  it('does not count failures of that time against the messages', async () => {
+    const { send, start, clock, deadLetters } = world()
+    let isDown = true
+    const attempts: number[] = []
+    await start(
+      (_, { attempt }) => {
+        attempts.push(attempt)
+        if (isDown) throw unreachable()
+      },
+      {
+        breaker: BREAKER,
+        random,
+        concurrency: 1,
+        retry: { attempts: 2, backoff: { kind: 'fixed', delay: '1s' } },
+      },
+    )
+    for (let count = 0; count < 4; count++) send({})
+    await clock.advance('5m')
+    expect(deadLetters()).toBe(0)
+    expect(Math.max(...attempts)).toBeLessThanOrEqual(2)
+    isDown = false
+    await clock.advance('1m')
+    expect(deadLetters()).toBe(0)
+  })
+})
+
+describe('a dependency', () => {
+  const failing = (state: { isDown: boolean; calls: number }) => () => {
+    state.calls += 1
+    if (state.isDown) throw unreachable()
+  }
+
+  it('shared by two consumers pauses both when one of them finds it down', async () => {
+    const [one, other] = [world(), world()]
+    const shared = new Dependency('payments')
+    const state = { isDown: true, calls: 0 }
+    const retry = { backoff: { kind: 'fixed', delay: '5s' } } as const
+    const options = { breaker: BREAKER, random, concurrency: 1, dependency: shared, retry }
+    const first = await one.start(failing(state), options)
+    const second = await other.start(failing(state), { ...options })
+    for (let count = 0; count < 3; count++) one.send({})
+    await one.clock.settle()
+    expect([first.stats().breaker, second.stats().breaker]).toEqual(['open', 'open'])
+    other.send({})
+    await other.clock.settle()
+    expect(state.calls).toBe(3)
+    expect(second.stats().isPaused).toBe(true)
+  })
+
+  it('is the same for the same name, and one of its own without one', async () => {
+    const [one, other] = [world(), world()]
+    const first = await one.start(() => undefined, { dependency: 'ledger' })
+    const second = await other.start(() => undefined, { dependency: 'ledger' })
+    const third = await other.start(() => undefined)
+    expect(first.dependency).toBe(second.dependency)
+    expect(first.dependency).toBe(dependencyNamed('ledger'))
+    expect(third.dependency).not.toBe(second.dependency)
+  })
+
+  // Each consumer writes its own window over the other's: only the breaker is shared so far.
+  it.fails('counts the failures of all its consumers in one window', async () => {
+    const [one, other] = [world(), world()]
+    const shared = new Dependency('stock')
+    const options = { dependency: shared, outage: { failures: 100 } }
+    const state = { isDown: true, calls: 0 }
+    await one.start(failing(state), options)
+    await other.start(failing(state), options)
+    for (const place of [one, other]) {
+      for (let count = 0; count < 3; count++) place.send({})
+    }
+    await one.clock.settle()
+    expect(state.calls).toBe(6)
+    expect(shared.outage.now.unreachable).toBe(6)
+  })
+
+  it('can be isolated and restored by hand', async () => {
+    const { send, start, clock, backlog } = world()
+    const state = { isDown: false, calls: 0 }
+    const consumer = await start(failing(state), { breaker: BREAKER })
+    consumer.dependency.isolate()
+    send({})
+    await clock.advance('1h')
+    expect([state.calls, backlog()]).toEqual([0, 1])
+    expect(consumer.stats()).toMatchObject({ breaker: 'isolated', isPaused: true })
+    consumer.dependency.restore()
+    await clock.settle()
+    expect([state.calls, backlog()]).toEqual([1, 0])
+    expect(consumer.stats()).toMatchObject({ breaker: 'closed', isPaused: false })
+  })
+
+  it('that is isolated before the consumer starts holds it from the first message on', async () => {
+    const { send, start, clock } = world()
+    const isolated = new Dependency('search')
+    isolated.isolate()
+    const state = { isDown: false, calls: 0 }
+    send({})
+    await start(failing(state), { dependency: isolated })
+    await clock.settle()
+    expect(state.calls).toBe(0)
+    isolated.restore()
+    await clock.settle()
+    expect(state.calls).toBe(1)
+  })
+
+  it('is forgotten by a consumer that stopped', async () => {
+    const { start, clock } = world()
+    const consumer = await start(() => undefined)
+    await consumer.stop()
+    const until = clock.now() + 60_000
+    const open = { phase: 'open', since: clock.now(), until, successes: 0, suspects: [] } as const
+    consumer.dependency.learn(open, consumer.dependency.outage)
+    expect(clock.pending).toBe(0)
+  })
+})

@@ -1,0 +1,364 @@
+import { isRedriveError } from '@redrive/core'
+import { memoryInbox, type MemoryTransaction } from '@redrive/testing'
+import type { StandardSchemaV1 } from '@standard-schema/spec'
+import { describe, expect, it } from 'vitest'
+import type { AttemptContext, Message } from '../src/index.ts'
+import { events, ofType, unreachable, world } from './fixtures.ts'
+
+describe('a handler', () => {
+  it('gets the message as it was sent', async () => {
+    const { send, start, clock, backlog } = world()
+    const seen: Message[] = []
+    await start((message) => void seen.push(message))
+    send(
+      { total: 7 },
+      { id: 'a', type: 'placed', lane: 'l', headers: { 'redrive-key': 'k', x: 1 } },
+    )
+    await clock.settle()
+    const [message] = seen
+    expect(message).toMatchObject({
+      id: 'a',
+      key: 'k',
+      type: 'placed',
+      source: 'orders',
+      lane: 'l',
+    })
+    expect(message?.body).toEqual({ total: 7 })
+    expect(new TextDecoder().decode(message?.bytes)).toBe('{"total":7}')
+    expect({ ...message?.headers }).toEqual({ x: 1 })
+    expect(message?.contentType).toBeUndefined()
+    expect(backlog()).toBe(0)
+  })
+
+  it('is told which attempt it is and what failed before', async () => {
+    const { send, start, clock } = world()
+    const seen: Pick<AttemptContext, 'attempt' | 'cycle' | 'replayId' | 'history'>[] = []
+    await start(
+      (_, { attempt, cycle, replayId, history }) => {
+        seen.push({ attempt, cycle, replayId, history })
+        if (attempt < 3) throw unreachable()
+      },
+      { retry: { backoff: { kind: 'fixed', delay: '2s' } } },
+    )
+    send({})
+    await clock.advance('10s')
+    expect(seen.map(({ attempt, cycle, history }) => [attempt, cycle, history.length])).toEqual([
+      [1, 1, 0],
+      [2, 1, 1],
+      [3, 1, 2],
+    ])
+    expect(seen[2]?.history).toMatchObject([
+      { number: 1, class: 'transient', code: 'ECONNREFUSED' },
+      { number: 2, class: 'transient', code: 'ECONNREFUSED' },
+    ])
+    expect(seen[0]?.replayId).toBeUndefined()
+  })
+
+  it('may be synchronous and may throw', async () => {
+    const { send, start, clock, drain } = world()
+    await start(
+      () => {
+        throw new Error('no')
+      },
+      { retry: { attempts: 1 } },
+    )
+    send({})
+    await clock.settle()
+    expect(await drain()).toMatchObject([{ reason: 'attempts_exhausted', class: 'unknown' }])
+  })
+})
+
+describe('decoding', () => {
+  const decoded = async (body: Uint8Array, contentType?: string) => {
+    const { send, start, clock, drain } = world()
+    const bodies: unknown[] = []
+    await start(({ body: value }) => void bodies.push(value))
+    send(body, contentType === undefined ? {} : { contentType })
+    await clock.settle()
+    return { bodies, deadLetters: await drain() }
+  }
+  const text = (value: string) => new TextEncoder().encode(value)
+
+  it('reads JSON unless the content type says otherwise', async () => {
+    expect((await decoded(text('{"a":1}'))).bodies).toEqual([{ a: 1 }])
+    expect((await decoded(text('[1]'), 'application/vnd.x+json')).bodies).toEqual([[1]])
+    expect((await decoded(text('{"a"'), 'text/plain')).bodies).toEqual(['{"a"'])
+    const bytes = Uint8Array.from([0xff, 0])
+    expect((await decoded(bytes, 'application/octet-stream')).bodies).toEqual([bytes])
+  })
+
+  it.each([
+    ['broken JSON', text('{"a"')],
+    ['what is not UTF-8', Uint8Array.from([0x22, 0xff, 0x22])],
+    ['nothing at all', new Uint8Array()],
+  ])('gives up at once on %s, as a schema failure', async (_, body) => {
+    const { bodies, deadLetters } = await decoded(body)
+    expect(bodies).toEqual([])
+    expect(deadLetters).toMatchObject([{ class: 'schema', reason: 'terminal' }])
+    expect(deadLetters[0]?.delivery.bytes).toEqual(body)
+    expect(deadLetters[0]?.delivery.cycle.attempts).toBe(1)
+  })
+
+  it('does not decode what the handler does not read', async () => {
+    const { send, start, clock } = world()
+    let decodes = 0
+    const decode = () => void decodes++
+    await start(({ bytes }) => bytes.length, { decode })
+    send({})
+    await clock.settle()
+    expect(decodes).toBe(0)
+  })
+
+  it('decodes once, with the decoder of the user', async () => {
+    const { send, start, clock } = world()
+    let decodes = 0
+    const seen: unknown[] = []
+    await start(({ body, id }, _) => void seen.push(body, body, id), {
+      decode: (bytes, { id }) => {
+        decodes += 1
+        return `${id}:${bytes.length}`
+      },
+    })
+    send('abc', { id: 'm' })
+    await clock.settle()
+    expect(seen).toEqual(['m:5', 'm:5', 'm'])
+    expect(decodes).toBe(1)
+  })
+})
+
+/** A Standard Schema by hand: an object with a positive total, which it doubles. */
+function schema(isAsync: boolean): StandardSchemaV1<unknown, { total: number }> {
+  const check = (value: unknown): StandardSchemaV1.Result<{ total: number }> => {
+    const total = (value as { total?: unknown } | null)?.total
+    if (typeof total === 'number' && total > 0) return { value: { total: total * 2 } }
+    return {
+      issues: [
+        { message: 'expected a positive number', path: ['order', { key: 'lines' }, 0, 'total'] },
+        { message: 'expected more' },
+      ],
+    }
+  }
+  return {
+    '~standard': {
+      version: 1,
+      vendor: 'test',
+      validate: (value) => (isAsync ? Promise.resolve(check(value)) : check(value)),
+    },
+  }
+}
+
+describe.each([
+  ['synchronous', false],
+  ['asynchronous', true],
+])('a %s schema', (_, isAsync) => {
+  it('gives the handler the checked body', async () => {
+    const { send, start, clock, backlog } = world()
+    const totals: number[] = []
+    await start(({ body }) => void totals.push(body.total), { schema: schema(isAsync) })
+    send({ total: 4 })
+    await clock.settle()
+    expect(totals).toEqual([8])
+    expect(backlog()).toBe(0)
+  })
+
+  it('gives up at once on a body it refuses, and says where', async () => {
+    const { send, start, clock, drain } = world()
+    await start(() => expect.unreachable(), { schema: schema(isAsync) })
+    send({ total: 0 })
+    await clock.settle()
+    const [deadLetter] = await drain()
+    expect(deadLetter).toMatchObject({ class: 'schema', reason: 'terminal' })
+    const [record] = deadLetter?.delivery.cycle.history ?? []
+    expect(record?.code).toBe('PAYLOAD_INVALID')
+    expect(record?.message).toContain('expected a positive number at /order/lines/0/total')
+    expect(record?.message).toContain('expected more at /')
+  })
+
+  it('calls what cannot be decoded a schema failure too', async () => {
+    const { send, start, clock, drain } = world()
+    await start(() => expect.unreachable(), { schema: schema(isAsync) })
+    send(new TextEncoder().encode('{'))
+    await clock.settle()
+    expect(await drain()).toMatchObject([{ class: 'schema', reason: 'terminal' }])
+  })
+
+  it('is asked inside the inbox as well', async () => {
+    const { send, start, clock, drain } = world()
+    const inbox = memoryInbox()
+    await start<{ total: number }, MemoryTransaction>(() => expect.unreachable(), {
+      schema: schema(isAsync),
+      inbox,
+    })
+    send({ total: 0 })
+    await clock.settle()
+    expect(await drain()).toMatchObject([{ class: 'schema' }])
+    expect(inbox.count).toBe(0)
+  })
+})
+
+describe('an inbox', () => {
+  const message = (id: string, key: string) => ({ id, headers: { 'redrive-key': key } })
+
+  it('makes the effects of a duplicate happen once, and says so', async () => {
+    const { send, start, clock, backlog, deadLetters } = world()
+    const seen = events()
+    const inbox = memoryInbox()
+    const effects: string[] = []
+    await start<unknown, MemoryTransaction>(
+      ({ id }, { tx }) => tx.onCommit(() => void effects.push(id)),
+      { inbox },
+    )
+    send({ a: 1 }, message('first', 'order-1'))
+    await clock.settle()
+    send({ a: 1 }, message('second', 'order-1'))
+    await clock.settle()
+    expect(effects).toEqual(['first'])
+    expect(ofType(seen, 'enacted').map(({ decision }) => decision.reason)).toEqual([
+      'handled',
+      'already_handled',
+    ])
+    expect([backlog(), deadLetters()]).toEqual([0, 0])
+    expect(inbox.has('orders', 'order-1')).toBe(true)
+  })
+
+  it('dead-letters the same key with other content, and says why', async () => {
+    const { send, start, clock, drain } = world()
+    await start(() => undefined, { inbox: memoryInbox(), name: 'billing' })
+    send({ a: 1 }, message('first', 'order-1'))
+    await clock.settle()
+    send({ a: 2 }, message('second', 'order-1'))
+    await clock.settle()
+    const [deadLetter] = await drain()
+    expect(deadLetter?.delivery.id).toBe('second')
+    expect(deadLetter?.class).toBe('integration')
+    expect(deadLetter?.delivery.cycle.history[0]?.code).toBe('KEY_CONFLICT')
+  })
+
+  it('forgets an attempt that failed, so that the next one has its effect', async () => {
+    const { send, start, clock } = world()
+    const inbox = memoryInbox()
+    const effects: number[] = []
+    await start<unknown, MemoryTransaction>(
+      (_, { tx, attempt }) => {
+        tx.onCommit(() => void effects.push(attempt))
+        if (attempt === 1) throw unreachable()
+      },
+      { inbox, retry: { backoff: { kind: 'fixed', delay: '5s' } } },
+    )
+    send({})
+    await clock.settle()
+    expect(inbox.count).toBe(0)
+    await clock.advance('5s')
+    expect(effects).toEqual([2])
+  })
+
+  it('is told apart from the inbox of another consumer by its name', async () => {
+    const { send, start, clock } = world()
+    const inbox = memoryInbox()
+    await start(() => undefined, { inbox, name: 'billing' })
+    send({}, { id: 'a' })
+    await clock.settle()
+    expect([inbox.has('billing', 'a'), inbox.has('orders', 'a')]).toEqual([true, false])
+  })
+})
+
+describe('an attempt that takes too long', () => {
+  it('is aborted not before its timeout and soon after, and counts as a failure', async () => {
+    const { send, start, clock } = world()
+    const aborted: { readonly afterMs: number; readonly reason: unknown }[] = []
+    const began: number[] = []
+    await start(
+      (_, { signal, attempt }) => {
+        if (attempt > 1) return undefined
+        began.push(clock.now())
+        return new Promise((_resolve, reject) => {
+          signal.addEventListener('abort', () => {
+            aborted.push({ afterMs: clock.now() - (began[0] ?? 0), reason: signal.reason })
+            reject(signal.reason as Error)
+          })
+        })
+      },
+      { timeout: '8s', retry: { backoff: { kind: 'fixed', delay: '5s' } } },
+    )
+    send({})
+    await clock.advance('7999ms')
+    expect(aborted).toEqual([])
+    await clock.advance('2s')
+    expect(aborted.length).toBe(1)
+    expect(aborted[0]?.afterMs).toBeGreaterThanOrEqual(8_000)
+    expect(aborted[0]?.afterMs).toBeLessThanOrEqual(9_000)
+    expect(isRedriveError(aborted[0]?.reason, 'ATTEMPT_TIMEOUT')).toBe(true)
+  })
+
+  it('is a transient failure in the history, and the next attempt runs', async () => {
+    const { send, start, clock, backlog } = world()
+    const histories: unknown[] = []
+    await start(
+      (_, { attempt, history }) => {
+        if (attempt === 1) return new Promise(() => undefined)
+        histories.push(history)
+        return undefined
+      },
+      { timeout: '1s', retry: { backoff: { kind: 'fixed', delay: '5s' } } },
+    )
+    send({})
+    await clock.advance('10s')
+    expect(histories).toMatchObject([[{ class: 'transient', code: 'ATTEMPT_TIMEOUT' }]])
+    expect(backlog()).toBe(0)
+  })
+
+  it('is over: what its handler does later changes nothing', async () => {
+    const { send, start, clock } = world()
+    const seen = events()
+    const finish: (() => void)[] = []
+    await start(() => new Promise<void>((resolve) => finish.push(resolve)), {
+      timeout: '1s',
+      retry: { backoff: { kind: 'fixed', delay: '1h' } },
+    })
+    send({})
+    await clock.advance('3s')
+    for (const resolve of finish) resolve()
+    await clock.settle()
+    expect(ofType(seen, 'enacted').map(({ decision }) => decision.kind)).toEqual(['retryAt'])
+  })
+
+  it('finds a signal that has fired, when it asks for it only then', async () => {
+    const { send, start, clock } = world()
+    const contexts: AttemptContext[] = []
+    await start(
+      (_, context) => {
+        contexts.push(context)
+        return new Promise(() => undefined)
+      },
+      { timeout: '1s', retry: { backoff: { kind: 'fixed', delay: '1h' } } },
+    )
+    send({})
+    await clock.advance('3s')
+    const signal = contexts[0]?.signal
+    expect(signal?.aborted).toBe(true)
+    expect(isRedriveError(signal?.reason, 'ATTEMPT_TIMEOUT')).toBe(true)
+  })
+
+  it('costs no AbortController when nobody asks for the signal', async () => {
+    const { send, start, clock } = world()
+    const Original = globalThis.AbortController
+    let made = 0
+    globalThis.AbortController = class extends Original {
+      constructor() {
+        super()
+        made += 1
+      }
+    }
+    try {
+      await start(({ id }, context) => (id === 'asks' ? context.signal.aborted : undefined))
+      for (let count = 0; count < 10; count++) send({})
+      await clock.settle()
+      expect(made).toBe(0)
+      send({}, { id: 'asks' })
+      await clock.settle()
+      expect(made).toBe(1)
+    } finally {
+      globalThis.AbortController = Original
+    }
+  })
+})

@@ -1,0 +1,220 @@
+import { isRedriveError } from '@redrive/core'
+import { describe, expect, it } from 'vitest'
+import { consume } from '../src/index.ts'
+import {
+  delivery,
+  events,
+  never,
+  ofType,
+  PLAIN,
+  ScriptedTransport,
+  unreachable,
+  world,
+} from './fixtures.ts'
+
+describe('stop', () => {
+  it('lets running handlers finish, takes in nothing new, and closes', async () => {
+    const { send, start, clock, backlog } = world()
+    const finish: (() => void)[] = []
+    const consumer = await start(() => new Promise<void>((resolve) => finish.push(resolve)), {
+      concurrency: 2,
+    })
+    for (let count = 0; count < 5; count++) send({})
+    await clock.settle()
+    const stopped = consumer.stop({ drain: '10s' })
+    await clock.settle()
+    for (const resolve of finish) resolve()
+    await stopped
+    expect(finish.length).toBe(2)
+    expect(backlog()).toBe(3)
+    await clock.advance('1h')
+    expect(finish.length).toBe(2)
+  })
+
+  it('aborts what is not done in time and gives it back as if it had not run', async () => {
+    const { send, start, clock, broker } = world()
+    const signals: AbortSignal[] = []
+    const consumer = await start((_, { signal }) => {
+      signals.push(signal)
+      return never()
+    })
+    send({}, { id: 'a' })
+    await clock.settle()
+    const stopped = consumer.stop({ drain: '10s' })
+    await clock.advance('9999ms')
+    expect(signals[0]?.aborted).toBe(false)
+    await clock.advance('10ms')
+    await stopped
+    expect(isRedriveError(signals[0]?.reason, 'STOPPING')).toBe(true)
+    expect(broker.contents('orders')).toMatchObject([{ id: 'a', headers: {} }])
+    const attempts: number[] = []
+    await start((_, { attempt }) => void attempts.push(attempt))
+    await clock.settle()
+    expect(attempts).toEqual([1])
+  })
+
+  it('does not make the broker count what it gives back', async () => {
+    const { send, start, clock, transport } = world()
+    const consumer = await start(() => never(), { concurrency: 3 })
+    for (let count = 0; count < 3; count++) send({})
+    await clock.settle()
+    const stopped = consumer.stop({ drain: 100 })
+    await clock.advance(200)
+    await stopped
+    const counts: number[] = []
+    const next = transport()
+    await next.open()
+    next.limit(10)
+    next.receive({
+      deliver: ({ deliveryCount }) => void counts.push(deliveryCount),
+      lost: () => {},
+    })
+    expect(counts).toEqual([1, 1, 1])
+  })
+
+  it('counts an attempt that fails while it drains', async () => {
+    const { send, start, clock, backlog } = world()
+    const fail: (() => void)[] = []
+    const consumer = await start(
+      () => new Promise((_, reject) => fail.push(() => reject(unreachable()))),
+      { retry: { backoff: { kind: 'fixed', delay: '500ms' } } },
+    )
+    send({})
+    await clock.settle()
+    const stopped = consumer.stop({ drain: '10s' })
+    fail[0]?.()
+    await clock.advance('20s')
+    await stopped
+    expect(backlog()).toBe(1)
+    const attempts: number[] = []
+    await start((_, { attempt }) => void attempts.push(attempt))
+    await clock.advance('1s')
+    expect(attempts).toEqual([2])
+  })
+
+  it('leaves nothing behind on the clock', async () => {
+    const { send, start, clock } = world()
+    const consumer = await start(
+      (_, { attempt }) => {
+        if (attempt === 1) throw unreachable()
+        return never()
+      },
+      { timeout: '10m', retry: { backoff: { kind: 'fixed', delay: '500ms' } } },
+    )
+    send({})
+    await clock.advance('600ms')
+    const stopped = consumer.stop({ drain: 100 })
+    await clock.advance(100)
+    await stopped
+    expect(clock.pending).toBe(0)
+  })
+
+  it('is done at once when nothing runs', async () => {
+    const { start } = world()
+    const consumer = await start(() => undefined)
+    await consumer.stop()
+    await consumer.stop({ drain: '1s' })
+    expect(consumer.stats()).toMatchObject({ isPaused: true, running: 0 })
+  })
+
+  it('is what `await using` does', async () => {
+    const { send, start, clock, backlog } = world()
+    {
+      await using consumer = await start(() => undefined)
+      expect(consumer.source).toBe('orders')
+    }
+    send({})
+    await clock.settle()
+    expect(backlog()).toBe(1)
+  })
+
+  it('refuses a drain that is no duration', async () => {
+    const { start } = world()
+    const consumer = await start(() => undefined)
+    const drain = 'soon' as '1s'
+    expect(() => consumer.stop({ drain })).toThrow(/drain: expected a duration/)
+  })
+
+  it('waits for a hand-off to be confirmed, and for no longer than the drain', async () => {
+    const { clock } = world()
+    const transport = new ScriptedTransport()
+    let confirm = () => {}
+    transport.answer = () =>
+      new Promise((resolve) => {
+        confirm = () => resolve({ kind: 'done', place: 'dead_letter', truncated: 0 })
+      })
+    const consumer = await consume(transport, () => Promise.reject(new Error('no')), {
+      ...PLAIN,
+      clock,
+      retry: { attempts: 1 },
+    })
+    transport.deliver(delivery('a'))
+    await clock.settle()
+    let isStopped = false
+    const stopped = consumer.stop({ drain: '10s' }).then(() => {
+      isStopped = true
+    })
+    await clock.advance('5s')
+    expect(isStopped).toBe(false)
+    confirm()
+    await stopped
+    expect(transport.log.slice(-2)).toEqual(['pause', 'close'])
+  })
+
+  it('asks nothing more of a transport that is closed', async () => {
+    const { clock } = world()
+    const seen = events()
+    const transport = new ScriptedTransport()
+    transport.answer = () => ({ kind: 'unknown', error: new Error('no answer') })
+    const consumer = await consume(transport, () => undefined, { ...PLAIN, clock })
+    transport.deliver(delivery('a'))
+    await clock.advance('10s')
+    const [first, second] = [consumer.stop({ drain: '1s' }), consumer.stop({ drain: '1s' })]
+    await clock.advance('2s')
+    await Promise.all([first, second])
+    await clock.advance('1h')
+    expect(transport.log.filter((line) => line === 'close').length).toBe(1)
+    expect(transport.log.at(-1)).toBe('close')
+    expect(clock.pending).toBe(0)
+    expect(ofType(seen, 'user_code_failed')).toEqual([])
+  })
+
+  it('ends in time although the broker never answers', async () => {
+    const { clock } = world()
+    const transport = new ScriptedTransport()
+    transport.answer = () => never()
+    const consumer = await consume(transport, () => undefined, { ...PLAIN, clock })
+    transport.deliver(delivery('a'))
+    await clock.settle()
+    const stopped = consumer.stop({ drain: '10s' })
+    await clock.advance('11s')
+    await stopped
+    expect(transport.log.at(-1)).toBe('close')
+  })
+})
+
+describe('pause and resume', () => {
+  it('stop and start the intake while what runs goes on', async () => {
+    const { send, start, clock, backlog } = world()
+    const seen = events()
+    const finish: (() => void)[] = []
+    const consumer = await start(() => new Promise<void>((resolve) => finish.push(resolve)))
+    send({})
+    await clock.settle()
+    consumer.pause()
+    consumer.pause()
+    send({})
+    await clock.settle()
+    expect(finish.length).toBe(1)
+    finish[0]?.()
+    await clock.settle()
+    expect([backlog(), finish.length]).toEqual([1, 1])
+    consumer.resume()
+    await clock.settle()
+    finish[1]?.()
+    await clock.settle()
+    expect(backlog()).toBe(0)
+    expect(ofType(seen, 'consumer_paused').map(({ reason }) => reason)).toEqual(['asked'])
+    expect(ofType(seen, 'consumer_resumed').length).toBe(1)
+  })
+})

@@ -1,0 +1,162 @@
+import { type Duration, parseDuration } from '@redrive/core'
+import type { Awaitable, Capabilities } from '@redrive/runtime'
+import { CRASHING } from './crashing.ts'
+import { DELIVERING } from './delivering.ts'
+import { GIVING_UP } from './giving-up.ts'
+import type { Scenario } from './scenario.ts'
+import { Stage } from './stage.ts'
+import { STOPPING } from './stopping.ts'
+import type { TransportWorld } from './world.ts'
+
+/** `describe` and `it` of vitest, node:test or jest. */
+export interface TestRunner {
+  readonly describe: (name: string, define: () => void) => unknown
+  readonly it: {
+    (name: string, test: () => Promise<void>, timeoutMs?: number): unknown
+    /** How to report a test that is not run. Without it, the name says so. */
+    skip?(name: string, test: () => Promise<void>): unknown
+  }
+}
+
+/** A scenario that is left out, with the reason a reader of the report deserves. */
+export interface SkippedScenario {
+  /** Its name, as in the report. */
+  readonly scenario: string
+  readonly reason: string
+}
+
+export interface ExerciseOptions<World extends TransportWorld = TransportWorld> {
+  readonly runner: TestRunner
+  /** What is exercised, for the report: `'rabbitmq 4.1, quorum queues'`. */
+  readonly name: string
+  /** What the transport declares. What it declares to lack is checked to be refused, not to work. */
+  readonly capabilities: Capabilities
+  /** A fresh world; called for every scenario, ten times at once in the stress run. */
+  readonly open: () => Awaitable<World>
+  /** Restarts the broker, for all worlds on it. Without it, that scenario must be skipped with a reason. */
+  readonly restartBroker?: (world: World) => Awaitable<void>
+  readonly skip?: readonly SkippedScenario[]
+  /** How long anything may take before it counts as never. Default '30s': a shared CI machine is slow. */
+  readonly deadline?: Duration
+}
+
+const RESTART = 'a broker restart loses nothing'
+const STRESS = 'stress: the whole list, ten times in parallel'
+const STRESS_TIMES = 10
+const SCENARIOS: readonly Scenario[] = [...DELIVERING, ...GIVING_UP, ...STOPPING, ...CRASHING]
+const DEADLINE_MS = 30_000
+/** A scenario waits for several things in turn, each with its own deadline. */
+const TEST_DEADLINES = 10
+
+/**
+ * The contract of a transport as a test suite: every guarantee that the runtime relies on, played on a
+ * real broker in real time. It says where each message went, never only that it is gone.
+ *
+ * ```ts
+ * import { describe, it } from 'vitest'
+ *
+ * exerciseTransport({
+ *   runner: { describe, it },
+ *   name: 'memory',
+ *   capabilities: CAPABILITIES,
+ *   open: () => memoryWorld(),
+ *   restartBroker: (world) => world.restart(),
+ * })
+ * ```
+ */
+export function exerciseTransport<World extends TransportWorld>(
+  options: ExerciseOptions<World>,
+): void {
+  const { runner, name, deadline = DEADLINE_MS } = options
+  const deadlineMs = parseDuration(deadline)
+  if (deadlineMs === undefined) throw new TypeError(`deadline: ${deadline} is not a duration`)
+  const skipped = skippedScenarios(options)
+  const played = SCENARIOS.filter((scenario) => !skipped.has(scenario.name))
+  const { describe, it } = runner
+  describe(`transport: ${name}`, () => {
+    for (const scenario of SCENARIOS) {
+      const reason = skipped.get(scenario.name)
+      if (reason !== undefined) reportSkipped(runner, scenario.name, reason)
+      else it(scenario.name, () => play(scenario, options, deadlineMs), deadlineMs * TEST_DEADLINES)
+    }
+    const reason = skipped.get(STRESS)
+    if (reason !== undefined) reportSkipped(runner, STRESS, reason)
+    else it(STRESS, () => stress(played, options, deadlineMs), deadlineMs * TEST_DEADLINES * 2)
+  })
+}
+
+/** Skipped by name, with the reason; refuses what cannot be meant. */
+function skippedScenarios<World extends TransportWorld>({
+  skip = [],
+  capabilities,
+  restartBroker,
+}: ExerciseOptions<World>): ReadonlyMap<string, string> {
+  const known = [...SCENARIOS.map((scenario) => scenario.name), STRESS]
+  for (const { scenario, reason } of skip) {
+    if (!known.includes(scenario)) {
+      throw new Error(
+        `skip: there is no scenario '${scenario}'. There are:\n- ${known.join('\n- ')}`,
+      )
+    }
+    if (reason.trim() === '') throw new Error(`skip: '${scenario}' needs a reason`)
+  }
+  const reasons = new Map(skip.map(({ scenario, reason }) => [scenario, reason]))
+  if (restartBroker === undefined && !reasons.has(RESTART)) {
+    throw new Error(`restartBroker is missing: give it, or skip '${RESTART}' with a reason`)
+  }
+  for (const { name, excuse } of SCENARIOS) {
+    const reason = excuse?.(capabilities)
+    if (reason !== undefined && !reasons.has(name)) reasons.set(name, reason)
+  }
+  return reasons
+}
+
+function reportSkipped({ it }: TestRunner, scenario: string, reason: string): void {
+  const nothing = () => Promise.resolve()
+  if (it.skip === undefined) it(`SKIPPED: ${scenario} (${reason})`, nothing)
+  else it.skip(`${scenario} (skipped: ${reason})`, nothing)
+}
+
+async function play<World extends TransportWorld>(
+  scenario: Scenario,
+  { open, capabilities, restartBroker }: ExerciseOptions<World>,
+  deadlineMs: number,
+): Promise<void> {
+  const world = await open()
+  const stage = new Stage({
+    world,
+    capabilities,
+    deadlineMs,
+    restartBroker: () => restartBroker?.(world),
+  })
+  try {
+    await scenario.play(stage)
+  } catch (error) {
+    // What went wrong first is what its reader needs, not what that left behind.
+    await stage.close().catch(() => undefined)
+    throw error
+  }
+  await stage.close()
+}
+
+async function stress<World extends TransportWorld>(
+  scenarios: readonly Scenario[],
+  options: ExerciseOptions<World>,
+  deadlineMs: number,
+): Promise<void> {
+  const together = scenarios.filter((scenario) => scenario.isAlone === undefined)
+  const runs = Array.from({ length: STRESS_TIMES }, () => together).flat()
+  const problems: Error[] = []
+  await Promise.all(
+    runs.map(async (scenario) => {
+      try {
+        await play(scenario, options, deadlineMs)
+      } catch (cause) {
+        problems.push(new Error(`${scenario.name}: ${String(cause)}`, { cause }))
+      }
+    }),
+  )
+  if (problems.length === 0) return
+  const list = problems.map((problem) => problem.message).join('\n')
+  throw new AggregateError(problems, `${problems.length} of ${runs.length} failed:\n${list}`)
+}

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import type { Awaitable, Clock } from '@redrive/runtime'
+import { FakeClock } from '../fake-clock.ts'
+
+/** 5 ms between two looks: quick beside any broker, slow beside the event loop. */
+const POLL_MS = 5
+/**
+ * 250 ms without a delivery is taken for "none will come". Too short can only overlook a fault, never
+ * report one that is not there.
+ */
+const QUIET_MS = 250
+
+/** Waiting for signals, up to a deadline: in real time by looking again, in virtual time by moving the clock. */
+export class Patience {
+  readonly clock: Clock
+  readonly #deadlineMs: number
+
+  constructor(clock: Clock, deadlineMs: number) {
+    this.clock = clock
+    this.#deadlineMs = deadlineMs
+  }
+
+  /** Waits until it holds, however long that takes up to the deadline. */
+  async until(what: string, isTrue: () => Awaitable<boolean>): Promise<void> {
+    try {
+      if (this.clock instanceof FakeClock) {
+        await this.clock.runUntil(isTrue, { within: this.#deadlineMs })
+      } else {
+        await poll(isTrue, this.#deadlineMs)
+      }
+    } catch (cause) {
+      const message = `Expected within ${this.#deadlineMs} ms: ${what}`
+      const error = new assert.AssertionError({ message, actual: false, expected: true })
+      throw Object.assign(error, { cause })
+    }
+  }
+
+  /** The answer, which must come before the deadline. */
+  async within<T>(what: string, answer: Awaitable<T>): Promise<T> {
+    let isOver = false
+    const over = () => {
+      isOver = true
+    }
+    const settled = Promise.resolve(answer)
+    settled.then(over, over)
+    await this.until(what, () => isOver)
+    return settled
+  }
+
+  /** Gives what should not happen the time to happen. */
+  async quiet(): Promise<void> {
+    if (this.clock instanceof FakeClock) await this.clock.advance(QUIET_MS)
+    else await new Promise((resolve) => setTimeout(resolve, QUIET_MS))
+  }
+}
+
+async function poll(isTrue: () => Awaitable<boolean>, deadlineMs: number): Promise<void> {
+  const endsAt = performance.now() + deadlineMs
+  while (!(await isTrue())) {
+    if (performance.now() > endsAt) throw new Error('The deadline has passed.')
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+  }
+}

@@ -1,0 +1,94 @@
+import type {
+  AttemptRecord,
+  DeadLetter,
+  Failure,
+  FailureClass,
+  FailureCycle,
+  Pause,
+  RetryAt,
+} from '@redrive/core'
+import type { SentMessage } from './world.ts'
+
+/** Every byte there is, and sequences that are not UTF-8: what decodes and encodes it again destroys it. */
+export const BINARY: Uint8Array = Uint8Array.from([
+  ...Array.from({ length: 256 }, (_, value) => value),
+  ...[0xff, 0xfe, 0xc3, 0x28, 0xed, 0xa0, 0x80, 0x00],
+])
+
+const utf8 = new TextEncoder()
+
+export const text = (value: string): Uint8Array => utf8.encode(value)
+
+/** A message whose body tells it from the others. */
+export const numbered = (number: number, lane?: string): SentMessage => ({
+  bytes: text(JSON.stringify({ number })),
+  contentType: 'application/json',
+  ...(lane === undefined ? {} : { lane }),
+})
+
+export function failureOf(failureClass: FailureClass, message = 'it broke'): Failure {
+  return {
+    class: failureClass,
+    signature: `v1-${failureClass}`,
+    type: 'Error',
+    code: 'EX_SAMPLE',
+    message,
+    retryAfterMs: undefined,
+    timedOut: false,
+    stack: undefined,
+  }
+}
+
+/** A cycle that has seen so many failures, a second apart, the last one now. */
+export function failedCycle(
+  attempts: number,
+  now: number,
+  message: (number: number) => string = (number) => `failure ${number} “café”`,
+): FailureCycle {
+  const history = Array.from({ length: attempts }, (_, index): AttemptRecord => {
+    const number = index + 1
+    return {
+      number,
+      at: now - (attempts - number) * 1_000,
+      class: 'unknown',
+      signature: `v1-sample-${number}`,
+      code: number % 2 === 0 ? 'EX_EVEN' : undefined,
+      message: message(number),
+    }
+  })
+  return {
+    number: 1,
+    attempts,
+    firstFailedAt: history[0]?.at,
+    lastDelayMs: 250,
+    notBefore: undefined,
+    history,
+  }
+}
+
+export const retryIn = (delayMs: number, cycle: FailureCycle, now: number): RetryAt => ({
+  kind: 'retryAt',
+  reason: 'backoff',
+  dueAt: now + delayMs,
+  delayMs,
+  cycle,
+  failure: failureOf('unknown'),
+})
+
+export const deadLetterOf = (cycle: FailureCycle): DeadLetter => ({
+  kind: 'deadLetter',
+  reason: 'attempts_exhausted',
+  failure: failureOf('unknown'),
+  cycle,
+})
+
+export const giveBack = (now: number): Pause => ({
+  kind: 'pause',
+  reason: 'dependency_sick',
+  until: now,
+  failure: undefined,
+})
+
+/** What a handler throws when what it calls is unreachable. */
+export const unreachable = (): Error =>
+  Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })

@@ -1,0 +1,13 @@
+import type { Capabilities } from '@redrive/runtime'
+import type { Stage } from './stage.ts'
+
+/** One guarantee every transport gives, as a play that fails when it does not. */
+export interface Scenario {
+  /** How it is reported, and how it is named in `skip`. */
+  readonly name: string
+  readonly play: (stage: Stage) => Promise<void>
+  /** Why a transport with these capabilities is excused; undefined when it is not. */
+  readonly excuse?: (capabilities: Capabilities) => string | undefined
+  /** It disturbs other worlds on the same broker, so it is left out of the stress run. */
+  readonly isAlone?: true
+}

@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict'
+import type { Decision, PolicyOptions } from '@redrive/core'
+import {
+  type Awaitable,
+  type Capabilities,
+  type Consumer,
+  type ConsumeOptions,
+  consume,
+  type DeadLetterSource,
+  type DrainedDeadLetter,
+  type Handler,
+  onEvent,
+  type RedriveEvent,
+  systemClock,
+  type Transport,
+} from '@redrive/runtime'
+import { Patience } from './patience.ts'
+import { Tap } from './tap.ts'
+import type { TransportFault, TransportWorld } from './world.ts'
+
+export interface StageParts {
+  readonly world: TransportWorld
+  readonly capabilities: Capabilities
+  readonly deadlineMs: number
+  readonly restartBroker: () => Awaitable<void>
+}
+
+/** Where one scenario plays: its world, its actors, and the looking that all scenarios share. */
+export class Stage extends Patience {
+  readonly world: TransportWorld
+  readonly capabilities: Capabilities
+  readonly restartBroker: () => Awaitable<void>
+  /** What the runtime reported about this world's source. */
+  readonly events: RedriveEvent[] = []
+  readonly #closers: (() => Awaitable<unknown>)[] = []
+  #source: DeadLetterSource | undefined
+
+  constructor({ world, capabilities, deadlineMs, restartBroker }: StageParts) {
+    super(world.clock ?? systemClock, deadlineMs)
+    this.world = world
+    this.capabilities = capabilities
+    this.restartBroker = restartBroker
+  }
+
+  // ---- actors ---------------------------------------------------------------------------------
+
+  /** A transport in the hands of the scenario: nothing is decided for it. */
+  async tap({ fault, limit = 100 }: { fault?: TransportFault; limit?: number } = {}): Promise<Tap> {
+    const transport = this.world.transport(fault)
+    const tap = new Tap(this, transport)
+    this.#closers.push(() => transport.close({ drainMs: 0 }))
+    await this.within('the transport opens', transport.open())
+    transport.limit(limit)
+    await transport.receive(tap)
+    return tap
+  }
+
+  /** A consumer with every guard off but those the scenario asks for. */
+  async consume<Tx = undefined>(
+    handler: Handler<unknown, Tx>,
+    options: ConsumeOptions<unknown, Tx> = {},
+    transport: Transport = this.world.transport(),
+  ): Promise<Consumer> {
+    this.#listen(transport.source)
+    const consumer = await this.within(
+      'the consumer starts',
+      consume<unknown, Tx>(transport, handler, {
+        ...this.policy(),
+        ...options,
+        clock: this.clock,
+      }),
+    )
+    this.#closers.push(() => consumer.stop({ drain: 0 }))
+    return consumer
+  }
+
+  /** Guards off, and every retry through the broker where it can delay at all. */
+  policy(): PolicyOptions {
+    const canDelay = this.capabilities.delay.kind !== 'none'
+    return {
+      breaker: 'off',
+      outage: 'off',
+      limit: 'off',
+      budget: 'off',
+      poison: 'off',
+      flood: 'off',
+      concurrency: 10,
+      retry: this.retry(canDelay ? 0 : '5m'),
+    }
+  }
+
+  retry(inlineBelow: 0 | '5m'): NonNullable<PolicyOptions['retry']> {
+    return { inlineBelow, floor: 1, backoff: { kind: 'fixed', delay: 20 } }
+  }
+
+  /** The control plane's side, the same one all through the scenario. */
+  source(): DeadLetterSource {
+    if (this.#source === undefined) {
+      const source = this.world.source()
+      this.#source = source
+      this.#closers.push(() => source.close())
+    }
+    return this.#source
+  }
+
+  #isListening = false
+
+  #listen(source: string): void {
+    if (this.#isListening) return
+    this.#isListening = true
+    this.#closers.push(
+      onEvent((event) => {
+        if (event.source === source) this.events.push(event)
+      }),
+    )
+  }
+
+  // ---- looking --------------------------------------------------------------------------------
+
+  /** Where the messages of this world are, all of them. */
+  async places(expected: {
+    readonly backlog: number
+    readonly deadLetters: number
+  }): Promise<void> {
+    let seen: unknown
+    const source = this.source()
+    try {
+      await this.until('messages are where they belong', async () => {
+        const [backlog, deadLetters] = [await this.world.backlog(), await source.depth()]
+        seen = { backlog, deadLetters }
+        return backlog === expected.backlog && deadLetters === expected.deadLetters
+      })
+    } catch (cause) {
+      assert.deepEqual(seen, expected, 'where the messages are')
+      throw cause
+    }
+  }
+
+  /** Reads that many dead letters through the control plane and takes them off the broker. */
+  async drain(count: number): Promise<readonly DrainedDeadLetter[]> {
+    const drained: DrainedDeadLetter[] = []
+    await this.until(`${count} dead letters can be drained`, async () => {
+      const batch = await this.source().drain({ most: count })
+      drained.push(...batch.deadLetters)
+      await batch.release()
+      return drained.length >= count
+    })
+    return drained
+  }
+
+  /** The one dead letter there is. */
+  async drainOne(): Promise<DrainedDeadLetter> {
+    const [deadLetter] = await this.drain(1)
+    assert.ok(deadLetter !== undefined)
+    return deadLetter
+  }
+
+  /** Enactments of that kind of decision, in the order they were reported. */
+  enacted(kind: Decision['kind']): readonly Enacted[] {
+    return this.events.filter(
+      (event): event is Enacted => event.type === 'enacted' && event.decision.kind === kind,
+    )
+  }
+
+  async close(): Promise<void> {
+    for (const close of this.#closers.reverse()) {
+      await this.within('everything the scenario opened closes', close())
+    }
+    await this.within('the world closes', this.world.close())
+  }
+}
+
+type Enacted = Extract<RedriveEvent, { type: 'enacted' }>

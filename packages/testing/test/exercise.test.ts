@@ -1,0 +1,283 @@
+import { CAPABILITIES, deadLetterQueue, quarantineQueue } from '@redrive/memory'
+import type { Capabilities } from '@redrive/runtime'
+import { describe, expect, it } from 'vitest'
+import { exerciseTransport, FakeClock, memoryWorld, type SkippedScenario } from '../src/index.ts'
+import * as broken from './broken.ts'
+
+interface Collected {
+  readonly name: string
+  readonly run: () => Promise<void>
+}
+
+/** The suite as a list, to be run one by one. */
+function collect(
+  open: () => broken.BrokenWorld,
+  { skip = [], capabilities = CAPABILITIES }: CollectOptions = {},
+): { readonly tests: readonly Collected[]; readonly skipped: readonly string[] } {
+  const tests: Collected[] = []
+  const skipped: string[] = []
+  const add = (name: string, run: () => Promise<void>) => void tests.push({ name, run })
+  exerciseTransport({
+    runner: {
+      describe: (_, define) => define(),
+      it: Object.assign(add, { skip: (name: string) => void skipped.push(name) }),
+    },
+    name: 'under test',
+    capabilities,
+    open,
+    restartBroker: (world) => world.restart(),
+    skip,
+  })
+  return { tests, skipped }
+}
+
+interface CollectOptions {
+  readonly skip?: readonly SkippedScenario[]
+  readonly capabilities?: Capabilities
+}
+
+const STRESS = 'stress: the whole list, ten times in parallel'
+
+/** Names of the scenarios that fail, each with why. */
+async function failures(open: () => broken.BrokenWorld): Promise<Map<string, unknown>> {
+  const failed = new Map<string, unknown>()
+  for (const { name, run } of collect(open).tests) {
+    if (name === STRESS) continue
+    await run().catch((error: unknown) => failed.set(name, error))
+  }
+  return failed
+}
+
+const SUCCESS = 'success settles'
+const EARLY = 'a retry arrives not before its time'
+const TWICE = 'enacting twice has one effect'
+const ORDER = 'order within a lane is kept, or its loss declared'
+const UNREADABLE = 'unreadable headers count as a first attempt and raise a flag'
+const LEGS = 'a delay beyond the longest is taken in legs, or refused at start'
+const DEAD_LETTER = 'a dead letter keeps bytes, headers, key, source and history'
+const OVERSIZED = 'oversized history is truncated visibly'
+const QUARANTINE = 'quarantine takes a poison message out of its lane and the lane moves on'
+const DRAIN = 'draining keeps what is not released'
+const REPLAY = 'a replay goes back to its origin as the next cycle'
+const INBOX = 'a replay already in the inbox settles as already handled'
+const HANGS = 'close while a handler hangs gives the message back'
+const FINISHES = 'close while a handler runs lets it finish'
+const CLOSE_PAUSED = 'close while paused leaves everything in the source'
+const BLOCKED = 'close while a hand-off is blocked keeps the message'
+const PAUSE = 'pause stops new deliveries and resume brings them'
+const BREAKER = 'an open breaker pauses consumption without spending attempts'
+const HISTORY = 'attempt history survives a process crash'
+const HALFWAY = 'a crash between publish and acknowledge duplicates under the same id, never loses'
+const AT_ONCE = 'a crash right after a hand-off began loses nothing'
+const UNCONFIRMED = 'a copy that is not confirmed keeps the original'
+const CRASH_LOOP = 'a crash loop among 100 innocent messages quarantines only the poison'
+const RESTART = 'a broker restart loses nothing'
+const DECLARED = 'the declared capabilities are the exercised ones'
+
+const { brokenConnection, brokenCopies, brokenSource, brokenTransport, without } = broken
+
+/** What is wrong with the transport, and the scenarios that must notice. */
+const BREAKS: readonly (readonly [string, () => broken.BrokenWorld, readonly string[]])[] = [
+  [
+    'declares more than it was exercised for',
+    () =>
+      brokenTransport(({ capabilities }) => ({
+        capabilities: { ...capabilities, ordering: 'none' },
+      })),
+    [DECLARED],
+  ],
+  ['never acknowledges', () => brokenConnection(() => ({ ack: () => true })), [SUCCESS, FINISHES]],
+  ['dead-letters what should be dropped', () => brokenTransport(broken.keepsDropped), [SUCCESS]],
+  [
+    'delivers a retry early',
+    () =>
+      brokenConnection((connection) => ({
+        publish: (queue, message, delayMs) =>
+          connection.publish(queue, message, Math.min(delayMs, 1)),
+      })),
+    [EARLY],
+  ],
+  ['acknowledges before it publishes', () => brokenConnection(broken.acknowledgesFirst), [HALFWAY]],
+  [
+    'acknowledges before it publishes and dies',
+    () =>
+      brokenTransport((transport) => ({
+        enact: async (delivery, decision) => {
+          if (decision.kind !== 'deadLetter') return transport.enact(delivery, decision)
+          await transport.enact(delivery, { kind: 'settle', reason: 'handled' })
+          return transport.enact(delivery, decision)
+        },
+      })),
+    [AT_ONCE],
+  ],
+  [
+    'does not wait for the confirmation',
+    () => brokenConnection(broken.ignoresConfirmation),
+    [UNCONFIRMED, BLOCKED],
+  ],
+  ['copies again when asked again', () => brokenTransport(broken.forgetsWhatItCopied), [TWICE]],
+  ["drops the producer's headers", () => brokenCopies(without('x-tenant')), [DEAD_LETTER, REPLAY]],
+  ['re-encodes bytes', () => brokenCopies(broken.reEncoded), [DEAD_LETTER]],
+  ['loses the key', () => brokenCopies(without('redrive-key')), [DEAD_LETTER, HISTORY, REPLAY]],
+  [
+    'loses the id',
+    () => brokenCopies((message) => ({ ...without('redrive-id')(message), id: 'new' })),
+    [HISTORY, HALFWAY, DEAD_LETTER],
+  ],
+  [
+    'loses the content type',
+    () => brokenCopies((message) => ({ ...message, contentType: undefined })),
+    [DEAD_LETTER],
+  ],
+  [
+    'loses the attempt count',
+    () => brokenCopies(without('redrive-attempt')),
+    [HISTORY, EARLY, DEAD_LETTER],
+  ],
+  ['loses the history', () => brokenCopies(without('redrive-history')), [HISTORY, DEAD_LETTER]],
+  ['loses when it is really due', () => brokenCopies(without('redrive-not-before')), [LEGS]],
+  ['loses the reason', () => brokenCopies(without('redrive-reason')), [DEAD_LETTER, QUARANTINE]],
+  ['cuts history without a word', () => brokenTransport(broken.cutsSilently), [OVERSIZED]],
+  [
+    'hides that headers cannot be read',
+    () => brokenTransport(broken.hidesHeaderProblems),
+    [UNREADABLE],
+  ],
+  [
+    'puts dead letters into quarantine',
+    () => broken.misplaced(/\.dlq$/, (source) => quarantineQueue(source, 'unknown')),
+    [DEAD_LETTER],
+  ],
+  [
+    'puts quarantine among the dead letters',
+    () => broken.misplaced(/quarantine/, deadLetterQueue),
+    [QUARANTINE, CRASH_LOOP],
+  ],
+  [
+    'puts dead letters where nobody looks',
+    () => broken.misplaced(/\.dlq/, () => 'elsewhere'),
+    [DEAD_LETTER, QUARANTINE, HALFWAY],
+  ],
+  ['returns to the end of the lane', () => brokenConnection(broken.returnsToTheEnd), [ORDER]],
+  [
+    'gives back what is in hand when paused',
+    () => brokenConnection(broken.returnsOnPause),
+    [PAUSE],
+  ],
+  ['ignores pause', () => brokenConnection(broken.ignoresPause), [PAUSE]],
+  ['never resumes', () => brokenTransport(() => ({ resume: () => undefined })), [PAUSE, BREAKER]],
+  ['settles on close', () => brokenTransport(broken.settlesOnClose), [BLOCKED]],
+  [
+    'settles what is given back',
+    () => brokenConnection((connection) => ({ release: (tag) => connection.ack(tag) })),
+    [HANGS, ORDER],
+  ],
+  [
+    'never ends closing',
+    () => brokenTransport(() => ({ close: () => new Promise(() => undefined) })),
+    [FINISHES, CLOSE_PAUSED],
+  ],
+  [
+    'does not count hand-outs',
+    () => broken.brokenHandOuts((handed) => ({ ...handed, deliveryCount: 1 })),
+    [CRASH_LOOP],
+  ],
+  ['drains and forgets', () => brokenSource(broken.releasesAtOnce), [DRAIN, REPLAY]],
+  ['never releases what was drained', () => brokenSource(broken.neverReleases), [DRAIN, REPLAY]],
+  [
+    'drains more than asked for',
+    () => brokenSource((source) => ({ drain: () => source.drain({ most: 100 }) })),
+    [DRAIN],
+  ],
+  [
+    'replays in the same cycle',
+    () => broken.replaysAs(({ cycle }) => ({ cycle: { ...cycle, number: 0 } })),
+    [REPLAY],
+  ],
+  ['replays under a new id', () => broken.replaysAs(() => ({ id: 'new' })), [REPLAY]],
+  ['replays under a new key', () => broken.replaysAs(() => ({ key: 'new' })), [REPLAY, INBOX]],
+  [
+    'loses the replay id',
+    () =>
+      brokenSource((source) => ({
+        publish: (replay) => source.publish({ ...replay, replayId: 'other' }),
+      })),
+    [REPLAY],
+  ],
+  [
+    'reports no depth',
+    () => brokenSource(() => ({ depth: () => Promise.resolve(0) })),
+    [DRAIN, DEAD_LETTER],
+  ],
+  ['loses dead letters on a restart', broken.losesOnRestart, [RESTART]],
+  ['does not come back after a restart', broken.diesOnRestart, [RESTART]],
+]
+
+describe('exerciseTransport', () => {
+  it('passes a transport that keeps every promise', async () => {
+    expect(await failures(() => memoryWorld({ clock: new FakeClock() }))).toEqual(new Map())
+  })
+
+  it.each(BREAKS)('catches a transport that %s', async (_, open, expected) => {
+    const failed = await failures(open)
+    expect([...failed.keys()]).toEqual(expect.arrayContaining([...expected]))
+  })
+
+  it('has a broken transport for every scenario', () => {
+    const names = collect(() => memoryWorld()).tests.map(({ name }) => name)
+    const caught = new Set(BREAKS.flatMap(([, , expected]) => expected))
+    expect(names.filter((name) => name !== STRESS && !caught.has(name))).toEqual([])
+  })
+
+  it('fails the stress run with the name of what failed in it', async () => {
+    const { tests } = collect(() => brokenCopies(broken.reEncoded))
+    const stress = tests.find(({ name }) => name === STRESS)
+    await expect(stress?.run()).rejects.toThrow(/10 of \d+ failed:\na dead letter keeps bytes/)
+  }, 60_000)
+
+  it('reports what is skipped by name, with the reason', () => {
+    const skip = [{ scenario: SUCCESS, reason: 'it cannot' }]
+    const { tests, skipped } = collect(() => memoryWorld(), { skip })
+    expect(skipped).toEqual(['success settles (skipped: it cannot)'])
+    expect(tests.map(({ name }) => name)).not.toContain(SUCCESS)
+  })
+
+  it('excuses what the capabilities rule out, with the reason', () => {
+    const capabilities = { ...CAPABILITIES, deliveryCount: 'flag' } as const
+    const { skipped } = collect(() => memoryWorld(), { capabilities })
+    expect(skipped).toEqual([expect.stringMatching(/^a crash loop .*deliveryCount: 'flag'/)])
+  })
+
+  it('names what is skipped when the runner cannot skip', () => {
+    const names: string[] = []
+    exerciseTransport({
+      runner: { describe: (_, define) => define(), it: (name) => void names.push(name) },
+      name: 'x',
+      capabilities: CAPABILITIES,
+      open: () => memoryWorld(),
+      skip: [{ scenario: RESTART, reason: 'shared broker' }],
+    })
+    expect(names).toContain(`SKIPPED: ${RESTART} (shared broker)`)
+  })
+
+  it('refuses to skip a scenario that does not exist', () => {
+    const skip = [{ scenario: 'sucess settles', reason: 'typo' }]
+    expect(() => collect(() => memoryWorld(), { skip })).toThrow(/no scenario 'sucess settles'/)
+  })
+
+  it('refuses to skip without a reason', () => {
+    const skip = [{ scenario: SUCCESS, reason: ' ' }]
+    expect(() => collect(() => memoryWorld(), { skip })).toThrow(/needs a reason/)
+  })
+
+  it('refuses a suite that neither restarts the broker nor says why', () => {
+    const define = () =>
+      exerciseTransport({
+        runner: { describe: (_, body) => body(), it },
+        name: 'x',
+        capabilities: CAPABILITIES,
+        open: () => memoryWorld(),
+      })
+    expect(define).toThrow(/restartBroker is missing/)
+  })
+})

@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest'
+import { memoryInbox } from '../src/index.ts'
+
+const entry = { consumer: 'billing', key: 'order-1', fingerprint: 'f' }
+const work = () => Promise.resolve()
+
+describe('memoryInbox', () => {
+  it('runs the work once per key and consumer', async () => {
+    const inbox = memoryInbox()
+    let runs = 0
+    const count = () => Promise.resolve(void runs++)
+    expect(await inbox.handle(entry, count)).toBe('handled')
+    expect(await inbox.handle(entry, count)).toBe('already_handled')
+    expect(await inbox.handle({ ...entry, consumer: 'mail' }, count)).toBe('handled')
+    expect(runs).toBe(2)
+    expect([inbox.count, inbox.has('billing', 'order-1')]).toEqual([2, true])
+  })
+
+  it('calls the same key with other content a conflict', async () => {
+    const inbox = memoryInbox()
+    await inbox.handle(entry, work)
+    expect(await inbox.handle({ ...entry, fingerprint: 'g' }, work)).toBe('conflict')
+  })
+
+  it('records nothing and has no effect when the work throws', async () => {
+    const inbox = memoryInbox()
+    const effects: string[] = []
+    const failing = inbox.handle(entry, async (tx) => {
+      tx.onCommit(() => effects.push('failed'))
+      throw new Error('rolled back')
+    })
+    await expect(failing).rejects.toThrow('rolled back')
+    expect([inbox.count, effects]).toEqual([0, []])
+    const answer = await inbox.handle(entry, (tx) => {
+      tx.onCommit(() => effects.push('done'))
+      return Promise.resolve()
+    })
+    expect([answer, effects]).toEqual(['handled', ['done']])
+  })
+
+  it('makes deliveries of the same key wait for each other, others not', async () => {
+    const inbox = memoryInbox()
+    const order: string[] = []
+    let finish = (_: 'fail' | 'succeed') => {}
+    const first = inbox.handle(entry, () => {
+      order.push('first')
+      return new Promise((resolve, reject) => {
+        finish = (how) => (how === 'fail' ? reject(new Error('no')) : resolve())
+      })
+    })
+    const run = (name: string) => () => Promise.resolve(void order.push(name))
+    const second = inbox.handle(entry, run('second'))
+    const third = inbox.handle(entry, run('third'))
+    expect(await inbox.handle({ ...entry, key: 'order-2' }, run('other'))).toBe('handled')
+    expect(order).toEqual(['first', 'other'])
+    finish('fail')
+    await expect(first).rejects.toThrow('no')
+    expect([await second, await third]).toEqual(['handled', 'already_handled'])
+    expect(order).toEqual(['first', 'other', 'second'])
+  })
+})

@@ -1,0 +1,58 @@
+import { randomUUID } from 'node:crypto'
+import type { MemoryBroker } from './broker.ts'
+import { CAPABILITIES } from './capabilities.ts'
+import type { MemoryOptions, ResolvedOptions } from './options.ts'
+import { MemoryTransport } from './receive.ts'
+import { MemorySource } from './source.ts'
+
+export {
+  MemoryBroker,
+  type MemoryBrokerOptions,
+  type MemoryConnection,
+  type MemorySubscription,
+} from './broker.ts'
+export { CAPABILITIES } from './capabilities.ts'
+export type { MemoryDelivery } from './headers.ts'
+export type { MemoryOptions } from './options.ts'
+export type { Handed, MemoryMessage } from './queue.ts'
+export { deadLetterQueue, quarantineQueue } from './topology.ts'
+export type { MemorySource, MemoryTransport }
+
+/** A transport on an in-memory broker: the reference, and what your own tests run on. */
+export function memory(options: MemoryOptions): MemoryTransport {
+  return new MemoryTransport(resolve(options))
+}
+
+/** The control plane's side of the same queue. */
+export function memorySource(options: MemoryOptions): MemorySource {
+  return new MemorySource(resolve(options))
+}
+
+/** What a producer says about a message; everything has a default. */
+export interface MemorySend {
+  readonly id?: string
+  readonly type?: string
+  readonly lane?: string
+  readonly contentType?: string
+  readonly headers?: Readonly<Record<string, unknown>>
+}
+
+/** Puts a message on a queue: JSON unless the body already is bytes. Returns its id. */
+export function send(
+  broker: MemoryBroker,
+  queue: string,
+  body: unknown,
+  { id = randomUUID(), type, lane, contentType, headers = {} }: MemorySend = {},
+): string {
+  const bytes = body instanceof Uint8Array ? body : new TextEncoder().encode(JSON.stringify(body))
+  broker.queue(queue).put({ id, bytes, contentType, type, lane, headers }, 0)
+  return id
+}
+
+function resolve({ broker, queue, connect, capabilities }: MemoryOptions): ResolvedOptions {
+  return {
+    queue,
+    connect: connect ?? ((onLost) => broker.connect(onLost)),
+    capabilities: { ...CAPABILITIES, ...capabilities },
+  }
+}

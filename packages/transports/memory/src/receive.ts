@@ -1,0 +1,92 @@
+import type { Decision } from '@redrive/core'
+import type { Awaitable, Capabilities, Enactment, Receiver, Transport } from '@redrive/runtime'
+import type { MemoryConnection, MemorySubscription } from './broker.ts'
+import { enactOn, notOpen, type Proven } from './enact.ts'
+import { type MemoryDelivery, toDelivery } from './headers.ts'
+import type { ResolvedOptions } from './options.ts'
+
+/** The transport: keeps a connection and a subscription, and re-makes both when the broker ends them. */
+export class MemoryTransport implements Transport<MemoryDelivery> {
+  readonly source: string
+  readonly capabilities: Capabilities
+  readonly #options: ResolvedOptions
+  readonly #proven: Proven = new WeakMap()
+  readonly #held = new Map<number, MemoryDelivery>()
+  #connection: MemoryConnection | undefined
+  #subscription: MemorySubscription | undefined
+  #receiver: Receiver<MemoryDelivery> | undefined
+  #limit = 1
+  #isPaused = false
+
+  constructor(options: ResolvedOptions) {
+    this.source = options.queue
+    this.capabilities = options.capabilities
+    this.#options = options
+  }
+
+  open(): Promise<void> {
+    this.#connection = this.#options.connect(() => this.#reconnect())
+    return Promise.resolve()
+  }
+
+  receive(receiver: Receiver<MemoryDelivery>): void {
+    this.#receiver = receiver
+    this.#subscribe()
+  }
+
+  enact(delivery: MemoryDelivery, decision: Decision): Awaitable<Enactment> {
+    if (this.#connection === undefined) throw notOpen()
+    this.#held.delete(delivery.tag)
+    const { headerBudgetBytes } = this.capabilities
+    return enactOn(this.#connection, this.#proven, delivery, decision, headerBudgetBytes)
+  }
+
+  limit(count: number): void {
+    this.#limit = count
+    this.#subscription?.limit(count)
+  }
+
+  pause(): Awaitable<void> {
+    this.#isPaused = true
+    return this.#subscription?.pause()
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    this.#subscription?.resume()
+  }
+
+  async close(): Promise<void> {
+    const connection = this.#connection
+    this.#receiver = undefined
+    this.#connection = undefined
+    if (connection === undefined) return
+    // What is given back must not be handed to us again.
+    await this.#subscription?.pause()
+    // Given back by name, so that the broker does not take a graceful end for a crash. What gets no
+    // answer returns all the same when the connection ends.
+    await Promise.allSettled(Array.from(this.#held.keys(), async (tag) => connection.release(tag)))
+    this.#held.clear()
+    connection.close()
+  }
+
+  #subscribe(): void {
+    if (this.#connection === undefined) throw notOpen()
+    this.#subscription = this.#connection.subscribe(this.source, (handed) => {
+      const delivery = toDelivery(this.source, handed)
+      this.#held.set(handed.tag, delivery)
+      this.#receiver?.deliver(delivery)
+    })
+    this.#subscription.limit(this.#limit)
+    if (!this.#isPaused) this.#subscription.resume()
+  }
+
+  #reconnect(): void {
+    const lost = [...this.#held.values()]
+    this.#held.clear()
+    for (const delivery of lost) this.#receiver?.lost(delivery)
+    if (this.#connection === undefined) return
+    this.#connection = this.#options.connect(() => this.#reconnect())
+    if (this.#receiver !== undefined) this.#subscribe()
+  }
+}

@@ -1,0 +1,155 @@
+/**
+ * Mistakes that have been made in real systems, each as one change to our own source. The simulator
+ * must find every one of them; a mutant that survives is a hole in the simulator.
+ */
+export interface Mutant {
+  readonly name: string
+  readonly file: string
+  readonly find: string
+  readonly replace: string
+}
+
+const ENACT = 'packages/transports/memory/src/enact.ts'
+const HEADERS = 'packages/transports/memory/src/headers.ts'
+const RECEIVE = 'packages/transports/memory/src/receive.ts'
+const QUEUE = 'packages/transports/memory/src/queue.ts'
+const LOOP = 'packages/runtime/src/loop.ts'
+const HAND_OFF = 'packages/runtime/src/handoff.ts'
+const CALL = 'packages/runtime/src/call.ts'
+const DECIDE = 'packages/core/src/decide.ts'
+const BREAKER = 'packages/core/src/breaker.ts'
+const GUARDS = 'packages/core/src/guards.ts'
+
+export const MUTANTS: readonly Mutant[] = [
+  {
+    name: 'acknowledge before publish',
+    file: ENACT,
+    find: 'await connection.publish(queue, copy.message, delayMs)',
+    replace:
+      'await connection.ack(delivery.tag); await connection.publish(queue, copy.message, delayMs)',
+  },
+  {
+    name: 'forget the confirmation',
+    file: ENACT,
+    find: 'await connection.publish(queue, copy.message, delayMs)',
+    replace:
+      'Promise.resolve(connection.publish(queue, copy.message, delayMs)).catch(() => undefined)',
+  },
+  {
+    name: 'drop the attempt count',
+    file: ENACT,
+    find: 'copyOf(delivery, decision.cycle,',
+    replace: 'copyOf(delivery, delivery.cycle,',
+  },
+  {
+    name: 'retry early',
+    file: ENACT,
+    find: 'delayMs: Math.max(0, decision.delayMs)',
+    replace: 'delayMs: Math.max(0, decision.delayMs / 2)',
+  },
+  {
+    name: 'dead-letter to nowhere',
+    file: ENACT,
+    find: 'queue: deadLetterQueue(source)',
+    replace: 'queue: `${deadLetterQueue(source)}.typo`',
+  },
+  {
+    name: "drop the producer's headers",
+    file: HEADERS,
+    find: '{ ...delivery.headers, ...encoded.headers }',
+    replace: '{ ...encoded.headers }',
+  },
+  {
+    name: 'acknowledge what is in hand on close',
+    file: RECEIVE,
+    find: 'async (tag) => connection.release(tag)',
+    replace: 'async (tag) => connection.ack(tag)',
+  },
+  {
+    name: 'two owners after a return',
+    file: QUEUE,
+    find: `    this.#outstanding.delete(tag)
+    this.#freeLane(one.stored.message.lane)
+    this.#makeReady`,
+    replace: '    this.#makeReady',
+  },
+  {
+    name: 'forget that a consumer died',
+    file: QUEUE,
+    find: 'one.stored.unsettled + 1',
+    replace: 'one.stored.unsettled',
+  },
+  {
+    name: 'hand out a lane twice',
+    file: QUEUE,
+    find: 'this.#busyLanes.add(stored.message.lane)',
+    replace: 'this.#busyLanes.clear()',
+  },
+  {
+    name: 'inline retry early',
+    file: LOOP,
+    find: 'this.#parts.clock.after(delayMs, () => {',
+    replace: 'this.#parts.clock.after(delayMs / 2, () => {',
+  },
+  {
+    name: 'give back and forget the attempts',
+    file: LOOP,
+    find: "if (failures === delivery.cycle || this.#parts.policy.order === 'lane') {",
+    replace: 'if (failures !== undefined) {',
+  },
+  {
+    name: 'settle after the timeout has already decided',
+    file: LOOP,
+    find: `  #succeeded(attempt: Attempt<D>): void {
+    if (attempt.isOver) return`,
+    replace: '  #succeeded(attempt: Attempt<D>): void {',
+  },
+  {
+    name: 'try a suspect beside others',
+    file: LOOP,
+    find: '.then(() => this.#handOff.whenIdle())',
+    replace: '',
+  },
+  {
+    name: 'settle failures',
+    file: LOOP,
+    find: '    this.#enact(work.delivery, this.#withinLongestDelay(decision))',
+    replace: '    this.#enact(work.delivery, SETTLE)',
+  },
+  {
+    name: 'take unknown for done',
+    file: HAND_OFF,
+    find: "if (enactment.kind !== 'unknown' || this.#isAbandoned) {",
+    replace: 'if (enactment !== undefined) {',
+  },
+  {
+    name: 'another key for every attempt',
+    file: CALL,
+    find: 'key: delivery.key, fingerprint',
+    replace: 'key: `${delivery.key}#${attempt.attempt}`, fingerprint',
+  },
+  {
+    name: 'count attempts while the dependency is sick',
+    file: DECIDE,
+    find: 'const cycle = sick ? begun(input.cycle, now) :',
+    replace: 'const cycle =',
+  },
+  {
+    name: 'never close the breaker',
+    file: BREAKER,
+    find: 'return now >= state.until ?',
+    replace: 'return now < state.since ?',
+  },
+  {
+    name: 'let one bad message keep the breaker open',
+    file: BREAKER,
+    find: 'if (state.suspects.includes(input.messageId)) return state',
+    replace: '',
+  },
+  {
+    name: 'blame the message for an outage',
+    file: GUARDS,
+    find: "if (after.breaker.phase !== 'closed') {",
+    replace: "if (after.breaker.phase === 'isolated') {",
+  },
+]

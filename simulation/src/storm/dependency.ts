@@ -1,0 +1,61 @@
+import type { VirtualTime } from '../time.ts'
+
+export type OutageKind = 'refuse' | 'brown-out'
+
+export interface DependencyOptions {
+  /** Calls it can serve per second when well. */
+  readonly capacityPerSecond: number
+  readonly kind: OutageKind
+  readonly outageFrom: number
+  readonly outageUntil: number
+}
+
+/** What is left of its capacity in a brown-out. */
+export const BROWN_OUT_SHARE = 0.2
+/** Calls it queues before it refuses more. */
+const QUEUE_BOUND = 3_000
+
+/** Fails like a socket. One error for all: capturing a stack would be most of a run. */
+const REFUSAL = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
+
+/**
+ * One server, first come first served, without shedding: it goes on with calls whose caller has long
+ * given up. That is what makes an overload feed itself.
+ */
+export class Dependency {
+  readonly #time: VirtualTime
+  readonly #options: DependencyOptions
+  #freeAt = 0
+  calls = 0
+  /** Calls in each second since the start. */
+  readonly callsPerSecond: number[] = []
+  readonly #startedAt: number
+
+  constructor(time: VirtualTime, options: DependencyOptions) {
+    this.#time = time
+    this.#options = options
+    this.#startedAt = time.now()
+  }
+
+  call(): Promise<void> {
+    this.#count()
+    const now = this.#time.now()
+    const isOut = now >= this.#options.outageFrom && now < this.#options.outageUntil
+    if (isOut && this.#options.kind === 'refuse') return this.#refuse()
+    const share = isOut ? BROWN_OUT_SHARE : 1
+    const serviceMs = 1_000 / (this.#options.capacityPerSecond * share)
+    if (this.#freeAt - now > QUEUE_BOUND * serviceMs) return this.#refuse()
+    this.#freeAt = Math.max(now, this.#freeAt) + serviceMs
+    return new Promise((resolve) => void this.#time.after(this.#freeAt - now, resolve))
+  }
+
+  #refuse(): Promise<void> {
+    return new Promise((_, reject) => void this.#time.after(1, () => reject(REFUSAL)))
+  }
+
+  #count(): void {
+    const second = Math.floor((this.#time.now() - this.#startedAt) / 1_000)
+    this.calls += 1
+    this.callsPerSecond[second] = (this.callsPerSecond[second] ?? 0) + 1
+  }
+}

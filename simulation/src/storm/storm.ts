@@ -1,0 +1,148 @@
+import type { PolicyOptions } from '@redrive/core'
+import { deadLetterQueue, MemoryBroker, memory, send } from '@redrive/memory'
+import { consume } from '@redrive/runtime'
+import { type SeededRandom, seededRandom } from '@redrive/testing'
+import { VirtualTime } from '../time.ts'
+import { BROWN_OUT_SHARE, Dependency, type OutageKind } from './dependency.ts'
+
+export interface StormOptions {
+  readonly policy: PolicyOptions
+  readonly kind: OutageKind
+  readonly outageMs: number
+  /** Attempts in flight in the whole fleet. */
+  readonly concurrency: number
+  readonly arrivalsPerSecond: number
+  readonly capacityPerSecond: number
+  readonly seed: number
+}
+
+export interface StormResult {
+  readonly attemptsPerMessage: number
+  /** Share of good messages given up. */
+  readonly falseDeadLetters: number
+  /** From the end of the outage; undefined when it had not drained at the horizon. */
+  readonly drainMs: number | undefined
+  readonly minimumMs: number
+  /** Highest load in any second since the outage began, in arrivals. */
+  readonly peak: number
+  /** Calls per second since the start, for the plot. */
+  readonly load: readonly number[]
+}
+
+export const CALM_MS = 30_000
+const TIMEOUT_MS = 1_000
+/** Processes that share nothing; the fleet's concurrency is spread over them. */
+const PROCESSES = 10
+/** Drained: no more on the source than arrives in a quarter of a second. */
+const DRAINED_SHARE = 0.25
+/** No need to play on: a fifth of the good messages given up, or four calls for each. */
+const HOPELESS_SHARE = 0.2
+const HOPELESS_ATTEMPTS = 4
+/** What is played in any case after the outage, for the plot. */
+const SHOWN_MS = 120_000
+/** Twice the shortest possible drain; a policy that needs longer is not going to make it. */
+const HORIZON_SHARE = 2
+
+export async function storm(options: StormOptions): Promise<StormResult> {
+  const random = seededRandom(options.seed)
+  const time = new VirtualTime(random)
+  const broker = new MemoryBroker({ clock: time })
+  const startedAt = time.now()
+  const outageFrom = startedAt + CALM_MS
+  const outageUntil = outageFrom + options.outageMs
+  const dependency = new Dependency(time, { ...options, outageFrom, outageUntil })
+  const minimumMs = minimumDrainMs(options)
+  const horizon = outageUntil + minimumMs * HORIZON_SHARE + 60_000
+  const sent = { count: 0 }
+  arrive(time, random, broker, options, sent)
+  await startFleet(time, random, broker, dependency, options)
+  const isHopeless = () =>
+    givenUp(broker) > sent.count * HOPELESS_SHARE ||
+    dependency.calls > sent.count * HOPELESS_ATTEMPTS
+  const drainedAt = await play(time, broker, options, { outageUntil, horizon, isHopeless })
+  const given = givenUp(broker)
+  broker.close()
+  const load = Array.from(dependency.callsPerSecond, (calls) => calls ?? 0)
+  return {
+    attemptsPerMessage: dependency.calls / sent.count,
+    falseDeadLetters: given / sent.count,
+    drainMs: drainedAt === undefined ? undefined : drainedAt - outageUntil,
+    minimumMs,
+    peak: Math.max(...load.slice(CALM_MS / 1_000)) / options.arrivalsPerSecond,
+    load,
+  }
+}
+
+const QUEUE = 'orders'
+
+/** What arrived and was not served during the outage, served with what capacity is left over. */
+function minimumDrainMs({
+  kind,
+  outageMs,
+  arrivalsPerSecond,
+  capacityPerSecond,
+}: StormOptions): number {
+  const servedPerSecond = kind === 'refuse' ? 0 : capacityPerSecond * BROWN_OUT_SHARE
+  const backlog = Math.max(0, arrivalsPerSecond - servedPerSecond) * outageMs
+  return backlog / (capacityPerSecond - arrivalsPerSecond)
+}
+
+/** Poisson arrivals for as long as the run lasts. */
+function arrive(
+  time: VirtualTime,
+  random: SeededRandom,
+  broker: MemoryBroker,
+  { arrivalsPerSecond }: StormOptions,
+  sent: { count: number },
+): void {
+  let at = time.now()
+  const next = () => {
+    sent.count += 1
+    send(broker, QUEUE, BODY, { id: `m${sent.count}` })
+    plan()
+  }
+  const plan = () => {
+    at += (-Math.log(1 - random()) * 1_000) / arrivalsPerSecond
+    time.after(at - time.now(), next)
+  }
+  plan()
+}
+
+const BODY = new TextEncoder().encode('{}')
+
+async function startFleet(
+  time: VirtualTime,
+  random: SeededRandom,
+  broker: MemoryBroker,
+  dependency: Dependency,
+  { policy, concurrency }: StormOptions,
+): Promise<void> {
+  const processes = Math.min(PROCESSES, concurrency)
+  for (let index = 0; index < processes; index++) {
+    await consume(memory({ broker, queue: QUEUE }), () => dependency.call(), {
+      ...policy,
+      timeout: TIMEOUT_MS,
+      concurrency: Math.ceil(concurrency / processes),
+      clock: time,
+      random: random,
+    })
+  }
+}
+
+const givenUp = (broker: MemoryBroker) => broker.queue(deadLetterQueue(QUEUE)).depth
+
+async function play(
+  time: VirtualTime,
+  broker: MemoryBroker,
+  { arrivalsPerSecond }: StormOptions,
+  until: { outageUntil: number; horizon: number; isHopeless: () => boolean },
+): Promise<number | undefined> {
+  const queue = broker.queue(QUEUE)
+  while (await time.step(until.outageUntil)) continue
+  const judgedFrom = until.outageUntil + SHOWN_MS
+  while (await time.step(until.horizon)) {
+    if (queue.depth <= arrivalsPerSecond * DRAINED_SHARE) return time.now()
+    if (time.now() > judgedFrom && until.isHopeless()) return undefined
+  }
+  return undefined
+}

@@ -1,0 +1,93 @@
+import type { Clock } from '@redrive/runtime'
+import type { SeededRandom } from '@redrive/testing'
+
+interface Planned {
+  readonly key: number
+  readonly at: number
+  run: (() => void) | undefined
+}
+
+/** Where a run begins; any moment would do. */
+const START_MS = 1_800_000_000_000
+
+/**
+ * Virtual time: nothing happens except planned events, one after the other. Events of the same
+ * moment run in an order drawn from the seed. After each event every promise continuation runs to
+ * its end, so a run is a function of its seed.
+ */
+export class VirtualTime implements Clock {
+  readonly #random: SeededRandom
+  readonly #heap: Planned[] = []
+  #now = START_MS
+  steps = 0
+
+  constructor(random: SeededRandom) {
+    this.#random = random
+  }
+
+  now(): number {
+    return this.#now
+  }
+
+  after(delayMs: number, run: () => void): () => void {
+    const at = this.#now + Math.max(0, Math.ceil(delayMs))
+    const planned: Planned = { key: at + this.#random() * 0.999, at, run }
+    push(this.#heap, planned)
+    return () => {
+      planned.run = undefined
+    }
+  }
+
+  /** Runs the next event. False when nothing is planned before `until`. */
+  async step(until: number): Promise<boolean> {
+    const planned = this.#nextLive()
+    if (planned === undefined || planned.at > until) {
+      this.#now = Math.max(this.#now, Math.min(until, planned?.at ?? until))
+      return false
+    }
+    pop(this.#heap)
+    this.#now = planned.at
+    this.steps += 1
+    planned.run?.()
+    await turn()
+    return true
+  }
+
+  #nextLive(): Planned | undefined {
+    while (this.#heap[0] !== undefined && this.#heap[0].run === undefined) pop(this.#heap)
+    return this.#heap[0]
+  }
+}
+
+/** Every promise continuation runs before the next macrotask. */
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
+
+function push(heap: Planned[], item: Planned): void {
+  let at = heap.length
+  heap.push(item)
+  while (at > 0) {
+    const parent = (at - 1) >> 1
+    const above = heap[parent] as Planned
+    if (above.key <= item.key) break
+    heap[at] = above
+    at = parent
+  }
+  heap[at] = item
+}
+
+function pop(heap: Planned[]): void {
+  const last = heap.pop()
+  if (last === undefined || heap.length === 0) return
+  let at = 0
+  for (;;) {
+    let child = 2 * at + 1
+    if (child >= heap.length) break
+    const right = heap[child + 1]
+    if (right !== undefined && right.key < (heap[child] as Planned).key) child += 1
+    const below = heap[child] as Planned
+    if (below.key >= last.key) break
+    heap[at] = below
+    at = child
+  }
+  heap[at] = last
+}

@@ -1,0 +1,12 @@
+import { defineConfig } from 'vitest/config'
+
+// Tests run on the sources of every package, so they need no build.
+const conditions = ['@redrive/source', 'module', 'node', 'development|production']
+
+export default defineConfig({
+  resolve: { conditions },
+  ssr: { resolve: { conditions } },
+  test: {
+    include: ['{packages/**,simulation,bench,dev}/test/**/*.test.ts'],
+  },
+})
