@@ -148,23 +148,28 @@ function checkAttempts({ facts, scenario }: CheckInput, world: World): readonly 
   }
   for (const [key, count] of failures) {
     const id = key.slice(0, key.indexOf(' '))
-    const allowed = of(world.sent, id) + of(world.disruptions, id) + releases(scenario, facts, id)
+    const allowed = of(world.sent, id) + of(world.disruptions, id) + forgotten(scenario, facts, id)
     if (count > allowed)
       found.push(violation('I3', `${key}: counted ${count} times, ${allowed} explained`))
   }
   return [...found, ...checkSick(facts)]
 }
 
-/** In order, a message that is given back keeps its place and forgets the attempts only this process knew of. */
-function releases({ isOrdered }: Scenario, facts: readonly Fact[], id: string): number {
-  if (!isOrdered) return 0
-  return facts.filter(
-    (fact) =>
-      fact.what === 'event' &&
-      fact.event.type === 'enacted' &&
-      fact.event.deliveryId === id &&
-      fact.event.decision.kind === 'pause',
-  ).length
+/**
+ * Attempts that were rightly forgotten. In order, a message that is given back keeps its place and
+ * loses the attempts only this process knew of. A stop during a hand-off that gets no answer leaves
+ * the message as it was.
+ */
+function forgotten(scenario: Scenario, facts: readonly Fact[], id: string): number {
+  const enacted = facts.flatMap((fact) =>
+    fact.what === 'event' && fact.event.type === 'enacted' && fact.event.deliveryId === id
+      ? [fact.event]
+      : [],
+  )
+  const returns = enacted.filter(({ decision }) => decision.kind === 'pause').length
+  const isUnanswered = enacted.some(({ enactment }) => enactment.kind === 'unknown')
+  const stops = scenario.faults.filter((fault) => fault.kind === 'redeploy').length
+  return (scenario.isOrdered ? returns : 0) + (isUnanswered ? stops : 0)
 }
 
 /** While everything is refused, attempts count only until someone notices: five in a row per process. */
@@ -202,7 +207,7 @@ function checkNeverEarly({ facts, scenario }: CheckInput, world: World): readonl
   const isSingle = (id: string) =>
     of(world.sent, id) === 1 &&
     of(world.disruptions, id) === 0 &&
-    releases(scenario, facts, id) === 0
+    forgotten(scenario, facts, id) === 0
   const due = new Map<string, number[]>()
   const plan = (id: string, number: number, at: number) => {
     const key = `${id} ${number}`

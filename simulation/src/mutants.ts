@@ -14,6 +14,8 @@ const HEADERS = 'packages/transports/memory/src/headers.ts'
 const RECEIVE = 'packages/transports/memory/src/receive.ts'
 const QUEUE = 'packages/transports/memory/src/queue.ts'
 const LOOP = 'packages/runtime/src/loop.ts'
+const INLINE = 'packages/runtime/src/inline.ts'
+const WORK = 'packages/runtime/src/work.ts'
 const HAND_OFF = 'packages/runtime/src/handoff.ts'
 const CALL = 'packages/runtime/src/call.ts'
 const DECIDE = 'packages/core/src/decide.ts'
@@ -87,15 +89,15 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'inline retry early',
-    file: LOOP,
-    find: 'this.#parts.clock.after(delayMs, () => {',
-    replace: 'this.#parts.clock.after(delayMs / 2, () => {',
+    file: INLINE,
+    find: 'this.#clock.after(delayMs, () => {',
+    replace: 'this.#clock.after(delayMs / 2, () => {',
   },
   {
     name: 'give back and forget the attempts',
-    file: LOOP,
-    find: "if (failures === delivery.cycle || this.#parts.policy.order === 'lane') {",
-    replace: 'if (failures !== undefined) {',
+    file: WORK,
+    find: "if (failures === delivery.cycle || order === 'lane') return pause",
+    replace: 'if (failures !== undefined) return pause',
   },
   {
     name: 'settle after the timeout has already decided',
@@ -113,7 +115,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'settle failures',
     file: LOOP,
-    find: '    this.#enact(work.delivery, this.#withinLongestDelay(decision))',
+    find: '    this.#enact(work.delivery, inLegs(decision, this.#transport.capabilities))',
     replace: '    this.#enact(work.delivery, SETTLE)',
   },
   {
@@ -131,8 +133,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'count attempts while the dependency is sick',
     file: DECIDE,
-    find: 'const cycle = sick ? begun(input.cycle, now) :',
-    replace: 'const cycle =',
+    find: 'cycle: spared ? begun(input.cycle, now) : ended,',
+    replace: 'cycle: ended,',
   },
   {
     name: 'never close the breaker',

@@ -4,8 +4,8 @@ import {
   admit,
   attemptsAllowed,
   breakerPhase,
-  classify,
   type CoreEvent,
+  classify,
   type Decision,
   type Delivery,
   decide,
@@ -29,7 +29,10 @@ import type { Clock } from './clock.ts'
 import type { Dependency } from './dependency.ts'
 import { hasListeners, type PauseReason, publish } from './events.ts'
 import { HandOff } from './handoff.ts'
+import { InlineRetries } from './inline.ts'
+import { Intake } from './intake.ts'
 import { type Awaitable, type Enactment, type Receiver, SETTLED, type Transport } from './ports.ts'
+import { givingBack, inLegs, newWork, type Work } from './work.ts'
 
 export interface LoopParts<D extends Delivery> {
   readonly transport: Transport<D>
@@ -41,13 +44,14 @@ export interface LoopParts<D extends Delivery> {
   readonly random: Random
 }
 
-/** A delivery that waits for its turn. `failures` is ahead of the delivery's own cycle after an inline retry. */
-interface Work<D extends Delivery> {
-  readonly delivery: D
-  readonly failures: FailureCycle
-  readonly admission: Admission | undefined
-  /** Not to run before this moment, wherever it goes. */
-  readonly dueAt: number
+export interface LoopStats {
+  readonly running: number
+  readonly waiting: number
+  readonly allowed: number
+  readonly handled: number
+  readonly failed: number
+  readonly breaker: 'closed' | 'open' | 'halfOpen' | 'isolated'
+  readonly isPaused: boolean
 }
 
 /**
@@ -60,9 +64,9 @@ export class Loop<D extends Delivery> implements Receiver<D> {
   readonly #call: Call
   readonly #deadlines: Deadlines<D>
   readonly #handOff: HandOff<D>
+  readonly #intake: Intake<D>
+  readonly #inline: InlineRetries<D>
   readonly #waiting: Work<D>[] = []
-  /** Inline retries waiting for their time, and what cancels each wait. */
-  readonly #held = new Map<Work<D>, () => void>()
   readonly #forgetDependency: () => void
   #guards: Guards
   /** Attempts that may run now; 0 is a pause. Derived from guards and pauses by `#refresh`. */
@@ -70,19 +74,16 @@ export class Loop<D extends Delivery> implements Receiver<D> {
   /** Nothing has failed lately: a success needs no thought. Derived too. */
   #isCalm = true
   #running = 0
-  #inTrial = false
-  /** Successes the guards have not been told about yet. */
+  /** A suspect is about to run alone, or does. */
+  #trial: 'none' | 'preparing' | 'running' = 'none'
+  /** Successes the guards have not been told about yet, and when the last one was, to a tick. */
   #untold = 0
   #lastHandledAt = 0
   #handledCount = 0
   #failedCount = 0
-  #isReceiving = false
-  /** When the last pause took effect. */
-  #paused: Awaitable<void> = undefined
   #isStopping = false
   #isAskedToPause = false
   #floodUntil = 0
-  #cancelWake: (() => void) | undefined
   #onIdle: (() => void) | undefined
 
   constructor(parts: LoopParts<D>) {
@@ -101,16 +102,12 @@ export class Loop<D extends Delivery> implements Receiver<D> {
       },
     )
     this.#handOff = new HandOff(transport, clock, () => this.#refresh())
-    this.#forgetDependency = dependency.onChange(() => {
-      this.#guards = { ...this.#guards, ...shared(dependency) }
-      this.#refresh()
-    })
+    this.#intake = new Intake(transport, clock, () => this.#refresh())
+    this.#inline = new InlineRetries(clock)
+    this.#forgetDependency = dependency.onChange(() => this.#refresh())
   }
 
   async start(): Promise<void> {
-    this.#isReceiving = true
-    this.#allowed = attemptsAllowed(this.#parts.policy, this.#guards, this.#parts.clock.now())
-    this.#transport.limit(Math.max(1, this.#allowed))
     // Before the first delivery: what the handler calls may be known to be down already.
     this.#refresh()
     await this.#transport.receive(this)
@@ -124,18 +121,15 @@ export class Loop<D extends Delivery> implements Receiver<D> {
       this.#start(delivery, delivery.cycle, false)
       return
     }
-    this.#waiting.push({ delivery, failures: delivery.cycle, admission: undefined, dueAt: 0 })
+    this.#waiting.push(newWork(delivery))
     this.#pump()
   }
 
   lost(delivery: D): void {
     const index = this.#waiting.findIndex((work) => work.delivery === delivery)
     if (index >= 0) this.#waiting.splice(index, 1)
-    for (const [work, cancel] of this.#held) {
-      if (work.delivery !== delivery) continue
-      this.#release(work, cancel)
-      if (work.admission?.kind === 'runAlone') this.#endTrial()
-    }
+    const held = this.#inline.take(delivery)
+    if (held?.admission?.kind === 'runAlone') this.#endTrial()
   }
 
   /** Starts what may start; gives back what may not. */
@@ -149,39 +143,11 @@ export class Loop<D extends Delivery> implements Receiver<D> {
       else if (admission.kind === 'runAlone') this.#prepareTrial(work)
       else this.#start(work.delivery, work.failures, false)
     }
-    if (this.#allowed === 0) this.#giveBackWaiting()
+    if (this.#allowed === 0) this.#giveBackAll(this.#waiting.splice(0), this.#whyNotNow())
   }
 
   #admit(delivery: D): Admission {
     return admit({ policy: this.#parts.policy, delivery, now: this.#parts.clock.now() })
-  }
-
-  /**
-   * Nothing else may be in our hands, nor on its way to us, when a suspect runs: whatever is would
-   * share the blame if it kills us.
-   */
-  #prepareTrial(work: Work<D>): void {
-    this.#inTrial = true
-    this.#refresh()
-    this.#giveBackHeld('trial')
-    Promise.resolve(this.#paused)
-      .then(() => this.#handOff.whenIdle())
-      .then(() => this.#beginTrial(work))
-      .catch((error: unknown) => this.#reportUserCode('transport.pause', error))
-  }
-
-  #beginTrial(work: Work<D>): void {
-    if (!this.#isStopping) {
-      this.#start(work.delivery, work.failures, true)
-      return
-    }
-    this.#giveBack(work, this.#returned('stopping'))
-  }
-
-  /** The suspect has left our hands, or proven harmless. */
-  #endTrial(): void {
-    this.#inTrial = false
-    this.#refresh()
   }
 
   // ---- running --------------------------------------------------------------------------------
@@ -239,18 +205,24 @@ export class Loop<D extends Delivery> implements Receiver<D> {
   #failed(attempt: Attempt<D>, error: unknown): void {
     if (attempt.isOver) return
     this.#over(attempt)
-    const work = {
-      delivery: attempt.delivery,
-      failures: attempt.failures,
-      admission: undefined,
-      dueAt: 0,
-    }
+    const work = newWork(attempt.delivery, attempt.failures)
     if (this.#isStopping && isRedriveError(error, 'STOPPING')) {
       this.#giveBack(work, this.#returned('stopping'))
       return
     }
     this.#failedCount += 1
     this.#tellHandled()
+    const { decision, guards, events } = this.#decide(attempt, error)
+    // First the message, then the guards: what they let start next must find it in its place. A
+    // pause is the other way round: the intake closes first, or what is given back comes straight
+    // back to us.
+    if (decision.kind !== 'pause') this.#carryOut(work, decision, attempt.alone)
+    this.#learn(guards, events)
+    if (decision.kind === 'pause') this.#pauseFor(work, decision, attempt.alone)
+    this.#refresh()
+  }
+
+  #decide(attempt: Attempt<D>, error: unknown): ReturnType<typeof decide> {
     const { policy, clock, random, handlerName } = this.#parts
     const now = clock.now()
     const failure = classify(error, {
@@ -259,7 +231,7 @@ export class Loop<D extends Delivery> implements Receiver<D> {
       includeStack: policy.deadLetter.stack,
       now,
     })
-    const { decision, guards, events } = decide({
+    return decide({
       policy,
       delivery: attempt.delivery,
       outcome: {
@@ -269,25 +241,44 @@ export class Loop<D extends Delivery> implements Receiver<D> {
         inFlight: this.#running + 1,
       },
       cycle: attempt.failures,
-      guards: this.#guards,
+      guards: this.#currentGuards(),
       now,
       random,
     })
-    if (decision.kind === 'pause') {
-      this.#learn(guards, events)
-      this.#carryOut(work, decision, attempt.alone)
-    } else {
-      // First the message, then the guards: what they let start next must find it in its place.
-      this.#carryOut(work, decision, attempt.alone)
-      this.#learn(guards, events)
-    }
-    this.#refresh()
   }
 
   #over(attempt: Attempt<D>): void {
     attempt.isOver = true
     this.#running -= 1
     this.#deadlines.remove(attempt)
+  }
+
+  // ---- trials ---------------------------------------------------------------------------------
+
+  /**
+   * Nothing else may be in our hands, nor on its way to us, when a suspect runs: whatever is would
+   * share the blame if it kills us.
+   */
+  #prepareTrial(work: Work<D>): void {
+    this.#trial = 'preparing'
+    this.#refresh()
+    this.#giveBackAll(this.#inline.takeAll(), 'trial')
+    Promise.resolve(this.#intake.closed)
+      .then(() => this.#handOff.whenIdle())
+      .then(() => this.#beginTrial(work))
+      .catch((error: unknown) => this.#reportUserCode('transport.pause', error))
+  }
+
+  #beginTrial(work: Work<D>): void {
+    this.#trial = 'running'
+    if (this.#isStopping) this.#giveBack(work, this.#returned('stopping'))
+    else this.#start(work.delivery, work.failures, true)
+  }
+
+  /** The suspect has left our hands, or proven harmless. */
+  #endTrial(): void {
+    this.#trial = 'none'
+    this.#refresh()
   }
 
   // ---- guards ---------------------------------------------------------------------------------
@@ -300,26 +291,28 @@ export class Loop<D extends Delivery> implements Receiver<D> {
   #tellHandled(attempt?: Attempt<D>, late = false, saturated = false): void {
     if (this.#untold === 0) return
     const { policy, clock, random, transport } = this.#parts
-    const count = this.#untold
-    this.#untold = 0
-    this.#handledCount += count
+    const now = clock.now()
+    const before = this.#currentGuards()
     const seen = {
-      count,
+      count: this.#untold,
       // Told at once, the moment is exact; told in bulk, it is the tick before.
-      at: attempt === undefined ? this.#lastHandledAt : clock.now(),
+      at: attempt === undefined ? this.#lastHandledAt : now,
       late,
       saturated,
       startedAt: attempt === undefined ? 0 : this.#deadlines.startedAt(attempt),
       inFlight: this.#running + 1,
     }
-    const { guards, events } = learnHandled(policy, this.#guards, seen, {
-      source: transport.source,
-      now: clock.now(),
-      random,
-    })
-    const isNews = guards.breaker !== this.#guards.breaker || guards.limit !== this.#guards.limit
+    this.#handledCount += this.#untold
+    this.#untold = 0
+    const { source } = transport
+    const { guards, events } = learnHandled(policy, before, seen, { source, now, random })
     this.#learn(guards, events)
-    if (isNews) this.#refresh()
+    if (guards.breaker !== before.breaker || guards.limit !== before.limit) this.#refresh()
+  }
+
+  /** Other consumers of the same dependency may have learned something meanwhile. */
+  #currentGuards(): Guards {
+    return { ...this.#guards, ...shared(this.#parts.dependency) }
   }
 
   #learn(guards: Guards, events: readonly CoreEvent[] = NO_EVENTS): void {
@@ -328,141 +321,98 @@ export class Loop<D extends Delivery> implements Receiver<D> {
     for (const event of events) publish(event)
   }
 
-  /** Derives how many attempts may run, and pauses or resumes the transport when that changed. */
+  /** Derives how many attempts may run, and opens or closes the intake accordingly. */
   #refresh(): void {
-    const { policy, clock } = this.#parts
-    const now = clock.now()
-    const { breaker } = this.#guards
-    const before = this.#allowed
-    const reason = this.#pauseReason(now)
-    this.#isCalm = breaker.phase === 'closed' && breaker.failures === 0
-    this.#allowed = reason === undefined ? attemptsAllowed(policy, this.#guards, now) : 0
-    this.#cancelWake?.()
-    this.#cancelWake = undefined
-    if (reason === undefined) this.#flow(before, now)
-    else this.#hold(reason, before, now)
+    const now = this.#parts.clock.now()
+    const guards = this.#currentGuards()
+    const reason = this.#pauseReason(guards, now)
+    this.#guards = guards
+    this.#isCalm = guards.breaker.phase === 'closed' && guards.breaker.failures === 0
+    if (reason === undefined) {
+      this.#allowed = attemptsAllowed(this.#parts.policy, guards, now)
+      // A message that waits here for its retry must not take the place of one that could run.
+      this.#intake.open(this.#allowed + this.#inline.size)
+    } else {
+      this.#allowed = 0
+      this.#intake.close(reason, reason === 'flood' ? this.#floodUntil : pausedUntil(guards, now))
+    }
     this.#pump()
     this.#checkIdle()
   }
 
-  #pauseReason(now: number): PauseReason | undefined {
+  #pauseReason(guards: Guards, now: number): PauseReason | undefined {
     if (this.#isStopping || this.#isAskedToPause) return 'asked'
-    if (this.#inTrial) return 'trial'
+    if (this.#trial !== 'none') return 'trial'
     if (this.#handOff.isFailing) return 'hand_off_failing'
     if (this.#floodUntil > now) return 'flood'
-    const phase = breakerPhase(this.#guards.breaker, now)
+    const phase = breakerPhase(guards.breaker, now)
     return phase === 'open' || phase === 'isolated' ? 'dependency_sick' : undefined
-  }
-
-  #flow(before: number, now: number): void {
-    const { transport } = this.#parts
-    if (this.#allowed !== before) transport.limit(this.#allowed + this.#held.size)
-    if (this.#isReceiving) return
-    this.#isReceiving = true
-    transport.resume()
-    publish({ type: 'consumer_resumed', at: now, source: transport.source })
-  }
-
-  #hold(reason: PauseReason, before: number, now: number): void {
-    const { transport, clock } = this.#parts
-    const until = reason === 'flood' ? this.#floodUntil : pausedUntil(this.#guards, now)
-    if (until !== undefined) this.#cancelWake = clock.after(until - now, () => this.#refresh())
-    if (!this.#isReceiving && before === 0) return
-    this.#isReceiving = false
-    this.#paused = transport.pause()
-    publish({ type: 'consumer_paused', at: now, source: transport.source, reason, until })
   }
 
   // ---- enacting -------------------------------------------------------------------------------
 
   #carryOut(work: Work<D>, decision: Decision, alone = false): void {
     if (decision.kind === 'retryAt' && this.#isInline(decision.delayMs)) {
-      const later = { ...work, failures: decision.cycle, dueAt: decision.dueAt }
-      if (this.#isStopping) this.#giveBack(later, this.#returned('stopping'))
-      else this.#retryInline(later, decision.delayMs, alone)
+      this.#retryInline(
+        { ...work, failures: decision.cycle, dueAt: decision.dueAt },
+        decision.delayMs,
+        alone,
+      )
       return
     }
-    if (alone) this.#inTrial = false
-    if (decision.kind === 'pause') {
-      if (decision.reason === 'flood') this.#floodUntil = Math.max(this.#floodUntil, decision.until)
-      // The intake closes first, or what is given back comes straight back to us.
-      this.#refresh()
-      this.#giveBack(work, decision)
-      return
-    }
-    this.#enact(work.delivery, this.#withinLongestDelay(decision))
+    if (alone) this.#trial = 'none'
+    this.#enact(work.delivery, inLegs(decision, this.#transport.capabilities))
   }
 
-  /** A delay longer than the broker's longest is taken in legs: the message remembers when it is really due. */
-  #withinLongestDelay(decision: Decision): Decision {
-    const { delay } = this.#transport.capabilities
-    if (decision.kind !== 'retryAt' || delay.kind === 'none') return decision
-    const overMs = decision.delayMs - delay.longestMs
-    if (overMs <= 0) return decision
-    const cycle = { ...decision.cycle, notBefore: decision.dueAt }
-    return { ...decision, cycle, dueAt: decision.dueAt - overMs, delayMs: delay.longestMs }
+  #pauseFor(work: Work<D>, pause: Pause, alone: boolean): void {
+    if (alone) this.#trial = 'none'
+    if (pause.reason === 'flood') this.#floodUntil = Math.max(this.#floodUntil, pause.until)
+    this.#refresh()
+    this.#giveBack(work, pause)
   }
 
-  /** In order, a message never leaves its place; otherwise only waits too short for a hand-off stay here. */
+  /**
+   * In order, a message never leaves its place, and a broker without delays cannot hold it; otherwise
+   * only waits too short for a hand-off stay here.
+   */
   #isInline(delayMs: number): boolean {
-    const { policy } = this.#parts
-    return policy.order === 'lane' || (delayMs > 0 && delayMs < policy.retry.inlineBelowMs)
+    const { policy, transport } = this.#parts
+    if (policy.order === 'lane' || transport.capabilities.delay.kind === 'none') return true
+    return delayMs > 0 && delayMs < policy.retry.inlineBelowMs
   }
 
   #retryInline(later: Work<D>, delayMs: number, alone: boolean): void {
-    const { delivery } = later
-    const work: Work<D> = { ...later, admission: { kind: alone ? 'runAlone' : 'run' } }
+    if (this.#isStopping) return this.#giveBack(later, this.#returned('stopping'))
+    const { id: deliveryId, source } = later.delivery
     const at = this.#parts.clock.now()
-    publish({ type: 'inline_retry', at, source: delivery.source, deliveryId: delivery.id, delayMs })
-    const cancel = this.#parts.clock.after(delayMs, () => {
-      this.#held.delete(work)
+    publish({ type: 'inline_retry', at, source, deliveryId, delayMs })
+    const work: Work<D> = { ...later, admission: { kind: alone ? 'runAlone' : 'run' } }
+    this.#inline.hold(work, delayMs, () => {
       if (alone) return this.#start(work.delivery, work.failures, true)
       this.#waiting.unshift(work)
       this.#pump()
     })
-    this.#held.set(work, cancel)
   }
 
-  #release(work: Work<D>, cancel: () => void): void {
-    cancel()
-    this.#held.delete(work)
+  #giveBackAll(works: readonly Work<D>[], reason: Pause['reason']): void {
+    for (const work of works) this.#giveBack(work, this.#returned(reason))
   }
 
-  #giveBackWaiting(): void {
-    const reason = this.#isStopping ? 'stopping' : this.#inTrial ? 'trial' : 'dependency_sick'
-    for (const work of this.#waiting.splice(0)) this.#giveBack(work, this.#returned(reason))
-  }
-
-  #giveBackHeld(reason: Pause['reason']): void {
-    for (const [work, cancel] of [...this.#held]) {
-      this.#release(work, cancel)
-      this.#giveBack(work, this.#returned(reason))
-    }
+  #giveBack(work: Work<D>, pause: Pause): void {
+    const { policy, clock } = this.#parts
+    this.#enact(work.delivery, givingBack(work, pause, policy.order, clock.now()))
   }
 
   #returned(reason: Pause['reason']): Pause {
     return { kind: 'pause', reason, until: this.#parts.clock.now(), failure: undefined }
   }
 
-  /** Back to the source unharmed; attempts that only this process knows of are handed off instead, so that they count. */
-  #giveBack({ delivery, failures, dueAt: ownDueAt }: Work<D>, pause: Pause): void {
-    if (failures === delivery.cycle || this.#parts.policy.order === 'lane') {
-      this.#enact(delivery, pause)
-      return
-    }
-    const now = this.#parts.clock.now()
-    const dueAt = Math.max(now, pause.until, ownDueAt)
-    this.#enact(delivery, {
-      kind: 'retryAt',
-      reason: 'held_back',
-      dueAt,
-      delayMs: dueAt - now,
-      cycle: failures,
-      failure: pause.failure,
-    })
+  #whyNotNow(): Pause['reason'] {
+    if (this.#isStopping) return 'stopping'
+    return this.#trial === 'none' ? 'dependency_sick' : 'trial'
   }
 
-  #enact(delivery: D, decision: Decision, begun?: ReturnType<Transport<D>['enact']>): void {
+  #enact(delivery: D, decision: Decision, begun?: Awaitable<Enactment>): void {
     this.#handOff.enact(delivery, decision, begun).then(
       () => this.#checkIdle(),
       (error: unknown) => this.#reportUserCode('transport.enact', error),
@@ -487,7 +437,7 @@ export class Loop<D extends Delivery> implements Receiver<D> {
     const endsAt = clock.now() + drainMs
     this.#isStopping = true
     this.#refresh()
-    this.#giveBackHeld('stopping')
+    this.#giveBackAll(this.#inline.takeAll(), 'stopping')
     await this.#idle(drainMs)
     const stopping = new RedriveError('STOPPING', 'The consumer is stopping.')
     for (const attempt of this.#deadlines.all()) {
@@ -499,7 +449,7 @@ export class Loop<D extends Delivery> implements Receiver<D> {
     this.#tellHandled()
     this.#handOff.abandon()
     this.#forgetDependency()
-    this.#cancelWake?.()
+    this.#intake.stop()
     this.#deadlines.stop()
     await transport.close({ drainMs: remainingMs })
   }
@@ -518,45 +468,31 @@ export class Loop<D extends Delivery> implements Receiver<D> {
   }
 
   #checkIdle(): void {
-    if (this.#running === 0 && this.#handOff.pending === 0) this.#onIdle?.()
+    const isBusy = this.#running > 0 || this.#handOff.pending > 0 || this.#trial === 'preparing'
+    if (!isBusy) this.#onIdle?.()
   }
 
   stats(): LoopStats {
     return {
       running: this.#running,
-      waiting: this.#waiting.length + this.#held.size,
+      waiting: this.#waiting.length + this.#inline.size,
       allowed: this.#allowed,
       handled: this.#handledCount + this.#untold,
       failed: this.#failedCount,
       breaker: breakerPhase(this.#guards.breaker, this.#parts.clock.now()),
-      isPaused: !this.#isReceiving,
+      isPaused: !this.#intake.isOpen,
     }
   }
 
-  #reportHeaders(delivery: D): void {
-    publish({
-      type: 'headers_unreadable',
-      at: this.#parts.clock.now(),
-      source: delivery.source,
-      deliveryId: delivery.id,
-      problems: delivery.headerProblems,
-    })
+  #reportHeaders({ id: deliveryId, source, headerProblems: problems }: D): void {
+    const at = this.#parts.clock.now()
+    publish({ type: 'headers_unreadable', at, source, deliveryId, problems })
   }
 
   #reportUserCode(where: string, error: unknown): void {
     const { clock, transport } = this.#parts
     publish({ type: 'user_code_failed', at: clock.now(), source: transport.source, where, error })
   }
-}
-
-export interface LoopStats {
-  readonly running: number
-  readonly waiting: number
-  readonly allowed: number
-  readonly handled: number
-  readonly failed: number
-  readonly breaker: 'closed' | 'open' | 'halfOpen' | 'isolated'
-  readonly isPaused: boolean
 }
 
 const shared = ({ breaker, outage }: Dependency) => ({ breaker, outage })

@@ -144,8 +144,7 @@ describe('a dependency', () => {
     expect(third.dependency).not.toBe(second.dependency)
   })
 
-  // Each consumer writes its own window over the other's: only the breaker is shared so far.
-  it.fails('counts the failures of all its consumers in one window', async () => {
+  it('counts the failures of all its consumers in one window', async () => {
     const [one, other] = [world(), world()]
     const shared = new Dependency('stock')
     const options = { dependency: shared, outage: { failures: 100 } }

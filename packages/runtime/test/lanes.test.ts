@@ -45,8 +45,7 @@ describe('messages in order', () => {
     expect(await drain()).toMatchObject([{ delivery: { id: 'a1' }, reason: 'attempts_exhausted' }])
   })
 
-  // A message that waits here for its retry still takes one of the places the transport may fill.
-  it.fails('of other lanes run while as many lanes as the concurrency wait for a retry', async () => {
+  it('of other lanes run while as many lanes as the concurrency wait for a retry', async () => {
     const { send, start, clock } = world()
     const handled: string[] = []
     await start(
@@ -132,7 +131,7 @@ describe('a message suspected of killing processes', () => {
     expect(transport.log.at(-1)).toBe('pause straggler')
     finish[1]?.()
     await clock.settle()
-    expect(transport.log.slice(-3)).toEqual(['settle suspect', 'limit 10', 'resume'])
+    expect(transport.log.slice(-2)).toEqual(['settle suspect', 'resume'])
   })
 
   it('does not run while something may still be on its way to us', async () => {
@@ -182,7 +181,7 @@ describe('a message suspected of killing processes', () => {
     await clock.settle()
     expect(ofType(seen, 'consumer_paused').map(({ reason }) => reason)).toEqual(['trial'])
     expect(consumer.stats().isPaused).toBe(false)
-    expect(transport.log.slice(-3)).toEqual(['deadLetter suspect', 'limit 10', 'resume'])
+    expect(transport.log.slice(-2)).toEqual(['deadLetter suspect', 'resume'])
   })
 
   it('stays alone through an inline retry', async () => {
@@ -208,8 +207,7 @@ describe('a message suspected of killing processes', () => {
     expect(consumer.stats().isPaused).toBe(false)
   })
 
-  // The transport is closed first, and the return is asked of a closed one.
-  it.fails('is given back when the consumer stops before its trial', async () => {
+  it('is given back when the consumer stops before its trial', async () => {
     const { clock } = world()
     const transport = new ScriptedTransport()
     let pauseTakesEffect = () => {}

@@ -168,14 +168,14 @@ describe('stop', () => {
     transport.answer = () => ({ kind: 'unknown', error: new Error('no answer') })
     const consumer = await consume(transport, () => undefined, { ...PLAIN, clock })
     transport.deliver(delivery('a'))
-    await clock.advance('10s')
+    await clock.advance('7s')
     const [first, second] = [consumer.stop({ drain: '1s' }), consumer.stop({ drain: '1s' })]
     await clock.advance('2s')
     await Promise.all([first, second])
+    expect(clock.pending).toBe(0)
     await clock.advance('1h')
     expect(transport.log.filter((line) => line === 'close').length).toBe(1)
     expect(transport.log.at(-1)).toBe('close')
-    expect(clock.pending).toBe(0)
     expect(ofType(seen, 'user_code_failed')).toEqual([])
   })
 

@@ -3,6 +3,7 @@ import {
   type Handed,
   type MemoryConnection,
   type MemoryMessage,
+  send,
 } from '@redrive/memory'
 import { type Delivery, SETTLE } from '@redrive/core'
 import type { DeadLetterSource, Transport } from '@redrive/runtime'
@@ -71,14 +72,16 @@ export const brokenHandOuts = (change: (handed: Handed) => Handed): BrokenWorld 
   }))
 
 /** A fault in the transport itself. */
-export function brokenTransport(change: (transport: Transport) => Partial<Transport>): BrokenWorld {
+export function brokenTransport(
+  change: (transport: Transport, world: MemoryWorld) => Partial<Transport>,
+): BrokenWorld {
   const world = memoryWorld(virtual())
   const inner = new Map<Transport, Transport>()
   return {
     ...world,
     transport: (fault) => {
       const transport = world.transport(fault)
-      const broken = { ...forwarding(transport), ...change(transport) }
+      const broken = { ...forwarding(transport), ...change(transport, world) }
       inner.set(broken, transport)
       return broken
     },
@@ -226,10 +229,22 @@ export function settlesOnClose(transport: Transport): Partial<Transport> {
   }
 }
 
-/** Every enactment sees a delivery it does not know. */
-export const forgetsWhatItCopied = (transport: Transport): Partial<Transport> => ({
-  enact: (delivery, decision) => transport.enact({ ...delivery }, decision),
-})
+/** Asked again, it makes the copy again, and only then finds the original gone. */
+export function forgetsWhatItCopied(
+  transport: Transport,
+  { broker, queue }: MemoryWorld,
+): Partial<Transport> {
+  const copied = new Set<Delivery>()
+  return {
+    enact: (delivery, decision) => {
+      const isCopy = decision.kind === 'deadLetter' || decision.kind === 'retryAt'
+      const to = decision.kind === 'retryAt' ? queue : deadLetterQueue(queue)
+      if (isCopy && copied.has(delivery)) send(broker, to, delivery.bytes, { id: delivery.id })
+      copied.add(delivery)
+      return transport.enact(delivery, decision)
+    },
+  }
+}
 
 export const cutsSilently = (transport: Transport): Partial<Transport> => ({
   enact: async (delivery, decision) => {

@@ -1,5 +1,12 @@
 import type { Decision } from '@redrive/core'
-import type { Awaitable, Capabilities, Enactment, Receiver, Transport } from '@redrive/runtime'
+import {
+  type Awaitable,
+  type Capabilities,
+  type Enactment,
+  LOST,
+  type Receiver,
+  type Transport,
+} from '@redrive/runtime'
 import type { MemoryConnection, MemorySubscription } from './broker.ts'
 import { enactOn, notOpen, type Proven } from './enact.ts'
 import { type MemoryDelivery, toDelivery } from './headers.ts'
@@ -36,9 +43,17 @@ export class MemoryTransport implements Transport<MemoryDelivery> {
 
   enact(delivery: MemoryDelivery, decision: Decision): Awaitable<Enactment> {
     if (this.#connection === undefined) throw notOpen()
-    this.#held.delete(delivery.tag)
+    if (!this.#held.has(delivery.tag)) return LOST
     const { headerBudgetBytes } = this.capabilities
-    return enactOn(this.#connection, this.#proven, delivery, decision, headerBudgetBytes)
+    const answer = enactOn(this.#connection, this.#proven, delivery, decision, headerBudgetBytes)
+    if (!(answer instanceof Promise)) return this.#noted(delivery, answer)
+    return answer.then((enactment) => this.#noted(delivery, enactment))
+  }
+
+  /** Only an unknown answer leaves the delivery in our hands. */
+  #noted({ tag }: MemoryDelivery, enactment: Enactment): Enactment {
+    if (enactment.kind !== 'unknown') this.#held.delete(tag)
+    return enactment
   }
 
   limit(count: number): void {
