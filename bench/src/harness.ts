@@ -1,5 +1,5 @@
 import { setImmediate as nextLoopTurn } from 'node:timers/promises'
-import { type Random, seededRandom, shuffled } from './stats.ts'
+import { type SeededRandom, seededRandom } from '@redrive/testing'
 
 export interface Candidate {
   readonly name: string
@@ -80,7 +80,7 @@ export async function measure(
   try {
     await warmUp(entries, options, random, clock)
     for (let round = 0; round < options.rounds; round += 1) {
-      await runRound(shuffled(entries, random), clock)
+      await runRound(random.shuffle(entries), clock)
     }
   } finally {
     for (const candidate of candidates) await candidate.close?.()
@@ -106,12 +106,12 @@ function entry(name: string, candidate: Candidate): Entry {
 async function warmUp(
   entries: readonly Entry[],
   options: MeasureOptions,
-  random: Random,
+  random: SeededRandom,
   clock: Clock,
 ): Promise<void> {
   await calibrateAll(entries, options, clock)
   for (let round = 0; round < options.warmupRounds; round += 1) {
-    await runRound(shuffled(entries, random), clock)
+    await runRound(random.shuffle(entries), clock)
   }
   await calibrateAll(entries, options, clock)
   for (const { wallNs, cpuNs } of entries) wallNs.length = cpuNs.length = 0

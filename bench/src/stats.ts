@@ -1,7 +1,6 @@
 // Pure statistics: no clock, no I/O, randomness arrives as an argument.
 
-/** Returns the next number in [0, 1). */
-export type Random = () => number
+import type { Random } from '@redrive/core'
 
 export interface Interval {
   readonly low: number
@@ -15,32 +14,6 @@ export interface Estimate extends Interval {
 /** 2,000 resamples: between seeds, an end of the interval moves by 1 to 3 % of its width. */
 const RESAMPLES = 2_000
 const CONFIDENCE = 0.95
-
-/** mulberry32: small, fast, and good enough to order candidates and draw resamples. */
-export function seededRandom(seed: number): Random {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
-
-/** Fisher-Yates on a copy; every order is equally likely. */
-export function shuffled<T>(items: readonly T[], random: Random): T[] {
-  const result: T[] = []
-  for (const [index, item] of items.entries()) {
-    const place = Math.floor(random() * (index + 1))
-    if (place === index) {
-      result.push(item)
-    } else {
-      result.push(at(result, place))
-      result[place] = item
-    }
-  }
-  return result
-}
 
 /** Quantile with linear interpolation between the two nearest ranks; `portion` is 0..1. */
 export function quantile(values: readonly number[], portion: number): number {

@@ -1,6 +1,7 @@
 // What a measurement is allowed to claim. Pure: the same samples and seed give the same verdict.
 import type { Measurement, Series } from './harness.ts'
-import { type Estimate, medianRatio, seededRandom } from './stats.ts'
+import { seededRandom } from '@redrive/testing'
+import { type Estimate, medianRatio } from './stats.ts'
 
 export type Metric = 'wallNs' | 'cpuNs'
 

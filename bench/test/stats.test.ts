@@ -1,13 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import {
-  bootstrapMedian,
-  median,
-  medianRatio,
-  quantile,
-  seededRandom,
-  shuffled,
-} from '../src/stats.ts'
+import { seededRandom } from '@redrive/testing'
+import { bootstrapMedian, median, medianRatio, quantile } from '../src/stats.ts'
 
 const costs = fc.array(fc.double({ min: 1, max: 1e6, noNaN: true }), {
   minLength: 1,
@@ -27,50 +21,6 @@ const pairs = costs.chain((left) =>
 function normal(random: () => number): number {
   return Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random())
 }
-
-describe('seededRandom', () => {
-  it('gives the published mulberry32 sequence', () => {
-    const random = seededRandom(1)
-    expect([random(), random(), random()]).toEqual([
-      0.6270739405881613, 0.002735721180215478, 0.5274470399599522,
-    ])
-  })
-
-  it('spreads evenly over [0, 1)', () => {
-    const random = seededRandom(7)
-    const tenths = Array.from({ length: 10 }, () => 0)
-    for (let draw = 0; draw < 20_000; draw += 1) {
-      const tenth = Math.floor(random() * 10)
-      tenths[tenth] = (tenths[tenth] ?? 0) + 1
-    }
-    for (const seen of tenths) expect(Math.abs(seen - 2_000)).toBeLessThan(200)
-  })
-})
-
-describe('shuffled', () => {
-  it('keeps every item exactly once and leaves the input alone', () => {
-    fc.assert(
-      fc.property(fc.array(fc.integer()), fc.integer(), (items, seed) => {
-        const before = [...items]
-        const result = shuffled(items, seededRandom(seed))
-        expect(result.toSorted((a, b) => a - b)).toEqual(before.toSorted((a, b) => a - b))
-        expect(items).toEqual(before)
-      }),
-    )
-  })
-
-  it('makes each of the six orders of three equally likely', () => {
-    const random = seededRandom(3)
-    const seen = new Map<string, number>()
-    for (let draw = 0; draw < 12_000; draw += 1) {
-      const order = shuffled(['a', 'b', 'c'], random).join('')
-      seen.set(order, (seen.get(order) ?? 0) + 1)
-    }
-    expect(seen.size).toBe(6)
-    // Five standard deviations of a binomial count (n = 12,000, p = 1/6) are 204.
-    for (const count of seen.values()) expect(Math.abs(count - 2_000)).toBeLessThan(204)
-  })
-})
 
 describe('median and quantile', () => {
   it('take the middle, and the mean of the two middle values', () => {

@@ -2,8 +2,9 @@ import type { Clock } from '@redrive/runtime'
 import type { SeededRandom } from '@redrive/testing'
 
 interface Planned {
-  readonly key: number
   readonly at: number
+  /** Drawn: which of those at the same moment goes first. */
+  readonly order: number
   run: (() => void) | undefined
 }
 
@@ -25,13 +26,18 @@ export class VirtualTime implements Clock {
     this.#random = random
   }
 
+  /** Whole milliseconds, as a clock tells them. */
   now(): number {
+    return Math.floor(this.#now)
+  }
+
+  /** The moment itself: a server that takes 6.67 ms per call must not be slowed down by rounding. */
+  get exactly(): number {
     return this.#now
   }
 
   after(delayMs: number, run: () => void): () => void {
-    const at = this.#now + Math.max(0, Math.ceil(delayMs))
-    const planned: Planned = { key: at + this.#random() * 0.999, at, run }
+    const planned: Planned = { at: this.#now + Math.max(0, delayMs), order: this.#random(), run }
     push(this.#heap, planned)
     return () => {
       planned.run = undefined
@@ -62,13 +68,16 @@ export class VirtualTime implements Clock {
 /** Every promise continuation runs before the next macrotask. */
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
+const isBefore = (one: Planned, other: Planned) =>
+  one.at < other.at || (one.at === other.at && one.order < other.order)
+
 function push(heap: Planned[], item: Planned): void {
   let at = heap.length
   heap.push(item)
   while (at > 0) {
     const parent = (at - 1) >> 1
     const above = heap[parent] as Planned
-    if (above.key <= item.key) break
+    if (!isBefore(item, above)) break
     heap[at] = above
     at = parent
   }
@@ -83,9 +92,9 @@ function pop(heap: Planned[]): void {
     let child = 2 * at + 1
     if (child >= heap.length) break
     const right = heap[child + 1]
-    if (right !== undefined && right.key < (heap[child] as Planned).key) child += 1
+    if (right !== undefined && isBefore(right, heap[child] as Planned)) child += 1
     const below = heap[child] as Planned
-    if (below.key >= last.key) break
+    if (!isBefore(below, last)) break
     heap[at] = below
     at = child
   }

@@ -39,7 +39,7 @@ export class Dependency {
 
   call(): Promise<void> {
     this.#count()
-    const now = this.#time.now()
+    const now = this.#time.exactly
     const isOut = now >= this.#options.outageFrom && now < this.#options.outageUntil
     if (isOut && this.#options.kind === 'refuse') return this.#refuse()
     const share = isOut ? BROWN_OUT_SHARE : 1
