@@ -65,7 +65,7 @@ function mutate(): Report | undefined {
 function tableOf(scores: readonly FileScore[]): string {
   const rows = scores.map(
     ({ file, killed, survived, percent }) =>
-      `| ${relative(SOURCES, file)} | ${killed + survived} | ${survived} | ${percent.toFixed(1)} |`,
+      `| ${file.replace(`${SOURCES}/`, '')} | ${killed + survived} | ${survived} | ${percent.toFixed(1)} |`,
   )
   return ['| file | mutants | survived | killed % |', '| --- | ---: | ---: | ---: |', ...rows].join(
     '\n',

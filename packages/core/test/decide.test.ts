@@ -370,6 +370,16 @@ describe('a counted failure', () => {
     })
   })
 
+  test('of a class that is given up at once counts whatever state the dependency is in', () => {
+    const { decision, events } = afterFailure({
+      failure: { class: 'transient' },
+      guards: OPEN,
+      options: { retry: { classes: { transient: { action: 'deadLetter' } } } },
+    })
+    expect(decision).toMatchObject({ reason: 'terminal', cycle: { attempts: 1 } })
+    expect(events[0]).toMatchObject({ type: 'attempt_failed', counted: true })
+  })
+
   test('becomes a quarantine with its whole history', () => {
     const { decision } = afterFailure({
       cycle: { number: 4, attempts: 2, firstFailedAt: NOW - 9, history: thrice },

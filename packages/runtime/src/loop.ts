@@ -2,26 +2,17 @@ import {
   type Admission,
   ALREADY_HANDLED,
   admit,
-  attemptsAllowed,
-  breakerPhase,
-  type CoreEvent,
-  classify,
+  type BreakerPhase,
   type Decision,
   type Delivery,
-  decide,
   type FailureCycle,
-  type Guards,
   isPlain,
   isRedriveError,
-  learnHandled,
-  NO_EVENTS,
   type Pause,
   type Policy,
-  pausedUntil,
   type Random,
   RedriveError,
   SETTLE,
-  startGuards,
 } from '@redrive/core'
 import { Attempt, Deadlines } from './attempt.ts'
 import type { Call } from './call.ts'
@@ -31,6 +22,7 @@ import { hasListeners, type PauseReason, publish } from './events.ts'
 import { HandOff } from './handoff.ts'
 import { InlineRetries } from './inline.ts'
 import { Intake } from './intake.ts'
+import { type Ended, GuardKeeper } from './keeper.ts'
 import { type Awaitable, type Enactment, type Receiver, SETTLED, type Transport } from './ports.ts'
 import { givingBack, inLegs, newWork, type Work } from './work.ts'
 
@@ -50,7 +42,7 @@ export interface LoopStats {
   readonly allowed: number
   readonly handled: number
   readonly failed: number
-  readonly breaker: 'closed' | 'open' | 'halfOpen' | 'isolated'
+  readonly breaker: BreakerPhase
   readonly isPaused: boolean
 }
 
@@ -62,24 +54,18 @@ export class Loop<D extends Delivery> implements Receiver<D> {
   readonly #parts: LoopParts<D>
   readonly #transport: Transport<D>
   readonly #call: Call
+  readonly #keeper: GuardKeeper
   readonly #deadlines: Deadlines<D>
   readonly #handOff: HandOff<D>
   readonly #intake: Intake<D>
   readonly #inline: InlineRetries<D>
   readonly #waiting: Work<D>[] = []
   readonly #forgetDependency: () => void
-  #guards: Guards
   /** Attempts that may run now; 0 is a pause. Derived from guards and pauses by `#refresh`. */
   #allowed = 0
-  /** Nothing has failed lately: a success needs no thought. Derived too. */
-  #isCalm = true
   #running = 0
   /** A suspect is about to run alone, or does. */
   #trial: 'none' | 'preparing' | 'running' = 'none'
-  /** Successes the guards have not been told about yet, and when the last one was, to a tick. */
-  #untold = 0
-  #lastHandledAt = 0
-  #handledCount = 0
   #failedCount = 0
   #isStopping = false
   #isAskedToPause = false
@@ -91,11 +77,11 @@ export class Loop<D extends Delivery> implements Receiver<D> {
     this.#parts = parts
     this.#transport = transport
     this.#call = parts.call
-    this.#guards = { ...startGuards(policy, clock.now()), ...shared(dependency) }
+    this.#keeper = new GuardKeeper({ ...parts, source: transport.source })
     this.#deadlines = new Deadlines(
       clock,
       policy.timeoutMs,
-      () => this.#tellHandled(),
+      () => this.#tell(),
       (attempt, error) => {
         attempt.abort(error)
         this.#failed(attempt, error)
@@ -174,11 +160,10 @@ export class Loop<D extends Delivery> implements Receiver<D> {
     if (attempt.isOver) return
     const wasFull = this.#running >= this.#allowed
     this.#over(attempt)
-    this.#untold += 1
-    this.#lastHandledAt = this.#deadlines.tickAt
+    this.#keeper.count(this.#deadlines.tickAt)
     const isLate = this.#deadlines.isLate(attempt)
-    if (!this.#isCalm || isLate || (wasFull && this.#canGrow())) {
-      this.#tellHandled(attempt, isLate, wasFull)
+    if (!this.#keeper.isCalm || isLate || (wasFull && this.#canGrow())) {
+      this.#tell({ ...this.#ended(attempt), late: isLate, saturated: wasFull })
     }
     this.#settle(attempt)
     if (attempt.alone) this.#endTrial()
@@ -211,40 +196,19 @@ export class Loop<D extends Delivery> implements Receiver<D> {
       return
     }
     this.#failedCount += 1
-    this.#tellHandled()
-    const { decision, guards, events } = this.#decide(attempt, error)
+    this.#tell()
+    const { decision, guards, events } = this.#keeper.decide(attempt, error, this.#ended(attempt))
     // First the message, then the guards: what they let start next must find it in its place. A
     // pause is the other way round: the intake closes first, or what is given back comes straight
     // back to us.
     if (decision.kind !== 'pause') this.#carryOut(work, decision, attempt.alone)
-    this.#learn(guards, events)
+    this.#keeper.learn(guards, events)
     if (decision.kind === 'pause') this.#pauseFor(work, decision, attempt.alone)
     this.#refresh()
   }
 
-  #decide(attempt: Attempt<D>, error: unknown): ReturnType<typeof decide> {
-    const { policy, clock, random, handlerName } = this.#parts
-    const now = clock.now()
-    const failure = classify(error, {
-      rules: policy.rules,
-      handler: handlerName,
-      includeStack: policy.deadLetter.stack,
-      now,
-    })
-    return decide({
-      policy,
-      delivery: attempt.delivery,
-      outcome: {
-        kind: 'failure',
-        failure,
-        startedAt: this.#deadlines.startedAt(attempt),
-        inFlight: this.#running + 1,
-      },
-      cycle: attempt.failures,
-      guards: this.#currentGuards(),
-      now,
-      random,
-    })
+  #ended(attempt: Attempt<D>): Ended {
+    return { startedAt: this.#deadlines.startedAt(attempt), inFlight: this.#running + 1 }
   }
 
   #over(attempt: Attempt<D>): void {
@@ -281,71 +245,41 @@ export class Loop<D extends Delivery> implements Receiver<D> {
     this.#refresh()
   }
 
-  // ---- guards ---------------------------------------------------------------------------------
+  // ---- how much may run ---------------------------------------------------------------------------------
 
   #canGrow(): boolean {
     return this.#parts.policy.limit !== undefined && this.#allowed < this.#parts.policy.concurrency
   }
 
   /** Tells the guards about successes: now when it matters, else in bulk, once a tick. */
-  #tellHandled(attempt?: Attempt<D>, late = false, saturated = false): void {
-    if (this.#untold === 0) return
-    const { policy, clock, random, transport } = this.#parts
-    const now = clock.now()
-    const before = this.#currentGuards()
-    const seen = {
-      count: this.#untold,
-      // Told at once, the moment is exact; told in bulk, it is the tick before.
-      at: attempt === undefined ? this.#lastHandledAt : now,
-      late,
-      saturated,
-      startedAt: attempt === undefined ? 0 : this.#deadlines.startedAt(attempt),
-      inFlight: this.#running + 1,
-    }
-    this.#handledCount += this.#untold
-    this.#untold = 0
-    const { source } = transport
-    const { guards, events } = learnHandled(policy, before, seen, { source, now, random })
-    this.#learn(guards, events)
-    if (guards.breaker !== before.breaker || guards.limit !== before.limit) this.#refresh()
-  }
-
-  /** Other consumers of the same dependency may have learned something meanwhile. */
-  #currentGuards(): Guards {
-    return { ...this.#guards, ...shared(this.#parts.dependency) }
-  }
-
-  #learn(guards: Guards, events: readonly CoreEvent[] = NO_EVENTS): void {
-    this.#guards = guards
-    this.#parts.dependency.learn(guards.breaker, guards.outage)
-    for (const event of events) publish(event)
+  #tell(...now: Parameters<GuardKeeper['tell']>): void {
+    if (this.#keeper.tell(...now)) this.#refresh()
   }
 
   /** Derives how many attempts may run, and opens or closes the intake accordingly. */
   #refresh(): void {
     const now = this.#parts.clock.now()
-    const guards = this.#currentGuards()
-    const reason = this.#pauseReason(guards, now)
-    this.#guards = guards
-    this.#isCalm = guards.breaker.phase === 'closed' && guards.breaker.failures === 0
+    this.#keeper.look()
+    const reason = this.#pauseReason(now)
     if (reason === undefined) {
-      this.#allowed = attemptsAllowed(this.#parts.policy, guards, now)
+      this.#allowed = this.#keeper.allowed(now)
       // A message that waits here for its retry must not take the place of one that could run.
       this.#intake.open(this.#allowed + this.#inline.size)
     } else {
       this.#allowed = 0
-      this.#intake.close(reason, reason === 'flood' ? this.#floodUntil : pausedUntil(guards, now))
+      const until = reason === 'flood' ? this.#floodUntil : this.#keeper.pausedUntil(now)
+      this.#intake.close(reason, until)
     }
     this.#pump()
     this.#checkIdle()
   }
 
-  #pauseReason(guards: Guards, now: number): PauseReason | undefined {
+  #pauseReason(now: number): PauseReason | undefined {
     if (this.#isStopping || this.#isAskedToPause) return 'asked'
     if (this.#trial !== 'none') return 'trial'
     if (this.#handOff.isFailing) return 'hand_off_failing'
     if (this.#floodUntil > now) return 'flood'
-    const phase = breakerPhase(guards.breaker, now)
+    const phase = this.#keeper.breakerPhase(now)
     return phase === 'open' || phase === 'isolated' ? 'dependency_sick' : undefined
   }
 
@@ -446,7 +380,7 @@ export class Loop<D extends Delivery> implements Receiver<D> {
     }
     const remainingMs = Math.max(0, endsAt - clock.now())
     await this.#idle(remainingMs)
-    this.#tellHandled()
+    this.#tell()
     this.#handOff.abandon()
     this.#forgetDependency()
     this.#intake.stop()
@@ -477,9 +411,9 @@ export class Loop<D extends Delivery> implements Receiver<D> {
       running: this.#running,
       waiting: this.#waiting.length + this.#inline.size,
       allowed: this.#allowed,
-      handled: this.#handledCount + this.#untold,
+      handled: this.#keeper.handledCount,
       failed: this.#failedCount,
-      breaker: breakerPhase(this.#guards.breaker, this.#parts.clock.now()),
+      breaker: this.#keeper.breakerPhase(this.#parts.clock.now()),
       isPaused: !this.#intake.isOpen,
     }
   }
@@ -494,5 +428,3 @@ export class Loop<D extends Delivery> implements Receiver<D> {
     publish({ type: 'user_code_failed', at: clock.now(), source: transport.source, where, error })
   }
 }
-
-const shared = ({ breaker, outage }: Dependency) => ({ breaker, outage })

@@ -1,0 +1,137 @@
+import {
+  attemptsAllowed,
+  breakerPhase,
+  type BreakerPhase,
+  type CoreEvent,
+  classify,
+  type DecideResult,
+  type Delivery,
+  decide,
+  type Guards,
+  learnHandled,
+  type Policy,
+  pausedUntil,
+  type Random,
+  startGuards,
+} from '@redrive/core'
+import type { Attempt } from './attempt.ts'
+import type { Clock } from './clock.ts'
+import type { Dependency } from './dependency.ts'
+import { publish } from './events.ts'
+
+export interface KeeperParts {
+  readonly source: string
+  readonly policy: Policy
+  readonly handlerName: string
+  readonly dependency: Dependency
+  readonly clock: Clock
+  readonly random: Random
+}
+
+/** What the loop knows about an attempt that is over. */
+export interface Ended {
+  readonly startedAt: number
+  /** Attempts that ran at that moment, this one included. */
+  readonly inFlight: number
+}
+
+/**
+ * Keeps the guards: shares breaker and outage window with other consumers of the dependency, asks
+ * core, and remembers what it answered. Successes are counted here and told to the guards in bulk,
+ * because while nothing fails they change nothing.
+ */
+export class GuardKeeper {
+  readonly #parts: KeeperParts
+  #guards: Guards
+  #untold = 0
+  #lastHandledAt = 0
+  #told = 0
+  /** Nothing has failed lately: a success needs no thought. */
+  isCalm = true
+
+  constructor(parts: KeeperParts) {
+    this.#parts = parts
+    this.#guards = startGuards(parts.policy, parts.clock.now())
+    this.look()
+  }
+
+  get handledCount(): number {
+    return this.#told + this.#untold
+  }
+
+  /** One more success, at that tick or a little later. */
+  count(tickAt: number): void {
+    this.#untold += 1
+    this.#lastHandledAt = tickAt
+  }
+
+  /** Tells the guards about the successes so far. True when that changes how many attempts may run. */
+  tell(now?: { readonly late: boolean; readonly saturated: boolean } & Ended): boolean {
+    if (this.#untold === 0) return false
+    const { policy, clock, random, source } = this.#parts
+    const at = clock.now()
+    const before = this.look()
+    const seen = {
+      count: this.#untold,
+      // Told at once, the moment is exact; told in bulk, it is the tick before.
+      at: now === undefined ? this.#lastHandledAt : at,
+      late: false,
+      saturated: false,
+      startedAt: 0,
+      inFlight: 1,
+      ...now,
+    }
+    this.#told += this.#untold
+    this.#untold = 0
+    const { guards, events } = learnHandled(policy, before, seen, { source, now: at, random })
+    this.learn(guards, events)
+    return guards.breaker !== before.breaker || guards.limit !== before.limit
+  }
+
+  /** What to do about a failed attempt. Nothing is remembered until `learn`. */
+  decide<D extends Delivery>(attempt: Attempt<D>, error: unknown, ended: Ended): DecideResult {
+    const { policy, clock, random, handlerName } = this.#parts
+    const now = clock.now()
+    const failure = classify(error, {
+      rules: policy.rules,
+      handler: handlerName,
+      includeStack: policy.deadLetter.stack,
+      now,
+    })
+    return decide({
+      policy,
+      delivery: attempt.delivery,
+      outcome: { kind: 'failure', failure, ...ended },
+      cycle: attempt.failures,
+      guards: this.look(),
+      now,
+      random,
+    })
+  }
+
+  learn(guards: Guards, events: readonly CoreEvent[]): void {
+    this.#guards = guards
+    this.#parts.dependency.learn(guards.breaker, guards.outage)
+    for (const event of events) publish(event)
+  }
+
+  /** The guards as they are: other consumers of the same dependency may have learned something. */
+  look(): Guards {
+    const { breaker, outage } = this.#parts.dependency
+    this.#guards = { ...this.#guards, breaker, outage }
+    this.isCalm = breaker.phase === 'closed' && breaker.failures === 0
+    return this.#guards
+  }
+
+  allowed(now: number): number {
+    return attemptsAllowed(this.#parts.policy, this.#guards, now)
+  }
+
+  pausedUntil(now: number): number | undefined {
+    return pausedUntil(this.#guards, now)
+  }
+
+  breakerPhase(now: number): BreakerPhase {
+    return breakerPhase(this.#guards.breaker, now)
+  }
+}
