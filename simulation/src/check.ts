@@ -161,6 +161,7 @@ function checkAttempts({ facts, scenario }: CheckInput, world: World): readonly 
  * the message as it was.
  */
 function forgotten(scenario: Scenario, facts: readonly Fact[], id: string): number {
+  const copies = facts.filter((fact) => fact.what === 'sent' && fact.id === id).length
   const enacted = facts.flatMap((fact) =>
     fact.what === 'event' && fact.event.type === 'enacted' && fact.event.deliveryId === id
       ? [fact.event]
@@ -169,7 +170,7 @@ function forgotten(scenario: Scenario, facts: readonly Fact[], id: string): numb
   const returns = enacted.filter(({ decision }) => decision.kind === 'pause').length
   const isUnanswered = enacted.some(({ enactment }) => enactment.kind === 'unknown')
   const stops = scenario.faults.filter((fault) => fault.kind === 'redeploy').length
-  return (scenario.isOrdered ? returns : 0) + (isUnanswered ? stops : 0)
+  return (scenario.isOrdered ? returns : 0) + (isUnanswered ? stops * copies : 0)
 }
 
 /** While everything is refused, attempts count only until someone notices: five in a row per process. */
@@ -245,24 +246,29 @@ function checkNeverEarly({ facts, scenario }: CheckInput, world: World): readonl
   return found
 }
 
-/** A message known to have been in hand at two deaths runs alone: nothing else is there when it kills again. */
+/**
+ * A message known to have been in hand at two deaths runs alone: nothing else is there when it kills
+ * again, except what the broker refuses to take.
+ */
 function checkTrials({ facts }: CheckInput, world: World): readonly Violation[] {
   const found: Violation[] = []
   const deaths = new Map<string, number>()
+  const refused = new Set<string>()
   for (const fact of facts) {
+    if (fact.what === 'event' && fact.event.type === 'enacted') {
+      const { deliveryId, enactment } = fact.event
+      if (enactment.kind === 'unknown') refused.add(deliveryId)
+      else refused.delete(deliveryId)
+    }
     if (fact.what === 'disrupted' && fact.why === 'process died') {
       deaths.set(fact.id, of(deaths, fact.id) + 1)
     }
     if (fact.what !== 'died' || fact.handling === undefined) continue
     if (of(deaths, fact.handling) < 2 || of(world.sent, fact.handling) > 1) continue
-    const others = fact.inHand.filter((id) => id !== fact.handling)
+    const others = fact.inHand.filter((id) => id !== fact.handling && !refused.has(id))
     if (others.length > 0) {
-      found.push(
-        violation(
-          'I8',
-          `${fact.handling}, a suspect, killed a process that also held ${others.join(' ')}`,
-        ),
-      )
+      const text = `${fact.handling}, a suspect, killed a process that also held ${others.join(' ')}`
+      found.push(violation('I8', text))
     }
   }
   return found

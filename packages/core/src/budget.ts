@@ -66,6 +66,8 @@ export function takeRetry(
       granted: true,
     }
   }
+  // Only what will run again takes a place in the stages.
+  if (policy.whenOver !== 'delay') return { state: filled, releaseAt: now, granted: false }
   return stage(policy, filled, now, random)
 }
 

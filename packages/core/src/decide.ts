@@ -142,8 +142,12 @@ function waitForDependency(step: Step): DecideResult {
   if (policy.whenOpen === 'deadLetter') return giveUp(step, 'breaker_open')
   const until = guards.breaker.phase === 'open' ? guards.breaker.until : now
   // A probe that failed makes room for another message; otherwise one bad message at the head of
-  // the source could be every probe, and the breaker would stay open for good.
-  if (step.wasProbe && policy.order === 'none') return done(step, retry(step, until))
+  // the source could be every probe, and the breaker would stay open for good. In lane order it keeps
+  // its place and waits longer than the breaker, so that another lane is the next probe.
+  if (step.wasProbe) {
+    const earliest = policy.order === 'lane' ? until + backoffDelay(step) : until
+    return done(step, retry(step, earliest))
+  }
   return done(step, { kind: 'pause', reason: 'dependency_sick', until, failure })
 }
 
@@ -206,6 +210,33 @@ function backoffDelay({ rule, policy, failure, cycle, spared, random }: Step): n
   // The count stands still, so the delay grows from the last one instead, up to what the backoff allows.
   const grownMs = Math.round(cycle.lastDelayMs * (1 + 2 * random()))
   return Math.max(drawnMs, Math.min(grownMs, longestDelayMs(rule.backoff)))
+}
+
+/** Nothing was run: the breaker is open, and the policy says not to wait. */
+const BREAKER_OPEN: Failure = Object.freeze({
+  class: 'transient',
+  signature: 'breaker-open',
+  type: 'BreakerOpen',
+  code: 'BREAKER_OPEN',
+  message: 'the breaker of its dependency was open',
+  retryAfterMs: undefined,
+  timedOut: false,
+  stack: undefined,
+})
+
+/** Gives a delivery up without an attempt, for `whenOpen: 'deadLetter'`. */
+export function giveUpUnrun({
+  policy,
+  delivery,
+  guards,
+  now,
+  random,
+}: Omit<DecideInput, 'outcome' | 'cycle'>): DecideResult {
+  const failure = BREAKER_OPEN
+  const cycle = counted(policy, delivery.cycle, failure, now)
+  const rule = policy.retry.classes.transient
+  const step = { policy, delivery, guards, now, random, failure, rule, cycle, ended: cycle }
+  return giveUp({ ...step, spared: false, wasProbe: false }, 'breaker_open')
 }
 
 /** No more attempts: keep it as a dead letter, unless the filter says it is not worth keeping or too many alike are. */

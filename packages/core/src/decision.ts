@@ -31,6 +31,9 @@ export interface Pause {
     | 'flood'
     /** Another delivery must run alone first. */
     | 'trial'
+    /** The broker does not confirm what we hand over. */
+    | 'hand_off_failing'
+    | 'asked'
     | 'stopping'
   readonly until: number
   readonly failure: Failure | undefined

@@ -10,7 +10,14 @@ import { type BudgetState, depositSuccesses, startBudget } from './budget.ts'
 import type { CoreEvent } from './events.ts'
 import type { Failure } from './failure.ts'
 import { type FloodState, NO_FLOOD } from './flood.ts'
-import { growLimit, type LimitState, restartLimit, shrinkLimit, startLimit } from './limit.ts'
+import {
+  type LimitState,
+  lateLimit,
+  quickLimit,
+  restartLimit,
+  shrinkLimit,
+  startLimit,
+} from './limit.ts'
 import {
   isSick,
   NO_OUTAGE,
@@ -119,8 +126,10 @@ export function learnHandled(
 
 function limitAfterHandled(policy: Policy, guards: Guards, seen: Handled, now: number): LimitState {
   if (policy.limit === undefined) return guards.limit
-  if (seen.late) return shrinkLimit(policy.limit, guards.limit, { ...seen, now })
-  return seen.saturated ? growLimit(policy.limit, guards.limit, seen.count) : guards.limit
+  if (seen.late) return lateLimit(policy.limit, guards.limit, { ...seen, now })
+  // The common case allocates nothing.
+  if (guards.limit.isSlow === undefined && !seen.saturated) return guards.limit
+  return quickLimit(policy.limit, guards.limit, seen)
 }
 
 /** What a failure says about the dependency, before anything is decided about the message. */

@@ -26,6 +26,8 @@ export interface WireState {
   readonly cycle: FailureCycle
   /** Of the failure that led to a dead letter or quarantine. */
   readonly reason: string | undefined
+  /** Its stack, when the policy asks for it; left out where it does not fit. */
+  readonly stack?: string | undefined
 }
 
 export interface EncodedHeaders {
@@ -39,17 +41,36 @@ export function encodeHeaders(
   state: WireState,
   budgetBytes: number = HEADER_BUDGET_BYTES,
 ): EncodedHeaders {
-  const fixed = fixedHeaders(state)
-  const room = budgetBytes - sizeOf(fixed)
-  const { cycle } = state
-  for (let dropped = 0; dropped <= cycle.history.length; dropped++) {
-    const history = encodeHistory(cycle.history.slice(dropped), dropped)
-    if (history === undefined) break
-    const headers = { 'redrive-history': history }
-    if (sizeOf(headers) <= room) return { headers: { ...fixed, ...headers }, truncated: dropped }
-  }
-  return { headers: fixed, truncated: cycle.history.length }
+  const { headers, truncated } = withHistory(fixedHeaders(state), state.cycle.history, budgetBytes)
+  if (state.stack === undefined) return { headers, truncated }
+  const stack = { 'redrive-stack': ascii(state.stack) }
+  const fits = sizeOf(headers) + sizeOf(stack) <= budgetBytes
+  return { headers: fits ? { ...headers, ...stack } : headers, truncated }
 }
+
+/** The newest attempts that fit; each is encoded once, because a long history must not block the loop. */
+function withHistory(
+  fixed: Readonly<Record<string, string>>,
+  history: readonly AttemptRecord[],
+  budgetBytes: number,
+): EncodedHeaders {
+  if (history.length === 0) return { headers: fixed, truncated: 0 }
+  const rows = history.map(encodeAttempt)
+  const room = budgetBytes - sizeOf(fixed) - HISTORY.length
+  for (let dropped = 0, size = joined(rows).length; dropped <= rows.length; dropped++) {
+    if (size + String(dropped).length <= room) {
+      const text = `[${[dropped, ...rows.slice(dropped)].join(',')}]`
+      return { headers: { ...fixed, [HISTORY]: text }, truncated: dropped }
+    }
+    size -= (rows[dropped]?.length ?? 0) + 1
+  }
+  return { headers: fixed, truncated: history.length }
+}
+
+const HISTORY = 'redrive-history'
+
+/** Everything but the number of dropped attempts in front. */
+const joined = (rows: readonly string[]) => `[${rows.map((row) => `,${row}`).join('')}]`
 
 function fixedHeaders({
   id,
@@ -102,18 +123,10 @@ function plain(value: string | undefined): string | undefined {
   }
 }
 
-/** Compact JSON: `[dropped, [number, at, class, signature, code, message], …]`. */
-function encodeHistory(history: readonly AttemptRecord[], dropped: number): string | undefined {
-  if (history.length === 0 && dropped === 0) return undefined
-  const rows = history.map((one) => [
-    one.number,
-    one.at,
-    one.class,
-    one.signature,
-    one.code ?? null,
-    clip(one.message, MESSAGE_BOUND),
-  ])
-  return asciiJson([dropped, ...rows])
+/** Compact JSON; the header is `[dropped, [number, at, class, signature, code, message], …]`. */
+function encodeAttempt(one: AttemptRecord): string {
+  const message = clip(one.message, MESSAGE_BOUND)
+  return asciiJson([one.number, one.at, one.class, one.signature, one.code ?? null, message])
 }
 
 /** ASCII only: header values with other characters are mangled by some brokers and refused by others. */
@@ -147,6 +160,7 @@ export interface DecodedHeaders {
   readonly replayId: string | undefined
   readonly cycle: FailureCycle
   readonly reason: string | undefined
+  readonly stack?: string
   /** The producer's own headers. */
   readonly foreign: Readonly<Record<string, unknown>>
   /** What could not be read, one sentence each. Not empty: the message counts as a first attempt. */
@@ -165,7 +179,9 @@ export function decodeHeaders(raw: Readonly<Record<string, unknown>>): DecodedHe
     else problems.push(`${name}: expected text, got ${typeof value}`)
   }
   const cycle = readCycle(own, problems)
+  const stack = plain(own['redrive-stack'])
   return {
+    ...(stack === undefined ? {} : { stack }),
     id: plain(own['redrive-id']),
     key: plain(own['redrive-key']),
     source: plain(own['redrive-source']),

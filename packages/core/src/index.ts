@@ -48,7 +48,13 @@ export {
   schema,
   transient,
 } from './classify/rules.ts'
-export { type DecideInput, type DecideResult, decide, type Outcome } from './decide.ts'
+export {
+  type DecideInput,
+  type DecideResult,
+  decide,
+  giveUpUnrun,
+  type Outcome,
+} from './decide.ts'
 export {
   ALREADY_HANDLED,
   type DeadLetter,
@@ -137,7 +143,12 @@ export type {
   PolicyOptions,
   RetryOptions,
 } from './policy/options.ts'
-export { type PolicySource, readPolicy, resolvePolicy } from './policy/resolve.ts'
+export {
+  type PolicySource,
+  readPolicy,
+  readPolicyOptions,
+  resolvePolicy,
+} from './policy/resolve.ts'
 export type { ClassPolicy, Policy, PolicyRole, RetryPolicy } from './policy.ts'
 export {
   type SignatureInput,

@@ -21,6 +21,8 @@ export interface LimitState {
   readonly threshold: number
   /** Attempts that began up to this moment have already been answered for. */
   readonly shrunkAt: number
+  /** Even alone an attempt takes long: being late is then the handler's nature and no sign of overload. */
+  readonly isSlow?: true
 }
 
 export function startLimit(policy: LimitPolicy): LimitState {
@@ -41,6 +43,27 @@ export function growLimit(policy: LimitPolicy, state: LimitState, count: number)
   const credit = state.credit + count
   if (credit < state.limit) return { ...state, credit }
   return { ...state, limit: state.limit + 1, credit: credit - state.limit }
+}
+
+/** A success that took more than its share of the timeout: overload, unless the handler is slow by nature. */
+export function lateLimit(
+  policy: LimitPolicy,
+  state: LimitState,
+  seen: { count: number; saturated: boolean; startedAt: number; inFlight: number; now: number },
+): LimitState {
+  if (state.isSlow === undefined && state.limit > policy.min)
+    return shrinkLimit(policy, state, seen)
+  const slow: LimitState = { ...state, isSlow: true }
+  return seen.saturated ? growLimit(policy, slow, seen.count) : slow
+}
+
+/** Successes in time: the handler is quick after all. */
+export function quickLimit(
+  policy: LimitPolicy,
+  { isSlow: _, ...state }: LimitState,
+  { count, saturated }: { count: number; saturated: boolean },
+): LimitState {
+  return saturated ? growLimit(policy, state, count) : state
 }
 
 /** An attempt that began at `startedAt` failed or was late, with `inFlight` running beside it. */

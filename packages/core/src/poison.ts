@@ -48,7 +48,7 @@ export const CRASH_LOOP: Failure = Object.freeze({
   signature: 'crash-loop',
   type: 'CrashLoop',
   code: 'CRASH_LOOP',
-  message: 'processes died while they handled this message and nothing else',
+  message: 'it was in hand, at last alone, when processes or connections died without a word',
   retryAfterMs: undefined,
   timedOut: false,
   stack: undefined,

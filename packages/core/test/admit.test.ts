@@ -79,7 +79,7 @@ describe('before an attempt', () => {
       signature: 'crash-loop',
       type: 'CrashLoop',
       code: 'CRASH_LOOP',
-      message: 'processes died while they handled this message and nothing else',
+      message: 'it was in hand, at last alone, when processes or connections died without a word',
       retryAfterMs: undefined,
       timedOut: false,
       stack: undefined,

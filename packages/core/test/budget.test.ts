@@ -191,6 +191,21 @@ describe('a retry over budget', () => {
     expect(depositSuccesses(POLICY, owing, 20).tokens).toBe(-1)
   })
 
+  test.each(['deadLetter', 'drop'] as const)(
+    'that will not run again takes no place and owes nothing: %s',
+    (whenOver) => {
+      const policy: BudgetPolicy = { ...POLICY, whenOver }
+      const from = empty({ tokens: 0.25, rateTokens: 0.5, stageAt: 400, staged: 2 })
+      expect(takeRetry(policy, from, 1_500, never)).toMatchObject({ granted: true })
+      const answer = takeRetry(policy, from, 1_250, never)
+      expect(answer).toEqual({
+        state: empty({ tokens: 0.75, rateTokens: 3, at: 1_250, stageAt: 400, staged: 2 }),
+        releaseAt: 1_250,
+        granted: false,
+      })
+    },
+  )
+
   test('returns batch by batch', () => {
     const releases: number[] = []
     let current = empty()

@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { MAX_LINKS } from '../src/classify/causes.ts'
 import { type ClassifyOptions, classify } from '../src/classify/classify.ts'
+import { messageOf } from '../src/classify/text.ts'
 import { RedriveError } from '../src/errors.ts'
 import type { Failure } from '../src/failure.ts'
 
@@ -12,6 +13,13 @@ const options: ClassifyOptions = { rules: [], handler: 'orders', includeStack: t
 
 function failureOf(error: unknown): Failure {
   return classify(error, options)
+}
+
+function withoutKeys(): object {
+  const ownKeys = () => {
+    throw new Error('no')
+  }
+  return new Proxy({}, { ownKeys })
 }
 
 describe('real errors of Node', () => {
@@ -228,6 +236,7 @@ describe('message', () => {
     ['an error-like object', { message: 'no' }, 'no'],
     ['an object without a message', { reason: 1, code: 2 }, 'thrown object { reason, code }'],
     ['a message that is not text', { message: 1 }, 'thrown object { message }'],
+    ['an object whose keys cannot be read', withoutKeys(), 'thrown object {  }'],
     ['a function', Object.assign(() => 1, { a: 1 }), 'thrown function { a }'],
     ['an empty message', new Error(), ''],
   ])('of %s', (_, error, expected) => {
@@ -304,6 +313,12 @@ describe('message', () => {
     const { message } = failureOf(error)
     expect(message).toHaveLength(500)
     expect(message.startsWith(`${'x'.repeat(240)}; caused by Error: rootroot`)).toBe(true)
+  })
+})
+
+describe('the message of nothing', () => {
+  test('is empty', () => {
+    expect(messageOf([])).toBe('')
   })
 })
 

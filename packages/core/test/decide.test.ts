@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Random } from '../src/backoff.ts'
 import { type BreakerState, CLOSED, ISOLATED } from '../src/breaker.ts'
 import type { BudgetState } from '../src/budget.ts'
-import { type DecideResult, decide } from '../src/decide.ts'
+import { type DecideResult, decide, giveUpUnrun } from '../src/decide.ts'
 import { SETTLE } from '../src/decision.ts'
 import type { Delivery, FailureCycle } from '../src/delivery.ts'
 import type { CoreEvent } from '../src/events.ts'
@@ -126,7 +126,7 @@ describe('the ladder', () => {
     [
       'a probe failed where order matters',
       { guards: HALF_OPEN, options: LANE },
-      'pause dependency_sick',
+      'retryAt held_back',
     ],
     [
       'the breaker is open and nobody can wait',
@@ -530,9 +530,12 @@ describe('a failure while the breaker is open', () => {
     })
   })
 
-  test('of a probe pauses the lane where order matters', () => {
-    const { decision } = afterFailure({ guards: HALF_OPEN, options: LANE })
-    expect(decision).toMatchObject({ kind: 'pause', until: NOW + 1_000 })
+  test('of a probe waits longer than the breaker where order matters, so that another lane is next', () => {
+    const { decision, guards } = afterFailure({ guards: HALF_OPEN, options: LANE })
+    const until = guards.breaker.phase === 'open' ? guards.breaker.until : 0
+    expect(until).toBe(NOW + 1_000)
+    expect(decision).toMatchObject({ kind: 'retryAt', reason: 'held_back', cycle: { attempts: 0 } })
+    expect(decision).toMatchObject({ dueAt: until + 5_000, delayMs: 6_000 })
   })
 
   test('of a probe that told nothing new counts against the message', () => {
@@ -969,7 +972,8 @@ describe('the budget', () => {
       cycle: aCycle({ attempts: 1, firstFailedAt: NOW, history: [anAttempt({ at: NOW })] }),
     })
     expect(guards.flood).toEqual([{ signature: 's1', tokens: 99, at: NOW }])
-    expect(guards.budget.stageAt).toBe(NOW + 1_000)
+    // What never runs again takes no place in the stages and costs nothing.
+    expect(guards.budget).toMatchObject({ stageAt: NOW, staged: 0 })
     expect(events.map((event) => event.type)).toEqual(['attempt_failed', 'budget_exhausted'])
     const flooded = afterFailure({ ...world, guards: { ...SPENT, ...FLOODED } })
     expect(flooded.decision).toMatchObject({ kind: 'pause', reason: 'flood' })
@@ -1067,6 +1071,69 @@ describe('giving up', () => {
     const { decision } = afterFailure({ failure, options: { deadLetter: { when } } })
     expect(decision).toMatchObject({ kind: 'drop', reason: 'filtered' })
     expect(asked).toEqual([{ delivery: aDelivery(), failure: aFailure(failure) }])
+  })
+})
+
+describe('a delivery that is given up without an attempt', () => {
+  const failure = {
+    class: 'transient',
+    signature: 'breaker-open',
+    type: 'BreakerOpen',
+    code: 'BREAKER_OPEN',
+    message: 'the breaker of its dependency was open',
+    retryAfterMs: undefined,
+    timedOut: false,
+    stack: undefined,
+  }
+
+  function givenUp(options: PolicyOptions = {}, change: Partial<Guards> = {}): DecideResult {
+    const policy = resolvePolicy({ ...PLAIN, ...options })
+    const cycle = aCycle({ number: 2, attempts: 1, firstFailedAt: NOW - 9, history: [anAttempt()] })
+    return giveUpUnrun({
+      policy,
+      delivery: deepFrozen(aDelivery({ cycle })),
+      guards: deepFrozen({ ...startGuards(policy, NOW), ...OPEN, ...change }),
+      now: NOW,
+      random: half,
+    })
+  }
+
+  test('says why in its history, and teaches the guards nothing but the flood', () => {
+    const { decision, guards, events } = givenUp()
+    const { signature, code, message } = failure
+    expect(decision).toEqual({
+      kind: 'deadLetter',
+      reason: 'breaker_open',
+      failure,
+      cycle: aCycle({
+        number: 2,
+        attempts: 2,
+        firstFailedAt: NOW - 9,
+        history: [
+          anAttempt(),
+          { number: 2, at: NOW, class: 'transient', signature, code, message },
+        ],
+      }),
+    })
+    expect(guards).toEqual({
+      ...startGuards(resolvePolicy(PLAIN), NOW),
+      ...OPEN,
+      flood: [{ signature: 'breaker-open', tokens: 99, at: NOW }],
+    })
+    expect(events).toEqual([])
+  })
+
+  test('is filtered and held back by the flood guard like any dead letter', () => {
+    expect(givenUp(NOT_KEPT).decision).toMatchObject({ kind: 'drop', reason: 'filtered' })
+    const flood = [{ signature: 'breaker-open', tokens: 0, at: NOW }]
+    const flooded = givenUp({}, { flood })
+    expect(flooded.decision).toMatchObject({ kind: 'pause', reason: 'flood', until: NOW + 1_000 })
+    expect(flooded.events.map((event) => event.type)).toEqual(['flood_detected'])
+  })
+
+  test('shares a failure that nobody can change', () => {
+    const { decision } = givenUp()
+    expect('failure' in decision && Object.isFrozen(decision.failure)).toBe(true)
   })
 })
 

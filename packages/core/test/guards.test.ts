@@ -165,6 +165,23 @@ describe('a success', () => {
     expect(events).toEqual([{ type: 'limit_shrunk', at: NOW, source: 'orders', from: 10, to: 7 }])
   })
 
+  test('that came late at the least limit is the handler’s nature until one is quick again', () => {
+    const limit = { limit: 1, credit: 0, threshold: 5, shrunkAt: 0 }
+    const slow = afterHandled(aWorld({}, { limit }), { late: true, saturated: true, count: 2 })
+    expect(slow.guards.limit).toEqual({ ...limit, limit: 3, isSlow: true })
+    expect(slow.events).toEqual([])
+    const policy = resolvePolicy()
+    const again = afterHandled({ policy, guards: slow.guards }, { late: true })
+    expect(again.guards.limit).toEqual(slow.guards.limit)
+    const quick = afterHandled({ policy, guards: slow.guards }, { late: false })
+    expect(quick.guards.limit).toEqual({ ...limit, limit: 3 })
+  })
+
+  test('that is neither late nor held back leaves the very same limit', () => {
+    const world = aWorld()
+    expect(afterHandled(world).guards.limit).toBe(world.guards.limit)
+  })
+
   test('that came late but began before the limit last shrank says nothing new', () => {
     const limit = { limit: 10, credit: 0, threshold: 50, shrunkAt: NOW - 5 }
     const late = afterHandled(aWorld({}, { limit }), { late: true, startedAt: NOW - 10 })

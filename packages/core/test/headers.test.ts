@@ -166,6 +166,16 @@ describe('headers of a message', () => {
     },
   )
 
+  test('carry the stack where it is given, and read it back', () => {
+    const stack = '    at charge (/app/é.ts:1:2)\n    at run (/app/run.ts:3:4)'
+    const { headers } = encodeHeaders(aState({ stack }))
+    expect(headers['redrive-stack']).toBe(
+      '    at charge (/app/%C3%A9.ts:1:2)%0A    at run (/app/run.ts:3:4)',
+    )
+    expect(decodeHeaders(headers).stack).toBe(stack)
+    expect('stack' in decodeHeaders(encodeHeaders(aState()).headers)).toBe(false)
+  })
+
   test('write times in whole milliseconds', () => {
     const cycle = aCycle({ firstFailedAt: 1.4, notBefore: 2.5 })
     expect(encodeHeaders(aState({ cycle })).headers).toMatchObject({
@@ -232,6 +242,34 @@ describe('headers within a budget', () => {
     const noted = bytesOf({ ...fixed, 'redrive-history': '[3]' })
     for (const budget of [noted - 1, bytesOf(fixed), 0, -1]) {
       expect(encodeHeaders(state, budget)).toEqual({ headers: fixed, truncated: 3 })
+    }
+  })
+
+  test('leave the stack out where it does not fit, and only the stack', () => {
+    const stacked = { ...state, stack: 'at x' }
+    const all = encodeHeaders(stacked).headers
+    expect(all).toEqual({ ...whole, 'redrive-stack': 'at x' })
+    expect(encodeHeaders(stacked, bytesOf(all))).toEqual({ headers: all, truncated: 0 })
+    expect(encodeHeaders(stacked, bytesOf(all) - 1)).toEqual({ headers: whole, truncated: 0 })
+  })
+
+  test('keep the stack where the history does not fit but the stack does', () => {
+    const stacked = { ...state, stack: 'x' }
+    const { headers, truncated } = encodeHeaders(stacked, bytesOf(fixed) + 14)
+    expect(truncated).toBe(3)
+    expect(headers).toEqual({ ...fixed, 'redrive-stack': 'x' })
+  })
+
+  test('count the digits of the number of missing attempts', () => {
+    const history = Array.from({ length: 12 }, (_, index) => anAttempt({ number: index + 1 }))
+    const many = aState({ cycle: aCycle({ history }) })
+    const none = { ...encodeHeaders(many, 0).headers, 'redrive-history': '[12]' }
+    expect(encodeHeaders(many, bytesOf(none))).toEqual({ headers: none, truncated: 12 })
+    expect(encodeHeaders(many, bytesOf(none) - 1).headers).not.toHaveProperty('redrive-history')
+    for (let dropped = 0; dropped < 12; dropped += 1) {
+      const rows = [dropped, ...rowsOf(encodeHeaders(many).headers).slice(1 + dropped)]
+      const exact = { ...none, 'redrive-history': JSON.stringify(rows) }
+      expect(encodeHeaders(many, bytesOf(exact))).toEqual({ headers: exact, truncated: dropped })
     }
   })
 

@@ -3,6 +3,8 @@ import {
   growLimit,
   type LimitPolicy,
   type LimitState,
+  lateLimit,
+  quickLimit,
   restartLimit,
   shrinkLimit,
   startLimit,
@@ -129,6 +131,75 @@ describe('trouble', () => {
     expect(shrinkLimit(POLICY, shrunk, trouble({ startedAt: 2_499 }))).toBe(shrunk)
     expect(shrinkLimit(POLICY, shrunk, trouble({ startedAt: 2_500 }))).toBe(shrunk)
     expect(shrinkLimit(POLICY, shrunk, trouble({ startedAt: 2_501 })).limit).toBe(14)
+  })
+})
+
+describe('a success that came late', () => {
+  const late = (fields: Partial<Parameters<typeof lateLimit>[2]> = {}) => ({
+    count: 1,
+    saturated: true,
+    startedAt: 2_000,
+    inFlight: 100,
+    now: 3_000,
+    ...fields,
+  })
+
+  test('is trouble as long as there is room below', () => {
+    expect(lateLimit(POLICY, state({ limit: 20 }), late())).toEqual({
+      limit: 14,
+      credit: 0,
+      threshold: 14,
+      shrunkAt: 3_000,
+    })
+    expect(lateLimit(POLICY, state({ limit: 3 }), late()).limit).toBe(2)
+    const answered = state({ limit: 20, shrunkAt: 2_000 })
+    expect(lateLimit(POLICY, answered, late())).toBe(answered)
+  })
+
+  test('at the least is the nature of the handler, and the limit may grow again', () => {
+    const least = state({ limit: 2, threshold: 2, credit: 0 })
+    expect(lateLimit(POLICY, least, late())).toEqual({ ...least, credit: 1, isSlow: true })
+    expect(lateLimit(POLICY, least, late({ count: 2 }))).toEqual({
+      ...least,
+      limit: 3,
+      isSlow: true,
+    })
+    expect(lateLimit(POLICY, least, late({ saturated: false, count: 2 }))).toEqual({
+      ...least,
+      isSlow: true,
+    })
+  })
+
+  test('of a slow handler no longer shrinks the limit, however high', () => {
+    const slow = state({ limit: 20, threshold: 50, isSlow: true })
+    expect(lateLimit(POLICY, slow, late({ count: 3 }))).toEqual({ ...slow, limit: 23 })
+    expect(lateLimit(POLICY, slow, late({ saturated: false }))).toEqual(slow)
+  })
+})
+
+describe('successes in time', () => {
+  test('let the limit grow when it was what held more back', () => {
+    const slow = state({ limit: 20, threshold: 50 })
+    expect(quickLimit(POLICY, slow, { count: 3, saturated: true })).toEqual({ ...slow, limit: 23 })
+    expect(quickLimit(POLICY, slow, { count: 3, saturated: false })).toEqual(slow)
+  })
+
+  test('show that the handler is quick after all', () => {
+    const quick = state({ limit: 20 })
+    for (const saturated of [true, false]) {
+      const after = quickLimit(POLICY, { ...quick, isSlow: true }, { count: 1, saturated })
+      expect(after).toEqual(saturated ? { ...quick, credit: 1 } : quick)
+      expect('isSlow' in after).toBe(false)
+    }
+  })
+})
+
+describe('trouble of a slow handler', () => {
+  test('shrinks the limit, and lateness means something again', () => {
+    const slow = state({ limit: 20, isSlow: true })
+    const failed = { startedAt: 2_000, inFlight: 20, now: 3_000 }
+    expect('isSlow' in shrinkLimit(POLICY, slow, failed)).toBe(false)
+    expect('isSlow' in restartLimit(POLICY, slow, 3_000)).toBe(false)
   })
 })
 

@@ -3,7 +3,7 @@ import type { Backoff, BackoffOptions } from '../src/backoff.ts'
 import { transient } from '../src/classify/rules.ts'
 import { isRedriveError, RedriveError } from '../src/errors.ts'
 import type { PolicyOptions } from '../src/policy/options.ts'
-import { readPolicy, resolvePolicy } from '../src/policy/resolve.ts'
+import { readPolicy, readPolicyOptions, resolvePolicy } from '../src/policy/resolve.ts'
 import type { Policy, PolicyRole } from '../src/policy.ts'
 
 /** Every problem of these options; none when they are good. */
@@ -1099,6 +1099,28 @@ describe('a policy from a file', () => {
   test('has no environment and the role of a consumer unless it is given', () => {
     expect(readPolicy({ timeout: '${PATH:-1s}' }).timeoutMs).toBe(1_000)
     expect(readPolicy({}, { env: {} })).toEqual(resolvePolicy({}, 'consumer'))
+  })
+
+  test('gives options that mean the same as the file, checked and with nothing added', () => {
+    const config = {
+      timeout: '${TIMEOUT:-10s}',
+      classify: [{ class: 'schema', when: { code: 'X' } }],
+    }
+    const options = readPolicyOptions(config, { env: { TIMEOUT: '9s' } })
+    expect(options).toEqual({ ...config, timeout: '9s' })
+    expect(resolvePolicy(options)).toEqual(readPolicy(config, { env: { TIMEOUT: '9s' } }))
+    expect(readPolicyOptions({})).toEqual({})
+    expect(() => readPolicyOptions({ timeout: '${TIMEOUT}' })).toThrow(
+      'timeout: the environment has no TIMEOUT',
+    )
+  })
+
+  test('gives options that are checked for their role', () => {
+    const config = { breaker: { minOpen: '45s' } }
+    expect(readPolicyOptions(config, { role: 'sink' })).toEqual(config)
+    expect(() => readPolicyOptions(config)).toThrow(
+      'breaker.minOpen: 45s is longer than breaker.maxOpen, 30s',
+    )
   })
 
   test('from code is taken literally', () => {

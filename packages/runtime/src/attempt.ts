@@ -121,6 +121,9 @@ export class Deadlines<D extends Delivery> {
     else attempt.before.behind = attempt.behind
     if (attempt.behind === undefined) this.#last = attempt.before
     else attempt.behind.before = attempt.before
+    // A handler that never ends may keep its attempt alive; it must not keep all later ones too.
+    attempt.before = undefined
+    attempt.behind = undefined
   }
 
   isLate(attempt: Attempt<D>): boolean {

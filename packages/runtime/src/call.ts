@@ -2,7 +2,14 @@ import { createHash } from 'node:crypto'
 import { type Delivery, RedriveError } from '@redrive/core'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { Attempt } from './attempt.ts'
-import { checkBody, type Decode, LazyMessage, type Message } from './message.ts'
+import {
+  checkBody,
+  type Decode,
+  decodeByContentType,
+  decodeNow,
+  LazyMessage,
+  type Message,
+} from './message.ts'
 import type { Awaitable, Inbox } from './ports.ts'
 
 /** The handler with everything around it that is part of an attempt: decoding, schema, inbox. */
@@ -10,7 +17,8 @@ export type Call = (attempt: Attempt) => Awaitable<unknown>
 
 export interface CallParts {
   readonly handler: (message: Message, attempt: Attempt) => Awaitable<unknown>
-  readonly decode: Decode
+  /** The user's own; undefined for the default, which decodes when the body is first read. */
+  readonly decode: Decode | undefined
   readonly schema: StandardSchemaV1 | undefined
   readonly inbox: Inbox | undefined
   /** The consumer's name in the inbox. */
@@ -19,15 +27,13 @@ export interface CallParts {
 
 /** Built once per consumer, so that an attempt pays only for the parts that are there. */
 export function composeCall({ handler, decode, schema, inbox, consumer }: CallParts): Call {
-  const prepare = schema === undefined ? undefined : checked(decode, schema)
+  const prepare = preparation(decode, schema)
   if (inbox !== undefined) {
-    const ready = prepare ?? ((attempt: Attempt) => new LazyMessage(attempt.delivery, decode))
+    const ready = prepare ?? lazily
     return (attempt) =>
       handleOnce(inbox, consumer, attempt, async () => handler(await ready(attempt), attempt))
   }
-  if (prepare === undefined) {
-    return (attempt) => handler(new LazyMessage(attempt.delivery, decode), attempt)
-  }
+  if (prepare === undefined) return (attempt) => handler(lazily(attempt), attempt)
   return (attempt) => {
     const message = prepare(attempt)
     return message instanceof Promise
@@ -36,8 +42,20 @@ export function composeCall({ handler, decode, schema, inbox, consumer }: CallPa
   }
 }
 
-function checked(decode: Decode, schema: StandardSchemaV1) {
-  return (attempt: Attempt) => checkBody(new LazyMessage(attempt.delivery, decode), schema)
+const lazily = (attempt: Attempt) => new LazyMessage(attempt.delivery, decodeByContentType)
+
+/** What must happen before the handler sees the message; undefined when nothing must. */
+function preparation(
+  decode: Decode | undefined,
+  schema: StandardSchemaV1 | undefined,
+): ((attempt: Attempt) => Awaitable<LazyMessage>) | undefined {
+  if (decode !== undefined) {
+    return async ({ delivery }) => {
+      const message = await decodeNow(delivery, decode)
+      return schema === undefined ? message : checkBody(message, schema)
+    }
+  }
+  return schema === undefined ? undefined : (attempt) => checkBody(lazily(attempt), schema)
 }
 
 async function handleOnce(

@@ -15,7 +15,7 @@ import { missingCapabilities } from './capabilities.ts'
 import { type Clock, systemClock } from './clock.ts'
 import { Dependency, dependency as dependencyNamed } from './dependency.ts'
 import { Loop, type LoopStats } from './loop.ts'
-import { type Decode, decodeByContentType, type Message } from './message.ts'
+import type { Decode, Message } from './message.ts'
 import type { Awaitable, Inbox, Transport } from './ports.ts'
 
 /** Your code. Return: done. Throw: Redrive does the rest. */
@@ -28,7 +28,7 @@ export type Handler<Body = unknown, Tx = undefined> = (
 export interface ConsumeOptions<Body = unknown, Tx = undefined> extends PolicyOptions {
   /** Any Standard Schema (zod, valibot, arktype …). The handler then gets the checked body. */
   readonly schema?: StandardSchemaV1<unknown, Body>
-  /** Bytes to body. Default: JSON, unless the content type says text or something binary. */
+  /** Bytes to body, before the handler runs; may be asynchronous. Default: JSON, unless the content type says text or something binary. */
   readonly decode?: Decode
   /** What the handler calls. Consumers that name the same one share its breaker. Default: one of its own. */
   readonly dependency?: string | Dependency
@@ -41,7 +41,7 @@ export interface ConsumeOptions<Body = unknown, Tx = undefined> extends PolicyOp
 }
 
 export interface StopOptions {
-  /** How long running handlers may take to finish; then their signal fires. Default '30s'. */
+  /** How long stopping may take: four fifths for handlers to finish, then their signal fires. Default '25s'. */
   readonly drain?: Duration
 }
 
@@ -70,7 +70,7 @@ export async function consume<Body = unknown, Tx = undefined, D extends Delivery
 ): Promise<Consumer> {
   const {
     schema,
-    decode = decodeByContentType,
+    decode,
     dependency = new Dependency(transport.source),
     inbox,
     name = transport.source,
@@ -96,8 +96,14 @@ export async function consume<Body = unknown, Tx = undefined, D extends Delivery
     clock,
     random,
   })
-  await transport.open()
-  await loop.start()
+  try {
+    await transport.open({ deadLetterRetentionMs: policy.deadLetter.retentionMs })
+    await loop.start()
+  } catch (error) {
+    loop.forget()
+    await transport.close({ drainMs: 0 })
+    throw error
+  }
   return consumerOf(loop, transport, policy, dependency)
 }
 

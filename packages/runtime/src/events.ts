@@ -38,7 +38,15 @@ export type RedriveEvent =
       readonly deliveryId: string
       readonly problems: readonly string[]
     }
-  /** A user's rule, filter or hook threw; it was treated as if it had not matched. */
+  /** The broker has not confirmed a hand-off several times in a row; it is asked again until it does. */
+  | {
+      readonly type: 'hand_off_stuck'
+      readonly at: number
+      readonly source: string
+      readonly deliveryId: string
+      readonly error: unknown
+    }
+  /** A rule of yours or a transport threw where it must not; a rule then counts as not matching. */
   | {
       readonly type: 'user_code_failed'
       readonly at: number
@@ -70,7 +78,17 @@ export function publish(event: RedriveEvent): void {
 
 /** Calls the listener for every event of this process. Returns what ends it. */
 export function onEvent(listener: (event: RedriveEvent) => void): () => void {
-  const onMessage = (message: unknown) => listener(message as RedriveEvent)
+  const onMessage = (message: unknown) => {
+    try {
+      listener(message as RedriveEvent)
+    } catch (error) {
+      // Left alone, it would end the process: a listener must not be able to do that.
+      process.emitWarning(
+        error instanceof Error ? error : new Error(String(error)),
+        'RedriveListener',
+      )
+    }
+  }
   events.subscribe(onMessage)
   return () => {
     events.unsubscribe(onMessage)

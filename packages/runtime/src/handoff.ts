@@ -3,8 +3,8 @@ import type { Clock } from './clock.ts'
 import { publish } from './events.ts'
 import type { Awaitable, Enactment, Transport } from './ports.ts'
 
-/** 3 unknown answers in a row: the broker is in trouble, and taking in more would only pile up here. */
-const FAILING_AFTER = 3
+/** 3 unknown answers in a row: the broker is in trouble, or refuses just this one. */
+const STUCK_AFTER = 3
 const WAIT_BASE_MS = 100
 /** 5 s: how long a broker that works again waits for us at most. */
 const WAIT_CAP_MS = 5_000
@@ -19,9 +19,11 @@ export class HandOff<D extends Delivery> {
   readonly #onChange: () => void
   readonly #wakes = new Set<() => void>()
   readonly #onIdle: (() => void)[] = []
-  #failing = 0
+  #isFailing = false
   #isAbandoned = false
   pending = 0
+  /** Hand-offs that have been unknown several times in a row. */
+  stuck = 0
 
   constructor(transport: Transport<D>, clock: Clock, onChange: () => void) {
     this.#transport = transport
@@ -29,9 +31,9 @@ export class HandOff<D extends Delivery> {
     this.#onChange = onChange
   }
 
-  /** Some hand-off has been unknown several times: consume no more until it went through. */
+  /** Hand-offs do not go through: true from the first stuck one until any of them is confirmed. */
   get isFailing(): boolean {
-    return this.#failing > 0
+    return this.#isFailing && this.stuck > 0
   }
 
   async enact(delivery: D, decision: Decision, begun?: Awaitable<Enactment>): Promise<void> {
@@ -40,29 +42,49 @@ export class HandOff<D extends Delivery> {
       await this.#insist(delivery, decision, begun)
     } finally {
       this.pending -= 1
-      if (this.pending === 0) for (const resolve of this.#onIdle.splice(0)) resolve()
+      this.#checkIdle()
     }
   }
 
   async #insist(delivery: D, decision: Decision, begun?: Awaitable<Enactment>): Promise<void> {
-    let answer = begun ?? this.#transport.enact(delivery, decision)
     for (let tries = 1; ; tries++) {
-      const enactment = await answer
+      const enactment = await this.#ask(delivery, decision, tries === 1 ? begun : undefined)
       this.#report(delivery, decision, enactment)
-      if (enactment.kind !== 'unknown' || this.#isAbandoned) {
-        if (tries > FAILING_AFTER) this.#changeFailing(-1)
-        return
-      }
-      if (tries === FAILING_AFTER) this.#changeFailing(1)
+      if (enactment.kind !== 'unknown' || this.#isAbandoned) return this.#through(tries, enactment)
+      if (tries === STUCK_AFTER) this.#getStuck(delivery, enactment.error)
       await this.#wait(Math.min(WAIT_CAP_MS, WAIT_BASE_MS * 2 ** (tries - 1)))
       // The transport is closing: it gives back by itself what is not settled.
       if (this.#isAbandoned) return
-      answer = this.#transport.enact(delivery, decision)
     }
   }
 
-  #changeFailing(by: number): void {
-    this.#failing += by
+  /** A transport that throws has not said what it did, which is all that unknown means. */
+  async #ask(delivery: D, decision: Decision, begun?: Awaitable<Enactment>): Promise<Enactment> {
+    try {
+      return await (begun ?? this.#transport.enact(delivery, decision))
+    } catch (error) {
+      return { kind: 'unknown', error }
+    }
+  }
+
+  #getStuck({ id: deliveryId, source }: D, error: unknown): void {
+    this.stuck += 1
+    this.#isFailing = true
+    publish({ type: 'hand_off_stuck', at: this.#clock.now(), source, deliveryId, error })
+    this.#changed()
+  }
+
+  /** One that goes through shows that the broker works; whatever is still stuck is refused for its own sake. */
+  #through(tries: number, { kind }: Enactment): void {
+    const wasStuck = tries > STUCK_AFTER
+    if (wasStuck) this.stuck -= 1
+    const hasRecovered = this.#isFailing && kind === 'done'
+    if (hasRecovered) this.#isFailing = false
+    if (wasStuck || hasRecovered) this.#changed()
+  }
+
+  #changed(): void {
+    this.#checkIdle()
     this.#onChange()
   }
 
@@ -78,10 +100,16 @@ export class HandOff<D extends Delivery> {
     })
   }
 
-  /** Resolves when nothing is being handed off. */
+  /** Resolves when nothing is being handed off but what is stuck. */
   whenIdle(): Promise<void> {
-    if (this.pending === 0) return Promise.resolve()
-    return new Promise((resolve) => this.#onIdle.push(resolve))
+    return new Promise((resolve) => {
+      this.#onIdle.push(resolve)
+      this.#checkIdle()
+    })
+  }
+
+  #checkIdle(): void {
+    if (this.pending === this.stuck) for (const resolve of this.#onIdle.splice(0)) resolve()
   }
 
   /** The consumer is closing: whatever is still unknown stays with the broker. */

@@ -35,4 +35,5 @@ export {
   type StorePage,
   type StoreStats,
   type Transport,
+  type TransportNeeds,
 } from './ports.ts'

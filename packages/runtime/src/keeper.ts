@@ -1,13 +1,15 @@
 import {
   attemptsAllowed,
-  breakerPhase,
   type BreakerPhase,
+  breakerPhase,
+  CLOSED,
   type CoreEvent,
-  classify,
   type DecideResult,
   type Delivery,
   decide,
+  diagnose,
   type Guards,
+  giveUpUnrun,
   learnHandled,
   type Policy,
   pausedUntil,
@@ -92,12 +94,13 @@ export class GuardKeeper {
   decide<D extends Delivery>(attempt: Attempt<D>, error: unknown, ended: Ended): DecideResult {
     const { policy, clock, random, handlerName } = this.#parts
     const now = clock.now()
-    const failure = classify(error, {
+    const { failure, ruleProblems } = diagnose(error, {
       rules: policy.rules,
       handler: handlerName,
       includeStack: policy.deadLetter.stack,
       now,
     })
+    for (const problem of ruleProblems) this.#reportRule(problem, now)
     return decide({
       policy,
       delivery: attempt.delivery,
@@ -109,18 +112,37 @@ export class GuardKeeper {
     })
   }
 
+  /** What to do with a delivery while the breaker is open and the policy says not to wait. */
+  giveUp(delivery: Delivery): DecideResult {
+    const { policy, clock, random } = this.#parts
+    return giveUpUnrun({ policy, delivery, guards: this.look(), now: clock.now(), random })
+  }
+
+  #reportRule(error: unknown, at: number): void {
+    publish({ type: 'user_code_failed', at, source: this.#parts.source, where: 'classify', error })
+  }
+
   learn(guards: Guards, events: readonly CoreEvent[]): void {
     this.#guards = guards
-    this.#parts.dependency.learn(guards.breaker, guards.outage)
+    const { dependency, policy } = this.#parts
+    const breaker = policy.breaker === undefined ? dependency.breaker : guards.breaker
+    dependency.learn(breaker, guards.outage)
     for (const event of events) publish(event)
   }
 
   /** The guards as they are: other consumers of the same dependency may have learned something. */
   look(): Guards {
-    const { breaker, outage } = this.#parts.dependency
+    const { breaker, outage } = this.#seen()
     this.#guards = { ...this.#guards, breaker, outage }
     this.isCalm = breaker.phase === 'closed' && breaker.failures === 0
     return this.#guards
+  }
+
+  /** Without a breaker of its own, a consumer heeds only one that a person has isolated. */
+  #seen(): Pick<Guards, 'breaker' | 'outage'> {
+    const { breaker, outage } = this.#parts.dependency
+    const isHeeded = this.#parts.policy.breaker !== undefined || breaker.phase === 'isolated'
+    return { breaker: isHeeded ? breaker : CLOSED, outage }
   }
 
   allowed(now: number): number {

@@ -63,9 +63,14 @@ export class Loop<D extends Delivery> implements Receiver<D> {
   readonly #forgetDependency: () => void
   /** Attempts that may run now; 0 is a pause. Derived from guards and pauses by `#refresh`. */
   #allowed = 0
+  /** The breaker is open, and the policy says not to wait for it. Derived too. */
+  #isGivingUp = false
   #running = 0
   /** A suspect is about to run alone, or does. */
   #trial: 'none' | 'preparing' | 'running' = 'none'
+  #suspect: Work<D> | undefined
+  /** Deliveries lost while their handler ran and we lived: no death of ours, so they do not count as one. */
+  readonly #forgiven = new Map<string, number>()
   #failedCount = 0
   #isStopping = false
   #isAskedToPause = false
@@ -103,7 +108,8 @@ export class Loop<D extends Delivery> implements Receiver<D> {
 
   deliver(delivery: D): void {
     if (delivery.headerProblems.length > 0) this.#reportHeaders(delivery)
-    if (this.#running < this.#allowed && this.#waiting.length === 0 && isPlain(delivery)) {
+    const hasRoom = this.#running < this.#allowed && this.#waiting.length === 0
+    if (hasRoom && !this.#isGivingUp && isPlain(delivery)) {
       this.#start(delivery, delivery.cycle, false)
       return
     }
@@ -114,8 +120,12 @@ export class Loop<D extends Delivery> implements Receiver<D> {
   lost(delivery: D): void {
     const index = this.#waiting.findIndex((work) => work.delivery === delivery)
     if (index >= 0) this.#waiting.splice(index, 1)
+    if (this.#deadlines.all().some((attempt) => attempt.delivery === delivery)) {
+      this.#forgive(delivery.id)
+    }
     const held = this.#inline.take(delivery)
-    if (held?.admission?.kind === 'runAlone') this.#endTrial()
+    if (held?.admission?.kind === 'runAlone' || this.#suspect?.delivery === delivery)
+      this.#endTrial()
   }
 
   /** Starts what may start; gives back what may not. */
@@ -125,7 +135,7 @@ export class Loop<D extends Delivery> implements Receiver<D> {
       const admission = work.admission ?? this.#admit(work.delivery)
       if (admission.kind === 'runAlone' && this.#running > 0) return
       this.#waiting.shift()
-      if (admission.kind === 'refused') this.#carryOut(work, admission.decision)
+      if (admission.kind === 'refused') this.#refuse(work, admission.decision)
       else if (admission.kind === 'runAlone') this.#prepareTrial(work)
       else this.#start(work.delivery, work.failures, false)
     }
@@ -133,7 +143,32 @@ export class Loop<D extends Delivery> implements Receiver<D> {
   }
 
   #admit(delivery: D): Admission {
-    return admit({ policy: this.#parts.policy, delivery, now: this.#parts.clock.now() })
+    const now = this.#parts.clock.now()
+    if (this.#isGivingUp) return this.#giveUpUnrun(delivery)
+    const deliveryCount = Math.max(
+      1,
+      delivery.deliveryCount - (this.#forgiven.get(delivery.id) ?? 0),
+    )
+    return admit({ policy: this.#parts.policy, delivery: { ...delivery, deliveryCount }, now })
+  }
+
+  #forgive(id: string): void {
+    const times = (this.#forgiven.get(id) ?? 0) + 1
+    this.#forgiven.delete(id)
+    this.#forgiven.set(id, times)
+    const [oldest] = this.#forgiven.keys()
+    if (this.#forgiven.size > FORGIVEN_BOUND && oldest !== undefined) this.#forgiven.delete(oldest)
+  }
+
+  #giveUpUnrun(delivery: D): Admission {
+    const { decision, guards, events } = this.#keeper.giveUp(delivery)
+    this.#keeper.learn(guards, events)
+    return { kind: 'refused', decision }
+  }
+
+  #refuse(work: Work<D>, decision: Decision): void {
+    if (decision.kind === 'pause') this.#pauseFor(work, decision, false)
+    else this.#carryOut(work, decision)
   }
 
   // ---- running --------------------------------------------------------------------------------
@@ -176,8 +211,7 @@ export class Loop<D extends Delivery> implements Receiver<D> {
     try {
       enactment = this.#transport.enact(delivery, decision)
     } catch (error) {
-      this.#reportUserCode('transport.enact', error)
-      return
+      enactment = { kind: 'unknown', error }
     }
     // The common case: acknowledged, nobody listening, nobody waiting for us to be idle.
     if (enactment === SETTLED && !hasListeners()) {
@@ -225,15 +259,15 @@ export class Loop<D extends Delivery> implements Receiver<D> {
    */
   #prepareTrial(work: Work<D>): void {
     this.#trial = 'preparing'
+    this.#suspect = work
     this.#refresh()
     this.#giveBackAll(this.#inline.takeAll(), 'trial')
-    Promise.resolve(this.#intake.closed)
-      .then(() => this.#handOff.whenIdle())
-      .then(() => this.#beginTrial(work))
-      .catch((error: unknown) => this.#reportUserCode('transport.pause', error))
+    void this.#intake.closed.then(() => this.#handOff.whenIdle()).then(() => this.#beginTrial(work))
   }
 
   #beginTrial(work: Work<D>): void {
+    // The broker may have taken it back meanwhile.
+    if (this.#suspect !== work) return
     this.#trial = 'running'
     if (this.#isStopping) this.#giveBack(work, this.#returned('stopping'))
     else this.#start(work.delivery, work.failures, true)
@@ -242,6 +276,7 @@ export class Loop<D extends Delivery> implements Receiver<D> {
   /** The suspect has left our hands, or proven harmless. */
   #endTrial(): void {
     this.#trial = 'none'
+    this.#suspect = undefined
     this.#refresh()
   }
 
@@ -260,27 +295,36 @@ export class Loop<D extends Delivery> implements Receiver<D> {
   #refresh(): void {
     const now = this.#parts.clock.now()
     this.#keeper.look()
+    const phase = this.#keeper.breakerPhase(now)
+    this.#isGivingUp = phase === 'open' && this.#parts.policy.whenOpen === 'deadLetter'
     const reason = this.#pauseReason(now)
+    const until = reason === 'flood' ? this.#floodUntil : this.#keeper.pausedUntil(now)
     if (reason === undefined) {
-      this.#allowed = this.#keeper.allowed(now)
-      // A message that waits here for its retry must not take the place of one that could run.
-      this.#intake.open(this.#allowed + this.#inline.size)
+      this.#allowed = this.#howMany(now)
+      // What waits here for its retry, or for the broker, must not take the place of what could run.
+      this.#intake.open(this.#allowed + this.#inline.size + this.#handOff.stuck, until)
     } else {
       this.#allowed = 0
-      const until = reason === 'flood' ? this.#floodUntil : this.#keeper.pausedUntil(now)
       this.#intake.close(reason, until)
     }
     this.#pump()
     this.#checkIdle()
   }
 
+  #howMany(now: number): number {
+    // One at a time while hand-offs fail: the broker may refuse just one of them, and the rest must go on.
+    if (this.#handOff.isFailing) return 1
+    return this.#isGivingUp ? this.#parts.policy.concurrency : this.#keeper.allowed(now)
+  }
+
   #pauseReason(now: number): PauseReason | undefined {
     if (this.#isStopping || this.#isAskedToPause) return 'asked'
     if (this.#trial !== 'none') return 'trial'
-    if (this.#handOff.isFailing) return 'hand_off_failing'
+    if (this.#handOff.stuck >= this.#parts.policy.concurrency) return 'hand_off_failing'
     if (this.#floodUntil > now) return 'flood'
     const phase = this.#keeper.breakerPhase(now)
-    return phase === 'open' || phase === 'isolated' ? 'dependency_sick' : undefined
+    const isShut = phase === 'isolated' || (phase === 'open' && !this.#isGivingUp)
+    return isShut ? 'dependency_sick' : undefined
   }
 
   // ---- enacting -------------------------------------------------------------------------------
@@ -324,7 +368,7 @@ export class Loop<D extends Delivery> implements Receiver<D> {
     this.#inline.hold(work, delayMs, () => {
       if (alone) return this.#start(work.delivery, work.failures, true)
       this.#waiting.unshift(work)
-      this.#pump()
+      this.#refresh()
     })
   }
 
@@ -334,7 +378,8 @@ export class Loop<D extends Delivery> implements Receiver<D> {
 
   #giveBack(work: Work<D>, pause: Pause): void {
     const { policy, clock } = this.#parts
-    this.#enact(work.delivery, givingBack(work, pause, policy.order, clock.now()))
+    const decision = givingBack(work, pause, policy.order, clock.now())
+    this.#enact(work.delivery, inLegs(decision, this.#transport.capabilities))
   }
 
   #returned(reason: Pause['reason']): Pause {
@@ -343,14 +388,11 @@ export class Loop<D extends Delivery> implements Receiver<D> {
 
   #whyNotNow(): Pause['reason'] {
     if (this.#isStopping) return 'stopping'
-    return this.#trial === 'none' ? 'dependency_sick' : 'trial'
+    return this.#pauseReason(this.#parts.clock.now()) ?? 'asked'
   }
 
   #enact(delivery: D, decision: Decision, begun?: Awaitable<Enactment>): void {
-    this.#handOff.enact(delivery, decision, begun).then(
-      () => this.#checkIdle(),
-      (error: unknown) => this.#reportUserCode('transport.enact', error),
-    )
+    void this.#handOff.enact(delivery, decision, begun).then(() => this.#checkIdle())
   }
 
   // ---- stopping and reporting -----------------------------------------------------------------
@@ -365,6 +407,13 @@ export class Loop<D extends Delivery> implements Receiver<D> {
     this.#refresh()
   }
 
+  /** The start failed: nothing may hold on to us. */
+  forget(): void {
+    this.#forgetDependency()
+    this.#intake.stop()
+    this.#deadlines.stop()
+  }
+
   /** Finishes what runs within `drainMs`, gives back the rest, and lets go of the transport. */
   async stop(drainMs: number): Promise<void> {
     const { clock, transport } = this.#parts
@@ -372,7 +421,7 @@ export class Loop<D extends Delivery> implements Receiver<D> {
     this.#isStopping = true
     this.#refresh()
     this.#giveBackAll(this.#inline.takeAll(), 'stopping')
-    await this.#idle(drainMs)
+    await this.#idle(drainMs * (1 - HAND_OFF_SHARE))
     const stopping = new RedriveError('STOPPING', 'The consumer is stopping.')
     for (const attempt of this.#deadlines.all()) {
       attempt.abort(stopping)
@@ -382,9 +431,7 @@ export class Loop<D extends Delivery> implements Receiver<D> {
     await this.#idle(remainingMs)
     this.#tell()
     this.#handOff.abandon()
-    this.#forgetDependency()
-    this.#intake.stop()
-    this.#deadlines.stop()
+    this.forget()
     await transport.close({ drainMs: remainingMs })
   }
 
@@ -422,9 +469,10 @@ export class Loop<D extends Delivery> implements Receiver<D> {
     const at = this.#parts.clock.now()
     publish({ type: 'headers_unreadable', at, source, deliveryId, problems })
   }
-
-  #reportUserCode(where: string, error: unknown): void {
-    const { clock, transport } = this.#parts
-    publish({ type: 'user_code_failed', at: clock.now(), source: transport.source, where, error })
-  }
 }
+
+/** 1,000 messages: more than any prefetch that comes back after a lost connection. */
+const FORGIVEN_BOUND = 1_000
+
+/** A fifth of the drain time is kept for handing off what handlers did not finish. */
+const HAND_OFF_SHARE = 0.2

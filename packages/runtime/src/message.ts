@@ -85,20 +85,33 @@ export class LazyMessage implements Message {
 }
 
 /** Whatever a decoder throws, it is the payload that cannot be read. */
+function unreadable(cause: unknown): RedriveError {
+  const why = cause instanceof Error ? cause.message : String(cause)
+  return new RedriveError('PAYLOAD_INVALID', `The body cannot be decoded: ${why}`, { cause })
+}
+
 function decodeBody(decode: Decode, delivery: Delivery): unknown {
   try {
     return decode(delivery.bytes, delivery)
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause)
-    throw new RedriveError('PAYLOAD_INVALID', `The body cannot be decoded: ${why}`, { cause })
+    throw unreadable(cause)
+  }
+}
+
+/** The message with its body decoded by the user's own decoder, which may have to ask someone. */
+export async function decodeNow(delivery: Delivery, decode: Decode): Promise<LazyMessage> {
+  try {
+    return new LazyMessage(delivery, decode).withBody(await decode(delivery.bytes, delivery))
+  } catch (cause) {
+    throw unreadable(cause)
   }
 }
 
 /** The message with a body the schema accepted, or a `PAYLOAD_INVALID` error that says where it did not. */
 export function checkBody(message: LazyMessage, schema: StandardSchemaV1): Awaitable<LazyMessage> {
   const result = schema['~standard'].validate(message.body)
-  return result instanceof Promise
-    ? result.then((value) => accepted(message, value))
+  return 'then' in result
+    ? Promise.resolve(result).then((value) => accepted(message, value))
     : accepted(message, result)
 }
 

@@ -24,7 +24,7 @@ export interface Transport<D extends Delivery = Delivery> {
   readonly capabilities: Capabilities
 
   /** Connects, and declares or verifies what it needs. Rejects with a sentence that says what to do. */
-  open(): Promise<void>
+  open(needs?: TransportNeeds): Promise<void>
 
   /** Starts handing deliveries to the receiver. Called once, after `open`. */
   receive(receiver: Receiver<D>): Awaitable<void>
@@ -44,6 +44,12 @@ export interface Transport<D extends Delivery = Delivery> {
 
   /** Lets go of everything. What was not settled returns to the source, uncounted where the broker can. */
   close(options: { readonly drainMs: number }): Promise<void>
+}
+
+/** What the policy asks of the broker itself. */
+export interface TransportNeeds {
+  /** How long a dead letter is kept, where the broker can be told. */
+  readonly deadLetterRetentionMs: number
 }
 
 /** Where a transport puts what it receives. */

@@ -44,9 +44,9 @@ export function givingBack<D extends Delivery>(
 
 /** A delay longer than the broker's longest is taken in legs: the message remembers when it is really due. */
 export function inLegs(decision: Decision, { delay }: Capabilities): Decision {
-  if (decision.kind !== 'retryAt' || delay.kind === 'none') return decision
-  const overMs = decision.delayMs - delay.longestMs
+  if (decision.kind !== 'retryAt') return decision
+  const overMs = decision.delayMs - (delay.kind === 'none' ? 0 : delay.longestMs)
   if (overMs <= 0) return decision
   const cycle = { ...decision.cycle, notBefore: decision.dueAt }
-  return { ...decision, cycle, dueAt: decision.dueAt - overMs, delayMs: delay.longestMs }
+  return { ...decision, cycle, dueAt: decision.dueAt - overMs, delayMs: decision.delayMs - overMs }
 }

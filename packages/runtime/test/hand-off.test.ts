@@ -16,7 +16,7 @@ import {
 const UNKNOWN: Enactment = { kind: 'unknown', error: new Error('no answer') }
 
 describe('a hand-off whose outcome is unknown', () => {
-  it('is asked again until it is known, and consumption pauses meanwhile', async () => {
+  it('is asked again until it is known, and stops nobody else meanwhile', async () => {
     let isRefusing = true
     const { send, start, clock, backlog, deadLetters } = world({
       between: (connection) => ({
@@ -46,17 +46,40 @@ describe('a hand-off whose outcome is unknown', () => {
     await clock.settle()
     expect(consumer.stats().isPaused).toBe(false)
     await clock.advance('1m')
-    expect(consumer.stats().isPaused).toBe(true)
+    expect(consumer.stats()).toMatchObject({ isPaused: false, allowed: 1 })
     for (let count = 0; count < 5; count++) send({})
     await clock.advance('1m')
-    expect([calls, backlog(), deadLetters()]).toEqual([1, 6, 0])
+    expect([calls, backlog(), deadLetters()]).toEqual([6, 1, 0])
     isRefusing = false
     await clock.advance('10s')
     expect([calls, backlog(), deadLetters()]).toEqual([6, 0, 1])
+    expect(consumer.stats().allowed).toBeGreaterThan(1)
+    expect(ofType(seen, 'hand_off_stuck').map(({ deliveryId }) => deliveryId)).toEqual(['bad'])
+  })
+
+  it('pauses consumption when as many are stuck as may run', async () => {
+    const { clock } = world()
+    const seen = events()
+    const transport = new ScriptedTransport()
+    transport.answer = () => UNKNOWN
+    const consumer = await consume(transport, () => Promise.reject(new Error('no')), {
+      ...PLAIN,
+      clock,
+      concurrency: 2,
+      retry: { attempts: 1 },
+    })
+    transport.deliver(delivery('a'))
+    await clock.advance('1m')
     expect(consumer.stats().isPaused).toBe(false)
+    transport.deliver(delivery('b'))
+    await clock.advance('1m')
+    expect(consumer.stats().isPaused).toBe(true)
     expect(ofType(seen, 'consumer_paused').map(({ reason }) => reason)).toEqual([
       'hand_off_failing',
     ])
+    transport.answer = () => ({ kind: 'done', place: 'quarantine', truncated: 0 })
+    await clock.advance('10s')
+    expect(consumer.stats().isPaused).toBe(false)
   })
 
   it('is asked again with the same decision, ever more slowly', async () => {
@@ -121,21 +144,49 @@ describe('a hand-off whose outcome is unknown', () => {
 })
 
 describe('a transport that throws', () => {
-  it('is reported, and the consumer lives on', async () => {
+  it('is asked again, like one that does not know, and the consumer lives on', async () => {
     const { clock } = world()
     const seen = events()
     const transport = new ScriptedTransport()
+    let throws = 5
     transport.answer = (one) => {
-      if (one.id === 'a') throw new Error('a bug in the transport')
+      if (one.id === 'a' && throws-- > 0) throw new Error('the channel is closed')
       return { kind: 'done', place: 'settled', truncated: 0 }
     }
     const consumer = await consume(transport, () => undefined, { ...PLAIN, clock })
     transport.deliver(delivery('a'), delivery('b'))
-    await clock.settle()
-    expect(ofType(seen, 'user_code_failed')).toMatchObject([{ where: 'transport.enact' }])
-    expect(consumer.stats()).toMatchObject({ handled: 2, running: 0 })
-    await consumer.stop({ drain: 0 })
+    await clock.advance('1m')
+    expect(transport.log.filter((line) => line === 'settle a').length).toBe(6)
+    expect(ofType(seen, 'hand_off_stuck').map(({ deliveryId }) => deliveryId)).toEqual(['a'])
+    expect(consumer.stats()).toMatchObject({ handled: 2, running: 0, isPaused: false, allowed: 10 })
   })
+
+  it.each(['pause', 'resume', 'limit'] as const)(
+    'on %s is reported, and nothing breaks',
+    async (what) => {
+      const { clock } = world()
+      const seen = events()
+      const transport = new ScriptedTransport()
+      const consumer = await consume(transport, () => undefined, {
+        ...PLAIN,
+        clock,
+        concurrency: 5,
+      })
+      transport[what] = () => {
+        throw new Error('the channel is closed')
+      }
+      consumer.pause()
+      consumer.resume()
+      consumer.dependency.isolate()
+      consumer.dependency.restore()
+      await clock.settle()
+      const where = ofType(seen, 'user_code_failed').map((event) => event.where)
+      expect(new Set(where)).toEqual(new Set(what === 'limit' ? [] : [`transport.${what}`]))
+      transport.deliver(delivery('a'))
+      await clock.settle()
+      expect(consumer.stats()).toMatchObject({ handled: 1, isPaused: false })
+    },
+  )
 })
 
 describe('a delivery that the broker took back', () => {

@@ -101,12 +101,27 @@ describe('decoding', () => {
 
   it('does not decode what the handler does not read', async () => {
     const { send, start, clock } = world()
-    let decodes = 0
-    const decode = () => void decodes++
-    await start(({ bytes }) => bytes.length, { decode })
-    send({})
+    const handled: number[] = []
+    await start(({ bytes }) => void handled.push(bytes.length))
+    send(new TextEncoder().encode('not json'))
     await clock.settle()
-    expect(decodes).toBe(0)
+    expect(handled).toEqual([8])
+  })
+
+  it('waits for a decoder that has to ask someone', async () => {
+    const { send, start, clock, drain } = world()
+    const seen: unknown[] = []
+    await start(({ body }) => void seen.push(body), {
+      decode: async (bytes) => {
+        if (bytes.length === 0) throw new Error('no such schema')
+        return `${bytes.length} bytes`
+      },
+    })
+    send(new Uint8Array(3))
+    send(new Uint8Array(0), { id: 'empty' })
+    await clock.settle()
+    expect(seen).toEqual(['3 bytes'])
+    expect(await drain()).toMatchObject([{ delivery: { id: 'empty' }, class: 'schema' }])
   })
 
   it('decodes once, with the decoder of the user', async () => {

@@ -41,9 +41,9 @@ describe('stop', () => {
     send({}, { id: 'a' })
     await clock.settle()
     const stopped = consumer.stop({ drain: '10s' })
-    await clock.advance('9999ms')
+    await clock.advance('7999ms')
     expect(signals[0]?.aborted).toBe(false)
-    await clock.advance('10ms')
+    await clock.advance('2s')
     await stopped
     expect(isRedriveError(signals[0]?.reason, 'STOPPING')).toBe(true)
     expect(broker.contents('orders')).toMatchObject([{ id: 'a', headers: {} }])
@@ -106,6 +106,17 @@ describe('stop', () => {
     const stopped = consumer.stop({ drain: 100 })
     await clock.advance(100)
     await stopped
+    expect(clock.pending).toBe(0)
+  })
+
+  it('forgets when it wanted to look at its dependency again', async () => {
+    const { send, start, clock } = world()
+    const breaker = { trip: { kind: 'consecutive', failures: 1 }, minOpen: '10s' } as const
+    const consumer = await start(() => Promise.reject(unreachable()), { breaker })
+    send({})
+    await clock.settle()
+    expect(consumer.stats().breaker).toBe('open')
+    await consumer.stop()
     expect(clock.pending).toBe(0)
   })
 

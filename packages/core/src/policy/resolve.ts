@@ -14,7 +14,7 @@ import { fillPlaceholders, readSection, type Section } from './section.ts'
 /** The policy in force, or one `POLICY_INVALID` error that names every problem. */
 export function resolvePolicy(options: PolicyOptions = {}, role: PolicyRole = 'consumer'): Policy {
   const problems: string[] = []
-  const policy = readPolicyOptions(options, role, problems)
+  const policy = readChecked(options, role, problems)
   if (problems.length > 0) throw invalid(problems)
   return freeze(policy)
 }
@@ -23,15 +23,20 @@ export function resolvePolicy(options: PolicyOptions = {}, role: PolicyRole = 'c
  * The same from plain data, as a parsed YAML or JSON file gives it. `${NAME}` and `${NAME:-default}`
  * are filled from `env`.
  */
-export function readPolicy(
+export function readPolicy(config: unknown, source: PolicySource = {}): Policy {
+  return resolvePolicy(readPolicyOptions(config, source), source.role)
+}
+
+/** Options for `consume` from plain data, checked: `consume(transport, handler, { ...readPolicyOptions(file), schema })`. */
+export function readPolicyOptions(
   config: unknown,
   { env = {}, role = 'consumer' }: PolicySource = {},
-): Policy {
+): PolicyOptions {
   const problems: string[] = []
   const filled = fillPlaceholders(config, env, problems)
-  const policy = readPolicyOptions(filled, role, problems)
+  readChecked(filled, role, problems)
   if (problems.length > 0) throw invalid(problems)
-  return freeze(policy)
+  return filled as PolicyOptions
 }
 
 export interface PolicySource {
@@ -50,7 +55,7 @@ function invalid(problems: readonly string[]): RedriveError {
   )
 }
 
-function readPolicyOptions(input: unknown, role: PolicyRole, problems: string[]): Policy {
+function readChecked(input: unknown, role: PolicyRole, problems: string[]): Policy {
   const top = readSection('', input, problems)
   const concurrency = top.integer('concurrency', defaults.CONCURRENCY, { min: 1, max: 10_000 })
   const policy: Policy = {

@@ -1,7 +1,7 @@
 import { type Decision, RedriveError } from '@redrive/core'
 import { type Awaitable, type Enactment, LOST, type Place, placed, SETTLED } from '@redrive/runtime'
 import type { MemoryConnection } from './broker.ts'
-import { type Copy, copyOf, type MemoryDelivery } from './headers.ts'
+import { type Copy, type CopyOptions, copyOf, type MemoryDelivery } from './headers.ts'
 import { deadLetterQueue, quarantineQueue } from './topology.ts'
 
 /** Copies that the broker has confirmed, so that enacting again does not make a second one. */
@@ -39,8 +39,7 @@ async function handOff(
   const { queue, place, delayMs } = destination(delivery, decision)
   try {
     const copy =
-      proven.get(delivery) ??
-      copyOf(delivery, decision.cycle, { reason: decision.reason, budgetBytes })
+      proven.get(delivery) ?? copyOf(delivery, decision.cycle, copyOptions(decision, budgetBytes))
     if (!proven.has(delivery)) {
       await connection.publish(queue, copy.message, delayMs)
       proven.set(delivery, copy)
@@ -49,6 +48,13 @@ async function handOff(
   } catch (error) {
     return { kind: 'unknown', error }
   }
+}
+
+/** A retry carries its history; only what is given up also carries the stack. */
+function copyOptions(decision: HandOffDecision, budgetBytes: number): CopyOptions {
+  const { reason, failure } = decision
+  const stack = decision.kind === 'retryAt' ? undefined : failure?.stack
+  return { reason, stack, budgetBytes }
 }
 
 function destination(

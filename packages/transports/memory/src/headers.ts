@@ -41,11 +41,11 @@ export interface Copy {
 export function copyOf(
   delivery: Delivery,
   cycle: FailureCycle,
-  { reason, budgetBytes, replayId = delivery.replayId }: CopyOptions,
+  { reason, stack, budgetBytes, replayId = delivery.replayId }: CopyOptions,
 ): Copy {
   const { id, key, source, type, lane, bytes, contentType } = delivery
   const encoded: EncodedHeaders = encodeHeaders(
-    { id, key, source, replayId, cycle, reason },
+    { id, key, source, replayId, cycle, reason, stack },
     budgetBytes,
   )
   const headers = { ...delivery.headers, ...encoded.headers }
@@ -54,6 +54,7 @@ export function copyOf(
 
 export interface CopyOptions {
   readonly reason: string | undefined
+  readonly stack?: string | undefined
   readonly budgetBytes: number
   readonly replayId?: string | undefined
 }

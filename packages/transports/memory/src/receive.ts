@@ -31,7 +31,9 @@ export class MemoryTransport implements Transport<MemoryDelivery> {
     this.#options = options
   }
 
+  /** Keeps dead letters for as long as the broker lives, which is as long as a test. */
   open(): Promise<void> {
+    this.#isPaused = false
     this.#connection = this.#options.connect(() => this.#reconnect())
     return Promise.resolve()
   }

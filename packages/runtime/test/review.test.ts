@@ -1,0 +1,216 @@
+import { resolvePolicy } from '@redrive/core'
+import { describe, expect, it } from 'vitest'
+import { consume, Dependency, onEvent } from '../src/index.ts'
+import {
+  delivery,
+  events,
+  ofType,
+  PLAIN,
+  ScriptedTransport,
+  unreachable,
+  world,
+} from './fixtures.ts'
+
+describe('one bad message', () => {
+  it('does not stop the other lanes when its failures look like the dependency', async () => {
+    const { send, start, clock } = world()
+    const handled: string[] = []
+    await start(
+      ({ id }) => {
+        if (id === 'bad') throw unreachable()
+        handled.push(id)
+      },
+      { order: 'lane', breaker: {}, outage: {}, limit: {}, random: () => 0.5 },
+    )
+    send({}, { id: 'bad', lane: 'a' })
+    await clock.advance('1m')
+    for (let lane = 0; lane < 20; lane++) send({}, { id: `m${lane}`, lane: `lane${lane}` })
+    await clock.advance('10m')
+    expect(handled.length).toBe(20)
+  })
+})
+
+describe('a handler that is slow by nature', () => {
+  it('still gets its concurrency', async () => {
+    const { send, start, clock } = world()
+    const consumer = await start(
+      () => new Promise<void>((resolve) => void clock.after(6_000, resolve)),
+      { timeout: '10s', concurrency: 20, limit: {} },
+    )
+    for (let count = 0; count < 2_000; count++) send({})
+    await clock.advance('10m')
+    expect(consumer.stats().allowed).toBe(20)
+    expect(consumer.stats().failed).toBe(0)
+  })
+})
+
+describe('a lost connection', () => {
+  it('is no death: a message whose handler outlives it is never quarantined', async () => {
+    const { send, start, clock, broker, quarantined } = world()
+    let runs = 0
+    await start(
+      () => {
+        runs += 1
+        return new Promise<void>((resolve) => void clock.after(20_000, resolve))
+      },
+      { poison: {} },
+    )
+    send({})
+    for (let restart = 0; restart < 10; restart++) {
+      await clock.advance('15s')
+      broker.restart()
+    }
+    await clock.advance('1m')
+    expect(runs).toBeGreaterThan(6)
+    expect(quarantined()).toBe(0)
+  })
+})
+
+describe("whenOpen: 'deadLetter'", () => {
+  it('lets nothing wait for a dependency that is down', async () => {
+    const { send, start, clock, backlog, drain } = world()
+    let calls = 0
+    await start(
+      () => {
+        calls += 1
+        throw unreachable()
+      },
+      { whenOpen: 'deadLetter', breaker: {}, flood: 'off', random: () => 0.5 },
+    )
+    for (let count = 0; count < 50; count++) send({})
+    await clock.advance('900ms')
+    expect(backlog()).toBeLessThan(10)
+    expect(calls).toBeLessThan(25)
+    const unrun = (await drain()).filter(({ reason }) => reason === 'breaker_open')
+    expect(unrun.length).toBeGreaterThan(30)
+    expect(
+      unrun.some(({ delivery: { cycle } }) => cycle.history.at(-1)?.code === 'BREAKER_OPEN'),
+    ).toBe(true)
+  })
+})
+
+describe('a breaker that is off', () => {
+  it('does not heed the trips of others, only a person', async () => {
+    const [one, other] = [world(), world()]
+    const shared = new Dependency('stock')
+    await one.start(() => Promise.reject(unreachable()), { dependency: shared, breaker: {} })
+    const consumer = await other.start(() => undefined, { dependency: shared, breaker: 'off' })
+    for (let count = 0; count < 10; count++) one.send({})
+    await one.clock.settle()
+    expect(shared.breaker.phase).toBe('open')
+    other.send({})
+    await other.clock.settle()
+    expect(consumer.stats()).toMatchObject({ handled: 1, isPaused: false, breaker: 'closed' })
+    shared.isolate()
+    expect(consumer.stats().isPaused).toBe(true)
+  })
+})
+
+describe('a start that fails', () => {
+  it('closes the transport and leaves nothing behind', async () => {
+    const transport = new ScriptedTransport()
+    transport.receive = () => {
+      throw new Error('no such queue')
+    }
+    const shared = new Dependency('stock')
+    await expect(consume(transport, () => undefined, { dependency: shared })).rejects.toThrow(
+      'no such queue',
+    )
+    expect(transport.log.at(-1)).toBe('close')
+    shared.isolate()
+    expect(transport.log.at(-1)).toBe('close')
+  })
+})
+
+describe('a listener that throws', () => {
+  it('is warned about and ends nothing', async () => {
+    const { send, start, clock } = world()
+    const warned: string[] = []
+    const onWarning = (warning: Error) => void warned.push(warning.message)
+    process.on('warning', onWarning)
+    const end = onEvent(() => {
+      throw new Error('the metrics client is broken')
+    })
+    const consumer = await start(() => undefined)
+    send({})
+    await clock.settle()
+    end()
+    process.off('warning', onWarning)
+    expect(consumer.stats().handled).toBe(1)
+    expect(warned).toContain('the metrics client is broken')
+  })
+})
+
+describe('a rule that throws', () => {
+  it('is reported and does not match', async () => {
+    const { send, start, clock, deadLetters } = world()
+    const seen = events()
+    const broken = () => {
+      throw new Error('rule')
+    }
+    await start(() => Promise.reject(new Error('no')), {
+      classify: [{ class: 'transient', when: broken }],
+      retry: { attempts: 1 },
+    })
+    send({})
+    await clock.settle()
+    expect(ofType(seen, 'user_code_failed')).toMatchObject([{ where: 'classify' }])
+    expect(deadLetters()).toBe(1)
+  })
+})
+
+describe('a suspect that the broker takes back before its trial', () => {
+  it('is not run, and consumption goes on', async () => {
+    const { clock } = world()
+    const transport = new ScriptedTransport()
+    let pauseTakesEffect = () => {}
+    transport.onPause = () =>
+      new Promise((resolve) => {
+        pauseTakesEffect = resolve
+      })
+    const ran: string[] = []
+    const consumer = await consume(transport, ({ id }) => void ran.push(id), {
+      ...PLAIN,
+      clock,
+      poison: {},
+    })
+    const suspect = delivery('suspect', { deliveryCount: 4 })
+    transport.deliver(suspect)
+    await clock.settle()
+    transport.receiver?.lost(suspect)
+    pauseTakesEffect()
+    await clock.settle()
+    expect(ran).toEqual([])
+    expect(consumer.stats().isPaused).toBe(false)
+  })
+})
+
+describe('the stack of a failure', () => {
+  it('travels with the dead letter only when the policy says so', async () => {
+    for (const stack of [true, false]) {
+      const { send, start, clock, broker } = world()
+      await start(() => Promise.reject(new Error('no')), {
+        deadLetter: { stack },
+        retry: { attempts: 1 },
+      })
+      send({})
+      await clock.settle()
+      const [deadLetter] = broker.contents('orders.dlq')
+      expect(deadLetter?.headers['redrive-stack'] !== undefined).toBe(stack)
+    }
+  })
+})
+
+describe('what the policy asks of the broker', () => {
+  it('reaches the transport', async () => {
+    const transport = new ScriptedTransport()
+    const asked: unknown[] = []
+    transport.open = (...needs: unknown[]) => {
+      asked.push(...needs)
+      return Promise.resolve()
+    }
+    await consume(transport, () => undefined, { deadLetter: { retention: '3d' } })
+    expect(asked).toEqual([{ deadLetterRetentionMs: 259_200_000 }])
+    expect(resolvePolicy({}).deadLetter.retentionMs).toBe(1_209_600_000)
+  })
+})
