@@ -265,7 +265,9 @@ function checkTrials({ facts }: CheckInput, world: World): readonly Violation[] 
     }
     if (fact.what !== 'died' || fact.handling === undefined) continue
     if (of(deaths, fact.handling) < 2 || of(world.sent, fact.handling) > 1) continue
-    const others = fact.inHand.filter((id) => id !== fact.handling && !refused.has(id))
+    const others = fact.inHand.filter(
+      (id) => id !== fact.handling && !refused.has(id) && of(world.sent, id) === 1,
+    )
     if (others.length > 0) {
       const text = `${fact.handling}, a suspect, killed a process that also held ${others.join(' ')}`
       found.push(violation('I8', text))
