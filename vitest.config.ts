@@ -7,6 +7,8 @@ export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions } },
   test: {
+    // Properties and statistics take seconds on a busy machine; a hanging test still ends.
+    testTimeout: 30_000,
     include: ['{packages/**,simulation,bench,dev}/test/**/*.test.ts'],
   },
 })

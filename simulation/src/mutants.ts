@@ -121,8 +121,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'take unknown for done',
     file: HAND_OFF,
-    find: "if (enactment.kind !== 'unknown' || this.#isAbandoned) {",
-    replace: 'if (enactment !== undefined) {',
+    find: "if (enactment.kind !== 'unknown' || this.#isAbandoned) return",
+    replace: 'if (enactment !== undefined) return',
   },
   {
     name: 'another key for every attempt',
