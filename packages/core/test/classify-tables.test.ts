@@ -119,6 +119,13 @@ describe('Redrive’s own errors', () => {
     const error = new RedriveError('FROM_THE_FUTURE' as RedriveErrorCode, 'it failed')
     expect(verdict(error)).toBe('unknown FROM_THE_FUTURE')
   })
+
+  test('that lost its code on the way is known by what is left of it', () => {
+    const error = Object.defineProperty({ status: 503 }, Symbol.for('redrive.error'), {
+      value: true,
+    })
+    expect(verdict(error)).toBe('transient HTTP 503')
+  })
 })
 
 describe('Postgres', () => {

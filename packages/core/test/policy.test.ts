@@ -995,12 +995,14 @@ describe('the policy in force', () => {
     const matcher = Object.assign(() => true, { calls: { count: 0 } })
     const when = Object.assign(() => true, { calls: { count: 0 } })
     const never = [matcher]
-    const { rules, deadLetter } = resolvePolicy({ classify, deadLetter: { never, when } })
+    const always = [/c/]
+    const { rules, deadLetter } = resolvePolicy({ classify, deadLetter: { never, always, when } })
     for (const list of [rules, deadLetter.filter.never, deadLetter.filter.always]) {
       expect(Object.isFrozen(list)).toBe(true)
     }
     expect(rules[0]).toBe(rule)
-    for (const users of [classify, never, rule, rule.when, rule.when.code, matcher, when]) {
+    const matchers = [never, matcher, always, always[0], when]
+    for (const users of [classify, rule, rule.when, rule.when.code, ...matchers]) {
       expect(Object.isFrozen(users)).toBe(false)
     }
     expect(Object.isFrozen(matcher.calls) || Object.isFrozen(when.calls)).toBe(false)
