@@ -257,8 +257,8 @@ function checkTrials({ facts }: CheckInput, world: World): readonly Violation[] 
   for (const fact of facts) {
     if (fact.what === 'event' && fact.event.type === 'enacted') {
       const { deliveryId, enactment } = fact.event
+      // For good: another copy of it may have gone through.
       if (enactment.kind === 'unknown') refused.add(deliveryId)
-      else refused.delete(deliveryId)
     }
     if (fact.what === 'disrupted' && fact.why === 'process died') {
       deaths.set(fact.id, of(deaths, fact.id) + 1)

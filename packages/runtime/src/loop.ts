@@ -68,6 +68,7 @@ export class Loop<D extends Delivery> implements Receiver<D> {
   #running = 0
   /** A suspect is about to run alone, or does. */
   #trial: 'none' | 'preparing' | 'running' = 'none'
+  /** The suspect whose trial is being prepared. */
   #suspect: Work<D> | undefined
   /** Deliveries lost while their handler ran and we lived: no death of ours, so they do not count as one. */
   readonly #forgiven = new Map<string, number>()
@@ -124,8 +125,9 @@ export class Loop<D extends Delivery> implements Receiver<D> {
       this.#forgive(delivery.id)
     }
     const held = this.#inline.take(delivery)
-    if (held?.admission?.kind === 'runAlone' || this.#suspect?.delivery === delivery)
-      this.#endTrial()
+    // A trial whose handler runs goes on: it is still alone with us, whoever owns the message now.
+    const wasWaiting = held?.admission?.kind === 'runAlone' || this.#suspect?.delivery === delivery
+    if (wasWaiting) this.#endTrial()
   }
 
   /** Starts what may start; gives back what may not. */
@@ -268,6 +270,7 @@ export class Loop<D extends Delivery> implements Receiver<D> {
   #beginTrial(work: Work<D>): void {
     // The broker may have taken it back meanwhile.
     if (this.#suspect !== work) return
+    this.#suspect = undefined
     this.#trial = 'running'
     if (this.#isStopping) this.#giveBack(work, this.#returned('stopping'))
     else this.#start(work.delivery, work.failures, true)

@@ -185,6 +185,36 @@ describe('a suspect that the broker takes back before its trial', () => {
   })
 })
 
+describe('a suspect that the broker takes back while it runs', () => {
+  it('goes on alone, and the next suspect has its own trial', async () => {
+    const { clock } = world()
+    const transport = new ScriptedTransport()
+    const ran: string[] = []
+    const finish: (() => void)[] = []
+    const consumer = await consume(
+      transport,
+      ({ id }) => {
+        ran.push(id)
+        return new Promise<void>((resolve) => finish.push(resolve))
+      },
+      { ...PLAIN, clock, poison: {} },
+    )
+    const first = delivery('first', { deliveryCount: 3 })
+    transport.deliver(first)
+    await clock.settle()
+    transport.receiver?.lost(first)
+    await clock.settle()
+    expect(consumer.stats()).toMatchObject({ running: 1, isPaused: true })
+    finish[0]?.()
+    await clock.settle()
+    expect(consumer.stats()).toMatchObject({ running: 0, isPaused: false })
+    transport.deliver(delivery('second', { deliveryCount: 3 }))
+    await clock.settle()
+    expect(ran).toEqual(['first', 'second'])
+    expect(consumer.stats().isPaused).toBe(true)
+  })
+})
+
 describe('the stack of a failure', () => {
   it('travels with the dead letter only when the policy says so', async () => {
     for (const stack of [true, false]) {
