@@ -137,20 +137,9 @@ function asciiJson(value: unknown): string {
   )
 }
 
+/** Characters are bytes: everything we write is ASCII. */
 function sizeOf(headers: Readonly<Record<string, string>>): number {
-  return Object.entries(headers).reduce(
-    (sum, [name, value]) => sum + name.length + utf8Length(value),
-    0,
-  )
-}
-
-function utf8Length(value: string): number {
-  let bytes = 0
-  for (const char of value) {
-    const code = char.codePointAt(0) ?? 0
-    bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4
-  }
-  return bytes
+  return Object.entries(headers).reduce((sum, [name, value]) => sum + name.length + value.length, 0)
 }
 
 export interface DecodedHeaders {
