@@ -45,6 +45,7 @@ export const ROOMS: readonly Room[] = [
   // The proofs may use everything; no row names them, so nothing imports a proof.
   { folder: 'simulation', mayImport: [...PORTS, 'transports/memory', 'testing'] },
   { folder: 'faults', mayImport: [...PORTS, ...CONCRETE, 'catalog', 'server', 'telemetry', 'testing'] },
+  { folder: 'examples/*', mayImport: [...PORTS, ...CONCRETE, 'telemetry'] },
   { folder: 'bench', mayImport: [...PORTS, ...CONCRETE, 'catalog', 'server', 'telemetry', 'testing'] },
 ]
 
@@ -81,7 +82,10 @@ export function checkImports(root: string, rooms: readonly Room[] = ROOMS): stri
 }
 
 function findPackages(root: string, rooms: readonly Room[], problems: string[]): Package[] {
-  const manifests = globSync(['*/package.json', 'packages/{*,*/*}/package.json'], { cwd: root })
+  const manifests = globSync(
+    ['*/package.json', 'examples/*/package.json', 'packages/{*,*/*}/package.json'],
+    { cwd: root },
+  )
   const packages: Package[] = []
   for (const manifest of manifests.filter((path) => !path.includes('node_modules')).sort()) {
     const folder = dirname(manifest)

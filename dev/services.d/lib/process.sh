@@ -1,0 +1,92 @@
+# Packages, processes and ports for the files in dev/services.d. Linux with apt-get.
+# shellcheck shell=bash
+
+# nft and friends live in sbin, which is not on every user's PATH.
+PATH=$PATH:/usr/sbin:/sbin
+
+say() {
+  echo "${service:?}: $*"
+}
+
+fail() {
+  say "$@" >&2
+  exit 1
+}
+
+# install_packages PACKAGE…
+install_packages() {
+  [[ $EUID -eq 0 ]] || fail "not installed; as root: apt-get install --no-install-recommends $*"
+  say "installing $*" >&2
+  # One lock for all services: apt-get does not wait for another apt-get to finish `update`.
+  flock .services/apt.lock sh -c '
+    apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@"
+  ' sh "$@" >"${data:?}/install.log" 2>&1 || fail "could not install: see $data/install.log"
+}
+
+# identity PID: a line that no later process with the same number shares; fails if it is dead.
+identity() {
+  local stat fields
+  { read -r stat <"/proc/$1/stat"; } 2>/dev/null || return 1
+  read -ra fields <<<"${stat##*) }"
+  # A zombie (Z) is dead, only nobody has asked for its exit status yet. The 20th is its start time.
+  [[ ${fields[0]} != Z ]] && echo "$1 ${fields[19]}"
+}
+
+# is_alive PIDFILE
+is_alive() {
+  [[ -s $1 ]] && [[ $(identity "$(pid_in "$1")") == "$(<"$1")" ]]
+}
+
+pid_in() {
+  local pid
+  read -r pid _ <"$1"
+  echo "$pid"
+}
+
+# launch PIDFILE LOG COMMAND…: starts a daemon that survives this script and its terminal. COMMAND
+# must exec its way to the daemon, so that the pid is the daemon's own.
+launch() {
+  local pid_file=$1 log=$2
+  shift 2
+  setsid "$@" </dev/null >>"$log" 2>&1 &
+  identity $! >"$pid_file" || true
+}
+
+# stop_process PIDFILE [SIGNAL]: returns when it is gone.
+stop_process() {
+  if is_alive "$1"; then
+    kill -s "${2:-TERM}" "$(pid_in "$1")"
+    if ! within 30 is_dead "$1"; then
+      kill -s KILL "$(pid_in "$1")" || true
+      within 10 is_dead "$1"
+    fi
+  fi
+  rm -f "$1"
+}
+
+is_dead() {
+  ! is_alive "$1"
+}
+
+# within SECONDS COMMAND…: repeats the command until it succeeds.
+within() {
+  local until=$((SECONDS + $1))
+  shift
+  until "$@"; do
+    ((SECONDS < until)) || return 1
+    sleep 0.1
+  done
+}
+
+# accepts PORT: something listens there.
+accepts() {
+  (: <>"/dev/tcp/127.0.0.1/$1") 2>/dev/null
+}
+
+# Two clones share the ports, and a client may have been given one of them by the system.
+require_free_ports() {
+  local port
+  for port in "$@"; do
+    ! accepts "$port" || fail "port $port is taken: stop the services of the other clone first"
+  done
+}

@@ -1,0 +1,228 @@
+# RabbitMQ, three nodes in one cluster, guest/guest; N is 1, 2 or 3.
+#   url                      AMQP of each node, then the management API of each
+#   ctl N ARGS…              rabbitmqctl on one node
+#   memory_alarm on|off [N]  block and unblock publishers, on all nodes though one has the alarm
+#   leader QUEUE             number of the node that leads a quorum queue, in the vhost /
+#   kill_node N              SIGKILL
+#   start_node N             returns when it has rejoined the others
+#   partition_node N         cut it off from the others but not from clients; needs root
+#   heal                     undo every cut, not before it was noticed; `up` then waits until all
+#                            three run
+# shellcheck shell=bash disable=SC2034,SC2154
+
+# Node N adds N to these.
+first_amqp_port=56700
+first_management_port=56710
+first_distribution_port=56720
+epmd_port=56731
+# The nodes talk to each other from and to 127.0.77.N, and clients use 127.0.0.1: that is what lets
+# a firewall rule part the nodes without touching a client.
+network=127.0.77
+# Seconds of silence after which a node counts as gone; the default of 60 is long for a test.
+net_ticktime=5
+firewall_table=redrive_rabbitmq_cluster
+extras=(url ctl memory_alarm leader kill_node start_node partition_node heal)
+
+# shellcheck source=dev/services.d/lib/rabbitmq.sh
+. dev/services.d/lib/rabbitmq.sh
+
+name_of_node() {
+  echo "redrive$1@$network.$1"
+}
+
+use_node() {
+  [[ ${1:-} == [123] ]] || fail "which node: 1, 2 or 3?"
+  local address="{${network//./,},$1}"
+  node_folder=$data/$1
+  node_name=$(name_of_node "$1")
+  amqp_port=$((first_amqp_port + $1))
+  management_port=$((first_management_port + $1))
+  distribution_port=$((first_distribution_port + $1))
+  node_erl_args="+S 2:2 -kernel net_ticktime $net_ticktime"
+  node_erl_args+=" -kernel inet_dist_use_interface $address"
+  node_erl_args+=" -kernel inet_dist_connect_options [{ip,$address}]"
+  node_config="cluster_partition_handling = pause_minority
+cluster_formation.peer_discovery_backend = classic_config
+cluster_formation.classic_config.nodes.1 = $(name_of_node 1)
+cluster_formation.classic_config.nodes.2 = $(name_of_node 2)
+cluster_formation.classic_config.nodes.3 = $(name_of_node 3)"
+}
+
+# each_node COMMAND…: with the variables of each node in turn, until it fails.
+each_node() {
+  local n
+  for n in 1 2 3; do
+    use_node "$n"
+    "$@" || return
+  done
+}
+
+url() {
+  local n
+  for n in 1 2 3; do
+    echo "amqp://guest:guest@127.0.0.1:$((first_amqp_port + n))"
+  done
+  for n in 1 2 3; do
+    echo "http://guest:guest@127.0.0.1:$((first_management_port + n))"
+  done
+}
+
+amqp_urls() {
+  local urls
+  mapfile -t urls < <(url)
+  echo "${urls[*]:0:3}"
+}
+
+up() {
+  # After a cut a node can accept connections and yet be about to pause.
+  if [[ ! -f $data/was_cut ]] && each_node node_runs; then
+    say "$(amqp_urls) (running)"
+    return
+  fi
+  SECONDS=0
+  install_rabbitmq
+  start_epmd "$network.1,$network.2,$network.3"
+  heal
+  each_node launch_if_dead
+  each_node await_or_restart_node
+  within 60 each_node sees_nodes 3 || fail "the nodes do not find each other: see $data/*/log"
+  rm -f "$data/was_cut"
+  say "$(amqp_urls) (started in $SECONDS s)"
+}
+
+down() {
+  # Only our own: another clone may be running its cluster.
+  if [[ -f $data/was_cut ]]; then remove_cuts; fi
+  # All at once, or the last one would pause because it is alone before it stops.
+  each_node signal_node
+  each_node stop_node
+  stop_process "$data/epmd.pid"
+}
+
+status() {
+  local n running=()
+  for n in 1 2 3; do
+    use_node "$n"
+    if node_answers; then running+=("$n"); fi
+  done
+  case ${#running[@]} in
+  0) say "not running" && return 1 ;;
+  3) say "$(amqp_urls) (running)" ;;
+  *) say "only node ${running[*]} of 1 2 3 answers" && return 1 ;;
+  esac
+}
+
+launch_if_dead() {
+  is_alive "$node_folder/node.pid" || launch_node
+}
+
+# A node that pauses and resumes while its peers reconnect can wait for Erlang's `global` for ever.
+await_or_restart_node() {
+  if ! within 60 node_answers_or_died || ! node_answers; then
+    stop_process "$node_folder/node.pid" KILL
+    launch_node
+    await_node
+  fi
+}
+
+signal_node() {
+  if is_alive "$node_folder/node.pid"; then kill "$(pid_in "$node_folder/node.pid")"; fi
+}
+
+stop_node() {
+  stop_process "$node_folder/node.pid"
+}
+
+# sees_nodes COUNT: the node counts itself and so many others as running members.
+sees_nodes() {
+  local status
+  status=$(node_ctl -q cluster_status --formatter json 2>/dev/null) || return 1
+  [[ $status =~ \"running_nodes\":\[([^]]*)\] ]] || return 1
+  [[ $(tr -cd @ <<<"${BASH_REMATCH[1]}") == "$(printf '@%.0s' $(seq "$1"))" ]]
+}
+
+ctl() {
+  use_node "${1:-}"
+  shift
+  node_ctl "$@"
+}
+
+memory_alarm() {
+  use_node "${2:-1}"
+  node_memory_alarm "${1:-}"
+}
+
+# Asks the Raft group, through any member that can reach a majority: the queue's record keeps the
+# name of a dead leader until there is a new one.
+leader() {
+  [[ -n ${1:-} ]] || fail "leader QUEUE"
+  local n answer
+  local query='{ok, Q} = rabbit_amqqueue:lookup(rabbit_misc:r(<<"/">>, queue, <<"QUEUE"/utf8>>)),
+    {Group, _} = amqqueue:get_pid(Q),
+    {ok, _, {_, Leader}} = ra:members({Group, node()}, 2000),
+    Leader.'
+  for n in 1 2 3; do
+    use_node "$n"
+    node_runs || continue
+    answer=$(node_ctl -q eval "${query/QUEUE/"$1"}" 2>/dev/null) || continue
+    [[ $answer =~ redrive([123])@ ]] || continue
+    echo "${BASH_REMATCH[1]}"
+    return
+  done
+  fail "no node knows a leader of '$1'"
+}
+
+kill_node() {
+  use_node "${1:-}"
+  stop_process "$node_folder/node.pid" KILL
+}
+
+start_node() {
+  use_node "${1:-}"
+  start_epmd "$network.1,$network.2,$network.3"
+  launch_if_dead
+  await_node
+  within 60 sees_nodes "$(count_alive)" || fail "$node_name has not rejoined"
+}
+
+count_alive() {
+  local n count=0
+  for n in 1 2 3; do
+    if is_alive "$data/$n/node.pid"; then count=$((count + 1)); fi
+  done
+  echo "$count"
+}
+
+partition_node() {
+  use_node "${1:-}"
+  [[ $EUID -eq 0 ]] || fail "partition_node changes the firewall: run it as root"
+  is_alive "$node_folder/node.pid" || fail "$node_name does not run"
+  command -v nft >/dev/null || install_packages nftables
+  echo "$EPOCHSECONDS" >"$data/was_cut"
+  local here=$network.$1 all=$network.0/24
+  # Dropped on arrival, silently, as on a broken wire.
+  nft -f - <<RULES
+add table ip $firewall_table
+add chain ip $firewall_table input { type filter hook input priority 0; }
+add rule ip $firewall_table input ip saddr $here ip daddr $all ip daddr != $here drop
+add rule ip $firewall_table input ip daddr $here ip saddr $all ip saddr != $here drop
+RULES
+}
+
+# A cut that ends while one side has noticed and the other has not makes nodes reconnect to peers
+# that still count them as connected; RabbitMQ 3.10 may then never resume. Silence is noticed after
+# at most 5/4 of net_ticktime.
+heal() {
+  local noticed_at=0
+  if [[ -f $data/was_cut ]]; then noticed_at=$(($(<"$data/was_cut") + net_ticktime * 5 / 4 + 2)); fi
+  if has_cuts && ((EPOCHSECONDS < noticed_at)); then sleep $((noticed_at - EPOCHSECONDS)); fi
+  remove_cuts
+}
+
+has_cuts() {
+  command -v nft >/dev/null && nft list table ip "$firewall_table" >/dev/null 2>&1
+}
+
+remove_cuts() {
+  if has_cuts; then nft delete table ip "$firewall_table"; fi
+}
