@@ -27,6 +27,10 @@ export type RedriveErrorCode =
   | 'OUTCOME_UNKNOWN'
   /** The broker no longer considers this delivery ours. */
   | 'DELIVERY_LOST'
+  /** The broker does not answer, or does not let us in. */
+  | 'UNREACHABLE'
+  /** A queue, exchange, topic or table is missing or is not as it must be. */
+  | 'TOPOLOGY_MISMATCH'
 
 export interface RedriveErrorFacts {
   readonly cause?: unknown

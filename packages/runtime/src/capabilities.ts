@@ -10,7 +10,12 @@ import {
 export interface Capabilities {
   /** Holding a message until it is due: by the broker itself, by queues of ours, or not at all. */
   readonly delay:
-    | { readonly kind: 'native' | 'emulated'; readonly longestMs: number }
+    | {
+        readonly kind: 'native' | 'emulated'
+        readonly longestMs: number
+        /** The only delays there are, ascending; others are rounded up. Absent: any up to the longest. */
+        readonly stepsMs?: readonly number[]
+      }
     | { readonly kind: 'none' }
   /** The scope in which messages arrive in the order they were sent, also after a return. */
   readonly ordering: 'none' | 'lane'

@@ -46,6 +46,21 @@ export type RedriveEvent =
       readonly deliveryId: string
       readonly error: unknown
     }
+  /** The transport lost its connection, and with it what was in hand; it is trying to get it back. */
+  | {
+      readonly type: 'connection_lost'
+      readonly at: number
+      readonly source: string
+      readonly error: unknown
+    }
+  | { readonly type: 'connection_restored'; readonly at: number; readonly source: string }
+  /** The broker takes no copies for a while, and says why; without a reason it does again. */
+  | {
+      readonly type: 'broker_blocked'
+      readonly at: number
+      readonly source: string
+      readonly reason: string | undefined
+    }
   /** A rule of yours or a transport threw where it must not; a rule then counts as not matching. */
   | {
       readonly type: 'user_code_failed'

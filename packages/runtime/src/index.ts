@@ -9,7 +9,13 @@ export {
   type StopOptions,
 } from './consume.ts'
 export { Dependency, dependency } from './dependency.ts'
-export { EVENT_CHANNEL, onEvent, type PauseReason, type RedriveEvent } from './events.ts'
+export {
+  EVENT_CHANNEL,
+  onEvent,
+  type PauseReason,
+  publish as publishEvent,
+  type RedriveEvent,
+} from './events.ts'
 export type { LoopStats } from './loop.ts'
 export { type Decode, decodeByContentType, type Message } from './message.ts'
 export {

@@ -70,6 +70,11 @@ export class Loop<D extends Delivery> implements Receiver<D> {
   #trial: 'none' | 'preparing' | 'running' = 'none'
   /** The suspect whose trial is being prepared. */
   #suspect: Work<D> | undefined
+  /**
+   * The last one that came in was a suspect: one at a time until one is not. What was in hand when a
+   * process died comes back together, and giving all of it back for each trial would take for ever.
+   */
+  #isWary = false
   /** Deliveries lost while their handler ran and we lived: no death of ours, so they do not count as one. */
   readonly #forgiven = new Map<string, number>()
   #failedCount = 0
@@ -110,7 +115,7 @@ export class Loop<D extends Delivery> implements Receiver<D> {
   deliver(delivery: D): void {
     if (delivery.headerProblems.length > 0) this.#reportHeaders(delivery)
     const hasRoom = this.#running < this.#allowed && this.#waiting.length === 0
-    if (hasRoom && !this.#isGivingUp && isPlain(delivery)) {
+    if (hasRoom && !this.#isGivingUp && !this.#isWary && isPlain(delivery)) {
       this.#start(delivery, delivery.cycle, false)
       return
     }
@@ -137,6 +142,7 @@ export class Loop<D extends Delivery> implements Receiver<D> {
       const admission = work.admission ?? this.#admit(work.delivery)
       if (admission.kind === 'runAlone' && this.#running > 0) return
       this.#waiting.shift()
+      if (admission.kind === 'run' && this.#isWary) this.#relax()
       if (admission.kind === 'refused') this.#refuse(work, admission.decision)
       else if (admission.kind === 'runAlone') this.#prepareTrial(work)
       else this.#start(work.delivery, work.failures, false)
@@ -262,6 +268,7 @@ export class Loop<D extends Delivery> implements Receiver<D> {
   #prepareTrial(work: Work<D>): void {
     this.#trial = 'preparing'
     this.#suspect = work
+    this.#isWary = true
     this.#refresh()
     this.#giveBackAll(this.#inline.takeAll(), 'trial')
     void this.#intake.closed.then(() => this.#handOff.whenIdle()).then(() => this.#beginTrial(work))
@@ -274,6 +281,12 @@ export class Loop<D extends Delivery> implements Receiver<D> {
     this.#trial = 'running'
     if (this.#isStopping) this.#giveBack(work, this.#returned('stopping'))
     else this.#start(work.delivery, work.failures, true)
+  }
+
+  /** This one is no suspect: as many as the guards allow, from the next on. */
+  #relax(): void {
+    this.#isWary = false
+    queueMicrotask(() => this.#refresh())
   }
 
   /** The suspect has left our hands, or proven harmless. */
@@ -316,7 +329,7 @@ export class Loop<D extends Delivery> implements Receiver<D> {
 
   #howMany(now: number): number {
     // One at a time while hand-offs fail: the broker may refuse just one of them, and the rest must go on.
-    if (this.#handOff.isFailing) return 1
+    if (this.#handOff.isFailing || this.#isWary) return 1
     return this.#isGivingUp ? this.#parts.policy.concurrency : this.#keeper.allowed(now)
   }
 

@@ -86,6 +86,11 @@ export interface DrainedDeadLetter {
   readonly delivery: Delivery
   /** The queue or topic it first came from; a replay goes back there. */
   readonly origin: string
+  /**
+   * What only the transport can read, as text that anyone can keep: give it back with the replay, and
+   * the message goes out as it came in.
+   */
+  readonly envelope: Readonly<Record<string, string>>
   readonly quarantined: boolean
   readonly class: FailureClass
   readonly reason: string

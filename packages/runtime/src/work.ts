@@ -42,11 +42,29 @@ export function givingBack<D extends Delivery>(
   }
 }
 
-/** A delay longer than the broker's longest is taken in legs: the message remembers when it is really due. */
+/**
+ * A delay that the broker cannot hold in one piece is taken in legs: the message remembers when it is
+ * really due. That is one longer than the broker's longest; and on a broker that knows only certain
+ * delays one that would be rounded up by much, because rounding brings those together again whom
+ * jitter has spread.
+ */
 export function inLegs(decision: Decision, { delay }: Capabilities): Decision {
   if (decision.kind !== 'retryAt') return decision
-  const overMs = decision.delayMs - (delay.kind === 'none' ? 0 : delay.longestMs)
-  if (overMs <= 0) return decision
+  const legMs = legOf(decision.delayMs, delay)
+  const overMs = decision.delayMs - legMs
+  if (overMs <= 0) return { ...decision, cycle: { ...decision.cycle, notBefore: undefined } }
   const cycle = { ...decision.cycle, notBefore: decision.dueAt }
-  return { ...decision, cycle, dueAt: decision.dueAt - overMs, delayMs: decision.delayMs - overMs }
+  return { ...decision, cycle, dueAt: decision.dueAt - overMs, delayMs: legMs }
+}
+
+/** 10 % late is on time: another leg for less would cost more than it gives. */
+const LATENESS = 0.1
+
+function legOf(delayMs: number, delay: Capabilities['delay']): number {
+  if (delay.kind === 'none') return 0
+  const { longestMs, stepsMs } = delay
+  if (stepsMs === undefined) return Math.min(delayMs, longestMs)
+  const above = stepsMs.find((stepMs) => stepMs >= delayMs)
+  if (above !== undefined && above - delayMs <= delayMs * LATENESS) return delayMs
+  return stepsMs.findLast((stepMs) => stepMs < delayMs) ?? delayMs
 }

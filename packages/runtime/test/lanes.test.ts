@@ -131,7 +131,30 @@ describe('a message suspected of killing processes', () => {
     expect(transport.log.at(-1)).toBe('pause straggler')
     finish[1]?.()
     await clock.settle()
-    expect(transport.log.slice(-2)).toEqual(['settle suspect', 'resume'])
+    expect(transport.log.slice(-3)).toEqual(['settle suspect', 'limit 1', 'resume'])
+  })
+
+  it('is followed by one at a time, until one is no suspect', async () => {
+    const { clock } = world()
+    const transport = new ScriptedTransport()
+    const ran: string[] = []
+    await consume(transport, ({ id }) => void ran.push(id), {
+      ...PLAIN,
+      clock,
+      poison,
+      concurrency: 7,
+    })
+    transport.deliver(suspect('suspect'))
+    await clock.settle()
+    expect(transport.log.slice(-2)).toEqual(['limit 1', 'resume'])
+    transport.deliver(suspect('other'))
+    await clock.settle()
+    expect(transport.log.at(-1)).toBe('resume')
+    expect(transport.log.filter((line) => line === 'limit 7')).toHaveLength(1)
+    transport.deliver(delivery('innocent'))
+    await clock.settle()
+    expect(transport.log.slice(-2)).toContain('limit 7')
+    expect(ran).toEqual(['suspect', 'other', 'innocent'])
   })
 
   it('does not run while something may still be on its way to us', async () => {
@@ -181,7 +204,7 @@ describe('a message suspected of killing processes', () => {
     await clock.settle()
     expect(ofType(seen, 'consumer_paused').map(({ reason }) => reason)).toEqual(['trial'])
     expect(consumer.stats().isPaused).toBe(false)
-    expect(transport.log.slice(-2)).toEqual(['deadLetter suspect', 'resume'])
+    expect(transport.log.slice(-3)).toEqual(['deadLetter suspect', 'limit 1', 'resume'])
   })
 
   it('stays alone through an inline retry', async () => {

@@ -93,11 +93,13 @@ const REDRIVE_RULINGS: Readonly<Record<RedriveErrorCode, Ruling>> = {
   DLQ_FULL: 'transient',
   OUTCOME_UNKNOWN: 'transient',
   DELIVERY_LOST: 'transient',
+  UNREACHABLE: 'transient',
   PAYLOAD_INVALID: 'schema',
   KEY_CONFLICT: 'integration',
   // Mistakes in the program, not facts about the message.
   POLICY_INVALID: 'unknown',
   CAPABILITY_MISSING: 'unknown',
+  TOPOLOGY_MISMATCH: 'unknown',
 }
 export const REDRIVE_CODES: Table = new Map(Object.entries(REDRIVE_RULINGS))
 

@@ -84,7 +84,7 @@ export class MemorySource implements DeadLetterSource {
     const delivery = { ...toDelivery(queue, handed), source: origin }
     const failureClass: FailureClass = delivery.cycle.history.at(-1)?.class ?? 'unknown'
     const quarantined = queue !== deadLetterQueue(this.source)
-    return { delivery, origin, quarantined, class: failureClass, reason }
+    return { delivery, origin, envelope: {}, quarantined, class: failureClass, reason }
   }
 }
 
