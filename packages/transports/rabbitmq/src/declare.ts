@@ -1,0 +1,89 @@
+import { RedriveError } from '@redrive/core'
+import type { Channel, ChannelModel } from 'amqplib'
+import { messageOf } from './link.ts'
+import type { QueueSpec, Topology } from './topology.ts'
+
+/** Makes what every message may need at once; the rest is made when the first one needs it. */
+export async function declare(connection: ChannelModel, topology: Topology): Promise<void> {
+  const { exchange, source, deadLetters } = topology
+  await onItsOwnChannel(connection, async (channel) => {
+    await channel.assertExchange(exchange, 'direct', { durable: true })
+    await assertQueue(channel, deadLetters)
+    await channel.bindQueue(deadLetters.name, exchange, source.name)
+    await assertQueue(channel, source)
+  })
+}
+
+export async function assertQueue(channel: Channel, spec: QueueSpec): Promise<void> {
+  try {
+    await channel.assertQueue(spec.name, { durable: true, arguments: spec.arguments })
+  } catch (cause) {
+    throw new RedriveError(
+      'TOPOLOGY_MISMATCH',
+      `The queue ${spec.name} cannot be declared: ${messageOf(cause)}. If it exists with other arguments, keep it and use topology: 'verify'; if we may not declare it, have an administrator make what topologyOf('${spec.name}') lists.`,
+      { cause },
+    )
+  }
+}
+
+/** Looks for everything and names all that is missing at once. */
+export async function verify(connection: ChannelModel, topology: Topology): Promise<void> {
+  const problems: string[] = []
+  const { exchange, source, deadLetters, later } = topology
+  for (const { name } of [source, deadLetters, ...later]) {
+    if ((await messageCount(connection, name)) === undefined) {
+      problems.push(`queue ${name} is missing`)
+    }
+  }
+  if ((await lookFor(connection, (channel) => channel.checkExchange(exchange))) === undefined) {
+    problems.push(`exchange ${exchange} is missing`)
+  }
+  if (problems.length === 0) return
+  throw new RedriveError(
+    'TOPOLOGY_MISMATCH',
+    `The broker lacks what this consumer needs, and topology: 'verify' does not make it:\n- ${problems.join('\n- ')}\nDeclare them as topologyOf('${source.name}') says, or use topology: 'declare'.`,
+    { problems },
+  )
+}
+
+/** Messages ready in a queue; undefined when there is no such queue. */
+export async function messageCount(
+  connection: ChannelModel,
+  queue: string,
+): Promise<number | undefined> {
+  const found = await lookFor(connection, (channel) => channel.checkQueue(queue))
+  return found?.messageCount
+}
+
+/** 404: what AMQP says about something that is not there. */
+const NOT_FOUND = 404
+
+async function lookFor<T>(
+  connection: ChannelModel,
+  look: (channel: Channel) => Promise<T>,
+): Promise<T | undefined> {
+  try {
+    return await onItsOwnChannel(connection, look)
+  } catch (error) {
+    if ((error as { code?: unknown }).code === NOT_FOUND) return undefined
+    throw error
+  }
+}
+
+/** A refusal closes the channel it happened on, with everything else on it. */
+export async function onItsOwnChannel<T>(
+  connection: ChannelModel,
+  work: (channel: Channel) => Promise<T>,
+): Promise<T> {
+  const channel = await connection.createChannel()
+  let isClosed = false
+  channel.on('error', () => undefined)
+  channel.on('close', () => {
+    isClosed = true
+  })
+  try {
+    return await work(channel)
+  } finally {
+    if (!isClosed) await channel.close()
+  }
+}

@@ -1,0 +1,142 @@
+import { type AttemptRecord, diagnose, type FailureCycle, FIRST_CYCLE } from '@redrive/core'
+
+/** What someone else's headers say about how a message died. */
+export interface ForeignDeath {
+  /** In the words of who wrote it, prefixed with who that was. */
+  readonly reason: string
+  /** The queue it was consumed from, where the headers say so. */
+  readonly origin: string | undefined
+  readonly cycle: FailureCycle
+}
+
+type Headers = Readonly<Record<string, unknown>>
+type Reader = (headers: Headers) => ForeignDeath | undefined
+
+/** Reads dead letters of NServiceBus, MassTransit and the broker's own dead-letter exchanges. */
+export function readForeignDeath(headers: Headers): ForeignDeath {
+  // Frameworks first: they say more, and their messages may carry the broker's trace as well.
+  for (const read of READERS) {
+    const death = read(headers)
+    if (death !== undefined) return death
+  }
+  return { reason: 'unknown', origin: undefined, cycle: FIRST_CYCLE }
+}
+
+const nServiceBus: Reader = (headers) => {
+  const origin = text(headers, 'NServiceBus.FailedQ')
+  if (origin === undefined) return undefined
+  return {
+    reason: 'nservicebus_failed',
+    // `queue@machine` on transports with machine names.
+    origin: origin.split('@')[0],
+    cycle: failedOnce({
+      type: text(headers, 'NServiceBus.ExceptionInfo.ExceptionType'),
+      message: text(headers, 'NServiceBus.ExceptionInfo.Message'),
+      stack: text(headers, 'NServiceBus.ExceptionInfo.StackTrace'),
+      at: nServiceBusTime(text(headers, 'NServiceBus.TimeOfFailure')),
+      attempts: 1 + count(headers, 'NServiceBus.Retries') + count(headers, 'NServiceBus.FLRetries'),
+    }),
+  }
+}
+
+const massTransit: Reader = (headers) => {
+  const reason = text(headers, 'MT-Reason')
+  const type = text(headers, 'MT-Fault-ExceptionType')
+  if (reason === undefined && type === undefined) return undefined
+  return {
+    reason: `masstransit_${reason ?? 'fault'}`,
+    origin: queueOfAddress(text(headers, 'MT-Fault-InputAddress')),
+    cycle: failedOnce({
+      type,
+      message: text(headers, 'MT-Fault-Message'),
+      stack: text(headers, 'MT-Fault-StackTrace'),
+      at: timeOf(text(headers, 'MT-Fault-Timestamp')),
+      attempts: 1 + count(headers, 'MT-Fault-RetryCount'),
+    }),
+  }
+}
+
+/** The newest death comes first; the oldest names the queue it really came from. */
+const broker: Reader = (headers) => {
+  const deaths = headers['x-death']
+  if (!Array.isArray(deaths) || deaths.length === 0) return undefined
+  const first = deaths.at(-1) as Headers
+  const reason = text(headers, 'x-first-death-reason') ?? text(first, 'reason') ?? 'unknown'
+  const rejections = (deaths as readonly Headers[])
+    .filter((death) => death['reason'] !== 'expired')
+    .reduce((sum, death) => sum + count(death, 'count'), 0)
+  return {
+    reason: `broker_${reason}`,
+    origin: text(headers, 'x-first-death-queue') ?? text(first, 'queue'),
+    cycle: failedOnce({
+      type: undefined,
+      message: `the broker dead-lettered it: ${reason}`,
+      stack: undefined,
+      at: brokerTime(first['time']),
+      attempts: rejections,
+    }),
+  }
+}
+
+const READERS: readonly Reader[] = [nServiceBus, massTransit, broker]
+
+interface Told {
+  readonly type: string | undefined
+  readonly message: string | undefined
+  readonly stack: string | undefined
+  readonly at: number | undefined
+  readonly attempts: number
+}
+
+/** One record of history, classed and signed by the same rules as our own failures. */
+function failedOnce({ type = 'Error', message = 'no message', stack, at, attempts }: Told) {
+  const error = Object.assign(new Error(message), { name: type, stack: stack ?? '' })
+  const { failure } = diagnose(error, {
+    rules: [],
+    handler: 'foreign',
+    includeStack: false,
+    now: at ?? 0,
+  })
+  const record: AttemptRecord = {
+    number: Math.max(1, attempts),
+    at: at ?? 0,
+    class: failure.class,
+    signature: failure.signature,
+    code: failure.code,
+    message: failure.message,
+  }
+  return { ...FIRST_CYCLE, attempts, firstFailedAt: at, history: [record] }
+}
+
+function text(headers: Headers, name: string): string | undefined {
+  const value = headers[name]
+  return typeof value === 'string' ? value : undefined
+}
+
+function count(headers: Headers, name: string): number {
+  const value = Number(headers[name] ?? 0)
+  return Number.isSafeInteger(value) && value > 0 ? value : 0
+}
+
+function timeOf(value: string | undefined): number | undefined {
+  const time = value === undefined ? Number.NaN : Date.parse(value)
+  return Number.isNaN(time) ? undefined : time
+}
+
+/** `2026-11-14 23:44:05:123456 Z`: a colon before the fraction, and a space before the zone. */
+function nServiceBusTime(value: string | undefined): number | undefined {
+  const parts = value?.match(/^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d):(\d{3})\d* Z$/)
+  return parts ? timeOf(`${parts[1]}T${parts[2]}.${parts[3]}Z`) : timeOf(value)
+}
+
+/** Seconds, wrapped by the client library because a plain number would lose the type. */
+function brokerTime(value: unknown): number | undefined {
+  const seconds = (value as { readonly value?: unknown } | undefined)?.value
+  return typeof seconds === 'number' ? seconds * 1_000 : undefined
+}
+
+/** `rabbitmq://host/vhost/queue?durable=true`, `loopback://localhost/queue` … */
+function queueOfAddress(address: string | undefined): string | undefined {
+  const name = address?.split('?')[0]?.split('/').at(-1)
+  return name ? decodeURIComponent(name) : undefined
+}

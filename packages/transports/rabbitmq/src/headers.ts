@@ -1,0 +1,264 @@
+import { randomUUID } from 'node:crypto'
+import {
+  type Delivery,
+  decodeHeaders,
+  encodeHeaders,
+  type FailureCycle,
+  FIRST_CYCLE,
+} from '@redrive/core'
+import type { DrainedDeadLetter } from '@redrive/runtime'
+import type { ConsumeMessage, Options } from 'amqplib'
+
+/** A delivery with the message as the client library gave it, which settles it. */
+export interface RabbitMqDelivery extends Delivery {
+  readonly raw: ConsumeMessage
+}
+
+type Headers = Readonly<Record<string, unknown>>
+
+/** What AMQP says about a message. */
+interface Properties {
+  readonly headers?: Headers
+  readonly messageId?: string
+  readonly type?: string
+  readonly contentType?: string
+  readonly contentEncoding?: string
+  readonly correlationId?: string
+  readonly replyTo?: string
+  readonly appId?: string
+  readonly priority?: number
+  readonly timestamp?: number
+  readonly expiration?: string
+  readonly userId?: string
+}
+
+/** The client library's types say `any` for each. */
+const propertiesOf = ({ properties }: ConsumeMessage) => properties as unknown as Properties
+
+const NO_HEADERS: Headers = Object.freeze({})
+const NO_PROBLEMS: readonly string[] = Object.freeze([])
+
+/** Where the producer sent it: a copy arrives by another way. */
+const EXCHANGE = 'redrive-exchange'
+const ROUTING_KEY = 'redrive-routing-key'
+/** Times this message was in hand without a word before we returned it by a copy, which starts at 0. */
+const COUNT_BEFORE = 'redrive-delivery-count'
+/** What the producer wrote that the broker would act on again; kept as JSON. */
+const ASIDE = 'redrive-aside'
+
+/** Written by the broker, not by the producer. On a copy they would be wrong, or make it drop the copy. */
+const OF_BROKER = /^x-(?:death|(?:first|last)-death-\w+|delivery-count|acquired-count)$/
+
+export function toDelivery(source: string, raw: ConsumeMessage): RabbitMqDelivery {
+  const { headers, messageId, type, contentType } = propertiesOf(raw)
+  // A producer that names its messages lets the inbox recognise a duplicate; without a name there is none.
+  const ownId = messageId || randomUUID()
+  if (headers === undefined || isEmpty(headers)) {
+    return {
+      raw,
+      id: ownId,
+      source,
+      lane: undefined,
+      key: ownId,
+      type,
+      bytes: raw.content,
+      contentType,
+      headers: NO_HEADERS,
+      cycle: FIRST_CYCLE,
+      deliveryCount: 1,
+      replayId: undefined,
+      headerProblems: NO_PROBLEMS,
+    }
+  }
+  const decoded = decodeHeaders(headers)
+  const id = decoded.id ?? ownId
+  return {
+    raw,
+    id,
+    source,
+    lane: undefined,
+    key: decoded.key ?? id,
+    type,
+    bytes: raw.content,
+    contentType,
+    headers: { ...ofProducer(decoded.foreign), ...asideIn(headers).headers },
+    cycle: decoded.cycle,
+    deliveryCount: 1 + unheardIn(raw),
+    replayId: decoded.replayId,
+    headerProblems: decoded.problems,
+  }
+}
+
+function isEmpty(headers: Headers): boolean {
+  for (const _ in headers) return false
+  return true
+}
+
+function ofProducer(foreign: Headers): Headers {
+  return Object.fromEntries(Object.entries(foreign).filter(([name]) => !OF_BROKER.test(name)))
+}
+
+/** Hand-outs without a word: those the broker counted, and those of the copy before this one. */
+export function unheardIn(raw: ConsumeMessage): number {
+  const { headers = NO_HEADERS } = propertiesOf(raw)
+  return wholeNumber(headers['x-delivery-count']) + wholeNumber(headers[COUNT_BEFORE])
+}
+
+function wholeNumber(value: unknown): number {
+  const number = typeof value === 'string' && /^\d{1,6}$/.test(value) ? Number(value) : value
+  return typeof number === 'number' && Number.isSafeInteger(number) && number > 0 ? number : 0
+}
+
+/** Where a message was first sent to. */
+interface Address {
+  readonly exchange: string
+  readonly routingKey: string
+}
+
+function addressOf(raw: ConsumeMessage): Address {
+  const { headers = NO_HEADERS } = propertiesOf(raw)
+  const { [EXCHANGE]: exchange, [ROUTING_KEY]: routingKey } = headers
+  if (typeof exchange === 'string' && typeof routingKey === 'string') {
+    return { exchange, routingKey }
+  }
+  return { exchange: raw.fields.exchange, routingKey: raw.fields.routingKey }
+}
+
+// ---- copies -----------------------------------------------------------------------------------
+
+/** What a copy says beyond the original. */
+export interface CopyOptions {
+  readonly cycle: FailureCycle
+  readonly reason?: string | undefined
+  readonly stack?: string | undefined
+  /** For a copy that only returns the message. */
+  readonly unheard?: number
+  /** How long the broker keeps it. */
+  readonly expiration?: string | undefined
+  readonly budgetBytes: number
+}
+
+export interface Copy {
+  readonly content: Buffer
+  readonly properties: Options.Publish
+  /** Attempts left out of the history to fit the budget. */
+  readonly truncated: number
+}
+
+/** Properties that travel as they came; `userId`, `expiration` and the delivery mode do not. */
+const KEPT = [
+  'messageId',
+  'type',
+  'contentType',
+  'contentEncoding',
+  'correlationId',
+  'replyTo',
+  'appId',
+  'priority',
+  'timestamp',
+] as const
+
+/** The same message with a later chapter of its history. Bytes and the producer's headers stay as they are. */
+export function copyOf(delivery: RabbitMqDelivery, options: CopyOptions): Copy {
+  const { id, key, source, replayId, raw } = delivery
+  const { cycle, reason, stack, budgetBytes, unheard, expiration } = options
+  const encoded = encodeHeaders({ id, key, source, replayId, cycle, reason, stack }, budgetBytes)
+  const { CC, BCC, ...headers } = delivery.headers
+  const aside = asideOf(raw, { CC, BCC })
+  return {
+    content: raw.content,
+    truncated: encoded.truncated,
+    properties: {
+      ...kept(propertiesOf(raw)),
+      ...(expiration === undefined ? {} : { expiration }),
+      headers: {
+        ...headers,
+        ...encoded.headers,
+        ...addressHeaders(addressOf(raw)),
+        ...(aside === undefined ? {} : { [ASIDE]: aside }),
+        ...(unheard === undefined ? {} : { [COUNT_BEFORE]: String(unheard) }),
+      },
+    },
+  }
+}
+
+function kept(properties: Properties): Options.Publish {
+  const found = KEPT.filter((name) => properties[name] !== undefined)
+  return Object.fromEntries(found.map((name) => [name, properties[name]]))
+}
+
+const addressHeaders = ({ exchange, routingKey }: Address): Headers => ({
+  [EXCHANGE]: exchange,
+  [ROUTING_KEY]: routingKey,
+})
+
+interface Aside {
+  /** Copies go where we send them, nowhere else. */
+  readonly headers: Headers
+  /** On a copy it would end the wait early, or the dead letter. */
+  readonly expiration?: string
+  /** The broker refuses a user other than ours. */
+  readonly userId?: string
+}
+
+function asideOf(raw: ConsumeMessage, copiedTo: Headers): string | undefined {
+  const properties = propertiesOf(raw)
+  const before = asideIn(properties.headers ?? NO_HEADERS)
+  const headers = Object.entries(copiedTo).filter(([, value]) => value !== undefined)
+  const expiration = before.expiration ?? properties.expiration
+  const userId = before.userId ?? properties.userId
+  if (headers.length === 0 && expiration === undefined && userId === undefined) return undefined
+  return JSON.stringify({ headers: Object.fromEntries(headers), expiration, userId })
+}
+
+const NOTHING_ASIDE: Aside = Object.freeze({ headers: NO_HEADERS })
+
+/** Ours, but it travelled: whatever cannot be read counts as absent. */
+function asideIn(headers: Headers): Aside {
+  const text = headers[ASIDE]
+  if (typeof text !== 'string') return NOTHING_ASIDE
+  try {
+    return { ...NOTHING_ASIDE, ...(JSON.parse(text) as Aside) }
+  } catch {
+    return NOTHING_ASIDE
+  }
+}
+
+// ---- replays ----------------------------------------------------------------------------------
+
+/** What only we can read of a drained message, as text that anyone can keep. */
+export function envelopeOf(raw: ConsumeMessage): Readonly<Record<string, string>> {
+  const { type: _, contentType: __, ...properties } = kept(propertiesOf(raw))
+  const texts = Object.entries(properties).map(([name, value]) => [name, String(value)] as const)
+  return { ...Object.fromEntries(texts), ...addressOf(raw) }
+}
+
+/** Properties that are numbers on the wire. */
+const NUMBERS: readonly string[] = ['priority', 'timestamp']
+
+/** The message as it goes back: the next cycle, with nothing of the last one but its number. */
+export function replayOf(
+  { delivery, envelope }: DrainedDeadLetter,
+  replayId: string,
+): Omit<Copy, 'truncated'> {
+  const { id, key, source, bytes, contentType, type } = delivery
+  const cycle = { ...FIRST_CYCLE, number: delivery.cycle.number + 1 }
+  const encoded = encodeHeaders({ id, key, source, replayId, cycle, reason: undefined })
+  const { exchange = '', routingKey = source, ...texts } = envelope
+  const properties = Object.entries(texts).map(([name, text]) =>
+    NUMBERS.includes(name) ? [name, Number(text)] : [name, text],
+  )
+  // It goes to one place, as a retry does.
+  const { CC: _, BCC: __, ...headers } = delivery.headers
+  return {
+    content: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength),
+    properties: {
+      ...kept({
+        ...(Object.fromEntries(properties) as Properties),
+        ...(contentType === undefined ? {} : { contentType }),
+        ...(type === undefined ? {} : { type }),
+      }),
+      headers: { ...headers, ...encoded.headers, ...addressHeaders({ exchange, routingKey }) },
+    },
+  }
+}

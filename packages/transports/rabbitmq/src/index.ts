@@ -1,0 +1,34 @@
+import {
+  type RabbitMqOptions,
+  type RabbitMqSourceOptions,
+  resolveOptions,
+  resolveSourceOptions,
+} from './options.ts'
+import { RabbitMqTransport } from './receive.ts'
+import { RabbitMqSource } from './source.ts'
+
+export { CAPABILITIES } from './capabilities.ts'
+export type { RabbitMqDelivery } from './headers.ts'
+export type { Connect, Purpose, RabbitMqOptions, RabbitMqSourceOptions } from './options.ts'
+export {
+  deadLetterExchange,
+  deadLetterQueue,
+  delayQueue,
+  type QueueSpec,
+  type QueueType,
+  quarantineQueue,
+  STEPS_MS,
+  type Topology,
+  topologyOf,
+} from './topology.ts'
+export type { RabbitMqSource, RabbitMqTransport }
+
+/** A transport on a RabbitMQ queue. */
+export function rabbitmq(options: RabbitMqOptions): RabbitMqTransport {
+  return new RabbitMqTransport(resolveOptions(options))
+}
+
+/** The control plane's side of a queue: its dead letters, or those of any queue you name. */
+export function rabbitmqSource(options: RabbitMqSourceOptions): RabbitMqSource {
+  return new RabbitMqSource(resolveSourceOptions(options))
+}

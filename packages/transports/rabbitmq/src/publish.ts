@@ -1,0 +1,163 @@
+import { RedriveError } from '@redrive/core'
+import type { ChannelModel, ConfirmChannel, Message, Options } from 'amqplib'
+import { assertQueue, onItsOwnChannel } from './declare.ts'
+import { Link } from './link.ts'
+import type { Connect } from './options.ts'
+import type { QueueSpec } from './topology.ts'
+
+/** What is to be stored, and where. */
+export interface Outgoing {
+  readonly exchange: string
+  readonly routingKey: string
+  readonly content: Buffer
+  readonly properties: Options.Publish
+}
+
+export interface PublisherParts {
+  readonly urls: readonly string[]
+  readonly connect: Connect
+  readonly confirmTimeoutMs: number
+  /** The broker takes nothing at the moment, or takes it again. */
+  readonly onBlocked: (reason: string | undefined) => void
+}
+
+/** Someone who waits for a proof. */
+interface Pending {
+  readonly endsAt: number
+  readonly reject: (error: RedriveError) => void
+}
+
+/** Names one publish, so that a message the broker returns is known again. Never read by a consumer. */
+const COPY = 'redrive-copy'
+
+/**
+ * Publishes with proof: persistent, mandatory, confirmed and not returned. Confirmed alone proves
+ * nothing: the broker confirms what it could not route, too.
+ *
+ * It has a connection of its own. The broker stops reading a connection that publishes while it is
+ * short of memory, and acknowledgements must not be stuck behind that.
+ */
+export class Publisher {
+  readonly #parts: PublisherParts
+  readonly #link: Link<ConfirmChannel>
+  readonly #declared = new Set<string>()
+  readonly #returned = new Map<string, string>()
+  readonly #pending = new Set<Pending>()
+  #count = 0
+  #blocked: string | undefined
+  #sweep: NodeJS.Timeout | undefined
+
+  constructor(parts: PublisherParts) {
+    this.#parts = parts
+    this.#link = new Link({
+      urls: parts.urls,
+      connect: (url) => parts.connect(url, 'publish'),
+      prepare: (connection) => this.#prepare(connection),
+      onLost: () => this.#setBlocked(undefined),
+    })
+  }
+
+  open(): Promise<void> {
+    return this.#link.open()
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#sweep)
+    await this.#link.close()
+  }
+
+  async #prepare(connection: ChannelModel): Promise<ConfirmChannel> {
+    connection.on('blocked', (reason) => this.#setBlocked(reason))
+    connection.on('unblocked', () => this.#setBlocked(undefined))
+    const channel = await connection.createConfirmChannel()
+    // It comes before the confirm of the same message.
+    channel.on('return', (message) => this.#returned.set(copyIn(message), replyIn(message)))
+    return channel
+  }
+
+  #setBlocked(reason: string | undefined): void {
+    if (this.#blocked === reason) return
+    this.#blocked = reason
+    this.#parts.onBlocked(reason)
+  }
+
+  /**
+   * Resolves when the broker has stored it; rejects with `OUTCOME_UNKNOWN` when it says that it has
+   * not, or can no longer say. Waits for that however long it takes: see `inTime`. Throws a
+   * `RangeError` when the headers are too long for AMQP.
+   */
+  send(outgoing: Outgoing): Promise<void> {
+    const channel = this.#link.channel
+    if (channel === undefined)
+      return Promise.reject(unknown('there is no connection to the broker'))
+    // What is written to a blocked connection piles up in this process instead.
+    if (this.#blocked !== undefined) {
+      return Promise.reject(unknown(`the broker takes no messages (${this.#blocked})`))
+    }
+    this.#count += 1
+    const copy = String(this.#count)
+    const { exchange, routingKey, content, properties } = outgoing
+    const headers = { ...(properties.headers as object), [COPY]: copy }
+    const options = { ...properties, headers, persistent: true, mandatory: true }
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    channel.publish(exchange, routingKey, content, options, (error: unknown) => {
+      const reply = this.#returned.get(copy)
+      if (reply !== undefined) this.#returned.delete(copy)
+      if (error !== null) reject(unknown('the broker did not confirm the copy', error))
+      else if (reply !== undefined) reject(this.#unroutable(outgoing, reply))
+      else resolve()
+    })
+    return promise
+  }
+
+  /** The proof, or `OUTCOME_UNKNOWN` when it does not come in time. It may still come later. */
+  inTime(proof: Promise<void>): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const pending = { endsAt: performance.now() + this.#parts.confirmTimeoutMs, reject }
+      this.#pending.add(pending)
+      this.#sweep ??= setInterval(() => this.#giveUpOld(), SWEEP_MS).unref()
+      proof.then(resolve, reject).finally(() => this.#pending.delete(pending))
+    })
+  }
+
+  #unroutable({ exchange, routingKey }: Outgoing, reply: string): RedriveError {
+    this.#declared.delete(routingKey)
+    const target =
+      exchange === '' ? `queue ${routingKey}` : `exchange ${exchange}, key ${routingKey}`
+    return unknown(`the broker returned the copy for ${target}: ${reply}. Is the queue there?`)
+  }
+
+  /** One timer for all: in the order they were sent, so that the first young one ends the search. */
+  #giveUpOld(): void {
+    const now = performance.now()
+    for (const pending of this.#pending) {
+      if (pending.endsAt > now) return
+      this.#pending.delete(pending)
+      pending.reject(unknown('the broker did not confirm the copy in time'))
+    }
+  }
+
+  /** Makes the queue unless it was made before. */
+  async ensure(spec: QueueSpec): Promise<void> {
+    if (this.#declared.has(spec.name)) return
+    const connection = this.#link.connection
+    if (connection === undefined) throw unknown('there is no connection to the broker')
+    await onItsOwnChannel(connection, (channel) => assertQueue(channel, spec))
+    this.#declared.add(spec.name)
+  }
+}
+
+/** A second: beside a confirm timeout of seconds, exact enough. */
+const SWEEP_MS = 1_000
+
+function copyIn({ properties }: Message): string {
+  return String(properties.headers?.[COPY])
+}
+
+function replyIn({ fields }: Message): string {
+  const { replyText } = fields as unknown as { replyText: string }
+  return replyText
+}
+
+const unknown = (why: string, cause?: unknown) =>
+  new RedriveError('OUTCOME_UNKNOWN', `A hand-off is not proven: ${why}.`, { cause })

@@ -1,0 +1,19 @@
+import { exerciseTransport } from '@redrive/testing'
+import { describe, it } from 'vitest'
+import { CAPABILITIES } from '../src/index.ts'
+import { amqpUrls, services } from './services.ts'
+import { rabbitmqWorld } from './world.ts'
+
+const urls = await amqpUrls('rabbitmq')
+
+exerciseTransport({
+  runner: { describe, it },
+  name: 'rabbitmq, one node',
+  capabilities: CAPABILITIES,
+  open: () => rabbitmqWorld(urls),
+  restartBroker: async () => {
+    await services('do', 'rabbitmq', 'ctl', 'stop_app')
+    await services('do', 'rabbitmq', 'ctl', 'start_app')
+  },
+  deadline: '60s',
+})

@@ -1,0 +1,238 @@
+import { randomUUID } from 'node:crypto'
+import type { Socket } from 'node:net'
+import type { Transport } from '@redrive/runtime'
+import type { SentMessage, TransportFault, TransportWorld } from '@redrive/testing'
+import { type Channel, type ChannelModel, type ConfirmChannel, connect } from 'amqplib'
+import {
+  deadLetterQueue,
+  type Purpose,
+  type RabbitMqOptions,
+  rabbitmq,
+  rabbitmqSource,
+  topologyOf,
+} from '../src/index.ts'
+
+export interface RabbitMqWorld extends TransportWorld {
+  readonly queue: string
+  /** A connection of the test's own. */
+  readonly admin: ChannelModel
+  transport(fault?: TransportFault, options?: Partial<RabbitMqOptions>): Transport
+}
+
+/** A fresh queue on the broker, with transports whose connections can be watched and broken. */
+export async function rabbitmqWorld(urls: readonly string[]): Promise<RabbitMqWorld> {
+  const queue = `orders-${randomUUID()}`
+  const topology = topologyOf(queue, 'quorum')
+  const admin = await connect(urls[0] as string)
+  // A broker that restarts ends this connection too; what needs it then says so.
+  admin.on('error', () => undefined)
+  const declared = new Set([queue, deadLetterQueue(queue)])
+  const processes = new Map<Transport, Process>()
+  let isRefusing = true
+
+  const onChannel = async <T>(work: (channel: ConfirmChannel) => Promise<T>): Promise<T> => {
+    const connection = await connect(urls[0] as string)
+    connection.on('error', () => undefined)
+    const channel = await connection.createConfirmChannel()
+    channel.on('error', () => undefined)
+    try {
+      return await work(channel)
+    } finally {
+      await connection.close().catch(() => undefined)
+    }
+  }
+
+  const declareAll = () =>
+    onChannel(async (channel) => {
+      await channel.assertExchange(topology.exchange, 'direct', { durable: true })
+      for (const { name, arguments: args } of [topology.deadLetters, topology.source]) {
+        await channel.assertQueue(name, { durable: true, arguments: args })
+      }
+      await channel.bindQueue(deadLetterQueue(queue), topology.exchange, queue)
+    })
+  await declareAll()
+
+  return {
+    queue,
+    admin,
+    transport(fault, options = {}) {
+      const process = new Process(declared, fault)
+      const transport = rabbitmq({
+        url: urls,
+        queue,
+        confirmTimeout: '5s',
+        connect: async (url, purpose) => {
+          const connection = await process.connect(url, purpose)
+          if (fault === 'copies_refused' && purpose === 'publish' && isRefusing) {
+            await onChannel((channel) => channel.deleteQueue(deadLetterQueue(queue)))
+          }
+          return connection
+        },
+        ...options,
+      })
+      processes.set(transport, process)
+      return transport
+    },
+    source: () => rabbitmqSource({ url: urls, queue }),
+    send: (message) => onChannel((channel) => sendTo(channel, queue, message)),
+    async backlog() {
+      let total = [...processes.values()].reduce((sum, process) => sum + process.inHand, 0)
+      await onChannel(async (channel) => {
+        for (const name of declared) {
+          if (name.includes('.dlq')) continue
+          total += (await channel.checkQueue(name)).messageCount
+        }
+      })
+      return total
+    },
+    async crash(transport) {
+      processes.get(transport)?.die()
+      // The broker has noticed when it counts no more consumers than there are left.
+      for (;;) {
+        const left = [...processes.values()].reduce((sum, { consumers }) => sum + consumers, 0)
+        const { consumerCount } = await onChannel((channel) => channel.checkQueue(queue))
+        if (consumerCount <= left) return
+      }
+    },
+    async heal() {
+      isRefusing = false
+      await declareAll()
+    },
+    async close() {
+      await onChannel(async (channel) => {
+        for (const name of declared) await channel.deleteQueue(name)
+        await channel.deleteExchange(topology.exchange)
+      })
+      await admin.close().catch(() => undefined)
+    },
+  }
+}
+
+async function sendTo(
+  channel: ConfirmChannel,
+  queue: string,
+  { bytes, key, headers = {}, contentType, type }: SentMessage,
+): Promise<string> {
+  const messageId = randomUUID()
+  channel.sendToQueue(queue, Buffer.from(bytes), {
+    persistent: true,
+    mandatory: true,
+    messageId,
+    headers: key === undefined ? headers : { ...headers, 'redrive-key': key },
+    ...(contentType === undefined ? {} : { contentType }),
+    ...(type === undefined ? {} : { type }),
+  })
+  await channel.waitForConfirms()
+  return messageId
+}
+
+/** The process a transport lives in: what it has in hand, and how it dies. */
+class Process {
+  readonly #declared: Set<string>
+  readonly #fault: TransportFault | undefined
+  readonly #connections = new Set<ChannelModel>()
+  readonly #tags = new Map<Channel, Set<number>>()
+  #isAlive = true
+  consumers = 0
+
+  constructor(declared: Set<string>, fault: TransportFault | undefined) {
+    this.#declared = declared
+    this.#fault = fault
+  }
+
+  get inHand(): number {
+    return [...this.#tags.values()].reduce((sum, tags) => sum + tags.size, 0)
+  }
+
+  /** As `kill -9`: no goodbye, and nothing leaves any more. */
+  die(): void {
+    this.#isAlive = false
+    this.consumers = 0
+    this.#tags.clear()
+    for (const { connection } of this.#connections)
+      socketOf(connection).destroy(new Error('killed'))
+  }
+
+  async connect(url: string, _purpose: Purpose): Promise<ChannelModel> {
+    if (!this.#isAlive) throw new Error('This process is dead.')
+    const model = await connect(url, { noDelay: true })
+    this.#connections.add(model)
+    const createChannel = model.createChannel.bind(model)
+    model.createChannel = async (options) => this.#watch(await createChannel(options))
+    const createConfirmChannel = model.createConfirmChannel.bind(model)
+    model.createConfirmChannel = async (options) => {
+      const channel = await createConfirmChannel(options)
+      this.#watchPublish(channel)
+      return channel
+    }
+    return model
+  }
+
+  #watchPublish(channel: ConfirmChannel): void {
+    if (this.#fault !== 'dies_halfway') return
+    const publish = channel.publish.bind(channel)
+    channel.publish = (exchange, key, content, options) =>
+      publish(exchange, key, content, options, () => this.die())
+  }
+
+  #watch(channel: Channel): Channel {
+    const tags = new Set<number>()
+    const forget = () => this.#tags.delete(channel)
+    channel.on('close', forget)
+    this.#tags.set(channel, tags)
+    const { assertQueue, consume, cancel, ack, nack } = bound(channel)
+    channel.assertQueue = (name, options) => {
+      if (name !== undefined) this.#declared.add(name)
+      return assertQueue(name, options)
+    }
+    channel.consume = async (queue, onMessage, options) => {
+      this.consumers += 1
+      return consume(
+        queue,
+        (message) => {
+          if (message !== null) tags.add(message.fields.deliveryTag)
+          onMessage(message)
+        },
+        options,
+      )
+    }
+    channel.cancel = async (tag) => {
+      const answer = await cancel(tag)
+      this.consumers -= 1
+      return answer
+    }
+    const settled = (tag: number, allUpTo: boolean | undefined) => {
+      for (const one of tags) if (one === tag || (allUpTo === true && one <= tag)) tags.delete(one)
+    }
+    channel.ack = (message, allUpTo) => {
+      if (!this.#isAlive) return
+      ack(message, allUpTo)
+      settled(message.fields.deliveryTag, allUpTo)
+      // An answer to the next request shows that the acknowledgement has arrived.
+      if (this.#fault === 'dies_halfway') void channel.prefetch(1).then(() => this.die())
+    }
+    channel.nack = (message, allUpTo, requeue) => {
+      if (!this.#isAlive) return
+      nack(message, allUpTo, requeue)
+      settled(message.fields.deliveryTag, allUpTo)
+    }
+    return channel
+  }
+}
+
+function bound(
+  channel: Channel,
+): Pick<Channel, 'assertQueue' | 'consume' | 'cancel' | 'ack' | 'nack'> {
+  return {
+    assertQueue: channel.assertQueue.bind(channel),
+    consume: channel.consume.bind(channel),
+    cancel: channel.cancel.bind(channel),
+    ack: channel.ack.bind(channel),
+    nack: channel.nack.bind(channel),
+  }
+}
+
+/** amqplib does not name the socket in its types; a test that kills connections needs it. */
+function socketOf(connection: unknown): Socket {
+  return (connection as { stream: Socket }).stream
+}
