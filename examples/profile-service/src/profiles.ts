@@ -1,0 +1,94 @@
+import { readFileSync } from 'node:fs'
+import type { Policy } from '@redrive/core'
+import { DatabaseError, Pool } from 'pg'
+import type { UserEvent } from './events.ts'
+import { log } from './log.ts'
+
+export function openPool(url: string, { concurrency, timeoutMs }: Policy): Pool {
+  const pool = new Pool({
+    connectionString: url,
+    // One for each attempt that may run: with fewer, attempts would time out waiting for each other.
+    max: concurrency,
+    // pg knows no AbortSignal: without these a query that hangs would keep its connection for good.
+    connectionTimeoutMillis: timeoutMs,
+    query_timeout: timeoutMs,
+  })
+  // Of connections that nobody uses. Without a listener the first outage would end the process.
+  pool.on('error', (error) => log('warn', 'idle_connection_lost', { error }))
+  return pool
+}
+
+/**
+ * pg reports a connection that broke under a query, or was not made in time, with a bare `Error`. It
+ * has no code, so it could be the message's fault: after three alike it would be in quarantine.
+ */
+export class DatabaseUnreachable extends Error {}
+
+/**
+ * The table of profiles. Each event is one statement, with the same effect when it runs twice and
+ * in whatever order they come: a message that waits for its retry is overtaken by later ones. So this
+ * needs no transaction and no inbox; a handler that adds to a sum or writes in two places would.
+ */
+export class Profiles {
+  readonly #pool: Pool
+
+  constructor(pool: Pool) {
+    this.#pool = pool
+  }
+
+  apply({ type, data }: UserEvent): Promise<void> {
+    switch (type) {
+      case 'user.registered':
+        return this.#run(REGISTER, personal(data))
+      case 'user.updated':
+        return this.#run(UPDATE, personal(data))
+      case 'user.deleted':
+        return this.#run(DELETE, [data.subject, data.occurredAt])
+    }
+  }
+
+  createTable(): Promise<void> {
+    return this.#run(readFileSync(new URL('../table.sql', import.meta.url), 'utf8'), [])
+  }
+
+  async #run(sql: string, values: readonly string[]): Promise<void> {
+    try {
+      await this.#pool.query(sql, [...values])
+    } catch (cause) {
+      // The server's own answer: Redrive reads its SQLSTATE.
+      if (cause instanceof DatabaseError) throw cause
+      throw new DatabaseUnreachable('Postgres did not answer', { cause })
+    }
+  }
+}
+
+type Personal = Extract<UserEvent, { type: 'user.updated' }>['data']
+
+const personal = ({ subject, occurredAt, email, firstName, lastName }: Personal) => [
+  subject,
+  occurredAt,
+  email,
+  firstName,
+  lastName,
+]
+
+/** Whatever is there already came from this event or a later one. */
+const REGISTER = `
+  INSERT INTO profiles (subject, changed_at, email, first_name, last_name)
+  VALUES ($1, $2, $3, $4, $5)
+  ON CONFLICT (subject) DO NOTHING`
+
+const UPDATE = `
+  INSERT INTO profiles AS known (subject, changed_at, email, first_name, last_name)
+  VALUES ($1, $2, $3, $4, $5)
+  ON CONFLICT (subject) DO UPDATE
+  SET changed_at = excluded.changed_at, email = excluded.email,
+    first_name = excluded.first_name, last_name = excluded.last_name
+  WHERE known.changed_at < excluded.changed_at AND NOT known.is_deleted`
+
+const DELETE = `
+  INSERT INTO profiles (subject, changed_at, is_deleted)
+  VALUES ($1, $2, true)
+  ON CONFLICT (subject) DO UPDATE
+  SET changed_at = excluded.changed_at, is_deleted = true,
+    email = NULL, first_name = NULL, last_name = NULL`
