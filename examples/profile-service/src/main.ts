@@ -1,12 +1,12 @@
 import type { AddressInfo } from 'node:net'
-import { resolvePolicy, transient } from '@redrive/core'
+import { resolvePolicy } from '@redrive/core'
 import { rabbitmq } from '@redrive/rabbitmq'
 import { consume, onEvent } from '@redrive/runtime'
 import { readConfig } from './config.ts'
 import { decodeUserEvent, UserEvent } from './events.ts'
 import { ConsumerHealth, serveHealth } from './health.ts'
 import { log, logEvent } from './log.ts'
-import { DatabaseUnreachable, openPool, Profiles } from './profiles.ts'
+import { openPool, Profiles } from './profiles.ts'
 
 async function start(): Promise<void> {
   const config = readConfig(process.env)
@@ -25,9 +25,8 @@ async function start(): Promise<void> {
       decode: decodeUserEvent,
       // A message that does not fit is a dead letter at once: trying again would not help.
       schema: UserEvent,
-      // ECONNREFUSED, 57P01, 08006, 40001 and the like need no rule: Redrive knows that they pass.
-      classify: [transient(DatabaseUnreachable), ...(config.policy.classify ?? [])],
-      // While it is down its breaker pauses consumption: messages wait in the queue, uncounted.
+      // While it is down its breaker pauses consumption: messages wait in the queue, uncounted. No rule
+      // is needed for that: Redrive knows ECONNREFUSED, 57P01, 08006 and the like.
       dependency: 'postgres',
     },
   )

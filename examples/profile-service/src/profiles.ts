@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { Policy } from '@redrive/core'
-import { DatabaseError, Pool } from 'pg'
+import { Pool } from 'pg'
 import type { UserEvent } from './events.ts'
 import { log } from './log.ts'
 
@@ -17,12 +17,6 @@ export function openPool(url: string, { concurrency, timeoutMs }: Policy): Pool 
   pool.on('error', (error) => log('warn', 'idle_connection_lost', { error }))
   return pool
 }
-
-/**
- * pg reports a connection that broke under a query, or was not made in time, with a bare `Error`. It
- * has no code, so it could be the message's fault: after three alike it would be in quarantine.
- */
-export class DatabaseUnreachable extends Error {}
 
 /**
  * The table of profiles. Each event is one statement, with the same effect when it runs twice and
@@ -52,13 +46,7 @@ export class Profiles {
   }
 
   async #run(sql: string, values: readonly string[]): Promise<void> {
-    try {
-      await this.#pool.query(sql, [...values])
-    } catch (cause) {
-      // The server's own answer: Redrive reads its SQLSTATE.
-      if (cause instanceof DatabaseError) throw cause
-      throw new DatabaseUnreachable('Postgres did not answer', { cause })
-    }
+    await this.#pool.query(sql, [...values])
   }
 }
 

@@ -144,6 +144,7 @@ export type {
   RetryOptions,
 } from './policy/options.ts'
 export {
+  fillConfig,
   type PolicySource,
   readPolicy,
   readPolicyOptions,

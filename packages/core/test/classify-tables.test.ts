@@ -472,3 +472,25 @@ function thrownBy(run: () => unknown): unknown {
   }
   throw new Error('nothing was thrown')
 }
+
+describe('errors without a code', () => {
+  test.each([
+    ['Connection terminated', false],
+    ['Connection terminated unexpectedly', false],
+    ['Client has encountered a connection error and is not queryable', false],
+    ['timeout exceeded when trying to connect', false],
+    ['Connection is closed.', false],
+    ['Connection terminated due to connection timeout', true],
+    ['Query read timeout', true],
+    ['timeout expired', true],
+  ])('%s is transient', (message, timedOut) => {
+    expect(classify(new Error(message), options)).toMatchObject({ class: 'transient', timedOut })
+  })
+
+  test.each([
+    ['part of a sentence', new Error('Order 7: Connection terminated unexpectedly')],
+    ['not an error', { message: 'Connection terminated unexpectedly' }],
+  ])('%s is not taken for one', (_, error) => {
+    expect(classify(error, options).class).toBe('unknown')
+  })
+})

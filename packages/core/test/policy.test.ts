@@ -3,7 +3,7 @@ import type { Backoff, BackoffOptions } from '../src/backoff.ts'
 import { transient } from '../src/classify/rules.ts'
 import { isRedriveError, RedriveError } from '../src/errors.ts'
 import type { PolicyOptions } from '../src/policy/options.ts'
-import { readPolicy, readPolicyOptions, resolvePolicy } from '../src/policy/resolve.ts'
+import { fillConfig, readPolicy, readPolicyOptions, resolvePolicy } from '../src/policy/resolve.ts'
 import type { Policy, PolicyRole } from '../src/policy.ts'
 
 /** Every problem of these options; none when they are good. */
@@ -1128,5 +1128,19 @@ describe('a policy from a file', () => {
   test('from code is taken literally', () => {
     const never = ['${A:-b}']
     expect(resolvePolicy({ deadLetter: { never } }).deadLetter.filter.never).toEqual(['${A:-b}'])
+  })
+})
+
+describe('fillConfig', () => {
+  test('fills what stands beside the policy, and names all that is missing', () => {
+    const config = { url: '${URL:-amqp://localhost}', http: { port: '${PORT}' }, list: ['${A}'] }
+    expect(fillConfig(config, { PORT: '80', A: 'a' })).toEqual({
+      url: 'amqp://localhost',
+      http: { port: 80 },
+      list: ['a'],
+    })
+    expect(() => fillConfig(config, {})).toThrow(
+      /^The configuration has 2 problems:\n- http\.port: .*PORT.*\n- list\.0: .* A,/,
+    )
   })
 })

@@ -192,3 +192,23 @@ export const HTTP_STATUSES: readonly (readonly [min: number, max: number, ruling
   [400, 499, 'integration'],
   [500, 599, 'transient'],
 ]
+
+/**
+ * Errors without a code, by the exact words of the library that throws them: pg when its connection is
+ * cut or its pool is exhausted, ioredis when its connection is gone. Whole messages only: a business
+ * error that mentions a connection is not one.
+ */
+export const MESSAGES: Table = table({
+  transient: [
+    'Connection terminated',
+    'Connection terminated unexpectedly',
+    'Client has encountered a connection error and is not queryable',
+    'timeout exceeded when trying to connect',
+    'Connection is closed.',
+  ],
+  timeout: [
+    'Connection terminated due to connection timeout',
+    'Query read timeout',
+    'timeout expired',
+  ],
+})

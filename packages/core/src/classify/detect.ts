@@ -5,6 +5,7 @@ import {
   CODES,
   GRPC_STATUSES,
   HTTP_STATUSES,
+  MESSAGES,
   REDRIVE_CODES,
   type Ruling,
   SQLSTATES,
@@ -36,6 +37,7 @@ const DETECTORS: readonly Detector[] = [
   awsError,
   httpError,
   codedError,
+  wordedError,
   schemaError,
   jsonError,
   abortedError,
@@ -107,12 +109,17 @@ function codedError(error: unknown): Verdict | undefined {
   return ruling && toVerdict(ruling, code)
 }
 
+function wordedError(error: unknown): Verdict | undefined {
+  const ruling = isA(error, Error) ? MESSAGES.get(readString(error, 'message') ?? '') : undefined
+  return ruling && toVerdict(ruling, codeOf(error))
+}
+
 function schemaError(error: unknown): Verdict | undefined {
   return readIssues(error).length > 0 ? toVerdict('schema', codeOf(error)) : undefined
 }
 
 /**
- * The one place where a message decides: V8 gives JSON errors no code, and a SyntaxError can also
+ * By its message, because V8 gives JSON errors no code, and a SyntaxError can also
  * come from `new Function` or a dynamic import, which say nothing about a payload.
  * https://chromium.googlesource.com/v8/v8/+/main/src/common/message-template.h (kJsonParse…)
  */

@@ -39,16 +39,27 @@ export function readPolicyOptions(
   return filled as PolicyOptions
 }
 
+/**
+ * A whole configuration file with `${NAME}` and `${NAME:-default}` filled in, for what stands in it
+ * beside the policy: addresses, queues, ports.
+ */
+export function fillConfig(config: unknown, env: NonNullable<PolicySource['env']>): unknown {
+  const problems: string[] = []
+  const filled = fillPlaceholders(config, env, problems)
+  if (problems.length > 0) throw invalid(problems, 'configuration')
+  return filled
+}
+
 export interface PolicySource {
   readonly env?: Readonly<Record<string, string | undefined>>
   readonly role?: PolicyRole
 }
 
-function invalid(problems: readonly string[]): RedriveError {
+function invalid(problems: readonly string[], what = 'policy'): RedriveError {
   const count = problems.length === 1 ? '1 problem' : `${problems.length} problems`
   return new RedriveError(
     'POLICY_INVALID',
-    `The policy has ${count}:\n- ${problems.join('\n- ')}`,
+    `The ${what} has ${count}:\n- ${problems.join('\n- ')}`,
     {
       problems,
     },
