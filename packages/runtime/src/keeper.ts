@@ -86,7 +86,8 @@ export class GuardKeeper {
     this.#told += this.#untold
     this.#untold = 0
     const { guards, events } = learnHandled(policy, before, seen, { source, now: at, random })
-    this.learn(guards, events)
+    this.report(events)
+    this.learn(guards)
     return guards.breaker !== before.breaker || guards.limit !== before.limit
   }
 
@@ -122,12 +123,16 @@ export class GuardKeeper {
     publish({ type: 'user_code_failed', at, source: this.#parts.source, where: 'classify', error })
   }
 
-  learn(guards: Guards, events: readonly CoreEvent[]): void {
+  /** Told before anything is done about them, so that a log reads cause first. */
+  report(events: readonly CoreEvent[]): void {
+    for (const event of events) publish(event)
+  }
+
+  learn(guards: Guards): void {
     this.#guards = guards
     const { dependency, policy } = this.#parts
     const breaker = policy.breaker === undefined ? dependency.breaker : guards.breaker
     dependency.learn(breaker, guards.outage)
-    for (const event of events) publish(event)
   }
 
   /** The guards as they are: other consumers of the same dependency may have learned something. */

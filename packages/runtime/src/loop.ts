@@ -170,7 +170,8 @@ export class Loop<D extends Delivery> implements Receiver<D> {
 
   #giveUpUnrun(delivery: D): Admission {
     const { decision, guards, events } = this.#keeper.giveUp(delivery)
-    this.#keeper.learn(guards, events)
+    this.#keeper.report(events)
+    this.#keeper.learn(guards)
     return { kind: 'refused', decision }
   }
 
@@ -240,11 +241,12 @@ export class Loop<D extends Delivery> implements Receiver<D> {
     this.#failedCount += 1
     this.#tell()
     const { decision, guards, events } = this.#keeper.decide(attempt, error, this.#ended(attempt))
+    this.#keeper.report(events)
     // First the message, then the guards: what they let start next must find it in its place. A
     // pause is the other way round: the intake closes first, or what is given back comes straight
     // back to us.
     if (decision.kind !== 'pause') this.#carryOut(work, decision, attempt.alone)
-    this.#keeper.learn(guards, events)
+    this.#keeper.learn(guards)
     if (decision.kind === 'pause') this.#pauseFor(work, decision, attempt.alone)
     this.#refresh()
   }

@@ -55,6 +55,23 @@ describe('a consumer whose dependency is down', () => {
     ).toBe(true)
   })
 
+  it('tells the cause before what is done about it', async () => {
+    const { send, start, clock } = world()
+    const seen = events()
+    await start(() => Promise.reject(unreachable()), {
+      breaker: BREAKER,
+      random,
+      concurrency: 1,
+      retry: { inlineBelow: '1m', backoff: { kind: 'fixed', delay: '1s' } },
+    })
+    for (let count = 0; count < 3; count++) send({})
+    await clock.settle()
+    const types = seen.map(({ type }) => type)
+    expect(types.indexOf('attempt_failed')).toBeLessThan(types.indexOf('inline_retry'))
+    expect(types.indexOf('breaker_changed')).toBeLessThan(types.indexOf('consumer_paused'))
+    expect(types).toEqual(expect.arrayContaining(['inline_retry', 'breaker_changed']))
+  })
+
   it('has never more than its probes in flight while half open', async () => {
     const { send, start, clock } = world()
     let isDown = true
