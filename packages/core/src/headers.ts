@@ -81,29 +81,31 @@ function fixedHeaders({
   reason,
 }: WireState): Record<string, string> {
   const last = cycle.history.at(-1)
-  const headers: Record<string, string | undefined> = {
+  const headers: Record<string, string> = {
     'redrive-version': VERSION,
     // Never shortened: two messages must not become one.
     'redrive-id': ascii(id),
-    'redrive-key': key === id ? undefined : ascii(key),
     'redrive-source': ascii(source),
     'redrive-attempt': String(cycle.attempts),
-    'redrive-cycle': String(cycle.number),
-    'redrive-first-failed-at': text(cycle.firstFailedAt),
-    'redrive-delay': cycle.lastDelayMs === 0 ? undefined : String(cycle.lastDelayMs),
-    'redrive-not-before': text(cycle.notBefore),
-    'redrive-class': last?.class,
-    'redrive-signature': last && ascii(last.signature),
-    'redrive-reason': reason && ascii(reason),
-    'redrive-replay-id': replayId && ascii(replayId),
   }
-  return Object.fromEntries(
-    Object.entries(headers).filter((entry): entry is [string, string] => entry[1] !== undefined),
-  )
+  // Only what says something: each header is encoded, stored and decoded with every hand-off.
+  if (key !== id) headers['redrive-key'] = ascii(key)
+  if (cycle.number !== 1) headers['redrive-cycle'] = String(cycle.number)
+  if (cycle.firstFailedAt !== undefined) {
+    headers['redrive-first-failed-at'] = whole(cycle.firstFailedAt)
+  }
+  if (cycle.lastDelayMs !== 0) headers['redrive-delay'] = String(cycle.lastDelayMs)
+  if (cycle.notBefore !== undefined) headers['redrive-not-before'] = whole(cycle.notBefore)
+  if (last !== undefined) {
+    headers['redrive-class'] = last.class
+    headers['redrive-signature'] = ascii(last.signature)
+  }
+  if (reason) headers['redrive-reason'] = ascii(reason)
+  if (replayId) headers['redrive-replay-id'] = ascii(replayId)
+  return headers
 }
 
-const text = (value: number | undefined) =>
-  value === undefined ? undefined : String(Math.round(value))
+const whole = (value: number) => String(Math.round(value))
 
 /** Percent-encoded where it is not printable ASCII: other bytes are mangled by some brokers, and a line break could forge a header. */
 function ascii(value: string): string {
@@ -139,7 +141,9 @@ function asciiJson(value: unknown): string {
 
 /** Characters are bytes: everything we write is ASCII. */
 function sizeOf(headers: Readonly<Record<string, string>>): number {
-  return Object.entries(headers).reduce((sum, [name, value]) => sum + name.length + value.length, 0)
+  let size = 0
+  for (const name of Object.keys(headers)) size += name.length + (headers[name]?.length ?? 0)
+  return size
 }
 
 export interface DecodedHeaders {

@@ -27,7 +27,7 @@ export interface SignatureParts {
   readonly code: string | undefined
   /** The message with its ids, numbers and quoted values replaced. */
   readonly message: string
-  /** The first frame of the user's own code: function and file, no line. */
+  /** The first frame of the user's own code: function and file, no line. Only of what is unknown otherwise. */
   readonly frame: string | undefined
   readonly handler: string
 }
@@ -56,21 +56,22 @@ export function signatureParts(input: SignatureInput): SignatureParts {
  * In this order: a larger thing before what it is made of. Each starts only where its kind of word
  * starts, or is bounded, so that none can run back and forth over a hostile text.
  */
-const PLACEHOLDERS: readonly (readonly [RegExp, string])[] = [
+const PLACEHOLDERS: readonly Placeholder[] = [
   // V8 quotes the text it could not parse, with the quotes that are in it.
-  [/".*"(?=(?:\.{3})? is not valid JSON)/s, '<str>'],
+  [/".*"(?=(?:\.{3})? is not valid JSON)/s, '<str>', 'JSON'],
   // An apostrophe inside a word is not a quote.
   [/"[^"]*"|`[^`]*`|(?<!\w)'[^']*'(?!\w)/g, '<str>'],
-  [/(?<![\w.+-])[\w.+-]{1,64}@[\w.-]{1,255}/g, '<email>'],
-  [/(?<![a-z\d])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![a-z\d])/gi, '<uuid>'],
+  [/(?<![\w.+-])[\w.+-]{1,64}@[\w.-]{1,255}/g, '<email>', '@'],
+  [/(?<![a-z\d])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![a-z\d])/gi, '<uuid>', '-'],
   [
     /(?<!\d)\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?(?!\d)/g,
     '<time>',
+    '-',
   ],
-  [/(?<![\w:])\d\d?:\d\d:\d\d(?:[.,]\d{1,9})?(?![\w:])/g, '<time>'],
-  [/(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?(?!\w|\.\d)/g, '<ip>'],
+  [/(?<![\w:])\d\d?:\d\d:\d\d(?:[.,]\d{1,9})?(?![\w:])/g, '<time>', ':'],
+  [/(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?(?!\w|\.\d)/g, '<ip>', '.'],
   // The last group may be a port: Node prints `::1:5432`.
-  [/(?<![\w:])(?:[0-9a-f]{0,4}:){2,8}[0-9a-f]{1,5}(?![\w:])/gi, '<ip>'],
+  [/(?<![\w:])(?:[0-9a-f]{0,4}:){2,8}[0-9a-f]{1,5}(?![\w:])/gi, '<ip>', ':'],
   [/(?<![a-z\d])(?:0x[0-9a-f]+|[0-9a-f]{8,})(?![a-z\d])/gi, '<n>'],
   // base64, JWTs, nanoids. A digit between letters tells them from `Order-Service-20260101`.
   [/(?<![\w+/=-])(?=[\w+/=-]*[a-z]\d+[a-z])[\w+/=-]{20,}/gi, '<token>'],
@@ -81,10 +82,15 @@ const PLACEHOLDERS: readonly (readonly [RegExp, string])[] = [
   [/\s+/g, ' '],
 ]
 
+/** What to replace, by what, and a text without which there is nothing to replace. */
+type Placeholder = readonly [from: RegExp, to: string, needs?: string]
+
 function normaliseMessage(message: string): string {
-  const bounded = clip(message, MESSAGE_MAX)
-  const normalised = PLACEHOLDERS.reduce((text, [from, to]) => text.replace(from, to), bounded)
-  return clip(normalised.trim(), NORMALISED_MAX)
+  let text = clip(message, MESSAGE_MAX)
+  for (const [from, to, needs = ''] of PLACEHOLDERS) {
+    if (text.includes(needs)) text = text.replace(from, to)
+  }
+  return clip(text.trim(), NORMALISED_MAX)
 }
 
 /** `charge payments.ts`: line, column and directory differ between builds and machines, so they are left out. */

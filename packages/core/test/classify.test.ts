@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { MAX_LINKS } from '../src/classify/causes.ts'
 import { type ClassifyOptions, classify } from '../src/classify/classify.ts'
+import { business, type Rule } from '../src/classify/rules.ts'
 import { messageOf } from '../src/classify/text.ts'
 import { RedriveError } from '../src/errors.ts'
 import type { Failure } from '../src/failure.ts'
@@ -407,3 +408,35 @@ async function serving<T>(answer: RequestListener, use: (url: string) => Promise
     server.close()
   }
 }
+
+describe('the signature', () => {
+  const thrownHere = (make: () => Error) => make()
+  const thrownThere = (make: () => Error) => make()
+  const signatures = (make: () => Error, rules: readonly Rule[] = []) =>
+    [thrownHere, thrownThere].map((place) => {
+      const error = place(make)
+      const frames = `    at ${place.name} (/app/src/${place.name}.ts:1:1)`
+      Object.assign(error, { stack: `Error: ${error.message}\n${frames}` })
+      return classify(error, { ...options, rules }).signature
+    })
+
+  test('of what nothing recognises says where it came from', () => {
+    const [here, there] = signatures(() => new Error('it broke'))
+    expect(here).not.toBe(there)
+  })
+
+  test('of what is recognised does not need to, and does not read the stack', () => {
+    class Declined extends Error {}
+    const [here, there] = signatures(() => new Declined('no'), [business(Declined)])
+    expect(here).toBe(there)
+    const silent = Object.defineProperty(new Declined('no'), 'stack', {
+      get: () => expect.unreachable('the stack is read'),
+    })
+    const failure = classify(silent, {
+      ...options,
+      includeStack: false,
+      rules: [business(Declined)],
+    })
+    expect(failure.signature).toBe(here)
+  })
+})

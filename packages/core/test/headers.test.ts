@@ -47,7 +47,6 @@ describe('headers of a message', () => {
         'redrive-id': 'm1',
         'redrive-source': 'orders',
         'redrive-attempt': '0',
-        'redrive-cycle': '1',
       },
       truncated: 0,
     })

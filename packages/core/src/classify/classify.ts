@@ -43,15 +43,19 @@ export function diagnose(error: unknown, options: ClassifyOptions): Diagnosis {
     type: typeOf(error),
     code: verdict.code,
     message: messageOf(levels),
-    stack: framesOf(error),
   }
+  // What is recognised is known by what it is, the rest by where it came from. Not read otherwise: V8
+  // writes a stack down when it is first read, which costs more than everything else here.
+  const isUnknown = facts.class === 'unknown'
+  const stack = isUnknown || options.includeStack ? framesOf(error) : undefined
+  const { handler } = options
   const failure: Failure = {
     ...facts,
-    signature: signatureOf({ ...facts, handler: options.handler }),
+    signature: signatureOf({ ...facts, handler, stack: isUnknown ? stack : undefined }),
     retryAfterMs: firstWait(links, options.now),
     // At any depth: Node wraps the TimeoutError of a signal in an AbortError.
     timedOut: links.some((link) => link.verdict.timedOut),
-    stack: options.includeStack ? facts.stack : undefined,
+    stack: options.includeStack ? stack : undefined,
   }
   return { failure, rule, ruleProblems: problems }
 }

@@ -12,4 +12,4 @@ export const CAPABILITIES: Capabilities = {
 }
 
 export const capabilitiesOf = (type: QueueType): Capabilities =>
-  type === 'quorum' ? CAPABILITIES : { ...CAPABILITIES, deliveryCount: 'flag' }
+  type === 'quorum' ? CAPABILITIES : { ...CAPABILITIES, deliveryCount: 'none' }

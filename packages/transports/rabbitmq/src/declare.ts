@@ -1,30 +1,52 @@
 import { RedriveError } from '@redrive/core'
 import type { Channel, ChannelModel } from 'amqplib'
-import { messageOf } from './link.ts'
+import { closeChannel, messageOf } from './link.ts'
 import type { QueueSpec, Topology } from './topology.ts'
 
 /** Makes what every message may need at once; the rest is made when the first one needs it. */
 export async function declare(connection: ChannelModel, topology: Topology): Promise<void> {
   const { exchange, source, deadLetters } = topology
   await onItsOwnChannel(connection, async (channel) => {
-    await channel.assertExchange(exchange, 'direct', { durable: true })
+    await refusable(`exchange ${exchange}`, () =>
+      channel.assertExchange(exchange, 'direct', { durable: true }),
+    )
     await assertQueue(channel, deadLetters)
-    await channel.bindQueue(deadLetters.name, exchange, source.name)
+    await refusable(`binding of ${deadLetters.name}`, () =>
+      channel.bindQueue(deadLetters.name, exchange, source.name),
+    )
     await assertQueue(channel, source)
   })
 }
 
-export async function assertQueue(channel: Channel, spec: QueueSpec): Promise<void> {
+/** Makes one queue. */
+export async function declareQueue(connection: ChannelModel, spec: QueueSpec): Promise<void> {
+  await onItsOwnChannel(connection, (channel) => assertQueue(channel, spec))
+}
+
+async function assertQueue(channel: Channel, { name, arguments: args }: QueueSpec): Promise<void> {
+  await refusable(`queue ${name}`, () =>
+    channel.assertQueue(name, { durable: true, arguments: args }),
+  )
+}
+
+/** What AMQP says about something that may not be, or is not as we want it: refused, missing, locked, different. */
+const REFUSALS: readonly unknown[] = [403, 404, 405, 406]
+
+async function refusable(what: string, make: () => Promise<unknown>): Promise<void> {
   try {
-    await channel.assertQueue(spec.name, { durable: true, arguments: spec.arguments })
+    await make()
   } catch (cause) {
+    // Everything else is a broken connection, and is tried again.
+    if (!REFUSALS.includes(codeOf(cause))) throw cause
     throw new RedriveError(
       'TOPOLOGY_MISMATCH',
-      `The queue ${spec.name} cannot be declared: ${messageOf(cause)}. If it exists with other arguments, keep it and use topology: 'verify'; if we may not declare it, have an administrator make what topologyOf('${spec.name}') lists.`,
+      `The ${what} cannot be declared: ${messageOf(cause)}. If it exists and is different, keep it and use topology: 'verify'; if we may not declare it, have an administrator make what topologyOf lists.`,
       { cause },
     )
   }
 }
+
+const codeOf = (error: unknown) => (error as { readonly code?: unknown }).code
 
 /** Looks for everything and names all that is missing at once. */
 export async function verify(connection: ChannelModel, topology: Topology): Promise<void> {
@@ -65,13 +87,13 @@ async function lookFor<T>(
   try {
     return await onItsOwnChannel(connection, look)
   } catch (error) {
-    if ((error as { code?: unknown }).code === NOT_FOUND) return undefined
+    if (codeOf(error) === NOT_FOUND) return undefined
     throw error
   }
 }
 
 /** A refusal closes the channel it happened on, with everything else on it. */
-export async function onItsOwnChannel<T>(
+async function onItsOwnChannel<T>(
   connection: ChannelModel,
   work: (channel: Channel) => Promise<T>,
 ): Promise<T> {
@@ -84,6 +106,6 @@ export async function onItsOwnChannel<T>(
   try {
     return await work(channel)
   } finally {
-    if (!isClosed) await channel.close()
+    if (!isClosed) await closeChannel(channel)
   }
 }

@@ -1,5 +1,7 @@
 import type { Decision } from '@redrive/core'
 import { type Enactment, LOST, type Place, placed } from '@redrive/runtime'
+import type { ChannelModel } from 'amqplib'
+import { declare, declareQueue } from './declare.ts'
 import { type CopyOptions, copyOf, type RabbitMqDelivery, unheardIn } from './headers.ts'
 import type { Publisher } from './publish.ts'
 import { deadLetterQueue, delayQueue, quarantineQueue, stepFor, type Topology } from './topology.ts'
@@ -19,16 +21,19 @@ export interface HandOffParts {
 /** A copy on its way, or stored: enacting again waits for it instead of making a second one. */
 interface Sent {
   readonly proof: Promise<void>
+  readonly place: Place
   readonly truncated: number
 }
 
 /** Copy → prove that the copy is stored → release the original. Unknown means keep. */
 export class HandOffs {
   readonly #parts: HandOffParts
-  readonly #sent = new WeakMap<RabbitMqDelivery, Sent>()
+  readonly #sent = new WeakMap<RabbitMqDelivery, Promise<Sent>>()
+  readonly #makers: ReadonlyMap<string, Maker>
 
   constructor(parts: HandOffParts) {
     this.#parts = parts
+    this.#makers = parts.isDeclaring ? makersOf(parts.topology) : new Map()
   }
 
   async enact(
@@ -36,58 +41,58 @@ export class HandOffs {
     decision: HandOffDecision,
     unsettled: Unsettled,
   ): Promise<Enactment> {
-    const target = this.#target(delivery.source, decision)
     try {
-      const sent = this.#sent.get(delivery) ?? (await this.#send(delivery, decision, target))
-      await this.#parts.publisher.inTime(sent.proof)
-      return unsettled.settle(delivery) ? placed(target.place, sent.truncated) : LOST
+      const { proof, place, truncated } = await this.#sentOnce(delivery, decision)
+      await this.#parts.publisher.inTime(proof)
+      return unsettled.settle(delivery) ? placed(place, truncated) : LOST
     } catch (error) {
       return { kind: 'unknown', error }
     }
   }
 
-  async #send(
-    delivery: RabbitMqDelivery,
-    decision: HandOffDecision,
-    target: Target,
-  ): Promise<Sent> {
-    const { publisher, topology, isDeclaring } = this.#parts
-    const { queue } = target
-    const spec = topology.later.find(({ name }) => name === queue)
-    if (isDeclaring && spec !== undefined) await publisher.ensure(spec)
-    const sent = this.#sendCopy(delivery, queue, (budgetBytes) => ({
-      budgetBytes,
-      expiration: target.expiration,
-      ...chapter(delivery, decision),
-    }))
+  #sentOnce(delivery: RabbitMqDelivery, decision: HandOffDecision): Promise<Sent> {
+    const known = this.#sent.get(delivery)
+    if (known !== undefined) return known
+    const sent = this.#send(delivery, decision)
     this.#sent.set(delivery, sent)
     // The broker said no, or can no longer say: the next time it is sent anew.
-    sent.proof.catch(() => this.#sent.delete(delivery))
+    sent.then(({ proof }) => proof).catch(() => this.#sent.delete(delivery))
     return sent
   }
 
+  async #send(delivery: RabbitMqDelivery, decision: HandOffDecision): Promise<Sent> {
+    const { queue, place, expiration } = this.#target(delivery.source, decision)
+    const make = this.#makers.get(queue)
+    if (make !== undefined) await this.#parts.publisher.ensure(queue, make)
+    const said = { ...chapter(delivery, decision), expiration }
+    return { place, ...this.#sendCopy(delivery, queue, said) }
+  }
+
+  /** Our own history, then the producer's headers, give way when the client library cannot encode them. */
   #sendCopy(
     delivery: RabbitMqDelivery,
     queue: string,
-    options: (budgetBytes: number) => CopyOptions,
-  ): Sent {
-    const send = (budgetBytes: number) => {
-      const { truncated, ...copy } = copyOf(delivery, options(budgetBytes))
+    said: Omit<CopyOptions, 'budgetBytes' | 'headersAside'>,
+  ): Pick<Sent, 'proof' | 'truncated'> {
+    const send = (budgetBytes: number, headersAside: boolean) => {
+      const { truncated, ...copy } = copyOf(delivery, { ...said, budgetBytes, headersAside })
       const proof = this.#parts.publisher.send({ exchange: '', routingKey: queue, ...copy })
       return { proof, truncated }
     }
     try {
-      return send(this.#parts.budgetBytes)
-    } catch (error) {
-      // The producer's own headers fill what AMQP allows: ours shrink to what cannot be left out.
-      if (error instanceof RangeError) return send(0)
-      throw error
+      return send(this.#parts.budgetBytes, false)
+    } catch {
+      try {
+        return send(0, false)
+      } catch {
+        return send(0, true)
+      }
     }
   }
 
   #target(source: string, decision: HandOffDecision): Target {
     const retentionMs = this.#parts.deadLetterRetentionMs
-    const expiration = retentionMs > LONGEST_TTL_MS ? undefined : String(retentionMs)
+    const expiration = retentionMs > LONGEST_TTL_MS ? undefined : String(Math.round(retentionMs))
     switch (decision.kind) {
       case 'pause':
         return { queue: source, place: 'returned' }
@@ -103,6 +108,18 @@ export class HandOffs {
         }
     }
   }
+}
+
+type Maker = (connection: ChannelModel) => Promise<void>
+
+/** What makes each queue that a copy may go to; the source is there, or nothing would be received. */
+function makersOf(topology: Topology): ReadonlyMap<string, Maker> {
+  const { deadLetters, later } = topology
+  const makers = later.map((spec): [string, Maker] => [
+    spec.name,
+    (connection) => declareQueue(connection, spec),
+  ])
+  return new Map([...makers, [deadLetters.name, (connection) => declare(connection, topology)]])
 }
 
 interface Target {

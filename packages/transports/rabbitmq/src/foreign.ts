@@ -63,7 +63,7 @@ const broker: Reader = (headers) => {
   const first = deaths.at(-1) as Headers
   const reason = text(headers, 'x-first-death-reason') ?? text(first, 'reason') ?? 'unknown'
   const rejections = (deaths as readonly Headers[])
-    .filter((death) => death['reason'] !== 'expired')
+    .filter(({ reason: why }) => why === 'rejected' || why === 'delivery_limit')
     .reduce((sum, death) => sum + count(death, 'count'), 0)
   return {
     reason: `broker_${reason}`,

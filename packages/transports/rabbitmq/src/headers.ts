@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { deflateSync, inflateSync } from 'node:zlib'
 import {
   type Delivery,
   decodeHeaders,
@@ -121,6 +122,9 @@ function addressOf(raw: ConsumeMessage): Address {
   if (typeof exchange === 'string' && typeof routingKey === 'string') {
     return { exchange, routingKey }
   }
+  // A copy that does not say: its original was sent straight to the queue.
+  const { source } = decodeHeaders(headers)
+  if (source !== undefined) return { exchange: '', routingKey: source }
   return { exchange: raw.fields.exchange, routingKey: raw.fields.routingKey }
 }
 
@@ -136,6 +140,8 @@ export interface CopyOptions {
   /** How long the broker keeps it. */
   readonly expiration?: string | undefined
   readonly budgetBytes: number
+  /** All of the producer's headers are put aside: the client library cannot encode them as they are. */
+  readonly headersAside?: boolean
 }
 
 export interface Copy {
@@ -163,8 +169,10 @@ export function copyOf(delivery: RabbitMqDelivery, options: CopyOptions): Copy {
   const { id, key, source, replayId, raw } = delivery
   const { cycle, reason, stack, budgetBytes, unheard, expiration } = options
   const encoded = encodeHeaders({ id, key, source, replayId, cycle, reason, stack }, budgetBytes)
-  const { CC, BCC, ...headers } = delivery.headers
-  const aside = asideOf(raw, { CC, BCC })
+  const { CC, BCC, ...others } = delivery.headers
+  const { headersAside = false } = options
+  const headers = headersAside ? NO_HEADERS : others
+  const aside = asideOf(raw, headersAside ? delivery.headers : { CC, BCC })
   return {
     content: raw.content,
     truncated: encoded.truncated,
@@ -174,7 +182,7 @@ export function copyOf(delivery: RabbitMqDelivery, options: CopyOptions): Copy {
       headers: {
         ...headers,
         ...encoded.headers,
-        ...addressHeaders(addressOf(raw)),
+        ...addressHeaders(addressOf(raw), source),
         ...(aside === undefined ? {} : { [ASIDE]: aside }),
         ...(unheard === undefined ? {} : { [COUNT_BEFORE]: String(unheard) }),
       },
@@ -183,17 +191,19 @@ export function copyOf(delivery: RabbitMqDelivery, options: CopyOptions): Copy {
 }
 
 function kept(properties: Properties): Options.Publish {
-  const found = KEPT.filter((name) => properties[name] !== undefined)
-  return Object.fromEntries(found.map((name) => [name, properties[name]]))
+  const found: Record<string, unknown> = {}
+  for (const name of KEPT) if (properties[name] !== undefined) found[name] = properties[name]
+  return found
 }
 
-const addressHeaders = ({ exchange, routingKey }: Address): Headers => ({
-  [EXCHANGE]: exchange,
-  [ROUTING_KEY]: routingKey,
-})
+/** Nothing for a message that was sent straight to its queue, as most are. */
+const addressHeaders = ({ exchange, routingKey }: Address, source: string): Headers =>
+  exchange === '' && routingKey === source
+    ? NO_HEADERS
+    : { [EXCHANGE]: exchange, [ROUTING_KEY]: routingKey }
 
 interface Aside {
-  /** Copies go where we send them, nowhere else. */
+  /** `CC` and `BCC`: copies go where we send them, nowhere else. Or all, when they cannot be encoded. */
   readonly headers: Headers
   /** On a copy it would end the wait early, or the dead letter. */
   readonly expiration?: string
@@ -201,14 +211,29 @@ interface Aside {
   readonly userId?: string
 }
 
-function asideOf(raw: ConsumeMessage, copiedTo: Headers): string | undefined {
+function asideOf(raw: ConsumeMessage, own: Headers): string | undefined {
   const properties = propertiesOf(raw)
   const before = asideIn(properties.headers ?? NO_HEADERS)
-  const headers = Object.entries(copiedTo).filter(([, value]) => value !== undefined)
+  const headers = Object.entries(own).filter(([, value]) => value !== undefined)
   const expiration = before.expiration ?? properties.expiration
   const userId = before.userId ?? properties.userId
   if (headers.length === 0 && expiration === undefined && userId === undefined) return undefined
-  return JSON.stringify({ headers: Object.fromEntries(headers), expiration, userId })
+  return packed(JSON.stringify({ headers: Object.fromEntries(headers), expiration, userId }))
+}
+
+const DEFLATED = 'deflated:'
+/** 4 KiB: what is longer may be too long for the room that is left. */
+const PACK_FROM = 4_096
+/** 1 MiB: far more than headers can be; a text that unpacks to more is not ours. */
+const UNPACKED_MAX = 1_048_576
+
+const packed = (text: string) =>
+  text.length < PACK_FROM ? text : `${DEFLATED}${deflateSync(text).toString('base64')}`
+
+function unpacked(text: string): string {
+  if (!text.startsWith(DEFLATED)) return text
+  const bytes = Buffer.from(text.slice(DEFLATED.length), 'base64')
+  return inflateSync(bytes, { maxOutputLength: UNPACKED_MAX }).toString()
 }
 
 const NOTHING_ASIDE: Aside = Object.freeze({ headers: NO_HEADERS })
@@ -218,7 +243,7 @@ function asideIn(headers: Headers): Aside {
   const text = headers[ASIDE]
   if (typeof text !== 'string') return NOTHING_ASIDE
   try {
-    return { ...NOTHING_ASIDE, ...(JSON.parse(text) as Aside) }
+    return { ...NOTHING_ASIDE, ...(JSON.parse(unpacked(text)) as Aside) }
   } catch {
     return NOTHING_ASIDE
   }
@@ -258,7 +283,11 @@ export function replayOf(
         ...(contentType === undefined ? {} : { contentType }),
         ...(type === undefined ? {} : { type }),
       }),
-      headers: { ...headers, ...encoded.headers, ...addressHeaders({ exchange, routingKey }) },
+      headers: {
+        ...headers,
+        ...encoded.headers,
+        ...addressHeaders({ exchange, routingKey }, source),
+      },
     },
   }
 }

@@ -8,6 +8,13 @@ import { RabbitMqTransport } from './receive.ts'
 import { RabbitMqSource } from './source.ts'
 
 export { CAPABILITIES } from './capabilities.ts'
+export {
+  type DurabilityGrade,
+  type Examination,
+  type ExamineOptions,
+  examine,
+  type Finding,
+} from './examine.ts'
 export type { RabbitMqDelivery } from './headers.ts'
 export type { Connect, Purpose, RabbitMqOptions, RabbitMqSourceOptions } from './options.ts'
 export {

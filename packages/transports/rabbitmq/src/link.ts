@@ -1,4 +1,5 @@
-import { RedriveError } from '@redrive/core'
+import type { Socket } from 'node:net'
+import { isRedriveError, RedriveError } from '@redrive/core'
 import type { Channel, ChannelModel } from 'amqplib'
 
 /** 100 ms, doubling: a broker node that restarts is back in seconds. */
@@ -31,8 +32,10 @@ export class Link<C extends Channel> {
   #session: Session<C> | undefined
   #nextUrl = 0
   #failures = 0
+  #readyAt = 0
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
+  #opening: Promise<void> | undefined
   readonly #waiting = new Set<(session: Session<C>) => void>()
 
   constructor(parts: LinkParts<C>) {
@@ -50,6 +53,7 @@ export class Link<C extends Channel> {
   /** The session, now or as soon as it is back; rejects when that takes too long. */
   whenReady(withinMs: number): Promise<Session<C>> {
     if (this.#session !== undefined) return Promise.resolve(this.#session)
+    if (this.#isClosed) return Promise.reject(new RedriveError('CLOSED', 'It is closed.'))
     return new Promise((resolve, reject) => {
       const ready = (session: Session<C>) => {
         clearTimeout(timer)
@@ -65,7 +69,12 @@ export class Link<C extends Channel> {
   }
 
   /** The first time: every address is tried once, and a refusal is the caller's to see. */
-  async open(): Promise<void> {
+  open(): Promise<void> {
+    this.#opening ??= this.#openFirst()
+    return this.#opening
+  }
+
+  async #openFirst(): Promise<void> {
     const problems: unknown[] = []
     for (const _ of this.#parts.urls) {
       try {
@@ -76,34 +85,46 @@ export class Link<C extends Channel> {
         this.#nextUrl += 1
       }
     }
-    throw problems.find((problem) => problem instanceof RedriveError) ?? problems.at(-1)
+    this.#opening = undefined
+    throw problems.find((problem) => isRedriveError(problem)) ?? problems.at(-1)
   }
 
   async #establish(): Promise<void> {
     const { urls, prepare } = this.#parts
     const url = urls[this.#nextUrl % urls.length] as string
     const connection = await this.#connect(url)
-    // Without a listener an `error` would end the process. `close` always follows it.
+    let session: Session<C> | undefined
     let cause: unknown
+    let isOver = false
     const note = (error: unknown) => {
       cause ??= error
     }
+    const over = () => {
+      isOver = true
+      if (session !== undefined) this.#lost(session, cause)
+    }
+    // Without a listener an `error` would end the process. `close` always follows it. From the first
+    // moment on: the end may come in the same packet as the answer to our last request.
     connection.on('error', note)
+    connection.on('close', (error) => {
+      note(error)
+      over()
+    })
     try {
       const channel = await prepare(connection)
       channel.on('error', note)
-      const session = { connection, channel }
-      connection.on('close', (error) => this.#lost(session, cause ?? error))
-      channel.on('close', () => this.#lost(session, cause))
+      channel.on('close', over)
+      if (isOver) throw new Error('The broker ended the connection at once.', { cause })
       if (this.#isClosed) throw new RedriveError('CLOSED', 'Closed while connecting.')
-      this.#session = session
-      this.#failures = 0
-      this.#parts.onReady?.(channel)
-      for (const ready of [...this.#waiting]) ready(session)
+      session = { connection, channel }
     } catch (error) {
-      abandon(connection)
+      void abandon(connection)
       throw error
     }
+    this.#session = session
+    this.#readyAt = performance.now()
+    this.#parts.onReady?.(session.channel)
+    for (const ready of [...this.#waiting]) ready(session)
   }
 
   async #connect(url: string): Promise<ChannelModel> {
@@ -112,16 +133,23 @@ export class Link<C extends Channel> {
     } catch (cause) {
       throw new RedriveError(
         'UNREACHABLE',
-        `RabbitMQ at ${withoutPassword(url)} does not answer: ${messageOf(cause)}. Check the address, the credentials and that the broker runs.`,
+        `RabbitMQ at ${addressIn(url)} does not answer: ${messageOf(cause)}. Check the address, the credentials and that the broker runs.`,
         { cause },
       )
     }
   }
 
+  /** For a channel that turned out to be dead without having said so. */
+  reset(channel: C, error: unknown): void {
+    if (this.#session?.channel === channel) this.#lost(this.#session, error)
+  }
+
   #lost(session: Session<C>, error: unknown): void {
     if (this.#session !== session) return
     this.#session = undefined
-    abandon(session.connection)
+    // One that was lost at once was as good as none: the next wait is longer.
+    if (performance.now() - this.#readyAt > WAIT_CAP_MS) this.#failures = 0
+    void abandon(session.connection)
     this.#parts.onLost(error)
     this.#reconnect()
   }
@@ -149,17 +177,35 @@ export class Link<C extends Channel> {
     clearTimeout(this.#timer)
     const session = this.#session
     this.#session = undefined
-    if (session !== undefined) await bounded(goodbye(session), CLOSE_MS)
+    if (session !== undefined) await abandon(session.connection, session.channel)
   }
 }
 
 /** 2 s for a goodbye: a broker that does not answer must not keep a process from ending. */
 const CLOSE_MS = 2_000
 
-/** The channel first: what was written to it leaves before, and might not before the connection's own end. */
-async function goodbye({ channel, connection }: Session<Channel>): Promise<void> {
-  await channel.close()
+/** The client library does not answer when the connection breaks meanwhile; the channel says so itself. */
+export function closeChannel(channel: Channel): Promise<void> {
+  const { promise: isGone, resolve } = Promise.withResolvers<void>()
+  channel.once('close', resolve)
+  return Promise.race([channel.close(), isGone])
+}
+
+/** A connection that nobody needs any more; it may be half dead already, and then it is cut. */
+async function abandon(connection: ChannelModel, channel?: Channel): Promise<void> {
+  await bounded(goodbye(connection, channel), CLOSE_MS)
+  socketOf(connection).destroy()
+}
+
+/** The channel first: what was written to it might not leave before the connection's own end. */
+async function goodbye(connection: ChannelModel, channel: Channel | undefined): Promise<void> {
+  if (channel !== undefined) await closeChannel(channel)
   await connection.close()
+}
+
+/** The client library has no name for it in its types. */
+function socketOf({ connection }: ChannelModel): Socket {
+  return (connection as unknown as { readonly stream: Socket }).stream
 }
 
 /** Waits for it, but not longer than that; whether it failed is for its owner to know. */
@@ -173,14 +219,12 @@ export async function bounded(work: Promise<unknown>, ms: number): Promise<void>
   clearTimeout(timer)
 }
 
-/** A connection that nobody needs any more; it may be half dead already, and then refuses. */
-function abandon(connection: ChannelModel): void {
-  connection.close().catch(() => undefined)
-}
-
 export const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message : String(error)
 
-function withoutPassword(url: string): string {
-  return url.replace(/\/\/[^@/]*@/, '//')
+/** Without anything that may be a part of the credentials. */
+function addressIn(url: string): string {
+  if (!URL.canParse(url)) return 'the given address'
+  const { protocol, host } = new URL(url)
+  return `${protocol}//${host}`
 }

@@ -1,9 +1,13 @@
-import { RedriveError } from '@redrive/core'
-import type { ChannelModel, ConfirmChannel, Message, Options } from 'amqplib'
-import { assertQueue, onItsOwnChannel } from './declare.ts'
+import { isRedriveError, RedriveError } from '@redrive/core'
+import {
+  type ChannelModel,
+  type ConfirmChannel,
+  IllegalOperationError,
+  type Message,
+  type Options,
+} from 'amqplib'
 import { Link } from './link.ts'
 import type { Connect } from './options.ts'
-import type { QueueSpec } from './topology.ts'
 
 /** What is to be stored, and where. */
 export interface Outgoing {
@@ -40,7 +44,7 @@ const COPY = 'redrive-copy'
 export class Publisher {
   readonly #parts: PublisherParts
   readonly #link: Link<ConfirmChannel>
-  readonly #declared = new Set<string>()
+  readonly #made = new Map<string, Promise<void>>()
   readonly #returned = new Map<string, string>()
   readonly #pending = new Set<Pending>()
   #count = 0
@@ -83,13 +87,12 @@ export class Publisher {
 
   /**
    * Resolves when the broker has stored it; rejects with `OUTCOME_UNKNOWN` when it says that it has
-   * not, or can no longer say. Waits for that however long it takes: see `inTime`. Throws a
-   * `RangeError` when the headers are too long for AMQP.
+   * not, or can no longer say. Waits for that however long it takes: see `inTime`. Throws what the
+   * client library throws when it cannot encode the headers.
    */
   send(outgoing: Outgoing): Promise<void> {
     const channel = this.#link.channel
-    if (channel === undefined)
-      return Promise.reject(unknown('there is no connection to the broker'))
+    if (channel === undefined) return Promise.reject(notConnected())
     // What is written to a blocked connection piles up in this process instead.
     if (this.#blocked !== undefined) {
       return Promise.reject(unknown(`the broker takes no messages (${this.#blocked})`))
@@ -100,13 +103,19 @@ export class Publisher {
     const headers = { ...(properties.headers as object), [COPY]: copy }
     const options = { ...properties, headers, persistent: true, mandatory: true }
     const { promise, resolve, reject } = Promise.withResolvers<void>()
-    channel.publish(exchange, routingKey, content, options, (error: unknown) => {
-      const reply = this.#returned.get(copy)
-      if (reply !== undefined) this.#returned.delete(copy)
-      if (error !== null) reject(unknown('the broker did not confirm the copy', error))
-      else if (reply !== undefined) reject(this.#unroutable(outgoing, reply))
-      else resolve()
-    })
+    try {
+      channel.publish(exchange, routingKey, content, options, (error: unknown) => {
+        const reply = this.#returned.get(copy)
+        if (reply !== undefined) this.#returned.delete(copy)
+        if (error !== null) reject(unknown('the broker did not confirm the copy', error))
+        else if (reply !== undefined) reject(this.#unroutable(outgoing, reply))
+        else resolve()
+      })
+    } catch (error) {
+      if (!(error instanceof IllegalOperationError)) throw error
+      this.#link.reset(channel, error)
+      return Promise.reject(notConnected())
+    }
     return promise
   }
 
@@ -116,12 +125,14 @@ export class Publisher {
       const pending = { endsAt: performance.now() + this.#parts.confirmTimeoutMs, reject }
       this.#pending.add(pending)
       this.#sweep ??= setInterval(() => this.#giveUpOld(), SWEEP_MS).unref()
-      proof.then(resolve, reject).finally(() => this.#pending.delete(pending))
+      proof.then(resolve, reject)
+      const isOver = () => void this.#pending.delete(pending)
+      proof.then(isOver, isOver)
     })
   }
 
   #unroutable({ exchange, routingKey }: Outgoing, reply: string): RedriveError {
-    this.#declared.delete(routingKey)
+    this.#made.delete(routingKey)
     const target =
       exchange === '' ? `queue ${routingKey}` : `exchange ${exchange}, key ${routingKey}`
     return unknown(`the broker returned the copy for ${target}: ${reply}. Is the queue there?`)
@@ -137,13 +148,18 @@ export class Publisher {
     }
   }
 
-  /** Makes the queue unless it was made before. */
-  async ensure(spec: QueueSpec): Promise<void> {
-    if (this.#declared.has(spec.name)) return
+  /** Makes the queue unless it was made before; all who need it at once wait for the same. */
+  ensure(queue: string, make: (connection: ChannelModel) => Promise<void>): Promise<void> {
+    const known = this.#made.get(queue)
+    if (known !== undefined) return known
     const connection = this.#link.connection
-    if (connection === undefined) throw unknown('there is no connection to the broker')
-    await onItsOwnChannel(connection, (channel) => assertQueue(channel, spec))
-    this.#declared.add(spec.name)
+    if (connection === undefined) return Promise.reject(notConnected())
+    const making = make(connection).catch((error: unknown) => {
+      throw isRedriveError(error) ? error : unknown(`the queue ${queue} could not be made`, error)
+    })
+    this.#made.set(queue, making)
+    making.catch(() => this.#made.delete(queue))
+    return making
   }
 }
 
@@ -158,6 +174,8 @@ function replyIn({ fields }: Message): string {
   const { replyText } = fields as unknown as { replyText: string }
   return replyText
 }
+
+const notConnected = () => unknown('there is no connection to the broker')
 
 const unknown = (why: string, cause?: unknown) =>
   new RedriveError('OUTCOME_UNKNOWN', `A hand-off is not proven: ${why}.`, { cause })

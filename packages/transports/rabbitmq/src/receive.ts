@@ -188,7 +188,11 @@ export class RabbitMqTransport implements Transport<RabbitMqDelivery> {
 
   limit(count: number): void {
     this.#limit = count
-    if (this.#changeTimer !== undefined || !this.#isMisfit()) return
+    if (this.#isMisfit()) this.#adjustSoon()
+  }
+
+  #adjustSoon(): void {
+    if (this.#changeTimer !== undefined) return
     const waitMs = Math.max(0, this.#changedAt + CHANGE_MS - performance.now())
     this.#changeTimer = setTimeout(() => {
       this.#changeTimer = undefined
@@ -215,11 +219,13 @@ export class RabbitMqTransport implements Transport<RabbitMqDelivery> {
   /** Makes the subscription what it should be; one change after the other. */
   #adjust(): Promise<void> {
     this.#changing = this.#changing.then(async () => {
+      const channel = this.#link.channel
       try {
         await this.#unsubscribe()
         await this.#subscribe()
-      } catch {
+      } catch (error) {
         // The channel broke, and the link makes a new one: `#ready` asks again then.
+        if (channel !== undefined) this.#link.reset(channel, error)
       }
     })
     return this.#changing
@@ -245,20 +251,26 @@ export class RabbitMqTransport implements Transport<RabbitMqDelivery> {
     const prefetch = this.#limit
     this.#changedAt = performance.now()
     await channel.prefetch(prefetch)
-    const onMessage = (raw: ConsumeMessage | null) => this.#accept(raw, unsettled)
-    const { consumerTag } = await channel.consume(this.source, onMessage)
-    if (this.#link.channel === channel) this.#subscription = { tag: consumerTag, prefetch }
-    if (this.#isMisfit()) this.limit(this.#limit)
+    let isEnded = false
+    const { consumerTag: tag } = await channel.consume(this.source, (raw) => {
+      if (raw !== null) return this.#accept(raw, unsettled)
+      isEnded = true
+      this.#endedByBroker(channel)
+    })
+    // It may have ended in the same packet as it began.
+    if (isEnded || this.#link.channel !== channel) return
+    this.#subscription = { tag, prefetch }
+    if (this.#isMisfit()) this.#adjustSoon()
   }
 
-  #accept(raw: ConsumeMessage | null, unsettled: Unsettled): void {
-    if (raw === null) {
-      // The broker ended the subscription: the queue was deleted, or its node went away. What is in
-      // hand stays ours.
-      this.#subscription = undefined
-      void this.#adjust()
-      return
-    }
+  /** The queue was deleted, or its node went away. What is in hand stays ours. */
+  #endedByBroker(channel: Channel): void {
+    if (this.#link.channel !== channel) return
+    this.#subscription = undefined
+    this.#adjustSoon()
+  }
+
+  #accept(raw: ConsumeMessage, unsettled: Unsettled): void {
     const delivery = toDelivery(this.source, raw)
     unsettled.add(delivery)
     this.#receiver?.deliver(delivery)

@@ -5,11 +5,11 @@ import type {
   DrainedDeadLetter,
   ReplayMessage,
 } from '@redrive/runtime'
-import type { Channel, ConsumeMessage } from 'amqplib'
+import type { Channel, ChannelModel, ConsumeMessage } from 'amqplib'
 import { messageCount } from './declare.ts'
 import { readForeignDeath } from './foreign.ts'
 import { envelopeOf, type RabbitMqDelivery, replayOf, toDelivery } from './headers.ts'
-import { Link, type Session } from './link.ts'
+import { closeChannel, Link } from './link.ts'
 import type { ResolvedSourceOptions } from './options.ts'
 import { Publisher } from './publish.ts'
 import { Unsettled } from './unsettled.ts'
@@ -23,8 +23,8 @@ export class RabbitMqSource implements DeadLetterSource {
   readonly #options: ResolvedSourceOptions
   readonly #link: Link<Channel>
   readonly #publisher: Publisher
-  #unsettled: Unsettled | undefined
-  #opened: Promise<unknown> | undefined
+  /** What is drained and not yet released; each batch has a channel of its own. */
+  readonly #batches = new Set<Unsettled>()
 
   constructor(options: ResolvedSourceOptions) {
     const { urls, connect, confirmTimeoutMs } = options
@@ -34,18 +34,34 @@ export class RabbitMqSource implements DeadLetterSource {
       urls,
       connect: (url) => connect(url, 'drain'),
       prepare: (connection) => connection.createChannel(),
-      onLost: () => {
-        this.#unsettled?.abandon()
-        this.#unsettled = undefined
-      },
+      onLost: () => this.#batches.clear(),
     })
     this.#publisher = new Publisher({ urls, connect, confirmTimeoutMs, onBlocked: () => undefined })
   }
 
   async drain({ most }: { readonly most: number }): Promise<DrainedBatch> {
-    const { connection, channel, unsettled } = await this.#ready()
-    const drained: RabbitMqDelivery[] = []
-    const deadLetters: DrainedDeadLetter[] = []
+    const connection = await this.#connected()
+    const channel = await connection.createChannel()
+    channel.on('error', () => undefined)
+    const unsettled = new Unsettled(channel)
+    channel.on('close', () => this.#batches.delete(unsettled))
+    this.#batches.add(unsettled)
+    try {
+      const drained = await this.#take(connection, channel, unsettled, most)
+      return this.#batch(channel, unsettled, drained)
+    } catch (error) {
+      await end(channel)
+      throw error
+    }
+  }
+
+  async #take(
+    connection: ChannelModel,
+    channel: Channel,
+    unsettled: Unsettled,
+    most: number,
+  ): Promise<readonly Drained[]> {
+    const drained: Drained[] = []
     for (const queue of this.#options.deadLetterQueues) {
       const waiting = (await messageCount(connection, queue)) ?? 0
       const wanted = Math.min(most - drained.length, waiting)
@@ -53,25 +69,31 @@ export class RabbitMqSource implements DeadLetterSource {
       for (const raw of await take(channel, queue, wanted)) {
         const delivery = toDelivery(queue, raw)
         unsettled.add(delivery)
-        drained.push(delivery)
-        deadLetters.push(this.#read(queue, delivery))
+        drained.push({ delivery, deadLetter: this.#read(queue, delivery) })
       }
     }
+    return drained
+  }
+
+  #batch(channel: Channel, unsettled: Unsettled, drained: readonly Drained[]): DrainedBatch {
+    let isOver = false
+    const once = async (act: () => void) => {
+      if (isOver) return
+      isOver = true
+      if (!this.#batches.has(unsettled) && drained.length > 0) throw lostBefore(this.source)
+      act()
+      unsettled.flush()
+      await end(channel)
+    }
     return {
-      deadLetters,
-      release: async () => {
-        const isOurs = drained.every((delivery) => unsettled.settle(delivery))
-        unsettled.flush()
-        if (!isOurs) throw notReleased(this.source)
-      },
-      abandon: async () => {
-        for (const delivery of drained) unsettled.giveBack(delivery)
-      },
+      deadLetters: drained.map(({ deadLetter }) => deadLetter),
+      release: () => once(() => drained.forEach(({ delivery }) => unsettled.settle(delivery))),
+      abandon: () => once(() => drained.forEach(({ delivery }) => unsettled.giveBack(delivery))),
     }
   }
 
   async publish({ deadLetter, replayId }: ReplayMessage): Promise<void> {
-    await this.#ready()
+    await this.#publisher.open()
     const { exchange, routingKey } =
       this.#options.replayTo === 'exchange'
         ? addressIn(deadLetter)
@@ -81,8 +103,9 @@ export class RabbitMqSource implements DeadLetterSource {
   }
 
   async depth(): Promise<number> {
-    const { connection, unsettled } = await this.#ready()
-    let total = unsettled.all().length
+    const connection = await this.#connected()
+    let total = 0
+    for (const unsettled of this.#batches) total += unsettled.all().length
     for (const queue of this.#options.deadLetterQueues) {
       total += (await messageCount(connection, queue)) ?? 0
     }
@@ -90,22 +113,13 @@ export class RabbitMqSource implements DeadLetterSource {
   }
 
   async close(): Promise<void> {
-    this.#unsettled?.flush()
     await Promise.all([this.#link.close(), this.#publisher.close()])
   }
 
   /** Connects when it is first needed, and waits a little while a lost connection is made anew. */
-  async #ready(): Promise<Session<Channel> & { readonly unsettled: Unsettled }> {
-    this.#opened ??= Promise.all([this.#link.open(), this.#publisher.open()])
-    try {
-      await this.#opened
-    } catch (error) {
-      this.#opened = undefined
-      throw error
-    }
-    const { connection, channel } = await this.#link.whenReady(this.#options.confirmTimeoutMs)
-    this.#unsettled ??= new Unsettled(channel)
-    return { connection, channel, unsettled: this.#unsettled }
+  async #connected(): Promise<ChannelModel> {
+    await this.#link.open()
+    return (await this.#link.whenReady(this.#options.confirmTimeoutMs)).connection
   }
 
   #read(queue: string, delivery: RabbitMqDelivery): DrainedDeadLetter {
@@ -156,7 +170,15 @@ function addressIn({ envelope, origin }: DrainedDeadLetter) {
   return { exchange, routingKey }
 }
 
-const notReleased = (source: string) =>
+interface Drained {
+  readonly delivery: RabbitMqDelivery
+  readonly deadLetter: DrainedDeadLetter
+}
+
+/** Its end returns what is still on it. A connection that broke has ended it already. */
+const end = (channel: Channel) => closeChannel(channel).catch(() => undefined)
+
+const lostBefore = (source: string) =>
   new RedriveError(
     'DELIVERY_LOST',
     `${source}: the connection was lost before the dead letters were released. They are still in the queue and will be drained again.`,

@@ -27,6 +27,8 @@ export async function rabbitmqWorld(urls: readonly string[]): Promise<RabbitMqWo
   // A broker that restarts ends this connection too; what needs it then says so.
   admin.on('error', () => undefined)
   const declared = new Set([queue, deadLetterQueue(queue)])
+  // Those that are there for sure: one that is only asked for cannot be counted yet.
+  const made = new Set([queue])
   const processes = new Map<Transport, Process>()
   let isRefusing = true
 
@@ -56,18 +58,12 @@ export async function rabbitmqWorld(urls: readonly string[]): Promise<RabbitMqWo
     queue,
     admin,
     transport(fault, options = {}) {
-      const process = new Process(declared, fault)
+      const process = new Process({ declared, made }, fault, () => isRefusing)
       const transport = rabbitmq({
         url: urls,
         queue,
         confirmTimeout: '5s',
-        connect: async (url, purpose) => {
-          const connection = await process.connect(url, purpose)
-          if (fault === 'copies_refused' && purpose === 'publish' && isRefusing) {
-            await onChannel((channel) => channel.deleteQueue(deadLetterQueue(queue)))
-          }
-          return connection
-        },
+        connect: (url, purpose) => process.connect(url, purpose),
         ...options,
       })
       processes.set(transport, process)
@@ -76,14 +72,14 @@ export async function rabbitmqWorld(urls: readonly string[]): Promise<RabbitMqWo
     source: () => rabbitmqSource({ url: urls, queue }),
     send: (message) => onChannel((channel) => sendTo(channel, queue, message)),
     async backlog() {
-      let total = [...processes.values()].reduce((sum, process) => sum + process.inHand, 0)
+      let ready = 0
       await onChannel(async (channel) => {
-        for (const name of declared) {
-          if (name.includes('.dlq')) continue
-          total += (await channel.checkQueue(name)).messageCount
-        }
+        for (const name of made) ready += (await channel.checkQueue(name)).messageCount
       })
-      return total
+      // First what is ready, then what has arrived: a message on its way must not be in neither.
+      const all = [...processes.values()]
+      await Promise.all(all.map((process) => process.arrived(queue)))
+      return all.reduce((sum, process) => sum + process.inHand, ready)
     },
     async crash(transport) {
       processes.get(transport)?.die()
@@ -94,9 +90,8 @@ export async function rabbitmqWorld(urls: readonly string[]): Promise<RabbitMqWo
         if (consumerCount <= left) return
       }
     },
-    async heal() {
+    heal() {
       isRefusing = false
-      await declareAll()
     },
     async close() {
       await onChannel(async (channel) => {
@@ -128,20 +123,33 @@ async function sendTo(
 
 /** The process a transport lives in: what it has in hand, and how it dies. */
 class Process {
-  readonly #declared: Set<string>
+  readonly #queues: { readonly declared: Set<string>; readonly made: Set<string> }
   readonly #fault: TransportFault | undefined
+  readonly #isRefusing: () => boolean
   readonly #connections = new Set<ChannelModel>()
   readonly #tags = new Map<Channel, Set<number>>()
   #isAlive = true
   consumers = 0
 
-  constructor(declared: Set<string>, fault: TransportFault | undefined) {
-    this.#declared = declared
+  constructor(
+    queues: { readonly declared: Set<string>; readonly made: Set<string> },
+    fault: TransportFault | undefined,
+    isRefusing: () => boolean,
+  ) {
+    this.#queues = queues
     this.#fault = fault
+    this.#isRefusing = isRefusing
   }
 
   get inHand(): number {
     return [...this.#tags.values()].reduce((sum, tags) => sum + tags.size, 0)
+  }
+
+  /** Resolves when all that the broker had sent has arrived: answers come in order. */
+  async arrived(queue: string): Promise<void> {
+    const asked = [...this.#tags.keys()].map((channel) => channel.checkQueue(queue))
+    // A channel that has ended has nothing on its way.
+    await Promise.allSettled(asked)
   }
 
   /** As `kill -9`: no goodbye, and nothing leaves any more. */
@@ -169,10 +177,16 @@ class Process {
   }
 
   #watchPublish(channel: ConfirmChannel): void {
-    if (this.#fault !== 'dies_halfway') return
     const publish = channel.publish.bind(channel)
-    channel.publish = (exchange, key, content, options) =>
-      publish(exchange, key, content, options, () => this.die())
+    if (this.#fault === 'dies_halfway') {
+      channel.publish = (exchange, key, content, options) =>
+        publish(exchange, key, content, options, () => this.die())
+    }
+    if (this.#fault === 'copies_refused') {
+      // The broker returns what it cannot route, and confirms it.
+      channel.publish = (exchange, key, content, options, confirmed) =>
+        publish(exchange, this.#isRefusing() ? `${key}.gone` : key, content, options, confirmed)
+    }
   }
 
   #watch(channel: Channel): Channel {
@@ -181,9 +195,12 @@ class Process {
     channel.on('close', forget)
     this.#tags.set(channel, tags)
     const { assertQueue, consume, cancel, ack, nack } = bound(channel)
-    channel.assertQueue = (name, options) => {
-      if (name !== undefined) this.#declared.add(name)
-      return assertQueue(name, options)
+    channel.assertQueue = async (name, options) => {
+      const { declared, made } = this.#queues
+      if (name !== undefined) declared.add(name)
+      const answer = await assertQueue(name, options)
+      if (!answer.queue.includes('.dlq')) made.add(answer.queue)
+      return answer
     }
     channel.consume = async (queue, onMessage, options) => {
       this.consumers += 1

@@ -1,0 +1,266 @@
+import { FIRST_CYCLE } from '@redrive/core'
+import type { ConsumeMessage } from 'amqplib'
+import { describe, expect, it } from 'vitest'
+import {
+  type CopyOptions,
+  copyOf,
+  envelopeOf,
+  type RabbitMqDelivery,
+  replayOf,
+  toDelivery,
+  unheardIn,
+} from '../src/headers.ts'
+import { failedCycle } from './rig.ts'
+
+const SOURCE = 'orders'
+
+interface Sent {
+  readonly properties?: Readonly<Record<string, unknown>>
+  readonly fields?: { readonly exchange?: string; readonly routingKey?: string }
+  readonly body?: string
+}
+
+function arrived({ properties = {}, fields = {}, body = 'body' }: Sent = {}): ConsumeMessage {
+  const raw = {
+    content: Buffer.from(body),
+    fields: { deliveryTag: 1, redelivered: false, consumerTag: 'c', exchange: '', ...fields },
+    properties,
+  }
+  return { ...raw, fields: { routingKey: SOURCE, ...raw.fields } } as unknown as ConsumeMessage
+}
+
+const RETRY: CopyOptions = { cycle: failedCycle(1), reason: 'backoff', budgetBytes: 8_192 }
+
+/** Copies it and lets the copy arrive again, by the default exchange as a delay queue sends it. */
+function hop(delivery: RabbitMqDelivery, options: Partial<CopyOptions> = {}): RabbitMqDelivery {
+  const { properties, content } = copyOf(delivery, { ...RETRY, ...options })
+  const raw = arrived({ properties: properties as Record<string, unknown> })
+  return toDelivery(SOURCE, { ...raw, content })
+}
+
+const headersOf = (delivery: RabbitMqDelivery) =>
+  copyOf(delivery, RETRY).properties.headers as Record<string, unknown>
+
+describe('a message without headers', () => {
+  it('is a first attempt with the name its producer gave it', () => {
+    for (const properties of [{ messageId: 'm-1' }, { messageId: 'm-1', headers: {} }]) {
+      const raw = arrived({
+        properties: { ...properties, type: 'paid', contentType: 'text/plain' },
+      })
+      expect(toDelivery(SOURCE, raw)).toEqual({
+        raw,
+        id: 'm-1',
+        source: SOURCE,
+        lane: undefined,
+        key: 'm-1',
+        type: 'paid',
+        bytes: raw.content,
+        contentType: 'text/plain',
+        headers: {},
+        cycle: FIRST_CYCLE,
+        deliveryCount: 1,
+        replayId: undefined,
+        headerProblems: [],
+      })
+    }
+  })
+
+  it('reads as one with a header would', () => {
+    const fast = toDelivery(SOURCE, arrived({ properties: { messageId: 'm-1', type: 'paid' } }))
+    const slow = toDelivery(
+      SOURCE,
+      arrived({ properties: { messageId: 'm-1', type: 'paid', headers: { a: 1 } } }),
+    )
+    expect({ ...fast, raw: 0, headers: 0 }).toEqual({ ...slow, raw: 0, headers: 0 })
+    expect(slow.headers).toEqual({ a: 1 })
+  })
+
+  it('gets an id of its own when it has no name, and its copies keep it', () => {
+    for (const messageId of [undefined, '']) {
+      const first = toDelivery(SOURCE, arrived({ properties: { messageId } }))
+      const other = toDelivery(SOURCE, arrived({ properties: { messageId } }))
+      expect(first.id).toMatch(/^[0-9a-f-]{36}$/)
+      expect(first.key).toBe(first.id)
+      expect(other.id).not.toBe(first.id)
+      expect(hop(hop(first)).id).toBe(first.id)
+    }
+  })
+})
+
+describe('identity', () => {
+  it('keeps the id and the key of the producer through every hop', () => {
+    const properties = { messageId: 'm-1', headers: { 'redrive-key': 'order 7 €' } }
+    const third = hop(hop(toDelivery(SOURCE, arrived({ properties }))))
+    expect([third.id, third.key]).toEqual(['m-1', 'order 7 €'])
+    expect(third.headerProblems).toEqual([])
+  })
+})
+
+describe('what the broker wrote', () => {
+  const BROKERS = {
+    'x-death': [{ queue: SOURCE, reason: 'expired', count: 1 }],
+    'x-first-death-queue': SOURCE,
+    'x-first-death-reason': 'expired',
+    'x-first-death-exchange': '',
+    'x-last-death-queue': SOURCE,
+    'x-last-death-reason': 'expired',
+    'x-last-death-exchange': '',
+    'x-delivery-count': 2,
+    'x-acquired-count': 3,
+  }
+
+  it('is neither shown to the handler nor copied', () => {
+    const headers = { ...BROKERS, 'x-deathly': 'mine', 'x-retries': 4 }
+    const delivery = toDelivery(SOURCE, arrived({ properties: { headers } }))
+    expect(delivery.headers).toEqual({ 'x-deathly': 'mine', 'x-retries': 4 })
+    const copied = Object.keys(headersOf(delivery)).filter((name) => name.startsWith('x-'))
+    expect(copied).toEqual(['x-deathly', 'x-retries'])
+  })
+
+  it('counts hand-outs without a word, and a copy that returns the message remembers them', () => {
+    const delivery = toDelivery(SOURCE, arrived({ properties: { headers: BROKERS } }))
+    expect(delivery.deliveryCount).toBe(3)
+    const returned = hop(delivery, { cycle: delivery.cycle, unheard: unheardIn(delivery.raw) })
+    expect(returned.deliveryCount).toBe(3)
+    // The handler was heard of: a retry starts anew.
+    expect(hop(returned).deliveryCount).toBe(1)
+  })
+
+  it.each([['nonsense'], [-1], [1.5], [Number.NaN], [{}], ['99999999']])(
+    'counts for nothing when it is %j',
+    (count) => {
+      const headers = { 'x-delivery-count': count, 'redrive-delivery-count': '0' }
+      expect(toDelivery(SOURCE, arrived({ properties: { headers } })).deliveryCount).toBe(1)
+    },
+  )
+})
+
+describe('what the broker would act on again', () => {
+  const properties = {
+    messageId: 'm-1',
+    expiration: '5000',
+    userId: 'guest',
+    headers: { CC: ['audit', 'billing'], BCC: ['secret'], mine: 1 },
+  }
+
+  it('is set aside from the first copy on', () => {
+    const { properties: copied } = copyOf(toDelivery(SOURCE, arrived({ properties })), RETRY)
+    expect(copied).not.toHaveProperty('expiration')
+    expect(copied).not.toHaveProperty('userId')
+    expect(copied.headers).not.toHaveProperty('CC')
+    expect(copied.headers).not.toHaveProperty('BCC')
+  })
+
+  it('is what the handler sees after several hops', () => {
+    const fourth = hop(hop(hop(toDelivery(SOURCE, arrived({ properties })))))
+    expect(fourth.headers).toEqual({ mine: 1, CC: ['audit', 'billing'], BCC: ['secret'] })
+    const aside = JSON.parse(String(headersOf(fourth)['redrive-aside'])) as unknown
+    expect(aside).toEqual({
+      headers: { CC: ['audit', 'billing'], BCC: ['secret'] },
+      expiration: '5000',
+      userId: 'guest',
+    })
+  })
+
+  it('is not mentioned where there is nothing to set aside', () => {
+    expect(headersOf(toDelivery(SOURCE, arrived()))).not.toHaveProperty('redrive-aside')
+  })
+
+  it.each([['{'], ['null'], ['7'], ['"text"'], ['{"headers":null}'], ['{"headers":7}'], [7]])(
+    'counts as absent when it reads %j',
+    (aside) => {
+      const headers = { 'redrive-aside': aside, mine: 1 }
+      const delivery = toDelivery(SOURCE, arrived({ properties: { headers } }))
+      expect(delivery.headers).toEqual({ mine: 1 })
+      expect(hop(delivery).headers).toEqual({ mine: 1 })
+    },
+  )
+
+  it('is replaced by the time a dead letter is kept', () => {
+    const delivery = toDelivery(SOURCE, arrived({ properties }))
+    const { properties: copied } = copyOf(delivery, { ...RETRY, expiration: '86400000' })
+    expect(copied.expiration).toBe('86400000')
+    const kept = toDelivery(SOURCE, arrived({ properties: copied as Record<string, unknown> }))
+    expect(String(headersOf(kept)['redrive-aside'])).toContain('"expiration":"5000"')
+  })
+})
+
+describe('where it was sent', () => {
+  it('is written down at the first hop and stays', () => {
+    const fields = { exchange: 'events', routingKey: 'order.paid.eu' }
+    const third = hop(hop(toDelivery(SOURCE, arrived({ fields }))))
+    expect(headersOf(third)).toMatchObject({
+      'redrive-exchange': 'events',
+      'redrive-routing-key': 'order.paid.eu',
+    })
+    expect(envelopeOf(third.raw)).toMatchObject(fields)
+  })
+
+  it('may be a queue whose name is not ASCII', () => {
+    const queue = 'größe 100%'
+    const first = toDelivery(queue, arrived({ fields: { routingKey: queue } }))
+    const { properties } = copyOf(first, RETRY)
+    const raw = arrived({ properties: properties as Record<string, unknown> })
+    expect(envelopeOf(raw)).toMatchObject({ exchange: '', routingKey: queue })
+  })
+
+  it('may be the default exchange', () => {
+    expect(envelopeOf(hop(toDelivery(SOURCE, arrived())).raw)).toMatchObject({
+      exchange: '',
+      routingKey: SOURCE,
+    })
+  })
+})
+
+describe('everything else', () => {
+  const KEPT = {
+    messageId: 'm-1',
+    type: 'paid',
+    contentType: 'application/json',
+    contentEncoding: 'gzip',
+    correlationId: 'c-1',
+    replyTo: 'answers',
+    appId: 'shop',
+    priority: 3,
+    timestamp: 1_700_000_000,
+  }
+
+  it('travels with a copy as it came', () => {
+    const copy = copyOf(toDelivery(SOURCE, arrived({ properties: KEPT, body: 'ÿ' })), RETRY)
+    expect(copy.properties).toMatchObject(KEPT)
+    expect(copy.content.toString()).toBe('ÿ')
+  })
+
+  it('is not invented where the producer left it out', () => {
+    const { properties } = copyOf(toDelivery(SOURCE, arrived()), RETRY)
+    expect(Object.keys(properties)).toEqual(['headers'])
+  })
+
+  it('comes back from the envelope with a replay, and every value in it is text', () => {
+    const fields = { exchange: 'events', routingKey: 'order.paid' }
+    const delivery = hop(toDelivery(SOURCE, arrived({ properties: KEPT, fields })))
+    const envelope = envelopeOf(delivery.raw)
+    expect(Object.values(envelope).every((value) => typeof value === 'string')).toBe(true)
+    const { raw: _, ...rest } = delivery
+    const drained = { delivery: rest, origin: SOURCE, envelope, quarantined: false }
+    const replay = replayOf({ ...drained, class: 'unknown', reason: 'terminal' }, 'r-1')
+    expect(replay.properties).toMatchObject(KEPT)
+    const again = toDelivery(
+      SOURCE,
+      arrived({ properties: replay.properties as Record<string, unknown> }),
+    )
+    expect(again).toMatchObject({ id: 'm-1', key: 'm-1', replayId: 'r-1', headers: {} })
+    expect(again.cycle).toEqual({ ...FIRST_CYCLE, number: 2 })
+    expect(envelopeOf(again.raw)).toMatchObject(fields)
+  })
+})
+
+describe('a header called __proto__', () => {
+  it('changes nothing but itself', () => {
+    const headers = JSON.parse('{"__proto__": {"polluted": true}, "mine": 1}') as object
+    const delivery = toDelivery(SOURCE, arrived({ properties: { headers } }))
+    expect(({} as { polluted?: unknown }).polluted).toBeUndefined()
+    expect((delivery.headers as { polluted?: unknown }).polluted).toBeUndefined()
+    expect(Object.keys(headersOf(delivery))).toContain('mine')
+  })
+})

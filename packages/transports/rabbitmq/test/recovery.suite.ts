@@ -1,0 +1,482 @@
+import { isRedriveError, SETTLE } from '@redrive/core'
+import type { Channel, ConfirmChannel } from 'amqplib'
+import { describe, expect, it } from 'vitest'
+import { deadLetterQueue, quarantineQueue, topologyOf } from '../src/index.ts'
+import {
+  type Rig,
+  closedByBroker,
+  deadLetter,
+  giveBack,
+  Inbox,
+  lineOf,
+  onRig,
+  retryIn,
+  socketOf,
+  until,
+  within,
+} from './rig.ts'
+import { ask, type Management, remove } from './services.ts'
+
+export function recovery(url: string, management: Management): void {
+  const on = (test: (rig: Rig) => Promise<void>) => onRig(url, test)
+
+  describe.concurrent('what the broker ends', () => {
+    it(
+      'a channel: what was in hand is reported lost and comes again',
+      on(async (rig) => {
+        const { transport, inbox, lines } = await rig.start()
+        for (const body of ['a', 'b', 'c']) await rig.send(body)
+        await inbox.nth(3)
+        const [first] = inbox.deliveries
+        if (first === undefined) return
+        const channel = lineOf(lines, 'consume').channels.at(-1)
+        // A tag it never gave out: PRECONDITION_FAILED.
+        channel?.ack({ ...first.raw, fields: { ...first.raw.fields, deliveryTag: 999 } })
+        await inbox.nth(6)
+        expect(inbox.lostOnes).toEqual(inbox.deliveries.slice(0, 3))
+        expect(inbox.bodies.slice(3).toSorted()).toEqual(['a', 'b', 'c'])
+        expect(await transport.enact(first, SETTLE)).toEqual({ kind: 'lost' })
+        expect(await transport.enact(first, deadLetter())).toEqual({ kind: 'lost' })
+        for (const delivery of inbox.deliveries.slice(3)) {
+          expect(await transport.enact(delivery, SETTLE)).toMatchObject({ place: 'settled' })
+        }
+        await transport.close()
+        expect(await rig.count(rig.queue)).toBe(0)
+        expect(await rig.count(deadLetterQueue(rig.queue))).toBe(0)
+      }),
+    )
+
+    it(
+      'the connection that consumes: the same, and events tell of it',
+      on(async (rig) => {
+        const events = rig.events()
+        const { transport, inbox, lines } = await rig.start()
+        for (const body of ['a', 'b', 'c']) await rig.send(body)
+        await inbox.nth(3)
+        closedByBroker(lineOf(lines, 'consume'))
+        await inbox.nth(6)
+        expect(inbox.lostOnes).toEqual(inbox.deliveries.slice(0, 3))
+        expect(events.map(({ type }) => type)).toEqual(['connection_lost', 'connection_restored'])
+        expect(String((events[0] as { error: unknown }).error)).toMatch(/FRAME_ERROR|501/)
+        await rig.send('d')
+        await inbox.nth(7)
+        for (const delivery of inbox.deliveries.slice(3)) await transport.enact(delivery, SETTLE)
+        await transport.close()
+        expect(await rig.count(rig.queue)).toBe(0)
+      }),
+    )
+
+    it(
+      'the connection that publishes: the hand-off is unknown, nothing in hand is lost, and it works again',
+      on(async (rig) => {
+        const { transport, inbox, lines } = await rig.start()
+        await rig.send('a')
+        const delivery = await inbox.nth(1)
+        closedByBroker(lineOf(lines, 'publish'))
+        const first = await transport.enact(delivery, deadLetter())
+        expect(first).toMatchObject({ kind: 'unknown', error: { code: 'OUTCOME_UNKNOWN' } })
+        await until('the hand-off is done', async () => {
+          const { kind } = await transport.enact(delivery, deadLetter())
+          return kind === 'done'
+        })
+        expect(inbox.lostOnes).toEqual([])
+        expect(inbox.deliveries).toHaveLength(1)
+        expect(lines.map(({ purpose }) => purpose)).toEqual(['consume', 'publish', 'publish'])
+        expect(await rig.count(deadLetterQueue(rig.queue))).toBe(1)
+        await transport.close()
+        expect(await rig.count(rig.queue)).toBe(0)
+      }),
+    )
+
+    it(
+      'a connection, because an administrator said so',
+      on(async (rig) => {
+        const transport = rig.transport()
+        const inbox = new Inbox()
+        await transport.open()
+        transport.limit(10)
+        await transport.receive(inbox)
+        await rig.send('a')
+        await inbox.nth(1)
+        interface Connection {
+          readonly name: string
+          readonly client_properties: { readonly connection_name?: string }
+        }
+        const name = `redrive ${rig.queue} (consume)`
+        let found: Connection | undefined
+        await until('the broker lists our connection', async () => {
+          const all = await ask<readonly Connection[]>(management, '/connections')
+          found = all.find(({ client_properties: own }) => own.connection_name === name)
+          return found !== undefined
+        })
+        await remove(management, `/connections/${encodeURIComponent(found?.name ?? '')}`)
+        const second = await inbox.nth(2)
+        expect(inbox.lostOnes).toHaveLength(1)
+        expect(await transport.enact(second, SETTLE)).toMatchObject({ kind: 'done' })
+      }),
+    )
+
+    it(
+      'the queue: it is declared again and consumed',
+      on(async (rig) => {
+        const { inbox } = await rig.start()
+        await rig.send('a')
+        await inbox.nth(1)
+        await rig.deleteQueue(rig.queue)
+        await until('the queue is back', async () => (await rig.count(rig.queue)) === 0)
+        await rig.send('b')
+        await until('the new message', () => inbox.bodies.includes('b'))
+        expect(inbox.bodies.at(-1)).toBe('b')
+      }),
+    )
+
+    it(
+      "the queue, where we only verify: consumed again as soon as it is there, 'verify' makes nothing",
+      on(async (rig) => {
+        await rig.makeTopology()
+        const events = rig.events()
+        const { inbox, lines } = await rig.start({ topology: 'verify' })
+        await rig.deleteQueue(rig.queue)
+        await until('the loss is noticed', () =>
+          events.some(({ type }) => type === 'connection_lost'),
+        )
+        await until('it was looked for in vain', () => lines.length >= 4)
+        expect(await rig.count(rig.queue)).toBeUndefined()
+        const { source } = topologyOf(rig.queue, 'quorum')
+        await rig.makeQueue(source.name, source.arguments)
+        await rig.send('b')
+        await until('the new message', () => inbox.bodies.includes('b'))
+        expect(inbox.bodies.at(-1)).toBe('b')
+      }),
+    )
+  })
+
+  describe.concurrent('a copy without proof', () => {
+    it(
+      'that is never confirmed is unknown, is not made twice, and counts when the proof comes late',
+      on(async (rig) => {
+        const held: (() => void)[] = []
+        const onConfirmChannel = (channel: ConfirmChannel) => {
+          const publish = channel.publish.bind(channel)
+          channel.publish = (exchange, key, content, options, done) =>
+            publish(exchange, key, content, options, (error, ok) => {
+              held.push(() => done?.(error, ok))
+            })
+        }
+        const { transport, inbox } = await rig.start({
+          confirmTimeout: '1s',
+          hooks: { onConfirmChannel },
+        })
+        await rig.send('a')
+        const delivery = await inbox.nth(1)
+        const startedAt = performance.now()
+        const first = await transport.enact(delivery, deadLetter())
+        expect(first).toMatchObject({ kind: 'unknown', error: { code: 'OUTCOME_UNKNOWN' } })
+        expect(performance.now() - startedAt).toBeGreaterThanOrEqual(1_000)
+        const second = transport.enact(delivery, deadLetter())
+        const third = await transport.enact(delivery, deadLetter())
+        expect(third).toMatchObject({ kind: 'unknown' })
+        expect(await second).toMatchObject({ kind: 'unknown' })
+        expect(held).toHaveLength(1)
+        // The original is ours as long as nothing is proven.
+        expect(await rig.count(deadLetterQueue(rig.queue))).toBe(1)
+        const fourth = transport.enact(delivery, deadLetter())
+        held[0]?.()
+        expect(await fourth).toMatchObject({ kind: 'done', place: 'dead_letter' })
+        expect(held).toHaveLength(1)
+        await transport.close()
+        expect(await rig.count(rig.queue)).toBe(0)
+        expect(await rig.count(deadLetterQueue(rig.queue))).toBe(1)
+      }),
+    )
+
+    it(
+      'because the target is full is unknown, and the original stays',
+      on(async (rig) => {
+        const name = deadLetterQueue(rig.queue)
+        await rig.makeTopology([name])
+        await rig.makeQueue(name, {
+          'x-queue-type': 'classic',
+          'x-max-length': 1,
+          'x-overflow': 'reject-publish',
+        })
+        await rig.publish('', name, 'full')
+        const { transport, inbox } = await rig.start({ topology: 'verify' })
+        await rig.send('a')
+        const delivery = await inbox.nth(1)
+        const enactment = await transport.enact(delivery, deadLetter())
+        expect(enactment).toMatchObject({ kind: 'unknown', error: { code: 'OUTCOME_UNKNOWN' } })
+        await rig.onChannel((channel) => channel.purgeQueue(name))
+        expect(await transport.enact(delivery, deadLetter())).toMatchObject({ kind: 'done' })
+        expect((await rig.take(name)).content.toString()).toBe('a')
+      }),
+    )
+
+    it(
+      'because there is no such queue is unknown, and says which; the original goes back when we close',
+      on(async (rig) => {
+        await rig.makeTopology()
+        const { transport, inbox } = await rig.start({ topology: 'verify' })
+        await rig.deleteQueue(deadLetterQueue(rig.queue))
+        await rig.send('a')
+        const enactment = await transport.enact(await inbox.nth(1), deadLetter())
+        expect(enactment).toMatchObject({ kind: 'unknown', error: { code: 'OUTCOME_UNKNOWN' } })
+        const { error } = enactment as { error: unknown }
+        expect(String(error)).toContain(deadLetterQueue(rig.queue))
+        await transport.close()
+        await until('the original is back', async () => (await rig.count(rig.queue)) === 1)
+      }),
+    )
+  })
+
+  describe.concurrent('subscribing', () => {
+    /** With which prefetch it subscribed, each time. */
+    function windows() {
+      const subscribed: number[] = []
+      const onChannel = (channel: Channel) => {
+        const prefetch = channel.prefetch.bind(channel)
+        const consume = channel.consume.bind(channel)
+        let last = 0
+        channel.prefetch = (count, isGlobal) => {
+          last = count
+          return prefetch(count, isGlobal)
+        }
+        channel.consume = (...request) => {
+          subscribed.push(last)
+          return consume(...request)
+        }
+      }
+      return { subscribed, onChannel }
+    }
+
+    /** What the broker has answered and what was sent to it, in order. */
+    function order() {
+      const log: string[] = []
+      const onChannel = (channel: Channel) => {
+        const cancel = channel.cancel.bind(channel)
+        channel.cancel = async (tag) => {
+          const answer = await cancel(tag)
+          log.push('cancelled')
+          return answer
+        }
+      }
+      const onConfirmChannel = (channel: ConfirmChannel) => {
+        const publish = channel.publish.bind(channel)
+        channel.publish = (...request) => {
+          log.push('copied')
+          return publish(...request)
+        }
+      }
+      return { log, hooks: { onChannel, onConfirmChannel } }
+    }
+
+    it(
+      'a new limit reaches the broker, up and down',
+      on(async (rig) => {
+        const { subscribed, onChannel } = windows()
+        const { transport, inbox } = await rig.start({ limit: 3, hooks: { onChannel } })
+        for (let number = 0; number < 20; number++) await rig.send(String(number))
+        await inbox.nth(3)
+        await until('the rest waits', async () => (await rig.count(rig.queue)) === 17)
+        transport.limit(8)
+        await until('a wider window', () => subscribed.length === 2)
+        await inbox.nth(8)
+        transport.limit(2)
+        await until('a narrow window', () => subscribed.length === 3)
+        expect(subscribed).toEqual([3, 8, 2])
+      }),
+    )
+
+    it(
+      'a small step down is not worth a new subscription',
+      on(async (rig) => {
+        const { subscribed, onChannel } = windows()
+        const { transport, inbox } = await rig.start({ limit: 8, hooks: { onChannel } })
+        transport.limit(5)
+        await rig.send('a')
+        // Longer than a change of subscription is held back.
+        await transport.enact(await inbox.nth(1), retryIn(500))
+        await inbox.nth(2)
+        expect(subscribed).toEqual([8])
+      }),
+    )
+
+    it(
+      'paused stays paused when the connection comes back',
+      on(async (rig) => {
+        const events = rig.events()
+        const { transport, inbox, lines } = await rig.start()
+        await transport.pause()
+        closedByBroker(lineOf(lines, 'consume'))
+        await until('it is back', () => events.some(({ type }) => type === 'connection_restored'))
+        await rig.send('a')
+        // Whatever a new connection asks for, it has asked for when this is answered.
+        await transport.pause()
+        const { consumerCount } = await rig.onChannel((channel) => channel.checkQueue(rig.queue))
+        expect(consumerCount).toBe(0)
+        expect(await rig.count(rig.queue)).toBe(1)
+        expect(inbox.deliveries).toEqual([])
+        transport.resume()
+        await inbox.nth(1)
+      }),
+    )
+
+    it(
+      'a pause is over when nothing is on its way any more',
+      on(async (rig) => {
+        const { log, hooks } = order()
+        const { transport, inbox } = await rig.start({ hooks })
+        for (let number = 0; number < 50; number++) await rig.send(String(number))
+        await transport.pause()
+        expect(log).toEqual(['cancelled'])
+        const inHand = inbox.deliveries.length
+        await until('the rest is at the broker', async () => {
+          return (await rig.count(rig.queue)) === 50 - inHand
+        })
+        expect(inbox.deliveries).toHaveLength(inHand)
+      }),
+    )
+
+    it(
+      'what is given back after a pause does not come straight back',
+      on(async (rig) => {
+        const { log, hooks } = order()
+        const { transport, inbox } = await rig.start({ hooks })
+        await rig.send('a')
+        const delivery = await inbox.nth(1)
+        void transport.pause()
+        expect(await transport.enact(delivery, giveBack())).toMatchObject({ place: 'returned' })
+        expect(log).toEqual(['cancelled', 'copied'])
+        expect(await rig.count(rig.queue)).toBe(1)
+        expect(inbox.deliveries).toHaveLength(1)
+        transport.resume()
+        const second = await inbox.nth(2)
+        expect(second).toMatchObject({ id: delivery.id, deliveryCount: 1 })
+        expect(second.cycle).toEqual(delivery.cycle)
+      }),
+    )
+  })
+
+  describe.concurrent('closing', () => {
+    it(
+      'does not wait for a broker that is away',
+      on(async (rig) => {
+        let isAway = false
+        const onConnect = () => {
+          if (isAway) throw new Error('away')
+        }
+        const { transport, inbox, lines } = await rig.start({ hooks: { onConnect } })
+        await rig.send('a')
+        const delivery = await inbox.nth(1)
+        isAway = true
+        for (const { model } of lines) socketOf(model).destroy(new Error('away'))
+        await until('the loss is noticed', () => inbox.lostOnes.length === 1)
+        expect(await transport.enact(delivery, SETTLE)).toEqual({ kind: 'lost' })
+        expect(await transport.enact(delivery, retryIn(100))).toEqual({ kind: 'lost' })
+        await within('closed', transport.close(), 1_000)
+        const made = lines.length
+        isAway = false
+        // Longer than it waits before it tries again.
+        const { transport: other, inbox: others } = await rig.start()
+        await other.enact(await others.nth(1), retryIn(1_000))
+        await others.nth(2)
+        expect(lines).toHaveLength(made)
+      }),
+    )
+
+    it(
+      'returns what was in hand, uncounted',
+      on(async (rig) => {
+        const { transport, inbox } = await rig.start()
+        await rig.send('a')
+        await inbox.nth(1)
+        await transport.close()
+        await until('it is back', async () => (await rig.count(rig.queue)) === 1)
+        expect(inbox.lostOnes).toEqual([])
+      }),
+    )
+  })
+
+  describe.concurrent('open refuses with a sentence that says what to do', () => {
+    async function refusal(opening: Promise<void>): Promise<Error & { readonly code?: unknown }> {
+      const error = await opening.then(
+        () => new Error('it opened'),
+        (reason: unknown) => reason as Error,
+      )
+      expect(isRedriveError(error)).toBe(true)
+      expect(error.message).not.toContain('s3cret')
+      return error
+    }
+
+    it(
+      'when nobody listens there',
+      on(async (rig) => {
+        const transport = rig.transport({ url: 'amqp://guest:s3cret@127.0.0.1:1' })
+        const error = await refusal(transport.open())
+        expect(error.code).toBe('UNREACHABLE')
+        expect(error.message).toContain('amqp://127.0.0.1:1')
+        expect(error.message).toMatch(/Check the address/)
+      }),
+    )
+
+    it(
+      'when the password is wrong',
+      on(async (rig) => {
+        const transport = rig.transport({ url: url.replace('guest:guest', 'guest:s3cret') })
+        const error = await refusal(transport.open())
+        expect(error.code).toBe('UNREACHABLE')
+        expect(error.message).toMatch(/ACCESS.REFUSED/)
+        expect(error.message).toMatch(/credentials/)
+      }),
+    )
+
+    it(
+      'unless another address answers',
+      on(async (rig) => {
+        const transport = rig.transport({ url: ['amqp://guest:guest@127.0.0.1:1', url] })
+        await transport.open()
+        expect(await rig.count(rig.queue)).toBe(0)
+      }),
+    )
+
+    it(
+      'when the queue exists with other arguments',
+      on(async (rig) => {
+        await rig.makeQueue(rig.queue, { 'x-queue-type': 'classic' })
+        const error = await refusal(rig.transport().open())
+        expect(error.code).toBe('TOPOLOGY_MISMATCH')
+        expect(error.message).toContain(rig.queue)
+        expect(error.message).toMatch(/PRECONDITION.FAILED/)
+        expect(error.message).toContain("topology: 'verify'")
+      }),
+    )
+
+    it(
+      'when something is missing that we may only look at: all of it at once',
+      on(async (rig) => {
+        const missing = [deadLetterQueue(rig.queue), quarantineQueue(rig.queue, 'schema')]
+        await rig.makeTopology(missing)
+        const transport = rig.transport({ topology: 'verify' })
+        const error = await refusal(transport.open())
+        expect(error.code).toBe('TOPOLOGY_MISMATCH')
+        expect((error as { problems?: unknown }).problems).toEqual(
+          missing.map((name) => `queue ${name} is missing`),
+        )
+        for (const name of missing) expect(error.message).toContain(name)
+        expect(await rig.count(deadLetterQueue(rig.queue))).toBeUndefined()
+      }),
+    )
+
+    it(
+      'and names the exchange as well when nothing is there',
+      on(async (rig) => {
+        const error = await refusal(rig.transport({ topology: 'verify' }).open())
+        const { source, deadLetters, later, exchange } = topologyOf(rig.queue, 'quorum')
+        expect((error as { problems?: unknown }).problems).toEqual([
+          ...[source, deadLetters, ...later].map(({ name }) => `queue ${name} is missing`),
+          `exchange ${exchange} is missing`,
+        ])
+      }),
+    )
+  })
+}

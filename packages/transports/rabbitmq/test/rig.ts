@@ -1,0 +1,392 @@
+import { randomUUID } from 'node:crypto'
+import type { Socket } from 'node:net'
+import {
+  type DeadLetter,
+  type Decision,
+  type Failure,
+  type FailureClass,
+  type FailureCycle,
+  FIRST_CYCLE,
+  type Quarantine,
+  type RetryAt,
+} from '@redrive/core'
+import { onEvent, type Receiver, type RedriveEvent } from '@redrive/runtime'
+import {
+  type Channel,
+  type ChannelModel,
+  type ConfirmChannel,
+  connect,
+  type GetMessage,
+  type Options,
+} from 'amqplib'
+import {
+  type Connect,
+  type Purpose,
+  type RabbitMqDelivery,
+  type RabbitMqOptions,
+  type RabbitMqSource,
+  type RabbitMqSourceOptions,
+  type RabbitMqTransport,
+  rabbitmq,
+  rabbitmqSource,
+  topologyOf,
+} from '../src/index.ts'
+
+/** 15 s for what takes milliseconds on a quiet machine. */
+const DEADLINE_MS = 15_000
+/** 10 ms between two looks. */
+const POLL_MS = 10
+
+/** Looks again until it holds; says what was missing when it never does. */
+export async function until(
+  what: string,
+  isTrue: () => boolean | Promise<boolean>,
+  deadlineMs: number = DEADLINE_MS,
+): Promise<void> {
+  const endsAt = performance.now() + deadlineMs
+  while (!(await isTrue())) {
+    if (performance.now() > endsAt) throw new Error(`Expected within ${deadlineMs} ms: ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+  }
+}
+
+/** The answer, which must come in time: a promise that hangs fails its own test, not the whole run. */
+export async function within<T>(what: string, answer: Promise<T>, deadlineMs: number): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(
+    () => reject(new Error(`Expected within ${deadlineMs} ms: ${what}`)),
+    deadlineMs,
+  )
+  try {
+    return await Promise.race([answer, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+// ---- decisions --------------------------------------------------------------------------------
+
+export const failure = (failureClass: FailureClass = 'unknown'): Failure => ({
+  class: failureClass,
+  signature: `v1-${failureClass}`,
+  type: 'Error',
+  code: undefined,
+  message: 'it broke',
+  retryAfterMs: undefined,
+  timedOut: false,
+  stack: undefined,
+})
+
+/** A cycle with so many failures behind it. */
+export const failedCycle = (attempts: number, message = 'it broke'): FailureCycle => ({
+  ...FIRST_CYCLE,
+  attempts,
+  firstFailedAt: 1_000,
+  history: Array.from({ length: attempts }, (_, index) => ({
+    number: index + 1,
+    at: 1_000 + index,
+    class: 'unknown',
+    signature: 'v1-unknown',
+    code: undefined,
+    message,
+  })),
+})
+
+export const retryIn = (delayMs: number, cycle: FailureCycle = failedCycle(1)): RetryAt => ({
+  kind: 'retryAt',
+  reason: 'backoff',
+  dueAt: Date.now() + delayMs,
+  delayMs,
+  cycle,
+  failure: failure(),
+})
+
+export const deadLetter = (cycle: FailureCycle = failedCycle(1)): DeadLetter => ({
+  kind: 'deadLetter',
+  reason: 'attempts_exhausted',
+  failure: failure(),
+  cycle,
+})
+
+export const quarantine = (failureClass: FailureClass = 'unknown'): Quarantine => ({
+  kind: 'quarantine',
+  reason: 'same_failure_repeated',
+  failure: failure(failureClass),
+  cycle: failedCycle(1),
+})
+
+export const giveBack = (): Decision => ({
+  kind: 'pause',
+  reason: 'dependency_sick',
+  until: Date.now(),
+  failure: undefined,
+})
+
+// ---- connections ------------------------------------------------------------------------------
+
+/** A connection that the transport asked for, and its channels. */
+export interface Line {
+  readonly purpose: Purpose
+  readonly model: ChannelModel
+  readonly channels: Channel[]
+}
+
+export interface Hooks {
+  /** Before the connection is made: throw to refuse it. */
+  readonly onConnect?: (purpose: Purpose, lines: readonly Line[]) => Promise<void> | void
+  readonly onChannel?: (
+    channel: Channel,
+    line: Line,
+    lines: readonly Line[],
+  ) => Promise<void> | void
+  readonly onConfirmChannel?: (channel: ConfirmChannel, line: Line) => Promise<void> | void
+}
+
+/** Connects as the transport would, and remembers what it made. */
+export function watched(lines: Line[], hooks: Hooks = {}): Connect {
+  return async (url, purpose) => {
+    await hooks.onConnect?.(purpose, lines)
+    const model = await connect(url, { noDelay: true })
+    const line: Line = { purpose, model, channels: [] }
+    lines.push(line)
+    const { createChannel, createConfirmChannel } = {
+      createChannel: model.createChannel.bind(model),
+      createConfirmChannel: model.createConfirmChannel.bind(model),
+    }
+    model.createChannel = async (options) => {
+      const channel = await createChannel(options)
+      line.channels.push(channel)
+      await hooks.onChannel?.(channel, line, lines)
+      return channel
+    }
+    model.createConfirmChannel = async (options) => {
+      const channel = await createConfirmChannel(options)
+      line.channels.push(channel)
+      await hooks.onConfirmChannel?.(channel, line)
+      return channel
+    }
+    return model
+  }
+}
+
+/** The newest connection for that purpose. */
+export function lineOf(lines: readonly Line[], purpose: Purpose): Line {
+  const line = lines.findLast((one) => one.purpose === purpose)
+  if (line === undefined) throw new Error(`no connection for '${purpose}' yet`)
+  return line
+}
+
+/** amqplib does not name the socket in its types. */
+export function socketOf({ connection }: ChannelModel): Socket {
+  return (connection as unknown as { stream: Socket }).stream
+}
+
+/** A frame without its end mark: the broker answers with `connection.close`, 501. */
+const BROKEN_FRAME = Buffer.from([1, 0, 1, 0, 0, 0, 1, 0, 0])
+
+export const closedByBroker = ({ model }: Line): boolean => socketOf(model).write(BROKEN_FRAME)
+
+export const isOpen = ({ model }: Line): boolean => !socketOf(model).writableEnded
+
+// ---- receiving --------------------------------------------------------------------------------
+
+export class Inbox implements Receiver<RabbitMqDelivery> {
+  readonly deliveries: RabbitMqDelivery[] = []
+  readonly lostOnes: RabbitMqDelivery[] = []
+  readonly arrivedAt: number[] = []
+
+  deliver(delivery: RabbitMqDelivery): void {
+    this.deliveries.push(delivery)
+    this.arrivedAt.push(performance.now())
+  }
+
+  lost(delivery: RabbitMqDelivery): void {
+    this.lostOnes.push(delivery)
+  }
+
+  get bodies(): readonly string[] {
+    return this.deliveries.map(({ bytes }) => Buffer.from(bytes).toString())
+  }
+
+  /** Waits for so many in all, and answers the last of them. */
+  async nth(count: number, deadlineMs?: number): Promise<RabbitMqDelivery> {
+    await until(`${count} deliveries`, () => this.deliveries.length >= count, deadlineMs)
+    return this.deliveries[count - 1] as RabbitMqDelivery
+  }
+}
+
+export interface Started {
+  readonly transport: RabbitMqTransport
+  readonly inbox: Inbox
+  readonly lines: Line[]
+}
+
+/** A queue of its own on the broker, and what a test needs around it. */
+export class Rig {
+  readonly queue: string
+  readonly #url: string
+  readonly #admin: ChannelModel
+  readonly #ends: (() => Promise<unknown>)[] = []
+  readonly #queues = new Set<string>()
+  readonly #exchanges = new Set<string>()
+
+  private constructor(url: string, admin: ChannelModel) {
+    this.#url = url
+    this.#admin = admin
+    this.queue = `rig-${randomUUID()}`
+    this.owns(this.queue)
+  }
+
+  static async open(url: string): Promise<Rig> {
+    const admin = await connect(url)
+    admin.on('error', () => undefined)
+    return new Rig(url, admin)
+  }
+
+  get url(): string {
+    return this.#url
+  }
+
+  /** Everything that belongs to that source is deleted at the end. */
+  owns(queue: string): string {
+    const { source, deadLetters, later, exchange } = topologyOf(queue, 'quorum')
+    for (const { name } of [source, deadLetters, ...later]) this.#queues.add(name)
+    this.#exchanges.add(exchange)
+    return queue
+  }
+
+  /** Runs when the rig is cleared, last one first. */
+  atEnd(work: () => Promise<unknown>): void {
+    this.#ends.unshift(work)
+  }
+
+  async onChannel<T>(work: (channel: ConfirmChannel) => Promise<T>): Promise<T> {
+    const channel = await this.#admin.createConfirmChannel()
+    let isClosed = false
+    channel.on('error', () => undefined)
+    channel.on('close', () => {
+      isClosed = true
+    })
+    try {
+      return await work(channel)
+    } finally {
+      if (!isClosed) await channel.close()
+    }
+  }
+
+  async makeQueue(name: string, args: Readonly<Record<string, unknown>> = {}): Promise<void> {
+    this.#queues.add(name)
+    await this.onChannel((channel) =>
+      channel.assertQueue(name, { durable: true, arguments: { ...args } }),
+    )
+  }
+
+  async makeExchange(name: string, type: string): Promise<void> {
+    this.#exchanges.add(name)
+    await this.onChannel((channel) => channel.assertExchange(name, type, { durable: true }))
+  }
+
+  /** Everything a source needs, made as an administrator would. */
+  async makeTopology(except: readonly string[] = []): Promise<void> {
+    const { source, deadLetters, later, exchange } = topologyOf(this.queue, 'quorum')
+    await this.makeExchange(exchange, 'direct')
+    for (const { name, arguments: args } of [deadLetters, source, ...later]) {
+      if (!except.includes(name)) await this.makeQueue(name, args)
+    }
+    if (except.includes(deadLetters.name)) return
+    await this.onChannel((channel) => channel.bindQueue(deadLetters.name, exchange, this.queue))
+  }
+
+  deleteQueue(name: string): Promise<unknown> {
+    return this.onChannel((channel) => channel.deleteQueue(name))
+  }
+
+  send(body: string | Buffer, options: Options.Publish = {}): Promise<void> {
+    return this.publish('', this.queue, body, options)
+  }
+
+  publish(
+    exchange: string,
+    routingKey: string,
+    body: string | Buffer,
+    options: Options.Publish = {},
+  ): Promise<void> {
+    return this.onChannel(async (channel) => {
+      channel.publish(exchange, routingKey, Buffer.from(body), { persistent: true, ...options })
+      await channel.waitForConfirms()
+    })
+  }
+
+  /** Messages ready in it; undefined when there is no such queue. */
+  async count(queue: string): Promise<number | undefined> {
+    try {
+      const { messageCount } = await this.onChannel((channel) => channel.checkQueue(queue))
+      return messageCount
+    } catch (error) {
+      if ((error as { code?: unknown }).code === 404) return undefined
+      throw error
+    }
+  }
+
+  /** Takes the first message of a queue. */
+  async take(queue: string): Promise<GetMessage> {
+    const message = await this.onChannel((channel) => channel.get(queue, { noAck: true }))
+    if (message === false) throw new Error(`nothing in ${queue}`)
+    return message
+  }
+
+  transport(options: Partial<RabbitMqOptions> = {}): RabbitMqTransport {
+    const transport = rabbitmq({ url: this.#url, queue: this.queue, ...options })
+    this.atEnd(() => transport.close())
+    return transport
+  }
+
+  /** A transport that receives. */
+  async start(
+    options: Partial<RabbitMqOptions> & { readonly hooks?: Hooks; readonly limit?: number } = {},
+  ): Promise<Started> {
+    const { hooks, limit = 100, ...rest } = options
+    const lines: Line[] = []
+    const transport = this.transport({ connect: watched(lines, hooks), ...rest })
+    const inbox = new Inbox()
+    await transport.open()
+    transport.limit(limit)
+    await transport.receive(inbox)
+    return { transport, inbox, lines }
+  }
+
+  source(options: Partial<RabbitMqSourceOptions> = {}): RabbitMqSource {
+    const source = rabbitmqSource({ url: this.#url, queue: this.queue, ...options })
+    this.atEnd(() => source.close())
+    return source
+  }
+
+  /** The events of this queue from now on. */
+  events(): RedriveEvent[] {
+    const events: RedriveEvent[] = []
+    const off = onEvent((event) => {
+      if ('source' in event && event.source === this.queue) events.push(event)
+    })
+    this.atEnd(() => Promise.resolve(off()))
+    return events
+  }
+
+  async clear(): Promise<void> {
+    for (const end of this.#ends) await end()
+    await this.onChannel(async (channel) => {
+      for (const name of this.#queues) await channel.deleteQueue(name)
+      for (const name of this.#exchanges) await channel.deleteExchange(name)
+    })
+    await this.#admin.close()
+  }
+}
+
+/** Runs the test on a rig of its own. */
+export const onRig = (url: string, test: (rig: Rig) => Promise<void>) => async () => {
+  const rig = await Rig.open(url)
+  try {
+    await test(rig)
+  } finally {
+    await rig.clear()
+  }
+}

@@ -1,0 +1,416 @@
+import { isRedriveError, SETTLE } from '@redrive/core'
+import type { DrainedDeadLetter } from '@redrive/runtime'
+import { describe, expect, it } from 'vitest'
+import { deadLetterQueue } from '../src/index.ts'
+import {
+  type Rig,
+  closedByBroker,
+  deadLetter,
+  type Line,
+  lineOf,
+  onRig,
+  quarantine,
+  retryIn,
+  until,
+  watched,
+} from './rig.ts'
+
+const bodyOf = ({ delivery }: DrainedDeadLetter) => Buffer.from(delivery.bytes).toString()
+
+/** What was drained, once something is there: the broker dead-letters when it gets to it. */
+async function drainedFrom(rig: Rig, queue: string): Promise<DrainedDeadLetter> {
+  await until(`a message in ${queue}`, async () => ((await rig.count(queue)) ?? 0) > 0)
+  const { deadLetters } = await rig.source({ deadLetterQueues: [queue] }).drain({ most: 1 })
+  const [first] = deadLetters
+  if (first === undefined) throw new Error('nothing was drained')
+  return first
+}
+
+/** Fills the dead-letter queue with letters of ours. */
+async function letters(rig: Rig, count: number): Promise<void> {
+  const { transport, inbox } = await rig.start()
+  for (let number = 0; number < count; number++) await rig.send(String(number))
+  await inbox.nth(count)
+  await Promise.all(
+    inbox.deliveries.map(async (delivery) => transport.enact(delivery, deadLetter())),
+  )
+  await transport.close()
+}
+
+export function deadLetterSource(url: string): void {
+  const on = (test: (rig: Rig) => Promise<void>) => onRig(url, test)
+
+  describe.concurrent('draining our own', () => {
+    it(
+      'finds dead letters and quarantine, with reason, class and origin',
+      on(async (rig) => {
+        const { transport, inbox } = await rig.start()
+        for (const body of ['dead', 'poison']) await rig.send(body, { messageId: body })
+        await inbox.nth(2)
+        const [dead, poison] = inbox.deliveries
+        if (dead === undefined || poison === undefined) return
+        await transport.enact(dead, deadLetter())
+        await transport.enact(poison, quarantine('schema'))
+        const { deadLetters } = await rig.source().drain({ most: 10 })
+        expect(deadLetters.map((one) => ({ ...one, delivery: one.delivery.id }))).toMatchObject([
+          {
+            delivery: 'dead',
+            origin: rig.queue,
+            quarantined: false,
+            class: 'unknown',
+            reason: 'attempts_exhausted',
+          },
+          {
+            delivery: 'poison',
+            origin: rig.queue,
+            quarantined: true,
+            class: 'unknown',
+            reason: 'same_failure_repeated',
+          },
+        ])
+        expect(deadLetters[0]?.delivery.cycle).toMatchObject({ attempts: 1, firstFailedAt: 1_000 })
+      }),
+    )
+
+    it(
+      'takes no more than asked, and the rest with the next batch',
+      on(async (rig) => {
+        await letters(rig, 5)
+        const source = rig.source()
+        const first = await source.drain({ most: 3 })
+        const second = await source.drain({ most: 3 })
+        expect([...first.deadLetters, ...second.deadLetters].map(bodyOf)).toEqual([
+          '0',
+          '1',
+          '2',
+          '3',
+          '4',
+        ])
+        expect(first.deadLetters).toHaveLength(3)
+      }),
+    )
+
+    it(
+      'keeps them in the broker until they are released',
+      on(async (rig) => {
+        await letters(rig, 2)
+        const queue = deadLetterQueue(rig.queue)
+        const crashed = rig.source()
+        expect((await crashed.drain({ most: 10 })).deadLetters).toHaveLength(2)
+        await crashed.close()
+        await until('they are back', async () => (await rig.count(queue)) === 2)
+        const source = rig.source()
+        const batch = await source.drain({ most: 10 })
+        expect(batch.deadLetters.map(bodyOf).toSorted()).toEqual(['0', '1'])
+        await batch.release()
+        await source.close()
+        expect(await rig.count(queue)).toBe(0)
+      }),
+    )
+
+    it(
+      'hands out again what was abandoned',
+      on(async (rig) => {
+        await letters(rig, 2)
+        const source = rig.source()
+        const batch = await source.drain({ most: 10 })
+        await batch.abandon()
+        await until('they are back', async () => {
+          return (await rig.count(deadLetterQueue(rig.queue))) === 2
+        })
+        expect(await source.depth()).toBe(2)
+        expect((await source.drain({ most: 10 })).deadLetters).toHaveLength(2)
+      }),
+    )
+
+    it(
+      'counts what waits and what is in hand',
+      on(async (rig) => {
+        await letters(rig, 3)
+        const source = rig.source()
+        expect(await source.depth()).toBe(3)
+        const batch = await source.drain({ most: 2 })
+        expect(await source.depth()).toBe(3)
+        await batch.release()
+        expect(await source.depth()).toBe(1)
+      }),
+    )
+
+    it(
+      'says so when the connection was lost before the release, and drains them again',
+      on(async (rig) => {
+        await letters(rig, 2)
+        const lines: Line[] = []
+        const source = rig.source({ connect: watched(lines) })
+        const lost = await source.drain({ most: 10 })
+        const before = lineOf(lines, 'drain')
+        closedByBroker(before)
+        await until('a new connection', () => lineOf(lines, 'drain') !== before)
+        const error = await lost.release().catch((reason: unknown) => reason)
+        expect(isRedriveError(error, 'DELIVERY_LOST')).toBe(true)
+        const again = await source.drain({ most: 10 })
+        expect(again.deadLetters.map(bodyOf).toSorted()).toEqual(['0', '1'])
+        await again.release()
+        await source.close()
+        expect(await rig.count(deadLetterQueue(rig.queue))).toBe(0)
+      }),
+    )
+
+    it(
+      'gives no letter to two who drain at once',
+      on(async (rig) => {
+        await letters(rig, 40)
+        const batches = await Promise.all(
+          [rig.source(), rig.source()].map((source) => source.drain({ most: 40 })),
+        )
+        const bodies = batches.flatMap(({ deadLetters }) => deadLetters.map(bodyOf))
+        expect(new Set(bodies).size).toBe(bodies.length)
+        expect(bodies).toHaveLength(40)
+      }),
+    )
+  })
+
+  describe.concurrent('draining what others gave up', () => {
+    /** A queue whose dead letters go to another, as people set it up without us. */
+    async function plain(rig: Rig, args: Readonly<Record<string, unknown>>) {
+      const dead = `${rig.queue}-dead`
+      const work = `${rig.queue}-work`
+      await rig.makeQueue(dead)
+      await rig.makeQueue(work, {
+        'x-dead-letter-exchange': '',
+        'x-dead-letter-routing-key': dead,
+        ...args,
+      })
+      return { dead, work }
+    }
+
+    it(
+      'a message that was rejected',
+      on(async (rig) => {
+        const { dead, work } = await plain(rig, {})
+        const before = Date.now()
+        await rig.publish('', work, 'body', { messageId: 'm-1', headers: { mine: 1 } })
+        await rig.onChannel(async (channel) => {
+          const message = await channel.get(work)
+          if (message !== false) channel.nack(message, false, false)
+          await channel.checkQueue(work)
+        })
+        const drained = await drainedFrom(rig, dead)
+        expect(drained).toMatchObject({
+          origin: work,
+          reason: 'broker_rejected',
+          quarantined: false,
+          class: 'unknown',
+          delivery: { id: 'm-1', source: work, headers: { mine: 1 }, cycle: { attempts: 1 } },
+        })
+        // The broker counts in seconds.
+        const { firstFailedAt = 0 } = drained.delivery.cycle
+        expect(firstFailedAt).toBeGreaterThanOrEqual(before - 1_000)
+        expect(firstFailedAt).toBeLessThanOrEqual(Date.now() + 1_000)
+      }),
+    )
+
+    it(
+      'a message that expired: nobody tried it',
+      on(async (rig) => {
+        const { dead, work } = await plain(rig, { 'x-message-ttl': 20 })
+        await rig.publish('', work, 'body')
+        expect(await drainedFrom(rig, dead)).toMatchObject({
+          origin: work,
+          reason: 'broker_expired',
+          delivery: { cycle: { attempts: 0 } },
+        })
+      }),
+    )
+
+    it(
+      'a message that was pushed out of a full queue',
+      on(async (rig) => {
+        const { dead, work } = await plain(rig, { 'x-max-length': 1 })
+        for (const body of ['old', 'new']) await rig.publish('', work, body)
+        const drained = await drainedFrom(rig, dead)
+        expect(drained).toMatchObject({ origin: work, reason: 'broker_maxlen' })
+        expect(bodyOf(drained)).toBe('old')
+      }),
+    )
+
+    it(
+      'a message that the broker gave up on its source, although it was ours',
+      on(async (rig) => {
+        const { transport } = await rig.start()
+        await transport.pause()
+        await rig.send('body', { expiration: '1' })
+        const drained = await drainedFrom(rig, deadLetterQueue(rig.queue))
+        expect(drained).toMatchObject({ origin: rig.queue, reason: 'broker_expired' })
+      }),
+    )
+
+    it(
+      'an error queue of NServiceBus',
+      on(async (rig) => {
+        const queue = `${rig.queue}-error`
+        await rig.makeQueue(queue)
+        const headers = {
+          'NServiceBus.FailedQ': 'Sales@MACHINE',
+          'NServiceBus.ExceptionInfo.ExceptionType': 'System.TimeoutException',
+          'NServiceBus.ExceptionInfo.Message': 'The operation has timed out.',
+          'NServiceBus.ExceptionInfo.StackTrace': 'at Sales.Handle()',
+          'NServiceBus.TimeOfFailure': '2026-11-14 23:44:05:123456 Z',
+          'NServiceBus.FLRetries': '4',
+          'NServiceBus.Retries': '2',
+          'x-death': [],
+        }
+        await rig.publish('', queue, 'body', { headers })
+        const drained = await drainedFrom(rig, queue)
+        expect(drained).toMatchObject({
+          origin: 'Sales',
+          reason: 'nservicebus_failed',
+          delivery: {
+            source: 'Sales',
+            cycle: {
+              attempts: 7,
+              firstFailedAt: Date.parse('2026-11-14T23:44:05.123Z'),
+              history: [{ number: 7, message: 'The operation has timed out.' }],
+            },
+          },
+        })
+        expect(drained.class).toBe(drained.delivery.cycle.history[0]?.class)
+      }),
+    )
+
+    it(
+      'an error queue of MassTransit',
+      on(async (rig) => {
+        const queue = `${rig.queue}_error`
+        await rig.makeQueue(queue)
+        const headers = {
+          'MT-Reason': 'fault',
+          'MT-Fault-ExceptionType': 'System.Net.Http.HttpRequestException',
+          'MT-Fault-Message': 'Connection refused',
+          'MT-Fault-InputAddress': 'rabbitmq://host/vhost/submit%20order?durable=true',
+          'MT-Fault-Timestamp': '2026-11-14T23:44:05.1234567Z',
+          'MT-Fault-RetryCount': 3,
+        }
+        await rig.publish('', queue, 'body', { headers })
+        expect(await drainedFrom(rig, queue)).toMatchObject({
+          origin: 'submit order',
+          reason: 'masstransit_fault',
+          delivery: {
+            cycle: {
+              attempts: 4,
+              firstFailedAt: Date.parse('2026-11-14T23:44:05.123Z'),
+              history: [{ message: 'Connection refused' }],
+            },
+          },
+        })
+      }),
+    )
+
+    it(
+      'a message that says nothing goes back to the queue of the source',
+      on(async (rig) => {
+        const queue = `${rig.queue}-error`
+        await rig.makeQueue(queue)
+        await rig.publish('', queue, 'body')
+        expect(await drainedFrom(rig, queue)).toMatchObject({
+          origin: rig.queue,
+          reason: 'unknown',
+          class: 'unknown',
+        })
+      }),
+    )
+  })
+
+  describe.concurrent('replaying', () => {
+    /** A message that came through a topic exchange to our queue and to another, and died in ours. */
+    async function published(rig: Rig) {
+      const exchange = `${rig.queue}-events`
+      const other = `${rig.queue}-other`
+      await rig.makeExchange(exchange, 'topic')
+      await rig.makeQueue(other)
+      const { transport, inbox } = await rig.start()
+      await rig.onChannel(async (channel) => {
+        await channel.bindQueue(rig.queue, exchange, 'order.*')
+        await channel.bindQueue(other, exchange, 'order.*')
+      })
+      await rig.publish(exchange, 'order.paid', 'body', { messageId: 'm-1', priority: 4 })
+      await transport.enact(await inbox.nth(1), retryIn(100))
+      await transport.enact(await inbox.nth(2), deadLetter())
+      return { other, transport, inbox }
+    }
+
+    /** As a catalog keeps it: text and bytes. */
+    const kept = (letter: DrainedDeadLetter): DrainedDeadLetter => ({
+      ...letter,
+      envelope: JSON.parse(JSON.stringify(letter.envelope)) as Record<string, string>,
+      delivery: { ...letter.delivery, bytes: Uint8Array.from(letter.delivery.bytes) },
+    })
+
+    it(
+      'goes to the queue that failed, and to no other',
+      on(async (rig) => {
+        const { other, transport, inbox } = await published(rig)
+        const source = rig.source()
+        const batch = await source.drain({ most: 1 })
+        for (const letter of batch.deadLetters) {
+          await source.publish({ deadLetter: kept(letter), replayId: 'r-1' })
+        }
+        await batch.release()
+        const replayed = await inbox.nth(3)
+        expect(replayed).toMatchObject({ id: 'm-1', replayId: 'r-1', cycle: { number: 2 } })
+        expect(replayed.raw.properties.priority).toBe(4)
+        await transport.enact(replayed, SETTLE)
+        expect(await rig.count(other)).toBe(1)
+      }),
+    )
+
+    it(
+      'goes through the exchange when asked, to everyone who listens there',
+      on(async (rig) => {
+        const { other, inbox } = await published(rig)
+        const source = rig.source({ replayTo: 'exchange' })
+        const { deadLetters } = await source.drain({ most: 1 })
+        for (const letter of deadLetters) {
+          await source.publish({ deadLetter: kept(letter), replayId: 'r-1' })
+        }
+        const replayed = await inbox.nth(3)
+        expect(replayed.raw.fields).toMatchObject({ routingKey: 'order.paid' })
+        expect(replayed.replayId).toBe('r-1')
+        expect(await rig.count(other)).toBe(2)
+      }),
+    )
+
+    it(
+      'fails when the queue is not there, and names it',
+      on(async (rig) => {
+        await letters(rig, 1)
+        const source = rig.source()
+        const { deadLetters } = await source.drain({ most: 1 })
+        await rig.deleteQueue(rig.queue)
+        const [letter] = deadLetters
+        if (letter === undefined) throw new Error('nothing was drained')
+        const error = await source
+          .publish({ deadLetter: letter, replayId: 'r-1' })
+          .catch((reason: unknown) => reason)
+        expect(isRedriveError(error, 'OUTCOME_UNKNOWN')).toBe(true)
+        expect(String(error)).toContain(rig.queue)
+      }),
+    )
+
+    it(
+      'keeps every byte of a body that shares its memory with others',
+      on(async (rig) => {
+        await letters(rig, 1)
+        const source = rig.source()
+        const { deadLetters } = await source.drain({ most: 1 })
+        const [letter] = deadLetters
+        if (letter === undefined) throw new Error('nothing was drained')
+        const shared = Uint8Array.from([9, 9, 1, 2, 255, 9])
+        const delivery = { ...letter.delivery, bytes: shared.subarray(2, 5) }
+        await source.publish({ deadLetter: { ...letter, delivery }, replayId: 'r-1' })
+        const { content } = await rig.take(rig.queue)
+        expect([...content]).toEqual([1, 2, 255])
+      }),
+    )
+  })
+}
