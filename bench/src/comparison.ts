@@ -1,3 +1,4 @@
+import type { Gauge } from './gauge.ts'
 import { type Candidate, type Measurement, type MeasureOptions, measure } from './harness.ts'
 import {
   checkSelf,
@@ -26,11 +27,15 @@ export interface BenchCase {
   readonly summary: string
   /** Opened one at a time, so that what needs a connection can have it for its own turn only. */
   readonly comparisons: readonly (() => Promise<Comparison> | Comparison)[]
+  /** Run after the comparisons, one at a time. */
+  readonly gauges?: readonly ((overrides: Overrides) => Promise<Gauge>)[]
 }
 
 export interface Overrides {
   readonly rounds?: number | undefined
   readonly seed?: number | undefined
+  /** For what is measured over a stretch of time. */
+  readonly minutes?: number | undefined
   readonly quick: boolean
 }
 

@@ -8,7 +8,7 @@ export interface Candidate {
   /** Untimed, before each sample: fill the queue, for example. */
   prepare?(count: number): Promise<void>
   /** Untimed, after each sample: throw when the work was not really done. */
-  verify?(count: number): void
+  verify?(count: number): Promise<void> | void
   /** Once, after the last sample. */
   close?(): Promise<void> | void
 }
@@ -161,7 +161,7 @@ async function sample(candidate: Candidate, count: number, clock: Clock): Promis
     await candidate.run(count)
     const wallNs = clock.wallNs() - wallStart
     const cpuNs = clock.cpuNs() - cpuStart
-    candidate.verify?.(count)
+    await candidate.verify?.(count)
     return { wallNs, cpuNs }
   } catch (cause) {
     throw new Error(`Candidate "${candidate.name}" failed on ${count} messages`, { cause })

@@ -1,4 +1,5 @@
 // Text only: what was measured and judged elsewhere, for people and for CI.
+import type { Gauge, GaugeVerdict } from './gauge.ts'
 import type { Measurement, Series } from './harness.ts'
 import type { Machine } from './machine.ts'
 import { type Estimate, median, quantile } from './stats.ts'
@@ -74,9 +75,29 @@ function figureOf(verdict: Verdict): string {
   }
 }
 
-/** First column to the left, figures to the right. */
-function aligned(rows: readonly (readonly string[])[]): string {
-  const widths = HEADINGS.map((_, column) => Math.max(...rows.map((row) => width(row, column))))
+/** `PASS|SHORT name figure limit`, as for a ratio. */
+export function gaugeLines({ name, verdicts }: Gauge): string[] {
+  return verdicts.map((verdict) => {
+    const { limit } = verdict
+    const word = verdict.kind === 'met' ? 'PASS' : 'SHORT'
+    return `${word} ${name}:${limit.name} ${gaugeFigure(verdict)} <${limit.below}${limit.unit}`
+  })
+}
+
+function gaugeFigure(verdict: GaugeVerdict): string {
+  if (verdict.kind === 'noisy') return `noisy: ${verdict.why}`
+  const { figure, limit, kind } = verdict
+  const doubt = kind === 'undecided' ? ' undecided: a longer run is needed' : ''
+  // Differences may be negative, and a hyphen would look like a sign.
+  const interval = `${factor(figure.low)} to ${factor(figure.high)}`
+  return `${factor(figure.median)}${limit.unit}[${interval}]${doubt}`
+}
+
+/** First row: headings. First column to the left, figures to the right. */
+export function aligned(rows: readonly (readonly string[])[]): string {
+  const widths = (rows[0] ?? []).map((_, column) =>
+    Math.max(...rows.map((row) => width(row, column))),
+  )
   const line = (row: readonly string[]) =>
     widths
       .map((size, column) => pad(row[column] ?? '', size, column === 0))

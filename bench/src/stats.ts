@@ -63,6 +63,44 @@ export function bootstrapMedian(values: readonly number[], random: Random): Inte
   return { low: quantileOfSorted(medians, tail), high: quantileOfSorted(medians, 1 - tail) }
 }
 
+/**
+ * A statistic with its percentile bootstrap. The blocks are what is drawn again: values that were
+ * measured close together share a disturbance, so they should share a block.
+ */
+export function bootstrap<T>(
+  blocks: readonly T[],
+  statistic: (blocks: readonly T[]) => number,
+  random: Random,
+  resamples: number,
+): Estimate {
+  const drawn = Float64Array.from({ length: resamples }, () =>
+    statistic(blocks.map(() => at(blocks, Math.floor(random() * blocks.length)))),
+  ).sort()
+  const tail = (1 - CONFIDENCE) / 2
+  return {
+    median: statistic(blocks),
+    low: quantileOfSorted(drawn, tail),
+    high: quantileOfSorted(drawn, 1 - tail),
+  }
+}
+
+export interface Point {
+  readonly x: number
+  readonly y: number
+}
+
+/** Of the straight line with the least squares; NaN when all points are at one x. */
+export function slope(points: readonly Point[]): number {
+  const meanX = mean(points.map(({ x }) => x))
+  const meanY = mean(points.map(({ y }) => y))
+  const covariance = mean(points.map(({ x, y }) => (x - meanX) * (y - meanY)))
+  return covariance / mean(points.map(({ x }) => (x - meanX) ** 2))
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length
+}
+
 function quantileOfSorted(sorted: Float64Array, portion: number): number {
   const rank = (sorted.length - 1) * portion
   const below = at(sorted, Math.floor(rank))

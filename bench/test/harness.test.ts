@@ -116,6 +116,18 @@ describe('measure', () => {
     expect(series[0]?.wallNs[0]).toBe(100)
   })
 
+  it('waits for a check that has to ask someone, and fails with it', async () => {
+    const clock = new WorkClock()
+    const asked: Candidate = {
+      ...clock.worker('steady', 100, 10),
+      verify: async () => {
+        await Promise.resolve()
+        throw new Error('the queue is not empty')
+      },
+    }
+    await expect(measure([asked], options, clock)).rejects.toThrow('Candidate "steady" failed')
+  })
+
   it('names the candidate that failed its own check, and still closes all', async () => {
     const clock = new WorkClock()
     const closed: string[] = []

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { seededRandom } from '@redrive/testing'
-import { bootstrapMedian, median, medianRatio, quantile } from '../src/stats.ts'
+import { bootstrap, bootstrapMedian, median, medianRatio, quantile, slope } from '../src/stats.ts'
 
 const costs = fc.array(fc.double({ min: 1, max: 1e6, noNaN: true }), {
   minLength: 1,
@@ -139,5 +139,49 @@ describe('medianRatio', () => {
     expect(() => medianRatio([1, 2], [1], seededRandom(1))).toThrow(RangeError)
     expect(() => medianRatio([1], [1, 2], seededRandom(1))).toThrow(RangeError)
     expect(() => medianRatio([0], [1], seededRandom(1))).toThrow(RangeError)
+  })
+})
+
+describe('bootstrap', () => {
+  const highest = (blocks: readonly number[][]) => Math.max(...blocks.flat())
+
+  it('gives the statistic of the blocks as they are, inside its interval', () => {
+    const blocks = [[1, 2], [3], [4, 9]]
+    const { median: figure, low, high } = bootstrap(blocks, highest, seededRandom(1), 500)
+    expect(figure).toBe(9)
+    expect(low).toBeGreaterThanOrEqual(2)
+    expect(high).toBe(9)
+  })
+
+  it('draws whole blocks, so that what was measured together stays together', () => {
+    const sizes = new Set<number>()
+    const size = (blocks: readonly number[][]) => {
+      sizes.add(blocks.flat().length)
+      return 0
+    }
+    bootstrap([[1], [1, 1, 1]], size, seededRandom(1), 100)
+    expect([...sizes].toSorted((a, b) => a - b)).toEqual([2, 4, 6])
+  })
+
+  it('repeats for the same seed', () => {
+    const blocks = Array.from({ length: 20 }, (_, value) => [value])
+    const run = (seed: number) => bootstrap(blocks, highest, seededRandom(seed), 50)
+    expect(run(3)).toEqual(run(3))
+  })
+})
+
+describe('slope', () => {
+  it('finds the rise of a straight line', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: -100, max: 100 }), (rise) => {
+        const points = [0, 1, 2, 5].map((x) => ({ x, y: 7 + rise * x }))
+        expect(slope(points)).toBeCloseTo(rise, 9)
+      }),
+    )
+  })
+
+  it('is zero where the values only go up and down', () => {
+    const points = [1, 2, 2, 1].map((y, x) => ({ x, y }))
+    expect(slope(points)).toBeCloseTo(0, 12)
   })
 })

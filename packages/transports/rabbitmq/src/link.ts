@@ -1,6 +1,6 @@
-import type { Socket } from 'node:net'
 import { isRedriveError, RedriveError } from '@redrive/core'
 import type { Channel, ChannelModel } from 'amqplib'
+import { socketOf } from './socket.ts'
 
 /** 100 ms, doubling: a broker node that restarts is back in seconds. */
 const WAIT_BASE_MS = 100
@@ -201,11 +201,6 @@ async function abandon(connection: ChannelModel, channel?: Channel): Promise<voi
 async function goodbye(connection: ChannelModel, channel: Channel | undefined): Promise<void> {
   if (channel !== undefined) await closeChannel(channel)
   await connection.close()
-}
-
-/** The client library has no name for it in its types. */
-function socketOf({ connection }: ChannelModel): Socket {
-  return (connection as unknown as { readonly stream: Socket }).stream
 }
 
 /** Waits for it, but not longer than that; whether it failed is for its owner to know. */

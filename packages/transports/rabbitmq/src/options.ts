@@ -1,5 +1,6 @@
 import { type Duration, FAILURE_CLASSES, parseDuration, RedriveError } from '@redrive/core'
 import { type ChannelModel, connect } from 'amqplib'
+import { gatherWrites } from './socket.ts'
 import { deadLetterQueue, type QueueType, quarantineQueue } from './topology.ts'
 
 export interface RabbitMqOptions {
@@ -122,14 +123,16 @@ function resolveCommon(
 const isAmqp = (url: string) => /^amqps?:\/\//.test(url)
 
 function connecting(name: string): Connect {
-  return (url, purpose) =>
-    connect(withHeartbeat(url), {
+  return async (url, purpose) => {
+    const model = await connect(withHeartbeat(url), {
       // Small frames must not wait for each other: an acknowledgement frees a place in the window.
       noDelay: true,
       keepAlive: true,
       timeout: CONNECT_TIMEOUT_MS,
       clientProperties: { connection_name: `${name} (${purpose})` },
     })
+    return gatherWrites(model)
+  }
 }
 
 /** The broker's own suggestion is a minute, which means two until a dead connection is noticed. */

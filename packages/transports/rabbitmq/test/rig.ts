@@ -66,7 +66,7 @@ export async function within<T>(what: string, answer: Promise<T>, deadlineMs: nu
 
 // ---- decisions --------------------------------------------------------------------------------
 
-export const failure = (failureClass: FailureClass = 'unknown'): Failure => ({
+const failure = (failureClass: FailureClass = 'unknown'): Failure => ({
   class: failureClass,
   signature: `v1-${failureClass}`,
   type: 'Error',

@@ -1,0 +1,9 @@
+// Alone in its process: what other benchmarks leave behind would be measured too.
+import type { BenchCase } from '../comparison.ts'
+import { memory } from '../rabbitmq/memory.ts'
+
+export const bench: BenchCase = {
+  summary: 'Memory of a consumer on RabbitMQ under steady failures',
+  comparisons: [],
+  gauges: [memory],
+}

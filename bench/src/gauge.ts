@@ -1,0 +1,32 @@
+// What is judged by a limit of its own instead of beside another candidate. Pure.
+import type { Estimate } from './stats.ts'
+
+export interface Limit {
+  /** For the verdict line: `retry-confirm.p99`. */
+  readonly name: string
+  readonly unit: 'ms' | 'MB/min'
+  readonly below: number
+}
+
+export type GaugeVerdict =
+  | {
+      readonly kind: 'met' | 'missed' | 'undecided'
+      readonly limit: Limit
+      readonly figure: Estimate
+    }
+  | { readonly kind: 'noisy'; readonly limit: Limit; readonly why: string }
+
+export interface Gauge {
+  /** For the verdict line: `rabbitmq.latency`. */
+  readonly name: string
+  readonly summary: string
+  /** The figures behind the verdicts, as text. */
+  readonly details: string
+  readonly verdicts: readonly GaugeVerdict[]
+}
+
+/** As for ratios: met when the whole interval is below, undecided when only the figure is. */
+export function judgeFigure(limit: Limit, figure: Estimate): GaugeVerdict {
+  if (figure.high < limit.below) return { kind: 'met', limit, figure }
+  return { kind: figure.median < limit.below ? 'undecided' : 'missed', limit, figure }
+}

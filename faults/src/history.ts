@@ -1,0 +1,71 @@
+import { mkdirSync, openSync, readdirSync, readFileSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Kind } from './message.ts'
+
+/** What one process saw, written down as it happened. The checker reads this and the servers, nothing else. */
+export type Fact =
+  // The producer.
+  | { readonly what: 'attempted'; readonly id: string; readonly kind: Kind }
+  | { readonly what: 'acknowledged'; readonly id: string }
+  /** The broker said no: it was never accepted. */
+  | { readonly what: 'refused'; readonly id: string }
+  // A consumer.
+  | { readonly what: 'ready' }
+  | { readonly what: 'handler_started'; readonly id: string; readonly attempt: number }
+  | { readonly what: 'failed'; readonly id: string; readonly attempt: number }
+  /** The handler ran to success; `isNew` is false when the inbox had seen it before. */
+  | { readonly what: 'effect'; readonly id: string; readonly isNew: boolean }
+  /** It is about to kill itself, here. */
+  | { readonly what: 'dies'; readonly where: string }
+  | { readonly what: 'event'; readonly type: string; readonly id?: string; readonly note?: string }
+  | { readonly what: 'memory'; readonly bytes: number }
+  // The harness.
+  | { readonly what: 'spawned'; readonly process: string; readonly inFlight: number }
+  | {
+      readonly what: 'exited'
+      readonly process: string
+      /** True for every end but the one it was asked for. */
+      readonly isCrash: boolean
+      readonly inFlight: number
+    }
+  | {
+      readonly what: 'fault'
+      readonly phase: 'begins' | 'ends'
+      readonly name: string
+      /** Deliveries in hand that the broker may hand out again without anybody's connection breaking. */
+      readonly interrupted: number
+    }
+  | { readonly what: 'healed' }
+  | { readonly what: 'drained' }
+  | { readonly what: 'note'; readonly text: string }
+
+/** A fact with its moment and who wrote it. */
+export type Entry = Fact & { readonly at: number; readonly by: string }
+
+export interface HistoryWriter {
+  write(fact: Fact): void
+}
+
+/** One file per writer. Written at once and synchronously: what a killed process had seen must not die with it. */
+export function openHistory(folder: string, by: string): HistoryWriter {
+  mkdirSync(folder, { recursive: true })
+  const file = openSync(join(folder, `${by}.jsonl`), 'a')
+  return {
+    write(fact) {
+      writeSync(file, `${JSON.stringify({ at: Date.now(), by, ...fact })}\n`)
+    },
+  }
+}
+
+/** All entries of a run, in the order of their moments. */
+export function readHistory(folder: string): readonly Entry[] {
+  const files = readdirSync(folder).filter((name) => name.endsWith('.jsonl'))
+  const entries = files.flatMap((name) => readEntries(join(folder, name)))
+  return entries.sort((a, b) => a.at - b.at)
+}
+
+function readEntries(path: string): readonly Entry[] {
+  const lines = readFileSync(path, 'utf8').split('\n')
+  // A whole line ends with a newline: what follows the last one was cut off by a kill.
+  return lines.slice(0, -1).map((line) => JSON.parse(line) as Entry)
+}

@@ -1,0 +1,84 @@
+import { connect, createServer, type Server, type Socket } from 'node:net'
+
+/** What happens to bytes on a connection. */
+export type Mode =
+  | 'pass'
+  /** Both sides hear nothing any more, and nobody tells them. */
+  | 'black-hole'
+  /** The server hears the client, the client hears nothing. */
+  | 'deaf-client'
+
+export interface Connection {
+  /** The first bytes the client sent: they name it. */
+  readonly greeting: string
+  mode: Mode
+  /** Looks at what the server sends; what it answers is passed on instead. */
+  fromServer: ((bytes: Buffer) => Buffer) | undefined
+  /** Breaks it, as a firewall that forgets does not: with a reset. */
+  destroy(): void
+}
+
+export interface Proxy {
+  readonly port: number
+  connections(): readonly Connection[]
+  close(): Promise<void>
+}
+
+/** 4 KB: an AMQP client has named itself by then. */
+const GREETING_BYTES = 4_096
+
+/** A wire between clients and a server on this machine that can be broken in the ways wires break. */
+export async function startProxy(targetPort: number): Promise<Proxy> {
+  const connections = new Set<Connection>()
+  const server = createServer({ noDelay: true }, (client) => {
+    const connection = wire(client, targetPort, () => connections.delete(connection))
+    connections.add(connection)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    port: portOf(server),
+    connections: () => [...connections],
+    async close() {
+      for (const connection of connections) connection.destroy()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+function wire(client: Socket, targetPort: number, onEnd: () => void): Connection {
+  const upstream = connect({ port: targetPort, host: '127.0.0.1', noDelay: true })
+  let greeting = ''
+  const connection: Connection = {
+    get greeting() {
+      return greeting
+    },
+    mode: 'pass',
+    fromServer: undefined,
+    destroy() {
+      client.resetAndDestroy()
+      upstream.resetAndDestroy()
+    },
+  }
+  client.on('data', (bytes) => {
+    if (greeting.length < GREETING_BYTES) greeting += bytes.toString('latin1')
+    if (connection.mode !== 'black-hole') upstream.write(bytes)
+  })
+  upstream.on('data', (bytes) => {
+    if (connection.mode === 'pass') client.write(connection.fromServer?.(bytes) ?? bytes)
+  })
+  // A black hole swallows the end of a connection as well; each side finds out for itself.
+  const end = (other: Socket) => () => {
+    if (connection.mode === 'pass') other.destroy()
+    if (client.destroyed && upstream.destroyed) onEnd()
+  }
+  client.on('close', end(upstream))
+  upstream.on('close', end(client))
+  for (const socket of [client, upstream]) socket.on('error', () => undefined)
+  return connection
+}
+
+function portOf(server: Server): number {
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('not listening')
+  return address.port
+}

@@ -1,0 +1,121 @@
+import type { Socket } from 'node:net'
+import type { Connect } from '@redrive/rabbitmq'
+import { type Channel, type ChannelModel, type ConfirmChannel, connect } from 'amqplib'
+import type { Failpoint, Point } from './consumer-options.ts'
+
+/**
+ * Connections that kill their process at one moment of a hand-off. They sit between the transport
+ * and the client library, so that the transport runs as it is.
+ */
+export function connectWith(failpoint: Failpoint, die: (point: Point) => never): Connect {
+  const trap = trapOf(failpoint, die)
+  return async (url) => {
+    const model = await connect(`${url}?heartbeat=10`, { noDelay: true })
+    const createChannel = model.createChannel.bind(model)
+    model.createChannel = async (options) => {
+      const channel = await createChannel(options)
+      watchConsumer(channel, model, trap)
+      return channel
+    }
+    const createConfirmChannel = model.createConfirmChannel.bind(model)
+    model.createConfirmChannel = async (options) => {
+      const channel = await createConfirmChannel(options)
+      watchPublisher(channel, model, trap)
+      return channel
+    }
+    return model
+  }
+}
+
+/** Knows where to die, and whether the hand-off that is meant has begun. */
+interface Trap {
+  readonly point: Point
+  isMeant(queue: string): boolean
+  /** The copy that is meant has been published: what follows belongs to it. */
+  hasBegun: boolean
+  at(point: Point): void
+  die(): never
+}
+
+function trapOf({ point, queue }: Failpoint, die: (point: Point) => never): Trap {
+  return {
+    point,
+    isMeant: (name) => queue === undefined || new RegExp(`${queue}$`).test(name),
+    hasBegun: queue === undefined,
+    at(here) {
+      if (here === point) die(point)
+    },
+    die: () => die(point),
+  }
+}
+
+function watchPublisher(channel: ConfirmChannel, model: ChannelModel, trap: Trap): void {
+  const publish = channel.publish.bind(channel)
+  channel.publish = (exchange, routingKey, content, options, callback) => {
+    if (!trap.isMeant(routingKey)) return publish(exchange, routingKey, content, options, callback)
+    trap.at('publish.before')
+    trap.hasBegun = true
+    const sentBefore = socketOf(model).bytesWritten
+    const answer = publish(exchange, routingKey, content, options, (error: unknown, ok) => {
+      // The transport must not hear of it: the process dies as soon as the copy is on its way.
+      if (trap.point === 'publish.written') return
+      trap.at('confirm.arrived')
+      callback?.(error, ok)
+      trap.at('confirm.seen')
+    })
+    if (trap.point === 'publish.written') whenSent(model, sentBefore, () => trap.die())
+    return answer
+  }
+}
+
+function watchConsumer(channel: Channel, model: ChannelModel, trap: Trap): void {
+  const { assertQueue, consume, cancel, ack } = bound(channel)
+  channel.assertQueue = async (name = '', options) => {
+    // A declaration is meant when its queue is; never those that every start makes.
+    const isMeant = trap.isMeant(name) && /\.(delay|quarantine)\./.test(name)
+    if (isMeant) trap.at('declare.before')
+    const answer = await assertQueue(name, options)
+    if (isMeant) trap.at('declare.after')
+    return answer
+  }
+  channel.consume = async (...args) => {
+    trap.at('consume.before')
+    const answer = await consume(...args)
+    trap.at('consume.after')
+    return answer
+  }
+  channel.cancel = async (tag) => {
+    trap.at('cancel.before')
+    const answer = await cancel(tag)
+    trap.at('cancel.after')
+    return answer
+  }
+  channel.ack = (message, allUpTo) => {
+    if (!trap.hasBegun) return ack(message, allUpTo)
+    trap.at('ack.before')
+    const sentBefore = socketOf(model).bytesWritten
+    ack(message, allUpTo)
+    if (trap.point === 'ack.written') whenSent(model, sentBefore, () => trap.die())
+  }
+}
+
+/** Calls back when the system has taken what was written: it then arrives even if we die. */
+function whenSent(model: ChannelModel, sentBefore: number, done: () => void): void {
+  const { bytesWritten, writableLength } = socketOf(model)
+  if (bytesWritten > sentBefore && writableLength === 0) done()
+  else setImmediate(() => whenSent(model, sentBefore, done))
+}
+
+function bound(channel: Channel): Pick<Channel, 'assertQueue' | 'consume' | 'cancel' | 'ack'> {
+  return {
+    assertQueue: channel.assertQueue.bind(channel),
+    consume: channel.consume.bind(channel),
+    cancel: channel.cancel.bind(channel),
+    ack: channel.ack.bind(channel),
+  }
+}
+
+/** amqplib does not name the socket in its types. */
+function socketOf({ connection }: ChannelModel): Socket {
+  return (connection as unknown as { stream: Socket }).stream
+}

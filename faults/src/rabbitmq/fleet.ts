@@ -1,0 +1,147 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import type { HistoryWriter } from '../history.ts'
+import { becomesTrue, until } from '../wait.ts'
+import type { Answer, ConsumerOptions, Request } from './consumer-options.ts'
+
+const CONSUMER = fileURLToPath(new URL('./consumer.ts', import.meta.url))
+
+/** A consumer process. */
+export interface Member {
+  readonly name: string
+  readonly isReady: boolean
+  readonly isAlive: boolean
+  /** Deliveries it may have in hand. */
+  readonly inFlight: number
+  signal(signal: NodeJS.Signals): void
+  /** Resolves when it is gone. */
+  readonly gone: Promise<void>
+  /** Asks it to finish what it has and end. */
+  stop(): Promise<void>
+  /** Attempts that run or wait in it; undefined when it does not answer. */
+  busy(): Promise<number | undefined>
+}
+
+/** What all consumers of a scenario have in common. */
+export type FleetOptions = Omit<ConsumerOptions, 'name'>
+
+export interface Fleet {
+  /** Starts one more; what is given replaces what the fleet has in common. */
+  start(special?: Partial<FleetOptions>): Member
+  /** Those that live. */
+  members(): readonly Member[]
+  /** From now on, one that dies is replaced. */
+  supervise(): void
+  /** No busy member: nobody has a message in hand. */
+  isIdle(): Promise<boolean>
+  stop(): Promise<void>
+}
+
+/** 20 s to stop: twice what a consumer gives its handlers. */
+const STOP_MS = 20_000
+/** 15 s to start: seconds on a busy machine, and a node of the broker may be down. */
+const READY_MS = 15_000
+/** 50: the default of `concurrency`. */
+const DEFAULT_IN_FLIGHT = 50
+
+export function fleetOf(
+  options: FleetOptions,
+  history: HistoryWriter,
+  nextName: () => string,
+): Fleet {
+  const members = new Set<Member>()
+  let isSupervised = false
+
+  const start = (special: Partial<FleetOptions> = {}): Member => {
+    const member = spawn({ ...options, ...special, name: nextName() }, history)
+    members.add(member)
+    void member.gone.then(() => {
+      members.delete(member)
+      if (isSupervised) start(special)
+    })
+    return member
+  }
+
+  return {
+    start,
+    members: () => [...members],
+    supervise() {
+      isSupervised = true
+    },
+    async isIdle() {
+      const busy = await Promise.all([...members].map((member) => member.busy()))
+      return busy.every((count) => count === 0)
+    },
+    async stop() {
+      isSupervised = false
+      await Promise.all([...members].map((member) => member.stop()))
+    },
+  }
+}
+
+/** So many are ready; one that cannot start is not. */
+export async function ready(fleet: Fleet, count: number): Promise<void> {
+  const isReady = () => fleet.members().filter((member) => member.isReady).length >= count
+  await until(`${count} consumers are ready`, isReady, { withinMs: READY_MS })
+}
+
+function spawn(options: ConsumerOptions, history: HistoryWriter): Member {
+  const { name, policy } = options
+  const inFlight = (policy.concurrency ?? DEFAULT_IN_FLIGHT) * options.queues.length
+  const child = fork(CONSUMER, [JSON.stringify(options)], {
+    execArgv: ['--conditions=@redrive/source'],
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  })
+  history.write({ what: 'spawned', process: name, inFlight })
+  let isReady = false
+  let isStopping = false
+  let busy: number | undefined
+  child.on('message', (answer: Answer) => {
+    if (answer.kind === 'ready') isReady = true
+    else busy = answer.busy
+  })
+  // A message to a process that has just died is no news.
+  child.on('error', () => undefined)
+  const gone = new Promise<void>((resolve) => {
+    child.once('exit', (code) => {
+      history.write({
+        what: 'exited',
+        process: name,
+        isCrash: !(isStopping && code === 0),
+        inFlight,
+      })
+      resolve()
+    })
+  })
+  const isAlive = () => child.exitCode === null && child.signalCode === null
+  return {
+    name,
+    inFlight,
+    gone,
+    get isReady() {
+      return isReady
+    },
+    get isAlive() {
+      return isAlive()
+    },
+    signal: (signal) => void child.kill(signal),
+    async stop() {
+      isStopping = true
+      ask(child, 'stop')
+      if (await becomesTrue(() => !isAlive(), { withinMs: STOP_MS, everyMs: 50 })) return
+      history.write({ what: 'note', text: `${name} did not stop by itself` })
+      child.kill('SIGKILL')
+      await gone
+    },
+    async busy() {
+      busy = undefined
+      ask(child, 'stats')
+      await becomesTrue(() => busy !== undefined, { withinMs: 2_000, everyMs: 20 })
+      return busy
+    },
+  }
+}
+
+function ask(child: ChildProcess, request: Request): void {
+  if (child.connected) child.send(request)
+}

@@ -1,0 +1,96 @@
+import type { Rule } from '../check.ts'
+
+/** One change to our own source; the text to find must be there, once or more. */
+export interface Edit {
+  readonly file: string
+  readonly find: string
+  readonly replace: string
+}
+
+/**
+ * Mistakes that transports really have, each as a change to ours. The scenario named must fail with
+ * it, and for that reason; a mutant that survives is a hole in the harness.
+ */
+export interface Mutant {
+  readonly name: string
+  readonly edits: readonly Edit[]
+  readonly scenario: string
+  readonly breaks: Rule
+}
+
+const ENACT = 'packages/transports/rabbitmq/src/enact.ts'
+const PUBLISH = 'packages/transports/rabbitmq/src/publish.ts'
+const TOPOLOGY = 'packages/transports/rabbitmq/src/topology.ts'
+
+const SEND = '      const { proof, place, truncated } = await this.#sentOnce(delivery, decision)\n'
+const PROVE = `      await this.#parts.publisher.inTime(proof)
+      return unsettled.settle(delivery) ?`
+
+export const MUTANTS: readonly Mutant[] = [
+  {
+    name: 'acknowledge before the confirm',
+    edits: [
+      {
+        file: ENACT,
+        find: PROVE,
+        replace: `      const isOurs = unsettled.settle(delivery)
+      await this.#parts.publisher.inTime(proof)
+      return isOurs ?`,
+      },
+    ],
+    scenario: 'dlq-full',
+    breaks: 'lost',
+  },
+  {
+    name: 'publish without asking for a route',
+    edits: [{ file: PUBLISH, find: 'mandatory: true', replace: 'mandatory: false' }],
+    scenario: 'dlq-missing',
+    breaks: 'lost',
+  },
+  {
+    name: 'ignore what the broker returns',
+    edits: [
+      {
+        file: PUBLISH,
+        find: 'this.#returned.set(copyIn(message), replyIn(message))',
+        replace: 'void replyIn(message)',
+      },
+    ],
+    scenario: 'dlq-unroutable',
+    breaks: 'lost',
+  },
+  {
+    name: 'one delay queue for all, with a time to live for each message',
+    edits: [
+      {
+        file: TOPOLOGY,
+        find: '`${queue}.delay.${formatDuration(stepMs)}`',
+        replace: '`${queue}.delay.all${formatDuration(stepMs).slice(0, 0)}`',
+      },
+      { file: TOPOLOGY, find: "          'x-message-ttl': stepMs,\n", replace: '' },
+      {
+        file: ENACT,
+        find: "case 'retryAt':\n        return {",
+        replace:
+          "case 'retryAt':\n        return { expiration: String(Math.ceil(decision.delayMs)),",
+      },
+    ],
+    scenario: 'mixed-delays',
+    breaks: 'not drained',
+  },
+  {
+    name: 'requeue instead of handing off',
+    edits: [
+      {
+        file: ENACT,
+        find: SEND,
+        replace: `      if (decision.kind === 'retryAt') {
+        return unsettled.giveBack(delivery) ? placed('retry') : LOST
+      }
+${SEND}`,
+      },
+    ],
+    scenario: 'mixed-delays',
+    breaks: 'scenario',
+  },
+]

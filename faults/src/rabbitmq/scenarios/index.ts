@@ -1,0 +1,25 @@
+import type { RabbitScenario } from '../world.ts'
+import { crashLoop } from './crash-loop.ts'
+import { deadLetterFaults } from './dead-letters.ts'
+import { killAtBoundaries } from './kill-at-boundaries.ts'
+import { killRandom } from './kill-random.ts'
+import { memoryAlarmed } from './memory-alarm.ts'
+import { mixedDelays } from './mixed-delays.ts'
+import { leaderKill, nodeRestart, partitions } from './nodes.ts'
+import { stopPastTimeout } from './stopped.ts'
+import { confirmDropped, halfOpen } from './wires.ts'
+
+export const SCENARIOS: readonly RabbitScenario[] = [
+  killAtBoundaries,
+  killRandom,
+  stopPastTimeout,
+  nodeRestart,
+  leaderKill,
+  ...partitions,
+  halfOpen,
+  confirmDropped,
+  ...deadLetterFaults,
+  memoryAlarmed,
+  crashLoop,
+  mixedDelays,
+]

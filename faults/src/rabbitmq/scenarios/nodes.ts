@@ -1,0 +1,86 @@
+import { lasting } from '../../wait.ts'
+import {
+  killNode,
+  leaderOf,
+  type NodeNumber,
+  partitionNode,
+  reunite,
+  startNode,
+} from '../cluster.ts'
+import type { Fleet } from '../fleet.ts'
+import type { RabbitScenario, World } from '../world.ts'
+import { underLoad } from './load.ts'
+
+const CONSUMERS = 3
+/** A second. Three nodes, three consumers and the database share two cores. */
+const RATE = 350
+
+/** What the broker may hand out again when a queue moves to another node, though no connection broke. */
+const inHandOf = (fleet: Fleet) => fleet.members().reduce((sum, { inFlight }) => sum + inFlight, 0)
+
+/** Everybody starts on the first address, so the first is the node they are connected to. */
+const CONNECTED: NodeNumber = 1
+
+export const nodeRestart: RabbitScenario = {
+  name: 'node-restart',
+  story: 'the node that everybody is connected to is killed under load and started again',
+  service: 'rabbitmq-cluster',
+  messages: { quick: 2_000, full: 30_000 },
+  play: (world) => killAndStart(world, async () => CONNECTED),
+}
+
+export const leaderKill: RabbitScenario = {
+  name: 'leader-kill',
+  story: 'the node that leads the source queue is killed under load and started again',
+  service: 'rabbitmq-cluster',
+  messages: { quick: 2_000, full: 30_000 },
+  play: (world) => killAndStart(world, () => leaderOf(world.run)),
+}
+
+async function killAndStart(world: World, choose: () => Promise<NodeNumber>): Promise<void> {
+  const { messages, scale } = world
+  const times = scale === 'full' ? 3 : 1
+  await underLoad(world, { consumers: CONSUMERS, ratePerSecond: RATE }, async (fleet) => {
+    for (let time = 0; time < times; time++) {
+      // Spread over the whole load: each time another part of it is on its way.
+      await lasting(time === 0 ? 1_000 : (messages / RATE / times) * 600)
+      const node = await choose()
+      const end = world.fault(`node ${node} is dead`, 2 * inHandOf(fleet))
+      await killNode(node)
+      await lasting(3_000)
+      await startNode(node)
+      end()
+    }
+  })
+}
+
+interface Cut {
+  readonly who: 'connected' | 'leader'
+  readonly seconds: number
+}
+
+const partition = ({ who, seconds }: Cut): RabbitScenario => ({
+  name: `partition-${who}-${seconds}s`,
+  story: `the node that ${who === 'leader' ? 'leads the source queue' : 'everybody is connected to'} is cut off from the others for ${seconds} s`,
+  service: 'rabbitmq-cluster',
+  messages: { quick: 1_500, full: 14_000 },
+  isOnlyFull: seconds > 10,
+  async play(world) {
+    const load = { consumers: CONSUMERS, ratePerSecond: RATE }
+    await underLoad(world, load, async (fleet) => {
+      const node = who === 'leader' ? await leaderOf(world.run) : CONNECTED
+      const end = world.fault(`node ${node} is cut off`, 2 * inHandOf(fleet))
+      await partitionNode(node)
+      await lasting(seconds * 1_000)
+      await reunite()
+      end()
+    })
+  },
+})
+
+export const partitions: readonly RabbitScenario[] = [
+  partition({ who: 'connected', seconds: 10 }),
+  partition({ who: 'leader', seconds: 10 }),
+  partition({ who: 'connected', seconds: 30 }),
+  partition({ who: 'leader', seconds: 30 }),
+]

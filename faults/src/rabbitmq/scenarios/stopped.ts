@@ -1,0 +1,52 @@
+import { lasting } from '../../wait.ts'
+import { setBroker } from '../cluster.ts'
+import type { RabbitScenario } from '../world.ts'
+import { underLoad } from './load.ts'
+
+const RATE = 300
+/** 5 s instead of half an hour, and looked at every second instead of every minute. */
+const TIMEOUT_MS = 5_000
+const TICK_MS = 1_000
+const USUAL_TIMEOUT_MS = 1_800_000
+const USUAL_TICK_MS = 60_000
+
+/** Past the broker's patience with a consumer, and past its patience with a connection (10 s, twice). */
+const PAST_TIMEOUT_MS = 9_000
+const PAST_HEARTBEAT_MS = 27_000
+
+export const stopPastTimeout: RabbitScenario = {
+  name: 'stop-past-timeout',
+  story:
+    'one process stands still past the consumer timeout, one past the heartbeat; both go on as if nothing had been',
+  service: 'rabbitmq-cluster',
+  messages: { quick: 1_500, full: 9_000 },
+  async play(world) {
+    await setBroker('consumer_timeout', TIMEOUT_MS)
+    await setBroker('channel_tick_interval', TICK_MS)
+    world.atEnd(() => setBroker('consumer_timeout', USUAL_TIMEOUT_MS))
+    world.atEnd(() => setBroker('channel_tick_interval', USUAL_TICK_MS))
+    // Long enough in the handler that much is in hand when the process stops.
+    const fleet = { workMs: 50 }
+    await underLoad(world, { consumers: 3, ratePerSecond: RATE, fleet }, async (fleet) => {
+      await lasting(2_000)
+      const [first, second] = fleet.members()
+      const end = world.fault('processes stand still')
+      first?.signal('SIGSTOP')
+      second?.signal('SIGSTOP')
+      await lasting(PAST_TIMEOUT_MS)
+      first?.signal('SIGCONT')
+      await lasting(PAST_HEARTBEAT_MS - PAST_TIMEOUT_MS)
+      second?.signal('SIGCONT')
+      end()
+    })
+  },
+  check({ entries }) {
+    const lost = entries.filter(
+      (entry) => entry.what === 'event' && entry.type === 'connection_lost',
+    )
+    const who = new Set(lost.map(({ by }) => by))
+    return who.size >= 2
+      ? []
+      : [{ rule: 'scenario', text: `${who.size} of 2 stopped processes had lost their deliveries` }]
+  },
+}

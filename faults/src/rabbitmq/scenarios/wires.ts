@@ -1,0 +1,110 @@
+import type { Evidence, Violation } from '../../check.ts'
+import { readHistory } from '../../history.ts'
+import { type Proxy, startProxy } from '../../proxy.ts'
+import { becomesTrue, lasting } from '../../wait.ts'
+import { type ConfirmFilter, withoutConfirms } from '../frames.ts'
+import type { RabbitScenario, World } from '../world.ts'
+import { underLoad } from './load.ts'
+
+const RATE = 350
+
+/** A proxy before the first node, and the address that leads through it. */
+async function wireTo(world: World): Promise<{ readonly proxy: Proxy; readonly url: string }> {
+  const url = new URL(world.broker.urls[0] ?? '')
+  const proxy = await startProxy(Number(url.port))
+  world.atEnd(() => proxy.close())
+  url.port = String(proxy.port)
+  return { proxy, url: url.href }
+}
+
+/** 30 s: a heartbeat of 10 s is missed twice, with some air. */
+const NOTICED_MS = 30_000
+
+export const halfOpen: RabbitScenario = {
+  name: 'half-open',
+  story: 'one consumer falls into a black hole, one hears nothing any more; noticed within 30 s',
+  service: 'rabbitmq',
+  messages: { quick: 1_500, full: 12_000 },
+  async play(world) {
+    const hole = await wireTo(world)
+    const deaf = await wireTo(world)
+    const consumers = [{ urls: [hole.url] }, { urls: [deaf.url] }]
+    const load = { consumers, ratePerSecond: RATE }
+    await underLoad(world, load, async () => {
+      await lasting(3_000)
+      const end = world.fault('silent wires')
+      // Only those that are there: a new connection takes another way, as after a failover.
+      for (const connection of hole.proxy.connections()) connection.mode = 'black-hole'
+      for (const connection of deaf.proxy.connections()) connection.mode = 'deaf-client'
+      const hasNoticed = () =>
+        noticedIn({ entries: readHistory(world.folder) }).length >= consumers.length
+      await becomesTrue(hasNoticed, { withinMs: NOTICED_MS, everyMs: 500 })
+      end()
+    })
+  },
+  tell: (evidence) => `noticed after ${(Math.max(0, ...noticedIn(evidence)) / 1_000).toFixed(1)} s`,
+  check(evidence) {
+    const inTime = noticedIn(evidence).filter((ms) => ms <= NOTICED_MS).length
+    return inTime >= 2
+      ? []
+      : [{ rule: 'scenario', text: `a silent connection was not noticed within ${NOTICED_MS} ms` }]
+  },
+}
+
+/** After how long each consumer noticed. */
+function noticedIn({ entries }: Pick<Evidence, 'entries'>): readonly number[] {
+  const begins = entries.find((entry) => entry.what === 'fault')?.at ?? 0
+  const first = new Map<string, number>()
+  for (const { at, by, ...entry } of entries) {
+    const isNews = entry.what === 'event' && entry.type === 'connection_lost' && !first.has(by)
+    if (isNews) first.set(by, at - begins)
+  }
+  return [...first.values()]
+}
+
+/** The transport names its connections after what they are for. */
+const PUBLISHES = '(publish)'
+
+export const confirmDropped: RabbitScenario = {
+  name: 'confirm-dropped',
+  story: 'the broker takes copies and its confirms never arrive; then the connection breaks',
+  service: 'rabbitmq',
+  messages: { quick: 1_500, full: 10_000 },
+  async play(world) {
+    const { proxy, url } = await wireTo(world)
+    const load = { consumers: 2, ratePerSecond: RATE, fleet: { urls: [url] } }
+    await underLoad(world, load, async () => {
+      for (let time = 0; time < (world.scale === 'full' ? 6 : 2); time++) {
+        await lasting(1_000)
+        const end = world.fault('confirms are dropped')
+        const filters = dropConfirms(proxy)
+        await lasting(1_000)
+        for (const connection of publishersOf(proxy)) connection.destroy()
+        end()
+        const dropped = filters.reduce((sum, filter) => sum + filter.dropped(), 0)
+        world.history.write({ what: 'note', text: `${dropped} confirms dropped` })
+        world.say(`${dropped} confirms dropped`)
+      }
+    })
+  },
+  check: checkDropped,
+}
+
+const publishersOf = (proxy: Proxy) =>
+  proxy.connections().filter(({ greeting }) => greeting.includes(PUBLISHES))
+
+function dropConfirms(proxy: Proxy): readonly ConfirmFilter[] {
+  return publishersOf(proxy).map((connection) => {
+    const filter = withoutConfirms()
+    connection.fromServer = filter.pass
+    return filter
+  })
+}
+
+/** A scenario that dropped nothing has proven nothing. */
+function checkDropped({ entries }: Evidence): readonly Violation[] {
+  const notes = entries.flatMap((entry) => (entry.what === 'note' ? [entry.text] : []))
+  return notes.some((text) => /^[1-9]\d* confirms dropped/.test(text))
+    ? []
+    : [{ rule: 'scenario', text: 'no confirm was dropped' }]
+}
