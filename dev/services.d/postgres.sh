@@ -3,7 +3,8 @@
 #   crash  SIGKILL of all its processes, as if the machine had lost power; `up` recovers
 # shellcheck shell=bash disable=SC2034,SC2154
 
-port=56432
+# Below 32768: above, the system may have given the port to an outgoing connection.
+port=25432
 extras=(url crash)
 
 # shellcheck source=dev/services.d/lib/process.sh

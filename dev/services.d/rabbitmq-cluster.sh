@@ -11,10 +11,11 @@
 # shellcheck shell=bash disable=SC2034,SC2154
 
 # Node N adds N to these.
-first_amqp_port=56700
-first_management_port=56710
-first_distribution_port=56720
-epmd_port=56731
+# Below 32768: above, the system may have given the port to an outgoing connection.
+first_amqp_port=25700
+first_management_port=25710
+first_distribution_port=25720
+epmd_port=25731
 # The nodes talk to each other from and to 127.0.77.N, and clients use 127.0.0.1: that is what lets
 # a firewall rule part the nodes without touching a client.
 network=127.0.77

@@ -4,10 +4,11 @@
 #   memory_alarm on|off  block and unblock publishers
 # shellcheck shell=bash disable=SC2034,SC2154
 
-amqp_port=56700
-management_port=56710
-distribution_port=56720
-epmd_port=56730
+# Below 32768: above, the system may have given the port to an outgoing connection.
+amqp_port=25700
+management_port=25710
+distribution_port=25720
+epmd_port=25730
 extras=(url ctl memory_alarm)
 
 # shellcheck source=dev/services.d/lib/rabbitmq.sh
