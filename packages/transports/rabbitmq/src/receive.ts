@@ -38,8 +38,8 @@ const CHANGE_MS = 250
  */
 const RETURNS_AT_ONCE = 10
 
-/** 5 ms between two questions whether the broker has heard: under load one is for many, alone it is asked at once. */
-const HEARD_MS = 5
+/** 2 ms between two questions whether the broker has heard: under load one is for many, alone it is asked at once. */
+const HEARD_MS = 2
 
 /** 2 s for what is under way to end: a broker that does not answer must not keep us from closing. */
 const CLOSE_MS = 2_000
