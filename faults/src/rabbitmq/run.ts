@@ -1,4 +1,5 @@
-import { rm } from 'node:fs/promises'
+import { rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { check, type Evidence, type Violation } from '../check.ts'
 import { countEffects, forgetRun, readEffects } from '../effects.ts'
 import { readHistory } from '../history.ts'
@@ -26,13 +27,16 @@ export async function playScenario(parts: WorldParts): Promise<Result> {
     told: scenario.tell?.(evidence) ?? '',
   }
   print(lineOf(result))
-  if (isGood(result)) await cleanUp(world)
+  if (isGood(result)) await cleanUp(parts, world)
   else print(explain(result, evidence.entries, evidence.found))
   return result
 }
 
 async function playAndDrain({ scenario }: WorldParts, world: World): Promise<readonly Violation[]> {
   const progress = setInterval(() => void tellProgress(world), PROGRESS_MS)
+  // Whoever interrupts a run must not be left with a broken broker.
+  const onSignal = () => void world.end().finally(() => process.exit(1))
+  process.once('SIGINT', onSignal).once('SIGTERM', onSignal)
   try {
     await scenario.play(world)
     await drain(world)
@@ -42,6 +46,7 @@ async function playAndDrain({ scenario }: WorldParts, world: World): Promise<rea
     return [{ rule: 'scenario', text }]
   } finally {
     clearInterval(progress)
+    process.off('SIGINT', onSignal).off('SIGTERM', onSignal)
     await world.end()
   }
 }
@@ -69,8 +74,10 @@ async function collect(world: World): Promise<Evidence> {
   return { entries: readHistory(folder), found, effects }
 }
 
-/** What went well needs no evidence: a full run would keep hundreds of megabytes of it. */
-async function cleanUp({ pool, run, folder }: World): Promise<void> {
-  await forgetRun(pool, run)
-  await rm(folder, { recursive: true })
+/** The history of what went well is kept until the next time: a full run writes hundreds of megabytes. */
+async function cleanUp({ reports, scenario }: WorldParts, world: World): Promise<void> {
+  await forgetRun(world.pool, world.run)
+  const last = join(reports, scenario.name)
+  await rm(last, { recursive: true, force: true })
+  await rename(world.folder, last)
 }

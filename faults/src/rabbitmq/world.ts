@@ -10,13 +10,9 @@ import type { JsonPolicy } from './consumer-options.ts'
 import { type Fleet, type FleetOptions, fleetOf } from './fleet.ts'
 import { produce } from './producer.ts'
 
-export interface Server {
-  readonly service: 'rabbitmq' | 'rabbitmq-cluster'
-  readonly broker: Broker
-}
-
 export interface RabbitScenario extends Scenario<World> {
-  readonly service: Server['service']
+  /** The cluster only where one node is not enough, or must not be harmed. */
+  readonly service: 'rabbitmq' | 'rabbitmq-cluster'
 }
 
 /** One run of a scenario: its queue, its processes, its history. */

@@ -1,6 +1,7 @@
 import type { RabbitScenario } from '../world.ts'
 import { crashLoop } from './crash-loop.ts'
 import { deadLetterFaults } from './dead-letters.ts'
+import { declareTogether } from './declare-together.ts'
 import { killAtBoundaries } from './kill-at-boundaries.ts'
 import { killRandom } from './kill-random.ts'
 import { memoryAlarmed } from './memory-alarm.ts'
@@ -13,6 +14,7 @@ export const SCENARIOS: readonly RabbitScenario[] = [
   killAtBoundaries,
   killRandom,
   stopPastTimeout,
+  declareTogether,
   nodeRestart,
   leaderKill,
   ...partitions,

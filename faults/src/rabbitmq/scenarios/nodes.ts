@@ -70,6 +70,7 @@ const partition = ({ who, seconds }: Cut): RabbitScenario => ({
     await underLoad(world, load, async (fleet) => {
       const node = who === 'leader' ? await leaderOf(world.run) : CONNECTED
       const end = world.fault(`node ${node} is cut off`, 2 * inHandOf(fleet))
+      world.atEnd(reunite)
       await partitionNode(node)
       await lasting(seconds * 1_000)
       await reunite()

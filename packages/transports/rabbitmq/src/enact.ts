@@ -97,7 +97,7 @@ export class HandOffs {
       case 'pause':
         return { queue: source, place: 'returned' }
       case 'retryAt':
-        return { queue: retryQueue(source, decision.delayMs), place: 'retry' }
+        return retryTarget(source, decision.delayMs)
       case 'deadLetter':
         return { queue: deadLetterQueue(source), place: 'dead_letter', expiration }
       case 'quarantine':
@@ -131,8 +131,16 @@ interface Target {
 /** 49 days: the largest time to live the broker accepts. Beyond it, a dead letter stays until it is taken. */
 const LONGEST_TTL_MS = 2 ** 32 - 1
 
-const retryQueue = (source: string, delayMs: number): string =>
-  delayMs <= 0 ? source : delayQueue(source, stepFor(delayMs))
+/**
+ * The time to live is the queue's, and the message says the same. Of its own accord it would not need
+ * to: but in a cluster that makes the queue at the same moment for several clients, the first messages
+ * were stored before the queue knew its time, and never left.
+ */
+function retryTarget(source: string, delayMs: number): Target {
+  if (delayMs <= 0) return { queue: source, place: 'retry' }
+  const stepMs = stepFor(delayMs)
+  return { queue: delayQueue(source, stepMs), place: 'retry', expiration: String(stepMs) }
+}
 
 /** What the copy says about how it came here. */
 function chapter(
