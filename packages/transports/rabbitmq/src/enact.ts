@@ -25,6 +25,13 @@ interface Sent {
   readonly truncated: number
 }
 
+/** What is left out, in turn, of a copy whose headers the client library cannot encode. */
+const CONCESSIONS = [
+  { hasHistory: true, headersAside: false },
+  { hasHistory: false, headersAside: false },
+  { hasHistory: false, headersAside: true },
+] as const
+
 /** Copy → prove that the copy is stored → release the original. Unknown means keep. */
 export class HandOffs {
   readonly #parts: HandOffParts
@@ -79,15 +86,16 @@ export class HandOffs {
       const proof = this.#parts.publisher.send({ exchange: '', routingKey: queue, ...copy })
       return { proof, truncated }
     }
-    try {
-      return send(this.#parts.budgetBytes, false)
-    } catch {
+    let problem: unknown
+    for (const { hasHistory, headersAside } of CONCESSIONS) {
       try {
-        return send(0, false)
-      } catch {
-        return send(0, true)
+        return send(hasHistory ? this.#parts.budgetBytes : 0, headersAside)
+      } catch (error) {
+        if (!(error instanceof RangeError || error instanceof TypeError)) throw error
+        problem = error
       }
     }
+    throw problem
   }
 
   #target(source: string, decision: HandOffDecision): Target {

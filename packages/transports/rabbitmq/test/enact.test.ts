@@ -1,0 +1,98 @@
+import { FIRST_CYCLE, type Failure, type RetryAt } from '@redrive/core'
+import type { ConsumeMessage } from 'amqplib'
+import { describe, expect, it } from 'vitest'
+import { type HandOffDecision, HandOffs } from '../src/enact.ts'
+import { type RabbitMqDelivery, toDelivery } from '../src/headers.ts'
+import type { Outgoing, Publisher } from '../src/publish.ts'
+import { delayQueue, deadLetterQueue, topologyOf } from '../src/index.ts'
+import { Unsettled } from '../src/unsettled.ts'
+
+const QUEUE = 'orders'
+
+/** Hand-offs to a publisher that writes down what it is given; `refuse` may throw as the client library does. */
+function handOffs(refuse: (outgoing: Outgoing, nth: number) => void = () => undefined) {
+  const sent: Outgoing[] = []
+  const publisher = {
+    ensure: () => Promise.resolve(),
+    inTime: (proof: Promise<void>) => proof,
+    send: (outgoing: Outgoing) => {
+      sent.push(outgoing)
+      refuse(outgoing, sent.length)
+      return Promise.resolve()
+    },
+  }
+  const made = new HandOffs({
+    publisher: publisher as unknown as Publisher,
+    topology: topologyOf(QUEUE, 'quorum'),
+    isDeclaring: true,
+    budgetBytes: 8_192,
+    deadLetterRetentionMs: 60_000,
+  })
+  const unsettled = new Unsettled({ ack: () => undefined, nack: () => undefined })
+  const enact = (decision: HandOffDecision) => {
+    const one = delivery()
+    unsettled.add(one)
+    return made.enact(one, decision, unsettled)
+  }
+  return { sent, enact }
+}
+
+const delivery = (): RabbitMqDelivery =>
+  toDelivery(QUEUE, {
+    content: Buffer.from('{}'),
+    fields: { deliveryTag: 1, exchange: '', routingKey: QUEUE },
+    properties: { messageId: 'm1', headers: { tenant: 't1' } },
+  } as unknown as ConsumeMessage)
+
+const failure = { class: 'business', stack: undefined } as Failure
+const retryIn = (delayMs: number): RetryAt => ({
+  kind: 'retryAt',
+  reason: 'backoff',
+  dueAt: delayMs,
+  delayMs,
+  cycle: FIRST_CYCLE,
+  failure,
+})
+
+describe('a copy', () => {
+  it('for a delay queue says the time of its queue', async () => {
+    const { sent, enact } = handOffs()
+    await enact(retryIn(1_500))
+    expect(sent[0]?.routingKey).toBe(delayQueue(QUEUE, 2_000))
+    expect(sent[0]?.properties.expiration).toBe('2000')
+  })
+
+  it('for the source never expires', async () => {
+    const { sent, enact } = handOffs()
+    await enact(retryIn(0))
+    await enact({ kind: 'pause', reason: 'asked', until: 0, failure: undefined })
+    expect(sent.map(({ routingKey }) => routingKey)).toEqual([QUEUE, QUEUE])
+    expect(sent.map(({ properties }) => properties.expiration)).toEqual([undefined, undefined])
+  })
+
+  it('for the dead letters is kept as long as the policy says', async () => {
+    const { sent, enact } = handOffs()
+    await enact({ kind: 'deadLetter', reason: 'terminal', failure, cycle: FIRST_CYCLE })
+    expect(sent[0]?.routingKey).toBe(deadLetterQueue(QUEUE))
+    expect(sent[0]?.properties.expiration).toBe('60000')
+  })
+
+  it('gives up history, then puts headers aside, when they cannot be encoded', async () => {
+    const { sent, enact } = handOffs((_, nth) => {
+      if (nth === 1) throw new RangeError('too long')
+      if (nth === 2) throw new TypeError('unknown type')
+    })
+    expect(await enact(retryIn(0))).toMatchObject({ kind: 'done', place: 'retry' })
+    const headers = sent.map(({ properties }) => properties.headers as Record<string, unknown>)
+    expect(headers.map(({ tenant }) => tenant)).toEqual(['t1', 't1', undefined])
+    expect(headers[2]?.['redrive-aside']).toContain('t1')
+  })
+
+  it('is not tried again for any other reason', async () => {
+    const { sent, enact } = handOffs(() => {
+      throw new Error('out of memory')
+    })
+    expect(await enact(retryIn(0))).toMatchObject({ kind: 'unknown' })
+    expect(sent).toHaveLength(1)
+  })
+})
