@@ -43,7 +43,7 @@ export function encodeHeaders(
 ): EncodedHeaders {
   const { headers, truncated } = withHistory(fixedHeaders(state), state.cycle.history, budgetBytes)
   if (state.stack === undefined) return { headers, truncated }
-  const stack = { 'redrive-stack': ascii(state.stack) }
+  const stack = { 'redrive-stack': headerText(state.stack) }
   const fits = sizeOf(headers) + sizeOf(stack) <= budgetBytes
   return { headers: fits ? { ...headers, ...stack } : headers, truncated }
 }
@@ -84,12 +84,12 @@ function fixedHeaders({
   const headers: Record<string, string> = {
     'redrive-version': VERSION,
     // Never shortened: two messages must not become one.
-    'redrive-id': ascii(id),
-    'redrive-source': ascii(source),
+    'redrive-id': headerText(id),
+    'redrive-source': headerText(source),
     'redrive-attempt': String(cycle.attempts),
   }
   // Only what says something: each header is encoded, stored and decoded with every hand-off.
-  if (key !== id) headers['redrive-key'] = ascii(key)
+  if (key !== id) headers['redrive-key'] = headerText(key)
   if (cycle.number !== 1) headers['redrive-cycle'] = String(cycle.number)
   if (cycle.firstFailedAt !== undefined) {
     headers['redrive-first-failed-at'] = whole(cycle.firstFailedAt)
@@ -98,17 +98,17 @@ function fixedHeaders({
   if (cycle.notBefore !== undefined) headers['redrive-not-before'] = whole(cycle.notBefore)
   if (last !== undefined) {
     headers['redrive-class'] = last.class
-    headers['redrive-signature'] = ascii(last.signature)
+    headers['redrive-signature'] = headerText(last.signature)
   }
-  if (reason) headers['redrive-reason'] = ascii(reason)
-  if (replayId) headers['redrive-replay-id'] = ascii(replayId)
+  if (reason) headers['redrive-reason'] = headerText(reason)
+  if (replayId) headers['redrive-replay-id'] = headerText(replayId)
   return headers
 }
 
 const whole = (value: number) => String(Math.round(value))
 
-/** Percent-encoded where it is not printable ASCII: other bytes are mangled by some brokers, and a line break could forge a header. */
-function ascii(value: string): string {
+/** Text as a header of ours carries it. Percent-encoded where it is not printable ASCII: other bytes are mangled by some brokers, and a line break could forge a header. */
+export function headerText(value: string): string {
   return value.replace(/[^\x20-\x24\x26-\x7e]/gu, (char) =>
     isLoneSurrogate(char) ? '%EF%BF%BD' : encodeURIComponent(char),
   )

@@ -109,6 +109,7 @@ export {
   encodeHeaders,
   HEADER_BUDGET_BYTES,
   HEADER_PREFIX,
+  headerText,
   type WireState,
 } from './headers.ts'
 export {

@@ -1,6 +1,7 @@
 import {
   type Delivery,
   type Duration,
+  formatDuration,
   parseDuration,
   type Policy,
   type PolicyOptions,
@@ -80,6 +81,7 @@ export async function consume<Body = unknown, Tx = undefined, D extends Delivery
   } = options
   const policy = resolvePolicy(policyOptions)
   refuseMissing(policy, transport)
+  refuseForgetful(policy, inbox as Inbox | undefined)
   const loop = new Loop({
     transport,
     // Body and Tx are promises of the schema and the inbox; past this point they are just values.
@@ -134,6 +136,16 @@ function drainMs(drain: Duration): number {
   const ms = parseDuration(drain)
   if (ms !== undefined) return ms
   throw new RedriveError('POLICY_INVALID', `drain: expected a duration such as '10s', got ${drain}`)
+}
+
+/** A key forgotten before its dead letter is: a replay would take effect twice. */
+function refuseForgetful({ deadLetter }: Policy, inbox: Inbox | undefined): void {
+  const keepMs = inbox?.keepMs ?? Number.POSITIVE_INFINITY
+  if (keepMs >= deadLetter.retentionMs) return
+  throw new RedriveError(
+    'POLICY_INVALID',
+    `The inbox remembers keys for ${formatDuration(keepMs)}, and dead letters are kept for ${formatDuration(deadLetter.retentionMs)}: a replay could take effect twice. Let the inbox keep them longer, or set deadLetter.retention lower.`,
+  )
 }
 
 function refuseMissing(policy: Policy, { source, capabilities }: Transport): void {

@@ -1,7 +1,7 @@
 import type { Decision, Delivery } from '@redrive/core'
 import type { Clock } from './clock.ts'
-import { publish } from './events.ts'
-import type { Awaitable, Enactment, Transport } from './ports.ts'
+import { hasListeners, publish } from './events.ts'
+import { type Awaitable, type Enactment, SETTLED, type Transport } from './ports.ts'
 
 /** 3 unknown answers in a row: the broker is in trouble, or refuses just this one. */
 const STUCK_AFTER = 3
@@ -34,6 +34,22 @@ export class HandOff<D extends Delivery> {
   /** Hand-offs do not go through: true from the first stuck one until any of them is confirmed. */
   get isFailing(): boolean {
     return this.#isFailing && this.stuck > 0
+  }
+
+  /**
+   * The common case of a broker that answers: the message is settled and nobody listens. No more than
+   * one step for it, because this is the hot path; everything else goes the long way.
+   */
+  settle(delivery: D, decision: Decision, settling: Promise<Enactment>, onDone: () => void): void {
+    this.pending += 1
+    const told = (begun: Enactment) => {
+      this.pending -= 1
+      if (begun === SETTLED && !this.#isFailing && !hasListeners()) {
+        this.#checkIdle()
+        onDone()
+      } else void this.enact(delivery, decision, begun).then(onDone)
+    }
+    settling.then(told, (error: unknown) => told({ kind: 'unknown', error }))
   }
 
   async enact(delivery: D, decision: Decision, begun?: Awaitable<Enactment>): Promise<void> {

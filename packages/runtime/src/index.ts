@@ -43,3 +43,4 @@ export {
   type Transport,
   type TransportNeeds,
 } from './ports.ts'
+export { relay } from './relay.ts'

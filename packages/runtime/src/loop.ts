@@ -82,6 +82,9 @@ export class Loop<D extends Delivery> implements Receiver<D> {
   #isAskedToPause = false
   #floodUntil = 0
   #onIdle: (() => void) | undefined
+  readonly #onSettled = () => {
+    if (this.#onIdle !== undefined) this.#checkIdle()
+  }
 
   constructor(parts: LoopParts<D>) {
     const { transport, policy, clock, dependency } = parts
@@ -227,7 +230,8 @@ export class Loop<D extends Delivery> implements Receiver<D> {
       if (this.#onIdle !== undefined) this.#checkIdle()
       return
     }
-    this.#enact(delivery, decision, enactment)
+    if (!(enactment instanceof Promise)) return this.#enact(delivery, decision, enactment)
+    this.#handOff.settle(delivery, decision, enactment, this.#onSettled)
   }
 
   #failed(attempt: Attempt<D>, error: unknown): void {

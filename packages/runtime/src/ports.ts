@@ -106,6 +106,11 @@ export interface DrainedDeadLetter {
  */
 export interface DeadLetterSource {
   readonly source: string
+  /**
+   * What `publish` does. `'copy'`: a copy goes out and the dead letter stays until it is released.
+   * `'in_place'`: the dead letter itself goes back, and releasing it afterwards changes nothing.
+   */
+  readonly replay: 'copy' | 'in_place'
   drain(options: { readonly most: number }): Promise<DrainedBatch>
   publish(replay: ReplayMessage): Promise<void>
   /** Dead letters waiting, quarantine included. */
@@ -189,7 +194,11 @@ export interface DeadLetterStore {
 /** One event as a sink receives it. */
 export interface OutboundEvent {
   readonly id: string
+  /** Business idempotency key: the same when the event is sent again. */
+  readonly key: string
   readonly type: string
+  /** The unit of order it belongs to, where the destination keeps one. */
+  readonly lane: string | undefined
   readonly at: number
   readonly bytes: Uint8Array
   readonly contentType: string
@@ -223,6 +232,8 @@ export interface InboxEntry {
  * work in the same transaction: either both take effect or neither does.
  */
 export interface Inbox<Tx = unknown> {
+  /** How long a key is remembered; absent: for ever. A replay of something older would look new. */
+  readonly keepMs?: number
   handle(entry: InboxEntry, work: (tx: Tx) => Promise<void>): Promise<InboxAnswer>
 }
 

@@ -377,3 +377,21 @@ describe('an attempt that takes too long', () => {
     }
   })
 })
+
+describe('an inbox that forgets', () => {
+  it('is refused when dead letters are kept longer', async () => {
+    const { start } = world()
+    const inbox = { ...memoryInbox(), keepMs: 86_400_000 }
+    await expect(
+      start<unknown, MemoryTransaction>(() => undefined, {
+        inbox,
+        deadLetter: { retention: '2d' },
+      }),
+    ).rejects.toThrow('remembers keys for 1d, and dead letters are kept for 2d')
+    const consumer = await start<unknown, MemoryTransaction>(() => undefined, {
+      inbox,
+      deadLetter: { retention: '1d' },
+    })
+    expect(consumer.policy.deadLetter.retentionMs).toBe(inbox.keepMs)
+  })
+})

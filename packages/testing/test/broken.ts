@@ -114,6 +114,7 @@ export function brokenSource(
       const source = world.source()
       const forwarded: DeadLetterSource = {
         source: source.source,
+        replay: source.replay,
         drain: (options) => source.drain(options),
         publish: (replay) => source.publish(replay),
         depth: () => source.depth(),

@@ -167,7 +167,12 @@ async function replayIsTheNextCycle(stage: Stage): Promise<void> {
   const replay = { deadLetter, replayId: 'replay-1' }
   await stage.source().publish(replay)
   const replayed = await tap.next()
-  assert.equal(await stage.source().depth(), 1, 'the dead letter stays until it is released')
+  const left = stage.source().replay === 'copy' ? 1 : 0
+  assert.equal(
+    await stage.source().depth(),
+    left,
+    'a copy leaves the dead letter until it is released',
+  )
   await batch.release()
   assert.equal(replayed.id, id)
   assert.equal(replayed.key, 'order-0')

@@ -15,6 +15,7 @@ import { decodeHeaders } from '@redrive/core'
 /** The control plane's side: drains dead letters and quarantine, publishes replays. */
 export class MemorySource implements DeadLetterSource {
   readonly source: string
+  readonly replay = 'copy'
   readonly #options: ResolvedOptions
   #connection: MemoryConnection
 

@@ -1,10 +1,12 @@
 import {
   type RabbitMqOptions,
+  type RabbitMqSinkOptions,
   type RabbitMqSourceOptions,
   resolveOptions,
   resolveSourceOptions,
 } from './options.ts'
 import { RabbitMqTransport } from './receive.ts'
+import { RabbitMqSink } from './sink.ts'
 import { RabbitMqSource } from './source.ts'
 
 export { CAPABILITIES } from './capabilities.ts'
@@ -16,7 +18,13 @@ export {
   type Finding,
 } from './examine.ts'
 export type { RabbitMqDelivery } from './headers.ts'
-export type { Connect, Purpose, RabbitMqOptions, RabbitMqSourceOptions } from './options.ts'
+export type {
+  Connect,
+  Purpose,
+  RabbitMqOptions,
+  RabbitMqSinkOptions,
+  RabbitMqSourceOptions,
+} from './options.ts'
 export {
   deadLetterExchange,
   deadLetterQueue,
@@ -28,7 +36,7 @@ export {
   type Topology,
   topologyOf,
 } from './topology.ts'
-export type { RabbitMqSource, RabbitMqTransport }
+export type { RabbitMqSink, RabbitMqSource, RabbitMqTransport }
 
 /** A transport on a RabbitMQ queue. */
 export function rabbitmq(options: RabbitMqOptions): RabbitMqTransport {
@@ -38,4 +46,9 @@ export function rabbitmq(options: RabbitMqOptions): RabbitMqTransport {
 /** The control plane's side of a queue: its dead letters, or those of any queue you name. */
 export function rabbitmqSource(options: RabbitMqSourceOptions): RabbitMqSource {
   return new RabbitMqSource(resolveSourceOptions(options))
+}
+
+/** Publishes events with proof that the broker has stored them: for `relay` of the runtime. */
+export function rabbitmqSink(options: RabbitMqSinkOptions): RabbitMqSink {
+  return new RabbitMqSink(options)
 }

@@ -1,4 +1,5 @@
 import { type Duration, FAILURE_CLASSES, parseDuration, RedriveError } from '@redrive/core'
+import type { OutboundEvent } from '@redrive/runtime'
 import { type ChannelModel, connect } from 'amqplib'
 import { gatherWrites } from './socket.ts'
 import { deadLetterQueue, type QueueType, quarantineQueue } from './topology.ts'
@@ -40,6 +41,22 @@ export interface RabbitMqSourceOptions {
   readonly replayTo?: 'queue' | 'exchange'
   readonly confirmTimeout?: Duration
   readonly connect?: Connect
+}
+
+export interface RabbitMqSinkOptions {
+  /** As for `rabbitmq`. */
+  readonly url: string | readonly string[]
+  /** Where events are published; declared by whoever owns it. Default: the default exchange, which routes to the queue of that name. */
+  readonly exchange?: string
+  /** Default: the type of the event. */
+  readonly routingKey?: string | ((event: OutboundEvent) => string)
+  readonly confirmTimeout?: Duration
+  readonly connect?: Connect
+}
+
+export interface ResolvedSinkOptions extends Omit<CommonOptions, 'queue'> {
+  readonly exchange: string
+  readonly routingKey: (event: OutboundEvent) => string
 }
 
 interface CommonOptions {
@@ -93,6 +110,13 @@ export function resolveSourceOptions(options: RabbitMqSourceOptions): ResolvedSo
     quarantineQueues,
     replayTo,
   }
+}
+
+export function resolveSinkOptions(options: RabbitMqSinkOptions): ResolvedSinkOptions {
+  const { exchange = '', routingKey = ({ type }) => type } = options
+  const { queue: _, ...common } = resolveCommon('rabbitmqSink()', { ...options, queue: 'sink' }, [])
+  const keyOf = typeof routingKey === 'string' ? () => routingKey : routingKey
+  return { ...common, exchange, routingKey: keyOf }
 }
 
 function resolveCommon(

@@ -65,6 +65,10 @@ export class Publisher {
     return this.#link.open()
   }
 
+  get isConnected(): boolean {
+    return this.#link.channel !== undefined
+  }
+
   async close(): Promise<void> {
     clearInterval(this.#sweep)
     await this.#link.close()

@@ -20,6 +20,7 @@ const QUIET_MS = 2_000
 /** The control plane's side: drains dead letters, ours or foreign, and publishes replays. */
 export class RabbitMqSource implements DeadLetterSource {
   readonly source: string
+  readonly replay = 'copy'
   readonly #options: ResolvedSourceOptions
   readonly #link: Link<Channel>
   readonly #publisher: Publisher

@@ -7,6 +7,7 @@ import { examineSuite } from './examine.suite.ts'
 import { headersOnTheWire } from './headers.suite.ts'
 import { recovery } from './recovery.suite.ts'
 import { amqpUrls, managementOf, services } from './services.ts'
+import { sinks } from './sink.suite.ts'
 import { deadLetterSource } from './source.suite.ts'
 import { rabbitmqWorld } from './world.ts'
 
@@ -19,6 +20,7 @@ headersOnTheWire(url)
 delays(url, management)
 recovery(url, management)
 deadLetterSource(url)
+sinks(url)
 adversary(url)
 examineSuite(url, management)
 

@@ -1,0 +1,147 @@
+import { type Duration, parseDuration, RedriveError } from '@redrive/core'
+import type { Inbox, InboxAnswer, InboxEntry } from '@redrive/runtime'
+import type { Pool, PoolClient } from 'pg'
+import { askIn, borrow } from './ask.ts'
+import { type Queryable, rowsOf } from './query.ts'
+
+interface CommonInboxOptions {
+  /**
+   * How long a key is remembered. Must not be shorter than dead letters are kept: a replay after that
+   * would look new. Default '30d'.
+   */
+  readonly keep?: Duration
+}
+
+/** With `pg`: the handler gets the client of the transaction as `context.tx`. */
+export interface PgInboxOptions extends CommonInboxOptions {
+  readonly pool: Pool
+}
+
+/** With anything else: say how it begins a transaction, and how to query in it. */
+export interface AnyInboxOptions<Tx> extends CommonInboxOptions {
+  /** Runs the work in a transaction: commits when it resolves, rolls back when it rejects. */
+  readonly transaction: (work: (tx: Tx) => Promise<void>) => Promise<void>
+  readonly query: (tx: Tx) => Queryable
+}
+
+/** 30 days: two weeks of dead letters, and as long again to replay them. */
+const KEEP_MS = 2_592_000_000
+
+/**
+ * An inbox in the table `redrive.event_handled`. The key is written in the same transaction as what the
+ * handler does, so both happen or neither does; a second one with the same key waits for the first.
+ */
+export function postgresInbox(options: PgInboxOptions): Inbox<PoolClient>
+export function postgresInbox<Tx>(options: AnyInboxOptions<Tx>): Inbox<Tx>
+export function postgresInbox<Tx>(options: PgInboxOptions | AnyInboxOptions<Tx>): Inbox<Tx> {
+  const keepMs = parseDuration(options.keep ?? KEEP_MS)
+  if (keepMs === undefined || keepMs === 0) {
+    const message = `keep: expected a duration such as '30d', got ${options.keep}`
+    throw new RedriveError('POLICY_INVALID', message)
+  }
+  // With a pool, a client is what queries: that Tx is PoolClient is what the overload says.
+  const { transaction, query } =
+    'pool' in options ? (ofPool(options.pool) as unknown as AnyInboxOptions<Tx>) : options
+  const forgotAt = new Map<string, number>()
+
+  /** Once an hour, by whoever comes by; the handler does not wait for it. */
+  function forgetSometimes(consumer: string): void {
+    const now = performance.now()
+    if (now < (forgotAt.get(consumer) ?? -FORGET_MS) + FORGET_MS) return
+    forgotAt.set(consumer, now)
+    const forgetting = transaction(async (tx) => {
+      await rowsOf(query(tx), FORGET, [consumer, keepMs])
+    })
+    // Too many keys kept are no harm, and in an hour it is tried again.
+    forgetting.catch(() => undefined)
+  }
+
+  return {
+    keepMs,
+    async handle(entry, work) {
+      forgetSometimes(entry.consumer)
+      let answer: InboxAnswer = 'handled'
+      try {
+        await transaction(async (tx) => {
+          answer = await enter(query(tx), entry)
+          if (answer !== 'handled') throw NOT_NEW
+          await work(tx)
+          await stillAlive(query(tx))
+        })
+      } catch (error) {
+        if (error !== NOT_NEW) throw error
+      }
+      return answer
+    },
+  }
+}
+
+/** Ends the transaction without anything in it. */
+const NOT_NEW = new Error('The key was handled before.')
+
+const ENTER = `
+insert into redrive.event_handled (consumer, key, fingerprint) values ($1, $2, $3)
+on conflict do nothing returning key`
+
+/** An hour. */
+const FORGET_MS = 3_600_000
+const FORGET = `select redrive.inbox_forget($1::text, $2::double precision * interval '1 millisecond')`
+
+const SEEN = 'select fingerprint from redrive.event_handled where consumer = $1 and key = $2'
+
+async function enter(
+  tx: Queryable,
+  { consumer, key, fingerprint }: InboxEntry,
+): Promise<InboxAnswer> {
+  const entered = await rowsOf(tx, ENTER, [consumer, key, fingerprint])
+  if (entered.length > 0) return 'handled'
+  const [seen] = await rowsOf<{ fingerprint: string }>(tx, SEEN, [consumer, key])
+  // Forgotten in between.
+  if (seen === undefined) return enter(tx, { consumer, key, fingerprint })
+  return seen.fingerprint === fingerprint ? 'already_handled' : 'conflict'
+}
+
+/**
+ * After a failed statement PostgreSQL answers a commit with a rollback, and some clients take that for a
+ * success. A handler that went on in spite of the failure must not count as having handled anything.
+ */
+async function stillAlive(tx: Queryable): Promise<void> {
+  try {
+    await rowsOf(tx, 'select 1', [])
+  } catch (cause) {
+    throw new Error(
+      'Nothing of this transaction can be committed: a statement in it failed and the handler went on. Let the error through, or use a savepoint.',
+      { cause },
+    )
+  }
+}
+
+function ofPool(pool: Pool): AnyInboxOptions<PoolClient> {
+  return { transaction: (work) => inTransaction(pool, work), query: (client) => client }
+}
+
+async function inTransaction(
+  pool: Pool,
+  work: (client: PoolClient) => Promise<void>,
+): Promise<void> {
+  const { client, giveBack } = await borrow(pool)
+  try {
+    await askIn(client, 'begin', [])
+    await work(client)
+    await askIn(client, 'commit', [])
+    giveBack(true)
+  } catch (error) {
+    giveBack(await canRollBack(client))
+    throw error
+  }
+}
+
+/** A connection whose transaction cannot be ended is not fit for anyone else. */
+async function canRollBack(client: PoolClient): Promise<boolean> {
+  try {
+    await askIn(client, 'rollback', [])
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,24 @@
+import { type PostgresOptions, resolveOptions } from './options.ts'
+import { PostgresTransport } from './receive.ts'
+import { PostgresSource, type PostgresSourceOptions } from './source.ts'
+
+export { CAPABILITIES, LANE_CAPABILITIES } from './capabilities.ts'
+export { type AnyInboxOptions, type PgInboxOptions, postgresInbox } from './inbox.ts'
+export { type Maintained, type MaintainOptions, maintain } from './maintain.ts'
+export { migrate, migrationSql } from './migrate.ts'
+export type { PostgresOptions } from './options.ts'
+export { type Outbox, type OutboxEvent, type OutboxOptions, outbox } from './outbox.ts'
+export { type Queryable, viaDrizzle, viaKnex, viaKysely, viaPostgresJs } from './query.ts'
+export type { PostgresDelivery } from './rows.ts'
+export type { PostgresSourceOptions } from './source.ts'
+export type { PostgresSource, PostgresTransport }
+
+/** A transport on a queue of the outbox. */
+export function postgres(options: PostgresOptions): PostgresTransport {
+  return new PostgresTransport(resolveOptions(options))
+}
+
+/** The control plane's side of a queue: its dead letters. */
+export function postgresSource(options: PostgresSourceOptions): PostgresSource {
+  return new PostgresSource(options)
+}

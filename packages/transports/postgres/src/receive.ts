@@ -1,0 +1,435 @@
+import { setImmediate as nextLoopTurn } from 'node:timers/promises'
+import { type Decision, RedriveError } from '@redrive/core'
+import {
+  type Awaitable,
+  type Capabilities,
+  type Enactment,
+  LOST,
+  placed,
+  publishEvent,
+  type Receiver,
+  SETTLED,
+  type Transport,
+  type TransportNeeds,
+} from '@redrive/runtime'
+import type { Pool } from 'pg'
+import { ask, isRefusal } from './ask.ts'
+import { CAPABILITIES, LANE_CAPABILITIES } from './capabilities.ts'
+import { maintain } from './maintain.ts'
+import type { ResolvedOptions } from './options.ts'
+import {
+  type Change,
+  type ClaimedRow,
+  changeOf,
+  encodeChanges,
+  PLACED,
+  type PostgresDelivery,
+  toDelivery,
+} from './rows.ts'
+import { onWake } from './wake.ts'
+
+/** 500 at once: beyond a hundred a larger batch gains little, and a turn must stay short. */
+const MOST = 500
+/** 20 ms after nothing was found, doubling. */
+const IDLE_BASE_MS = 20
+/** 1 s: how late an event may be that nobody announced. */
+const IDLE_CAP_MS = 1_000
+/**
+ * 1 s between two looks at all that is due, however long ago: it finds what was committed late and what
+ * a dead consumer left behind.
+ */
+const SWEEP_MS = 1_000
+/** A look at all of it that took long is not repeated before twenty times as long: 5 % of the time at most. */
+const SWEEP_SHARE = 20
+/** 1 s: an event that is committed later than that after it was added waits for the look at everything. */
+const OVERLAP_MS = 1_000
+/** Below 10 a second turn at the same time costs more than it gains. */
+const TWO_TURNS_LEAST = 10
+/** A retry due within a minute is looked for on time; the others within a second. */
+const SOON_MS = 60_000
+/** Retries due within 10 ms of each other share a timer. */
+const SOON_STEP_MS = 10
+/** 2 s for what is under way to end: a server that does not answer must not keep us from closing. */
+const CLOSE_MS = 2_000
+/** An hour. */
+const MAINTAIN_MS = 3_600_000
+
+const TURN = `select * from redrive.outbox_turn($1::uuid[], $2::bigint[], $3::jsonb, $4, $5, $6, $7, $8)`
+const KEEP = `select redrive.outbox_keep($1::uuid[], $2::bigint[], $3)`
+const READY = `select to_regproc('redrive.outbox_turn') is not null, current_setting('transaction_read_only') = 'on'`
+
+/** An enactment on its way to the database. */
+interface Pending {
+  readonly delivery: PostgresDelivery
+  /** Undefined: it is done. */
+  readonly change: Change | undefined
+  readonly done: Enactment
+  readonly answer: (enactment: Enactment) => void
+}
+
+/**
+ * The transport. One turn at a time goes to the database and carries all that has come together since
+ * the last one: what is done, what is handed off, and how many more may come.
+ */
+export class PostgresTransport implements Transport<PostgresDelivery> {
+  readonly source: string
+  readonly capabilities: Capabilities
+  readonly #options: ResolvedOptions
+  /** What is in hand, and since when. */
+  readonly #held = new Map<PostgresDelivery, number>()
+  #pending: Pending[] = []
+  #receiver: Receiver<PostgresDelivery> | undefined
+  #limit = 1
+  #isPaused = false
+  #isClosed = false
+  readonly #turning = new Set<Promise<void>>()
+  #isTurnWanted = false
+  /** What the turns under way may bring. */
+  #coming = 0
+  /** The last look brought as much as it could: there is more. */
+  #isBehind = false
+  #isKeepDue = false
+  #isTroubled = false
+  /** Nothing is taken before: there was nothing when we last looked. */
+  #lookAt = 0
+  #idleMs = IDLE_BASE_MS
+  #sweepAt = 0
+  #floor = NO_FLOOR
+  /** Where the next look at lanes begins; all of them when empty. */
+  #after = ''
+  readonly #timers = new Map<number, NodeJS.Timeout>()
+  #lookTimer: NodeJS.Timeout | undefined
+  #heartbeat: NodeJS.Timeout | undefined
+  #upkeep: NodeJS.Timeout | undefined
+  #stopWaking: (() => void) | undefined
+
+  constructor(options: ResolvedOptions) {
+    this.source = options.queue
+    this.capabilities = options.order === 'lane' ? LANE_CAPABILITIES : CAPABILITIES
+    this.#options = options
+  }
+
+  async open(needs?: TransportNeeds): Promise<void> {
+    const [row = []] = await ask<[boolean, boolean]>(this.#options.pool, READY, [])
+    const [isMigrated, isReadOnly] = row
+    if (!isMigrated) throw notMigrated()
+    if (isReadOnly) throw readOnly()
+    keepAlive(this.#options.pool)
+    if (this.#options.isMaintaining) this.#maintainHourly(needs)
+  }
+
+  #maintainHourly(needs: TransportNeeds | undefined): void {
+    const { pool, keepDeliveredMs } = this.#options
+    const upkeep = () => {
+      maintain(pool, {
+        keepDelivered: keepDeliveredMs,
+        keepDeadLetters: needs?.deadLetterRetentionMs ?? Number.MAX_SAFE_INTEGER,
+      }).catch((error: unknown) => {
+        if (!this.#isClosed) {
+          this.#report({ type: 'user_code_failed', where: 'postgres.maintain', error })
+        }
+      })
+    }
+    upkeep()
+    this.#upkeep = setInterval(upkeep, MAINTAIN_MS).unref()
+  }
+
+  receive(receiver: Receiver<PostgresDelivery>): void {
+    const { pool, queue, leaseMs, isListening } = this.#options
+    this.#receiver = receiver
+    this.#heartbeat = setInterval(() => {
+      this.#isKeepDue = true
+      this.#soon()
+    }, leaseMs / 3).unref()
+    if (isListening) this.#stopWaking = onWake(pool, queue, () => this.#look())
+    this.#look()
+  }
+
+  enact(delivery: PostgresDelivery, decision: Decision): Awaitable<Enactment> {
+    if (!this.#held.has(delivery)) return LOST
+    const isDone = decision.kind === 'settle'
+    return new Promise((answer) => {
+      this.#pending.push({
+        delivery,
+        change: isDone ? undefined : changeOf(delivery, decision),
+        done: isDone ? SETTLED : placed(PLACED[decision.kind]),
+        answer,
+      })
+      this.#soon()
+    })
+  }
+
+  limit(count: number): void {
+    this.#limit = count
+    this.#soon()
+  }
+
+  async pause(): Promise<void> {
+    this.#isPaused = true
+    // They may be bringing something.
+    await Promise.all(this.#turning)
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    this.#look()
+  }
+
+  // ---- turns ----------------------------------------------------------------------------------
+
+  /** Looks for more without waiting any longer. */
+  #look(): void {
+    this.#lookAt = 0
+    this.#idleMs = IDLE_BASE_MS
+    this.#soon()
+  }
+
+  #soon(): void {
+    this.#isTurnWanted = true
+    if (this.#turning.size >= this.#turnsAtOnce()) return
+    const turning = this.#turns().finally(() => this.#turning.delete(turning))
+    this.#turning.add(turning)
+  }
+
+  /**
+   * One, so that as much as possible goes along. With a backlog two, so that the database and this
+   * process do not wait for each other; lanes are looked at by one, as two would see the same heads.
+   */
+  #turnsAtOnce(): number {
+    if (!this.#isBehind || this.#options.order === 'lane') return 1
+    return this.#pending.length + this.#room() >= Math.max(TWO_TURNS_LEAST, this.#limit / 4) ? 2 : 1
+  }
+
+  async #turns(): Promise<void> {
+    while (this.#isTurnWanted) {
+      // What handlers finish in this moment goes along.
+      await nextLoopTurn()
+      this.#isTurnWanted = false
+      if (this.#isClosed) return
+      await this.#turn()
+      if (this.#isKeepDue) await this.#keep()
+    }
+  }
+
+  async #turn(): Promise<void> {
+    const pending = this.#pending.splice(0)
+    for (const { delivery } of pending) this.#held.delete(delivery)
+    const most = this.#isBehind ? Math.min(this.#room(), Math.ceil(this.#limit / 2)) : this.#room()
+    if (pending.length === 0 && most === 0) return
+    const startedAt = performance.now()
+    const isSweep = most > 0 && startedAt >= this.#sweepAt
+    this.#coming += most
+    if (this.#isBehind && this.#room() > 0) this.#soon()
+    try {
+      const claimed = await this.#tell(pending, most, isSweep ? NO_FLOOR : this.#floor)
+      if (most > 0) this.#taken(claimed, most, isSweep, startedAt)
+      this.#trouble(undefined)
+      for (const row of claimed) this.#deliver(row)
+    } catch (error) {
+      if (isSweep) this.#swept(startedAt)
+      if (!isRefusal(error) || pending.length === 0) this.#trouble(error)
+      await this.#failed(pending, error)
+    } finally {
+      this.#coming -= most
+    }
+  }
+
+  /** How many more may come in now. */
+  #room(): number {
+    const isShut = this.#isPaused || this.#receiver === undefined || this.#isClosed
+    if (isShut || performance.now() < this.#lookAt) return 0
+    return Math.min(MOST, Math.max(0, this.#limit - this.#held.size - this.#coming))
+  }
+
+  /** Tells the database, and everyone who waits for it. Answers the rows that came in. */
+  async #tell(
+    pending: readonly Pending[],
+    most: number,
+    floor: string,
+  ): Promise<readonly ClaimedRow[]> {
+    const { pool, queue, order, leaseMs } = this.#options
+    const done = pending.filter(({ change }) => change === undefined)
+    const changes = pending.flatMap(({ change }) => change ?? [])
+    const rows = await ask<ClaimedRow>(pool, TURN, [
+      done.map(({ delivery }) => delivery.id),
+      done.map(({ delivery }) => delivery.token),
+      changes.length === 0 ? null : encodeChanges(changes),
+      queue,
+      most,
+      leaseMs,
+      floor,
+      order === 'lane' ? this.#after : null,
+    ])
+    const claimed = rows.filter(([, token]) => token !== null)
+    const notes = claimed.length === rows.length ? [] : rows.filter(([, token]) => token === null)
+    const fenced = new Set(notes.map(idIn))
+    this.#after = notes.find(([id]) => id === null)?.[4] ?? ''
+    for (const { delivery, change, done: enactment, answer } of pending) {
+      if (change?.place === 'retry') this.#lookIn(change.delay_ms ?? 0)
+      // It keeps its place, which may be below the floor.
+      if (change?.place === 'returned') this.#floor = NO_FLOOR
+      answer(fenced.has(delivery.id) ? LOST : enactment)
+    }
+    return claimed
+  }
+
+  /**
+   * Nobody knows what the database has done, or it refused. In the second case it may be for the sake
+   * of one row: each is told alone, so that it does not hold up the others.
+   */
+  async #failed(pending: readonly Pending[], error: unknown): Promise<void> {
+    const isOne = pending.length <= 1
+    for (const one of pending) {
+      try {
+        if (isOne || !isRefusal(error)) throw error
+        await this.#tell([one], 0, NO_FLOOR)
+      } catch (cause) {
+        // For how long does not matter any more: the next heartbeat takes it along.
+        this.#held.set(one.delivery, 0)
+        one.answer({ kind: 'unknown', error: cause })
+      }
+    }
+    this.#waitIdle()
+  }
+
+  /** Learns from what came in when to look again, and from where. */
+  #taken(claimed: readonly ClaimedRow[], most: number, isSweep: boolean, startedAt: number): void {
+    if (isSweep) this.#swept(startedAt)
+    const isFull = claimed.length >= most
+    this.#isBehind = isFull
+    const last = claimed.at(-1)
+    // By the database's clock, which set the due times. They come in their order; if one day they did
+    // not, the floor would only be lower than it could be.
+    if (last !== undefined) this.#floor = new Date(Date.parse(last[2]) - OVERLAP_MS).toISOString()
+    if (claimed.length > 0) this.#idleMs = IDLE_BASE_MS
+    if (isFull || this.#after !== '') this.#soon()
+    else this.#waitIdle()
+  }
+
+  /** Also after one that failed: it may have failed because it took too long. */
+  #swept(startedAt: number): void {
+    const tookMs = performance.now() - startedAt
+    this.#sweepAt = startedAt + Math.max(SWEEP_MS, tookMs * SWEEP_SHARE)
+  }
+
+  #waitIdle(): void {
+    const waitMs = this.#idleMs * (0.5 + Math.random() / 2)
+    this.#idleMs = Math.min(IDLE_CAP_MS, this.#idleMs * 2)
+    this.#lookAt = performance.now() + waitMs
+    clearTimeout(this.#lookTimer)
+    this.#lookTimer = setTimeout(() => {
+      this.#lookAt = 0
+      this.#soon()
+    }, waitMs)
+  }
+
+  /** Looks when a retry of ours is due. */
+  #lookIn(delayMs: number): void {
+    if (delayMs > SOON_MS || this.#isPaused) return
+    const at = Math.ceil((performance.now() + delayMs) / SOON_STEP_MS) * SOON_STEP_MS
+    if (this.#timers.has(at)) return
+    const timer = setTimeout(() => {
+      this.#timers.delete(at)
+      this.#look()
+    }, at - performance.now()).unref()
+    this.#timers.set(at, timer)
+  }
+
+  #deliver(row: ClaimedRow): void {
+    const delivery = toDelivery(this.source, row)
+    this.#held.set(delivery, performance.now())
+    this.#receiver?.deliver(delivery)
+  }
+
+  // ---- leases ---------------------------------------------------------------------------------
+
+  /** Renews what has been in hand for a while; what is no longer ours is said to be lost. */
+  async #keep(): Promise<void> {
+    this.#isKeepDue = false
+    const { pool, leaseMs } = this.#options
+    const olderThan = performance.now() - leaseMs / 6
+    const old = [...this.#held].filter(([, since]) => since <= olderThan).map(([one]) => one)
+    if (old.length === 0) return
+    try {
+      const ids = old.map(({ id }) => id)
+      const tokens = old.map(({ token }) => token)
+      const rows = await ask<[string]>(pool, KEEP, [ids, tokens, leaseMs])
+      const fenced = new Set(rows.map(idIn))
+      for (const delivery of old) {
+        const isGone = fenced.has(delivery.id) && this.#held.delete(delivery)
+        if (isGone) this.#receiver?.lost(delivery)
+      }
+    } catch (error) {
+      // The next one may get through before the lease is over; if not, the token will tell.
+      this.#trouble(error)
+    }
+  }
+
+  // ---- closing and reporting --------------------------------------------------------------------
+
+  async close(): Promise<void> {
+    this.#isPaused = true
+    this.#stopWaking?.()
+    for (const timer of [this.#lookTimer, ...this.#timers.values()]) clearTimeout(timer)
+    clearInterval(this.#heartbeat)
+    clearInterval(this.#upkeep)
+    await bounded(this.#giveBack(), CLOSE_MS)
+    this.#isClosed = true
+    this.#receiver = undefined
+    this.#held.clear()
+    for (const { answer } of this.#pending.splice(0)) answer(LOST)
+  }
+
+  /** First what is under way, then what is left, by name: nobody must wait for the lease to end. */
+  async #giveBack(): Promise<void> {
+    while (this.#turning.size > 0) await Promise.all(this.#turning)
+    const left = [...this.#held.keys()].map(async (delivery) =>
+      this.enact(delivery, { kind: 'pause', reason: 'stopping', until: 0, failure: undefined }),
+    )
+    await Promise.all(left)
+  }
+
+  #trouble(error: unknown): void {
+    const isTroubled = error !== undefined
+    if (isTroubled === this.#isTroubled || this.#isClosed) return
+    this.#isTroubled = isTroubled
+    this.#report(isTroubled ? { type: 'connection_lost', error } : { type: 'connection_restored' })
+  }
+
+  #report(event: TransportEvent): void {
+    publishEvent({ ...event, at: Date.now(), source: this.source })
+  }
+}
+
+const NO_FLOOR = '-infinity'
+
+type TransportEvent =
+  | { readonly type: 'connection_lost'; readonly error: unknown }
+  | { readonly type: 'connection_restored' }
+  | { readonly type: 'user_code_failed'; readonly where: string; readonly error: unknown }
+
+const idIn = ([id]: readonly [string | null, ...unknown[]]) => id
+
+async function bounded(work: Promise<unknown>, withinMs: number): Promise<void> {
+  const { promise: late, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, withinMs)
+  await Promise.race([work, late])
+  clearTimeout(timer)
+}
+
+const notMigrated = () =>
+  new RedriveError(
+    'TOPOLOGY_MISMATCH',
+    'The schema redrive is missing in this database, or is older than this release. Run migrate(pool) once, or let an administrator run what migrationSql() prints.',
+  )
+
+const readOnly = () =>
+  new RedriveError(
+    'TOPOLOGY_MISMATCH',
+    'The pool is connected to a server that only reads: a replica, or one with default_transaction_read_only. Connect to the primary.',
+  )
+
+/** A pool says that an idle connection broke, and nobody listening ends the process; it makes a new one by itself. */
+function keepAlive(pool: Pool): void {
+  if (pool.listenerCount('error') === 0) pool.on('error', () => undefined)
+}

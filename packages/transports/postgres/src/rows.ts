@@ -1,0 +1,167 @@
+import {
+  type AttemptRecord,
+  type Decision,
+  decodeHeaders,
+  type Delivery,
+  type FailureCycle,
+  FIRST_CYCLE,
+  HEADER_PREFIX,
+} from '@redrive/core'
+import type { Place } from '@redrive/runtime'
+
+/** A delivery with the token that settles it. */
+export interface PostgresDelivery extends Delivery {
+  readonly token: string
+  /** Chosen by whoever replayed it last; 0 when nobody has. */
+  readonly generation: number
+}
+
+/** A row as `redrive.outbox_turn` returns it. */
+export type ClaimedRow = [
+  id: string,
+  token: string | null,
+  dueAt: string,
+  type: string | null,
+  lane: string | null,
+  key: string | null,
+  contentType: string | null,
+  headers: Readonly<Record<string, unknown>>,
+  /** As PostgreSQL writes bytes: `\\x` and hexadecimal digits. */
+  payload: string,
+  past: Past | null,
+]
+
+/** What has happened to a row; absent when nothing has. */
+interface Past {
+  readonly attempts: number
+  readonly lapses: number
+  readonly generation: number
+  readonly replayId: string | null
+  readonly closedCycles: number
+  readonly cycle: KeptCycle | null
+  readonly firstFailedAt: number | null
+}
+
+/** The column `cycle`. Additive only: what an older release wrote must stay readable. */
+interface KeptCycle {
+  readonly lastDelayMs: number
+  readonly notBefore?: number
+  readonly history: readonly KeptAttempt[]
+  /** Of the failure that ended the cycle, when the policy asks for it. */
+  readonly stack?: string
+}
+
+type KeptAttempt = Omit<AttemptRecord, 'code'> & { readonly code?: string | undefined }
+
+export function toDelivery(source: string, row: ClaimedRow): PostgresDelivery {
+  const [id, token, , type, lane, key, contentType, headers, payload, past] = row
+  const { foreign, problems } = producersHeaders(headers)
+  let bytes: Uint8Array | undefined
+  return {
+    id,
+    token: token ?? '',
+    source,
+    lane: lane ?? undefined,
+    key: key ?? id,
+    type: type ?? undefined,
+    // Read when first asked for: on the way to a retry or a dead letter nobody does.
+    get bytes() {
+      bytes ??= Buffer.from(payload.slice(2), 'hex')
+      return bytes
+    },
+    contentType: contentType ?? undefined,
+    headers: foreign,
+    cycle: past === null ? FIRST_CYCLE : cycleOf(past),
+    deliveryCount: 1 + (past?.lapses ?? 0),
+    replayId: past?.replayId ?? undefined,
+    headerProblems: problems,
+    generation: past?.generation ?? 0,
+  }
+}
+
+const NO_PROBLEMS: readonly string[] = []
+
+/** What we know of a row is in its columns; headers of ours on it were put there by someone else. */
+function producersHeaders(headers: Readonly<Record<string, unknown>>) {
+  for (const name in headers) {
+    if (name.startsWith(HEADER_PREFIX)) return decodeHeaders(headers)
+  }
+  return { foreign: headers, problems: NO_PROBLEMS }
+}
+
+function cycleOf({ attempts, closedCycles, firstFailedAt, cycle }: Past): FailureCycle {
+  return {
+    number: closedCycles + 1,
+    attempts,
+    firstFailedAt: firstFailedAt ?? undefined,
+    lastDelayMs: cycle?.lastDelayMs ?? 0,
+    notBefore: cycle?.notBefore,
+    history: (cycle?.history ?? []).map(({ code, ...rest }) => ({ ...rest, code })),
+  }
+}
+
+/** Every decision but to settle, as one row of `redrive.outbox_hand_off`. */
+export interface Change {
+  readonly id: string
+  readonly token: string
+  readonly place: 'retry' | 'returned' | 'failed' | 'dropped'
+  readonly delay_ms?: number
+  readonly attempts?: number
+  readonly first_failed_ms?: number | undefined
+  readonly cycle?: KeptCycle
+  readonly reason?: string
+  readonly error?: string | undefined
+}
+
+export type HandOffDecision = Exclude<Decision, { kind: 'settle' }>
+
+const PLACES: Readonly<Record<HandOffDecision['kind'], Change['place']>> = {
+  retryAt: 'retry',
+  pause: 'returned',
+  deadLetter: 'failed',
+  quarantine: 'failed',
+  drop: 'dropped',
+}
+
+export const PLACED: Readonly<Record<HandOffDecision['kind'], Place>> = {
+  retryAt: 'retry',
+  pause: 'returned',
+  deadLetter: 'dead_letter',
+  quarantine: 'quarantine',
+  drop: 'dropped',
+}
+
+export function changeOf({ id, token }: PostgresDelivery, decision: HandOffDecision): Change {
+  const place = PLACES[decision.kind]
+  if (decision.kind === 'pause') return { id, token, place }
+  const { cycle, reason, failure } = decision
+  const { attempts, firstFailedAt, lastDelayMs, notBefore, history } = cycle
+  return {
+    id,
+    token,
+    place,
+    ...(decision.kind === 'retryAt' ? { delay_ms: Math.max(0, decision.delayMs) } : {}),
+    attempts,
+    first_failed_ms: firstFailedAt === undefined ? undefined : Math.round(firstFailedAt),
+    cycle: {
+      lastDelayMs,
+      ...(notBefore === undefined ? {} : { notBefore }),
+      history,
+      ...(failure?.stack === undefined || place === 'retry' ? {} : { stack: failure.stack }),
+    },
+    reason,
+    error: failure?.message,
+  }
+}
+
+/** As text that PostgreSQL can store: an error may quote anything, and must not be lost for it. */
+export function encodeChanges(changes: readonly Change[]): string {
+  return JSON.stringify(changes, (_, value: unknown) =>
+    typeof value === 'string' ? storable(value) : value,
+  )
+}
+
+function storable(text: string): string {
+  const wellFormed = text.toWellFormed()
+  return wellFormed.includes('\0') ? wellFormed.replaceAll('\0', '\ufffd') : wellFormed
+}

@@ -1,0 +1,140 @@
+import { randomUUID } from 'node:crypto'
+import type { Transport } from '@redrive/runtime'
+import type { SentMessage, TransportFault, TransportWorld } from '@redrive/testing'
+import type { Pool, PoolClient } from 'pg'
+import { type PostgresOptions, outbox, postgres, postgresSource } from '../src/index.ts'
+
+export interface PostgresWorld extends TransportWorld {
+  readonly queue: string
+  /** The test's own. */
+  readonly pool: Pool
+  transport(fault?: TransportFault, options?: Partial<PostgresOptions>): Transport
+}
+
+/** A fresh queue, with transports whose connections can be watched and cut. */
+export function postgresWorld(pool: Pool, defaults: Partial<PostgresOptions> = {}): PostgresWorld {
+  const queue = `orders-${randomUUID()}`
+  const processes = new Map<Transport, Process>()
+  let isRefusing = true
+  const orders = outbox({ queue })
+
+  function send({ bytes, key, headers, contentType, type, lane }: SentMessage) {
+    return orders.add(pool, {
+      body: bytes,
+      ...(key === undefined ? {} : { key }),
+      ...(headers === undefined ? {} : { headers }),
+      ...(contentType === undefined ? {} : { contentType }),
+      ...(type === undefined ? {} : { type }),
+      ...(lane === undefined ? {} : { lane }),
+    })
+  }
+
+  return {
+    queue,
+    pool,
+    send,
+    transport(fault, options = {}) {
+      const process = new Process(pool, fault, () => isRefusing)
+      const transport = postgres({
+        pool: process.pool,
+        queue,
+        maintain: false,
+        // A connection for each of hundreds of transports: they look by themselves.
+        listen: false,
+        ...defaults,
+        ...options,
+      })
+      processes.set(transport, process)
+      return transport
+    },
+    source: () => postgresSource({ pool, queue }),
+    async backlog() {
+      const { rows } = await pool.query<{ count: number }>(
+        'select count(*)::integer as count from redrive.outbox where queue = $1 and due_at is not null',
+        [queue],
+      )
+      return rows[0]?.count ?? 0
+    },
+    async crash(transport) {
+      await processes.get(transport)?.die()
+    },
+    heal() {
+      isRefusing = false
+    },
+    async close() {
+      await pool.query('delete from redrive.outbox where queue = $1', [queue])
+    },
+  }
+}
+
+/** The process a transport lives in, and how it dies: what it asks is seen on its way to the server. */
+class Process {
+  readonly pool: Pool
+  readonly #fault: TransportFault | undefined
+  readonly #isRefusing: () => boolean
+  readonly #clients = new Set<PoolClient>()
+  readonly #tokens = new Set<string>()
+  readonly #asking = new Set<Promise<unknown>>()
+  readonly #own: Pool
+  #isAlive = true
+
+  constructor(pool: Pool, fault: TransportFault | undefined, isRefusing: () => boolean) {
+    this.#own = pool
+    this.#fault = fault
+    this.#isRefusing = isRefusing
+    // A pool as the transport uses it: connections of the shared one, each watched.
+    this.pool = Object.assign(Object.create(pool) as Pool, { connect: () => this.#connect(pool) })
+  }
+
+  /** As `kill -9`: nothing leaves any more, and nobody hears an answer. */
+  async die(): Promise<void> {
+    this.#isAlive = false
+    // Those under way get through: the server has them.
+    await Promise.allSettled(this.#asking)
+    for (const client of this.#clients) client.release(true)
+    this.#clients.clear()
+    // The server cannot notice; the lease ends. Here and now, to not wait for it.
+    await this.#own.query(
+      `update redrive.outbox set lease_until = now() where status = 'in_flight' and lease_token = any($1::bigint[])`,
+      [[...this.#tokens]],
+    )
+  }
+
+  async #connect(pool: Pool): Promise<PoolClient> {
+    if (!this.#isAlive) throw new Error('This process is dead.')
+    const client = await pool.connect()
+    if (!this.#isAlive) {
+      client.release()
+      return never()
+    }
+    this.#clients.add(client)
+    const watched = Object.create(client) as PoolClient
+    watched.release = (destroy) => {
+      if (this.#clients.delete(client)) client.release(destroy)
+    }
+    // The overloads of query cannot be named one by one; the transport only uses the one with a config.
+    watched.query = ((question: { text: string; values: unknown[] }) =>
+      this.#ask(client, question)) as unknown as PoolClient['query']
+    return watched
+  }
+
+  async #ask(client: PoolClient, question: { text: string; values: unknown[] }): Promise<unknown> {
+    if (!this.#isAlive) return never()
+    const changes = question.text.includes('outbox_turn') ? question.values[2] : null
+    const isHandOff = typeof changes === 'string' && !changes.includes('"returned"')
+    if (isHandOff && this.#fault === 'copies_refused' && this.#isRefusing()) {
+      // As the server says it when the disk is full.
+      throw Object.assign(new Error('could not extend file'), { code: '53100', severity: 'ERROR' })
+    }
+    const asking = client.query(question)
+    this.#asking.add(asking)
+    const answer = await asking.finally(() => this.#asking.delete(asking))
+    for (const [, token] of answer.rows as unknown[][]) {
+      if (typeof token === 'string') this.#tokens.add(token)
+    }
+    if (isHandOff && this.#fault === 'dies_halfway') void this.die()
+    return this.#isAlive ? answer : never()
+  }
+}
+
+const never = () => new Promise<never>(() => undefined)

@@ -1,0 +1,64 @@
+import { headerText, RedriveError } from '@redrive/core'
+import type { OutboundEvent, Sink } from '@redrive/runtime'
+import {
+  resolveSinkOptions,
+  type RabbitMqSinkOptions,
+  type ResolvedSinkOptions,
+} from './options.ts'
+import { Publisher } from './publish.ts'
+
+/** 100: as many as a broker confirms together without making anyone wait. */
+const BATCH = 100
+
+/** A sink that publishes: accepted means stored by the broker, in a queue. */
+export class RabbitMqSink implements Sink {
+  readonly name: string
+  readonly batch: number = BATCH
+  readonly #options: ResolvedSinkOptions
+  readonly #publisher: Publisher
+
+  constructor(options: RabbitMqSinkOptions) {
+    this.#options = resolveSinkOptions(options)
+    const { urls, connect, confirmTimeoutMs, exchange } = this.#options
+    this.name = `rabbitmq ${exchange || '(default exchange)'}`
+    this.#publisher = new Publisher({ urls, connect, confirmTimeoutMs, onBlocked: () => undefined })
+  }
+
+  async send(
+    events: readonly OutboundEvent[],
+    { signal }: { readonly signal: AbortSignal },
+  ): Promise<void> {
+    await this.#publisher.open()
+    signal.throwIfAborted()
+    const stored = events.map((event) => this.#publisher.send(this.#outgoing(event)))
+    await Promise.all(stored.map((proof) => this.#publisher.inTime(proof)))
+  }
+
+  #outgoing(event: OutboundEvent) {
+    const { id, key, type, at, bytes, contentType, headers } = event
+    const { exchange, routingKey } = this.#options
+    return {
+      exchange,
+      routingKey: routingKey(event),
+      content: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength),
+      properties: {
+        messageId: id,
+        type,
+        contentType,
+        timestamp: Math.floor(at / 1_000),
+        headers: key === id ? headers : { ...headers, 'redrive-key': headerText(key) },
+      },
+    }
+  }
+
+  async healthCheck(): Promise<void> {
+    await this.#publisher.open()
+    if (!this.#publisher.isConnected) {
+      throw new RedriveError('UNREACHABLE', 'RabbitMQ is not connected; it is being tried again.')
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#publisher.close()
+  }
+}

@@ -1,0 +1,54 @@
+import type { OutboundEvent } from '@redrive/runtime'
+import { describe, expect, it } from 'vitest'
+import { rabbitmqSink } from '../src/index.ts'
+import { onRig, type Rig } from './rig.ts'
+
+const event = (changes: Partial<OutboundEvent> = {}): OutboundEvent => ({
+  id: 'event-1',
+  key: 'order 1 é%',
+  type: 'order.placed',
+  lane: undefined,
+  at: 1_700_000_000_000,
+  bytes: new Uint8Array([0, 255, 128]),
+  contentType: 'application/octet-stream',
+  headers: { traceparent: '00-1' },
+  ...changes,
+})
+
+const { signal } = new AbortController()
+
+export function sinks(url: string): void {
+  const on = (test: (rig: Rig) => Promise<void>) => onRig(url, test)
+
+  describe.concurrent('a sink', () => {
+    it(
+      'has stored what it accepted, as it was: a consumer sees id, key, type, bytes and headers',
+      on(async (rig) => {
+        const { inbox } = await rig.start()
+        const sink = rabbitmqSink({ url, routingKey: rig.queue })
+        await sink.send([event()], { signal })
+        const delivery = await inbox.nth(1)
+        expect(delivery).toMatchObject({
+          id: 'event-1',
+          key: 'order 1 é%',
+          type: 'order.placed',
+          contentType: 'application/octet-stream',
+        })
+        expect(Uint8Array.from(delivery.bytes)).toEqual(new Uint8Array([0, 255, 128]))
+        expect({ ...delivery.headers }).toMatchObject({ traceparent: '00-1' })
+        await sink.close()
+      }),
+    )
+
+    it(
+      'refuses what the broker can route nowhere',
+      on(async (rig) => {
+        const sink = rabbitmqSink({ url, routingKey: ({ type }) => `${rig.queue}.${type}` })
+        const refusal = sink.send([event()], { signal })
+        await expect(refusal).rejects.toThrow('Is the queue there?')
+        await expect(refusal).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' })
+        await sink.close()
+      }),
+    )
+  })
+}
