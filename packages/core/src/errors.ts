@@ -25,6 +25,8 @@ export type RedriveErrorCode =
   | 'KEY_CONFLICT'
   /** A broker request ended without an answer: it may or may not have happened. */
   | 'OUTCOME_UNKNOWN'
+  /** The broker has nowhere to put the message: no queue is bound for it. */
+  | 'UNROUTABLE'
   /** The broker no longer considers this delivery ours. */
   | 'DELIVERY_LOST'
   /** The broker does not answer, or does not let us in. */

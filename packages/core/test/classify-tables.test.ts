@@ -102,6 +102,7 @@ describe('Redrive’s own errors', () => {
     ['DLQ_CLOSED', 'transient DLQ_CLOSED'],
     ['DLQ_FULL', 'transient DLQ_FULL'],
     ['OUTCOME_UNKNOWN', 'transient OUTCOME_UNKNOWN'],
+    ['UNROUTABLE', 'integration UNROUTABLE'],
     ['DELIVERY_LOST', 'transient DELIVERY_LOST'],
     ['PAYLOAD_INVALID', 'schema PAYLOAD_INVALID'],
     ['KEY_CONFLICT', 'integration KEY_CONFLICT'],

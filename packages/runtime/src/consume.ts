@@ -79,7 +79,7 @@ export async function consume<Body = unknown, Tx = undefined, D extends Delivery
     random = Math.random,
     ...policyOptions
   } = options
-  const policy = resolvePolicy(policyOptions)
+  const policy = within(resolvePolicy(policyOptions), inbox?.atOnce)
   refuseMissing(policy, transport)
   refuseForgetful(policy, inbox as Inbox | undefined)
   const loop = new Loop({
@@ -136,6 +136,11 @@ function drainMs(drain: Duration): number {
   const ms = parseDuration(drain)
   if (ms !== undefined) return ms
   throw new RedriveError('POLICY_INVALID', `drain: expected a duration such as '10s', got ${drain}`)
+}
+
+/** More at once than the inbox can serve would wait for it, and use up their time. */
+function within(policy: Policy, atOnce: number = Number.POSITIVE_INFINITY): Policy {
+  return atOnce < policy.concurrency ? { ...policy, concurrency: atOnce } : policy
 }
 
 /** A key forgotten before its dead letter is: a replay would take effect twice. */

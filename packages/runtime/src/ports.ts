@@ -234,6 +234,8 @@ export interface InboxEntry {
 export interface Inbox<Tx = unknown> {
   /** How long a key is remembered; absent: for ever. A replay of something older would look new. */
   readonly keepMs?: number
+  /** How many may be at work at once; a consumer runs no more than that. Absent: any number. */
+  readonly atOnce?: number
   handle(entry: InboxEntry, work: (tx: Tx) => Promise<void>): Promise<InboxAnswer>
 }
 

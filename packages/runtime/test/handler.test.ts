@@ -395,3 +395,20 @@ describe('an inbox that forgets', () => {
     expect(consumer.policy.deadLetter.retentionMs).toBe(inbox.keepMs)
   })
 })
+
+describe('an inbox that serves few at once', () => {
+  it('lowers the concurrency, and never raises it', async () => {
+    const { start } = world()
+    const few = { ...memoryInbox(), atOnce: 7 }
+    const wide = await start<unknown, MemoryTransaction>(() => undefined, {
+      inbox: few,
+      concurrency: 50,
+    })
+    expect(wide.policy.concurrency).toBe(7)
+    const narrow = await start<unknown, MemoryTransaction>(() => undefined, {
+      inbox: few,
+      concurrency: 3,
+    })
+    expect(narrow.policy.concurrency).toBe(3)
+  })
+})

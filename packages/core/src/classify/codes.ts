@@ -95,6 +95,8 @@ const REDRIVE_RULINGS: Readonly<Record<RedriveErrorCode, Ruling>> = {
   DELIVERY_LOST: 'transient',
   UNREACHABLE: 'transient',
   PAYLOAD_INVALID: 'schema',
+  // Others can be routed: the broker is fine.
+  UNROUTABLE: 'integration',
   KEY_CONFLICT: 'integration',
   // Mistakes in the program, not facts about the message.
   POLICY_INVALID: 'unknown',

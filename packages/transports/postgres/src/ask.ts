@@ -45,7 +45,7 @@ export async function ask<R extends unknown[]>(
   text: string,
   values: readonly unknown[],
 ): Promise<readonly R[]> {
-  const { client, giveBack } = await borrow(pool)
+  const { client, giveBack } = borrowed(await inTime(pool))
   try {
     const rows = await askIn<R>(client, text, values)
     giveBack(true)
@@ -62,9 +62,8 @@ export interface Borrowed {
   readonly giveBack: (isFit: boolean) => void
 }
 
-/** A connection of the pool. */
-export async function borrow(pool: Pool): Promise<Borrowed> {
-  const client = await inTime(pool)
+/** A connection of the pool, until it is given back. */
+export function borrowed(client: PoolClient): Borrowed {
   // A connection that breaks says so twice: to whoever asked, and as an event, which ends the process
   // when nobody listens.
   client.on('error', ignore)

@@ -1,7 +1,7 @@
 import { type Duration, parseDuration, RedriveError } from '@redrive/core'
 import type { Inbox, InboxAnswer, InboxEntry } from '@redrive/runtime'
 import type { Pool, PoolClient } from 'pg'
-import { askIn, borrow } from './ask.ts'
+import { askIn, borrowed } from './ask.ts'
 import { type Queryable, rowsOf } from './query.ts'
 
 interface CommonInboxOptions {
@@ -42,6 +42,8 @@ export function postgresInbox<Tx>(options: PgInboxOptions | AnyInboxOptions<Tx>)
   // With a pool, a client is what queries: that Tx is PoolClient is what the overload says.
   const { transaction, query } =
     'pool' in options ? (ofPool(options.pool) as unknown as AnyInboxOptions<Tx>) : options
+  // A handler holds a connection for as long as it runs; the transport must not have to wait for one.
+  const atOnce = 'pool' in options ? Math.max(1, options.pool.options.max - SPARE) : undefined
   const forgotAt = new Map<string, number>()
 
   /** Once an hour, by whoever comes by; the handler does not wait for it. */
@@ -58,6 +60,7 @@ export function postgresInbox<Tx>(options: PgInboxOptions | AnyInboxOptions<Tx>)
 
   return {
     keepMs,
+    ...(atOnce === undefined ? {} : { atOnce }),
     async handle(entry, work) {
       forgetSometimes(entry.consumer)
       let answer: InboxAnswer = 'handled'
@@ -66,7 +69,7 @@ export function postgresInbox<Tx>(options: PgInboxOptions | AnyInboxOptions<Tx>)
           answer = await enter(query(tx), entry)
           if (answer !== 'handled') throw NOT_NEW
           await work(tx)
-          await stillAlive(query(tx))
+          if (atOnce === undefined) await stillAlive(query(tx))
         })
       } catch (error) {
         if (error !== NOT_NEW) throw error
@@ -75,6 +78,9 @@ export function postgresInbox<Tx>(options: PgInboxOptions | AnyInboxOptions<Tx>)
     },
   }
 }
+
+/** 3 connections: two for the turns of a transport on the same pool, one to listen. */
+const SPARE = 3
 
 /** Ends the transaction without anything in it. */
 const NOT_NEW = new Error('The key was handled before.')
@@ -120,16 +126,22 @@ function ofPool(pool: Pool): AnyInboxOptions<PoolClient> {
   return { transaction: (work) => inTransaction(pool, work), query: (client) => client }
 }
 
-async function inTransaction(
+/**
+ * Runs the work in a transaction of its own: commits when it resolves, rolls back when it rejects. The
+ * connection goes back to the pool if it is fit for others.
+ */
+export async function inTransaction<T>(
   pool: Pool,
-  work: (client: PoolClient) => Promise<void>,
-): Promise<void> {
-  const { client, giveBack } = await borrow(pool)
+  work: (client: PoolClient) => Promise<T>,
+): Promise<T> {
+  const { client, giveBack } = borrowed(await pool.connect())
   try {
     await askIn(client, 'begin', [])
-    await work(client)
+    const result = await work(client)
+    await stillAlive(client)
     await askIn(client, 'commit', [])
     giveBack(true)
+    return result
   } catch (error) {
     giveBack(await canRollBack(client))
     throw error

@@ -3,7 +3,12 @@ import { PostgresTransport } from './receive.ts'
 import { PostgresSource, type PostgresSourceOptions } from './source.ts'
 
 export { CAPABILITIES, LANE_CAPABILITIES } from './capabilities.ts'
-export { type AnyInboxOptions, type PgInboxOptions, postgresInbox } from './inbox.ts'
+export {
+  type AnyInboxOptions,
+  inTransaction,
+  type PgInboxOptions,
+  postgresInbox,
+} from './inbox.ts'
 export { type Maintained, type MaintainOptions, maintain } from './maintain.ts'
 export { migrate, migrationSql } from './migrate.ts'
 export type { PostgresOptions } from './options.ts'

@@ -1,7 +1,8 @@
-import { RedriveError } from '@redrive/core'
+import { isRedriveError, RedriveError } from '@redrive/core'
 import { CompiledQuery, Kysely, PostgresDialect } from 'kysely'
 import { type Migration, Migrator } from 'kysely/migration'
 import type { Pool } from 'pg'
+import { explained } from './explain.ts'
 import { OUTBOX } from './migrations/0001-outbox.ts'
 import { FUNCTIONS } from './migrations/0002-functions.ts'
 
@@ -78,6 +79,8 @@ function borrowed(pool: Pool): Pick<Pool, 'connect' | 'end' | 'options'> {
 }
 
 function cannotMigrate(cause: unknown): RedriveError {
+  const known = explained(cause)
+  if (isRedriveError(known, 'UNREACHABLE')) return known
   const why = cause instanceof Error ? cause.message : String(cause)
   return new RedriveError(
     'TOPOLOGY_MISMATCH',

@@ -3,8 +3,8 @@ import type { Pool } from 'pg'
 
 export interface PostgresOptions {
   /**
-   * Of the primary, never of a replica. A transport uses one connection at a time; one more, for all
-   * transports of the pool together, is kept to be told that something was added.
+   * Of the primary, never of a replica. A transport borrows a connection for each turn, and two while
+   * it is behind; one more, for all transports of the pool together, is kept to hear `outbox.wake()`.
    */
   readonly pool: Pool
   /** The queue that the outbox adds to. */
@@ -60,9 +60,11 @@ export function resolveOptions(options: PostgresOptions): ResolvedOptions {
   if (keepDeliveredMs === undefined) {
     problems.push(`keepDelivered: expected a duration such as '2d', got ${keepDelivered}`)
   }
-  if (pool.options.max < LEAST_CONNECTIONS) {
+  if (typeof (pool as Pool | undefined)?.connect !== 'function') {
+    problems.push("pool: expected a Pool of 'pg'")
+  } else if (pool.options.max < LEAST_CONNECTIONS) {
     problems.push(
-      `pool: has ${pool.options.max} connections; the transport needs one beside the one that listens, and handlers need their own`,
+      `pool: max is ${pool.options.max}; give it ${LEAST_CONNECTIONS} or more: two are for the transport, one listens, and handlers need their own`,
     )
   }
   if (leaseMs === undefined || keepDeliveredMs === undefined || problems.length > 0) {
@@ -80,4 +82,4 @@ export function resolveOptions(options: PostgresOptions): ResolvedOptions {
   }
 }
 
-const LEAST_CONNECTIONS = 3
+const LEAST_CONNECTIONS = 4

@@ -1,5 +1,6 @@
 import { type Duration, parseDuration, RedriveError } from '@redrive/core'
 import type { Pool } from 'pg'
+import { explained } from './explain.ts'
 import { type Queryable, rowsOf } from './query.ts'
 import { WAKE_CHANNEL } from './wake.ts'
 
@@ -29,13 +30,13 @@ export interface OutboxOptions {
 
 export interface Outbox {
   readonly queue: string
-  /** Adds the event to the caller's transaction. Answers its id. */
+  /** Adds the event to the caller's transaction; a pool in its place is a transaction of its own. Answers the event's id. */
   add(tx: Queryable, event: OutboxEvent): Promise<string>
   /** The same for many, in one statement. Ids come in the order of the events. */
   addMany(tx: Queryable, events: readonly OutboxEvent[]): Promise<readonly string[]>
   /**
-   * Tells consumers to look now. Call it after the commit. Only a hint: without it, or when it is lost,
-   * they look within a second. Calls that come together are sent as one.
+   * Tells consumers to look now, through the `pool`. Call it after the commit. Only a hint: without it, or
+   * when it is lost, they look within a second. Calls that come together are sent as one.
    */
   wake(): void
 }
@@ -62,8 +63,12 @@ export function outbox({ queue, pool }: OutboxOptions): Outbox {
     events: readonly OutboxEvent[],
   ): Promise<readonly string[]> {
     if (events.length === 0) return []
-    const added = await rowsOf<{ id: string }>(tx, ADD, [queue, JSON.stringify(events.map(toRow))])
-    return added.map(({ id }) => id)
+    const rows = JSON.stringify(events.map(toRow))
+    try {
+      return (await rowsOf<{ id: string }>(tx, ADD, [queue, rows])).map(({ id }) => id)
+    } catch (error) {
+      throw explained(error)
+    }
   }
 
   return {
@@ -74,7 +79,7 @@ export function outbox({ queue, pool }: OutboxOptions): Outbox {
       return id as string
     },
     wake() {
-      if (pool === undefined) throw invalid('wake() needs a pool: outbox({ queue, pool })')
+      if (pool === undefined) return
       timer ??= setTimeout(() => {
         timer = undefined
         // A hint that does not arrive costs a second at most, and must not fail who gave it.

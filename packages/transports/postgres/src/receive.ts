@@ -1,5 +1,5 @@
 import { setImmediate as nextLoopTurn } from 'node:timers/promises'
-import { type Decision, RedriveError } from '@redrive/core'
+import type { Decision } from '@redrive/core'
 import {
   type Awaitable,
   type Capabilities,
@@ -15,6 +15,7 @@ import {
 import type { Pool } from 'pg'
 import { ask, isRefusal } from './ask.ts'
 import { CAPABILITIES, LANE_CAPABILITIES } from './capabilities.ts'
+import { explained, notMigrated, readOnly } from './explain.ts'
 import { maintain } from './maintain.ts'
 import type { ResolvedOptions } from './options.ts'
 import {
@@ -110,12 +111,20 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
   }
 
   async open(needs?: TransportNeeds): Promise<void> {
-    const [row = []] = await ask<[boolean, boolean]>(this.#options.pool, READY, [])
-    const [isMigrated, isReadOnly] = row
+    const [isMigrated, isReadOnly] = await this.#examine()
     if (!isMigrated) throw notMigrated()
     if (isReadOnly) throw readOnly()
     keepAlive(this.#options.pool)
     if (this.#options.isMaintaining) this.#maintainHourly(needs)
+  }
+
+  async #examine(): Promise<readonly [boolean, boolean]> {
+    try {
+      const [row = [false, false]] = await ask<[boolean, boolean]>(this.#options.pool, READY, [])
+      return row
+    } catch (error) {
+      throw explained(error)
+    }
   }
 
   #maintainHourly(needs: TransportNeeds | undefined): void {
@@ -416,18 +425,6 @@ async function bounded(work: Promise<unknown>, withinMs: number): Promise<void> 
   await Promise.race([work, late])
   clearTimeout(timer)
 }
-
-const notMigrated = () =>
-  new RedriveError(
-    'TOPOLOGY_MISMATCH',
-    'The schema redrive is missing in this database, or is older than this release. Run migrate(pool) once, or let an administrator run what migrationSql() prints.',
-  )
-
-const readOnly = () =>
-  new RedriveError(
-    'TOPOLOGY_MISMATCH',
-    'The pool is connected to a server that only reads: a replica, or one with default_transaction_read_only. Connect to the primary.',
-  )
 
 /** A pool says that an idle connection broke, and nobody listening ends the process; it makes a new one by itself. */
 function keepAlive(pool: Pool): void {

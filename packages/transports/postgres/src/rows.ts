@@ -156,12 +156,12 @@ export function changeOf({ id, token }: PostgresDelivery, decision: HandOffDecis
 
 /** As text that PostgreSQL can store: an error may quote anything, and must not be lost for it. */
 export function encodeChanges(changes: readonly Change[]): string {
+  const text = JSON.stringify(changes)
+  if (!UNSTORABLE.test(text)) return text
   return JSON.stringify(changes, (_, value: unknown) =>
-    typeof value === 'string' ? storable(value) : value,
+    typeof value === 'string' ? value.toWellFormed().replaceAll('\0', '\ufffd') : value,
   )
 }
 
-function storable(text: string): string {
-  const wellFormed = text.toWellFormed()
-  return wellFormed.includes('\0') ? wellFormed.replaceAll('\0', '\ufffd') : wellFormed
-}
+/** As JSON writes NUL and half of a surrogate pair. */
+const UNSTORABLE = /\\u(?:0000|d[89a-f])/

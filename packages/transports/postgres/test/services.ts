@@ -19,6 +19,8 @@ export async function freshDatabase(service: string, name: string): Promise<stri
   const admin = poolOn(url.href, 1)
   await admin.query(`drop database if exists ${name} with (force)`)
   await admin.query(`create database ${name}`)
+  // The role has the name of the schema, which would find it there: nobody else's does.
+  await admin.query(`alter database ${name} set search_path = public`)
   await admin.end()
   url.pathname = `/${name}`
   const pool = poolOn(url.href, 2)

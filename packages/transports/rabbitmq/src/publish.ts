@@ -90,9 +90,10 @@ export class Publisher {
   }
 
   /**
-   * Resolves when the broker has stored it; rejects with `OUTCOME_UNKNOWN` when it says that it has
-   * not, or can no longer say. Waits for that however long it takes: see `inTime`. Throws what the
-   * client library throws when it cannot encode the headers.
+   * Resolves when the broker has stored it; rejects with `UNROUTABLE` when no queue takes it, and with
+   * `OUTCOME_UNKNOWN` when the broker says that it has not, or can no longer say. Waits for that
+   * however long it takes: see `inTime`. Throws what the client library throws when it cannot encode
+   * the headers.
    */
   send(outgoing: Outgoing): Promise<void> {
     const channel = this.#link.channel
@@ -111,7 +112,7 @@ export class Publisher {
       channel.publish(exchange, routingKey, content, options, (error: unknown) => {
         const reply = this.#returned.get(copy)
         if (reply !== undefined) this.#returned.delete(copy)
-        if (error !== null) reject(unknown('the broker did not confirm the copy', error))
+        if (error !== null) reject(unknown('the broker did not confirm it', error))
         else if (reply !== undefined) reject(this.#unroutable(outgoing, reply))
         else resolve()
       })
@@ -139,7 +140,10 @@ export class Publisher {
     this.#made.delete(routingKey)
     const target =
       exchange === '' ? `queue ${routingKey}` : `exchange ${exchange}, key ${routingKey}`
-    return unknown(`the broker returned the copy for ${target}: ${reply}. Is the queue there?`)
+    return new RedriveError(
+      'UNROUTABLE',
+      `The broker returned a message for ${target}: ${reply}. Is the queue there, and bound?`,
+    )
   }
 
   /** One timer for all: in the order they were sent, so that the first young one ends the search. */
@@ -148,7 +152,7 @@ export class Publisher {
     for (const pending of this.#pending) {
       if (pending.endsAt > now) return
       this.#pending.delete(pending)
-      pending.reject(unknown('the broker did not confirm the copy in time'))
+      pending.reject(unknown('the broker did not confirm it in time'))
     }
   }
 
@@ -182,4 +186,8 @@ function replyIn({ fields }: Message): string {
 const notConnected = () => unknown('there is no connection to the broker')
 
 const unknown = (why: string, cause?: unknown) =>
-  new RedriveError('OUTCOME_UNKNOWN', `A hand-off is not proven: ${why}.`, { cause })
+  new RedriveError('OUTCOME_UNKNOWN', `A message may not be stored: ${why}${because(cause)}.`, {
+    cause,
+  })
+
+const because = (cause: unknown) => (cause instanceof Error ? ` (${cause.message})` : '')

@@ -220,7 +220,7 @@ export function recovery(url: string, management: Management): void {
         await rig.deleteQueue(deadLetterQueue(rig.queue))
         await rig.send('a')
         const enactment = await transport.enact(await inbox.nth(1), deadLetter())
-        expect(enactment).toMatchObject({ kind: 'unknown', error: { code: 'OUTCOME_UNKNOWN' } })
+        expect(enactment).toMatchObject({ kind: 'unknown', error: { code: 'UNROUTABLE' } })
         const { error } = enactment as { error: unknown }
         expect(String(error)).toContain(deadLetterQueue(rig.queue))
         await transport.close()

@@ -45,8 +45,8 @@ export function sinks(url: string): void {
       on(async (rig) => {
         const sink = rabbitmqSink({ url, routingKey: ({ type }) => `${rig.queue}.${type}` })
         const refusal = sink.send([event()], { signal })
-        await expect(refusal).rejects.toThrow('Is the queue there?')
-        await expect(refusal).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' })
+        await expect(refusal).rejects.toThrow('Is the queue there, and bound?')
+        await expect(refusal).rejects.toMatchObject({ code: 'UNROUTABLE' })
         await sink.close()
       }),
     )

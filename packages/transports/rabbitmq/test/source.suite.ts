@@ -392,7 +392,7 @@ export function deadLetterSource(url: string): void {
         const error = await source
           .publish({ deadLetter: letter, replayId: 'r-1' })
           .catch((reason: unknown) => reason)
-        expect(isRedriveError(error, 'OUTCOME_UNKNOWN')).toBe(true)
+        expect(isRedriveError(error, 'UNROUTABLE')).toBe(true)
         expect(String(error)).toContain(rig.queue)
       }),
     )

@@ -1,0 +1,373 @@
+import { isRedriveError } from '@redrive/core'
+import type { Inbox, InboxAnswer, InboxEntry } from '@redrive/runtime'
+import type { Pool, PoolClient } from 'pg'
+import { describe, expect, it } from 'vitest'
+import { postgresInbox, type Queryable } from '../src/index.ts'
+import { CLIENTS, type Client } from './clients.ts'
+import { ownDatabase } from './database.ts'
+import { broken, hooked, onRig, type Rig, refusal, until, within } from './rig.ts'
+
+const INSERT = 'insert into public.effect (name, number) values ($1, $2)'
+
+const entryOf = (rig: Rig, fingerprint = 'f', key = 'k'): InboxEntry => ({
+  consumer: rig.queue,
+  key,
+  fingerprint,
+})
+
+const effectsOf = async (rig: Rig): Promise<number> =>
+  (await rig.query('select from public.effect where name = $1', [rig.queue])).length
+
+const keysOf = async (rig: Rig): Promise<readonly string[]> => {
+  const rows = await rig.query<{ key: string }>(
+    'select key from redrive.event_handled where consumer = $1 order by key',
+    [rig.queue],
+  )
+  return rows.map(({ key }) => key)
+}
+
+/** Waits until someone waits for whoever holds the key. */
+const blocked = (rig: Rig) =>
+  until('the second waits for the first', async () => {
+    const waiting = await rig.query(
+      `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()
+       and query like '%insert into redrive.event_handled%'`,
+    )
+    return waiting.length > 0
+  })
+
+/** An inbox over a client, and the way to have an effect in its transaction. */
+interface Subject {
+  readonly inbox: Inbox<Queryable>
+  readonly effect: (tx: Queryable) => Promise<void>
+}
+
+const ofClient = (rig: Rig, client: Client): Subject => ({
+  inbox: postgresInbox<Queryable>({
+    transaction: (work) => client.transaction(work),
+    query: (tx) => tx,
+  }),
+  effect: async (tx) => void (await tx.query(INSERT, [rig.queue, 1])),
+})
+
+const SUBJECTS: readonly (readonly [string, (rig: Rig, pool: Pool, url: string) => Subject])[] = [
+  [
+    'a pool of pg',
+    (rig, pool) => ({
+      // A client is what queries, and all that these tests ask of it.
+      inbox: postgresInbox({ pool }) as unknown as Inbox<Queryable>,
+      effect: async (tx) => void (await tx.query(INSERT, [rig.queue, 1])),
+    }),
+  ],
+  ...CLIENTS.map(
+    ([name, open]) =>
+      [
+        name,
+        (rig: Rig, _: Pool, url: string) => {
+          const client = open(url)
+          rig.atEnd(() => client.end())
+          return ofClient(rig, client)
+        },
+      ] as const,
+  ),
+]
+
+export function inboxes(url: string, pool: Pool): void {
+  const on = (test: (rig: Rig) => Promise<void>) => onRig(pool, test)
+
+  describe.concurrent.each(SUBJECTS)('an inbox over %s', (_, subjectOf) => {
+    const onSubject = (test: (rig: Rig, subject: Subject) => Promise<void>) =>
+      on((rig) => test(rig, subjectOf(rig, pool, url)))
+
+    it(
+      'handles a key once, and another content under the same key not at all',
+      onSubject(async (rig, { inbox, effect }) => {
+        expect(await inbox.handle(entryOf(rig), effect)).toBe('handled')
+        expect(await inbox.handle(entryOf(rig), effect)).toBe('already_handled')
+        expect(await inbox.handle(entryOf(rig, 'other'), effect)).toBe('conflict')
+        expect(await effectsOf(rig)).toBe(1)
+        expect(await inbox.handle(entryOf(rig, 'f', 'another'), effect)).toBe('handled')
+        expect(await effectsOf(rig)).toBe(2)
+      }),
+    )
+
+    it(
+      'two at once: the second waits, and does not run when the first has committed',
+      onSubject(async (rig, { inbox, effect }) => {
+        const gate = Promise.withResolvers<void>()
+        const entered = Promise.withResolvers<void>()
+        let runs = 0
+        const first = inbox.handle(entryOf(rig), async (tx) => {
+          runs += 1
+          await effect(tx)
+          entered.resolve()
+          await gate.promise
+        })
+        await entered.promise
+        expect([await keysOf(rig), await effectsOf(rig)]).toEqual([[], 0])
+        const second = inbox.handle(entryOf(rig), async (tx) => {
+          runs += 1
+          await effect(tx)
+        })
+        await blocked(rig)
+        gate.resolve()
+        expect(await Promise.all([first, second])).toEqual(['handled', 'already_handled'])
+        expect([runs, await effectsOf(rig)]).toEqual([1, 1])
+      }),
+    )
+
+    it(
+      'a handler that fails leaves neither its effects nor the key, so the next one handles it',
+      onSubject(async (rig, { inbox, effect }) => {
+        const failing = inbox.handle(entryOf(rig), async (tx) => {
+          await effect(tx)
+          throw new Error('on purpose')
+        })
+        expect((await refusal(failing)).message).toBe('on purpose')
+        expect([await keysOf(rig), await effectsOf(rig)]).toEqual([[], 0])
+        expect(await inbox.handle(entryOf(rig), effect)).toBe('handled')
+        expect([await keysOf(rig), await effectsOf(rig)]).toEqual([['k'], 1])
+      }),
+    )
+
+    it(
+      'a handler that swallows the error of a statement has not handled anything',
+      onSubject(async (rig, { inbox, effect }) => {
+        const swallowing = inbox.handle(entryOf(rig), async (tx) => {
+          await effect(tx)
+          await tx.query('select * from nowhere', []).catch(() => undefined)
+        })
+        expect(await refusal(swallowing)).toBeInstanceOf(Error)
+        expect([await keysOf(rig), await effectsOf(rig)]).toEqual([[], 0])
+        expect(await inbox.handle(entryOf(rig), effect)).toBe('handled')
+      }),
+    )
+  })
+
+  describe.concurrent('an inbox', () => {
+    it(
+      'whose first of two at once fails lets the second handle it',
+      on(async (rig) => {
+        const inbox = postgresInbox({ pool })
+        const gate = Promise.withResolvers<void>()
+        const entered = Promise.withResolvers<void>()
+        const first = inbox.handle(entryOf(rig), async () => {
+          entered.resolve()
+          await gate.promise
+          throw new Error('on purpose')
+        })
+        await entered.promise
+        const second = inbox.handle(entryOf(rig), async (tx) => {
+          await tx.query(INSERT, [rig.queue, 2])
+        })
+        await blocked(rig)
+        gate.resolve()
+        const answers = await Promise.allSettled([first, second])
+        expect(answers.map(({ status }) => status)).toEqual(['rejected', 'fulfilled'])
+        expect(await effectsOf(rig)).toBe(1)
+      }),
+    )
+
+    it(
+      'keeps consumers apart',
+      on(async (rig) => {
+        const inbox = postgresInbox({ pool })
+        const work = () => Promise.resolve()
+        expect(await inbox.handle(entryOf(rig), work)).toBe('handled')
+        const other = { ...entryOf(rig), consumer: `${rig.queue}-other` }
+        expect(await inbox.handle(other, work)).toBe('handled')
+      }),
+    )
+
+    it(
+      'makes events of one key have one effect, also when two consumers take them at once',
+      on(async (rig) => {
+        const inbox = postgresInbox({ pool })
+        for (let count = 0; count < 2; count++) {
+          await rig.consume<PoolClient>(
+            async (_, { tx }) => void (await tx.query(INSERT, [rig.queue, count])),
+            { inbox },
+          )
+        }
+        await rig.addMany(60, (index) => ({ key: `key-${index % 10}`, body: 'same' }))
+        await until('all', async () => (await rig.count('delivered')) === 60)
+        expect(await effectsOf(rig)).toBe(10)
+        expect(await keysOf(rig)).toHaveLength(10)
+      }),
+    )
+
+    it(
+      'gives up an event whose key was handled with another content',
+      on(async (rig) => {
+        let runs = 0
+        const first = await rig.add({ key: 'k', body: 1 })
+        await rig.consume<PoolClient>(() => void (runs += 1), { inbox: postgresInbox({ pool }) })
+        await rig.becomes(first, 'delivered')
+        const second = await rig.add({ key: 'k', body: 2 })
+        await rig.becomes(second, 'failed')
+        expect(runs).toBe(1)
+        expect(await rig.row(second)).toMatchObject({
+          attempts: 1,
+          reason: 'terminal',
+          cycle: { history: [expect.objectContaining({ code: 'KEY_CONFLICT' })] },
+        })
+      }),
+    )
+
+    it(
+      'whose connection is ended before the commit has handled nothing, and the retry handles it once',
+      on(async (rig) => {
+        let runs = 0
+        const id = await rig.add()
+        await rig.consume<PoolClient>(
+          async (_, { tx }) => {
+            runs += 1
+            await tx.query(INSERT, [rig.queue, runs])
+            if (runs > 1) return
+            const { rows } = await tx.query<{ pid: number }>('select pg_backend_pid() as pid')
+            await rig.kill(rows.map(({ pid }) => pid))
+          },
+          { inbox: postgresInbox({ pool: rig.ownPool(url) }) },
+        )
+        await rig.becomes(id, 'delivered')
+        expect(runs).toBe(2)
+        expect(
+          await rig.query('select number from public.effect where name = $1', [rig.queue]),
+        ).toEqual([{ number: 2 }])
+        expect((await rig.row(id)).attempts).toBe(1)
+      }),
+    )
+
+    it(
+      'whose answer to the commit is lost has handled it, and the retry does not run',
+      on(async (rig) => {
+        let runs = 0
+        let isLosing = true
+        const own = hooked(pool, {
+          after({ text }) {
+            if (text !== 'commit' || !isLosing || runs === 0) return
+            isLosing = false
+            throw broken()
+          },
+        })
+        const id = await rig.add()
+        await rig.consume<PoolClient>(
+          async (_, { tx }) => {
+            runs += 1
+            await tx.query(INSERT, [rig.queue, runs])
+          },
+          { inbox: postgresInbox({ pool: own }) },
+        )
+        await rig.becomes(id, 'delivered')
+        expect([runs, await effectsOf(rig), isLosing]).toEqual([1, 1, false])
+      }),
+    )
+
+    it(
+      'a key that is forgotten in the moment it is looked up is not a conflict',
+      on(async (rig) => {
+        const forgetful: Queryable = {
+          async query(text, params) {
+            const { rows } = await pool.query<Record<string, unknown>>(text, params)
+            if (text.includes('insert')) await rig.query(FORGET_ALL, [rig.queue])
+            return rows
+          },
+        }
+        const inbox = postgresInbox<Queryable>({
+          transaction: (work) => work(forgetful),
+          query: (tx) => tx,
+        })
+        await rig.query('insert into redrive.event_handled values ($1, $2, $3)', [
+          rig.queue,
+          'k',
+          'f',
+        ])
+        const answer: InboxAnswer = await inbox.handle(entryOf(rig), async () => undefined)
+        expect(answer).toBe('handled')
+      }),
+    )
+  })
+
+  describe.concurrent('forgetting', () => {
+    const old = (rig: Rig, consumer: string, key: string, days: number) =>
+      rig.query(
+        `insert into redrive.event_handled values ($1, $2, 'f', now() - $3 * interval '1 day')`,
+        [consumer, key, days],
+      )
+
+    it(
+      'takes keys that are older than they are kept, of this consumer, when it comes by',
+      on(async (rig) => {
+        const other = `${rig.queue}-other`
+        await old(rig, rig.queue, 'old', 31)
+        await old(rig, rig.queue, 'young', 29)
+        await old(rig, other, 'old', 31)
+        const inbox = postgresInbox({ pool })
+        await inbox.handle(entryOf(rig, 'f', 'new'), () => Promise.resolve())
+        await until('the old one is gone', async () => (await keysOf(rig)).length === 2)
+        expect(await keysOf(rig)).toEqual(['new', 'young'])
+        const [left] = await rig.query(
+          'select key from redrive.event_handled where consumer = $1',
+          [other],
+        )
+        expect(left).toEqual({ key: 'old' })
+        const forget = `select redrive.inbox_forget($1, '30 days')::integer as count`
+        expect(await rig.query(forget, [other])).toEqual([{ count: 1 }])
+        expect(await rig.query(forget, [other])).toEqual([{ count: 0 }])
+      }),
+    )
+
+    it(
+      'does not wait for a key that someone holds',
+      on(async (rig) => {
+        await old(rig, rig.queue, 'held', 31)
+        await old(rig, rig.queue, 'free', 31)
+        const holder = await rig.connect()
+        await holder.query('begin')
+        await holder.query(
+          `select from redrive.event_handled where consumer = $1 and key = 'held' for update`,
+          [rig.queue],
+        )
+        const forgetting = rig.query(`select redrive.inbox_forget($1, '30 days')`, [rig.queue])
+        await within('the others', forgetting, 3_000)
+        expect(await keysOf(rig)).toEqual(['held'])
+      }),
+    )
+
+    it(
+      'that fails, fails no handler, and is not tried again with each of them',
+      on(async (rig) => {
+        const { pool: own } = await ownDatabase(rig, url)
+        const forgotten: string[] = []
+        const failing = hooked(own, {
+          before({ text }) {
+            if (!text.includes('inbox_forget')) return
+            forgotten.push(text)
+            throw broken()
+          },
+        })
+        const inbox = postgresInbox({ pool: failing })
+        for (const key of ['a', 'b', 'c']) {
+          expect(await inbox.handle(entryOf(rig, 'f', key), () => Promise.resolve())).toBe(
+            'handled',
+          )
+        }
+        expect(forgotten).toHaveLength(1)
+      }),
+    )
+
+    it(
+      'sooner than dead letters go is refused at the start, and so is not to keep at all',
+      on(async (rig) => {
+        const inbox = postgresInbox({ pool, keep: '1d' })
+        const consuming = rig.consume<PoolClient>(() => undefined, { inbox })
+        const error = await refusal(consuming)
+        expect(isRedriveError(error, 'POLICY_INVALID')).toBe(true)
+        expect(error.message).toContain('a replay could take effect twice')
+        expect(() => postgresInbox({ pool, keep: 0 })).toThrow(/^keep: /)
+      }),
+    )
+  })
+}
+
+const FORGET_ALL = 'delete from redrive.event_handled where consumer = $1'

@@ -1,0 +1,316 @@
+import { isRedriveError } from '@redrive/core'
+import type { Pool } from 'pg'
+import { describe, expect, it } from 'vitest'
+import { maintain } from '../src/index.ts'
+import { type Database, floorAt, idAt, ownDatabase } from './database.ts'
+import { onRig, type Rig, refusal, settle, until, within } from './rig.ts'
+import { poolOn } from './services.ts'
+
+const DAY_MS = 86_400_000
+const KEEP = { keepDelivered: '2d', keepDeadLetters: '14d' } as const
+
+const startOfDay = (daysAgo: number) => Math.floor(Date.now() / DAY_MS) * DAY_MS - daysAgo * DAY_MS
+
+const nameOf = (dayMs: number) =>
+  `outbox_${new Date(dayMs).toISOString().slice(0, 10).replaceAll('-', '')}`
+
+/** The partition of that day, as it was made then. */
+async function makePartition(pool: Pool, daysAgo: number): Promise<string> {
+  const day = startOfDay(daysAgo)
+  await pool.query(
+    `create table redrive.${nameOf(day)} partition of redrive.outbox
+     for values from ('${floorAt(day)}') to ('${floorAt(day + DAY_MS)}')`,
+  )
+  return nameOf(day)
+}
+
+/** Whoever waits for a lock on a table of this database. */
+const WAITING = `
+select from pg_locks l join pg_database d on d.oid = l.database
+where not l.granted and l.locktype = 'relation' and d.datname = current_database()`
+
+type Kind = 'pending' | 'in_flight' | 'delivered' | 'failed'
+
+const COLUMNS: Readonly<Record<Kind, string>> = {
+  pending: `due_at = now()`,
+  in_flight: `status = 'in_flight', due_at = now(), lease_until = now() - interval '1 second', lease_token = 1`,
+  delivered: `status = 'delivered', due_at = null, delivered_at = now() - $2 * interval '1 day'`,
+  failed: `status = 'failed', due_at = null, failed_at = now() - $2 * interval '1 day', reason = 'terminal'`,
+}
+
+/** A row that was added so many days ago, and what became of it how long ago. */
+async function oldRow(
+  { pool }: Database,
+  queue: string,
+  kind: Kind,
+  { addedDaysAgo, daysAgo }: { addedDaysAgo: number; daysAgo: number },
+): Promise<string> {
+  const id = idAt(startOfDay(addedDaysAgo) + DAY_MS / 2)
+  await pool.query('insert into redrive.outbox (id, queue, payload) values ($1, $2, $3)', [
+    id,
+    queue,
+    Buffer.from(kind),
+  ])
+  const text = `update redrive.outbox set ${COLUMNS[kind]} where id = $1`
+  await pool.query(text, COLUMNS[kind].includes('$2') ? [id, daysAgo] : [id])
+  return id
+}
+
+const partitionsOf = async (pool: Pool): Promise<readonly string[]> => {
+  const { rows } = await pool.query<{ name: string }>(
+    `select c.relname::text as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
+     where i.inhparent = 'redrive.outbox'::regclass order by 1`,
+  )
+  return rows.map(({ name }) => name)
+}
+
+const placesOf = async (pool: Pool): Promise<Readonly<Record<string, string>>> => {
+  const { rows } = await pool.query<{ id: string; place: string }>(
+    'select o.id, c.relname::text as place from redrive.outbox o join pg_class c on c.oid = o.tableoid',
+  )
+  return Object.fromEntries(rows.map(({ id, place }) => [id, place]))
+}
+
+export function maintaining(url: string, pool: Pool): void {
+  const on = (test: (rig: Rig, database: Database) => Promise<void>) =>
+    onRig(pool, async (rig) => test(rig, await ownDatabase(rig, url)))
+
+  describe.concurrent('maintain', () => {
+    it(
+      'makes the partitions of a week ahead, once, and events go where their day is',
+      on(async (rig, { pool: own }) => {
+        const week = [0, -1, -2, -3, -4, -5, -6, -7].map((ago) => nameOf(startOfDay(ago)))
+        expect(await partitionsOf(own)).toEqual([...week, 'outbox_default'])
+        const last = week.at(-1) ?? ''
+        await own.query(`drop table redrive.${last}`)
+        expect(await maintain(own, KEEP)).toEqual({ made: 1, dropped: 0, forgotten: 0 })
+        expect(await partitionsOf(own)).toEqual([...week, 'outbox_default'])
+        expect(await maintain(own, KEEP)).toEqual({ made: 0, dropped: 0, forgotten: 0 })
+        const id = await rig.outbox.add(own, { body: 1 })
+        expect(await placesOf(own)).toEqual({ [id]: week[0] })
+      }),
+    )
+
+    it(
+      'drops old partitions; what is still needed survives, is delivered and can be replayed',
+      on(async (rig, database) => {
+        const { pool: own } = database
+        const old = await makePartition(own, 10)
+        const recent = await makePartition(own, 2)
+        const add = (kind: Kind, daysAgo: number) =>
+          oldRow(database, rig.queue, kind, { addedDaysAgo: 10, daysAgo })
+        const waiting = await add('pending', 0)
+        const taken = await add('in_flight', 0)
+        const lately = await add('delivered', 1)
+        const dead = await add('failed', 9)
+        const gone = [await add('delivered', 9), await add('delivered', 3), await add('failed', 15)]
+        const kept = await oldRow(database, rig.queue, 'delivered', { addedDaysAgo: 2, daysAgo: 2 })
+        expect(await maintain(own, KEEP)).toMatchObject({ dropped: 1 })
+        expect(await partitionsOf(own)).not.toContain(old)
+        const places = await placesOf(own)
+        for (const id of [waiting, taken, lately, dead]) {
+          expect(places[id]).toBe('outbox_default')
+        }
+        for (const id of gone) expect(places[id]).toBeUndefined()
+        expect(places[kept]).toBe(recent)
+        const { transport, hand } = await rig.start({ pool: own })
+        await hand.nth(2)
+        expect([...hand.ids].sort()).toEqual([waiting, taken].sort())
+        for (const delivery of hand.deliveries) {
+          expect(await transport.enact(delivery, settle)).toMatchObject({ kind: 'done' })
+        }
+        await own.query('select redrive.outbox_replay($1, 1, $2)', [dead, 'me'])
+        expect(await hand.nth(3)).toMatchObject({ id: dead, cycle: { number: 2 } })
+        expect(Buffer.from((await hand.nth(3)).bytes).toString()).toBe('failed')
+      }),
+    )
+
+    it(
+      'rows in the default partition are delivered, and forgotten when they are old',
+      on(async (rig, database) => {
+        const { pool: own } = database
+        const add = (kind: Kind, daysAgo: number) =>
+          oldRow(database, rig.queue, kind, { addedDaysAgo: 40, daysAgo })
+        const waiting = await add('pending', 0)
+        const kept = [await add('delivered', 1), await add('failed', 13)]
+        await add('delivered', 3)
+        await add('failed', 15)
+        expect(await maintain(own, KEEP)).toEqual({ made: 0, dropped: 0, forgotten: 2 })
+        expect(Object.keys(await placesOf(own)).sort()).toEqual([waiting, ...kept].sort())
+        const { transport, hand } = await rig.start({ pool: own })
+        const delivery = await hand.nth(1)
+        expect(delivery.id).toBe(waiting)
+        expect(await transport.enact(delivery, settle)).toMatchObject({ kind: 'done' })
+      }),
+    )
+
+    it(
+      'a day whose rows are in the default partition already stays there, and the other days are made',
+      on(async (rig, database) => {
+        const { pool: own } = database
+        const [soon, later] = [nameOf(startOfDay(-6)), nameOf(startOfDay(-7))]
+        await own.query(`drop table redrive.${soon}, redrive.${later}`)
+        const id = await oldRow(database, rig.queue, 'pending', { addedDaysAgo: -6, daysAgo: 0 })
+        expect(await maintain(own, KEEP)).toEqual({ made: 1, dropped: 0, forgotten: 0 })
+        expect(await partitionsOf(own)).toContain(later)
+        expect(await placesOf(own)).toEqual({ [id]: 'outbox_default' })
+      }),
+    )
+
+    it(
+      'leaves a partition alone in which more is needed than can be moved at once',
+      on(async (rig, { pool: own }) => {
+        const name = await makePartition(own, 10)
+        const at = startOfDay(10).toString(16).padStart(12, '0')
+        await own.query(
+          `insert into redrive.outbox (id, queue, payload)
+           select ('${at.slice(0, 8)}-${at.slice(8)}-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, $1, ''
+           from generate_series(1, 10001) n`,
+          [rig.queue],
+        )
+        expect(await maintain(own, KEEP)).toMatchObject({ dropped: 0 })
+        const { rows } = await own.query(`select count(*)::integer as count from redrive.${name}`)
+        expect(rows).toEqual([{ count: 10_001 }])
+        await own.query(
+          `update redrive.outbox set status = 'delivered', due_at = null, delivered_at = now() - interval '3 days'
+           where id = (select max(id::text)::uuid from redrive.${name})`,
+        )
+        expect(await maintain(own, KEEP)).toMatchObject({ dropped: 1 })
+        expect(Object.keys(await placesOf(own))).toHaveLength(10_000)
+      }),
+    )
+
+    it(
+      'gives up quickly when someone holds a lock, and nobody waits for long behind it',
+      on(async (rig, { pool: own }) => {
+        const name = await makePartition(own, 10)
+        const reader = await own.connect()
+        await reader.query('begin')
+        await reader.query(`select from redrive.${name}`)
+        const startedAt = performance.now()
+        const maintaining = maintain(own, KEEP)
+        await until('it waits', async () => {
+          const { rows } = await own.query(WAITING)
+          return rows.length > 0
+        })
+        await within('a producer behind it', rig.outbox.add(own, { body: 1 }), 2_000)
+        expect(await maintaining).toMatchObject({ dropped: 0 })
+        expect(performance.now() - startedAt).toBeLessThan(3_000)
+        await reader.query('commit')
+        reader.release()
+        expect(await partitionsOf(own)).toContain(name)
+        expect(await maintain(own, KEEP)).toMatchObject({ dropped: 1 })
+      }),
+    )
+
+    it(
+      'makes and drops at once also when someone who has the table comes to want its last partition',
+      on(async (_, { pool: own }) => {
+        const old = await makePartition(own, 10)
+        const last = nameOf(startOfDay(-7))
+        await own.query(`drop table redrive.${last}`)
+        // As a turn does it: first the table, then one partition after the other.
+        const other = await own.connect()
+        await other.query('begin')
+        await other.query('lock table only redrive.outbox in row exclusive mode')
+        const maintaining = maintain(own, KEEP)
+        await until('it waits', async () => {
+          const { rows } = await own.query(WAITING)
+          return rows.length > 0
+        })
+        await other.query('select count(*) from redrive.outbox_default')
+        await other.query('commit')
+        other.release()
+        expect(await maintaining).toMatchObject({ made: 1, dropped: 1 })
+        const names = await partitionsOf(own)
+        expect([names.includes(old), names.includes(last)]).toEqual([false, true])
+      }),
+    )
+
+    it(
+      'two at once: one does it, the other has nothing to do and does not wait',
+      on(async (_, { pool: own }) => {
+        await makePartition(own, 10)
+        const first = await own.connect()
+        await first.query('begin')
+        const { rows } = await first.query(
+          `select dropped from redrive.outbox_maintain('2 days', '14 days')`,
+        )
+        expect(rows).toEqual([{ dropped: 1 }])
+        const second = within('the second', maintain(own, KEEP), 2_000)
+        expect(await second).toEqual({ made: 0, dropped: 0, forgotten: 0 })
+        await first.query('commit')
+        first.release()
+        expect(await maintain(own, KEEP)).toMatchObject({ dropped: 0 })
+      }),
+    )
+
+    it(
+      'loses nothing that is added and handled meanwhile',
+      on(async (rig, { pool: own }) => {
+        const { transport, hand } = await rig.start({ pool: own })
+        const ids: string[] = []
+        for (let ago = 10; ago < 20; ago++) {
+          await makePartition(own, ago)
+          const [added] = await Promise.all([
+            rig.outbox.addMany(
+              own,
+              Array.from({ length: 20 }, () => ({ body: 1 })),
+            ),
+            maintain(own, KEEP),
+          ])
+          ids.push(...added)
+          for (const one of hand.deliveries) void transport.enact(one, settle)
+        }
+        await until('all', () => {
+          for (const one of hand.deliveries) void transport.enact(one, settle)
+          return hand.deliveries.length >= ids.length
+        })
+        expect([...hand.ids].sort()).toEqual(ids.sort())
+      }),
+    )
+
+    it(
+      'is done by a consumer as it starts, and told when it may not',
+      on(async (rig, { pool: own, url: ownUrl }) => {
+        const last = nameOf(startOfDay(-7))
+        await own.query(`drop table redrive.${last}`)
+        await makePartition(own, 10)
+        const transport = rig.transport({ pool: own, maintain: true })
+        await transport.open()
+        await until('the week', async () => {
+          const names = await partitionsOf(own)
+          return names.includes(last) && !names.includes(nameOf(startOfDay(10)))
+        })
+        await transport.close()
+        const role = `worker_${rig.queue.slice(4, 12)}`
+        await own.query(`create role ${role} login; grant usage on schema redrive to ${role};
+          grant select, update on all tables in schema redrive to ${role};
+          grant usage on all sequences in schema redrive to ${role}`)
+        rig.atEnd(() => rig.query(`drop role ${role}`))
+        rig.atEnd(() => own.query(`drop owned by ${role}`))
+        await own.query(`drop table redrive.${last}`)
+        const worker = poolOn(Object.assign(new URL(ownUrl), { username: role }).href, 4)
+        rig.atEnd(() => worker.end())
+        const events = rig.events()
+        const { hand } = await rig.start({ pool: worker, maintain: true })
+        const isTold = () =>
+          events.some(
+            (event) => event.type === 'user_code_failed' && event.where === 'postgres.maintain',
+          )
+        await until('it is told', isTold)
+        const id = await rig.outbox.add(own, { body: 1 })
+        expect((await hand.nth(1)).id).toBe(id)
+      }),
+    )
+
+    it(
+      'for how long it should keep what is refused when it is no duration',
+      on(async (_, { pool: own }) => {
+        const error = await refusal(maintain(own, { ...KEEP, keepDelivered: 'long' as '1s' }))
+        expect(isRedriveError(error, 'POLICY_INVALID')).toBe(true)
+        expect(error.message).toContain('keepDelivered')
+      }),
+    )
+  })
+}

@@ -1,0 +1,470 @@
+import { randomUUID } from 'node:crypto'
+import {
+  type DeadLetter,
+  type Decision,
+  type Drop,
+  type Failure,
+  type FailureCycle,
+  FIRST_CYCLE,
+  type Quarantine,
+  type RetryAt,
+  SETTLE,
+} from '@redrive/core'
+import {
+  type Consumer,
+  type ConsumeOptions,
+  consume,
+  type Handler,
+  onEvent,
+  type Receiver,
+  type RedriveEvent,
+} from '@redrive/runtime'
+import { Client, Pool, type PoolClient } from 'pg'
+import {
+  type Outbox,
+  type OutboxEvent,
+  outbox,
+  type PostgresDelivery,
+  type PostgresOptions,
+  type PostgresSource,
+  type PostgresTransport,
+  postgres,
+  postgresSource,
+} from '../src/index.ts'
+
+/** 15 s for what takes milliseconds on a quiet machine. */
+const DEADLINE_MS = 15_000
+/** 10 ms between two looks. */
+const POLL_MS = 10
+
+/** Looks again until it holds; says what was missing when it never does. */
+export async function until(
+  what: string,
+  isTrue: () => boolean | Promise<boolean>,
+  deadlineMs: number = DEADLINE_MS,
+): Promise<void> {
+  const endsAt = performance.now() + deadlineMs
+  while (!(await isTrue())) {
+    if (performance.now() > endsAt) throw new Error(`Expected within ${deadlineMs} ms: ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+  }
+}
+
+/** The answer, which must come in time: a promise that hangs fails its own test, not the whole run. */
+export async function within<T>(
+  what: string,
+  answer: T | Promise<T>,
+  deadlineMs: number = DEADLINE_MS,
+): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(
+    () => reject(new Error(`Expected within ${deadlineMs} ms: ${what}`)),
+    deadlineMs,
+  )
+  try {
+    return await Promise.race([answer, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** What it was refused with. */
+export async function refusal(work: Promise<unknown>): Promise<Error> {
+  try {
+    await work
+  } catch (error) {
+    return error as Error
+  }
+  throw new Error('Expected to be refused.')
+}
+
+// ---- decisions --------------------------------------------------------------------------------
+
+const failure: Failure = {
+  class: 'unknown',
+  signature: 'v1-unknown',
+  type: 'Error',
+  code: undefined,
+  message: 'it broke',
+  retryAfterMs: undefined,
+  timedOut: false,
+  stack: undefined,
+}
+
+/** A cycle with so many failures behind it. */
+export const failedCycle = (attempts: number): FailureCycle => ({
+  ...FIRST_CYCLE,
+  attempts,
+  firstFailedAt: 1_700_000_000_000,
+  lastDelayMs: 250,
+  history: Array.from({ length: attempts }, (_, index) => ({
+    number: index + 1,
+    at: 1_700_000_000_000 + index,
+    class: 'unknown',
+    signature: 'v1-unknown',
+    code: undefined,
+    message: 'it broke',
+  })),
+})
+
+export const retryIn = (delayMs: number, cycle: FailureCycle = failedCycle(1)): RetryAt => ({
+  kind: 'retryAt',
+  reason: 'backoff',
+  dueAt: Date.now() + delayMs,
+  delayMs,
+  cycle,
+  failure,
+})
+
+export const deadLetter = (cycle: FailureCycle = failedCycle(1)): DeadLetter => ({
+  kind: 'deadLetter',
+  reason: 'attempts_exhausted',
+  failure,
+  cycle,
+})
+
+export const quarantine = (): Quarantine => ({
+  kind: 'quarantine',
+  reason: 'same_failure_repeated',
+  failure,
+  cycle: failedCycle(1),
+})
+
+export const drop = (): Drop => ({
+  kind: 'drop',
+  reason: 'filtered',
+  failure,
+  cycle: failedCycle(1),
+})
+
+export const giveBack: Decision = {
+  kind: 'pause',
+  reason: 'dependency_sick',
+  until: 0,
+  failure: undefined,
+}
+
+export { SETTLE as settle }
+
+export const HOUR_MS = 3_600_000
+
+/** Every decision, and what its row becomes. */
+export const DECISIONS: readonly (readonly [name: string, decision: Decision, status: string])[] = [
+  ['completion', SETTLE, 'delivered'],
+  ['retry', retryIn(HOUR_MS), 'pending'],
+  ['dead letter', deadLetter(), 'failed'],
+  ['quarantine', quarantine(), 'failed'],
+  ['drop', drop(), 'failed'],
+  ['return', giveBack, 'pending'],
+]
+
+// ---- what the transport asks --------------------------------------------------------------------
+
+export interface Question {
+  readonly text: string
+  readonly values: readonly unknown[]
+}
+
+export interface Hooks {
+  /** Before a question leaves: throw to have it fail on its way. */
+  readonly before?: (question: Question) => Promise<void> | void
+  /** When the server has answered: throw to have the answer lost on its way. */
+  readonly after?: (question: Question, rows: readonly unknown[]) => Promise<void> | void
+}
+
+export const isTurn = ({ text }: Question): boolean => text.includes('outbox_turn(')
+/** A turn that looks at all that is due, however long ago. */
+export const isSweep = ({ values }: Question): boolean => values[6] === '-infinity'
+/** The moment from which a turn looks, by the database's clock. */
+export const floorOf = ({ values }: Question): number => Date.parse(String(values[6]))
+export const isKeep = ({ text }: Question): boolean => text.includes('outbox_keep')
+/** How many rows a turn asks for. */
+export const mostOf = ({ values }: Question): number => Number(values[4])
+/** How many rows a turn says are done. */
+const doneOf = ({ values }: Question): number => (values[0] as unknown[]).length
+/** How many rows a turn hands off. */
+const changesOf = ({ values }: Question): number =>
+  typeof values[2] === 'string' ? (JSON.parse(values[2]) as unknown[]).length : 0
+
+/** A turn that settles or hands off. */
+export const isEnacting = (question: Question): boolean =>
+  isTurn(question) && doneOf(question) + changesOf(question) > 0
+
+/** As a connection that breaks says it: nobody knows what has happened. */
+export const broken = (): Error =>
+  Object.assign(new Error('Connection terminated'), { code: 'ECONNRESET' })
+
+/** The pool as the transport uses it, with every question on a connection of its own seen. */
+export function hooked(pool: Pool, { before, after }: Hooks): Pool {
+  return Object.assign(Object.create(pool) as Pool, {
+    async connect(): Promise<PoolClient> {
+      const client = await pool.connect()
+      const watched = Object.create(client) as PoolClient
+      watched.release = (destroy) => client.release(destroy)
+      // The overloads of query cannot be named one by one: a config or a text, as pg itself tells apart.
+      watched.query = (async (asked: Question | string, values: readonly unknown[] = []) => {
+        const question = typeof asked === 'string' ? { text: asked, values } : asked
+        await before?.(question)
+        const answer = await client.query<Record<string, unknown>>({
+          ...question,
+          values: [...question.values],
+        })
+        await after?.(question, answer.rows)
+        return answer
+      }) as unknown as PoolClient['query']
+      return watched
+    },
+  })
+}
+
+// ---- receiving --------------------------------------------------------------------------------
+
+export class Hand implements Receiver<PostgresDelivery> {
+  readonly deliveries: PostgresDelivery[] = []
+  readonly lostOnes: PostgresDelivery[] = []
+  readonly arrivedAt: number[] = []
+
+  deliver(delivery: PostgresDelivery): void {
+    this.deliveries.push(delivery)
+    this.arrivedAt.push(performance.now())
+  }
+
+  lost(delivery: PostgresDelivery): void {
+    this.lostOnes.push(delivery)
+  }
+
+  get ids(): readonly string[] {
+    return this.deliveries.map(({ id }) => id)
+  }
+
+  /** Waits for so many in all, and answers the last of them. */
+  async nth(count: number, deadlineMs?: number): Promise<PostgresDelivery> {
+    await until(`${count} deliveries`, () => this.deliveries.length >= count, deadlineMs)
+    return this.deliveries[count - 1] as PostgresDelivery
+  }
+}
+
+export interface Started {
+  readonly transport: PostgresTransport
+  readonly hand: Hand
+}
+
+export type StartOptions = Partial<PostgresOptions> & {
+  readonly hooks?: Hooks
+  readonly limit?: number
+}
+
+/** A row of the outbox as it is, without its payload. */
+export interface Row {
+  readonly id: string
+  readonly status: string
+  readonly due_at: Date | null
+  readonly lease_until: Date | null
+  readonly lease_token: string | null
+  readonly generation: string
+  readonly attempts: number
+  readonly lapses: number
+  readonly first_failed_at: Date | null
+  readonly failed_at: Date | null
+  readonly delivered_at: Date | null
+  readonly deleted_at: Date | null
+  readonly key: string | null
+  readonly lane: string | null
+  readonly replay_id: string | null
+  readonly reason: string | null
+  readonly last_error: string | null
+  readonly cycle: unknown
+  readonly failure_history: readonly Readonly<Record<string, unknown>>[]
+}
+
+const ROW = `
+select id, status, due_at, lease_until, lease_token::text, generation::text, attempts, lapses, first_failed_at,
+  failed_at, delivered_at, deleted_at, key, lane, replay_id, reason, last_error, cycle, failure_history
+from redrive.outbox`
+
+/** Guards off and retries at once: what is tested is the transport and not the rules. */
+const PLAIN: ConsumeOptions = {
+  breaker: 'off',
+  outage: 'off',
+  limit: 'off',
+  budget: 'off',
+  poison: 'off',
+  flood: 'off',
+  concurrency: 10,
+  retry: { attempts: 50, inlineBelow: 0, floor: 1, backoff: { kind: 'fixed', delay: 20 } },
+}
+
+/** A queue of its own in the database, and what a test needs around it. */
+export class Rig {
+  readonly queue: string = `rig-${randomUUID()}`
+  readonly pool: Pool
+  readonly outbox: Outbox
+  /** What broke on a connection of `ownPool` while nobody listened: each would have ended the process. */
+  readonly unheard: unknown[] = []
+  readonly #ends: (() => Promise<unknown>)[] = []
+
+  constructor(pool: Pool) {
+    this.pool = pool
+    this.outbox = outbox({ queue: this.queue, pool })
+  }
+
+  /** Runs when the rig is cleared, last one first. */
+  atEnd(work: () => Promise<unknown>): void {
+    this.#ends.unshift(work)
+  }
+
+  add(event: Partial<OutboxEvent> = {}): Promise<string> {
+    return this.outbox.add(this.pool, { body: {}, ...event })
+  }
+
+  addMany(count: number, of: (index: number) => Partial<OutboxEvent> = () => ({})) {
+    const events = Array.from({ length: count }, (_, index) => ({ body: index, ...of(index) }))
+    return this.outbox.addMany(this.pool, events)
+  }
+
+  /** A connection of the test's own. */
+  async connect(): Promise<PoolClient> {
+    const client = await this.pool.connect()
+    client.on('error', () => undefined)
+    this.atEnd(async () => client.release(true))
+    return client
+  }
+
+  transport(wanted: Omit<StartOptions, 'limit'> = {}): PostgresTransport {
+    const { hooks, pool = this.pool, ...options } = wanted
+    const transport = postgres({
+      pool: hooks === undefined ? pool : hooked(pool, hooks),
+      queue: this.queue,
+      maintain: false,
+      listen: false,
+      ...options,
+    })
+    this.atEnd(() => transport.close())
+    return transport
+  }
+
+  /** A transport that receives. */
+  async start({ limit = 100, ...options }: StartOptions = {}): Promise<Started> {
+    const transport = this.transport(options)
+    const hand = new Hand()
+    await transport.open()
+    transport.limit(limit)
+    transport.receive(hand)
+    return { transport, hand }
+  }
+
+  /** A consumer: the loop around a transport. */
+  async consume<Tx = undefined>(
+    handler: Handler<unknown, Tx>,
+    { transport = this.transport(), ...options }: ConsumerOptions<Tx> = {},
+  ): Promise<Consumer> {
+    const consumer = await consume<unknown, Tx, PostgresDelivery>(transport, handler, {
+      ...PLAIN,
+      ...options,
+    } as ConsumeOptions<unknown, Tx>)
+    this.atEnd(() => consumer.stop({ drain: '2s' }))
+    return consumer
+  }
+
+  source(): PostgresSource {
+    const source = postgresSource({ pool: this.pool, queue: this.queue })
+    this.atEnd(() => source.close())
+    return source
+  }
+
+  /** A pool of the test's own, whose backends the server knows by the name of the queue. */
+  ownPool(url: string, max = 5): Pool {
+    const unheard = this.unheard
+    class Watched extends Client {
+      // Would end the process; here it is only remembered.
+      override emit(event: string, ...args: unknown[]): boolean {
+        if (event !== 'error' || this.listenerCount('error') > 0) return super.emit(event, ...args)
+        unheard.push(args[0])
+        return false
+      }
+    }
+    const options = { connectionString: url, max, application_name: this.queue, Client: Watched }
+    const pool = new Pool(options)
+    pool.on('error', () => undefined)
+    this.atEnd(() => pool.end())
+    return pool
+  }
+
+  /** Process ids of the backends of `ownPool`, those whose last statement is like this. */
+  async backends(like = '%'): Promise<readonly number[]> {
+    const rows = await this.query<{ pid: number }>(
+      'select pid from pg_stat_activity where application_name = $1 and query ilike $2',
+      [this.queue, like],
+    )
+    return rows.map(({ pid }) => pid)
+  }
+
+  async kill(pids: readonly number[]): Promise<void> {
+    await this.query('select pg_terminate_backend(pid) from unnest($1::integer[]) as pid', [pids])
+  }
+
+  /** The events of this queue from now on. */
+  events(): RedriveEvent[] {
+    const events: RedriveEvent[] = []
+    const off = onEvent((event) => {
+      if ('source' in event && event.source === this.queue) events.push(event)
+    })
+    this.atEnd(() => Promise.resolve(off()))
+    return events
+  }
+
+  async query<R extends object>(text: string, values: readonly unknown[] = []): Promise<R[]> {
+    return (await this.pool.query<R>(text, [...values])).rows
+  }
+
+  async row(id: string): Promise<Row> {
+    const [row] = await this.query<Row>(`${ROW} where id = $1`, [id])
+    if (row === undefined) throw new Error(`no row ${id}`)
+    return row
+  }
+
+  /** All rows of the queue, in the order they were added. */
+  rows(): Promise<Row[]> {
+    return this.query<Row>(`${ROW} where queue = $1 order by position`, [this.queue])
+  }
+
+  async count(status: 'pending' | 'in_flight' | 'delivered' | 'failed'): Promise<number> {
+    const [row] = await this.query<{ count: number }>(
+      'select count(*)::integer as count from redrive.outbox where queue = $1 and status = $2',
+      [this.queue, status],
+    )
+    return row?.count ?? 0
+  }
+
+  /** Waits until the row has this status. */
+  becomes(id: string, status: string, deadlineMs?: number): Promise<void> {
+    return until(`${status}`, async () => (await this.row(id)).status === status, deadlineMs)
+  }
+
+  /** Lets the lease of whoever has it end now, as if its owner had not been heard of for so long. */
+  async expire(...ids: readonly string[]): Promise<void> {
+    await this.query(
+      `update redrive.outbox set lease_until = now() - interval '1 millisecond' where id = any($1::uuid[])`,
+      [ids],
+    )
+  }
+
+  async clear(): Promise<void> {
+    for (const end of this.#ends) await end()
+    await this.query('delete from redrive.outbox where queue = $1', [this.queue])
+  }
+}
+
+export type ConsumerOptions<Tx> = ConsumeOptions<unknown, Tx> & {
+  readonly transport?: PostgresTransport
+}
+
+/** Runs the test on a rig of its own. */
+export const onRig = (pool: Pool, test: (rig: Rig) => Promise<void>) => async () => {
+  const rig = new Rig(pool)
+  try {
+    await test(rig)
+  } finally {
+    await rig.clear()
+  }
+}

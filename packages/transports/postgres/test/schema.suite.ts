@@ -1,0 +1,276 @@
+import { isRedriveError } from '@redrive/core'
+import type { Pool } from 'pg'
+import { describe, expect, it } from 'vitest'
+import { migrate, migrationSql, outbox, postgres } from '../src/index.ts'
+import { costOf, emptyDatabase, ownDatabase, psql, TURN_SQL, turn, turnValues } from './database.ts'
+import { onRig, type Rig, refusal, settle } from './rig.ts'
+import { poolOn } from './services.ts'
+
+/** Every object of the schema, as text: what two ways to make it must agree on. */
+const CATALOG = `
+with own as (
+  select c.* from pg_class c where c.relnamespace = 'redrive'::regnamespace and c.relkind in ('r', 'p', 'v', 'S', 'i', 'I', 'c')
+)
+select 'relation ' || c.relname || ' ' || c.relkind::text || ' ' || coalesce(array_to_string(c.reloptions, ','), '')
+  || ' ' || coalesce(pg_get_expr(c.relpartbound, c.oid), '') || ' ' || coalesce(obj_description(c.oid), '') as line from own c
+union all
+select 'column ' || c.relname || '.' || a.attname || ' ' || format_type(a.atttypid, a.atttypmod) || ' ' || a.attnotnull
+  || ' ' || a.attstorage::text || ' ' || a.attcollation || ' ' || coalesce(pg_get_expr(d.adbin, d.adrelid), '')
+  || ' ' || coalesce(col_description(c.oid, a.attnum), '')
+  from own c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+  left join pg_attrdef d on d.adrelid = c.oid and d.adnum = a.attnum
+union all
+select 'index ' || pg_get_indexdef(c.oid) from own c where c.relkind in ('i', 'I')
+union all
+select 'view ' || pg_get_viewdef(c.oid) from own c where c.relkind = 'v'
+union all
+select 'constraint ' || t.conname || ' ' || pg_get_constraintdef(t.oid) from pg_constraint t where t.connamespace = 'redrive'::regnamespace
+union all
+select 'function ' || pg_get_functiondef(p.oid) from pg_proc p where p.pronamespace = 'redrive'::regnamespace
+union all
+select 'applied ' || name from redrive.migration
+order by 1`
+
+async function catalogOf(pool: Pool): Promise<readonly string[]> {
+  const { rows } = await pool.query<{ line: string }>(CATALOG)
+  return rows.map(({ line }) => line)
+}
+
+/** Columns that an index of the outbox or of a partition has, in its keys, expressions or predicate. */
+const INDEXED = `
+with part as (
+  select 'redrive.outbox'::regclass as oid
+  union all select inhrelid from pg_inherits where inhparent = 'redrive.outbox'::regclass
+), used as (
+  select i.indrelid, unnest(i.indkey::smallint[]) as number from pg_index i join part on part.oid = i.indrelid
+  union all
+  select i.indrelid, d.refobjsubid from pg_index i join part on part.oid = i.indrelid
+    join pg_depend d on d.objid = i.indexrelid and d.refobjid = i.indrelid
+)
+select distinct a.attname::text as name from used u join pg_attribute a on a.attrelid = u.indrelid and a.attnum = u.number
+where u.number > 0`
+
+export function schema(url: string, pool: Pool): void {
+  const on = (test: (rig: Rig) => Promise<void>) => onRig(pool, test)
+
+  describe.concurrent('the schema', () => {
+    it(
+      'is made once: a second migrate() has nothing to do and changes nothing',
+      on(async (rig) => {
+        const { pool: own } = await emptyDatabase(rig, url)
+        expect(await migrate(own)).toEqual(['0001-outbox', '0002-functions'])
+        const before = await catalogOf(own)
+        expect(await migrate(own)).toEqual([])
+        expect(await catalogOf(own)).toEqual(before)
+      }),
+    )
+
+    it(
+      'is made by exactly one of three that start at once, and works for all',
+      on(async (rig) => {
+        const { url: own } = await emptyDatabase(rig, url)
+        const pools = [1, 2, 3].map(() => poolOn(own, 2))
+        rig.atEnd(() => Promise.all(pools.map((each) => each.end())))
+        const applied = await Promise.all(pools.map(migrate))
+        expect(applied.filter(({ length }) => length === 0)).toHaveLength(2)
+        expect(applied.flat()).toHaveLength(2)
+        const ids = await Promise.all(
+          pools.map((each) => outbox({ queue: 'q' }).add(each, { body: 1 })),
+        )
+        expect(new Set(ids).size).toBe(3)
+      }),
+    )
+
+    it(
+      'is the same whether migrate() or migrationSql() made it, and however often',
+      on(async (rig) => {
+        const { pool: migrated } = await ownDatabase(rig, url)
+        const { pool: scripted, url: own } = await emptyDatabase(rig, url)
+        await psql(own, migrationSql())
+        const once = await catalogOf(scripted)
+        await psql(own, migrationSql())
+        expect(await catalogOf(scripted)).toEqual(once)
+        expect(once).toEqual(await catalogOf(migrated))
+        expect(await migrate(scripted)).toEqual([])
+      }),
+    )
+
+    it(
+      'a role that may not make it is told who may',
+      on(async (rig) => {
+        const { url: own } = await emptyDatabase(rig, url)
+        const role = `guest_${rig.queue.slice(4, 12)}`
+        await rig.query(`create role ${role} login`)
+        rig.atEnd(() => rig.query(`drop role ${role}`))
+        const guest = poolOn(Object.assign(new URL(own), { username: role }).href, 2)
+        rig.atEnd(() => guest.end())
+        const error = await refusal(migrate(guest))
+        expect(isRedriveError(error, 'TOPOLOGY_MISMATCH')).toBe(true)
+        expect(error.message).toContain('migrationSql()')
+      }),
+    )
+
+    it(
+      'open() where it is missing says to migrate',
+      on(async (rig) => {
+        const { pool: own } = await emptyDatabase(rig, url)
+        const error = await refusal(rig.transport({ pool: own }).open())
+        expect(isRedriveError(error, 'TOPOLOGY_MISMATCH')).toBe(true)
+        expect(error.message).toContain('Run migrate(pool)')
+      }),
+    )
+
+    it(
+      'open() on a server that only reads says to connect to the primary',
+      on(async (rig) => {
+        const own = poolOn(`${url}?options=-c%20default_transaction_read_only%3Don`)
+        rig.atEnd(() => own.end())
+        const error = await refusal(rig.transport({ pool: own }).open())
+        expect(isRedriveError(error, 'TOPOLOGY_MISMATCH')).toBe(true)
+        expect(error.message).toContain('Connect to the primary')
+      }),
+    )
+
+    it('postgres() says all that is wrong with its options at once', () => {
+      const small = poolOn(url, 1)
+      const options = { pool: small, queue: '', order: 'any' as 'lane', lease: '10ms' } as const
+      const error = (() => {
+        try {
+          return postgres({ ...options, keepDelivered: 'long' as '1s' })
+        } catch (caught) {
+          return caught
+        }
+      })()
+      expect(isRedriveError(error, 'POLICY_INVALID')).toBe(true)
+      const { message } = error as Error
+      expect(message.match(/^- (\w+)/gm)).toEqual([
+        '- queue',
+        '- order',
+        '- lease',
+        '- keepDelivered',
+        '- pool',
+      ])
+    })
+  })
+
+  describe.concurrent('what a claim costs', () => {
+    it(
+      'claims of 100 rows with 1 KB payloads touch no index and log a fraction of the payloads',
+      on(async (rig) => {
+        const { pool: own } = await ownDatabase(rig, url)
+        const payload = Buffer.alloc(1_024, 7)
+        const events = Array.from({ length: 100 }, () => ({ body: payload }))
+        await outbox({ queue: 'q' }).addMany(own, events)
+        const client = await own.connect()
+        await client.query('begin')
+        const cost = await costOf(client, TURN_SQL, turnValues('q', { most: 100 }))
+        const { rows } = await client.query(
+          `select sum(n_tup_upd)::integer as updated, sum(n_tup_hot_upd)::integer as hot
+           from pg_stat_xact_user_tables where schemaname = 'redrive'`,
+        )
+        await client.query('commit')
+        client.release()
+        expect(rows).toEqual([{ updated: 100, hot: 100 }])
+        expect(cost.rows).toBe(100)
+        // 100 KB are the payloads alone.
+        expect(cost.walBytes).toBeLessThan(70_000)
+      }),
+    )
+
+    it(
+      'the same for 20 rows with 100 KB each, for finishing them and for a heartbeat',
+      on(async (rig) => {
+        const { pool: own } = await ownDatabase(rig, url)
+        const events = Array.from({ length: 20 }, () => ({ body: Buffer.alloc(102_400, 7) }))
+        await outbox({ queue: 'q' }).addMany(own, events)
+        const claim = await costOf(own, TURN_SQL, turnValues('q', { most: 20 }))
+        const { rows: taken } = await own.query<{ id: string; token: string }>(
+          'select id, lease_token::text as token from redrive.outbox',
+        )
+        const keep = await costOf(own, 'select redrive.outbox_keep($1::uuid[], $2::bigint[], $3)', [
+          taken.map(({ id }) => id),
+          taken.map(({ token }) => token),
+          60_000,
+        ])
+        const finish = await costOf(own, TURN_SQL, turnValues('q', { done: taken }))
+        for (const { walBytes } of [claim, keep, finish]) expect(walBytes).toBeLessThan(100_000)
+        const { rows } = await own.query('select from redrive.outbox where status <> $1', [
+          'delivered',
+        ])
+        expect(rows).toHaveLength(0)
+      }),
+    )
+
+    it(
+      'no index has a column that a claim changes, in its keys or in its predicate',
+      on(async (rig) => {
+        const columns = (await rig.query<{ name: string }>(INDEXED)).map(({ name }) => name)
+        // Only predicates have this one: the question sees them.
+        expect(columns).toEqual(expect.arrayContaining(['id', 'due_at', 'deleted_at']))
+        for (const name of ['status', 'lease_until', 'lease_token', 'lapses']) {
+          expect(columns).not.toContain(name)
+        }
+      }),
+    )
+
+    it(
+      'every partition keeps half of each page free and payloads out of line',
+      on(async (rig) => {
+        const { pool: own } = await ownDatabase(rig, url)
+        const { rows } = await own.query<{ options: string[]; storage: string }>(
+          `select c.reloptions as options, a.attstorage::text as storage from pg_inherits i
+           join pg_class c on c.oid = i.inhrelid join pg_attribute a on a.attrelid = c.oid and a.attname = 'payload'
+           where i.inhparent = 'redrive.outbox'::regclass`,
+        )
+        expect(rows).toHaveLength(9)
+        for (const { options, storage } of rows) {
+          expect(options).toEqual(
+            expect.arrayContaining(['fillfactor=50', 'autovacuum_vacuum_scale_factor=0']),
+          )
+          expect(storage).toBe('e')
+        }
+      }),
+    )
+  })
+
+  describe.concurrent('a mistake made by hand is refused', () => {
+    const mistakes: readonly (readonly [string, string])[] = [
+      ['a row that waits without a due time', 'set due_at = null'],
+      ['a row taken up again without a due time', `set status = 'in_flight', due_at = null`],
+      ['a delivered row that is still due', `set status = 'delivered'`],
+      ['a dead letter without a time', `set status = 'failed', due_at = null`],
+      ['a time of giving up on a row that is due', `set failed_at = now()`],
+      ['a status that there is not', `set status = 'done', due_at = null`],
+    ]
+    it.each(mistakes)('%s', async (_, change) => {
+      await on(async (rig) => {
+        const id = await rig.add()
+        const error = await refusal(
+          rig.query(`update redrive.outbox ${change} where id = $1`, [id]),
+        )
+        expect(error).toMatchObject({ code: '23514' })
+        const { transport, hand } = await rig.start()
+        expect(await transport.enact(await hand.nth(1), settle)).toMatchObject({ kind: 'done' })
+        const again = `update redrive.outbox set status = 'pending' where id = $1`
+        expect(await refusal(rig.query(again, [id]))).toMatchObject({ code: '23514' })
+      })()
+    })
+  })
+
+  describe.concurrent('the client of the application', () => {
+    it(
+      'may read timestamps, bigints and JSON as it likes',
+      on(async (rig) => {
+        const own = rig.ownPool(url)
+        // As an application does that wants every value as text.
+        Object.assign(own.options, { types: { getTypeParser: () => (text: string) => text } })
+        const { transport, hand } = await rig.start({ pool: own })
+        await rig.add({ headers: { tenant: 'x' } })
+        const delivery = await hand.nth(1)
+        expect(delivery).toMatchObject({ headers: { tenant: 'x' }, cycle: { number: 1 } })
+        expect(await transport.enact(delivery, settle)).toMatchObject({ kind: 'done' })
+        expect(await turn(pool, rig.queue, { most: 1 })).toEqual([])
+      }),
+    )
+  })
+}

@@ -1,0 +1,175 @@
+import type { Pool } from 'pg'
+import { describe, expect, it } from 'vitest'
+import { outbox } from '../src/index.ts'
+import { isTurn, mostOf, onRig, type Rig, type Started, settle, until } from './rig.ts'
+import { poolOn } from './services.ts'
+
+/** 350 ms: below half a second, the shortest wait of a consumer that has long been idle. */
+const AT_ONCE_MS = 350
+
+/** A consumer, and how to wait until it has just looked in vain and means to wait for long. */
+async function idler(rig: Rig, url: string, isListening = true) {
+  const looks: number[] = []
+  const own = rig.ownPool(url)
+  const started = await rig.start({
+    pool: own,
+    listen: isListening,
+    hooks: {
+      after(question, rows) {
+        if (isTurn(question) && mostOf(question) > 0 && rows.length === 0)
+          looks.push(performance.now())
+      },
+    },
+  })
+  const idle = async () => {
+    const isLong = (gap: number | undefined) => (gap ?? 0) > 500
+    await until('an idle consumer', () => isLong((looks.at(-1) ?? 0) - (looks.at(-2) ?? 0)))
+    const seen = looks.length
+    await until('it has just looked', () => looks.length > seen)
+  }
+  return { ...started, own, idle }
+}
+
+/** How long the next one takes to arrive after it was added and announced. */
+async function latency(rig: Rig, { transport, hand }: Started): Promise<number> {
+  const count = hand.deliveries.length + 1
+  await rig.add()
+  const addedAt = performance.now()
+  rig.outbox.wake()
+  await transport.enact(await hand.nth(count), settle)
+  return (hand.arrivedAt[count - 1] ?? 0) - addedAt
+}
+
+const LISTEN = 'listen %'
+
+export function waking(url: string, pool: Pool): void {
+  const on = (test: (rig: Rig) => Promise<void>) => onRig(pool, test)
+
+  describe.concurrent('wake', () => {
+    it(
+      'reaches a consumer that means to wait for a second',
+      on(async (rig) => {
+        const consumer = await idler(rig, url)
+        await consumer.idle()
+        expect(await latency(rig, consumer)).toBeLessThan(AT_ONCE_MS)
+      }),
+    )
+
+    it(
+      'reaches every queue of a pool over one connection, which goes with the last of them',
+      on(async (rig) => {
+        const own = rig.ownPool(url)
+        const other = `${rig.queue}-other`
+        const first = await rig.start({ pool: own, listen: true })
+        const second = await rig.start({ pool: own, listen: true, queue: other })
+        await until('a listener', async () => (await rig.backends(LISTEN)).length > 0)
+        await first.transport.close()
+        const others = outbox({ queue: other, pool })
+        await others.add(pool, { body: 1 })
+        others.wake()
+        await second.transport.enact(await second.hand.nth(1), settle)
+        expect(await rig.backends(LISTEN)).toHaveLength(1)
+        await second.transport.close()
+        await until('no listener', async () => (await rig.backends(LISTEN)).length === 0)
+        await rig.query('delete from redrive.outbox where queue = $1', [other])
+      }),
+    )
+
+    it(
+      'a thousand at once are sent as one, and a later one by itself',
+      on(async (rig) => {
+        const heard: string[] = []
+        const client = await rig.connect()
+        client.on('notification', ({ payload = '' }) => heard.push(payload))
+        await client.query('listen redrive_outbox')
+        const heardOfUs = () => heard.filter((queue) => queue === rig.queue).length
+        for (let count = 0; count < 1_000; count++) rig.outbox.wake()
+        await until('the first', () => heardOfUs() > 0)
+        // Sent afterwards, so heard after whatever was sent before it.
+        await rig.query(`select pg_notify('redrive_outbox', 'end')`)
+        await until('the end', () => heard.includes('end'))
+        expect(heardOfUs()).toBe(1)
+        rig.outbox.wake()
+        await until('the second', () => heardOfUs() === 2)
+      }),
+    )
+
+    it(
+      'is heard again after the listening connection was ended, also what was said meanwhile',
+      on(async (rig) => {
+        const consumer = await idler(rig, url)
+        await until('a listener', async () => (await rig.backends(LISTEN)).length > 0)
+        const killed = await rig.backends(LISTEN)
+        await rig.kill(killed)
+        const isNew = (pid: number) => !killed.includes(pid)
+        await until('another listener', async () => (await rig.backends(LISTEN)).some(isNew))
+        await consumer.idle()
+        expect(await latency(rig, consumer)).toBeLessThan(AT_ONCE_MS)
+      }),
+    )
+
+    it(
+      'is not needed: without it, and without listening, an event is found by looking',
+      on(async (rig) => {
+        const consumer = await idler(rig, url, false)
+        await consumer.idle()
+        const id = await rig.add()
+        expect((await consumer.hand.nth(1, 3_000)).id).toBe(id)
+        expect(await rig.backends(LISTEN)).toEqual([])
+      }),
+    )
+
+    it(
+      'that cannot be sent, for want of a pool or because it has ended, fails nobody',
+      on(async (rig) => {
+        const ended = poolOn(url, 1)
+        await ended.end()
+        const { hand } = await rig.start()
+        for (const options of [{ pool: ended }, {}]) {
+          expect(outbox({ queue: rig.queue, ...options }).wake()).toBeUndefined()
+        }
+        const id = await rig.add()
+        expect((await hand.nth(1)).id).toBe(id)
+      }),
+    )
+  })
+
+  describe.concurrent('a pool whose connections are all in use', () => {
+    it(
+      'loses nothing: what was added, what is in hand and what was finished all get through',
+      on(async (rig) => {
+        const own = rig.ownPool(url, 4)
+        const { transport, hand } = await rig.start({ pool: own, listen: true })
+        await rig.add()
+        const delivery = await hand.nth(1)
+        await until('a listener', async () => (await rig.backends(LISTEN)).length === 1)
+        const busy = await Promise.all([own.connect(), own.connect(), own.connect()])
+        const ids = await rig.addMany(20)
+        rig.outbox.wake()
+        const settling = Promise.resolve(transport.enact(delivery, settle))
+        await until('it waits for a connection', () => own.waitingCount > 0)
+        expect(hand.deliveries).toHaveLength(1)
+        for (const client of busy) client.release()
+        expect(await settling).toMatchObject({ kind: 'done', place: 'settled' })
+        await hand.nth(21)
+        expect(hand.ids.slice(1).sort()).toEqual([...ids].sort())
+        expect(hand.deliveries.every(({ deliveryCount }) => deliveryCount === 1)).toBe(true)
+      }),
+    )
+
+    it(
+      'listening begins when one is free',
+      on(async (rig) => {
+        const own = rig.ownPool(url, 4)
+        const transport = rig.transport({ pool: own, listen: true })
+        await transport.open()
+        const busy = await Promise.all([1, 2, 3, 4].map(() => own.connect()))
+        transport.receive({ deliver: () => undefined, lost: () => undefined })
+        await until('both wait', () => own.waitingCount >= 2)
+        for (const client of busy) client.release()
+        await until('a listener', async () => (await rig.backends(LISTEN)).length > 0)
+        expect(await rig.backends(LISTEN)).toHaveLength(1)
+      }),
+    )
+  })
+}
