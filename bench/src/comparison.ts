@@ -26,7 +26,7 @@ export interface Comparison {
 export interface BenchCase {
   readonly summary: string
   /** Opened one at a time, so that what needs a connection can have it for its own turn only. */
-  readonly comparisons: readonly (() => Promise<Comparison> | Comparison)[]
+  readonly comparisons: readonly ((overrides: Overrides) => Promise<Comparison> | Comparison)[]
   /** Run after the comparisons, one at a time. */
   readonly gauges?: readonly ((overrides: Overrides) => Promise<Gauge>)[]
 }

@@ -24,6 +24,8 @@ export interface MeasureOptions {
   readonly seed: number
   /** Most messages one sample may hold: bounds memory and queue length when calibrating. */
   readonly maxCount: number
+  /** Fewest messages a sample holds, where a few cost something else than many. Default 1. */
+  readonly minCount?: number
   /** This candidate runs a second time in each round, under another name. */
   readonly twinOf: string
 }
@@ -132,14 +134,13 @@ async function calibrateAll(
 
 /** Finds how many messages fill a sample, growing tenfold at most so that a slow one stays short. */
 async function calibrate(each: Entry, options: MeasureOptions, clock: Clock): Promise<number> {
-  const targetNs = options.sampleMs * 1e6
-  for (let count = 1; ; ) {
+  const { sampleMs, minCount = 1, maxCount } = options
+  const targetNs = sampleMs * 1e6
+  for (let count = minCount; ; ) {
     const { wallNs } = await sample(each.candidate, count, clock)
-    const wanted = Math.max(1, Math.round((count * targetNs) / Math.max(wallNs, 1)))
-    if (wallNs >= targetNs / 2 || count === options.maxCount) {
-      return Math.min(wanted, options.maxCount)
-    }
-    count = Math.min(wanted, count * 10, options.maxCount)
+    const wanted = Math.max(minCount, Math.round((count * targetNs) / Math.max(wallNs, 1)))
+    if (wallNs >= targetNs / 2 || count === maxCount) return Math.min(wanted, maxCount)
+    count = Math.min(wanted, count * 10, maxCount)
   }
 }
 

@@ -12,6 +12,7 @@ import { exitCode } from './verdict.ts'
 /** Loaded by name: a broker's client should not be in the process of another benchmark. */
 const CASES = new Map<string, () => Promise<{ bench: BenchCase }>>([
   ['core', () => import('./cases/core.ts')],
+  ['postgres', () => import('./cases/postgres.ts')],
   ['rabbitmq', () => import('./cases/rabbitmq.ts')],
   ['rabbitmq-memory', () => import('./cases/rabbitmq-memory.ts')],
 ])
@@ -58,7 +59,7 @@ function runAgain(args: readonly string[]): number {
 async function compareAll(bench: BenchCase, overrides: Overrides): Promise<Compared[]> {
   const compared: Compared[] = []
   for (const open of bench.comparisons) {
-    const result = await compare(await open(), overrides)
+    const result = await compare(await open(overrides), overrides)
     compared.push(result)
     print(`\n${section(result)}`)
   }

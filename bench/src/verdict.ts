@@ -17,6 +17,9 @@ export interface Goal {
   readonly aim?: true
 }
 
+/** Costs are compared, so a share of the throughput is turned upside down. */
+export const slowerBy = (leastThroughput: number): number => 1 / leastThroughput
+
 /** Where the ratio of a candidate to itself must lie for anything else to be believed. */
 export interface SelfCheckRange {
   readonly low: number

@@ -74,6 +74,20 @@ describe('measure', () => {
     expect(series.map(({ count }) => count)).toEqual([100_000, 1, 100_000])
   })
 
+  it('never asks for fewer messages than a sample must hold', async () => {
+    const clock = new WorkClock()
+    const asked: number[] = []
+    const slow: Candidate = {
+      ...clock.worker('steady', 2_500, 1),
+      prepare: async (count) => {
+        asked.push(count)
+      },
+    }
+    const { series } = await measure([slow], { ...options, minCount: 1_000 }, clock)
+    expect(series[0]?.count).toBe(1_000)
+    expect(Math.min(...asked)).toBe(1_000)
+  })
+
   it('runs every candidate once per round, in changing order', async () => {
     const clock = new WorkClock()
     const log: string[] = []

@@ -7,7 +7,7 @@ import { bareAcks, confirmedDeadLetters, confirmedRetries } from '../rabbitmq/ha
 import { latency } from '../rabbitmq/latency.ts'
 import { AT_MOST_ONCE, rascal } from '../rabbitmq/rascal.ts'
 import { GIVING_UP, redrive, retrying, withoutDelay } from '../rabbitmq/redrive.ts'
-import { type Goal, STRICT_SELF_CHECK } from '../verdict.ts'
+import { type Goal, STRICT_SELF_CHECK, slowerBy } from '../verdict.ts'
 
 const BARE = 'amqplib, ack per message'
 const HAND_WRITTEN = 'hand-written, confirmed'
@@ -31,9 +31,6 @@ const successes: readonly Entrant[] = [
 ]
 
 const successFate = (prefetch: number): Fate => ({ prefetch, attempts: 1, isDeadLettered: false })
-
-/** Costs are compared, so a share of the throughput is turned upside down. */
-const slowerBy = (leastThroughput: number): number => 1 / leastThroughput
 
 const successGoals: readonly Goal[] = [
   { ...between('throughput', BARE), metric: 'wallNs', atMost: slowerBy(0.97) },

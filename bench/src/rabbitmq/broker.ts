@@ -1,12 +1,9 @@
 // The broker of `dev/services` and what a benchmark does to it outside of the timed part.
-import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { promisify } from 'node:util'
 import { deadLetterExchange, topologyOf } from '@redrive/rabbitmq'
 import { type ChannelModel, type ConfirmChannel, connect, type Options } from 'amqplib'
-
-const ROOT = new URL('../../../', import.meta.url).pathname
-const run = promisify(execFile)
+import { PATIENCE_MS } from '../patience.ts'
+import { serviceUrl } from '../services.ts'
 
 /** What Redrive connects with by default, for everyone: Nagle's delay would be measured otherwise. */
 export const SOCKET: { noDelay: true; keepAlive: true; timeout: number } = {
@@ -18,21 +15,14 @@ export const SOCKET: { noDelay: true; keepAlive: true; timeout: number } = {
 const BODY = Buffer.alloc(1_024, 'x')
 /** Published before their confirms are awaited: bounds what waits in this process. */
 const FILL_BATCH = 1_000
-/** 30 s: a hundred times a sample; whoever has not finished by then has lost something. */
-const PATIENCE_MS = 30_000
 
 export interface Look {
   readonly ready: number
   readonly consumers: number
 }
 
-/** Starts the broker if it does not run and says where it is. It is shared: nobody here stops it. */
 export async function brokerUrl(): Promise<string> {
-  await run(`${ROOT}dev/services`, ['up', 'rabbitmq'], { cwd: ROOT })
-  const { stdout } = await run(`${ROOT}dev/services`, ['do', 'rabbitmq', 'url'], { cwd: ROOT })
-  const url = stdout.split('\n').find((line) => line.startsWith('amqp:'))
-  if (url === undefined) throw new Error(`dev/services names no AMQP address: ${stdout}`)
-  return `${url}?heartbeat=10`
+  return `${await serviceUrl('rabbitmq', 'amqp')}?heartbeat=10`
 }
 
 /** The broker is shared: a name that no test uses, so that what an aborted run leaves can be told apart. */
@@ -136,18 +126,5 @@ export class Broker {
 
   close(): Promise<void> {
     return this.#connection.close()
-  }
-}
-
-/** Rejects when the work takes longer than any sample can. */
-export async function patiently<T>(work: Promise<T>, what: () => string): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const tooLong = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`Still waiting: ${what()}`)), PATIENCE_MS)
-  })
-  try {
-    return await Promise.race([work, tooLong])
-  } finally {
-    clearTimeout(timer)
   }
 }

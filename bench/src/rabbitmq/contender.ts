@@ -1,10 +1,10 @@
 // One candidate on its own queue: filled before each sample, counted after it.
 import { setImmediate as nextLoopTurn } from 'node:timers/promises'
 import { deadLetterQueue } from '@redrive/rabbitmq'
+import { failing, type Handler, succeeding, Tally } from '../handlers.ts'
 import type { Candidate } from '../harness.ts'
-import { Broker, brokerUrl, ownQueue, patiently } from './broker.ts'
-
-export type Handler = () => Promise<void>
+import { patiently } from '../patience.ts'
+import { Broker, brokerUrl, ownQueue } from './broker.ts'
 
 /** What a candidate gets to work with. */
 export interface Stage {
@@ -36,29 +36,6 @@ export interface Entrant {
   readonly open: (stage: Stage) => Promise<Contender>
   /** Arguments of its source queue that differ from what Redrive declares. */
   readonly queueArguments?: Readonly<Record<string, unknown>>
-}
-
-/** Thrown anew each time, as in real code: what it costs to read its stack belongs to who reads it. */
-export class Declined extends Error {}
-
-/** Calls of the handler, awaited by number. */
-class Tally {
-  calls = 0
-  #expected = Number.POSITIVE_INFINITY
-  #onReached: () => void = () => {}
-
-  expect(calls: number): Promise<void> {
-    this.calls = 0
-    this.#expected = calls
-    return new Promise((resolve) => {
-      this.#onReached = resolve
-    })
-  }
-
-  count(): void {
-    this.calls += 1
-    if (this.calls === this.#expected) this.#onReached()
-  }
 }
 
 /** Opens all or none: a failure halfway must not leave connections that keep the process alive. */
@@ -134,18 +111,4 @@ async function onItsOwnQueue(
 async function expectReady(broker: Broker, queue: string, count: number): Promise<void> {
   const { ready } = await broker.look(queue)
   if (ready !== count) throw new Error(`${ready} messages in ${queue} instead of ${count}`)
-}
-
-/** A function of its own for each candidate: a shared one would be compiled for all of them together. */
-function succeeding(tally: Tally): Handler {
-  return async () => {
-    tally.count()
-  }
-}
-
-function failing(tally: Tally): Handler {
-  return async () => {
-    tally.count()
-    throw new Declined('declined')
-  }
 }

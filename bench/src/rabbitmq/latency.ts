@@ -8,10 +8,10 @@ import { type AttemptContext, consume, type Message, onEvent } from '@redrive/ru
 import { seededRandom } from '@redrive/testing'
 import type { Overrides } from '../comparison.ts'
 import { type Gauge, type GaugeVerdict, judgeFigure, type Limit } from '../gauge.ts'
+import { Declined } from '../handlers.ts'
 import { aligned } from '../report.ts'
 import { bootstrap, type Estimate, quantile } from '../stats.ts'
 import { Broker, brokerUrl, ownQueue } from './broker.ts'
-import { Declined } from './contender.ts'
 
 /** Bare publishes come twice under two names, as everywhere: their difference is noise. */
 const KINDS = ['retry', 'confirm', 'deadLetter', 'confirm (again)'] as const

@@ -6,10 +6,10 @@ import { type AttemptContext, type Consumer, consume, type Message } from '@redr
 import { seededRandom } from '@redrive/testing'
 import type { Overrides } from '../comparison.ts'
 import { type Gauge, judgeFigure, type Limit } from '../gauge.ts'
+import { Declined } from '../handlers.ts'
 import { aligned } from '../report.ts'
 import { bootstrap, type Estimate, slope } from '../stats.ts'
 import { Broker, brokerUrl, ownQueue } from './broker.ts'
-import { Declined } from './contender.ts'
 
 const PER_SECOND = 500
 /** Messages are sent in bursts this far apart. */

@@ -1,7 +1,8 @@
 import { business, type Decision, fixed, type PolicyOptions } from '@redrive/core'
 import { type RabbitMqDelivery, rabbitmq } from '@redrive/rabbitmq'
 import { consume, type Transport } from '@redrive/runtime'
-import { type Contender, Declined, type Stage } from './contender.ts'
+import { Declined } from '../handlers.ts'
+import type { Contender, Stage } from './contender.ts'
 
 type RabbitMq = Transport<RabbitMqDelivery>
 

@@ -1,0 +1,152 @@
+// What Redrive costs on PostgreSQL, beside a loop written out by hand, graphile-worker and pg-boss, and
+// beside itself in circumstances that slow others down. Every message has 1 KB; connecting and filling are
+// not timed.
+import type { BenchCase, Comparison, Overrides } from '../comparison.ts'
+import type { MeasureOptions } from '../harness.ts'
+import { type Entrant, type Fate, openAll } from '../postgres/contender.ts'
+import { dropLeftovers } from '../postgres/database.ts'
+import { graphileWorker } from '../postgres/graphile-worker.ts'
+import { bareLoop } from '../postgres/handwritten.ts'
+import { EMPTY, FULL, histories } from '../postgres/history.ts'
+import { pgBoss } from '../postgres/pg-boss.ts'
+import { ANALYZED, CHOSEN, GENERIC, planCaches, STALE, statistics } from '../postgres/plans.ts'
+import { FINAL_ERROR, FIXED, ONE_ATTEMPT, redrive } from '../postgres/redrive.ts'
+import { type Goal, type SelfCheckRange, slowerBy } from '../verdict.ts'
+
+const BARE = 'hand-written, batches of 100'
+const REDRIVE = 'redrive'
+const GRAPHILE = 'graphile-worker'
+const PG_BOSS = 'pg-boss'
+
+// ---- Success: the handler returns, the row is done ----------------------------------------------
+
+const successes: readonly Entrant[] = [
+  { name: BARE, open: bareLoop },
+  // The number in flight is the same from the first message on.
+  { name: REDRIVE, open: redrive({ policy: FIXED }) },
+  // The default: it has climbed to its ceiling in the warm-up, because nothing fails.
+  { name: 'redrive, adaptive limit', open: redrive({ policy: {} }) },
+  // One transaction per message, which the others do not have.
+  { name: 'redrive, inbox', open: redrive({ policy: FIXED, hasInbox: true }) },
+  { name: GRAPHILE, open: graphileWorker },
+  { name: PG_BOSS, open: pgBoss },
+]
+
+const successGoals: readonly Goal[] = [
+  throughput('redrive/hand-written', REDRIVE, BARE, 0.95),
+  { ...throughput('redrive/graphile-worker', REDRIVE, GRAPHILE, 1.1), aim: true },
+  throughput('redrive/pg-boss', REDRIVE, PG_BOSS, 1.5),
+]
+
+// ---- Failure: one attempt, then the row has failed and keeps its error ----------------------------
+
+const failures: readonly Entrant[] = [
+  { name: BARE, open: bareLoop },
+  { name: REDRIVE, open: redrive({ policy: ONE_ATTEMPT }) },
+  { name: 'redrive, final error', open: redrive({ policy: FINAL_ERROR }) },
+  { name: GRAPHILE, open: graphileWorker },
+  { name: PG_BOSS, open: pgBoss },
+]
+
+const failureGoals: readonly Goal[] = [
+  throughput('redrive/hand-written', REDRIVE, BARE, 0.95),
+  throughput('redrive/graphile-worker', REDRIVE, GRAPHILE, 1),
+  throughput('redrive/pg-boss', REDRIVE, PG_BOSS, 1),
+]
+
+// ---- The same in other circumstances --------------------------------------------------------------
+
+const DELIVERED = 5_000_000
+const QUICK_DELIVERED = 200_000
+
+/** What should make no difference. */
+const unmoved = (changed: string, usual: string): readonly Goal[] => [
+  throughput('changed/usual', changed, usual, 0.95),
+]
+
+// -------------------------------------------------------------------------------------------------
+
+function throughput(name: string, candidate: string, against: string, least: number): Goal {
+  return { name, candidate, against, metric: 'wallNs', atMost: slowerBy(least) }
+}
+
+const options: Omit<MeasureOptions, 'twinOf'> = {
+  rounds: 60,
+  sampleMs: 750,
+  warmupRounds: 2,
+  seed: 1,
+  // On tables of a thousand rows, statements of the peers get plans that take ten times as long.
+  minCount: 10_000,
+  // 50 MB in the table: more would measure the disk.
+  maxCount: 50_000,
+}
+
+/** As many as the other queue has: statistics that know only that one are then wrong by half. */
+const SAME_COUNT = { minCount: 20_000, maxCount: 20_000 }
+
+const selfCheck: SelfCheckRange = {
+  low: 0.97,
+  high: 1.03,
+  reason: 'a 5 % gate cannot be judged where the same code differs from itself by about as much',
+}
+
+async function comparison(
+  name: string,
+  summary: string,
+  entrants: readonly Entrant[],
+  goals: readonly Goal[],
+  { fate = 'done', ...changed }: { fate?: Fate } & Partial<MeasureOptions> = {},
+): Promise<Comparison> {
+  const [{ name: baseline } = { name: '' }] = entrants
+  await dropLeftovers()
+  const candidates = await openAll(entrants, fate)
+  const measured = { ...options, ...changed, twinOf: baseline }
+  return {
+    name: `postgres.${name}`,
+    summary,
+    candidates,
+    baseline,
+    options: measured,
+    selfCheck,
+    goals,
+  }
+}
+
+export const bench: BenchCase = {
+  summary: 'Redrive on PostgreSQL: one attempt per message, bodies of 1 KB',
+  comparisons: [
+    () => comparison('success', 'handler returns, the row is done', successes, successGoals),
+    () =>
+      comparison(
+        'failure',
+        'handler throws, the row has failed and keeps its error',
+        failures,
+        failureGoals,
+        { fate: 'failed' },
+      ),
+    () =>
+      comparison(
+        'statistics',
+        'analyzed before this queue was filled, beside after',
+        statistics,
+        unmoved(STALE, ANALYZED),
+        SAME_COUNT,
+      ),
+    () =>
+      comparison(
+        'plans',
+        'plan_cache_mode=force_generic_plan, beside the default',
+        planCaches,
+        unmoved(GENERIC, CHOSEN),
+      ),
+    ({ quick }: Overrides) => {
+      const delivered = quick ? QUICK_DELIVERED : DELIVERED
+      return comparison(
+        'history',
+        `${delivered.toLocaleString('en-US')} delivered rows in the table, beside none`,
+        histories(delivered),
+        unmoved(FULL, EMPTY),
+      )
+    },
+  ],
+}

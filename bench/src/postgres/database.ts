@@ -1,0 +1,115 @@
+// The server of `dev/services`, and a database of its own for each candidate: tables, statistics and
+// settings are then its own, and whoever else uses the server finds it as it was.
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Client, Pool, type PoolConfig } from 'pg'
+import { serviceUrl } from '../services.ts'
+
+const PREFIX = 'redrive_bench_'
+/** SQLSTATE of a database that somebody is connected to. */
+const OBJECT_IN_USE = '55006'
+
+export interface Database {
+  readonly url: string
+  /** Of the benchmark: fills, counts and cleans up. Candidates open their own. */
+  readonly pool: Pool
+  drop(): Promise<void>
+}
+
+export async function ownDatabase(): Promise<Database> {
+  const server = await serviceUrl('postgres', 'postgres')
+  const name = `${PREFIX}${randomUUID().slice(0, 8)}`
+  await onServer(server, (client) => client.query(`create database ${name}`))
+  const url = new URL(server)
+  url.pathname = name
+  // One connection that stays: as long as it is there, nobody takes the database for a leftover.
+  const pool = poolOf(url.href, { max: 1, idleTimeoutMillis: 0 })
+  return {
+    url: url.href,
+    pool,
+    async drop() {
+      await pool.end()
+      // By force: a server process outlives its connection by a moment.
+      await onServer(server, (client) => client.query(`drop database ${name} with (force)`))
+    },
+  }
+}
+
+/** What runs that were killed have left. Nobody is connected to those, so dropping them succeeds. */
+export async function dropLeftovers(): Promise<void> {
+  await onServer(await serviceUrl('postgres', 'postgres'), async (client) => {
+    const { rows } = await client.query<{ datname: string }>(
+      'select datname from pg_database where starts_with(datname, $1)',
+      [PREFIX],
+    )
+    for (const { datname } of rows) {
+      await client.query(`drop database if exists ${datname}`).catch((error: unknown) => {
+        if ((error as { code?: string }).code !== OBJECT_IN_USE) throw error
+      })
+    }
+  })
+}
+
+export function poolOf(url: string, options: PoolConfig = {}): Pool {
+  const pool = new Pool({ connectionString: url, ...options })
+  // A query that fails rejects on its own. The second is for graphile-worker, which asks for it.
+  pool.on('error', () => {})
+  pool.on('connect', (client) => client.on('error', () => {}))
+  return pool
+}
+
+async function onServer(url: string, work: (client: Client) => Promise<unknown>): Promise<void> {
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  try {
+    await work(client)
+  } finally {
+    await client.end()
+  }
+}
+
+/** Vacuum comes between the samples, not into them. Settings are those of the partitions, if there are any. */
+export async function withoutAutovacuum(pool: Pool, table: string): Promise<void> {
+  const { rows } = await pool.query<{ name: string }>(
+    'select relid::regclass::text as name from pg_partition_tree($1) where isleaf',
+    [table],
+  )
+  for (const { name } of rows) {
+    await pool.query(
+      `alter table ${name} set (autovacuum_enabled = off, toast.autovacuum_enabled = off)`,
+    )
+  }
+}
+
+/**
+ * Before the table is filled: the checkpoint of one sample must not fall into the next, and after it
+ * every page that is touched for the first time is written twice. The pages of what is filled in are new.
+ */
+export async function emptied(pool: Pool, table: string): Promise<void> {
+  await pool.query(`truncate ${table}`)
+  await pool.query('checkpoint')
+}
+
+/** A second: no statement of the benchmark takes as long, so an older transaction is somebody else's. */
+const DISTURBING = `
+  select count(*)::int as transactions from pg_stat_activity
+  where backend_xid is not null and xact_start < now() - interval '1 second'`
+const AGAIN_MS = 100
+/** 5 minutes: tests that hold a transaction open on purpose are over by then. */
+const DISTURBED_MS = 300_000
+
+/**
+ * A transaction that has written and stays open, in whatever database, keeps dead rows and index entries
+ * from being cleaned up in all of them: every claim then reads what all claims before it left behind.
+ */
+export async function undisturbed(pool: Pool): Promise<void> {
+  const endsAt = performance.now() + DISTURBED_MS
+  for (;;) {
+    const { rows } = await pool.query<{ transactions: number }>(DISTURBING)
+    if (rows[0]?.transactions === 0) return
+    if (performance.now() > endsAt) {
+      throw new Error('Somebody keeps a transaction open on this server: run the benchmark later')
+    }
+    await sleep(AGAIN_MS)
+  }
+}

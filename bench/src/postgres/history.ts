@@ -1,0 +1,57 @@
+// Redrive against itself, with and without a week of delivered rows in the table.
+import type { Pool } from 'pg'
+import { batches } from './body.ts'
+import type { Contender, Entrant, Stage } from './contender.ts'
+import { FIXED, QUEUE, redrive } from './redrive.ts'
+
+const DAYS = 7
+/** Rows of one statement: bounds what it keeps in memory. */
+const STATEMENT = 500_000
+
+const MAKE_PARTITIONS = `
+  select redrive.outbox_make_partition((now() at time zone 'UTC')::date - day)
+  from generate_series(1, ${DAYS}) as day`
+
+/** Of the queue that is drained, spread evenly up to this minute; small, because nobody reads them. */
+const ADD_DELIVERED = `
+  insert into redrive.outbox (id, queue, status, due_at, created_at, delivered_at, lease_token, payload)
+  select redrive.uuid_v7(moment), '${QUEUE}', 'delivered', null, moment, moment, 1, '{}'
+  from (
+    select now() - interval '1 hour' - random() * interval '${DAYS} days' as moment
+    from generate_series(1, $1)
+  ) as moments`
+
+/** Nothing but the messages of a sample goes: the table is too large to fill it each time. */
+async function prepare(contender: Contender, pool: Pool, count: number): Promise<void> {
+  const { table, rows } = contender
+  await pool.query(`delete from ${table} where ${rows.own}`)
+  await pool.query('checkpoint')
+  await contender.fill(count)
+  const partitions = await pool.query<{ name: string }>(
+    `select distinct tableoid::regclass::text as name from ${table} where ${rows.own}`,
+  )
+  for (const { name } of partitions.rows) await pool.query(`vacuum analyze ${name}`)
+}
+
+// Its old partitions would be dropped.
+const open = redrive({ policy: FIXED, transport: { maintain: false } })
+
+const after =
+  (delivered: number) =>
+  async (stage: Stage): Promise<Contender> => {
+    const { pool } = stage.database
+    const contender = await open(stage)
+    await pool.query(MAKE_PARTITIONS)
+    for (const size of batches(delivered, STATEMENT)) await pool.query(ADD_DELIVERED, [size])
+    await pool.query(`vacuum analyze ${contender.table}`)
+    return contender
+  }
+
+export const EMPTY = 'redrive, empty table'
+export const FULL = 'redrive, delivered rows'
+
+/** The partitions are the same in both: only what is in them differs. */
+export const histories = (delivered: number): readonly Entrant[] => [
+  { name: EMPTY, open: after(0), prepare },
+  { name: FULL, open: after(delivered), prepare },
+]

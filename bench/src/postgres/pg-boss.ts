@@ -1,0 +1,63 @@
+import { type JobResult, PgBoss } from 'pg-boss'
+import type { Handler } from '../handlers.ts'
+import { BODY, batches } from './body.ts'
+import type { Contender, Fate, Stage } from './contender.ts'
+
+const QUEUE = 'messages'
+const BATCH = 500
+
+/** Fetches again at once while batches are full; maintenance and schedules are off. */
+export async function pgBoss({ database, handler, fate }: Stage): Promise<Contender> {
+  const boss = new PgBoss({
+    connectionString: database.url,
+    schedule: false,
+    supervise: false,
+  })
+  boss.on('error', fail)
+  await boss.start()
+  await boss.createQueue(QUEUE, { retryLimit: 0 })
+  return {
+    table: 'pgboss.job',
+    rows: { done: "state = 'completed'", failed: "state = 'failed' and output is not null" },
+    async fill(count) {
+      for (const size of batches(count)) {
+        await boss.insert(
+          QUEUE,
+          Array.from({ length: size }, () => ({ data: BODY })),
+        )
+      }
+    },
+    start: () => work[fate](boss, handler),
+    stop: () => boss.offWork(QUEUE, { wait: true }),
+    close: () => boss.stop(),
+  }
+}
+
+const OPTIONS = { batchSize: BATCH, burstWhenBatchFull: true } as const
+
+const work: Readonly<Record<Fate, (boss: PgBoss, handler: Handler) => Promise<void>>> = {
+  async done(boss, handler) {
+    await boss.work(QUEUE, OPTIONS, async (jobs) => {
+      await Promise.all(jobs.map(() => handler()))
+    })
+  },
+  // Each job with its own error, as for everyone else: what is thrown is the error of the whole batch.
+  async failed(boss, handler) {
+    await boss.work(QUEUE, { ...OPTIONS, perJobResults: true }, (jobs) =>
+      Promise.all(jobs.map(({ id }) => outcome(id, handler))),
+    )
+  },
+}
+
+async function outcome(id: string, handler: Handler): Promise<JobResult> {
+  try {
+    await handler()
+    return { id, status: 'completed' }
+  } catch (error) {
+    return { id, status: 'failed', output: error as Error }
+  }
+}
+
+function fail(error: Error): never {
+  throw error
+}
