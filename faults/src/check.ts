@@ -1,63 +1,5 @@
-import type { Entry } from './history.ts'
+import type { Evidence, Figures, Found, Rule, Verdict, Violation } from './evidence.ts'
 import { END_OF, type End, type Kind } from './message.ts'
-
-/** Where the broker held a message when everything was over. */
-export type Place = 'source' | 'delay' | 'dlq' | 'quarantine'
-
-export interface Found {
-  readonly id: string
-  readonly queue: string
-  readonly place: Place
-  /** Why it was given up, as its own headers say. */
-  readonly reason: string | undefined
-  /** The bytes are those the producer sent. */
-  readonly isWhole: boolean
-}
-
-/** What happened, what the broker holds and what took effect: all that the checker knows. */
-export interface Evidence {
-  readonly entries: readonly Entry[]
-  readonly found: readonly Found[]
-  /** How often each message took effect, as the database says. */
-  readonly effects: ReadonlyMap<string, number>
-}
-
-export interface Violation {
-  readonly rule: Rule
-  readonly id?: string
-  readonly text: string
-}
-
-export type Rule =
-  | 'lost'
-  | 'unexpected'
-  | 'duplicates over the bound'
-  | 'effect duplicated'
-  | 'false dead letter'
-  | 'in the wrong place'
-  | 'changed'
-  | 'not drained'
-  | 'slow recovery'
-  | 'scenario'
-
-export interface Figures {
-  readonly attempted: number
-  readonly acknowledged: number
-  readonly ok: number
-  readonly lost: number
-  readonly duplicated: number
-  readonly recovered: number
-  readonly unexpected: number
-  readonly bound: number
-  readonly effectDuplicates: number
-  readonly falseDeadLetters: number
-  readonly recoverySeconds: number | undefined
-}
-
-export interface Verdict {
-  readonly figures: Figures
-  readonly violations: readonly Violation[]
-}
 
 /** A minute after the fault is over, nothing may be waiting any more. */
 export const RECOVERY_BOUND_S = 60
@@ -68,6 +10,7 @@ export function check(evidence: Evidence): Verdict {
   const violations = [
     ...checkEach(world),
     ...checkUnexpected(world),
+    ...checkFenced(world),
     ...checkBound(world),
     ...checkRecovery(world),
   ]
@@ -100,11 +43,11 @@ function index(evidence: Evidence): World {
 }
 
 /** Where a message is now: an effect, or in a queue; several when it is in several. */
-function endsOf({ effects, successes, places }: World, id: string): readonly (End | 'source')[] {
-  // A consumer killed after the commit could not write down that it had succeeded.
-  const hasEffect = effects.has(id) || successes.has(id)
+function endsOf({ effects, places }: World, id: string): readonly (End | 'source')[] {
   const queues = (places.get(id) ?? []).map(({ place }) => place)
-  return [...(hasEffect ? (['effect'] as const) : []), ...queues]
+  // What a consumer wrote down is not an effect: one killed after its commit could not, and one that
+  // believes a message to be handled already may be wrong.
+  return [...(effects.has(id) ? (['effect'] as const) : []), ...queues]
 }
 
 function checkEach(world: World): readonly Violation[] {
@@ -112,9 +55,7 @@ function checkEach(world: World): readonly Violation[] {
   for (const [id, kind] of world.kinds) {
     const ends = endsOf(world, id)
     const expected = END_OF[kind]
-    if (world.acknowledged.has(id) && ends.length === 0) {
-      found.push({ rule: 'lost', id, text: `${kind}, acknowledged and nowhere to be found` })
-    }
+    found.push(...checkLost(world, id, kind, ends.length === 0))
     for (const end of new Set(ends)) {
       if (end !== expected) found.push({ ...misplaced(kind, expected, end), id })
     }
@@ -129,6 +70,22 @@ function checkEach(world: World): readonly Violation[] {
   return found
 }
 
+function checkLost(
+  { acknowledged, committed }: World,
+  id: string,
+  kind: Kind,
+  isNowhere: boolean,
+): readonly Violation[] {
+  const lost = (text: string) => [{ rule: 'lost', id, text: `${kind}, ${text}` } as const]
+  if (acknowledged.has(id)) {
+    if (isNowhere) return lost('acknowledged and nowhere to be found')
+    return committed?.has(id) === false ? lost('acknowledged, and its business fact is gone') : []
+  }
+  return isNowhere && committed?.has(id) === true
+    ? lost('nowhere to be found, although its business fact is there')
+    : []
+}
+
 function misplaced(kind: Kind, expected: End, end: End | 'source'): Violation {
   if (end === 'source' || end === 'delay') {
     return { rule: 'not drained', text: `${kind}, still in the ${end} queue` }
@@ -139,10 +96,27 @@ function misplaced(kind: Kind, expected: End, end: End | 'source'): Violation {
     : { rule: 'in the wrong place', text: `${kind}, in ${end} instead of ${expected}` }
 }
 
-function checkUnexpected({ seen, kinds }: World): readonly Violation[] {
-  return [...seen]
-    .filter((id) => !kinds.has(id))
-    .map((id) => ({ rule: 'unexpected', id, text: 'seen, but never sent' }))
+function checkUnexpected({ seen, kinds, acknowledged, committed }: World): readonly Violation[] {
+  const violations: Violation[] = []
+  for (const id of seen) {
+    if (!kinds.has(id)) violations.push({ rule: 'unexpected', id, text: 'seen, but never sent' })
+    else if (committed?.has(id) === false && !acknowledged.has(id)) {
+      const text = 'seen, but its transaction was never committed'
+      violations.push({ rule: 'unexpected', id, text })
+    }
+  }
+  return violations
+}
+
+/** A lease has one owner at a time: whoever comes second is told that the message is not theirs any more. */
+function checkFenced({ entries }: World): readonly Violation[] {
+  const settled = entries.filter((entry) => entry.what === 'settled')
+  return [...Map.groupBy(settled, ({ id }) => id)]
+    .filter(([, times]) => times.length > 1)
+    .map(([id, times]) => {
+      const who = times.map(({ by }) => by).join(' and ')
+      return { rule: 'not fenced', id, text: `${who} were told that they had finished it` }
+    })
 }
 
 /** Ends of one message beyond the first: runs to success and copies in queues. */

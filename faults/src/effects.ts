@@ -4,13 +4,24 @@ import { Pool } from 'pg'
 /** 8 connections for each process: fewer than the server has, enough for fifty short transactions. */
 const CONNECTIONS = 8
 
-export function openDatabase(url: string): Pool {
-  return new Pool({
+export interface DatabaseOptions {
+  /** A commit need not wait for the disk. Only where nobody breaks the database. */
+  readonly isInHurry?: boolean
+  readonly connections?: number
+}
+
+export function openDatabase(
+  url: string,
+  { isInHurry = false, connections = CONNECTIONS }: DatabaseOptions = {},
+): Pool {
+  const pool = new Pool({
     connectionString: url,
-    max: CONNECTIONS,
-    // Nobody stops the database here: what is committed need not wait for the disk.
-    options: '-c synchronous_commit=off',
+    max: connections,
+    ...(isInHurry ? { options: '-c synchronous_commit=off' } : {}),
   })
+  // An idle connection broke: whoever asks next gets another one, or hears of it.
+  pool.on('error', () => undefined)
+  return pool
 }
 
 /** Effects have no key on purpose: one that happens twice must be there twice. */
@@ -47,6 +58,25 @@ export async function readEffects(pool: Pool, run: string): Promise<ReadonlyMap<
   return new Map(rows.map(({ id, count }) => [id, count]))
 }
 
+/** 5 s for an answer: a handler that waits for ever is not what is under test. */
+const ANSWER_MS = 5_000
+
+/** Adds an effect in a transaction of the caller's. */
+export async function addEffect(
+  tx: Pick<Pool, 'query'>,
+  run: string,
+  id: string,
+  process: string,
+): Promise<void> {
+  const question = {
+    text: 'insert into faults_effects values ($1, $2, $3)',
+    values: [run, id, process],
+    // `pg` takes a limit for each question, and does not say so in its types.
+    query_timeout: ANSWER_MS,
+  }
+  await tx.query(question)
+}
+
 /** Counts a run of a message for whose dependency it matters how often it was called. */
 export async function countRun(pool: Pool, run: string, id: string): Promise<number> {
   const { rows } = await pool.query<{ runs: number }>(
@@ -62,7 +92,7 @@ export interface Effects {
   add(process: string): void
 }
 
-export interface PostgresInboxParts {
+export interface InboxParts {
   readonly pool: Pool
   readonly run: string
   /** The transaction is over: the handler has run to success, for the first time or again. */
@@ -75,7 +105,7 @@ const ONCE = `
     insert into faults_inbox values ($1, $2, $3) on conflict do nothing returning id)
   insert into faults_effects select $1, id, $4 from first returning id`
 
-export function postgresInbox({ pool, run, onSuccess }: PostgresInboxParts): Inbox<Effects> {
+export function inboxOf({ pool, run, onSuccess }: InboxParts): Inbox<Effects> {
   const isSame = async ({ key, fingerprint }: InboxEntry) => {
     const text = 'select fingerprint from faults_inbox where run = $1 and id = $2'
     const { rows } = await pool.query<{ fingerprint: string }>(text, [run, key])

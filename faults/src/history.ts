@@ -15,10 +15,16 @@ export type Fact =
   | { readonly what: 'failed'; readonly id: string; readonly attempt: number }
   /** The handler ran to success; `isNew` is false when the inbox had seen it before. */
   | { readonly what: 'effect'; readonly id: string; readonly isNew: boolean }
+  /** The server confirmed that it is done with. Written where only its owner may be told so. */
+  | { readonly what: 'settled'; readonly id: string }
   /** It is about to kill itself, here. */
   | { readonly what: 'dies'; readonly where: string }
+  /** It is about to stand still, here. */
+  | { readonly what: 'stops'; readonly where: string }
   | { readonly what: 'event'; readonly type: string; readonly id?: string; readonly note?: string }
   | { readonly what: 'memory'; readonly bytes: number }
+  /** How long the queries of one name took since this was last said. */
+  | { readonly what: 'queries'; readonly name: string; readonly ms: readonly number[] }
   // The harness.
   | { readonly what: 'spawned'; readonly process: string; readonly inFlight: number }
   | {
@@ -37,6 +43,8 @@ export type Fact =
     }
   | { readonly what: 'healed' }
   | { readonly what: 'drained' }
+  /** A figure that only this scenario has. */
+  | { readonly what: 'measured'; readonly name: string; readonly value: number }
   | { readonly what: 'note'; readonly text: string }
 
 /** A fact with its moment and who wrote it. */
@@ -46,13 +54,16 @@ export interface HistoryWriter {
   write(fact: Fact): void
 }
 
+/** As the clock was when the process began: a scenario may tamper with the one that others use. */
+const trueNow = Date.now
+
 /** One file per writer. Written at once and synchronously: what a killed process had seen must not die with it. */
 export function openHistory(folder: string, by: string): HistoryWriter {
   mkdirSync(folder, { recursive: true })
   const file = openSync(join(folder, `${by}.jsonl`), 'a')
   return {
     write(fact) {
-      writeSync(file, `${JSON.stringify({ at: Date.now(), by, ...fact })}\n`)
+      writeSync(file, `${JSON.stringify({ at: trueNow(), by, ...fact })}\n`)
     },
   }
 }

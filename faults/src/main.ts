@@ -1,11 +1,15 @@
 import { parseArgs } from 'node:util'
-import { huntMutants } from './rabbitmq/hunt.ts'
-import { faultsOfRabbitMq } from './rabbitmq/main.ts'
+import { type HuntOptions, huntMutants } from './hunt.ts'
+import { type Choice, playChosen } from './play.ts'
+import { POSTGRES } from './postgres/main.ts'
+import { MUTANTS as POSTGRES_MUTANTS } from './postgres/mutants.ts'
+import { RABBITMQ } from './rabbitmq/main.ts'
+import { MUTANTS as RABBITMQ_MUTANTS } from './rabbitmq/mutants.ts'
 
 const HELP = `Usage:
-  pnpm faults rabbitmq [--quick] [--only SCENARIO] [--messages N]
-      Breaks a real broker and its consumers on purpose, and counts what came through.
-  pnpm faults rabbitmq --mutants
+  pnpm faults rabbitmq|postgres [--quick] [--only SCENARIO] [--messages N]
+      Breaks a real server and its consumers on purpose, and counts what came through.
+  pnpm faults rabbitmq|postgres --mutants [--only SCENARIO]
       Breaks the transport instead, and checks that the scenarios find it.
 `
 
@@ -22,16 +26,33 @@ const { values, positionals } = parseArgs({
 
 const print = (text: string) => void process.stdout.write(`${text}\n`)
 
+interface Command {
+  play(choice: Choice): Promise<boolean>
+  hunt(options: HuntOptions): Promise<boolean>
+}
+
+const COMMANDS: Readonly<Record<string, Command>> = {
+  rabbitmq: {
+    play: (choice) => playChosen(RABBITMQ, choice),
+    hunt: (options) => huntMutants('rabbitmq', RABBITMQ_MUTANTS, options),
+  },
+  postgres: {
+    play: (choice) => playChosen(POSTGRES, choice),
+    hunt: (options) => huntMutants('postgres', POSTGRES_MUTANTS, options),
+  },
+}
+
 async function main(): Promise<boolean> {
-  const [broker] = positionals
-  if (values.help || broker !== 'rabbitmq') {
+  const command = COMMANDS[positionals[0] ?? '']
+  if (values.help || command === undefined) {
     print(HELP)
     return values.help
   }
-  if (values.mutants) return huntMutants(print)
-  return faultsOfRabbitMq({
+  const { only } = values
+  if (values.mutants) return command.hunt({ only, print })
+  return command.play({
     scale: values.quick ? 'quick' : 'full',
-    only: values.only,
+    only,
     messages: values.messages === undefined ? undefined : Number(values.messages),
     print,
   })

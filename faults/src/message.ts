@@ -70,3 +70,13 @@ export function bodyOf({ id, kind }: PlannedMessage): Buffer {
   const missing = Math.max(0, BYTES - JSON.stringify(body).length)
   return Buffer.from(JSON.stringify({ ...body, padding: '.'.repeat(missing) }))
 }
+
+/** The bytes are those that were made for this message. */
+export function isAsSent(id: string, bytes: Buffer): boolean {
+  try {
+    const body = JSON.parse(bytes.toString()) as Body
+    return body.id === id && bytes.equals(bodyOf(body))
+  } catch {
+    return false
+  }
+}

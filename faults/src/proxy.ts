@@ -21,23 +21,29 @@ export interface Connection {
 export interface Proxy {
   readonly port: number
   connections(): readonly Connection[]
+  /** New connections lead to another port from now on. */
+  aimAt(port: number): void
   close(): Promise<void>
 }
 
-/** 4 KB: an AMQP client has named itself by then. */
+/** 4 KB: a client has named itself by then, or said what the connection is for. */
 const GREETING_BYTES = 4_096
 
 /** A wire between clients and a server on this machine that can be broken in the ways wires break. */
 export async function startProxy(targetPort: number): Promise<Proxy> {
   const connections = new Set<Connection>()
+  let target = targetPort
   const server = createServer({ noDelay: true }, (client) => {
-    const connection = wire(client, targetPort, () => connections.delete(connection))
+    const connection = wire(client, target, () => connections.delete(connection))
     connections.add(connection)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
     port: portOf(server),
     connections: () => [...connections],
+    aimAt(port) {
+      target = port
+    },
     async close() {
       for (const connection of connections) connection.destroy()
       await new Promise((resolve) => server.close(resolve))
@@ -55,8 +61,8 @@ function wire(client: Socket, targetPort: number, onEnd: () => void): Connection
     mode: 'pass',
     fromServer: undefined,
     destroy() {
-      client.resetAndDestroy()
-      upstream.resetAndDestroy()
+      reset(client)
+      reset(upstream)
     },
   }
   client.on('data', (bytes) => {
@@ -75,6 +81,12 @@ function wire(client: Socket, targetPort: number, onEnd: () => void): Connection
   upstream.on('close', end(client))
   for (const socket of [client, upstream]) socket.on('error', () => undefined)
   return connection
+}
+
+/** A socket that is on its way to its end cannot be reset any more, and would never get there. */
+function reset(socket: Socket): void {
+  if (socket.writableEnded) socket.destroy()
+  else socket.resetAndDestroy()
 }
 
 function portOf(server: Server): number {

@@ -1,4 +1,4 @@
-import type { Figures, Found, Verdict, Violation } from './check.ts'
+import type { Figures, Found, Verdict, Violation } from './evidence.ts'
 import type { Entry } from './history.ts'
 
 export interface Result extends Verdict {

@@ -1,10 +1,12 @@
-import type { Evidence, Violation } from './check.ts'
+import type { Evidence, Violation } from './evidence.ts'
 
 /** How thorough: `quick` for every change, `full` for the published figures. */
 export type Scale = 'quick' | 'full'
 
 export interface Scenario<World> {
   readonly name: string
+  /** The server it breaks, as `dev/services` knows it. */
+  readonly service: string
   /** What is broken, and what is expected nevertheless. */
   readonly story: string
   readonly messages: Readonly<Record<Scale, number>>

@@ -48,6 +48,11 @@ describe('the checker', () => {
     expect(rulesIn(check(story.drained().evidence()))).toEqual(['lost'])
   })
 
+  it('finds one that a consumer took for handled, though it never took effect', () => {
+    const verdict = check(good().sent('claimed').handled('claimed', false).drained().evidence())
+    expect(rulesIn(verdict)).toContain('lost')
+  })
+
   it('does not call lost what the broker never acknowledged', () => {
     const story = good().at('producer', { what: 'attempted', id: 'unknown', kind: 'good' })
     const { figures, violations } = check(story.drained().evidence())
@@ -116,6 +121,19 @@ describe('the checker', () => {
     expect(verdict.figures.effectDuplicates).toBe(1)
   })
 
+  it('finds that two consumers were told they had finished the same message', () => {
+    const once = () => good().at('consumer-1', { what: 'settled', id: 'row' })
+    expect(check(once().drained().evidence()).violations).toEqual([])
+    const twice = once().at('consumer-2', { what: 'settled', id: 'row' })
+    expect(check(twice.drained().evidence()).violations).toMatchObject([
+      {
+        rule: 'not fenced',
+        id: 'row',
+        text: 'consumer-1 and consumer-2 were told that they had finished it',
+      },
+    ])
+  })
+
   it.each(['dlq', 'quarantine'] as const)('finds a good message that was given up: %s', (place) => {
     const verdict = check(good().sent('fine', 'flaky').holds(place, 'fine').drained().evidence())
     expect(verdict.violations).toMatchObject([{ rule: 'false dead letter', id: 'fine' }])
@@ -156,5 +174,39 @@ describe('the checker', () => {
   it('finds a recovery that took too long, or never came', () => {
     expect(rulesIn(check(good().drained(61).evidence()))).toEqual(['slow recovery'])
     expect(rulesIn(check(good().evidence()))).toEqual(['not drained'])
+  })
+})
+
+describe('the checker, where messages are sent in the transaction of a business fact', () => {
+  const facts = () => good().committed('a', 'b', 'c', 'd', 'e')
+  const attempted = (story: Story, id: string) =>
+    story.at('producer', { what: 'attempted', id, kind: 'good' })
+
+  it('finds nothing when fact and message are both there, or neither is', () => {
+    const story = attempted(facts(), 'aborted').at('producer', { what: 'refused', id: 'aborted' })
+    expect(check(story.drained().evidence()).violations).toEqual([])
+  })
+
+  it('finds a fact without its message, though the producer was told nothing', () => {
+    const verdict = check(attempted(facts(), 'gone').committed('gone').drained().evidence())
+    expect(verdict.violations).toMatchObject([{ rule: 'lost', id: 'gone' }])
+  })
+
+  it('counts as recovered a message whose producer was told nothing, with its fact', () => {
+    const story = attempted(facts(), 'unknown').committed('unknown').handled('unknown')
+    const { figures, violations } = check(story.drained().evidence())
+    expect(violations).toEqual([])
+    expect(figures.recovered).toBe(1)
+  })
+
+  it('finds a message without its fact', () => {
+    const verdict = check(attempted(facts(), 'ghost').handled('ghost').drained().evidence())
+    expect(verdict.violations).toMatchObject([{ rule: 'unexpected', id: 'ghost' }])
+    expect(verdict.figures.unexpected).toBe(1)
+  })
+
+  it('finds a fact that was acknowledged and is gone', () => {
+    const verdict = check(facts().sent('told').handled('told').drained().evidence())
+    expect(verdict.violations).toMatchObject([{ rule: 'lost', id: 'told' }])
   })
 })

@@ -1,4 +1,4 @@
-import type { Evidence, Found, Place, Rule, Verdict } from '../src/check.ts'
+import type { Evidence, Found, Place, Rule, Verdict } from '../src/evidence.ts'
 import type { Entry, Fact } from '../src/history.ts'
 import type { Kind } from '../src/message.ts'
 
@@ -7,6 +7,7 @@ export class Story {
   readonly #entries: Entry[] = []
   readonly #found: Found[] = []
   readonly #effects = new Map<string, number>()
+  #committed: Set<string> | undefined
 
   at(by: string, ...facts: readonly Fact[]): this {
     for (const fact of facts) this.#entries.push({ at: this.#entries.length, by, ...fact })
@@ -34,6 +35,12 @@ export class Story {
     return this
   }
 
+  /** From now on every message has a business fact, and these are there. */
+  committed(...ids: readonly string[]): this {
+    this.#committed = new Set([...(this.#committed ?? []), ...ids])
+    return this
+  }
+
   holds(place: Place, id: string, isWhole = true): this {
     this.#found.push({ id, place, queue: `orders ${place}`, reason: undefined, isWhole })
     return this
@@ -52,7 +59,12 @@ export class Story {
   }
 
   evidence(): Evidence {
-    return { entries: this.#entries, found: this.#found, effects: this.#effects }
+    return {
+      entries: this.#entries,
+      found: this.#found,
+      effects: this.#effects,
+      ...(this.#committed === undefined ? {} : { committed: this.#committed }),
+    }
   }
 }
 

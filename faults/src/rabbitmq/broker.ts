@@ -1,6 +1,6 @@
 import { type Channel, type ChannelModel, connect, type GetMessage } from 'amqplib'
-import type { Found, Place } from '../check.ts'
-import { bodyOf, type Body } from '../message.ts'
+import type { Found, Place } from '../evidence.ts'
+import { isAsSent } from '../message.ts'
 
 /**
  * The broker as an administrator sees it: plain amqplib and the management API. Nothing here comes
@@ -154,15 +154,6 @@ function foundIn(queue: string, { properties, content }: GetMessage): Found {
     place: placeOf(queue),
     reason: typeof reason === 'string' ? reason : undefined,
     isWhole: isAsSent(id, content),
-  }
-}
-
-function isAsSent(id: string, content: Buffer): boolean {
-  try {
-    const body = JSON.parse(content.toString()) as Body
-    return body.id === id && content.equals(bodyOf(body))
-  } catch {
-    return false
   }
 }
 

@@ -1,22 +1,4 @@
-import type { Rule } from '../check.ts'
-
-/** One change to our own source; the text to find must be there, once or more. */
-export interface Edit {
-  readonly file: string
-  readonly find: string
-  readonly replace: string
-}
-
-/**
- * Mistakes that transports really have, each as a change to ours. The scenario named must fail with
- * it, and for that reason; a mutant that survives is a hole in the harness.
- */
-export interface Mutant {
-  readonly name: string
-  readonly edits: readonly Edit[]
-  readonly scenario: string
-  readonly breaks: Rule
-}
+import type { Mutant } from '../hunt.ts'
 
 const ENACT = 'packages/transports/rabbitmq/src/enact.ts'
 const PUBLISH = 'packages/transports/rabbitmq/src/publish.ts'

@@ -1,9 +1,9 @@
-import type { Evidence, Violation } from '../../check.ts'
+import type { Evidence, Violation } from '../../evidence.ts'
 import { readHistory } from '../../history.ts'
 import { becomesTrue, lasting, until } from '../../wait.ts'
 import { depthsOf, drainRun, limitQueue } from '../broker.ts'
 import { declareAll, declareSource, deleteEmpty } from '../topology.ts'
-import type { RabbitScenario, World } from '../world.ts'
+import type { RabbitScenario, RabbitWorld } from '../world.ts'
 import { underLoad } from './load.ts'
 
 const CONSUMERS = 2
@@ -27,7 +27,7 @@ function checkTold({ entries }: Evidence): readonly Violation[] {
   return isTold ? [] : [{ rule: 'scenario', text: `nobody was told within ${TOLD_MS} ms` }]
 }
 
-const hasAlarm = ({ folder }: World) =>
+const hasAlarm = ({ folder }: RabbitWorld) =>
   readHistory(folder).some((entry) => entry.what === 'event' && isAlarm(entry.type))
 
 interface Breakage {
@@ -37,8 +37,8 @@ interface Breakage {
   /** The consumers may mend it by themselves; then nobody need be told. */
   readonly isMendable?: boolean
   /** Before the load: there is nothing in the queues yet that it could destroy. */
-  breaks(world: World): Promise<void>
-  heals(world: World): Promise<void>
+  breaks(world: RabbitWorld): Promise<void>
+  heals(world: RabbitWorld): Promise<void>
 }
 
 /**
@@ -80,12 +80,12 @@ const deadLettersBroken = ({
   check: isMendable ? () => [] : checkTold,
 })
 
-const deadLetterQueueOf = ({ run }: World) => `${run}.dlq`
+const deadLetterQueueOf = ({ run }: RabbitWorld) => `${run}.dlq`
 
 /** Enough that every consumer has handed some over, and believes that the queue is there. */
 const FIRST = 40
 
-async function deleteAfterUse(world: World): Promise<void> {
+async function deleteAfterUse(world: RabbitWorld): Promise<void> {
   const { broker, run, taken } = world
   await world.produce({
     ratePerSecond: RATE,

@@ -1,6 +1,7 @@
-import { ready } from '../fleet.ts'
+import { POLICY } from '../../consumer-options.ts'
+import { ready } from '../../fleet.ts'
 import { declareSource } from '../topology.ts'
-import { POLICY, type RabbitScenario } from '../world.ts'
+import type { RabbitScenario } from '../world.ts'
 
 const CONSUMERS = 3
 /** Each a chance for processes to meet, which they do in some of them only. */

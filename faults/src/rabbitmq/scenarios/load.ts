@@ -1,35 +1,15 @@
-import { type Fleet, type FleetOptions, ready } from '../fleet.ts'
+import type { Fleet } from '../../fleet.ts'
+import { type LoadOptions, underLoad as underLoadOf } from '../../load.ts'
+import type { RabbitConsumerOptions } from '../consumer-options.ts'
 import { declareSource } from '../topology.ts'
-import type { Load, World } from '../world.ts'
+import type { RabbitWorld } from '../world.ts'
 
-export interface LoadOptions extends Load {
-  /** How many, or what is special about each. */
-  readonly consumers: number | readonly Partial<FleetOptions>[]
-  readonly fleet?: Partial<FleetOptions>
-  /** When the consumers are there and no message is. */
-  readonly before?: () => Promise<void>
-}
-
-/** Consumers at work and messages on their way, with the faults in between; healed when it resolves. */
+/** On a queue that is there before anybody consumes. */
 export async function underLoad(
-  world: World,
-  { consumers, fleet: options, before, ...load }: LoadOptions,
-  faults: (fleet: Fleet) => Promise<void>,
+  world: RabbitWorld,
+  load: LoadOptions<RabbitConsumerOptions>,
+  faults: (fleet: Fleet<RabbitConsumerOptions>) => Promise<void>,
 ): Promise<void> {
   await declareSource(world.broker, world.run)
-  const fleet = world.fleet(options)
-  const each =
-    typeof consumers === 'number' ? Array.from({ length: consumers }, () => ({})) : consumers
-  for (const special of each) fleet.start(special)
-  await ready(fleet, each.length)
-  await before?.()
-  const messages = load.messages ?? world.messages
-  const sentAt = performance.now() + (messages / load.ratePerSecond) * 1_000
-  const produced = world.produce(load)
-  await faults(fleet)
-  world.heal()
-  const isStillSending = performance.now() < sentAt
-  await produced
-  // What was sent after the fault is load, not recovery.
-  if (isStillSending) world.heal()
+  await underLoadOf(world, load, faults)
 }

@@ -1,4 +1,4 @@
-import type { Evidence, Violation } from '../../check.ts'
+import type { Evidence, Violation } from '../../evidence.ts'
 import { USUAL_MIX } from '../../message.ts'
 import { lasting } from '../../wait.ts'
 import { memoryAlarm } from '../cluster.ts'

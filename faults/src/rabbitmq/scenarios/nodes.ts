@@ -7,8 +7,8 @@ import {
   reunite,
   startNode,
 } from '../cluster.ts'
-import type { Fleet } from '../fleet.ts'
-import type { RabbitScenario, World } from '../world.ts'
+import type { Fleet } from '../../fleet.ts'
+import type { RabbitScenario, RabbitWorld } from '../world.ts'
 import { underLoad } from './load.ts'
 
 const CONSUMERS = 3
@@ -37,7 +37,7 @@ export const leaderKill: RabbitScenario = {
   play: (world) => killAndStart(world, () => leaderOf(world.run)),
 }
 
-async function killAndStart(world: World, choose: () => Promise<NodeNumber>): Promise<void> {
+async function killAndStart(world: RabbitWorld, choose: () => Promise<NodeNumber>): Promise<void> {
   const { messages, scale } = world
   const times = scale === 'full' ? 3 : 1
   await underLoad(world, { consumers: CONSUMERS, ratePerSecond: RATE }, async (fleet) => {

@@ -1,15 +1,17 @@
-import type { Evidence, Violation } from '../../check.ts'
+import type { Evidence, Violation } from '../../evidence.ts'
 import { readHistory } from '../../history.ts'
 import { type Proxy, startProxy } from '../../proxy.ts'
 import { becomesTrue, lasting } from '../../wait.ts'
 import { type ConfirmFilter, withoutConfirms } from '../frames.ts'
-import type { RabbitScenario, World } from '../world.ts'
+import type { RabbitScenario, RabbitWorld } from '../world.ts'
 import { underLoad } from './load.ts'
 
 const RATE = 350
 
 /** A proxy before the first node, and the address that leads through it. */
-async function wireTo(world: World): Promise<{ readonly proxy: Proxy; readonly url: string }> {
+async function wireTo(
+  world: RabbitWorld,
+): Promise<{ readonly proxy: Proxy; readonly url: string }> {
   const url = new URL(world.broker.urls[0] ?? '')
   const proxy = await startProxy(Number(url.port))
   world.atEnd(() => proxy.close())

@@ -1,10 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
-import type { HistoryWriter } from '../history.ts'
-import { becomesTrue, until } from '../wait.ts'
 import type { Answer, ConsumerOptions, Request } from './consumer-options.ts'
-
-const CONSUMER = fileURLToPath(new URL('./consumer.ts', import.meta.url))
+import type { HistoryWriter } from './history.ts'
+import { becomesTrue, until } from './wait.ts'
 
 /** A consumer process. */
 export interface Member {
@@ -23,11 +20,11 @@ export interface Member {
 }
 
 /** What all consumers of a scenario have in common. */
-export type FleetOptions = Omit<ConsumerOptions, 'name'>
+export type FleetOptions<Options extends ConsumerOptions = ConsumerOptions> = Omit<Options, 'name'>
 
-export interface Fleet {
+export interface Fleet<Options extends ConsumerOptions = ConsumerOptions> {
   /** Starts one more; what is given replaces what the fleet has in common. */
-  start(special?: Partial<FleetOptions>): Member
+  start(special?: Partial<FleetOptions<Options>>): Member
   /** Those that live. */
   members(): readonly Member[]
   /** From now on, one that dies is replaced. */
@@ -39,21 +36,25 @@ export interface Fleet {
 
 /** 20 s to stop: twice what a consumer gives its handlers. */
 const STOP_MS = 20_000
-/** 15 s to start: seconds on a busy machine, and a node of the broker may be down. */
+/** 15 s to start: seconds on a busy machine, and a part of the server may be down. */
 const READY_MS = 15_000
 /** 50: the default of `concurrency`. */
 const DEFAULT_IN_FLIGHT = 50
 
-export function fleetOf(
-  options: FleetOptions,
-  history: HistoryWriter,
-  nextName: () => string,
-): Fleet {
+export interface FleetParts {
+  /** The program of a consumer process. */
+  readonly program: string
+  readonly history: HistoryWriter
+  readonly nextName: () => string
+}
+
+/** Whatever else the options hold is passed on to the processes as it is. */
+export function fleetOf(options: FleetOptions, { program, history, nextName }: FleetParts): Fleet {
   const members = new Set<Member>()
   let isSupervised = false
 
   const start = (special: Partial<FleetOptions> = {}): Member => {
-    const member = spawn({ ...options, ...special, name: nextName() }, history)
+    const member = spawn(program, { ...options, ...special, name: nextName() }, history)
     members.add(member)
     void member.gone.then(() => {
       members.delete(member)
@@ -85,10 +86,10 @@ export async function ready(fleet: Fleet, count: number): Promise<void> {
   await until(`${count} consumers are ready`, isReady, { withinMs: READY_MS })
 }
 
-function spawn(options: ConsumerOptions, history: HistoryWriter): Member {
+function spawn(program: string, options: ConsumerOptions, history: HistoryWriter): Member {
   const { name, policy } = options
   const inFlight = (policy.concurrency ?? DEFAULT_IN_FLIGHT) * options.queues.length
-  const child = fork(CONSUMER, [JSON.stringify(options)], {
+  const child = fork(program, [JSON.stringify(options)], {
     execArgv: ['--conditions=@redrive/source'],
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   })

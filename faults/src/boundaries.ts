@@ -1,0 +1,97 @@
+import { duplicatesIn } from './check.ts'
+import type { Evidence, Violation } from './evidence.ts'
+import type { ConsumerOptions } from './consumer-options.ts'
+import { type FleetOptions, ready } from './fleet.ts'
+import type { Kind } from './message.ts'
+import { becomesTrue } from './wait.ts'
+import type { World } from './world.ts'
+
+/** A moment at which something may be half done, and how a consumer is made to die there. */
+export interface Boundary<Options extends ConsumerOptions = ConsumerOptions> {
+  readonly name: string
+  /** The kind of message that leads there. */
+  readonly kind: Kind
+  /** Each dies in its turn; the last one at the boundary. */
+  readonly consumers: readonly Partial<FleetOptions<Options>>[]
+}
+
+/** Each has a queue of its own: nobody else can take its messages before it dies. */
+export const queuesOf = ({ run }: World, boundaries: readonly unknown[]): readonly string[] =>
+  boundaries.map((_, index) => `${run}-${index}`)
+
+/** As many at a time as there are cores to start processes on. */
+const AT_ONCE = 3
+/** 20 s: starting takes one, retries take another. */
+const REACHED_MS = 20_000
+
+/** A consumer dies at every boundary; then one healthy consumer finishes all that is left behind. */
+export async function dieAtEach<Options extends ConsumerOptions>(
+  world: World<Options>,
+  boundaries: readonly Boundary<Options>[],
+  healthy: Partial<FleetOptions<Options>>,
+): Promise<void> {
+  const queues = queuesOf(world, boundaries)
+  const end = world.fault('deaths at every boundary')
+  const waiting = boundaries.entries()
+  // A boundary that was never reached does not keep anybody from the others.
+  const problems: unknown[] = []
+  const worker = async () => {
+    for (const [index, one] of waiting) {
+      await dieAt(world, one, queues[index] as string).catch((error) => problems.push(error))
+    }
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, worker))
+  if (problems.length > 0) throw new Error(problems.join('\n'))
+  end()
+  world.heal()
+  const fleet = world.fleet(healthy)
+  fleet.start({ queues } as Partial<FleetOptions<Options>>)
+  await ready(fleet, 1)
+}
+
+/** Sends messages, and waits until the consumer that takes them has killed itself where it was told to. */
+async function dieAt<Options extends ConsumerOptions>(
+  world: World<Options>,
+  { name, kind, consumers }: Boundary<Options>,
+  queue: string,
+): Promise<void> {
+  const ids = Array.from({ length: world.messages }, (_, count) => `${queue}/${count}`)
+  await world.send(
+    queue,
+    ids.map((id) => ({ id, kind })),
+  )
+  for (const consumer of consumers) {
+    const fleet = world.fleet({ ...consumer, queues: [queue] })
+    const member = fleet.start()
+    if (await becomesTrue(() => !member.isAlive, { withinMs: REACHED_MS })) continue
+    await fleet.stop()
+    throw new Error(`${name} was never reached`)
+  }
+  world.say(name)
+}
+
+/** Of the boundary that a message was sent for: the number at the end of its queue. */
+const indexIn = (id: string) => Number(/-(\d+)\//.exec(id)?.[1])
+
+/** Everybody died where it was planned, and no death cost more than one duplicate. */
+export function checkDeaths(
+  evidence: Evidence,
+  boundaries: readonly Boundary[],
+): readonly Violation[] {
+  const planned = boundaries.reduce((sum, { consumers }) => sum + consumers.length, 0)
+  const deaths = evidence.entries.filter(({ what }) => what === 'dies').length
+  const missing: readonly Violation[] =
+    deaths === planned
+      ? []
+      : [{ rule: 'scenario', text: `${deaths} deaths where they were planned, ${planned} planned` }]
+  const deathsOf = (id: string) => boundaries[indexIn(id)]?.consumers.length ?? 0
+  const tooMany = duplicatesIn(evidence).filter(([id, surplus]) => surplus > deathsOf(id))
+  return [
+    ...missing,
+    ...tooMany.map(([id, surplus]) => ({
+      rule: 'duplicates over the bound' as const,
+      id,
+      text: `${surplus} duplicates after ${deathsOf(id)} deaths`,
+    })),
+  ]
+}

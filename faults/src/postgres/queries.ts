@@ -1,0 +1,140 @@
+import type { PoolClient, QueryResult } from 'pg'
+
+/** A query as the consumer sent it. */
+export interface Sent {
+  readonly text: string
+  readonly values: readonly unknown[]
+  /** What was sent before it in the same transaction. */
+  readonly trail: string
+}
+
+/** What the transport takes along in one turn, by the place of its parameter. */
+const DONE = 0
+const CHANGES = 2
+const MOST = 4
+
+const isTurn = ({ text }: Sent) => text.includes('redrive.outbox_turn(')
+
+const isEffect = (text: string) => text.includes('insert into faults_effects')
+const isForget = (text: string) => text.includes('redrive.inbox_forget(')
+
+/** A turn that hands a row off to there. */
+const handsOff =
+  (place: string, reason = '') =>
+  (sent: Sent) => {
+    const changes = isTurn(sent) ? sent.values[CHANGES] : undefined
+    if (typeof changes !== 'string') return false
+    return changes.includes(`"place":"${place}"`) && changes.includes(reason)
+  }
+
+/** Everything a consumer asks the database. One query may be several: a turn takes all along. */
+export type QueryName =
+  | 'ready'
+  | 'maintain'
+  | 'listen'
+  | 'ping'
+  | 'claim'
+  | 'complete'
+  | 'hand-off retry'
+  | 'hand-off dead-letter'
+  | 'hand-off quarantine'
+  | 'hand-off give-back'
+  | 'heartbeat'
+  | 'inbox begin'
+  | 'inbox enter'
+  | 'inbox seen'
+  | 'inbox effect'
+  | 'inbox alive'
+  | 'inbox commit'
+  | 'inbox rollback'
+  | 'inbox forget'
+  | 'inbox forget alive'
+  | 'inbox forget commit'
+
+const NAMED: Readonly<Record<QueryName, (sent: Sent) => boolean>> = {
+  ready: ({ text }) => text.includes('to_regproc('),
+  maintain: ({ text }) => text.includes('redrive.outbox_maintain('),
+  listen: ({ text }) => text.startsWith('listen '),
+  ping: ({ text, trail }) => text === 'select 1' && trail === '',
+  claim: (sent) => isTurn(sent) && Number(sent.values[MOST]) > 0,
+  complete: (sent) => isTurn(sent) && (sent.values[DONE] as readonly string[]).length > 0,
+  'hand-off retry': handsOff('retry'),
+  'hand-off dead-letter': handsOff('failed', 'terminal'),
+  'hand-off quarantine': handsOff('failed', 'same_failure_repeated'),
+  'hand-off give-back': handsOff('returned'),
+  heartbeat: ({ text }) => text.includes('redrive.outbox_keep('),
+  'inbox begin': ({ text }) => text === 'begin',
+  'inbox enter': ({ text }) => text.includes('insert into redrive.event_handled'),
+  'inbox seen': ({ text }) => text.startsWith('select fingerprint'),
+  'inbox effect': ({ text }) => isEffect(text),
+  'inbox alive': ({ text, trail }) => text === 'select 1' && isEffect(trail),
+  'inbox commit': ({ text, trail }) => text === 'commit' && !isForget(trail),
+  'inbox rollback': ({ text }) => text === 'rollback',
+  'inbox forget': ({ text }) => isForget(text),
+  'inbox forget alive': ({ text, trail }) => text === 'select 1' && isForget(trail),
+  'inbox forget commit': ({ text, trail }) => text === 'commit' && isForget(trail),
+}
+
+/** The names of a query; none for one that nobody has thought of. */
+export function namesOf(sent: Sent): readonly QueryName[] {
+  return (Object.keys(NAMED) as QueryName[]).filter((name) => NAMED[name](sent))
+}
+
+export interface Watch {
+  before(names: readonly QueryName[], sent: Sent): void
+  /** Answered, and nobody has been told. */
+  after(names: readonly QueryName[], result: QueryResult, tookMs: number): void
+}
+
+type Query = (...args: readonly unknown[]) => unknown
+
+/** Sits between the code under test and the client library, which both run as they are. */
+export function watchQueries(client: PoolClient, watch: Watch): void {
+  const query = client.query.bind(client) as Query
+  let trail = ''
+  const watched: Query = (...args) => {
+    const sent = { ...sentIn(args), trail }
+    trail = trailAfter(trail, sent.text)
+    const names = namesOf(sent)
+    watch.before(names, sent)
+    const startedAt = performance.now()
+    const seen = (result: unknown) =>
+      watch.after(names, result as QueryResult, performance.now() - startedAt)
+    const answer = query(...withCallback(args, seen))
+    if (!(answer instanceof Promise)) return answer
+    return answer.then((result: unknown) => {
+      seen(result)
+      return result
+    })
+  }
+  client.query = watched as PoolClient['query']
+}
+
+/** From its begin to its end; empty outside of a transaction. */
+function trailAfter(trail: string, text: string): string {
+  if (text === 'begin') return text
+  return trail === '' || text === 'commit' || text === 'rollback' ? '' : `${trail}; ${text}`
+}
+
+function sentIn([first, second]: readonly unknown[]): Omit<Sent, 'trail'> {
+  if (typeof first === 'string') return { text: first, values: valuesIn(second) }
+  const { text = '', values } = first as { readonly text?: string; readonly values?: unknown }
+  return { text, values: valuesIn(values ?? second) }
+}
+
+const valuesIn = (values: unknown): readonly unknown[] => (Array.isArray(values) ? values : [])
+
+/** `pool.query` asks with a callback; it comes after us. */
+function withCallback(
+  args: readonly unknown[],
+  seen: (result: unknown) => void,
+): readonly unknown[] {
+  const last = args.at(-1)
+  if (typeof last !== 'function') return args
+  const callback = last as (error: unknown, result: unknown) => void
+  const wrapped = (error: unknown, result: unknown) => {
+    if (error === null || error === undefined) seen(result)
+    callback(error, result)
+  }
+  return [...args.slice(0, -1), wrapped]
+}

@@ -1,0 +1,71 @@
+import type { Evidence } from '../../evidence.ts'
+import { POLICY } from '../../consumer-options.ts'
+import { ready } from '../../fleet.ts'
+import { plan } from '../../message.ts'
+import { checkPunctual, delayLateness, retryLateness, tellPunctual } from '../../punctual.ts'
+import type { WrongClock } from '../consumer-options.ts'
+import type { PlannedEvent } from '../producer.ts'
+import { LEASE_MS, type PostgresScenario } from '../world.ts'
+
+const HOUR_MS = 3_600_000
+const CLOCKS: readonly WrongClock[] = [
+  { aheadMs: HOUR_MS, jumpMs: -2 * HOUR_MS, everyMs: 700 },
+  { aheadMs: -HOUR_MS, jumpMs: 2 * HOUR_MS, everyMs: 1_100 },
+  { aheadMs: HOUR_MS, jumpMs: 0, everyMs: HOUR_MS },
+]
+
+/** A second, of each of the three kinds: nobody should wait for anything but a clock. */
+const RATE = 120
+const RETRY_MS = 1_000
+const DELAY_MS = 1_500
+/** One second late at most, for all but one in a hundred. */
+const LATE_MS = 1_000
+
+export const clientClock: PostgresScenario = {
+  name: 'client-clock',
+  story:
+    'the clocks of consumers are an hour ahead or behind, and jump; nobody is early, no lease is lost',
+  service: 'postgres',
+  messages: { quick: 600, full: 3_000 },
+  async play(world) {
+    const { run } = world
+    const long = `${run}-long`
+    const backoff = { kind: 'fixed', delay: RETRY_MS, jitter: 'none' } as const
+    // Every message fails once here: nobody may conclude anything from that.
+    const policy = {
+      ...POLICY,
+      limit: 'off',
+      poison: 'off',
+      retry: { ...POLICY.retry, backoff },
+    } as const
+    const fleet = world.fleet({ policy })
+    for (const clock of CLOCKS) fleet.start({ clock })
+    // Longer in the handler than the lease: it is renewed, and nobody else takes over.
+    const slow = {
+      queues: [long],
+      workMs: 2 * LEASE_MS,
+      policy: { ...POLICY, limit: 'off' },
+    } as const
+    for (const clock of CLOCKS) fleet.start({ ...slow, clock })
+    await ready(fleet, 2 * CLOCKS.length)
+    const end = world.fault('wrong clocks')
+    await Promise.all([
+      world.send(run, plan(`${run}/soon`, world.messages, { soon: 100 }), RATE),
+      world.send(run, plan(`${run}/delayed`, world.messages, {}).map(delayed), RATE),
+      world.send(long, plan(long, Math.ceil(world.messages / 10), {}), RATE),
+    ])
+    end()
+    world.heal()
+  },
+  tell: (evidence) =>
+    `${tellPunctual('retries', retryLateness(evidence, RETRY_MS))}, ${tellPunctual('delayed', delayedIn(evidence))}`,
+  check: (evidence) => [
+    ...checkPunctual('retry', retryLateness(evidence, RETRY_MS), LATE_MS),
+    ...checkPunctual('delayed message', delayedIn(evidence), LATE_MS),
+  ],
+}
+
+const delayed = (event: PlannedEvent): PlannedEvent => ({ ...event, delayMs: DELAY_MS })
+
+const delayedIn = (evidence: Evidence) =>
+  delayLateness(evidence, (id) => id.includes('/delayed/'), DELAY_MS)

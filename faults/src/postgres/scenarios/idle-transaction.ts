@@ -1,0 +1,68 @@
+import type { Evidence } from '../../evidence.ts'
+import { POLICY } from '../../consumer-options.ts'
+import { openDatabase } from '../../effects.ts'
+import { ready } from '../../fleet.ts'
+import { percentile } from '../../punctual.ts'
+import type { PostgresScenario, PostgresWorld } from '../world.ts'
+
+const RATE = 500
+/** 50 ms for a claim, for all but one in a hundred. */
+const CLAIM_MS = 50
+
+export const idleTransaction: PostgresScenario = {
+  name: 'idle-transaction',
+  story: `a forgotten transaction keeps every row version alive beside ${RATE} messages a second`,
+  service: 'postgres',
+  messages: { quick: 20 * RATE, full: 180 * RATE },
+  async play(world) {
+    const fleet = world.fleet({ policy: { ...POLICY, concurrency: 10, limit: 'off' } })
+    fleet.start()
+    fleet.start()
+    await ready(fleet, 2)
+    const end = world.fault('a forgotten transaction')
+    const forgotten = openDatabase(world.database.url, { connections: 1 })
+    const client = await forgotten.connect()
+    world.atEnd(async () => {
+      client.release(true)
+      await forgotten.end()
+    })
+    await client.query('begin isolation level repeatable read')
+    await client.query('select count(*) from redrive.outbox')
+    await world.produce({ ratePerSecond: RATE })
+    // Before anybody is released: what no vacuum could take away.
+    await measureDead(world)
+    end()
+    world.heal()
+  },
+  tell(evidence) {
+    const claims = claimsIn(evidence)
+    const [p50, p99] = [percentile(claims, 50), percentile(claims, 99)]
+    return `claims ${p50} ms at p50, ${p99} ms at p99, ${claims.at(-1) ?? 0} ms at most, ${deadIn(evidence)} dead rows`
+  },
+  check(evidence) {
+    const p99 = percentile(claimsIn(evidence), 99)
+    return p99 <= CLAIM_MS
+      ? []
+      : [{ rule: 'scenario', text: `claims take ${p99} ms at p99, at most ${CLAIM_MS} ms` }]
+  },
+}
+
+const DEAD = `
+select sum(n_dead_tup)::int as dead from pg_stat_user_tables
+where schemaname = 'redrive' and relname like 'outbox%'`
+
+async function measureDead({ database, history }: PostgresWorld): Promise<void> {
+  const { rows } = await database.pool.query<{ dead: number }>(DEAD)
+  history.write({ what: 'measured', name: 'dead rows', value: rows[0]?.dead ?? 0 })
+}
+
+const deadIn = ({ entries }: Evidence): number =>
+  entries.findLast((entry) => entry.what === 'measured')?.value ?? 0
+
+/** How long each claim took in its consumer, sorted. */
+function claimsIn({ entries }: Evidence): readonly number[] {
+  const all = entries.flatMap((entry) =>
+    entry.what === 'queries' && entry.name === 'claim' ? entry.ms : [],
+  )
+  return all.sort((a, b) => a - b)
+}

@@ -1,0 +1,87 @@
+import type { Evidence, Violation } from '../../evidence.ts'
+import { ready } from '../../fleet.ts'
+import type { Entry } from '../../history.ts'
+import { becomesTrue, lasting } from '../../wait.ts'
+import { readHistory } from '../../history.ts'
+import { LEASE_MS, type PostgresScenario } from '../world.ts'
+
+/** The lease must end, somebody must look, and the handlers must run. */
+const TAKEN_OVER_MS = LEASE_MS + 5_000
+const RATE = 200
+
+export const workerDies: PostgresScenario = {
+  name: 'worker-dies',
+  story: `a consumer dies with its hands full; others have handled all of it within ${TAKEN_OVER_MS / 1_000} s`,
+  service: 'postgres',
+  messages: { quick: 1_000, full: 4_000 },
+  async play(world) {
+    const times = world.scale === 'full' ? 5 : 2
+    const fleet = world.fleet({ workMs: 100 })
+    for (let count = 0; count < 3; count++) fleet.start()
+    await ready(fleet, 3)
+    fleet.supervise()
+    const produced = world.produce({ ratePerSecond: RATE, mix: {} })
+    for (let time = 0; time < times; time++) {
+      await lasting(1_000)
+      const victim = fleet.members().find(({ isReady }) => isReady)
+      const end = world.fault(`${victim?.name} dies`)
+      victim?.signal('SIGKILL')
+      await victim?.gone
+      end()
+      const isHandled = () => takeOversIn(readHistory(world.folder)).at(-1)?.isWhole === true
+      await becomesTrue(isHandled, { withinMs: TAKEN_OVER_MS, everyMs: 250 })
+    }
+    await produced
+    world.heal()
+  },
+  tell(evidence) {
+    const all = takeOversIn(evidence.entries)
+    const longest = Math.max(0, ...all.map(({ tookMs }) => tookMs))
+    const count = all.reduce((sum, { messages }) => sum + messages, 0)
+    return `${count} messages of ${all.length} dead taken over within ${(longest / 1_000).toFixed(1)} s`
+  },
+  check: checkTakenOver,
+}
+
+interface TakeOver {
+  readonly who: string
+  /** How many messages it had begun and not finished. */
+  readonly messages: number
+  readonly isWhole: boolean
+  /** From the death to the last of them handled. */
+  readonly tookMs: number
+}
+
+/** For each death, what became of the messages that were in hand. */
+function takeOversIn(entries: readonly Entry[]): readonly TakeOver[] {
+  const crashes = entries.flatMap((entry) =>
+    entry.what === 'exited' && entry.isCrash ? [entry] : [],
+  )
+  return crashes.map(({ process, at }) => {
+    const own = entries.filter(({ by }) => by === process)
+    const begun = new Set(own.flatMap((one) => (one.what === 'handler_started' ? [one.id] : [])))
+    for (const one of own) if (one.what === 'effect') begun.delete(one.id)
+    const handledAt = entries.flatMap((one) =>
+      one.what === 'effect' && one.by !== process && begun.has(one.id) ? [one.at] : [],
+    )
+    return {
+      who: process,
+      messages: begun.size,
+      isWhole: handledAt.length >= begun.size,
+      tookMs: Math.max(at, ...handledAt) - at,
+    }
+  })
+}
+
+function checkTakenOver({ entries }: Evidence): readonly Violation[] {
+  const all = takeOversIn(entries)
+  const slow = all.filter(({ isWhole, tookMs }) => !isWhole || tookMs > TAKEN_OVER_MS)
+  const none = all.every(({ messages }) => messages === 0)
+  return [
+    ...slow.map(({ who, tookMs, isWhole }): Violation => {
+      const text = isWhole ? `only after ${tookMs} ms` : 'never'
+      return { rule: 'scenario', text: `what ${who} had in hand was handled ${text}` }
+    }),
+    ...(none ? [{ rule: 'scenario', text: 'nobody died with anything in hand' } as const] : []),
+  ]
+}
