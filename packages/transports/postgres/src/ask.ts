@@ -62,6 +62,21 @@ export interface Borrowed {
   readonly giveBack: (isFit: boolean) => void
 }
 
+const ignore = () => undefined
+const guarded = new WeakSet<Pool>()
+
+/**
+ * A connection that breaks while nobody uses it, or in the moment it is made, says so as an event, which
+ * ends the process when nobody listens. The pool makes a new one by itself.
+ */
+export function guard(pool: Pool): Pool {
+  if (guarded.has(pool)) return pool
+  guarded.add(pool)
+  pool.on('connect', (client) => client.on('error', ignore))
+  if (pool.listenerCount('error') === 0) pool.on('error', ignore)
+  return pool
+}
+
 /** A connection of the pool, until it is given back. */
 export function borrowed(client: PoolClient): Borrowed {
   // A connection that breaks says so twice: to whoever asked, and as an event, which ends the process
@@ -75,8 +90,6 @@ export function borrowed(client: PoolClient): Borrowed {
     },
   }
 }
-
-const ignore = () => undefined
 
 /**
  * The server understood and said no: nothing happened, and the connection is fine. Everything else
@@ -97,10 +110,12 @@ async function inTime(pool: Pool): Promise<PoolClient> {
     isLate = true
     reject(noConnection())
   }, ANSWER_MS)
-  const connecting = pool.connect().then((client) => {
-    if (isLate) client.release()
-    return client
-  })
+  const connecting = guard(pool)
+    .connect()
+    .then((client) => {
+      if (isLate) client.release()
+      return client
+    })
   try {
     return await Promise.race([connecting, late])
   } finally {

@@ -1,7 +1,7 @@
 import { type Duration, parseDuration, RedriveError } from '@redrive/core'
 import type { Inbox, InboxAnswer, InboxEntry } from '@redrive/runtime'
 import type { Pool, PoolClient } from 'pg'
-import { askIn, borrowed } from './ask.ts'
+import { askIn, borrowed, guard } from './ask.ts'
 import { type Queryable, rowsOf } from './query.ts'
 
 interface CommonInboxOptions {
@@ -79,7 +79,7 @@ export function postgresInbox<Tx>(options: PgInboxOptions | AnyInboxOptions<Tx>)
   }
 }
 
-/** 3 connections: two for the turns of a transport on the same pool, one to listen. */
+/** 3 connections, for a transport on the same pool: one for its turns, one to listen, one for upkeep. */
 const SPARE = 3
 
 /** Ends the transaction without anything in it. */
@@ -134,7 +134,7 @@ export async function inTransaction<T>(
   pool: Pool,
   work: (client: PoolClient) => Promise<T>,
 ): Promise<T> {
-  const { client, giveBack } = borrowed(await pool.connect())
+  const { client, giveBack } = borrowed(await guard(pool).connect())
   try {
     await askIn(client, 'begin', [])
     const result = await work(client)

@@ -3,8 +3,8 @@ import type { Pool } from 'pg'
 
 export interface PostgresOptions {
   /**
-   * Of the primary, never of a replica. A transport borrows a connection for each turn, and two while
-   * it is behind; one more, for all transports of the pool together, is kept to hear `outbox.wake()`.
+   * Of the primary, never of a replica. A transport borrows a connection for each turn; one more, for all
+   * transports of the pool together, is kept to hear `outbox.wake()`.
    */
   readonly pool: Pool
   /** The queue that the outbox adds to. */
@@ -64,7 +64,7 @@ export function resolveOptions(options: PostgresOptions): ResolvedOptions {
     problems.push("pool: expected a Pool of 'pg'")
   } else if (pool.options.max < LEAST_CONNECTIONS) {
     problems.push(
-      `pool: max is ${pool.options.max}; give it ${LEAST_CONNECTIONS} or more: two are for the transport, one listens, and handlers need their own`,
+      `pool: max is ${pool.options.max}; give it ${LEAST_CONNECTIONS} or more: one is for turns, one listens, one is for upkeep, and handlers need their own`,
     )
   }
   if (leaseMs === undefined || keepDeliveredMs === undefined || problems.length > 0) {

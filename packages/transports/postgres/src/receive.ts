@@ -12,7 +12,6 @@ import {
   type Transport,
   type TransportNeeds,
 } from '@redrive/runtime'
-import type { Pool } from 'pg'
 import { ask, isRefusal } from './ask.ts'
 import { CAPABILITIES, LANE_CAPABILITIES } from './capabilities.ts'
 import { explained, notMigrated, readOnly } from './explain.ts'
@@ -33,8 +32,8 @@ import { onWake } from './wake.ts'
 const MOST = 500
 /** 20 ms after nothing was found, doubling. */
 const IDLE_BASE_MS = 20
-/** 1 s: how late an event may be that nobody announced. */
-const IDLE_CAP_MS = 1_000
+/** 500 ms: how late an event may be that nobody announced. */
+const IDLE_CAP_MS = 500
 /**
  * 1 s between two looks at all that is due, however long ago: it finds what was committed late and what
  * a dead consumer left behind.
@@ -44,8 +43,6 @@ const SWEEP_MS = 1_000
 const SWEEP_SHARE = 20
 /** 1 s: an event that is committed later than that after it was added waits for the look at everything. */
 const OVERLAP_MS = 1_000
-/** Below 10 a second turn at the same time costs more than it gains. */
-const TWO_TURNS_LEAST = 10
 /** A retry due within a minute is looked for on time; the others within a second. */
 const SOON_MS = 60_000
 /** Retries due within 10 ms of each other share a timer. */
@@ -83,12 +80,8 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
   #limit = 1
   #isPaused = false
   #isClosed = false
-  readonly #turning = new Set<Promise<void>>()
+  #turning: Promise<void> | undefined
   #isTurnWanted = false
-  /** What the turns under way may bring. */
-  #coming = 0
-  /** The last look brought as much as it could: there is more. */
-  #isBehind = false
   #isKeepDue = false
   #isTroubled = false
   /** Nothing is taken before: there was nothing when we last looked. */
@@ -114,7 +107,6 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
     const [isMigrated, isReadOnly] = await this.#examine()
     if (!isMigrated) throw notMigrated()
     if (isReadOnly) throw readOnly()
-    keepAlive(this.#options.pool)
     if (this.#options.isMaintaining) this.#maintainHourly(needs)
   }
 
@@ -175,8 +167,8 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
 
   async pause(): Promise<void> {
     this.#isPaused = true
-    // They may be bringing something.
-    await Promise.all(this.#turning)
+    // It may be bringing something.
+    await this.#turning
   }
 
   resume(): void {
@@ -195,18 +187,9 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
 
   #soon(): void {
     this.#isTurnWanted = true
-    if (this.#turning.size >= this.#turnsAtOnce()) return
-    const turning = this.#turns().finally(() => this.#turning.delete(turning))
-    this.#turning.add(turning)
-  }
-
-  /**
-   * One, so that as much as possible goes along. With a backlog two, so that the database and this
-   * process do not wait for each other; lanes are looked at by one, as two would see the same heads.
-   */
-  #turnsAtOnce(): number {
-    if (!this.#isBehind || this.#options.order === 'lane') return 1
-    return this.#pending.length + this.#room() >= Math.max(TWO_TURNS_LEAST, this.#limit / 4) ? 2 : 1
+    this.#turning ??= this.#turns().finally(() => {
+      this.#turning = undefined
+    })
   }
 
   async #turns(): Promise<void> {
@@ -223,12 +206,10 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
   async #turn(): Promise<void> {
     const pending = this.#pending.splice(0)
     for (const { delivery } of pending) this.#held.delete(delivery)
-    const most = this.#isBehind ? Math.min(this.#room(), Math.ceil(this.#limit / 2)) : this.#room()
+    const most = this.#room()
     if (pending.length === 0 && most === 0) return
     const startedAt = performance.now()
     const isSweep = most > 0 && startedAt >= this.#sweepAt
-    this.#coming += most
-    if (this.#isBehind && this.#room() > 0) this.#soon()
     try {
       const claimed = await this.#tell(pending, most, isSweep ? NO_FLOOR : this.#floor)
       if (most > 0) this.#taken(claimed, most, isSweep, startedAt)
@@ -238,8 +219,6 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
       if (isSweep) this.#swept(startedAt)
       if (!isRefusal(error) || pending.length === 0) this.#trouble(error)
       await this.#failed(pending, error)
-    } finally {
-      this.#coming -= most
     }
   }
 
@@ -247,7 +226,7 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
   #room(): number {
     const isShut = this.#isPaused || this.#receiver === undefined || this.#isClosed
     if (isShut || performance.now() < this.#lookAt) return 0
-    return Math.min(MOST, Math.max(0, this.#limit - this.#held.size - this.#coming))
+    return Math.min(MOST, Math.max(0, this.#limit - this.#held.size))
   }
 
   /** Tells the database, and everyone who waits for it. Answers the rows that came in. */
@@ -305,7 +284,6 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
   #taken(claimed: readonly ClaimedRow[], most: number, isSweep: boolean, startedAt: number): void {
     if (isSweep) this.#swept(startedAt)
     const isFull = claimed.length >= most
-    this.#isBehind = isFull
     const last = claimed.at(-1)
     // By the database's clock, which set the due times. They come in their order; if one day they did
     // not, the floor would only be lower than it could be.
@@ -391,7 +369,7 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
 
   /** First what is under way, then what is left, by name: nobody must wait for the lease to end. */
   async #giveBack(): Promise<void> {
-    while (this.#turning.size > 0) await Promise.all(this.#turning)
+    while (this.#turning !== undefined) await this.#turning
     const left = [...this.#held.keys()].map(async (delivery) =>
       this.enact(delivery, { kind: 'pause', reason: 'stopping', until: 0, failure: undefined }),
     )
@@ -424,9 +402,4 @@ async function bounded(work: Promise<unknown>, withinMs: number): Promise<void> 
   const timer = setTimeout(resolve, withinMs)
   await Promise.race([work, late])
   clearTimeout(timer)
-}
-
-/** A pool says that an idle connection broke, and nobody listening ends the process; it makes a new one by itself. */
-function keepAlive(pool: Pool): void {
-  if (pool.listenerCount('error') === 0) pool.on('error', () => undefined)
 }

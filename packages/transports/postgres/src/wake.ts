@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
-import { askIn } from './ask.ts'
+import { askIn, guard } from './ask.ts'
 
 /** The channel of hints; the payload is the queue. */
 export const WAKE_CHANNEL = 'redrive_outbox'
@@ -49,7 +49,7 @@ class WakeListener {
     clearTimeout(this.#timer)
     let client: PoolClient
     try {
-      client = await this.#pool.connect()
+      client = await guard(this.#pool).connect()
     } catch {
       return this.#again()
     }

@@ -242,7 +242,7 @@ export function floors(url: string, pool: Pool): void {
         expect(handled).toBe(20_000)
         await rig.outbox.add(own, { body: 'last' })
         const { rows } = await own.query<{ floor: string }>(
-          `select (max(due_at) - interval '1 second')::text as floor from redrive.outbox`,
+          `select (max(due_at) - interval '1 millisecond')::text as floor from redrive.outbox`,
         )
         const floor = rows[0]?.floor ?? ''
         const above = await costOfTurn(own, rig.queue, { most: 10, floor })

@@ -4,31 +4,46 @@ import { outbox } from '../src/index.ts'
 import { isTurn, mostOf, onRig, type Rig, type Started, settle, until } from './rig.ts'
 import { poolOn } from './services.ts'
 
-/** 350 ms: below half a second, the shortest wait of a consumer that has long been idle. */
-const AT_ONCE_MS = 350
+/** 200 ms: below the shortest wait of a consumer that has long been idle. */
+const AT_ONCE_MS = 200
 
 /** A consumer, and how to wait until it has just looked in vain and means to wait for long. */
 async function idler(rig: Rig, url: string, isListening = true) {
-  const looks: number[] = []
+  const looks: { readonly at: number; readonly isVain: boolean }[] = []
   const own = rig.ownPool(url)
   const started = await rig.start({
     pool: own,
     listen: isListening,
     hooks: {
       after(question, rows) {
-        if (isTurn(question) && mostOf(question) > 0 && rows.length === 0)
-          looks.push(performance.now())
+        if (!isTurn(question) || mostOf(question) === 0) return
+        looks.push({ at: performance.now(), isVain: rows.length === 0 })
       },
     },
   })
   const idle = async () => {
-    const isLong = (gap: number | undefined) => (gap ?? 0) > 500
-    await until('an idle consumer', () => isLong((looks.at(-1) ?? 0) - (looks.at(-2) ?? 0)))
+    await until('an idle consumer', () => {
+      const [last, before] = [looks.at(-1), looks.at(-2)]
+      if (last?.isVain !== true || before?.isVain !== true) return false
+      return last.at - before.at > AT_ONCE_MS
+    })
     const seen = looks.length
     await until('it has just looked', () => looks.length > seen)
   }
   return { ...started, own, idle }
 }
+
+/** The best of three: what a busy machine does to one of them is not the question. */
+async function bestLatency(rig: Rig, consumer: Idler): Promise<number> {
+  const took: number[] = []
+  for (let times = 0; times < 3; times++) {
+    await consumer.idle()
+    took.push(await latency(rig, consumer))
+  }
+  return Math.min(...took)
+}
+
+type Idler = Awaited<ReturnType<typeof idler>>
 
 /** How long the next one takes to arrive after it was added and announced. */
 async function latency(rig: Rig, { transport, hand }: Started): Promise<number> {
@@ -47,11 +62,10 @@ export function waking(url: string, pool: Pool): void {
 
   describe.concurrent('wake', () => {
     it(
-      'reaches a consumer that means to wait for a second',
+      'reaches a consumer that means to wait',
       on(async (rig) => {
         const consumer = await idler(rig, url)
-        await consumer.idle()
-        expect(await latency(rig, consumer)).toBeLessThan(AT_ONCE_MS)
+        expect(await bestLatency(rig, consumer)).toBeLessThan(AT_ONCE_MS)
       }),
     )
 
@@ -103,8 +117,7 @@ export function waking(url: string, pool: Pool): void {
         await rig.kill(killed)
         const isNew = (pid: number) => !killed.includes(pid)
         await until('another listener', async () => (await rig.backends(LISTEN)).some(isNew))
-        await consumer.idle()
-        expect(await latency(rig, consumer)).toBeLessThan(AT_ONCE_MS)
+        expect(await bestLatency(rig, consumer)).toBeLessThan(AT_ONCE_MS)
       }),
     )
 

@@ -75,8 +75,8 @@ comment on column redrive.outbox.cycle is 'Attempts of the current cycle. Additi
 comment on column redrive.outbox.failure_history is 'Closed cycles, oldest first: one for each replay. Additive only.';
 comment on column redrive.outbox.deleted_at is 'Discarded, or taken over by the control plane; kept until its partition goes.';
 
--- Out of line and uncompressed: claiming, retrying and finishing rewrite the row, and the body, which
--- never changes, must not be written again each time.
+-- From 2 KB on out of line, uncompressed: claiming, retrying and finishing rewrite the row, and a large
+-- body, which never changes, must not be written again each time.
 alter table redrive.outbox alter column payload set storage external;
 
 -- Unfinished rows only, so it stays as small as the backlog however many rows are done. None of its
@@ -94,10 +94,8 @@ create function redrive.outbox_settle_partition(partition regclass) returns void
 language plpgsql as $$
 begin
   execute format('alter table %s set (
-    -- Half of each page is kept free, for the claim to stay in the page. Rows are small, as the
-    -- payload lives elsewhere: the price is small too.
+    -- Half of each page is kept free, for the claim to stay in the page.
     fillfactor = 50,
-    toast_tuple_target = 128,
     -- A queue makes dead rows as fast as live ones: clean up after 1,000 of them and not after a
     -- fifth of the table, and without pauses.
     autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,

@@ -23,6 +23,9 @@ const PAST = `case when o.attempts = 0 and o.lapses = 0 and o.generation = 0 and
 /** Due, and nobody has it. */
 const IS_READY = `(o.due_at <= now() and (o.lease_until is null or o.lease_until < now()))`
 
+/** The same of rows that are known by their id, said so that no index of unfinished rows can be used instead. */
+const IS_READY_BY_ID = `(coalesce(o.due_at, 'infinity') <= now() and (o.lease_until is null or o.lease_until < now()))`
+
 const TAKE = `update redrive.outbox o
       set status = 'in_flight', lease_until = now() + lease, lease_token = new_token,
         lapses = o.lapses + (o.status = 'in_flight')::integer`
@@ -159,7 +162,7 @@ begin
       select o.id from unnest(heads) as h (id) join redrive.outbox o on o.id = h.id
         -- Still the head, and nobody has another one of the lane: a replay or a late commit can come
         -- before one that is in hand. It is among the first, because it was the first once.
-        where ${IS_READY} and not exists (
+        where ${IS_READY_BY_ID} and not exists (
           select from (
             select p.id, p.position, p.lease_until from redrive.outbox p
               where p.queue = source and p.due_at is not null and p.lane is not null and p.lane = o.lane
@@ -289,14 +292,7 @@ declare
 begin
   made := 0; dropped := 0; forgotten := 0;
   if not pg_try_advisory_xact_lock(7265647269766502) then return next; return; end if;
-  for ahead in 0..7 loop
-    begin
-      made := made + redrive.outbox_make_partition(((now() at time zone 'UTC')::date + ahead))::integer;
-    exception when lock_not_available or check_violation or duplicate_table then
-      -- check_violation: rows of that day are in outbox_default already, and may stay there.
-      raise debug 'partition of day % not made: %', ahead, sqlerrm;
-    end;
-  end loop;
+  -- Dropped first: whoever takes part in a turn locks the table before its partitions, and so must we.
   for part in
     select c.oid::regclass as name, to_date(substring(c.relname from '\d{8}$'), 'YYYYMMDD') as day
       from pg_inherits i join pg_class c on c.oid = i.inhrelid
@@ -307,6 +303,14 @@ begin
       dropped := dropped + redrive.outbox_drop_partition(part.name, keep_delivered, keep_failed)::integer;
     exception when lock_not_available then
       raise debug 'partition % not dropped: %', part.name, sqlerrm;
+    end;
+  end loop;
+  for ahead in 0..7 loop
+    begin
+      made := made + redrive.outbox_make_partition(((now() at time zone 'UTC')::date + ahead))::integer;
+    exception when lock_not_available or check_violation or duplicate_table then
+      -- check_violation: rows of that day are in outbox_default already, and may stay there.
+      raise debug 'partition of day % not made: %', ahead, sqlerrm;
     end;
   end loop;
   delete from redrive.outbox_default where id in (
