@@ -3,7 +3,7 @@
 // not timed.
 import type { BenchCase, Comparison, Overrides } from '../comparison.ts'
 import type { MeasureOptions } from '../harness.ts'
-import { type Entrant, type Fate, openAll } from '../postgres/contender.ts'
+import { type Entrants, type Fate, openAll } from '../postgres/contender.ts'
 import { dropLeftovers } from '../postgres/database.ts'
 import { graphileWorker } from '../postgres/graphile-worker.ts'
 import { bareLoop } from '../postgres/handwritten.ts'
@@ -20,7 +20,7 @@ const PG_BOSS = 'pg-boss'
 
 // ---- Success: the handler returns, the row is done ----------------------------------------------
 
-const successes: readonly Entrant[] = [
+const successes: Entrants = [
   { name: BARE, open: bareLoop },
   // The number in flight is the same from the first message on.
   { name: REDRIVE, open: redrive({ policy: FIXED }) },
@@ -40,7 +40,7 @@ const successGoals: readonly Goal[] = [
 
 // ---- Failure: one attempt, then the row has failed and keeps its error ----------------------------
 
-const failures: readonly Entrant[] = [
+const failures: Entrants = [
   { name: BARE, open: bareLoop },
   { name: REDRIVE, open: redrive({ policy: ONE_ATTEMPT }) },
   { name: 'redrive, final error', open: redrive({ policy: FINAL_ERROR }) },
@@ -93,23 +93,15 @@ const selfCheck: SelfCheckRange = {
 async function comparison(
   name: string,
   summary: string,
-  entrants: readonly Entrant[],
+  entrants: Entrants,
   goals: readonly Goal[],
   { fate = 'done', ...changed }: { fate?: Fate } & Partial<MeasureOptions> = {},
 ): Promise<Comparison> {
-  const [{ name: baseline } = { name: '' }] = entrants
+  const baseline = entrants[0].name
+  const judged = { options: { ...options, ...changed, twinOf: baseline }, selfCheck, goals }
   await dropLeftovers()
   const candidates = await openAll(entrants, fate)
-  const measured = { ...options, ...changed, twinOf: baseline }
-  return {
-    name: `postgres.${name}`,
-    summary,
-    candidates,
-    baseline,
-    options: measured,
-    selfCheck,
-    goals,
-  }
+  return { name: `postgres.${name}`, summary, candidates, baseline, ...judged }
 }
 
 export const bench: BenchCase = {

@@ -44,6 +44,9 @@ export interface Entrant {
   readonly prepare?: (contender: Contender, pool: Pool, count: number) => Promise<void>
 }
 
+/** The first is what the others are compared with. */
+export type Entrants = readonly [Entrant, ...Entrant[]]
+
 /** Opens all or none: a failure halfway must not leave databases behind. */
 export async function openAll(entrants: readonly Entrant[], fate: Fate): Promise<Candidate[]> {
   const opened: Candidate[] = []

@@ -1,7 +1,7 @@
 // Redrive against itself, with and without a week of delivered rows in the table.
 import type { Pool } from 'pg'
 import { batches } from './body.ts'
-import type { Contender, Entrant, Stage } from './contender.ts'
+import type { Contender, Entrants, Stage } from './contender.ts'
 import { FIXED, QUEUE, redrive } from './redrive.ts'
 
 const DAYS = 7
@@ -12,7 +12,7 @@ const MAKE_PARTITIONS = `
   select redrive.outbox_make_partition((now() at time zone 'UTC')::date - day)
   from generate_series(1, ${DAYS}) as day`
 
-/** Of the queue that is drained, spread evenly up to this minute; small, because nobody reads them. */
+/** Of the queue that is drained, spread over the days; small, because nobody reads them. */
 const ADD_DELIVERED = `
   insert into redrive.outbox (id, queue, status, due_at, created_at, delivered_at, lease_token, payload)
   select redrive.uuid_v7(moment), '${QUEUE}', 'delivered', null, moment, moment, 1, '{}'
@@ -51,7 +51,7 @@ export const EMPTY = 'redrive, empty table'
 export const FULL = 'redrive, delivered rows'
 
 /** The partitions are the same in both: only what is in them differs. */
-export const histories = (delivered: number): readonly Entrant[] => [
+export const histories = (delivered: number): Entrants => [
   { name: EMPTY, open: after(0), prepare },
   { name: FULL, open: after(delivered), prepare },
 ]

@@ -1,7 +1,7 @@
 // Redrive against itself where planners go wrong: statistics that know nothing of the queue, and plans
 // that are made once for all parameters.
 import type { Pool } from 'pg'
-import type { Contender, Entrant } from './contender.ts'
+import type { Contender, Entrants } from './contender.ts'
 import { emptied } from './database.ts'
 import { FIXED, redrive } from './redrive.ts'
 
@@ -27,7 +27,7 @@ const open = redrive({ policy: FIXED })
 export const ANALYZED = 'redrive, analyzed'
 export const STALE = 'redrive, stale statistics'
 
-export const statistics: readonly Entrant[] = [
+export const statistics: Entrants = [
   { name: ANALYZED, open, prepare: amongOthers('after the fill') },
   { name: STALE, open, prepare: amongOthers('before the fill') },
 ]
@@ -35,7 +35,7 @@ export const statistics: readonly Entrant[] = [
 export const CHOSEN = 'redrive, plans as chosen'
 export const GENERIC = 'redrive, generic plans'
 
-export const planCaches: readonly Entrant[] = [
+export const planCaches: Entrants = [
   { name: CHOSEN, open },
   {
     name: GENERIC,

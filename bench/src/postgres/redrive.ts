@@ -42,7 +42,10 @@ export const redrive =
         done: "status = 'delivered'",
         failed: "status = 'failed' and last_error is not null",
       },
-      fill: (count) => fill(database.pool, count),
+      async fill(count) {
+        if (hasInbox) await database.pool.query('truncate redrive.event_handled')
+        await fill(database.pool, count)
+      },
       start: () => consumer.resume(),
       stop: () => pausedWhenWritten(consumer, database.pool),
       async close() {

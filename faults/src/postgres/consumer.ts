@@ -71,8 +71,8 @@ const inbox = postgresInbox({ pool })
 /** The inbox under test; what it answered is written down before anybody else is told. */
 const witnessed: Inbox<PoolClient> = {
   ...inbox,
-  async handle(entry, work) {
-    const answer = await inbox.handle(entry, work)
+  async handle(entry, work, attempt) {
+    const answer = await inbox.handle(entry, work, attempt)
     if (answer !== 'conflict') {
       history.write({ what: 'effect', id: entry.key, isNew: answer === 'handled' })
     }

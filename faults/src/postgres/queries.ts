@@ -41,6 +41,7 @@ export type QueryName =
   | 'hand-off give-back'
   | 'heartbeat'
   | 'inbox begin'
+  | 'inbox limit'
   | 'inbox enter'
   | 'inbox seen'
   | 'inbox effect'
@@ -64,6 +65,7 @@ const NAMED: Readonly<Record<QueryName, (sent: Sent) => boolean>> = {
   'hand-off give-back': handsOff('returned'),
   heartbeat: ({ text }) => text.includes('redrive.outbox_keep('),
   'inbox begin': ({ text }) => text === 'begin',
+  'inbox limit': ({ text }) => text.includes('idle_in_transaction_session_timeout'),
   'inbox enter': ({ text }) => text.includes('insert into redrive.event_handled'),
   'inbox seen': ({ text }) => text.startsWith('select fingerprint'),
   'inbox effect': ({ text }) => isEffect(text),

@@ -23,15 +23,17 @@ export interface CallParts {
   readonly inbox: Inbox | undefined
   /** The consumer's name in the inbox. */
   readonly consumer: string
+  readonly timeoutMs: number
 }
 
 /** Built once per consumer, so that an attempt pays only for the parts that are there. */
-export function composeCall({ handler, decode, schema, inbox, consumer }: CallParts): Call {
+export function composeCall(parts: CallParts): Call {
+  const { handler, decode, schema, inbox } = parts
   const prepare = preparation(decode, schema)
   if (inbox !== undefined) {
     const ready = prepare ?? lazily
     return (attempt) =>
-      handleOnce(inbox, consumer, attempt, async () => handler(await ready(attempt), attempt))
+      handleOnce(inbox, parts, attempt, async () => handler(await ready(attempt), attempt))
   }
   if (prepare === undefined) return (attempt) => handler(lazily(attempt), attempt)
   return (attempt) => {
@@ -60,16 +62,18 @@ function preparation(
 
 async function handleOnce(
   inbox: Inbox,
-  consumer: string,
+  { consumer, timeoutMs }: CallParts,
   attempt: Attempt,
   work: () => Promise<unknown>,
 ): Promise<void> {
   const { delivery } = attempt
   const entry = { consumer, key: delivery.key, fingerprint: fingerprint(delivery) }
-  const answer = await inbox.handle(entry, async (tx) => {
+  const { signal } = attempt
+  const begin = async (tx: unknown) => {
     attempt.tx = tx
     await work()
-  })
+  }
+  const answer = await inbox.handle(entry, begin, { signal, timeoutMs })
   if (answer === 'conflict') {
     throw new RedriveError(
       'KEY_CONFLICT',

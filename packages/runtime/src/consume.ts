@@ -91,6 +91,7 @@ export async function consume<Body = unknown, Tx = undefined, D extends Delivery
       schema,
       inbox: inbox as Inbox | undefined,
       consumer: name,
+      timeoutMs: policy.timeoutMs,
     }),
     policy,
     handlerName: name,

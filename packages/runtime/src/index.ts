@@ -27,6 +27,7 @@ export {
   type Enactment,
   type Inbox,
   type InboxAnswer,
+  type InboxAttempt,
   type InboxEntry,
   LOST,
   type OutboundEvent,

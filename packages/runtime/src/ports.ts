@@ -236,7 +236,19 @@ export interface Inbox<Tx = unknown> {
   readonly keepMs?: number
   /** How many may be at work at once; a consumer runs no more than that. Absent: any number. */
   readonly atOnce?: number
-  handle(entry: InboxEntry, work: (tx: Tx) => Promise<void>): Promise<InboxAnswer>
+  handle(
+    entry: InboxEntry,
+    work: (tx: Tx) => Promise<void>,
+    attempt?: InboxAttempt,
+  ): Promise<InboxAnswer>
+}
+
+/** The attempt that is being made. */
+export interface InboxAttempt {
+  /** Fires when it is over without an answer: what it holds must be let go of, or nobody else gets the key. */
+  readonly signal: AbortSignal
+  /** How long it may take. */
+  readonly timeoutMs: number
 }
 
 export type InboxAnswer = 'handled' | 'already_handled' | 'conflict'

@@ -6,8 +6,8 @@ import { percentile } from '../../punctual.ts'
 import type { PostgresScenario, PostgresWorld } from '../world.ts'
 
 const RATE = 500
-/** 50 ms for a claim, for all but one in a hundred. */
-const CLAIM_MS = 50
+/** 50 ms for a claim, for all but one in a hundred; twice that on a machine that has other things to do. */
+const CLAIM_MS = { full: 50, quick: 100 } as const
 
 export const idleTransaction: PostgresScenario = {
   name: 'idle-transaction',
@@ -39,11 +39,12 @@ export const idleTransaction: PostgresScenario = {
     const [p50, p99] = [percentile(claims, 50), percentile(claims, 99)]
     return `claims ${p50} ms at p50, ${p99} ms at p99, ${claims.at(-1) ?? 0} ms at most, ${deadIn(evidence)} dead rows`
   },
-  check(evidence) {
+  check(evidence, { scale }) {
     const p99 = percentile(claimsIn(evidence), 99)
-    return p99 <= CLAIM_MS
+    const most = CLAIM_MS[scale]
+    return p99 <= most
       ? []
-      : [{ rule: 'scenario', text: `claims take ${p99} ms at p99, at most ${CLAIM_MS} ms` }]
+      : [{ rule: 'scenario', text: `claims take ${p99} ms at p99, at most ${most} ms` }]
   },
 }
 

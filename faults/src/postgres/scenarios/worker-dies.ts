@@ -1,8 +1,7 @@
 import type { Evidence, Violation } from '../../evidence.ts'
 import { ready } from '../../fleet.ts'
-import type { Entry } from '../../history.ts'
+import { type Entry, readHistory } from '../../history.ts'
 import { becomesTrue, lasting } from '../../wait.ts'
-import { readHistory } from '../../history.ts'
 import { LEASE_MS, type PostgresScenario } from '../world.ts'
 
 /** The lease must end, somebody must look, and the handlers must run. */

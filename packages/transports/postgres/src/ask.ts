@@ -82,9 +82,12 @@ export function borrowed(client: PoolClient): Borrowed {
   // A connection that breaks says so twice: to whoever asked, and as an event, which ends the process
   // when nobody listens.
   client.on('error', ignore)
+  let isOut = true
   return {
     client,
     giveBack(isFit) {
+      if (!isOut) return
+      isOut = false
       client.off('error', ignore)
       client.release(isFit ? undefined : true)
     },

@@ -1,5 +1,5 @@
 import { type Duration, parseDuration, RedriveError } from '@redrive/core'
-import type { Inbox, InboxAnswer, InboxEntry } from '@redrive/runtime'
+import type { Inbox, InboxAnswer, InboxAttempt, InboxEntry } from '@redrive/runtime'
 import type { Pool, PoolClient } from 'pg'
 import { askIn, borrowed, guard } from './ask.ts'
 import { type Queryable, rowsOf } from './query.ts'
@@ -20,7 +20,7 @@ export interface PgInboxOptions extends CommonInboxOptions {
 /** With anything else: say how it begins a transaction, and how to query in it. */
 export interface AnyInboxOptions<Tx> extends CommonInboxOptions {
   /** Runs the work in a transaction: commits when it resolves, rolls back when it rejects. */
-  readonly transaction: (work: (tx: Tx) => Promise<void>) => Promise<void>
+  readonly transaction: (work: (tx: Tx) => Promise<void>, attempt?: InboxAttempt) => Promise<void>
   readonly query: (tx: Tx) => Queryable
 }
 
@@ -61,7 +61,7 @@ export function postgresInbox<Tx>(options: PgInboxOptions | AnyInboxOptions<Tx>)
   return {
     keepMs,
     ...(atOnce === undefined ? {} : { atOnce }),
-    async handle(entry, work) {
+    async handle(entry, work, attempt) {
       forgetSometimes(entry.consumer)
       let answer: InboxAnswer = 'handled'
       try {
@@ -70,7 +70,7 @@ export function postgresInbox<Tx>(options: PgInboxOptions | AnyInboxOptions<Tx>)
           if (answer !== 'handled') throw NOT_NEW
           await work(tx)
           if (atOnce === undefined) await stillAlive(query(tx))
-        })
+        }, attempt)
       } catch (error) {
         if (error !== NOT_NEW) throw error
       }
@@ -123,30 +123,46 @@ async function stillAlive(tx: Queryable): Promise<void> {
 }
 
 function ofPool(pool: Pool): AnyInboxOptions<PoolClient> {
-  return { transaction: (work) => inTransaction(pool, work), query: (client) => client }
+  return {
+    transaction: (work, attempt) => inTransaction(pool, work, attempt),
+    query: (client) => client,
+  }
 }
 
 /**
  * Runs the work in a transaction of its own: commits when it resolves, rolls back when it rejects. The
- * connection goes back to the pool if it is fit for others.
+ * connection goes back to the pool if it is fit for others. With an attempt, it ends with it: a
+ * connection that is silent would keep the key, here and at the server, from everyone else.
  */
 export async function inTransaction<T>(
   pool: Pool,
   work: (client: PoolClient) => Promise<T>,
+  attempt?: InboxAttempt,
 ): Promise<T> {
   const { client, giveBack } = borrowed(await guard(pool).connect())
+  const leave = () => giveBack(false)
+  attempt?.signal.addEventListener('abort', leave)
   try {
+    // It may have been over before there was a connection.
+    attempt?.signal.throwIfAborted()
     await askIn(client, 'begin', [])
+    if (attempt !== undefined) await askIn(client, GIVE_UP, [String(attempt.timeoutMs + GRACE_MS)])
     const result = await work(client)
     await stillAlive(client)
     await askIn(client, 'commit', [])
     giveBack(true)
     return result
   } catch (error) {
-    giveBack(await canRollBack(client))
+    giveBack(!attempt?.signal.aborted && (await canRollBack(client)))
     throw error
+  } finally {
+    attempt?.signal.removeEventListener('abort', leave)
   }
 }
+
+/** Until the server ends a transaction of which it hears nothing; the attempt is over by then. */
+const GIVE_UP = `select set_config('idle_in_transaction_session_timeout', $1, true)`
+const GRACE_MS = 5_000
 
 /** A connection whose transaction cannot be ended is not fit for anyone else. */
 async function canRollBack(client: PoolClient): Promise<boolean> {
