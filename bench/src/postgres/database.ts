@@ -5,6 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Client, Pool, type PoolConfig } from 'pg'
 import { serviceUrl } from '../services.ts'
 
+/** Tests have another server: beside them, those of the transport crash the usual one. */
+const SERVICE = process.env['VITEST'] === undefined ? 'postgres' : 'postgres-pair'
+
 const PREFIX = 'redrive_bench_'
 /** SQLSTATE of a database that somebody is connected to. */
 const OBJECT_IN_USE = '55006'
@@ -17,7 +20,7 @@ export interface Database {
 }
 
 export async function ownDatabase(): Promise<Database> {
-  const server = await serviceUrl('postgres', 'postgres')
+  const server = await serviceUrl(SERVICE, 'postgres')
   const name = `${PREFIX}${randomUUID().slice(0, 8)}`
   await onServer(server, (client) => client.query(`create database ${name}`))
   const url = new URL(server)
@@ -37,7 +40,7 @@ export async function ownDatabase(): Promise<Database> {
 
 /** What runs that were killed have left. Nobody is connected to those, so dropping them succeeds. */
 export async function dropLeftovers(): Promise<void> {
-  await onServer(await serviceUrl('postgres', 'postgres'), async (client) => {
+  await onServer(await serviceUrl(SERVICE, 'postgres'), async (client) => {
     const { rows } = await client.query<{ datname: string }>(
       'select datname from pg_database where starts_with(datname, $1)',
       [PREFIX],
