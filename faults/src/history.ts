@@ -41,6 +41,8 @@ export type Fact =
       /** Deliveries in hand that the broker may hand out again without anybody's connection breaking. */
       readonly interrupted: number
     }
+  /** The second took a message over from the first, and both go on. */
+  | { readonly what: 'owners'; readonly first: string; readonly second: string }
   | { readonly what: 'healed' }
   | { readonly what: 'drained' }
   /** A figure that only this scenario has. */

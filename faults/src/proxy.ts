@@ -23,6 +23,8 @@ export interface Proxy {
   connections(): readonly Connection[]
   /** New connections lead to another port from now on. */
   aimAt(port: number): void
+  /** A client that says this is cut off before the server hears it. */
+  cutAt: RegExp | undefined
   close(): Promise<void>
 }
 
@@ -36,10 +38,14 @@ export async function startProxy(targetPort: number): Promise<Proxy> {
   const server = createServer({ noDelay: true }, (client) => {
     const connection = wire(client, target, () => connections.delete(connection))
     connections.add(connection)
+    client.prependListener('data', (bytes) => {
+      if (proxy.cutAt?.test(bytes.toString('latin1')) === true) connection.destroy()
+    })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return {
+  const proxy: Proxy = {
     port: portOf(server),
+    cutAt: undefined,
     connections: () => [...connections],
     aimAt(port) {
       target = port
@@ -49,6 +55,7 @@ export async function startProxy(targetPort: number): Promise<Proxy> {
       await new Promise((resolve) => server.close(resolve))
     },
   }
+  return proxy
 }
 
 function wire(client: Socket, targetPort: number, onEnd: () => void): Connection {
@@ -67,7 +74,7 @@ function wire(client: Socket, targetPort: number, onEnd: () => void): Connection
   }
   client.on('data', (bytes) => {
     if (greeting.length < GREETING_BYTES) greeting += bytes.toString('latin1')
-    if (connection.mode !== 'black-hole') upstream.write(bytes)
+    if (connection.mode !== 'black-hole' && !upstream.destroyed) upstream.write(bytes)
   })
   upstream.on('data', (bytes) => {
     if (connection.mode === 'pass') client.write(connection.fromServer?.(bytes) ?? bytes)

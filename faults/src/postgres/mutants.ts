@@ -138,6 +138,6 @@ export const MUTANTS: readonly Mutant[] = [
       },
     ],
     scenario: 'wake-off',
-    breaks: 'scenario',
+    breaks: 'not drained',
   },
 ]

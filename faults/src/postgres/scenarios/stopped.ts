@@ -1,7 +1,7 @@
-import type { Evidence } from '../../evidence.ts'
+import type { Evidence, Violation } from '../../evidence.ts'
 import { type JsonPolicy, POLICY } from '../../consumer-options.ts'
 import type { Member } from '../../fleet.ts'
-import { readHistory } from '../../history.ts'
+import { type Entry, readHistory } from '../../history.ts'
 import { underLoad } from '../../load.ts'
 import { becomesTrue, type Deadline, lasting, until } from '../../wait.ts'
 import type { Failpoint } from '../consumer-options.ts'
@@ -36,13 +36,30 @@ export const stopped: PostgresScenario = {
     })
   },
   tell: (evidence) => `${fencedIn(evidence)} updates fenced`,
-  check: (evidence) =>
-    fencedIn(evidence) > 0 ? [] : [{ rule: 'scenario', text: 'no update was fenced' }],
+  check: (evidence) => [
+    ...(fencedIn(evidence) > 0
+      ? []
+      : [{ rule: 'scenario', text: 'no update was fenced' } as const]),
+    ...checkOwners(evidence),
+  ],
 }
 
+const isFenced = (entry: Entry) => entry.what === 'event' && entry.type === 'lost'
+
 /** Updates of a process that did not own the row any more, and was told so. */
-const fencedIn = ({ entries }: Evidence) =>
-  entries.filter((entry) => entry.what === 'event' && entry.type === 'lost').length
+const fencedIn = ({ entries }: Evidence) => entries.filter(isFenced).length
+
+/** Of two owners the first is told that it is one no longer, and the second that it is done. */
+function checkOwners({ entries }: Evidence): readonly Violation[] {
+  const owners = entries.filter((entry) => entry.what === 'owners')
+  return owners.flatMap(({ first, second }) => {
+    const wasFenced = entries.some((entry) => entry.by === first && isFenced(entry))
+    const isDone = entries.some(({ by, what }) => by === second && what === 'settled')
+    if (wasFenced && isDone) return []
+    const text = `${first} was ${wasFenced ? '' : 'not '}fenced, ${second} was ${isDone ? '' : 'not '}told that it is done`
+    return [{ rule: 'not fenced', text }]
+  })
+}
 
 /** What the first owner sends although the second one has the message in hand. */
 const STALE = ['complete', 'hand-off retry'] as const
@@ -70,6 +87,7 @@ async function answerStale(
   await until(`${first.name} stands still`, () => isStopped(world, first), REACHED)
   const second = fleet.start({ failpoint: stopBefore('complete') })
   await until(`${second.name} stands still`, () => isStopped(world, second), REACHED)
+  world.history.write({ what: 'owners', first: first.name, second: second.name })
   first.signal('SIGCONT')
   // Whether it was told the truth is the checker's to say.
   await becomesTrue(() => isAnswered(world, first), ANSWERED)
@@ -85,6 +103,4 @@ const isStopped = (world: PostgresWorld, member: Member) =>
   entriesBy(world, member).some(({ what }) => what === 'stops')
 
 const isAnswered = (world: PostgresWorld, member: Member) =>
-  entriesBy(world, member).some(
-    (entry) => entry.what === 'settled' || (entry.what === 'event' && entry.type === 'lost'),
-  )
+  entriesBy(world, member).some((entry) => entry.what === 'settled' || isFenced(entry))

@@ -88,10 +88,7 @@ export const wakeOff: PostgresScenario = {
   messages: { quick: 200, full: 1_000 },
   async play(world) {
     const wire = await wireTo(world)
-    const cutting = setInterval(() => {
-      for (const one of wire.proxy.connections()) if (/listen/i.test(one.greeting)) one.destroy()
-    }, 20)
-    world.atEnd(async () => clearInterval(cutting))
+    wire.proxy.cutAt = /listen /i
     const consumers = [wire.consumer, wire.consumer]
     await underLoad(world, { consumers, ratePerSecond: 20, mix: {} }, async () => undefined)
   },
