@@ -25,8 +25,8 @@ export async function ownDatabase(): Promise<Database> {
   await onServer(server, (client) => client.query(`create database ${name}`))
   const url = new URL(server)
   url.pathname = name
-  // One connection that stays: as long as it is there, nobody takes the database for a leftover.
-  const pool = poolOf(url.href, { max: 1, idleTimeoutMillis: 0 })
+  // As long as its connection is there, nobody takes the database for a leftover.
+  const pool = poolOf(url.href, { max: 1 })
   return {
     url: url.href,
     pool,
@@ -53,8 +53,14 @@ export async function dropLeftovers(): Promise<void> {
   })
 }
 
+/**
+ * Connections stay: a candidate waits longer for its turn than `pg` keeps them, and a new one has yet to
+ * read the catalog and make its plans.
+ */
+export const STAYING = { idleTimeoutMillis: 0 } as const
+
 export function poolOf(url: string, options: PoolConfig = {}): Pool {
-  const pool = new Pool({ connectionString: url, ...options })
+  const pool = new Pool({ connectionString: url, ...STAYING, ...options })
   // A query that fails rejects on its own. The second is for graphile-worker, which asks for it.
   pool.on('error', () => {})
   pool.on('connect', (client) => client.on('error', () => {}))

@@ -2,17 +2,16 @@ import { type JobResult, PgBoss } from 'pg-boss'
 import type { Handler } from '../handlers.ts'
 import { BODY, batches } from './body.ts'
 import type { Contender, Fate, Stage } from './contender.ts'
+import { STAYING } from './database.ts'
 
 const QUEUE = 'messages'
 const BATCH = 500
 
 /** Fetches again at once while batches are full; maintenance and schedules are off. */
 export async function pgBoss({ database, handler, fate }: Stage): Promise<Contender> {
-  const boss = new PgBoss({
-    connectionString: database.url,
-    schedule: false,
-    supervise: false,
-  })
+  // It hands all of them to its pool, and its types do not say so.
+  const connections = { connectionString: database.url, ...STAYING }
+  const boss = new PgBoss({ ...connections, schedule: false, supervise: false })
   boss.on('error', fail)
   await boss.start()
   await boss.createQueue(QUEUE, { retryLimit: 0 })
