@@ -1,5 +1,5 @@
 import { Logger, type Runner, run, runMigrations } from 'graphile-worker'
-import { BODY_JSON } from './body.ts'
+import { BODY } from './body.ts'
 import type { Contender, Stage } from './contender.ts'
 import { poolOf } from './database.ts'
 
@@ -24,7 +24,7 @@ export async function graphileWorker({ database, handler }: Stage): Promise<Cont
     table: 'graphile_worker._private_jobs',
     rows: { done: undefined, failed: 'attempts = max_attempts and last_error is not null' },
     async fill(count) {
-      await database.pool.query(FILL, [BODY_JSON, count])
+      await database.pool.query(FILL, [BODY, count])
     },
     async start() {
       runner = await run({

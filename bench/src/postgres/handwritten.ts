@@ -1,6 +1,6 @@
 // The floor: what a developer writes against pg, as fast as it can be written.
 import type { Handler } from '../handlers.ts'
-import { BODY_JSON } from './body.ts'
+import { BODY } from './body.ts'
 import type { Contender, Fate, Stage } from './contender.ts'
 import { poolOf } from './database.ts'
 
@@ -66,7 +66,7 @@ export async function bareLoop({ database, handler, fate }: Stage): Promise<Cont
       failed: `status = ${FAILED} and last_error is not null`,
     },
     async fill(count) {
-      await database.pool.query(FILL, [BODY_JSON, count])
+      await database.pool.query(FILL, [BODY, count])
     },
     start() {
       drained = drain()

@@ -1,6 +1,5 @@
 // Redrive against itself, with and without a week of delivered rows in the table.
 import type { Pool } from 'pg'
-import { batches } from './body.ts'
 import type { Contender, Entrants, Stage } from './contender.ts'
 import { FIXED, QUEUE, redrive } from './redrive.ts'
 
@@ -42,7 +41,9 @@ const after =
     const { pool } = stage.database
     const contender = await open(stage)
     await pool.query(MAKE_PARTITIONS)
-    for (const size of batches(delivered, STATEMENT)) await pool.query(ADD_DELIVERED, [size])
+    for (let left = delivered; left > 0; left -= STATEMENT) {
+      await pool.query(ADD_DELIVERED, [Math.min(left, STATEMENT)])
+    }
     await pool.query(`vacuum analyze ${contender.table}`)
     return contender
   }

@@ -1,11 +1,15 @@
 import { type JobResult, PgBoss } from 'pg-boss'
 import type { Handler } from '../handlers.ts'
-import { BODY, batches } from './body.ts'
+import { BODY } from './body.ts'
 import type { Contender, Fate, Stage } from './contender.ts'
 import { STAYING } from './database.ts'
 
 const QUEUE = 'messages'
 const BATCH = 500
+
+const FILL = `
+  insert into pgboss.job (name, data, retry_limit, policy)
+  select '${QUEUE}', $1::jsonb, 0, 'standard' from generate_series(1, $2)`
 
 /** Fetches again at once while batches are full; maintenance and schedules are off. */
 export async function pgBoss({ database, handler, fate }: Stage): Promise<Contender> {
@@ -14,17 +18,12 @@ export async function pgBoss({ database, handler, fate }: Stage): Promise<Conten
   const boss = new PgBoss({ ...connections, schedule: false, supervise: false })
   boss.on('error', fail)
   await boss.start()
-  await boss.createQueue(QUEUE, { retryLimit: 0 })
+  await boss.createQueue(QUEUE)
   return {
     table: 'pgboss.job',
     rows: { done: "state = 'completed'", failed: "state = 'failed' and output is not null" },
     async fill(count) {
-      for (const size of batches(count)) {
-        await boss.insert(
-          QUEUE,
-          Array.from({ length: size }, () => ({ data: BODY })),
-        )
-      }
+      await database.pool.query(FILL, [BODY, count])
     },
     start: () => work[fate](boss, handler),
     stop: () => boss.offWork(QUEUE, { wait: true }),

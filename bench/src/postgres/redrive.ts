@@ -1,15 +1,19 @@
 import { business, type PolicyOptions } from '@redrive/core'
-import { migrate, outbox, type PostgresOptions, postgres, postgresInbox } from '@redrive/postgres'
+import { migrate, type PostgresOptions, postgres, postgresInbox } from '@redrive/postgres'
 import { type Consumer, consume, type Inbox } from '@redrive/runtime'
 import type { Pool, PoolConfig } from 'pg'
 import { Declined } from '../handlers.ts'
 import { PATIENCE_MS } from '../patience.ts'
-import { BODY, batches } from './body.ts'
+import { BODY } from './body.ts'
 import type { Contender, Stage } from './contender.ts'
 import { poolOf } from './database.ts'
 
 export const QUEUE = 'orders'
 const CONCURRENCY = 100
+
+const FILL = `
+  insert into redrive.outbox (queue, content_type, payload)
+  select '${QUEUE}', 'application/json', convert_to($1, 'UTF8') from generate_series(1, $2)`
 
 /** The queue's rows of the last hour. The time is in the id, so that older partitions are not read. */
 const OWN = `queue = '${QUEUE}' and id >= redrive.uuid_floor(now() - interval '1 hour')`
@@ -44,7 +48,7 @@ export const redrive =
       },
       async fill(count) {
         if (hasInbox) await database.pool.query('truncate redrive.event_handled')
-        await fill(database.pool, count)
+        await database.pool.query(FILL, [BODY, count])
       },
       start: () => consumer.resume(),
       stop: () => pausedWhenWritten(consumer, database.pool),
@@ -54,16 +58,6 @@ export const redrive =
       },
     }
   }
-
-async function fill(pool: Pool, count: number): Promise<void> {
-  const orders = outbox({ queue: QUEUE })
-  for (const size of batches(count)) {
-    await orders.addMany(
-      pool,
-      Array.from({ length: size }, () => ({ body: BODY })),
-    )
-  }
-}
 
 const UNFINISHED = `
   select exists (select from redrive.outbox where queue = $1 and due_at is not null) as unfinished`
