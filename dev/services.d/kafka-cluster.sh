@@ -1,0 +1,167 @@
+# Kafka, three brokers that are also the controllers (KRaft), as in `kafka`; N is 1, 2 or 3.
+#   url                     host:port of each broker, with commas
+#   kill_node N             SIGKILL
+#   start_node N            returns when it has rejoined and caught up; without a majority at once
+#   pause_node N            SIGSTOP: connections stay open, nothing answers
+#   unpause_node N          SIGCONT
+#   controller              number of the node that is the active controller
+#   leader TOPIC PARTITION  number of the node that leads it; a dead one until that is noticed
+# `up` repairs what was killed or paused.
+# shellcheck shell=bash disable=SC2034,SC2154
+
+extras=(url kill_node start_node pause_node unpause_node controller leader)
+
+# shellcheck source=dev/services.d/lib/kafka.sh
+. dev/services.d/lib/kafka.sh
+
+# Node N adds N - 1 to these.
+# Below 32768: above, the system may have given the port to an outgoing connection.
+first_broker_port=25910
+first_controller_port=25915
+voters=1@127.0.0.1:25915,2@127.0.0.1:25916,3@127.0.0.1:25917
+copies=3
+in_sync_copies=2
+# A slow copy is noticed after 3 s instead of 30, as a dead broker is. The two of the quorum are Kafka's
+# defaults, named because a fail-over is as quick as they are.
+node_config='replica.lag.time.max.ms=3000
+controller.quorum.election.timeout.ms=1000
+controller.quorum.fetch.timeout.ms=2000'
+
+use_node() {
+  [[ ${1:-} == [123] ]] || fail "which node: 1, 2 or 3?"
+  node_folder=$data/$1
+  node_id=$1
+  broker_port=$((first_broker_port + $1 - 1))
+  controller_port=$((first_controller_port + $1 - 1))
+}
+
+# each_node COMMAND…: with the variables of each node in turn, until it fails.
+each_node() {
+  local n
+  for n in 1 2 3; do
+    use_node "$n"
+    "$@" || return
+  done
+}
+
+url() {
+  local n urls=()
+  for n in 0 1 2; do
+    urls+=("127.0.0.1:$((first_broker_port + n))")
+  done
+  local IFS=,
+  echo "${urls[*]}"
+}
+
+up() {
+  if each_node sees_nodes 1 2 3; then
+    say "$(url) (running)"
+    return
+  fi
+  SECONDS=0
+  install_kafka
+  each_node launch_if_dead
+  each_node await_node
+  within 30 each_node sees_nodes 1 2 3 || fail "the nodes do not find each other: see $data/*/log"
+  within 60 each_node has_caught_up || fail "node $node_id does not catch up: see $node_folder/log"
+  say "$(url) (started in $SECONDS s)"
+}
+
+# All at once. One that waits for a controller that has gone does so for minutes, hence the bound.
+down() {
+  each_node begin_stop
+  within 10 each_node node_is_dead || true
+  each_node kill_now
+}
+
+status() {
+  local n running=()
+  for n in 1 2 3; do
+    use_node "$n"
+    if node_answers; then running+=("$n"); fi
+  done
+  case ${#running[@]} in
+  0) say "not running" && return 1 ;;
+  3) say "$(url) (running)" ;;
+  *) say "only node ${running[*]} of 1 2 3 answers" && return 1 ;;
+  esac
+}
+
+sees_nodes() {
+  is_alive "$node_folder/node.pid" && sees "$broker_port" "$@"
+}
+
+# In sync with the leader of each partition it has a copy of, by its own view.
+has_caught_up() {
+  local rows topic partition leader replicas in_sync
+  rows=$(partitions "$broker_port") || return 1
+  while read -r topic partition leader replicas in_sync; do
+    [[ $leader == [123] && $replicas == *"$node_id"* && $in_sync != *"$node_id"* ]] && return 1
+  done <<<"$rows"
+  return 0
+}
+
+kill_node() {
+  use_node "${1:-}"
+  kill_now
+}
+
+start_node() {
+  use_node "${1:-}"
+  launch_if_dead
+  # It cannot even start before there is a second one to elect a controller with.
+  (($(count_alive) >= 2)) || return 0
+  await_node
+  within 60 has_caught_up || fail "node $node_id does not catch up: see $node_folder/log"
+}
+
+count_alive() {
+  local n count=0
+  for n in 1 2 3; do
+    if is_alive "$data/$n/node.pid"; then count=$((count + 1)); fi
+  done
+  echo "$count"
+}
+
+pause_node() {
+  use_node "${1:-}"
+  signal_node STOP
+}
+
+unpause_node() {
+  use_node "${1:-}"
+  signal_node CONT
+}
+
+# Each is asked itself, because what a broker knows may be old. One that was paused may believe for a
+# moment that it still leads: the later epoch is right.
+controller() {
+  local n active='' latest=-1
+  for n in 1 2 3; do
+    use_node "$n"
+    if node_leads_quorum && ((epoch > latest)); then
+      active=$n
+      latest=$epoch
+    fi
+  done
+  [[ -n $active ]] || fail "no node is the active controller"
+  echo "$active"
+}
+
+node_leads_quorum() {
+  is_alive "$node_folder/node.pid" && leads_quorum "$controller_port"
+}
+
+leader() {
+  [[ $# -eq 2 ]] || fail "leader TOPIC PARTITION"
+  local n found
+  for n in 1 2 3; do
+    use_node "$n"
+    node_answers || continue
+    found=$(partitions "$broker_port" | awk -v t="$1" -v p="$2" '$1 == t && $2 == p { print $3 }')
+    [[ $found == [123] ]] || continue
+    echo "$found"
+    return
+  done
+  fail "no node knows a leader of '$1' $2"
+}

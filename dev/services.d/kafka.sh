@@ -1,0 +1,77 @@
+# Kafka, one broker that is its own controller (KRaft), without TLS and passwords.
+#   url             host:port
+#   crash           SIGKILL and start again; returns when it answers
+#   kill            SIGKILL
+#   start           returns when it answers
+#   pause, unpause  SIGSTOP and SIGCONT: connections stay open, nothing answers
+# shellcheck shell=bash disable=SC2034,SC2154
+
+extras=(url crash kill start pause unpause)
+
+# shellcheck source=dev/services.d/lib/kafka.sh
+. dev/services.d/lib/kafka.sh
+
+node_folder=$data
+node_id=1
+# Below 32768: above, the system may have given the port to an outgoing connection.
+broker_port=25900
+controller_port=25901
+voters=$node_id@127.0.0.1:$controller_port
+copies=1
+in_sync_copies=1
+node_config=
+
+url() {
+  echo "127.0.0.1:$broker_port"
+}
+
+up() {
+  if node_answers; then
+    say "$(url) (running)"
+    return
+  fi
+  SECONDS=0
+  install_kafka
+  start
+  say "$(url) (started in $SECONDS s)"
+}
+
+down() {
+  begin_stop
+  stop_process "$node_folder/node.pid"
+}
+
+status() {
+  if ! node_answers; then
+    say "not running"
+    return 1
+  fi
+  say "$(url) (running)"
+}
+
+start() {
+  launch_if_dead
+  await_node
+}
+
+crash() {
+  kill_now
+  start
+}
+
+# The name is what callers expect; with arguments it is the shell's, which lib/process.sh needs.
+kill() {
+  if [[ $# -gt 0 ]]; then
+    builtin kill "$@"
+  else
+    kill_now
+  fi
+}
+
+pause() {
+  signal_node STOP
+}
+
+unpause() {
+  signal_node CONT
+}

@@ -1,0 +1,237 @@
+# One Kafka broker that is also a controller (KRaft), described by these variables of the service file:
+#   node_folder  node_id  broker_port  controller_port
+#   voters (id@host:port of each controller)  copies (of each partition)  in_sync_copies (to accept
+#   a write)  node_config (more lines for server.properties)
+# shellcheck shell=bash disable=SC2154
+
+# shellcheck source=dev/services.d/lib/process.sh
+. dev/services.d/lib/process.sh
+# shellcheck source=dev/services.d/lib/kafka-wire.sh
+. dev/services.d/lib/kafka-wire.sh
+
+kafka_version=4.3.1
+# The one that Kafka's own distribution adds to what its artifact asks for, which is no logger.
+log4j_version=2.25.4
+# Of the list of all jars with theirs, as `sha256sum *.jar` prints it.
+jars_sha256=6953bfc4d23c24004ed3d44b741c7a4538a923f476f85ff7cf086e87ead4b49c
+# All clones share it.
+cache=/var/cache/redrive
+[[ $EUID -eq 0 ]] || cache=${XDG_CACHE_HOME:-$HOME/.cache}/redrive
+dist=$cache/kafka-$kafka_version
+# Any will do: it says which cluster a folder belongs to.
+cluster_id=cmVkcml2ZS1rYWZrYS10ZQ
+# Quick to start and sparing with the cores, which tests and other brokers use too.
+java_options=(-Xms256m -Xmx512m -XX:+UseSerialGC -XX:-UsePerfData)
+
+install_kafka() {
+  has_java || install_packages openjdk-17-jre-headless
+  has_java || fail "Kafka needs Java 17 or newer, and the first \`java\` on PATH is not"
+  [[ -d $dist ]] || download_kafka
+}
+
+has_java() {
+  [[ $(java -version 2>&1) =~ version\ \"([0-9]+) ]] && ((BASH_REMATCH[1] >= 17))
+}
+
+download_kafka() {
+  command -v mvn >/dev/null || install_packages maven
+  say "downloading Kafka $kafka_version" >&2
+  mkdir -p "$cache"
+  # The other service, or another clone, may be at it.
+  (flock 9 && { [[ -d $dist ]] || fetch_jars_into "$dist.new"; }) \
+    9>"$dist.lock" >"$data/install.log" 2>&1 || fail "could not install: see $data/install.log"
+}
+
+# fetch_jars_into FOLDER: made there and moved, so that half a download is never taken for one.
+# Joined by &&, because `set -e` is off in the condition above.
+fetch_jars_into() {
+  rm -rf "$1" &&
+    mkdir "$1" &&
+    write_pom >"$1/pom.xml" &&
+    # A repository of its own: neither is the user's filled, nor are old files from there used.
+    mvn --batch-mode --no-transfer-progress --file "$1/pom.xml" \
+      -Dmaven.repo.local="$1/repository" -DincludeScope=runtime -DoutputDirectory="$1" \
+      org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies &&
+    rm -r "$1/repository" &&
+    (cd "$1" && LC_ALL=C && sha256sum -- *.jar | tee jars.sha256) &&
+    sha256sum --check <<<"$jars_sha256  $1/jars.sha256" &&
+    mv -T "$1" "$dist"
+}
+
+write_pom() {
+  cat <<POM
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>redrive.dev</groupId>
+  <artifactId>kafka</artifactId>
+  <version>1</version>
+  <packaging>pom</packaging>
+  <dependencies>
+    <dependency>
+      <groupId>org.apache.kafka</groupId>
+      <artifactId>kafka_2.13</artifactId>
+      <version>$kafka_version</version>
+    </dependency>
+    <dependency>
+      <groupId>org.apache.logging.log4j</groupId>
+      <artifactId>log4j-slf4j-impl</artifactId>
+      <version>$log4j_version</version>
+    </dependency>
+  </dependencies>
+</project>
+POM
+}
+
+launch_node() {
+  # There is one if it was not us who stopped it.
+  if [[ -s $node_folder/node.pid ]]; then await_threads "$(pid_in "$node_folder/node.pid")"; fi
+  require_free_ports "$broker_port" "$controller_port"
+  mkdir -p "$node_folder/log"
+  write_node_config
+  [[ -f $node_folder/formatted ]] || format_node
+  # As many connections as the machine permits, up to the usual setting of a server.
+  ulimit -n 65536 2>/dev/null || ulimit -n "$(ulimit -Hn)"
+  launch "$node_folder/node.pid" "$node_folder/log/console.log" \
+    java "${java_options[@]}" -XX:ErrorFile="$node_folder/log/jvm-error.log" \
+    -Dlog4j2.configurationFile="$node_folder/log4j2.properties" \
+    -cp "$dist/*" kafka.Kafka "$node_folder/server.properties"
+}
+
+# The mark is made last, so that half a format is never taken for one.
+format_node() {
+  rm -rf "$node_folder/data"
+  java -Xshare:auto -XX:+UseSerialGC -XX:TieredStopAtLevel=1 \
+    -Dlog4j2.configurationFile="$node_folder/log4j2.properties" \
+    -cp "$dist/*" kafka.tools.StorageTool \
+    format --cluster-id "$cluster_id" --config "$node_folder/server.properties" \
+    >"$node_folder/log/format.log" 2>&1 || fail_with_log "could not format node $node_id" format.log
+  touch "$node_folder/formatted"
+}
+
+# Small numbers of threads and partitions for a small machine; the lower bounds of sessions are for
+# tests that wait until a consumer counts as dead. A broker's own session lasts 3 s, not 9: until it
+# is over a broker that was killed may not come back. Less would take a busy machine for a dead one.
+write_node_config() {
+  write_log_config
+  cat >"$node_folder/server.properties" <<CONFIG
+process.roles=broker,controller
+node.id=$node_id
+controller.quorum.voters=$voters
+listeners=PLAINTEXT://127.0.0.1:$broker_port,CONTROLLER://127.0.0.1:$controller_port
+advertised.listeners=PLAINTEXT://127.0.0.1:$broker_port
+controller.listener.names=CONTROLLER
+log.dirs=$node_folder/data
+
+default.replication.factor=$copies
+min.insync.replicas=$in_sync_copies
+unclean.leader.election.enable=false
+auto.create.topics.enable=false
+controlled.shutdown.enable=true
+broker.heartbeat.interval.ms=500
+broker.session.timeout.ms=3000
+
+offsets.topic.replication.factor=$copies
+offsets.topic.num.partitions=8
+transaction.state.log.replication.factor=$copies
+transaction.state.log.min.isr=$in_sync_copies
+transaction.state.log.num.partitions=4
+share.coordinator.state.topic.replication.factor=$copies
+share.coordinator.state.topic.min.isr=$in_sync_copies
+share.coordinator.state.topic.num.partitions=4
+
+group.initial.rebalance.delay.ms=0
+group.min.session.timeout.ms=1000
+group.consumer.min.session.timeout.ms=1000
+group.consumer.min.heartbeat.interval.ms=200
+group.share.min.session.timeout.ms=1000
+group.share.min.heartbeat.interval.ms=200
+
+num.network.threads=2
+num.io.threads=3
+log.cleaner.dedupe.buffer.size=16777216
+$node_config
+CONFIG
+}
+
+# At most 30 MB: a broker that misses another one warns many times a second.
+write_log_config() {
+  cat >"$node_folder/log4j2.properties" <<CONFIG
+status = error
+appender.file.type = RollingFile
+appender.file.name = file
+appender.file.fileName = $node_folder/log/kafka.log
+appender.file.filePattern = $node_folder/log/kafka.%i.log
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{ISO8601} %p %m (%c{1})%n
+appender.file.policy.type = SizeBasedTriggeringPolicy
+appender.file.policy.size = 10MB
+appender.file.strategy.type = DefaultRolloverStrategy
+appender.file.strategy.max = 2
+rootLogger.level = warn
+rootLogger.appenderRef.file.ref = file
+CONFIG
+}
+
+# A broker answers before the controller lets it serve; in its own view it is there only after.
+node_answers() {
+  is_alive "$node_folder/node.pid" && sees "$broker_port" "$node_id"
+}
+
+node_answers_or_died() {
+  is_dead "$node_folder/node.pid" || node_answers
+}
+
+launch_if_dead() {
+  if is_alive "$node_folder/node.pid"; then
+    signal_node CONT
+  else
+    launch_node
+  fi
+}
+
+await_node() {
+  within 90 node_answers_or_died && node_answers && return
+  fail_with_log "node $node_id did not start" console.log kafka.log
+}
+
+# fail_with_log SENTENCE FILE…
+fail_with_log() {
+  (cd "$node_folder/log" && shift && tail -q -n 20 "$@") >&2 || true
+  fail "$1: see $node_folder/log"
+}
+
+# signal_node SIGNAL
+signal_node() {
+  is_alive "$node_folder/node.pid" || fail "node $node_id does not run"
+  builtin kill -s "$1" "$(pid_in "$node_folder/node.pid")"
+}
+
+kill_now() {
+  local pid=
+  if is_alive "$node_folder/node.pid"; then pid=$(pid_in "$node_folder/node.pid"); fi
+  stop_process "$node_folder/node.pid" KILL
+  if [[ -n $pid ]]; then await_threads "$pid"; fi
+}
+
+# await_threads PID: a killed process counts as dead when its first thread is; its ports and files
+# are free when the last one is.
+await_threads() {
+  within 10 has_no_threads "$1" || true
+}
+
+has_no_threads() {
+  local threads=("/proc/$1/task/"*)
+  ((${#threads[@]} <= 1))
+}
+
+# begin_stop: TERM, which one that is stopped (SIGSTOP) gets when it continues.
+begin_stop() {
+  if is_alive "$node_folder/node.pid"; then
+    signal_node TERM
+    signal_node CONT
+  fi
+}
+
+node_is_dead() {
+  is_dead "$node_folder/node.pid"
+}
