@@ -15,7 +15,7 @@ const RUN_ALONE: Admission = Object.freeze({ kind: 'runAlone' })
 
 export interface AdmitInput {
   readonly policy: Policy
-  readonly delivery: Delivery
+  readonly delivery: Pick<Delivery, 'cycle' | 'deliveryCount'>
   readonly now: number
 }
 

@@ -52,6 +52,8 @@ export interface Delivery {
   readonly type: string | undefined
   /** The body exactly as it arrived; never changed, never re-encoded. */
   readonly bytes: Uint8Array
+  /** There is no body, which is not an empty one: a record that deletes its key. Absent where there is no such thing. */
+  readonly isTombstone?: boolean
   readonly contentType: string | undefined
   /** Headers as the producer sent them, without Redrive's own. */
   readonly headers: Readonly<Record<string, unknown>>

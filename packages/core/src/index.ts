@@ -36,6 +36,7 @@ export {
   takeRetry,
 } from './budget.ts'
 export { type ClassifyOptions, classify, type Diagnosis, diagnose } from './classify/classify.ts'
+export { cycleOfTold, type ToldFailure } from './foreign.ts'
 export {
   business,
   type ErrorClass,

@@ -61,6 +61,15 @@ export type RedriveEvent =
       readonly source: string
       readonly reason: string | undefined
     }
+  /** The broker deleted messages before they were consumed: they were older than it keeps them. */
+  | {
+      readonly type: 'messages_expired'
+      readonly at: number
+      readonly source: string
+      /** Where: a topic and its partition. */
+      readonly place: string
+      readonly count: number
+    }
   /** A rule of yours or a transport threw where it must not; a rule then counts as not matching. */
   | {
       readonly type: 'user_code_failed'

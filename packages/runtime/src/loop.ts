@@ -160,7 +160,8 @@ export class Loop<D extends Delivery> implements Receiver<D> {
       1,
       delivery.deliveryCount - (this.#forgiven.get(delivery.id) ?? 0),
     )
-    return admit({ policy: this.#parts.policy, delivery: { ...delivery, deliveryCount }, now })
+    const { cycle } = delivery
+    return admit({ policy: this.#parts.policy, delivery: { cycle, deliveryCount }, now })
   }
 
   #forgive(id: string): void {

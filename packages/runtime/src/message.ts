@@ -23,8 +23,9 @@ export type Decode = (bytes: Uint8Array, delivery: Delivery) => unknown
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** JSON unless the content type says otherwise: text stays text, anything else stays bytes. */
-export const decodeByContentType: Decode = (bytes, { contentType }) => {
+/** JSON unless the content type says otherwise: text stays text, anything else stays bytes. Null for a tombstone. */
+export const decodeByContentType: Decode = (bytes, { contentType, isTombstone }) => {
+  if (isTombstone === true) return null
   if (contentType === undefined || contentType.includes('json'))
     return JSON.parse(utf8.decode(bytes))
   return contentType.startsWith('text/') ? utf8.decode(bytes) : bytes

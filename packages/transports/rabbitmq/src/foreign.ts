@@ -1,4 +1,4 @@
-import { type AttemptRecord, diagnose, type FailureCycle, FIRST_CYCLE } from '@redrive/core'
+import { cycleOfTold, type FailureCycle, FIRST_CYCLE } from '@redrive/core'
 
 /** What someone else's headers say about how a message died. */
 export interface ForeignDeath {
@@ -29,7 +29,7 @@ const nServiceBus: Reader = (headers) => {
     reason: 'nservicebus_failed',
     // `queue@machine` on transports with machine names.
     origin: origin.split('@')[0],
-    cycle: failedOnce({
+    cycle: cycleOfTold({
       type: text(headers, 'NServiceBus.ExceptionInfo.ExceptionType'),
       message: text(headers, 'NServiceBus.ExceptionInfo.Message'),
       stack: text(headers, 'NServiceBus.ExceptionInfo.StackTrace'),
@@ -46,7 +46,7 @@ const massTransit: Reader = (headers) => {
   return {
     reason: `masstransit_${reason ?? 'fault'}`,
     origin: queueOfAddress(text(headers, 'MT-Fault-InputAddress')),
-    cycle: failedOnce({
+    cycle: cycleOfTold({
       type,
       message: text(headers, 'MT-Fault-Message'),
       stack: text(headers, 'MT-Fault-StackTrace'),
@@ -68,7 +68,7 @@ const broker: Reader = (headers) => {
   return {
     reason: `broker_${reason}`,
     origin: text(headers, 'x-first-death-queue') ?? text(first, 'queue'),
-    cycle: failedOnce({
+    cycle: cycleOfTold({
       type: undefined,
       message: `the broker dead-lettered it: ${reason}`,
       stack: undefined,
@@ -79,34 +79,6 @@ const broker: Reader = (headers) => {
 }
 
 const READERS: readonly Reader[] = [nServiceBus, massTransit, broker]
-
-interface Told {
-  readonly type: string | undefined
-  readonly message: string | undefined
-  readonly stack: string | undefined
-  readonly at: number | undefined
-  readonly attempts: number
-}
-
-/** One record of history, classed and signed by the same rules as our own failures. */
-function failedOnce({ type = 'Error', message = 'no message', stack, at, attempts }: Told) {
-  const error = Object.assign(new Error(message), { name: type, stack: stack ?? '' })
-  const { failure } = diagnose(error, {
-    rules: [],
-    handler: 'foreign',
-    includeStack: false,
-    now: at ?? 0,
-  })
-  const record: AttemptRecord = {
-    number: Math.max(1, attempts),
-    at: at ?? 0,
-    class: failure.class,
-    signature: failure.signature,
-    code: failure.code,
-    message: failure.message,
-  }
-  return { ...FIRST_CYCLE, attempts, firstFailedAt: at, history: [record] }
-}
 
 function text(headers: Headers, name: string): string | undefined {
   const value = headers[name]
