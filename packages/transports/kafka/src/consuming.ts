@@ -1,0 +1,453 @@
+import type { BaseOptions } from '@platformatic/kafka'
+import type { Receiver } from '@redrive/runtime'
+import { Client } from './client.ts'
+import { Committer } from './commit.ts'
+import { type AtRisk, decodeCommit } from './deaths.ts'
+import { Fetcher, type OnTrouble } from './fetch.ts'
+import type { KafkaDelivery, KafkaRecord } from './headers.ts'
+import { Held } from './held.ts'
+import { EARLIEST, endsOf, LATEST } from './lag.ts'
+import { type Epoch, Membership } from './membership.ts'
+import { nameOf, type Place } from './place.ts'
+import { type Committed, Offsets } from './offsets.ts'
+import { Partition } from './partition.ts'
+
+/** A topic that is consumed. */
+export interface Subscription {
+  readonly name: string
+  /** How long its records wait; 0: they are handed out at once. */
+  readonly tierMs: number
+  readonly isOrdered: boolean
+  /** Where a group begins that has committed nothing yet. */
+  readonly from: 'earliest' | 'latest'
+}
+
+export interface ConsumptionParts {
+  readonly client: BaseOptions
+  readonly group: string
+  readonly topics: readonly Subscription[]
+  /** As people know what is consumed. */
+  readonly source: string
+  readonly sessionMs: number
+  readonly drainMs: number
+  readonly onTrouble: OnTrouble
+  readonly onExpired: (place: Place, count: number) => void
+}
+
+const BEGINNING = 'the coordinator, for offsets'
+/** 200 ms between two tries to learn where a partition begins. */
+const RETRY_MS = 200
+/** 65,536 parked behind unfinished records of their key, in all partitions together; then nothing is read. */
+const PARKED = 65_536
+/** 1,024 places of the list that have had their turn. */
+const READY_USED = 1_024
+/** 2 s for what is under way to end: a broker that does not answer must not keep us from closing. */
+const CLOSE_MS = 2_000
+
+/**
+ * Consumes topics in a group: reads ahead of the handlers, hands out as many as may be in hand, and
+ * commits what is finished: the mark, and with it the bits of what is finished above it.
+ */
+export class Consumption {
+  readonly #parts: ConsumptionParts
+  /**
+   * A broker answers the requests of one connection one after the other, and one that asks for records
+   * is answered when there are some: commits, the source and the retries each have a connection.
+   */
+  readonly #clients: { readonly commit: Client; readonly source: Client; readonly retry: Client }
+  readonly offsets: Offsets
+  readonly committer: Committer
+  readonly #topics: ReadonlyMap<string, Subscription>
+  readonly #fetchers: readonly Fetcher[]
+  readonly #membership: Membership
+  #receiver: Receiver<KafkaDelivery> | undefined
+  readonly #partitions = new Map<string, Partition>()
+  readonly #inHand: Held[] = []
+  /** Partitions with something to hand out, in turn. */
+  #ready: Partition[] = []
+  #readyHead = 0
+  readonly #timers = new Map<Partition, NodeJS.Timeout>()
+  #onFinished: (() => void) | undefined
+  /** In hand, and in the hands of someone who died. */
+  readonly #suspects = new Set<Held>()
+  /** The epoch of which the broker said that it is over: what was read ahead is someone else's. */
+  #fencedIn: Epoch | undefined
+  /** Partitions that are ours, and whose beginning is being looked up. */
+  #beginning = 0
+  #limit = 1
+  #isPaused = false
+  #isClosed = false
+
+  constructor(parts: ConsumptionParts) {
+    const { client, group, topics, sessionMs, drainMs, onTrouble } = parts
+    this.#parts = parts
+    this.#clients = {
+      commit: new Client(client),
+      source: new Client(client),
+      retry: new Client(client),
+    }
+    this.offsets = new Offsets(this.#clients.commit, group)
+    this.committer = new Committer({
+      offsets: this.offsets,
+      epoch: () => this.epoch,
+      partitions: () => this.#partitions.values(),
+      atRisk: (partition) => this.atRisk(partition),
+      onFenced: () => {
+        this.#fencedIn = this.epoch
+      },
+      onTrouble,
+    })
+    this.#topics = new Map(topics.map((topic) => [topic.name, topic]))
+    this.#fetchers = [
+      this.#fetcher(this.#clients.source, (tierMs) => tierMs === 0),
+      this.#fetcher(this.#clients.retry, (tierMs) => tierMs > 0),
+    ]
+    this.#membership = new Membership({
+      client,
+      group,
+      topics: topics.map(({ name }) => name),
+      sessionMs,
+      drainMs,
+      onJoined: () => this.#pump(),
+      onAssigned: (places) => void this.#begin(places),
+      onRevoked: (places) => this.#handOver(places),
+      onLost: (places) => this.#lose(places),
+      onTrouble,
+    })
+  }
+
+  get epoch(): Epoch | undefined {
+    return this.#membership.epoch
+  }
+
+  start(receiver: Receiver<KafkaDelivery>): void {
+    this.#receiver = receiver
+    this.#membership.join()
+  }
+
+  #fetcher(client: Client, isFor: (tierMs: number) => boolean): Fetcher {
+    const topics = this.#parts.topics.filter(({ tierMs }) => isFor(tierMs)).map(({ name }) => name)
+    return new Fetcher({
+      client,
+      topics,
+      isCommittedOnly: true,
+      wanted: () => this.#wanted(isFor),
+      onTrouble: this.#parts.onTrouble,
+    })
+  }
+
+  /** The others are full: whoever makes room in one of them says so. */
+  *#wanted(isFor: (tierMs: number) => boolean): Generator<Partition> {
+    const isOpen = !this.#isClosed && this.parked < PARKED
+    for (const partition of this.#partitions.values()) {
+      if (!isFor(partition.tierMs)) continue
+      if (isOpen && partition.wantsMore) yield partition
+      else partition.isFull = true
+    }
+  }
+
+  /** Records that wait behind an unfinished one of their key. */
+  get parked(): number {
+    let parked = 0
+    for (const partition of this.#partitions.values()) parked += partition.parked
+    return parked
+  }
+
+  /** In the group, and everything that was there for us is handed out. */
+  get isAtEnd(): boolean {
+    if (this.epoch === undefined || this.#beginning > 0) return false
+    for (const partition of this.#partitions.values()) if (!partition.isAtEnd) return false
+    return true
+  }
+
+  // ---- partitions come and go -----------------------------------------------------------------
+
+  async #begin(places: readonly Place[]): Promise<void> {
+    const isStill = (place: Place) => this.#membership.owns(place) && !this.#isClosed
+    this.#beginning += 1
+    let left = places
+    while ((left = left.filter(isStill)).length > 0) {
+      try {
+        const committed = await this.offsets.read(left)
+        const begun = await Promise.all(left.map((place) => this.#partition(place, committed)))
+        // Said before anything is handed out: the first record may be the one that kills.
+        await this.committer.flush(begun.filter(isStill))
+        for (const partition of begun) {
+          if (isStill(partition)) this.#partitions.set(nameOf(partition), partition)
+        }
+        this.#parts.onTrouble(BEGINNING, undefined)
+        this.#read()
+        break
+      } catch (error) {
+        this.#parts.onTrouble(BEGINNING, error)
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS).unref())
+      }
+    }
+    this.#beginning -= 1
+  }
+
+  async #partition(place: Place, committed: ReadonlyMap<string, Committed>): Promise<Partition> {
+    const { tierMs = 0, isOrdered = false, from } = this.#topics.get(place.topic) ?? {}
+    const { offset, metadata } = committed.get(nameOf(place)) ?? NOTHING_COMMITTED
+    const mark = offset ?? (await this.#lookUp(place, from === 'latest' ? LATEST : EARLIEST))
+    return new Partition({
+      ...place,
+      tierMs,
+      isOrdered,
+      ...decodeCommit(mark, metadata),
+      position: mark,
+      onTaken: (partition) => this.#taken(partition),
+      onOutOfRange: (partition) => this.#skipExpired(partition),
+    })
+  }
+
+  async #lookUp(place: Place, which: bigint): Promise<number> {
+    const ends = await endsOf(this.#clients.commit, [place], which)
+    return ends.get(nameOf(place)) ?? 0
+  }
+
+  /** The broker deleted what was not consumed. Nothing brings it back; someone must know. */
+  async #skipExpired(partition: Partition): Promise<void> {
+    const first = await this.#lookUp(partition, EARLIEST)
+    const { position } = partition
+    if (first <= position) return
+    this.#parts.onExpired(partition, first - position)
+    partition.take([], first, first)
+  }
+
+  /** The group gives them to someone else: handlers may end, and what they finished is committed. */
+  async #handOver(places: readonly Place[]): Promise<void> {
+    const going = this.#close(places)
+    const isIdle = () => going.every(({ inHand }) => inHand === 0)
+    const endsAt = performance.now() + this.#parts.drainMs
+    while (!isIdle() && performance.now() < endsAt && !this.#isClosed) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, endsAt - performance.now())
+        this.#onFinished = () => {
+          clearTimeout(timer)
+          resolve()
+        }
+      })
+    }
+    this.#onFinished = undefined
+    await this.committer.flush(going)
+    this.#forget(going)
+  }
+
+  #lose(places: readonly Place[]): void {
+    this.#forget(this.#close(places))
+  }
+
+  #close(places: readonly Place[]): readonly Partition[] {
+    const going = places.flatMap((place) => this.#partitions.get(nameOf(place)) ?? [])
+    for (const partition of going) {
+      partition.isClosing = true
+      partition.touch()
+    }
+    return going
+  }
+
+  #forget(going: readonly Partition[]): void {
+    for (const partition of going) {
+      this.#partitions.delete(nameOf(partition))
+      clearTimeout(this.#timers.get(partition))
+      this.#timers.delete(partition)
+    }
+    for (const held of [...this.#inHand]) {
+      if (held.partition === undefined || !going.includes(held.partition)) continue
+      this.#letGo(held)
+      this.#receiver?.lost(held)
+    }
+    this.#pump()
+  }
+
+  // ---- handing out ----------------------------------------------------------------------------
+
+  #taken(partition: Partition): void {
+    if (this.#partitions.get(nameOf(partition)) !== partition) return
+    this.committer.changed()
+    this.#enqueue(partition)
+    this.#pump()
+  }
+
+  #enqueue(partition: Partition): void {
+    if (partition.isQueued) return
+    partition.isQueued = true
+    this.#ready.push(partition)
+  }
+
+  #pump(): void {
+    const receiver = this.#receiver
+    if (receiver === undefined) return
+    if (this.#fencedIn !== undefined && this.#fencedIn === this.epoch) return
+    while (this.#inHand.length < this.#limit && !this.#isPaused && !this.#isClosed) {
+      const partition = this.#ready[this.#readyHead]
+      if (partition === undefined) {
+        this.#ready = []
+        this.#readyHead = 0
+        return
+      }
+      this.#readyHead += 1
+      if (this.#readyHead === READY_USED) this.#forgetUsed()
+      partition.isQueued = false
+      // Looking at the clock costs as much as the rest of this turn, and the source needs none.
+      const next = partition.next(partition.tierMs === 0 ? 0 : now())
+      if (typeof next === 'number') this.#wakeAt(partition, next)
+      else if (next !== undefined) {
+        this.#enqueue(partition)
+        this.#deliver(receiver, partition, next)
+      }
+      if (partition.isFull && partition.wantsMore) {
+        partition.isFull = false
+        this.#read()
+      }
+    }
+  }
+
+  /** With a backlog there is always something to hand out, and the list would grow for ever. */
+  #forgetUsed(): void {
+    this.#ready = this.#ready.slice(this.#readyHead)
+    this.#readyHead = 0
+  }
+
+  #deliver(receiver: Receiver<KafkaDelivery>, partition: Partition, record: KafkaRecord): void {
+    const deaths = partition.deaths.of(record.offset)
+    const held = new Held(this.#parts.source, record, partition, 1 + deaths)
+    if (deaths > 0) this.#suspects.add(held)
+    held.slot = this.#inHand.push(held) - 1
+    receiver.deliver(held)
+  }
+
+  #wakeAt(partition: Partition, dueAt: number): void {
+    if (this.#timers.has(partition)) return
+    const timer = setTimeout(
+      () => {
+        this.#timers.delete(partition)
+        this.#enqueue(partition)
+        this.#pump()
+      },
+      Math.max(0, dueAt - now()),
+    )
+    this.#timers.set(partition, timer)
+  }
+
+  #read(): void {
+    for (const fetcher of this.#fetchers) fetcher.wake()
+  }
+
+  limit(count: number): void {
+    this.#limit = count
+    this.#pump()
+  }
+
+  /** Resolves when it is known who is at risk: one of them may be about to run alone. */
+  async pause(): Promise<void> {
+    this.#isPaused = true
+    if (this.#suspects.size > 0) await this.#sayWhoIsAtRisk()
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    if (this.#suspects.size > 0) void this.#sayWhoIsAtRisk()
+    this.#pump()
+  }
+
+  #sayWhoIsAtRisk(): Promise<void> {
+    for (const partition of this.#partitions.values()) partition.touch()
+    return this.committer.flushAll()
+  }
+
+  atRisk(partition: Partition): AtRisk {
+    if (partition.isClosing) return 'nobody'
+    if (!this.#isPaused) return { amongFirst: this.#limit }
+    const exactly: number[] = []
+    for (const held of this.#inHand) {
+      if (held.partition === partition) exactly.push(held.raw.offset)
+    }
+    return { exactly }
+  }
+
+  // ---- what becomes of a delivery ---------------------------------------------------------------
+
+  /** Its partition, while it is ours. */
+  partitionOf(delivery: KafkaDelivery): Partition | undefined {
+    return delivery instanceof Held ? delivery.partition : undefined
+  }
+
+  #letGo(held: Held): void {
+    held.partition = undefined
+    // The last takes its slot.
+    const last = this.#inHand.pop()
+    if (last !== undefined && last !== held) {
+      this.#inHand[held.slot] = last
+      last.slot = held.slot
+    }
+    if (this.#suspects.size > 0) this.#suspects.delete(held)
+  }
+
+  /** False: it is no longer ours. */
+  finish(delivery: KafkaDelivery): boolean {
+    if (!(delivery instanceof Held)) return false
+    const { partition } = delivery
+    if (partition === undefined) return false
+    this.#letGo(delivery)
+    if (partition.finish(delivery.raw)) this.#enqueue(partition)
+    this.committer.changed()
+    this.#onFinished?.()
+    this.#pump()
+    return true
+  }
+
+  /** Back to its place; it is handed out again. */
+  giveBack(delivery: KafkaDelivery): boolean {
+    if (!(delivery instanceof Held)) return false
+    const { partition } = delivery
+    if (partition === undefined) return false
+    this.#letGo(delivery)
+    partition.giveBack(delivery.raw)
+    this.#enqueue(partition)
+    this.#onFinished?.()
+    this.#pump()
+    return true
+  }
+
+  /** Resolves when all that is finished is committed, or it turned out that it cannot be. */
+  committed(): Promise<void> {
+    return this.committer.flushAll()
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return
+    this.#isPaused = true
+    for (const partition of this.#partitions.values()) {
+      partition.isClosing = true
+      partition.touch()
+    }
+    await bounded(this.committed(), CLOSE_MS)
+    this.#isClosed = true
+    this.#receiver = undefined
+    for (const fetcher of this.#fetchers) fetcher.stop()
+    for (const timer of this.#timers.values()) clearTimeout(timer)
+    this.committer.stop()
+    for (const held of this.#inHand.splice(0)) held.partition = undefined
+    // A broker that is gone needs no goodbye; it notices when the session is over.
+    await bounded(this.#membership.leave(), CLOSE_MS)
+    await bounded(
+      Promise.all(Object.values(this.#clients).map((client) => client.close())),
+      CLOSE_MS,
+    )
+  }
+}
+
+const NOTHING_COMMITTED: Committed = { offset: undefined, metadata: null }
+
+/** Not moved by a clock that is set while we run. */
+const now = () => performance.timeOrigin + performance.now()
+
+/** Ends when the work does, or when the time is over; how it ended does not matter any more. */
+export async function bounded(work: Promise<unknown>, withinMs: number): Promise<void> {
+  const { promise: late, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, withinMs)
+  await Promise.race([work.catch(() => undefined), late])
+  clearTimeout(timer)
+}

@@ -1,0 +1,100 @@
+import { type Delivery, decodeHeaders, type FailureCycle, FIRST_CYCLE } from '@redrive/core'
+import {
+  cloudEventKey,
+  type Headers,
+  type KafkaDelivery,
+  type KafkaRecord,
+  laneOf,
+  positionOf,
+  readable,
+  text,
+} from './headers.ts'
+import type { Partition } from './partition.ts'
+
+const NO_BYTES: Uint8Array = new Uint8Array()
+const NO_HEADERS: Headers = Object.freeze({})
+const NO_PROBLEMS: readonly string[] = Object.freeze([])
+
+/**
+ * A delivery while it is in hand. Most of what a delivery says is read only when something goes wrong,
+ * so it is worked out when it is asked for.
+ */
+export class Held implements KafkaDelivery {
+  readonly raw: KafkaRecord
+  readonly source: string
+  readonly deliveryCount: number
+  readonly type: string | undefined = undefined
+  readonly contentType: string | undefined = undefined
+  readonly headers: Headers = NO_HEADERS
+  readonly cycle: FailureCycle = FIRST_CYCLE
+  readonly replayId: string | undefined = undefined
+  readonly headerProblems: readonly string[] = NO_PROBLEMS
+  /** Undefined: it has left our hands. */
+  partition: Partition | undefined
+  /** Where it is among what is in hand. */
+  slot = 0
+  #id: string | undefined
+  readonly #key: string | undefined
+
+  constructor(source: string, raw: KafkaRecord, partition?: Partition, deliveryCount = 1) {
+    this.raw = raw
+    this.source = source
+    this.partition = partition
+    this.deliveryCount = deliveryCount
+    if (raw.headers.length === 0) return
+    const { id, key, cycle, replayId, problems, foreign } = decodeHeaders(readable(raw.headers))
+    this.#id = id
+    this.#key = key ?? cloudEventKey(foreign)
+    this.type = text(foreign, 'ce_type')
+    this.contentType = text(foreign, 'content-type') ?? text(foreign, 'ce_datacontenttype')
+    this.headers = foreign
+    this.cycle = cycle
+    this.replayId = replayId
+    this.headerProblems = problems
+  }
+
+  get id(): string {
+    this.#id ??= positionOf(this.raw)
+    return this.#id
+  }
+
+  get key(): string {
+    return this.#key ?? this.id
+  }
+
+  get lane(): string | undefined {
+    return laneOf(this.raw)
+  }
+
+  get bytes(): Uint8Array {
+    return this.raw.value ?? NO_BYTES
+  }
+
+  get isTombstone(): boolean {
+    return this.raw.value === null
+  }
+}
+
+/** A delivery of nobody's yet. */
+export const toDelivery = (source: string, raw: KafkaRecord): KafkaDelivery => new Held(source, raw)
+
+/** What it says, without what it is to us. */
+export function saidBy(delivery: KafkaDelivery): Delivery {
+  const { id, source, lane, key, type, bytes, isTombstone, contentType, headers } = delivery
+  const { cycle, deliveryCount, replayId, headerProblems } = delivery
+  return {
+    id,
+    source,
+    lane,
+    key,
+    type,
+    bytes,
+    ...(isTombstone === true ? { isTombstone } : {}),
+    contentType,
+    headers,
+    cycle,
+    deliveryCount,
+    replayId,
+    headerProblems,
+  }
+}

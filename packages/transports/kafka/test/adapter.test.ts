@@ -1,0 +1,214 @@
+import { describe, expect, it } from 'vitest'
+import { Adapter } from '../src/adapt/adapter.ts'
+import type {
+  BatchPayload,
+  GroupJoined,
+  KafkaJsConsumer,
+  MessageHeaders,
+  MessageToSend,
+  OffsetToCommit,
+} from '../src/adapt/client.ts'
+import { deadLetter, Inbox, SETTLE, until } from './rig.ts'
+
+type Listener = (event: GroupJoined) => void
+
+/** A client that does what the test says, and writes down what is asked of it. */
+function client(stored: Promise<void> = Promise.resolve()) {
+  const listeners = new Map<string, Listener>()
+  const commits: OffsetToCommit[][] = []
+  const asked: string[] = []
+  const sent: MessageToSend[] = []
+  const consumer: KafkaJsConsumer = {
+    commitOffsets: (offsets) => {
+      commits.push(offsets)
+      return Promise.resolve()
+    },
+    pause: (topics) => asked.push(`pause ${JSON.stringify(topics)}`),
+    resume: (topics) => void asked.push(`resume ${JSON.stringify(topics)}`),
+    on: (event: string, listener: Listener) => listeners.set(event, listener),
+  }
+  const adapter = new Adapter({
+    topic: 'orders',
+    group: 'billing',
+    consumer,
+    producer: {
+      send: ({ messages }) => {
+        sent.push(...messages)
+        return stored
+      },
+    },
+    admin: undefined,
+    order: 'none',
+    confirmTimeoutMs: 20,
+  })
+  const inbox = new Inbox()
+  adapter.receive(inbox)
+  adapter.limit(100)
+  return {
+    adapter,
+    inbox,
+    commits,
+    asked,
+    sent,
+    tell: (event: string, payload?: GroupJoined['payload']) =>
+      listeners.get(event)?.({ payload } as GroupJoined),
+  }
+}
+
+const resolved: string[] = []
+
+const batchOf = (
+  offsets: readonly number[],
+  partition = 0,
+  headers: MessageHeaders = {},
+): BatchPayload => ({
+  batch: {
+    topic: 'orders',
+    partition,
+    highWatermark: '100',
+    messages: offsets.map((offset) => ({
+      key: null,
+      value: Buffer.from(`${offset}`),
+      timestamp: '0',
+      offset: `${offset}`,
+      headers,
+    })),
+    lastOffset: () => `${offsets.at(-1)}`,
+  },
+  resolveOffset: (offset) => void resolved.push(offset),
+})
+
+const joined = (memberId: string, ...partitions: readonly number[]) => ({
+  memberId,
+  memberAssignment: { orders: [...partitions] },
+})
+
+describe('when the group changes', () => {
+  it('what is read again after it is not handed out again', async () => {
+    const { adapter, inbox, tell } = client()
+    tell('consumer.group_join', joined('m-1', 0))
+    await adapter.eachBatch(batchOf([0, 1]))
+    tell('consumer.rebalancing')
+    tell('consumer.group_join', joined('m-1', 0))
+    await adapter.eachBatch(batchOf([0, 1, 2]))
+    expect(inbox.bodies).toEqual(['0', '1', '2'])
+    expect(inbox.lostOnes).toEqual([])
+    await adapter.close()
+  })
+
+  it('what is gone is lost: neither finished nor committed', async () => {
+    const { adapter, inbox, commits, tell } = client()
+    tell('consumer.group_join', joined('m-1', 0, 1))
+    await adapter.eachBatch(batchOf([0], 0))
+    await adapter.eachBatch(batchOf([0], 1))
+    tell('consumer.group_join', joined('m-1', 1))
+    expect(inbox.lostOnes.map(({ raw }) => raw.partition)).toEqual([0])
+    for (const delivery of inbox.deliveries) {
+      const { kind } = await adapter.enact(delivery, SETTLE)
+      expect(kind).toBe(delivery.raw.partition === 0 ? 'lost' : 'done')
+    }
+    await adapter.committed()
+    expect(commits.flat().map(({ partition, offset }) => [partition, offset])).toEqual([[1, '1']])
+    await adapter.close()
+  })
+
+  it('a member of another name has lost everything', async () => {
+    const { adapter, inbox, tell } = client()
+    tell('consumer.group_join', joined('m-1', 0))
+    await adapter.eachBatch(batchOf([0]))
+    tell('consumer.group_join', joined('m-2', 0))
+    expect(inbox.lostOnes).toHaveLength(1)
+    await adapter.eachBatch(batchOf([0]))
+    expect(inbox.bodies).toEqual(['0', '0'])
+    await adapter.close()
+  })
+
+  it('a batch of a partition that is no longer ours is not taken', async () => {
+    const { adapter, inbox, tell } = client()
+    tell('consumer.group_join', joined('m-1', 1))
+    await adapter.eachBatch(batchOf([0], 0))
+    expect(inbox.deliveries).toEqual([])
+    await adapter.close()
+  })
+
+  it('what is finished is committed at the last moment, and then nothing until it is decided', async () => {
+    const { adapter, inbox, commits, tell } = client()
+    tell('consumer.group_join', joined('m-1', 0))
+    await adapter.eachBatch(batchOf([0, 1]))
+    const [first, second] = inbox.deliveries
+    if (first === undefined || second === undefined) throw new Error('nothing was handed out')
+    await adapter.enact(first, SETTLE)
+    tell('consumer.rebalancing')
+    await until('a commit', () => commits.length === 1)
+    await adapter.enact(second, SETTLE)
+    await adapter.committed()
+    expect(commits.flat().map(({ offset }) => offset)).toEqual(['1'])
+    tell('consumer.group_join', joined('m-1', 0))
+    await adapter.committed()
+    expect(commits.flat().map(({ offset }) => offset)).toEqual(['1', '2'])
+    await adapter.close()
+  })
+
+  it('a client without events says what is taken away', async () => {
+    const { adapter, inbox, commits } = client()
+    await adapter.eachBatch(batchOf([0, 1]))
+    const [first] = inbox.deliveries
+    if (first === undefined) throw new Error('nothing was handed out')
+    await adapter.enact(first, SETTLE)
+    await adapter.revoked([{ topic: 'orders', partition: 0 }])
+    expect(commits.flat().map(({ offset }) => offset)).toEqual(['1'])
+    expect(inbox.lostOnes).toHaveLength(1)
+    await adapter.close()
+  })
+})
+
+describe('reading ahead', () => {
+  it('a partition that is full is paused, and read again when there is room', async () => {
+    const { adapter, inbox, asked } = client()
+    adapter.limit(1)
+    const offsets = Array.from({ length: 1_500 }, (_, index) => index)
+    await adapter.eachBatch(batchOf(offsets))
+    expect(resolved.at(-1)).toBe('1499')
+    expect(asked).toEqual(['pause [{"topic":"orders","partitions":[0]}]'])
+    for (let index = 0; index < 600; index++) {
+      await adapter.enact(inbox.deliveries[index] as (typeof inbox.deliveries)[number], SETTLE)
+    }
+    expect(asked.at(-1)).toBe('resume [{"topic":"orders","partitions":[0]}]')
+    expect(asked).toHaveLength(2)
+    await adapter.close()
+  })
+})
+
+describe('copies', () => {
+  it('that are late are waited for, not made again', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const { adapter, inbox, sent } = client(promise)
+    await adapter.eachBatch(batchOf([0]))
+    const [delivery] = inbox.deliveries
+    if (delivery === undefined) throw new Error('nothing was handed out')
+    expect(await adapter.enact(delivery, deadLetter())).toMatchObject({ kind: 'unknown' })
+    resolve()
+    expect(await adapter.enact(delivery, deadLetter())).toMatchObject({ place: 'dead_letter' })
+    expect(sent).toHaveLength(1)
+    await adapter.close()
+  })
+
+  it('carry lists for names that occur more than once, and an empty value where there was none', async () => {
+    const { adapter, inbox, sent } = client()
+    const none = null as unknown as Buffer
+    const headers = { same: [Buffer.from('a'), Buffer.from('b')], none, text: 'yes' }
+    await adapter.eachBatch(batchOf([0], 3, headers))
+    const [delivery] = inbox.deliveries
+    if (delivery === undefined) throw new Error('nothing was handed out')
+    await adapter.enact(delivery, deadLetter())
+    expect(sent).toHaveLength(1)
+    expect(sent[0]?.partition).toBe(3)
+    const { same, none: empty, text } = sent[0]?.headers ?? {}
+    expect([same, empty, text]).toEqual([
+      [Buffer.from('a'), Buffer.from('b')],
+      [Buffer.alloc(0)],
+      [Buffer.from('yes')],
+    ])
+    await adapter.close()
+  })
+})

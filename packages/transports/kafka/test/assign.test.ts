@@ -1,0 +1,145 @@
+import type { GroupPartitionsAssigner } from '@platformatic/kafka'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { assignEvenly } from '../src/assign.ts'
+
+type Members = Parameters<GroupPartitionsAssigner>[1]
+type Metadata = Parameters<GroupPartitionsAssigner>[3]
+/** Topic, partition: by member. */
+type Owned = ReadonlyMap<string, ReadonlyMap<string, readonly number[]>>
+
+const NOBODY: Owned = new Map()
+
+function round(
+  memberIds: readonly string[],
+  topics: Readonly<Record<string, number>>,
+  owned: Owned,
+  generations: Readonly<Record<string, number>> = {},
+): Owned {
+  const members = memberIds.map((memberId) => {
+    const ownedPartitions = [...(owned.get(memberId) ?? [])].map(([topic, partitions]) => ({
+      topic,
+      partitions: [...partitions],
+    }))
+    const generationId = generations[memberId] ?? (owned.has(memberId) ? 1 : -1)
+    return [
+      memberId,
+      { memberId, topics: Object.keys(topics), ownedPartitions, generationId },
+    ] as const
+  })
+  const counts = Object.entries(topics).map(([name, partitionsCount]) => [
+    name,
+    { partitionsCount },
+  ])
+  const given = assignEvenly(
+    memberIds[0] ?? '',
+    new Map(members) as unknown as Members,
+    new Set(Object.keys(topics)),
+    { topics: new Map(counts as never) } as unknown as Metadata,
+  )
+  return new Map(
+    given.map(({ memberId, assignments }) => [
+      memberId,
+      new Map([...assignments].map(([topic, { partitions }]) => [topic, partitions])),
+    ]),
+  )
+}
+
+const countIn = (owned: Owned, memberId: string, topic: string) =>
+  owned.get(memberId)?.get(topic)?.length ?? 0
+
+/** Every partition that someone has, and nobody else may. */
+function namesIn(owned: Owned): readonly string[] {
+  return [...owned.values()].flatMap((byTopic) =>
+    [...byTopic].flatMap(([topic, partitions]) =>
+      partitions.map((partition) => `${topic}/${partition}`),
+    ),
+  )
+}
+
+/** Rounds until nothing changes, as members join again after they let go. */
+function settled(
+  memberIds: readonly string[],
+  topics: Readonly<Record<string, number>>,
+  start: Owned,
+): Owned {
+  let owned = start
+  for (let times = 0; times < 5; times++) owned = round(memberIds, topics, owned)
+  return owned
+}
+
+const TOPICS = { orders: 4, 'orders.g.retry.250ms': 4, 'orders.g.retry.1s': 4 }
+
+describe('assigning partitions', () => {
+  it('gives a second consumer half of the source, not only half of all', () => {
+    const alone = round(['a'], TOPICS, NOBODY)
+    const both = settled(['a', 'b'], TOPICS, alone)
+    for (const topic of Object.keys(TOPICS)) {
+      expect([countIn(both, 'a', topic), countIn(both, 'b', topic)]).toEqual([2, 2])
+    }
+  })
+
+  it('gives a third its part, too, although two have no more than they may', () => {
+    const three = settled(['a', 'b', 'c'], TOPICS, settled(['a', 'b'], TOPICS, NOBODY))
+    for (const topic of Object.keys(TOPICS)) expect(countIn(three, 'c', topic)).toBeGreaterThan(0)
+  })
+
+  it('spreads what is left over: with one partition a topic nobody is without work', () => {
+    const owned = settled(['a', 'b', 'c'], { x: 1, y: 1, z: 1 }, NOBODY)
+    expect([...owned.values()].map((byTopic) => [...byTopic.values()].flat().length)).toEqual([
+      1, 1, 1,
+    ])
+  })
+
+  it('gives to nobody what someone else still has', () => {
+    const alone = round(['a'], TOPICS, NOBODY)
+    const first = round(['a', 'b'], TOPICS, alone)
+    expect(countIn(first, 'a', 'orders')).toBe(2)
+    expect(countIn(first, 'b', 'orders')).toBe(0)
+    expect(countIn(round(['a', 'b'], TOPICS, first), 'b', 'orders')).toBe(2)
+  })
+
+  it('believes who was in the latest round, and gives what two claim to neither at first', () => {
+    const claims: Owned = new Map([
+      ['a', new Map([['orders', [0, 1]]])],
+      ['b', new Map([['orders', [1, 2]]])],
+    ])
+    const contested = round(['a', 'b'], { orders: 3 }, claims)
+    expect(namesIn(contested)).not.toContain('orders/1')
+    const stale = round(['a', 'b'], { orders: 3 }, claims, { a: 1, b: 2 })
+    expect(stale.get('b')?.get('orders')).toContain(1)
+    expect(stale.get('a')?.get('orders') ?? []).not.toContain(1)
+  })
+
+  it('is even in each topic, gives each partition to one, and moves no more than it must', () => {
+    const crowd = fc.uniqueArray(fc.constantFrom('a', 'b', 'c', 'd', 'e'), { minLength: 1 })
+    const sizes = fc.record({
+      x: fc.integer({ min: 0, max: 9 }),
+      y: fc.integer({ min: 0, max: 9 }),
+    })
+    fc.assert(
+      fc.property(crowd, crowd, sizes, (before, after, topics) => {
+        const start = settled(before, topics, NOBODY)
+        const once = round(after, topics, start)
+        expect(new Set(namesIn(once)).size).toBe(namesIn(once).length)
+        const end = settled(after, topics, start)
+        expect(namesIn(end)).toHaveLength(topics.x + topics.y)
+        expect(new Set(namesIn(end)).size).toBe(topics.x + topics.y)
+        for (const topic of ['x', 'y'] as const) {
+          const counts = after.map((memberId) => countIn(end, memberId, topic))
+          expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(1)
+          const most = Math.ceil(topics[topic] / after.length)
+          for (const memberId of after) {
+            const had = start.get(memberId)?.get(topic) ?? []
+            const kept = had.filter((partition) =>
+              end.get(memberId)?.get(topic)?.includes(partition),
+            )
+            expect(kept.length).toBeGreaterThanOrEqual(Math.min(had.length, most) - 1)
+          }
+        }
+        expect(settled(after, topics, end)).toEqual(end)
+      }),
+      { numRuns: 500 },
+    )
+  })
+})

@@ -1,0 +1,178 @@
+import { isRedriveError, type RedriveError } from '@redrive/core'
+import { describe, expect, it } from 'vitest'
+import { deadLetterTopic, retryTopic, topologyOf } from '../src/index.ts'
+import { onRig, Rig } from './rig.ts'
+
+const DAY_MS = 86_400_000
+
+/** Everything as it must be, but what the test makes otherwise. */
+async function made(rig: Rig, except: Readonly<Record<string, Made>> = {}): Promise<void> {
+  const { retries, deadLetters } = topologyOf(rig.topic, rig.group, DAY_MS)
+  for (const { name, tierMs, retentionMs } of [...retries, deadLetters]) {
+    const { configs = {}, partitions } = except[name] ?? {}
+    await rig.makeTopic(
+      name,
+      {
+        'cleanup.policy': 'delete',
+        'retention.ms': String(retentionMs),
+        ...(tierMs === 0 ? {} : { 'message.timestamp.type': 'LogAppendTime' }),
+        ...configs,
+      },
+      partitions,
+    )
+  }
+}
+
+interface Made {
+  readonly configs?: Readonly<Record<string, string>>
+  readonly partitions?: number
+}
+
+export function preparingTopics(brokers: readonly string[]): void {
+  const on = (test: (rig: Rig) => Promise<void>) => onRig(brokers, test, { partitions: 2 })
+
+  /** What opening says. */
+  async function refusal(rig: Rig, topology: 'declare' | 'verify'): Promise<RedriveError> {
+    const transport = rig.transport({ topology })
+    const error = await transport
+      .open({ deadLetterRetentionMs: DAY_MS })
+      .catch((reason: unknown) => reason)
+    if (!isRedriveError(error, 'TOPOLOGY_MISMATCH')) throw new Error(`it said: ${String(error)}`)
+    return error
+  }
+
+  const configsOf = async (rig: Rig, name: string) => {
+    const resources = [{ resourceType: 2 as const, resourceName: name }]
+    const [described] = await rig.admin.describeConfigs({ resources })
+    return new Map((described?.configs ?? []).map((config) => [config.name, config.value]))
+  }
+
+  const partitionsOf = async (rig: Rig, name: string) =>
+    (await rig.admin.metadata({ topics: [name], forceUpdate: true })).topics.get(name)
+      ?.partitionsCount
+
+  describe.concurrent('preparing topics', () => {
+    it('a source topic that does not exist is not made, and the refusal says why', async () => {
+      const rig = await Rig.open(brokers, { isMade: false })
+      try {
+        for (const topology of ['declare', 'verify'] as const) {
+          const { message } = await refusal(rig, topology)
+          expect(message).toContain(rig.topic)
+          expect(message).toContain('Create it first')
+        }
+        expect(await rig.admin.listTopics()).not.toContain(rig.topic)
+      } finally {
+        await rig.clear()
+      }
+    })
+
+    it(
+      'verify names every topic that is missing and how to make it, and makes none',
+      on(async (rig) => {
+        const { problems } = (await refusal(rig, 'verify')) as { problems?: readonly string[] }
+        const { retries, deadLetters } = topologyOf(rig.topic, rig.group, DAY_MS)
+        expect(problems).toHaveLength(retries.length + 1)
+        for (const { name } of [...retries, deadLetters]) {
+          const said = problems?.find((problem) => problem.startsWith(`${name} `))
+          expect(said).toContain('Create it with 2 partitions')
+          expect(said?.includes('LogAppendTime')).toBe(name !== deadLetters.name)
+        }
+        expect(await rig.admin.listTopics()).not.toContain(deadLetters.name)
+      }),
+    )
+
+    it(
+      'verify accepts topics that were made by hand',
+      on(async (rig) => {
+        await made(rig)
+        const transport = rig.transport({ topology: 'verify' })
+        await expect(transport.open({ deadLetterRetentionMs: DAY_MS })).resolves.toBeUndefined()
+      }),
+    )
+
+    it(
+      'verify names each thing that is wrong, all at once',
+      on(async (rig) => {
+        const retry = (tierMs: number) => retryTopic(rig.topic, rig.group, tierMs)
+        const dead = deadLetterTopic(rig.topic, rig.group)
+        await made(rig, {
+          [retry(250)]: { configs: { 'cleanup.policy': 'compact' } },
+          [retry(1_000)]: { configs: { 'retention.ms': '60000' } },
+          [retry(5_000)]: { partitions: 1 },
+          [retry(30_000)]: { configs: { 'message.timestamp.type': 'CreateTime' } },
+          [dead]: { configs: { 'retention.ms': '1000', 'cleanup.policy': 'compact,delete' } },
+        })
+        const { problems } = (await refusal(rig, 'verify')) as { problems?: readonly string[] }
+        const named = (name: string, ...words: readonly string[]) =>
+          problems?.some(
+            (one) => one.startsWith(`${name} `) && words.every((word) => one.includes(word)),
+          )
+        expect(problems).toHaveLength(6)
+        expect(named(retry(250), 'cleanup.policy=compact', 'Set it to delete')).toBe(true)
+        expect(named(retry(1_000), 'retention.ms=60000', 'Raise it')).toBe(true)
+        expect(named(retry(5_000), '1 partitions, the source 2')).toBe(true)
+        expect(named(retry(30_000), 'message.timestamp.type=LogAppendTime')).toBe(true)
+        expect(named(dead, 'cleanup.policy=compact,delete')).toBe(true)
+        expect(named(dead, 'retention.ms=1000', `Raise it to ${DAY_MS}`)).toBe(true)
+      }),
+    )
+
+    it(
+      'declare makes what is missing as it must be, and twice is as good as once',
+      on(async (rig) => {
+        const open = () => rig.transport().open({ deadLetterRetentionMs: DAY_MS })
+        await Promise.all([open(), open()])
+        await rig.transport({ topology: 'verify' }).open({ deadLetterRetentionMs: DAY_MS })
+        const { retries, deadLetters } = topologyOf(rig.topic, rig.group, DAY_MS)
+        for (const { name, tierMs, retentionMs } of [...retries, deadLetters]) {
+          expect(await partitionsOf(rig, name)).toBe(2)
+          const configs = await configsOf(rig, name)
+          expect(configs.get('cleanup.policy')).toBe('delete')
+          expect(configs.get('retention.ms')).toBe(String(retentionMs))
+          const times = tierMs === 0 ? 'CreateTime' : 'LogAppendTime'
+          expect(configs.get('message.timestamp.type')).toBe(times)
+        }
+      }),
+    )
+
+    it(
+      'declare raises a retention that is too short, keeps one that is longer, and adds partitions',
+      on(async (rig) => {
+        const dead = deadLetterTopic(rig.topic, rig.group)
+        const short = retryTopic(rig.topic, rig.group, 250)
+        const long = retryTopic(rig.topic, rig.group, 1_000)
+        await made(rig, {
+          [dead]: { configs: { 'retention.ms': '1000' }, partitions: 1 },
+          [short]: { configs: { 'retention.ms': '60000' } },
+          [long]: { configs: { 'retention.ms': '-1' } },
+        })
+        await rig.transport().open({ deadLetterRetentionMs: DAY_MS })
+        expect((await configsOf(rig, dead)).get('retention.ms')).toBe(String(DAY_MS))
+        expect(Number((await configsOf(rig, short)).get('retention.ms'))).toBeGreaterThan(60_000)
+        expect((await configsOf(rig, long)).get('retention.ms')).toBe('-1')
+        expect(await partitionsOf(rig, dead)).toBe(2)
+      }),
+    )
+
+    it(
+      'declare keeps dead letters for ever when nobody says for how long',
+      on(async (rig) => {
+        await rig.transport().open()
+        const configs = await configsOf(rig, deadLetterTopic(rig.topic, rig.group))
+        expect(configs.get('retention.ms')).toBe('-1')
+      }),
+    )
+
+    it(
+      'declare does not touch a policy that someone chose: it says what is wrong with it',
+      on(async (rig) => {
+        const dead = deadLetterTopic(rig.topic, rig.group)
+        await made(rig, { [dead]: { configs: { 'cleanup.policy': 'compact' } } })
+        expect((await refusal(rig, 'declare')).message).toContain(
+          `${dead} has cleanup.policy=compact`,
+        )
+        expect((await configsOf(rig, dead)).get('cleanup.policy')).toBe('compact')
+      }),
+    )
+  })
+}

@@ -1,0 +1,162 @@
+import type { Receiver, Transport, TransportNeeds } from '@redrive/runtime'
+import type { TransportFault, TransportWorld } from '@redrive/testing'
+import { Kafka, logLevel, Partitioners } from 'kafkajs'
+import { Adapter } from '../src/adapt/adapter.ts'
+import type { KafkaDelivery } from '../src/index.ts'
+import { kafkaWorld } from './world.ts'
+
+const NEVER = new Promise<never>(() => undefined)
+
+/** A process with clients of its own: it can die, or die halfway through its first hand-off. */
+class Team implements Transport<KafkaDelivery> {
+  readonly #adapter: Adapter
+  readonly #clients
+  readonly #fault: TransportFault | undefined
+  readonly #isRefusing: () => boolean
+  readonly #death = Promise.withResolvers<void>()
+  #gone: Promise<unknown> | undefined
+  #isArmed = false
+  isAlive = true
+
+  constructor(
+    brokers: readonly string[],
+    { topic, group }: { readonly topic: string; readonly group: string },
+    fault: TransportFault | undefined,
+    isRefusing: () => boolean,
+  ) {
+    this.#fault = fault
+    this.#isRefusing = isRefusing
+    const kafka = new Kafka({ clientId: 'team', brokers: [...brokers], logLevel: logLevel.NOTHING })
+    const consumer = kafka.consumer({
+      groupId: group,
+      sessionTimeout: 6_000,
+      heartbeatInterval: 300,
+      maxWaitTimeInMs: 50,
+    })
+    const producer = kafka.producer({ createPartitioner: Partitioners.DefaultPartitioner })
+    const admin = kafka.admin()
+    this.#clients = { consumer, producer, admin }
+    this.#adapter = new Adapter({
+      topic,
+      group,
+      admin,
+      order: 'none',
+      confirmTimeoutMs: 5_000,
+      consumer: {
+        commitOffsets: (offsets) => this.#ask(() => consumer.commitOffsets(offsets)),
+        pause: (topics) => this.isAlive && consumer.pause(topics),
+        resume: (topics) => {
+          if (this.isAlive) consumer.resume(topics)
+        },
+        on: consumer.on.bind(consumer),
+      },
+      producer: {
+        send: (record) => {
+          if (this.#fault === 'copies_refused' && this.#isRefusing()) {
+            return Promise.reject(new Error('The broker does not store copies.'))
+          }
+          return this.#ask(() => producer.send(record))
+        },
+      },
+    })
+  }
+
+  async #ask<T>(request: () => Promise<T>): Promise<T> {
+    if (!this.isAlive) return NEVER
+    const answer = await request()
+    if (this.#fault === 'dies_halfway' && this.#isArmed) void this.#die()
+    return this.isAlive ? answer : NEVER
+  }
+
+  /** The session would end by itself, after a while. */
+  #die(): Promise<unknown> {
+    this.isAlive = false
+    this.#death.resolve()
+    this.#gone ??= Promise.all(Object.values(this.#clients).map((client) => client.disconnect()))
+    return this.#gone
+  }
+
+  get source() {
+    return this.#adapter.source
+  }
+
+  get capabilities() {
+    return this.#adapter.capabilities
+  }
+
+  async open(needs?: TransportNeeds): Promise<void> {
+    await Promise.all(Object.values(this.#clients).map((client) => client.connect()))
+    await this.#adapter.open(needs)
+  }
+
+  async receive(receiver: Receiver<KafkaDelivery>): Promise<void> {
+    this.#adapter.receive(receiver)
+    const { consumer } = this.#clients
+    await consumer.subscribe({ topics: [...this.#adapter.topics], fromBeginning: true })
+    await consumer.run({
+      autoCommit: false,
+      eachBatchAutoResolve: false,
+      eachBatch: async (payload) => {
+        if (this.isAlive) await this.#adapter.eachBatch(payload)
+      },
+    })
+  }
+
+  enact(...args: Parameters<Adapter['enact']>) {
+    this.#isArmed = true
+    return this.#adapter.enact(...args)
+  }
+
+  limit(count: number): void {
+    this.#adapter.limit(count)
+  }
+
+  pause(): void {
+    this.#adapter.pause()
+  }
+
+  resume(): void {
+    this.#adapter.resume()
+  }
+
+  async committed(): Promise<void> {
+    // The dead get no answer.
+    if (this.isAlive) await Promise.race([this.#adapter.committed(), this.#death.promise])
+  }
+
+  async close(): Promise<void> {
+    if (this.isAlive) await this.#adapter.close()
+    await this.end()
+  }
+
+  async end(): Promise<void> {
+    await this.#die()
+  }
+}
+
+/** The world of the contract, with transports on clients of kafkajs. */
+export async function kafkaJsWorld(brokers: readonly string[]): Promise<TransportWorld> {
+  const world = await kafkaWorld(brokers)
+  const teams = new Set<Team>()
+  let isRefusing = true
+  return {
+    ...world,
+    transport(fault) {
+      const team = new Team(brokers, world, fault, () => isRefusing)
+      teams.add(team)
+      return team
+    },
+    async backlog() {
+      await Promise.all([...teams].map((team) => team.committed()))
+      return world.backlog()
+    },
+    crash: (transport) => (transport as Team).end(),
+    heal() {
+      isRefusing = false
+    },
+    async close() {
+      await Promise.all([...teams].map((team) => team.end()))
+      await world.close()
+    },
+  }
+}

@@ -1,0 +1,239 @@
+import { describe, expect, it } from 'vitest'
+import { decodeCommit } from '../src/deaths.ts'
+import type { KafkaDelivery } from '../src/index.ts'
+import { isFenced } from '../src/offsets.ts'
+import { OFFSET_COMMIT, Process } from './process.ts'
+import { onRig, type Rig, SETTLE, type Started, textOf, until } from './rig.ts'
+
+/** Numbers of requests in the protocol. */
+const JOIN_GROUP = 11
+const HEARTBEAT = 12
+const SYNC_GROUP = 14
+
+const PARTITIONS = 4
+
+/** Counts what a process asks and what it is answered. */
+function watched() {
+  const asked = new Map<number, number>()
+  const answered = new Map<number, number>()
+  const refusedCommits: Error[] = []
+  let isCut = false
+  const more = (counts: Map<number, number>, apiKey: number) =>
+    counts.set(apiKey, (counts.get(apiKey) ?? 0) + 1)
+  const process = new Process((apiKey, send, callback) => {
+    more(asked, apiKey)
+    // It is not heard of; what it commits still reaches the broker.
+    if (isCut && (apiKey === HEARTBEAT || apiKey === JOIN_GROUP)) {
+      return callback(new Error('cut'))
+    }
+    send((error, answer) => {
+      more(answered, apiKey)
+      if (apiKey === OFFSET_COMMIT && error !== null) refusedCommits.push(error)
+      callback(error, answer)
+    })
+  })
+  return {
+    process,
+    refusedCommits,
+    answers: (apiKey: number) => answered.get(apiKey) ?? 0,
+    cut: (value: boolean) => {
+      isCut = value
+    },
+  }
+}
+
+const partitionsIn = (deliveries: readonly KafkaDelivery[]) =>
+  new Set(deliveries.map(({ raw }) => raw.partition))
+
+export function sharingPartitions(brokers: readonly string[]): void {
+  const on = (test: (rig: Rig) => Promise<void>) => onRig(brokers, test, { partitions: PARTITIONS })
+
+  /** One record to each partition, with that text in front. */
+  async function sendToEach(rig: Rig, text: string): Promise<void> {
+    for (const { partition } of rig.places())
+      await rig.send({ partition, value: `${text} ${partition}` })
+  }
+
+  async function settleAll({ transport, inbox }: Started): Promise<readonly string[]> {
+    const kinds: string[] = []
+    for (const delivery of inbox.deliveries) {
+      kinds.push((await transport.enact(delivery, SETTLE)).kind)
+    }
+    return kinds
+  }
+
+  describe.concurrent('sharing partitions', () => {
+    it(
+      'what is in hand of a partition that goes ends first, and the other does not get it again',
+      on(async (rig) => {
+        const first = await rig.start({ drainTimeout: '20s', sessionTimeout: '40s' })
+        await sendToEach(rig, 'old')
+        await first.inbox.nth(PARTITIONS)
+        const { process, answers } = watched()
+        const second = await rig.start({ process, drainTimeout: '20s', sessionTimeout: '40s' })
+        // It is in the group, with nothing yet: the first was asked to let go.
+        await until('the second is in the group', () => answers(SYNC_GROUP) >= 1)
+        expect(second.inbox.deliveries).toEqual([])
+        expect(await settleAll(first)).toEqual(Array<string>(PARTITIONS).fill('done'))
+        await until('the second has its share', () => answers(SYNC_GROUP) >= 2)
+        await sendToEach(rig, 'new')
+        const all = () => [...first.inbox.bodies, ...second.inbox.bodies]
+        await until('all', () => all().length >= 2 * PARTITIONS)
+        expect(all().toSorted()).toEqual(
+          ['new', 'old'].flatMap((text) =>
+            rig.places().map(({ partition }) => `${text} ${partition}`),
+          ),
+        )
+        expect(second.inbox.deliveries.length).toBeGreaterThan(0)
+        expect([...first.inbox.lostOnes, ...second.inbox.lostOnes]).toEqual([])
+      }),
+    )
+
+    it(
+      'a partition that stays is not interrupted when others come, one that goes is lost after the drain',
+      on(async (rig) => {
+        const first = await rig.start({ drainTimeout: '500ms' })
+        await sendToEach(rig, 'old')
+        await first.inbox.nth(PARTITIONS)
+        const second = await rig.start({ drainTimeout: '500ms' })
+        await until('the second has a share', () => second.inbox.deliveries.length > 0)
+        const gone = partitionsIn(first.inbox.lostOnes)
+        expect(gone.size).toBeGreaterThan(0)
+        expect(gone.size).toBeLessThan(PARTITIONS)
+        const third = await rig.start({ drainTimeout: '500ms' })
+        await until('the third has a share, too', () => third.inbox.deliveries.length > 0)
+        for (const { transport, inbox } of [first, second, third]) {
+          for (const delivery of inbox.deliveries) {
+            const { kind } = await transport.enact(delivery, SETTLE)
+            expect(kind).toBe(inbox.lostOnes.includes(delivery) ? 'lost' : 'done')
+          }
+        }
+        // Each record is finished by exactly one, and by that one once.
+        await until('all committed', async () => {
+          await Promise.all([first, second, third].map(({ transport }) => transport.committed()))
+          return (await rig.committed()).every(({ offset }) => offset === 1)
+        })
+        const kept = [first, second, third].flatMap(({ inbox }) =>
+          inbox.deliveries.filter((delivery) => !inbox.lostOnes.includes(delivery)),
+        )
+        expect(kept).toHaveLength(PARTITIONS)
+        expect(partitionsIn(kept).size).toBe(PARTITIONS)
+      }),
+    )
+
+    it(
+      'a consumer whose session is over commits nothing, and what it had is reported lost',
+      on(async (rig) => {
+        const { process, refusedCommits, cut } = watched()
+        const first = await rig.start({ process, sessionTimeout: '1s', drainTimeout: '500ms' })
+        await sendToEach(rig, 'record')
+        await first.inbox.nth(PARTITIONS)
+        cut(true)
+        const second = await rig.start({ sessionTimeout: '6s' })
+        await second.inbox.nth(PARTITIONS)
+        // The first does not know yet, so it finishes two; the broker knows better.
+        const [one, two, three, four] = first.inbox.deliveries as [
+          KafkaDelivery,
+          KafkaDelivery,
+          KafkaDelivery,
+          KafkaDelivery,
+        ]
+        for (const delivery of [one, two]) await first.transport.enact(delivery, SETTLE)
+        await first.transport.committed()
+        await until('a commit was refused', () => refusedCommits.length > 0)
+        expect(refusedCommits.every(isFenced)).toBe(true)
+        expect((await rig.committed()).map(({ offset }) => offset ?? 0)).toEqual([0, 0, 0, 0])
+        cut(false)
+        await until('it learns that they are gone', () => first.inbox.lostOnes.length === 2)
+        for (const delivery of [three, four]) {
+          expect(first.inbox.lostOnes).toContain(delivery)
+          expect(await first.transport.enact(delivery, SETTLE)).toEqual({ kind: 'lost' })
+        }
+      }),
+    )
+
+    it(
+      'a consumer that was away takes nothing for its own that others may have had in between',
+      on(async (rig) => {
+        const { process, cut } = watched()
+        const first = await rig.start({ process, sessionTimeout: '1s', drainTimeout: '500ms' })
+        await sendToEach(rig, 'record')
+        await first.inbox.nth(PARTITIONS)
+        cut(true)
+        const second = await rig.start({ sessionTimeout: '6s' })
+        await second.inbox.nth(PARTITIONS)
+        expect(await settleAll(second)).toEqual(Array<string>(PARTITIONS).fill('done'))
+        await second.transport.close()
+        cut(false)
+        await until('all are lost', () => first.inbox.lostOnes.length === PARTITIONS)
+        await sendToEach(rig, 'later')
+        await first.inbox.nth(2 * PARTITIONS)
+        expect(first.inbox.bodies.slice(PARTITIONS).every((body) => body.startsWith('later'))).toBe(
+          true,
+        )
+      }),
+    )
+  })
+
+  describe.concurrent('committing', () => {
+    it(
+      'never goes past the first unfinished record, and a restart hands out what is unfinished, no more',
+      on(async (rig) => {
+        const { transport, inbox } = await rig.start({ limit: 1_000 })
+        const count = 40
+        for (let index = 0; index < count; index++) {
+          await rig.send({ value: `${index}`, partition: index % PARTITIONS })
+        }
+        await inbox.nth(count)
+        // In an order that is neither forwards nor backwards; 17 and 40 have no common factor.
+        const order = Array.from(
+          { length: count },
+          (_, index) => inbox.deliveries[(index * 17) % count],
+        )
+        const unfinished = new Set(inbox.deliveries)
+        for (const delivery of (order as KafkaDelivery[]).slice(0, 29)) {
+          await transport.enact(delivery, SETTLE)
+          unfinished.delete(delivery)
+          await transport.committed()
+          const committed = await rig.committed()
+          for (const { partition } of rig.places()) {
+            const open = [...unfinished].filter(({ raw }) => raw.partition === partition)
+            const offset = Math.min(count / PARTITIONS, ...open.map(({ raw }) => raw.offset))
+            expect(committed[partition]?.offset ?? 0).toBe(offset)
+          }
+        }
+        // The text beside it says exactly what is finished above.
+        for (const [partition, { offset = 0, metadata }] of (await rig.committed()).entries()) {
+          const { progress: told } = decodeCommit(offset, metadata)
+          for (const delivery of inbox.deliveries) {
+            if (delivery.raw.partition !== partition) continue
+            expect(told.has(delivery.raw.offset)).toBe(!unfinished.has(delivery))
+          }
+        }
+        await transport.close()
+        const next = await rig.start({ limit: 1_000 })
+        await next.inbox.nth(unfinished.size)
+        const left = [...unfinished].map(({ raw }) => textOf(raw)).toSorted()
+        expect([...next.inbox.bodies].toSorted()).toEqual(left)
+        for (const delivery of next.inbox.deliveries) await next.transport.enact(delivery, SETTLE)
+        await next.transport.committed()
+        expect((await rig.committed()).map(({ offset }) => offset)).toEqual([10, 10, 10, 10])
+      }),
+    )
+
+    it(
+      'what someone else wrote beside an offset is not believed',
+      on(async (rig) => {
+        await sendToEach(rig, 'record')
+        for (const { partition } of rig.places()) {
+          await rig.commit(0, ['hello', '1.////////', '1.Af__________8_', ''][partition], partition)
+        }
+        const { inbox } = await rig.start()
+        await inbox.nth(1)
+        await rig.send({ value: 'last', partition: 3 })
+        await until('the last', () => inbox.bodies.includes('last'))
+        expect(inbox.bodies).toContain('record 3')
+      }),
+    )
+  })
+}

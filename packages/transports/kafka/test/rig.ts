@@ -1,0 +1,367 @@
+import { randomUUID } from 'node:crypto'
+import { Admin } from '@platformatic/kafka'
+import {
+  type DeadLetter,
+  type Decision,
+  type Failure,
+  type FailureCycle,
+  FIRST_CYCLE,
+  type RetryAt,
+} from '@redrive/core'
+import { onEvent, type Receiver, type RedriveEvent } from '@redrive/runtime'
+import { Client } from '../src/client.ts'
+import { Fetcher } from '../src/fetch.ts'
+import type { Copy } from '../src/headers.ts'
+import {
+  type KafkaDelivery,
+  type KafkaOptions,
+  type KafkaRecord,
+  type KafkaSource,
+  type KafkaSourceOptions,
+  type KafkaTransport,
+  kafka,
+  kafkaSource,
+  topologyOf,
+} from '../src/index.ts'
+import { EARLIEST, endsOf, LATEST } from '../src/lag.ts'
+import { nameOf, type Place } from '../src/place.ts'
+import { type Committed, Offsets } from '../src/offsets.ts'
+import { closing, type KafkaProducer, messageOf, producerOf } from '../src/publish.ts'
+import { Process } from './process.ts'
+
+/** 15 s for what takes milliseconds on a quiet machine. */
+const DEADLINE_MS = 15_000
+/** 10 ms between two looks. */
+const POLL_MS = 10
+
+/** Looks again until it holds; says what was missing when it never does. */
+export async function until(
+  what: string,
+  isTrue: () => boolean | Promise<boolean>,
+  deadlineMs: number = DEADLINE_MS,
+): Promise<void> {
+  const endsAt = performance.now() + deadlineMs
+  while (!(await isTrue())) {
+    if (performance.now() > endsAt) throw new Error(`Expected within ${deadlineMs} ms: ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+  }
+}
+
+// ---- decisions --------------------------------------------------------------------------------
+
+const failure: Failure = {
+  class: 'unknown',
+  signature: 'v1-unknown',
+  type: 'Error',
+  code: undefined,
+  message: 'it broke',
+  retryAfterMs: undefined,
+  timedOut: false,
+  stack: undefined,
+}
+
+/** A cycle with so many failures behind it. */
+export const failedCycle = (attempts: number, message = 'it broke'): FailureCycle => ({
+  ...FIRST_CYCLE,
+  attempts,
+  firstFailedAt: 1_000,
+  history: Array.from({ length: attempts }, (_, index) => ({
+    number: index + 1,
+    at: 1_000 + index,
+    class: 'unknown',
+    signature: 'v1-unknown',
+    code: undefined,
+    message,
+  })),
+})
+
+export const SETTLE: Decision = { kind: 'settle', reason: 'handled' }
+
+export const retryIn = (delayMs: number, cycle: FailureCycle = failedCycle(1)): RetryAt => ({
+  kind: 'retryAt',
+  reason: 'backoff',
+  dueAt: Date.now() + delayMs,
+  delayMs,
+  cycle,
+  failure,
+})
+
+export const deadLetter = (cycle: FailureCycle = failedCycle(1)): DeadLetter => ({
+  kind: 'deadLetter',
+  reason: 'attempts_exhausted',
+  failure,
+  cycle,
+})
+
+// ---- records ----------------------------------------------------------------------------------
+
+/** What a test sends: text where that is enough. */
+export interface Sent {
+  readonly partition?: number
+  readonly key?: string | Buffer
+  /** Null: a tombstone. */
+  readonly value?: string | Buffer | null
+  readonly headers?: readonly (readonly [name: string, value: string | Buffer | null])[]
+}
+
+const bytesOf = (value: string | Buffer) => (typeof value === 'string' ? Buffer.from(value) : value)
+
+const copyToSend = ({ key, value = 'body', headers = [] }: Sent): Copy => ({
+  key: key === undefined ? null : bytesOf(key),
+  value: value === null ? null : bytesOf(value),
+  headers: headers.map(([name, content]) => [
+    Buffer.from(name),
+    content === null ? null : bytesOf(content),
+  ]),
+})
+
+export const textOf = ({ value }: KafkaRecord): string => value?.toString() ?? ''
+
+// ---- receiving --------------------------------------------------------------------------------
+
+export class Inbox implements Receiver<KafkaDelivery> {
+  readonly deliveries: KafkaDelivery[] = []
+  readonly lostOnes: KafkaDelivery[] = []
+
+  deliver(delivery: KafkaDelivery): void {
+    this.deliveries.push(delivery)
+  }
+
+  lost(delivery: KafkaDelivery): void {
+    this.lostOnes.push(delivery)
+  }
+
+  get bodies(): readonly string[] {
+    return this.deliveries.map(({ raw }) => textOf(raw))
+  }
+
+  /** Waits for so many in all, and answers the last of them. */
+  async nth(count: number, deadlineMs?: number): Promise<KafkaDelivery> {
+    await until(`${count} deliveries`, () => this.deliveries.length >= count, deadlineMs)
+    return this.deliveries[count - 1] as KafkaDelivery
+  }
+}
+
+export interface Started {
+  readonly transport: KafkaTransport
+  readonly inbox: Inbox
+}
+
+export interface RigOptions {
+  readonly partitions?: number
+  /** False: the topic is not there. */
+  readonly isMade?: boolean
+}
+
+/** A topic and a group of their own, and what a test needs around them. */
+export class Rig {
+  readonly brokers: readonly string[]
+  readonly topic: string = `rig-${randomUUID()}`
+  // A group is the whole cluster's.
+  readonly group: string = `group-${randomUUID()}`
+  readonly partitions: number
+  readonly admin: Admin
+  readonly #client: Client
+  readonly #producer: KafkaProducer
+  readonly #ends: (() => Promise<unknown>)[] = []
+  readonly #topics = new Set<string>()
+
+  private constructor(brokers: readonly string[], { partitions = 1 }: RigOptions) {
+    const base = { clientId: 'rig', bootstrapBrokers: [...brokers], retries: 50, retryDelay: 100 }
+    this.brokers = brokers
+    this.partitions = partitions
+    this.admin = new Admin(base)
+    this.#client = new Client(base)
+    this.#producer = producerOf(base)
+    const { topic, retries, deadLetters } = topologyOf(this.topic, this.group, 0)
+    for (const name of [topic, deadLetters.name, ...retries.map(({ name }) => name)]) {
+      this.#topics.add(name)
+    }
+  }
+
+  static async open(brokers: readonly string[], options: RigOptions = {}): Promise<Rig> {
+    const rig = new Rig(brokers, options)
+    if (options.isMade !== false) await rig.makeTopic(rig.topic)
+    return rig
+  }
+
+  /** Runs when the rig is cleared, last one first. */
+  atEnd(work: () => Promise<unknown>): void {
+    this.#ends.unshift(work)
+  }
+
+  async makeTopic(
+    name: string,
+    configs: Readonly<Record<string, string>> = {},
+    partitions: number = this.partitions,
+  ): Promise<void> {
+    this.#topics.add(name)
+    await this.admin.createTopics({
+      topics: [name],
+      partitions,
+      replicas: 1,
+      configs: Object.entries(configs).map(([key, value]) => ({ name: key, value })),
+    })
+    await until(`${name} is known`, async () => (await this.admin.listTopics()).includes(name))
+  }
+
+  /** Stores it; answers its offset. */
+  async send(sent: Sent, topic: string = this.topic): Promise<number> {
+    const place = { topic, partition: sent.partition ?? 0 }
+    const { message } = messageOf(place, copyToSend(sent))
+    const { offsets = [] } = await this.#producer.send({ messages: [message] })
+    return Number(offsets[0]?.offset ?? -1n)
+  }
+
+  /** Stores them in a transaction of its own, which is then committed or not. */
+  async sendTransaction(
+    producer: KafkaProducer,
+    all: readonly Sent[],
+    isCommitted: boolean,
+  ): Promise<void> {
+    const transaction = await this.begin(producer, all)
+    await (isCommitted ? transaction.commit() : transaction.abort())
+  }
+
+  /** The same, for the test to end it. A broker needs a moment after the one before. */
+  async begin(
+    producer: KafkaProducer,
+    all: readonly Sent[],
+  ): ReturnType<KafkaProducer['beginTransaction']> {
+    const messages = all.map((sent) => {
+      const place = { topic: this.topic, partition: sent.partition ?? 0 }
+      return messageOf(place, copyToSend(sent)).message
+    })
+    const transaction = await producer.beginTransaction()
+    await transaction.send({ messages })
+    return transaction
+  }
+
+  transactional(): KafkaProducer {
+    const base = { clientId: 'rig', bootstrapBrokers: [...this.brokers] }
+    const producer = producerOf(base, { transactionalId: randomUUID(), retries: 50 })
+    this.atEnd(() => closing(producer))
+    return producer
+  }
+
+  /** Everything a topic holds by now, as it is stored. */
+  async read(topic: string): Promise<readonly KafkaRecord[]> {
+    const found: KafkaRecord[] = []
+    for (const place of this.places(topic)) {
+      found.push(...(await this.#readPartition(place)))
+    }
+    return found
+  }
+
+  places(topic: string = this.topic): readonly Place[] {
+    return Array.from({ length: this.partitions }, (_, partition) => ({ topic, partition }))
+  }
+
+  async #readPartition(place: Place): Promise<readonly KafkaRecord[]> {
+    const name = nameOf(place)
+    const first = await endsOf(this.#client, [place], EARLIEST)
+    const end = (await endsOf(this.#client, [place], LATEST)).get(name) ?? 0
+    const found: KafkaRecord[] = []
+    const reading = {
+      ...place,
+      position: first.get(name) ?? 0,
+      take(records: readonly KafkaRecord[], next: number) {
+        found.push(...records)
+        this.position = next
+      },
+      outOfRange: () => Promise.resolve(),
+    }
+    const fetcher = new Fetcher({
+      client: this.#client,
+      topics: [place.topic],
+      isCommittedOnly: true,
+      wanted: () => (reading.position < end ? [reading] : []),
+      onTrouble: () => undefined,
+    })
+    fetcher.wake()
+    await until(`all of ${name}`, () => reading.position >= end)
+    fetcher.stop()
+    return found
+  }
+
+  /** What the group has committed, by partition. */
+  async committed(topic: string = this.topic): Promise<readonly Committed[]> {
+    const places = this.places(topic)
+    const committed = await new Offsets(this.#client, this.group).read(places)
+    return places.map(
+      (place) => committed.get(nameOf(place)) ?? { offset: undefined, metadata: null },
+    )
+  }
+
+  /** Commits for the group, as one who is no member of it: there must be none. */
+  async commit(offset: number, metadata = '', partition = 0): Promise<void> {
+    const nobody = { member: '', generation: -1 }
+    const commits = [{ topic: this.topic, partition, offset, metadata }]
+    await new Offsets(this.#client, this.group).commit(nobody, commits)
+  }
+
+  transport(options: Partial<KafkaOptions> = {}, process: Process = new Process()): KafkaTransport {
+    const transport = kafka({
+      brokers: this.brokers,
+      topic: this.topic,
+      group: this.group,
+      sessionTimeout: '6s',
+      drainTimeout: '1s',
+      confirmTimeout: '5s',
+      ...options,
+      client: { context: process, retryDelay: 100 },
+    })
+    this.atEnd(() => transport.close())
+    return transport
+  }
+
+  /** A transport that receives. */
+  async start(
+    options: Partial<KafkaOptions> & { readonly process?: Process; readonly limit?: number } = {},
+  ): Promise<Started> {
+    const { process, limit = 100, ...rest } = options
+    const transport = this.transport(rest, process)
+    const inbox = new Inbox()
+    await transport.open()
+    transport.limit(limit)
+    transport.receive(inbox)
+    return { transport, inbox }
+  }
+
+  source(options: Partial<KafkaSourceOptions> = {}): KafkaSource {
+    const { brokers, topic, group } = this
+    const source = kafkaSource({ brokers, topic, group, ...options })
+    this.atEnd(() => source.close())
+    return source
+  }
+
+  /** The events of this topic from now on. */
+  events(): RedriveEvent[] {
+    const events: RedriveEvent[] = []
+    const off = onEvent((event) => {
+      if ('source' in event && event.source === this.topic) events.push(event)
+    })
+    this.atEnd(() => Promise.resolve(off()))
+    return events
+  }
+
+  async clear(): Promise<void> {
+    for (const end of this.#ends) await end()
+    const all = await this.admin.listTopics()
+    const own = [...this.#topics].filter((name) => all.includes(name))
+    if (own.length > 0) await this.admin.deleteTopics({ topics: own })
+    await Promise.all([this.admin.close(), closing(this.#producer), this.#client.close()])
+  }
+}
+
+/** Runs the test on a rig of its own. */
+export const onRig =
+  (brokers: readonly string[], test: (rig: Rig) => Promise<void>, options: RigOptions = {}) =>
+  async (): Promise<void> => {
+    const rig = await Rig.open(brokers, options)
+    try {
+      await test(rig)
+    } finally {
+      await rig.clear()
+    }
+  }

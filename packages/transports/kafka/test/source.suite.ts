@@ -1,0 +1,316 @@
+import { isRedriveError } from '@redrive/core'
+import type { DrainedDeadLetter } from '@redrive/runtime'
+import { describe, expect, it } from 'vitest'
+import { deadLetterTopic } from '../src/index.ts'
+import { deadLetter, onRig, type Rig, type Sent, SETTLE, textOf, until } from './rig.ts'
+
+const bodyOf = ({ delivery }: DrainedDeadLetter) => Buffer.from(delivery.bytes).toString()
+const bodiesOf = (letters: readonly DrainedDeadLetter[]) => letters.map(bodyOf).toSorted()
+
+/** A number as Java writes it. */
+function int32(value: number): Buffer {
+  const bytes = Buffer.alloc(4)
+  bytes.writeInt32BE(value)
+  return bytes
+}
+
+export function drainingDeadLetters(brokers: readonly string[]): void {
+  const on = (test: (rig: Rig) => Promise<void>) => onRig(brokers, test, { partitions: 3 })
+
+  /** So many dead letters, over all partitions. */
+  async function letters(rig: Rig, count: number) {
+    const started = await rig.start()
+    for (let index = 0; index < count; index++) {
+      await rig.send({ value: `${index}`, key: `k-${index}`, partition: index % rig.partitions })
+    }
+    await started.inbox.nth(count)
+    const handOffs = started.inbox.deliveries.map(async (delivery) => {
+      const { kind } = await started.transport.enact(delivery, deadLetter())
+      expect(kind).toBe('done')
+    })
+    await Promise.all(handOffs)
+    return started
+  }
+
+  async function drainedFrom(rig: Rig, topic: string, sent: Sent): Promise<DrainedDeadLetter> {
+    await rig.makeTopic(topic)
+    await rig.send(sent, topic)
+    const source = rig.source({ deadLetterTopics: [topic] })
+    const { deadLetters } = await source.drain({ most: 10 })
+    await source.close()
+    expect(deadLetters).toHaveLength(1)
+    return deadLetters[0] as DrainedDeadLetter
+  }
+
+  describe.concurrent('draining dead letters', () => {
+    it(
+      'hands out each once, and counts those that were not released',
+      on(async (rig) => {
+        await letters(rig, 7)
+        const source = rig.source()
+        expect(await source.depth()).toBe(7)
+        const first = await source.drain({ most: 4 })
+        const second = await source.drain({ most: 10 })
+        expect([first.deadLetters.length, second.deadLetters.length]).toEqual([4, 3])
+        expect(bodiesOf([...first.deadLetters, ...second.deadLetters])).toEqual('0123456'.split(''))
+        // The second is released first: the first stays.
+        await second.release()
+        expect(await source.depth()).toBe(4)
+        await first.release()
+        expect(await source.depth()).toBe(0)
+        expect((await source.drain({ most: 10 })).deadLetters).toEqual([])
+      }),
+    )
+
+    it(
+      'hands out again what was not released, to whoever comes next',
+      on(async (rig) => {
+        await letters(rig, 6)
+        const source = rig.source()
+        const released = await source.drain({ most: 2 })
+        const open = await source.drain({ most: 10 })
+        await released.release()
+        await source.close()
+        const next = rig.source()
+        expect(await next.depth()).toBe(4)
+        const again = await next.drain({ most: 10 })
+        expect(bodiesOf(again.deadLetters)).toEqual(bodiesOf(open.deadLetters))
+        await again.release()
+        expect(await next.depth()).toBe(0)
+      }),
+    )
+
+    it(
+      'hands out again what was abandoned, and releases nothing of it',
+      on(async (rig) => {
+        await letters(rig, 3)
+        const source = rig.source()
+        const first = await source.drain({ most: 10 })
+        await first.abandon()
+        // Too late: it is decided.
+        await first.release()
+        expect(await source.depth()).toBe(3)
+        const again = await source.drain({ most: 10 })
+        expect(bodiesOf(again.deadLetters)).toEqual(['0', '1', '2'])
+        await again.release()
+        expect(await source.depth()).toBe(0)
+      }),
+    )
+
+    it(
+      'says that a release came too late when another control plane took over',
+      on(async (rig) => {
+        await letters(rig, 6)
+        const source = rig.source()
+        const batch = await source.drain({ most: 10 })
+        expect(batch.deadLetters).toHaveLength(6)
+        const other = rig.source()
+        const taken: DrainedDeadLetter[] = []
+        await until('the other has some', async () => {
+          taken.push(...(await other.drain({ most: 10 })).deadLetters)
+          return taken.length > 0
+        })
+        const error = await batch.release().catch((reason: unknown) => reason)
+        expect(isRedriveError(error, 'DELIVERY_LOST')).toBe(true)
+        // What stayed with the first is released, what went to the other is not.
+        await until('the rest is committed', async () => (await other.depth()) === taken.length)
+      }),
+    )
+
+    it(
+      'gives no letter to two who drain at once',
+      on(async (rig) => {
+        await letters(rig, 30)
+        const sources = [rig.source(), rig.source()]
+        // Both in the group first: a letter in hand when it changes hands is handed out again.
+        await Promise.all(
+          sources.map(async (source) => (await source.drain({ most: 1 })).abandon()),
+        )
+        const found: string[] = []
+        await until('all', async () => {
+          const batches = await Promise.all(sources.map((source) => source.drain({ most: 30 })))
+          for (const batch of batches) {
+            found.push(...bodiesOf(batch.deadLetters))
+            await batch.release()
+          }
+          return (await sources[0]?.depth()) === 0
+        })
+        expect(found).toHaveLength(30)
+        expect(new Set(found).size).toBe(30)
+      }),
+    )
+
+    it(
+      'is at its end at once when there is no dead letter',
+      on(async (rig) => {
+        await rig.start()
+        const source = rig.source()
+        expect(await source.depth()).toBe(0)
+        const before = performance.now()
+        expect((await source.drain({ most: 5 })).deadLetters).toEqual([])
+        expect(performance.now() - before).toBeLessThan(15_000)
+      }),
+    )
+  })
+
+  describe.concurrent('draining what others gave up', () => {
+    it(
+      'a dead letter of Spring Kafka',
+      on(async (rig) => {
+        const drained = await drainedFrom(rig, `${rig.topic}-dlt`, {
+          key: 'k',
+          partition: 0,
+          headers: [
+            ['kafka_dlt-original-topic', rig.topic],
+            ['kafka_dlt-original-partition', int32(2)],
+            ['kafka_dlt-original-offset', Buffer.alloc(8)],
+            [
+              'kafka_dlt-exception-fqcn',
+              'org.springframework.kafka.listener.ListenerExecutionFailedException',
+            ],
+            ['kafka_dlt-exception-cause-fqcn', 'java.net.SocketTimeoutException'],
+            ['kafka_dlt-exception-message', 'Read timed out'],
+            ['kafka_dlt-exception-stacktrace', 'at com.shop.Billing.pay(Billing.java:12)'],
+            ['retry_topic-attempts', int32(4)],
+            ['mine', 'yes'],
+          ],
+        })
+        expect(drained).toMatchObject({
+          origin: rig.topic,
+          reason: 'spring_kafka_failed',
+          quarantined: false,
+          envelope: { partition: '2' },
+          delivery: {
+            source: rig.topic,
+            cycle: { attempts: 4, history: [{ number: 4, message: 'Read timed out' }] },
+          },
+        })
+        const [failed] = drained.delivery.cycle.history
+        expect(drained.class).toBe(failed?.class)
+        expect(failed?.signature).toMatch(/^1-[0-9a-f]{16}$/)
+        const { firstFailedAt = 0 } = drained.delivery.cycle
+        expect(Math.abs(Date.now() - firstFailedAt)).toBeLessThan(60_000)
+      }),
+    )
+
+    it(
+      'a dead letter of Kafka Connect',
+      on(async (rig) => {
+        const drained = await drainedFrom(rig, `${rig.topic}-connect`, {
+          key: 'k',
+          headers: [
+            ['__connect.errors.topic', rig.topic],
+            ['__connect.errors.partition', '1'],
+            ['__connect.errors.offset', '17'],
+            ['__connect.errors.connector.name', 'sink'],
+            ['__connect.errors.stage', 'VALUE_CONVERTER'],
+            [
+              '__connect.errors.exception.class.name',
+              'org.apache.kafka.connect.errors.DataException',
+            ],
+            [
+              '__connect.errors.exception.message',
+              'Converting byte[] to Kafka Connect data failed',
+            ],
+            ['__connect.errors.exception.stacktrace', 'at org.apache.kafka.connect'],
+          ],
+        })
+        expect(drained).toMatchObject({
+          origin: rig.topic,
+          reason: 'kafka_connect_value_converter',
+          envelope: { partition: '1' },
+          delivery: {
+            cycle: {
+              attempts: 1,
+              history: [{ message: 'Converting byte[] to Kafka Connect data failed' }],
+            },
+          },
+        })
+        expect(drained.class).toBe(drained.delivery.cycle.history[0]?.class)
+      }),
+    )
+
+    it(
+      'headers that say nonsense are not believed, and a record that says nothing goes back to the source',
+      on(async (rig) => {
+        const nonsense = await drainedFrom(rig, `${rig.topic}-odd`, {
+          partition: 1,
+          headers: [
+            ['__connect.errors.topic', rig.topic],
+            ['__connect.errors.partition', '-1; drop'],
+          ],
+        })
+        expect(nonsense).toMatchObject({ origin: rig.topic, envelope: { partition: '1' } })
+        const silent = await drainedFrom(rig, `${rig.topic}-silent`, { partition: 2 })
+        expect(silent).toMatchObject({
+          origin: rig.topic,
+          reason: 'unknown',
+          class: 'unknown',
+          envelope: { partition: '2' },
+        })
+      }),
+    )
+  })
+
+  describe.concurrent('replaying', () => {
+    it(
+      'goes to the topic, the partition and the key it came from',
+      on(async (rig) => {
+        const { transport, inbox } = await letters(rig, 3)
+        const source = rig.source()
+        const batch = await source.drain({ most: 10 })
+        for (const letter of batch.deadLetters) {
+          await source.publish({ deadLetter: letter, replayId: `r-${bodyOf(letter)}` })
+        }
+        await batch.release()
+        await inbox.nth(6)
+        for (const replayed of inbox.deliveries.slice(3)) {
+          const index = Number(textOf(replayed.raw))
+          expect(replayed).toMatchObject({
+            lane: `k-${index}`,
+            replayId: `r-${index}`,
+            cycle: { number: 2, attempts: 0, history: [] },
+            raw: { topic: rig.topic, partition: index % rig.partitions },
+          })
+          expect(replayed.id).toBe(
+            inbox.deliveries.find(({ raw }) => textOf(raw) === `${index}`)?.id,
+          )
+          await transport.enact(replayed, SETTLE)
+        }
+        // A second failure: the next cycle, and the dead letter says so.
+        expect(await rig.read(deadLetterTopic(rig.topic, rig.group))).toHaveLength(3)
+      }),
+    )
+
+    it(
+      'of a foreign dead letter goes to the partition its headers name',
+      on(async (rig) => {
+        const { inbox } = await rig.start()
+        const letter = await drainedFrom(rig, `${rig.topic}-dlt`, {
+          key: 'k',
+          headers: [
+            ['kafka_dlt-original-topic', rig.topic],
+            ['kafka_dlt-original-partition', int32(2)],
+          ],
+        })
+        await rig.source().publish({ deadLetter: letter, replayId: 'r-1' })
+        expect((await inbox.nth(1)).raw).toMatchObject({ topic: rig.topic, partition: 2 })
+      }),
+    )
+
+    it(
+      'keeps every byte of a body that shares its memory with others',
+      on(async (rig) => {
+        const { inbox } = await letters(rig, 1)
+        const source = rig.source()
+        const { deadLetters } = await source.drain({ most: 1 })
+        const [letter] = deadLetters
+        if (letter === undefined) throw new Error('nothing was drained')
+        const shared = Uint8Array.from([9, 9, 1, 2, 255, 9])
+        const delivery = { ...letter.delivery, bytes: shared.subarray(2, 5) }
+        await source.publish({ deadLetter: { ...letter, delivery }, replayId: 'r-1' })
+        expect([...(await inbox.nth(2)).bytes]).toEqual([1, 2, 255])
+      }),
+    )
+  })
+}

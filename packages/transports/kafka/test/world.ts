@@ -1,0 +1,141 @@
+import { randomUUID } from 'node:crypto'
+import { Admin, Producer } from '@platformatic/kafka'
+import type { Transport } from '@redrive/runtime'
+import type { SentMessage, TransportFault, TransportWorld } from '@redrive/testing'
+import {
+  deadLetterTopic,
+  type KafkaOptions,
+  type KafkaTransport,
+  kafka,
+  kafkaSource,
+  retryTopic,
+  TIERS_MS,
+} from '../src/index.ts'
+import { Client } from '../src/client.ts'
+import { lagOf } from '../src/lag.ts'
+import { Offsets } from '../src/offsets.ts'
+import { FaultyProcess, type Process } from './process.ts'
+import { until } from './rig.ts'
+
+export interface KafkaWorld extends TransportWorld {
+  readonly topic: string
+  readonly group: string
+  transport(fault?: TransportFault, options?: Partial<KafkaOptions>): Transport
+}
+
+const PARTITIONS = 2
+
+/** A fresh topic on the brokers, with transports whose connections can be watched and broken. */
+export async function kafkaWorld(
+  brokers: readonly string[],
+  options: Partial<KafkaOptions> = {},
+): Promise<KafkaWorld> {
+  const name = randomUUID()
+  const topic = `orders-${name}`
+  // A group is the whole cluster's.
+  const group = `billing-${name}`
+  const base = { clientId: 'world', bootstrapBrokers: [...brokers], retries: 300, retryDelay: 100 }
+  const admin = new Admin(base)
+  const client = new Client(base)
+  const offsets = new Offsets(client, group)
+  const producer = new Producer({ ...base, idempotent: true })
+  const replicas = Math.min(3, brokers.length)
+  await admin.createTopics({ topics: [topic], partitions: PARTITIONS, replicas })
+  await until('the topic is known', async () => (await admin.listTopics()).includes(topic), 60_000)
+  const processes = new Map<
+    KafkaTransport,
+    { readonly process: Process; readonly clientId: string }
+  >()
+  const retries = TIERS_MS.map((tierMs) => retryTopic(topic, group, tierMs))
+  let isRefusing = true
+
+  return {
+    topic,
+    group,
+    transport(fault, own = {}) {
+      const process = new FaultyProcess(fault, () => isRefusing)
+      const clientId = `transport-${randomUUID()}`
+      const transport = kafka({
+        brokers,
+        topic,
+        group,
+        sessionTimeout: '6s',
+        drainTimeout: '1s',
+        confirmTimeout: '5s',
+        ...options,
+        ...own,
+        client: { clientId, context: process, retryDelay: 100 },
+      })
+      const enact = transport.enact.bind(transport)
+      transport.enact = (delivery, decision) => {
+        process.isArmed = true
+        return enact(delivery, decision)
+      }
+      processes.set(transport, { process, clientId })
+      return transport
+    },
+    source: () => kafkaSource({ brokers, topic, group }),
+    send: (message) => sendTo(producer, topic, message),
+    async backlog() {
+      const alive = [...processes].filter(([, { process }]) => process.isAlive)
+      await Promise.all(alive.map(([transport]) => transport.committed()))
+      const existing = await admin.listTopics()
+      return lagOf(
+        client,
+        offsets,
+        [topic, ...retries].filter((name) => existing.includes(name)),
+      )
+    },
+    async crash(transport) {
+      const { process, clientId } = processes.get(transport as KafkaTransport) ?? {}
+      process?.die()
+      // The session would end by itself, after a while.
+      const groups = await admin.describeGroups({ groups: [group] })
+      const members = [...(groups.get(group)?.members.values() ?? [])]
+      const dead = members.filter((member) => member.clientId === clientId)
+      if (dead.length > 0) {
+        await admin.removeMembersFromConsumerGroup({
+          groupId: group,
+          members: dead.map(({ id }) => ({ memberId: id })),
+        })
+      }
+    },
+    heal() {
+      isRefusing = false
+    },
+    async close() {
+      const all = await admin.listTopics()
+      const own = [topic, ...retries, deadLetterTopic(topic, group)]
+      await admin.deleteTopics({ topics: own.filter((name) => all.includes(name)) })
+      await Promise.all([admin.close(), producer.close(), client.close()])
+    },
+  }
+}
+
+async function sendTo(
+  producer: Producer,
+  topic: string,
+  { bytes, key, lane, headers = {}, contentType, type }: SentMessage,
+): Promise<string> {
+  const named = {
+    ...headers,
+    ...(key === undefined ? {} : { 'redrive-key': key }),
+    ...(contentType === undefined ? {} : { 'content-type': contentType }),
+    ...(type === undefined ? {} : { ce_type: type }),
+  }
+  const entries = Object.entries(named).map(
+    ([name, value]) => [Buffer.from(name), Buffer.from(value)] as const,
+  )
+  const { offsets = [] } = await producer.send({
+    messages: [
+      {
+        topic,
+        ...(lane === undefined ? {} : { key: Buffer.from(lane) }),
+        value: Buffer.from(bytes),
+        headers: new Map(entries),
+      },
+    ],
+  })
+  const { partition = 0, offset = 0n } = offsets[0] ?? {}
+  return `${topic}/${partition}/${offset}`
+}
