@@ -139,7 +139,8 @@ export function duplicatesIn(
  * How many duplicates the faults explain. Whatever was in hand when a process or a connection ended
  * may have been finished without the broker knowing; a copy whose proof is unknown is made again.
  */
-function boundOf({ entries }: World): number {
+function boundOf({ entries, bound: known }: World): number {
+  if (known !== undefined) return known
   const inFlight = new Map<string, number>()
   let bound = 0
   for (const entry of entries) {

@@ -24,6 +24,8 @@ export interface Evidence {
    * there. Fact and message must both be there or neither, whatever the producer was told.
    */
   readonly committed?: ReadonlySet<string>
+  /** How many duplicates the faults explain, where the server's rules for that are its own. */
+  readonly bound?: number
 }
 
 export interface Violation {
@@ -41,6 +43,8 @@ export type Rule =
   | 'false dead letter'
   | 'in the wrong place'
   | 'changed'
+  | 'committed early'
+  | 'copied twice'
   | 'out of order'
   | 'not drained'
   | 'slow recovery'

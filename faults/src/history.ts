@@ -17,6 +17,28 @@ export type Fact =
   | { readonly what: 'effect'; readonly id: string; readonly isNew: boolean }
   /** The server confirmed that it is done with. Written where only its owner may be told so. */
   | { readonly what: 'settled'; readonly id: string }
+  /** Where the record is that was handed out: a message that is retried is at another place each time. */
+  | { readonly what: 'delivered'; readonly id: string; readonly position: string }
+  /** Its group has given it these partitions, in this round. */
+  | {
+      readonly what: 'assigned'
+      readonly group: string
+      readonly member: string
+      readonly generation: number
+      readonly places: readonly string[]
+    }
+  /** It told its group how far it has come; the answer is there. */
+  | {
+      readonly what: 'commit'
+      readonly group: string
+      readonly member: string
+      readonly generation: number
+      readonly places: readonly string[]
+      readonly sentAt: number
+      readonly isAccepted: boolean
+      /** Why not. */
+      readonly note?: string
+    }
   /** It is about to kill itself, here. */
   | { readonly what: 'dies'; readonly where: string }
   /** It is about to stand still, here. */

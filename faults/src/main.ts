@@ -1,5 +1,7 @@
 import { parseArgs } from 'node:util'
 import { type HuntOptions, huntMutants } from './hunt.ts'
+import { KAFKA } from './kafka/main.ts'
+import { MUTANTS as KAFKA_MUTANTS } from './kafka/mutants.ts'
 import { type Choice, playChosen } from './play.ts'
 import { POSTGRES } from './postgres/main.ts'
 import { MUTANTS as POSTGRES_MUTANTS } from './postgres/mutants.ts'
@@ -7,9 +9,9 @@ import { RABBITMQ } from './rabbitmq/main.ts'
 import { MUTANTS as RABBITMQ_MUTANTS } from './rabbitmq/mutants.ts'
 
 const HELP = `Usage:
-  pnpm faults rabbitmq|postgres [--quick] [--only SCENARIO] [--messages N]
+  pnpm faults rabbitmq|postgres|kafka [--quick] [--only SCENARIO] [--messages N]
       Breaks a real server and its consumers on purpose, and counts what came through.
-  pnpm faults rabbitmq|postgres --mutants [--only SCENARIO]
+  pnpm faults rabbitmq|postgres|kafka --mutants [--only SCENARIO]
       Breaks the transport instead, and checks that the scenarios find it.
 `
 
@@ -39,6 +41,10 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   postgres: {
     play: (choice) => playChosen(POSTGRES, choice),
     hunt: (options) => huntMutants('postgres', POSTGRES_MUTANTS, options),
+  },
+  kafka: {
+    play: (choice) => playChosen(KAFKA, choice),
+    hunt: (options) => huntMutants('kafka', KAFKA_MUTANTS, options),
   },
 }
 

@@ -1,0 +1,286 @@
+import {
+  Admin,
+  Base,
+  type Connection,
+  fetchV17,
+  kGetConnection,
+  listOffsetsV9,
+  metadataV12,
+} from '@platformatic/kafka'
+import { becomesTrue } from '../wait.ts'
+
+/**
+ * The cluster as an administrator sees it: plain requests of the client library. Nothing here comes
+ * from the transport under test, so that a mistake of it cannot hide itself.
+ */
+export interface Broker {
+  readonly addresses: readonly string[]
+  readonly admin: Admin
+  readonly base: Base
+  close(): Promise<void>
+}
+
+export function brokerAt(addresses: readonly string[]): Broker {
+  const options = {
+    clientId: 'faults',
+    bootstrapBrokers: [...addresses],
+    retries: 20,
+    retryDelay: 250,
+    requestTimeout: 5_000,
+  }
+  const admin = new Admin(options)
+  const base = new Base(options)
+  return {
+    addresses,
+    admin,
+    base,
+    async close() {
+      await Promise.all([admin.close(), base.close()])
+    },
+  }
+}
+
+const REPLICAS = 3
+
+/** 30 s: a new topic is known everywhere within one, unless a broker is on its way up. */
+const KNOWN_MS = 30_000
+
+export async function createTopics(
+  broker: Broker,
+  topics: readonly string[],
+  partitions: number,
+): Promise<void> {
+  const { admin } = broker
+  await admin.createTopics({ topics: [...topics], partitions, replicas: REPLICAS })
+  const isKnown = async () => {
+    const all = new Set(await admin.listTopics())
+    if (!topics.every((topic) => all.has(topic))) return false
+    const layout = await layoutOf(broker, topics)
+    const leaders = topics.flatMap((topic) => layout.get(topic)?.leaders ?? [])
+    return leaders.length === topics.length * partitions && leaders.every((leader) => leader > 0)
+  }
+  if (await becomesTrue(isKnown, { withinMs: KNOWN_MS })) return
+  throw new Error('Kafka does not know the topics it made.')
+}
+
+/** Topics whose names begin like this: those of a run, or one that the cluster keeps for itself. */
+export async function topicsOf({ admin }: Broker, run: string): Promise<readonly string[]> {
+  const all = await admin.listTopics({ includeInternals: true })
+  return all.filter((topic) => topic.startsWith(run))
+}
+
+/** 50 at a time: a broker that deletes hundreds at once is busy with nothing else. */
+const DELETED = 50
+
+export async function deleteRun(broker: Broker, run: string): Promise<void> {
+  const topics = [...(await topicsOf(broker, run))]
+  while (topics.length > 0) await broker.admin.deleteTopics({ topics: topics.splice(0, DELETED) })
+}
+
+/** One offset for each partition, by `topic/partition`. */
+export type Offsets = ReadonlyMap<string, number>
+
+const LATEST = -1n
+const ANY = -1
+const NO_TRANSACTION = 0
+
+/** Where logs end. */
+export async function endsOf(broker: Broker, topics: readonly string[]): Promise<Offsets> {
+  const layout = await layoutOf(broker, topics)
+  const partitions = [...layout].flatMap(([name, { leaders }]) =>
+    leaders.map((leader, partitionIndex) => ({ name, leader, partitionIndex })),
+  )
+  const ends = new Map<string, number>()
+  for (const [leader, led] of Map.groupBy(partitions, (one) => one.leader)) {
+    const request = [...Map.groupBy(led, ({ name }) => name)].map(([name, ofTopic]) => ({
+      name,
+      partitions: ofTopic.map(({ partitionIndex }) => ({
+        partitionIndex,
+        currentLeaderEpoch: ANY,
+        timestamp: LATEST,
+      })),
+    }))
+    const connection = await connectionTo(broker, leader)
+    const answer = await listOffsetsV9.api.async(connection, ANY, NO_TRANSACTION, request)
+    for (const { name, partitions } of answer.topics) {
+      for (const { partitionIndex, offset } of partitions) {
+        ends.set(`${name}/${partitionIndex}`, Number(offset))
+      }
+    }
+  }
+  return ends
+}
+
+export interface Committed {
+  readonly mark: number
+  readonly metadata: string
+}
+
+/** What a group has committed. */
+export async function committedBy(
+  { admin }: Broker,
+  group: string,
+): Promise<ReadonlyMap<string, Committed>> {
+  const [found] = await admin.listConsumerGroupOffsets({ groups: [group] })
+  const committed = (found?.topics ?? []).flatMap(({ name, partitions }) =>
+    partitions.map(({ partitionIndex, committedOffset, metadata }) => {
+      const what: Committed = { mark: Number(committedOffset), metadata: metadata ?? '' }
+      return [`${name}/${partitionIndex}`, what] as const
+    }),
+  )
+  return new Map(committed)
+}
+
+// ---- reading ------------------------------------------------------------------------------------
+
+export interface StoredRecord {
+  readonly topic: string
+  readonly partition: number
+  readonly offset: number
+  readonly key: Buffer | null
+  readonly value: Buffer | null
+  readonly headers: ReadonlyMap<string, string>
+}
+
+interface TopicLayout {
+  readonly id: string
+  /** Of each partition. */
+  readonly leaders: readonly number[]
+}
+
+/** Who has what, as any broker knows it; the client library leaves out what the cluster keeps for itself. */
+async function layoutOf(
+  broker: Broker,
+  topics: readonly string[],
+): Promise<ReadonlyMap<string, TopicLayout>> {
+  if (topics.length === 0) return new Map()
+  const connection = await anyConnection(broker)
+  const { topics: found } = await metadataV12.api.async(connection, [...topics], false, false)
+  return new Map(
+    found.map(({ name, topicId: id, partitions }) => {
+      const sorted = [...partitions].sort((a, b) => a.partitionIndex - b.partitionIndex)
+      return [name ?? '', { id, leaders: sorted.map(({ leaderId }) => leaderId) }]
+    }),
+  )
+}
+
+async function anyConnection(broker: Broker): Promise<Connection> {
+  const { brokers } = await broker.base.metadata({ topics: [], forceUpdate: true })
+  let problem: unknown = new Error('there is no broker')
+  for (const node of brokers.keys()) {
+    try {
+      return await connectionTo(broker, node)
+    } catch (error) {
+      problem = error
+    }
+  }
+  throw problem
+}
+
+async function connectionTo({ base }: Broker, number: number): Promise<Connection> {
+  const { brokers } = await base.metadata({ topics: [] })
+  const node = brokers.get(number)
+  if (node === undefined) throw new Error(`there is no broker ${number}`)
+  return new Promise((resolve, reject) => {
+    base[kGetConnection](node, (error, connection) => {
+      if (connection === undefined) reject(error ?? new Error('no connection'))
+      else resolve(connection)
+    })
+  })
+}
+
+const IS_TRANSACTIONAL = 0b1_0000
+const IS_CONTROL = 0b10_0000
+const WAIT_MS = 500
+const MOST_BYTES = 4_194_304
+
+type Batch = NonNullable<fetchV17.FetchResponsePartition['records']>[number]
+
+/** Everything a partition holds from an offset on, but for what was aborted or is not decided. */
+export async function readPartition(
+  broker: Broker,
+  topic: string,
+  partition: number,
+  range: readonly [from: number, to: number],
+): Promise<readonly StoredRecord[]> {
+  const found: StoredRecord[] = []
+  const undecided = new Map<bigint, StoredRecord[]>()
+  let [next] = range
+  const [, end] = range
+  if (next >= end) return []
+  const { id = '', leaders = [] } = (await layoutOf(broker, [topic])).get(topic) ?? {}
+  const connection = await connectionTo(broker, leaders[partition] ?? ANY)
+  while (next < end) {
+    const batches = await fetchFrom(connection, id, partition, next)
+    if (batches.length === 0)
+      throw new Error(`${topic}/${partition} does not answer from ${next} on`)
+    for (const batch of batches) {
+      const last = Number(batch.firstOffset) + batch.lastOffsetDelta
+      if (last < next) continue
+      const records = recordsIn(batch, topic, partition).filter(({ offset }) => offset >= next)
+      next = last + 1
+      decide(batch, records, { found, undecided })
+    }
+  }
+  return found.sort((a, b) => a.offset - b.offset)
+}
+
+/** Of a transaction nothing counts before its end is there. */
+function decide(
+  { attributes, producerId, records: [marker] }: Batch,
+  records: readonly StoredRecord[],
+  into: {
+    readonly found: StoredRecord[]
+    readonly undecided: Map<bigint, StoredRecord[]>
+  },
+): void {
+  if ((attributes & IS_CONTROL) !== 0) {
+    const isCommit = marker?.key?.readInt16BE(2) === 1
+    if (isCommit) into.found.push(...(into.undecided.get(producerId) ?? []))
+    into.undecided.delete(producerId)
+  } else if ((attributes & IS_TRANSACTIONAL) === 0) into.found.push(...records)
+  else into.undecided.set(producerId, [...(into.undecided.get(producerId) ?? []), ...records])
+}
+
+async function fetchFrom(
+  connection: Connection,
+  topicId: string,
+  partition: number,
+  offset: number,
+): Promise<readonly Batch[]> {
+  const wanted = {
+    partition,
+    currentLeaderEpoch: ANY,
+    fetchOffset: BigInt(offset),
+    lastFetchedEpoch: ANY,
+    partitionMaxBytes: MOST_BYTES,
+  }
+  const answer = await fetchV17.api.async(
+    connection,
+    WAIT_MS,
+    1,
+    MOST_BYTES,
+    NO_TRANSACTION,
+    0,
+    ANY,
+    [{ topicId, partitions: [wanted] }],
+    [],
+    '',
+  )
+  return answer.responses[0]?.partitions[0]?.records ?? []
+}
+
+function recordsIn(batch: Batch, topic: string, partition: number): readonly StoredRecord[] {
+  return batch.records.map(({ offsetDelta, key, value, headers }) => ({
+    topic,
+    partition,
+    offset: Number(batch.firstOffset) + offsetDelta,
+    key: key ?? null,
+    value: value ?? null,
+    headers: new Map(
+      [...(headers as unknown as Iterable<readonly [Buffer, Buffer | null]>)].map(
+        ([name, content]) => [name.toString(), content?.toString() ?? ''],
+      ),
+    ),
+  }))
+}

@@ -1,0 +1,148 @@
+/** A consumer process: `consume` on the transport under test, with a real effect and a history of its own. */
+import { kafka, type KafkaTransport } from '@redrive/kafka'
+import { type Consumer, consume } from '@redrive/runtime'
+import { dieAt, live, RULES } from '../consumer.ts'
+import { countRun, inboxOf, openDatabase } from '../effects.ts'
+import { handlerOf } from '../handler.ts'
+import { openHistory } from '../history.ts'
+import type { KafkaConsumerOptions } from './consumer-options.ts'
+import { dyingAt } from './failpoints.ts'
+import { breakingCopies } from './produce-faults.ts'
+import { nameOfRequest, type OnRequest, type Request, Wire } from './requests.ts'
+import { groupOf } from './topology.ts'
+import { readAssignment, readCommit, readSync } from './wire-format.ts'
+
+const options = JSON.parse(process.argv[2] ?? '') as KafkaConsumerOptions
+const { name, run, brokers, policy, failpoint, produceFaults } = options
+const history = openHistory(options.folder, name)
+// Nobody stops the database here: what is committed need not wait for the disk.
+const pool = openDatabase(options.databaseUrl, { isInHurry: true })
+const die = (where: string) => dieAt(history, where)
+
+const asIs: OnRequest = (request) => request.send()
+
+const breaking =
+  produceFaults === undefined
+    ? asIs
+    : breakingCopies(produceFaults, options.confirmMs, (fault) =>
+        history.write({ what: 'event', type: 'produce_fault', note: fault }),
+      )
+
+const dying = failpoint === undefined ? breaking : dyingAt(failpoint, die)
+
+const unnamed = new Set<number>()
+
+/** Writes down what the group is told and what it answers. */
+function watched(request: Request): void {
+  const { apiKey } = request
+  const kind = nameOfRequest(apiKey)
+  if (kind === undefined && !unnamed.has(apiKey)) {
+    unnamed.add(apiKey)
+    history.write({ what: 'event', type: 'unnamed_request', note: String(apiKey) })
+  }
+  if (kind === 'commit') return dying(noting(request, noteCommit(request)))
+  if (kind === 'sync') return dying(noting(request, noteAssignment(request)))
+  dying(request)
+}
+
+type Note = (error: Error | null, answer: unknown) => void
+
+/** The same request; its answer is noted before anybody else is told. */
+const noting = (request: Request, note: Note): Request => ({
+  ...request,
+  payload: () => request.payload(),
+  send: (answered = request.callback) =>
+    request.send((error, answer) => {
+      note(error, answer)
+      answered(error, answer)
+    }),
+})
+
+function noteCommit(request: Request): Note {
+  const asked = readCommit(request.payload())
+  const sentAt = Date.now()
+  return (error) => {
+    const isAccepted = error === null
+    const note = isAccepted ? {} : { note: String(error) }
+    history.write({ what: 'commit', ...asked, sentAt, isAccepted, ...note })
+  }
+}
+
+function noteAssignment(request: Request): Note {
+  const asked = readSync(request.payload())
+  return (error, answer) => {
+    if (error !== null) return
+    const { assignment } = answer as { readonly assignment: Buffer }
+    history.write({ what: 'assigned', ...asked, places: readAssignment(assignment) })
+  }
+}
+
+/** Says where each record is that is handed out. */
+function noteDeliveries(transport: KafkaTransport): KafkaTransport {
+  const receive = transport.receive.bind(transport)
+  transport.receive = (receiver) => {
+    receive({
+      deliver(delivery) {
+        const { topic, partition, offset } = delivery.raw
+        const position = `${topic}/${partition}/${offset}`
+        history.write({ what: 'delivered', id: delivery.key, position })
+        receiver.deliver(delivery)
+      },
+      lost: (delivery) => receiver.lost(delivery),
+    })
+  }
+  return transport
+}
+
+let consumers: readonly Consumer[] = []
+
+/** Whoever should die while leaving must leave. */
+function afterSuccess(): void {
+  if (failpoint?.request !== 'leave') return
+  void Promise.all(consumers.map((consumer) => consumer.stop({ drain: '1s' })))
+}
+
+const start = (topic: string): Promise<Consumer> =>
+  consume(
+    noteDeliveries(
+      kafka({
+        brokers,
+        topic,
+        group: groupOf(topic),
+        order: options.order ?? 'none',
+        handOff: options.handOff ?? 'atLeastOnce',
+        sessionTimeout: options.sessionMs,
+        drainTimeout: options.drainMs,
+        confirmTimeout: options.confirmMs,
+        client: { clientId: name, context: new Wire(watched) },
+      }),
+    ),
+    handlerOf({
+      ...options,
+      history,
+      die,
+      countRun: (id) => countRun(pool, run, id),
+      takeEffect: (_, effects) => effects.add(name),
+    }),
+    {
+      ...policy,
+      classify: RULES,
+      inbox: inboxOf({
+        pool,
+        run,
+        onSuccess(id, isNew) {
+          history.write({ what: 'effect', id, isNew })
+          afterSuccess()
+        },
+      }),
+    },
+  )
+
+await live({
+  history,
+  async start() {
+    consumers = await Promise.all(options.queues.map(start))
+    return consumers
+  },
+  end: () => pool.end(),
+})

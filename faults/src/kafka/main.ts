@@ -1,0 +1,37 @@
+import { makeTables, openDatabase } from '../effects.ts'
+import type { Subject } from '../play.ts'
+import { playScenario } from '../run.ts'
+import { services, urlsOf } from '../services.ts'
+import { brokerAt, endsOf, topicsOf } from './broker.ts'
+import { COMMITS } from './commits.ts'
+import { SCENARIOS } from './scenarios/index.ts'
+import { kafkaServer } from './server.ts'
+import { type KafkaScenario, kafkaWorldOf } from './world.ts'
+
+export const KAFKA: Subject<KafkaScenario> = {
+  name: 'kafka',
+  scenarios: SCENARIOS,
+  async prepare(session) {
+    const [databaseUrl = ''] = await urlsOf('postgres')
+    const pool = openDatabase(databaseUrl, { isInHurry: true })
+    await makeTables(pool)
+    return {
+      async play(scenario) {
+        const { service } = scenario
+        // After a scenario that broke nodes this waits until all of them are back.
+        const addresses = (await urlsOf(service)).flatMap((line) => line.split(','))
+        const broker = brokerAt(addresses)
+        const commitsFrom = await endsOf(broker, await topicsOf(broker, COMMITS))
+        const parts = { session, scenario, broker, pool, databaseUrl, commitsFrom }
+        const world = kafkaWorldOf(parts)
+        try {
+          return await playScenario({ scenario, world, server: kafkaServer, session })
+        } finally {
+          await broker.close()
+          await services('up', service)
+        }
+      },
+      end: () => pool.end(),
+    }
+  },
+}

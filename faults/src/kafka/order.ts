@@ -1,0 +1,107 @@
+import type { Violation } from '../evidence.ts'
+import type { Entry } from '../history.ts'
+import { END_OF, type Kind } from '../message.ts'
+
+/** One key: its messages in the order of the log, and who runs which of them. */
+interface Lane {
+  readonly order: Map<string, number>
+  readonly done: Set<string>
+  /** Up to here all are done. */
+  doneUpTo: number
+  /** By process: what it runs, and the last one it began. */
+  readonly running: Map<string, string>
+  readonly last: Map<string, number>
+}
+
+/**
+ * Within a key: no message is begun before all that were sent before it came to an end, and no two run at
+ * the same time. After a crash some may run again, in order again.
+ */
+export function checkKeys(
+  entries: readonly Entry[],
+  keyOf: (id: string) => string,
+): readonly Violation[] {
+  const kinds = new Map<string, Kind>()
+  const lanes = new Map<string, Lane>()
+  for (const lane of storedOf(entries)) addTo(lanes, keyOf(lane), lane)
+  const violations: Violation[] = []
+  for (const entry of entries) {
+    if (entry.what === 'attempted') kinds.set(entry.id, entry.kind)
+    // Whatever it ran is over; what it had not finished runs again somewhere else.
+    if (entry.what === 'exited') for (const lane of lanes.values()) forget(lane, entry.process)
+    if (entry.what === 'assigned') for (const lane of lanes.values()) lane.last.delete(entry.by)
+    if (!('id' in entry) || entry.id === undefined) continue
+    const lane = lanes.get(keyOf(entry.id))
+    if (lane === undefined) continue
+    const { id, by } = entry
+    if (entry.what === 'handler_started') violations.push(...begin(lane, id, by))
+    if (entry.what === 'effect' || entry.what === 'failed') lane.running.delete(by)
+    if (entry.what === 'effect' || (entry.what === 'failed' && isGivenUp(kinds.get(id)))) {
+      lane.done.add(id)
+    }
+  }
+  return violations
+}
+
+const isGivenUp = (kind: Kind | undefined) => kind !== undefined && END_OF[kind] === 'dlq'
+
+/** Messages that are in the log, in the order they were sent in: acknowledged, or seen by a consumer. */
+function storedOf(entries: readonly Entry[]): readonly string[] {
+  const stored = new Set<string>()
+  for (const entry of entries) {
+    if (entry.what === 'acknowledged' || entry.what === 'delivered') stored.add(entry.id)
+  }
+  return entries.flatMap((entry) =>
+    entry.what === 'attempted' && stored.has(entry.id) ? [entry.id] : [],
+  )
+}
+
+function addTo(lanes: Map<string, Lane>, key: string, id: string): void {
+  const lane: Lane = lanes.get(key) ?? {
+    order: new Map(),
+    done: new Set(),
+    doneUpTo: 0,
+    running: new Map(),
+    last: new Map(),
+  }
+  lane.order.set(id, lane.order.size)
+  lanes.set(key, lane)
+}
+
+function forget(lane: Lane, process: string): void {
+  lane.running.delete(process)
+  lane.last.delete(process)
+}
+
+function begin(lane: Lane, id: string, by: string): readonly Violation[] {
+  const violations: Violation[] = []
+  const add = (text: string) => violations.push({ rule: 'out of order', id, text })
+  const number = lane.order.get(id) ?? 0
+  const missing = firstUndone(lane)
+  if (missing !== undefined && (lane.order.get(missing) ?? 0) < number) {
+    add(`began before ${missing} was done`)
+  }
+  for (const [process, other] of lane.running) add(`ran together with ${other} in ${process}`)
+  const last = lane.last.get(by) ?? -1
+  if (number < last) add(`${by} began it again after one behind it`)
+  lane.running.set(by, id)
+  lane.last.set(by, number)
+  return violations
+}
+
+function firstUndone(lane: Lane): string | undefined {
+  const ids = idsOf(lane)
+  while (lane.doneUpTo < ids.length && lane.done.has(ids[lane.doneUpTo] as string)) {
+    lane.doneUpTo += 1
+  }
+  return ids[lane.doneUpTo]
+}
+
+const known = new WeakMap<Lane, readonly string[]>()
+
+/** All are known before the first begins. */
+function idsOf(lane: Lane): readonly string[] {
+  const ids = known.get(lane) ?? [...lane.order.keys()]
+  known.set(lane, ids)
+  return ids
+}

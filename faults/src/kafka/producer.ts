@@ -1,0 +1,115 @@
+import { setTimeout as after } from 'node:timers/promises'
+import { ProduceAcks, Producer } from '@platformatic/kafka'
+import type { HistoryWriter } from '../history.ts'
+import { bodyOf, type PlannedMessage } from '../message.ts'
+
+/** A message, and the key it has; without one it goes to the partitions in turn. */
+export interface PlannedRecord extends PlannedMessage {
+  readonly key?: string
+}
+
+export interface ProducerOptions {
+  readonly brokers: readonly string[]
+  readonly queue: string
+  readonly partitions: number
+  readonly messages: readonly PlannedRecord[]
+  readonly ratePerSecond: number
+  readonly history: HistoryWriter
+  /** False while consumers have so much before them that more would only be waited for. */
+  readonly hasRoom: () => boolean
+}
+
+const TICK_MS = 20
+/** 200 in one request: what a request without an answer leaves unknown. */
+const BATCH = 200
+/** 500 ms after an error: the partition has no leader at the moment. */
+const BACK_OFF_MS = 500
+const ANSWER_MS = 5_000
+
+/** What waits for one partition. */
+interface Line {
+  readonly partition: number
+  waiting: PlannedRecord[]
+  isSending: boolean
+}
+
+/**
+ * Produces every message once, to all replicas, and writes down what the broker said. One request at a
+ * time to each partition, so that the log has the order in which they were sent; a message whose answer
+ * never came is not sent again: the checker wants to know what became of it.
+ */
+export async function produce(options: ProducerOptions): Promise<void> {
+  const { messages, ratePerSecond, partitions, brokers } = options
+  const producer = new Producer<Buffer, Buffer, string, string>({
+    clientId: 'faults-producer',
+    bootstrapBrokers: [...brokers],
+    acks: ProduceAcks.ALL,
+    retries: 0,
+    requestTimeout: ANSWER_MS,
+    autocreateTopics: false,
+    serializers: { headerKey: asBytes, headerValue: asBytes } as never,
+  })
+  const lines = Array.from(
+    { length: partitions },
+    (_, partition): Line => ({
+      partition,
+      waiting: [],
+      isSending: false,
+    }),
+  )
+  let [next, due] = [0, 0]
+  let lookedAt = performance.now()
+  const isBusy = () => lines.some(({ waiting, isSending }) => isSending || waiting.length > 0)
+  while (next < messages.length || isBusy()) {
+    const now = performance.now()
+    if (options.hasRoom()) due += ((now - lookedAt) / 1_000) * ratePerSecond
+    lookedAt = now
+    for (; next < Math.min(messages.length, due); next++) {
+      const message = messages[next] as PlannedRecord
+      lines[partitionOf(message, next) % partitions]?.waiting.push(message)
+    }
+    for (const line of lines) {
+      if (!line.isSending && line.waiting.length > 0) void sendLine(producer, line, options)
+    }
+    await after(TICK_MS)
+  }
+  await producer.close(true)
+}
+
+const asBytes = (text: string | undefined) => (text === undefined ? undefined : Buffer.from(text))
+
+/** Any function of the key will do, as long as it is one. */
+function partitionOf({ key }: PlannedRecord, index: number): number {
+  if (key === undefined) return index
+  let hash = 7
+  for (const letter of key) hash = (hash * 31 + (letter.codePointAt(0) ?? 0)) % 1_000_003
+  return hash
+}
+
+type KafkaProducer = Producer<Buffer, Buffer, string, string>
+
+async function sendLine(
+  producer: KafkaProducer,
+  line: Line,
+  { queue, history }: ProducerOptions,
+): Promise<void> {
+  line.isSending = true
+  const batch = line.waiting.splice(0, BATCH)
+  for (const { id, kind } of batch) history.write({ what: 'attempted', id, kind })
+  try {
+    await producer.send({
+      messages: batch.map((message) => ({
+        topic: queue,
+        partition: line.partition,
+        ...(message.key === undefined ? {} : { key: Buffer.from(message.key) }),
+        value: bodyOf(message),
+        headers: { 'redrive-key': message.id, 'content-type': 'application/json' },
+      })),
+    })
+    for (const { id } of batch) history.write({ what: 'acknowledged', id })
+  } catch {
+    // Stored or not, nobody knows.
+    await after(BACK_OFF_MS)
+  }
+  line.isSending = false
+}

@@ -1,0 +1,210 @@
+import { type Boundary, checkDeaths, dieAtEach, queuesOf } from '../../boundaries.ts'
+import type { Evidence, Violation } from '../../evidence.ts'
+import { type JsonPolicy, POLICY } from '../../consumer-options.ts'
+import type { Entry } from '../../history.ts'
+import type { Kind } from '../../message.ts'
+import { createTopics } from '../broker.ts'
+import type { KafkaConsumerOptions, When } from '../consumer-options.ts'
+import type { RequestName } from '../requests.ts'
+import type { Scale } from '../../scenario.ts'
+import type { KafkaScenario, KafkaWorld } from '../world.ts'
+import { groupOf } from '../topology.ts'
+import { onCluster } from './load.ts'
+
+/** One message in hand, so that a kill may cost one duplicate and no more. */
+const ONE_BY_ONE: JsonPolicy = { ...POLICY, concurrency: 1, poison: { repeats: 2 } }
+
+const AROUND: readonly When[] = ['before', 'answered']
+const ALL: readonly When[] = ['before', 'written', 'answered', 'told']
+/** Of these two one is always the worst. */
+const QUICK: ReadonlySet<When> = new Set(AROUND)
+
+interface Reached {
+  readonly decision: string
+  readonly kind: Kind
+  readonly request: RequestName
+  readonly when: readonly When[]
+  /** Part of the name of the topic that the copy goes to. */
+  readonly topic?: string
+  readonly consumer?: Partial<KafkaConsumerOptions>
+  /** Much like another one, or nothing is half done but a consumer that has not begun. */
+  readonly isOnlyFull?: boolean
+}
+
+/** Requests that every consumer sends before it has anything in hand. */
+const STARTING: readonly RequestName[] = [
+  'versions',
+  'metadata',
+  'create-topics',
+  'describe-configs',
+  'find-coordinator',
+  'join',
+  'sync',
+  'offset-fetch',
+  'list-offsets',
+]
+
+const handOff = (
+  decision: string,
+  kind: Kind,
+  topic: string,
+  isOnlyFull = false,
+): readonly Reached[] => [
+  { decision, kind, topic, isOnlyFull, request: 'produce', when: ALL },
+  { decision, kind, topic, isOnlyFull, request: 'commit', when: ALL },
+]
+
+/** Every request a consumer sends, and what makes it send it; one that is not here is a violation. */
+const REACHED: readonly Reached[] = [
+  ...STARTING.map((request): Reached => {
+    const isOnlyFull = !['join', 'sync', 'offset-fetch'].includes(request)
+    return { decision: 'start', kind: 'good', request, when: AROUND, isOnlyFull }
+  }),
+  { decision: 'settle', kind: 'good', request: 'fetch', when: ['before', 'answered', 'told'] },
+  { decision: 'settle', kind: 'good', request: 'commit', when: ALL },
+  {
+    decision: 'settle',
+    kind: 'good',
+    request: 'heartbeat',
+    when: AROUND,
+    // Long enough in the handler that there is one.
+    consumer: { workMs: 5_000 },
+  },
+  { decision: 'leave', kind: 'good', request: 'leave', when: AROUND },
+  { decision: 'retry', kind: 'flaky', request: 'init-producer', when: AROUND },
+  ...handOff('retry', 'flaky', '.retry.'),
+  ...handOff('dead-letter', 'business', '.dlq'),
+  ...handOff('quarantine', 'repeats', '.dlq', true),
+]
+
+const TRANSACTION: readonly RequestName[] = [
+  'init-producer',
+  'txn-add-partitions',
+  'produce',
+  'txn-add-offsets',
+  'txn-commit',
+  'txn-end',
+]
+
+const QUICKLY: ReadonlySet<RequestName> = new Set(['produce', 'txn-commit', 'txn-end'])
+
+const IN_TRANSACTION: readonly Reached[] = (['flaky', 'business'] as const).flatMap((kind) =>
+  TRANSACTION.map((request): Reached => {
+    const decision = kind === 'flaky' ? 'retry' : 'dead-letter'
+    const when: readonly When[] = request === 'txn-end' ? ALL : AROUND
+    const isOnlyFull = kind === 'flaky' ? !QUICKLY.has(request) : request !== 'txn-end'
+    return { decision, kind, request, when, isOnlyFull, consumer: { handOff: 'transactional' } }
+  }),
+)
+
+type KafkaBoundary = Boundary<KafkaConsumerOptions>
+
+function boundariesOf(reached: readonly Reached[], scale: Scale): readonly KafkaBoundary[] {
+  const played = reached.filter(({ isOnlyFull = false }) => scale === 'full' || !isOnlyFull)
+  return played.flatMap(({ decision, kind, request, when, topic, consumer }) =>
+    when
+      .filter((moment) => scale === 'full' || QUICK.has(moment))
+      .map((moment) => ({
+        name: `${decision}, ${request} ${moment}`,
+        kind,
+        consumers: [
+          {
+            policy: ONE_BY_ONE,
+            workMs: 0,
+            ...consumer,
+            failpoint: { request, when: moment, ...(topic === undefined ? {} : { topic }) },
+          },
+        ],
+      })),
+  )
+}
+
+async function play(
+  world: KafkaWorld,
+  reached: readonly Reached[],
+  healthy: Partial<KafkaConsumerOptions> = {},
+): Promise<void> {
+  const boundaries = boundariesOf(reached, world.scale)
+  await createTopics(world.broker, queuesOf(world, boundaries), world.partitions)
+  await dieAtEach(world, boundaries, { policy: ONE_BY_ONE, workMs: 0, ...healthy })
+}
+
+export const killAtBoundaries: KafkaScenario = onCluster({
+  name: 'kill-at-boundaries',
+  story: `a consumer dies around every request it sends, at ${boundariesOf(REACHED, 'full').length} moments (fewer with --quick); one duplicate per death, nothing lost`,
+  messages: { quick: 1, full: 5 },
+  // Each moment has a topic of its own, and six others come with it.
+  partitions: 1,
+  play: (world) => play(world, REACHED),
+  check: (evidence, world) => [
+    ...checkCosts(evidence, boundariesOf(REACHED, world.scale)),
+    ...checkNamed(evidence),
+  ],
+})
+
+export const transactional: KafkaScenario = onCluster({
+  name: 'transactional',
+  story:
+    'a consumer dies around every request of a transactional hand-off; there is one copy of everything',
+  messages: { quick: 1, full: 5 },
+  partitions: 1,
+  play: (world) => play(world, IN_TRANSACTION, { handOff: 'transactional' }),
+  check: (evidence, world) => [
+    ...checkCosts(evidence, boundariesOf(IN_TRANSACTION, world.scale)),
+    ...checkNamed(evidence),
+    ...checkSingle(evidence),
+  ],
+})
+
+/** A death costs one duplicate; one more when the group could not be told of the record before, because it moved. */
+function checkCosts(
+  evidence: Evidence,
+  boundaries: readonly KafkaBoundary[],
+): readonly Violation[] {
+  const refused = evidence.entries.flatMap((entry) =>
+    entry.what === 'commit' && !entry.isAccepted ? [entry.group] : [],
+  )
+  const isExplained = ({ rule, id = '' }: Violation) =>
+    rule === 'duplicates over the bound' && refused.includes(groupOf(id.split('/')[0] ?? ''))
+  return checkDeaths(evidence, boundaries).filter((one) => !isExplained(one))
+}
+
+/** A request that has no name here is one at which nobody died. */
+function checkNamed({ entries }: Evidence): readonly Violation[] {
+  const unnamed = entries.flatMap((entry) =>
+    entry.what === 'event' && entry.type === 'unnamed_request' ? [entry.note ?? ''] : [],
+  )
+  return [...new Set(unnamed)].map((number) => ({
+    rule: 'scenario',
+    text: `nobody dies at the request with the number ${number}`,
+  }))
+}
+
+/** Copy and commit are one: no death leaves both the original and its copy, or two copies. */
+function checkSingle({ found, entries }: Evidence): readonly Violation[] {
+  const copies = Map.groupBy(found, ({ id }) => id)
+  const tooMany = (id: string, count: number, where: string): readonly Violation[] =>
+    count > 1 ? [{ rule: 'copied twice', id, text: `${count} copies ${where}` }] : []
+  return [
+    ...[...copies].flatMap(([id, all]) => tooMany(id, all.length, 'in the end')),
+    ...[...retriesIn(entries)].flatMap(([attempt, positions]) => {
+      const [id = '', number] = attempt.split(' ')
+      return tooMany(id, positions.size, `for attempt ${number}`)
+    }),
+  ]
+}
+
+/** Where the copies for each attempt were found: a second retry of a message has a copy of its own. */
+function retriesIn(entries: readonly Entry[]): ReadonlyMap<string, ReadonlySet<string>> {
+  const delivered = new Map<string, string>()
+  const retries = new Map<string, Set<string>>()
+  for (const entry of entries) {
+    if (entry.what === 'delivered') delivered.set(`${entry.by} ${entry.id}`, entry.position)
+    if (entry.what !== 'handler_started') continue
+    const position = delivered.get(`${entry.by} ${entry.id}`)
+    if (position?.includes('.retry.') !== true) continue
+    const attempt = `${entry.id} ${entry.attempt}`
+    retries.set(attempt, (retries.get(attempt) ?? new Set()).add(position))
+  }
+  return retries
+}

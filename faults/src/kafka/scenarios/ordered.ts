@@ -1,0 +1,65 @@
+import { POLICY } from '../../consumer-options.ts'
+import { plan } from '../../message.ts'
+import { ready } from '../../fleet.ts'
+import { lasting } from '../../wait.ts'
+import { checkKeys } from '../order.ts'
+import type { PlannedRecord } from '../producer.ts'
+import { type KafkaScenario, SESSION_MS } from '../world.ts'
+import { createSource, onCluster } from './load.ts'
+
+const KEYS = 1_000
+const RATE = 500
+const CONSUMERS = 3
+/** No `repeats`: how often one fails before it is set aside is the policy's to know, not the checker's. */
+const MIX = { flaky: 12, business: 4 }
+
+export const ordered: KafkaScenario = onCluster({
+  name: 'ordered',
+  story: `records of ${KEYS} keys (fewer with --quick), some of which fail, are handled in the order of their key through kills and rebalances`,
+  messages: { quick: 4_000, full: 40_000 },
+  async play(world) {
+    const isFull = world.scale === 'full'
+    const rate = isFull ? RATE : RATE / 2
+    const keys = isFull ? KEYS : KEYS / 5
+    await createSource(world)
+    const fleet = world.fleet({
+      order: 'lane',
+      // Retries of a lane wait where they are; that they are soon is all that matters here.
+      policy: {
+        ...POLICY,
+        retry: { attempts: 8, backoff: { kind: 'exponential', base: '20ms', cap: '100ms' } },
+        limit: 'off',
+        order: 'lane',
+      },
+    })
+    for (let count = 0; count < CONSUMERS; count++) fleet.start()
+    await ready(fleet, CONSUMERS)
+    fleet.supervise()
+    const planned = plan(world.run, world.messages, MIX).map((one, index) =>
+      inKey(one, index % keys),
+    )
+    const produced = world.send(world.run, planned, rate)
+    const end = world.fault('members die, come and go')
+    for (let time = 0; world.isSending(); time++) {
+      await lasting(SESSION_MS * (0.5 + Math.random()))
+      const members = fleet.members().filter(({ isReady }) => isReady)
+      if (members.length < 2) continue
+      const victim = members[Math.floor(Math.random() * members.length)]
+      // Replaced, however it goes.
+      if (time % 2 === 0) victim?.signal('SIGKILL')
+      else await victim?.stop()
+    }
+    end()
+    await produced
+    world.heal()
+  },
+  check: ({ entries }) => checkKeys(entries, keyOf),
+})
+
+/** The key is part of the id, so that the checker knows it without asking anybody. */
+function inKey({ id, kind }: PlannedRecord, number: number): PlannedRecord {
+  const key = `key-${number}`
+  return { id: id.replace('/', `/${key}/`), kind, key }
+}
+
+const keyOf = (id: string): string => /\/(key-\d+)\//.exec(id)?.[1] ?? ''

@@ -1,0 +1,37 @@
+import { POLICY } from '../../consumer-options.ts'
+import { lasting } from '../../wait.ts'
+import type { KafkaScenario } from '../world.ts'
+import { onCluster, underLoad } from './load.ts'
+
+const RATE = 500
+/** Members that stay; one more comes and goes. */
+const CONSUMERS = 2
+
+export const rebalanceStorm: KafkaScenario = onCluster({
+  name: 'rebalance-storm',
+  story: 'consumers with slow handlers join and leave the group again and again',
+  messages: { quick: 4_000, full: 40_000 },
+  async play(world) {
+    const isFull = world.scale === 'full'
+    const rate = isFull ? RATE : RATE / 2
+    const everyMs = isFull ? 5_000 : 2_000
+    const fleet = { workMs: 200, policy: { ...POLICY, concurrency: 50, limit: 'off' } } as const
+    const load = { consumers: CONSUMERS, ratePerSecond: rate, fleet }
+    await underLoad(world, load, async (members) => {
+      const end = world.fault('members come and go')
+      while (world.isSending()) {
+        members.start()
+        await lasting(everyMs)
+        // The one that has been there longest, so that everybody's partitions move.
+        const [leaving] = members.members().filter(({ isReady }) => isReady)
+        if (members.members().length > CONSUMERS) await leaving?.stop()
+        await lasting(everyMs)
+      }
+      end()
+    })
+  },
+  tell({ entries }) {
+    const rounds = entries.flatMap((one) => (one.what === 'assigned' ? [one.generation] : []))
+    return `${Math.max(0, ...rounds)} rebalances`
+  },
+})

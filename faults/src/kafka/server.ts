@@ -1,0 +1,121 @@
+import type { Evidence, Found, Place } from '../evidence.ts'
+import { countEffects, forgetRun, readEffects } from '../effects.ts'
+import { readHistory } from '../history.ts'
+import { isAsSent } from '../message.ts'
+import type { Seen, Server } from '../server.ts'
+import { boundOf } from './bound.ts'
+import {
+  type Committed,
+  committedBy,
+  deleteRun,
+  endsOf,
+  readPartition,
+  type StoredRecord,
+  topicsOf,
+} from './broker.ts'
+import { storedCommits } from './commits.ts'
+import { groupOf } from './topology.ts'
+import { finishedAbove, type StoredCommit } from './wire-format.ts'
+import type { KafkaWorld } from './world.ts'
+
+/** Evidence with the cluster's own log of commits. */
+export interface KafkaEvidence extends Evidence {
+  readonly commits: readonly StoredCommit[]
+}
+
+export const kafkaServer: Server<KafkaWorld> = {
+  look,
+  // Offsets are exact: what they do not count is nowhere else.
+  isOver: async () => true,
+  countEffects: ({ pool, run }) => countEffects(pool, run),
+  collect,
+  async forget({ broker, pool, run }) {
+    await forgetRun(pool, run)
+    await deleteRun(broker, run)
+  },
+}
+
+/** `topic.of-topic.retry.1s`, and so on. */
+function placeOf(topic: string): Place | 'dead letters' {
+  if (topic.endsWith('.dlq')) return 'dead letters'
+  return topic.includes('.retry.') ? 'delay' : 'source'
+}
+
+const topicOf = (place: string) => place.slice(0, place.lastIndexOf('/'))
+
+/** The source that a topic belongs to. */
+const sourceOf = (topic: string) => topic.split('.of-')[0] ?? topic
+
+async function look({ broker, run, expected, pool }: KafkaWorld): Promise<Seen> {
+  const effects = await countEffects(pool, run)
+  const ends = await endsOf(broker, await topicsOf(broker, run))
+  const committed = await committedIn(broker, ends)
+  let [dead, waiting] = [0, 0]
+  for (const [name, end] of ends) {
+    if (placeOf(topicOf(name)) === 'dead letters') dead += end
+    else waiting += Math.max(0, end - (committed.get(name)?.mark ?? 0))
+  }
+  const hasAll = effects >= expected.effect && dead >= expected.dlq + expected.quarantine
+  return { hasAll, isQuiet: waiting === 0 }
+}
+
+/** Of all groups that consume something with an end. */
+async function committedIn(
+  broker: KafkaWorld['broker'],
+  ends: ReadonlyMap<string, number>,
+): Promise<ReadonlyMap<string, Committed>> {
+  const sources = new Set([...ends.keys()].map((name) => sourceOf(topicOf(name))))
+  const committed = await Promise.all(
+    [...sources].map((source) => committedBy(broker, groupOf(source))),
+  )
+  return new Map(committed.flatMap((ofGroup) => [...ofGroup]))
+}
+
+async function collect(world: KafkaWorld): Promise<KafkaEvidence> {
+  const { broker, run, folder, pool, commitsFrom } = world
+  const entries = readHistory(folder)
+  return {
+    entries,
+    found: await findRecords(world),
+    effects: await readEffects(pool, run),
+    bound: boundOf(entries),
+    commits: await storedCommits(broker, run, commitsFrom),
+  }
+}
+
+/** All dead letters, and of the other topics what their groups have not finished. */
+async function findRecords({ broker, run }: KafkaWorld): Promise<readonly Found[]> {
+  const ends = await endsOf(broker, await topicsOf(broker, run))
+  const committed = await committedIn(broker, ends)
+  const found = [...ends].map(async ([name, end]) => {
+    const topic = topicOf(name)
+    const partition = Number(name.slice(topic.length + 1))
+    const isDead = placeOf(topic) === 'dead letters'
+    const { mark = 0, metadata = '' } = isDead ? {} : (committed.get(name) ?? {})
+    if (mark >= end) return []
+    const records = await readPartition(broker, topic, partition, [mark, end])
+    const finished = finishedAbove({ group: '', place: name, mark, metadata, at: 0 })
+    const isFinished = ({ offset }: StoredRecord) =>
+      finished.some(([from, to]) => offset >= from && offset < to)
+    return records.filter((record) => !isFinished(record)).map(foundIn)
+  })
+  return (await Promise.all(found)).flat()
+}
+
+const QUARANTINED: ReadonlySet<string | undefined> = new Set([
+  'same_failure_repeated',
+  'crash_loop',
+])
+
+function foundIn({ topic, value, headers }: StoredRecord): Found {
+  const id = headers.get('redrive-key') ?? 'nobody knows'
+  const reason = headers.get('redrive-reason')
+  const place = placeOf(topic)
+  return {
+    id,
+    queue: topic,
+    place: place === 'dead letters' ? (QUARANTINED.has(reason) ? 'quarantine' : 'dlq') : place,
+    reason,
+    isWhole: value !== null && isAsSent(id, value),
+  }
+}
