@@ -1,0 +1,9 @@
+// One record that always fails in a partition of many: Redrive, kafkajs and NestJS on the same input.
+import type { BenchCase } from '../comparison.ts'
+import { poison } from '../kafka/poison.ts'
+
+export const bench: BenchCase = {
+  summary: 'One poison record in one partition, consumers as their documentation shows them',
+  comparisons: [],
+  gauges: [poison],
+}

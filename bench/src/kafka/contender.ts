@@ -1,0 +1,163 @@
+// One candidate on its own topic: filled before each sample, counted after it.
+import { setImmediate as nextLoopTurn } from 'node:timers/promises'
+import { failing, type Handler, succeeding, Tally } from '../handlers.ts'
+import type { Candidate } from '../harness.ts'
+import { patiently } from '../patience.ts'
+import {
+  Broker,
+  brokers,
+  deadLettersOf,
+  type Names,
+  ownNames,
+  type RecordOf,
+  retriesOf,
+} from './broker.ts'
+import { Gate } from './gate.ts'
+
+/** Redrive's default. */
+export const CONCURRENCY = 50
+export const PARTITIONS = 6
+
+const BODY = Buffer.alloc(1_024, 'x')
+const KEYS = Array.from({ length: 1_000 }, (_, number) => Buffer.from(`key-${number}`))
+
+/** 1 KB, and a key as most have it. */
+export const recordOf: RecordOf = (number) => ({
+  key: KEYS[number % KEYS.length] as Buffer,
+  value: BODY,
+})
+
+/** What a candidate gets to work with. */
+export interface Stage extends Names {
+  readonly hosts: readonly string[]
+  readonly partitions: number
+  readonly concurrency: number
+  readonly handler: Handler
+  /** Where the record goes when its handler throws. */
+  readonly failedTo: string
+  /** Those who use the same client library as Redrive give it to them as `context`. */
+  readonly gate: Gate
+}
+
+/** Whatever consumes: connected once, receiving only during a sample. */
+export interface Contender {
+  /** Some records stay unfinished, so the committed offset never reaches the end. */
+  readonly isHeldBack?: true
+  start(): Promise<void> | void
+  /** Stops receiving, and commits what is finished by now. */
+  stop(): Promise<void> | void
+  close(): Promise<void>
+}
+
+/** What happens to every record of a sample: one call of the handler, and then this. */
+export type Fate = 'done' | 'deadLettered' | 'retried'
+
+export interface Entrant {
+  readonly name: string
+  readonly open: (stage: Stage) => Promise<Contender>
+  /** Default 6. */
+  readonly partitions?: number
+}
+
+/** Opens all or none: a failure halfway must not leave connections that keep the process alive. */
+export async function openAll(entrants: readonly Entrant[], fate: Fate): Promise<Candidate[]> {
+  const hosts = await brokers()
+  const opened: Candidate[] = []
+  try {
+    for (const entrant of entrants) opened.push(await onItsOwnTopic(hosts, entrant, fate))
+    return opened
+  } catch (error) {
+    for (const candidate of opened) await candidate.close?.()
+    throw error
+  }
+}
+
+async function onItsOwnTopic(
+  hosts: readonly string[],
+  entrant: Entrant,
+  fate: Fate,
+): Promise<Candidate> {
+  const broker = new Broker(hosts)
+  const names = ownNames()
+  const candidate = await candidateOn(broker, names, entrant, fate).catch(
+    async (error: unknown) => {
+      await broker.delete(names)
+      await broker.close()
+      throw error
+    },
+  )
+  try {
+    await primed(candidate)
+    return candidate
+  } catch (error) {
+    await candidate.close?.()
+    throw error
+  }
+}
+
+/** Joining a group takes seconds, and is no part of any sample. */
+async function primed(candidate: Candidate): Promise<void> {
+  await candidate.prepare?.(1)
+  await candidate.run(1)
+  await candidate.verify?.(1)
+}
+
+async function candidateOn(
+  broker: Broker,
+  names: Names,
+  { name, open, partitions = PARTITIONS }: Entrant,
+  fate: Fate,
+): Promise<Candidate> {
+  const { hosts } = broker
+  const { topic } = names
+  const gate = new Gate()
+  const tally = new Tally()
+  const handler = fate === 'done' ? succeeding(tally) : failing(tally)
+  const failedTo = fate === 'retried' ? retriesOf(names) : deadLettersOf(names)
+  await broker.declare(partitions, topic)
+  const stage = { ...names, hosts, partitions, concurrency: CONCURRENCY, handler, failedTo, gate }
+  const contender = await open(stage)
+  await contender.stop()
+  // Redrive has made its own by now.
+  await broker.declare(partitions, failedTo)
+  let ends: readonly number[] = []
+  let failedBefore = 0
+
+  return {
+    name,
+    async prepare(count) {
+      await gate.close()
+      if (ends.length > 0) await broker.deleteRecords(topic, ends)
+      failedBefore = await broker.count(failedTo, partitions)
+      await broker.fill(topic, partitions, count, recordOf)
+      ends = await broker.ends(topic, partitions)
+      // The garbage of filling is ours, not the candidate's. Only the young: a full collection also
+      // throws away compiled code, and every sample would begin cold.
+      await nextLoopTurn()
+      globalThis.gc?.({ type: 'minor' })
+    },
+    async run(count) {
+      const handled = tally.expect(count)
+      gate.open()
+      await contender.start()
+      await patiently(handled, () => `${tally.calls} of ${count} calls`)
+      await contender.stop()
+      if (!contender.isHeldBack) await broker.untilCommitted(names, ends)
+    },
+    async verify(count) {
+      if (tally.calls !== count) throw new Error(`${tally.calls} calls instead of ${count}`)
+      const failed = (await broker.count(failedTo, partitions)) - failedBefore
+      const expected = fate === 'done' ? 0 : count
+      if (failed !== expected) throw new Error(`${failed} copies instead of ${expected}`)
+    },
+    async close() {
+      gate.open()
+      try {
+        await contender.close()
+      } finally {
+        await broker.delete(names)
+        await broker.close()
+      }
+    },
+  }
+}
