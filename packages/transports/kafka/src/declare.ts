@@ -12,6 +12,8 @@ interface Found {
 /** `resourceType` of a topic in the protocol. */
 const TOPIC = 2 as const
 const FOR_EVER = -1
+/** 30 s: a controller with much to do makes topics one after the other. */
+const ANSWER_MS = 30_000
 /** `configOperation` that sets a value. */
 const SET = 0 as const
 
@@ -21,7 +23,7 @@ export async function prepare(
   topology: Topology,
   isDeclaring: boolean,
 ): Promise<void> {
-  const admin = new Admin({ ...options, retries: 5, retryDelay: 200 })
+  const admin = new Admin({ ...options, requestTimeout: ANSWER_MS, retries: 5, retryDelay: 200 })
   try {
     const source = await find(admin, topology.topic)
     if (source === undefined) throw missingSource(topology.topic)

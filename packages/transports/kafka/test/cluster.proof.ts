@@ -17,5 +17,5 @@ exerciseTransport({
     await services('do', 'kafka-cluster', 'start_node', '1')
   },
   // Every partition has three replicas on the same few cores.
-  deadline: '120s',
+  deadline: '240s',
 })

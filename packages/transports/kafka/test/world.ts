@@ -23,7 +23,8 @@ export interface KafkaWorld extends TransportWorld {
   transport(fault?: TransportFault, options?: Partial<KafkaOptions>): Transport
 }
 
-const PARTITIONS = 2
+/** One is enough where there are several brokers: what a partition costs, it costs three times. */
+const partitionsOn = (brokers: readonly string[]) => (brokers.length > 1 ? 1 : 2)
 
 /** A fresh topic on the brokers, with transports whose connections can be watched and broken. */
 export async function kafkaWorld(
@@ -34,13 +35,19 @@ export async function kafkaWorld(
   const topic = `orders-${name}`
   // A group is the whole cluster's.
   const group = `billing-${name}`
-  const base = { clientId: 'world', bootstrapBrokers: [...brokers], retries: 300, retryDelay: 100 }
+  const base = {
+    clientId: 'world',
+    bootstrapBrokers: [...brokers],
+    retries: 300,
+    retryDelay: 100,
+    requestTimeout: 60_000,
+  }
   const admin = new Admin(base)
   const client = new Client(base)
   const offsets = new Offsets(client, group)
   const producer = new Producer({ ...base, idempotent: true })
   const replicas = Math.min(3, brokers.length)
-  await admin.createTopics({ topics: [topic], partitions: PARTITIONS, replicas })
+  await admin.createTopics({ topics: [topic], partitions: partitionsOn(brokers), replicas })
   await until('the topic is known', async () => (await admin.listTopics()).includes(topic), 60_000)
   const processes = new Map<
     KafkaTransport,
