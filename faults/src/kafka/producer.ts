@@ -43,7 +43,6 @@ export async function produce(options: ProducerOptions): Promise<void> {
   const producer = new Producer<Buffer, Buffer, string, string>({
     clientId: 'faults-producer',
     bootstrapBrokers: [...brokers],
-    acks: ProduceAcks.ALL,
     retries: 0,
     requestTimeout: ANSWER_MS,
     autocreateTopics: false,
@@ -98,6 +97,8 @@ async function sendLine(
   for (const { id, kind } of batch) history.write({ what: 'attempted', id, kind })
   try {
     await producer.send({
+      // Said with each request: what the client library is told when it is made, it forgets.
+      acks: ProduceAcks.ALL,
       messages: batch.map((message) => ({
         topic: queue,
         partition: line.partition,

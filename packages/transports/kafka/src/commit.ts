@@ -3,12 +3,14 @@ import type { OnTrouble } from './fetch.ts'
 import type { Epoch } from './membership.ts'
 import { type Commit, isFenced, type Offsets } from './offsets.ts'
 import type { Partition } from './partition.ts'
+import type { Place } from './place.ts'
 import type { Progress } from './progress.ts'
 
 export interface CommitterParts {
   readonly offsets: Offsets
   readonly epoch: () => Epoch | undefined
   readonly partitions: () => Iterable<Partition>
+  readonly isOurs: (place: Place) => boolean
   readonly atRisk: (partition: Partition) => AtRisk
   /** The group has gone on without us, and nobody told us yet. */
   readonly onFenced: () => void
@@ -69,7 +71,9 @@ export class Committer {
 
   async #commit(partitions: readonly Partition[]): Promise<void> {
     const epoch = this.#parts.epoch()
-    const changed = partitions.filter((partition) => partition.isChanged)
+    const changed = partitions.filter(
+      (partition) => partition.isChanged && this.#parts.isOurs(partition.place),
+    )
     if (epoch === undefined || changed.length === 0 || this.#isStopped) return
     const versions = changed.map(({ version }) => version)
     try {

@@ -91,6 +91,7 @@ export class Consumption {
       offsets: this.offsets,
       epoch: () => this.epoch,
       partitions: () => this.#partitions.values(),
+      isOurs: (place) => this.#membership.owns(place),
       atRisk: (partition) => this.atRisk(partition),
       onFenced: () => {
         this.#fencedIn = this.epoch
@@ -171,27 +172,32 @@ export class Consumption {
         const committed = await this.offsets.read(left)
         const begun = await Promise.all(left.map((place) => this.#partition(place, committed)))
         // Said before anything is handed out: the first record may be the one that kills.
-        await this.committer.flush(begun.filter(isStill))
+        await this.committer.flush(begun)
         for (const partition of begun) {
-          if (isStill(partition)) this.#partitions.set(nameOf(partition), partition)
+          if (isStill(partition.place)) this.#partitions.set(nameOf(partition), partition)
         }
         this.#parts.onTrouble(BEGINNING, undefined)
         this.#read()
         break
       } catch (error) {
         this.#parts.onTrouble(BEGINNING, error)
-        await new Promise((resolve) => setTimeout(resolve, RETRY_MS).unref())
+        await pause(RETRY_MS)
       }
     }
     this.#beginning -= 1
   }
 
   async #partition(place: Place, committed: ReadonlyMap<string, Committed>): Promise<Partition> {
-    const { tierMs = 0, isOrdered = false, from } = this.#topics.get(place.topic) ?? {}
     const { offset, metadata } = committed.get(nameOf(place)) ?? NOTHING_COMMITTED
-    const mark = offset ?? (await this.#lookUp(place, from === 'latest' ? LATEST : EARLIEST))
+    const isLatest = this.#topics.get(place.topic)?.from === 'latest'
+    const mark = offset ?? (await this.#lookUp(place, isLatest ? LATEST : EARLIEST))
+    return this.#makePartition(place, mark, metadata)
+  }
+
+  #makePartition(place: Place, mark: number, metadata: string | null): Partition {
+    const { tierMs = 0, isOrdered = false } = this.#topics.get(place.topic) ?? {}
     return new Partition({
-      ...place,
+      place,
       tierMs,
       isOrdered,
       ...decodeCommit(mark, metadata),
@@ -206,13 +212,25 @@ export class Consumption {
     return ends.get(nameOf(place)) ?? 0
   }
 
-  /** The broker deleted what was not consumed. Nothing brings it back; someone must know. */
+  /** The log does not have our position. Nothing brings back what it had; someone must know. */
   async #skipExpired(partition: Partition): Promise<void> {
+    const { position, place } = partition
     const first = await this.#lookUp(partition, EARLIEST)
-    const { position } = partition
-    if (first <= position) return
-    this.#parts.onExpired(partition, first - position)
-    partition.take([], first, first)
+    if (first > position) {
+      this.#parts.onExpired(partition, first - position)
+      partition.take([], first, first)
+      return
+    }
+    const end = await this.#lookUp(partition, LATEST)
+    if (end >= position) return pause(RETRY_MS)
+    // It ends before what we have read: a broker that was behind leads it now. What comes next has
+    // numbers that we have seen, so nothing of what we knew is true any more.
+    this.#parts.onExpired(partition, position - end)
+    this.#forget([partition])
+    if (!this.#membership.owns(place)) return
+    const again = this.#makePartition(place, end, null)
+    this.#partitions.set(nameOf(place), again)
+    await this.committer.flush([again])
   }
 
   /** The group gives them to someone else: handlers may end, and what they finished is committed. */
@@ -438,6 +456,11 @@ export class Consumption {
     )
   }
 }
+
+const pause = (ms: number) =>
+  new Promise<void>((resolve) => {
+    setTimeout(resolve, ms).unref()
+  })
 
 const NOTHING_COMMITTED: Committed = { offset: undefined, metadata: null }
 

@@ -126,8 +126,9 @@ export class Membership {
     this.#parts.onJoined()
   }
 
+  /** By identity: one that went and came back is another, and someone else may have had it in between. */
   owns(place: Place): boolean {
-    return this.#owned.has(nameOf(place))
+    return this.#owned.get(nameOf(place)) === place
   }
 
   async leave(): Promise<void> {

@@ -1,6 +1,7 @@
 import type { Deaths } from './deaths.ts'
 import type { Reading } from './fetch.ts'
 import { type KafkaRecord, laneOf } from './headers.ts'
+import type { Place } from './place.ts'
 import type { Progress } from './progress.ts'
 
 /** 1,000 records or 2 MB read ahead: enough to keep handlers busy while the broker is asked for more. */
@@ -10,8 +11,8 @@ const AHEAD_BYTES = 2_097_152
 const SPAN = 4_194_304
 
 export interface PartitionParts {
-  readonly topic: string
-  readonly partition: number
+  /** As it was assigned to us. */
+  readonly place: Place
   /** How long records wait here; 0 for the source. */
   readonly tierMs: number
   readonly progress: Progress
@@ -27,6 +28,7 @@ export interface PartitionParts {
  * parked behind an unfinished record of the same key.
  */
 export class Partition implements Reading {
+  readonly place: Place
   readonly topic: string
   readonly partition: number
   readonly tierMs: number
@@ -56,7 +58,9 @@ export class Partition implements Reading {
   committedVersion = -1
 
   constructor(parts: PartitionParts) {
-    const { topic, partition, tierMs, progress, deaths, position } = parts
+    const { place, tierMs, progress, deaths, position } = parts
+    const { topic, partition } = place
+    this.place = place
     this.#parts = parts
     this.topic = topic
     this.partition = partition

@@ -244,6 +244,20 @@ export function headersOnTheWire(brokers: readonly string[]): void {
 
   describe.concurrent('records that the broker deleted', () => {
     it(
+      'or never had: a log that ends before what was committed is read on from its end',
+      on(async (rig) => {
+        const events = rig.events()
+        await rig.send({ value: 'old' })
+        await rig.commit(50)
+        const { inbox } = await rig.start()
+        await until('it is told', () => events.some(({ type }) => type === 'messages_expired'))
+        await rig.send({ value: 'new' })
+        await inbox.nth(1)
+        expect(inbox.bodies).toEqual(['new'])
+      }),
+    )
+
+    it(
       'before they were consumed are reported, and consuming goes on behind them',
       on(async (rig) => {
         for (let count = 0; count < 5; count++) await rig.send({ value: `${count}` })

@@ -24,8 +24,7 @@ function partition({
 } = {}) {
   let taken = 0
   const made = new Partition({
-    topic: 'orders',
-    partition: 0,
+    place: { topic: 'orders', partition: 0 },
     tierMs,
     progress,
     deaths: new Deaths(),

@@ -13,7 +13,7 @@ import {
 import { capabilitiesOf } from '../capabilities.ts'
 import { decodeCommit } from '../deaths.ts'
 import { type HandOff, type HandOffDecision, handOffOf, isHandOff } from '../enact.ts'
-import { type KafkaDelivery } from '../headers.ts'
+import type { KafkaDelivery } from '../headers.ts'
 import { toDelivery } from '../held.ts'
 import { Partition } from '../partition.ts'
 import { nameOf, type Place } from '../place.ts'
@@ -146,7 +146,7 @@ export class Adapter implements Transport<KafkaDelivery> {
     const isCommitted = offset >= 0 && offset <= first
     const mark = isCommitted ? offset : first
     const partition = new Partition({
-      ...place,
+      place,
       ...decodeCommit(mark, isCommitted ? metadata : null),
       tierMs: this.#tiers.get(place.topic) ?? 0,
       position: mark,
