@@ -46,11 +46,6 @@ export const MUTANTS: readonly Mutant[] = [
         find: '    } else {\n      this.#parts.onLost(going)\n    }\n',
         replace: '    } else {\n      return\n    }\n',
       },
-      {
-        file: MEMBERSHIP,
-        find: 'const isOther = this.#epoch !== undefined && this.#epoch.member !== memberId',
-        replace: 'const isOther = false',
-      },
     ],
     scenario: 'stopped',
     breaks: 'not fenced',
