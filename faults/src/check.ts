@@ -13,6 +13,7 @@ export function check(evidence: Evidence): Verdict {
     ...checkFenced(world),
     ...checkBound(world),
     ...checkRecovery(world),
+    ...checkDeaths(world),
   ]
   return { figures: figuresOf(world, violations), violations }
 }
@@ -180,6 +181,15 @@ function checkRecovery(world: World): readonly Violation[] {
   }
   if (seconds <= RECOVERY_BOUND_S) return []
   return [{ rule: 'slow recovery', text: `${seconds} s, at most ${RECOVERY_BOUND_S} s` }]
+}
+
+/** Whatever a broker does, it must not end the process of whoever consumes. */
+function checkDeaths({ entries }: World): readonly Violation[] {
+  return entries.flatMap((entry) =>
+    entry.what === 'exited' && entry.isByItself === true
+      ? [{ rule: 'died by itself', text: `${entry.process} ended with an error nobody caught` }]
+      : [],
+  )
 }
 
 function figuresOf(world: World, violations: readonly Violation[]): Figures {

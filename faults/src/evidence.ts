@@ -49,6 +49,7 @@ export type Rule =
   | 'not drained'
   | 'slow recovery'
   | 'scenario'
+  | 'died by itself'
 
 export interface Figures {
   readonly attempted: number

@@ -109,6 +109,7 @@ function spawn(program: string, options: ConsumerOptions, history: HistoryWriter
         what: 'exited',
         process: name,
         isCrash: !(isStopping && code === 0),
+        isByItself: isReady && code !== null && code !== 0,
         inFlight,
       })
       resolve()

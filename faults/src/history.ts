@@ -54,6 +54,8 @@ export type Fact =
       readonly process: string
       /** True for every end but the one it was asked for. */
       readonly isCrash: boolean
+      /** Nobody killed it, and it was at work: an error that nothing caught. */
+      readonly isByItself?: boolean
       readonly inFlight: number
     }
   | {

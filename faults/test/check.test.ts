@@ -115,6 +115,12 @@ describe('the checker', () => {
     expect(rulesIn(check(story.drained().evidence()))).toEqual(['duplicates over the bound'])
   })
 
+  it('finds a consumer that ended although nobody killed it', () => {
+    const end = { what: 'exited', process: 'consumer-1', isCrash: true, inFlight: 9 } as const
+    const story = good().at('harness', { ...end, isByItself: true })
+    expect(rulesIn(check(story.drained().evidence()))).toEqual(['died by itself'])
+  })
+
   it('finds an effect that happened twice, however many crashes there were', () => {
     const verdict = check(good().crash(50).handled('a').drained().evidence())
     expect(verdict.violations).toMatchObject([{ rule: 'effect duplicated', id: 'a' }])

@@ -2,6 +2,7 @@ import type { Mutant } from '../hunt.ts'
 
 const COMMIT = 'packages/transports/kafka/src/commit.ts'
 const CONSUMING = 'packages/transports/kafka/src/consuming.ts'
+const FETCH = 'packages/transports/kafka/src/fetch.ts'
 const MEMBERSHIP = 'packages/transports/kafka/src/membership.ts'
 const PARTITION = 'packages/transports/kafka/src/partition.ts'
 const RECEIVE = 'packages/transports/kafka/src/receive.ts'
@@ -52,7 +53,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'let go of partitions without committing what is finished',
-    edits: [{ file: CONSUMING, find: '    await this.committer.flush(going)\n', replace: '' }],
+    edits: [{ file: CONSUMING, find: '    await this.#commitBy(endsAt, going)\n', replace: '' }],
     scenario: 'rebalance-storm',
     breaks: 'duplicates over the bound',
   },
@@ -70,7 +71,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'read copies of transactions that were aborted',
-    edits: [{ file: CONSUMING, find: 'isCommittedOnly: true', replace: 'isCommittedOnly: false' }],
+    edits: [{ file: FETCH, find: 'const READ_COMMITTED = 1', replace: 'const READ_COMMITTED = 0' }],
     scenario: 'transactional',
     breaks: 'copied twice',
   },

@@ -1,5 +1,5 @@
 import { setTimeout as after } from 'node:timers/promises'
-import { ProduceAcks, Producer } from '@platformatic/kafka'
+import { findErrorBy, ProduceAcks, Producer } from '@platformatic/kafka'
 import type { HistoryWriter } from '../history.ts'
 import { bodyOf, type PlannedMessage } from '../message.ts'
 
@@ -31,12 +31,14 @@ interface Line {
   readonly partition: number
   waiting: PlannedRecord[]
   isSending: boolean
+  /** Among those that wait: they were sent before, and the broker said no. */
+  readonly refused: Set<string>
 }
 
 /**
  * Produces every message once, to all replicas, and writes down what the broker said. One request at a
- * time to each partition, so that the log has the order in which they were sent; a message whose answer
- * never came is not sent again: the checker wants to know what became of it.
+ * time to each partition, so that the log has the order in which they were sent. What a broker refused is
+ * sent again; a message whose answer never came is not: the checker wants to know what became of it.
  */
 export async function produce(options: ProducerOptions): Promise<void> {
   const { messages, ratePerSecond, partitions, brokers } = options
@@ -54,6 +56,7 @@ export async function produce(options: ProducerOptions): Promise<void> {
       partition,
       waiting: [],
       isSending: false,
+      refused: new Set(),
     }),
   )
   let [next, due] = [0, 0]
@@ -94,7 +97,9 @@ async function sendLine(
 ): Promise<void> {
   line.isSending = true
   const batch = line.waiting.splice(0, BATCH)
-  for (const { id, kind } of batch) history.write({ what: 'attempted', id, kind })
+  for (const { id, kind } of batch) {
+    if (!line.refused.delete(id)) history.write({ what: 'attempted', id, kind })
+  }
   try {
     await producer.send({
       // Said with each request: what the client library is told when it is made, it forgets.
@@ -108,9 +113,28 @@ async function sendLine(
       })),
     })
     for (const { id } of batch) history.write({ what: 'acknowledged', id })
-  } catch {
-    // Stored or not, nobody knows.
+  } catch (error) {
+    // Otherwise nobody knows whether they are stored.
+    if (isRefused(error)) {
+      for (const { id } of batch) line.refused.add(id)
+      line.waiting.unshift(...batch)
+    }
     await after(BACK_OFF_MS)
   }
   line.isSending = false
+}
+
+/** Answers after which nothing is stored: the partition has no leader here, or too few replicas. */
+const REFUSALS = [
+  'UNKNOWN_TOPIC_OR_PARTITION',
+  'LEADER_NOT_AVAILABLE',
+  'NOT_LEADER_OR_FOLLOWER',
+  'NOT_ENOUGH_REPLICAS',
+]
+
+function isRefused(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  // A topic that is not known yet, in the client library's words: it has sent nothing.
+  if (error.message.startsWith('Unknown topic')) return true
+  return REFUSALS.some((id) => findErrorBy(error, 'apiId', id) !== null)
 }

@@ -66,8 +66,8 @@ export type RedriveEvent =
       readonly type: 'messages_expired'
       readonly at: number
       readonly source: string
-      /** Where: a topic and its partition. */
-      readonly place: string
+      /** In the broker's words: a topic and its partition. */
+      readonly where: string
       readonly count: number
     }
   /** A rule of yours or a transport threw where it must not; a rule then counts as not matching. */

@@ -1,5 +1,5 @@
 import type { GroupPartitionsAssigner, GroupPartitionsAssignments } from '@platformatic/kafka'
-import { nameOf } from './place.ts'
+import { nameOf } from './topic-partition.ts'
 
 type Members = Parameters<GroupPartitionsAssigner>[1]
 

@@ -9,6 +9,7 @@ import {
   kGetApi,
   kGetConnection,
   type listOffsetsV9,
+  NetworkError,
   type offsetCommitV9,
   type offsetFetchV9,
   type txnOffsetCommitV4,
@@ -39,7 +40,7 @@ export class Client {
   readonly #coordinators = new Map<string, number>()
 
   constructor(options: BaseOptions) {
-    this.base = new Base(options)
+    this.base = missingNoBroker(new Base(options))
   }
 
   metadata(topics: readonly string[], isFresh = false): Promise<Metadata> {
@@ -98,6 +99,21 @@ export class Client {
   close(): Promise<void> {
     return this.base.close()
   }
+}
+
+/**
+ * A coordinator or leader that died is no longer in the list of brokers, and the client library then
+ * throws where nobody can catch it: the process ends. Here it is an error like others: looked up anew.
+ */
+export function missingNoBroker<C extends Base>(client: C): C {
+  const connect = client[kGetConnection].bind(client)
+  type Connect = typeof connect
+  client[kGetConnection] = (broker: Parameters<Connect>[0] | undefined, callback) => {
+    if (broker !== undefined) return connect(broker, callback)
+    client.clearMetadata()
+    callback(new NetworkError('The broker to ask is not in the cluster (any more).'))
+  }
+  return client
 }
 
 const orUnknown = (error: Error | null) => error ?? new Error('The client library did not answer.')

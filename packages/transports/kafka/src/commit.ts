@@ -3,14 +3,14 @@ import type { OnTrouble } from './fetch.ts'
 import type { Epoch } from './membership.ts'
 import { type Commit, isFenced, type Offsets } from './offsets.ts'
 import type { Partition } from './partition.ts'
-import type { Place } from './place.ts'
+import type { TopicPartition } from './topic-partition.ts'
 import type { Progress } from './progress.ts'
 
 export interface CommitterParts {
   readonly offsets: Offsets
   readonly epoch: () => Epoch | undefined
   readonly partitions: () => Iterable<Partition>
-  readonly isOurs: (place: Place) => boolean
+  readonly isOurs: (place: TopicPartition) => boolean
   readonly atRisk: (partition: Partition) => AtRisk
   /** The group has gone on without us, and nobody told us yet. */
   readonly onFenced: () => void

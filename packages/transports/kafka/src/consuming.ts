@@ -4,11 +4,11 @@ import { Client } from './client.ts'
 import { Committer } from './commit.ts'
 import { type AtRisk, decodeCommit } from './deaths.ts'
 import { Fetcher, type OnTrouble } from './fetch.ts'
-import type { KafkaDelivery, KafkaRecord } from './headers.ts'
-import { Held } from './held.ts'
+import { HandOut } from './hand-out.ts'
+import type { KafkaDelivery } from './headers.ts'
 import { EARLIEST, endsOf, LATEST } from './lag.ts'
 import { type Epoch, Membership } from './membership.ts'
-import { nameOf, type Place } from './place.ts'
+import { nameOf, type TopicPartition } from './topic-partition.ts'
 import { type Committed, Offsets } from './offsets.ts'
 import { Partition } from './partition.ts'
 
@@ -31,16 +31,14 @@ export interface ConsumptionParts {
   readonly sessionMs: number
   readonly drainMs: number
   readonly onTrouble: OnTrouble
-  readonly onExpired: (place: Place, count: number) => void
+  readonly onExpired: (place: TopicPartition, count: number) => void
 }
 
 const BEGINNING = 'the coordinator, for offsets'
-/** 200 ms between two tries to learn where a partition begins. */
+/** 200 ms between two tries to learn where a partition begins, or to say where it ends. */
 const RETRY_MS = 200
 /** 65,536 parked behind unfinished records of their key, in all partitions together; then nothing is read. */
 const PARKED = 65_536
-/** 1,024 places of the list that have had their turn. */
-const READY_USED = 1_024
 /** 2 s for what is under way to end: a broker that does not answer must not keep us from closing. */
 const CLOSE_MS = 2_000
 
@@ -60,22 +58,13 @@ export class Consumption {
   readonly #topics: ReadonlyMap<string, Subscription>
   readonly #fetchers: readonly Fetcher[]
   readonly #membership: Membership
-  #receiver: Receiver<KafkaDelivery> | undefined
+  readonly #handOut: HandOut
   readonly #partitions = new Map<string, Partition>()
-  readonly #inHand: Held[] = []
-  /** Partitions with something to hand out, in turn. */
-  #ready: Partition[] = []
-  #readyHead = 0
-  readonly #timers = new Map<Partition, NodeJS.Timeout>()
   #onFinished: (() => void) | undefined
-  /** In hand, and in the hands of someone who died. */
-  readonly #suspects = new Set<Held>()
   /** The epoch of which the broker said that it is over: what was read ahead is someone else's. */
   #fencedIn: Epoch | undefined
-  /** Partitions that are ours, and whose beginning is being looked up. */
-  #beginning = 0
-  #limit = 1
-  #isPaused = false
+  /** Ours, and where they begin is being looked up. */
+  readonly #beginning = new Set<TopicPartition>()
   #isClosed = false
 
   constructor(parts: ConsumptionParts) {
@@ -103,13 +92,22 @@ export class Consumption {
       this.#fetcher(this.#clients.source, (tierMs) => tierMs === 0),
       this.#fetcher(this.#clients.retry, (tierMs) => tierMs > 0),
     ]
+    this.#handOut = new HandOut({
+      source: parts.source,
+      isHeldBack: () => this.#isFenced,
+      onTurn: (partition) => this.#readOn(partition),
+      onLeft: () => {
+        this.committer.changed()
+        this.#onFinished?.()
+      },
+    })
     this.#membership = new Membership({
       client,
       group,
       topics: topics.map(({ name }) => name),
       sessionMs,
       drainMs,
-      onJoined: () => this.#pump(),
+      onJoined: () => this.#handOut.pump(),
       onAssigned: (places) => void this.#begin(places),
       onRevoked: (places) => this.#handOver(places),
       onLost: (places) => this.#lose(places),
@@ -121,8 +119,12 @@ export class Consumption {
     return this.#membership.epoch
   }
 
+  get #isFenced(): boolean {
+    return this.#fencedIn !== undefined && this.#fencedIn === this.epoch
+  }
+
   start(receiver: Receiver<KafkaDelivery>): void {
-    this.#receiver = receiver
+    this.#handOut.start(receiver)
     this.#membership.join()
   }
 
@@ -131,7 +133,6 @@ export class Consumption {
     return new Fetcher({
       client,
       topics,
-      isCommittedOnly: true,
       wanted: () => this.#wanted(isFor),
       onTrouble: this.#parts.onTrouble,
     })
@@ -156,16 +157,17 @@ export class Consumption {
 
   /** In the group, and everything that was there for us is handed out. */
   get isAtEnd(): boolean {
-    if (this.epoch === undefined || this.#beginning > 0) return false
+    if (this.epoch === undefined || this.#beginning.size > 0) return false
     for (const partition of this.#partitions.values()) if (!partition.isAtEnd) return false
     return true
   }
 
   // ---- partitions come and go -----------------------------------------------------------------
 
-  async #begin(places: readonly Place[]): Promise<void> {
-    const isStill = (place: Place) => this.#membership.owns(place) && !this.#isClosed
-    this.#beginning += 1
+  async #begin(places: readonly TopicPartition[]): Promise<void> {
+    for (const place of places) this.#beginning.add(place)
+    // Not one that is about to go: until it is handed over it is ours, but not to begin with.
+    const isStill = (place: TopicPartition) => this.#beginning.has(place) && !this.#isClosed
     let left = places
     while ((left = left.filter(isStill)).length > 0) {
       try {
@@ -184,17 +186,20 @@ export class Consumption {
         await pause(RETRY_MS)
       }
     }
-    this.#beginning -= 1
+    for (const place of places) this.#beginning.delete(place)
   }
 
-  async #partition(place: Place, committed: ReadonlyMap<string, Committed>): Promise<Partition> {
+  async #partition(
+    place: TopicPartition,
+    committed: ReadonlyMap<string, Committed>,
+  ): Promise<Partition> {
     const { offset, metadata } = committed.get(nameOf(place)) ?? NOTHING_COMMITTED
     const isLatest = this.#topics.get(place.topic)?.from === 'latest'
     const mark = offset ?? (await this.#lookUp(place, isLatest ? LATEST : EARLIEST))
     return this.#makePartition(place, mark, metadata)
   }
 
-  #makePartition(place: Place, mark: number, metadata: string | null): Partition {
+  #makePartition(place: TopicPartition, mark: number, metadata: string | null): Partition {
     const { tierMs = 0, isOrdered = false } = this.#topics.get(place.topic) ?? {}
     return new Partition({
       place,
@@ -207,7 +212,7 @@ export class Consumption {
     })
   }
 
-  async #lookUp(place: Place, which: bigint): Promise<number> {
+  async #lookUp(place: TopicPartition, which: bigint): Promise<number> {
     const ends = await endsOf(this.#clients.commit, [place], which)
     return ends.get(nameOf(place)) ?? 0
   }
@@ -234,7 +239,7 @@ export class Consumption {
   }
 
   /** The group gives them to someone else: handlers may end, and what they finished is committed. */
-  async #handOver(places: readonly Place[]): Promise<void> {
+  async #handOver(places: readonly TopicPartition[]): Promise<void> {
     const going = this.#close(places)
     const isIdle = () => going.every(({ inHand }) => inHand === 0)
     const endsAt = performance.now() + this.#parts.drainMs
@@ -248,15 +253,26 @@ export class Consumption {
       })
     }
     this.#onFinished = undefined
-    await this.committer.flush(going)
+    await this.#commitBy(endsAt, going)
     this.#forget(going)
   }
 
-  #lose(places: readonly Place[]): void {
+  /** At least once, and again while the broker cannot: what is not committed, someone else does again. */
+  async #commitBy(endsAt: number, partitions: readonly Partition[]): Promise<void> {
+    await this.committer.flush(partitions)
+    while (partitions.some(({ isChanged }) => isChanged) && performance.now() < endsAt) {
+      if (this.#isFenced) return
+      await pause(RETRY_MS)
+      await this.committer.flush(partitions)
+    }
+  }
+
+  #lose(places: readonly TopicPartition[]): void {
     this.#forget(this.#close(places))
   }
 
-  #close(places: readonly Place[]): readonly Partition[] {
+  #close(places: readonly TopicPartition[]): readonly Partition[] {
+    for (const place of places) this.#beginning.delete(place)
     const going = places.flatMap((place) => this.#partitions.get(nameOf(place)) ?? [])
     for (const partition of going) {
       partition.isClosing = true
@@ -266,17 +282,8 @@ export class Consumption {
   }
 
   #forget(going: readonly Partition[]): void {
-    for (const partition of going) {
-      this.#partitions.delete(nameOf(partition))
-      clearTimeout(this.#timers.get(partition))
-      this.#timers.delete(partition)
-    }
-    for (const held of [...this.#inHand]) {
-      if (held.partition === undefined || !going.includes(held.partition)) continue
-      this.#letGo(held)
-      this.#receiver?.lost(held)
-    }
-    this.#pump()
+    for (const partition of going) this.#partitions.delete(nameOf(partition))
+    this.#handOut.forget(going)
   }
 
   // ---- handing out ----------------------------------------------------------------------------
@@ -284,69 +291,14 @@ export class Consumption {
   #taken(partition: Partition): void {
     if (this.#partitions.get(nameOf(partition)) !== partition) return
     this.committer.changed()
-    this.#enqueue(partition)
-    this.#pump()
+    this.#handOut.ready(partition)
   }
 
-  #enqueue(partition: Partition): void {
-    if (partition.isQueued) return
-    partition.isQueued = true
-    this.#ready.push(partition)
-  }
-
-  #pump(): void {
-    const receiver = this.#receiver
-    if (receiver === undefined) return
-    if (this.#fencedIn !== undefined && this.#fencedIn === this.epoch) return
-    while (this.#inHand.length < this.#limit && !this.#isPaused && !this.#isClosed) {
-      const partition = this.#ready[this.#readyHead]
-      if (partition === undefined) {
-        this.#ready = []
-        this.#readyHead = 0
-        return
-      }
-      this.#readyHead += 1
-      if (this.#readyHead === READY_USED) this.#forgetUsed()
-      partition.isQueued = false
-      // Looking at the clock costs as much as the rest of this turn, and the source needs none.
-      const next = partition.next(partition.tierMs === 0 ? 0 : now())
-      if (typeof next === 'number') this.#wakeAt(partition, next)
-      else if (next !== undefined) {
-        this.#enqueue(partition)
-        this.#deliver(receiver, partition, next)
-      }
-      if (partition.isFull && partition.wantsMore) {
-        partition.isFull = false
-        this.#read()
-      }
-    }
-  }
-
-  /** With a backlog there is always something to hand out, and the list would grow for ever. */
-  #forgetUsed(): void {
-    this.#ready = this.#ready.slice(this.#readyHead)
-    this.#readyHead = 0
-  }
-
-  #deliver(receiver: Receiver<KafkaDelivery>, partition: Partition, record: KafkaRecord): void {
-    const deaths = partition.deaths.of(record.offset)
-    const held = new Held(this.#parts.source, record, partition, 1 + deaths)
-    if (deaths > 0) this.#suspects.add(held)
-    held.slot = this.#inHand.push(held) - 1
-    receiver.deliver(held)
-  }
-
-  #wakeAt(partition: Partition, dueAt: number): void {
-    if (this.#timers.has(partition)) return
-    const timer = setTimeout(
-      () => {
-        this.#timers.delete(partition)
-        this.#enqueue(partition)
-        this.#pump()
-      },
-      Math.max(0, dueAt - now()),
-    )
-    this.#timers.set(partition, timer)
+  /** It was full when others were read, and has room now. */
+  #readOn(partition: Partition): void {
+    if (!partition.isFull || !partition.wantsMore) return
+    partition.isFull = false
+    this.#read()
   }
 
   #read(): void {
@@ -354,20 +306,20 @@ export class Consumption {
   }
 
   limit(count: number): void {
-    this.#limit = count
-    this.#pump()
+    this.#handOut.limit = count
+    this.#handOut.pump()
   }
 
   /** Resolves when it is known who is at risk: one of them may be about to run alone. */
   async pause(): Promise<void> {
-    this.#isPaused = true
-    if (this.#suspects.size > 0) await this.#sayWhoIsAtRisk()
+    this.#handOut.isPaused = true
+    if (this.#handOut.hasSuspects) await this.#sayWhoIsAtRisk()
   }
 
   resume(): void {
-    this.#isPaused = false
-    if (this.#suspects.size > 0) void this.#sayWhoIsAtRisk()
-    this.#pump()
+    this.#handOut.isPaused = false
+    if (this.#handOut.hasSuspects) void this.#sayWhoIsAtRisk()
+    this.#handOut.pump()
   }
 
   #sayWhoIsAtRisk(): Promise<void> {
@@ -377,56 +329,23 @@ export class Consumption {
 
   atRisk(partition: Partition): AtRisk {
     if (partition.isClosing) return 'nobody'
-    if (!this.#isPaused) return { amongFirst: this.#limit }
-    const exactly: number[] = []
-    for (const held of this.#inHand) {
-      if (held.partition === partition) exactly.push(held.raw.offset)
-    }
-    return { exactly }
+    const { isPaused, limit } = this.#handOut
+    return isPaused ? { exactly: this.#handOut.inHandOf(partition) } : { amongFirst: limit }
   }
-
-  // ---- what becomes of a delivery ---------------------------------------------------------------
 
   /** Its partition, while it is ours. */
   partitionOf(delivery: KafkaDelivery): Partition | undefined {
-    return delivery instanceof Held ? delivery.partition : undefined
-  }
-
-  #letGo(held: Held): void {
-    held.partition = undefined
-    // The last takes its slot.
-    const last = this.#inHand.pop()
-    if (last !== undefined && last !== held) {
-      this.#inHand[held.slot] = last
-      last.slot = held.slot
-    }
-    if (this.#suspects.size > 0) this.#suspects.delete(held)
+    return this.#handOut.partitionOf(delivery)
   }
 
   /** False: it is no longer ours. */
   finish(delivery: KafkaDelivery): boolean {
-    if (!(delivery instanceof Held)) return false
-    const { partition } = delivery
-    if (partition === undefined) return false
-    this.#letGo(delivery)
-    if (partition.finish(delivery.raw)) this.#enqueue(partition)
-    this.committer.changed()
-    this.#onFinished?.()
-    this.#pump()
-    return true
+    return this.#handOut.finish(delivery)
   }
 
   /** Back to its place; it is handed out again. */
   giveBack(delivery: KafkaDelivery): boolean {
-    if (!(delivery instanceof Held)) return false
-    const { partition } = delivery
-    if (partition === undefined) return false
-    this.#letGo(delivery)
-    partition.giveBack(delivery.raw)
-    this.#enqueue(partition)
-    this.#onFinished?.()
-    this.#pump()
-    return true
+    return this.#handOut.giveBack(delivery)
   }
 
   /** Resolves when all that is finished is committed, or it turned out that it cannot be. */
@@ -436,18 +355,13 @@ export class Consumption {
 
   async close(): Promise<void> {
     if (this.#isClosed) return
-    this.#isPaused = true
-    for (const partition of this.#partitions.values()) {
-      partition.isClosing = true
-      partition.touch()
-    }
-    await bounded(this.committed(), CLOSE_MS)
+    this.#handOut.isPaused = true
+    const going = this.#close([...this.#partitions.values()])
+    await bounded(this.#commitBy(performance.now() + CLOSE_MS, going), CLOSE_MS)
     this.#isClosed = true
-    this.#receiver = undefined
+    this.#handOut.close()
     for (const fetcher of this.#fetchers) fetcher.stop()
-    for (const timer of this.#timers.values()) clearTimeout(timer)
     this.committer.stop()
-    for (const held of this.#inHand.splice(0)) held.partition = undefined
     // A broker that is gone needs no goodbye; it notices when the session is over.
     await bounded(this.#membership.leave(), CLOSE_MS)
     await bounded(
@@ -463,9 +377,6 @@ const pause = (ms: number) =>
   })
 
 const NOTHING_COMMITTED: Committed = { offset: undefined, metadata: null }
-
-/** Not moved by a clock that is set while we run. */
-const now = () => performance.timeOrigin + performance.now()
 
 /** Ends when the work does, or when the time is over; how it ended does not matter any more. */
 export async function bounded(work: Promise<unknown>, withinMs: number): Promise<void> {

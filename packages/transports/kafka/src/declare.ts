@@ -1,6 +1,6 @@
 import { Admin, type BaseOptions } from '@platformatic/kafka'
 import { RedriveError } from '@redrive/core'
-import { isError } from './client.ts'
+import { isError, missingNoBroker } from './client.ts'
 import type { Topology, TopicSpec } from './topology.ts'
 
 /** A topic that exists. */
@@ -23,7 +23,8 @@ export async function prepare(
   topology: Topology,
   isDeclaring: boolean,
 ): Promise<void> {
-  const admin = new Admin({ ...options, requestTimeout: ANSWER_MS, retries: 5, retryDelay: 200 })
+  const patient = { ...options, requestTimeout: ANSWER_MS, retries: 5, retryDelay: 200 }
+  const admin = missingNoBroker(new Admin(patient))
   try {
     const source = await find(admin, topology.topic)
     if (source === undefined) throw missingSource(topology.topic)

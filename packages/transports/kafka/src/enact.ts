@@ -1,6 +1,6 @@
 import type { DeadLetter, Decision, Quarantine, RetryAt } from '@redrive/core'
 import { copyOf, type Copy, type KafkaDelivery } from './headers.ts'
-import type { Place } from './place.ts'
+import type { TopicPartition } from './topic-partition.ts'
 import { deadLetterTopic, retryTopic, tierFor } from './topology.ts'
 
 /** Decisions that make a copy. */
@@ -11,7 +11,7 @@ export const isHandOff = (decision: Decision): decision is HandOffDecision =>
 
 /** A copy and where it goes. */
 export interface HandOff {
-  readonly to: Place
+  readonly to: TopicPartition
   readonly copy: Copy
   readonly place: 'retry' | 'dead_letter' | 'quarantine'
   /** Attempts left out of the history to fit the budget. */

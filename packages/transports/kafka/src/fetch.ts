@@ -1,13 +1,13 @@
 import { type fetchV17, IS_CONTROL, IS_TRANSACTIONAL } from '@platformatic/kafka'
 import { type Client, isError, type Metadata } from './client.ts'
 import type { KafkaRecord } from './headers.ts'
-import type { Place } from './place.ts'
+import type { TopicPartition } from './topic-partition.ts'
 
 type PartitionAnswer = fetchV17.FetchResponsePartition
 type Batch = NonNullable<PartitionAnswer['records']>[number]
 
 /** Something that is read from a position on. */
-export interface Reading extends Place {
+export interface Reading extends TopicPartition {
   /** The next offset to ask for. */
   position: number
   /** Takes what was read, in order; `next` is where to go on, `end` where the log ends by now. */
@@ -19,8 +19,6 @@ export interface Reading extends Place {
 export interface FetcherParts {
   readonly client: Client
   readonly topics: readonly string[]
-  /** Only what belongs to transactions that were committed. */
-  readonly isCommittedOnly: boolean
   /** What may be read now. */
   readonly wanted: () => Iterable<Reading>
   readonly onTrouble: OnTrouble
@@ -37,7 +35,7 @@ const PARTITION_BYTES = 1_048_576
 /** 100 ms, doubling to 2 s: between two tries. */
 const RETRY_MS = 100
 const RETRY_CAP_MS = 2_000
-const READ_UNCOMMITTED = 0
+/** Only what belongs to transactions that were committed. */
 const READ_COMMITTED = 1
 /** The epoch of a fetch that belongs to no session: each request says all it wants. */
 const NO_SESSION = -1
@@ -114,7 +112,7 @@ export class Fetcher {
   }
 
   async #request(metadata: Metadata, node: number, readings: readonly Reading[]) {
-    const { client, isCommittedOnly } = this.#parts
+    const { client } = this.#parts
     if (node < 0) throw new Error('A partition has no leader at the moment.')
     try {
       return await client.ask(
@@ -123,7 +121,7 @@ export class Fetcher {
         WAIT_MS,
         1,
         MOST_BYTES,
-        isCommittedOnly ? READ_COMMITTED : READ_UNCOMMITTED,
+        READ_COMMITTED,
         0,
         NO_SESSION,
         requestTopics(metadata, readings),
@@ -152,7 +150,7 @@ export class Fetcher {
         )
         if (reading === undefined) continue
         if (answer.errorCode !== 0) await this.#refused(reading, answer.errorCode)
-        else readInto(reading, answer, this.#parts.isCommittedOnly)
+        else readInto(reading, answer)
       }
     }
   }
@@ -197,7 +195,7 @@ function isLeader({ topics }: Metadata, node: number): boolean {
   return false
 }
 
-const leaderOf = (metadata: Metadata, { topic, partition }: Place) =>
+const leaderOf = (metadata: Metadata, { topic, partition }: TopicPartition) =>
   metadata.topics.get(topic)?.partitions[partition]?.leader ?? -1
 
 function requestTopics(
@@ -225,11 +223,11 @@ function requestTopics(
 const IS_STORED_TIME = 0b1000
 
 /** A batch may begin before the position, and a partition may have batches without records for us. */
-function readInto(reading: Reading, answer: PartitionAnswer, isCommittedOnly: boolean): void {
+function readInto(reading: Reading, answer: PartitionAnswer): void {
   const { topic, partition, position } = reading
   const records: KafkaRecord[] = []
   let next = position
-  const isAborted = isCommittedOnly ? abortedIn(answer) : () => false
+  const isAborted = abortedIn(answer)
   for (const batch of answer.records ?? []) {
     const first = Number(batch.firstOffset)
     const last = first + batch.lastOffsetDelta
@@ -251,11 +249,7 @@ function readInto(reading: Reading, answer: PartitionAnswer, isCommittedOnly: bo
       })
     }
   }
-  reading.take(
-    records,
-    next,
-    Number(isCommittedOnly ? answer.lastStableOffset : answer.highWatermark),
-  )
+  reading.take(records, next, Number(answer.lastStableOffset))
 }
 
 /** An abort marker says 0, a commit marker 1, after two bytes of version. */

@@ -36,7 +36,7 @@ export class Held implements KafkaDelivery {
   #id: string | undefined
   readonly #key: string | undefined
 
-  constructor(source: string, raw: KafkaRecord, partition?: Partition, deliveryCount = 1) {
+  constructor(source: string, raw: KafkaRecord, partition: Partition, deliveryCount: number) {
     this.raw = raw
     this.source = source
     this.partition = partition
@@ -74,9 +74,6 @@ export class Held implements KafkaDelivery {
     return this.raw.value === null
   }
 }
-
-/** A delivery of nobody's yet. */
-export const toDelivery = (source: string, raw: KafkaRecord): KafkaDelivery => new Held(source, raw)
 
 /** What it says, without what it is to us. */
 export function saidBy(delivery: KafkaDelivery): Delivery {

@@ -1,7 +1,7 @@
 import type { Client } from './client.ts'
 import { decodeCommit } from './deaths.ts'
 import { Fetcher, type Reading } from './fetch.ts'
-import { nameOf, type Place } from './place.ts'
+import { nameOf, type TopicPartition } from './topic-partition.ts'
 import type { Offsets } from './offsets.ts'
 import type { Progress } from './progress.ts'
 
@@ -63,7 +63,7 @@ async function lagNow(
 
 /** A partition from the mark of its group to its end. */
 interface Behind {
-  readonly place: Place
+  readonly place: TopicPartition
   readonly progress: Progress
   readonly end: number
 }
@@ -79,7 +79,6 @@ async function recordsIn(client: Client, { place, progress, end }: Behind): Prom
   const fetcher = new Fetcher({
     client,
     topics: [place.topic],
-    isCommittedOnly: true,
     wanted: () => (next < end ? [reading] : []),
     onTrouble: (_, error) => reject(error),
   })
@@ -105,11 +104,11 @@ async function recordsIn(client: Client, { place, progress, end }: Behind): Prom
 /** Where logs begin or end, by name of the partition. */
 export async function endsOf(
   client: Client,
-  places: readonly Place[],
+  places: readonly TopicPartition[],
   timestamp: bigint,
 ): Promise<ReadonlyMap<string, number>> {
   const { topics } = await client.metadata([...new Set(places.map(({ topic }) => topic))])
-  const leaderOf = ({ topic, partition }: Place) =>
+  const leaderOf = ({ topic, partition }: TopicPartition) =>
     topics.get(topic)?.partitions[partition]?.leader ?? -1
   const ends = new Map<string, number>()
   for (const [leader, led] of Map.groupBy(places, leaderOf)) {

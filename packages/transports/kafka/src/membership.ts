@@ -6,8 +6,9 @@ import {
   type GroupAssignment,
 } from '@platformatic/kafka'
 import { assignEvenly } from './assign.ts'
+import { missingNoBroker } from './client.ts'
 import type { OnTrouble } from './fetch.ts'
-import { nameOf, type Place } from './place.ts'
+import { nameOf, type TopicPartition } from './topic-partition.ts'
 
 /** Who we are to the group, and since which of its rounds. What is committed says it, and the broker checks. */
 export interface Epoch {
@@ -22,11 +23,11 @@ export interface MembershipParts {
   readonly sessionMs: number
   readonly drainMs: number
   readonly onJoined: () => void
-  readonly onAssigned: (places: readonly Place[]) => void
+  readonly onAssigned: (places: readonly TopicPartition[]) => void
   /** They go to someone else when this resolves: until then they are ours. */
-  readonly onRevoked: (places: readonly Place[]) => Promise<void>
+  readonly onRevoked: (places: readonly TopicPartition[]) => Promise<void>
   /** They are someone else's already. */
-  readonly onLost: (places: readonly Place[]) => void
+  readonly onLost: (places: readonly TopicPartition[]) => void
   readonly onTrouble: OnTrouble
 }
 
@@ -47,7 +48,7 @@ const NO_USER_DATA = Buffer.alloc(0)
 export class Membership {
   readonly #parts: MembershipParts
   readonly #consumer: Consumer<Buffer, Buffer, Buffer, Buffer>
-  readonly #owned = new Map<string, Place>()
+  readonly #owned = new Map<string, TopicPartition>()
   #epoch: Epoch | undefined
   #isLeaving = false
 
@@ -55,7 +56,7 @@ export class Membership {
     this.#parts = parts
     const { client, group, sessionMs, drainMs, topics } = parts
     const rebalanceMs = sessionMs + drainMs
-    this.#consumer = new Consumer({
+    const consumer = new Consumer({
       ...client,
       groupId: group,
       sessionTimeout: sessionMs,
@@ -72,6 +73,7 @@ export class Membership {
       retries: true,
       retryDelay: RETRY_MS,
     })
+    this.#consumer = missingNoBroker(consumer)
     this.#consumer.topics.trackAll(...topics)
     this.#consumer.on('consumer:group:join', (joined) => this.#joined(joined))
     this.#consumer.on('consumer:heartbeat:error', ({ error }) => parts.onTrouble(WHERE, error))
@@ -127,7 +129,7 @@ export class Membership {
   }
 
   /** By identity: one that went and came back is another, and someone else may have had it in between. */
-  owns(place: Place): boolean {
+  owns(place: TopicPartition): boolean {
     return this.#owned.get(nameOf(place)) === place
   }
 
@@ -137,7 +139,7 @@ export class Membership {
   }
 }
 
-const placesIn = (assignments: readonly GroupAssignment[]): readonly Place[] =>
+const placesIn = (assignments: readonly GroupAssignment[]): readonly TopicPartition[] =>
   assignments.flatMap(({ topic, partitions }) =>
     partitions.map((partition) => ({ topic, partition })),
   )

@@ -1,6 +1,6 @@
 import { type Client, isError } from './client.ts'
 import type { Epoch } from './membership.ts'
-import { nameOf, type Place } from './place.ts'
+import { nameOf, type TopicPartition } from './topic-partition.ts'
 
 /** What a group has said about a partition. */
 export interface Committed {
@@ -9,7 +9,7 @@ export interface Committed {
   readonly metadata: string | null
 }
 
-export interface Commit extends Place {
+export interface Commit extends TopicPartition {
   readonly offset: number
   readonly metadata: string
 }
@@ -30,7 +30,7 @@ export class Offsets {
     this.#group = group
   }
 
-  async read(places: readonly Place[]): Promise<ReadonlyMap<string, Committed>> {
+  async read(places: readonly TopicPartition[]): Promise<ReadonlyMap<string, Committed>> {
     const topics = [...grouped(places)].map(([name, ofTopic]) => ({
       name,
       partitionIndexes: ofTopic.map(({ partition }) => partition),
@@ -123,6 +123,8 @@ function requestTopics(commits: readonly Commit[]) {
   }))
 }
 
-function grouped<P extends Place>(places: readonly P[]): ReadonlyMap<string, readonly P[]> {
+function grouped<P extends TopicPartition>(
+  places: readonly P[],
+): ReadonlyMap<string, readonly P[]> {
   return Map.groupBy(places, ({ topic }) => topic)
 }

@@ -1,7 +1,7 @@
 import type { Deaths } from './deaths.ts'
 import type { Reading } from './fetch.ts'
 import { type KafkaRecord, laneOf } from './headers.ts'
-import type { Place } from './place.ts'
+import type { TopicPartition } from './topic-partition.ts'
 import type { Progress } from './progress.ts'
 
 /** 1,000 records or 2 MB read ahead: enough to keep handlers busy while the broker is asked for more. */
@@ -12,7 +12,7 @@ const SPAN = 4_194_304
 
 export interface PartitionParts {
   /** As it was assigned to us. */
-  readonly place: Place
+  readonly place: TopicPartition
   /** How long records wait here; 0 for the source. */
   readonly tierMs: number
   readonly progress: Progress
@@ -28,7 +28,7 @@ export interface PartitionParts {
  * parked behind an unfinished record of the same key.
  */
 export class Partition implements Reading {
-  readonly place: Place
+  readonly place: TopicPartition
   readonly topic: string
   readonly partition: number
   readonly tierMs: number

@@ -6,9 +6,9 @@ import {
   type produceV11,
 } from '@platformatic/kafka'
 import { RedriveError } from '@redrive/core'
-import { isError } from './client.ts'
+import { isError, missingNoBroker } from './client.ts'
 import type { Copy } from './headers.ts'
-import { nameOf, type Place } from './place.ts'
+import { nameOf, type TopicPartition } from './topic-partition.ts'
 
 /** 500 records in one request, 512 KB for one partition: half of what a broker takes unless it was told otherwise. */
 const BATCH_RECORDS = 500
@@ -53,7 +53,7 @@ export class Publisher {
   }
 
   /** Resolves when the broker has stored it. */
-  send(place: Place, copy: Copy): Promise<void> {
+  send(place: TopicPartition, copy: Copy): Promise<void> {
     const leader = this.#leaderOf(place)
     const line = this.#lines.get(leader) ?? { waiting: [], isSending: false }
     this.#lines.set(leader, line)
@@ -68,7 +68,7 @@ export class Publisher {
   }
 
   /** As far as it is known: the client library asks the right one in any case. */
-  #leaderOf({ topic, partition }: Place): number {
+  #leaderOf({ topic, partition }: TopicPartition): number {
     const topics = this.#producer?.currentMetadata?.topics
     return topics?.get(topic)?.partitions[partition]?.leader ?? NOBODY
   }
@@ -167,13 +167,14 @@ export function producerOf(
     ...own
   }: { readonly transactionalId?: string; readonly retries?: number } = {},
 ): KafkaProducer {
-  const producer: KafkaProducer = new Producer({
+  const created: KafkaProducer = new Producer({
     ...options,
     ...own,
     idempotent: true,
     autocreateTopics: false,
     retryDelay: RETRY_MS,
   })
+  const producer = missingNoBroker(created)
   // It would repeat for ever, and tell nobody what was stored meanwhile.
   producer[kOptions].retries = retries
   // We have no number yet. It would say 0, which is somebody's, and be fenced under a name that is known.
@@ -189,7 +190,7 @@ export const closing = (producer: KafkaProducer): Promise<void> =>
 const TOO_LARGE = ['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE']
 
 export function messageOf(
-  { topic, partition }: Place,
+  { topic, partition }: TopicPartition,
   { key, value, headers }: Copy,
 ): { readonly message: Message; readonly bytes: number } {
   // By identity of their bytes: a name may occur more than once, and none is lost.

@@ -16,7 +16,7 @@ import { bounded, Consumption } from './consuming.ts'
 import { prepare } from './declare.ts'
 import { type HandOff, type HandOffDecision, handOffOf, isHandOff } from './enact.ts'
 import type { KafkaDelivery } from './headers.ts'
-import { nameOf } from './place.ts'
+import { nameOf } from './topic-partition.ts'
 import type { ResolvedOptions } from './options.ts'
 import type { Partition } from './partition.ts'
 import { Publisher } from './publish.ts'
@@ -62,7 +62,7 @@ export class KafkaTransport implements Transport<KafkaDelivery> {
       drainMs,
       onTrouble: (where, error) => this.#trouble(where, error),
       onExpired: (place, count) =>
-        this.#report({ type: 'messages_expired', place: nameOf(place), count }),
+        this.#report({ type: 'messages_expired', where: nameOf(place), count }),
     })
     this.#transactions = options.isTransactional
       ? new Transactions(options, this.#consumption)
@@ -167,4 +167,4 @@ export class KafkaTransport implements Transport<KafkaDelivery> {
 type TransportEvent =
   | { readonly type: 'connection_lost'; readonly error: unknown }
   | { readonly type: 'connection_restored' }
-  | { readonly type: 'messages_expired'; readonly place: string; readonly count: number }
+  | { readonly type: 'messages_expired'; readonly where: string; readonly count: number }

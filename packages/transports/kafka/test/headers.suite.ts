@@ -278,7 +278,7 @@ export function headersOnTheWire(brokers: readonly string[]): void {
         await later.inbox.nth(2)
         expect(later.inbox.bodies).toEqual(['3', '4'])
         expect(events).toContainEqual(
-          expect.objectContaining({ type: 'messages_expired', place: `${rig.topic}/0`, count: 3 }),
+          expect.objectContaining({ type: 'messages_expired', where: `${rig.topic}/0`, count: 3 }),
         )
       }),
     )

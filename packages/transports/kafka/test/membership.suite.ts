@@ -6,11 +6,14 @@ import { OFFSET_COMMIT, Process } from './process.ts'
 import { onRig, type Rig, SETTLE, type Started, textOf, until } from './rig.ts'
 
 /** Numbers of requests in the protocol. */
+const FIND_COORDINATOR = 10
 const JOIN_GROUP = 11
 const HEARTBEAT = 12
 const SYNC_GROUP = 14
 
 const PARTITIONS = 4
+/** No broker has that number. */
+const NOBODY = 99
 
 /** Counts what a process asks and what it is answered. */
 function watched() {
@@ -38,6 +41,31 @@ function watched() {
     answers: (apiKey: number) => answered.get(apiKey) ?? 0,
     cut: (value: boolean) => {
       isCut = value
+    },
+  }
+}
+
+/** Requests of that kind wait until they are let go. */
+function held(which: number) {
+  let isOpen = false
+  const waiting: (() => void)[] = []
+  const answered: number[] = []
+  const process = new Process((apiKey, send, callback) => {
+    const go = () =>
+      send((error, answer) => {
+        answered.push(apiKey)
+        callback(error, answer)
+      })
+    if (apiKey === which && !isOpen) waiting.push(go)
+    else go()
+  })
+  return {
+    process,
+    waiting: () => waiting.length,
+    answers: (apiKey: number) => answered.filter((one) => one === apiKey).length,
+    release: () => {
+      isOpen = true
+      for (const go of waiting.splice(0)) go()
     },
   }
 }
@@ -86,6 +114,82 @@ export function sharingPartitions(brokers: readonly string[]): void {
         )
         expect(second.inbox.deliveries.length).toBeGreaterThan(0)
         expect([...first.inbox.lostOnes, ...second.inbox.lostOnes]).toEqual([])
+      }),
+    )
+
+    it(
+      'a partition that is taken away before it began is not begun',
+      on(async (rig) => {
+        const slow = held(OFFSET_COMMIT)
+        const first = await rig.start({ process: slow.process })
+        await until('the first is about to begin', () => slow.waiting() === 1)
+        const { process, answers } = watched()
+        const second = await rig.start({ process })
+        await until('the second is in the group', () => answers(SYNC_GROUP) >= 1)
+        await until('the first is asked to let go', () => slow.answers(SYNC_GROUP) >= 2)
+        slow.release()
+        await until('the second has its share', () => answers(SYNC_GROUP) >= 2)
+        await sendToEach(rig, 'record')
+        const all = () => [...first.inbox.bodies, ...second.inbox.bodies]
+        await until('all', () => all().length >= PARTITIONS)
+        await sendToEach(rig, 'then')
+        await until('all of the second time', () =>
+          rig.places().every(({ partition }) => all().includes(`then ${partition}`)),
+        )
+        expect(all()).toHaveLength(2 * PARTITIONS)
+      }),
+    )
+
+    it(
+      'what ended before a partition goes is committed, also when the broker refuses it at first',
+      on(async (rig) => {
+        let isRefusing = false
+        let refused = 0
+        const process = new Process((apiKey, send, callback) => {
+          if (apiKey === OFFSET_COMMIT && isRefusing && refused < 3) {
+            refused += 1
+            return callback(new Error('not now'))
+          }
+          send(callback)
+        })
+        const times = { drainTimeout: '10s', sessionTimeout: '20s' } as const
+        const first = await rig.start({ ...times, process })
+        await sendToEach(rig, 'record')
+        await first.inbox.nth(PARTITIONS)
+        const { process: other, answers } = watched()
+        const second = await rig.start({ ...times, process: other })
+        await until('the second is in the group', () => answers(SYNC_GROUP) >= 1)
+        isRefusing = true
+        expect(await settleAll(first)).toEqual(Array<string>(PARTITIONS).fill('done'))
+        await until('the second has its share', () => answers(SYNC_GROUP) >= 2)
+        await sendToEach(rig, 'then')
+        const all = () => [...first.inbox.bodies, ...second.inbox.bodies]
+        await until('all of the second time', () =>
+          rig.places().every(({ partition }) => all().includes(`then ${partition}`)),
+        )
+        expect(all()).toHaveLength(2 * PARTITIONS)
+        expect(refused).toBe(3)
+      }),
+    )
+
+    it(
+      'survives a coordinator that is not in the list of brokers',
+      on(async (rig) => {
+        let wrong = 0
+        const process = new Process((apiKey, send, callback) => {
+          if (apiKey !== FIND_COORDINATOR || wrong === 3) return send()
+          wrong += 1
+          send((error, answer) => {
+            for (const found of (answer as { coordinators: { nodeId: number }[] }).coordinators) {
+              found.nodeId = NOBODY
+            }
+            callback(error, answer)
+          })
+        })
+        const { inbox } = await rig.start({ process })
+        await sendToEach(rig, 'record')
+        await inbox.nth(PARTITIONS)
+        expect(wrong).toBe(3)
       }),
     )
 

@@ -24,7 +24,7 @@ import {
   topologyOf,
 } from '../src/index.ts'
 import { EARLIEST, endsOf, LATEST } from '../src/lag.ts'
-import { nameOf, type Place } from '../src/place.ts'
+import { nameOf, type TopicPartition } from '../src/topic-partition.ts'
 import { type Committed, Offsets } from '../src/offsets.ts'
 import { closing, type KafkaProducer, messageOf, producerOf } from '../src/publish.ts'
 import { Process } from './process.ts'
@@ -253,11 +253,11 @@ export class Rig {
     return found
   }
 
-  places(topic: string = this.topic): readonly Place[] {
+  places(topic: string = this.topic): readonly TopicPartition[] {
     return Array.from({ length: this.partitions }, (_, partition) => ({ topic, partition }))
   }
 
-  async #readPartition(place: Place): Promise<readonly KafkaRecord[]> {
+  async #readPartition(place: TopicPartition): Promise<readonly KafkaRecord[]> {
     const name = nameOf(place)
     const first = await endsOf(this.#client, [place], EARLIEST)
     const end = (await endsOf(this.#client, [place], LATEST)).get(name) ?? 0
@@ -274,7 +274,6 @@ export class Rig {
     const fetcher = new Fetcher({
       client: this.#client,
       topics: [place.topic],
-      isCommittedOnly: true,
       wanted: () => (reading.position < end ? [reading] : []),
       onTrouble: () => undefined,
     })

@@ -11,12 +11,12 @@ import {
   type TransportNeeds,
 } from '@redrive/runtime'
 import { capabilitiesOf } from '../capabilities.ts'
-import { decodeCommit } from '../deaths.ts'
+import { Deaths, decodeCommit } from '../deaths.ts'
 import { type HandOff, type HandOffDecision, handOffOf, isHandOff } from '../enact.ts'
 import type { KafkaDelivery } from '../headers.ts'
-import { toDelivery } from '../held.ts'
+import { HandOut } from '../hand-out.ts'
 import { Partition } from '../partition.ts'
-import { nameOf, type Place } from '../place.ts'
+import { nameOf, type TopicPartition } from '../topic-partition.ts'
 import { type Topology, topologyOf } from '../topology.ts'
 import type {
   BatchPayload,
@@ -59,13 +59,10 @@ export class Adapter implements Transport<KafkaDelivery> {
   readonly #partitions = new Map<string, Partition>()
   /** Being begun: what the group has committed is being looked up. */
   readonly #beginning = new Map<string, Promise<Partition | undefined>>()
-  readonly #inHand = new Map<KafkaDelivery, Partition>()
-  readonly #timers = new Map<Partition, NodeJS.Timeout>()
   readonly #paused = new Set<Partition>()
+  readonly #handOut: HandOut
   /** A copy on its way, or stored: enacting again waits for it instead of making a second one. */
   readonly #sent = new WeakMap<KafkaDelivery, Promise<void>>()
-  #ready: Partition[] = []
-  #receiver: Receiver<KafkaDelivery> | undefined
   #member: string | undefined
   /** Undefined: the client does not say. */
   #assigned: ReadonlySet<string> | undefined
@@ -73,8 +70,6 @@ export class Adapter implements Transport<KafkaDelivery> {
   #isStable = true
   #commitTimer: NodeJS.Timeout | undefined
   #lastCommit: Promise<void> = Promise.resolve()
-  #limit = 1
-  #isPaused = false
   #isClosed = false
 
   constructor(parts: AdapterParts) {
@@ -87,6 +82,14 @@ export class Adapter implements Transport<KafkaDelivery> {
     }
     this.topics = [topic, ...retries.map(({ name }) => name)]
     this.#parts = parts
+    this.#handOut = new HandOut({
+      source: topic,
+      isHeldBack: () => false,
+      onTurn: (partition) => {
+        if (!partition.isClosing) this.#restrain(partition)
+      },
+      onLeft: () => this.#changed(),
+    })
     this.#tiers = new Map(retries.map(({ name, tierMs }) => [name, tierMs]))
     consumer.on?.('consumer.group_join', (event) => this.#joined(event))
     consumer.on?.('consumer.rebalancing', () => this.#rebalancing())
@@ -101,7 +104,7 @@ export class Adapter implements Transport<KafkaDelivery> {
   }
 
   receive(receiver: Receiver<KafkaDelivery>): void {
-    this.#receiver = receiver
+    this.#handOut.start(receiver)
   }
 
   // ---- what the client reads --------------------------------------------------------------------
@@ -121,7 +124,7 @@ export class Adapter implements Transport<KafkaDelivery> {
     this.#restrain(ours)
   }
 
-  async #partition(place: Place, first: number): Promise<Partition | undefined> {
+  async #partition(place: TopicPartition, first: number): Promise<Partition | undefined> {
     const name = nameOf(place)
     const known = this.#partitions.get(name)
     if (known !== undefined || !this.#isOurs(place)) return known
@@ -134,11 +137,11 @@ export class Adapter implements Transport<KafkaDelivery> {
     }
   }
 
-  #isOurs(place: Place): boolean {
+  #isOurs(place: TopicPartition): boolean {
     return this.#assigned?.has(nameOf(place)) ?? true
   }
 
-  async #begin(place: Place, first: number): Promise<Partition | undefined> {
+  async #begin(place: TopicPartition, first: number): Promise<Partition | undefined> {
     const member = this.#member
     const { offset, metadata } = await this.#committed(place)
     if (this.#member !== member || !this.#isOurs(place) || this.#isClosed) return undefined
@@ -147,7 +150,8 @@ export class Adapter implements Transport<KafkaDelivery> {
     const mark = isCommitted ? offset : first
     const partition = new Partition({
       place,
-      ...decodeCommit(mark, isCommitted ? metadata : null),
+      progress: decodeCommit(mark, isCommitted ? metadata : null).progress,
+      deaths: new Deaths(),
       tierMs: this.#tiers.get(place.topic) ?? 0,
       position: mark,
       isOrdered: this.#parts.order === 'lane' && place.topic === this.source,
@@ -161,7 +165,7 @@ export class Adapter implements Transport<KafkaDelivery> {
   async #committed({
     topic,
     partition,
-  }: Place): Promise<{ offset: number; metadata: string | null }> {
+  }: TopicPartition): Promise<{ offset: number; metadata: string | null }> {
     const { admin, group } = this.#parts
     const found = (await admin?.fetchOffsets({ groupId: group, topics: [topic] })) ?? []
     const of = found
@@ -185,7 +189,7 @@ export class Adapter implements Transport<KafkaDelivery> {
     }
   }
 
-  #hold({ topic, partition }: Place): void {
+  #hold({ topic, partition }: TopicPartition): void {
     this.#parts.consumer.pause([{ topic, partitions: [partition] }])
   }
 
@@ -221,7 +225,7 @@ export class Adapter implements Transport<KafkaDelivery> {
   }
 
   /** For clients that have no event: these go to someone else. Resolves when what is finished is committed. */
-  async revoked(places: readonly Place[]): Promise<void> {
+  async revoked(places: readonly TopicPartition[]): Promise<void> {
     const going = places.flatMap((place) => this.#partitions.get(nameOf(place)) ?? [])
     for (const partition of going) partition.isClosing = true
     await this.#commit()
@@ -233,115 +237,53 @@ export class Adapter implements Transport<KafkaDelivery> {
       partition.isClosing = true
       this.#partitions.delete(nameOf(partition))
       this.#paused.delete(partition)
-      clearTimeout(this.#timers.get(partition))
-      this.#timers.delete(partition)
     }
-    for (const [delivery, partition] of this.#inHand) {
-      if (!going.includes(partition)) continue
-      this.#inHand.delete(delivery)
-      this.#receiver?.lost(delivery)
-    }
-    this.#pump()
+    this.#handOut.forget(going)
   }
 
   // ---- handing out ------------------------------------------------------------------------------
 
   #taken(partition: Partition): void {
     this.#changed()
-    this.#enqueue(partition)
-    this.#pump()
-  }
-
-  #enqueue(partition: Partition): void {
-    if (partition.isQueued) return
-    partition.isQueued = true
-    this.#ready.push(partition)
-  }
-
-  #pump(): void {
-    const receiver = this.#receiver
-    if (receiver === undefined) return
-    while (this.#inHand.size < this.#limit && !this.#isPaused && !this.#isClosed) {
-      const partition = this.#ready.shift()
-      if (partition === undefined) return
-      partition.isQueued = false
-      const next = partition.next(now())
-      if (typeof next === 'number') this.#wakeAt(partition, next)
-      else if (next !== undefined) {
-        this.#enqueue(partition)
-        const delivery = toDelivery(this.source, next)
-        this.#inHand.set(delivery, partition)
-        receiver.deliver(delivery)
-      }
-      if (!partition.isClosing) this.#restrain(partition)
-    }
-  }
-
-  #wakeAt(partition: Partition, dueAt: number): void {
-    if (this.#timers.has(partition)) return
-    const timer = setTimeout(() => {
-      this.#timers.delete(partition)
-      this.#enqueue(partition)
-      this.#pump()
-    }, dueAt - now())
-    this.#timers.set(partition, timer)
+    this.#handOut.ready(partition)
   }
 
   limit(count: number): void {
-    this.#limit = count
-    this.#pump()
+    this.#handOut.limit = count
+    this.#handOut.pump()
   }
 
   pause(): void {
-    this.#isPaused = true
+    this.#handOut.isPaused = true
   }
 
   resume(): void {
-    this.#isPaused = false
-    this.#pump()
+    this.#handOut.isPaused = false
+    this.#handOut.pump()
   }
 
   // ---- what becomes of a delivery -----------------------------------------------------------------
 
   enact(delivery: KafkaDelivery, decision: Decision): Awaitable<Enactment> {
-    if (decision.kind === 'settle') return this.#finish(delivery) ? SETTLED : LOST
-    if (decision.kind === 'drop') return this.#finish(delivery) ? placed('dropped') : LOST
+    if (decision.kind === 'settle') return this.#handOut.finish(delivery) ? SETTLED : LOST
+    if (decision.kind === 'drop') return this.#handOut.finish(delivery) ? placed('dropped') : LOST
     if (isHandOff(decision)) return this.#handOff(delivery, decision)
-    return this.#giveBack(delivery) ? placed('returned') : LOST
-  }
-
-  #finish(delivery: KafkaDelivery): boolean {
-    const partition = this.#inHand.get(delivery)
-    if (partition === undefined) return false
-    this.#inHand.delete(delivery)
-    if (partition.finish(delivery.raw)) this.#enqueue(partition)
-    this.#changed()
-    this.#pump()
-    return true
-  }
-
-  #giveBack(delivery: KafkaDelivery): boolean {
-    const partition = this.#inHand.get(delivery)
-    if (partition === undefined) return false
-    this.#inHand.delete(delivery)
-    partition.giveBack(delivery.raw)
-    this.#enqueue(partition)
-    this.#pump()
-    return true
+    return this.#handOut.giveBack(delivery) ? placed('returned') : LOST
   }
 
   /** Copy, prove, release. */
   async #handOff(delivery: KafkaDelivery, decision: HandOffDecision): Promise<Enactment> {
-    if (!this.#inHand.has(delivery)) return LOST
+    if (this.#handOut.partitionOf(delivery) === undefined) return LOST
     const { group, confirmTimeoutMs } = this.#parts
     const budgetBytes = this.capabilities.headerBudgetBytes
     const handOff = handOffOf(delivery, decision, { group, budgetBytes })
     try {
       await inTime(this.#sentOnce(delivery, handOff), confirmTimeoutMs)
     } catch (error) {
-      return this.#inHand.has(delivery) ? { kind: 'unknown', error } : LOST
+      const isOurs = this.#handOut.partitionOf(delivery) !== undefined
+      return isOurs ? { kind: 'unknown', error } : LOST
     }
-    if (!this.#finish(delivery)) return LOST
+    if (!this.#handOut.finish(delivery)) return LOST
     await this.committed()
     return placed(handOff.place, handOff.truncated)
   }
@@ -404,20 +346,15 @@ export class Adapter implements Transport<KafkaDelivery> {
   /** The consumer must still be connected: what is finished is committed with it. */
   async close(): Promise<void> {
     if (this.#isClosed) return
-    this.#isPaused = true
+    this.pause()
     const last = this.#commit()
     await inTime(last, CLOSE_MS).catch(() => undefined)
     this.#isClosed = true
     clearTimeout(this.#commitTimer)
-    for (const timer of this.#timers.values()) clearTimeout(timer)
     for (const partition of this.#partitions.values()) this.#hold(partition)
-    this.#inHand.clear()
-    this.#receiver = undefined
+    this.#handOut.close()
   }
 }
-
-/** Not moved by a clock that is set while we run. */
-const now = () => performance.timeOrigin + performance.now()
 
 /** The answer, if it comes in time; it may still come later. */
 async function inTime<T>(answer: Promise<T>, withinMs: number): Promise<T> {

@@ -1,6 +1,6 @@
 import { type Duration, parseDuration, RedriveError } from '@redrive/core'
 import { type Consumer, type ConsumeOptions, consume, type Handler } from '@redrive/runtime'
-import type { Place } from '../place.ts'
+import type { TopicPartition } from '../topic-partition.ts'
 import { Adapter } from './adapter.ts'
 import type { BatchPayload, KafkaJsAdmin, KafkaJsConsumer, KafkaJsProducer } from './client.ts'
 
@@ -52,7 +52,7 @@ export interface Redriven {
   /** Statistics, pause and resume. */
   readonly consumer: Consumer
   /** Where there are no events of kafkajs: these partitions go to someone else. */
-  revoked(places: readonly Place[]): Promise<void>
+  revoked(places: readonly TopicPartition[]): Promise<void>
   /** Lets handlers end and commits what is finished. Before you disconnect your consumer. */
   stop: Consumer['stop']
 }

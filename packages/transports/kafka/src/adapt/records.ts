@@ -1,5 +1,5 @@
 import type { Copy, Header, KafkaRecord } from '../headers.ts'
-import type { Place } from '../place.ts'
+import type { TopicPartition } from '../topic-partition.ts'
 import type { BatchPayload, MessageHeaders, MessageToSend, ReceivedMessage } from './client.ts'
 
 export const recordsIn = ({
@@ -10,7 +10,7 @@ export const recordsIn = ({
   messages.map((message) => recordOf({ topic, partition }, message))
 
 function recordOf(
-  place: Place,
+  place: TopicPartition,
   { key, value, timestamp, offset, headers }: ReceivedMessage,
 ): KafkaRecord {
   return {
