@@ -27,8 +27,14 @@ export type RedriveErrorCode =
   | 'OUTCOME_UNKNOWN'
   /** The broker has nowhere to put the message: no queue is bound for it. */
   | 'UNROUTABLE'
+  /** The destination understood what was sent, and will not have it. */
+  | 'REFUSED'
   /** The broker no longer considers this delivery ours. */
   | 'DELIVERY_LOST'
+  /** A sink did not get an event, and the store did not take it either. */
+  | 'EVENT_LOST'
+  /** A replay did not reach its sink; the dead letter stays in the store. */
+  | 'REPLAY_FAILED'
   /** The broker does not answer, or does not let us in. */
   | 'UNREACHABLE'
   /** A queue, exchange, topic or table is missing or is not as it must be. */

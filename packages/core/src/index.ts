@@ -81,6 +81,7 @@ export { FAILURE_CLASSES, type Failure, type FailureClass } from './failure.ts'
 export {
   type DeadLetterCandidate,
   type DeadLetterFilter,
+  isAlwaysKept,
   isKept,
   KEEP_ALL,
   type Matcher,
@@ -133,6 +134,7 @@ export {
   outageUnreachable,
 } from './outage.ts'
 export { type CrashVerdict, isPoison, judgeCrashes, type PoisonPolicy } from './poison.ts'
+export { type RateAnswer, type RatePolicy, type RateState, startRate, takeOne } from './rate.ts'
 export type {
   BreakerOptions,
   BudgetOptions,

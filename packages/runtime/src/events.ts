@@ -1,6 +1,7 @@
 import { channel } from 'node:diagnostics_channel'
 import type { CoreEvent, Decision } from '@redrive/core'
-import type { Enactment } from './ports.ts'
+import type { FailedOutcome } from './emit/outcome.ts'
+import type { Enactment, OutboundEvent } from './ports.ts'
 
 /** What happened, as data: everything `decide` noticed, and what the runtime did about it. */
 export type RedriveEvent =
@@ -68,6 +69,31 @@ export type RedriveEvent =
       readonly source: string
       /** In the broker's words: a topic and its partition. */
       readonly where: string
+      readonly count: number
+    }
+  /** An event did not reach a sink. Told also where nobody waits for it. */
+  | {
+      readonly type: 'emission_failed'
+      readonly at: number
+      /** The sink. */
+      readonly source: string
+      readonly event: OutboundEvent
+      readonly outcome: FailedOutcome
+      readonly job: string | undefined
+    }
+  /** Dead letters of a sink were sent again. */
+  | {
+      readonly type: 'replayed'
+      readonly at: number
+      readonly source: string
+      readonly replayed: number
+      readonly failed: number
+    }
+  /** The store was cleaned up. */
+  | {
+      readonly type: 'cleaned_up'
+      readonly at: number
+      readonly source: string
       readonly count: number
     }
   /** A rule of yours or a transport threw where it must not; a rule then counts as not matching. */

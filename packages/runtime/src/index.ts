@@ -9,6 +9,41 @@ export {
   type StopOptions,
 } from './consume.ts'
 export { Dependency, dependency } from './dependency.ts'
+export { createEmitter, type Emitter } from './emit/emitter.ts'
+export {
+  type EventInput,
+  SEVERITIES,
+  SEVERITY_HEADER,
+  type Schemas,
+  type Severity,
+} from './emit/event.ts'
+export type { ReplayAnswer, ReplayQuery } from './emit/heal.ts'
+export type {
+  AutoReplayOptions,
+  CleanupOptions,
+  CloseOptions,
+  EmitterOptions,
+  QueueOptions,
+  RateLimitOptions,
+  SinkOptions,
+  SinkPolicy,
+} from './emit/options.ts'
+export type {
+  DropReason,
+  EmitResult,
+  EmitterStats,
+  FailedOutcome,
+  JobStats,
+  SinkOutcome,
+  SinkStats,
+} from './emit/outcome.ts'
+export {
+  failing,
+  nonFailing,
+  nonFailingJob,
+  nonFailingProcessor,
+  type ScopeOptions,
+} from './emit/scope.ts'
 export {
   EVENT_CHANNEL,
   onEvent,
@@ -35,9 +70,11 @@ export {
   placed,
   type Receiver,
   type ReplayMessage,
+  type SendAgain,
   SETTLED,
   type Sink,
   type StoredDeadLetter,
+  type StoredReason,
   type StoreFilter,
   type StorePage,
   type StoreStats,
@@ -45,3 +82,4 @@ export {
   type TransportNeeds,
 } from './ports.ts'
 export { relay } from './relay.ts'
+export { readStored, writeStored } from './stored.ts'

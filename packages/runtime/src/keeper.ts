@@ -8,13 +8,16 @@ import {
   type Delivery,
   decide,
   diagnose,
+  type Failure,
   type Guards,
   giveUpUnrun,
+  learnFailure,
   learnHandled,
   type Policy,
   pausedUntil,
   type Random,
   startGuards,
+  takeRetry,
 } from '@redrive/core'
 import type { Attempt } from './attempt.ts'
 import type { Clock } from './clock.ts'
@@ -36,6 +39,9 @@ export interface Ended {
   /** Attempts that ran at that moment, this one included. */
   readonly inFlight: number
 }
+
+/** What was tried, and how it stood with it before. */
+export type Tried = Pick<Attempt, 'delivery' | 'failures'>
 
 /**
  * Keeps the guards: shares breaker and outage window with other consumers of the dependency, asks
@@ -92,20 +98,13 @@ export class GuardKeeper {
   }
 
   /** What to do about a failed attempt. Nothing is remembered until `learn`. */
-  decide<D extends Delivery>(attempt: Attempt<D>, error: unknown, ended: Ended): DecideResult {
-    const { policy, clock, random, handlerName } = this.#parts
+  decide(attempt: Tried, error: unknown, ended: Ended): DecideResult {
+    const { policy, clock, random } = this.#parts
     const now = clock.now()
-    const { failure, ruleProblems } = diagnose(error, {
-      rules: policy.rules,
-      handler: handlerName,
-      includeStack: policy.deadLetter.stack,
-      now,
-    })
-    for (const problem of ruleProblems) this.#reportRule(problem, now)
     return decide({
       policy,
       delivery: attempt.delivery,
-      outcome: { kind: 'failure', failure, ...ended },
+      outcome: { kind: 'failure', failure: this.#diagnose(error, now), ...ended },
       cycle: attempt.failures,
       guards: this.look(),
       now,
@@ -113,10 +112,43 @@ export class GuardKeeper {
     })
   }
 
+  /** The dependency was asked how it is, and did not answer well. */
+  learnTrouble(error: unknown, ended: Ended): void {
+    const { source, clock, random, policy } = this.#parts
+    const now = clock.now()
+    const failed = { failure: this.#diagnose(error, now), messageId: source, ...ended }
+    const { guards, events } = learnFailure(policy, this.look(), failed, { source, now, random })
+    this.report(events)
+    this.learn(guards)
+  }
+
+  /** Takes a retry from the budget, if there is one. */
+  payForRetry(): boolean {
+    const { policy, clock, random } = this.#parts
+    if (policy.budget === undefined) return true
+    // Only asked: what is over budget takes no place in the stages.
+    const budget = { ...policy.budget, whenOver: 'deadLetter' } as const
+    const { state, granted } = takeRetry(budget, this.#guards.budget, clock.now(), random)
+    this.#guards = { ...this.#guards, budget: state }
+    return granted
+  }
+
   /** What to do with a delivery while the breaker is open and the policy says not to wait. */
   giveUp(delivery: Delivery): DecideResult {
     const { policy, clock, random } = this.#parts
     return giveUpUnrun({ policy, delivery, guards: this.look(), now: clock.now(), random })
+  }
+
+  #diagnose(error: unknown, now: number): Failure {
+    const { policy, handlerName } = this.#parts
+    const { failure, ruleProblems } = diagnose(error, {
+      rules: policy.rules,
+      handler: handlerName,
+      includeStack: policy.deadLetter.stack,
+      now,
+    })
+    for (const problem of ruleProblems) this.#reportRule(problem, now)
+    return failure
   }
 
   #reportRule(error: unknown, at: number): void {

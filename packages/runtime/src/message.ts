@@ -110,14 +110,20 @@ export async function decodeNow(delivery: Delivery, decode: Decode): Promise<Laz
 
 /** The message with a body the schema accepted, or a `PAYLOAD_INVALID` error that says where it did not. */
 export function checkBody(message: LazyMessage, schema: StandardSchemaV1): Awaitable<LazyMessage> {
-  const result = schema['~standard'].validate(message.body)
-  return 'then' in result
-    ? Promise.resolve(result).then((value) => accepted(message, value))
-    : accepted(message, result)
+  const checked = checkValue(message.body, schema)
+  return checked instanceof Promise
+    ? checked.then((body) => message.withBody(body))
+    : message.withBody(checked)
 }
 
-function accepted(message: LazyMessage, result: StandardSchemaV1.Result<unknown>): LazyMessage {
-  if (result.issues === undefined) return message.withBody(result.value)
+/** What the schema made of the value, or a `PAYLOAD_INVALID` error that says where it did not fit. */
+export function checkValue(value: unknown, schema: StandardSchemaV1): Awaitable<unknown> {
+  const result = schema['~standard'].validate(value)
+  return 'then' in result ? Promise.resolve(result).then(accepted) : accepted(result)
+}
+
+function accepted(result: StandardSchemaV1.Result<unknown>): unknown {
+  if (result.issues === undefined) return result.value
   const problems = result.issues.map((issue) => `${issue.message} at ${pathOf(issue)}`)
   throw new RedriveError('PAYLOAD_INVALID', problems.join('; '), { problems })
 }

@@ -1,4 +1,12 @@
-import type { Decision, Delivery, Failure, FailureClass } from '@redrive/core'
+import type {
+  DeadLetter,
+  Decision,
+  Delivery,
+  Failure,
+  FailureClass,
+  FailureCycle,
+  Quarantine,
+} from '@redrive/core'
 import type { Capabilities } from './capabilities.ts'
 
 /** Something that may be there already: the hot path must not pay for a promise it does not need. */
@@ -132,24 +140,39 @@ export interface ReplayMessage {
   readonly replayId: string
 }
 
-/** What a store keeps of a message that a sink gave up. */
+/** Why an event is in a store: what was decided about it, or what came before any decision. */
+export type StoredReason =
+  | DeadLetter['reason']
+  | Quarantine['reason']
+  /** Over the emitter's rate, and too important to be dropped. */
+  | 'rate_limited'
+  /** The sink's queue had no room. */
+  | 'queue_full'
+  /** The emitter was closed before the sink had it. */
+  | 'closed'
+  /** Its data does not match the schema of its type. */
+  | 'invalid'
+
+/** An event that one sink has not got. */
 export interface StoredDeadLetter {
+  /** One for each event and sink: saving the same again replaces it. */
   readonly id: string
   readonly sink: string
-  readonly type: string
-  readonly bytes: Uint8Array
-  readonly contentType: string | undefined
-  readonly headers: Readonly<Record<string, string>>
+  readonly event: OutboundEvent
+  readonly reason: StoredReason
   readonly failure: Failure
-  readonly attempts: number
-  readonly firstFailedAt: number
+  readonly cycle: FailureCycle
+  /** The job in which it was emitted, when that has a name. */
+  readonly job: string | undefined
   readonly savedAt: number
 }
 
+/** All that is given must hold. */
 export interface StoreFilter {
   readonly sink?: string
   readonly type?: string
   readonly class?: FailureClass
+  readonly job?: string
   readonly savedAfter?: number
   readonly savedBefore?: number
 }
@@ -162,14 +185,26 @@ export interface StorePage {
 
 export interface StoreStats {
   readonly count: number
+  /** What they take where they are kept. */
+  readonly bytes: number
   readonly oldestSavedAt: number | undefined
   readonly byClass: Readonly<Partial<Record<FailureClass, number>>>
+  readonly bySink: Readonly<Record<string, number>>
 }
 
+/** Sends a dead letter to its sink; resolves when the sink has it. */
+export type SendAgain = (deadLetter: StoredDeadLetter) => Promise<void>
+
 /**
- * A durable place for what sinks give up. `save` resolves when the dead letter survives a crash of
- * this process. `replay` sends one through `send` and forgets it only after `send` resolved. After
- * `close` every call rejects with `DLQ_CLOSED`; a full store rejects `save` with `DLQ_FULL`.
+ * A durable place for what sinks give up, checked by `exerciseStore`.
+ *
+ * - `save` resolves when the dead letter survives a crash of this process; the same id replaces.
+ * - Lists and batches are oldest first. A page never repeats or skips what was there all along,
+ *   whatever is saved or deleted between two pages.
+ * - `replay` sends one and forgets it only after `send` resolved; when it rejects, so does `replay`,
+ *   and the dead letter stays. Asked twice at once, also by two processes, one sends it and the other
+ *   answers false. A crash in between leaves it where it is.
+ * - After `close` every call rejects with `DLQ_CLOSED`; a full store rejects `save` with `DLQ_FULL`.
  */
 export interface DeadLetterStore {
   save(deadLetter: StoredDeadLetter): Promise<void>
@@ -179,10 +214,12 @@ export interface DeadLetterStore {
     readonly most: number
     readonly after?: string
   }): Promise<StorePage>
-  replay(id: string, send: (deadLetter: StoredDeadLetter) => Promise<void>): Promise<boolean>
+  /** False: there is no such dead letter, or someone else is sending it. */
+  replay(id: string, send: SendAgain): Promise<boolean>
+  /** The oldest that fit, one after the other, or so many at once. Those whose `send` rejects stay and are counted. */
   replayBatch(
-    query: { readonly filter?: StoreFilter; readonly most: number },
-    send: (deadLetter: StoredDeadLetter) => Promise<void>,
+    query: { readonly filter?: StoreFilter; readonly most: number; readonly atOnce?: number },
+    send: SendAgain,
   ): Promise<{ readonly replayed: number; readonly failed: number }>
   delete(id: string): Promise<boolean>
   stats(): Promise<StoreStats>

@@ -1,6 +1,7 @@
 import { type FailureClass, RedriveError } from '@redrive/core'
 import type {
   DeadLetterStore,
+  SendAgain,
   StoredDeadLetter,
   StoreFilter,
   StorePage,
@@ -51,7 +52,7 @@ export function noDeadLetters(): DeadLetterStore {
     replay: () => answer(false),
     replayBatch: () => answer({ replayed: 0, failed: 0 }),
     delete: () => answer(false),
-    stats: () => answer({ count: 0, oldestSavedAt: undefined, byClass: {} }),
+    stats: () => answer({ count: 0, bytes: 0, oldestSavedAt: undefined, byClass: {}, bySink: {} }),
     cleanup: () => answer(0),
     close: () => {
       isClosed = true
@@ -86,8 +87,10 @@ class MemoryStore implements RecordingDeadLetters {
     this.#stored.clear()
   }
 
-  async save(deadLetter: StoredDeadLetter): Promise<void> {
+  async save(given: StoredDeadLetter): Promise<void> {
     this.#check()
+    // Whoever gave it may use its buffer again.
+    const deadLetter = { ...given, event: { ...given.event, bytes: given.event.bytes.slice() } }
     if (!this.#stored.has(deadLetter.id) && this.#stored.size >= this.#capacity) {
       throw new RedriveError('DLQ_FULL', `The store holds ${this.#capacity} and takes no more.`)
     }
@@ -112,31 +115,39 @@ class MemoryStore implements RecordingDeadLetters {
     return { deadLetters, next: isMore ? writeCursor(last) : undefined }
   }
 
-  async replay(id: string, send: Send): Promise<boolean> {
+  async replay(id: string, send: SendAgain): Promise<boolean> {
     this.#check()
     const deadLetter = this.#stored.get(id)
     if (deadLetter === undefined || this.#replaying.has(id)) return false
     this.#replaying.add(id)
     try {
       await send(deadLetter)
-      this.#stored.delete(id)
+      // What was saved again meanwhile has not been sent.
+      if (this.#stored.get(id) === deadLetter) this.#stored.delete(id)
       return true
     } finally {
       this.#replaying.delete(id)
     }
   }
 
-  async replayBatch({ filter = {}, most }: Query, send: Send): Promise<BatchAnswer> {
+  async replayBatch(
+    { filter = {}, most, atOnce = 1 }: Query & { readonly atOnce?: number },
+    send: SendAgain,
+  ): Promise<BatchAnswer> {
     this.#check()
+    const waiting = this.#sorted(filter).slice(0, most).values()
     let replayed = 0
     let failed = 0
-    for (const { id } of this.#sorted(filter).slice(0, most)) {
-      try {
-        if (await this.replay(id, send)) replayed += 1
-      } catch {
-        failed += 1
+    const work = async () => {
+      for (const { id } of waiting) {
+        try {
+          if (await this.replay(id, send)) replayed += 1
+        } catch {
+          failed += 1
+        }
       }
     }
+    await Promise.all(Array.from({ length: atOnce }, work))
     return { replayed, failed }
   }
 
@@ -149,8 +160,14 @@ class MemoryStore implements RecordingDeadLetters {
     this.#check()
     const all = this.#sorted({})
     const byClass: Partial<Record<FailureClass, number>> = {}
-    for (const { failure } of all) byClass[failure.class] = (byClass[failure.class] ?? 0) + 1
-    return { count: all.length, oldestSavedAt: all[0]?.savedAt, byClass }
+    const bySink: Record<string, number> = {}
+    let bytes = 0
+    for (const { failure, sink, event } of all) {
+      byClass[failure.class] = (byClass[failure.class] ?? 0) + 1
+      bySink[sink] = (bySink[sink] ?? 0) + 1
+      bytes += event.bytes.length
+    }
+    return { count: all.length, bytes, oldestSavedAt: all[0]?.savedAt, byClass, bySink }
   }
 
   async cleanup({ savedBefore }: { readonly savedBefore: number }): Promise<number> {
@@ -179,7 +196,6 @@ interface Query {
   readonly most: number
   readonly after?: string
 }
-type Send = (deadLetter: StoredDeadLetter) => Promise<void>
 interface BatchAnswer {
   readonly replayed: number
   readonly failed: number
@@ -187,11 +203,13 @@ interface BatchAnswer {
 
 const closedError = () => new RedriveError('DLQ_CLOSED', 'The dead-letter store is closed.')
 
-function fits(filter: StoreFilter, { sink, type, failure, savedAt }: StoredDeadLetter): boolean {
+function fits(filter: StoreFilter, deadLetter: StoredDeadLetter): boolean {
+  const { sink, event, failure, job, savedAt } = deadLetter
   return (
     (filter.sink === undefined || filter.sink === sink) &&
-    (filter.type === undefined || filter.type === type) &&
+    (filter.type === undefined || filter.type === event.type) &&
     (filter.class === undefined || filter.class === failure.class) &&
+    (filter.job === undefined || filter.job === job) &&
     (filter.savedAfter === undefined || savedAt > filter.savedAfter) &&
     (filter.savedBefore === undefined || savedAt < filter.savedBefore)
   )
@@ -206,10 +224,19 @@ function inOrder(one: Place, other: Place): number {
 }
 
 const writeCursor = ({ savedAt, id }: Place) =>
-  Buffer.from(`${savedAt} ${id}`).toString('base64url')
+  Buffer.from(JSON.stringify([savedAt, id])).toString('base64url')
 
 function readCursor(after: string): Place {
-  const match = /^(\d+) (.*)$/s.exec(Buffer.from(after, 'base64url').toString())
-  if (match === null) throw new TypeError(`list: ${after} is not a cursor of this store`)
-  return { savedAt: Number(match[1]), id: match[2] ?? '' }
+  try {
+    const read: unknown = JSON.parse(Buffer.from(after, 'base64url').toString())
+    if (Array.isArray(read) && typeof read[0] === 'number' && typeof read[1] === 'string') {
+      return { savedAt: read[0], id: read[1] }
+    }
+  } catch (cause) {
+    throw notACursor(after, cause)
+  }
+  throw notACursor(after)
 }
+
+const notACursor = (after: string, cause?: unknown) =>
+  new TypeError(`list: ${after} is not a cursor of this store: pass \`next\` of a page`, { cause })

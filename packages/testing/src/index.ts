@@ -4,14 +4,13 @@ export {
   type RecordingDeadLettersOptions,
   recordingDeadLetters,
 } from './dead-letters.ts'
-export {
-  type ExerciseOptions,
-  exerciseTransport,
-  type SkippedScenario,
-  type TestRunner,
-} from './exercise/exercise.ts'
+export { type ExerciseOptions, exerciseTransport } from './exercise/exercise.ts'
+export type { SkippedScenario, TestRunner } from './exercise/runner.ts'
 export type { SentMessage, TransportFault, TransportWorld } from './exercise/world.ts'
+export { type ExerciseStoreOptions, exerciseStore } from './exercise-store/exercise.ts'
+export type { StoreWorld } from './exercise-store/world.ts'
 export { FakeClock, type FakeClockOptions } from './fake-clock.ts'
 export { type MemoryInbox, type MemoryTransaction, memoryInbox } from './memory-inbox.ts'
 export { type MemoryWorld, type MemoryWorldOptions, memoryWorld } from './memory-world.ts'
+export { type RecordingSink, type RecordingSinkOptions, recordingSink } from './recording-sink.ts'
 export { type SeededRandom, seededRandom } from './seeded-random.ts'

@@ -93,9 +93,12 @@ const REDRIVE_RULINGS: Readonly<Record<RedriveErrorCode, Ruling>> = {
   DLQ_FULL: 'transient',
   OUTCOME_UNKNOWN: 'transient',
   DELIVERY_LOST: 'transient',
+  EVENT_LOST: 'transient',
+  REPLAY_FAILED: 'transient',
   UNREACHABLE: 'transient',
   PAYLOAD_INVALID: 'schema',
   // Others can be routed: the broker is fine.
+  REFUSED: 'integration',
   UNROUTABLE: 'integration',
   KEY_CONFLICT: 'integration',
   // Mistakes in the program, not facts about the message.

@@ -3,27 +3,11 @@ import type { Awaitable, Capabilities } from '@redrive/runtime'
 import { CRASHING } from './crashing.ts'
 import { DELIVERING } from './delivering.ts'
 import { GIVING_UP } from './giving-up.ts'
+import { reasonsOf, reportSkipped, type SkippedScenario, type TestRunner } from './runner.ts'
 import type { Scenario } from './scenario.ts'
 import { Stage } from './stage.ts'
 import { STOPPING } from './stopping.ts'
 import type { TransportWorld } from './world.ts'
-
-/** `describe` and `it` of vitest, node:test or jest. */
-export interface TestRunner {
-  readonly describe: (name: string, define: () => void) => unknown
-  readonly it: {
-    (name: string, test: () => Promise<void>, timeoutMs?: number): unknown
-    /** How to report a test that is not run. Without it, the name says so. */
-    skip?(name: string, test: () => Promise<void>): unknown
-  }
-}
-
-/** A scenario that is left out, with the reason a reader of the report deserves. */
-export interface SkippedScenario {
-  /** Its name, as in the report. */
-  readonly scenario: string
-  readonly reason: string
-}
 
 export interface ExerciseOptions<World extends TransportWorld = TransportWorld> {
   readonly runner: TestRunner
@@ -92,15 +76,7 @@ function skippedScenarios<World extends TransportWorld>({
   restartBroker,
 }: ExerciseOptions<World>): ReadonlyMap<string, string> {
   const known = [...SCENARIOS.map((scenario) => scenario.name), STRESS]
-  for (const { scenario, reason } of skip) {
-    if (!known.includes(scenario)) {
-      throw new Error(
-        `skip: there is no scenario '${scenario}'. There are:\n- ${known.join('\n- ')}`,
-      )
-    }
-    if (reason.trim() === '') throw new Error(`skip: '${scenario}' needs a reason`)
-  }
-  const reasons = new Map(skip.map(({ scenario, reason }) => [scenario, reason]))
+  const reasons = reasonsOf(skip, known)
   if (restartBroker === undefined && !reasons.has(RESTART)) {
     throw new Error(`restartBroker is missing: give it, or skip '${RESTART}' with a reason`)
   }
@@ -109,12 +85,6 @@ function skippedScenarios<World extends TransportWorld>({
     if (reason !== undefined && !reasons.has(name)) reasons.set(name, reason)
   }
   return reasons
-}
-
-function reportSkipped({ it }: TestRunner, scenario: string, reason: string): void {
-  const nothing = () => Promise.resolve()
-  if (it.skip === undefined) it(`SKIPPED: ${scenario} (${reason})`, nothing)
-  else it.skip(`${scenario} (skipped: ${reason})`, nothing)
 }
 
 async function play<World extends TransportWorld>(

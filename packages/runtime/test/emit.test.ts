@@ -1,0 +1,574 @@
+import { describe, expect, it } from 'vitest'
+import { noDeadLetters, recordingDeadLetters, recordingSink } from '@redrive/testing'
+import {
+  createEmitter,
+  nonFailing,
+  onEvent,
+  type OutboundEvent,
+  type RedriveEvent,
+} from '../src/index.ts'
+import { amounts, event, moody, settled, world } from './emit.ts'
+
+const REFUSED = Object.assign(new Error('no'), { status: 400 })
+
+describe('emit', () => {
+  it('brings an event to every sink, and says so for each', async () => {
+    const [a, b] = [recordingSink(), recordingSink()]
+    const { emitter, clock } = world({ a, b })
+    const result = await emitter.emit({
+      type: 'order.paid',
+      data: { amount: 5 },
+      lane: 'order-1',
+      severity: 'error',
+      headers: { tenant: 't' },
+    })
+    expect(result.sinks).toEqual({ a: { kind: 'delivered' }, b: { kind: 'delivered' } })
+    expect(a.events).toEqual(b.events)
+    expect(a.events).toEqual([
+      {
+        id: result.id,
+        key: result.id,
+        type: 'order.paid',
+        lane: 'order-1',
+        at: clock.now(),
+        bytes: Buffer.from('{"amount":5}'),
+        contentType: 'application/json',
+        headers: { tenant: 't', severity: 'error' },
+      },
+    ])
+  })
+
+  it('sends bytes as they are', async () => {
+    const sink = recordingSink()
+    const bytes = new Uint8Array([0xff, 0, 0xfe])
+    await world({ sink }).emitter.emit({ type: 't', data: bytes, id: 'i', key: 'k' })
+    expect(sink.events[0]).toMatchObject({
+      id: 'i',
+      key: 'k',
+      contentType: 'application/octet-stream',
+    })
+    expect(sink.events[0]?.bytes).toEqual(bytes)
+  })
+
+  it('tries again, and delivers what a passing trouble held up', async () => {
+    const { sink, fail, recover } = moody()
+    const { emitter, clock, store } = world({ sink })
+    fail()
+    const emitted = emitter.emit(event())
+    await settled()
+    recover()
+    await clock.advance('10s')
+    expect((await emitted).sinks).toEqual({ sink: { kind: 'delivered' } })
+    expect([sink.events.length, sink.sizes.length, store.count]).toEqual([1, 2, 0])
+  })
+
+  it('lets no sink suffer for another: one gives up with its whole history, the other has it at once', async () => {
+    const { sink: bad, fail } = moody()
+    const good = recordingSink()
+    const { emitter, clock, store } = world({ bad, good })
+    fail(new Error('odd'))
+    const emitted = emitter.emit(event())
+    await settled()
+    expect(good.events).toHaveLength(1)
+    await clock.advance('1m')
+    expect((await emitted).sinks).toEqual({
+      bad: { kind: 'stored', reason: 'attempts_exhausted' },
+      good: { kind: 'delivered' },
+    })
+    const [kept] = store.events
+    expect(kept).toMatchObject({ id: `${(await emitted).id}/bad`, sink: 'bad', job: undefined })
+    expect(kept?.cycle.history.map(({ message }) => message)).toEqual(['odd', 'odd', 'odd'])
+    expect(kept?.event).toEqual(good.events[0])
+    expect(good.sizes).toEqual([1])
+  })
+
+  it('cuts a sink that does not answer off, with its signal', async () => {
+    const signals: AbortSignal[] = []
+    const sink = recordingSink({
+      onSend: (_, { signal }) => {
+        signals.push(signal)
+        return new Promise(() => undefined)
+      },
+    })
+    const { emitter, clock, store } = world(
+      { sink },
+      { policy: { timeout: '2s', retry: { attempts: 1 }, outage: 'off' } },
+    )
+    const emitted = emitter.emit(event())
+    await clock.advance('1999ms')
+    expect([signals.length, signals[0]?.aborted]).toEqual([1, false])
+    await clock.advance('2ms')
+    expect(signals[0]?.aborted).toBe(true)
+    expect((await emitted).sinks['sink']).toEqual({ kind: 'stored', reason: 'attempts_exhausted' })
+    expect(store.last?.failure).toMatchObject({ code: 'ATTEMPT_TIMEOUT', timedOut: true })
+  })
+
+  it('sends what is emitted together together, and no more than a sink takes', async () => {
+    const sink = recordingSink({ batch: 100 })
+    const { emitter } = world({ sink })
+    await Promise.all(Array.from({ length: 250 }, () => emitter.emit(event())))
+    expect(sink.sizes).toEqual([100, 100, 50])
+  })
+
+  it('lets what is not a full batch wait for the one under way, but not for long', async () => {
+    const sizes: number[] = []
+    const sink = recordingSink({
+      batch: 10,
+      onSend: (events) => {
+        sizes.push(events.length)
+        return new Promise(() => undefined)
+      },
+    })
+    const { emitter, clock } = world({ sink })
+    void emitter.emit(event())
+    await settled()
+    void emitter.emit(event())
+    await settled()
+    void emitter.emit(event())
+    await clock.advance('49ms')
+    expect(sizes).toEqual([1])
+    await clock.advance('2ms')
+    expect(sizes).toEqual([1, 2])
+  })
+
+  it('finds the one event for which a batch is refused, and delivers the others once', async () => {
+    const sink = recordingSink({
+      batch: 50,
+      onSend: (events) => {
+        if (events.some(({ type }) => type === 'bad')) throw REFUSED
+      },
+    })
+    const { emitter, store } = world({ sink })
+    const types = Array.from({ length: 50 }, (_, index) => (index === 33 ? 'bad' : `t${index}`))
+    const results = await Promise.all(types.map((type) => emitter.emit(event(type))))
+    expect(sink.events.map(({ type }) => type).toSorted()).toEqual(
+      types.filter((type) => type !== 'bad').toSorted(),
+    )
+    expect(results[33]?.sinks['sink']).toEqual({ kind: 'stored', reason: 'terminal' })
+    expect(store.events.map(({ event: kept }) => kept.type)).toEqual(['bad'])
+  })
+
+  it('does not call a sink whose breaker is open, and stores at once', async () => {
+    const { sink, fail } = moody({ batch: 1 })
+    const { emitter, store } = world({ sink })
+    fail()
+    await Promise.all(Array.from({ length: 5 }, () => emitter.emit(event())))
+    const calls = sink.sizes.length
+    expect(emitter.stats().sinks['sink']?.breaker).toBe('open')
+    const { sinks } = await emitter.emit(event('late'))
+    expect(sinks['sink']).toEqual({ kind: 'stored', reason: 'breaker_open' })
+    expect(sink.sizes.length).toBe(calls)
+    expect(store.last?.event.type).toBe('late')
+  })
+
+  it('keeps what it has while the breaker is open, when the policy says to pause', async () => {
+    const { sink, fail, recover } = moody({ batch: 1 })
+    const { emitter, store, clock } = world({ sink }, { policy: { whenOpen: 'pause' } })
+    fail()
+    const emitted = Array.from({ length: 20 }, () => emitter.emit(event()))
+    await settled()
+    expect(emitter.stats().sinks['sink']).toMatchObject({ breaker: 'open', inHand: 20 })
+    recover()
+    await clock.advance('2m')
+    for (const { sinks } of await Promise.all(emitted)) {
+      expect(sinks['sink']).toEqual({ kind: 'delivered' })
+    }
+    expect([store.count, sink.events.length]).toEqual([0, 20])
+  })
+})
+
+describe('a queue that is full', () => {
+  /** A sink that answers when it is told to. */
+  function slow() {
+    const answers: (() => void)[] = []
+    const sink = recordingSink({
+      batch: 1,
+      onSend: () => new Promise<void>((resolve) => answers.push(resolve)),
+    })
+    return { sink, answer: () => answers.splice(0).forEach((resolve) => resolve()) }
+  }
+
+  it("waits for room when it is told to 'wait', and delivers all", async () => {
+    const { sink, answer } = slow()
+    const { emitter, store } = world({ sink }, { queue: { most: 2, whenFull: 'wait' } })
+    const emitted = Array.from({ length: 6 }, (_, index) => emitter.emit(event(`t${index}`)))
+    for (let time = 0; time < 6; time++) {
+      await settled()
+      expect(emitter.stats().sinks['sink']?.inHand).toBeLessThanOrEqual(2)
+      answer()
+    }
+    await Promise.all(emitted)
+    expect([sink.events.length, store.count]).toEqual([6, 0])
+  })
+
+  it("stores what does not fit when it is told to 'store', or must not wait", async () => {
+    for (const [whenFull, emitting] of [
+      ['store', (work: () => unknown) => work()],
+      ['wait', nonFailing],
+    ] as const) {
+      const { sink } = slow()
+      const { emitter, store } = world({ sink }, { queue: { most: 1, whenFull } })
+      emitting(() => void emitter.emit(event('first')))
+      await settled()
+      emitting(() => void emitter.emit(event('second')))
+      await settled()
+      expect(store.events.map((one) => [one.event.type, one.reason])).toEqual([
+        ['second', 'queue_full'],
+      ])
+    }
+  })
+
+  it("drops what does not fit when it is told to 'drop', but never what is always kept", async () => {
+    const { sink } = slow()
+    const { emitter, store } = world(
+      { sink },
+      { queue: { most: 1, whenFull: 'drop' }, filter: { always: [/^payment\./] } },
+    )
+    void emitter.emit(event('first'))
+    await settled()
+    expect((await emitter.emit(event('junk'))).sinks['sink']).toEqual({
+      kind: 'dropped',
+      reason: 'queue_full',
+    })
+    expect((await emitter.emit(event('payment.made'))).sinks['sink']).toEqual({
+      kind: 'stored',
+      reason: 'queue_full',
+    })
+    expect(store.events.map((one) => one.event.type)).toEqual(['payment.made'])
+    expect(emitter.stats().sinks['sink']).toMatchObject({ dropped: 1, stored: 1 })
+  })
+})
+
+describe('what is worth keeping', () => {
+  it('is what the filter says: never beats always beats when', async () => {
+    const { sink, fail } = moody()
+    const { emitter, store } = world(
+      { sink },
+      {
+        filter: {
+          never: ['noise'],
+          always: ['audit'],
+          when: ({ delivery }) => delivery.type !== 'b',
+        },
+      },
+    )
+    fail(REFUSED)
+    const outcomes = await Promise.all(
+      ['noise', 'audit', 'b', 'c'].map(
+        async (type) => (await emitter.emit(event(type))).sinks['sink'],
+      ),
+    )
+    expect(outcomes.map((one) => one?.kind)).toEqual(['dropped', 'stored', 'dropped', 'stored'])
+    expect(outcomes[0]).toEqual({ kind: 'dropped', reason: 'filtered' })
+    expect(store.events.map((one) => one.event.type).toSorted()).toEqual(['audit', 'c'])
+  })
+})
+
+describe('a rate limit', () => {
+  it('loses no payment among 4,000 junk events, and drops and counts the junk', async () => {
+    const sink = recordingSink()
+    const { emitter, store } = world(
+      { sink },
+      {
+        rateLimit: { perSecond: 1_000 },
+        filter: { always: [/^payment\./] },
+      },
+    )
+    const types = Array.from({ length: 5_000 }, (_, index) =>
+      index % 5 === 0 ? 'payment.made' : 'junk',
+    )
+    const results = await Promise.all(types.map((type) => emitter.emit(event(type))))
+    const kinds = results.map(({ sinks }) => sinks['sink']?.kind)
+    const count = (type: string, kind: string) =>
+      types.filter((one, index) => one === type && kinds[index] === kind).length
+    expect([count('payment.made', 'delivered'), count('payment.made', 'stored')]).toEqual([
+      200, 800,
+    ])
+    expect([count('junk', 'delivered'), count('junk', 'dropped')]).toEqual([800, 3_200])
+    expect(store.events.every(({ event: kept }) => kept.type === 'payment.made')).toBe(true)
+    expect(store.last).toMatchObject({ reason: 'rate_limited', failure: { class: 'transient' } })
+    expect(emitter.stats().limited).toBe(4_000)
+  })
+
+  it('gives back its allowance with time', async () => {
+    const { emitter, clock } = world({ sink: recordingSink() }, { rateLimit: { perSecond: 2 } })
+    const kinds = async () =>
+      (await Promise.all(Array.from({ length: 4 }, () => emitter.emit(event())))).map(
+        ({ sinks }) => sinks['sink']?.kind,
+      )
+    expect(await kinds()).toEqual(['delivered', 'delivered', 'dropped', 'dropped'])
+    await clock.advance('500ms')
+    expect(await kinds()).toEqual(['delivered', 'dropped', 'dropped', 'dropped'])
+  })
+
+  it.each([
+    ['a severity', { severity: 'error' }, { severity: 'fatal' }, { severity: 'warning' }],
+    ['a type', { types: [/^audit/g] }, { type: 'audit.x' }, { type: 'x' }],
+    [
+      'a proof',
+      { when: ({ headers }: OutboundEvent) => headers['proof'] === 'yes' },
+      { headers: { proof: 'yes' } },
+      {},
+    ],
+  ] as const)(
+    'is passed by %s only when that is asked for',
+    async (_, bypass, passes, does_not) => {
+      const { emitter } = world(
+        { sink: recordingSink() },
+        { rateLimit: { perSecond: 0.001, burst: 1, bypass } },
+      )
+      await emitter.emit(event())
+      for (let time = 0; time < 3; time++) {
+        const { sinks } = await emitter.emit({ ...event(), ...passes })
+        expect(sinks['sink']?.kind).toBe('delivered')
+      }
+      const { sinks } = await emitter.emit({ ...event(), ...does_not })
+      expect(sinks['sink']?.kind).toBe('dropped')
+    },
+  )
+})
+
+describe('a schema', () => {
+  const schemas = { 'order.paid': amounts }
+
+  it('is held against the data, and what it makes of them is sent', async () => {
+    const sink = recordingSink()
+    const { store, clock } = world({ sink })
+    const emitter = createEmitter({
+      sinks: { sink },
+      store,
+      clock,
+      schemas,
+      queue: { most: 10, whenFull: 'store' },
+    })
+    await emitter.emit({ type: 'order.paid', data: { amount: '7' } })
+    expect(Buffer.from(sink.events[0]?.bytes ?? []).toString()).toBe('{"amount":7}')
+    const wrong = emitter.emit({ type: 'order.paid', data: { amount: 'x' } })
+    await expect(wrong).rejects.toMatchObject({ code: 'PAYLOAD_INVALID' })
+    expect([sink.events.length, store.count]).toEqual([1, 0])
+  })
+
+  it('may take its time, and refuse what it likes', async () => {
+    const sink = recordingSink()
+    const later: typeof amounts = {
+      '~standard': {
+        ...amounts['~standard'],
+        validate: async (value) => amounts['~standard'].validate(value),
+      },
+    }
+    const { emitter, store } = world({ sink }, { schemas: { 'order.paid': later } })
+    await emitter.emit(event('order.paid', { amount: '7' }))
+    expect(sink.events).toHaveLength(1)
+    const wrong = event('order.paid', { amount: 'x' })
+    await expect(emitter.emit(wrong)).rejects.toMatchObject({ code: 'PAYLOAD_INVALID' })
+    await nonFailing(() => emitter.emit(wrong))
+    await settled()
+    expect(store.last?.reason).toBe('invalid')
+    const unhandled: unknown[] = []
+    const listen = (error: unknown) => void unhandled.push(error)
+    process.on('unhandledRejection', listen)
+    void emitter.emit(wrong)
+    await settled()
+    process.off('unhandledRejection', listen)
+    expect(unhandled).toEqual([])
+  })
+
+  it('fails nobody in a non-failing scope: what it refuses is stored as it is', async () => {
+    const sink = recordingSink()
+    const { emitter, store } = world({ sink }, { schemas })
+    const cyclic: { self?: unknown } = {}
+    cyclic.self = cyclic
+    await nonFailing(async () => {
+      await emitter.emit(event('order.paid', { amount: 'x' }))
+      await emitter.emit(event('other', cyclic))
+    })
+    await settled()
+    expect(store.events.map((one) => [one.reason, one.failure.class])).toEqual([
+      ['invalid', 'schema'],
+      ['invalid', 'schema'],
+    ])
+    expect(Buffer.from(store.events[0]?.event.bytes ?? []).toString()).toBe('{"amount":"x"}')
+    expect(sink.events).toEqual([])
+  })
+})
+
+describe('a store that does not take it', () => {
+  it('is asked three times; then the event is lost, and whoever emitted it knows', async () => {
+    const { sink, fail } = moody()
+    let saves = 0
+    const store = {
+      ...noDeadLetters(),
+      save: () => {
+        saves += 1
+        return Promise.reject(new Error('disk full'))
+      },
+    }
+    const { emitter, clock } = world({ sink, good: recordingSink() }, { store })
+    fail(REFUSED)
+    const emitted = emitter.emit(event())
+    await clock.advance('1s')
+    await expect(emitted).rejects.toMatchObject({
+      code: 'EVENT_LOST',
+      problems: ['sink: disk full'],
+    })
+    expect(saves).toBe(3)
+    expect(emitter.stats().sinks['sink']?.lost).toBe(1)
+  })
+
+  it('is asked once when it is full, and a non-failing job goes on', async () => {
+    const { sink, fail } = moody()
+    const store = recordingDeadLetters({ capacity: 0 })
+    const { emitter } = world({ sink }, { store })
+    fail(REFUSED)
+    const told: RedriveEvent[] = []
+    const end = onEvent((one) => told.push(one))
+    const result = await nonFailing(() => emitter.emit(event()), { job: 'nightly' })
+    expect(result.sinks).toEqual({ sink: { kind: 'queued' } })
+    await settled()
+    end()
+    expect(emitter.stats().jobs).toEqual({ nightly: { stored: 0, dropped: 0, lost: 1 } })
+    expect(told.find(({ type }) => type === 'emission_failed')).toMatchObject({
+      source: 'sink',
+      job: 'nightly',
+      outcome: { kind: 'lost' },
+      event: { type: 'order.paid' },
+    })
+  })
+
+  it('does not fill the memory when it is slower than what fails', async () => {
+    const { sink, fail } = moody()
+    const store = { ...noDeadLetters(), save: () => new Promise<void>(() => undefined) }
+    const { emitter } = world({ sink }, { store, queue: { most: 100_000, whenFull: 'store' } })
+    fail(REFUSED)
+    for (let count = 0; count < 10_050; count++) void emitter.emit(event())
+    for (let turn = 0; turn < 300; turn++) await settled()
+    expect(emitter.stats().sinks['sink']?.lost).toBe(50)
+  })
+})
+
+describe('closing', () => {
+  it('waits for what is on its way, then closes sinks and store, and takes nothing more', async () => {
+    const answers: (() => void)[] = []
+    const sink = recordingSink({ onSend: () => new Promise<void>((go) => answers.push(go)) })
+    const { emitter, store, clock } = world({ sink })
+    const emitted = emitter.emit(event())
+    await settled()
+    const closing = emitter.close()
+    await expect(emitter.emit(event())).rejects.toMatchObject({ code: 'CLOSED' })
+    await clock.advance('9s')
+    expect(sink.isClosed).toBe(false)
+    answers[0]?.()
+    await closing
+    expect((await emitted).sinks['sink']).toEqual({ kind: 'delivered' })
+    expect([sink.isClosed, clock.pending]).toEqual([true, 0])
+    await expect(store.stats()).rejects.toMatchObject({ code: 'DLQ_CLOSED' })
+    await emitter.close()
+  })
+
+  it('stores what could not be delivered in time: under way, waiting for a retry and queued', async () => {
+    const kept = recordingDeadLetters()
+    const hanging = recordingSink({ batch: 1, onSend: () => new Promise(() => undefined) })
+    const { sink: failing, fail } = moody({ batch: 1 })
+    fail(new Error('odd'))
+    const policy = { concurrency: 1, limit: 'off', breaker: 'off' } as const
+    const { emitter, clock } = world({ hanging, failing }, { store: kept, policy })
+    const emitted = [emitter.emit(event('a')), emitter.emit(event('b'))]
+    await settled()
+    const closing = emitter.close({ drain: '20ms' })
+    await clock.advance('30ms')
+    await closing
+    expect(
+      kept.events.map((one) => `${one.sink} ${one.event.type} ${one.reason}`).toSorted(),
+    ).toEqual(['failing a closed', 'failing b closed', 'hanging a closed', 'hanging b closed'])
+    for (const { sinks } of await Promise.all(emitted)) {
+      expect(sinks).toEqual({
+        hanging: { kind: 'stored', reason: 'closed' },
+        failing: { kind: 'stored', reason: 'closed' },
+      })
+    }
+    expect(clock.pending).toBe(0)
+  })
+
+  it('stores what waits for room, too', async () => {
+    const kept = recordingDeadLetters()
+    const sink = recordingSink({ batch: 1, onSend: () => new Promise(() => undefined) })
+    const queue = { most: 1, whenFull: 'wait' } as const
+    const { emitter, clock } = world({ sink }, { store: kept, queue })
+    const emitted = Array.from({ length: 5 }, () => emitter.emit(event()))
+    await settled()
+    const closing = emitter.close({ drain: '20ms' })
+    await clock.advance('30ms')
+    await closing
+    expect((await Promise.all(emitted)).map(({ sinks }) => sinks['sink'])).toEqual(
+      Array<unknown>(5).fill({ kind: 'stored', reason: 'closed' }),
+    )
+    expect(kept.count).toBe(5)
+  })
+
+  it('waits for what is being stored before it closes the store', async () => {
+    const { sink, fail } = moody()
+    const store = recordingDeadLetters()
+    const { promise: opened, resolve: open } = Promise.withResolvers<void>()
+    const slow = {
+      ...store,
+      save: (...args: Parameters<typeof store.save>) => opened.then(() => store.save(...args)),
+      close: () => store.close(),
+    }
+    const { emitter } = world({ sink }, { store: slow })
+    fail(REFUSED)
+    const emitted = emitter.emit(event())
+    await settled()
+    const closing = emitter.close()
+    await settled()
+    open()
+    await closing
+    expect((await emitted).sinks['sink']).toEqual({ kind: 'stored', reason: 'terminal' })
+  })
+
+  it('does not end the process when nobody waits for an event that cannot be emitted', async () => {
+    const { emitter } = world({ sink: recordingSink() })
+    await emitter.close()
+    const unhandled: unknown[] = []
+    const listen = (error: unknown) => void unhandled.push(error)
+    process.on('unhandledRejection', listen)
+    void emitter.emit(event())
+    await settled()
+    process.off('unhandledRejection', listen)
+    expect(unhandled).toEqual([])
+  })
+})
+
+describe('options', () => {
+  it('are refused with all that is wrong with them', () => {
+    const make = () =>
+      createEmitter({
+        sinks: { a: { sink: recordingSink(), policy: { timeout: 'soon' as '1s' } } },
+        store: noDeadLetters(),
+        queue: { most: 0, whenFull: 'explode' as 'drop' },
+        rateLimit: { perSecond: 0, burst: 0 },
+        autoReplay: { schedule: 'now and then' },
+        cleanup: { retention: 'x' as '1d' },
+        filter: { never: 'x' as never },
+      })
+    expect(make).toThrow(
+      expect.objectContaining({
+        code: 'POLICY_INVALID',
+        problems: [
+          expect.stringContaining('sinks.a.queue.most'),
+          expect.stringContaining('sinks.a.queue.whenFull'),
+          expect.stringContaining('sinks.a.policy: timeout'),
+          expect.stringContaining('deadLetter.never'),
+          expect.stringContaining('rateLimit.perSecond'),
+          expect.stringContaining('rateLimit.burst'),
+          expect.stringContaining('autoReplay.schedule'),
+          expect.stringContaining('cleanup.retention'),
+        ],
+      }),
+    )
+  })
+
+  it('must say what happens when a sink cannot keep up', () => {
+    const options = { sinks: { a: recordingSink() }, store: noDeadLetters() }
+    expect(() => createEmitter(options as never)).toThrow("whenFull: 'store'")
+  })
+})

@@ -1,0 +1,83 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { FIRST_CYCLE } from '@redrive/core'
+import { readStored, type StoredDeadLetter, writeStored } from '../src/index.ts'
+
+const deadLetter = (
+  bytes: Uint8Array,
+  changes: Partial<StoredDeadLetter> = {},
+): StoredDeadLetter => ({
+  id: 'e/loki',
+  sink: 'loki',
+  event: {
+    id: 'e',
+    key: 'k',
+    type: 'order.paid',
+    lane: undefined,
+    at: 1,
+    bytes,
+    contentType: 'application/json',
+    headers: { a: 'b' },
+  },
+  reason: 'breaker_open',
+  failure: {
+    class: 'transient',
+    signature: 's',
+    type: 'Error',
+    code: undefined,
+    message: 'm',
+    retryAfterMs: undefined,
+    timedOut: false,
+    stack: undefined,
+  },
+  cycle: FIRST_CYCLE,
+  job: undefined,
+  savedAt: 2,
+  ...changes,
+})
+
+describe('a stored dead letter', () => {
+  it('comes back byte for byte, whatever the bytes, on one line', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => {
+        const text = writeStored(deadLetter(bytes))
+        expect(text).not.toContain('\n')
+        expect(Buffer.from(readStored(text).event.bytes)).toEqual(Buffer.from(bytes))
+      }),
+    )
+  })
+
+  it('comes back with every field, those that are not there included', () => {
+    for (const one of [
+      deadLetter(Buffer.from('x')),
+      deadLetter(Buffer.from('x'), {
+        job: 'nightly',
+        cycle: { ...FIRST_CYCLE, attempts: 3, firstFailedAt: 7 },
+      }),
+    ]) {
+      const { event, ...rest } = readStored(writeStored(one))
+      expect({ ...rest, event: { ...event, bytes: Buffer.from(event.bytes) } }).toStrictEqual({
+        ...one,
+        event: { ...one.event, bytes: Buffer.from(one.event.bytes) },
+      })
+    }
+  })
+
+  it('is readable where it is text, with its byte order mark and line separators', () => {
+    const text = '\ufeff{"name":"Zoë\u2028"}'
+    const written = writeStored(deadLetter(Buffer.from(text)))
+    expect(JSON.parse(written)).toMatchObject({ v: 1, event: { body: text } })
+    expect(Buffer.from(readStored(written).event.bytes).toString()).toBe(text)
+  })
+
+  it.each([
+    '',
+    '{',
+    'null',
+    '[]',
+    '{"v":1}',
+    '{"v":2,"event":{},"failure":{"class":"schema"},"cycle":{}}',
+  ])('is refused when it is none: %s', (text) => {
+    expect(() => readStored(text)).toThrow(expect.objectContaining({ code: 'PAYLOAD_INVALID' }))
+  })
+})

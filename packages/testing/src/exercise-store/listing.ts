@@ -1,0 +1,185 @@
+import assert from 'node:assert/strict'
+import type { DeadLetterStore, StoredDeadLetter, StoreFilter } from '@redrive/runtime'
+import { type SampleChanges, START, sample, samples } from './samples.ts'
+import type { StoreScenario } from './scenario.ts'
+import type { StoreStage } from './stage.ts'
+
+/** Saved in this order, which is not the order of time. */
+const MIXED: readonly (readonly [id: string, changes: SampleChanges])[] = [
+  ['c', { savedAt: START + 30, sink: 'loki', class: 'schema', job: 'import' }],
+  ['a', { savedAt: START + 10, sink: 'loki', class: 'transient', job: 'billing' }],
+  ['d', { savedAt: START + 40, sink: 'sentry', class: 'transient', event: { type: 'order.sent' } }],
+  ['b', { savedAt: START + 20, sink: 'sentry', class: 'schema', job: 'billing' }],
+  ['e', { savedAt: START + 50, sink: 'loki', class: 'unknown', event: { type: 'order.sent' } }],
+]
+
+const FILTERS: readonly (readonly [filter: StoreFilter, ids: string])[] = [
+  [{}, 'abcde'],
+  [{ sink: 'loki' }, 'ace'],
+  [{ type: 'order.sent' }, 'de'],
+  [{ class: 'schema' }, 'bc'],
+  [{ job: 'billing' }, 'ab'],
+  [{ savedAfter: START + 20 }, 'cde'],
+  [{ savedBefore: START + 30 }, 'ab'],
+  [{ savedAfter: START + 10, savedBefore: START + 50 }, 'bcd'],
+  [{ sink: 'loki', class: 'schema' }, 'c'],
+  [{ sink: 'sentry', job: 'billing' }, 'b'],
+  [{ sink: 'loki', type: 'order.sent', class: 'unknown', savedAfter: START }, 'e'],
+  [{ sink: 'loki', type: 'order.paid', class: 'transient', job: 'billing' }, 'a'],
+  [{ sink: 'sentry', type: 'order.sent', job: 'billing' }, ''],
+  [{ sink: 'missing' }, ''],
+  [{ type: 'order.*' }, ''],
+  [{ job: '' }, ''],
+]
+
+async function filters(stage: StoreStage): Promise<void> {
+  const store = await stage.store()
+  for (const [id, changes] of MIXED) await store.save(sample(id, changes))
+  for (const [filter, expected] of FILTERS) {
+    const ids = await stage.ids(store, filter)
+    assert.equal(ids.join(''), expected, `filter ${JSON.stringify(filter)}`)
+    const paged = (await stage.all(store, filter, 1)).map(({ id }) => id)
+    assert.equal(paged.join(''), expected, `filter ${JSON.stringify(filter)}, one on a page`)
+  }
+}
+
+async function ends(stage: StoreStage): Promise<void> {
+  const store = await stage.store()
+  assert.deepEqual(await store.list({ most: 3 }), { deadLetters: [], next: undefined })
+  for (const deadLetter of samples(3)) await store.save(deadLetter)
+  assert.equal((await store.list({ most: 4 })).next, undefined, 'a page with room is the last')
+  const filtered = await store.list({ filter: { savedBefore: START + 1 }, most: 5 })
+  assert.deepEqual([filtered.deadLetters.length, filtered.next], [1, undefined])
+  const pages = [await store.list({ most: 2 })]
+  for (let next = pages[0]?.next; next !== undefined; next = pages.at(-1)?.next) {
+    pages.push(await store.list({ most: 2, after: next }))
+  }
+  assert.deepEqual(
+    pages.flatMap(({ deadLetters }) => deadLetters.map(({ id }) => id)),
+    samples(3).map(({ id }) => id),
+  )
+}
+
+const PAGED = 60
+const PAGE = 7
+
+/** Some share a moment: a cursor that knows only the time repeats or skips them. */
+const atMoments = (count: number) =>
+  samples(count).map((one, number) => ({ ...one, savedAt: START + Math.floor(number / 5) * 1_000 }))
+
+async function pagesWhileThingsChange(stage: StoreStage): Promise<void> {
+  const store = await stage.store()
+  const there = atMoments(PAGED)
+  for (const deadLetter of there) await store.save(deadLetter)
+  const gone = new Set<string>()
+  const seen: StoredDeadLetter[] = []
+  let after: string | undefined
+  for (let page = 0; ; page++) {
+    const { deadLetters, next } = await store.list({
+      most: PAGE,
+      ...(after === undefined ? {} : { after }),
+    })
+    seen.push(...deadLetters)
+    if (next === undefined) break
+    after = next
+    await disturb(store, deadLetters, page, gone)
+  }
+  expectOnce(seen, there, gone)
+}
+
+/**
+ * Deletes the last seen, where the cursor stands, and one to come. Then everything moves up by one
+ * more that was seen, or down by older ones: in turn, so that they do not make up for each other.
+ */
+async function disturb(
+  store: DeadLetterStore,
+  deadLetters: readonly StoredDeadLetter[],
+  page: number,
+  gone: Set<string>,
+): Promise<void> {
+  const last = deadLetters.at(-1)
+  assert.ok(last !== undefined, 'a page that is not the last holds something')
+  const coming = `n${String((page + 1) * PAGE + 3).padStart(4, '0')}`
+  const isUp = page % 2 === 0
+  for (const id of [last.id, coming, ...(isUp ? [deadLetters[0]?.id ?? ''] : [])]) {
+    if (await store.delete(id)) gone.add(id)
+  }
+  for (const which of isUp ? [] : [1, 2, 3]) {
+    await store.save(sample(`before ${page} ${which}`, { savedAt: START - 1_000 }))
+  }
+  await store.save(sample(`behind ${page}`, { savedAt: START + 1_000_000 }))
+}
+
+function expectOnce(
+  seen: readonly StoredDeadLetter[],
+  there: readonly StoredDeadLetter[],
+  gone: ReadonlySet<string>,
+): void {
+  const ids = seen.map(({ id }) => id)
+  assert.equal(new Set(ids).size, ids.length, 'no page repeats')
+  const skipped = there.filter(({ id }) => !gone.has(id) && !ids.includes(id))
+  assert.deepEqual(skipped, [], 'no page skips what was there all along')
+  const times = seen.map(({ savedAt }) => savedAt)
+  assert.deepEqual(
+    times,
+    times.toSorted((one, other) => one - other),
+    'oldest first',
+  )
+}
+
+async function refusesForeignCursors(stage: StoreStage): Promise<void> {
+  const store = await stage.store()
+  for (const deadLetter of samples(3)) await store.save(deadLetter)
+  const garbage = ['x', '', '0', 'not a cursor', '{"a":1}', 'AAAAAAAA', '\u{1f600}']
+  for (const after of garbage) {
+    await assert.rejects(store.list({ most: 1, after }), /cursor/, `cursor ${after}`)
+  }
+}
+
+async function statistics(stage: StoreStage): Promise<void> {
+  const store = await stage.store()
+  const empty = await store.stats()
+  assert.deepEqual(told(empty), { count: 0, oldestSavedAt: undefined, byClass: {}, bySink: {} })
+  for (const [id, changes] of MIXED) await store.save(sample(id, changes))
+  const full = await store.stats()
+  assert.deepEqual(told(full), {
+    count: 5,
+    oldestSavedAt: START + 10,
+    byClass: { schema: 2, transient: 2, unknown: 1 },
+    bySink: { loki: 3, sentry: 2 },
+  })
+  assert.ok(full.bytes > 0, 'they take room')
+  await store.delete('a')
+  await store.delete('e')
+  const fewer = await store.stats()
+  assert.deepEqual(told(fewer), {
+    count: 3,
+    oldestSavedAt: START + 20,
+    byClass: { schema: 2, transient: 1 },
+    bySink: { loki: 1, sentry: 2 },
+  })
+  assert.ok(fewer.bytes > 0 && fewer.bytes < full.bytes, 'fewer take less room')
+}
+
+/** A class or sink of which there is none may be said as none or not at all. */
+function told({
+  bytes: _,
+  byClass,
+  bySink,
+  ...rest
+}: Awaited<ReturnType<DeadLetterStore['stats']>>) {
+  const some = (counts: Readonly<Record<string, number>>) =>
+    Object.fromEntries(Object.entries(counts).filter(([, count]) => count !== 0))
+  return { ...rest, byClass: some(byClass), bySink: some(bySink) }
+}
+
+export const LISTING: readonly StoreScenario[] = [
+  { name: 'lists oldest first what fits every filter', play: filters },
+  { name: 'pages end where the list ends', play: ends },
+  {
+    name: 'pages neither repeat nor skip while others are saved and deleted',
+    play: pagesWhileThingsChange,
+  },
+  { name: 'a cursor that is not its own is refused', play: refusesForeignCursors },
+  { name: 'stats say what is there, also after deletes', play: statistics },
+]
