@@ -1,0 +1,38 @@
+import { type FileHandle, mkdir, open } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { isCode } from './errors.ts'
+import { type SegmentId, segmentPath } from './layout.ts'
+
+/** Makes the folder, and sees to it that it is still there after a power cut. */
+export async function makeFolder(path: string, isSynced: boolean): Promise<void> {
+  const first = await mkdir(path, { recursive: true })
+  if (first === undefined || !isSynced) return
+  for (let folder = path; folder !== dirname(first); folder = dirname(folder)) {
+    await syncFolder(dirname(folder))
+  }
+}
+
+/** A new name is safe only when its folder is: fsync of a file says nothing about its name. */
+export async function syncFolder(path: string): Promise<void> {
+  // Windows opens no folders; there the name is written with the file.
+  if (process.platform === 'win32') return
+  const folder = await open(path, 'r')
+  try {
+    await folder.sync()
+  } finally {
+    await folder.close()
+  }
+}
+
+/** For reading; undefined when another process has removed it. */
+export async function openSegment(
+  directory: string,
+  id: SegmentId,
+): Promise<FileHandle | undefined> {
+  try {
+    return await open(segmentPath(directory, id), 'r')
+  } catch (error) {
+    if (isCode(error, 'ENOENT')) return undefined
+    throw error
+  }
+}

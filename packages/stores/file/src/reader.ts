@@ -1,0 +1,80 @@
+import { readStored, type StoredDeadLetter } from '@redrive/runtime'
+import { openSegment } from './folders.ts'
+import { hashOfId } from './hashing.ts'
+import type { Ref, Segment } from './segment.ts'
+
+/** 1 MB in one read, or one line when that is longer: a page of large ones must not fill the memory twice. */
+const MOST_SPAN_BYTES = 2 ** 20
+/** 16 KB: reading over that much which nobody asked for costs less than asking twice. */
+const MOST_GAP_BYTES = 2 ** 14
+
+/** Neighbours in a file, read together. */
+interface Span {
+  readonly segment: Segment
+  readonly from: number
+  end: number
+  readonly rows: number[]
+}
+
+/**
+ * The dead letters at those places, in that order. Undefined where there is none any more: another
+ * process has removed the file, or the line is damaged.
+ */
+export async function readAll(
+  directory: string,
+  refs: readonly Ref[],
+): Promise<readonly (StoredDeadLetter | undefined)[]> {
+  const found: (StoredDeadLetter | undefined)[] = []
+  for (const span of spansOf(refs)) {
+    const bytes = await readSpan(directory, span)
+    for (const row of span.rows) found.push(bytes && pick(bytes, span, row))
+  }
+  return found
+}
+
+function spansOf(refs: readonly Ref[]): readonly Span[] {
+  const spans: Span[] = []
+  for (const { segment, row } of refs) {
+    const from = segment.rows.offset[row] ?? 0
+    const end = from + (segment.rows.length[row] ?? 0)
+    const last = spans.at(-1)
+    if (last !== undefined && last.segment === segment && isNear(last, from, end)) {
+      last.end = end
+      last.rows.push(row)
+    } else {
+      spans.push({ segment, from, end, rows: [row] })
+    }
+  }
+  return spans
+}
+
+const isNear = (span: Span, from: number, end: number) =>
+  from >= span.end && from - span.end <= MOST_GAP_BYTES && end - span.from <= MOST_SPAN_BYTES
+
+async function readSpan(
+  directory: string,
+  { segment, from, end }: Span,
+): Promise<Buffer | undefined> {
+  const file = await openSegment(directory, segment.id)
+  if (file === undefined) return undefined
+  try {
+    const buffer = Buffer.allocUnsafe(end - from)
+    const { bytesRead } = await file.read(buffer, 0, buffer.length, from)
+    return buffer.subarray(0, bytesRead)
+  } finally {
+    await file.close()
+  }
+}
+
+function pick(bytes: Buffer, { segment, from }: Span, row: number): StoredDeadLetter | undefined {
+  const { rows } = segment
+  const start = (rows.offset[row] ?? 0) - from
+  try {
+    const text = bytes.toString('utf8', start, start + (rows.length[row] ?? 0))
+    const deadLetter = readStored(text)
+    return rows.isOf(row, hashOfId(deadLetter.id)) ? deadLetter : undefined
+  } catch {
+    // Damaged on disk. The others are not: it must hide none of them.
+    return undefined
+  }
+}

@@ -1,0 +1,24 @@
+import { exerciseStore } from '@redrive/testing'
+import { describe, it } from 'vitest'
+import { Place } from './place.ts'
+
+/** The least there is: what a process was sending that died is free again after this. */
+const LEASE = '1s'
+
+for (const fsync of ['batch', 'always', 'never'] as const) {
+  exerciseStore({
+    runner: { describe, it },
+    name: `files, fsync ${fsync}`,
+    open: () => Place.make({ lease: LEASE, fsync }),
+    crash: (place, store) => place.crash(store),
+    bounded: () => Place.make({ maxBytes: 20_000 }),
+  })
+}
+
+exerciseStore({
+  runner: { describe, it },
+  name: 'files, a few lines in each',
+  open: () => Place.make({ lease: LEASE, maxFileBytes: 4_096 }),
+  crash: (place, store) => place.crash(store),
+  bounded: () => Place.make({ maxBytes: 20_000, maxFileBytes: 4_096 }),
+})

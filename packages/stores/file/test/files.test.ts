@@ -1,0 +1,433 @@
+import { existsSync } from 'node:fs'
+import {
+  appendFile,
+  copyFile,
+  mkdir,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  truncate,
+  utimes,
+  writeFile,
+} from 'node:fs/promises'
+import { join } from 'node:path'
+import { writeStored } from '@redrive/runtime'
+import { FakeClock, seededRandom } from '@redrive/testing'
+import { afterEach, describe, expect, it } from 'vitest'
+import { fileStore } from '../src/index.ts'
+import { deadLetter, idsOf, Place } from './place.ts'
+
+const places: Place[] = []
+
+afterEach(async () => {
+  for (const place of places.splice(0)) await place.close()
+})
+
+async function madePlace(...options: Parameters<typeof Place.make>): Promise<Place> {
+  const place = await Place.make(...options)
+  places.push(place)
+  return place
+}
+
+async function files({ directory }: Place, end: string): Promise<readonly string[]> {
+  const names = await readdir(directory, { recursive: true })
+  return names.filter((name) => name.endsWith(end)).sort()
+}
+
+/** Where a segment is, and its lines. */
+async function onlySegment(place: Place): Promise<{ path: string; lines: readonly string[] }> {
+  const names = await files(place, '.jsonl')
+  expect(names).toHaveLength(1)
+  const path = join(place.directory, names[0] ?? '')
+  return { path, lines: (await readFile(path, 'utf8')).split('\n').slice(0, -1) }
+}
+
+const sent = () => Promise.resolve()
+
+describe('lines and files', () => {
+  it('keeps a dead letter as one line that people can read, in the folder of the day', async () => {
+    const clock = new FakeClock({ now: Date.UTC(2026, 10, 15, 23, 59) })
+    const place = await madePlace({ clock })
+    const store = place.store()
+    const one = deadLetter('a')
+    await store.save(one)
+    const { path, lines } = await onlySegment(place)
+    expect(path.slice(place.directory.length)).toMatch(/^\/2026-11-15\/\d{15}-[0-9a-f]{12}\.jsonl$/)
+    expect(lines).toEqual([writeStored(one)])
+    await clock.advance('2m')
+    await store.save(deadLetter('b'))
+    expect((await files(place, '.jsonl')).map((name) => name.slice(0, 10))).toEqual([
+      '2026-11-15',
+      '2026-11-16',
+    ])
+    expect(await idsOf(store)).toEqual(['a', 'b'])
+    await store.close()
+  })
+
+  it('begins another file when one is full, and finds everything in all of them', async () => {
+    const place = await madePlace({ maxFileBytes: 4_096 })
+    const store = place.store()
+    const ids = Array.from({ length: 50 }, (_, number) => `n${String(number).padStart(2, '0')}`)
+    for (const [number, id] of ids.entries()) await store.save(deadLetter(id, { savedAt: number }))
+    await store.close()
+    const names = await files(place, '.jsonl')
+    expect(names.length).toBeGreaterThan(3)
+    for (const name of names) {
+      expect((await stat(join(place.directory, name))).size).toBeLessThanOrEqual(4_096)
+    }
+    expect(await idsOf(place.store())).toEqual(ids)
+  })
+
+  it('keeps the last of several saves of one id that wait together', async () => {
+    const place = await madePlace()
+    const store = place.store()
+    const times = [5, 4, 3, 2, 1]
+    await Promise.all(times.map((savedAt) => store.save(deadLetter('same', { savedAt }))))
+    for (const each of [store, place.store()]) {
+      expect((await each.get('same'))?.savedAt).toBe(1)
+      expect((await each.stats()).count).toBe(1)
+    }
+  })
+
+  it('says in another line that one is gone, and never changes what is written', async () => {
+    const place = await madePlace()
+    const store = place.store()
+    await store.save(deadLetter('a'))
+    const { path } = await onlySegment(place)
+    const before = await readFile(path, 'utf8')
+    await store.delete('a')
+    const after = await readFile(path, 'utf8')
+    expect(after.startsWith(before)).toBe(true)
+    expect(after.slice(before.length)).toMatch(/^\{"v":1,"gone":".+","at":\[0\]\}\n$/)
+    await store.close()
+  })
+})
+
+describe('a torn last line', () => {
+  it('hides nothing, wherever it is torn', async () => {
+    const place = await madePlace()
+    const writer = place.store()
+    for (const [at, id] of ['a', 'b', 'c'].entries()) {
+      await writer.save(deadLetter(id, { savedAt: at }))
+    }
+    const { path, lines } = await onlySegment(place)
+    const whole = await stat(path)
+    const last = Buffer.byteLength(lines[2] ?? '') + 1
+    for (let cut = 0; cut <= last; cut++) {
+      const torn = await madePlace()
+      const copy = join(torn.directory, path.slice(place.directory.length))
+      await mkdir(join(copy, '..'))
+      await copyFile(path, copy)
+      await truncate(copy, whole.size - cut)
+      const store = torn.store({ fsync: 'never' })
+      await store.save(deadLetter('later', { savedAt: 9 }))
+      const expected = cut === 0 ? ['a', 'b', 'c', 'later'] : ['a', 'b', 'later']
+      expect({ cut, ids: await idsOf(store) }).toEqual({ cut, ids: expected })
+      await store.close()
+    }
+    place.crash(writer)
+  })
+
+  it('is read once its end has come', async () => {
+    const place = await madePlace()
+    const reader = place.store()
+    const line = writeStored(deadLetter('slow'))
+    const path = join(place.directory, '2026-11-15/000000000000001-000000000000.jsonl')
+    await mkdir(join(path, '..'))
+    for (const part of [line.slice(0, 10), line.slice(10, 50), line.slice(50)]) {
+      await appendFile(path, part)
+      expect(await idsOf(reader)).toEqual([])
+    }
+    await appendFile(path, '\n')
+    expect(await idsOf(reader)).toEqual(['slow'])
+  })
+
+  it('and lines of somebody else in the middle hide nothing', async () => {
+    const place = await madePlace()
+    const path = join(place.directory, '2026-11-15/000000000000001-000000000000.jsonl')
+    await mkdir(join(path, '..'))
+    const [a, b] = ['a', 'b'].map((id, at) => writeStored(deadLetter(id, { savedAt: at })))
+    const noise = [
+      '{"v":1,"event":{"body":""},"failure":{"class":"transient"},"cycle":{}}',
+      '',
+      '{"v":2}',
+      '\0\0\0',
+      '{"v":1,"gone":7}',
+      '{"v":1,"gone":"x","at":"y"}',
+      'null',
+    ]
+    await writeFile(path, `${[a, ...noise, b].join('\n')}\n`)
+    expect(await idsOf(place.store())).toEqual(['a', 'b'])
+  })
+
+  it('a line that is damaged later is left out, the others are not', async () => {
+    const place = await madePlace()
+    const store = place.store()
+    for (const [at, id] of ['a', 'b', 'c'].entries()) {
+      await store.save(deadLetter(id, { savedAt: at }))
+    }
+    const { path, lines } = await onlySegment(place)
+    const damaged = [lines[0], 'x'.repeat(lines[1]?.length ?? 0), lines[2]]
+    await writeFile(path, `${damaged.join('\n')}\n`)
+    expect(await idsOf(store)).toEqual(['a', 'c'])
+    expect(await store.get('b')).toBeUndefined()
+    expect(await store.replayBatch({ most: 9 }, sent)).toEqual({ replayed: 2, failed: 0 })
+    await store.close()
+  })
+})
+
+/** Enough that an index is worth its file. */
+async function filled(place: Place): Promise<readonly string[]> {
+  const store = place.store()
+  const ids = Array.from({ length: 300 }, (_, number) => `n${String(number).padStart(3, '0')}`)
+  const text = 'x'.repeat(5_000)
+  await Promise.all(ids.map((id, savedAt) => store.save(deadLetter(id, { savedAt, text }))))
+  await store.delete('n007')
+  await store.close()
+  return ids.filter((id) => id !== 'n007')
+}
+
+describe('the index', () => {
+  it('is used: what it says is believed as long as the file has not changed', async () => {
+    const place = await madePlace()
+    const ids = await filled(place)
+    const { path } = await onlySegment(place)
+    const mtime = new Date(Math.floor((await stat(path)).mtimeMs))
+    const bytes = await readFile(path)
+    await writeFile(path, bytes.fill('x', 0, bytes.indexOf('\n')))
+    await utimes(path, mtime, mtime)
+    const store = place.store()
+    // The damaged first line counts: nobody has read it.
+    expect((await store.stats()).count).toBe(ids.length)
+    expect(await store.get('n001')).toBeDefined()
+  })
+
+  it.each([
+    ['missing', (path: string) => rm(path)],
+    ['empty', (path: string) => writeFile(path, '')],
+    ['cut short', (path: string) => truncate(path, 1_000)],
+    ['of somebody else', (path: string) => writeFile(path, 'redrive-index 1 00000000\n{}\n')],
+  ])('is made anew when it is %s', async (_, damage) => {
+    const place = await madePlace()
+    const ids = await filled(place)
+    const [name = ''] = await files(place, '.index')
+    await damage(join(place.directory, name))
+    expect(await idsOf(place.store())).toEqual(ids)
+    expect(await files(place, '.index')).toHaveLength(1)
+    expect(await idsOf(place.store())).toEqual(ids)
+  })
+
+  it('is not believed with one byte changed, wherever that is', async () => {
+    const place = await madePlace()
+    const ids = await filled(place)
+    const [name = ''] = await files(place, '.index')
+    const path = join(place.directory, name)
+    const good = await readFile(path)
+    const random = seededRandom(3)
+    for (let round = 0; round < 30; round++) {
+      const at = round < 20 ? round * 7 : random.int(good.length)
+      const bad = Buffer.from(good)
+      bad[at] = (bad[at] ?? 0) ^ 0x41
+      await writeFile(path, bad)
+      expect({ at, ids: await idsOf(place.store()) }).toEqual({ at, ids })
+    }
+  })
+
+  it('is not believed when the file has changed since', async () => {
+    const place = await madePlace()
+    const ids = await filled(place)
+    const { path, lines } = await onlySegment(place)
+    await appendFile(path, `${writeStored(deadLetter('by hand', { savedAt: 1_000 }))}\n`)
+    expect(await idsOf(place.store())).toEqual([...ids, 'by hand'])
+    // By someone who took the first line out.
+    await writeFile(path, `${lines.slice(1).join('\n')}\n`)
+    expect((await idsOf(place.store())).slice(0, 2)).toEqual(['n001', 'n002'])
+  })
+})
+
+describe('cleanup', () => {
+  const DAY = 86_400_000
+  const START = Date.UTC(2026, 10, 1)
+
+  it('removes whole days, and nothing of what is younger', async () => {
+    const clock = new FakeClock({ now: START })
+    const place = await madePlace({ clock })
+    const store = place.store()
+    for (let day = 0; day < 5; day++) {
+      await store.save(deadLetter(`day ${day}`, { savedAt: clock.now() }))
+      await clock.advance('1d')
+    }
+    expect(await store.cleanup({ savedBefore: START + 3 * DAY })).toBe(3)
+    expect(await idsOf(store)).toEqual(['day 3', 'day 4'])
+    expect(await readdir(place.directory)).toEqual(['2026-11-04', '2026-11-05'])
+    await store.close()
+    expect(await idsOf(place.store())).toEqual(['day 3', 'day 4'])
+  })
+
+  it('keeps by default what is younger than the retention', async () => {
+    const clock = new FakeClock({ now: START })
+    const place = await madePlace({ clock, retention: '2d' })
+    const store = place.store()
+    for (const days of [3, 2, 1]) {
+      await store.save(deadLetter(`${days} days old`, { savedAt: START - days * DAY }))
+    }
+    expect(await store.cleanup()).toBe(1)
+    expect(await idsOf(store)).toEqual(['2 days old', '1 days old'])
+    await store.close()
+  })
+
+  it('gives the disk back what replays and deletes left', async () => {
+    const place = await madePlace({ maxFileBytes: 4_096 })
+    const store = place.store()
+    for (let number = 0; number < 60; number++) {
+      await store.save(deadLetter(`n${number}`, { savedAt: number }))
+    }
+    await store.replayBatch({ most: 59 }, sent)
+    const before = (await files(place, '.jsonl')).length
+    expect(await store.cleanup({ savedBefore: 0 })).toBe(0)
+    expect(await idsOf(store)).toEqual(['n59'])
+    expect((await files(place, '.jsonl')).length).toBeLessThan(before / 2)
+    await store.close()
+    expect(await idsOf(place.store())).toEqual(['n59'])
+  })
+
+  it('brings nothing back when the file goes that told of a deletion', async () => {
+    const place = await madePlace({ maxFileBytes: 4_096 })
+    const one = place.store()
+    const other = place.store()
+    await one.save(deadLetter('deleted', { savedAt: 1 }))
+    await one.save(deadLetter('kept', { savedAt: 2_000 }))
+    await other.save(deadLetter('old', { savedAt: 3 }))
+    expect(await other.delete('deleted')).toBe(true)
+    await other.close()
+    // The file of the other has nothing to keep but the word that 'deleted' is gone.
+    const before = await files(place, '.jsonl')
+    expect(await one.cleanup({ savedBefore: 1_000 })).toBe(1)
+    expect((await files(place, '.jsonl')).length).toBeLessThan(before.length)
+    expect(await idsOf(one)).toEqual(['kept'])
+    place.crash(one)
+    expect(await idsOf(place.store())).toEqual(['kept'])
+  })
+
+  it('removes the claims of processes that died', async () => {
+    const place = await madePlace()
+    const claim = join(place.directory, 'claims', `${'0'.repeat(32)}.0`)
+    await mkdir(join(claim, '..'))
+    await writeFile(claim, '')
+    const store = place.store()
+    await store.cleanup()
+    expect(existsSync(claim)).toBe(true)
+    await utimes(claim, 1, 1)
+    await store.cleanup()
+    expect(existsSync(claim)).toBe(false)
+  })
+})
+
+describe('two processes', () => {
+  it('that save the same id without knowing of each other keep the later one, and delete both', async () => {
+    const place = await madePlace()
+    const one = place.store()
+    const other = place.store()
+    await Promise.all([one.stats(), other.stats()])
+    await one.save(deadLetter('same', { savedAt: 2, text: 'later' }))
+    await other.save(deadLetter('same', { savedAt: 1, text: 'earlier' }))
+    for (const store of [one, other, place.store()]) {
+      expect(await idsOf(store)).toEqual(['same'])
+      expect(String((await store.get('same'))?.event.bytes)).toBe('later')
+      expect(await store.stats()).toMatchObject({ count: 1, bySink: { loki: 1 } })
+    }
+    expect(await other.delete('same')).toBe(true)
+    for (const store of [one, other, place.store()]) expect(await idsOf(store)).toEqual([])
+  })
+
+  it('delete only what they have seen: what another saved meanwhile stays', async () => {
+    const place = await madePlace()
+    const folder = join(place.directory, '2026-11-15')
+    await mkdir(folder)
+    const write = (name: string, line: string) =>
+      writeFile(join(folder, `${name}.jsonl`), `${line}\n`)
+    await write('1', writeStored(deadLetter('same', { savedAt: 2, text: 'seen' })))
+    await write('2', writeStored(deadLetter('same', { savedAt: 1, text: 'not seen' })))
+    await write('3', '{"v":1,"gone":"2026-11-15/1","at":[0]}')
+    const store = place.store()
+    expect(String((await store.get('same'))?.event.bytes)).toBe('not seen')
+    expect(await store.stats()).toMatchObject({ count: 1, oldestSavedAt: 1 })
+    expect(await store.delete('same')).toBe(true)
+    expect(await idsOf(place.store())).toEqual([])
+  })
+
+  it('may see a deletion before the line it is about', async () => {
+    const place = await madePlace()
+    const folder = join(place.directory, '2026-11-15')
+    await mkdir(folder)
+    const [a, b] = ['a', 'b'].map((id) => writeStored(deadLetter(id)))
+    await writeFile(join(folder, '1.jsonl'), `${a}\n${b}`)
+    const at = Buffer.byteLength(`${a}\n`)
+    await writeFile(join(folder, '2.jsonl'), `{"v":1,"gone":"2026-11-15/1","at":[${at}]}\n`)
+    const store = place.store()
+    expect(await idsOf(store)).toEqual(['a'])
+    await appendFile(join(folder, '1.jsonl'), '\n')
+    expect(await idsOf(store)).toEqual(['a'])
+    expect((await store.stats()).count).toBe(1)
+  })
+
+  it('do not wait for ever for one that died while it was sending', async () => {
+    const place = await madePlace({ lease: '1s' })
+    const dying = place.store()
+    await dying.save(deadLetter('a'))
+    void dying.replay('a', () => new Promise(() => undefined))
+    const next = place.store()
+    await expect.poll(() => files(place, '.0')).toHaveLength(1)
+    expect(await next.replay('a', sent)).toBe(false)
+    place.crash(dying)
+    await expect.poll(() => next.replay('a', sent), { timeout: 10_000 }).toBe(true)
+    expect(await readdir(join(place.directory, 'claims'))).toEqual([])
+  })
+
+  it('leave a claim alone as long as its owner lives', async () => {
+    const place = await madePlace({ lease: '1s' })
+    const slow = place.store()
+    await slow.save(deadLetter('a'))
+    let finish = () => {}
+    const replaying = slow.replay('a', () => new Promise((resolve) => (finish = resolve)))
+    await expect.poll(() => files(place, '.0')).toHaveLength(1)
+    const claim = join(place.directory, (await files(place, '.0'))[0] ?? '')
+    const { mtimeMs } = await stat(claim)
+    const isRenewed = async () => (await stat(claim)).mtimeMs > mtimeMs + 1_000
+    await expect.poll(isRenewed, { timeout: 10_000 }).toBe(true)
+    expect(await place.store().replay('a', sent)).toBe(false)
+    finish()
+    expect(await replaying).toBe(true)
+  })
+})
+
+describe('fileStore()', () => {
+  it('refuses options that make no sense, all at once', () => {
+    const options = {
+      directory: '',
+      fsync: 'sometimes' as 'batch',
+      maxFileBytes: 1,
+      maxBytes: -1,
+      retention: 'long' as '1d',
+      lease: '1ms' as const,
+    }
+    expect(() => fileStore(options)).toThrow(
+      /directory: .*\n.*fsync: .*\n.*maxFileBytes: .*\n.*maxBytes: .*\n.*retention: .*\n.*lease: /,
+    )
+  })
+
+  it('says what to do when the directory cannot be used', async () => {
+    const place = await madePlace()
+    const path = join(place.directory, 'a file')
+    await writeFile(path, '')
+    const store = fileStore({ directory: path })
+    const expected = {
+      code: 'UNREACHABLE',
+      message: expect.stringContaining('check that') as string,
+    }
+    await expect(store.save(deadLetter('a'))).rejects.toMatchObject(expected)
+    await expect(store.list({ most: 1 })).rejects.toMatchObject(expected)
+    await store.close()
+  })
+})
