@@ -1,0 +1,16 @@
+# Redis with an append-only file that is on disk within a second, no password.
+#   url             redis://host:port
+#   crash           SIGKILL and start again; returns when it answers
+#   kill            SIGKILL
+#   start           returns when it answers
+#   pause, unpause  SIGSTOP and SIGCONT: connections stay open, nothing answers
+# shellcheck shell=bash disable=SC2034,SC2154
+
+extras=(url crash kill start pause unpause)
+
+# Below 32768: above, the system may have given the port to an outgoing connection.
+server_port=25379
+server_settings='appendfsync everysec'
+
+# shellcheck source=dev/services.d/lib/redis.sh
+. dev/services.d/lib/redis.sh

@@ -1,0 +1,70 @@
+import { randomUUID } from 'node:crypto'
+import { type Clock, readStored, type SendAgain } from '@redrive/runtime'
+import type { ResolvedOptions } from './options.ts'
+import { CLAIM, FINISH, RELEASE, RENEW } from './scripts.ts'
+import type { Server } from './server.ts'
+
+/** What became of one: the two kinds of failure must not be mixed, only a sink's is counted in a batch. */
+export type Replayed =
+  | { readonly kind: 'sent' }
+  /** It is gone, or someone else is sending it. */
+  | { readonly kind: 'absent' }
+  | { readonly kind: 'refused'; readonly error: unknown }
+
+/** Sends dead letters under a claim, so that no two processes send the same one. */
+export class Replayer {
+  readonly #server: Server
+  readonly #clock: Clock
+  readonly #leaseMs: number
+
+  constructor(server: Server, { clock, leaseMs }: ResolvedOptions) {
+    this.#server = server
+    this.#clock = clock
+    this.#leaseMs = leaseMs
+  }
+
+  /** Rejects only when the server does. */
+  async replay(id: string, send: SendAgain): Promise<Replayed> {
+    const token = randomUUID()
+    const claimed = await this.#server.runOnClaim(CLAIM, id, id, token, this.#leaseMs)
+    if (claimed === null) return { kind: 'absent' }
+    const [text, facts] = claimed as readonly [string, string]
+    const stop = this.#renew(id, token)
+    try {
+      await send(readStored(text))
+    } catch (error) {
+      stop()
+      await this.#release(id, token)
+      return { kind: 'refused', error }
+    }
+    stop()
+    await this.#server.runOnClaim(FINISH, id, id, token, facts)
+    return { kind: 'sent' }
+  }
+
+  async #release(id: string, token: string): Promise<void> {
+    try {
+      await this.#server.runOnClaim(RELEASE, id, token)
+    } catch {
+      // Why the sink refused it is what the caller must hear; the claim ends with its lease.
+    }
+  }
+
+  /** A third: two renewals may fail before anybody else may begin. */
+  #renew(id: string, token: string): () => void {
+    let isOver = false
+    let cancel = (): void => undefined
+    const wait = () => {
+      if (!isOver) cancel = this.#clock.after(this.#leaseMs / 3, renew)
+    }
+    // One that failed is made up for by the next; and nothing is lost if all do.
+    const renew = () => {
+      this.#server.runOnClaim(RENEW, id, token, this.#leaseMs).then(wait, wait)
+    }
+    wait()
+    return () => {
+      isOver = true
+      cancel()
+    }
+  }
+}

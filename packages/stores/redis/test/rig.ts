@@ -1,0 +1,28 @@
+import type { DeadLetterStore } from '@redrive/runtime'
+import { deadLetter, START } from './samples.ts'
+import { urlOf } from './services.ts'
+import { type Connect, nodeRedis, RedisWorld } from './world.ts'
+
+const url = await urlOf('redis')
+/** Far beyond what a busy machine needs. */
+export const PATIENT = { timeout: 20_000, interval: 20 }
+
+export const onWorld = (test: (world: RedisWorld) => Promise<void>, connect: Connect = nodeRedis) =>
+  async function play(): Promise<void> {
+    const world = new RedisWorld(url, connect)
+    try {
+      await test(world)
+    } finally {
+      await world.close()
+    }
+  }
+
+export const sent = (): Promise<void> => Promise.resolve()
+
+/** All at once: what is kept for a second must all be there at one moment. */
+export const saveAll = (store: DeadLetterStore, count: number, name = 'n'): Promise<unknown> =>
+  Promise.all(
+    Array.from({ length: count }, (_, i) =>
+      store.save(deadLetter(`${name} ${i}`, { savedAt: START + i })),
+    ),
+  )
