@@ -3,6 +3,7 @@ import type { MemoryBroker } from './broker.ts'
 import { CAPABILITIES } from './capabilities.ts'
 import type { MemoryOptions, ResolvedOptions } from './options.ts'
 import { MemoryTransport } from './receive.ts'
+import { MemorySink } from './sink.ts'
 import { MemorySource } from './source.ts'
 
 export {
@@ -16,7 +17,7 @@ export type { MemoryDelivery } from './headers.ts'
 export type { MemoryOptions } from './options.ts'
 export type { Handed, MemoryMessage } from './queue.ts'
 export { deadLetterQueue, quarantineQueue } from './topology.ts'
-export type { MemorySource, MemoryTransport }
+export type { MemorySink, MemorySource, MemoryTransport }
 
 /** A transport on an in-memory broker: the reference, and what your own tests run on. */
 export function memory(options: MemoryOptions): MemoryTransport {
@@ -26,6 +27,11 @@ export function memory(options: MemoryOptions): MemoryTransport {
 /** The control plane's side of the same queue. */
 export function memorySource(options: MemoryOptions): MemorySource {
   return new MemorySource(resolve(options))
+}
+
+/** Puts events on a queue: for `relay` and the emitter, in tests. */
+export function memorySink(options: MemoryOptions): MemorySink {
+  return new MemorySink(resolve(options))
 }
 
 /** What a producer says about a message; everything has a default. */

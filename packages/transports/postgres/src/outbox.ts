@@ -89,10 +89,23 @@ export function outbox({ queue, pool }: OutboxOptions): Outbox {
   }
 }
 
+export interface OutboxRow {
+  readonly type: string | undefined
+  readonly lane: string | undefined
+  readonly key: string | undefined
+  readonly content_type: string
+  readonly headers: Readonly<Record<string, string>>
+  /** In base64. */
+  readonly payload: string
+  readonly delay_ms: number | undefined
+}
+
 /** What PostgreSQL cannot keep in text, and would refuse in words that do not name the field. */
 const UNSTORABLE = /\0|\p{Surrogate}/u
 
-function toRow({ body, type, key, lane, contentType, headers = {}, delay = 0 }: OutboxEvent) {
+/** One event as the statement takes it. Refuses what PostgreSQL cannot store. */
+export function toRow(event: OutboxEvent): OutboxRow {
+  const { body, type, key, lane, contentType, headers = {}, delay = 0 } = event
   const texts = [...Object.entries({ type, key, lane, contentType }), ...Object.entries(headers)]
   const isBinary = body instanceof Uint8Array
   const json = isBinary ? '' : (JSON.stringify(body) as string | undefined)

@@ -8,6 +8,7 @@ import { producing } from './produce.suite.ts'
 import { replaying } from './replay.suite.ts'
 import { schema } from './schema.suite.ts'
 import { freshDatabase, poolOn } from './services.ts'
+import { sinks } from './sink.suite.ts'
 import { troubles } from './trouble.suite.ts'
 import { waking } from './wake.suite.ts'
 
@@ -24,6 +25,7 @@ export async function suitesOn(service: string): Promise<void> {
   schema(url, pool)
   producing(url, pool)
   waking(url, pool)
+  sinks(url, pool)
   leases(pool)
   troubles(url, pool)
   floors(url, pool)

@@ -1,0 +1,34 @@
+import { decoded, type Problems } from './options.ts'
+
+export interface Dsn {
+  readonly publicKey: string
+  /** Only of old projects; empty otherwise. */
+  readonly secretKey: string
+  readonly host: string
+  readonly envelopeUrl: URL
+}
+
+/** `{protocol}://{publicKey}[:{secretKey}]@{host}[:{port}][/{path}]/{projectId}`. The DSN itself is never repeated. */
+export function parseDsn(text: string, problems: Problems): Dsn {
+  const url = URL.parse(text)
+  if (url === null || !['http:', 'https:'].includes(url.protocol)) {
+    problems.add("dsn: expected an address such as 'https://key@o1.ingest.sentry.io/2'")
+  } else {
+    if (url.username === '') problems.add('dsn: has no public key before the @')
+    if (!/\/\d+\/?$/.test(url.pathname)) {
+      problems.add('dsn: does not end with the number of the project')
+    }
+  }
+  return partsOf(url ?? new URL('http://invalid/0'))
+}
+
+function partsOf(url: URL): Dsn {
+  const parts = url.pathname.split('/').filter(Boolean)
+  const prefix = parts.slice(0, -1).map((part) => `/${part}`)
+  return {
+    publicKey: decoded(url.username),
+    secretKey: decoded(url.password),
+    host: url.host,
+    envelopeUrl: new URL(`${url.origin}${prefix.join('')}/api/${parts.at(-1)}/envelope/`),
+  }
+}

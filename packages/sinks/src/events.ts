@@ -1,0 +1,78 @@
+import type { OutboundEvent } from '@redrive/runtime'
+
+export type Severity = 'debug' | 'info' | 'warning' | 'error' | 'fatal'
+
+const SEVERITIES: ReadonlySet<string> = new Set(['debug', 'info', 'warning', 'error', 'fatal'])
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** As the emitter wrote it on the event; info when it did not, or when it is none of ours. */
+export function severityOf({ headers }: OutboundEvent): Severity {
+  const said = headers['severity'] ?? ''
+  return SEVERITIES.has(said) ? (said as Severity) : 'info'
+}
+
+/** The body as text, or undefined when it is not text. */
+export function textOf({ bytes }: OutboundEvent): string | undefined {
+  try {
+    return utf8.decode(bytes)
+  } catch {
+    return undefined
+  }
+}
+
+export function base64Of({ bytes }: OutboundEvent): string {
+  return bufferOf(bytes).toString('base64')
+}
+
+/** The same bytes, not a copy. */
+export function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength)
+}
+
+/** Nanoseconds since 1970, as text: a number cannot hold them. */
+export function nanosOf(ms: number): string {
+  const whole = Math.floor(ms)
+  return String(BigInt(whole) * 1_000_000n + BigInt(Math.round((ms - whole) * 1e6)))
+}
+
+/** JSON that is JSON, as it was written: numbers beyond what JavaScript can hold stay as they are. */
+export function jsonOf(event: OutboundEvent): string | undefined {
+  if (!/[/+]json\b/i.test(event.contentType)) return undefined
+  const text = textOf(event)
+  if (text === undefined || !isJson(text)) return undefined
+  // Outside of strings a line break is only space, and inside JSON does not allow one.
+  return text.replaceAll(/[\r\n]+/g, ' ').trim()
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** One event as one line of JSON. A JSON body is part of it, other text is a string, other bytes are base64. */
+export function lineOf(event: OutboundEvent): string {
+  const { at, type, id, key, lane, contentType, headers } = event
+  const head = JSON.stringify({
+    time: new Date(at).toISOString(),
+    severity: severityOf(event),
+    type,
+    id,
+    ...(key !== id && { key }),
+    lane,
+    contentType,
+    headers,
+  })
+  return `${head.slice(0, -1)},${bodyMember(event)}}\n`
+}
+
+function bodyMember(event: OutboundEvent): string {
+  const json = jsonOf(event)
+  if (json !== undefined) return `"body":${json}`
+  const text = textOf(event)
+  if (text !== undefined) return `"body":${JSON.stringify(text)}`
+  return `"base64":${JSON.stringify(base64Of(event))}`
+}

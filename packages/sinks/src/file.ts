@@ -1,0 +1,139 @@
+import { constants } from 'node:fs'
+import { type FileHandle, open, stat } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import type { OutboundEvent, Sink } from '@redrive/runtime'
+import { closed } from './errors.ts'
+import { lineOf } from './events.ts'
+import { Problems, type SinkOptions } from './options.ts'
+
+export interface FileOptions extends SinkOptions {
+  /** The file that lines are appended to. Made when it is not there; its folder must be. */
+  readonly path: string
+  /** `true`: resolves when the disk has it, not only the system. Costs milliseconds a batch. Default `false`. */
+  readonly sync?: boolean
+  /** Permissions of a file that is made. Default 0o640: events are not for everybody. */
+  readonly mode?: number
+  /** Most events in one write. Default 1,000, at most 10,000. */
+  readonly batch?: number
+}
+
+/** 1,000: about a megabyte at once, which no disk waits for. */
+const BATCH = 1_000
+const MODE = 0o640
+const NEWLINE = 10
+
+/** Appends one line of JSON for each event. Follows the path: when the file was rotated, a new one is begun. */
+export class FileSink implements Sink {
+  readonly name: string
+  readonly batch: number
+  readonly #path: string
+  readonly #isSynced: boolean
+  readonly #mode: number
+  #handle: FileHandle | undefined
+  /** The file ends with half a line: the next one must not be glued to it. */
+  #isTorn = false
+  #isClosed = false
+  /** One write at a time: two at once could share a line. */
+  #last: Promise<void> = Promise.resolve()
+
+  constructor({ name, path, sync = false, mode = MODE, batch = BATCH }: FileOptions) {
+    const problems = new Problems()
+    if (path === '') problems.add('path: expected the path of a file')
+    this.batch = problems.batch(batch)
+    problems.refuse('file()')
+    // Now: the program may change its folder later.
+    this.#path = resolve(path)
+    this.name = name ?? `file ${this.#path}`
+    this.#isSynced = sync
+    this.#mode = mode
+  }
+
+  send(
+    events: readonly OutboundEvent[],
+    { signal }: { readonly signal: AbortSignal },
+  ): Promise<void> {
+    return this.#inTurn(async () => {
+      signal.throwIfAborted()
+      if (this.#isClosed) throw closed(this.name)
+      await this.#append(Buffer.from(events.map(lineOf).join('')))
+    })
+  }
+
+  /** What one does must not depend on what the one before it met. */
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const turn = this.#last.then(work)
+    this.#last = turn.catch(() => undefined)
+    return turn
+  }
+
+  async #append(lines: Buffer): Promise<void> {
+    const handle = await this.#current()
+    const bytes = this.#isTorn ? Buffer.concat([Buffer.of(NEWLINE), lines]) : lines
+    try {
+      await writeWhole(handle, bytes)
+      if (this.#isSynced) await handle.datasync()
+      this.#isTorn = false
+    } catch (error) {
+      // Nobody knows how the file ends now; whoever opens it looks.
+      await this.#release()
+      throw error
+    }
+  }
+
+  /** The file that the path leads to now. */
+  async #current(): Promise<FileHandle> {
+    if (this.#handle !== undefined && !(await this.#isSame(this.#handle))) await this.#release()
+    if (this.#handle !== undefined) return this.#handle
+    const { O_APPEND, O_CREAT, O_RDWR } = constants
+    this.#handle = await open(this.#path, O_APPEND | O_CREAT | O_RDWR, this.#mode)
+    this.#isTorn = await endsTorn(this.#handle)
+    return this.#handle
+  }
+
+  async #isSame(handle: FileHandle): Promise<boolean> {
+    const [ours, there] = await Promise.all([handle.stat(), stat(this.#path).catch(absent)])
+    return there !== undefined && ours.ino === there.ino && ours.dev === there.dev
+  }
+
+  async #release(): Promise<void> {
+    const handle = this.#handle
+    this.#handle = undefined
+    await handle?.close()
+  }
+
+  /** The folder lets us make the file, and the file lets us write. */
+  healthCheck({ signal }: { readonly signal: AbortSignal }): Promise<void> {
+    return this.#inTurn(async () => {
+      signal.throwIfAborted()
+      if (this.#isClosed) throw closed(this.name)
+      await this.#current()
+    })
+  }
+
+  close(): Promise<void> {
+    this.#isClosed = true
+    return this.#inTurn(() => this.#release())
+  }
+}
+
+/** A full disk takes a part, and refuses the rest with the next write. */
+async function writeWhole(handle: FileHandle, bytes: Buffer): Promise<void> {
+  let written = 0
+  while (written < bytes.length) written += (await handle.write(bytes, written)).bytesWritten
+}
+
+/** A process that died while it wrote leaves half a line. */
+async function endsTorn(handle: FileHandle): Promise<boolean> {
+  const { size, isFile } = await handle.stat().then((found) => ({
+    size: found.size,
+    isFile: found.isFile(),
+  }))
+  if (!isFile || size === 0) return false
+  const { buffer } = await handle.read(Buffer.alloc(1), 0, 1, size - 1)
+  return buffer[0] !== NEWLINE
+}
+
+function absent(error: unknown): undefined {
+  if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+  throw error
+}

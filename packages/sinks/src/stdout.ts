@@ -1,0 +1,70 @@
+import type { Writable } from 'node:stream'
+import type { OutboundEvent, Sink } from '@redrive/runtime'
+import { closed, unreachable } from './errors.ts'
+import { lineOf } from './events.ts'
+import { Problems, type SinkOptions } from './options.ts'
+
+export interface StdoutOptions extends SinkOptions {
+  /** Where lines go. Default: standard output. It is never ended. */
+  readonly stream?: Writable
+  /** Most events in one write. Default 1,000, at most 10,000. */
+  readonly batch?: number
+}
+
+/** 1,000: a few hundred KB, after which whoever reads must have kept up. */
+const BATCH = 1_000
+
+/** Writes one line of JSON for each event, and waits for whoever reads. */
+export class StdoutSink implements Sink {
+  readonly name: string
+  readonly batch: number
+  readonly #stream: Writable
+  #isClosed = false
+  /** Without a listener a reader that goes away would end the process. */
+  readonly #onError = (): void => undefined
+
+  constructor({ name = 'stdout', stream = process.stdout, batch = BATCH }: StdoutOptions = {}) {
+    const problems = new Problems()
+    this.batch = problems.batch(batch)
+    problems.refuse('stdout()')
+    this.name = name
+    this.#stream = stream
+    stream.on('error', this.#onError)
+  }
+
+  async send(
+    events: readonly OutboundEvent[],
+    { signal }: { readonly signal: AbortSignal },
+  ): Promise<void> {
+    signal.throwIfAborted()
+    this.#check()
+    if (events.length > 0) await this.#write(events.map(lineOf).join(''), signal)
+  }
+
+  /** Its answer comes when the stream has passed it on, later than `drain` would: nothing piles up here. */
+  #write(lines: string, signal: AbortSignal): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const onAbort = () => reject(signal.reason)
+    signal.addEventListener('abort', onAbort, { once: true })
+    this.#stream.write(lines, (error) => {
+      signal.removeEventListener('abort', onAbort)
+      if (error === null || error === undefined) resolve()
+      else reject(unreachable('Nobody reads the output any more.', error))
+    })
+    return promise
+  }
+
+  #check(): void {
+    if (this.#isClosed) throw closed(this.name)
+    if (!this.#stream.writable) throw unreachable('Nobody reads the output any more.')
+  }
+
+  async healthCheck(): Promise<void> {
+    this.#check()
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#stream.off('error', this.#onError)
+  }
+}

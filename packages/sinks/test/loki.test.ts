@@ -1,0 +1,170 @@
+import { describe, expect, it } from 'vitest'
+import { loki, type LokiOptions } from '../src/index.ts'
+import { readLoki } from './decode.ts'
+import {
+  answer,
+  AT,
+  event,
+  failureOf,
+  never,
+  onServer,
+  problemsOf,
+  type Answer,
+  type TestServer,
+} from './world.ts'
+import type { OutboundEvent, Sink } from '@redrive/runtime'
+
+const on = (
+  options: Partial<LokiOptions>,
+  test: (sink: Sink, server: TestServer) => Promise<void>,
+  answers: Answer = answer(204),
+) => onServer(answers, ({ url }) => loki({ url, ...options }), test)
+
+/** Sends and reads what arrived, as strictly as Loki does. */
+const pushed = async (sink: Sink, server: TestServer, ...events: readonly OutboundEvent[]) => {
+  await sink.send(events, { signal: never })
+  const [arrived] = server.arrived
+  if (arrived === undefined) throw new Error('nothing arrived')
+  return readLoki(arrived)
+}
+
+describe('loki', () => {
+  it('pushes the body as the line, with time in nanoseconds and the rest as structured metadata', () =>
+    on({}, async (sink, server) => {
+      const one = event({ headers: { severity: 'error' } })
+      expect(await pushed(sink, server, one)).toEqual([
+        {
+          stream: { service_name: 'redrive' },
+          values: [
+            [
+              `${AT}000000`,
+              '{"order":42}',
+              {
+                id: one.id,
+                key: 'order-42',
+                type: 'order.placed',
+                lane: 'customer-7',
+                severity: 'error',
+              },
+            ],
+          ],
+        },
+      ])
+    }))
+
+  it('sorts the lines of a stream by time', () =>
+    on({}, async (sink, server) => {
+      const events = [3, 1, 2].map((ms) => event({ id: `e${ms}`, at: AT + ms }))
+      const [stream] = await pushed(sink, server, ...events)
+      expect(stream?.values.map(([, , { id }]) => id)).toEqual(['e1', 'e2', 'e3'])
+    }))
+
+  it('makes one stream of the same labels, whatever their order', () =>
+    on(
+      {
+        labels: ({ type, id }): Record<string, string> =>
+          id === 'b' ? { kind: type, app: 'shop' } : { app: 'shop', kind: type },
+      },
+      async (sink, server) => {
+        const [a, b, c] = [
+          event({ id: 'a' }),
+          event({ id: 'b' }),
+          event({ id: 'c', type: 'other' }),
+        ]
+        const streams = await pushed(sink, server, a, b, c)
+        expect(streams.map(({ stream, values }) => [stream['kind'], values.length])).toEqual([
+          ['order.placed', 2],
+          ['other', 1],
+        ])
+      },
+    ))
+
+  it('refuses to make a label of an id', () =>
+    on({ labels: ({ id }) => ({ id }) }, async (sink, server) => {
+      const failure = await failureOf(sink.send([event()], { signal: never }))
+      expect(failure.message).toContain('structured metadata')
+      expect(failure.class).toBe('integration')
+      expect(server.arrived).toEqual([])
+    }))
+
+  it('says what a line is that is not text', () =>
+    on({}, async (sink, server) => {
+      const bytes = Uint8Array.of(0xff, 0, 1)
+      const [stream] = await pushed(sink, server, event({ bytes, contentType: 'image/png' }))
+      expect(stream?.values[0]?.[1]).toBe('/wAB')
+      expect(stream?.values[0]?.[2]).toMatchObject({ encoding: 'base64', contentType: 'image/png' })
+    }))
+
+  it('tells the tenant and who we are, keeps the path before its own, and compresses when told to', () =>
+    onServer(
+      answer(204),
+      ({ url }) =>
+        loki({
+          url: `${url}/logs/`,
+          tenant: 'shop',
+          auth: { user: 'me', password: 'pass' },
+          gzip: true,
+        }),
+      async (sink, server) => {
+        await sink.send([event()], { signal: never })
+        const [arrived] = server.arrived
+        expect(arrived?.path).toBe('/logs/loki/api/v1/push')
+        expect(arrived?.headers).toMatchObject({
+          'x-scope-orgid': 'shop',
+          authorization: `Basic ${Buffer.from('me:pass').toString('base64')}`,
+          'content-encoding': 'gzip',
+        })
+        expect(JSON.parse(server.text)).toHaveProperty('streams')
+      },
+    ))
+
+  it('asks nothing of nobody for an empty batch', () =>
+    on({}, async (sink, server) => {
+      await sink.send([], { signal: never })
+      expect(server.arrived).toEqual([])
+    }))
+
+  it('takes no other good answer than its own: a proxy that says 200 to everything has stored nothing', () =>
+    on(
+      {},
+      async (sink) => {
+        const failure = await failureOf(sink.send([event()], { signal: never }))
+        expect(failure.class).toBe('integration')
+        expect(failure.message).toContain('answered 200, which is not its answer')
+      },
+      answer(200, '<html>'),
+    ))
+
+  it('is healthy when /ready says so', () =>
+    on(
+      {},
+      async (sink, server) => {
+        await sink.healthCheck({ signal: never })
+        expect(server.arrived[0]).toMatchObject({ method: 'GET', path: '/ready' })
+      },
+      answer(200, 'ready'),
+    ))
+
+  it('tells everything that is wrong with its options at once', () => {
+    const problems = problemsOf(() =>
+      loki({
+        url: 'ftp://me:hunter2@loki',
+        labels: { 'not-one': 'x' },
+        batch: 0,
+        tenant: 'a\nb',
+        healthPath: 'ready',
+        headers: { 'a b': 'c' },
+      }),
+    )
+    expect(problems.map((problem) => problem.split(':')[0])).toEqual([
+      'url',
+      'batch',
+      'labels',
+      'headers',
+      'tenant',
+      'healthPath',
+    ])
+    expect(problems.join()).not.toContain('hunter2')
+    expect(problemsOf(() => loki({ url: 'nowhere', labels: {} }))).toHaveLength(2)
+  })
+})

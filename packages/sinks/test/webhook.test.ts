@@ -1,0 +1,350 @@
+import { randomBytes } from 'node:crypto'
+import type { LookupAddress } from 'node:dns'
+import type { LookupFunction } from 'node:net'
+import { isRedriveError } from '@redrive/core'
+import type { Sink } from '@redrive/runtime'
+import { FakeClock } from '@redrive/testing'
+import { describe, expect, it } from 'vitest'
+import { webhook, type WebhookOptions } from '../src/index.ts'
+import { verifyWebhook } from './decode.ts'
+import {
+  type Answer,
+  answer,
+  AT,
+  event,
+  failureOf,
+  never,
+  onServer,
+  problemsOf,
+  TestServer,
+} from './world.ts'
+
+const secretOf = (bytes: number) => `whsec_${randomBytes(bytes).toString('base64')}`
+const SECRET = secretOf(32)
+const LOCAL = ['127.0.0.1']
+
+const on = (
+  options: Partial<WebhookOptions>,
+  test: (sink: Sink, server: TestServer) => Promise<void>,
+  answers: Answer | readonly Answer[] = answer(200),
+) =>
+  onServer(
+    answers,
+    ({ url }) => webhook({ url, secret: SECRET, allowHttp: true, allow: LOCAL, ...options }),
+    test,
+  )
+
+const send = (sink: Sink, given: Parameters<typeof event>[0] = {}) =>
+  sink.send([event(given)], { signal: never })
+
+/** A resolver that answers with these, one after the other, and counts. */
+function resolver(...answers: readonly (readonly string[])[]) {
+  const asked: string[] = []
+  const lookup: LookupFunction = (host, options, callback) => {
+    expect(options.all).toBe(true)
+    const addresses = answers[Math.min(asked.push(host), answers.length) - 1] ?? []
+    const found: LookupAddress[] = addresses.map((address) => ({
+      address,
+      family: address.includes(':') ? 6 : 4,
+    }))
+    callback(null, found)
+  }
+  return { lookup, asked }
+}
+
+describe('webhook', () => {
+  it('posts the bytes as they are, with a signature that a receiver can check', () => {
+    const clock = new FakeClock({ now: AT })
+    const bytes = Uint8Array.from({ length: 256 }, (_, value) => value)
+    return on({ clock }, async (sink, server) => {
+      expect(sink.batch).toBe(1)
+      await send(sink, { bytes, contentType: 'application/octet-stream' })
+      const [arrived] = server.arrived
+      expect(arrived?.method).toBe('POST')
+      expect(arrived?.body.equals(bytes)).toBe(true)
+      expect(arrived?.headers).toMatchObject({
+        'content-type': 'application/octet-stream',
+        'webhook-id': event().id,
+        'webhook-timestamp': String(Math.floor(AT / 1_000)),
+        'redrive-type': 'order.placed',
+        'redrive-key': 'order-42',
+      })
+      if (arrived === undefined) throw new Error('nothing arrived')
+      expect(verifyWebhook(arrived, SECRET, AT)).toBe(true)
+      expect(verifyWebhook({ ...arrived, body: Buffer.from('forged') }, SECRET, AT)).toBe(false)
+      expect(verifyWebhook(arrived, secretOf(32), AT)).toBe(false)
+    })
+  })
+
+  it('sends part of a larger buffer as only that part', () =>
+    on({}, async (sink, server) => {
+      await send(sink, { bytes: Buffer.from('abcdef').subarray(2, 4) })
+      expect(server.text).toBe('cd')
+    }))
+
+  it('signs with every secret while one replaces another', () => {
+    const [old, next] = [secretOf(24), secretOf(64)]
+    const clock = new FakeClock({ now: AT })
+    return on({ secret: [next, old], clock }, async (sink, server) => {
+      await send(sink)
+      const [arrived] = server.arrived
+      if (arrived === undefined) throw new Error('nothing arrived')
+      expect([next, old].map((secret) => verifyWebhook(arrived, secret, AT))).toEqual([true, true])
+    })
+  })
+
+  it('has the same id on every attempt, and the time of the attempt', () => {
+    const clock = new FakeClock({ now: AT })
+    return on(
+      { clock },
+      async (sink, server) => {
+        expect(await failureOf(send(sink))).toMatchObject({ class: 'transient' })
+        await clock.advance('10m')
+        await send(sink)
+        const [first, second] = server.arrived
+        expect(second?.headers['webhook-id']).toBe(first?.headers['webhook-id'])
+        if (second === undefined) throw new Error('nothing arrived')
+        expect(verifyWebhook(second, SECRET, AT + 600_000)).toBe(true)
+      },
+      [answer(500), answer(200)],
+    )
+  })
+
+  it('writes an id so that it cannot be read in two ways', () =>
+    on({}, async (sink, server) => {
+      for (const id of ['a.1', 'a b', 'ä\n', 'a%b']) await send(sink, { id })
+      const ids = server.arrived.map(({ headers }) => headers['webhook-id'])
+      expect(ids).toEqual(['a%2E1', 'a%20b', '%C3%A4%0A', 'a%25b'])
+    }))
+
+  it('hands the trace on', () =>
+    on({}, async (sink, server) => {
+      await send(sink, { headers: { traceparent: '00-1', tracestate: 'a=b', secret: 'no' } })
+      expect(server.arrived[0]?.headers).toMatchObject({ traceparent: '00-1', tracestate: 'a=b' })
+      expect(server.arrived[0]?.headers['secret']).toBeUndefined()
+    }))
+
+  it('lets nobody replace what is signed', () =>
+    on({ headers: { 'Webhook-Id': 'forged', 'webhook-id': 'forged' } }, async (sink, server) => {
+      await send(sink)
+      expect(server.arrived[0]?.headers['webhook-id']).toBe(event().id)
+    }))
+
+  it.each([
+    [200, true],
+    [404, true],
+    [405, true],
+    [501, true],
+    [500, false],
+    [502, false],
+  ])('asked for its health with HEAD, status %d means %s', (status, isHealthy) =>
+    on(
+      {},
+      async (sink, server) => {
+        const health = sink.healthCheck({ signal: never }).then(
+          () => true,
+          () => false,
+        )
+        expect(await health).toBe(isHealthy)
+        expect(server.arrived.map(({ method }) => method)).toEqual(['HEAD'])
+      },
+      answer(status),
+    ),
+  )
+
+  it('tells everything that is wrong with its options at once, and no secret', () => {
+    const problems = problemsOf(() =>
+      webhook({
+        url: 'http://example.com',
+        secret: ['hunter2', secretOf(23), `${SECRET}!`],
+        allow: ['10.0.0.0/99'],
+      }),
+    )
+    expect(problems.map((problem) => problem.split(':')[0])).toEqual([
+      'url',
+      'secret',
+      'secret',
+      'secret',
+      'allow',
+    ])
+    expect(problems.join()).not.toContain('hunter2')
+    expect(
+      problemsOf(() => webhook({ url: 'file:///etc/passwd', secret: [], allowHttp: true })),
+    ).toHaveLength(2)
+  })
+})
+
+describe('webhook and addresses that are not public', () => {
+  const strict = (url: string, options: Partial<WebhookOptions> = {}) =>
+    webhook({ url, secret: SECRET, allowHttp: true, ...options })
+
+  it.each([
+    '127.0.0.1',
+    '127.1',
+    '2130706433',
+    '0x7f000001',
+    '0x7f.1',
+    '0177.0.0.1',
+    '017700000001',
+    '0.0.0.0',
+    '0',
+    '127.0.0.1.',
+    '１２７.0.0.1',
+    '10.1.2.3',
+    '100.64.0.1',
+    '169.254.169.254',
+    '0xa9fea9fe',
+    '192.168.1.1',
+    '172.16.0.1',
+    '224.0.0.1',
+    '[::1]',
+    '[::]',
+    '[::ffff:127.0.0.1]',
+    '[::ffff:7f00:1]',
+    '[0:0:0:0:0:ffff:7f00:0001]',
+    '[64:ff9b::7f00:1]',
+    '[2002:7f00:1::]',
+    '[fd00:ec2::254]',
+    '[fe80::1]',
+    '[fec0::1]',
+    '[ff02::1]',
+  ])('refuses http://%s before anyone is asked', (host) => {
+    expect(() => strict(`http://${host}:1/hook`)).toThrow(/not public/)
+  })
+
+  it.each(['localhost', 'LOCALHOST'])('refuses %s when it connects', async (host) => {
+    const server = await new TestServer().listen()
+    try {
+      const failure = await failureOf(send(strict(`http://${host}:${server.port}`)))
+      expect(failure).toMatchObject({ class: 'integration', code: 'REFUSED' })
+      expect(failure.message).not.toContain('127.0.0.1')
+      expect(server.arrived).toEqual([])
+    } finally {
+      await server.close()
+    }
+  })
+
+  it.each([
+    ['127.0.0.1'],
+    ['::1'],
+    ['::ffff:127.0.0.1'],
+    ['169.254.169.254'],
+    ['10.0.0.1', '192.168.0.1'],
+    ['not an address'],
+    [],
+  ])('refuses a name that leads to %s', async (...addresses) => {
+    const server = await new TestServer().listen()
+    const { lookup } = resolver(addresses)
+    try {
+      const sink = strict(`http://hooks.example:${server.port}`, { lookup })
+      expect(await failureOf(send(sink))).toMatchObject({ class: 'integration' })
+      expect(await failureOf(sink.healthCheck({ signal: never }))).toMatchObject({
+        class: 'integration',
+      })
+      expect(server.arrived).toEqual([])
+    } finally {
+      await server.close()
+    }
+  })
+
+  it('refuses over TLS as well', async () => {
+    const { lookup, asked } = resolver(['127.0.0.1'])
+    const sink = strict('https://hooks.example:1', { lookup })
+    expect(await failureOf(send(sink))).toMatchObject({ class: 'integration' })
+    expect(asked).toEqual(['hooks.example'])
+  })
+
+  it('connects to the very address that was checked, and asks once for each connection', () => {
+    // Whoever asks a second time hears another answer.
+    const { lookup, asked } = resolver(['127.0.0.1'], ['127.0.0.2'])
+    return onServer(
+      answer(200),
+      ({ port }) => strict(`http://hooks.example:${port}`, { lookup, allow: ['127.0.0.1'] }),
+      async (sink, server) => {
+        await send(sink)
+        await send(sink)
+        expect(asked).toEqual(['hooks.example'])
+        expect(server.arrived).toHaveLength(2)
+        expect(server.arrived[0]?.headers.host).toBe(`hooks.example:${server.port}`)
+      },
+    )
+  })
+
+  it('checks again when a name changes its mind', async () => {
+    const { lookup, asked } = resolver(['127.0.0.1'], ['127.0.0.2'])
+    const server = await new TestServer().listen('0.0.0.0')
+    server.answers = [answer(200, '', { connection: 'close' })]
+    const sink = strict(`http://hooks.example:${server.port}`, { lookup, allow: ['127.0.0.1'] })
+    try {
+      await send(sink)
+      expect(await failureOf(send(sink))).toMatchObject({ class: 'integration' })
+      expect(asked).toHaveLength(2)
+      expect(server.arrived).toHaveLength(1)
+    } finally {
+      await sink.close()
+      await server.close()
+    }
+  })
+
+  it('uses what is allowed of several addresses, and nothing else', async () => {
+    const server = await new TestServer().listen('0.0.0.0')
+    server.answers = [answer(200)]
+    const { lookup } = resolver(['127.0.0.2', '127.0.0.1', '::1'])
+    const sink = strict(`http://hooks.example:${server.port}`, { lookup, allow: ['127.0.0.1'] })
+    try {
+      await send(sink)
+      expect(server.arrived.map(({ address }) => address)).toEqual(['127.0.0.1'])
+    } finally {
+      await sink.close()
+      await server.close()
+    }
+  })
+
+  it('understands a resolver that answers with one address', async () => {
+    const one: LookupFunction = (_host, _options, callback) => callback(null, '127.0.0.1', 4)
+    await onServer(
+      answer(200),
+      ({ port }) => strict(`http://hooks.example:${port}`, { lookup: one, allow: LOCAL }),
+      (sink) => expect(send(sink)).resolves.toBeUndefined(),
+    )
+    const sink = strict('http://hooks.example:1', { lookup: one })
+    expect(await failureOf(send(sink))).toMatchObject({ class: 'integration' })
+  })
+
+  it('a name that nobody knows is a failure of class transient', async () => {
+    const lost: LookupFunction = (_host, _options, callback) =>
+      callback(Object.assign(new Error('getaddrinfo ENOTFOUND'), { code: 'ENOTFOUND' }), [])
+    const sink = strict('http://hooks.example:1', { lookup: lost })
+    expect(await failureOf(send(sink))).toMatchObject({ class: 'transient', code: 'ENOTFOUND' })
+  })
+
+  it.each([['127.0.0.0/8'], ['hooks.example'], ['HOOKS.example']])(
+    'reaches what is allowed by %s',
+    (entry) => {
+      const { lookup } = resolver(['127.0.0.1'])
+      return onServer(
+        answer(200),
+        ({ port }) => strict(`http://hooks.example:${port}`, { lookup, allow: [entry] }),
+        (sink) => expect(send(sink)).resolves.toBeUndefined(),
+      )
+    },
+  )
+
+  it('a name that is allowed allows no other', async () => {
+    const { lookup } = resolver(['127.0.0.1'])
+    const sink = strict('http://other.example:1', { lookup, allow: ['hooks.example'] })
+    expect(await failureOf(send(sink))).toMatchObject({ class: 'integration' })
+    expect(() => strict('http://127.0.0.1:1', { allow: ['hooks.example'] })).toThrow(/not public/)
+  })
+
+  it('does not follow a redirect into the network', () =>
+    on(
+      {},
+      async (sink, server) => {
+        const error = await send(sink).catch((thrown: unknown) => thrown)
+        expect(isRedriveError(error, 'REFUSED')).toBe(true)
+        expect(server.arrived).toHaveLength(1)
+      },
+      answer(307, '', { location: 'http://169.254.169.254/latest/meta-data' }),
+    ))
+})
