@@ -48,6 +48,7 @@ export type Rule =
   | 'out of order'
   | 'not drained'
   | 'slow recovery'
+  | 'storm'
   | 'scenario'
   | 'died by itself'
 

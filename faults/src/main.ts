@@ -1,4 +1,6 @@
 import { parseArgs } from 'node:util'
+import { playEmission } from './emission/main.ts'
+import { MUTANTS as EMISSION_MUTANTS } from './emission/mutants.ts'
 import { type HuntOptions, huntMutants } from './hunt.ts'
 import { KAFKA } from './kafka/main.ts'
 import { MUTANTS as KAFKA_MUTANTS } from './kafka/mutants.ts'
@@ -9,9 +11,9 @@ import { RABBITMQ } from './rabbitmq/main.ts'
 import { MUTANTS as RABBITMQ_MUTANTS } from './rabbitmq/mutants.ts'
 
 const HELP = `Usage:
-  pnpm faults rabbitmq|postgres|kafka [--quick] [--only SCENARIO] [--messages N]
+  pnpm faults rabbitmq|postgres|kafka|emission [--quick] [--only SCENARIO] [--messages N]
       Breaks a real server and its consumers on purpose, and counts what came through.
-  pnpm faults rabbitmq|postgres|kafka --mutants [--only SCENARIO]
+  pnpm faults rabbitmq|postgres|kafka|emission --mutants [--only SCENARIO]
       Breaks the transport instead, and checks that the scenarios find it.
 `
 
@@ -41,6 +43,10 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   postgres: {
     play: (choice) => playChosen(POSTGRES, choice),
     hunt: (options) => huntMutants('postgres', POSTGRES_MUTANTS, options),
+  },
+  emission: {
+    play: playEmission,
+    hunt: (options) => huntMutants('emission', EMISSION_MUTANTS, options),
   },
   kafka: {
     play: (choice) => playChosen(KAFKA, choice),
