@@ -12,6 +12,8 @@ import { exitCode } from './verdict.ts'
 /** Loaded by name: a broker's client should not be in the process of another benchmark. */
 const CASES = new Map<string, () => Promise<{ bench: BenchCase }>>([
   ['core', () => import('./cases/core.ts')],
+  ['file-store', () => import('./cases/file-store.ts')],
+  ['emission', () => import('./cases/emission.ts')],
   ['kafka', () => import('./cases/kafka.ts')],
   ['kafka-poison', () => import('./cases/kafka-poison.ts')],
   ['postgres', () => import('./cases/postgres.ts')],
