@@ -10,7 +10,8 @@ exerciseTransport({
   runner: { describe, it },
   name: 'kafka, three brokers',
   capabilities: CAPABILITIES,
-  open: () => kafkaWorld(brokers),
+  // With all of them at once, an answer may take longer than anybody would wait for it.
+  open: () => kafkaWorld(brokers, { confirmTimeout: '60s' }),
   // One of them dies, and comes back; the others lead what it led.
   restartBroker: async () => {
     await services('do', 'kafka-cluster', 'kill_node', '1')
