@@ -1,0 +1,76 @@
+import { RedriveError } from '@redrive/core'
+import type { Pool } from 'pg'
+import { explained, inTransaction, type Run } from './database.ts'
+import { MAKE_DAYS } from './retention.ts'
+import { TABLES } from './migrations/0001-tables.ts'
+import { PARTITIONS } from './migrations/0002-partitions.ts'
+
+/** Only ever added to: what is released is never changed. */
+const MIGRATIONS: Readonly<Record<string, string>> = {
+  '0001-tables': TABLES,
+  '0002-partitions': PARTITIONS,
+}
+
+const LEDGER = `create schema if not exists redrive_catalog;
+create table if not exists redrive_catalog.migration (name text primary key, applied_at timestamptz not null default now());
+`
+
+/** One at a time, whoever starts first; a number of our own, shared with nothing else here. */
+const LOCK = 'select pg_advisory_xact_lock(7265647269766505)'
+
+/** The first partitions, so that the first dead letter does not fall into the default one. */
+const FIRST_DAYS = MAKE_DAYS
+
+/**
+ * Brings the schema `redrive_catalog` up to date and answers what was applied. Safe when several
+ * processes start at once: one applies, the others wait for it.
+ */
+export async function migrate(pool: Pool): Promise<readonly string[]> {
+  try {
+    const applied = await inTransaction(pool, applyMissing)
+    if (applied.length > 0) await pool.query(FIRST_DAYS)
+    return applied
+  } catch (error) {
+    throw cannotMigrate(error)
+  }
+}
+
+async function applyMissing(run: Run): Promise<readonly string[]> {
+  await run(LOCK)
+  await run(LEDGER)
+  const known = await run<{ name: string }>('select name from redrive_catalog.migration')
+  const names = new Set(known.map(({ name }) => name))
+  const missing = Object.entries(MIGRATIONS).filter(([name]) => !names.has(name))
+  for (const [name, sql] of missing) {
+    await run(sql)
+    await run('insert into redrive_catalog.migration (name) values ($1)', [name])
+  }
+  return missing.map(([name]) => name)
+}
+
+/**
+ * The same as text, for a database where only an administrator may change the schema. It can be run
+ * again, and by every release: what is there already is left alone.
+ */
+export function migrationSql(): string {
+  const parts = Object.entries(MIGRATIONS).map(
+    ([name, sql]) => `do $migration$ begin
+if exists (select from redrive_catalog.migration where name = '${name}') then return; end if;
+insert into redrive_catalog.migration (name) values ('${name}');
+execute $sql$${sql}$sql$;
+end $migration$;
+`,
+  )
+  return [LEDGER, ...parts, `${FIRST_DAYS};\n`].join('\n')
+}
+
+function cannotMigrate(cause: unknown): unknown {
+  const known = explained(cause)
+  if (known !== cause) return known
+  const why = cause instanceof Error ? cause.message : String(cause)
+  return new RedriveError(
+    'TOPOLOGY_MISMATCH',
+    `The schema redrive_catalog could not be brought up to date: ${why}. The role needs the right to create in this database; or let an administrator run what migrationSql() prints.`,
+    { cause },
+  )
+}

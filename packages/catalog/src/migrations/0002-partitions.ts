@@ -1,0 +1,154 @@
+/**
+ * Run with the rights of the schema's owner: whoever ingests and maintains need not own tables, and can do
+ * no more with them than these functions do.
+ */
+const AS_OWNER = `security definer set search_path = pg_catalog, pg_temp`
+
+/** Days: how they are made, and how they go. */
+export const PARTITIONS: string = String.raw`
+-- What is done with a partition as soon as it is made; settings are not inherited.
+create function redrive_catalog.settle_partition(partition regclass, fill integer) returns void
+language plpgsql as $$
+begin
+  execute format('alter table %s set (fillfactor = %s,
+    -- Filled in a day and then left alone: clean up and count soon, so that lists need not look at rows.
+    autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 50000,
+    autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0)', partition, fill);
+end
+$$;
+
+-- Nothing is refused because a partition is missing: a hostile clock must not stop the ingest.
+create table redrive_catalog.dead_letter_default partition of redrive_catalog.dead_letter default;
+create table redrive_catalog.dead_letter_payload_default partition of redrive_catalog.dead_letter_payload default;
+create table redrive_catalog.dead_letter_lookup_default partition of redrive_catalog.dead_letter_lookup default;
+select redrive_catalog.settle_partition('redrive_catalog.dead_letter_default', 90);
+select redrive_catalog.settle_partition('redrive_catalog.dead_letter_payload_default', 100);
+select redrive_catalog.settle_partition('redrive_catalog.dead_letter_lookup_default', 100);
+
+create function redrive_catalog.make_partition(parent text, day date, fill integer) returns boolean
+language plpgsql as $$
+declare
+  name text := parent || '_' || to_char(day, 'YYYYMMDD');
+begin
+  if to_regclass('redrive_catalog.' || name) is not null then return false; end if;
+  -- Attached and not created in place: that would lock out everyone.
+  execute format('create table redrive_catalog.%I (like redrive_catalog.%I including defaults including constraints including storage)', name, parent);
+  perform redrive_catalog.settle_partition(('redrive_catalog.' || quote_ident(name))::regclass, fill);
+  execute format('alter table redrive_catalog.%I attach partition redrive_catalog.%I for values from (%L) to (%L)', parent, name,
+    redrive_catalog.id_floor(day::timestamp at time zone 'UTC'),
+    redrive_catalog.id_floor((day + 1)::timestamp at time zone 'UTC'));
+  return true;
+end
+$$;
+
+-- The partitions of these days. One that cannot be made now is made another time: its rows go to the
+-- default partition until then, and stay there.
+create function redrive_catalog.make_days(days date[]) returns integer
+language plpgsql ${AS_OWNER} set lock_timeout = '2s' as $$
+declare
+  made integer := 0;
+  day date;
+begin
+  -- One at a time: two that make the same day would meet half-way.
+  perform pg_advisory_xact_lock(7265647269766503);
+  foreach day in array days loop
+    begin
+      -- A tenth of each page is kept free for changes of status.
+      made := made + redrive_catalog.make_partition('dead_letter', day, 90)::integer;
+      perform redrive_catalog.make_partition('dead_letter_payload', day, 100);
+      perform redrive_catalog.make_partition('dead_letter_lookup', day, 100);
+    exception when lock_not_available or check_violation or duplicate_table then
+      raise debug 'partition of day % not made: %', day, sqlerrm;
+    end;
+  end loop;
+  return made;
+end
+$$;
+
+-- Takes rows out of the counts and writes down that they went.
+create function redrive_catalog.record_expiry(gone jsonb) returns void
+language plpgsql as $$
+begin
+  perform from redrive_catalog.failure_group
+    where id in (select (g ->> 'group_id')::uuid from jsonb_array_elements(gone) g)
+    order by id for no key update;
+  update redrive_catalog.failure_group f set open_count = f.open_count - o.count
+    from (select group_id, sum(count) as count
+      from jsonb_to_recordset(gone) as g (group_id uuid, status text, count bigint)
+      where status in ('open', 'replaying') group by group_id) o
+    where f.id = o.group_id;
+  insert into redrive_catalog.source_day as d (source_id, day, count, last_ingested_at, expired_at, expired)
+    select source_id, day, 0, now(), now(), jsonb_object_agg(status, count)
+      from (select source_id, day, status, sum(count) as count
+        from jsonb_to_recordset(gone) as g (source_id integer, day date, status text, count bigint)
+        group by source_id, day, status) s
+      group by source_id, day order by source_id, day
+    on conflict (source_id, day) do update set expired_at = now(), expired = (
+      select jsonb_object_agg(status, count) from (
+        select key as status, sum(value::bigint) as count from (
+          select * from jsonb_each_text(d.expired) union all select * from jsonb_each_text(excluded.expired)) e
+        group by key) t);
+end
+$$;
+
+-- A day of which no source has to keep anything. Gives up at once when it would have to wait for a
+-- lock, because everybody else would then wait behind it: it is called again.
+create function redrive_catalog.drop_day(of_day date) returns boolean
+language plpgsql ${AS_OWNER} set lock_timeout = '200ms' as $$
+declare
+  name text := 'dead_letter_' || to_char(of_day, 'YYYYMMDD');
+  gone jsonb;
+begin
+  if to_regclass('redrive_catalog.' || name) is null then return false; end if;
+  -- Nothing changes in it while it is counted; all may read, and go on in the other days.
+  execute format('lock table redrive_catalog.%I in share row exclusive mode', name);
+  if exists (select from redrive_catalog.source_day d join redrive_catalog.source s on s.id = d.source_id
+    where d.day = of_day and d.last_ingested_at > now() - s.retention) then return false; end if;
+  execute format('select coalesce(jsonb_agg(g), ''[]'') from (
+    select source_id, group_id, status, count(*) as count, %L::date as day
+      from redrive_catalog.%I group by source_id, group_id, status) g', of_day, name) into gone;
+  perform redrive_catalog.record_expiry(gone);
+  execute format('drop table redrive_catalog.%I', name);
+  execute format('drop table if exists redrive_catalog.%I', replace(name, 'letter', 'letter_payload'));
+  execute format('drop table if exists redrive_catalog.%I', replace(name, 'letter', 'letter_lookup'));
+  return true;
+exception when lock_not_available or undefined_table or deadlock_detected then
+  raise debug 'day % not dropped: %', of_day, sqlerrm;
+  return false;
+end
+$$;
+
+-- Some of what one source need not keep while others do, or what has no partition of its own.
+create function redrive_catalog.delete_some(of_source integer, of_day date, most integer) returns integer
+language plpgsql as $$
+declare
+  gone jsonb;
+  deleted integer;
+begin
+  with chosen as (
+    select id from redrive_catalog.dead_letter
+      where id >= redrive_catalog.id_floor(of_day::timestamp at time zone 'UTC')
+        and id < redrive_catalog.id_floor((of_day + 1)::timestamp at time zone 'UTC')
+        and source_id = of_source
+      order by id limit most for update
+  ), letters as (
+    delete from redrive_catalog.dead_letter d using chosen c where d.id = c.id
+      returning d.source_id, d.group_id, d.status
+  ), payloads as (
+    delete from redrive_catalog.dead_letter_payload p using chosen c where p.dead_letter_id = c.id
+  ), lookups as (
+    delete from redrive_catalog.dead_letter_lookup l using chosen c where l.dead_letter_id = c.id
+  )
+  select coalesce(jsonb_agg(g), '[]'), coalesce(sum(count), 0)::integer from (
+    select source_id, group_id, status, count(*) as count, of_day as day
+      from letters group by source_id, group_id, status) g
+    into gone, deleted;
+  perform redrive_catalog.record_expiry(gone);
+  -- Also when nothing was left: the day is over for this source.
+  if deleted < most then
+    update redrive_catalog.source_day set expired_at = now() where source_id = of_source and day = of_day;
+  end if;
+  return deleted;
+end
+$$;
+`

@@ -1,0 +1,119 @@
+import { RedriveError } from '@redrive/core'
+import { pointerSteps } from '../ingest/preview.ts'
+
+/** 200 on a page: what a person can look at, and a bound for what one question may cost. */
+const PAGE_MAX = 200
+export const PAGE = 50
+/** 512 characters, as names are kept. */
+const TEXT_MAX = 512
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+/** What JavaScript and PostgreSQL both take for a moment. */
+const MOMENT_MAX = 8.64e15
+
+/** Collects what is wrong with a question, field by field. Values come from outside: types are not trusted. */
+export class Check {
+  readonly #of: string
+  readonly #fields: Readonly<Record<string, unknown>>
+  readonly #problems: string[] = []
+
+  constructor(of: string, query: object, known: Readonly<Record<string, true>>) {
+    this.#of = of
+    this.#fields = query as Readonly<Record<string, unknown>>
+    for (const name of Object.keys(query)) {
+      if (!Object.hasOwn(known, name)) this.problem(`${name.slice(0, TEXT_MAX)}: no such filter`)
+    }
+  }
+
+  problem(sentence: string): void {
+    this.#problems.push(sentence)
+  }
+
+  done(): void {
+    if (this.#problems.length === 0) return
+    const message = `${this.#of} cannot be answered:\n- ${this.#problems.join('\n- ')}`
+    throw new RedriveError('POLICY_INVALID', message, { problems: this.#problems })
+  }
+
+  texts(...names: readonly string[]): void {
+    this.#each(names, isText, `1 to ${TEXT_MAX} characters without NUL`)
+  }
+
+  moments(...names: readonly string[]): void {
+    this.#each(names, isMoment, 'a moment in epoch ms')
+  }
+
+  booleans(...names: readonly string[]): void {
+    this.#each(names, (value) => typeof value === 'boolean', 'true or false')
+  }
+
+  oneOf(name: string, known: readonly string[]): void {
+    this.#each([name], (value) => known.includes(value as string), `one of ${known.join(', ')}`)
+  }
+
+  someOf(name: string, known: readonly string[]): void {
+    const isKnown = (value: unknown) => known.includes(value as string)
+    this.#each([name], listOf(isKnown, known.length), `some of ${known.join(', ')}, each once`)
+  }
+
+  lists(name: string, most: number): void {
+    this.#each([name], listOf(isText, most), `a list of 1 to ${most} texts, each once`)
+  }
+
+  ids(name: string, most: number): void {
+    this.#each([name], listOf(isId, most), `a list of 1 to ${most} ids, each once`)
+  }
+
+  pairs(name: string, most: number, isValue: (value: unknown) => boolean): void {
+    const isFit = (value: unknown) =>
+      typeof value === 'object' &&
+      value !== null &&
+      Object.keys(value).length <= most &&
+      Object.entries(value).every(
+        ([key, one]) => isText(key) && isValue(one) && (typeof one !== 'string' || isStorable(one)),
+      )
+    this.#each([name], isFit, `at most ${most} names with their values`)
+  }
+
+  pointers(name: string): void {
+    const value = this.#fields[name]
+    if (typeof value !== 'object' || value === null) return
+    for (const pointer of Object.keys(value)) {
+      if (pointerSteps(pointer) === undefined) {
+        this.problem(
+          `${name}: expected pointers such as '/order/id', got '${pointer.slice(0, 80)}'`,
+        )
+      }
+    }
+  }
+
+  page(): void {
+    const isFit = (value: unknown) =>
+      Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= PAGE_MAX
+    this.#each(['most'], isFit, `1 to ${PAGE_MAX}`)
+  }
+
+  #each(names: readonly string[], isFit: (value: unknown) => boolean, expected: string): void {
+    for (const name of names) {
+      const value = this.#fields[name]
+      if (value !== undefined && !isFit(value)) this.problem(`${name}: expected ${expected}`)
+    }
+  }
+}
+
+const isStorable = (value: string) =>
+  value.length <= TEXT_MAX && value.isWellFormed() && !value.includes('\0')
+
+const isText = (value: unknown) => typeof value === 'string' && value !== '' && isStorable(value)
+
+export const isId = (value: unknown): value is string =>
+  typeof value === 'string' && UUID.test(value)
+
+const isMoment = (value: unknown) =>
+  typeof value === 'number' && Number.isFinite(value) && Math.abs(value) <= MOMENT_MAX
+
+const listOf = (isFit: (value: unknown) => boolean, most: number) => (value: unknown) =>
+  Array.isArray(value) &&
+  value.length >= 1 &&
+  value.length <= most &&
+  new Set(value).size === value.length &&
+  value.every(isFit)

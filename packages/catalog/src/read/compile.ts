@@ -1,0 +1,156 @@
+import { pointerSteps } from '../ingest/preview.ts'
+import { NAME_MAX, storable } from '../text.ts'
+import { PAGE } from './check.ts'
+import type { DeadLetterQuery, Status } from './query.ts'
+import { containing, momentSql, msSql, readCursor, type Statement, Values } from './sql.ts'
+
+const COLUMNS = `d.id, d.group_id, d.source_id, d.status, d.class, d.reason, d.code, d.type, d.message_id, d.key,
+    d.lane, d.origin, d.content_type, d.message, d.attempts, d.cycle, d.version, d.payload_bytes,
+    d.is_quarantined, d.is_tombstone, d.headers, d.history, d.settled_by,
+    ${msSql('d.first_failed_at')} as first_ms, ${msSql('d.last_failed_at')} as last_ms,
+    ${msSql('d.ingested_at')} as ingested_ms, ${msSql('d.settled_at')} as settled_ms, d.last_failed_at`
+
+/** 500 groups whose text fits, the newest: a word that more of them share says nothing. */
+const GROUPS_MAX = 500
+
+const DEFAULT_STATUSES: readonly Status[] = ['open']
+
+/**
+ * A page is a merge of short scans, one for each status and group (or source), each along its index and
+ * no longer than the page: it costs the same however many rows there are.
+ */
+export function compileDeadLetters(query: DeadLetterQuery): Statement {
+  const values = new Values()
+  const most = values.add((query.most ?? PAGE) + 1, 'integer')
+  const where = [...conditions(query, values), ...position(query, values)]
+  const order = `order by d.last_failed_at desc, d.id desc limit ${most}`
+  const scan = (...more: readonly string[]) =>
+    `select ${COLUMNS} from redrive_catalog.dead_letter d where ${[...more, ...where].join(' and ')} ${order}`
+  const statuses = values.add(query.statuses ?? DEFAULT_STATUSES, 'text[]')
+  const isOne = `d.status = any(${statuses})`
+  const found =
+    lookupsOf(query, values, (id) => scan(isOne, id)) ??
+    (query.key === undefined
+      ? `unnest(${statuses}) as st (status) cross join ${scopeOf(query, values)}
+         cross join lateral (${scan(`d.status = st.status collate "C"`, `d.${scopeColumn(query)} = scope.id`)}) d`
+      : `(${scan(isOne)}) d`)
+  const text = `select d.*, s.name as source, s.handler from ${found}
+    join redrive_catalog.source s on s.id = d.source_id ${order}`
+  return { text, values: values.all }
+}
+
+/** The same columns of one. */
+export function compileDeadLetter(id: string): Statement {
+  const text = `select ${COLUMNS}, s.name as source, s.handler from redrive_catalog.dead_letter d
+    join redrive_catalog.source s on s.id = d.source_id where d.id = $1::uuid`
+  return { text, values: [id] }
+}
+
+/** 10,000, the newest: a value that more of them share is not one to find them by. */
+const LOOKUPS_MAX = 10_000
+
+/** From the first of the extracted values to its dead letters; the others are conditions. */
+function lookupsOf(
+  { extracted = {} }: DeadLetterQuery,
+  values: Values,
+  scan: (isIt: string) => string,
+): string | undefined {
+  const [first] = Object.entries(extracted)
+  if (first === undefined) return undefined
+  const [name, value] = first.map((one) => values.add(one, 'text'))
+  return `(select l.dead_letter_id from redrive_catalog.dead_letter_lookup l
+      where l.name = ${name} and l.value = ${value} order by l.dead_letter_id desc limit ${LOOKUPS_MAX}) l
+    cross join lateral (${scan('d.id = l.dead_letter_id')}) d`
+}
+
+/** Found by something that few share; all else is a condition. */
+const isByValue = ({ key, extracted = {} }: DeadLetterQuery) =>
+  key !== undefined || Object.keys(extracted).length > 0
+const isByGroup = ({ groups, text }: DeadLetterQuery) => groups !== undefined || text !== undefined
+const scopeColumn = (query: DeadLetterQuery) => (isByGroup(query) ? 'group_id' : 'source_id')
+
+function scopeOf(query: DeadLetterQuery, values: Values): string {
+  const { groups, text } = query
+  if (groups !== undefined) return `unnest(${values.add(groups, 'uuid[]')}) as scope (id)`
+  if (text === undefined) return `(${sourcesOf(query, values)}) scope`
+  const pattern = values.add(containing(text), 'text')
+  return `(select g.id from redrive_catalog.failure_group g
+    where (g.title ilike ${pattern} or g.sample ilike ${pattern}) and g.source_id in (${sourcesOf(query, values)})
+    order by g.last_seen_at desc limit ${GROUPS_MAX}) scope`
+}
+
+function sourcesOf({ sources, handler }: DeadLetterQuery, values: Values): string {
+  const where = ['true']
+  if (sources !== undefined) where.push(`s.name = any(${values.add(sources, 'text[]')})`)
+  if (handler !== undefined) where.push(`s.handler = ${values.add(handler, 'text')}`)
+  return `select s.id from redrive_catalog.source s where ${where.join(' and ')}`
+}
+
+/** Where the page begins, and the partitions that can have any of it: an id begins with the first failure, which is not after the last. */
+function position({ after, before, next }: DeadLetterQuery, values: Values): readonly string[] {
+  const where: string[] = []
+  const cursor = readCursor(next)
+  const last = 'd.last_failed_at'
+  if (after !== undefined) where.push(`${last} >= ${momentSql(values.add(after, 'float8'))}`)
+  if (before !== undefined) where.push(`${last} < ${momentSql(values.add(before, 'float8'))}`)
+  if (cursor !== undefined) {
+    const at = momentSql(values.add(cursor.at, 'float8'))
+    where.push(`(${last}, d.id) < (${at}, ${values.add(cursor.id, 'uuid')})`)
+  }
+  const end = Math.min(before ?? Infinity, cursor === undefined ? Infinity : cursor.at + 1)
+  if (end < MOMENT_LIMIT) where.push(`d.id < ${values.add(floorId(end), 'uuid')}`)
+  return where
+}
+
+/** 48 bits of ms: what the id has room for. */
+const MOMENT_LIMIT = 2 ** 48
+
+function floorId(at: number): string {
+  const hex = Math.max(0, Math.ceil(at)).toString(16).padStart(12, '0')
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`
+}
+
+function conditions(query: DeadLetterQuery, values: Values): readonly string[] {
+  const { key, class: kind, code, type, quarantined, groups, text } = query
+  const where: string[] = []
+  const same = (column: string, value: unknown, as: string) => {
+    if (value !== undefined) where.push(`d.${column} = ${values.add(value, as)}`)
+  }
+  same('key', key === undefined ? undefined : storable(key, NAME_MAX), 'text')
+  same('class', kind, 'text')
+  same('code', code, 'text')
+  same('type', type, 'text')
+  same('is_quarantined', quarantined, 'boolean')
+  if (groups !== undefined && isByValue(query)) {
+    where.push(`d.group_id = any(${values.add(groups, 'uuid[]')})`)
+  }
+  if (text !== undefined && (groups !== undefined || isByValue(query))) {
+    where.push(`d.message ilike ${values.add(containing(text), 'text')}`)
+  }
+  const { sources, handler } = query
+  if ((sources !== undefined || handler !== undefined) && (isByGroup(query) || isByValue(query))) {
+    where.push(`d.source_id in (${sourcesOf(query, values)})`)
+  }
+  return [...where, ...contentConditions(query, values)]
+}
+
+function contentConditions(
+  { headers = {}, json = {}, extracted = {} }: DeadLetterQuery,
+  values: Values,
+): readonly string[] {
+  const where: string[] = []
+  if (Object.keys(headers).length > 0) {
+    where.push(`d.headers @> ${values.add(JSON.stringify(headers), 'jsonb')}`)
+  }
+  for (const [name, value] of Object.entries(extracted).slice(1)) {
+    where.push(`(select l.value from redrive_catalog.dead_letter_lookup l
+      where l.dead_letter_id = d.id and l.name = ${values.add(name, 'text')}) = ${values.add(value, 'text')}`)
+  }
+  for (const [pointer, value] of Object.entries(json)) {
+    // A value and not `exists`: that would be made a join with all payloads there are.
+    const path = values.add(pointerSteps(pointer), 'text[]')
+    where.push(`(select p.preview #> ${path} from redrive_catalog.dead_letter_payload p
+      where p.dead_letter_id = d.id and p.part = 0) = ${values.add(JSON.stringify(value), 'jsonb')}`)
+  }
+  return where
+}

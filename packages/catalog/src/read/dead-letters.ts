@@ -1,0 +1,206 @@
+import { type AttemptRecord, type FailureClass, RedriveError } from '@redrive/core'
+import type { DrainedDeadLetter } from '@redrive/runtime'
+import type { Run } from '../database.ts'
+import { PART_BYTES } from '../ingest/payloads.ts'
+import { keyOf, openerOf, type PayloadKeys, WIRE_PART } from '../seal.ts'
+import { decodeWire } from '../wire.ts'
+import { isId, PAGE } from './check.ts'
+import { compileDeadLetter, compileDeadLetters } from './compile.ts'
+import { checkDeadLetterQuery, type DeadLetterQuery, type Status } from './query.ts'
+import { ask, cursorText, type Reader, reading } from './sql.ts'
+
+/** A dead letter as a list shows it. Texts are clipped; the exact ones are in `deadLetter(id)`. */
+export interface DeadLetterSummary {
+  readonly id: string
+  readonly group: string
+  readonly source: string
+  readonly handler: string | undefined
+  readonly status: Status
+  readonly quarantined: boolean
+  readonly class: FailureClass
+  readonly reason: string
+  readonly code: string | undefined
+  readonly message: string
+  readonly type: string | undefined
+  readonly messageId: string
+  readonly key: string
+  readonly lane: string | undefined
+  readonly origin: string
+  readonly contentType: string | undefined
+  readonly attempts: number
+  readonly cycle: number
+  /** Grows with every change of status. */
+  readonly version: number
+  readonly payloadBytes: number
+  readonly isTombstone: boolean
+  /** Bounded and masked. */
+  readonly headers: Readonly<Record<string, unknown>>
+  readonly history: readonly AttemptRecord[]
+  readonly firstFailedAt: number
+  readonly lastFailedAt: number
+  readonly ingestedAt: number
+  /** When and by whom it got the status it has; undefined while nobody did anything. */
+  readonly settledAt: number | undefined
+  readonly settledBy: string | undefined
+}
+
+export interface DeadLetterPage {
+  readonly deadLetters: readonly DeadLetterSummary[]
+  /** Pass it to read on; undefined at the end. */
+  readonly next: string | undefined
+}
+
+/** With everything that a replay needs. */
+export interface DeadLetterDetail extends DeadLetterSummary {
+  /** As the broker gave it: bytes, headers and envelope unchanged. */
+  readonly drained: DrainedDeadLetter
+  /** The body as JSON, masked; undefined when there is none. */
+  readonly preview: unknown
+}
+
+/** Newest last failure first. */
+export async function readDeadLetters(
+  reader: Reader,
+  query: DeadLetterQuery,
+): Promise<DeadLetterPage> {
+  checkDeadLetterQuery(query)
+  const rows = await ask<SummaryRow>(reader, compileDeadLetters(query))
+  const most = query.most ?? PAGE
+  const deadLetters = rows.slice(0, most).map(summaryOf)
+  const last = deadLetters.at(-1)
+  const isMore = rows.length > most && last !== undefined
+  return {
+    deadLetters,
+    next: isMore ? cursorText({ at: last.lastFailedAt, id: last.id }) : undefined,
+  }
+}
+
+export async function readDeadLetter(
+  reader: Reader,
+  keys: PayloadKeys | undefined,
+  id: string,
+): Promise<DeadLetterDetail | undefined> {
+  if (!isId(id)) return undefined
+  return reading(reader, async (run) => {
+    const { text, values } = compileDeadLetter(id)
+    const [row] = await run<SummaryRow>(text, values)
+    if (row === undefined) return undefined
+    const parts = await readParts(run, id, row.payload_bytes)
+    const drained = await opened(id, parts, keys)
+    return { ...summaryOf(row), drained, preview: parts[0]?.preview ?? undefined }
+  })
+}
+
+const PARTS = `
+select part, bytes, wire, key_id, wrapped_key, preview
+  from redrive_catalog.dead_letter_payload
+  where dead_letter_id = $1::uuid and part >= $2 and part < $3 order by part`
+
+/** 8 parts in a statement: each has to end in time, however large the body is. */
+const PARTS_AT_ONCE = 8
+
+async function readParts(run: Run, id: string, bytes: number): Promise<readonly PartRow[]> {
+  const parts: PartRow[] = []
+  do {
+    const start = parts.length
+    parts.push(...(await run<PartRow>(PARTS, [id, start, start + PARTS_AT_ONCE])))
+    if (parts.length === start) throw new Error(`A part of the payload of ${id} is missing.`)
+  } while (parts.length * PART_BYTES < bytes)
+  return parts
+}
+
+async function opened(
+  id: string,
+  parts: readonly PartRow[],
+  keys: PayloadKeys | undefined,
+): Promise<DrainedDeadLetter> {
+  const [first] = parts
+  if (first === undefined) throw new Error(`The payload of ${id} is missing.`)
+  const { key_id: keyId, wrapped_key: wrappedKey, wire } = first
+  let open = (bytes: Uint8Array, _: number): Uint8Array => bytes
+  if (keyId !== null && wrappedKey !== null) {
+    if (keys === undefined) throw noKeys(keyId)
+    open = openerOf(await keyOf(keys, keyId), id, wrappedKey)
+  }
+  const bytes = Buffer.concat(parts.map(({ part, bytes: piece }) => open(piece, part)))
+  return decodeWire(open(wire, WIRE_PART), bytes)
+}
+
+const noKeys = (keyId: string) =>
+  new RedriveError(
+    'POLICY_INVALID',
+    `The payload is encrypted with the key '${keyId}'. Give the catalog its keys: catalog({ pool, keys }).`,
+  )
+
+interface PartRow {
+  readonly part: number
+  readonly bytes: Buffer
+  readonly wire: Buffer
+  readonly key_id: string | null
+  readonly wrapped_key: Buffer | null
+  readonly preview: unknown
+}
+
+interface SummaryRow {
+  readonly id: string
+  readonly group_id: string
+  readonly source: string
+  readonly handler: string | null
+  readonly status: Status
+  readonly is_quarantined: boolean
+  readonly class: FailureClass
+  readonly reason: string
+  readonly code: string | null
+  readonly message: string
+  readonly type: string | null
+  readonly message_id: string
+  readonly key: string
+  readonly lane: string | null
+  readonly origin: string
+  readonly content_type: string | null
+  readonly attempts: number
+  readonly cycle: number
+  readonly version: number
+  readonly payload_bytes: number
+  readonly is_tombstone: boolean
+  readonly headers: Readonly<Record<string, unknown>>
+  readonly history: readonly (Omit<AttemptRecord, 'code'> & { readonly code: string | null })[]
+  readonly first_ms: number
+  readonly last_ms: number
+  readonly ingested_ms: number
+  readonly settled_ms: number | null
+  readonly settled_by: string | null
+}
+
+function summaryOf(row: SummaryRow): DeadLetterSummary {
+  return {
+    id: row.id,
+    group: row.group_id,
+    source: row.source,
+    handler: row.handler ?? undefined,
+    status: row.status,
+    quarantined: row.is_quarantined,
+    class: row.class,
+    reason: row.reason,
+    code: row.code ?? undefined,
+    message: row.message,
+    type: row.type ?? undefined,
+    messageId: row.message_id,
+    key: row.key,
+    lane: row.lane ?? undefined,
+    origin: row.origin,
+    contentType: row.content_type ?? undefined,
+    attempts: row.attempts,
+    cycle: row.cycle,
+    version: row.version,
+    payloadBytes: row.payload_bytes,
+    isTombstone: row.is_tombstone,
+    headers: row.headers,
+    history: row.history.map((one) => ({ ...one, code: one.code ?? undefined })),
+    firstFailedAt: row.first_ms,
+    lastFailedAt: row.last_ms,
+    ingestedAt: row.ingested_ms,
+    settledAt: row.settled_ms ?? undefined,
+    settledBy: row.settled_by ?? undefined,
+  }
+}

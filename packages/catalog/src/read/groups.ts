@@ -1,0 +1,217 @@
+import { FAILURE_CLASSES, type FailureClass } from '@redrive/core'
+import { Check, isId, PAGE } from './check.ts'
+import {
+  ask,
+  containing,
+  cursorText,
+  msSql,
+  type Reader,
+  readCursor,
+  type Statement,
+  Values,
+} from './sql.ts'
+
+export type GroupState = 'open' | 'muted' | 'resolved'
+const STATES: readonly GroupState[] = ['open', 'muted', 'resolved']
+
+export type GroupOrder = 'last_seen' | 'open_count' | 'count'
+
+/** Which groups. All that is given must hold. */
+export interface GroupQuery {
+  readonly sources?: readonly string[]
+  readonly handler?: string
+  /** Default: all. A mute that has run out is none. */
+  readonly states?: readonly GroupState[]
+  readonly class?: FailureClass
+  readonly regressed?: boolean
+  readonly owner?: string
+  /** With dead letters that nobody has dealt with. */
+  readonly hasOpen?: boolean
+  /** Part of the message, in any case of letters. */
+  readonly text?: string
+  /** What comes first is the largest. Default `'last_seen'`. */
+  readonly order?: GroupOrder
+  /** Most on one page, 1 to 200, default 50. */
+  readonly most?: number
+  /** From the page before, with the same order. */
+  readonly next?: string
+}
+
+/** Alike failures of one source. */
+export interface FailureGroup {
+  readonly id: string
+  readonly source: string
+  readonly handler: string | undefined
+  readonly signature: string
+  /** Of the signature: groups of different versions are never alike. */
+  readonly algorithm: number
+  readonly class: FailureClass
+  readonly code: string | undefined
+  /** The message with its ids, numbers and quoted values replaced. */
+  readonly title: string
+  /** The message of the first one. */
+  readonly sample: string
+  readonly state: GroupState
+  readonly mutedUntil: number | undefined
+  /** Failed again after someone called it resolved. */
+  readonly regressed: boolean
+  readonly regressedAt: number | undefined
+  readonly resolvedAt: number | undefined
+  readonly owner: string | undefined
+  readonly firstSeenAt: number
+  readonly lastSeenAt: number
+  readonly count: number
+  /** Open or being replayed. */
+  readonly openCount: number
+  /** Of all that were ever in it, for their average. */
+  readonly attempts: number
+}
+
+export interface GroupPage {
+  readonly groups: readonly FailureGroup[]
+  readonly next: string | undefined
+}
+
+export async function readGroups(reader: Reader, query: GroupQuery): Promise<GroupPage> {
+  checkQuery(query)
+  const rows = await ask<GroupRow>(reader, compile(query))
+  const most = query.most ?? PAGE
+  const last = rows.length > most ? rows[most - 1] : undefined
+  const next = last === undefined ? undefined : cursorText({ at: last.position, id: last.id })
+  return { groups: rows.slice(0, most).map(groupOf), next }
+}
+
+export async function readGroup(reader: Reader, id: string): Promise<FailureGroup | undefined> {
+  if (!isId(id)) return undefined
+  const text = `${SELECT} 0 as position ${FROM} where g.id = $1::uuid`
+  const [row] = await ask<GroupRow>(reader, { text, values: [id] })
+  return row === undefined ? undefined : groupOf(row)
+}
+
+const FIELDS: Readonly<Record<keyof GroupQuery, true>> = {
+  sources: true,
+  handler: true,
+  states: true,
+  class: true,
+  regressed: true,
+  owner: true,
+  hasOpen: true,
+  text: true,
+  order: true,
+  most: true,
+  next: true,
+}
+
+const LIST_MAX = 100
+
+function checkQuery(query: GroupQuery): void {
+  const check = new Check('groups()', query, FIELDS)
+  check.lists('sources', LIST_MAX)
+  check.texts('handler', 'owner', 'text', 'next')
+  check.someOf('states', STATES)
+  check.oneOf('class', FAILURE_CLASSES)
+  check.booleans('regressed', 'hasOpen')
+  check.oneOf('order', Object.keys(ORDERS))
+  check.page()
+  check.done()
+}
+
+/** Numbers, so that a page can say where it ended. */
+const ORDERS: Readonly<Record<GroupOrder, string>> = {
+  last_seen: msSql('g.last_seen_at'),
+  open_count: 'g.open_count::float8',
+  count: 'g.count::float8',
+}
+
+/** A mute that has run out is none. */
+const STATE = `case when g.state = 'muted' and g.muted_until <= now() then 'open' else g.state end`
+
+const SELECT = `select g.id, s.name as source, s.handler, g.signature, g.algorithm, g.class, g.code, g.title, g.sample,
+    ${STATE} as state, ${msSql('g.muted_until')} as muted_ms, g.is_regressed, ${msSql('g.regressed_at')} as regressed_ms,
+    ${msSql('g.resolved_at')} as resolved_ms, g.owner, ${msSql('g.first_seen_at')} as first_ms,
+    ${msSql('g.last_seen_at')} as last_ms, g.count::float8 as count, g.open_count::float8 as open_count,
+    g.attempts::float8 as attempts,`
+
+const FROM = `from redrive_catalog.failure_group g join redrive_catalog.source s on s.id = g.source_id`
+
+/** Groups are thousands at most for each source, so they are read and sorted. */
+function compile(query: GroupQuery): Statement {
+  const values = new Values()
+  const position = ORDERS[query.order ?? 'last_seen']
+  const where = ['true', ...conditions(query, values)]
+  const cursor = readCursor(query.next)
+  if (cursor !== undefined) {
+    const at = values.add(cursor.at, 'float8')
+    where.push(`(${position}, g.id) < (${at}, ${values.add(cursor.id, 'uuid')})`)
+  }
+  const most = values.add((query.most ?? PAGE) + 1, 'integer')
+  const text = `${SELECT} ${position} as position ${FROM} where ${where.join(' and ')}
+    order by ${position} desc, g.id desc limit ${most}`
+  return { text, values: values.all }
+}
+
+function conditions(query: GroupQuery, values: Values): readonly string[] {
+  const { sources, handler, states, regressed, owner, hasOpen, text } = query
+  const where: string[] = []
+  if (sources !== undefined) where.push(`s.name = any(${values.add(sources, 'text[]')})`)
+  if (handler !== undefined) where.push(`s.handler = ${values.add(handler, 'text')}`)
+  if (states !== undefined) where.push(`${STATE} = any(${values.add(states, 'text[]')})`)
+  if (query.class !== undefined) where.push(`g.class = ${values.add(query.class, 'text')}`)
+  if (regressed !== undefined) where.push(`g.is_regressed = ${values.add(regressed, 'boolean')}`)
+  if (owner !== undefined) where.push(`g.owner = ${values.add(owner, 'text')}`)
+  if (hasOpen !== undefined) where.push(`(g.open_count > 0) = ${values.add(hasOpen, 'boolean')}`)
+  if (text !== undefined) {
+    const pattern = values.add(containing(text), 'text')
+    where.push(`(g.title ilike ${pattern} or g.sample ilike ${pattern})`)
+  }
+  return where
+}
+
+interface GroupRow {
+  readonly id: string
+  readonly source: string
+  readonly handler: string | null
+  readonly signature: string
+  readonly algorithm: number
+  readonly class: FailureClass
+  readonly code: string | null
+  readonly title: string
+  readonly sample: string
+  readonly state: GroupState
+  readonly muted_ms: number | null
+  readonly is_regressed: boolean
+  readonly regressed_ms: number | null
+  readonly resolved_ms: number | null
+  readonly owner: string | null
+  readonly first_ms: number
+  readonly last_ms: number
+  readonly count: number
+  readonly open_count: number
+  readonly attempts: number
+  readonly position: number
+}
+
+function groupOf(row: GroupRow): FailureGroup {
+  return {
+    id: row.id,
+    source: row.source,
+    handler: row.handler ?? undefined,
+    signature: row.signature,
+    algorithm: row.algorithm,
+    class: row.class,
+    code: row.code ?? undefined,
+    title: row.title,
+    sample: row.sample,
+    state: row.state,
+    mutedUntil: row.state === 'muted' ? (row.muted_ms ?? undefined) : undefined,
+    regressed: row.is_regressed,
+    regressedAt: row.regressed_ms ?? undefined,
+    resolvedAt: row.resolved_ms ?? undefined,
+    owner: row.owner ?? undefined,
+    firstSeenAt: row.first_ms,
+    lastSeenAt: row.last_ms,
+    count: row.count,
+    openCount: row.open_count,
+    attempts: row.attempts,
+  }
+}

@@ -1,0 +1,84 @@
+import type { DrainedDeadLetter } from '@redrive/runtime'
+
+/**
+ * A drained dead letter without its body, as bytes, and back again with nothing lost: a replay has to
+ * send what came in. JSON escapes NUL and lone surrogates; what JSON does not know is tagged. An object
+ * with a single key `$` is a tag, so one that really has that key is tagged itself.
+ */
+const TAG = '$'
+
+/** 64 levels: headers are flat in practice, and a hostile one must not exhaust the stack. */
+const DEPTH_MAX = 64
+
+/** 16 MiB: ten times what brokers let a message say about itself. */
+const BYTES_MAX = 16_777_216
+
+/** Headers that cannot be kept as they are. */
+export class UnreadableHeaders extends Error {}
+
+export function encodeWire(deadLetter: DrainedDeadLetter): Buffer {
+  const { delivery, ...rest } = deadLetter
+  const { bytes: _, ...others } = delivery
+  const wire = Buffer.from(JSON.stringify(encode({ ...rest, delivery: others }, 0)))
+  if (wire.length > BYTES_MAX) throw new UnreadableHeaders(`larger than ${BYTES_MAX} bytes`)
+  return wire
+}
+
+export function decodeWire(wire: Uint8Array, bytes: Uint8Array): DrainedDeadLetter {
+  const parsed: unknown = JSON.parse(Buffer.from(wire).toString())
+  const kept = decode(parsed) as Omit<DrainedDeadLetter, 'delivery'> & {
+    readonly delivery: Omit<DrainedDeadLetter['delivery'], 'bytes'>
+  }
+  return { ...kept, delivery: { ...kept.delivery, bytes } }
+}
+
+function encode(value: unknown, depth: number): unknown {
+  if (depth > DEPTH_MAX) throw new UnreadableHeaders(`nested deeper than ${DEPTH_MAX} levels`)
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
+  if (typeof value === 'number') return encodeNumber(value)
+  if (value === undefined) return { [TAG]: ['undefined'] }
+  if (typeof value === 'bigint') return { [TAG]: ['bigint', String(value)] }
+  if (value instanceof Uint8Array) return { [TAG]: ['bytes', base64(value)] }
+  if (value instanceof Date) return { [TAG]: ['date', encodeNumber(value.getTime())] }
+  if (Array.isArray(value)) return value.map((one) => encode(one, depth + 1))
+  if (typeof value === 'object') return encodeObject(value, depth)
+  throw new UnreadableHeaders(`a ${typeof value} cannot be kept`)
+}
+
+const base64 = (bytes: Uint8Array) =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
+
+function encodeNumber(value: number): unknown {
+  const isPlain = Number.isFinite(value) && !Object.is(value, -0)
+  return isPlain ? value : { [TAG]: ['number', Object.is(value, -0) ? '-0' : String(value)] }
+}
+
+function encodeObject(value: object, depth: number): unknown {
+  const entries = Object.entries(value).map(([name, one]): [string, unknown] => [
+    name,
+    encode(one, depth + 1),
+  ])
+  // `fromEntries` makes a property of `__proto__`, where an assignment would change the prototype.
+  const object: unknown = Object.fromEntries(entries)
+  return Object.hasOwn(value, TAG) ? { [TAG]: ['object', object] } : object
+}
+
+function decode(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map(decode)
+  return Object.hasOwn(value, TAG) ? decodeTag(value) : decodeObject(value)
+}
+
+function decodeTag(tagged: object): unknown {
+  const [kind, content] = (tagged as { readonly $: readonly [string, unknown?] })[TAG]
+  if (kind === 'undefined') return undefined
+  if (kind === 'bigint') return BigInt(content as string)
+  if (kind === 'bytes') return Buffer.from(content as string, 'base64')
+  if (kind === 'number') return Number(content)
+  if (kind === 'date') return new Date(decode(content) as number)
+  return decodeObject(content as object)
+}
+
+function decodeObject(value: object): unknown {
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, decode(one)]))
+}

@@ -1,0 +1,258 @@
+import { createHash, randomBytes } from 'node:crypto'
+import type { DrainedDeadLetter } from '@redrive/runtime'
+import { describe, expect, test } from 'vitest'
+import { catalog } from '../src/index.ts'
+import { dead, ListSource, migrated, refusal, rows } from './rig.ts'
+
+const pool = await migrated('redrive_catalog_hostile')
+const made = catalog({ pool })
+
+/** Ingests one and reads it back. */
+async function through(deadLetter: DrainedDeadLetter, from = made) {
+  expect(await from.ingest(new ListSource([deadLetter]))).toEqual({
+    added: 1,
+    known: 0,
+    quarantined: 0,
+  })
+  const [row] = await rows<{ id: string }>(
+    pool,
+    'select id from redrive_catalog.dead_letter order by ingested_at desc limit 1',
+  )
+  const found = await from.deadLetter(row?.id ?? '')
+  if (found === undefined) throw new Error('It is not there.')
+  return found
+}
+
+/** Exactly as it was drained. */
+const expectSame = (kept: DrainedDeadLetter, came: DrainedDeadLetter) => {
+  expect(Buffer.from(kept.delivery.bytes).equals(Buffer.from(came.delivery.bytes))).toBe(true)
+  const { bytes: _, ...delivery } = kept.delivery
+  const { bytes: __, ...expected } = came.delivery
+  expect({ ...kept, delivery }).toStrictEqual({ ...came, delivery: expected })
+}
+
+const deep = (levels: number) => Buffer.from('['.repeat(levels) + ']'.repeat(levels))
+
+describe('a hostile dead letter is kept exactly as it came', () => {
+  test.each([
+    ['bytes that are no text', { bytes: Buffer.from([0xff, 0xfe, 0, 0xc3, 0x28]) }],
+    ['a body of 100,000 levels', { bytes: deep(100_000) }],
+    ['a small body of 30,000 levels', { bytes: deep(30_000) }],
+    [
+      'JSON with NUL, halves of pairs and __proto__',
+      {
+        bytes: Buffer.from(
+          String.raw`{"a":"\u0000","b":"\ud800","__proto__":{"admin":true},"c\u0000":1e400}`,
+        ),
+      },
+    ],
+    ['no body at all', { bytes: new Uint8Array(), isTombstone: true }],
+    [
+      'names with NUL and halves of pairs',
+      {
+        id: 'a\0b\ud800',
+        key: 'k\0\udfff',
+        type: '\0',
+        lane: '\ud800',
+        contentType: '\0/\0',
+      },
+    ],
+    ['names longer than any column', { key: 'k'.repeat(100_000), type: 't'.repeat(100_000) }],
+  ])('%s', async (_, delivery) => {
+    const came = dead({ delivery })
+    expectSame((await through(came)).drained, came)
+  })
+
+  test('headers of every kind', async () => {
+    const headers: Record<string, unknown> = {
+      text: 'a\0b\ud800',
+      bytes: Buffer.from([0, 255]),
+      none: undefined,
+      nothing: null,
+      nan: Number.NaN,
+      zero: -0,
+      far: Number.NEGATIVE_INFINITY,
+      big: 2n ** 70n,
+      date: new Date(5),
+      list: [1, [2, { $: ['bytes', 'AA=='] }]],
+      $: 'dollar',
+      nested: { '\0': { constructor: 1 } },
+    }
+    Object.defineProperty(headers, '__proto__', { value: 'x', enumerable: true })
+    const came = dead({
+      delivery: { headers },
+      envelope: { a: '\0\ud800' },
+      reason: '\0',
+      message: '\0\ud800',
+    })
+    const { drained } = await through(came)
+    expectSame(drained, came)
+    expect(Object.getOwnPropertyDescriptor(drained.delivery.headers, '__proto__')?.value).toBe('x')
+    expect(Object.getPrototypeOf(drained.delivery.headers)).toBe(Object.prototype)
+  })
+
+  test('10,000 headers, of which a list shows the first', async () => {
+    const headers = Object.fromEntries(
+      Array.from({ length: 10_000 }, (_, at) => [`h${at}`, 'v'.repeat(50)]),
+    )
+    const came = dead({ delivery: { headers } })
+    const found = await through(came)
+    expectSame(found.drained, came)
+    expect(Object.keys(found.headers)).toHaveLength(65)
+    expect(found.headers['…']).toBe(10_000 - 64)
+  })
+
+  test('numbers and times that no clock or counter says', async () => {
+    const { delivery, ...rest } = dead()
+    const cycle = { ...delivery.cycle, attempts: 9e15, number: 2 ** 40 }
+    const came = { ...rest, delivery: { ...delivery, cycle } }
+    const found = await through(came)
+    expectSame(found.drained, came)
+    expect(found.attempts).toBe(1_000_000)
+  })
+
+  test('a body of many parts', async () => {
+    const came = dead({ delivery: { bytes: randomBytes(20 * 1_048_576 + 7) } })
+    const found = await through(came)
+    expectSame(found.drained, came)
+    expect(found.payloadBytes).toBe(20 * 1_048_576 + 7)
+    expect(found.preview).toBeUndefined()
+  })
+})
+
+describe('what cannot be kept is set aside, once, and holds nobody up', () => {
+  const aside = () =>
+    rows<{ reason: string; sha256: Buffer; head: Buffer; payload_bytes: string }>(
+      pool,
+      'select * from redrive_catalog.ingest_quarantine order by id',
+    )
+
+  test('a body that is too large, headers that are too deep, and what the database refuses', async () => {
+    let nested: unknown = 'x'
+    for (let level = 0; level < 100_000; level++) nested = [nested]
+    const bytes = randomBytes(100_000)
+    const refused = [
+      dead({ delivery: { bytes } }),
+      dead({ delivery: { headers: { nested } } }),
+      dead({ delivery: { headers: { act: () => 1 } } }),
+      dead({ message: 'the database does not like this' }),
+    ]
+    await pool.query(`alter table redrive_catalog.dead_letter add constraint dislike
+      check (message not like '%does not like%')`)
+    const all = [dead(), ...refused, dead(), dead()]
+    const options = { maxPayloadBytes: 99_999 }
+    const source = new ListSource(all)
+    expect(await made.ingest(source, options)).toEqual({ added: 3, known: 0, quarantined: 4 })
+    expect(source.released).toBe(7)
+    expect(await made.ingest(new ListSource(all), options)).toEqual({
+      added: 0,
+      known: 3,
+      quarantined: 4,
+    })
+    await pool.query('alter table redrive_catalog.dead_letter drop constraint dislike')
+    const kept = await aside()
+    expect(kept).toHaveLength(4)
+    expect(kept.map(({ reason }) => reason).sort()).toEqual([
+      expect.stringContaining('100000 bytes'),
+      expect.stringContaining('a function cannot be kept'),
+      expect.stringContaining('deeper than 64'),
+      expect.stringContaining('the database refused it'),
+    ])
+    const large = kept.find(({ payload_bytes }) => payload_bytes === '100000')
+    expect(large?.sha256.equals(createHash('sha256').update(bytes).digest())).toBe(true)
+    expect(large?.head.equals(bytes.subarray(0, 65_536))).toBe(true)
+  })
+})
+
+describe('masks', () => {
+  test('hide values where people look, never in what is replayed', async () => {
+    const body = {
+      card: { number: '4111' },
+      items: [{ pin: 1 }, { pin: 2, name: 'a' }],
+      'a/b': 3,
+      other: '4111',
+    }
+    const came = dead({
+      delivery: {
+        bytes: Buffer.from(JSON.stringify(body)),
+        headers: { Authorization: 'Bearer x', trace: 't' },
+      },
+    })
+    const source = new ListSource([came])
+    await made.ingest(source, {
+      mask: ['/card/number', '/items/*/pin', '/a~1b'],
+      maskHeaders: ['authorization'],
+    })
+    const { deadLetters } = await made.deadLetters({ key: came.delivery.key })
+    const found = await made.deadLetter(deadLetters[0]?.id ?? '')
+    expect(found?.preview).toEqual({
+      card: { number: '***' },
+      items: [{ pin: '***' }, { pin: '***', name: 'a' }],
+      'a/b': '***',
+      other: '4111',
+    })
+    expect(found?.headers).toEqual({ Authorization: '***', trace: 't' })
+    expectSame(found?.drained as DrainedDeadLetter, came)
+  })
+})
+
+describe('encryption', () => {
+  const all = new Map([
+    ['k1', randomBytes(32)],
+    ['k2', randomBytes(32)],
+  ])
+  const keysOf = (current: string) => ({
+    current,
+    get: async (id: string) => all.get(id) ?? randomBytes(32),
+  })
+  const secret = () =>
+    dead({
+      delivery: {
+        bytes: Buffer.concat([Buffer.from('{"pin":"secret"}'), Buffer.alloc(1_500_000, 32)]),
+        headers: { token: 'hush' },
+      },
+    })
+
+  test('keeps the body, the exact headers and the preview out of sight, and reads them with any known key', async () => {
+    const came = secret()
+    const { id, drained, preview } = await through(came, catalog({ pool, keys: keysOf('k1') }))
+    expectSame(drained, came)
+    expect(preview).toBeUndefined()
+    const parts = await rows<{ bytes: Buffer; wire: Buffer | null }>(
+      pool,
+      'select * from redrive_catalog.dead_letter_payload where dead_letter_id = $1',
+      [id],
+    )
+    expect(parts).toHaveLength(2)
+    for (const { bytes, wire } of parts) {
+      expect(bytes.includes('secret')).toBe(false)
+      expect(wire?.includes('hush') ?? false).toBe(false)
+    }
+    const later = await catalog({ pool, keys: keysOf('k2') }).deadLetter(id)
+    expectSame(later?.drained as DrainedDeadLetter, came)
+    expect((await refusal(made.deadLetter(id))).message).toContain("encrypted with the key 'k1'")
+  })
+
+  test('keeps a preview only when it is asked for', async () => {
+    const from = catalog({ pool, keys: keysOf('k1') })
+    const { preview } = await through(dead(), from)
+    expect(preview).toBeUndefined()
+    const asked = dead()
+    await from.ingest(new ListSource([asked]), { preview: true })
+    const { deadLetters } = await from.deadLetters({ key: asked.delivery.key })
+    expect((await from.deadLetter(deadLetters[0]?.id ?? ''))?.preview).toEqual({ order: 1 })
+  })
+
+  test('opens in its own place only', async () => {
+    const from = catalog({ pool, keys: keysOf('k1') })
+    const one = await through(secret(), from)
+    const other = await through(secret(), from)
+    await pool.query(
+      `update redrive_catalog.dead_letter_payload p set bytes = o.bytes, wire = o.wire, wrapped_key = o.wrapped_key
+        from redrive_catalog.dead_letter_payload o
+        where p.dead_letter_id = $1 and o.dead_letter_id = $2 and o.part = p.part`,
+      [one.id, other.id],
+    )
+    expect((await refusal(from.deadLetter(one.id))).message).toMatch(/authenticate/)
+  })
+})

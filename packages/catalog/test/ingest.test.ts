@@ -1,0 +1,282 @@
+import { MemoryBroker, memorySource, send, deadLetterQueue } from '@redrive/memory'
+import { encodeHeaders, FIRST_CYCLE } from '@redrive/core'
+import { Pool } from 'pg'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { catalog } from '../src/index.ts'
+import { dead, ListSource, migrated, NOW, refusal, rows } from './rig.ts'
+
+const pool = await migrated('redrive_catalog_ingest')
+const made = catalog({ pool })
+
+beforeEach(async () => {
+  await pool.query(`truncate redrive_catalog.dead_letter, redrive_catalog.dead_letter_payload,
+    redrive_catalog.dead_letter_lookup,
+    redrive_catalog.failure_group, redrive_catalog.group_minute, redrive_catalog.group_hour,
+    redrive_catalog.source_day, redrive_catalog.source, redrive_catalog.undated,
+    redrive_catalog.ingest_quarantine, redrive_catalog.comment`)
+})
+
+const counted = async () => ({
+  letters: (await rows(pool, 'select id from redrive_catalog.dead_letter order by id')).map(
+    ({ id }) => id,
+  ),
+  payloads: await rows(
+    pool,
+    'select dead_letter_id, part from redrive_catalog.dead_letter_payload order by 1, 2',
+  ),
+  groups: await rows(
+    pool,
+    'select id, count, open_count, attempts from redrive_catalog.failure_group order by id',
+  ),
+  minutes: await rows(pool, 'select * from redrive_catalog.group_minute order by 1, 2'),
+  hours: await rows(pool, 'select * from redrive_catalog.group_hour order by 1, 2'),
+  days: await rows(
+    pool,
+    'select source_id, day::text, count from redrive_catalog.source_day order by 1, 2',
+  ),
+})
+
+const many = (count: number, groups: number) =>
+  Array.from({ length: count }, (_, at) =>
+    dead({
+      signature: `1-${String(at % groups).padStart(16, '0')}`,
+      at: NOW - at * 1_000,
+      delivery: { id: `m${at}` },
+    }),
+  )
+
+/** A server that takes its time for each group, and goes through them in the order it is given them. */
+async function slowly() {
+  const { connectionString } = pool.options
+  const options = '-c enable_hashjoin=off -c enable_mergejoin=off -c enable_seqscan=off'
+  const other = new Pool({ connectionString, options })
+  await other.query(`create function public.slow() returns trigger language plpgsql as
+    $$ begin perform pg_sleep(0.001); return new; end $$;
+    create trigger slow before insert or update on redrive_catalog.failure_group
+      for each row execute function public.slow()`)
+  onTestFinished(async () => {
+    await other.query('drop function public.slow cascade')
+    await other.end()
+  })
+  return catalog({ pool: other })
+}
+
+describe('ingest', () => {
+  test('takes everything over in batches, counts it by group and time, and releases it', async () => {
+    const source = new ListSource(many(250, 7))
+    expect(await made.ingest(source, { batch: 40 })).toEqual({
+      added: 250,
+      known: 0,
+      quarantined: 0,
+    })
+    expect(source.released).toBe(250)
+    const { letters, payloads, groups, minutes, hours, days } = await counted()
+    const sum = (all: readonly Record<string, unknown>[]) =>
+      all.reduce((total, { count }) => total + Number(count), 0)
+    expect([letters.length, payloads.length, groups.length]).toEqual([250, 250, 7])
+    expect([sum(groups), sum(minutes), sum(hours), sum(days)]).toEqual([250, 250, 250, 250])
+    expect(groups.map(({ open_count }) => open_count)).toEqual(groups.map(({ count }) => count))
+    const [first] = groups
+    expect(Number(first?.['attempts'])).toBe(3 * Number(first?.['count']))
+  })
+
+  test('a crash between commit and release ingests again and changes nothing', async () => {
+    const source = new ListSource(many(30, 3))
+    source.failingReleases = 1
+    expect(String(await refusal(made.ingest(source)))).toContain('the broker is gone')
+    const before = await counted()
+    expect(before.letters).toHaveLength(30)
+    expect(await made.ingest(source)).toEqual({ added: 0, known: 30, quarantined: 0 })
+    expect(await counted()).toEqual(before)
+    expect(source.released).toBe(30)
+  })
+
+  test('what does not say when it failed keeps the moment at which it was first seen', async () => {
+    const undated = dead({
+      delivery: { id: 'foreign', cycle: FIRST_CYCLE },
+      reason: 'broker_rejected',
+    })
+    await made.ingest(new ListSource([undated]))
+    const before = await counted()
+    expect(await made.ingest(new ListSource([undated]))).toMatchObject({ added: 0, known: 1 })
+    expect(await counted()).toEqual(before)
+    const { groups } = await made.groups()
+    expect(groups).toMatchObject([{ class: 'unknown', title: 'broker_rejected', algorithm: 1 }])
+  })
+
+  test('another cycle, another source and another body of the same id are other dead letters', async () => {
+    const one = dead({ delivery: { id: 'same' } })
+    await made.ingest(new ListSource([one]))
+    await made.ingest(new ListSource([dead({ delivery: { id: 'same' }, cycle: 2 })]))
+    await made.ingest(new ListSource([one]), { name: 'orders in the other cluster' })
+    await made.ingest(new ListSource([dead({ delivery: { id: 'same', bytes: Buffer.from('2') } })]))
+    await made.ingest(new ListSource([one, one]))
+    expect((await counted()).letters).toHaveLength(4)
+  })
+
+  test('an id begins with the moment of the first failure', async () => {
+    await made.ingest(new ListSource([dead({ at: NOW - 5_000, lastAt: NOW })]))
+    const [id] = (await counted()).letters
+    expect(Number.parseInt(String(id).replaceAll('-', '').slice(0, 12), 16)).toBe(NOW - 5_000)
+  })
+
+  test('several at once on the same dead letters add each once and never wait for each other in a circle', async () => {
+    const all = many(600, 23)
+    const shuffled = (step: number) =>
+      all.map((_, at) => all[((at + 1) * step) % 600] as (typeof all)[0])
+    const orders = [1, 7, 11, 13, 599].map(shuffled)
+    for (const batch of [50, 600]) {
+      const name = `in batches of ${batch}`
+      const ingesting = orders.map((some) => made.ingest(new ListSource(some), { batch, name }))
+      const done = await Promise.all(ingesting)
+      expect(done.reduce((sum, { added }) => sum + added, 0)).toBe(600)
+    }
+    const { groups, letters } = await counted()
+    expect(letters).toHaveLength(1_200)
+    expect(groups.reduce((sum, { count }) => sum + Number(count), 0)).toBe(1_200)
+  })
+
+  test('several at once on other dead letters of the same groups never wait for each other in a circle', async () => {
+    const GROUPS = 40
+    const ofOne = (ingester: number, step: number) =>
+      Array.from({ length: GROUPS }, (_, at) =>
+        dead({
+          signature: `1-${String(((at + 1) * step) % GROUPS).padStart(16, '0')}`,
+          delivery: { id: `${ingester}-${at}` },
+        }),
+      )
+    const slow = await slowly()
+    // Once where the groups are new to all, and then where they are known.
+    for (const round of [1, 2, 3]) {
+      const ingesting = [1, 3, 7, 9, 39].map((step, at) =>
+        slow.ingest(new ListSource(ofOne(round * 10 + at, step))),
+      )
+      await Promise.all(ingesting)
+    }
+    const { groups, minutes } = await counted()
+    expect(groups.map(({ count }) => Number(count))).toEqual(Array<number>(GROUPS).fill(15))
+    expect(minutes.map(({ count }) => count)).toEqual(Array<number>(GROUPS).fill(15))
+  })
+
+  test('what cannot be committed is given back', async () => {
+    const source = new ListSource(many(5, 1))
+    await pool.query('alter table redrive_catalog.group_hour rename to gone')
+    const error = await refusal(made.ingest(source))
+    await pool.query('alter table redrive_catalog.gone rename to group_hour')
+    expect(error.message).toContain('migrate(pool)')
+    expect([source.released, source.abandoned]).toEqual([0, 5])
+    expect((await counted()).letters).toEqual([])
+    expect(await made.ingest(source)).toMatchObject({ added: 5 })
+  })
+
+  test('goes on with the next batch until it is told to stop', async () => {
+    const stop = new AbortController()
+    const source = new ListSource(many(100, 1))
+    const drain = source.drain.bind(source)
+    source.drain = (options) => {
+      stop.abort()
+      return drain(options)
+    }
+    expect(await made.ingest(source, { batch: 10, signal: stop.signal })).toMatchObject({
+      added: 10,
+    })
+    expect(await source.depth()).toBe(90)
+  })
+
+  test('one partition for each day, and none for a clock that is years away', async () => {
+    const day = 86_400_000
+    const times = [
+      NOW,
+      NOW - 3 * day,
+      NOW - 89 * day,
+      NOW - 3_000 * day,
+      NOW + 3_000 * day,
+      -5,
+      9e15,
+    ]
+    await made.ingest(new ListSource(times.map((at) => dead({ at }))))
+    const places = await rows<{ place: string }>(
+      pool,
+      'select distinct tableoid::regclass::text as place from redrive_catalog.dead_letter order by 1',
+    )
+    expect(places.map(({ place }) => place.replace(/\d{8}$/, 'day'))).toEqual([
+      'redrive_catalog.dead_letter_day',
+      'redrive_catalog.dead_letter_day',
+      'redrive_catalog.dead_letter_day',
+      'redrive_catalog.dead_letter_default',
+    ])
+    expect((await counted()).letters).toHaveLength(times.length)
+  })
+
+  test('reads the dead letters of a real queue', async () => {
+    const broker = new MemoryBroker()
+    const history = [
+      {
+        number: 1,
+        at: NOW,
+        class: 'schema',
+        signature: '1-00000000000000bb',
+        code: 'E1',
+        message: 'no total',
+      },
+    ] as const
+    const { headers } = encodeHeaders({
+      id: 'o-1',
+      key: 'order 1',
+      source: 'orders',
+      replayId: undefined,
+      cycle: { ...FIRST_CYCLE, attempts: 1, firstFailedAt: NOW, history },
+      reason: 'not_retryable',
+    })
+    send(
+      broker,
+      deadLetterQueue('orders'),
+      { total: null },
+      { headers: { ...headers, trace: 't1' } },
+    )
+    const source = memorySource({ broker, queue: 'orders' })
+    expect(await made.ingest(source)).toMatchObject({ added: 1 })
+    expect(await source.depth()).toBe(0)
+    const { deadLetters } = await made.deadLetters({ key: 'order 1' })
+    expect(deadLetters).toMatchObject([
+      {
+        source: 'orders',
+        class: 'schema',
+        code: 'E1',
+        message: 'no total',
+        headers: { trace: 't1' },
+      },
+    ])
+    const found = await made.deadLetter(deadLetters[0]?.id ?? '')
+    expect(found?.preview).toEqual({ total: null })
+    expect(Buffer.from(found?.drained.delivery.bytes ?? []).toString()).toBe('{"total":null}')
+  })
+
+  test('kinds of failures beyond the limit share one group', async () => {
+    await made.ingest(new ListSource(many(1, 1)))
+    await pool.query(`insert into redrive_catalog.failure_group
+      (id, source_id, algorithm, signature, class, title, sample, first_seen_at, last_seen_at)
+      select gen_random_uuid(), s.id, 1, n::text, 'unknown', '', '', now(), now()
+        from redrive_catalog.source s, generate_series(1, 9998) n`)
+    await made.ingest(new ListSource(many(30, 30)))
+    const groups = await rows<{ signature: string; count: string }>(
+      pool,
+      'select signature, count from redrive_catalog.failure_group where count > 0 order by count',
+    )
+    expect(groups.map(({ count }) => Number(count))).toEqual([1, 1, 28])
+    expect(groups[2]?.signature).toBe('overflow')
+  })
+
+  test('says every problem of its options at once', async () => {
+    const error = await refusal(
+      made.ingest(new ListSource([]), {
+        batch: 0,
+        retention: 'soon' as '1s',
+        mask: ['card'],
+        maxPayloadBytes: -1,
+      }),
+    )
+    for (const name of ['batch', 'retention', 'mask', 'maxPayloadBytes'])
+      expect(error.message).toContain(name)
+  })
+})

@@ -1,0 +1,85 @@
+import { describe, expect, test } from 'vitest'
+import { ALERT_LIMITS, alertsOf, type CatalogCounts, metricsOf } from '../src/index.ts'
+
+const AT = 10_000_000
+
+const counts = (of: {
+  readonly open: number
+  readonly inGroup?: number
+  readonly ageMs?: number
+  readonly isMuted?: boolean
+  readonly createdAgo?: number
+  readonly regressedAgo?: number
+}): CatalogCounts => ({
+  at: AT,
+  sources: [
+    {
+      source: 's',
+      open: of.open,
+      count: of.open * 2,
+      attempts: of.open * 5,
+      openByClass: { schema: of.open },
+      oldestAt: of.open === 0 ? undefined : AT - (of.ageMs ?? 0),
+    },
+  ],
+  groups: [
+    {
+      id: 'g',
+      source: 's',
+      title: 't',
+      open: of.inGroup ?? 0,
+      isMuted: of.isMuted ?? false,
+      createdAt: AT - (of.createdAgo ?? ALERT_LIMITS.freshMs),
+      regressedAt: of.regressedAgo === undefined ? undefined : AT - of.regressedAgo,
+    },
+  ],
+})
+
+const kinds = (of: Parameters<typeof counts>[0]) => alertsOf(counts(of)).map(({ kind }) => kind)
+
+describe('alerts', () => {
+  test.each([
+    ['99 are not deep', { open: 99 }, []],
+    ['100 are', { open: 100 }, ['depth']],
+    ['a moment short of half an hour is not old', { open: 1, ageMs: 1_799_999 }, []],
+    ['half an hour is', { open: 1, ageMs: 1_800_000 }, ['age']],
+    ['half of a source does not dominate it', { open: 40, inGroup: 20 }, []],
+    ['more than half does', { open: 40, inGroup: 21 }, ['dominance']],
+    ['but not ten', { open: 10, inGroup: 10 }, []],
+    ['eleven do', { open: 11, inGroup: 11 }, ['dominance']],
+    ['a group is new for ten minutes', { open: 1, createdAgo: 599_999 }, ['new_signature']],
+    ['a regression is fresh for ten minutes', { open: 1, regressedAgo: 599_999 }, ['regressed']],
+    ['and not longer', { open: 1, regressedAgo: 600_000 }, []],
+    [
+      'a muted group says nothing',
+      { open: 50, inGroup: 50, isMuted: true, createdAgo: 0, regressedAgo: 0 },
+      [],
+    ],
+  ])('%s', (_, of, expected) => {
+    expect(kinds(of)).toEqual(expected)
+  })
+})
+
+describe('metrics', () => {
+  test('add up', () => {
+    expect(metricsOf(counts({ open: 100, ageMs: 7 }))).toEqual({
+      depth: 100,
+      depthBySource: { s: 100 },
+      depthByClass: { schema: 100 },
+      oldestAgeMs: 7,
+      averageAttempts: 2.5,
+      overThreshold: ['s'],
+    })
+  })
+
+  test('of nothing say so', () => {
+    expect(metricsOf({ at: AT, sources: [], groups: [] })).toEqual({
+      depth: 0,
+      depthBySource: {},
+      depthByClass: {},
+      oldestAgeMs: undefined,
+      averageAttempts: undefined,
+      overThreshold: [],
+    })
+  })
+})

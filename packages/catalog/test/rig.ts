@@ -1,0 +1,158 @@
+import { execFile } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { promisify } from 'node:util'
+import { type AttemptRecord, type Delivery, FIRST_CYCLE, type FailureClass } from '@redrive/core'
+import type { DeadLetterSource, DrainedDeadLetter } from '@redrive/runtime'
+import { Pool } from 'pg'
+import { afterAll } from 'vitest'
+import { migrate } from '../src/index.ts'
+
+const ROOT = new URL('../../../', import.meta.url).pathname
+const run = promisify(execFile)
+
+/** Runs `dev/services`, which starts what is not running yet. */
+async function services(...args: readonly string[]): Promise<string> {
+  const { stdout } = await run(`${ROOT}dev/services`, args, { cwd: ROOT })
+  return stdout
+}
+
+export function poolOn(connectionString: string, max = 10): Pool {
+  const pool = new Pool({ connectionString, max })
+  pool.on('error', () => undefined)
+  return pool
+}
+
+/** An empty database of the test file's own. */
+export async function emptyDatabase(name: string): Promise<string> {
+  await services('up', 'postgres')
+  const url = new URL((await services('do', 'postgres', 'url')).trim().split('\n')[0] as string)
+  const admin = poolOn(url.href, 1)
+  await admin.query(`drop database if exists ${name} with (force)`)
+  await admin.query(`create database ${name}`)
+  await admin.end()
+  url.pathname = `/${name}`
+  return url.href
+}
+
+/** The same with the schema in it, and a pool that ends with the file. */
+export async function migrated(name: string): Promise<Pool> {
+  const pool = poolOn(await emptyDatabase(name), 20)
+  afterAll(() => pool.end())
+  await migrate(pool)
+  return pool
+}
+
+/** The rows of a question. */
+export async function rows<R = Record<string, unknown>>(
+  pool: Pool,
+  text: string,
+  values: readonly unknown[] = [],
+): Promise<readonly R[]> {
+  return (await pool.query(text, [...values])).rows as readonly R[]
+}
+
+export const NOW: number = Math.floor(Date.now() / 60_000) * 60_000
+
+export interface Said {
+  readonly signature?: string
+  readonly message?: string
+  readonly class?: FailureClass
+  readonly code?: string
+  /** First failure; the last one is there as well unless it is said. */
+  readonly at?: number
+  readonly lastAt?: number
+  readonly cycle?: number
+  readonly quarantined?: boolean
+  readonly reason?: string
+  readonly envelope?: Readonly<Record<string, string>>
+  readonly delivery?: Partial<Delivery>
+}
+
+/** A dead letter as a source would hand it out. */
+export function dead(said: Said = {}): DrainedDeadLetter {
+  const { at = NOW, lastAt = at, cycle = 1, class: kind = 'unknown', delivery = {} } = said
+  const id = delivery.id ?? randomUUID()
+  const record: AttemptRecord = {
+    number: 3,
+    at: lastAt,
+    class: kind,
+    signature: said.signature ?? '1-00000000000000aa',
+    code: said.code,
+    message: said.message ?? 'card 4711 declined',
+  }
+  return {
+    delivery: {
+      id,
+      source: 'orders',
+      lane: undefined,
+      key: id,
+      type: undefined,
+      bytes: Buffer.from('{"order":1}'),
+      contentType: 'application/json',
+      headers: {},
+      cycle: { ...FIRST_CYCLE, number: cycle, attempts: 3, firstFailedAt: at, history: [record] },
+      deliveryCount: 1,
+      replayId: undefined,
+      headerProblems: [],
+      ...delivery,
+    },
+    origin: 'orders',
+    envelope: said.envelope ?? {},
+    quarantined: said.quarantined ?? false,
+    class: kind,
+    reason: said.reason ?? 'attempts_exhausted',
+  }
+}
+
+/** A source on a list: what is drained comes again until it is released. */
+export class ListSource implements DeadLetterSource {
+  readonly source: string
+  readonly replay = 'copy'
+  readonly #waiting: DrainedDeadLetter[]
+  released = 0
+  abandoned = 0
+  /** Fails this often before a release works. */
+  failingReleases = 0
+
+  constructor(deadLetters: readonly DrainedDeadLetter[], source = 'orders') {
+    this.#waiting = [...deadLetters]
+    this.source = source
+  }
+
+  async drain({ most }: { readonly most: number }) {
+    const deadLetters = this.#waiting.splice(0, most)
+    return {
+      deadLetters,
+      release: async () => {
+        if (this.failingReleases-- > 0) {
+          this.#waiting.unshift(...deadLetters)
+          throw new Error('the broker is gone')
+        }
+        this.released += deadLetters.length
+      },
+      abandon: async () => {
+        this.#waiting.unshift(...deadLetters)
+        this.abandoned += deadLetters.length
+      },
+    }
+  }
+
+  async publish(): Promise<void> {
+    throw new Error('not here')
+  }
+
+  async depth(): Promise<number> {
+    return this.#waiting.length
+  }
+
+  async close(): Promise<void> {}
+}
+
+export async function refusal(work: Promise<unknown>): Promise<Error> {
+  try {
+    await work
+  } catch (error) {
+    return error as Error
+  }
+  throw new Error('Expected to be refused.')
+}

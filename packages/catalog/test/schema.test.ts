@@ -1,0 +1,57 @@
+import { describe, expect, test } from 'vitest'
+import { catalog, migrate, migrationSql } from '../src/index.ts'
+import { Pool } from 'pg'
+import { dead, emptyDatabase, ListSource, NOW, poolOn, refusal, rows } from './rig.ts'
+
+const url = await emptyDatabase('redrive_catalog_schema')
+
+describe('migrate', () => {
+  test('applies once, also when several start at once; the text does the same and can be run again', async () => {
+    const pool = poolOn(url)
+    try {
+      expect((await refusal(catalog({ pool }).ingest(new ListSource([])))).message).toContain(
+        'migrate(pool)',
+      )
+      const applied = await Promise.all([migrate(pool), migrate(pool), migrate(pool)])
+      expect(applied.flat()).toEqual(['0001-tables', '0002-partitions'])
+      await pool.query(migrationSql())
+      const tables = async () =>
+        rows(
+          pool,
+          `select relname, relkind from pg_class where relnamespace = 'redrive_catalog'::regnamespace order by 1`,
+        )
+      const byMigrate = await tables()
+      await pool.query('drop schema redrive_catalog cascade')
+      await pool.query(migrationSql())
+      expect(await tables()).toEqual(byMigrate)
+      expect(await migrate(pool)).toEqual([])
+    } finally {
+      await pool.end()
+    }
+  })
+
+  test('a role that may only read and write rows can ingest into new days and let old ones go', async () => {
+    const pool = poolOn(url)
+    const role = 'redrive_catalog_clerk'
+    await migrate(pool)
+    await pool.query(`drop role if exists ${role}`)
+    await pool.query(`create role ${role};
+      grant usage on schema redrive_catalog to ${role};
+      grant select, insert, update, delete on all tables in schema redrive_catalog to ${role};
+      grant usage on all sequences in schema redrive_catalog to ${role}`)
+    const clerk = new Pool({ connectionString: url, options: `-c role=${role}` })
+    const made = catalog({ pool: clerk })
+    try {
+      const old = dead({ at: NOW - 50 * 86_400_000 })
+      expect(await made.ingest(new ListSource([old]))).toMatchObject({ added: 1 })
+      await clerk.query(
+        `update redrive_catalog.source_day set last_ingested_at = now() - interval '20 days'`,
+      )
+      expect(await made.maintain()).toMatchObject({ dropped: 1 })
+    } finally {
+      await clerk.end()
+      await pool.query(`drop owned by ${role}; drop role ${role}`)
+      await pool.end()
+    }
+  })
+})
