@@ -3,7 +3,15 @@ import { seededRandom } from '@redrive/testing'
 import type { Pool } from 'pg'
 import { describe, expect, it } from 'vitest'
 import type { PostgresDelivery, PostgresTransport } from '../src/index.ts'
-import { costOfTurn, ownDatabase, turn } from './database.ts'
+import {
+  type Claim,
+  costOf,
+  costOfTurn,
+  ownDatabase,
+  TURN_SQL,
+  turn,
+  turnValues,
+} from './database.ts'
 import {
   deadLetter,
   failedCycle,
@@ -16,6 +24,8 @@ import {
 } from './rig.ts'
 
 const HOUR = '1h'
+/** A row that nobody has. */
+const NOT_OURS: Claim = { id: '01890000-0000-7000-8000-000000000000', token: '1' }
 const DELIVERED = `status = 'delivered', due_at = null, delivered_at = now()`
 
 /** Works on what arrives until told otherwise, and sees whether two of a lane are ever in hand at once. */
@@ -348,5 +358,31 @@ export function lanes(url: string, pool: Pool): void {
         expect(cost.buffers).toBeLessThan(2_000)
       })()
     })
+
+    it(
+      'a plan that was made when there was nothing is as good when there is much',
+      on(async (rig) => {
+        const { pool: own } = await ownDatabase(rig, url)
+        const client = await own.connect()
+        rig.atEnd(async () => client.release())
+        const look = async (after: string | undefined, done: readonly Claim[] = []) => {
+          await client.query('begin')
+          const parts = { most: 10, done, ...(after === undefined ? {} : { after }) }
+          const cost = await costOf(client, TURN_SQL, turnValues(rig.queue, parts))
+          await client.query('rollback')
+          return cost.buffers
+        }
+        const all = async () => [await look(''), await look(undefined), await look('', [NOT_OURS])]
+        // The server notices that the table is empty, and each statement gets its plan for that.
+        await own.query('vacuum analyze redrive.outbox')
+        await all()
+        await rig.outbox.addMany(
+          own,
+          Array.from({ length: 10_000 }, (_, index) => ({ body: index, delay: HOUR })),
+        )
+        await rig.outbox.add(own, { body: 0, lane: 'l' })
+        for (const buffers of await all()) expect(buffers).toBeLessThan(2_000)
+      }),
+    )
   })
 }

@@ -3,6 +3,9 @@
  * plan but the indexed one: their plans do not depend on what statistics say, or whether there are any.
  * So one plan is as good as another, and it is made once for each connection: making it takes longer
  * than running it.
+ *
+ * Rows that are known by their id are found by `id = any (array[…])` and not by a join on equality. That could
+ * be turned round: an empty table would be read whole, and still be when it has become full.
  */
 const INDEXED = `
 set plan_cache_mode = force_generic_plan
@@ -73,13 +76,13 @@ begin
     update redrive.outbox o
       set status = 'delivered', due_at = null, lease_until = null, delivered_at = now()
       from unnest(done, done_tokens) as d (id, token)
-      where o.id = d.id and o.lease_token = d.token and o.status = 'in_flight';
+      where o.id = any (array[d.id]) and o.lease_token = d.token and o.status = 'in_flight';
     get diagnostics updated = row_count;
     -- Says which were not the caller's any more. One that is with the same token what it should become
     -- was changed by the same caller, who did not hear the answer.
     if updated < cardinality(done) then
       return query select d.id, ${NO_ROW} from unnest(done, done_tokens) as d (id, token)
-        where not exists (select from redrive.outbox o where o.id = d.id and o.lease_token = d.token);
+        where not exists (select from redrive.outbox o where o.id = any (array[d.id]) and o.lease_token = d.token);
     end if;
   end if;
 
@@ -100,11 +103,11 @@ begin
         last_error = coalesce(d.error, o.last_error)
       from jsonb_to_recordset(changes) as d (id uuid, token bigint, place text, delay_ms double precision,
         attempts integer, first_failed_ms bigint, cycle jsonb, reason text, error text)
-      where o.id = d.id and o.lease_token = d.token and o.status = 'in_flight';
+      where o.id = any (array[d.id]) and o.lease_token = d.token and o.status = 'in_flight';
     get diagnostics updated = row_count;
     if updated < jsonb_array_length(changes) then
       return query select d.id, ${NO_ROW} from jsonb_to_recordset(changes) as d (id uuid, token bigint)
-        where not exists (select from redrive.outbox o where o.id = d.id and o.lease_token = d.token);
+        where not exists (select from redrive.outbox o where o.id = any (array[d.id]) and o.lease_token = d.token);
     end if;
   end if;
 
@@ -122,7 +125,7 @@ begin
           order by o.due_at limit most
           for no key update skip locked
       )
-      ${TAKE} from due where o.id = due.id ${TAKEN};
+      ${TAKE} from due where o.id = any (array[due.id]) ${TAKEN};
     return;
   end if;
 
@@ -133,7 +136,7 @@ begin
         order by o.due_at limit most
         for no key update skip locked
     )
-    ${TAKE} from due where o.id = due.id ${TAKEN};
+    ${TAKE} from due where o.id = any (array[due.id]) ${TAKEN};
   get diagnostics updated = row_count;
 
   -- The heads of lanes, from one lane on and so many at most. It goes from lane to lane in the index, so
@@ -159,7 +162,7 @@ begin
 
   return query
     with ready as materialized (
-      select o.id from unnest(heads) as h (id) join redrive.outbox o on o.id = h.id
+      select o.id from unnest(heads) as h (id) join redrive.outbox o on o.id = any (array[h.id])
         -- Still the head, and nobody has another one of the lane: a replay or a late commit can come
         -- before one that is in hand. It is among the first, because it was the first once.
         where ${IS_READY_BY_ID} and not exists (
@@ -170,7 +173,7 @@ begin
             where first.position < o.position or (first.id <> o.id and first.lease_until >= now()))
         for no key update of o skip locked
     )
-    ${TAKE} from ready where o.id = ready.id ${TAKEN};
+    ${TAKE} from ready where o.id = any (array[ready.id]) ${TAKEN};
   if next_lane is not null then
     return query select null::uuid, null::bigint, null::timestamptz, null, next_lane, null, null, null::jsonb, null::bytea, null::jsonb;
   end if;
@@ -184,15 +187,15 @@ begin
   -- One that is locked is being changed this moment. Nobody waits for it: whoever changes it may be
   -- waiting for another one of these.
   with mine as materialized (
-    select o.id from unnest(ids, tokens) as d (id, token) join redrive.outbox o on o.id = d.id
+    select o.id from unnest(ids, tokens) as d (id, token) join redrive.outbox o on o.id = any (array[d.id])
       where o.lease_token = d.token and o.status = 'in_flight'
       for no key update of o skip locked
   )
   update redrive.outbox o
     set lease_until = now() + lease_ms * interval '1 millisecond'
-    from mine where o.id = mine.id;
+    from mine where o.id = any (array[mine.id]);
   return query select d.id from unnest(ids, tokens) as d (id, token)
-    where not exists (select from redrive.outbox o where o.id = d.id and o.lease_token = d.token);
+    where not exists (select from redrive.outbox o where o.id = any (array[d.id]) and o.lease_token = d.token);
 end
 $$;
 
