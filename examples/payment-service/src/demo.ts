@@ -189,8 +189,8 @@ function watch(event: RedriveEvent): void {
   if (event.type === 'replayed') {
     replayed += event.replayed
   } else if (event.type === 'emission_failed') {
-    const { outcome } = event
-    const isKeptBack = outcome.kind === 'stored' && outcome.reason === 'rate_limited'
+    const { result } = event
+    const isKeptBack = result.kind === 'stored' && result.reason === 'rate_limited'
     if (isKeptBack) limited.add(event.event.id)
   }
 }

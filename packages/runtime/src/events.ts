@@ -1,6 +1,6 @@
 import { channel } from 'node:diagnostics_channel'
 import type { CoreEvent, Decision } from '@redrive/core'
-import type { FailedOutcome } from './emit/outcome.ts'
+import type { FailedResult } from './emit/result.ts'
 import type { Enactment, OutboundEvent } from './ports.ts'
 
 /** What happened, as data: everything `decide` noticed, and what the runtime did about it. */
@@ -78,7 +78,7 @@ export type RedriveEvent =
       /** The sink. */
       readonly source: string
       readonly event: OutboundEvent
-      readonly outcome: FailedOutcome
+      readonly result: FailedResult
       readonly job: string | undefined
     }
   /** Dead letters of a sink were sent again. */
@@ -96,7 +96,7 @@ export type RedriveEvent =
       readonly source: string
       readonly count: number
     }
-  /** A rule of yours or a transport threw where it must not; a rule then counts as not matching. */
+  /** A rule of yours, a transport or a store threw where it must not; a rule then counts as not matching. */
   | {
       readonly type: 'user_code_failed'
       readonly at: number

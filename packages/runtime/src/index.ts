@@ -17,7 +17,6 @@ export {
   type Schemas,
   type Severity,
 } from './emit/event.ts'
-export type { ReplayAnswer, ReplayQuery } from './emit/heal.ts'
 export type {
   AutoReplayOptions,
   CleanupOptions,
@@ -32,11 +31,11 @@ export type {
   DropReason,
   EmitResult,
   EmitterStats,
-  FailedOutcome,
+  FailedResult,
   JobStats,
-  SinkOutcome,
+  SinkResult,
   SinkStats,
-} from './emit/outcome.ts'
+} from './emit/result.ts'
 export {
   failing,
   nonFailing,
@@ -64,12 +63,15 @@ export {
   type InboxAnswer,
   type InboxAttempt,
   type InboxEntry,
+  type ListQuery,
   LOST,
   type OutboundEvent,
   type Place,
   placed,
   type Receiver,
+  type ReplayAnswer,
   type ReplayMessage,
+  type ReplayQuery,
   type SendAgain,
   SETTLED,
   type Sink,

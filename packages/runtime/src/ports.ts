@@ -192,6 +192,28 @@ export interface StoreStats {
   readonly bySink: Readonly<Record<string, number>>
 }
 
+export interface ListQuery {
+  /** Default: all. */
+  readonly filter?: StoreFilter
+  readonly most: number
+  /** `next` of the page before. */
+  readonly after?: string
+}
+
+export interface ReplayQuery {
+  /** Default: all. */
+  readonly filter?: StoreFilter
+  readonly most: number
+  /** So many are sent at a time. Default 1. */
+  readonly atOnce?: number
+}
+
+export interface ReplayAnswer {
+  readonly replayed: number
+  /** Those that stay, because they could not be sent. */
+  readonly failed: number
+}
+
 /** Sends a dead letter to its sink; resolves when the sink has it. */
 export type SendAgain = (deadLetter: StoredDeadLetter) => Promise<void>
 
@@ -209,18 +231,11 @@ export type SendAgain = (deadLetter: StoredDeadLetter) => Promise<void>
 export interface DeadLetterStore {
   save(deadLetter: StoredDeadLetter): Promise<void>
   get(id: string): Promise<StoredDeadLetter | undefined>
-  list(query: {
-    readonly filter?: StoreFilter
-    readonly most: number
-    readonly after?: string
-  }): Promise<StorePage>
+  list(query: ListQuery): Promise<StorePage>
   /** False: there is no such dead letter, or someone else is sending it. */
   replay(id: string, send: SendAgain): Promise<boolean>
   /** The oldest that fit, one after the other, or so many at once. Those whose `send` rejects stay and are counted. */
-  replayBatch(
-    query: { readonly filter?: StoreFilter; readonly most: number; readonly atOnce?: number },
-    send: SendAgain,
-  ): Promise<{ readonly replayed: number; readonly failed: number }>
+  replayBatch(query: ReplayQuery, send: SendAgain): Promise<ReplayAnswer>
   delete(id: string): Promise<boolean>
   stats(): Promise<StoreStats>
   /** Removes what was saved before the moment; answers how many. */

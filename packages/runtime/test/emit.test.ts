@@ -328,6 +328,24 @@ describe('a rate limit', () => {
   )
 })
 
+it('a bypass that throws proves nothing, and fails nobody', async () => {
+  const when = () => {
+    throw new Error('no header')
+  }
+  const rateLimit = { perSecond: 0.001, burst: 1, bypass: { when } }
+  const { emitter } = world({ sink: recordingSink() }, { rateLimit })
+  const told: RedriveEvent[] = []
+  const end = onEvent((one) => told.push(one))
+  const kinds = [await emitter.emit(event()), await emitter.emit(event())].map(
+    ({ sinks }) => sinks['sink']?.kind,
+  )
+  end()
+  expect(kinds).toEqual(['delivered', 'dropped'])
+  expect(told.find(({ type }) => type === 'user_code_failed')).toMatchObject({
+    where: 'rateLimit.bypass',
+  })
+})
+
 describe('a schema', () => {
   const schemas = { 'order.paid': amounts }
 
@@ -430,7 +448,7 @@ describe('a store that does not take it', () => {
     expect(told.find(({ type }) => type === 'emission_failed')).toMatchObject({
       source: 'sink',
       job: 'nightly',
-      outcome: { kind: 'lost' },
+      result: { kind: 'lost' },
       event: { type: 'order.paid' },
     })
   })
@@ -487,6 +505,42 @@ describe('closing', () => {
       })
     }
     expect(clock.pending).toBe(0)
+  })
+
+  it('stores what a non-failing job emits meanwhile, to be replayed like what was on its way', async () => {
+    const kept = recordingDeadLetters()
+    const sink = recordingSink({ onSend: () => new Promise(() => undefined) })
+    const { emitter, clock } = world({ sink }, { store: kept })
+    void emitter.emit(event('first'))
+    await settled()
+    const closing = emitter.close({ drain: '20ms' })
+    await nonFailing(() => emitter.emit(event('second')))
+    await settled()
+    expect(kept.last).toMatchObject({
+      event: { type: 'second' },
+      reason: 'closed',
+      failure: { class: 'transient', code: 'CLOSED' },
+    })
+    await clock.advance('30ms')
+    await closing
+  })
+
+  it('refuses an event whose schema took longer than that', async () => {
+    const { promise: asked, resolve: answer } = Promise.withResolvers<void>()
+    const slow: typeof amounts = {
+      '~standard': {
+        ...amounts['~standard'],
+        validate: async (value) => {
+          await asked
+          return amounts['~standard'].validate(value)
+        },
+      },
+    }
+    const { emitter } = world({ sink: recordingSink() }, { schemas: { 'order.paid': slow } })
+    const emitted = emitter.emit(event())
+    await emitter.close()
+    answer()
+    await expect(emitted).rejects.toMatchObject({ code: 'CLOSED' })
   })
 
   it('stores what waits for room, too', async () => {

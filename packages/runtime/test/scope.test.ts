@@ -1,4 +1,3 @@
-import { setTimeout as wait } from 'node:timers/promises'
 import { recordingSink } from '@redrive/testing'
 import { describe, expect, it } from 'vitest'
 import { failing, nonFailing, nonFailingJob, nonFailingProcessor } from '../src/index.ts'
@@ -7,6 +6,11 @@ import { amounts, event, moody, settled, world } from './emit.ts'
 const REFUSED = Object.assign(new Error('no'), { status: 400 })
 const REFUSAL = { code: 'PAYLOAD_INVALID' }
 const INVALID = event('order.paid', { amount: 'x' })
+
+/** Lets others go on so many times. */
+async function turns(count: number): Promise<void> {
+  for (let time = 0; time < count; time++) await settled()
+}
 
 /** An emitter whose events are all invalid: emitting fails, unless that is not allowed here. */
 const strict = () => world({ sink: recordingSink() }, { schemas: { 'order.paid': amounts } })
@@ -24,10 +28,10 @@ describe('scopes', () => {
 
   it('hold for all that is awaited in them, and for nothing else that goes on', async () => {
     const { emitter } = strict()
-    const outside = wait(5).then(() => emitter.emit(INVALID))
+    const outside = turns(2).then(() => emitter.emit(INVALID))
     const inside = nonFailing(async () => {
-      await wait(10)
-      await Promise.all([emitter.emit(INVALID), wait(1).then(() => emitter.emit(INVALID))])
+      await turns(4)
+      await Promise.all([emitter.emit(INVALID), turns(1).then(() => emitter.emit(INVALID))])
     })
     await expect(outside).rejects.toMatchObject(REFUSAL)
     await expect(inside).resolves.toBeUndefined()
@@ -39,7 +43,7 @@ describe('scopes', () => {
       const scope = index % 2 === 0 ? nonFailing : failing
       const work = async () => {
         for (let step = 0; step < 3; step++) {
-          await (step % 2 === 0 ? settled() : wait(index % 7))
+          await turns(step === 1 ? index % 7 : 1)
           await emitter.emit(INVALID)
         }
       }

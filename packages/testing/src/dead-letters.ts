@@ -1,6 +1,9 @@
 import { type FailureClass, RedriveError } from '@redrive/core'
 import type {
   DeadLetterStore,
+  ListQuery,
+  ReplayAnswer,
+  ReplayQuery,
   SendAgain,
   StoredDeadLetter,
   StoreFilter,
@@ -103,7 +106,7 @@ class MemoryStore implements RecordingDeadLetters {
     return this.#stored.get(id)
   }
 
-  async list({ filter = {}, most, after }: Query): Promise<StorePage> {
+  async list({ filter = {}, most, after }: ListQuery): Promise<StorePage> {
     this.#check()
     const cursor = after === undefined ? undefined : readCursor(after)
     const rest = this.#sorted(filter).filter(
@@ -131,9 +134,9 @@ class MemoryStore implements RecordingDeadLetters {
   }
 
   async replayBatch(
-    { filter = {}, most, atOnce = 1 }: Query & { readonly atOnce?: number },
+    { filter = {}, most, atOnce = 1 }: ReplayQuery,
     send: SendAgain,
-  ): Promise<BatchAnswer> {
+  ): Promise<ReplayAnswer> {
     this.#check()
     const waiting = this.#sorted(filter).slice(0, most).values()
     let replayed = 0
@@ -189,16 +192,6 @@ class MemoryStore implements RecordingDeadLetters {
   #check(): void {
     if (this.#isClosed) throw closedError()
   }
-}
-
-interface Query {
-  readonly filter?: StoreFilter
-  readonly most: number
-  readonly after?: string
-}
-interface BatchAnswer {
-  readonly replayed: number
-  readonly failed: number
 }
 
 const closedError = () => new RedriveError('DLQ_CLOSED', 'The dead-letter store is closed.')

@@ -1,6 +1,6 @@
 import { FIRST_CYCLE, type FailureCycle } from '@redrive/core'
 import type { Clock } from '../clock.ts'
-import type { Parcel } from './outcome.ts'
+import type { Parcel } from './result.ts'
 
 /** Parcels that are sent, retried and given up together. */
 export interface Batch {

@@ -1,9 +1,9 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
+import type { ReplayAnswer, ReplayQuery } from '../ports.ts'
 import type { EventInput, Schemas } from './event.ts'
 import { FanOut } from './fan-out.ts'
-import type { ReplayAnswer, ReplayQuery } from './heal.ts'
 import { type CloseOptions, type EmitterOptions, resolveEmitter } from './options.ts'
-import type { EmitResult, EmitterStats } from './outcome.ts'
+import type { EmitResult, EmitterStats } from './result.ts'
 
 type DataOf<S extends Schemas, Type extends string> = Type extends keyof S
   ? StandardSchemaV1.InferInput<S[Type]>

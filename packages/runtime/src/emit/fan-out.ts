@@ -1,18 +1,18 @@
 import {
   type Duration,
-  type Failure,
-  FIRST_CYCLE,
   isAlwaysKept,
   isKept,
+  isRedriveError,
   parseDuration,
   type RateState,
   RedriveError,
   startRate,
   takeOne,
 } from '@redrive/core'
-import type { OutboundEvent } from '../ports.ts'
+import { publish } from '../events.ts'
+import type { OutboundEvent, ReplayAnswer, ReplayQuery } from '../ports.ts'
 import { checked, type EventInput, outboundOf } from './event.ts'
-import { Healer, type ReplayAnswer, type ReplayQuery } from './heal.ts'
+import { Healer } from './heal.ts'
 import { Keeping } from './keep.ts'
 import type { CloseOptions, QueueOptions, ResolvedEmitter } from './options.ts'
 import {
@@ -21,13 +21,13 @@ import {
   type EmitResult,
   type EmitterStats,
   type GivenUp,
+  invalid,
   type Parcel,
   QUEUE_FULL,
   QUEUED,
   RATE_LIMITED,
-  type SinkOutcome,
-  unsent,
-} from './outcome.ts'
+  type SinkResult,
+} from './result.ts'
 import { deliveryOf, Outlet } from './outlet.ts'
 import { currentScope, type Scope } from './scope.ts'
 
@@ -74,7 +74,6 @@ export class FanOut {
   emit(input: EventInput): Promise<EmitResult> {
     const scope = currentScope()
     try {
-      if (this.#closed !== undefined) throw closedError()
       const ready = checked(input, this.#options.schemas)
       if (!(ready instanceof Promise)) return this.#emit(ready, scope)
       const later = ready.then((known) => this.#emit(known, scope))
@@ -86,6 +85,8 @@ export class FanOut {
 
   /** To every sink. One promise for all of them: this is done for each event. */
   #emit(input: EventInput, scope: Scope): Promise<EmitResult> {
+    // Asked here: the emitter may have been closed while a schema took its time.
+    if (this.#closed !== undefined) throw closedError()
     const event = outboundOf(input, this.#options.clock.now())
     const isLimited = this.#isOverRate(event)
     if (isLimited) this.#limited += 1
@@ -94,11 +95,11 @@ export class FanOut {
       return Promise.resolve(this.#queued(event.id))
     }
     const { promise, resolve, reject } = Promise.withResolvers<EmitResult>()
-    const sinks: Record<string, SinkOutcome> = {}
+    const sinks: Record<string, SinkResult> = {}
     let left = this.#ways.length
     for (const way of this.#ways) {
-      this.#send(way, event, scope, isLimited, (outcome) => {
-        sinks[way.outlet.name] = outcome
+      this.#send(way, event, scope, isLimited, (result) => {
+        sinks[way.outlet.name] = result
         left -= 1
         if (left > 0) return
         const error = lossOf(event, sinks)
@@ -119,27 +120,35 @@ export class FanOut {
     }
   }
 
-  /** In a non-failing scope what is wrong with an event is no reason to fail: it is kept as it is. */
+  /** In a non-failing scope that an event cannot be emitted is no reason to fail: it is kept as it is. */
   #refuse(input: EventInput, error: unknown, { job, isFailing }: Scope): Promise<EmitResult> {
     if (isFailing) return harmless(Promise.reject<EmitResult>(error as Error))
-    const message = error instanceof Error ? error.message : String(error)
-    const failure: Failure = { ...unsent('PAYLOAD_INVALID', message), class: 'schema' }
-    const { clock } = this.#options
-    const event = outboundOf({ ...input, data: writable(input.data) }, clock.now())
+    const why = isRedriveError(error, 'CLOSED') ? CLOSED : invalid(error)
+    const event = outboundOf({ ...input, data: writable(input.data) }, this.#options.clock.now())
     for (const { outlet } of this.#ways) {
-      const parcel = { event, job, isReplay: false, onEnd: NOBODY_WAITS }
-      const why = { reason: 'invalid', failure, cycle: FIRST_CYCLE } as const
-      this.#giveUp(outlet.name, parcel, why, false)
+      this.#giveUp(outlet.name, { event, job, isReplay: false, onEnd: NOBODY_WAITS }, why, false)
     }
     return Promise.resolve(this.#queued(event.id))
   }
 
   #isOverRate(event: OutboundEvent): boolean {
-    const { rate, clock, isBypassed } = this.#options
-    if (rate === undefined || this.#rate === undefined || isBypassed(event)) return false
+    const { rate, clock } = this.#options
+    if (rate === undefined || this.#rate === undefined || this.#isBypassed(event)) return false
     const { state, granted } = takeOne(rate, this.#rate, clock.now())
     this.#rate = state
     return !granted
+  }
+
+  /** A function of yours that throws has not proven anything: the event is limited like others. */
+  #isBypassed(event: OutboundEvent): boolean {
+    const { isBypassed, clock } = this.#options
+    try {
+      return isBypassed(event)
+    } catch (error) {
+      const where = 'rateLimit.bypass'
+      publish({ type: 'user_code_failed', at: clock.now(), source: event.type, where, error })
+      return false
+    }
   }
 
   // ---- to one sink ------------------------------------------------------------------------------
@@ -256,10 +265,10 @@ function harmless<T>(promise: Promise<T>): Promise<T> {
 /** What to say when the event reached neither a sink nor the store. */
 function lossOf(
   { id, type }: OutboundEvent,
-  sinks: Readonly<Record<string, SinkOutcome>>,
+  sinks: Readonly<Record<string, SinkResult>>,
 ): RedriveError | undefined {
-  const lost = Object.entries(sinks).flatMap(([name, outcome]) =>
-    outcome.kind === 'lost' ? [{ name, error: outcome.error }] : [],
+  const lost = Object.entries(sinks).flatMap(([name, result]) =>
+    result.kind === 'lost' ? [{ name, error: result.error }] : [],
   )
   if (lost.length === 0) return undefined
   const problems = lost.map(

@@ -1,9 +1,9 @@
 import { RedriveError } from '@redrive/core'
 import type { Clock } from '../clock.ts'
 import { publish } from '../events.ts'
-import type { DeadLetterStore, StoredDeadLetter, StoreFilter } from '../ports.ts'
+import type { DeadLetterStore, ReplayAnswer, ReplayQuery, StoredDeadLetter } from '../ports.ts'
 import type { ResolvedEmitter } from './options.ts'
-import type { SinkOutcome } from './outcome.ts'
+import type { SinkResult } from './result.ts'
 import type { Outlet } from './outlet.ts'
 
 export interface HealerParts {
@@ -12,16 +12,6 @@ export interface HealerParts {
   readonly autoReplay: ResolvedEmitter['autoReplay']
   readonly cleanup: ResolvedEmitter['cleanup']
   readonly clock: Clock
-}
-
-export interface ReplayQuery {
-  readonly filter?: StoreFilter
-  readonly most: number
-}
-
-export interface ReplayAnswer {
-  readonly replayed: number
-  readonly failed: number
 }
 
 /** 1 s between two health checks of a sink, however soon its breaker would take the next. */
@@ -137,7 +127,7 @@ export class Healer {
   }
 
   replayBatch(query: ReplayQuery): Promise<ReplayAnswer> {
-    return this.#parts.store.replayBatch({ ...query, atOnce: REPLAYS_AT_ONCE }, (deadLetter) =>
+    return this.#parts.store.replayBatch({ atOnce: REPLAYS_AT_ONCE, ...query }, (deadLetter) =>
       this.#send(deadLetter),
     )
   }
@@ -152,10 +142,10 @@ export class Healer {
       )
     }
     await this.#turn(outlet)
-    const outcome = await new Promise<SinkOutcome>((onEnd) =>
+    const result = await new Promise<SinkResult>((onEnd) =>
       outlet.add({ event, job, isReplay: true, onEnd }),
     )
-    if (outcome.kind === 'delivered') return
+    if (result.kind === 'delivered') return
     throw new RedriveError(
       'REPLAY_FAILED',
       `${outlet.name} did not take the event ${event.id}; it stays in the store.`,

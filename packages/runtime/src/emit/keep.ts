@@ -2,7 +2,7 @@ import { isRedriveError, RedriveError } from '@redrive/core'
 import type { Clock } from '../clock.ts'
 import { publish } from '../events.ts'
 import type { DeadLetterStore, StoredDeadLetter } from '../ports.ts'
-import type { FailedOutcome, Parcel } from './outcome.ts'
+import type { FailedResult, Parcel } from './result.ts'
 
 /** 3 tries: a store that is busy for a moment is asked again, one that is gone is not waited for. */
 const TRIES = 3
@@ -42,14 +42,14 @@ export class Keeping {
       return this.ended(deadLetter.sink, parcel, { kind: 'lost', error })
     }
     this.#saving += 1
-    void this.#insist(deadLetter).then((outcome) => {
+    void this.#insist(deadLetter).then((result) => {
       this.#saving -= 1
-      this.ended(deadLetter.sink, parcel, outcome)
+      this.ended(deadLetter.sink, parcel, result)
       if (this.#saving === 0) for (const resolve of this.#onIdle.splice(0)) resolve()
     })
   }
 
-  async #insist(deadLetter: StoredDeadLetter): Promise<FailedOutcome> {
+  async #insist(deadLetter: StoredDeadLetter): Promise<FailedResult> {
     for (let tries = 1; ; tries++) {
       try {
         await this.#store.save(deadLetter)
@@ -65,19 +65,19 @@ export class Keeping {
   }
 
   /** It did not arrive: counted, told of, and told to whoever waits. */
-  ended(sink: string, parcel: Parcel, outcome: FailedOutcome): void {
+  ended(sink: string, parcel: Parcel, result: FailedResult): void {
     const { event, job } = parcel
-    this.#count(this.#sinks, sink, outcome)
+    this.#count(this.#sinks, sink, result)
     if (job !== undefined) {
       const isKnown = this.#jobs.has(job) || this.#jobs.size < MOST_JOBS
-      this.#count(this.#jobs, isKnown ? job : OTHER_JOBS, outcome)
+      this.#count(this.#jobs, isKnown ? job : OTHER_JOBS, result)
     }
     const at = this.#clock.now()
-    publish({ type: 'emission_failed', at, source: sink, event, outcome, job })
-    parcel.onEnd(outcome)
+    publish({ type: 'emission_failed', at, source: sink, event, result, job })
+    parcel.onEnd(result)
   }
 
-  #count(counts: Map<string, Counts>, name: string, { kind }: FailedOutcome): void {
+  #count(counts: Map<string, Counts>, name: string, { kind }: FailedResult): void {
     const known = counts.get(name) ?? { stored: 0, dropped: 0, lost: 0 }
     known[kind] += 1
     counts.set(name, known)

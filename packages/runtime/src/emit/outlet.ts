@@ -15,7 +15,7 @@ import { Dependency } from '../dependency.ts'
 import { GuardKeeper } from '../keeper.ts'
 import type { OutboundEvent, Sink } from '../ports.ts'
 import { type Batch, Batches, halves } from './batches.ts'
-import { CLOSED, DELIVERED, type GivenUp, type Parcel } from './outcome.ts'
+import { CLOSED, DELIVERED, type GivenUp, type Parcel } from './result.ts'
 
 export interface OutletParts {
   readonly name: string

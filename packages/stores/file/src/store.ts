@@ -1,6 +1,9 @@
 import { RedriveError } from '@redrive/core'
 import {
   type DeadLetterStore,
+  type ListQuery,
+  type ReplayAnswer,
+  type ReplayQuery,
   type SendAgain,
   type StoredDeadLetter,
   type StoreFilter,
@@ -27,12 +30,6 @@ import { Writer } from './writer.ts'
 const MOST_WAITING_BYTES = 64 * 2 ** 20
 /** A batch is read in pieces of this size: it may be of millions. */
 const BATCH_PAGE = 100
-
-interface Query {
-  readonly filter?: StoreFilter
-  readonly most: number
-  readonly after?: string
-}
 
 /** A dead-letter store in files. */
 export interface FileStore extends DeadLetterStore {
@@ -82,7 +79,7 @@ export class Store implements FileStore {
     })
   }
 
-  list({ filter = {}, most, after }: Query): Promise<StorePage> {
+  list({ filter = {}, most, after }: ListQuery): Promise<StorePage> {
     return this.#work(async () => {
       const position = after === undefined ? undefined : readCursor(after)
       await this.#look()
@@ -95,9 +92,9 @@ export class Store implements FileStore {
   }
 
   replayBatch(
-    { filter = {}, most, atOnce = 1 }: Query & { readonly atOnce?: number },
+    { filter = {}, most, atOnce = 1 }: ReplayQuery,
     send: SendAgain,
-  ): Promise<{ readonly replayed: number; readonly failed: number }> {
+  ): Promise<ReplayAnswer> {
     return this.#work(async () => {
       let replayed = 0
       let failed = 0

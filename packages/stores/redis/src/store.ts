@@ -2,6 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { FAILURE_CLASSES, type FailureClass, RedriveError } from '@redrive/core'
 import {
   type DeadLetterStore,
+  type ListQuery,
+  type ReplayAnswer,
+  type ReplayQuery,
   readStored,
   type SendAgain,
   type StoredDeadLetter,
@@ -57,7 +60,7 @@ export class RedisStore implements DeadLetterStore {
     return typeof text === 'string' ? readStored(text) : undefined
   }
 
-  async list({ filter = {}, most, after }: Query): Promise<StorePage> {
+  async list({ filter = {}, most, after }: ListQuery): Promise<StorePage> {
     this.#check()
     const found: Found[] = []
     // One more, to know whether there is a next page.
@@ -78,9 +81,9 @@ export class RedisStore implements DeadLetterStore {
   }
 
   async replayBatch(
-    { filter = {}, most, atOnce = 1 }: Query & { readonly atOnce?: number },
+    { filter = {}, most, atOnce = 1 }: ReplayQuery,
     send: SendAgain,
-  ): Promise<BatchAnswer> {
+  ): Promise<ReplayAnswer> {
     this.#check()
     const waiting = this.#find({ filter, after: undefined }, 'places', most)
     let replayed = 0
@@ -170,15 +173,6 @@ export class RedisStore implements DeadLetterStore {
   }
 }
 
-interface Query {
-  readonly filter?: StoreFilter
-  readonly most: number
-  readonly after?: string
-}
-interface BatchAnswer {
-  readonly replayed: number
-  readonly failed: number
-}
 interface Found {
   readonly place: string
   readonly text: string

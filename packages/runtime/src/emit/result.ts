@@ -2,7 +2,7 @@ import { type BreakerPhase, type Failure, type FailureCycle, FIRST_CYCLE } from 
 import type { OutboundEvent, StoredReason } from '../ports.ts'
 
 /** What became of an event at one sink. */
-export type SinkOutcome =
+export type SinkResult =
   | { readonly kind: 'delivered' }
   /** Waits for its turn; only in a non-failing scope, which does not wait for it. */
   | { readonly kind: 'queued' }
@@ -16,15 +16,15 @@ export type SinkOutcome =
 export type DropReason = StoredReason | 'filtered'
 
 /** It did not arrive. */
-export type FailedOutcome = Extract<SinkOutcome, { kind: 'stored' | 'dropped' | 'lost' }>
+export type FailedResult = Extract<SinkResult, { kind: 'stored' | 'dropped' | 'lost' }>
 
-export const DELIVERED: SinkOutcome = Object.freeze({ kind: 'delivered' })
-export const QUEUED: SinkOutcome = Object.freeze({ kind: 'queued' })
+export const DELIVERED: SinkResult = Object.freeze({ kind: 'delivered' })
+export const QUEUED: SinkResult = Object.freeze({ kind: 'queued' })
 
 /** What became of an event, for each sink. */
 export interface EmitResult {
   readonly id: string
-  readonly sinks: Readonly<Record<string, SinkOutcome>>
+  readonly sinks: Readonly<Record<string, SinkResult>>
 }
 
 export interface SinkStats {
@@ -58,7 +58,7 @@ export interface Parcel {
   readonly job: string | undefined
   /** Comes from the store: it stays there until it is delivered. */
   readonly isReplay: boolean
-  readonly onEnd: (outcome: SinkOutcome) => void
+  readonly onEnd: (result: SinkResult) => void
 }
 
 /** Why a parcel does not reach its sink. */
@@ -69,7 +69,7 @@ export interface GivenUp {
 }
 
 /** A failure that is no attempt's: nothing was sent. */
-export const unsent = (code: string, message: string): Failure => ({
+const unsent = (code: string, message: string): Failure => ({
   class: 'transient',
   signature: code.toLowerCase().replaceAll('_', '-'),
   type: 'NotSent',
@@ -98,3 +98,10 @@ export const CLOSED: GivenUp = beforeAnyAttempt(
   'closed',
   'the emitter was closed before the sink had it',
 )
+
+/** Its data are not what they must be: no replay helps before somebody has looked at them. */
+export const invalid = (error: unknown): GivenUp => {
+  const message = error instanceof Error ? error.message : String(error)
+  const why = beforeAnyAttempt('invalid', message)
+  return { ...why, failure: { ...why.failure, class: 'schema' } }
+}
