@@ -49,6 +49,7 @@ export type Rule =
   | 'not drained'
   | 'slow recovery'
   | 'storm'
+  | 'too slow'
   | 'scenario'
   | 'died by itself'
 

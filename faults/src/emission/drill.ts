@@ -2,7 +2,7 @@ import type { Rule } from '../evidence.ts'
 import type { Scale } from '../scenario.ts'
 
 /** What a drill found: what is wrong, and what is worth telling. */
-export interface Findings {
+export interface DrillResult {
   readonly events: number
   readonly told: readonly string[]
   readonly broken: readonly { readonly rule: Rule; readonly text: string }[]
@@ -19,13 +19,13 @@ export interface DrillWorld {
 export interface Drill {
   readonly name: string
   readonly story: string
-  play(world: DrillWorld): Promise<Findings>
+  play(world: DrillWorld): Promise<DrillResult>
 }
 
 /** A broken promise for each that holds. */
 export const brokenIf = (
   ...rules: readonly (readonly [isBroken: boolean, rule: Rule, text: string])[]
-): Findings['broken'] =>
+): DrillResult['broken'] =>
   rules.flatMap(([isBroken, rule, text]) => (isBroken ? [{ rule, text }] : []))
 
 /** The value that so many of a hundred stay below. */

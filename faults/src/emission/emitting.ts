@@ -1,17 +1,11 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { openSync, writeSync } from 'node:fs'
-import { createEmitter, type Sink } from '@redrive/runtime'
+import { createEmitter } from '@redrive/runtime'
 import { fileStore } from '@redrive/file-store'
+import { down } from './down.ts'
 
 /** Emits to a sink that is down, and writes down what it was told to be stored. It is killed for it. */
 const [directory = '', ledger = ''] = process.argv.slice(2)
-const down: Sink = {
-  name: 'down',
-  batch: 1,
-  send: () => Promise.reject(Object.assign(new Error('down'), { code: 'ECONNREFUSED' })),
-  healthCheck: () => Promise.reject(new Error('down')),
-  close: () => Promise.resolve(),
-}
 const emitter = createEmitter({
   sinks: { down },
   store: fileStore({ directory }),

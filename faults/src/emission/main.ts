@@ -2,7 +2,7 @@ import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Choice } from '../play.ts'
 import { ROOT } from '../services.ts'
-import type { Drill, Findings } from './drill.ts'
+import type { Drill, DrillResult } from './drill.ts'
 import { jobs } from './jobs.ts'
 import { kills } from './kills.ts'
 import { outage } from './outage.ts'
@@ -17,7 +17,7 @@ export async function playEmission({ scale, only = '', print }: Choice): Promise
     print(`There is no drill '${only}'. There is:\n${DRILLS.map(({ name }) => name).join('\n')}`)
     return false
   }
-  const played: Findings[] = []
+  const played: DrillResult[] = []
   for (const drill of chosen) played.push(await play(drill, scale, print))
   const failed = played.filter(({ broken }) => broken.length > 0).length
   const events = played.reduce((sum, one) => sum + one.events, 0)
@@ -30,26 +30,24 @@ async function play(
   drill: Drill,
   scale: Choice['scale'],
   print: Choice['print'],
-): Promise<Findings> {
+): Promise<DrillResult> {
   const folder = join(ROOT, '.reports/faults', `emission-${drill.name}`)
   await rm(folder, { recursive: true, force: true })
   await mkdir(folder, { recursive: true })
   print(`  ${drill.name}: ${drill.story}`)
   const startedAt = performance.now()
-  const findings = await drill.play({
+  const result = await drill.play({
     scale,
     folder,
     say: (text) => print(`  ${drill.name}: ${text}`),
   })
   const seconds = ((performance.now() - startedAt) / 1_000).toFixed(0)
-  const isGood = findings.broken.length === 0
-  print(
-    `${isGood ? 'PASS' : 'FAIL'} ${drill.name}: ${findings.told.join(', ')}, ${seconds} s in all`,
-  )
-  for (const [rule, broken] of Map.groupBy(findings.broken, (one) => one.rule)) {
+  const isGood = result.broken.length === 0
+  print(`${isGood ? 'PASS' : 'FAIL'} ${drill.name}: ${result.told.join(', ')}, ${seconds} s in all`)
+  for (const [rule, broken] of Map.groupBy(result.broken, (one) => one.rule)) {
     print(`  ${broken.length} × ${rule}\n${broken.map(({ text }) => `    ${text}`).join('\n')}`)
   }
   if (isGood) await rm(folder, { recursive: true, force: true })
   else print(`  what there was: ${folder}`)
-  return findings
+  return result
 }

@@ -45,6 +45,6 @@ export const MUTANTS: readonly Mutant[] = [
       },
     ],
     scenario: 'jobs',
-    breaks: 'slow recovery',
+    breaks: 'too slow',
   },
 ]

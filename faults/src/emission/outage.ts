@@ -6,7 +6,7 @@ import {
   brokenIf,
   type Drill,
   type DrillWorld,
-  type Findings,
+  type DrillResult,
   mostInOneSecond,
   percentile,
 } from './drill.ts'
@@ -37,7 +37,7 @@ export const outage: Drill = {
   },
 }
 
-async function playOurs({ scale, folder, say }: DrillWorld): Promise<Findings> {
+async function playOurs({ scale, folder, say }: DrillWorld): Promise<DrillResult> {
   const lastsMs = scale === 'full' ? 60_000 : 25_000
   const receivers = new Receivers()
   const [left, right, weak] = [
@@ -108,7 +108,7 @@ function judge(
   emitted: ReadonlySet<string>,
   upAt: number,
   [left, right, weak]: readonly [Tell, Tell, Tell],
-): Findings {
+): DrillResult {
   const missing = (arrivals: readonly Arrival[]) =>
     [...emitted].filter((id) => !new Set(arrivals.map((one) => one.id)).has(id)).length
   const lateness = ({ arrivals }: Tell) => arrivals.map(({ at, emittedAt }) => at - emittedAt)
@@ -131,7 +131,7 @@ function judge(
     ],
     broken: brokenIf(
       [lost.some((count) => count > 0), 'lost', `${lost.join(', ')} events never arrived`],
-      [goodMs > GOOD_MS, 'slow recovery', `the good sinks were late: p99 ${goodMs} ms`],
+      [goodMs > GOOD_MS, 'too slow', `the good sinks were late: p99 ${goodMs} ms`],
       [rate > RETRIES_PER_SECOND, 'storm', `${rate} retries in one second`],
       [weak.falls > 0, 'storm', `it fell ${weak.falls} times more`],
       [recoveryS * 1_000 > RECOVERY_MS, 'slow recovery', `${recoveryS} s`],
