@@ -1,6 +1,8 @@
-import { lasting } from '../../wait.ts'
+import type { Member } from '../../fleet.ts'
+import { readHistory } from '../../history.ts'
+import { lasting, until } from '../../wait.ts'
 import { setBroker } from '../cluster.ts'
-import type { RabbitScenario } from '../world.ts'
+import type { RabbitScenario, RabbitWorld } from '../world.ts'
 import { underLoad } from './load.ts'
 
 const RATE = 300
@@ -30,13 +32,14 @@ export const stopPastTimeout: RabbitScenario = {
     await underLoad(world, { consumers: 3, ratePerSecond: RATE, fleet }, async (fleet) => {
       await lasting(2_000)
       const [first, second] = fleet.members()
+      if (first === undefined || second === undefined) throw new Error('There are no consumers.')
       const end = world.fault('processes stand still')
-      first?.signal('SIGSTOP')
-      second?.signal('SIGSTOP')
+      await stopAtWork(world, first)
+      await stopAtWork(world, second)
       await lasting(PAST_TIMEOUT_MS)
-      first?.signal('SIGCONT')
+      first.signal('SIGCONT')
       await lasting(PAST_HEARTBEAT_MS - PAST_TIMEOUT_MS)
-      second?.signal('SIGCONT')
+      second.signal('SIGCONT')
       end()
     })
   },
@@ -49,4 +52,18 @@ export const stopPastTimeout: RabbitScenario = {
       ? []
       : [{ rule: 'scenario', text: `${who.size} of 2 stopped processes had lost their deliveries` }]
   },
+}
+
+/** A consumer that is on trial has stopped consuming for a moment: with nothing in hand, it has nothing to lose. */
+async function stopAtWork({ folder }: RabbitWorld, member: Member): Promise<void> {
+  const isCaught = () => {
+    member.signal('SIGSTOP')
+    const own = readHistory(folder).filter(({ by }) => by === member.name)
+    const count = (...whats: readonly string[]) =>
+      own.filter(({ what }) => whats.includes(what)).length
+    const isAtWork = count('handler_started') > count('effect', 'failed')
+    if (!isAtWork) member.signal('SIGCONT')
+    return isAtWork
+  }
+  await until(`${member.name} is at work`, isCaught, { withinMs: 3_000, everyMs: 20 })
 }
