@@ -29,6 +29,8 @@ export type RedriveErrorCode =
   | 'UNROUTABLE'
   /** The destination understood what was sent, and will not have it. */
   | 'REFUSED'
+  /** It is not, or no longer, in a state in which that can be done. */
+  | 'CONFLICT'
   /** The broker no longer considers this delivery ours. */
   | 'DELIVERY_LOST'
   /** A sink did not get an event, and the store did not take it either. */

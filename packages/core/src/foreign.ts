@@ -12,9 +12,8 @@ export interface ToldFailure {
 
 /** A cycle with one record of history, classed and signed by the same rules as our own failures. */
 export function cycleOfTold(told: ToldFailure): FailureCycle {
-  const { type = 'Error', message = 'no message', stack, at, attempts } = told
-  const error = Object.assign(new Error(message), { name: type, stack: stack ?? '' })
-  const { failure } = diagnose(error, {
+  const { at, attempts } = told
+  const { failure } = diagnose(errorOf(told), {
     rules: [],
     handler: 'foreign',
     includeStack: false,
@@ -29,4 +28,31 @@ export function cycleOfTold(told: ToldFailure): FailureCycle {
     message: failure.message,
   }
   return { ...FIRST_CYCLE, attempts, firstFailedAt: at, history: [record] }
+}
+
+/** The error as it was, with the last of its causes and the frames of that. */
+function errorOf({ type = 'Error', message = 'no message', stack = '' }: ToldFailure): Error {
+  const root = rootOf(stack)
+  if (root === undefined) return named(new Error(message), type, stack)
+  const cause = named(new Error(root.message), root.type, '')
+  return named(new Error(message, { cause }), type, root.stack)
+}
+
+/** The head is ours: MassTransit tells frames alone, and the first of them is not a head. */
+function named(error: Error, name: string, stack: string): Error {
+  return Object.assign(error, { name, stack: `${name}\n${stack}` })
+}
+
+/** What Java writes before each cause, from the outermost to the one that matters. */
+const CAUSED_BY = '\nCaused by: '
+
+/** Frameworks wrap: their own exception says which listener failed, its last cause says why. */
+function rootOf(stack: string): { type: string; message: string; stack: string } | undefined {
+  const at = stack.lastIndexOf(CAUSED_BY)
+  if (at === -1) return undefined
+  const text = stack.slice(at + CAUSED_BY.length)
+  const frames = text.search(/\n\s+at /)
+  const head = frames === -1 ? text : text.slice(0, frames)
+  const type = /^[\w$.]+/.exec(head)?.[0] ?? ''
+  return { type, message: head.slice(type.length).replace(/^: /, ''), stack: text }
 }

@@ -22,12 +22,12 @@ function frameOf(...lines: readonly string[]): string | undefined {
 
 describe('the signature', () => {
   test('is the version and sixteen hex digits, the same in every later release', () => {
-    expect(signatureOf(input)).toBe('1-6b37a1cd04f2e0c2')
+    expect(signatureOf(input)).toBe('2-6b37a1cd04f2e0c2')
   })
 
   test('shows what it is made of', () => {
     expect(signatureParts(input)).toEqual({
-      version: 1,
+      version: 2,
       class: 'transient',
       type: 'TypeError',
       code: 'ECONNREFUSED',
@@ -67,11 +67,11 @@ describe('the message', () => {
   test.each([
     ['order 12345 not found', 'order <n> not found'],
     ['order 1234567890 not found', 'order <n> not found'],
-    ['-1.5e3 is below 0', '-<n>.<n> is below <n>'],
+    ['-1.5e3 is below 0', '<n> is below <n>'],
     ['order_42 and order-42 and user42', 'order_<n> and order-<n> and user<n>'],
-    ['took 30s of 5000ms', 'took <n>s of <n>ms'],
-    ['id a1b2 and 1a2 and cus_Nff2Hib', 'id <n> and <n> and cus_<n>'],
-    ['id ab12c and 12a3 and 1ab2', 'id <n> and <n> and <n>'],
+    ['took 30s of 5000ms', 'took <n> of <n>'],
+    ['id a1b2 or 1a2 or cus_Nff2Hib', 'id <n> or <n> or cus_<n>'],
+    ['id ab12c or 12a3 or 1ab2', 'id <n> or <n> or <n>'],
     ['0x1F at 0xdeadbeef', '<n> at <n>'],
     ['commit deadbeef by ord_cafebabe1', 'commit <n> by ord_<n>'],
     ['decade facade', 'decade facade'],
@@ -89,31 +89,87 @@ describe('the message', () => {
     ['connect 127.0.0.1 now', 'connect <ip> now'],
     ['connect ::1:5432', 'connect <ip>'],
     ['connect 2001:DB8::ff00:42:8329', 'connect <ip>'],
-    ['version 1.2.3', 'version <n>.<n>.<n>'],
-    ['version 1.2.3.4.5', 'version <n>.<n>.<n>.<n>.<n>'],
+    ['version 1.2.3', 'version <n>'],
+    ['version 1.2.3.4.5', 'version <n>'],
     ['mail to bob.smith+tag@example.co.uk failed', 'mail to <email> failed'],
-    [`field "name" or 'mail' or \`age\` is bad`, 'field <str> or <str> or <str> is bad'],
+    [`person "name" or 'mail' or \`age\` is bad`, 'person <str> or <str> or <str> is bad'],
     [`"" is empty`, '<str> is empty'],
     [`can't and won't read 'it' today`, `can't and won't read <str> today`],
-    ['token eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9 expired', 'token <token> expired'],
-    ['token V1StGXR8_Z5jdHi6B-myT expired', 'token <token> expired'],
-    ['token abcdefghij0klmnopqr= end', 'token <token> end'],
-    ['token abcdefghij12klmnopqr= end', 'token <token> end'],
+    ['token eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9 expired', 'token <n> expired'],
+    ['token V1StGXR8_Z5jdHi6B-myT expired', 'token <n> expired'],
+    ['token abcdefghij0klmnopqr= end', 'token <n> end'],
+    ['token abcdefghij12klmnopqr= end', 'token <n> end'],
     ['token abcdefghij0klmnopqr end', 'token <n> end'],
     ['AbstractSingletonProxyFactoryBean failed', 'AbstractSingletonProxyFactoryBean failed'],
     ['Order-Service-Worker-20260101', 'Order-Service-Worker-<n>'],
     [
       `Unexpected token 'a', "{"a": a}" is not valid JSON`,
-      'Unexpected token <str>, <str> is not valid JSON',
+      'Unexpected token <str> is not valid JSON',
     ],
     [
       `Unexpected token 'a', "{"a":\na}" is not valid JSON`,
-      'Unexpected token <str>, <str> is not valid JSON',
+      'Unexpected token <str> is not valid JSON',
     ],
     [
       `Unexpected token 'b', ..."x": "y" b"... is not valid JSON`,
-      'Unexpected token <str>, ...<str>... is not valid JSON',
+      'Unexpected token <str> is not valid JSON',
     ],
+    [
+      `Unexpected token ''', "{'id': 5" is not valid JSON`,
+      'Unexpected token <str> is not valid JSON',
+    ],
+    ['Bad text in JSON at position 9 (line 1 column 10)', 'Bad text in JSON at position <n>'],
+    [
+      'no number [Source: (String)"{"a":"b"; line: 3, column: 7] (in Order["price"])',
+      'no number [Source] (in Order[<str>])',
+    ],
+    ['Key (a, b)=(x, 5) already exists', 'Key (a, b)=(<str>) already exists'],
+    ['GET https://a.b/v1/orders/5?limit=5&c=x: no', 'GET https://a.b/v<n>/orders/<n> no'],
+    ['GET /v1/orders?c=a/b then', 'GET /v<n>/orders then'],
+    ['is it /usr? yes=no', 'is it /usr? yes=no'],
+    ['on 15 Nov 2026', 'on <time>'],
+    ['on Sun, 15 Nov 2026 16:10:06 GMT.', 'on <time>.'],
+    ['on Sun Nov 15 2026 16:10:06 GMT+0100 (Central European Time) at', 'on <time> at'],
+    ['on November 15, 2026, 4:10 PM', 'on <time>'],
+    ['at 4:10:06 PM today', 'at <time> today'],
+    ['connect ::ffff:10.0.0.1:80', 'connect <ip>'],
+    ['connect [::1]:5432 or [fd00::1]', 'connect <ip> or <ip>'],
+    ['connect fe80::1%eth0', 'connect <ip>'],
+    ['no api-7d9f4c6b8-x2x9z.prod', 'no api-<pod>.prod'],
+    ['no api-7d9f4c6b8-blue', 'no api-<n>-blue'],
+    ['paid 1,234.50 EUR or €12 or 12,50 € or CHF 5', 'paid <n> or <n> or <n> or <n>'],
+    ['paid 1’234.50 or 1\u00a0234,50', 'paid <n> or <n>'],
+    ['after 950 ms or 1.2s or 2m30s or 3 minutes', 'after <n> or <n> or <n> or <n>'],
+    ['the 1st or 22nd of 5 GiB', 'the <n> or <n> of <n>'],
+    ['commit a1b2c3d or abcde12 or 12345ab', 'commit <n> or <n> or <n>'],
+    ['booking 12hijklm', 'booking <n>'],
+    ['cus_NffrfeufNVahibq or get_name', 'cus_<n> or get_name'],
+    ['org-aB3cD4eF5gH6iJ7kL8mN9oP0 gone', 'org-<n> gone'],
+    ['id zCwltgNWUUekEqDtkITi', 'id <n>'],
+    ['WaitToFinish of IsInRoleRegistry', 'WaitToFinish of IsInRoleRegistry'],
+    ['HTTP 404 or status code 409 or status: 500', 'HTTP 404 or status code 409 or status: 500'],
+    ['error code 17 or error 1062 or E1001', 'error code 17 or error 1062 or E1001'],
+    ['ORA-00001 or errno=5', 'ORA-00001 or errno=5'],
+    ['E11000 duplicate key', 'E11000 duplicate key'],
+    ['status code 123456 or error: 12 or TYPE1001', 'status code <n> or error: <n> or TYPE<n>'],
+    ['1 line of 12 lines', '<n> line of <n> line'],
+    ['order 5 exists, 5 was, 5 status', 'order <n> exists, <n> was, <n> status'],
+    ['unknown: 1, 2, 3', 'unknown: <n>'],
+    ['unknown: ORD-1,ORD-2 and ORD-3', 'unknown: ORD-<n>'],
+    ['unknown: ORD-1, INV-2', 'unknown: ORD-<n>, INV-<n>'],
+    ['bad at /items/1; worse; bad at /items/22', 'bad at /items/<n>; worse'],
+    ['„Müller“ or “Ana” or « Zoë »', '<str> or <str> or <str>'],
+    ['violates unique constraint "orders_key"', 'violates unique constraint "orders_key"'],
+    ['column "a" of relation "b_2026_11"', 'column "a" of relation "b_<n>_<n>"'],
+    [`undefined (reading 'total')`, `undefined (reading 'total')`],
+    ['fields: (`email`)', 'fields: (`email`)'],
+    [`for key 'users.email' or key 'bob'`, `for key 'users.email' or key <str>`],
+    [`field 'bob@example.org' or field 'two words'`, 'field <str> or field <str>'],
+    ['The "path" argument', 'The "path" argument'],
+    ['"items[3].sku" is required', '"items[<n>].sku" is required'],
+    ['[GET] "https://a.b/orders/5": no', '[GET] "https://a.b/orders/<n>": no'],
+    [`with message "no queue 'a' of 'bob'"`, `with message no queue 'a' of <str>`],
+    [`unstable 'a' or notable 'b'`, 'unstable <str> or notable <str>'],
     ['  a\n\t b  ', 'a b'],
     ['', ''],
   ])('%j becomes %j', (message, expected) => {
@@ -131,18 +187,37 @@ describe('the message', () => {
     ['::1', '<ip>'],
     ['+bob+x@example.org', '<email>'],
     ['"bob"', '<str>'],
-    ['+V1StGXR8_Z5jdHi6B-myT', '<token>'],
+    ['+V1StGXR8_Z5jdHi6B-myT', '<n>'],
   ])('every %j in it is replaced', (value, expected) => {
-    expect(normalised(`${value} and ${value}`)).toBe(`${expected} and ${expected}`)
+    expect(normalised(`${value} or ${value}`)).toBe(`${expected} or ${expected}`)
   })
 
   test('is bounded before it is normalised and after', () => {
-    expect(normalised(`${' '.repeat(499)}ab`)).toBe('a')
+    expect(normalised(`${' '.repeat(999)}ab`)).toBe('a')
     expect(normalised('x '.repeat(250))).toBe('x '.repeat(150))
     expect(normalised('y'.repeat(300))).toBe('y'.repeat(300))
   })
 
+  test('is compared by 150 characters when it wraps another', () => {
+    const wraps = (outer: string) => normalised(`${outer}; caused by Error: no tariff 5`)
+    expect(wraps('z'.repeat(150))).toBe(`${'z'.repeat(150)}; caused by Error: no tariff <n>`)
+    expect(wraps('z'.repeat(151))).toBe(wraps('z'.repeat(150)))
+    expect(wraps('z'.repeat(149))).not.toBe(wraps('z'.repeat(150)))
+  })
+
   test.each([
+    ['queries', '/?'],
+    ['places', '; line: '],
+    ['values', ')=('],
+    ['lists', '<n>, '],
+    ['wide lists', 'a<n>, a'],
+    ['segments', '; a'],
+    ['capitals', 'AbC'],
+    ['underscores', 'a_B'],
+    ['months', 'Nov 15 20'],
+    ['money', 'EUR 1,'],
+    ['dotted frames', 'a.b'],
+    ['hashes', '-a.'],
     ['double quotes', '"'],
     ['single quotes', `'a `],
     ['backticks', '`'],
@@ -190,6 +265,23 @@ describe('the frame', () => {
     ['    at eval (eval at load (/app/plugins.ts:1:1), <anonymous>:1:1)', 'eval plugins.ts'],
     ['    at charge (/app/dist/chunk-7QVYU63E.js:10:5)', 'charge chunk-<hash>.js'],
     ['    at charge (/app/dist/chunk-7QVYU63.js:10:5)', 'charge chunk-7QVYU63.js'],
+    ['    at charge (/app/dist/index-DiwrgTda.js:10:5)', 'charge index-<hash>.js'],
+    ['    at charge (/app/dist/main.4f2a9c1b0d.js:10:5)', 'charge main-<hash>.js'],
+    ['    at charge (/app/src/order-handlers.ts:10:5)', 'charge order-handlers.ts'],
+    ['    at charge (/app/src/order-Consumer.ts:10:5)', 'charge order-Consumer.ts'],
+    ['    at xy (/app/dist/index.js:1:5)', '<anonymous> index.js'],
+    ['    at run (/app/dist/index.js:1:5)', 'run index.js'],
+    ['\tat com.acme.Orders.charge(Orders.java:42)', 'com.acme.Orders.charge'],
+    ['\tat app//com.acme.Orders.<init>(Orders.java:42)', 'com.acme.Orders.<init>'],
+    ['\tat com.acme.Orders.lambda$charge$3(Orders.java:42)', 'com.acme.Orders.lambda$charge$'],
+    ['\tat java.base/java.util.ArrayList.get(ArrayList.java:427)', undefined],
+    ['\tat org.springframework.aop.Proxy.call(Proxy.java:1)', undefined],
+    ['\tat com.acme.Orders$$Lambda/0x00007f.run(Unknown Source)', undefined],
+    ['\tat com.acme.Orders$$SpringCGLIB$$0.charge(<generated>)', undefined],
+    ['   at Acme.Orders.Charge(Order order)', 'Acme.Orders.Charge'],
+    ['   at Acme.Orders..ctor() in /src/Orders.cs:line 42', 'Acme.Orders..ctor'],
+    ['   at Acme.Orders.<Charge>d__12.MoveNext()', 'Acme.Orders.<Charge>d__.MoveNext'],
+    ['   at System.Linq.Enumerable.First[TSource](IEnumerable`1 source)', undefined],
     ['at charge (/app/payments.ts:10:5)', 'charge payments.ts'],
     ['    at Array.map (<anonymous>)', undefined],
     ['    at charge (native)', undefined],
@@ -258,6 +350,17 @@ describe('failures that are alike', () => {
         expect(signature(failed(told(a)))).toBe(signature(failed(told(b))))
       }),
     )
+  })
+
+  test('have one signature wherever their ids push the end of a long message', () => {
+    const long = (ids: number, tail = 'x') =>
+      `cannot merge ${'550e8400-e29b-41d4-a716-446655440000, '.repeat(ids)}because ${tail.repeat(400)}`
+    const wrapped = (ids: number, root = 'no tariff') =>
+      new Error(long(ids), { cause: new Error(root) })
+    expect(signature(failed(long(2)))).toBe(signature(failed(long(12))))
+    expect(signature(failed(long(2)))).not.toBe(signature(failed(long(2, 'y'))))
+    expect(signature(wrapped(2))).toBe(signature(wrapped(8)))
+    expect(signature(wrapped(2))).not.toBe(signature(wrapped(2, 'no list')))
   })
 
   test('differ between handlers and between types', () => {

@@ -5,7 +5,7 @@ import { detect, type Verdict } from './detect.ts'
 import { retryAfterOf } from './http.ts'
 import { firstMatch, type Link, type Rule } from './rules.ts'
 import { framesOf } from './stack.ts'
-import { messageOf, typeOf } from './text.ts'
+import { chainOf, MESSAGE_MAX, SIGNED_MAX, typeOf, worded } from './text.ts'
 
 export interface ClassifyOptions {
   /** The user's rules: tried before everything Redrive knows. */
@@ -38,11 +38,12 @@ export function diagnose(error: unknown, options: ClassifyOptions): Diagnosis {
   const links = judged.flat()
   const { rule, problems } = firstMatch(options.rules, links)
   const verdict = overall(judged)
+  const chain = chainOf(levels)
   const facts = {
     class: options.rules[rule ?? -1]?.class ?? verdict.class,
     type: typeOf(error),
     code: verdict.code,
-    message: messageOf(levels),
+    message: worded(chain, MESSAGE_MAX),
   }
   // What is recognised is known by what it is, the rest by where it came from. Not read otherwise: V8
   // writes a stack down when it is first read, which costs more than everything else here.
@@ -51,7 +52,12 @@ export function diagnose(error: unknown, options: ClassifyOptions): Diagnosis {
   const { handler } = options
   const failure: Failure = {
     ...facts,
-    signature: signatureOf({ ...facts, handler, stack: isUnknown ? stack : undefined }),
+    signature: signatureOf({
+      ...facts,
+      message: worded(chain, SIGNED_MAX),
+      handler,
+      stack: isUnknown ? stack : undefined,
+    }),
     retryAfterMs: firstWait(links, options.now),
     // At any depth: Node wraps the TimeoutError of a signal in an AbortError.
     timedOut: links.some((link) => link.verdict.timedOut),

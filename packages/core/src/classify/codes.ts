@@ -97,6 +97,7 @@ const REDRIVE_RULINGS: Readonly<Record<RedriveErrorCode, Ruling>> = {
   REPLAY_FAILED: 'transient',
   UNREACHABLE: 'transient',
   PAYLOAD_INVALID: 'schema',
+  CONFLICT: 'business',
   // Others can be routed: the broker is fine.
   REFUSED: 'integration',
   UNROUTABLE: 'integration',

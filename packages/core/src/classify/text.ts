@@ -4,8 +4,14 @@ import { attempt, read, readItems, readPath, readString } from './read.ts'
 /** Messages travel in broker headers beside up to ten attempts; 500 characters tell what happened and still fit. */
 export const MESSAGE_MAX = 500
 
-/** Half of the room for the thrown error, so that a long one cannot push its cause out of sight. */
-const OUTER_MAX = 240
+/**
+ * What a signature is made from: more than travels, because where a text is cut depends on the length
+ * of the ids in it, and what stands before the cut must not.
+ */
+export const SIGNED_MAX = 1000
+
+/** 240 characters of a message that travels. */
+const OUTER_SHARE = 0.48
 
 /** The longest class names people write are about half of this. */
 const TYPE_MAX = 100
@@ -38,25 +44,40 @@ export function typeOf(error: unknown): string {
   return clip(typeof made === 'string' && made !== '' ? made : name || 'object', TYPE_MAX)
 }
 
-/** The thrown error's message and, when it wraps another, that of the deepest cause that has one. */
-export function messageOf(levels: readonly (readonly unknown[])[]): string {
+/** The thrown error in words and, when it wraps others, the deepest of them that has some. */
+export interface Chain {
+  readonly outer: string
+  readonly root: string | undefined
+  readonly rootType: string
+}
+
+export function chainOf(levels: readonly (readonly unknown[])[]): Chain {
   const [outer = '', ...causes] = levels.map((level) => describe(level[0]))
   const depth = causes.findLastIndex((text) => text.trim() !== '')
-  const root = causes[depth]
-  if (root === undefined || outer.includes(root)) return clip(outer, MESSAGE_MAX)
-  if (outer.trim() === '') return clip(root, MESSAGE_MAX)
-  const type = typeOf(levels[depth + 1]?.[0])
-  return clip(`${clip(outer, OUTER_MAX)}; caused by ${type}: ${root}`, MESSAGE_MAX)
+  return { outer, root: causes[depth], rootType: typeOf(levels[depth + 1]?.[0]) }
+}
+
+/** Both as one text. Half of the room for the outer, so that a long one cannot push its cause out of sight. */
+export function worded(chain: Chain, max: number): string {
+  const outer = clip(chain.outer, max)
+  const root = chain.root === undefined ? undefined : clip(chain.root, max)
+  if (root === undefined || outer.includes(root)) return outer
+  if (outer.trim() === '') return root
+  return clip(`${clip(outer, max * OUTER_SHARE)}; caused by ${chain.rootType}: ${root}`, max)
+}
+
+export function messageOf(levels: readonly (readonly unknown[])[]): string {
+  return worded(chainOf(levels), MESSAGE_MAX)
 }
 
 /** One value in words, bounded. */
 function describe(error: unknown): string {
   if (error === null || (typeof error !== 'object' && typeof error !== 'function')) {
-    return clip(String(error), MESSAGE_MAX)
+    return clip(String(error), SIGNED_MAX)
   }
   const issues = readIssues(error)
   const message = issues.length > 0 ? describeIssues(issues) : readString(error, 'message')
-  return clip(message ?? describeKeys(error), MESSAGE_MAX)
+  return clip(message ?? describeKeys(error), SIGNED_MAX)
 }
 
 function describeKeys(value: object): string {

@@ -1,0 +1,87 @@
+import { describe, expect, test } from 'vitest'
+import { type Family, type Sample, told } from '../src/families/family.ts'
+import { SEEN, sampleOf, UNSEEN } from '../src/families/families.ts'
+import {
+  type FamilyScore,
+  precisionOf,
+  signatureOfSample,
+  wrongShare,
+} from '../src/families/precision.ts'
+
+const SAMPLES = 200
+const SEED = 20_261_115
+const WRONG_MAX = 0.02
+const WRONG_UNSEEN_MAX = 0.03
+
+const ALL = [...SEEN, ...UNSEEN]
+
+/** The families that are not in order, when there are more wrong samples than `max`. */
+function wrongAbove(max: number, scores: readonly FamilyScore[]): readonly FamilyScore[] {
+  if (wrongShare(scores) <= max) return []
+  return scores.filter(({ split, merged }) => split + merged > 0)
+}
+
+describe('error families', () => {
+  test('are at least fifty, each with a name of its own', () => {
+    expect(ALL.length).toBeGreaterThanOrEqual(50)
+    expect(new Set(ALL.map(({ name }) => name)).size).toBe(ALL.length)
+  })
+
+  test('give the same failure for the same number', () => {
+    for (const family of ALL) {
+      const [first, again] = [sampleOf(family, 7), sampleOf(family, 7)]
+      expect(signatureOfSample(again)).toBe(signatureOfSample(first))
+      expect(wordsOf(again)).toBe(wordsOf(first))
+    }
+  })
+
+  test('are grouped with at most 2 % split or merged', () => {
+    const scores = precisionOf(ALL, SAMPLES, SEED)
+    expect(wrongAbove(WRONG_MAX, scores)).toEqual([])
+  })
+
+  test('that nobody had in mind are grouped as well', () => {
+    // Scored among all, since they could merge with any. There are few: what one family does is some percent.
+    const scores = precisionOf([...UNSEEN, ...SEEN], SAMPLES, SEED).slice(0, UNSEEN.length)
+    expect(wrongAbove(WRONG_UNSEEN_MAX, scores)).toEqual([])
+  })
+
+  test('are never merged', () => {
+    const merged = precisionOf(ALL, SAMPLES, SEED).filter((score) => score.merged > 0)
+    expect(merged).toEqual([])
+  })
+})
+
+describe('precision', () => {
+  const family = (name: string, message: (at: number) => string): Family => ({
+    name,
+    sample: ({ int }) => told({ type: 'Error', message: message(int(0, 3)), stack: '' }),
+  })
+  const scores = (...families: readonly Family[]) => precisionOf(families, 100, 1)
+
+  test('counts what is not where most of its family is', () => {
+    const [score] = scores(family('a', (at) => (at === 0 ? 'odd' : 'usual')))
+    expect(score?.split).toBeGreaterThan(10)
+    expect(score?.split).toBeLessThan(50)
+    expect(score?.merged).toBe(0)
+  })
+
+  test('counts what is in a group where others are more, or as many', () => {
+    const both = scores(
+      family('a', () => 'same'),
+      family('b', () => 'same'),
+    )
+    expect(both.map(({ merged }) => merged)).toEqual([100, 100])
+    const [few, many] = scores(
+      family('few', (at) => (at === 0 ? 'many' : 'few')),
+      family('many', () => 'many'),
+    )
+    expect(few?.merged).toBe(few?.split)
+    expect(many?.merged).toBe(0)
+    expect(wrongShare(scores(family('a', () => 'same')))).toBe(0)
+  })
+})
+
+function wordsOf(sample: Sample): string {
+  return 'told' in sample ? JSON.stringify(sample.told) : String((sample.thrown as Error).stack)
+}

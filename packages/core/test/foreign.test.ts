@@ -1,0 +1,81 @@
+import { describe, expect, test } from 'vitest'
+import { cycleOfTold, type ToldFailure } from '../src/foreign.ts'
+
+const told: ToldFailure = {
+  type: 'java.lang.IllegalStateException',
+  message: 'Listener failed',
+  stack: [
+    'org.springframework.kafka.ListenerException: Listener failed',
+    '\tat org.springframework.kafka.Adapter.invoke(Adapter.java:1)',
+    'Caused by: java.lang.RuntimeException: wrapped',
+    '\tat com.acme.Wrapper.call(Wrapper.java:1)',
+    'Caused by: java.lang.IllegalStateException: Order 42 is closed',
+    '\tat java.base/java.util.Objects.check(Objects.java:1)',
+    '\tat com.acme.Orders.change(Orders.java:7)',
+    '\t... 12 more',
+  ].join('\n'),
+  at: 5,
+  attempts: 3,
+}
+
+const record = (change: Partial<ToldFailure> = {}) => cycleOfTold({ ...told, ...change }).history[0]
+
+describe('a failure that headers of someone else tell', () => {
+  test('is one record of a cycle', () => {
+    const cycle = cycleOfTold(told)
+    expect(cycle).toMatchObject({ attempts: 3, firstFailedAt: 5 })
+    expect(cycle.history).toHaveLength(1)
+    expect(record()).toMatchObject({ number: 3, at: 5, class: 'unknown' })
+    expect(record({ attempts: 0, at: undefined })).toMatchObject({ number: 1, at: 0 })
+  })
+
+  test('says the last of the causes', () => {
+    expect(record()?.message).toBe(
+      'Listener failed; caused by java.lang.IllegalStateException: Order 42 is closed',
+    )
+  })
+
+  test('is known by its last cause and where that came from', () => {
+    const change = (from: string, to: string) => {
+      const stack = told.stack?.replace(from, to)
+      expect(stack).not.toBe(told.stack)
+      return record({ stack })?.signature
+    }
+    const { signature } = record() ?? {}
+    expect(change('Order 42', 'Order 43')).toBe(signature)
+    expect(change('Orders.java:7', 'Orders.java:8')).toBe(signature)
+    expect(change('Adapter.invoke', 'Other.invoke')).toBe(signature)
+    expect(change('Wrapper.call', 'Other.call')).toBe(signature)
+    expect(change('is closed', 'has no address')).not.toBe(signature)
+    expect(change('Orders.change', 'Orders.cancel')).not.toBe(signature)
+    expect(change('IllegalStateException: Order', 'Other: Order')).not.toBe(signature)
+  })
+
+  test('may have a cause without a message, or without frames', () => {
+    const stack =
+      'a.B: no\nCaused by: java.lang.NullPointerException\n\tat com.acme.Orders.change(O.java:1)'
+    expect(record({ stack })?.message).toBe('Listener failed')
+    const other = stack.replace('change', 'cancel')
+    expect(record({ stack: other })?.signature).not.toBe(record({ stack })?.signature)
+    expect(record({ stack: 'a.B: no\nCaused by: c.D: why' })?.message).toBe(
+      'Listener failed; caused by c.D: why',
+    )
+  })
+
+  test('keeps a cause of several lines', () => {
+    const stack = 'a.B: no\nCaused by: c.D: one\n two\n\tat com.acme.Orders.change(O.java:1)'
+    expect(record({ stack })?.message).toBe('Listener failed; caused by c.D: one\n two')
+  })
+
+  test('is known by its first frame where the stack has no head', () => {
+    const dotnet = (method: string) =>
+      record({ stack: `   at Acme.Labels.${method}(Parcel parcel)\n   at Acme.Handler.Handle()` })
+    expect(dotnet('Print')?.signature).not.toBe(dotnet('Find')?.signature)
+    expect(dotnet('Print')?.signature).toBe(dotnet('Print')?.signature)
+  })
+
+  test('may tell nothing at all', () => {
+    const nothing = record({ type: undefined, message: undefined, stack: undefined })
+    expect(nothing).toMatchObject({ message: 'no message', class: 'unknown' })
+  })
+})
