@@ -127,8 +127,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'another key for every attempt',
     file: CALL,
-    find: 'key: delivery.key, fingerprint',
-    replace: 'key: `${delivery.key}#${attempt.attempt}`, fingerprint',
+    find: 'const { key, replaces } = delivery',
+    replace: 'const { replaces } = delivery; const key = `${delivery.key}#${attempt.attempt}`',
   },
   {
     name: 'count attempts while the dependency is sick',

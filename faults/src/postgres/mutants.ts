@@ -1,7 +1,8 @@
 import type { Mutant } from '../hunt.ts'
 
 const ASK = 'packages/transports/postgres/src/ask.ts'
-const FUNCTIONS = 'packages/transports/postgres/src/migrations/0002-functions.ts'
+/** Where the last `outbox_turn` is. */
+const FUNCTIONS = 'packages/transports/postgres/src/migrations/0003-replays.ts'
 const INBOX = 'packages/transports/postgres/src/inbox.ts'
 const RECEIVE = 'packages/transports/postgres/src/receive.ts'
 const ROWS = 'packages/transports/postgres/src/rows.ts'
@@ -17,9 +18,9 @@ export const MUTANTS: readonly Mutant[] = [
       {
         file: FUNCTIONS,
         find: `      from unnest(done, done_tokens) as d (id, token)
-      where o.id = d.id and o.lease_token = d.token and`,
+      where o.id = any (array[d.id]) and o.lease_token = d.token and`,
         replace: `      from unnest(done, done_tokens) as d (id, token)
-      where o.id = d.id and`,
+      where o.id = any (array[d.id]) and`,
       },
     ],
     scenario: 'stopped',
@@ -31,9 +32,9 @@ export const MUTANTS: readonly Mutant[] = [
       {
         file: FUNCTIONS,
         find: `reason text, error text)
-      where o.id = d.id and o.lease_token = d.token and`,
+      where o.id = any (array[d.id]) and o.lease_token = d.token and`,
         replace: `reason text, error text)
-      where o.id = d.id and`,
+      where o.id = any (array[d.id]) and`,
       },
     ],
     scenario: 'stopped',

@@ -50,12 +50,6 @@ export const MUTANTS: readonly Mutant[] = [
         replace: '`${queue}.delay.all${formatDuration(stepMs).slice(0, 0)}`',
       },
       { file: TOPOLOGY, find: "          'x-message-ttl': stepMs,\n", replace: '' },
-      {
-        file: ENACT,
-        find: "case 'retryAt':\n        return {",
-        replace:
-          "case 'retryAt':\n        return { expiration: String(Math.ceil(decision.delayMs)),",
-      },
     ],
     scenario: 'mixed-delays',
     breaks: 'not drained',

@@ -65,6 +65,8 @@ export interface Delivery {
   readonly deliveryCount: number
   /** Present on a replayed message: confirms which replay this is. */
   readonly replayId: string | undefined
+  /** The key of the message it stands in for: a person edited it before the replay. Absent otherwise. */
+  readonly replaces?: string
   /** Problems met while reading Redrive's headers; the message then counts as a first attempt. */
   readonly headerProblems: readonly string[]
 }

@@ -23,6 +23,8 @@ export interface WireState {
   /** The source the message first came from; a replay goes back there. */
   readonly source: string
   readonly replayId: string | undefined
+  /** The key of the message it stands in for. */
+  readonly replaces?: string | undefined
   readonly cycle: FailureCycle
   /** Of the failure that led to a dead letter or quarantine. */
   readonly reason: string | undefined
@@ -77,6 +79,7 @@ function fixedHeaders({
   key,
   source,
   replayId,
+  replaces,
   cycle,
   reason,
 }: WireState): Record<string, string> {
@@ -102,6 +105,7 @@ function fixedHeaders({
   }
   if (reason) headers['redrive-reason'] = headerText(reason)
   if (replayId) headers['redrive-replay-id'] = headerText(replayId)
+  if (replaces !== undefined) headers['redrive-replaces'] = headerText(replaces)
   return headers
 }
 
@@ -151,6 +155,7 @@ export interface DecodedHeaders {
   readonly key: string | undefined
   readonly source: string | undefined
   readonly replayId: string | undefined
+  readonly replaces?: string
   readonly cycle: FailureCycle
   readonly reason: string | undefined
   readonly stack?: string
@@ -173,8 +178,10 @@ export function decodeHeaders(raw: Readonly<Record<string, unknown>>): DecodedHe
   }
   const cycle = readCycle(own, problems)
   const stack = plain(own['redrive-stack'])
+  const replaces = plain(own['redrive-replaces'])
   return {
     ...(stack === undefined ? {} : { stack }),
+    ...(replaces === undefined ? {} : { replaces }),
     id: plain(own['redrive-id']),
     key: plain(own['redrive-key']),
     source: plain(own['redrive-source']),

@@ -35,14 +35,18 @@ const cycle: fc.Arbitrary<FailureCycle> = fc.record({
   history: fc.array(attempt, { maxLength: 5 }),
 })
 
-const state: fc.Arbitrary<WireState> = fc.record({
-  id: word,
-  key: word,
-  source: word,
-  replayId: fc.option(word, { nil: undefined }),
-  cycle,
-  reason: fc.option(word, { nil: undefined }),
-})
+const state: fc.Arbitrary<WireState> = fc.record(
+  {
+    id: word,
+    key: word,
+    source: word,
+    replayId: fc.option(word, { nil: undefined }),
+    replaces: word,
+    cycle,
+    reason: fc.option(word, { nil: undefined }),
+  },
+  { requiredKeys: ['id', 'key', 'source', 'replayId', 'cycle', 'reason'] },
+)
 
 function bytesOf(headers: Readonly<Record<string, string>>): number {
   return Object.entries(headers)

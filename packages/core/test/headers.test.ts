@@ -56,6 +56,7 @@ describe('headers of a message', () => {
     const state = aState({
       key: 'order-7',
       replayId: 'replay-1',
+      replaces: 'order-6',
       reason: 'attempts_exhausted',
       cycle: {
         number: 2,
@@ -84,6 +85,7 @@ describe('headers of a message', () => {
         'redrive-signature': 's1',
         'redrive-reason': 'attempts_exhausted',
         'redrive-replay-id': 'replay-1',
+        'redrive-replaces': 'order-6',
         'redrive-history':
           '[0,[1,1700000000000,"transient","s0",null,"no"],[2,1700000000005,"unknown","s1","E1","oh"]]',
       },
@@ -95,6 +97,7 @@ describe('headers of a message', () => {
     const state = aState({
       key: 'order-7',
       replayId: 'replay-1',
+      replaces: 'order-6',
       reason: 'too_old',
       cycle: {
         number: 2,
@@ -118,8 +121,20 @@ describe('headers of a message', () => {
     expect(Object.keys(headers).every((name) => name.startsWith('redrive-'))).toBe(true)
   })
 
-  test('never shorten the id, the key or the source: two messages must not become one', () => {
-    const long = { id: 'i'.repeat(9_000), key: 'k'.repeat(9_000), source: 's'.repeat(9_000) }
+  test('say whom it stands in for, also when that one has an empty key', () => {
+    const { headers } = encodeHeaders(aState({ replaces: '' }))
+    expect(headers['redrive-replaces']).toBe('')
+    expect(decodeHeaders(headers).replaces).toBe('')
+    expect(decodeHeaders(encodeHeaders(aState()).headers)).not.toHaveProperty('replaces')
+  })
+
+  test('never shorten the id, a key or the source: two messages must not become one', () => {
+    const long = {
+      id: 'i'.repeat(9_000),
+      key: 'k'.repeat(9_000),
+      source: 's'.repeat(9_000),
+      replaces: 'r'.repeat(9_000),
+    }
     const { headers } = encodeHeaders(aState(long), 0)
     expect(headers['redrive-id']).toBe(long.id)
     expect(headers['redrive-key']).toBe(long.key)
@@ -141,6 +156,7 @@ describe('headers of a message', () => {
       key: `${plain}k`,
       source: plain,
       replayId: plain,
+      replaces: plain,
       reason: plain,
       cycle: aCycle({ history: [anAttempt({ signature: plain })] }),
     })
@@ -150,6 +166,7 @@ describe('headers of a message', () => {
       'redrive-key': `${written}k`,
       'redrive-source': written,
       'redrive-replay-id': written,
+      'redrive-replaces': written,
       'redrive-reason': written,
       'redrive-signature': written,
     })

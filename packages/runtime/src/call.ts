@@ -67,7 +67,13 @@ async function handleOnce(
   work: () => Promise<unknown>,
 ): Promise<void> {
   const { delivery } = attempt
-  const entry = { consumer, key: delivery.key, fingerprint: fingerprint(delivery) }
+  const { key, replaces } = delivery
+  const entry = {
+    consumer,
+    key,
+    fingerprint: fingerprint(delivery),
+    ...(replaces === undefined ? {} : { replaces }),
+  }
   const { signal } = attempt
   const begin = async (tx: unknown) => {
     attempt.tx = tx

@@ -1,6 +1,7 @@
 export type { AttemptContext } from './attempt.ts'
 export { type Capabilities, missingCapabilities } from './capabilities.ts'
 export { type Clock, systemClock } from './clock.ts'
+export { readConfirmation, writeConfirmation } from './confirmation.ts'
 export {
   type Consumer,
   type ConsumeOptions,
@@ -56,6 +57,7 @@ export {
   type Awaitable,
   type DeadLetterSource,
   type DeadLetterStore,
+  type ConfirmationBatch,
   type DrainedBatch,
   type DrainedDeadLetter,
   type Enactment,
@@ -70,6 +72,7 @@ export {
   placed,
   type Receiver,
   type ReplayAnswer,
+  type ReplayConfirmation,
   type ReplayMessage,
   type ReplayQuery,
   type SendAgain,

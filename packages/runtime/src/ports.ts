@@ -23,6 +23,8 @@ export type Awaitable<T> = T | Promise<T>
  *   same delivery again; a copy that was proven is not made twice.
  * - **Never early.** A retry is not delivered before its `dueAt`, measured by the broker's clock from
  *   the moment of the hand-off.
+ * - **Replays are confirmed.** Settling or dropping a delivery with a replay id stores a confirmation
+ *   first and waits for the broker's proof, as a hand-off does.
  * - **Untouched.** Bytes and the producer's headers travel as they came.
  * - **No rule lives here.** What to do was decided; how to do it is all a transport knows.
  */
@@ -102,6 +104,21 @@ export interface DrainedDeadLetter {
   readonly quarantined: boolean
   readonly class: FailureClass
   readonly reason: string
+  /**
+   * Whether it can be told from others. `'named'`: `delivery.id` is the same whenever it is drained.
+   * Without a name the id is made anew each time: `'unnamed'` was never drained before,
+   * `'unnamed_again'` may have been, and was not released then.
+   */
+  readonly naming: 'named' | 'unnamed' | 'unnamed_again'
+}
+
+/** What the consumer says about a replay that it is done with. */
+export interface ReplayConfirmation {
+  readonly replayId: string
+  /** `'already_handled'`: its inbox knew the key, so nothing was done again. `'dropped'`: the policy said so. */
+  readonly outcome: 'handled' | 'already_handled' | 'dropped'
+  /** By the consumer's clock. */
+  readonly at: number
 }
 
 /**
@@ -111,6 +128,7 @@ export interface DrainedDeadLetter {
  *   it: a crash in between drains it again, it never loses it.
  * - `publish` resolves only when the broker has proven that the replay is stored. Publishing the same
  *   replay id again is allowed and must not create a second effect where the broker can tell.
+ * - `confirmations` hands out what consumers said about replays, and keeps it until it is released.
  */
 export interface DeadLetterSource {
   readonly source: string
@@ -121,6 +139,8 @@ export interface DeadLetterSource {
   readonly replay: 'copy' | 'in_place'
   drain(options: { readonly most: number }): Promise<DrainedBatch>
   publish(replay: ReplayMessage): Promise<void>
+  /** Those that wait, at most so many; none: an empty batch, soon. The same may come twice. */
+  confirmations(options: { readonly most: number }): Promise<ConfirmationBatch>
   /** Dead letters waiting, quarantine included. */
   depth(): Promise<number>
   close(): Promise<void>
@@ -134,7 +154,17 @@ export interface DrainedBatch {
   abandon(): Promise<void>
 }
 
-/** One dead letter on its way back. Business key and bytes unchanged; the replay id names this replay. */
+export interface ConfirmationBatch {
+  readonly confirmations: readonly ReplayConfirmation[]
+  /** They are written down: forget them. */
+  release(): Promise<void>
+  abandon(): Promise<void>
+}
+
+/**
+ * One dead letter on its way back; the replay id names this replay. Key and bytes are as they came,
+ * unless a person edited it: then `delivery.bytes`, `delivery.key` and `delivery.replaces` say so.
+ */
 export interface ReplayMessage {
   readonly deadLetter: DrainedDeadLetter
   readonly replayId: string
@@ -277,6 +307,11 @@ export interface InboxEntry {
   readonly key: string
   /** Hash of the bytes: the same key with another content is an error, not a duplicate. */
   readonly fingerprint: string
+  /**
+   * The key of the message that this one, edited by a person, stands in for. Both are recorded, and
+   * when either was handled before, the answer is `already_handled`: they never both take effect.
+   */
+  readonly replaces?: string
 }
 
 /**

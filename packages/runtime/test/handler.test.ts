@@ -2,7 +2,7 @@ import { isRedriveError } from '@redrive/core'
 import { memoryInbox, type MemoryTransaction } from '@redrive/testing'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { describe, expect, it } from 'vitest'
-import type { AttemptContext, Message } from '../src/index.ts'
+import type { AttemptContext, Inbox, InboxEntry, Message } from '../src/index.ts'
 import { events, ofType, unreachable, world } from './fixtures.ts'
 
 describe('a handler', () => {
@@ -265,6 +265,50 @@ describe('an inbox', () => {
     expect(inbox.count).toBe(0)
     await clock.advance('5s')
     expect(effects).toEqual([2])
+  })
+
+  it.each([
+    ['the edited one', 'the original'],
+    ['the original', 'the edited one'],
+  ])('lets %s take effect, and then not %s', async (...order) => {
+    const { send, start, clock, backlog, deadLetters } = world()
+    const seen = events()
+    const effects: string[] = []
+    await start<unknown, MemoryTransaction>(
+      ({ id }, { tx }) => tx.onCommit(() => void effects.push(id)),
+      { inbox: memoryInbox() },
+    )
+    const edited = { 'redrive-key': 'order-1/edited', 'redrive-replaces': 'order-1' }
+    for (const id of order) {
+      const headers = id === 'the original' ? { 'redrive-key': 'order-1' } : edited
+      send({ is: id }, { id, headers })
+      await clock.settle()
+    }
+    expect(effects).toEqual([order[0]])
+    expect(ofType(seen, 'enacted').map(({ decision }) => decision.reason)).toEqual([
+      'handled',
+      'already_handled',
+    ])
+    expect([backlog(), deadLetters()]).toEqual([0, 0])
+  })
+
+  it('is told whom a message stands in for, and nothing of one that stands in for nobody', async () => {
+    const { send, start, clock } = world()
+    const entries: InboxEntry[] = []
+    const inbox: Inbox = {
+      handle: (entry) => {
+        entries.push(entry)
+        return Promise.resolve('handled')
+      },
+    }
+    await start<unknown, unknown>(() => undefined, { inbox })
+    send({}, { id: 'a', headers: { 'redrive-replaces': 'b' } })
+    send({}, { id: 'c' })
+    await clock.settle()
+    expect(entries.map((entry) => ['replaces' in entry, entry.replaces])).toEqual([
+      [true, 'b'],
+      [false, undefined],
+    ])
   })
 
   it('is told apart from the inbox of another consumer by its name', async () => {

@@ -1,12 +1,20 @@
+import { randomUUID } from 'node:crypto'
 import {
   deadLetterQueue,
   type Handed,
   type MemoryConnection,
   type MemoryMessage,
+  replayedQueue,
   send,
 } from '@redrive/memory'
-import { type Delivery, SETTLE } from '@redrive/core'
-import type { DeadLetterSource, Transport } from '@redrive/runtime'
+import { type Decision, type Delivery, SETTLE } from '@redrive/core'
+import {
+  type DeadLetterSource,
+  type DrainedDeadLetter,
+  type ReplayConfirmation,
+  type Transport,
+  writeConfirmation,
+} from '@redrive/runtime'
 import { FakeClock, type MemoryWorld, memoryWorld, type TransportWorld } from '../src/index.ts'
 
 /** Worlds whose transport breaks one promise each. */
@@ -117,6 +125,7 @@ export function brokenSource(
         replay: source.replay,
         drain: (options) => source.drain(options),
         publish: (replay) => source.publish(replay),
+        confirmations: (options) => source.confirmations(options),
         depth: () => source.depth(),
         close: () => source.close(),
       }
@@ -230,6 +239,35 @@ export function settlesOnClose(transport: Transport): Partial<Transport> {
   }
 }
 
+/** Says of what it is asked about that it was handled, and then does what it is asked. */
+export const confirms =
+  (isMeant: (delivery: Delivery, decision: Decision) => boolean) =>
+  (transport: Transport, { broker, queue, clock }: MemoryWorld): Partial<Transport> => ({
+    enact: (delivery, decision) => {
+      if (isMeant(delivery, decision)) {
+        const replay = { ...delivery, replayId: delivery.replayId ?? 'none' }
+        const at = clock?.now() ?? 0
+        send(broker, replayedQueue(queue), writeConfirmation(replay, SETTLE, at))
+      }
+      return transport.enact(delivery, decision)
+    },
+  })
+
+/** What is said about replays is changed on its way, or not said. */
+export const brokenConfirmations = (
+  change: (said: ReplayConfirmation) => ReplayConfirmation | undefined,
+): BrokenWorld =>
+  brokenConnection((connection) => ({
+    publish: (queue, message, delayMs) => {
+      if (!queue.endsWith('.replayed')) return connection.publish(queue, message, delayMs)
+      const was = JSON.parse(new TextDecoder().decode(message.bytes)) as ReplayConfirmation
+      const said = change(was)
+      if (said === undefined) return undefined
+      const bytes = new TextEncoder().encode(JSON.stringify(said))
+      return connection.publish(queue, { ...message, bytes }, delayMs)
+    },
+  }))
+
 /** Asked again, it makes the copy again, and only then finds the original gone. */
 export function forgetsWhatItCopied(
   transport: Transport,
@@ -291,6 +329,37 @@ export const neverReleases = (source: DeadLetterSource): Partial<DeadLetterSourc
     const batch = await source.drain(options)
     return { ...batch, release: () => batch.abandon() }
   },
+})
+
+export const forgetsConfirmationsAtOnce = (
+  source: DeadLetterSource,
+): Partial<DeadLetterSource> => ({
+  confirmations: async (options) => {
+    const batch = await source.confirmations(options)
+    await batch.release()
+    return batch
+  },
+})
+
+export const neverForgetsConfirmations = (source: DeadLetterSource): Partial<DeadLetterSource> => ({
+  confirmations: async (options) => {
+    const batch = await source.confirmations(options)
+    return { ...batch, release: () => batch.abandon() }
+  },
+})
+
+/** Each dead letter is changed when it is drained. */
+export const drainsAs = (change: (deadLetter: DrainedDeadLetter) => DrainedDeadLetter) =>
+  brokenSource((source) => ({
+    drain: async (options) => {
+      const batch = await source.drain(options)
+      return { ...batch, deadLetters: batch.deadLetters.map(change) }
+    },
+  }))
+
+export const renamed = (deadLetter: DrainedDeadLetter): DrainedDeadLetter => ({
+  ...deadLetter,
+  delivery: { ...deadLetter.delivery, id: randomUUID() },
 })
 
 /** A replay with something else in it than the dead letter had. */

@@ -60,6 +60,15 @@ const QUARANTINE = 'quarantine takes a poison message out of its lane and the la
 const DRAIN = 'draining keeps what is not released'
 const REPLAY = 'a replay goes back to its origin as the next cycle'
 const INBOX = 'a replay already in the inbox settles as already handled'
+const NAMES = 'a dead letter keeps its name however often it is drained'
+const CONFIRMED = 'a handled replay is confirmed once, a plain message never'
+const DROPPED = 'a dropped replay is confirmed as dropped'
+const KEPT = 'a confirmation is kept until it is released'
+const UNSTORED = 'a confirmation that is not stored keeps the replay'
+const CONFIRMED_AGAIN =
+  'a crash between confirmation and acknowledge confirms again, without a second effect'
+const FAILED_AGAIN = 'a replay that fails again is not confirmed and says which replay it was'
+const EDITED = 'an edited replay says whom it stands in for, through retries and dead letters'
 const HANGS = 'close while a handler hangs gives the message back'
 const FINISHES = 'close while a handler runs lets it finish'
 const CLOSE_PAUSED = 'close while paused leaves everything in the source'
@@ -97,7 +106,11 @@ const BREAKS: readonly (readonly [string, () => broken.BrokenWorld, readonly str
       })),
     [EARLY],
   ],
-  ['acknowledges before it publishes', () => brokenConnection(broken.acknowledgesFirst), [HALFWAY]],
+  [
+    'acknowledges before it publishes',
+    () => brokenConnection(broken.acknowledgesFirst),
+    [HALFWAY, CONFIRMED_AGAIN],
+  ],
   [
     'acknowledges before it publishes and dies',
     () =>
@@ -113,7 +126,7 @@ const BREAKS: readonly (readonly [string, () => broken.BrokenWorld, readonly str
   [
     'does not wait for the confirmation',
     () => brokenConnection(broken.ignoresConfirmation),
-    [UNCONFIRMED, BLOCKED],
+    [UNCONFIRMED, BLOCKED, UNSTORED],
   ],
   ['copies again when asked again', () => brokenTransport(broken.forgetsWhatItCopied), [TWICE]],
   ["drops the producer's headers", () => brokenCopies(without('x-tenant')), [DEAD_LETTER, REPLAY]],
@@ -208,6 +221,80 @@ const BREAKS: readonly (readonly [string, () => broken.BrokenWorld, readonly str
     'reports no depth',
     () => brokenSource(() => ({ depth: () => Promise.resolve(0) })),
     [DRAIN, DEAD_LETTER],
+  ],
+  ['renames dead letters', () => broken.drainsAs(broken.renamed), [NAMES]],
+  [
+    'calls what has a name unnamed',
+    () => broken.drainsAs((deadLetter) => ({ ...deadLetter, naming: 'unnamed' })),
+    [NAMES],
+  ],
+  [
+    'confirms nothing',
+    () => broken.brokenConfirmations(() => undefined),
+    [CONFIRMED, DROPPED, KEPT, UNSTORED, CONFIRMED_AGAIN, INBOX],
+  ],
+  [
+    'confirms another replay',
+    () => broken.brokenConfirmations((said) => ({ ...said, replayId: 'other' })),
+    [CONFIRMED, DROPPED, KEPT, CONFIRMED_AGAIN, INBOX],
+  ],
+  [
+    'calls every replay handled',
+    () => broken.brokenConfirmations((said) => ({ ...said, outcome: 'handled' })),
+    [DROPPED, INBOX],
+  ],
+  [
+    'says it was long ago',
+    () => broken.brokenConfirmations((said) => ({ ...said, at: 0 })),
+    [CONFIRMED],
+  ],
+  [
+    'confirms plain messages too',
+    () =>
+      brokenTransport(
+        broken.confirms(({ replayId }, { kind }) => replayId === undefined && kind === 'settle'),
+      ),
+    [CONFIRMED],
+  ],
+  [
+    'confirms twice',
+    () =>
+      brokenTransport(
+        broken.confirms(({ replayId }, { kind }) => replayId !== undefined && kind === 'settle'),
+      ),
+    [CONFIRMED],
+  ],
+  [
+    'confirms what has failed again',
+    () => brokenTransport(broken.confirms((_, { kind }) => kind === 'deadLetter')),
+    [FAILED_AGAIN],
+  ],
+  ['forgets which replay failed', () => brokenCopies(without('redrive-replay-id')), [FAILED_AGAIN]],
+  [
+    'forgets confirmations as it hands them out',
+    () => brokenSource(broken.forgetsConfirmationsAtOnce),
+    [KEPT],
+  ],
+  [
+    'never forgets confirmations',
+    () => brokenSource(broken.neverForgetsConfirmations),
+    [CONFIRMED, KEPT],
+  ],
+  [
+    'hands out more confirmations than asked for',
+    () => brokenSource((source) => ({ confirmations: () => source.confirmations({ most: 100 }) })),
+    [KEPT],
+  ],
+  ['forgets whom an edit stands in for', () => brokenCopies(without('redrive-replaces')), [EDITED]],
+  [
+    'replays an edit as if it stood in for another',
+    () => broken.replaysAs(() => ({ replaces: 'other' })),
+    [EDITED],
+  ],
+  [
+    'replays what was before the edit',
+    () => broken.replaysAs(() => ({ bytes: new TextEncoder().encode('{"number":1}') })),
+    [EDITED],
   ],
   ['loses dead letters on a restart', broken.losesOnRestart, [RESTART]],
   ['does not come back after a restart', broken.diesOnRestart, [RESTART]],

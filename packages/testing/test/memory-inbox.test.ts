@@ -22,6 +22,38 @@ describe('memoryInbox', () => {
     expect(await inbox.handle({ ...entry, fingerprint: 'g' }, work)).toBe('conflict')
   })
 
+  it('lets either the edited message or the one it stands in for take effect', async () => {
+    const edited = { ...entry, key: 'order-1/edited', fingerprint: 'g', replaces: 'order-1' }
+    const first = memoryInbox()
+    expect(await first.handle(edited, work)).toBe('handled')
+    expect(await first.handle(entry, work), 'with other content, yet no conflict').toBe(
+      'already_handled',
+    )
+    expect(await first.handle(edited, work)).toBe('already_handled')
+    expect(await first.handle({ ...edited, fingerprint: 'h' }, work)).toBe('conflict')
+    expect(await first.handle({ ...entry, consumer: 'mail' }, work)).toBe('handled')
+    const second = memoryInbox()
+    expect(await second.handle(entry, work)).toBe('handled')
+    expect(await second.handle(edited, work)).toBe('already_handled')
+    expect(second.has('billing', edited.key), 'nothing of it is recorded').toBe(false)
+  })
+
+  it('makes an edited message and the one it stands in for wait for each other', async () => {
+    const edited = { ...entry, key: 'order-1/edited', fingerprint: 'g', replaces: 'order-1' }
+    for (const [one, other] of [
+      [entry, edited],
+      [edited, entry],
+    ] as const) {
+      const inbox = memoryInbox()
+      const { promise, resolve } = Promise.withResolvers<void>()
+      let runs = 0
+      const first = inbox.handle(one, () => promise)
+      const second = inbox.handle(other, () => Promise.resolve(void runs++))
+      resolve()
+      expect([await first, await second, runs]).toEqual(['handled', 'already_handled', 0])
+    }
+  })
+
   it('records nothing and has no effect when the work throws', async () => {
     const inbox = memoryInbox()
     const effects: string[] = []

@@ -3,8 +3,8 @@ import { type Delivery, FIRST_CYCLE, isRedriveError, SETTLE } from '@redrive/cor
 import type { Transport } from '@redrive/runtime'
 import {
   deadLetterOf,
+  dropOf,
   failedCycle,
-  failureOf,
   giveBack,
   numbered,
   retryIn,
@@ -28,9 +28,7 @@ async function successSettles(stage: Stage): Promise<void> {
   assert.equal((await tap.put(settled, SETTLE)).place, 'settled')
 
   await stage.world.send(numbered(2))
-  const failure = failureOf('unknown')
-  const drop = { kind: 'drop', reason: 'filtered', failure, cycle: FIRST_CYCLE } as const
-  assert.equal((await tap.put(await tap.next(), drop)).place, 'dropped')
+  assert.equal((await tap.put(await tap.next(), dropOf(FIRST_CYCLE))).place, 'dropped')
   await stage.places({ backlog: 0, deadLetters: 0 })
 }
 

@@ -1,5 +1,6 @@
 import { type Duration, parseDuration } from '@redrive/core'
 import type { Awaitable, Capabilities } from '@redrive/runtime'
+import { CONFIRMING } from './confirming.ts'
 import { CRASHING } from './crashing.ts'
 import { DELIVERING } from './delivering.ts'
 import { GIVING_UP } from './giving-up.ts'
@@ -27,7 +28,13 @@ export interface ExerciseOptions<World extends TransportWorld = TransportWorld> 
 const RESTART = 'a broker restart loses nothing'
 const STRESS = 'stress: the whole list, ten times in parallel'
 const STRESS_TIMES = 10
-const SCENARIOS: readonly Scenario[] = [...DELIVERING, ...GIVING_UP, ...STOPPING, ...CRASHING]
+const SCENARIOS: readonly Scenario[] = [
+  ...DELIVERING,
+  ...GIVING_UP,
+  ...CONFIRMING,
+  ...STOPPING,
+  ...CRASHING,
+]
 const DEADLINE_MS = 30_000
 /** A scenario waits for several things in turn, each with its own deadline. */
 const TEST_DEADLINES = 10

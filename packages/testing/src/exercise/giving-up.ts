@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type FailureCycle, SETTLE } from '@redrive/core'
-import type { DrainedDeadLetter } from '@redrive/runtime'
+import type { DrainedBatch, DrainedDeadLetter } from '@redrive/runtime'
 import { memoryInbox } from '../memory-inbox.ts'
 import { BINARY, deadLetterOf, failedCycle, numbered, text } from './samples.ts'
 import type { Scenario } from './scenario.ts'
@@ -126,6 +126,27 @@ async function deadLettered(stage: Stage, tap: Tap, count: number): Promise<read
 const idsOf = (deadLetters: readonly DrainedDeadLetter[]) =>
   deadLetters.map(({ delivery }) => delivery.id).sort()
 
+async function namesAreStable(stage: Stage): Promise<void> {
+  const ids = [...(await deadLettered(stage, await stage.tap(), 2))].sort()
+  await stage.places({ backlog: 0, deadLetters: 2 })
+  for (const end of ['abandon', 'release'] as const) {
+    const drained: DrainedDeadLetter[] = []
+    const batches: DrainedBatch[] = []
+    await stage.until('both can be drained', async () => {
+      const batch = await stage.source().drain({ most: 2 - drained.length })
+      drained.push(...batch.deadLetters)
+      batches.push(batch)
+      return drained.length >= 2
+    })
+    assert.deepEqual(idsOf(drained), ids, 'the same ids whenever they are drained')
+    assert.deepEqual(
+      drained.map(({ naming }) => naming),
+      ['named', 'named'],
+    )
+    for (const batch of batches) await batch[end]()
+  }
+}
+
 async function drainKeepsUntilRelease(stage: Stage): Promise<void> {
   const ids = [...(await deadLettered(stage, await stage.tap(), 3))].sort()
   await stage.places({ backlog: 0, deadLetters: 3 })
@@ -211,6 +232,9 @@ async function replayAlreadyHandled(stage: Stage): Promise<void> {
   await stage.until('the replay is settled as already handled', isRefused)
   assert.equal(calls, 1, 'the handler ran once')
   await stage.places({ backlog: 0, deadLetters: 0 })
+  const [confirmation] = await stage.confirmed(1)
+  assert.equal(confirmation?.replayId, 'replay-1')
+  assert.equal(confirmation.outcome, 'already_handled')
 }
 
 export const GIVING_UP: readonly Scenario[] = [
@@ -221,6 +245,7 @@ export const GIVING_UP: readonly Scenario[] = [
     play: quarantineFreesTheLane,
   },
   { name: 'draining keeps what is not released', play: drainKeepsUntilRelease },
+  { name: 'a dead letter keeps its name however often it is drained', play: namesAreStable },
   { name: 'a replay goes back to its origin as the next cycle', play: replayIsTheNextCycle },
   { name: 'a replay already in the inbox settles as already handled', play: replayAlreadyHandled },
 ]

@@ -1,6 +1,7 @@
 import type {
   AttemptRecord,
   DeadLetter,
+  Drop,
   Failure,
   FailureClass,
   FailureCycle,
@@ -78,6 +79,13 @@ export const retryIn = (delayMs: number, cycle: FailureCycle, now: number): Retr
 export const deadLetterOf = (cycle: FailureCycle): DeadLetter => ({
   kind: 'deadLetter',
   reason: 'attempts_exhausted',
+  failure: failureOf('unknown'),
+  cycle,
+})
+
+export const dropOf = (cycle: FailureCycle): Drop => ({
+  kind: 'drop',
+  reason: 'filtered',
   failure: failureOf('unknown'),
   cycle,
 })

@@ -11,6 +11,7 @@ import {
   type Handler,
   onEvent,
   type RedriveEvent,
+  type ReplayConfirmation,
   systemClock,
   type Transport,
 } from '@redrive/runtime'
@@ -155,6 +156,22 @@ export class Stage extends Patience {
     return deadLetter
   }
 
+  /** Reads that many confirmations through the control plane and lets the broker forget them; no more may come. */
+  async confirmed(count: number): Promise<readonly ReplayConfirmation[]> {
+    const heard: ReplayConfirmation[] = []
+    const listen = async () => {
+      const batch = await this.source().confirmations({ most: MOST_CONFIRMATIONS })
+      heard.push(...batch.confirmations)
+      await batch.release()
+      return heard.length >= count
+    }
+    if (count > 0) await this.until(`${count} replays are confirmed`, listen)
+    await this.quiet()
+    await listen()
+    assert.equal(heard.length, count, 'confirmations, no more than those')
+    return heard
+  }
+
   /** Enactments of that kind of decision, in the order they were reported. */
   enacted(kind: Decision['kind']): readonly Enacted[] {
     return this.events.filter(
@@ -169,5 +186,8 @@ export class Stage extends Patience {
     await this.within('the world closes', this.world.close())
   }
 }
+
+/** Far more than a scenario causes. */
+const MOST_CONFIRMATIONS = 100
 
 type Enacted = Extract<RedriveEvent, { type: 'enacted' }>

@@ -18,16 +18,17 @@ export interface SentMessage {
 /** What goes wrong between one transport and its broker. */
 export type TransportFault =
   /**
-   * The process dies halfway through its first hand-off: one request to the broker has taken effect
-   * (copy stored, or original released), the other is never sent. Put it where the client library
-   * sends both, for example around `publish` and `ack` of the channels: the suite must see a
-   * transport that releases first as much as one that copies first. A hand-off in one request
-   * (`atomicHandOff`) cannot die halfway; there it dies right after the request.
+   * The process dies halfway through its first hand-off, or through settling its first replay: one
+   * request to the broker has taken effect (copy or confirmation stored, or original released), the
+   * other is never sent. Put it where the client library sends both, for example around `publish` and
+   * `ack` of the channels: the suite must see a transport that releases first as much as one that
+   * copies first. A hand-off in one request (`atomicHandOff`) cannot die halfway; there it dies right
+   * after the request.
    */
   | 'dies_halfway'
   /**
-   * The broker does not store copies, and says so or stays silent, until `heal`: a full or missing
-   * dead-letter queue, a confirm that never comes. Receiving and acknowledging work.
+   * The broker stores neither copies nor confirmations, and says so or stays silent, until `heal`: a
+   * full or missing dead-letter queue, a confirm that never comes. Receiving and acknowledging work.
    */
   | 'copies_refused'
 

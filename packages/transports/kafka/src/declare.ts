@@ -1,4 +1,4 @@
-import { Admin, type BaseOptions } from '@platformatic/kafka'
+import { Admin, type Base, type BaseOptions } from '@platformatic/kafka'
 import { RedriveError } from '@redrive/core'
 import { isError, missingNoBroker } from './client.ts'
 import type { Topology, TopicSpec } from './topology.ts'
@@ -28,7 +28,7 @@ export async function prepare(
   try {
     const source = await find(admin, topology.topic)
     if (source === undefined) throw missingSource(topology.topic)
-    const specs = [...topology.retries, topology.deadLetters]
+    const specs = [...topology.retries, topology.deadLetters, topology.replayed]
     if (isDeclaring) await makeMissing(admin, specs, source)
     const problems = await problemsOf(admin, specs, source)
     if (problems.length > 0) throw wrong(topology.topic, problems)
@@ -37,9 +37,9 @@ export async function prepare(
   }
 }
 
-async function find(admin: Admin, topic: string): Promise<Found | undefined> {
+export async function find(client: Base, topic: string): Promise<Found | undefined> {
   try {
-    const { topics } = await admin.metadata({ topics: [topic], forceUpdate: true, retries: 0 })
+    const { topics } = await client.metadata({ topics: [topic], forceUpdate: true, retries: 0 })
     const partitions = topics.get(topic)?.partitions ?? []
     return { partitions: partitions.length, replicas: partitions[0]?.replicas.length ?? 1 }
   } catch (error) {

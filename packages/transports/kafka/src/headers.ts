@@ -6,6 +6,8 @@ import {
   HEADER_PREFIX,
 } from '@redrive/core'
 import type { DrainedDeadLetter } from '@redrive/runtime'
+import type { TopicPartition } from './topic-partition.ts'
+import { groupIn, retryTopic, tierFor } from './topology.ts'
 
 /** A record as the broker keeps it. */
 export interface KafkaRecord {
@@ -74,6 +76,9 @@ function textOrBytes(value: Buffer): string | Buffer {
 
 // ---- copies -----------------------------------------------------------------------------------
 
+/** Said by consumers in lane order: a replay must go where the other records of its key are. */
+const ORDER = 'redrive-order'
+
 /** What is produced: the partition is ours to choose, everything else is as it came. */
 export interface Copy {
   readonly key: Buffer | null
@@ -85,20 +90,22 @@ export interface CopyOptions {
   readonly cycle: FailureCycle
   readonly reason: string
   readonly stack?: string | undefined
+  readonly order: 'none' | 'lane'
   readonly budgetBytes: number
 }
 
 /** The same record with a later chapter of its history. */
 export function copyOf(
   delivery: KafkaDelivery,
-  { cycle, reason, stack, budgetBytes }: CopyOptions,
+  { cycle, reason, stack, order, budgetBytes }: CopyOptions,
 ): { readonly copy: Copy; readonly truncated: number } {
-  const { id, key, source, replayId, raw } = delivery
-  const state = { id, key, source, replayId, cycle, reason, stack }
+  const { id, key, source, replayId, replaces, raw } = delivery
+  const state = { id, key, source, replayId, replaces, cycle, reason, stack }
   const { headers, truncated } = encodeHeaders(state, budgetBytes)
+  const own = asBytes(order === 'lane' ? { ...headers, [ORDER]: order } : headers)
   const { key: keyBytes, value } = raw
   return {
-    copy: { key: keyBytes, value, headers: [...ofProducer(raw.headers), ...asBytes(headers)] },
+    copy: { key: keyBytes, value, headers: [...ofProducer(raw.headers), ...own] },
     truncated,
   }
 }
@@ -133,15 +140,37 @@ export function envelopeOf({
 
 const base64 = (bytes: Buffer | null) => bytes?.toString('base64') ?? null
 
+/**
+ * Where a replay of our own dead letter goes: to the retries of the group that failed, because every
+ * other group reads the source as well. In lane order it goes to the source all the same, behind the
+ * records of its key: nothing else keeps it from running beside one of them.
+ */
+export function replayTopicOf({ topic, headers }: KafkaRecord, origin: string): string | undefined {
+  const group = groupIn(topic, origin)
+  if (group === undefined || readable(headers)[ORDER] === 'lane') return undefined
+  return retryTopic(origin, group, tierFor(0))
+}
+
+const REPLAY_ID = Buffer.from(`${HEADER_PREFIX}replay-id`)
+const REASON = Buffer.from(`${HEADER_PREFIX}reason`)
+
+/** A replay that nobody has tried yet: it waits for nothing. A retry of it says why it is one. */
+export const isFreshReplay = ({ headers }: KafkaRecord): boolean =>
+  has(headers, REPLAY_ID) && !has(headers, REASON)
+
+const has = (headers: readonly Header[], wanted: Buffer) =>
+  headers.some(([name]) => name.equals(wanted))
+
 /** The record as it goes back: the next cycle, with nothing of the last one but its number. */
 export function replayOf(
-  { delivery, envelope }: DrainedDeadLetter,
+  { delivery, envelope, origin }: DrainedDeadLetter,
   replayId: string,
-): { readonly copy: Copy; readonly partition: number } {
-  const { id, key, source, bytes, cycle } = delivery
-  const next = { ...FIRST_CYCLE, number: cycle.number + 1 }
-  const { headers } = encodeHeaders({ id, key, source, replayId, cycle: next, reason: undefined })
-  const { recordKey, tombstone, partition = '0' } = envelope
+): { readonly copy: Copy; readonly to: TopicPartition } {
+  const { id, key, source, replaces, bytes } = delivery
+  const cycle = { ...FIRST_CYCLE, number: delivery.cycle.number + 1 }
+  const state = { id, key, source, replayId, replaces, cycle, reason: undefined }
+  const { headers } = encodeHeaders(state)
+  const { recordKey, tombstone, partition = '0', replayTo = origin } = envelope
   const kept = JSON.parse(envelope['headers'] ?? '[]') as readonly [string, string | null][]
   const own = kept.map(
     ([name, value]): Header => [
@@ -150,7 +179,7 @@ export function replayOf(
     ],
   )
   return {
-    partition: Number(partition),
+    to: { topic: replayTo, partition: Number(partition) },
     copy: {
       key: recordKey === undefined ? null : Buffer.from(recordKey, 'base64'),
       value:

@@ -28,6 +28,7 @@ export class Held implements KafkaDelivery {
   readonly headers: Headers = NO_HEADERS
   readonly cycle: FailureCycle = FIRST_CYCLE
   readonly replayId: string | undefined = undefined
+  readonly replaces?: string
   readonly headerProblems: readonly string[] = NO_PROBLEMS
   /** Undefined: it has left our hands. */
   partition: Partition | undefined
@@ -42,7 +43,8 @@ export class Held implements KafkaDelivery {
     this.partition = partition
     this.deliveryCount = deliveryCount
     if (raw.headers.length === 0) return
-    const { id, key, cycle, replayId, problems, foreign } = decodeHeaders(readable(raw.headers))
+    const decoded = decodeHeaders(readable(raw.headers))
+    const { id, key, cycle, replayId, replaces, problems, foreign } = decoded
     this.#id = id
     this.#key = key ?? cloudEventKey(foreign)
     this.type = text(foreign, 'ce_type')
@@ -50,6 +52,7 @@ export class Held implements KafkaDelivery {
     this.headers = foreign
     this.cycle = cycle
     this.replayId = replayId
+    if (replaces !== undefined) this.replaces = replaces
     this.headerProblems = problems
   }
 
@@ -78,7 +81,7 @@ export class Held implements KafkaDelivery {
 /** What it says, without what it is to us. */
 export function saidBy(delivery: KafkaDelivery): Delivery {
   const { id, source, lane, key, type, bytes, isTombstone, contentType, headers } = delivery
-  const { cycle, deliveryCount, replayId, headerProblems } = delivery
+  const { cycle, deliveryCount, replayId, replaces, headerProblems } = delivery
   return {
     id,
     source,
@@ -92,6 +95,7 @@ export function saidBy(delivery: KafkaDelivery): Delivery {
     cycle,
     deliveryCount,
     replayId,
+    ...(replaces === undefined ? {} : { replaces }),
     headerProblems,
   }
 }

@@ -20,6 +20,7 @@ export type {
 } from './options.ts'
 export {
   deadLetterTopic,
+  replayedTopic,
   retryTopic,
   TIERS_MS,
   type Topology,

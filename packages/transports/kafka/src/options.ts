@@ -1,7 +1,7 @@
 import type { BaseOptions } from '@platformatic/kafka'
 import { type Duration, parseDuration, RedriveError } from '@redrive/core'
 import type { OutboundEvent } from '@redrive/runtime'
-import { deadLetterTopic } from './topology.ts'
+import { deadLetterTopic, replayedTopic } from './topology.ts'
 
 export interface KafkaOptions {
   /** `host:port` of some brokers; they name the others. */
@@ -76,6 +76,7 @@ export interface ResolvedSourceOptions {
   readonly topic: string
   readonly group: string
   readonly deadLetterTopics: readonly string[]
+  readonly confirmationTopic: string
   readonly drainGroup: string
   readonly confirmTimeoutMs: number
   readonly client: BaseOptions
@@ -125,6 +126,7 @@ export function resolveSourceOptions(options: KafkaSourceOptions): ResolvedSourc
   return {
     ...common,
     deadLetterTopics: deadLetterTopics ?? [deadLetterTopic(topic, group)],
+    confirmationTopic: replayedTopic(topic, group),
     drainGroup,
   }
 }

@@ -1,6 +1,6 @@
 import type { Deaths } from './deaths.ts'
 import type { Reading } from './fetch.ts'
-import { type KafkaRecord, laneOf } from './headers.ts'
+import { isFreshReplay, type KafkaRecord, laneOf } from './headers.ts'
 import type { TopicPartition } from './topic-partition.ts'
 import type { Progress } from './progress.ts'
 
@@ -129,7 +129,8 @@ export class Partition implements Reading {
     while (this.#head < this.#ahead.length) {
       const record = this.#ahead[this.#head] as KafkaRecord
       // One more: both clocks count whole milliseconds.
-      const dueAt = this.tierMs === 0 ? 0 : record.timestamp + this.tierMs + 1
+      const isDue = this.tierMs === 0 || isFreshReplay(record)
+      const dueAt = isDue ? 0 : record.timestamp + this.tierMs + 1
       if (dueAt > now) return dueAt
       this.#shift(record)
       if (this.#isParked(record)) continue

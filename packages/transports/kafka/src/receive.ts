@@ -14,7 +14,7 @@ import {
 import { capabilitiesOf } from './capabilities.ts'
 import { bounded, Consumption } from './consuming.ts'
 import { prepare } from './declare.ts'
-import { type HandOff, type HandOffDecision, handOffOf, isHandOff } from './enact.ts'
+import { type HandOff, type HandOffDecision, handOffOf, isEnding } from './enact.ts'
 import type { KafkaDelivery } from './headers.ts'
 import { nameOf } from './topic-partition.ts'
 import type { ResolvedOptions } from './options.ts'
@@ -92,11 +92,11 @@ export class KafkaTransport implements Transport<KafkaDelivery> {
   }
 
   enact(delivery: KafkaDelivery, decision: Decision): Awaitable<Enactment> {
-    if (decision.kind === 'settle') return this.#consumption.finish(delivery) ? SETTLED : LOST
-    if (decision.kind === 'drop') {
-      return this.#consumption.finish(delivery) ? placed('dropped') : LOST
+    if (isEnding(decision) && delivery.replayId === undefined) {
+      const done = decision.kind === 'settle' ? SETTLED : placed('dropped')
+      return this.#consumption.finish(delivery) ? done : LOST
     }
-    if (isHandOff(decision)) return this.#track(this.#handOff(delivery, decision))
+    if (decision.kind !== 'pause') return this.#track(this.#handOff(delivery, decision))
     return this.#consumption.giveBack(delivery) ? placed('returned') : LOST
   }
 
@@ -109,9 +109,9 @@ export class KafkaTransport implements Transport<KafkaDelivery> {
   async #handOff(delivery: KafkaDelivery, decision: HandOffDecision): Promise<Enactment> {
     const partition = this.#consumption.partitionOf(delivery)
     if (partition === undefined) return LOST
-    const { group } = this.#options
+    const { group, order } = this.#options
     const budgetBytes = this.capabilities.headerBudgetBytes
-    const handOff = handOffOf(delivery, decision, { group, budgetBytes })
+    const handOff = handOffOf(delivery, decision, { group, order, budgetBytes })
     try {
       await this.#publisher.inTime(this.#sentOnce(delivery, partition, handOff))
     } catch (error) {

@@ -1,28 +1,31 @@
-import { decodeHeaders, type FailureClass, RedriveError } from '@redrive/core'
-import type {
-  DeadLetterSource,
-  DrainedBatch,
-  DrainedDeadLetter,
-  ReplayMessage,
+import { decodeHeaders, type FailureClass } from '@redrive/core'
+import {
+  type ConfirmationBatch,
+  type DeadLetterSource,
+  type DrainedBatch,
+  type DrainedDeadLetter,
+  type ReplayMessage,
+  readConfirmation,
 } from '@redrive/runtime'
 import { Client } from './client.ts'
-import { Consumption } from './consuming.ts'
+import { find } from './declare.ts'
+import { Drain } from './drain.ts'
 import { readForeignDeath } from './foreign.ts'
-import { envelopeOf, type KafkaDelivery, readable, replayOf } from './headers.ts'
+import { envelopeOf, type KafkaDelivery, readable, replayOf, replayTopicOf } from './headers.ts'
 import { saidBy } from './held.ts'
 import { lagOf } from './lag.ts'
 import { Offsets } from './offsets.ts'
 import type { ResolvedSourceOptions } from './options.ts'
 import { Publisher } from './publish.ts'
 
-/** 10 s until another control plane takes over the partitions of one that died. */
-const SESSION_MS = 10_000
 /** 30 s: joining a group takes as long as its slowest member. */
 const DRAIN_MS = 30_000
-/** 20 ms between two looks whether the end is reached. */
-const LOOK_MS = 20
+/** 200 ms: confirmations are asked for several times a second, and those that come late come with the next. */
+const CONFIRMATIONS_MS = 200
+/** 1 s between two looks for a topic that is not there: consumers make it when they start. */
+const LOOK_MS = 1_000
 
-/** The control plane's side: drains dead letters, ours or foreign, and publishes replays. */
+/** The control plane's side: drains dead letters, ours or foreign, publishes replays and hears of them. */
 export class KafkaSource implements DeadLetterSource {
   readonly source: string
   readonly replay = 'copy'
@@ -30,120 +33,86 @@ export class KafkaSource implements DeadLetterSource {
   readonly #client: Client
   readonly #offsets: Offsets
   readonly #publisher: Publisher
-  #consumption: Consumption | undefined
-  /** Drained, and neither released nor abandoned yet. */
-  readonly #open = new Set<KafkaDelivery>()
-  #arrived: KafkaDelivery[] = []
+  #deadLetters: Drain | undefined
+  #confirmations: Drain | undefined
+  /** No sooner is the topic of the confirmations looked for. */
+  #lookAt = 0
 
   constructor(options: ResolvedSourceOptions) {
     const { client, confirmTimeoutMs } = options
     this.source = options.topic
     this.#options = options
     this.#client = new Client(client)
-    this.#offsets = new Offsets(this.#client, this.#group)
+    this.#offsets = new Offsets(this.#client, this.#groupFor(options.deadLetterTopics))
     this.#publisher = new Publisher(client, confirmTimeoutMs)
   }
 
   /** One for each set of topics: members of a group must agree on what they consume. */
-  get #group(): string {
-    const { drainGroup, deadLetterTopics } = this.#options
-    return [drainGroup, ...[...deadLetterTopics].sort()].join('.')
+  #groupFor(topics: readonly string[]): string {
+    return [this.#options.drainGroup, ...[...topics].sort()].join('.')
+  }
+
+  #drain(topics: readonly string[]): Drain {
+    const { client, topic } = this.#options
+    return new Drain({ client, group: this.#groupFor(topics), topics, source: topic })
   }
 
   async drain({ most }: { readonly most: number }): Promise<DrainedBatch> {
-    const consumption = this.#started()
-    const before = this.#open.size
-    consumption.limit(before + most)
-    consumption.resume()
-    const endsAt = performance.now() + DRAIN_MS
-    while (this.#arrived.length < most && !consumption.isAtEnd) {
-      if (performance.now() > endsAt) break
-      await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
-    }
-    void consumption.pause()
-    const drained = this.#arrived
-    this.#arrived = []
-    for (const delivery of drained) this.#open.add(delivery)
-    return this.#batch(consumption, drained)
+    this.#deadLetters ??= this.#drain(this.#options.deadLetterTopics)
+    const { deliveries, ...ending } = await this.#deadLetters.take(most, DRAIN_MS)
+    return { deadLetters: deliveries.map((delivery) => this.#read(delivery)), ...ending }
   }
 
-  #started(): Consumption {
-    if (this.#consumption !== undefined) return this.#consumption
-    const { client, deadLetterTopics, topic } = this.#options
-    const consumption = new Consumption({
-      client,
-      group: this.#group,
-      topics: deadLetterTopics.map((name) => ({
-        name,
-        tierMs: 0,
-        isOrdered: false,
-        from: 'earliest',
-      })),
-      source: topic,
-      sessionMs: SESSION_MS,
-      drainMs: 0,
-      onTrouble: () => undefined,
-      onExpired: () => undefined,
-    })
-    void consumption.pause()
-    consumption.start({
-      deliver: (delivery) => this.#arrived.push(delivery),
-      lost: (delivery) => {
-        this.#open.delete(delivery)
-        this.#arrived = this.#arrived.filter((one) => one !== delivery)
-      },
-    })
-    this.#consumption = consumption
-    return consumption
+  async confirmations({ most }: { readonly most: number }): Promise<ConfirmationBatch> {
+    if (this.#confirmations === undefined) {
+      if (!(await this.#isConfirming())) return NO_CONFIRMATIONS
+      this.#confirmations ??= this.#drain([this.#options.confirmationTopic])
+    }
+    const { deliveries, ...ending } = await this.#confirmations.take(most, CONFIRMATIONS_MS)
+    const confirmations = deliveries.flatMap(({ bytes }) => readConfirmation(bytes) ?? [])
+    // None that can be read: nobody needs to write down anything first.
+    if (confirmations.length === 0) await ending.release()
+    return { confirmations, ...ending }
   }
 
-  #batch(consumption: Consumption, drained: readonly KafkaDelivery[]): DrainedBatch {
-    let isOver = false
-    const once = async (act: (delivery: KafkaDelivery) => boolean) => {
-      if (isOver) return
-      isOver = true
-      const isOurs = drained.map((delivery) => {
-        this.#open.delete(delivery)
-        return act(delivery)
-      })
-      if (isOurs.includes(false)) throw lostBefore(this.source)
-    }
-    return {
-      deadLetters: drained.map((delivery) => this.#read(delivery)),
-      release: async () => {
-        try {
-          await once((delivery) => consumption.finish(delivery))
-        } finally {
-          await consumption.committed()
-        }
-      },
-      abandon: () => once((delivery) => consumption.giveBack(delivery)),
-    }
+  /** Whether there is a topic for confirmations: others' consumers make none. */
+  async #isConfirming(): Promise<boolean> {
+    const now = performance.now()
+    if (now < this.#lookAt) return false
+    this.#lookAt = now + LOOK_MS
+    return (await find(this.#client.base, this.#options.confirmationTopic)) !== undefined
   }
 
   #read(delivery: KafkaDelivery): DrainedDeadLetter {
     const { raw } = delivery
     const decoded = decodeHeaders(readable(raw.headers))
-    const foreign = decoded.source === undefined ? readForeignDeath(raw) : undefined
+    // Who gave it up says why. A replay that somebody else gave up carries our headers, without a reason.
+    const foreign = decoded.reason === undefined ? readForeignDeath(raw) : undefined
     const origin = decoded.source ?? foreign?.origin ?? this.source
-    const cycle = foreign?.cycle ?? delivery.cycle
+    const isTold = foreign === undefined || delivery.cycle.history.length > 0
+    const cycle = isTold ? delivery.cycle : { ...foreign.cycle, number: delivery.cycle.number }
     const failureClass: FailureClass = cycle.history.at(-1)?.class ?? 'unknown'
     const reason = decoded.reason ?? foreign?.reason ?? 'unknown'
     const partition = foreign?.partition ?? raw.partition
+    const replayTo = decoded.source === undefined ? undefined : replayTopicOf(raw, origin)
     return {
       delivery: { ...saidBy(delivery), source: origin, cycle },
       origin,
-      envelope: envelopeOf({ ...raw, partition }),
+      envelope: {
+        ...envelopeOf({ ...raw, partition }),
+        ...(replayTo === undefined ? {} : { replayTo }),
+      },
       quarantined: QUARANTINED.has(reason),
       class: failureClass,
       reason,
+      // Without an id of its own it has the name of its place, which stays.
+      naming: 'named',
     }
   }
 
   async publish({ deadLetter, replayId }: ReplayMessage): Promise<void> {
-    const { copy, partition } = replayOf(deadLetter, replayId)
-    const { origin } = deadLetter
-    await this.#publisher.inTime(this.#publisher.send({ topic: origin, partition }, copy))
+    const { copy, to } = replayOf(deadLetter, replayId)
+    await this.#publisher.inTime(this.#publisher.send(to, copy))
   }
 
   depth(): Promise<number> {
@@ -151,16 +120,16 @@ export class KafkaSource implements DeadLetterSource {
   }
 
   async close(): Promise<void> {
-    await this.#consumption?.close()
+    await Promise.all([this.#deadLetters?.close(), this.#confirmations?.close()])
     await Promise.all([this.#publisher.close(), this.#client.close()])
   }
 }
 
+const NO_CONFIRMATIONS: ConfirmationBatch = {
+  confirmations: [],
+  release: () => Promise.resolve(),
+  abandon: () => Promise.resolve(),
+}
+
 /** Reasons of a quarantine, in the words of the decision. */
 const QUARANTINED: ReadonlySet<string> = new Set(['same_failure_repeated', 'crash_loop'])
-
-const lostBefore = (source: string) =>
-  new RedriveError(
-    'DELIVERY_LOST',
-    `${source}: another control plane took over before the dead letters were released. They are still in their topic and will be drained again.`,
-  )

@@ -3,7 +3,18 @@ import { formatDuration } from '@redrive/core'
 /** Names of what belongs to a topic and the group that consumes it. */
 export const retryTopic = (topic: string, group: string, tierMs: number): string =>
   `${topic}.${group}.retry.${formatDuration(tierMs)}`
-export const deadLetterTopic = (topic: string, group: string): string => `${topic}.${group}.dlq`
+/** What the group says about replays, until the control plane reads it. */
+export const replayedTopic = (topic: string, group: string): string => `${topic}.${group}.replayed`
+export const deadLetterTopic = (topic: string, group: string): string =>
+  `${topic}.${group}${DEAD_LETTERS}`
+
+const DEAD_LETTERS = '.dlq'
+
+/** The group whose dead letters of that topic these are, when it is one of ours. */
+export function groupIn(deadLetters: string, topic: string): string | undefined {
+  if (!deadLetters.startsWith(`${topic}.`) || !deadLetters.endsWith(DEAD_LETTERS)) return undefined
+  return deadLetters.slice(topic.length + 1, -DEAD_LETTERS.length) || undefined
+}
 
 /**
  * The delay tiers: one topic each, and everything in it waits equally long, so that the first is
@@ -20,7 +31,7 @@ export const tierFor = (delayMs: number): number =>
 /** A topic as it must be. */
 export interface TopicSpec {
   readonly name: string
-  /** Retried after that long; 0 for dead letters. */
+  /** Retried after that long; 0 for what is not retried. */
   readonly tierMs: number
   readonly retentionMs: number
 }
@@ -29,10 +40,18 @@ export interface Topology {
   readonly topic: string
   readonly retries: readonly TopicSpec[]
   readonly deadLetters: TopicSpec
+  /** Confirmations of replays. */
+  readonly replayed: TopicSpec
 }
 
 /** A week: how long all consumers of a group may be down before a waiting retry is deleted. */
 const DOWN_MS = 604_800_000
+
+/**
+ * 14 days: a control plane that was away for longer has asked the inbox or a person meanwhile. Where
+ * nobody reads them at all, they must not pile up.
+ */
+const REPLAYED_MS = 1_209_600_000
 
 /** Everything a topic and its group need beside them. */
 export function topologyOf(topic: string, group: string, deadLetterRetentionMs: number): Topology {
@@ -48,5 +67,6 @@ export function topologyOf(topic: string, group: string, deadLetterRetentionMs: 
       tierMs: 0,
       retentionMs: deadLetterRetentionMs,
     },
+    replayed: { name: replayedTopic(topic, group), tierMs: 0, retentionMs: REPLAYED_MS },
   }
 }

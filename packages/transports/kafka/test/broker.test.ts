@@ -5,6 +5,7 @@ import { preparingTopics } from './declare.suite.ts'
 import { headersOnTheWire } from './headers.suite.ts'
 import { consumingWithKafkaJs } from './kafkajs.suite.ts'
 import { sharingPartitions } from './membership.suite.ts'
+import { confirmingReplays } from './replayed.suite.ts'
 import { drainingDeadLetters } from './source.suite.ts'
 import { brokersOf, services } from './services.ts'
 import { sinks } from './sink.suite.ts'
@@ -54,5 +55,6 @@ headersOnTheWire(brokers)
 preparingTopics(brokers)
 sharingPartitions(brokers)
 drainingDeadLetters(brokers)
+confirmingReplays(brokers)
 sinks(brokers)
 consumingWithKafkaJs(brokers)

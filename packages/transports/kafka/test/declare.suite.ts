@@ -7,8 +7,8 @@ const DAY_MS = 86_400_000
 
 /** Everything as it must be, but what the test makes otherwise. */
 async function made(rig: Rig, except: Readonly<Record<string, Made>> = {}): Promise<void> {
-  const { retries, deadLetters } = topologyOf(rig.topic, rig.group, DAY_MS)
-  for (const { name, tierMs, retentionMs } of [...retries, deadLetters]) {
+  const { retries, deadLetters, replayed } = topologyOf(rig.topic, rig.group, DAY_MS)
+  for (const { name, tierMs, retentionMs } of [...retries, deadLetters, replayed]) {
     const { configs = {}, partitions } = except[name] ?? {}
     await rig.makeTopic(
       name,
@@ -70,12 +70,12 @@ export function preparingTopics(brokers: readonly string[]): void {
       'verify names every topic that is missing and how to make it, and makes none',
       on(async (rig) => {
         const { problems } = (await refusal(rig, 'verify')) as { problems?: readonly string[] }
-        const { retries, deadLetters } = topologyOf(rig.topic, rig.group, DAY_MS)
-        expect(problems).toHaveLength(retries.length + 1)
-        for (const { name } of [...retries, deadLetters]) {
+        const { retries, deadLetters, replayed } = topologyOf(rig.topic, rig.group, DAY_MS)
+        expect(problems).toHaveLength(retries.length + 2)
+        for (const { name, tierMs } of [...retries, deadLetters, replayed]) {
           const said = problems?.find((problem) => problem.startsWith(`${name} `))
           expect(said).toContain('Create it with 2 partitions')
-          expect(said?.includes('LogAppendTime')).toBe(name !== deadLetters.name)
+          expect(said?.includes('LogAppendTime')).toBe(tierMs > 0)
         }
         expect(await rig.admin.listTopics()).not.toContain(deadLetters.name)
       }),
@@ -123,8 +123,9 @@ export function preparingTopics(brokers: readonly string[]): void {
         const open = () => rig.transport().open({ deadLetterRetentionMs: DAY_MS })
         await Promise.all([open(), open()])
         await rig.transport({ topology: 'verify' }).open({ deadLetterRetentionMs: DAY_MS })
-        const { retries, deadLetters } = topologyOf(rig.topic, rig.group, DAY_MS)
-        for (const { name, tierMs, retentionMs } of [...retries, deadLetters]) {
+        const { retries, deadLetters, replayed } = topologyOf(rig.topic, rig.group, DAY_MS)
+        expect(replayed.retentionMs).toBe(14 * DAY_MS)
+        for (const { name, tierMs, retentionMs } of [...retries, deadLetters, replayed]) {
           expect(await partitionsOf(rig, name)).toBe(2)
           const configs = await configsOf(rig, name)
           expect(configs.get('cleanup.policy')).toBe('delete')

@@ -89,8 +89,8 @@ export function headersOnTheWire(brokers: readonly string[]): void {
             expect(third).toMatchObject({ id, replayId: 'r-1', cycle: { number: 2, attempts: 0 } })
             await transport.enact(third, SETTLE)
 
-            const [original, replayed] = await rig.read(rig.topic)
-            const [retried] = await rig.read(retryTopic(rig.topic, rig.group, 250))
+            const [original] = await rig.read(rig.topic)
+            const [retried, replayed] = await rig.read(retryTopic(rig.topic, rig.group, 250))
             const [dead] = await rig.read(deadLetterTopic(rig.topic, rig.group))
             const expected = ownOf(original as KafkaRecord)
             expect(expected.headers).toHaveLength(sent.headers?.length ?? 0)

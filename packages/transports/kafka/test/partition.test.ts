@@ -139,6 +139,16 @@ describe('a partition of a retry topic', () => {
     expect(made.inHand).toBe(1)
   })
 
+  it('hands out a replay at once, and a retry of it when it is due', () => {
+    const { made } = partition({ tierMs: 250 })
+    const header = (name: string) => [Buffer.from(name), Buffer.from('x')] as const
+    const replay = { ...record(0), headers: [header('redrive-replay-id')] }
+    const headers = [header('redrive-replay-id'), header('redrive-reason')]
+    made.take([replay, { ...record(1), headers }], 2, 2)
+    expect(made.next(NOW)).toMatchObject({ offset: 0 })
+    expect(made.next(NOW)).toBe(NOW + 251)
+  })
+
   it('hands out at once what was given back: it was due before', () => {
     const { made } = partition({ tierMs: 250 })
     made.take([record(0), record(1, null, NOW + 9_000)], 2, 2)

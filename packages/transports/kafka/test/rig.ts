@@ -173,8 +173,9 @@ export class Rig {
     this.admin = new Admin(base)
     this.#client = new Client(base)
     this.#producer = producerOf(base)
-    const { topic, retries, deadLetters } = topologyOf(this.topic, this.group, 0)
-    for (const name of [topic, deadLetters.name, ...retries.map(({ name }) => name)]) {
+    const { topic, retries, deadLetters, replayed } = topologyOf(this.topic, this.group, 0)
+    const specs = [deadLetters, replayed, ...retries]
+    for (const name of [topic, ...specs.map(({ name }) => name)]) {
       this.#topics.add(name)
     }
   }

@@ -1,7 +1,7 @@
 import { isRedriveError } from '@redrive/core'
 import type { DrainedDeadLetter } from '@redrive/runtime'
 import { describe, expect, it } from 'vitest'
-import { deadLetterTopic } from '../src/index.ts'
+import { deadLetterTopic, retryTopic } from '../src/index.ts'
 import { deadLetter, onRig, type Rig, type Sent, SETTLE, textOf, until } from './rig.ts'
 
 const bodyOf = ({ delivery }: DrainedDeadLetter) => Buffer.from(delivery.bytes).toString()
@@ -187,9 +187,41 @@ export function drainingDeadLetters(brokers: readonly string[]): void {
         })
         const [failed] = drained.delivery.cycle.history
         expect(drained.class).toBe(failed?.class)
-        expect(failed?.signature).toMatch(/^1-[0-9a-f]{16}$/)
+        expect(failed?.signature).toMatch(/^\d+-[0-9a-f]{16}$/)
         const { firstFailedAt = 0 } = drained.delivery.cycle
         expect(Math.abs(Date.now() - firstFailedAt)).toBeLessThan(60_000)
+      }),
+    )
+
+    it(
+      'a replay that Spring Kafka gave up again: our headers do not hide why',
+      on(async (rig) => {
+        const drained = await drainedFrom(rig, `${rig.topic}-dlt`, {
+          key: 'k',
+          headers: [
+            ['redrive-version', '1'],
+            ['redrive-id', 'm-1'],
+            ['redrive-source', rig.topic],
+            ['redrive-attempt', '0'],
+            ['redrive-cycle', '2'],
+            ['redrive-replay-id', 'r-1'],
+            ['kafka_dlt-original-topic', rig.topic],
+            ['kafka_dlt-original-partition', int32(2)],
+            ['kafka_dlt-exception-fqcn', 'java.lang.IllegalStateException'],
+            ['kafka_dlt-exception-message', 'Order is closed'],
+          ],
+        })
+        expect(drained).toMatchObject({
+          origin: rig.topic,
+          reason: 'spring_kafka_failed',
+          envelope: { partition: '2' },
+          delivery: {
+            id: 'm-1',
+            replayId: 'r-1',
+            cycle: { number: 2, history: [{ message: 'Order is closed' }] },
+          },
+        })
+        expect(drained.envelope).not.toHaveProperty('replayTo')
       }),
     )
 
@@ -254,7 +286,7 @@ export function drainingDeadLetters(brokers: readonly string[]): void {
 
   describe.concurrent('replaying', () => {
     it(
-      'goes to the topic, the partition and the key it came from',
+      'goes to the group that failed, with the partition and the key it came from',
       on(async (rig) => {
         const { transport, inbox } = await letters(rig, 3)
         const source = rig.source()
@@ -267,17 +299,20 @@ export function drainingDeadLetters(brokers: readonly string[]): void {
         for (const replayed of inbox.deliveries.slice(3)) {
           const index = Number(textOf(replayed.raw))
           expect(replayed).toMatchObject({
+            source: rig.topic,
             lane: `k-${index}`,
             replayId: `r-${index}`,
             cycle: { number: 2, attempts: 0, history: [] },
-            raw: { topic: rig.topic, partition: index % rig.partitions },
+            raw: {
+              topic: retryTopic(rig.topic, rig.group, 250),
+              partition: index % rig.partitions,
+            },
           })
           expect(replayed.id).toBe(
             inbox.deliveries.find(({ raw }) => textOf(raw) === `${index}`)?.id,
           )
           await transport.enact(replayed, SETTLE)
         }
-        // A second failure: the next cycle, and the dead letter says so.
         expect(await rig.read(deadLetterTopic(rig.topic, rig.group))).toHaveLength(3)
       }),
     )

@@ -8,6 +8,7 @@ import {
   type KafkaTransport,
   kafka,
   kafkaSource,
+  replayedTopic,
   retryTopic,
   TIERS_MS,
 } from '../src/index.ts'
@@ -26,11 +27,28 @@ export interface KafkaWorld extends TransportWorld {
 /** One is enough where there are several brokers: what a partition costs, it costs three times. */
 const partitionsOn = (brokers: readonly string[]) => (brokers.length > 1 ? 1 : 2)
 
+/** 100 at once: each is 18 partitions and a group, and a small broker takes a minute to make those of all. */
+const WORLDS = 100
+let worlds = 0
+const waiting: (() => void)[] = []
+
+async function takePlace(): Promise<void> {
+  if (worlds < WORLDS) worlds += 1
+  else await new Promise<void>((resolve) => waiting.push(resolve))
+}
+
+function leavePlace(): void {
+  const next = waiting.shift()
+  if (next === undefined) worlds -= 1
+  else next()
+}
+
 /** A fresh topic on the brokers, with transports whose connections can be watched and broken. */
 export async function kafkaWorld(
   brokers: readonly string[],
   options: Partial<KafkaOptions> = {},
 ): Promise<KafkaWorld> {
+  await takePlace()
   const name = randomUUID()
   const topic = `orders-${name}`
   // A group is the whole cluster's.
@@ -111,10 +129,14 @@ export async function kafkaWorld(
       isRefusing = false
     },
     async close() {
-      const all = await admin.listTopics()
-      const own = [topic, ...retries, deadLetterTopic(topic, group)]
-      await admin.deleteTopics({ topics: own.filter((name) => all.includes(name)) })
-      await Promise.all([admin.close(), producer.close(), client.close()])
+      try {
+        const all = await admin.listTopics()
+        const own = [topic, ...retries, deadLetterTopic(topic, group), replayedTopic(topic, group)]
+        await admin.deleteTopics({ topics: own.filter((name) => all.includes(name)) })
+        await Promise.all([admin.close(), producer.close(), client.close()])
+      } finally {
+        leavePlace()
+      }
     },
   }
 }

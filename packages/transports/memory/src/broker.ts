@@ -52,6 +52,11 @@ export class MemoryBroker {
     return connection
   }
 
+  /** The time of this broker and of everything on it. */
+  now(): number {
+    return this.#clock.now()
+  }
+
   queue(name: string): Queue {
     const known = this.#queues.get(name)
     if (known !== undefined) return known

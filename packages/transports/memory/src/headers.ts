@@ -1,10 +1,13 @@
 import {
   type Delivery,
   decodeHeaders,
+  type Drop,
   type EncodedHeaders,
   encodeHeaders,
   type FailureCycle,
+  type Settle,
 } from '@redrive/core'
+import { writeConfirmation } from '@redrive/runtime'
 import type { Handed, MemoryMessage } from './queue.ts'
 
 /** A delivery with the tag that settles it. */
@@ -15,7 +18,7 @@ export interface MemoryDelivery extends Delivery {
 export function toDelivery(queue: string, { tag, message, deliveryCount }: Handed): MemoryDelivery {
   const decoded = decodeHeaders(message.headers)
   const id = decoded.id ?? message.id
-  return {
+  const delivery: MemoryDelivery = {
     tag,
     id,
     source: queue,
@@ -30,6 +33,8 @@ export function toDelivery(queue: string, { tag, message, deliveryCount }: Hande
     replayId: decoded.replayId,
     headerProblems: decoded.problems,
   }
+  const { replaces } = decoded
+  return replaces === undefined ? delivery : Object.assign(delivery, { replaces })
 }
 
 export interface Copy {
@@ -43,13 +48,24 @@ export function copyOf(
   cycle: FailureCycle,
   { reason, stack, budgetBytes, replayId = delivery.replayId }: CopyOptions,
 ): Copy {
-  const { id, key, source, type, lane, bytes, contentType } = delivery
+  const { id, key, source, replaces, type, lane, bytes, contentType } = delivery
   const encoded: EncodedHeaders = encodeHeaders(
-    { id, key, source, replayId, cycle, reason, stack },
+    { id, key, source, replayId, replaces, cycle, reason, stack },
     budgetBytes,
   )
   const headers = { ...delivery.headers, ...encoded.headers }
   return { message: { id, bytes, contentType, type, lane, headers }, truncated: encoded.truncated }
+}
+
+/** What a consumer says about a replay, as a message for the control plane. */
+export function confirmationOf(
+  delivery: MemoryDelivery,
+  decision: Settle | Drop,
+  at: number,
+): MemoryMessage {
+  const bytes = writeConfirmation(delivery, decision, at)
+  const contentType = 'application/json'
+  return { id: delivery.id, bytes, contentType, type: undefined, lane: undefined, headers: {} }
 }
 
 export interface CopyOptions {

@@ -16,7 +16,7 @@ export { CAPABILITIES } from './capabilities.ts'
 export type { MemoryDelivery } from './headers.ts'
 export type { MemoryOptions } from './options.ts'
 export type { Handed, MemoryMessage } from './queue.ts'
-export { deadLetterQueue, quarantineQueue } from './topology.ts'
+export { deadLetterQueue, quarantineQueue, replayedQueue } from './topology.ts'
 export type { MemorySink, MemorySource, MemoryTransport }
 
 /** A transport on an in-memory broker: the reference, and what your own tests run on. */
@@ -60,5 +60,6 @@ function resolve({ broker, queue, connect, capabilities }: MemoryOptions): Resol
     queue,
     connect: connect ?? ((onLost) => broker.connect(onLost)),
     capabilities: { ...CAPABILITIES, ...capabilities },
+    now: () => broker.now(),
   }
 }

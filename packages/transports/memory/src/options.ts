@@ -15,4 +15,5 @@ export interface ResolvedOptions {
   readonly queue: string
   readonly connect: (onLost: () => void) => MemoryConnection
   readonly capabilities: Capabilities
+  readonly now: () => number
 }

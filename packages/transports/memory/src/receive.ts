@@ -46,8 +46,7 @@ export class MemoryTransport implements Transport<MemoryDelivery> {
   enact(delivery: MemoryDelivery, decision: Decision): Awaitable<Enactment> {
     if (this.#connection === undefined) throw notOpen()
     if (!this.#held.has(delivery.tag)) return LOST
-    const { headerBudgetBytes } = this.capabilities
-    const answer = enactOn(this.#connection, this.#proven, delivery, decision, headerBudgetBytes)
+    const answer = enactOn(this.#connection, this.#proven, delivery, decision, this.#options)
     if (!(answer instanceof Promise)) return this.#noted(delivery, answer)
     return answer.then((enactment) => this.#noted(delivery, enactment))
   }

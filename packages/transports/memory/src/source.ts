@@ -1,18 +1,20 @@
 import type { FailureClass } from '@redrive/core'
-import type {
-  DeadLetterSource,
-  DrainedBatch,
-  DrainedDeadLetter,
-  ReplayMessage,
+import {
+  type ConfirmationBatch,
+  type DeadLetterSource,
+  type DrainedBatch,
+  type DrainedDeadLetter,
+  type ReplayMessage,
+  readConfirmation,
 } from '@redrive/runtime'
 import type { MemoryConnection } from './broker.ts'
 import { copyOf, toDelivery } from './headers.ts'
 import type { ResolvedOptions } from './options.ts'
 import type { Handed } from './queue.ts'
-import { deadLetterQueue, quarantinePrefix } from './topology.ts'
+import { deadLetterQueue, quarantinePrefix, replayedQueue } from './topology.ts'
 import { decodeHeaders } from '@redrive/core'
 
-/** The control plane's side: drains dead letters and quarantine, publishes replays. */
+/** The control plane's side: drains dead letters and quarantine, publishes replays, hears of them. */
 export class MemorySource implements DeadLetterSource {
   readonly source: string
   readonly replay = 'copy'
@@ -31,11 +33,22 @@ export class MemorySource implements DeadLetterSource {
       const taken = await this.#connection.take(queue, most - drained.length)
       drained.push(...taken.map((handed) => ({ queue, handed })))
     }
-    const tags = drained.map(({ handed }) => handed.tag)
     return {
       deadLetters: drained.map(({ queue, handed }) => this.#read(queue, handed)),
-      release: () => each(tags, (tag) => this.#connection.ack(tag)),
-      abandon: () => each(tags, (tag) => this.#connection.release(tag)),
+      ...this.#ending(drained.map(({ handed }) => handed)),
+    }
+  }
+
+  async confirmations({ most }: { readonly most: number }): Promise<ConfirmationBatch> {
+    const taken = await this.#connection.take(replayedQueue(this.source), most)
+    const confirmations = taken.flatMap(({ message }) => readConfirmation(message.bytes) ?? [])
+    return { confirmations, ...this.#ending(taken) }
+  }
+
+  #ending(taken: readonly Handed[]): Pick<DrainedBatch, 'release' | 'abandon'> {
+    return {
+      release: () => each(taken, ({ tag }) => this.#connection.ack(tag)),
+      abandon: () => each(taken, ({ tag }) => this.#connection.release(tag)),
     }
   }
 
@@ -85,13 +98,22 @@ export class MemorySource implements DeadLetterSource {
     const delivery = { ...toDelivery(queue, handed), source: origin }
     const failureClass: FailureClass = delivery.cycle.history.at(-1)?.class ?? 'unknown'
     const quarantined = queue !== deadLetterQueue(this.source)
-    return { delivery, origin, envelope: {}, quarantined, class: failureClass, reason }
+    return {
+      delivery,
+      origin,
+      envelope: {},
+      quarantined,
+      class: failureClass,
+      reason,
+      // Every message of this broker has an id.
+      naming: 'named',
+    }
   }
 }
 
 async function each(
-  tags: readonly number[],
-  act: (tag: number) => boolean | Promise<boolean>,
+  taken: readonly Handed[],
+  act: (handed: Handed) => boolean | Promise<boolean>,
 ): Promise<void> {
-  for (const tag of tags) await act(tag)
+  for (const handed of taken) await act(handed)
 }

@@ -5,3 +5,5 @@ export const deadLetterQueue = (source: string): string => `${source}.dlq`
 export const quarantinePrefix = (source: string): string => `${source}.dlq.quarantine.`
 export const quarantineQueue = (source: string, failureClass: FailureClass): string =>
   `${quarantinePrefix(source)}${failureClass}`
+/** What consumers say about replays. */
+export const replayedQueue = (source: string): string => `${source}.replayed`

@@ -9,6 +9,7 @@ import {
   type MemoryDelivery,
   memory,
   memorySource,
+  replayedQueue,
   send,
 } from '../src/index.ts'
 
@@ -90,6 +91,21 @@ describe('the memory transport', () => {
     expect([broker.contents(QUEUE).length, deadLetters()]).toEqual([1, 1])
     expect(await transport.enact(delivery, DEAD_LETTER)).toMatchObject({ place: 'dead_letter' })
     expect([broker.contents(QUEUE).length, deadLetters()]).toEqual([0, 1])
+  })
+
+  it('does not confirm a replay again when only the acknowledgement got lost', async () => {
+    let acks = 0
+    const { broker, transport, inbox } = await setup((connection) => ({
+      ack: (tag) => (++acks === 1 ? Promise.reject(new Error('cut off')) : connection.ack(tag)),
+    }))
+    send(broker, QUEUE, {}, { headers: { 'redrive-replay-id': 'r' } })
+    const delivery = inbox.last
+    expect(await transport.enact(delivery, SETTLE)).toMatchObject({ kind: 'unknown' })
+    expect(await transport.enact(delivery, SETTLE)).toMatchObject({ place: 'settled' })
+    expect(broker.contents(QUEUE)).toEqual([])
+    const source = memorySource({ broker, queue: QUEUE })
+    const { confirmations } = await source.confirmations({ most: 10 })
+    expect(confirmations).toEqual([{ replayId: 'r', outcome: 'handled', at: broker.now() }])
   })
 
   it('answers unknown and keeps the original when the dead-letter queue is full', async () => {
@@ -183,6 +199,15 @@ describe('the memory source', () => {
         delivery: { id: 'foreign' },
       },
     ])
+  })
+
+  it('passes over what is no confirmation, and forgets it with the others', async () => {
+    const broker = new MemoryBroker()
+    send(broker, replayedQueue(QUEUE), 'nonsense')
+    const batch = await memorySource({ broker, queue: QUEUE }).confirmations({ most: 10 })
+    expect(batch.confirmations).toEqual([])
+    await batch.release()
+    expect(broker.contents(replayedQueue(QUEUE))).toEqual([])
   })
 
   it('goes on after a restart, and what it had drained is there again', async () => {

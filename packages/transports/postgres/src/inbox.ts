@@ -95,7 +95,29 @@ const FORGET = `select redrive.inbox_forget($1::text, $2::double precision * int
 
 const SEEN = 'select fingerprint from redrive.event_handled where consumer = $1 and key = $2'
 
-async function enter(
+/**
+ * An edited one enters under both keys, always in the same order: two that wait for each other would
+ * never end.
+ */
+async function enter(tx: Queryable, entry: InboxEntry): Promise<InboxAnswer> {
+  const { consumer, key, replaces } = entry
+  if (replaces === undefined || replaces === key) return enterOne(tx, entry)
+  const replaced = { consumer, key: replaces, fingerprint: `${REPLACED_BY}${key}` }
+  const both = key < replaces ? [entry, replaced] : [replaced, entry]
+  let answer: InboxAnswer = 'handled'
+  for (const one of both) {
+    const found = await enterOne(tx, one)
+    if (found === 'handled' || answer === 'conflict') continue
+    // Of the one it stands in for only that counts, not with which content.
+    answer = one === replaced ? 'already_handled' : found
+  }
+  return answer
+}
+
+/** In place of a fingerprint, which has no colon: this key takes no effect any more, whatever its content. */
+const REPLACED_BY = 'replaced-by:'
+
+async function enterOne(
   tx: Queryable,
   { consumer, key, fingerprint }: InboxEntry,
 ): Promise<InboxAnswer> {
@@ -103,8 +125,31 @@ async function enter(
   if (entered.length > 0) return 'handled'
   const [seen] = await rowsOf<{ fingerprint: string }>(tx, SEEN, [consumer, key])
   // Forgotten in between.
-  if (seen === undefined) return enter(tx, { consumer, key, fingerprint })
-  return seen.fingerprint === fingerprint ? 'already_handled' : 'conflict'
+  if (seen === undefined) return enterOne(tx, { consumer, key, fingerprint })
+  const isSame = seen.fingerprint === fingerprint || seen.fingerprint.startsWith(REPLACED_BY)
+  return isSame ? 'already_handled' : 'conflict'
+}
+
+/** Which keys, of which consumer. */
+export interface HandledKeysQuery {
+  /** Its name in the inbox: the `name` given to `consume`, or else the source. */
+  readonly consumer: string
+  readonly keys: readonly string[]
+}
+
+const HANDLED =
+  'select key from redrive.event_handled where consumer = $1 and key = any($2::text[])'
+
+/**
+ * Those of the keys that the inbox has: handled, or replaced by one that was handled, so that they take
+ * no effect any more. One that it does not have was not handled within the time the inbox remembers.
+ */
+export async function handledKeys(
+  pool: Pool,
+  { consumer, keys }: HandledKeysQuery,
+): Promise<ReadonlySet<string>> {
+  const rows = await rowsOf<{ key: string }>(pool, HANDLED, [consumer, keys])
+  return new Set(rows.map(({ key }) => key))
 }
 
 /**

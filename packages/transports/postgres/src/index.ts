@@ -6,6 +6,8 @@ import { PostgresSource, type PostgresSourceOptions } from './source.ts'
 export { CAPABILITIES, LANE_CAPABILITIES } from './capabilities.ts'
 export {
   type AnyInboxOptions,
+  type HandledKeysQuery,
+  handledKeys,
   inTransaction,
   type PgInboxOptions,
   postgresInbox,

@@ -18,7 +18,15 @@ export interface Maintained {
   readonly forgotten: number
 }
 
+/** 30 days, as long as an inbox keeps keys unless told otherwise: a control plane that was away for longer asks there. */
+const KEEP_CONFIRMATIONS = `interval '30 days'`
+
 const MAINTAIN = `
+with old as (
+  delete from redrive.replay_confirmation where (queue, replay_id) in (
+    select queue, replay_id from redrive.replay_confirmation
+      where confirmed_at < now() - ${KEEP_CONFIRMATIONS} limit 10000)
+)
 select made, dropped, forgotten::integer from redrive.outbox_maintain(
   least($1::double precision, 1e13) * interval '1 millisecond', least($2::double precision, 1e13) * interval '1 millisecond')`
 

@@ -54,12 +54,13 @@ const MAINTAIN_MS = 3_600_000
 
 const TURN = `select * from redrive.outbox_turn($1::uuid[], $2::bigint[], $3::jsonb, $4, $5, $6, $7, $8)`
 const KEEP = `select redrive.outbox_keep($1::uuid[], $2::bigint[], $3)`
-const READY = `select to_regproc('redrive.outbox_turn') is not null, current_setting('transaction_read_only') = 'on'`
+/** What the last migration made: an older outbox_turn would take some of what we say for something else. */
+const READY = `select to_regclass('redrive.replay_confirmation') is not null, current_setting('transaction_read_only') = 'on'`
 
 /** An enactment on its way to the database. */
 interface Pending {
   readonly delivery: PostgresDelivery
-  /** Undefined: it is done. */
+  /** Undefined: it is done, and no replay. */
   readonly change: Change | undefined
   readonly done: Enactment
   readonly answer: (enactment: Enactment) => void
@@ -148,12 +149,11 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
 
   enact(delivery: PostgresDelivery, decision: Decision): Awaitable<Enactment> {
     if (!this.#held.has(delivery)) return LOST
-    const isDone = decision.kind === 'settle'
     return new Promise((answer) => {
       this.#pending.push({
         delivery,
-        change: isDone ? undefined : changeOf(delivery, decision),
-        done: isDone ? SETTLED : placed(PLACED[decision.kind]),
+        change: changeOf(delivery, decision),
+        done: decision.kind === 'settle' ? SETTLED : placed(PLACED[decision.kind]),
         answer,
       })
       this.#soon()

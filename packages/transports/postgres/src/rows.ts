@@ -7,7 +7,7 @@ import {
   FIRST_CYCLE,
   HEADER_PREFIX,
 } from '@redrive/core'
-import type { Place } from '@redrive/runtime'
+import type { Place, ReplayConfirmation } from '@redrive/runtime'
 
 /** A delivery with the token that settles it. */
 export interface PostgresDelivery extends Delivery {
@@ -37,6 +37,7 @@ interface Past {
   readonly lapses: number
   readonly generation: number
   readonly replayId: string | null
+  readonly replaces?: string | null
   readonly closedCycles: number
   readonly cycle: KeptCycle | null
   readonly firstFailedAt: number | null
@@ -57,7 +58,7 @@ export function toDelivery(source: string, row: ClaimedRow): PostgresDelivery {
   const [id, token, , type, lane, key, contentType, headers, payload, past] = row
   const { foreign, problems } = producersHeaders(headers)
   let bytes: Uint8Array | undefined
-  return {
+  const delivery: PostgresDelivery = {
     id,
     token: token ?? '',
     source,
@@ -77,6 +78,8 @@ export function toDelivery(source: string, row: ClaimedRow): PostgresDelivery {
     headerProblems: problems,
     generation: past?.generation ?? 0,
   }
+  const replaces = past?.replaces ?? undefined
+  return replaces === undefined ? delivery : Object.assign(delivery, { replaces })
 }
 
 const NO_PROBLEMS: readonly string[] = []
@@ -100,11 +103,13 @@ function cycleOf({ attempts, closedCycles, firstFailedAt, cycle }: Past): Failur
   }
 }
 
-/** Every decision but to settle, as one row of `redrive.outbox_hand_off`. */
+/** What was decided, as one row of the changes of `redrive.outbox_turn`. */
 export interface Change {
   readonly id: string
   readonly token: string
-  readonly place: 'retry' | 'returned' | 'failed' | 'dropped'
+  readonly place: 'retry' | 'returned' | 'failed' | 'dropped' | 'delivered'
+  /** Of a replay that is done with: the control plane is told. */
+  readonly outcome?: ReplayConfirmation['outcome']
   readonly delay_ms?: number
   readonly attempts?: number
   readonly first_failed_ms?: number | undefined
@@ -113,9 +118,8 @@ export interface Change {
   readonly error?: string | undefined
 }
 
-export type HandOffDecision = Exclude<Decision, { kind: 'settle' }>
-
-const PLACES: Readonly<Record<HandOffDecision['kind'], Change['place']>> = {
+const PLACES: Readonly<Record<Decision['kind'], Change['place']>> = {
+  settle: 'delivered',
   retryAt: 'retry',
   pause: 'returned',
   deadLetter: 'failed',
@@ -123,7 +127,8 @@ const PLACES: Readonly<Record<HandOffDecision['kind'], Change['place']>> = {
   drop: 'dropped',
 }
 
-export const PLACED: Readonly<Record<HandOffDecision['kind'], Place>> = {
+export const PLACED: Readonly<Record<Decision['kind'], Place>> = {
+  settle: 'settled',
   retryAt: 'retry',
   pause: 'returned',
   deadLetter: 'dead_letter',
@@ -131,15 +136,23 @@ export const PLACED: Readonly<Record<HandOffDecision['kind'], Place>> = {
   drop: 'dropped',
 }
 
-export function changeOf({ id, token }: PostgresDelivery, decision: HandOffDecision): Change {
+/** Undefined: it is done, and there is nothing to be said about it. */
+export function changeOf(
+  { id, token, replayId }: PostgresDelivery,
+  decision: Decision,
+): Change | undefined {
   const place = PLACES[decision.kind]
   if (decision.kind === 'pause') return { id, token, place }
+  if (decision.kind === 'settle') {
+    return replayId === undefined ? undefined : { id, token, place, outcome: decision.reason }
+  }
   const { cycle, reason, failure } = decision
   const { attempts, firstFailedAt, lastDelayMs, notBefore, history } = cycle
   return {
     id,
     token,
     place,
+    ...(place === 'dropped' && replayId !== undefined ? { outcome: 'dropped' } : {}),
     ...(decision.kind === 'retryAt' ? { delay_ms: Math.max(0, decision.delayMs) } : {}),
     attempts,
     first_failed_ms: firstFailedAt === undefined ? undefined : Math.round(firstFailedAt),

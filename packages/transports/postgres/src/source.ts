@@ -1,8 +1,10 @@
 import type { FailureClass } from '@redrive/core'
 import type {
+  ConfirmationBatch,
   DeadLetterSource,
   DrainedBatch,
   DrainedDeadLetter,
+  ReplayConfirmation,
   ReplayMessage,
 } from '@redrive/runtime'
 import type { Pool } from 'pg'
@@ -31,7 +33,7 @@ update redrive.outbox o set lease_until = now() + ${LEASE}, lease_token = token.
   from dead, token where o.id = dead.id
   returning o.id, o.lease_token, o.failed_at, o.type, o.lane, o.key, o.content_type, o.headers, o.payload,
     jsonb_build_object('attempts', o.attempts, 'lapses', 0, 'generation', o.generation,
-      'replayId', o.replay_id, 'closedCycles', jsonb_array_length(o.failure_history),
+      'replayId', o.replay_id, 'replaces', o.replaces, 'closedCycles', jsonb_array_length(o.failure_history),
       'cycle', o.cycle, 'firstFailedAt', (extract(epoch from o.first_failed_at) * 1000)::bigint),
     o.reason, o.failure_history::text`
 
@@ -42,19 +44,40 @@ const OURS = `
 const RELEASE = `update redrive.outbox o set deleted_at = now(), lease_until = null ${OURS}`
 const ABANDON = `update redrive.outbox o set lease_until = null ${OURS}`
 
+/** Oldest first, in hand for as long as dead letters are. */
+const CONFIRMATIONS = `
+with waiting as materialized (
+  select replay_id from redrive.replay_confirmation
+    where queue = $1 and (lease_until is null or lease_until < now())
+    order by confirmed_at limit $2
+    for no key update skip locked
+), token as materialized (select nextval('redrive.lease_token') as token)
+update redrive.replay_confirmation c set lease_until = now() + ${LEASE}, lease_token = token.token
+  from waiting, token where c.queue = $1 and c.replay_id = waiting.replay_id
+  returning c.replay_id, c.lease_token, c.outcome, (extract(epoch from c.confirmed_at) * 1000)::bigint`
+
+const IN_HAND = `queue = $1 and replay_id = any($2::text[]) and lease_token = any($3::bigint[])`
+const FORGET = `delete from redrive.replay_confirmation where ${IN_HAND}`
+const PUT_BACK = `update redrive.replay_confirmation set lease_until = null where ${IN_HAND}`
+
 const DEPTH = `
 select count(*)::integer as depth from redrive.outbox
   where queue = $1 and failed_at is not null and deleted_at is null`
 
-/** In place: id, key and place in the lane stay, and the cycle that ended is kept in the history. */
-const REPLAY = `select redrive.outbox_republish($1, $2, $3::jsonb, $4)`
+/**
+ * In place: id, key and place in the lane stay, and the cycle that ended is kept in the history. The body
+ * travels as bytes: as text within JSON, a large one would be in memory four times.
+ */
+const REPLAY = `
+select redrive.outbox_republish($1, $2, $3::jsonb || jsonb_build_object('payload', encode($5::bytea, 'base64')), $4)`
 
 /** The control plane's side of a queue: its dead letters are rows with a status. */
 export class PostgresSource implements DeadLetterSource {
   readonly source: string
   readonly replay = 'in_place'
   readonly #pool: Pool
-  readonly #open = new Set<Batch>()
+  /** Lets go of what is in hand. */
+  readonly #open = new Set<() => Promise<void>>()
 
   constructor({ pool, queue }: PostgresSourceOptions) {
     this.source = queue
@@ -63,22 +86,32 @@ export class PostgresSource implements DeadLetterSource {
 
   async drain({ most }: { readonly most: number }): Promise<DrainedBatch> {
     const rows = await ask<DrainedRow>(this.#pool, DRAIN, [this.source, most])
-    const batch: Batch = {
-      ids: rows.map(([id]) => id),
-      tokens: rows.map(([, token]) => token ?? ''),
-    }
-    this.#open.add(batch)
-    return {
-      deadLetters: rows.map((row) => this.#read(row)),
-      release: () => this.#end(batch, RELEASE),
-      abandon: () => this.#end(batch, ABANDON),
-    }
+    const values = [rows.map(([id]) => id), rows.map(([, token]) => token)]
+    const deadLetters = rows.map((row) => this.#read(row))
+    return { deadLetters, ...this.#inHand(values, { release: RELEASE, abandon: ABANDON }) }
   }
 
-  async #end(batch: Batch, text: string): Promise<void> {
-    if (!this.#open.has(batch)) return
-    await this.#pool.query(text, [batch.ids, batch.tokens])
-    this.#open.delete(batch)
+  async confirmations({ most }: { readonly most: number }): Promise<ConfirmationBatch> {
+    const rows = await ask<ConfirmationRow>(this.#pool, CONFIRMATIONS, [this.source, most])
+    const values = [this.source, rows.map(([id]) => id), rows.map(([, token]) => token)]
+    const confirmations = rows.map(([replayId, , outcome, at]) => ({
+      replayId,
+      outcome,
+      at: Number(at),
+    }))
+    return { confirmations, ...this.#inHand(values, { release: FORGET, abandon: PUT_BACK }) }
+  }
+
+  /** Ends once, one way or the other; with us at the latest. */
+  #inHand(values: unknown[], { release, abandon }: Endings): Ends {
+    const end = async (text: string) => {
+      if (!this.#open.has(leave)) return
+      await this.#pool.query(text, values)
+      this.#open.delete(leave)
+    }
+    const leave = () => end(abandon)
+    this.#open.add(leave)
+    return { release: () => end(release), abandon: leave }
   }
 
   #read(row: DrainedRow): DrainedDeadLetter {
@@ -93,21 +126,22 @@ export class PostgresSource implements DeadLetterSource {
       quarantined: QUARANTINED.has(reason ?? ''),
       class: failureClass,
       reason: reason ?? 'unknown',
+      naming: 'named',
     }
   }
 
   async publish({ deadLetter, replayId }: ReplayMessage): Promise<void> {
     const { delivery, origin, envelope, reason } = deadLetter
-    const { id, type, lane, key, contentType, headers, bytes, cycle } = delivery
+    const { id, type, lane, key, replaces, contentType, headers, bytes, cycle } = delivery
     const generation = Number(envelope['generation'] ?? 0)
     const copy = {
       queue: origin,
       type,
       lane,
       key: key === id ? undefined : key,
+      replaces,
       content_type: contentType,
       headers,
-      payload: Buffer.from(bytes).toString('base64'),
       generation,
       failure_history: JSON.parse(envelope['failureHistory'] ?? '[]') as unknown,
       closed: {
@@ -118,7 +152,8 @@ export class PostgresSource implements DeadLetterSource {
         replayId: delivery.replayId,
       },
     }
-    await rowsOf(this.#pool, REPLAY, [id, replayId, JSON.stringify(copy), BY])
+    const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    await rowsOf(this.#pool, REPLAY, [id, replayId, JSON.stringify(copy), BY, body])
   }
 
   async depth(): Promise<number> {
@@ -127,7 +162,7 @@ export class PostgresSource implements DeadLetterSource {
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#open].map((batch) => this.#end(batch, ABANDON)))
+    await Promise.all([...this.#open].map((leave) => leave()))
   }
 }
 
@@ -137,10 +172,19 @@ const BY = 'redrive'
 /** Reasons of a quarantine, in the words of the decision. */
 const QUARANTINED: ReadonlySet<string> = new Set(['same_failure_repeated', 'crash_loop'])
 
-interface Batch {
-  readonly ids: readonly string[]
-  readonly tokens: readonly string[]
+/** What is asked of the database at the end. */
+interface Endings {
+  readonly release: string
+  readonly abandon: string
 }
+type Ends = Pick<DrainedBatch, 'release' | 'abandon'>
+
+type ConfirmationRow = [
+  replayId: string,
+  token: string,
+  outcome: ReplayConfirmation['outcome'],
+  at: string,
+]
 
 const CLAIMED_COLUMNS = 10
 type DrainedRow = [...ClaimedRow, reason: string | null, failureHistory: string]

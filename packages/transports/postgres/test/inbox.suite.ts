@@ -2,7 +2,7 @@ import { isRedriveError } from '@redrive/core'
 import type { Inbox, InboxAnswer, InboxEntry } from '@redrive/runtime'
 import type { Pool, PoolClient } from 'pg'
 import { describe, expect, it } from 'vitest'
-import { postgresInbox, type Queryable } from '../src/index.ts'
+import { handledKeys, inTransaction, postgresInbox, type Queryable } from '../src/index.ts'
 import { CLIENTS, type Client } from './clients.ts'
 import { ownDatabase } from './database.ts'
 import { broken, hooked, onRig, type Rig, refusal, until, within } from './rig.ts'
@@ -13,6 +13,12 @@ const entryOf = (rig: Rig, fingerprint = 'f', key = 'k'): InboxEntry => ({
   consumer: rig.queue,
   key,
   fingerprint,
+})
+
+/** The same, edited by a person. */
+const editOf = (rig: Rig, replaces = 'k', edit = 'edited'): InboxEntry => ({
+  ...entryOf(rig, edit, `${replaces}/${edit}`),
+  replaces,
 })
 
 const effectsOf = async (rig: Rig): Promise<number> =>
@@ -72,6 +78,24 @@ const SUBJECTS: readonly (readonly [string, (rig: Rig, pool: Pool, url: string) 
   ),
 ]
 
+/** An inbox that does something once its first key is in. */
+function inboxWith(pool: Pool, afterFirst: () => Promise<void>): Inbox<Queryable> {
+  let isFirst = true
+  return postgresInbox<Queryable>({
+    transaction: (work) => inTransaction(pool, work),
+    query: (tx) => ({
+      async query(text, params) {
+        const answer = await tx.query(text, params)
+        if (isFirst && text.includes('insert')) {
+          isFirst = false
+          await afterFirst()
+        }
+        return answer
+      },
+    }),
+  })
+}
+
 export function inboxes(url: string, pool: Pool): void {
   const on = (test: (rig: Rig) => Promise<void>) => onRig(pool, test)
 
@@ -88,6 +112,31 @@ export function inboxes(url: string, pool: Pool): void {
         expect(await effectsOf(rig)).toBe(1)
         expect(await inbox.handle(entryOf(rig, 'f', 'another'), effect)).toBe('handled')
         expect(await effectsOf(rig)).toBe(2)
+      }),
+    )
+
+    it(
+      'lets an edited one or the one it stands in for take effect, whichever comes first',
+      onSubject(async (rig, { inbox, effect }) => {
+        expect(await inbox.handle(editOf(rig), effect)).toBe('handled')
+        expect(await inbox.handle(entryOf(rig), effect), 'the original').toBe('already_handled')
+        expect(await inbox.handle(editOf(rig), effect)).toBe('already_handled')
+        expect(await inbox.handle(editOf(rig, 'k', 'third'), effect)).toBe('already_handled')
+        expect(await effectsOf(rig)).toBe(1)
+        expect(await keysOf(rig)).toEqual(['k', 'k/edited'])
+        await inbox.handle(entryOf(rig, 'f', 'other'), effect)
+        expect(await inbox.handle(editOf(rig, 'other'), effect)).toBe('already_handled')
+        expect(await keysOf(rig), 'what is not handled leaves no trace').not.toContain(
+          'other/edited',
+        )
+        const conflict = { ...editOf(rig), fingerprint: 'x' }
+        expect(await inbox.handle(conflict, effect)).toBe('conflict')
+        expect(await effectsOf(rig)).toBe(2)
+        // A key that comes before the one it replaces, for the order in which they enter.
+        const early = { ...entryOf(rig, 'f', 'early'), replaces: 'late' }
+        expect(await inbox.handle(early, effect)).toBe('handled')
+        expect(await inbox.handle({ ...early, fingerprint: 'x' }, effect)).toBe('conflict')
+        expect(await effectsOf(rig)).toBe(3)
       }),
     )
 
@@ -165,6 +214,85 @@ export function inboxes(url: string, pool: Pool): void {
         const answers = await Promise.allSettled([first, second])
         expect(answers.map(({ status }) => status)).toEqual(['rejected', 'fulfilled'])
         expect(await effectsOf(rig)).toBe(1)
+      }),
+    )
+
+    it(
+      'makes an original wait for its edit, and the other way round',
+      on(async (rig) => {
+        const inbox = postgresInbox({ pool })
+        for (const [number, order] of [
+          [1, [editOf(rig, 'a'), entryOf(rig, 'f', 'a')]],
+          [2, [entryOf(rig, 'f', 'b'), editOf(rig, 'b')]],
+        ] as const) {
+          const gate = Promise.withResolvers<void>()
+          const entered = Promise.withResolvers<void>()
+          const first = inbox.handle(order[0], async (tx) => {
+            await tx.query(INSERT, [rig.queue, number])
+            entered.resolve()
+            await gate.promise
+          })
+          await entered.promise
+          const second = inbox.handle(order[1], async (tx) => {
+            await tx.query(INSERT, [rig.queue, number])
+          })
+          await blocked(rig)
+          gate.resolve()
+          expect(await Promise.all([first, second])).toEqual(['handled', 'already_handled'])
+          expect(await effectsOf(rig)).toBe(number)
+        }
+      }),
+    )
+
+    it(
+      'never has two edits wait for each other',
+      on(async (rig) => {
+        const one = { ...entryOf(rig, 'f', 'a'), replaces: 'b' }
+        const other = { ...entryOf(rig, 'g', 'b'), replaces: 'a' }
+        const gate = Promise.withResolvers<void>()
+        const entered = Promise.withResolvers<void>()
+        let isSecondIn = false
+        const slow = inboxWith(pool, async () => {
+          entered.resolve()
+          await gate.promise
+        })
+        const quick = inboxWith(rig.ownPool(url), async () => {
+          isSecondIn = true
+        })
+        const first = slow.handle(one, () => Promise.resolve())
+        await entered.promise
+        const second = quick.handle(other, () => Promise.resolve())
+        await until('the second has a key, or waits for one', async () => {
+          const waiting = `select from pg_stat_activity where application_name = $1 and wait_event_type = 'Lock'`
+          return isSecondIn || (await rig.query(waiting, [rig.queue])).length > 0
+        })
+        gate.resolve()
+        expect(await Promise.all([first, second])).toEqual(['handled', 'already_handled'])
+      }),
+    )
+
+    it(
+      'takes one that replaces itself for what it is',
+      on(async (rig) => {
+        const inbox = postgresInbox({ pool })
+        const itself = { ...entryOf(rig), replaces: 'k' }
+        const work = () => Promise.resolve()
+        expect(await inbox.handle(itself, work)).toBe('handled')
+        expect(await inbox.handle(itself, work)).toBe('already_handled')
+      }),
+    )
+
+    it(
+      'says which of many keys it has, handled or replaced, of one consumer',
+      on(async (rig) => {
+        const inbox = postgresInbox({ pool })
+        const work = () => Promise.resolve()
+        await inbox.handle(entryOf(rig, 'f', 'a'), work)
+        await inbox.handle(editOf(rig, 'b'), work)
+        await inbox.handle({ ...entryOf(rig, 'f', 'c'), consumer: `${rig.queue}-other` }, work)
+        const asked = { consumer: rig.queue, keys: ['a', 'b', 'b/edited', 'c', 'd'] }
+        expect(await handledKeys(pool, asked)).toEqual(new Set(['a', 'b', 'b/edited']))
+        expect(await handledKeys(pool, { consumer: rig.queue, keys: [] })).toEqual(new Set())
       }),
     )
 

@@ -1,4 +1,4 @@
-import type { Decision } from '@redrive/core'
+import type { Decision, Delivery } from '@redrive/core'
 import type { DrainedDeadLetter } from '@redrive/runtime'
 import type { Pool, PoolClient } from 'pg'
 import { describe, expect, it } from 'vitest'
@@ -46,6 +46,32 @@ async function drained(rig: Rig): Promise<DrainedDeadLetter> {
   const [dead] = deadLetters
   if (dead === undefined) throw new Error('no dead letter')
   return dead
+}
+
+const EDITED = { key: 'order-7/edited', replaces: 'order-7' }
+const GONE = 'delete from redrive.outbox where queue = $1'
+
+const edit = (
+  dead: DrainedDeadLetter,
+  { body, key }: { body: unknown; key: string },
+): DrainedDeadLetter => ({
+  ...dead,
+  delivery: {
+    ...dead.delivery,
+    bytes: Buffer.from(JSON.stringify(body)),
+    key,
+    replaces: dead.delivery.key,
+  },
+})
+
+const bodyOf = ({ bytes }: Delivery): unknown => JSON.parse(Buffer.from(bytes).toString())
+
+async function placeOf(rig: Rig): Promise<string | undefined> {
+  const [row] = await rig.query<{ position: string }>(
+    'select position::text from redrive.outbox where queue = $1',
+    [rig.queue],
+  )
+  return row?.position
 }
 
 const replay = async (rig: Rig, id: string, generation: number): Promise<string> => {
@@ -361,6 +387,52 @@ export function replaying(url: string, pool: Pool): void {
         expect(delivery.contentType).toBe('application/json')
         await transport.enact(delivery, settle)
         expect(await rig.row(id)).toMatchObject({ status: 'delivered' })
+      }),
+    )
+
+    it.each([
+      ['that is there', () => Promise.resolve(), true],
+      ['that is gone', (rig: Rig) => rig.query(GONE, [rig.queue]), false],
+    ])(
+      'of one %s, edited, changes key and content in place and says whom it replaces',
+      async (_, lose, keepsPlace) => {
+        await on(async (rig) => {
+          const { id, transport, hand } = await givenUp(rig, EVENT)
+          const place = await placeOf(rig)
+          const dead = await drained(rig)
+          await lose(rig)
+          const edited = edit(dead, { body: { order: 8 }, key: 'order-7/edited' })
+          await rig.source().publish({ deadLetter: edited, replayId: 'r-1' })
+          await rig.source().publish({ deadLetter: edited, replayId: 'r-1' })
+          expect(await rig.row(id)).toMatchObject({ key: 'order-7/edited', replaces: 'order-7' })
+          transport.resume()
+          const delivery = await hand.nth(2)
+          const { body: _, ...rest } = EVENT
+          expect(delivery).toMatchObject({ ...rest, id, ...EDITED, replayId: 'r-1' })
+          expect(bodyOf(delivery)).toEqual({ order: 8 })
+          expect((await placeOf(rig)) === place, 'its place').toBe(keepsPlace)
+          await transport.pause()
+          await transport.enact(delivery, deadLetter())
+          const again = await drained(rig)
+          expect(again.delivery).toMatchObject(EDITED)
+          expect(bodyOf(again.delivery)).toEqual({ order: 8 })
+          await replay(rig, id, 9)
+          transport.resume()
+          expect(await hand.nth(3), 'also from psql').toMatchObject(EDITED)
+        })()
+      },
+    )
+
+    it(
+      'that was not edited leaves the row as it is, whatever the control plane kept',
+      on(async (rig) => {
+        const { id } = await givenUp(rig, EVENT)
+        const dead = await drained(rig)
+        const { replaces: _, ...delivery } = edit(dead, { body: 'lost', key: 'lost' }).delivery
+        await rig.source().publish({ deadLetter: { ...dead, delivery }, replayId: 'r-1' })
+        expect(await rig.row(id)).toMatchObject({ key: 'order-7', replaces: null })
+        const payload = `select convert_from(payload, 'utf8')::json as body from redrive.outbox where id = $1`
+        expect(await rig.query(payload, [id])).toEqual([{ body: EVENT.body }])
       }),
     )
 

@@ -271,6 +271,7 @@ export interface Row {
   readonly key: string | null
   readonly lane: string | null
   readonly replay_id: string | null
+  readonly replaces: string | null
   readonly reason: string | null
   readonly last_error: string | null
   readonly cycle: unknown
@@ -279,7 +280,7 @@ export interface Row {
 
 const ROW = `
 select id, status, due_at, lease_until, lease_token::text, generation::text, attempts, lapses, first_failed_at,
-  failed_at, delivered_at, deleted_at, key, lane, replay_id, reason, last_error, cycle, failure_history
+  failed_at, delivered_at, deleted_at, key, lane, replay_id, replaces, reason, last_error, cycle, failure_history
 from redrive.outbox`
 
 /** Guards off and retries at once: what is tested is the transport and not the rules. */
@@ -451,7 +452,9 @@ export class Rig {
 
   async clear(): Promise<void> {
     for (const end of this.#ends) await end()
-    await this.query('delete from redrive.outbox where queue = $1', [this.queue])
+    for (const table of ['outbox', 'replay_confirmation']) {
+      await this.query(`delete from redrive.${table} where queue = $1`, [this.queue])
+    }
   }
 }
 

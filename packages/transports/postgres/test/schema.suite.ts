@@ -2,8 +2,19 @@ import { isRedriveError } from '@redrive/core'
 import type { Pool } from 'pg'
 import { describe, expect, it } from 'vitest'
 import { migrate, migrationSql, outbox, postgres } from '../src/index.ts'
-import { costOf, emptyDatabase, ownDatabase, psql, TURN_SQL, turn, turnValues } from './database.ts'
-import { onRig, type Rig, refusal, settle } from './rig.ts'
+import {
+  costOf,
+  type Database,
+  emptyDatabase,
+  ownDatabase,
+  psql,
+  TURN_SQL,
+  turn,
+  turnValues,
+} from './database.ts'
+import { OUTBOX } from '../src/migrations/0001-outbox.ts'
+import { FUNCTIONS } from '../src/migrations/0002-functions.ts'
+import { deadLetter, onRig, type Rig, refusal, settle } from './rig.ts'
 import { poolOn } from './services.ts'
 
 /** Every object of the schema, as text: what two ways to make it must agree on. */
@@ -50,6 +61,24 @@ with part as (
 select distinct a.attname::text as name from used u join pg_attribute a on a.attrelid = u.indrelid and a.attnum = u.number
 where u.number > 0`
 
+/** A database as the first release made it. */
+async function firstRelease(rig: Rig, url: string): Promise<Database> {
+  const database = await emptyDatabase(rig, url)
+  const names = ['0001-outbox', '0002-functions']
+  await database.pool.query(`create schema redrive;
+    create table redrive.migration (name varchar(255) primary key, timestamp varchar(255) not null);
+    create table redrive.migration_lock (id varchar(255) primary key, is_locked integer not null default 0);
+    insert into redrive.migration_lock values ('migration_lock', 0)`)
+  for (const [index, sql] of [OUTBOX, FUNCTIONS].entries()) {
+    await database.pool.query(sql)
+    await database.pool.query('insert into redrive.migration values ($1, now()::text)', [
+      names[index],
+    ])
+  }
+  await database.pool.query(`select redrive.outbox_maintain('2 days', '14 days')`)
+  return database
+}
+
 export function schema(url: string, pool: Pool): void {
   const on = (test: (rig: Rig) => Promise<void>) => onRig(pool, test)
 
@@ -58,7 +87,7 @@ export function schema(url: string, pool: Pool): void {
       'is made once: a second migrate() has nothing to do and changes nothing',
       on(async (rig) => {
         const { pool: own } = await emptyDatabase(rig, url)
-        expect(await migrate(own)).toEqual(['0001-outbox', '0002-functions'])
+        expect(await migrate(own)).toEqual(['0001-outbox', '0002-functions', '0003-replays'])
         const before = await catalogOf(own)
         expect(await migrate(own)).toEqual([])
         expect(await catalogOf(own)).toEqual(before)
@@ -73,7 +102,7 @@ export function schema(url: string, pool: Pool): void {
         rig.atEnd(() => Promise.all(pools.map((each) => each.end())))
         const applied = await Promise.all(pools.map(migrate))
         expect(applied.filter(({ length }) => length === 0)).toHaveLength(2)
-        expect(applied.flat()).toHaveLength(2)
+        expect(applied.flat()).toHaveLength(3)
         const ids = await Promise.all(
           pools.map((each) => outbox({ queue: 'q' }).add(each, { body: 1 })),
         )
@@ -151,6 +180,88 @@ export function schema(url: string, pool: Pool): void {
         '- pool',
       ])
     })
+  })
+
+  describe.concurrent('an upgrade from the first release', () => {
+    it.each([
+      ['migrate()', ({ pool: own }: Database) => migrate(own)],
+      ['migrationSql()', ({ url: own }: Database) => psql(own, migrationSql())],
+    ])('by %s makes what a new database has', async (_, upgrade) => {
+      await on(async (rig) => {
+        const { pool: own, url: ownUrl } = await firstRelease(rig, url)
+        const error = await refusal(rig.transport({ pool: own }).open())
+        expect(isRedriveError(error, 'TOPOLOGY_MISMATCH'), 'until then it is refused').toBe(true)
+        await upgrade({ pool: own, url: ownUrl })
+        const { pool: fresh } = await ownDatabase(rig, url)
+        expect(await catalogOf(own)).toEqual(await catalogOf(fresh))
+      })()
+    })
+
+    it(
+      'keeps what is there: what waits, what is in hand, and what has failed',
+      on(async (rig) => {
+        const { pool: own } = await firstRelease(rig, url)
+        const orders = outbox({ queue: rig.queue })
+        const ids = await orders.addMany(own, [{ body: 1 }, { body: 2 }])
+        const claims = await turn(own, rig.queue, { most: 1 })
+        await migrate(own)
+        const failed = await orders.add(own, { body: 3 })
+        const { transport, hand } = await rig.start({ pool: own })
+        await hand.nth(2)
+        expect(new Set([...hand.ids, ...claims.map(({ id }) => id)])).toEqual(
+          new Set([...ids, failed]),
+        )
+        // As a consumer of the first release says that it is done.
+        await turn(own, rig.queue, { done: claims })
+        for (const delivery of hand.deliveries) await transport.enact(delivery, deadLetter())
+        const { rows } = await own.query('select status from redrive.outbox order by 1')
+        expect(rows.map(({ status }: { status: string }) => status)).toEqual([
+          'delivered',
+          'failed',
+          'failed',
+        ])
+      }),
+    )
+
+    it(
+      'lets a role that was given rights by hand go on',
+      on(async (rig) => {
+        const { pool: own, url: ownUrl } = await firstRelease(rig, url)
+        const role = `clerk_${rig.queue.slice(4, 12)}`
+        await rig.query(`create role ${role} login`)
+        rig.atEnd(() => rig.query(`drop role ${role}`))
+        rig.atEnd(() => own.query(`drop owned by ${role}`))
+        await own.query(`grant usage on schema redrive to ${role};
+          grant select, insert, update, delete on all tables in schema redrive to ${role};
+          grant usage on all sequences in schema redrive to ${role}`)
+        await migrate(own)
+        const clerk = poolOn(Object.assign(new URL(ownUrl), { username: role }).href, 4)
+        rig.atEnd(() => clerk.end())
+        const id = await outbox({ queue: rig.queue }).add(own, { body: 1 })
+        const { transport, hand } = await rig.start({ pool: clerk })
+        await transport.enact(await hand.nth(1), deadLetter())
+        await own.query(`select redrive.outbox_replay($1, 1, 'me')`, [id])
+        expect(await transport.enact(await hand.nth(2), settle)).toMatchObject({ kind: 'done' })
+        const { rows } = await clerk.query('select outcome from redrive.replay_confirmation')
+        expect(rows).toEqual([{ outcome: 'handled' }])
+        await transport.close()
+      }),
+    )
+
+    it(
+      'gives up rather than make everybody wait for a transaction that does not end',
+      on(async (rig) => {
+        const { pool: own } = await firstRelease(rig, url)
+        const idle = await own.connect()
+        await idle.query('begin')
+        await outbox({ queue: rig.queue }).add(idle, { body: 1 })
+        const error = await refusal(migrate(own))
+        expect(error.message).toContain('lock timeout')
+        await idle.query('commit')
+        idle.release()
+        expect(await migrate(own)).toEqual(['0003-replays'])
+      }),
+    )
   })
 
   describe.concurrent('what a claim costs', () => {

@@ -1,4 +1,5 @@
 import { afterAll } from 'vitest'
+import { confirming } from './confirm.suite.ts'
 import { floors } from './floor.suite.ts'
 import { inboxes } from './inbox.suite.ts'
 import { lanes } from './lane.suite.ts'
@@ -31,6 +32,7 @@ export async function suitesOn(service: string): Promise<void> {
   floors(url, pool)
   lanes(url, pool)
   replaying(url, pool)
+  confirming(url, pool)
   inboxes(url, pool)
   maintaining(url, pool)
 }

@@ -62,7 +62,9 @@ export function postgresWorld(pool: Pool, defaults: Partial<PostgresOptions> = {
       isRefusing = false
     },
     async close() {
-      await pool.query('delete from redrive.outbox where queue = $1', [queue])
+      for (const table of ['outbox', 'replay_confirmation']) {
+        await pool.query(`delete from redrive.${table} where queue = $1`, [queue])
+      }
     },
   }
 }

@@ -1,13 +1,22 @@
 import type { Decision } from '@redrive/core'
-import { type Enactment, LOST, type Place, placed } from '@redrive/runtime'
+import { type Enactment, LOST, type Place, placed, writeConfirmation } from '@redrive/runtime'
 import type { ChannelModel } from 'amqplib'
 import { declare, declareQueue } from './declare.ts'
 import { type CopyOptions, copyOf, type RabbitMqDelivery, unheardIn } from './headers.ts'
 import type { Publisher } from './publish.ts'
-import { deadLetterQueue, delayQueue, quarantineQueue, stepFor, type Topology } from './topology.ts'
+import {
+  deadLetterQueue,
+  delayQueue,
+  quarantineQueue,
+  replayedQueue,
+  stepFor,
+  type Topology,
+} from './topology.ts'
 import type { Unsettled } from './unsettled.ts'
 
-export type HandOffDecision = Exclude<Decision, { kind: 'settle' | 'drop' }>
+/** Those that end a delivery: of a replay the control plane must hear. */
+export type Ending = Extract<Decision, { kind: 'settle' | 'drop' }>
+type CopyDecision = Exclude<Decision, Ending>
 
 export interface HandOffParts {
   readonly publisher: Publisher
@@ -45,7 +54,7 @@ export class HandOffs {
 
   async enact(
     delivery: RabbitMqDelivery,
-    decision: HandOffDecision,
+    decision: Decision,
     unsettled: Unsettled,
   ): Promise<Enactment> {
     try {
@@ -57,7 +66,7 @@ export class HandOffs {
     }
   }
 
-  #sentOnce(delivery: RabbitMqDelivery, decision: HandOffDecision): Promise<Sent> {
+  #sentOnce(delivery: RabbitMqDelivery, decision: Decision): Promise<Sent> {
     const known = this.#sent.get(delivery)
     if (known !== undefined) return known
     const sent = this.#send(delivery, decision)
@@ -67,12 +76,21 @@ export class HandOffs {
     return sent
   }
 
-  async #send(delivery: RabbitMqDelivery, decision: HandOffDecision): Promise<Sent> {
+  async #send(delivery: RabbitMqDelivery, decision: Decision): Promise<Sent> {
     const { queue, place, expiration } = this.#target(delivery.source, decision)
     const make = this.#makers.get(queue)
     if (make !== undefined) await this.#parts.publisher.ensure(queue, make)
+    if (decision.kind === 'settle' || decision.kind === 'drop') {
+      return { place, truncated: 0, proof: this.#sendConfirmation(delivery, queue, decision) }
+    }
     const said = { ...chapter(delivery, decision), expiration }
     return { place, ...this.#sendCopy(delivery, queue, said) }
+  }
+
+  #sendConfirmation(delivery: RabbitMqDelivery, queue: string, decision: Ending): Promise<void> {
+    const content = writeConfirmation(delivery, decision, Date.now())
+    const properties = { contentType: 'application/json', expiration: CONFIRMATION_TTL }
+    return this.#parts.publisher.send({ exchange: '', routingKey: queue, content, properties })
   }
 
   /** Our own history, then the producer's headers, give way when the client library cannot encode them. */
@@ -98,10 +116,14 @@ export class HandOffs {
     throw problem
   }
 
-  #target(source: string, decision: HandOffDecision): Target {
+  #target(source: string, decision: Decision): Target {
     const retentionMs = this.#parts.deadLetterRetentionMs
     const expiration = retentionMs > LONGEST_TTL_MS ? undefined : String(Math.round(retentionMs))
     switch (decision.kind) {
+      case 'settle':
+        return { queue: replayedQueue(source), place: 'settled' }
+      case 'drop':
+        return { queue: replayedQueue(source), place: 'dropped' }
       case 'pause':
         return { queue: source, place: 'returned' }
       case 'retryAt':
@@ -136,6 +158,12 @@ interface Target {
   readonly expiration?: string | undefined
 }
 
+/**
+ * 14 days: a control plane that was away for longer has asked the inbox or a person meanwhile. Where
+ * nobody reads them at all, they must not pile up.
+ */
+const CONFIRMATION_TTL = '1209600000'
+
 /** 49 days: the largest time to live the broker accepts. Beyond it, a dead letter stays until it is taken. */
 const LONGEST_TTL_MS = 2 ** 32 - 1
 
@@ -153,7 +181,7 @@ function retryTarget(source: string, delayMs: number): Target {
 /** What the copy says about how it came here. */
 function chapter(
   delivery: RabbitMqDelivery,
-  decision: HandOffDecision,
+  decision: CopyDecision,
 ): Pick<CopyOptions, 'cycle' | 'reason' | 'stack' | 'unheard'> {
   switch (decision.kind) {
     case 'pause':

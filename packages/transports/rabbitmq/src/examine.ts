@@ -1,6 +1,12 @@
 import { RedriveError } from '@redrive/core'
 import { messageOf } from './link.ts'
-import { deadLetterExchange, deadLetterQueue, delayQueue, STEPS_MS } from './topology.ts'
+import {
+  deadLetterExchange,
+  deadLetterQueue,
+  delayQueue,
+  replayedQueue,
+  STEPS_MS,
+} from './topology.ts'
 
 /**
  * What a deployment survives. A: losing a minority of nodes. B: restarts, not the loss of a node.
@@ -44,6 +50,7 @@ export async function examine(options: ExamineOptions): Promise<Examination> {
     ...ofSource(queue, await api.queue(queue), version),
     ...ofExchange(queue, await api.isBound(deadLetterExchange(queue), deadLetterQueue(queue))),
     ...ofKeeper(deadLetterQueue(queue), await api.queue(deadLetterQueue(queue))),
+    ...ofConfirmations(replayedQueue(queue), await api.queue(replayedQueue(queue))),
   ]
   for (const { name, stepMs } of delayQueues) {
     findings.push(...ofDelay(queue, name, stepMs, await api.queue(name)))
@@ -178,6 +185,10 @@ function ofExchange(queue: string, isBound: boolean): Finding[] {
 function ofKeeper(name: string, queue: QueueInfo | undefined): Finding[] {
   return queue === undefined ? [missing(name, 'B')] : ofKeeping(name, queue)
 }
+
+/** Made when the first replay is confirmed. */
+const ofConfirmations = (name: string, queue: QueueInfo | undefined): Finding[] =>
+  queue === undefined ? [] : ofKeeping(name, queue)
 
 function ofDelay(
   source: string,

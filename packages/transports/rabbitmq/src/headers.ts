@@ -86,6 +86,7 @@ export function toDelivery(source: string, raw: ConsumeMessage): RabbitMqDeliver
     cycle: decoded.cycle,
     deliveryCount: 1 + unheardIn(raw),
     replayId: decoded.replayId,
+    ...(decoded.replaces === undefined ? {} : { replaces: decoded.replaces }),
     headerProblems: decoded.problems,
   }
 }
@@ -97,6 +98,13 @@ function isEmpty(headers: Headers): boolean {
 
 function ofProducer(foreign: Headers): Headers {
   return Object.fromEntries(Object.entries(foreign).filter(([name]) => !OF_BROKER.test(name)))
+}
+
+/** Whether its id is the same whenever it is drained: else the only trace of having been in hand is the broker's. */
+export function namingOf(raw: ConsumeMessage): DrainedDeadLetter['naming'] {
+  const { headers = NO_HEADERS, messageId } = propertiesOf(raw)
+  if (messageId || decodeHeaders(headers).id !== undefined) return 'named'
+  return raw.fields.redelivered ? 'unnamed_again' : 'unnamed'
 }
 
 /** Hand-outs without a word: those the broker counted, and those of the copy before this one. */
@@ -166,9 +174,10 @@ const KEPT = [
 
 /** The same message with a later chapter of its history. Bytes and the producer's headers stay as they are. */
 export function copyOf(delivery: RabbitMqDelivery, options: CopyOptions): Copy {
-  const { id, key, source, replayId, raw } = delivery
+  const { id, key, source, replayId, replaces, raw } = delivery
   const { cycle, reason, stack, budgetBytes, unheard, expiration } = options
-  const encoded = encodeHeaders({ id, key, source, replayId, cycle, reason, stack }, budgetBytes)
+  const state = { id, key, source, replayId, replaces, cycle, reason, stack }
+  const encoded = encodeHeaders(state, budgetBytes)
   const { CC, BCC, ...others } = delivery.headers
   const { headersAside = false } = options
   const headers = headersAside ? NO_HEADERS : others
@@ -266,9 +275,10 @@ export function replayOf(
   { delivery, envelope }: DrainedDeadLetter,
   replayId: string,
 ): Omit<Copy, 'truncated'> {
-  const { id, key, source, bytes, contentType, type } = delivery
+  const { id, key, source, replaces, bytes, contentType, type } = delivery
   const cycle = { ...FIRST_CYCLE, number: delivery.cycle.number + 1 }
-  const encoded = encodeHeaders({ id, key, source, replayId, cycle, reason: undefined })
+  const state = { id, key, source, replayId, replaces, cycle, reason: undefined }
+  const encoded = encodeHeaders(state)
   const { exchange = '', routingKey = source, ...texts } = envelope
   const properties = Object.entries(texts).map(([name, text]) =>
     NUMBERS.includes(name) ? [name, Number(text)] : [name, text],

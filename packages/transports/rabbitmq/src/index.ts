@@ -32,6 +32,7 @@ export {
   type QueueSpec,
   type QueueType,
   quarantineQueue,
+  replayedQueue,
   STEPS_MS,
   type Topology,
   topologyOf,

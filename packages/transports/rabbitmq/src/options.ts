@@ -2,7 +2,7 @@ import { type Duration, FAILURE_CLASSES, parseDuration, RedriveError } from '@re
 import type { OutboundEvent } from '@redrive/runtime'
 import { type ChannelModel, connect } from 'amqplib'
 import { gatherWrites } from './socket.ts'
-import { deadLetterQueue, type QueueType, quarantineQueue } from './topology.ts'
+import { deadLetterQueue, type QueueType, quarantineQueue, replayedQueue } from './topology.ts'
 
 export interface RabbitMqOptions {
   /** `amqp://` or `amqps://`. Several for a cluster: when one node is gone, the next is tried. */
@@ -74,6 +74,7 @@ export interface ResolvedOptions extends CommonOptions {
 export interface ResolvedSourceOptions extends CommonOptions {
   readonly deadLetterQueues: readonly string[]
   readonly quarantineQueues: readonly string[]
+  readonly confirmationQueue: string
   readonly replayTo: 'queue' | 'exchange'
 }
 
@@ -108,6 +109,7 @@ export function resolveSourceOptions(options: RabbitMqSourceOptions): ResolvedSo
     ...common,
     deadLetterQueues: deadLetterQueues ?? [deadLetterQueue(queue), ...quarantineQueues],
     quarantineQueues,
+    confirmationQueue: replayedQueue(queue),
     replayTo,
   }
 }

@@ -14,7 +14,7 @@ import {
 import type { Channel, ChannelModel, ConsumeMessage } from 'amqplib'
 import { capabilitiesOf } from './capabilities.ts'
 import { declare, verify } from './declare.ts'
-import { type HandOffDecision, HandOffs } from './enact.ts'
+import { type Ending, HandOffs } from './enact.ts'
 import { type RabbitMqDelivery, toDelivery } from './headers.ts'
 import { bounded, Link } from './link.ts'
 import type { ResolvedOptions } from './options.ts'
@@ -133,9 +133,9 @@ export class RabbitMqTransport implements Transport<RabbitMqDelivery> {
     if (unsettled === undefined || this.#handOffs === undefined) return LOST
     switch (decision.kind) {
       case 'settle':
-        return unsettled.settle(delivery) ? SETTLED : LOST
       case 'drop':
-        return unsettled.settle(delivery) ? placed('dropped') : LOST
+        if (delivery.replayId !== undefined) return this.#track(this.#handOff(delivery, decision))
+        return unsettled.settle(delivery) ? ended(decision) : LOST
       case 'pause':
         // By a copy where the broker takes a plain return for one more failure of the message.
         if (this.#isReturnCounted) {
@@ -156,7 +156,7 @@ export class RabbitMqTransport implements Transport<RabbitMqDelivery> {
    * A hand-off is done when the broker has heard of it: whoever asked may be about to stop, or to run
    * a message that kills this process.
    */
-  async #handOff(delivery: RabbitMqDelivery, decision: HandOffDecision): Promise<Enactment> {
+  async #handOff(delivery: RabbitMqDelivery, decision: Decision): Promise<Enactment> {
     // What is given back must not come straight back to us.
     if (decision.kind === 'pause') await this.#changing
     const unsettled = this.#unsettled
@@ -303,6 +303,8 @@ export class RabbitMqTransport implements Transport<RabbitMqDelivery> {
     publishEvent({ ...event, at: Date.now(), source: this.source })
   }
 }
+
+const ended = ({ kind }: Ending) => (kind === 'settle' ? SETTLED : placed('dropped'))
 
 type TransportEvent =
   | { readonly type: 'broker_blocked'; readonly reason: string | undefined }

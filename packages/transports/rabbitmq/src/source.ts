@@ -1,31 +1,38 @@
 import { decodeHeaders, type FailureClass, RedriveError } from '@redrive/core'
-import type {
-  DeadLetterSource,
-  DrainedBatch,
-  DrainedDeadLetter,
-  ReplayMessage,
+import {
+  type ConfirmationBatch,
+  type DeadLetterSource,
+  type DrainedBatch,
+  type DrainedDeadLetter,
+  type ReplayConfirmation,
+  type ReplayMessage,
+  readConfirmation,
 } from '@redrive/runtime'
-import type { Channel, ChannelModel, ConsumeMessage } from 'amqplib'
+import type { Channel, ChannelModel } from 'amqplib'
+import { Absent } from './absent.ts'
 import { messageCount } from './declare.ts'
 import { readForeignDeath } from './foreign.ts'
-import { envelopeOf, type RabbitMqDelivery, replayOf, toDelivery } from './headers.ts'
-import { closeChannel, Link } from './link.ts'
+import { envelopeOf, namingOf, type RabbitMqDelivery, replayOf } from './headers.ts'
+import { type Holding, hold } from './holding.ts'
+import { Link } from './link.ts'
 import type { ResolvedSourceOptions } from './options.ts'
 import { Publisher } from './publish.ts'
-import { Unsettled } from './unsettled.ts'
 
 /** 2 s without the next dead letter: another control plane took it first. */
 const QUIET_MS = 2_000
+/** 100 ms without the next confirmation: they are asked for several times a second. */
+const CONFIRMATION_QUIET_MS = 100
 
-/** The control plane's side: drains dead letters, ours or foreign, and publishes replays. */
+/** The control plane's side: drains dead letters, ours or foreign, publishes replays and hears of them. */
 export class RabbitMqSource implements DeadLetterSource {
   readonly source: string
   readonly replay = 'copy'
   readonly #options: ResolvedSourceOptions
   readonly #link: Link<Channel>
   readonly #publisher: Publisher
-  /** What is drained and not yet released; each batch has a channel of its own. */
-  readonly #batches = new Set<Unsettled>()
+  /** Dead letters that are drained and not yet released. */
+  readonly #drained = new Set<Holding>()
+  readonly #absent = new Absent()
 
   constructor(options: ResolvedSourceOptions) {
     const { urls, connect, confirmTimeoutMs } = options
@@ -35,62 +42,45 @@ export class RabbitMqSource implements DeadLetterSource {
       urls,
       connect: (url) => connect(url, 'drain'),
       prepare: (connection) => connection.createChannel(),
-      onLost: () => this.#batches.clear(),
+      onLost: () => this.#drained.clear(),
     })
     this.#publisher = new Publisher({ urls, connect, confirmTimeoutMs, onBlocked: () => undefined })
   }
 
   async drain({ most }: { readonly most: number }): Promise<DrainedBatch> {
-    const connection = await this.#connected()
-    const channel = await connection.createChannel()
-    channel.on('error', () => undefined)
-    const unsettled = new Unsettled(channel)
-    channel.on('close', () => this.#batches.delete(unsettled))
-    this.#batches.add(unsettled)
-    try {
-      const drained = await this.#take(connection, channel, unsettled, most)
-      return this.#batch(channel, unsettled, drained)
-    } catch (error) {
-      await end(channel)
-      throw error
-    }
-  }
-
-  async #take(
-    connection: ChannelModel,
-    channel: Channel,
-    unsettled: Unsettled,
-    most: number,
-  ): Promise<readonly Drained[]> {
-    const drained: Drained[] = []
-    for (const queue of this.#options.deadLetterQueues) {
-      const waiting = (await messageCount(connection, queue)) ?? 0
-      const wanted = Math.min(most - drained.length, waiting)
-      if (wanted <= 0) continue
-      for (const raw of await take(channel, queue, wanted)) {
-        const delivery = toDelivery(queue, raw)
-        unsettled.add(delivery)
-        drained.push({ delivery, deadLetter: this.#read(queue, delivery) })
-      }
-    }
-    return drained
-  }
-
-  #batch(channel: Channel, unsettled: Unsettled, drained: readonly Drained[]): DrainedBatch {
-    let isOver = false
-    const once = async (act: () => void) => {
-      if (isOver) return
-      isOver = true
-      if (!this.#batches.has(unsettled) && drained.length > 0) throw lostBefore(this.source)
-      act()
-      unsettled.flush()
-      await end(channel)
-    }
+    const queues = this.#options.deadLetterQueues
+    const holding = await hold(await this.#connected(), { queues, most, quietMs: QUIET_MS })
+    this.#drained.add(holding)
     return {
-      deadLetters: drained.map(({ deadLetter }) => deadLetter),
-      release: () => once(() => drained.forEach(({ delivery }) => unsettled.settle(delivery))),
-      abandon: () => once(() => drained.forEach(({ delivery }) => unsettled.giveBack(delivery))),
+      deadLetters: holding.taken.map(({ queue, delivery }) => this.#read(queue, delivery)),
+      ...this.#ending(holding, 'dead letters'),
     }
+  }
+
+  #ending(holding: Holding, what: string): Pick<DrainedBatch, 'release' | 'abandon'> {
+    const over = (ended: Promise<void>) => ended.finally(() => this.#drained.delete(holding))
+    const onLost = () => lostBefore(this.source, what)
+    return {
+      release: () => over(holding.releaseAll(onLost)),
+      abandon: () => over(holding.abandonAll(onLost)),
+    }
+  }
+
+  async confirmations({ most }: { readonly most: number }): Promise<ConfirmationBatch> {
+    const queue = this.#options.confirmationQueue
+    const now = performance.now()
+    if (!this.#absent.isDue(now)) return NO_CONFIRMATIONS
+    const connection = await this.#connected()
+    const waiting = await messageCount(connection, queue)
+    this.#absent.note(waiting !== undefined, now)
+    if (waiting === undefined || waiting === 0) return NO_CONFIRMATIONS
+    const quietMs = CONFIRMATION_QUIET_MS
+    const holding = await hold(connection, { queues: [queue], most, quietMs })
+    const confirmations = readIn(holding)
+    const batch = { confirmations, ...this.#ending(holding, 'confirmations') }
+    if (confirmations.length > 0) return batch
+    await batch.release()
+    return NO_CONFIRMATIONS
   }
 
   async publish({ deadLetter, replayId }: ReplayMessage): Promise<void> {
@@ -101,12 +91,13 @@ export class RabbitMqSource implements DeadLetterSource {
         : { exchange: '', routingKey: deadLetter.origin }
     const copy = replayOf(deadLetter, replayId)
     await this.#publisher.inTime(this.#publisher.send({ exchange, routingKey, ...copy }))
+    this.#absent.expect()
   }
 
   async depth(): Promise<number> {
     const connection = await this.#connected()
     let total = 0
-    for (const unsettled of this.#batches) total += unsettled.all().length
+    for (const { inHand } of this.#drained) total += inHand
     for (const queue of this.#options.deadLetterQueues) {
       total += (await messageCount(connection, queue)) ?? 0
     }
@@ -126,10 +117,11 @@ export class RabbitMqSource implements DeadLetterSource {
   #read(queue: string, delivery: RabbitMqDelivery): DrainedDeadLetter {
     const headers = delivery.raw.properties.headers ?? {}
     const decoded = decodeHeaders(headers)
-    const isOurs = decoded.source !== undefined
-    const foreign = isOurs ? undefined : readForeignDeath(headers)
+    // Who gave it up says why. A replay that somebody else gave up carries our headers, without a reason.
+    const foreign = decoded.reason === undefined ? readForeignDeath(headers) : undefined
     const origin = decoded.source ?? foreign?.origin ?? this.source
-    const cycle = foreign?.cycle ?? delivery.cycle
+    const isTold = foreign === undefined || delivery.cycle.history.length > 0
+    const cycle = isTold ? delivery.cycle : { ...foreign.cycle, number: delivery.cycle.number }
     const failureClass: FailureClass = cycle.history.at(-1)?.class ?? 'unknown'
     const { raw, ...rest } = delivery
     return {
@@ -139,48 +131,33 @@ export class RabbitMqSource implements DeadLetterSource {
       quarantined: this.#options.quarantineQueues.includes(queue),
       class: failureClass,
       reason: decoded.reason ?? foreign?.reason ?? 'unknown',
+      naming: namingOf(raw),
     }
   }
 }
 
-/** Takes that many messages off a queue, unacknowledged; fewer when someone else is quicker. */
-async function take(
-  channel: Channel,
-  queue: string,
-  wanted: number,
-): Promise<readonly ConsumeMessage[]> {
-  const taken: ConsumeMessage[] = []
-  const { promise: enough, resolve } = Promise.withResolvers<void>()
-  let quiet = setTimeout(resolve, QUIET_MS)
-  const onMessage = (raw: ConsumeMessage | null) => {
-    clearTimeout(quiet)
-    if (raw !== null) taken.push(raw)
-    if (raw === null || taken.length >= wanted) resolve()
-    else quiet = setTimeout(resolve, QUIET_MS)
-  }
-  await channel.prefetch(wanted)
-  const { consumerTag } = await channel.consume(queue, onMessage)
-  await enough
-  clearTimeout(quiet)
-  await channel.cancel(consumerTag)
-  return taken
+const NO_CONFIRMATIONS: ConfirmationBatch = {
+  confirmations: [],
+  release: () => Promise.resolve(),
+  abandon: () => Promise.resolve(),
 }
+
+/** What cannot be read is let go of at once: it will never say anything. */
+const readIn = (holding: Holding): readonly ReplayConfirmation[] =>
+  holding.taken.flatMap(({ delivery }) => {
+    const confirmation = readConfirmation(delivery.bytes)
+    if (confirmation !== undefined) return [confirmation]
+    holding.release(delivery)
+    return []
+  })
 
 function addressIn({ envelope, origin }: DrainedDeadLetter) {
   const { exchange = '', routingKey = origin } = envelope
   return { exchange, routingKey }
 }
 
-interface Drained {
-  readonly delivery: RabbitMqDelivery
-  readonly deadLetter: DrainedDeadLetter
-}
-
-/** Its end returns what is still on it. A connection that broke has ended it already. */
-const end = (channel: Channel) => closeChannel(channel).catch(() => undefined)
-
-const lostBefore = (source: string) =>
+const lostBefore = (source: string, what: string) =>
   new RedriveError(
     'DELIVERY_LOST',
-    `${source}: the connection was lost before the dead letters were released. They are still in the queue and will be drained again.`,
+    `${source}: the connection was lost before the ${what} were released. They are still in the queue and will be drained again.`,
   )

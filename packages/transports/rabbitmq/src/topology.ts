@@ -5,6 +5,8 @@ export const deadLetterExchange = (queue: string): string => `${queue}.dlx`
 export const deadLetterQueue = (queue: string): string => `${queue}.dlq`
 export const quarantineQueue = (queue: string, failureClass: FailureClass): string =>
   `${queue}.dlq.quarantine.${failureClass}`
+/** What consumers say about replays, until the control plane reads it. */
+export const replayedQueue = (queue: string): string => `${queue}.replayed`
 export const delayQueue = (queue: string, stepMs: number): string =>
   `${queue}.delay.${formatDuration(stepMs)}`
 
@@ -86,6 +88,7 @@ export function topologyOf(queue: string, type: QueueType): Topology {
         },
       })),
       ...FAILURE_CLASSES.map((failureClass) => keeper(quarantineQueue(queue, failureClass))),
+      keeper(replayedQueue(queue)),
     ],
   }
 }

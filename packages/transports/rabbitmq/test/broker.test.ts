@@ -6,6 +6,7 @@ import { delays } from './delay.suite.ts'
 import { examineSuite } from './examine.suite.ts'
 import { headersOnTheWire } from './headers.suite.ts'
 import { recovery } from './recovery.suite.ts'
+import { confirmingReplays } from './replayed.suite.ts'
 import { amqpUrls, managementOf, services } from './services.ts'
 import { sinks } from './sink.suite.ts'
 import { deadLetterSource } from './source.suite.ts'
@@ -20,6 +21,7 @@ headersOnTheWire(url)
 delays(url, management)
 recovery(url, management)
 deadLetterSource(url)
+confirmingReplays(url)
 sinks(url)
 adversary(url)
 examineSuite(url, management)

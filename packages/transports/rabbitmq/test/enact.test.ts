@@ -1,7 +1,7 @@
-import { FIRST_CYCLE, type Failure, type RetryAt } from '@redrive/core'
+import { type Decision, FIRST_CYCLE, type Failure, type RetryAt } from '@redrive/core'
 import type { ConsumeMessage } from 'amqplib'
 import { describe, expect, it } from 'vitest'
-import { type HandOffDecision, HandOffs } from '../src/enact.ts'
+import { HandOffs } from '../src/enact.ts'
 import { type RabbitMqDelivery, toDelivery } from '../src/headers.ts'
 import type { Outgoing, Publisher } from '../src/publish.ts'
 import { delayQueue, deadLetterQueue, topologyOf } from '../src/index.ts'
@@ -29,7 +29,7 @@ function handOffs(refuse: (outgoing: Outgoing, nth: number) => void = () => unde
     deadLetterRetentionMs: 60_000,
   })
   const unsettled = new Unsettled({ ack: () => undefined, nack: () => undefined })
-  const enact = (decision: HandOffDecision) => {
+  const enact = (decision: Decision) => {
     const one = delivery()
     unsettled.add(one)
     return made.enact(one, decision, unsettled)

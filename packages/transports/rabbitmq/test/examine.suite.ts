@@ -8,6 +8,7 @@ import {
   delayQueue,
   examine,
   rabbitmq,
+  replayedQueue,
   topologyOf,
 } from '../src/index.ts'
 import type { Management } from './services.ts'
@@ -167,6 +168,17 @@ export function examineSuite(amqp: string, { api, authorization }: Management): 
           found.problems.some((line) => line.startsWith(`queue ${delay}:`) && expected.test(line)),
         ).toBe(true)
       }
+    })
+
+    it('says when confirmations of replays are not kept', async () => {
+      const queue = await source()
+      const replayed = replayedQueue(queue)
+      await declare(replayed, { 'x-queue-type': 'classic', 'x-expires': 3_600_000 })
+      const found = await problems(queue)
+      expect(found.grade).toBe('C')
+      expect(found.problems).toContain(
+        `queue ${replayed}: it expires when unused, with everything in it`,
+      )
     })
 
     it('says what to do when the management API does not answer', async () => {

@@ -243,7 +243,10 @@ describe('everything else', () => {
     expect(Object.values(envelope).every((value) => typeof value === 'string')).toBe(true)
     const { raw: _, ...rest } = delivery
     const drained = { delivery: rest, origin: SOURCE, envelope, quarantined: false }
-    const replay = replayOf({ ...drained, class: 'unknown', reason: 'terminal' }, 'r-1')
+    const replay = replayOf(
+      { ...drained, class: 'unknown', reason: 'terminal', naming: 'named' },
+      'r-1',
+    )
     expect(replay.properties).toMatchObject(KEPT)
     const again = toDelivery(
       SOURCE,

@@ -211,6 +211,45 @@ export function deadLetterSource(url: string): void {
     )
 
     it(
+      'a replay that was rejected again: our headers do not hide why',
+      on(async (rig) => {
+        const { dead, work } = await plain(rig, {})
+        const reject = () =>
+          rig.onChannel(async (channel) => {
+            const message = await channel.get(work)
+            if (message !== false) channel.nack(message, false, false)
+            await channel.checkQueue(work)
+          })
+        await rig.publish('', work, 'body', { messageId: 'm-1' })
+        await reject()
+        await until('a dead letter', async () => ((await rig.count(dead)) ?? 0) > 0)
+        const source = rig.source({ deadLetterQueues: [dead] })
+        const batch = await source.drain({ most: 1 })
+        const [deadLetter] = batch.deadLetters
+        if (deadLetter === undefined) throw new Error('nothing was drained')
+        await batch.release()
+        await source.publish({ deadLetter, replayId: 'r-1' })
+        await reject()
+        expect(await drainedFrom(rig, dead)).toMatchObject({
+          origin: work,
+          reason: 'broker_rejected',
+          delivery: {
+            id: 'm-1',
+            replayId: 'r-1',
+            cycle: {
+              number: 2,
+              attempts: 1,
+              history: deadLetter.delivery.cycle.history.map(({ signature, message }) => ({
+                signature,
+                message,
+              })),
+            },
+          },
+        })
+      }),
+    )
+
+    it(
       'a message that expired: nobody tried it',
       on(async (rig) => {
         const { dead, work } = await plain(rig, { 'x-message-ttl': 20 })

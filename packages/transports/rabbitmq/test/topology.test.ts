@@ -42,6 +42,7 @@ describe('the names', () => {
     expect(keepers.map(({ name }) => name)).toEqual([
       'orders.dlq',
       ...FAILURE_CLASSES.map((name) => quarantineQueue(QUEUE, name)),
+      'orders.replayed',
     ])
   })
 })

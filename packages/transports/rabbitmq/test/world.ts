@@ -199,7 +199,8 @@ class Process {
       const { declared, made } = this.#queues
       if (name !== undefined) declared.add(name)
       const answer = await assertQueue(name, options)
-      if (!answer.queue.includes('.dlq')) made.add(answer.queue)
+      // Neither dead letters nor confirmations wait for a consumer.
+      if (!/\.(?:dlq|replayed)/.test(answer.queue)) made.add(answer.queue)
       return answer
     }
     channel.consume = async (queue, onMessage, options) => {

@@ -12,7 +12,7 @@ import {
 } from '@redrive/runtime'
 import { capabilitiesOf } from '../capabilities.ts'
 import { Deaths, decodeCommit } from '../deaths.ts'
-import { type HandOff, type HandOffDecision, handOffOf, isHandOff } from '../enact.ts'
+import { type HandOff, type HandOffDecision, handOffOf, isEnding } from '../enact.ts'
 import type { KafkaDelivery } from '../headers.ts'
 import { HandOut } from '../hand-out.ts'
 import { Partition } from '../partition.ts'
@@ -265,18 +265,20 @@ export class Adapter implements Transport<KafkaDelivery> {
   // ---- what becomes of a delivery -----------------------------------------------------------------
 
   enact(delivery: KafkaDelivery, decision: Decision): Awaitable<Enactment> {
-    if (decision.kind === 'settle') return this.#handOut.finish(delivery) ? SETTLED : LOST
-    if (decision.kind === 'drop') return this.#handOut.finish(delivery) ? placed('dropped') : LOST
-    if (isHandOff(decision)) return this.#handOff(delivery, decision)
+    if (isEnding(decision) && delivery.replayId === undefined) {
+      const done = decision.kind === 'settle' ? SETTLED : placed('dropped')
+      return this.#handOut.finish(delivery) ? done : LOST
+    }
+    if (decision.kind !== 'pause') return this.#handOff(delivery, decision)
     return this.#handOut.giveBack(delivery) ? placed('returned') : LOST
   }
 
   /** Copy, prove, release. */
   async #handOff(delivery: KafkaDelivery, decision: HandOffDecision): Promise<Enactment> {
     if (this.#handOut.partitionOf(delivery) === undefined) return LOST
-    const { group, confirmTimeoutMs } = this.#parts
+    const { group, order, confirmTimeoutMs } = this.#parts
     const budgetBytes = this.capabilities.headerBudgetBytes
-    const handOff = handOffOf(delivery, decision, { group, budgetBytes })
+    const handOff = handOffOf(delivery, decision, { group, order, budgetBytes })
     try {
       await inTime(this.#sentOnce(delivery, handOff), confirmTimeoutMs)
     } catch (error) {

@@ -4,10 +4,10 @@ import type { KafkaJsAdmin } from './client.ts'
 
 /** Makes the topics that are missing. Those that are there are left as they are. */
 export async function makeMissing(admin: KafkaJsAdmin, topology: Topology): Promise<void> {
-  const { topic, retries, deadLetters } = topology
+  const { topic, retries, deadLetters, replayed } = topology
   const existing = new Set(await admin.listTopics())
   if (!existing.has(topic)) throw missingSource(topic)
-  const missing = [...retries, deadLetters].filter(({ name }) => !existing.has(name))
+  const missing = [...retries, deadLetters, replayed].filter(({ name }) => !existing.has(name))
   if (missing.length === 0) return
   const { topics } = await admin.fetchTopicMetadata({ topics: [topic] })
   const { partitions = [] } = topics.find(({ name }) => name === topic) ?? {}

@@ -7,7 +7,7 @@
  * Rows that are known by their id are found by `id = any (array[…])` and not by a join on equality. That could
  * be turned round: an empty table would be read whole, and still be when it has become full.
  */
-const INDEXED = `
+export const INDEXED = `
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
 set enable_mergejoin = off set enable_sort = off set enable_material = off`
@@ -16,7 +16,7 @@ set enable_mergejoin = off set enable_sort = off set enable_material = off`
  * What happened to a row so far, when anything has. Written out in each claim: a function that takes
  * the row would fetch its payload to be given it.
  */
-const PAST = `case when o.attempts = 0 and o.lapses = 0 and o.generation = 0 and o.cycle is null
+export const PAST = `case when o.attempts = 0 and o.lapses = 0 and o.generation = 0 and o.cycle is null
         and o.replay_id is null and o.failure_history = '[]' then null
       else jsonb_build_object(
         'attempts', o.attempts, 'lapses', o.lapses, 'generation', o.generation, 'replayId', o.replay_id,
@@ -24,22 +24,22 @@ const PAST = `case when o.attempts = 0 and o.lapses = 0 and o.generation = 0 and
         'firstFailedAt', (extract(epoch from o.first_failed_at) * 1000)::bigint) end`
 
 /** Due, and nobody has it. */
-const IS_READY = `(o.due_at <= now() and (o.lease_until is null or o.lease_until < now()))`
+export const IS_READY = `(o.due_at <= now() and (o.lease_until is null or o.lease_until < now()))`
 
 /** The same of rows that are known by their id, said so that no index of unfinished rows can be used instead. */
-const IS_READY_BY_ID = `(coalesce(o.due_at, 'infinity') <= now() and (o.lease_until is null or o.lease_until < now()))`
+export const IS_READY_BY_ID = `(coalesce(o.due_at, 'infinity') <= now() and (o.lease_until is null or o.lease_until < now()))`
 
-const TAKE = `update redrive.outbox o
+export const TAKE = `update redrive.outbox o
       set status = 'in_flight', lease_until = now() + lease, lease_token = new_token,
         lapses = o.lapses + (o.status = 'in_flight')::integer`
 
 const TAKEN = `returning o.id, o.lease_token, o.due_at, o.type, o.lane, o.key, o.content_type, o.headers,
         o.payload, ${PAST}`
 
-const NO_ROW = `null::bigint, null::timestamptz, null, null, null, null, null::jsonb, null::bytea, null::jsonb`
+export const NO_ROW = `null::bigint, null::timestamptz, null, null, null, null, null::jsonb, null::bytea, null::jsonb`
 
 /** 1,000 lanes in one turn: with more of them busy or waiting, the next turn goes on from there. */
-const LANES_AT_ONCE = 1_000
+export const LANES_AT_ONCE = 1_000
 
 export const FUNCTIONS: string = String.raw`
 create type redrive.outbox_claimed as (

@@ -1,0 +1,113 @@
+import type { Channel, ChannelModel, ConsumeMessage } from 'amqplib'
+import { messageCount } from './declare.ts'
+import { type RabbitMqDelivery, toDelivery } from './headers.ts'
+import { closeChannel } from './link.ts'
+import { Unsettled } from './unsettled.ts'
+
+export interface HoldOptions {
+  readonly queues: readonly string[]
+  readonly most: number
+  /** So long without the next one: someone else took it first. */
+  readonly quietMs: number
+}
+
+/** A message in hand, and where it was. */
+export interface Taken {
+  readonly queue: string
+  readonly delivery: RabbitMqDelivery
+}
+
+/** Messages in hand on a channel of their own: its end returns what is not released. */
+export class Holding {
+  readonly taken: readonly Taken[]
+  readonly #channel: Channel
+  readonly #unsettled: Unsettled
+  #isLost = false
+  #isOver = false
+
+  constructor(channel: Channel, unsettled: Unsettled, taken: readonly Taken[]) {
+    this.taken = taken
+    this.#channel = channel
+    this.#unsettled = unsettled
+    channel.on('close', () => {
+      this.#isLost = true
+    })
+  }
+
+  get inHand(): number {
+    return this.#isLost ? 0 : this.#unsettled.all().length
+  }
+
+  release(delivery: RabbitMqDelivery): void {
+    this.#unsettled.settle(delivery)
+  }
+
+  releaseAll(onLost: () => Error): Promise<void> {
+    return this.#end((delivery) => this.#unsettled.settle(delivery), onLost)
+  }
+
+  abandonAll(onLost: () => Error): Promise<void> {
+    return this.#end((delivery) => this.#unsettled.giveBack(delivery), onLost)
+  }
+
+  async #end(act: (delivery: RabbitMqDelivery) => void, onLost: () => Error): Promise<void> {
+    if (this.#isOver) return
+    this.#isOver = true
+    if (this.#isLost && this.taken.length > 0) throw onLost()
+    for (const { delivery } of this.taken) act(delivery)
+    this.#unsettled.flush()
+    await end(this.#channel)
+  }
+}
+
+/** Takes what is there, as many as wanted, from one queue after the other. */
+export async function hold(connection: ChannelModel, options: HoldOptions): Promise<Holding> {
+  const channel = await connection.createChannel()
+  channel.on('error', () => undefined)
+  const unsettled = new Unsettled(channel)
+  const taken: Taken[] = []
+  const holding = new Holding(channel, unsettled, taken)
+  try {
+    for (const queue of options.queues) {
+      const waiting = (await messageCount(connection, queue)) ?? 0
+      const wanted = Math.min(options.most - taken.length, waiting)
+      if (wanted <= 0) continue
+      for (const raw of await take(channel, queue, wanted, options.quietMs)) {
+        const delivery = toDelivery(queue, raw)
+        unsettled.add(delivery)
+        taken.push({ queue, delivery })
+      }
+    }
+    return holding
+  } catch (error) {
+    await end(channel)
+    throw error
+  }
+}
+
+/** Takes that many messages off a queue, unacknowledged; fewer when someone else is quicker. */
+async function take(
+  channel: Channel,
+  queue: string,
+  wanted: number,
+  quietMs: number,
+): Promise<readonly ConsumeMessage[]> {
+  const taken: ConsumeMessage[] = []
+  const { promise: enough, resolve } = Promise.withResolvers<void>()
+  let quiet = setTimeout(resolve, quietMs)
+  const onMessage = (raw: ConsumeMessage | null) => {
+    clearTimeout(quiet)
+    if (raw !== null) taken.push(raw)
+    if (raw === null || taken.length >= wanted) resolve()
+    else quiet = setTimeout(resolve, quietMs)
+  }
+  await channel.prefetch(wanted)
+  const { consumerTag } = await channel.consume(queue, onMessage)
+  await enough
+  clearTimeout(quiet)
+  await channel.cancel(consumerTag)
+  return taken
+}
+
+/** Its end returns what is still on it. A connection that broke has ended it already. */
+const end = (channel: Channel) => closeChannel(channel).catch(() => undefined)
