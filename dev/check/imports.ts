@@ -21,6 +21,7 @@ interface Room {
 }
 
 const PORTS = ['core', 'runtime']
+const TEST_TOOLS = ['core', 'runtime', 'testing', 'transports/memory']
 const CONCRETE = ['transports/*', 'sinks', 'stores/*']
 
 // biome-ignore format: one row per room, to be read as a table
@@ -36,8 +37,9 @@ export const ROOMS: readonly Room[] = [
   { folder: 'packages/telemetry', mayImport: PORTS },
   { folder: 'packages/testing', mayImport: [...PORTS, 'transports/memory'] },
 
-  // The control plane. Server and cli alone choose concrete adapters, in one file each.
-  { folder: 'packages/catalog', mayImport: PORTS },
+  // The control plane. Server and cli alone choose concrete adapters, in one file each; the catalog's own
+  // background work runs on the outbox of the database it is in.
+  { folder: 'packages/catalog', mayImport: PORTS, compositionMayImport: ['transports/postgres'], testsMayImport: [...TEST_TOOLS, 'transports/postgres'] },
   { folder: 'packages/server', mayImport: [...PORTS, 'catalog', 'telemetry'], compositionMayImport: CONCRETE },
   { folder: 'packages/cli', mayImport: [...PORTS, 'catalog', 'server', 'telemetry'], compositionMayImport: CONCRETE },
   { folder: 'packages/console', mayImport: ['core'], node: false },
@@ -45,11 +47,9 @@ export const ROOMS: readonly Room[] = [
   // The proofs may use everything; no row names them, so nothing imports a proof.
   { folder: 'simulation', mayImport: [...PORTS, 'transports/memory', 'testing'] },
   { folder: 'faults', mayImport: [...PORTS, ...CONCRETE, 'catalog', 'server', 'telemetry', 'testing'] },
-  { folder: 'examples/*', mayImport: [...PORTS, ...CONCRETE, 'telemetry'] },
+  { folder: 'examples/*', mayImport: [...PORTS, ...CONCRETE, 'catalog', 'telemetry'] },
   { folder: 'bench', mayImport: [...PORTS, ...CONCRETE, 'catalog', 'server', 'telemetry', 'testing'] },
 ]
-
-const TEST_TOOLS = ['core', 'runtime', 'testing', 'transports/memory']
 
 interface Package {
   readonly name: string

@@ -30,17 +30,24 @@ import type { DeadLetterQuery } from './read/query.ts'
 import type { Reader } from './read/sql.ts'
 import { readTrend, type TrendPoint, type TrendQuery } from './read/trend.ts'
 import { type WhyGrouped, whyGrouped } from './read/why.ts'
+import type { ApprovalRule } from './replay/lifecycle.ts'
+import { Replays } from './replay/replays.ts'
 import { type Maintained, maintainAll } from './retention.ts'
 import type { PayloadKeys } from './seal.ts'
 import { type CatalogCounts, readCounts } from './watch/counts.ts'
 
 export interface CatalogOptions {
-  /** Of the primary, never of a replica. An ingest and every question borrow one connection each. */
+  /**
+   * Of the primary, never of a replica, and not in pipeline mode. An ingest borrows up to two connections at
+   * once, every question one.
+   */
   readonly pool: Pool
   /** Encrypts payloads from now on; without it they are stored in the clear. Default: none. */
   readonly keys?: PayloadKeys
   /** How long a question may take before it is ended. '100ms' to '1m', default '2s'. */
   readonly searchTimeout?: Duration
+  /** Who may approve a replay. Default `'another_person'`: not the one who planned it. */
+  readonly approval?: ApprovalRule
 }
 
 /** 2 s: a page takes milliseconds, so what takes longer is a search that should be narrowed. */
@@ -53,10 +60,14 @@ export class Catalog {
   readonly #pool: Pool
   readonly #keys: PayloadKeys | undefined
   readonly #reader: Reader
+  /** Sending dead letters back, and what became of it. */
+  readonly replays: Replays
 
-  constructor({ pool, keys, searchTimeout = SEARCH_MS }: CatalogOptions) {
+  constructor(options: CatalogOptions) {
+    const { pool, keys, searchTimeout = SEARCH_MS, approval = 'another_person' } = options
     this.#pool = pool
     this.#keys = keys
+    this.replays = new Replays({ pool, keys }, approval)
     this.#reader = { pool, timeoutMs: checkedTimeout(pool, searchTimeout) }
   }
 

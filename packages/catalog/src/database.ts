@@ -1,11 +1,17 @@
 import { isRedriveError, RedriveError } from '@redrive/core'
-import type { Pool, PoolClient } from 'pg'
+import type { Connection, Pool, PoolClient, QueryConfig, Submittable } from 'pg'
 
 /** Runs one statement and answers its rows. Several statements at once only without parameters. */
 export type Run = <R>(text: string, values?: readonly unknown[]) => Promise<readonly R[]>
 
+/** Adds rows in the binary format to a table: `'name (column, …)'`. Either all of them, or it rejects. */
+export type Copy = (target: string, rows: Buffer) => Promise<void>
+
 /** A connection that breaks says so twice: to whoever asked, and as an event that would end the process. */
 const ignore = () => undefined
+
+/** The name under which the server keeps the plan of a statement; undefined: it makes one each time. */
+export type PlanName = (text: string) => string | undefined
 
 /**
  * One transaction on a connection of the pool. `settings` are statements that hold for it alone. When
@@ -13,7 +19,7 @@ const ignore = () => undefined
  */
 export async function inTransaction<T>(
   pool: Pool,
-  work: (run: Run) => Promise<T>,
+  work: (run: Run, copy: Copy) => Promise<T>,
   settings = '',
 ): Promise<T> {
   const client = await pool.connect()
@@ -21,7 +27,7 @@ export async function inTransaction<T>(
   let isFit = false
   try {
     await client.query(`begin; ${settings}`)
-    const answer = await work(runOn(client))
+    const answer = await work(runOn(client), copyOn(client))
     await client.query('commit')
     isFit = true
     return answer
@@ -31,10 +37,87 @@ export async function inTransaction<T>(
   }
 }
 
-function runOn(client: PoolClient): Run {
+/** The same for what only reads: nobody has to wait for its end. */
+export async function inReading<T>(
+  pool: Pool,
+  work: (run: Run) => Promise<T>,
+  settings: string,
+  nameOf: PlanName | undefined,
+): Promise<T> {
+  const client = await pool.connect()
+  client.on('error', ignore)
+  const giveBack = (isFit: boolean) => {
+    client.off('error', ignore)
+    client.release(!isFit)
+  }
+  try {
+    await client.query(`begin read only; ${settings}`)
+    const answer = await work(runOn(client, nameOf))
+    client.query('commit').then(
+      () => giveBack(true),
+      () => giveBack(false),
+    )
+    return answer
+  } catch (error) {
+    giveBack(false)
+    throw error
+  }
+}
+
+function runOn(client: PoolClient, nameOf: PlanName = () => undefined): Run {
   return async <R>(text: string, values?: readonly unknown[]) => {
-    const { rows } = await client.query(text, values === undefined ? undefined : [...values])
-    return rows as readonly R[]
+    const name = nameOf(text)
+    const config: QueryConfig = { name, text }
+    if (values !== undefined) config.values = [...values]
+    return (await client.query(config)).rows as readonly R[]
+  }
+}
+
+function copyOn(client: PoolClient): Copy {
+  return (target, rows) =>
+    new Promise((resolve, reject) => {
+      const text = `copy redrive_catalog.${target} from stdin (format binary)`
+      client.query(new CopyIn(text, rows, (error) => (error ? reject(error) : resolve())))
+    })
+}
+
+/** The part of a connection that the types of `pg` leave out. */
+interface CopyConnection extends Connection {
+  sendCopyFromChunk(chunk: Buffer): void
+  endCopyFrom(): void
+}
+
+/** A query as `pg` lets one be written: it tells these methods what the server says. */
+class CopyIn implements Submittable {
+  readonly #text: string
+  readonly #rows: Buffer
+  // `pg` replaces it when there is a `query_timeout`.
+  callback: (error?: Error) => void
+
+  constructor(text: string, rows: Buffer, callback: (error?: Error) => void) {
+    this.#text = text
+    this.#rows = rows
+    this.callback = callback
+  }
+
+  /** The rows follow at once: where the server refuses the statement, it passes over them. */
+  submit(connection: Connection): void {
+    const copying = connection as CopyConnection
+    copying.query(this.#text)
+    copying.sendCopyFromChunk(this.#rows)
+    copying.endCopyFrom()
+  }
+
+  handleCopyInResponse(): void {}
+
+  handleCommandComplete(): void {}
+
+  handleReadyForQuery(): void {
+    this.callback()
+  }
+
+  handleError(error: Error): void {
+    this.callback(error)
   }
 }
 
@@ -87,6 +170,13 @@ function codeOf(error: unknown): string | undefined {
   const { code } = (error ?? {}) as { readonly code?: unknown }
   return typeof code === 'string' ? code : undefined
 }
+
+/** invalid_sql_statement_name, duplicate_prepared_statement: the connection is not the one it was. */
+export const isPlanLost = (error: unknown): boolean =>
+  ['26000', '42P05'].includes(codeOf(error) ?? '')
+
+/** unique_violation: it is there already. */
+export const isDuplicate = (error: unknown): boolean => codeOf(error) === '23505'
 
 /**
  * The server understood the values and will not have them (data exception, constraint, program limit):

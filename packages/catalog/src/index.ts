@@ -2,7 +2,9 @@ import { Catalog, type CatalogOptions } from './catalog.ts'
 
 export type { Comment } from './act/group.ts'
 export type { Selection, Settled } from './act/settle.ts'
+export type { BackgroundSource } from './background/jobs.ts'
 export type { CatalogOptions } from './catalog.ts'
+export { type Background, type BackgroundOptions, startBackground } from './composition.ts'
 export type { Ingested } from './ingest/ingest.ts'
 export type { IngestOptions } from './ingest/options.ts'
 export { migrate, migrationSql } from './migrate.ts'
@@ -11,6 +13,31 @@ export type { FailureGroup, GroupOrder, GroupPage, GroupQuery, GroupState } from
 export type { DeadLetterQuery, Scalar, Status } from './read/query.ts'
 export type { TrendPoint, TrendQuery } from './read/trend.ts'
 export type { WhyGrouped } from './read/why.ts'
+export type { AutoReplay } from './replay/auto.ts'
+export type { Verdict } from './replay/gates.ts'
+export type { Approval, ApprovalRule } from './replay/lifecycle.ts'
+export type {
+  Override,
+  PatchOperation,
+  ReplayChange,
+  ReplayRequest,
+  ReplaySelection,
+  RunOptions,
+} from './replay/options.ts'
+export type { Replayer, ReplaySource, Turn } from './replay/replayer.ts'
+export type { By, ReplayerOptions, Replays } from './replay/replays.ts'
+export type {
+  ItemCounts,
+  ItemQuery,
+  ItemState,
+  ReplayItem,
+  ReplayRun,
+  RunPage,
+  RunQuery,
+  RunState,
+} from './replay/runs.ts'
+export type { SchemaOf, StandardJsonSchema } from './replay/schema.ts'
+export type { Confirmed, Decided, HandledKeys } from './replay/settle.ts'
 export type { Maintained } from './retention.ts'
 export type { PayloadKeys } from './seal.ts'
 export type { CatalogCounts, NotableGroup, SourceCounts } from './watch/counts.ts'

@@ -4,11 +4,17 @@ import { explained, inTransaction, type Run } from './database.ts'
 import { MAKE_DAYS } from './retention.ts'
 import { TABLES } from './migrations/0001-tables.ts'
 import { PARTITIONS } from './migrations/0002-partitions.ts'
+import { REPLAY } from './migrations/0003-replay.ts'
+import { UNRELEASED } from './migrations/0004-unreleased.ts'
+import { COUNTS } from './migrations/0005-counts.ts'
 
 /** Only ever added to: what is released is never changed. */
 const MIGRATIONS: Readonly<Record<string, string>> = {
   '0001-tables': TABLES,
   '0002-partitions': PARTITIONS,
+  '0003-replay': REPLAY,
+  '0004-unreleased': UNRELEASED,
+  '0005-counts': COUNTS,
 }
 
 const LEDGER = `create schema if not exists redrive_catalog;

@@ -31,6 +31,20 @@ const FORGET_UNDATED = `
 delete from redrive_catalog.undated where seen_at <
   now() - (select coalesce(max(retention), '0') + interval '1 day' from redrive_catalog.source)`
 
+/**
+ * A day: what was drained and not released comes again sooner. One that was released and not forgotten
+ * must go, or it would be taken for the next of the same content.
+ */
+const FORGET_UNRELEASED = `
+delete from redrive_catalog.unreleased where held_until < now() - interval '1 day'`
+
+/** What is left of dead letters that are gone. Few came back after a replay, fewer were edited before. */
+const FORGET_PAST = ['failure_cycle', 'payload_before'].map(
+  (table) => `
+delete from redrive_catalog.${table} p where not exists (
+  select from redrive_catalog.dead_letter d where d.id = p.dead_letter_id)`,
+)
+
 /** What upkeep did. */
 export interface Maintained {
   /** Days that partitions were made for. */
@@ -54,6 +68,8 @@ export async function maintainAll(pool: Pool): Promise<Maintained> {
     const made = await numberOf(pool, MAKE_DAYS, [])
     await pool.query(FORGET_MINUTES)
     await pool.query(FORGET_UNDATED)
+    await pool.query(FORGET_UNRELEASED)
+    for (const forget of FORGET_PAST) await pool.query(forget)
     return { made, dropped, deleted }
   } catch (error) {
     throw explained(error)

@@ -11,6 +11,7 @@ const made = catalog({ pool })
 async function through(deadLetter: DrainedDeadLetter, from = made) {
   expect(await from.ingest(new ListSource([deadLetter]))).toEqual({
     added: 1,
+    refailed: 0,
     known: 0,
     quarantined: 0,
   })
@@ -120,6 +121,40 @@ describe('a hostile dead letter is kept exactly as it came', () => {
   })
 })
 
+describe('a preview', () => {
+  test.each([
+    ['an escaped NUL', String.raw`{"a":"x\u0000y"}`, { a: 'x\ufffdy' }],
+    ['half of a pair', String.raw`["\ud800"]`, ['\ufffd']],
+    ['an escaped backslash before a u', String.raw`["\\u0000"]`, [String.raw`\u0000`]],
+    ['an exponent that only we know', '[1e400, 1E-400]', [null, 0]],
+    ['an exponent that only the database knows', '{"a":1e200000}', { a: null }],
+    ['more digits than we know', '[12345678901234567890]', [12345678901234567000]],
+    ['more digits behind the point', '[0.12345678901234567]', [JSON.parse('0.12345678901234567')]],
+    [
+      'digits and exponents inside of texts',
+      '["1e999","12345678901234567890"]',
+      ['1e999', '12345678901234567890'],
+    ],
+    ['the same name twice', '{"a":1,"a":2}', { a: 2 }],
+    ['a long text', `["${'x'.repeat(9_000)}"]`, ['x'.repeat(8_192)]],
+    ['a number alone', '7', 7],
+    ['brackets behind an escaped quote', `["\\"${'['.repeat(100)}"]`, [`"${'['.repeat(100)}`]],
+  ])('says what we would read: %s', async (_, text, preview) => {
+    const found = await through(dead({ delivery: { bytes: Buffer.from(text) } }))
+    expect(found.preview).toEqual(preview)
+  })
+})
+
+test('a number with more digits than we know is found by what we read', async () => {
+  const number = '12345678901234567890'
+  const { group } = await through(dead({ delivery: { bytes: Buffer.from(`{"n":${number}}`) } }))
+  const { deadLetters } = await made.deadLetters({
+    groups: [group],
+    json: { '/n': Number(number) },
+  })
+  expect(deadLetters).toHaveLength(1)
+})
+
 describe('what cannot be kept is set aside, once, and holds nobody up', () => {
   const aside = () =>
     rows<{ reason: string; sha256: Buffer; head: Buffer; payload_bytes: string }>(
@@ -142,10 +177,16 @@ describe('what cannot be kept is set aside, once, and holds nobody up', () => {
     const all = [dead(), ...refused, dead(), dead()]
     const options = { maxPayloadBytes: 99_999 }
     const source = new ListSource(all)
-    expect(await made.ingest(source, options)).toEqual({ added: 3, known: 0, quarantined: 4 })
+    expect(await made.ingest(source, options)).toEqual({
+      added: 3,
+      refailed: 0,
+      known: 0,
+      quarantined: 4,
+    })
     expect(source.released).toBe(7)
     expect(await made.ingest(new ListSource(all), options)).toEqual({
       added: 0,
+      refailed: 0,
       known: 3,
       quarantined: 4,
     })

@@ -13,7 +13,7 @@ beforeEach(async () => {
     redrive_catalog.dead_letter_lookup,
     redrive_catalog.failure_group, redrive_catalog.group_minute, redrive_catalog.group_hour,
     redrive_catalog.source_day, redrive_catalog.source, redrive_catalog.undated,
-    redrive_catalog.ingest_quarantine, redrive_catalog.comment`)
+    redrive_catalog.ingest_quarantine, redrive_catalog.comment cascade`)
 })
 
 const counted = async () => ({
@@ -66,6 +66,7 @@ describe('ingest', () => {
     const source = new ListSource(many(250, 7))
     expect(await made.ingest(source, { batch: 40 })).toEqual({
       added: 250,
+      refailed: 0,
       known: 0,
       quarantined: 0,
     })
@@ -86,7 +87,7 @@ describe('ingest', () => {
     expect(String(await refusal(made.ingest(source)))).toContain('the broker is gone')
     const before = await counted()
     expect(before.letters).toHaveLength(30)
-    expect(await made.ingest(source)).toEqual({ added: 0, known: 30, quarantined: 0 })
+    expect(await made.ingest(source)).toEqual({ added: 0, refailed: 0, known: 30, quarantined: 0 })
     expect(await counted()).toEqual(before)
     expect(source.released).toBe(30)
   })
@@ -98,10 +99,14 @@ describe('ingest', () => {
     })
     await made.ingest(new ListSource([undated]))
     const before = await counted()
-    expect(await made.ingest(new ListSource([undated]))).toMatchObject({ added: 0, known: 1 })
+    expect(await made.ingest(new ListSource([undated]))).toMatchObject({
+      added: 0,
+      refailed: 0,
+      known: 1,
+    })
     expect(await counted()).toEqual(before)
     const { groups } = await made.groups()
-    expect(groups).toMatchObject([{ class: 'unknown', title: 'broker_rejected', algorithm: 1 }])
+    expect(groups).toMatchObject([{ class: 'unknown', title: 'broker_rejected', algorithm: 2 }])
   })
 
   test('another cycle, another source and another body of the same id are other dead letters', async () => {
@@ -118,6 +123,28 @@ describe('ingest', () => {
     await made.ingest(new ListSource([dead({ at: NOW - 5_000, lastAt: NOW })]))
     const [id] = (await counted()).letters
     expect(Number.parseInt(String(id).replaceAll('-', '').slice(0, 12), 16)).toBe(NOW - 5_000)
+  })
+
+  test('moments and texts are kept to the millisecond and to the letter', async () => {
+    const message = '€'.repeat(500)
+    const all = Array.from({ length: 50 }, (_, at) =>
+      dead({ at: NOW + 5_001 + at, lastAt: NOW + 10_007, message, delivery: { type: `🙂 ${at}` } }),
+    )
+    await made.ingest(new ListSource(all))
+    const { groups } = await made.groups()
+    expect(groups).toMatchObject([
+      { firstSeenAt: NOW + 10_007, lastSeenAt: NOW + 10_007, count: 50 },
+    ])
+    const { deadLetters } = await made.deadLetters({ groups: [groups[0]?.id ?? ''] })
+    expect(
+      deadLetters.map((one) => [one.firstFailedAt, one.lastFailedAt, one.type, one.message]),
+    ).toEqual(all.map((_, at) => [NOW + 5_001 + at, NOW + 10_007, `🙂 ${at}`, message]).reverse())
+    const [early, late] = [NOW + 1_000, NOW + 20_000]
+    await made.ingest(new ListSource([late, early].map((at) => dead({ at }))))
+    expect(await made.group(groups[0]?.id ?? '')).toMatchObject({
+      firstSeenAt: early,
+      lastSeenAt: late,
+    })
   })
 
   test('several at once on the same dead letters add each once and never wait for each other in a circle', async () => {
@@ -181,6 +208,61 @@ describe('ingest', () => {
       added: 10,
     })
     expect(await source.depth()).toBe(90)
+  })
+
+  test('those that are known do not keep the others out', async () => {
+    const all = many(50, 3)
+    await made.ingest(new ListSource(all.filter((_, at) => at % 7 === 0)))
+    expect(await made.ingest(new ListSource(all))).toMatchObject({ added: 42, known: 8 })
+    const { letters, payloads, groups } = await counted()
+    expect([letters.length, payloads.length]).toEqual([50, 50])
+    expect(groups.reduce((sum, { count }) => sum + Number(count), 0)).toBe(50)
+  })
+
+  test('drains one batch at a time, and no more than two are in hand', async () => {
+    const source = new ListSource(many(60, 2))
+    const drain = source.drain.bind(source)
+    let draining = 0
+    const inHand = { now: 0, most: 0 }
+    source.drain = async (options) => {
+      expect(++draining).toBe(1)
+      inHand.most = Math.max(inHand.most, ++inHand.now)
+      const batch = await drain(options)
+      draining--
+      const release = async () => {
+        await batch.release()
+        inHand.now--
+      }
+      return { ...batch, release }
+    }
+    expect(await made.ingest(source, { batch: 10 })).toMatchObject({ added: 60 })
+    expect([source.released, inHand]).toEqual([60, { now: 0, most: 2 }])
+  })
+
+  test('when a batch fails, what is begun is finished, and nothing more is drained', async () => {
+    const source = new ListSource(many(60, 2))
+    const drain = source.drain.bind(source)
+    let drained = 0
+    source.drain = async (options) => {
+      const batch = await drain(options)
+      if (++drained !== 2) return batch
+      return { ...batch, release: () => Promise.reject(new Error('the broker is gone')) }
+    }
+    expect((await refusal(made.ingest(source, { batch: 10 }))).message).toBe('the broker is gone')
+    expect(drained).toBeLessThanOrEqual(4)
+    // All but the second batch.
+    expect(source.released).toBe((drained - 1) * 10)
+    expect((await counted()).letters).toHaveLength(drained * 10)
+  })
+
+  test('a source that cannot be drained says so when the batch before is released', async () => {
+    const source = new ListSource(many(20, 2))
+    const drain = source.drain.bind(source)
+    let drained = 0
+    source.drain = (options) =>
+      ++drained === 2 ? Promise.reject(new Error('no broker')) : drain(options)
+    expect((await refusal(made.ingest(source, { batch: 10 }))).message).toBe('no broker')
+    expect([source.released, (await counted()).letters.length]).toEqual([10, 10])
   })
 
   test('one partition for each day, and none for a clock that is years away', async () => {

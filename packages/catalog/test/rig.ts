@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { promisify } from 'node:util'
 import { type AttemptRecord, type Delivery, FIRST_CYCLE, type FailureClass } from '@redrive/core'
-import type { DeadLetterSource, DrainedDeadLetter } from '@redrive/runtime'
+import type { DeadLetterSource, DrainedBatch, DrainedDeadLetter } from '@redrive/runtime'
 import { Pool } from 'pg'
 import { afterAll } from 'vitest'
 import { migrate } from '../src/index.ts'
@@ -64,6 +64,7 @@ export interface Said {
   readonly cycle?: number
   readonly quarantined?: boolean
   readonly reason?: string
+  readonly naming?: DrainedDeadLetter['naming']
   readonly envelope?: Readonly<Record<string, string>>
   readonly delivery?: Partial<Delivery>
 }
@@ -101,6 +102,7 @@ export function dead(said: Said = {}): DrainedDeadLetter {
     quarantined: said.quarantined ?? false,
     class: kind,
     reason: said.reason ?? 'attempts_exhausted',
+    naming: said.naming ?? 'named',
   }
 }
 
@@ -119,12 +121,12 @@ export class ListSource implements DeadLetterSource {
     this.source = source
   }
 
-  async drain({ most }: { readonly most: number }) {
+  async drain({ most }: { readonly most: number }): Promise<DrainedBatch> {
     const deadLetters = this.#waiting.splice(0, most)
     return {
       deadLetters,
       release: async () => {
-        if (this.failingReleases-- > 0) {
+        if (deadLetters.length > 0 && this.failingReleases-- > 0) {
           this.#waiting.unshift(...deadLetters)
           throw new Error('the broker is gone')
         }
@@ -139,6 +141,10 @@ export class ListSource implements DeadLetterSource {
 
   async publish(): Promise<void> {
     throw new Error('not here')
+  }
+
+  async confirmations() {
+    return { confirmations: [], release: async () => undefined, abandon: async () => undefined }
   }
 
   async depth(): Promise<number> {

@@ -13,7 +13,13 @@ describe('migrate', () => {
         'migrate(pool)',
       )
       const applied = await Promise.all([migrate(pool), migrate(pool), migrate(pool)])
-      expect(applied.flat()).toEqual(['0001-tables', '0002-partitions'])
+      expect(applied.flat()).toEqual([
+        '0001-tables',
+        '0002-partitions',
+        '0003-replay',
+        '0004-unreleased',
+        '0005-counts',
+      ])
       await pool.query(migrationSql())
       const tables = async () =>
         rows(

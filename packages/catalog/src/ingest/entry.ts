@@ -1,16 +1,17 @@
-import { createHash } from 'node:crypto'
-import { type AttemptRecord, cycleOfTold, type FailureClass, signatureParts } from '@redrive/core'
+import { type AttemptRecord, cycleOfTold, type FailureClass } from '@redrive/core'
 import type { DrainedDeadLetter } from '@redrive/runtime'
 import { MESSAGE_MAX, NAME_MAX, storable, storableOrNull } from '../text.ts'
 import { encodeWire } from '../wire.ts'
 import { readableHeaders } from './headers.ts'
-import { deadLetterId, groupId, identityHash, momentOf, uuidOf } from './identity.ts'
+import { deadLetterId, groupId, identityHash, momentOf, sha256Of, uuidOf } from './identity.ts'
 import type { ResolvedIngest } from './options.ts'
 import { extractedFrom, parsedBody, previewOf } from './preview.ts'
 
 export interface KnownSource {
   readonly id: number
   readonly name: string
+  /** Statements that hold for each transaction of its ingest. */
+  readonly settings: string
 }
 
 /** A dead letter on its way into the tables. */
@@ -37,7 +38,7 @@ export interface NewGroup {
   readonly algorithm: number
   readonly class: FailureClass
   readonly code: string | null
-  readonly title: string
+  /** The message of its first dead letter. */
   readonly sample: string
 }
 
@@ -72,8 +73,6 @@ export function entryOf(drained: DrainedDeadLetter, options: ResolvedIngest): En
   }
 }
 
-export const sha256Of = (bytes: Uint8Array): Buffer => createHash('sha256').update(bytes).digest()
-
 /** What it failed with last. One without a history is classed and signed by its reason, with the same rules. */
 function lastAttempt({ delivery, reason }: DrainedDeadLetter): AttemptRecord {
   const { history, firstFailedAt, attempts } = delivery.cycle
@@ -90,14 +89,9 @@ function groupOf(source: string, last: AttemptRecord): NewGroup {
     algorithm: Number(/^(\d{1,4})-/.exec(signature)?.[1] ?? 0),
     class: last.class,
     code: storableOrNull(last.code, NAME_MAX),
-    title: storable(normalised(last), MESSAGE_MAX),
     sample: storable(last.message, MESSAGE_MAX),
   }
 }
-
-/** The message with its ids, numbers and quoted values replaced. */
-const normalised = ({ class: kind, code, message }: AttemptRecord) =>
-  signatureParts({ class: kind, type: '', code, message, stack: undefined, handler: '' }).message
 
 /** 20 attempts: twice what a policy keeps by default. */
 const HISTORY_MAX = 20

@@ -1,6 +1,8 @@
+import { signatureParts } from '@redrive/core'
 import type { Run } from '../database.ts'
 import type { DatedEntry, KnownSource, NewGroup } from './entry.ts'
 import { groupId } from './identity.ts'
+import { MESSAGE_MAX, storable } from '../text.ts'
 
 /** 10,000 kinds of failures in one source: more is an error text that never repeats, or an attack. */
 const GROUPS_MAX = 10_000
@@ -53,9 +55,15 @@ function overflowOf({ name }: KnownSource): NewGroup {
     algorithm: 0,
     class: 'unknown',
     code: null,
-    title,
     sample: title,
   }
+}
+
+/** The message with its ids, numbers and quoted values replaced. */
+function titleOf({ class: kind, signature, sample: message }: NewGroup): string {
+  if (signature === OVERFLOW) return message
+  const input = { class: kind, type: '', code: undefined, stack: undefined, handler: '' }
+  return storable(signatureParts({ ...input, message }).message, MESSAGE_MAX)
 }
 
 async function insert(
@@ -70,7 +78,7 @@ async function insert(
     made.map(({ group }) => group.signature),
     made.map(({ group }) => group.class),
     made.map(({ group }) => group.code),
-    made.map(({ group }) => group.title),
+    made.map(({ group }) => titleOf(group)),
     made.map(({ group }) => group.sample),
     made.map(({ at }) => at),
   ])

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 
 /** What makes a dead letter itself and not another. */
 export interface Identity {
@@ -11,11 +11,12 @@ export interface Identity {
 
 /** 16 bytes that are the same whenever it is drained. */
 export function identityHash({ source, messageId, cycle, sha256 }: Identity): Buffer {
-  const hash = createHash('sha256')
   // JSON keeps the borders between the parts, whatever characters they contain.
-  hash.update(JSON.stringify([source, messageId, cycle])).update(sha256)
-  return hash.digest().subarray(0, 16)
+  const parts = [Buffer.from(JSON.stringify([source, messageId, cycle])), sha256]
+  return sha256Of(Buffer.concat(parts)).subarray(0, 16)
 }
+
+export const sha256Of = (content: Uint8Array | string): Buffer => hash('sha256', content, 'buffer')
 
 const MOMENT_BYTES = 6
 
@@ -28,11 +29,7 @@ export function deadLetterId(firstFailedAt: number, hash: Buffer): string {
 
 /** Groups need no table to be looked up in: alike failures of a source have the same id everywhere. */
 export function groupId(source: string, signature: string): string {
-  return uuidOf(
-    createHash('sha256')
-      .update(JSON.stringify([source, signature]))
-      .digest(),
-  )
+  return uuidOf(sha256Of(JSON.stringify([source, signature])))
 }
 
 /** Version 8: made by rules of our own. */

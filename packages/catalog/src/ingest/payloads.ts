@@ -1,57 +1,51 @@
-import type { Run } from '../database.ts'
+import type { Copy } from '../database.ts'
 import { keyOf, type PayloadKeys, sealerOf, WIRE_PART } from '../seal.ts'
+import { type CopyWriter, copyRows } from './copy.ts'
 import type { DatedEntry } from './entry.ts'
 
 /** 1 MiB in a row: the rest of a larger body follows in rows of its own, so nobody needs it in one piece. */
 export const PART_BYTES = 1_048_576
-/** 8 MiB in a statement: what both sides hold in memory at once. */
-const STATEMENT_BYTES = 8_388_608
-
-/** All bytes travel as one value, as they are: an array of them would be written as digits, at twice the size. */
-const INSERT = `
-insert into redrive_catalog.dead_letter_payload (dead_letter_id, part, bytes, wire, key_id, wrapped_key, preview)
-  select p.id, p.part, substring($1::bytea from p.at for p.size),
-      case when p.part = 0 then substring($1::bytea from p.at + p.size for p.wire_size) end,
-      $2, p.wrapped_key, p.preview::jsonb
-    from unnest($3::uuid[], $4::integer[], $5::integer[], $6::integer[], $7::integer[], $8::bytea[], $9::text[])
-      as p (id, part, at, size, wire_size, wrapped_key, preview)`
+const PAYLOADS =
+  'dead_letter_payload (dead_letter_id, part, bytes, wire, key_id, wrapped_key, preview)'
 
 interface Part {
   readonly id: string
   readonly part: number
   readonly bytes: Uint8Array
   /** Part 0 only. */
-  readonly wire: Uint8Array
+  readonly wire: Uint8Array | null
   readonly wrappedKey: Buffer | null
   readonly preview: string | null
 }
 
 export async function storePayloads(
-  run: Run,
+  copy: Copy,
   entries: readonly DatedEntry[],
   keys: PayloadKeys | undefined,
 ): Promise<void> {
   const outerKey = keys === undefined ? undefined : await keyOf(keys, keys.current)
-  let waiting: Part[] = []
-  let size = 0
-  const flush = async () => {
-    if (waiting.length > 0) await insert(run, waiting, keys?.current ?? null)
-    waiting = []
-    size = 0
-  }
-  for (const entry of entries) {
-    for (const part of partsOf(entry, outerKey)) {
-      waiting.push(part)
-      size += part.bytes.length + part.wire.length
-      if (size >= STATEMENT_BYTES) await flush()
-    }
-  }
-  await flush()
+  const keyId = keys?.current ?? null
+  await copyRows(copy, PAYLOADS, allParts(entries, outerKey), (writer, part) =>
+    writePart(writer, part, keyId),
+  )
 }
 
-const NOTHING = new Uint8Array()
-
 /** One by one: a large body is not copied whole. */
+function* allParts(entries: readonly DatedEntry[], outerKey: Uint8Array | undefined) {
+  for (const entry of entries) yield* partsOf(entry, outerKey)
+}
+
+function writePart(to: CopyWriter, part: Part, keyId: string | null): void {
+  to.row(7)
+  to.uuid(part.id)
+  to.integer(part.part)
+  to.bytes(part.bytes)
+  to.bytes(part.wire)
+  to.text(keyId)
+  to.bytes(part.wrappedKey)
+  to.json(part.preview)
+}
+
 function* partsOf(entry: DatedEntry, outerKey: Uint8Array | undefined): Generator<Part> {
   const { id, wire, drained, preview } = entry
   const { bytes } = drained.delivery
@@ -67,26 +61,6 @@ function* partsOf(entry: DatedEntry, outerKey: Uint8Array | undefined): Generato
   }
   for (let part = 1; part * PART_BYTES < bytes.length; part++) {
     const piece = bytes.subarray(part * PART_BYTES, (part + 1) * PART_BYTES)
-    yield { id, part, bytes: seal(piece, part), wire: NOTHING, wrappedKey: null, preview: null }
+    yield { id, part, bytes: seal(piece, part), wire: null, wrappedKey: null, preview: null }
   }
-}
-
-async function insert(run: Run, parts: readonly Part[], keyId: string | null): Promise<void> {
-  let at = 1
-  const starts = parts.map(({ bytes, wire }) => {
-    const start = at
-    at += bytes.length + wire.length
-    return start
-  })
-  await run(INSERT, [
-    Buffer.concat(parts.flatMap(({ bytes, wire }) => [bytes, wire])),
-    keyId,
-    parts.map(({ id }) => id),
-    parts.map(({ part }) => part),
-    starts,
-    parts.map(({ bytes }) => bytes.length),
-    parts.map(({ wire }) => wire.length),
-    parts.map(({ wrappedKey }) => wrappedKey),
-    parts.map(({ preview }) => preview),
-  ])
 }

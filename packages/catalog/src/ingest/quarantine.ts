@@ -1,8 +1,7 @@
 import type { DrainedDeadLetter } from '@redrive/runtime'
 import type { Run } from '../database.ts'
 import { MESSAGE_MAX, NAME_MAX, storable } from '../text.ts'
-import { sha256Of } from './entry.ts'
-import { identityHash, uuidOf } from './identity.ts'
+import { identityHash, sha256Of, uuidOf } from './identity.ts'
 import type { ResolvedIngest } from './options.ts'
 
 /** 64 KiB: enough to see what it was. */

@@ -51,7 +51,7 @@ create table redrive_catalog.dead_letter (
   settled_by text,
   headers jsonb not null,
   history jsonb not null,
-  constraint dead_letter_status check (status in ('open', 'replaying', 'resolved', 'discarded', 'expired')),
+  constraint dead_letter_status check (status in ('open', 'replaying', 'unknown', 'resolved', 'discarded', 'expired')),
   constraint dead_letter_times check (first_failed_at <= last_failed_at)
 ) partition by range (id);
 comment on table redrive_catalog.dead_letter is 'Dead letters as people read them; texts are clipped. What is replayed is in dead_letter_payload.';

@@ -75,7 +75,7 @@ begin
   update redrive_catalog.failure_group f set open_count = f.open_count - o.count
     from (select group_id, sum(count) as count
       from jsonb_to_recordset(gone) as g (group_id uuid, status text, count bigint)
-      where status in ('open', 'replaying') group by group_id) o
+      where status in ('open', 'replaying', 'unknown') group by group_id) o
     where f.id = o.group_id;
   insert into redrive_catalog.source_day as d (source_id, day, count, last_ingested_at, expired_at, expired)
     select source_id, day, 0, now(), now(), jsonb_object_agg(status, count)
@@ -104,9 +104,13 @@ begin
   execute format('lock table redrive_catalog.%I in share row exclusive mode', name);
   if exists (select from redrive_catalog.source_day d join redrive_catalog.source s on s.id = d.source_id
     where d.day = of_day and d.last_ingested_at > now() - s.retention) then return false; end if;
+  -- By group and status, which an index has without the rows; a group has one source.
   execute format('select coalesce(jsonb_agg(g), ''[]'') from (
-    select source_id, group_id, status, count(*) as count, %L::date as day
-      from redrive_catalog.%I group by source_id, group_id, status) g', of_day, name) into gone;
+    select f.source_id, c.group_id, c.status, c.count, %L::date as day
+      from (select group_id, status, count(*) as count from redrive_catalog.%I group by group_id, status) c
+      join redrive_catalog.failure_group f on f.id = c.group_id) g', of_day, name) into gone;
+  -- A replay still needs the bytes, or the place to write down what became of it.
+  if gone @> '[{"status": "replaying"}]' then return false; end if;
   perform redrive_catalog.record_expiry(gone);
   execute format('drop table redrive_catalog.%I', name);
   execute format('drop table if exists redrive_catalog.%I', replace(name, 'letter', 'letter_payload'));
@@ -129,7 +133,7 @@ begin
     select id from redrive_catalog.dead_letter
       where id >= redrive_catalog.id_floor(of_day::timestamp at time zone 'UTC')
         and id < redrive_catalog.id_floor((of_day + 1)::timestamp at time zone 'UTC')
-        and source_id = of_source
+        and source_id = of_source and status <> 'replaying'
       order by id limit most for update
   ), letters as (
     delete from redrive_catalog.dead_letter d using chosen c where d.id = c.id

@@ -1,11 +1,9 @@
-import { type AttemptRecord, type FailureClass, RedriveError } from '@redrive/core'
+import type { AttemptRecord, FailureClass } from '@redrive/core'
 import type { DrainedDeadLetter } from '@redrive/runtime'
-import type { Run } from '../database.ts'
-import { PART_BYTES } from '../ingest/payloads.ts'
-import { keyOf, openerOf, type PayloadKeys, WIRE_PART } from '../seal.ts'
-import { decodeWire } from '../wire.ts'
+import type { PayloadKeys } from '../seal.ts'
 import { isId, PAGE } from './check.ts'
 import { compileDeadLetter, compileDeadLetters } from './compile.ts'
+import { opened, readParts } from './payload.ts'
 import { checkDeadLetterQuery, type DeadLetterQuery, type Status } from './query.ts'
 import { ask, cursorText, type Reader, reading } from './sql.ts'
 
@@ -89,56 +87,6 @@ export async function readDeadLetter(
     const drained = await opened(id, parts, keys)
     return { ...summaryOf(row), drained, preview: parts[0]?.preview ?? undefined }
   })
-}
-
-const PARTS = `
-select part, bytes, wire, key_id, wrapped_key, preview
-  from redrive_catalog.dead_letter_payload
-  where dead_letter_id = $1::uuid and part >= $2 and part < $3 order by part`
-
-/** 8 parts in a statement: each has to end in time, however large the body is. */
-const PARTS_AT_ONCE = 8
-
-async function readParts(run: Run, id: string, bytes: number): Promise<readonly PartRow[]> {
-  const parts: PartRow[] = []
-  do {
-    const start = parts.length
-    parts.push(...(await run<PartRow>(PARTS, [id, start, start + PARTS_AT_ONCE])))
-    if (parts.length === start) throw new Error(`A part of the payload of ${id} is missing.`)
-  } while (parts.length * PART_BYTES < bytes)
-  return parts
-}
-
-async function opened(
-  id: string,
-  parts: readonly PartRow[],
-  keys: PayloadKeys | undefined,
-): Promise<DrainedDeadLetter> {
-  const [first] = parts
-  if (first === undefined) throw new Error(`The payload of ${id} is missing.`)
-  const { key_id: keyId, wrapped_key: wrappedKey, wire } = first
-  let open = (bytes: Uint8Array, _: number): Uint8Array => bytes
-  if (keyId !== null && wrappedKey !== null) {
-    if (keys === undefined) throw noKeys(keyId)
-    open = openerOf(await keyOf(keys, keyId), id, wrappedKey)
-  }
-  const bytes = Buffer.concat(parts.map(({ part, bytes: piece }) => open(piece, part)))
-  return decodeWire(open(wire, WIRE_PART), bytes)
-}
-
-const noKeys = (keyId: string) =>
-  new RedriveError(
-    'POLICY_INVALID',
-    `The payload is encrypted with the key '${keyId}'. Give the catalog its keys: catalog({ pool, keys }).`,
-  )
-
-interface PartRow {
-  readonly part: number
-  readonly bytes: Buffer
-  readonly wire: Buffer
-  readonly key_id: string | null
-  readonly wrapped_key: Buffer | null
-  readonly preview: unknown
 }
 
 interface SummaryRow {

@@ -1,8 +1,16 @@
 import { FAILURE_CLASSES, type FailureClass } from '@redrive/core'
 import { Check } from './check.ts'
 
-export type Status = 'open' | 'replaying' | 'resolved' | 'discarded' | 'expired'
-const STATUSES: readonly Status[] = ['open', 'replaying', 'resolved', 'discarded', 'expired']
+/** Open means that someone has to deal with it; `unknown` that nobody can say whether its replay took effect. */
+export type Status = 'open' | 'replaying' | 'unknown' | 'resolved' | 'discarded' | 'expired'
+const STATUSES: readonly Status[] = [
+  'open',
+  'replaying',
+  'unknown',
+  'resolved',
+  'discarded',
+  'expired',
+]
 
 /** A value of JSON that can be compared. */
 export type Scalar = string | number | boolean | null

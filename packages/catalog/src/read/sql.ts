@@ -1,6 +1,7 @@
+import { hash } from 'node:crypto'
 import { RedriveError } from '@redrive/core'
 import type { Pool } from 'pg'
-import { explained, inTransaction, type Run } from '../database.ts'
+import { explained, inReading, isPlanLost, type Run } from '../database.ts'
 
 /** A statement and its values. Text of the caller is a value, never part of the statement. */
 export interface Statement {
@@ -30,13 +31,32 @@ export async function reading<T>(
   work: (run: Run) => Promise<T>,
 ): Promise<T> {
   // Indexed plans only: those do not depend on what statistics say, or whether there are any yet.
-  const settings = `set transaction read only; set local statement_timeout = ${timeoutMs};
-    set local enable_seqscan = off; set local enable_bitmapscan = off; set local jit = off`
+  const settings = `set local statement_timeout = ${timeoutMs};
+    set local enable_seqscan = off; set local enable_bitmapscan = off; set local jit = off;
+    set local plan_cache_mode = force_generic_plan`
   try {
-    return await inTransaction(pool, work, settings)
+    return await inReading(pool, work, settings, arePlansKept ? planName : undefined)
   } catch (error) {
-    throw explained(error)
+    if (!arePlansKept || !isPlanLost(error)) throw explained(error)
+    arePlansKept = false
+    return reading({ pool, timeoutMs }, work)
   }
+}
+
+/** A pooler between us and the server may give us another connection each time, which knows no plans of ours. */
+let arePlansKept = true
+
+/** 32: what people ask has a few shapes, and each is kept by every connection. */
+const PLANS_MAX = 32
+const names = new Map<string, string>()
+
+/** Planning a page takes longer than reading it: there is an index of each day to think about. */
+function planName(text: string): string | undefined {
+  const known = names.get(text)
+  if (known !== undefined || names.size >= PLANS_MAX) return known
+  const name = `redrive_catalog_${hash('sha256', text).slice(0, 16)}`
+  names.set(text, name)
+  return name
 }
 
 export interface Reader {

@@ -1,0 +1,121 @@
+import { setTimeout as after } from 'node:timers/promises'
+import type { Catalog } from '../catalog.ts'
+import type { Ingested } from '../ingest/ingest.ts'
+import type { IngestOptions } from '../ingest/options.ts'
+import type { Replayer, ReplaySource } from '../replay/replayer.ts'
+import { type Alert, type AlertLimits, alertsOf } from '../watch/metrics.ts'
+
+/** A source whose dead letters are taken over, and replayed into. */
+export interface BackgroundSource extends ReplaySource {
+  /** How its dead letters are ingested. Default: as `ingest()` does. */
+  readonly ingest?: Omit<IngestOptions, 'name' | 'signal'>
+}
+
+export interface BackgroundParts {
+  readonly catalog: Catalog
+  readonly sources: readonly BackgroundSource[]
+  readonly replayer: Replayer
+  /** Told of every alert that holds, once a minute. */
+  readonly onAlerts?: (alerts: readonly Alert[]) => Promise<void>
+  readonly alertLimits?: AlertLimits
+}
+
+/** One kind of background work. */
+export interface Job {
+  /** Each process asks for it this often. */
+  readonly everyMs: number
+  run(parts: BackgroundParts, signal: AbortSignal): Promise<void>
+}
+
+/** 5 s: how long work that is never finished goes on before it is asked for again. */
+const SHIFT_MS = 5_000
+/** 100 ms between two looks when there was nothing: an approved run begins that soon. */
+const LOOK_MS = 100
+/** 20 ms while proofs come: a run goes no faster than they do, because only so many may be without. */
+const BUSY_MS = 20
+/** 1 s: what is overdue has waited for minutes, and a run that is over can wait a moment. */
+const SWEEP_MS = 1_000
+/** 500 ms: a dead letter is in the catalog about that long after its failure. */
+const INGEST_MS = 500
+
+/** All there is. Each may run in several processes at once: that is how it scales. */
+export const JOBS: Readonly<Record<string, Job>> = {
+  ingest: {
+    everyMs: SHIFT_MS,
+    run: ({ catalog, sources }, signal) =>
+      together(sources, (one) =>
+        shift(signal, async () =>
+          isBusy(await ingestOne(catalog, one, signal)) ? true : INGEST_MS,
+        ),
+      ),
+  },
+  publish: {
+    everyMs: SHIFT_MS,
+    run: ({ replayer }, signal) =>
+      shift(signal, async () => ((await replayer.turn(signal)) === undefined ? LOOK_MS : true)),
+  },
+  settle: {
+    everyMs: SHIFT_MS,
+    run: ({ replayer }, signal) => {
+      let sweepAt = 0
+      return shift(signal, async () => {
+        const { resolved, expired } = await replayer.confirm()
+        if (performance.now() >= sweepAt) {
+          await replayer.sweep()
+          sweepAt = performance.now() + SWEEP_MS
+        }
+        return resolved + expired > 0 ? BUSY_MS : LOOK_MS
+      })
+    },
+  },
+  upkeep: {
+    everyMs: 3_600_000,
+    run: async ({ catalog }) => void (await catalog.maintain()),
+  },
+  watch: {
+    everyMs: 60_000,
+    run: async ({ catalog, onAlerts, alertLimits }) => {
+      if (onAlerts === undefined) return
+      const alerts = alertsOf(await catalog.counts(), alertLimits)
+      if (alerts.length > 0) await onAlerts(alerts)
+    },
+  },
+  auto_replay: {
+    everyMs: 30_000,
+    run: ({ catalog, sources }) => catalog.replays.autoReplay(sources),
+  },
+}
+
+const ingestOne = (catalog: Catalog, one: BackgroundSource, signal: AbortSignal) =>
+  catalog.ingest(one.source, {
+    ...one.ingest,
+    ...(one.name === undefined ? {} : { name: one.name }),
+    signal,
+  })
+
+const isBusy = ({ added, refailed, known }: Ingested) => added + refailed + known > 0
+
+/** One that is in trouble does not keep the others from their work; its error is told when all are done. */
+async function together<T>(all: readonly T[], work: (one: T) => Promise<void>): Promise<void> {
+  const results = await Promise.allSettled(all.map(work))
+  const errors = results.flatMap((one) =>
+    one.status === 'rejected' ? [one.reason as unknown] : [],
+  )
+  if (errors.length > 1) throw new AggregateError(errors, 'Several sources are in trouble.')
+  if (errors.length === 1) throw errors[0]
+}
+
+/** Works for a while; `step` says how long to wait, or true when there is more to do at once. */
+async function shift(signal: AbortSignal, step: () => Promise<true | number>): Promise<void> {
+  const endsAt = performance.now() + SHIFT_MS
+  while (!signal.aborted && performance.now() < endsAt) {
+    const rest = await step()
+    if (rest !== true) await pause(rest, signal)
+  }
+}
+
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return
+  // It rejects when the signal fires, which is what the loop looks at anyway.
+  await after(ms, undefined, { signal }).catch(() => undefined)
+}

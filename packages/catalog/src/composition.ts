@@ -1,0 +1,98 @@
+import { type Consumer, consume, type Message } from '@redrive/runtime'
+import { type Outbox, outbox, postgres } from '@redrive/postgres'
+import type { Pool } from 'pg'
+import { type BackgroundParts, type BackgroundSource, JOBS } from './background/jobs.ts'
+import type { Catalog } from './catalog.ts'
+import type { Alert, AlertLimits } from './watch/metrics.ts'
+
+export interface BackgroundOptions {
+  readonly catalog: Catalog
+  /** Of the database that has the catalog and the outbox. At least 12 connections. */
+  readonly pool: Pool
+  readonly sources: readonly BackgroundSource[]
+  /** Told of every alert that holds, once a minute in each process. Default: nobody is told. */
+  readonly onAlerts?: (alerts: readonly Alert[]) => Promise<void>
+  readonly alertLimits?: AlertLimits
+  /** See `replayer()`. Default: none. */
+  readonly witness?: string
+  /** The queue of the outbox that the work goes through. Default 'redrive.catalog'. */
+  readonly queue?: string
+}
+
+/** The work of the catalog, going on until it is stopped. */
+export interface Background {
+  /** Of the jobs: what runs, fails and is retried. */
+  readonly consumer: Consumer
+  stop(): Promise<void>
+}
+
+const QUEUE = 'redrive.catalog'
+/** 60 s: ten times as long as the longest shift. */
+const TIMEOUT = '60s'
+/** Two rounds: what nobody took by then is asked for again anyway. */
+const STALE_ROUNDS = 2
+
+/**
+ * Ingest, replay, retention and alerts, on our own runtime and outbox. Each process asks for every job as
+ * often as it is due, and whoever is free takes it: two processes do twice the work. A process that dies
+ * leaves its job to the others, one that fails is retried, and what fails for good is a dead letter of
+ * the queue, like anybody's.
+ */
+export async function startBackground(options: BackgroundOptions): Promise<Background> {
+  const { catalog, pool, sources, witness, queue = QUEUE } = options
+  const replayer = catalog.replays.replayer({
+    sources,
+    ...(witness === undefined ? {} : { witness }),
+  })
+  const parts: BackgroundParts = { ...options, replayer }
+  const box = outbox({ queue, pool })
+  // Shifts end at once when we stop, and not when their time is over.
+  const stopping = new AbortController()
+  const consumer = await consume<Asked>(
+    postgres({ pool, queue, keepDelivered: '1h' }),
+    (message, { signal }) => work(parts, message, AbortSignal.any([signal, stopping.signal])),
+    {
+      name: queue,
+      concurrency: Object.keys(JOBS).length,
+      timeout: TIMEOUT,
+      // Slower jobs are not a sign of trouble, and one that fails must not stop the others.
+      limit: 'off',
+      breaker: 'off',
+      outage: 'off',
+    },
+  )
+  const timers = Object.keys(JOBS).map((name) => asking(box, pool, name))
+  return {
+    consumer,
+    async stop() {
+      for (const timer of timers) clearInterval(timer)
+      stopping.abort()
+      await consumer.stop()
+    },
+  }
+}
+
+interface Asked {
+  readonly at: number
+}
+
+async function work(
+  parts: BackgroundParts,
+  { type = '', body }: Message<Asked>,
+  signal: AbortSignal,
+): Promise<void> {
+  const job = JOBS[type]
+  // Of another release: it is asked for by those who know it.
+  if (job === undefined || Date.now() - body.at > STALE_ROUNDS * job.everyMs) return
+  await job.run(parts, signal)
+}
+
+function asking(box: Outbox, pool: Pool, name: string): NodeJS.Timeout {
+  const ask = () => {
+    const asked = box.add(pool, { type: name, body: { at: Date.now() } })
+    // The database does not answer now: it is asked for again in the next round.
+    asked.then(() => box.wake()).catch(() => undefined)
+  }
+  ask()
+  return setInterval(ask, JOBS[name]?.everyMs)
+}

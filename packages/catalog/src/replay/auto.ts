@@ -1,0 +1,78 @@
+import { type Duration, parseDuration, RedriveError } from '@redrive/core'
+import type { Pool } from 'pg'
+import { NAME_MAX, storable } from '../text.ts'
+import { conflict, explaining } from './lifecycle.ts'
+
+/** Replays without a person, of failures that pass by themselves. */
+export interface AutoReplay {
+  /** Who allows it: named as the approver of every run. */
+  readonly by: string
+  /** How long a group must be quiet before its dead letters go out. Default '5m'. */
+  readonly quietFor?: Duration
+  /** Default 10. */
+  readonly ratePerSecond?: number
+}
+
+const QUIET_MS = 300_000
+const RATE = 10
+
+const ALLOW = 'update redrive_catalog.source set auto_replay = $2 where name = $1 returning id'
+
+/** Off until someone allows it, for each source; `undefined` turns it off again. */
+export async function allowAuto(
+  pool: Pool,
+  source: string,
+  auto: AutoReplay | undefined,
+): Promise<void> {
+  const kept = auto === undefined ? null : JSON.stringify(resolved(auto))
+  const { rowCount } = await explaining(() => pool.query(ALLOW, [storable(source, NAME_MAX), kept]))
+  if (rowCount === 0) {
+    throw conflict(`There is no source '${source}' yet. It is known after its first ingest.`)
+  }
+}
+
+interface KeptAuto {
+  readonly by: string
+  readonly quietMs: number
+  readonly ratePerSecond: number
+}
+
+function resolved({ by, quietFor = QUIET_MS, ratePerSecond = RATE }: AutoReplay): KeptAuto {
+  const quietMs = parseDuration(quietFor)
+  if (by !== '' && quietMs !== undefined) {
+    return { by: storable(by, NAME_MAX), quietMs, ratePerSecond }
+  }
+  throw new RedriveError(
+    'POLICY_INVALID',
+    `Expected who allows it, and how long it must be quiet; got '${by}' and ${quietFor}`,
+  )
+}
+
+/** What passed by itself: transient, open, quiet for long enough, and muted by nobody. */
+const DUE = `
+select g.id, s.name as source, s.auto_replay ->> 'by' as by, (s.auto_replay ->> 'ratePerSecond')::float8 as rate,
+    to_char(now(), 'YYYY-MM-DD HH24') as hour
+  from redrive_catalog.source s join redrive_catalog.failure_group g on g.source_id = s.id
+  where s.name = any($1::text[]) and s.auto_replay is not null and g.class = 'transient' and g.state = 'open'
+    and g.open_count > 0
+    and g.last_seen_at < now() - (s.auto_replay ->> 'quietMs')::float8 * interval '1 millisecond'
+    and not exists (select from redrive_catalog.replay_run r where r.source_id = s.id and r.state in ('running', 'paused'))
+  order by g.id limit 100`
+
+/** A group whose dead letters may go out now. */
+export interface DueGroup {
+  readonly id: string
+  readonly source: string
+  readonly by: string
+  readonly rate: number
+  /** Names the hour: a group is tried once in each. */
+  readonly hour: string
+}
+
+export async function dueGroups(
+  pool: Pool,
+  sources: readonly string[],
+): Promise<readonly DueGroup[]> {
+  const { rows } = await explaining(() => pool.query<DueGroup>(DUE, [sources]))
+  return rows
+}

@@ -1,0 +1,130 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { RedriveError } from '@redrive/core'
+import type { Pool } from 'pg'
+import { explained, inTransaction, type Run } from '../database.ts'
+import { NAME_MAX, storable } from '../text.ts'
+
+/**
+ * A catalog that was restored from a backup believes that replays made since then are still to be made.
+ * It can be told: what it says about itself is not what is written in it. A copy of the files says the
+ * same, but its mark is smaller than the one this process remembers.
+ */
+const READ = `
+select identity, redrive_catalog.identity() as now, mark::text, frozen_because from redrive_catalog.replay_epoch`
+const LOCKED = `${READ} for update`
+
+const GROW = `update redrive_catalog.replay_epoch set mark = mark + 1 returning mark::text`
+const FREEZE = `
+update redrive_catalog.replay_epoch set frozen_at = clock_timestamp(), frozen_because = $1 where frozen_because is null`
+/** A billion: beyond what any process can remember of the state before. */
+const BEYOND = 1_000_000_000
+const THAW = `
+update redrive_catalog.replay_epoch set identity = redrive_catalog.identity(), mark = mark + ${BEYOND}, frozen_at = null,
+    frozen_because = null, acknowledged_by = $1, acknowledged_at = clock_timestamp()`
+
+interface EpochRow {
+  readonly identity: string
+  readonly now: string
+  readonly mark: string
+  readonly frozen_because: string | null
+}
+
+/** 1 s between two marks: what a restore could take back without being noticed by the mark alone. */
+const MARK_MS = 1_000
+
+/** What one process remembers about the database, and a file beyond its end. */
+export class Epoch {
+  readonly #witness: string | undefined
+  #mark: bigint | undefined
+  #markedAt = Number.NEGATIVE_INFINITY
+
+  constructor(witness: string | undefined) {
+    this.#witness = witness
+  }
+
+  /** Why nothing may be replayed now; undefined when it may. Freezes when the database is not the one it was. */
+  async problem(pool: Pool): Promise<string | undefined> {
+    this.#mark ??= await readWitness(this.#witness)
+    // From before the question: while it is answered, another turn of this process may be further.
+    const known = this.#mark
+    const isDue = performance.now() - this.#markedAt >= MARK_MS
+    const { because, mark } = await inTransaction(pool, (run) => look(run, known, isDue))
+    // Only what is committed is remembered: what is rolled back would look like a restore.
+    if (mark !== undefined) await this.#remember(mark)
+    return because
+  }
+
+  async #remember(mark: bigint): Promise<void> {
+    if (mark <= (this.#mark ?? 0n)) return
+    this.#mark = mark
+    this.#markedAt = performance.now()
+    if (this.#witness !== undefined) await writeFile(this.#witness, `${mark}\n`)
+  }
+}
+
+interface Looked {
+  readonly because?: string
+  /** What is remembered from now on. */
+  readonly mark?: bigint
+}
+
+async function look(run: Run, known: bigint, isDue: boolean): Promise<Looked> {
+  const [row] = await run<EpochRow>(isDue ? LOCKED : READ)
+  if (row === undefined) return { because: 'The schema redrive_catalog is not complete.' }
+  if (row.frozen_because !== null) return { because: row.frozen_because }
+  const because = changed(row, known)
+  if (because !== undefined) {
+    await run(FREEZE, [because])
+    return { because }
+  }
+  if (!isDue) return {}
+  const [grown] = await run<{ mark: string }>(GROW)
+  return { mark: BigInt(grown?.mark ?? 0) }
+}
+
+function changed(row: EpochRow, known: bigint): string | undefined {
+  if (BigInt(row.mark) >= known) return movedBecause(row)
+  return `The catalog is in an earlier state than it was (${row.mark} is before ${known}): it was restored.`
+}
+
+function movedBecause({ identity, now }: EpochRow): string | undefined {
+  if (identity === now) return undefined
+  return `The catalog is not in the database it was in: it was restored, or a replica took over (${identity} is ${now} now).`
+}
+
+async function readWitness(path: string | undefined): Promise<bigint> {
+  if (path === undefined) return 0n
+  try {
+    return BigInt((await readFile(path, 'utf8')).trim() || 0)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 0n
+    throw error
+  }
+}
+
+/** Rejects when replays are frozen, or will be as soon as someone replays. */
+export async function refuseFrozen(run: Run): Promise<void> {
+  const [row] = await run<EpochRow>(READ)
+  if (row === undefined) return
+  const because = row.frozen_because ?? movedBecause(row)
+  if (because === undefined) return
+  throw new RedriveError(
+    'CONFLICT',
+    `Replays are frozen. ${because} Replays made since the backup may be made again: the inbox of the consumers removes them, consumers without one do them twice. Look, then acknowledge the restore.`,
+  )
+}
+
+/** Why replays are frozen; undefined when they are not. */
+export async function frozenBecause(pool: Pool): Promise<string | undefined> {
+  const { rows } = await pool.query<EpochRow>(READ)
+  return rows[0]?.frozen_because ?? undefined
+}
+
+/** Someone has looked: replays may go on in the database as it is now. */
+export async function acknowledgeRestore(pool: Pool, by: string): Promise<void> {
+  try {
+    await pool.query(THAW, [storable(by, NAME_MAX)])
+  } catch (error) {
+    throw explained(error)
+  }
+}

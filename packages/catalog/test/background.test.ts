@@ -1,0 +1,154 @@
+import { setTimeout as after } from 'node:timers/promises'
+import { MemoryBroker, memory, memorySource, send } from '@redrive/memory'
+import { migrate as migrateOutbox } from '@redrive/postgres'
+import { consume } from '@redrive/runtime'
+import { memoryInbox } from '@redrive/testing'
+import { afterEach, describe, expect, test } from 'vitest'
+import { type Alert, type BackgroundSource, catalog, startBackground } from '../src/index.ts'
+import { dead, migrated, poolOn, rows } from './rig.ts'
+import { SIGNATURE, staged, Wire } from './replay-stage.ts'
+
+const pool = await migrated('redrive_catalog_background')
+await migrateOutbox(pool)
+
+const stops: (() => Promise<void>)[] = []
+afterEach(async () => {
+  await Promise.all(stops.splice(0).map((stop) => stop()))
+})
+
+async function working(
+  sources: readonly BackgroundSource[],
+  onAlerts?: (alerts: readonly Alert[]) => Promise<void>,
+) {
+  const own = poolOn(pool.options.connectionString ?? '', 16)
+  const made = catalog({ pool: own })
+  const said = onAlerts === undefined ? {} : { onAlerts }
+  const background = await startBackground({ catalog: made, pool: own, sources, ...said })
+  stops.push(async () => {
+    await background.stop()
+    await own.end()
+  })
+  return { catalog: made, background }
+}
+
+/** Looks until it is so. */
+async function until<T>(what: () => Promise<T>, isSo: (seen: T) => boolean): Promise<T> {
+  const endsAt = Date.now() + 25_000
+  for (;;) {
+    const seen = await what()
+    if (isSo(seen)) return seen
+    if (Date.now() > endsAt) throw new Error(`Not in time: ${JSON.stringify(seen)}`)
+    await after(20)
+  }
+}
+
+describe('the background', () => {
+  test('takes messages from their failure to their proof, with two processes at work', async () => {
+    const broker = new MemoryBroker()
+    const where = { broker, queue: 'orders' }
+    const effects: string[] = []
+    let isFixed = false
+    const inbox = memoryInbox()
+    const consumer = await consume(
+      memory(where),
+      (message, { tx }) => {
+        if (!isFixed) throw new Error('price is missing')
+        tx.onCommit(() => void effects.push(message.id))
+      },
+      { inbox, retry: { attempts: 1 }, poison: 'off', flood: 'off', breaker: 'off', outage: 'off' },
+    )
+    stops.push(() => consumer.stop())
+    const source = { source: memorySource(where) }
+    const { catalog: made } = await working([source])
+    await working([source])
+    const ids = Array.from({ length: 120 }, (_, order) => send(broker, 'orders', { order }))
+    const group = await until(
+      async () => (await made.groups({ sources: ['orders'] })).groups[0],
+      (found) => found?.openCount === 120,
+    )
+    isFixed = true
+    const plan = await made.replays.plan({
+      selection: { group: group?.id ?? '' },
+      by: 'ada',
+      ratePerSecond: 500,
+    })
+    await made.replays.approve(plan.id, { hash: plan.hash, by: 'bob' })
+    const run = await until(
+      () => made.replays.run(plan.id),
+      (seen) => seen?.state !== 'running',
+    )
+    expect(run).toMatchObject({ state: 'done', counts: { resolved: 120 } })
+    expect(effects.toSorted()).toEqual(ids.toSorted())
+  })
+
+  test('tells alerts', async () => {
+    const told: Alert[] = []
+    const wire = new Wire(
+      'alerting',
+      Array.from({ length: 101 }, () => dead({ signature: SIGNATURE })),
+    )
+    const made = catalog({ pool })
+    await made.ingest(wire)
+    await working([{ source: wire }], async (alerts) => void told.push(...alerts))
+    const isIt = (one: Alert) => one.kind === 'depth' && one.source === 'alerting'
+    await until(
+      async () => told,
+      (alerts) => alerts.some(isIt),
+    )
+    expect(told.find(isIt)).toEqual({ kind: 'depth', source: 'alerting', depth: 101 })
+  })
+
+  test('goes on with the other sources when one is in trouble, and counts the failure', async () => {
+    const wire = new Wire('broken')
+    wire.drain = () => Promise.reject(new TypeError('this source is not set up'))
+    const healthy = new Wire('healthy', [dead({ signature: SIGNATURE })])
+    const { catalog: made, background } = await working([{ source: wire }, { source: healthy }])
+    await until(
+      async () => (await made.groups({ sources: ['healthy'] })).groups[0]?.openCount,
+      (open) => open === 1,
+    )
+    const failed = await until(
+      async () => background.consumer.stats().failed,
+      (count) => count > 0,
+    )
+    expect(failed).toBeGreaterThan(0)
+  })
+})
+
+describe('replay without a person', () => {
+  test('happens only where someone allowed it, to what is transient, quiet and well', async () => {
+    const transient = () => ({ class: 'transient', at: Date.now() - 600_000 }) as const
+    const stage = await staged(pool, 'auto', 3, transient)
+    const sources = [{ source: stage.wire }]
+    await stage.replays.autoReplay(sources)
+    expect(await stage.statuses()).toEqual({ open: 3 })
+    await stage.replays.allowAuto('auto', { by: 'ada', quietFor: '1h' })
+    await stage.replays.autoReplay(sources)
+    expect(await stage.statuses()).toEqual({ open: 3 })
+    await stage.replays.allowAuto('auto', { by: 'ada', quietFor: '5m', ratePerSecond: 1_000 })
+    const sick = { source: stage.wire, health: () => Promise.reject(new Error('503')) }
+    await stage.replays.autoReplay([sick])
+    expect(await stage.statuses()).toEqual({ open: 3 })
+    await stage.replays.autoReplay(sources)
+    await stage.replays.autoReplay(sources)
+    const { runs } = await stage.replays.runs({ source: 'auto' })
+    expect(runs).toMatchObject([{ plannedBy: 'redrive', approvedBy: 'ada' }])
+    expect(await stage.ended(runs[0]?.id ?? '')).toMatchObject({ state: 'done' })
+    await stage.replays.allowAuto('auto', undefined)
+    const [row] = await rows(
+      pool,
+      `select auto_replay from redrive_catalog.source where name = 'auto'`,
+    )
+    expect(row).toEqual({ auto_replay: null })
+  })
+
+  test('leaves alone what fails for another reason', async () => {
+    const stage = await staged(pool, 'auto2', 2, () => ({
+      class: 'business',
+      at: Date.now() - 600_000,
+    }))
+    await stage.replays.allowAuto('auto2', { by: 'ada', quietFor: '1m' })
+    await stage.replays.autoReplay([{ source: stage.wire }])
+    expect(await stage.statuses()).toEqual({ open: 2 })
+  })
+})

@@ -1,0 +1,340 @@
+import { describe, expect, test } from 'vitest'
+import { dead, migrated, refusal, rows } from './rig.ts'
+import { failedAgain, SIGNATURE, staged } from './replay-stage.ts'
+
+const pool = await migrated('redrive_catalog_replay')
+
+describe('a replay run', () => {
+  test('goes out in order, one replay id each, and ends when everyone is proven', async () => {
+    const stage = await staged(pool, 'whole', 120)
+    const planned = await stage.plan()
+    expect(planned).toMatchObject({ state: 'planned', counts: { planned: 120, skipped: 0 } })
+    expect(await stage.statuses()).toEqual({ open: 120 })
+    expect(stage.wire.sent).toHaveLength(0)
+    const run = await stage.replays.approve(planned.id, { hash: planned.hash, by: 'bob' })
+    expect(run).toMatchObject({ state: 'running', approvedBy: 'bob', counts: { queued: 120 } })
+    expect(await stage.statuses()).toEqual({ replaying: 120 })
+    const done = await stage.ended(run.id)
+    expect(done).toMatchObject({
+      state: 'done',
+      counts: { resolved: 120, queued: 0, published: 0 },
+    })
+    expect(await stage.statuses()).toEqual({ resolved: 120 })
+    expect(await stage.openCount()).toBe(0)
+    expect(stage.wire.released).toBe(120)
+    expect(new Set(stage.wire.sent.map(({ replayId }) => replayId)).size).toBe(120)
+    const firsts = stage.wire.sent.map(({ deadLetter }) => deadLetter.delivery.cycle.firstFailedAt)
+    expect(firsts).toEqual(firsts.toSorted((a, b) => (a ?? 0) - (b ?? 0)))
+    const [item] = await stage.replays.items({ run: run.id, most: 1 })
+    expect(item).toMatchObject({ state: 'resolved', proof: 'confirmation', publishes: 1 })
+  })
+
+  test('sends what came in, byte for byte, with the key it had', async () => {
+    const bytes = Buffer.from([0, 255, 254, 10])
+    const headers = { tenant: 'a', weight: 7n, __proto__: { evil: true } }
+    const delivery = { bytes, headers, key: 'order-1', id: 'm-1', contentType: undefined }
+    const stage = await staged(pool, 'bytes', 1, () => ({ delivery, envelope: { exchange: 'x' } }))
+    await stage.ended((await stage.started()).id)
+    expect(stage.wire.sent[0]?.deadLetter).toMatchObject({
+      envelope: { exchange: 'x' },
+      delivery: { bytes, headers: { tenant: 'a', weight: 7n }, key: 'order-1', id: 'm-1' },
+    })
+    expect(stage.wire.sent[0]?.deadLetter.delivery).not.toHaveProperty('replaces')
+  })
+
+  test('sends one, then five, then fifty, each after the ones before are proven', async () => {
+    const stage = await staged(pool, 'ramp', 100)
+    stage.wire.answer = () => 'silent'
+    const { id } = await stage.started({ ratePerSecond: 10_000 })
+    const steps: number[] = []
+    for (const _ of [1, 2, 3]) {
+      for (const __ of [1, 2, 3]) await stage.replayer.turn()
+      steps.push(stage.wire.sent.length)
+      const said = stage.wire.sent.map(({ replayId }) => ({
+        replayId,
+        outcome: 'handled' as const,
+        at: 0,
+      }))
+      stage.wire.say(...said)
+      await stage.replayer.confirm()
+    }
+    expect(steps).toEqual([1, 6, 56])
+    expect(await stage.replays.run(id)).toMatchObject({ counts: { resolved: 56, queued: 44 } })
+  })
+
+  test('makes up for a moment that was lost between two turns', async () => {
+    const stage = await staged(pool, 'lost moment', 5)
+    await stage.started({ ratePerSecond: 10, ramp: [2] })
+    await stage.replayer.turn()
+    await stage.replayer.confirm()
+    await pool.query(
+      `update redrive_catalog.replay_rate set next_at = clock_timestamp() - interval '1 minute'`,
+    )
+    await stage.replayer.turn()
+    const [, , third = 0, fourth = 0, fifth = 0] = stage.wire.sentAt
+    // A quarter of a second is made up for, which is two and a half of them; a minute is not.
+    expect(fourth - third).toBeLessThan(50)
+    expect(fifth - third).toBeLessThan(50)
+  })
+
+  test('keeps to its rate, also when two workers replay two runs into the same source', async () => {
+    const stage = await staged(pool, 'rate', 500)
+    const ids = await stage.ids()
+    const other = stage.catalog.replays.replayer({ sources: [{ source: stage.wire }] })
+    const halves = [ids.slice(0, 250), ids.slice(250)]
+    const runs = await Promise.all(
+      halves.map((half) =>
+        stage.started({ selection: { ids: half }, ratePerSecond: 200, ramp: [] }),
+      ),
+    )
+    const isRunning = async () => {
+      const seen = await Promise.all(runs.map(({ id }) => stage.replays.run(id)))
+      return seen.some((run) => run?.state === 'running')
+    }
+    const publish = async (worker: typeof other) => {
+      while (await isRunning()) await worker.turn()
+    }
+    const settle = async () => {
+      while (await isRunning()) {
+        await other.confirm()
+        await other.sweep()
+      }
+    }
+    await Promise.all([publish(stage.replayer), publish(other), settle()])
+    const { sent, sentAt } = stage.wire
+    const seconds = (Math.max(...sentAt) - Math.min(...sentAt)) / 1_000
+    // Once in the beginning, a quarter of a second may come at once: 50 of them.
+    expect(449 / seconds).toBeLessThan(215)
+    expect(499 / seconds).toBeGreaterThan(100)
+    expect(sent).toHaveLength(500)
+    expect(new Set(sent.map(({ replayId }) => replayId)).size).toBe(500)
+  })
+
+  test('planned again under the same name is the same run', async () => {
+    const stage = await staged(pool, 'named', 3)
+    const first = await stage.plan({ request: 'incident-7' })
+    const again = await stage.plan({ request: 'incident-7' })
+    expect(again.id).toBe(first.id)
+    expect((await stage.plan()).id).not.toBe(first.id)
+  })
+
+  test('asked for several times at the same moment under one name, it is one run', async () => {
+    const stage = await staged(pool, 'named_at_once', 3)
+    const asked = await Promise.all([1, 2, 3, 4].map(() => stage.plan({ request: 'incident-8' })))
+    expect(new Set(asked.map(({ id }) => id)).size).toBe(1)
+  })
+})
+
+describe('a dead letter that fails again', () => {
+  test('is the same one, open in its next cycle, with the cycle before kept', async () => {
+    const stage = await staged(pool, 'again', 2)
+    const [id = ''] = await stage.ids()
+    stage.wire.answer = () => 'fails'
+    const run = await stage.ended((await stage.started()).id)
+    expect(run).toMatchObject({ state: 'paused', counts: { refailed: 1 } })
+    expect(run.pausedBecause).toContain('failed again')
+    expect(await stage.ids()).toHaveLength(2)
+    expect(await stage.catalog.deadLetter(id)).toMatchObject({ status: 'open', cycle: 2 })
+    expect(await stage.openCount()).toBe(2)
+    const cycles = await rows(
+      pool,
+      'select cycle, attempts from redrive_catalog.failure_cycle where dead_letter_id = $1',
+      [id],
+    )
+    expect(cycles).toEqual([{ cycle: 1, attempts: 3 }])
+    const [item] = await stage.replays.items({ deadLetter: id })
+    expect(item).toMatchObject({ state: 'refailed', cycle: 1 })
+  })
+
+  test('moves to the group of its new failure, and both groups count right', async () => {
+    const stage = await staged(pool, 'moved', 2)
+    const other = '1-00000000000000bb'
+    stage.wire.answer = () => 'silent'
+    const { id } = await stage.started({ ramp: [] })
+    await stage.replayer.turn()
+    const [sent] = stage.wire.sent
+    if (sent === undefined) throw new Error('Nothing was sent.')
+    stage.wire.back(failedAgain(sent.deadLetter, sent.replayId, { signature: other }))
+    expect(await stage.catalog.ingest(stage.wire)).toMatchObject({
+      added: 0,
+      refailed: 1,
+      known: 0,
+    })
+    const { groups } = await stage.catalog.groups({ sources: ['moved'] })
+    const open = Object.fromEntries(
+      groups.map(({ signature, openCount }) => [signature, openCount]),
+    )
+    expect(open).toEqual({ [SIGNATURE]: 1, [other]: 1 })
+    // A second copy of the same replay that fails as well is nothing new.
+    stage.wire.back(failedAgain(sent.deadLetter, sent.replayId, { signature: other }))
+    expect(await stage.catalog.ingest(stage.wire)).toMatchObject({
+      added: 0,
+      refailed: 0,
+      known: 1,
+    })
+    expect(await stage.replays.run(id)).toMatchObject({ counts: { refailed: 1, published: 1 } })
+  })
+
+  test('is resolved after all when another copy of the same replay took effect', async () => {
+    const stage = await staged(pool, 'both', 1)
+    stage.wire.answer = () => 'fails'
+    const { id } = await stage.started()
+    await stage.until(id, ({ counts }) => counts.refailed === 1)
+    const replayId = stage.wire.sent[0]?.replayId ?? ''
+    stage.wire.say({ replayId, outcome: 'handled', at: 0 })
+    await stage.replayer.confirm()
+    expect(await stage.statuses()).toEqual({ resolved: 1 })
+    expect(await stage.openCount()).toBe(0)
+  })
+
+  test('gets a replay id of its own in the next cycle', async () => {
+    const stage = await staged(pool, 'twice', 1)
+    stage.wire.answer = ({ deadLetter }) =>
+      deadLetter.delivery.cycle.number < 2 ? 'fails' : 'handled'
+    await stage.ended((await stage.started()).id)
+    const run = await stage.ended((await stage.started({ overrides: ['failing_again'] })).id)
+    expect(run).toMatchObject({ state: 'done', counts: { resolved: 1 } })
+    const [first, second] = stage.wire.sent
+    expect(first?.replayId).not.toBe(second?.replayId)
+    expect(second?.deadLetter.delivery.cycle.number).toBe(2)
+  })
+
+  test('of a replay that nobody here knows is a dead letter like any other', async () => {
+    const stage = await staged(pool, 'stranger', 0)
+    const one = dead({ delivery: { replayId: '0c6b7f0e-1111-4222-8333-944455556666' } })
+    stage.wire.back(one)
+    expect(await stage.catalog.ingest(stage.wire)).toMatchObject({ added: 1, refailed: 0 })
+  })
+})
+
+describe('the gates', () => {
+  const DAY = 86_400_000
+  const verdicts = async (name: string, said: Parameters<typeof staged>[3], request = {}) => {
+    const stage = await staged(pool, name, 1, said)
+    const { counts, skipped } = await stage.plan(request)
+    return { planned: counts.planned, skipped }
+  }
+
+  test('refuse what is quarantined, too old, or forgotten by the inbox, unless overridden', async () => {
+    const quarantined = () => ({ quarantined: true })
+    expect(await verdicts('g1', quarantined)).toEqual({ planned: 0, skipped: { quarantined: 1 } })
+    expect(await verdicts('g2', quarantined, { overrides: ['quarantined'] })).toMatchObject({
+      planned: 1,
+    })
+    const old = () => ({ at: Date.now() - 2 * DAY })
+    expect(await verdicts('g3', old)).toEqual({ planned: 0, skipped: { too_old: 1 } })
+    expect(await verdicts('g4', old, { maxAge: '3d' })).toMatchObject({ planned: 1 })
+    const request = { overrides: ['too_old'], inboxKeep: '1d' }
+    expect(await verdicts('g5', old, request)).toEqual({ planned: 0, skipped: { forgotten: 1 } })
+    expect(await verdicts('g6', old, { ...request, change: { force: true } })).toMatchObject({
+      planned: 1,
+    })
+  })
+
+  test('refuse what came back three times', async () => {
+    expect(await verdicts('g7', () => ({ cycle: 3 }))).toMatchObject({ planned: 1 })
+    expect(await verdicts('g8', () => ({ cycle: 4 }))).toEqual({
+      planned: 0,
+      skipped: { too_many_cycles: 1 },
+    })
+  })
+
+  test('refuse what failed again in the same way less than an hour ago', async () => {
+    const stage = await staged(pool, 'g9', 1)
+    stage.wire.answer = () => 'fails'
+    await stage.ended((await stage.started()).id)
+    expect((await stage.plan()).skipped).toEqual({ failing_again: 1 })
+    await pool.query(
+      `update redrive_catalog.dead_letter d set first_failed_at = now() - interval '3 hours', last_failed_at = now() - interval '2 hours'
+        from redrive_catalog.source s where s.id = d.source_id and s.name = 'g9'`,
+    )
+    expect((await stage.plan()).counts.planned).toBe(1)
+  })
+
+  test('refuse what somebody has dealt with', async () => {
+    const stage = await staged(pool, 'g10', 2)
+    const ids = await stage.ids()
+    await stage.catalog.discard({ ids: ids.slice(0, 1) }, { by: 'ada' })
+    expect((await stage.plan({ selection: { ids } })).skipped).toEqual({ not_open: 1 })
+    expect(
+      await refusal(stage.plan({ selection: { ids: ['00000000-0000-4000-8000-000000000000'] } })),
+    ).toMatchObject({
+      message: expect.stringContaining('no dead letters') as unknown,
+    })
+  })
+
+  test('say all that is wrong with a request at once', async () => {
+    const stage = await staged(pool, 'g11', 1)
+    const wrong = {
+      ratePerSecond: 0,
+      ramp: [0],
+      refailLimit: 2,
+      confirmWithin: 'soon',
+      by: '',
+    } as const
+    const { message } = await refusal(stage.plan(wrong as never))
+    for (const field of ['ratePerSecond', 'ramp', 'refailLimit', 'confirmWithin', 'by']) {
+      expect(message).toContain(field)
+    }
+  })
+})
+
+describe('an approval', () => {
+  test('is for the plan that was seen, by another person, within an hour', async () => {
+    const stage = await staged(pool, 'a1', 1)
+    const { id, hash } = await stage.plan()
+    expect((await refusal(stage.replays.approve(id, { hash, by: 'ada' }))).message).toContain(
+      'another person',
+    )
+    const other = await stage.plan({ ratePerSecond: 1 })
+    expect(
+      (await refusal(stage.replays.approve(id, { hash: other.hash, by: 'bob' }))).message,
+    ).toContain('another plan')
+    await pool.query(
+      `update redrive_catalog.replay_run set planned_at = now() - interval '2 hours' where id = $1`,
+      [id],
+    )
+    expect((await refusal(stage.replays.approve(id, { hash, by: 'bob' }))).message).toContain(
+      'older than an hour',
+    )
+    await stage.replayer.sweep()
+    expect(await stage.replays.run(id)).toMatchObject({ state: 'lapsed' })
+    expect(await stage.statuses()).toEqual({ open: 1 })
+  })
+
+  test('skips what changed since, and says who has it', async () => {
+    const stage = await staged(pool, 'a2', 3)
+    const ids = await stage.ids()
+    const first = await stage.plan({ selection: { ids: ids.slice(0, 2) } })
+    const second = await stage.plan()
+    await stage.catalog.discard({ ids: ids.slice(2) }, { by: 'ada' })
+    await stage.catalog.restore({ ids: ids.slice(2) }, { by: 'ada' })
+    await stage.replays.approve(first.id, { hash: first.hash, by: 'bob' })
+    const run = await stage.replays.approve(second.id, { hash: second.hash, by: 'bob' })
+    expect(run).toMatchObject({ state: 'done', skipped: { in_run: 2, changed: 1 } })
+    const items = await stage.replays.items({ run: second.id })
+    expect(items.map(({ otherRun }) => otherRun)).toEqual([first.id, first.id, undefined])
+  })
+
+  test('of two people at once for a hundred items gives each item to one of them', async () => {
+    const stage = await staged(pool, 'a3', 100)
+    const plans = await Promise.all([
+      stage.plan(),
+      stage.plan({ by: 'eve' }),
+      stage.plan({ by: 'kim' }),
+    ])
+    const runs = await Promise.all(
+      plans.map(({ id, hash }) => stage.replays.approve(id, { hash, by: 'bob' })),
+    )
+    const queued = runs.map(({ counts }) => counts.queued)
+    expect(queued.reduce((sum, one) => sum + one)).toBe(100)
+    for (const { id } of runs) await stage.ended(id)
+    expect(stage.wire.sent).toHaveLength(100)
+    const winner = runs.find(({ counts }) => counts.queued === 100)?.id
+    const [told] = await stage.replays.items({
+      run: runs.find(({ id }) => id !== winner)?.id ?? '',
+      most: 1,
+    })
+    expect(told).toMatchObject({ state: 'skipped', reason: 'in_run', otherRun: winner })
+  })
+})
