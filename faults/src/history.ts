@@ -19,6 +19,8 @@ export type Fact =
   | { readonly what: 'settled'; readonly id: string }
   /** Where the record is that was handed out: a message that is retried is at another place each time. */
   | { readonly what: 'delivered'; readonly id: string; readonly position: string }
+  /** A replay was handed to a consumer. */
+  | { readonly what: 'replay_received'; readonly id: string; readonly replayId: string }
   /** Its group has given it these partitions, in this round. */
   | {
       readonly what: 'assigned'

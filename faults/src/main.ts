@@ -1,4 +1,6 @@
 import { parseArgs } from 'node:util'
+import { playCatalog } from './catalog/main.ts'
+import { MUTANTS as CATALOG_MUTANTS } from './catalog/mutants.ts'
 import { playEmission } from './emission/main.ts'
 import { MUTANTS as EMISSION_MUTANTS } from './emission/mutants.ts'
 import { type HuntOptions, huntMutants } from './hunt.ts'
@@ -11,9 +13,9 @@ import { RABBITMQ } from './rabbitmq/main.ts'
 import { MUTANTS as RABBITMQ_MUTANTS } from './rabbitmq/mutants.ts'
 
 const HELP = `Usage:
-  pnpm faults rabbitmq|postgres|kafka|emission [--quick] [--only SCENARIO] [--messages N]
+  pnpm faults rabbitmq|postgres|kafka|emission|catalog [--quick] [--only SCENARIO] [--messages N]
       Breaks a real server and its consumers on purpose, and counts what came through.
-  pnpm faults rabbitmq|postgres|kafka|emission --mutants [--only SCENARIO]
+  pnpm faults rabbitmq|postgres|kafka|emission|catalog --mutants [--only SCENARIO]
       Breaks the transport instead, and checks that the scenarios find it.
 `
 
@@ -47,6 +49,10 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   emission: {
     play: playEmission,
     hunt: (options) => huntMutants('emission', EMISSION_MUTANTS, options),
+  },
+  catalog: {
+    play: playCatalog,
+    hunt: (options) => huntMutants('catalog', CATALOG_MUTANTS, options),
   },
   kafka: {
     play: (choice) => playChosen(KAFKA, choice),

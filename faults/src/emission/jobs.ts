@@ -1,7 +1,8 @@
 import { createEmitter, nonFailing } from '@redrive/runtime'
 import { fileStore } from '@redrive/file-store'
 import { down } from './down.ts'
-import { brokenIf, type Drill, percentile } from './drill.ts'
+import { brokenIf, type Drill } from '../drill.ts'
+import { percentile } from './figures.ts'
 
 const JOBS = { full: 5_000, quick: 1_000 } as const
 const ROUNDS = 5

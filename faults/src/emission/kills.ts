@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { fileStore } from '@redrive/file-store'
-import { brokenIf, type Drill } from './drill.ts'
+import { brokenIf, type Drill } from '../drill.ts'
 
 const PROGRAM = fileURLToPath(new URL('./emitting.ts', import.meta.url))
 const KILLS = { full: 200, quick: 20 } as const

@@ -2,14 +2,8 @@ import { createEmitter, type Emitter, type Sink } from '@redrive/runtime'
 import { fileStore } from '@redrive/file-store'
 import { webhook } from '@redrive/sinks'
 import { lasting, until } from '../wait.ts'
-import {
-  brokenIf,
-  type Drill,
-  type DrillWorld,
-  type DrillResult,
-  mostInOneSecond,
-  percentile,
-} from './drill.ts'
+import { brokenIf, type Drill, type DrillResult, type DrillWorld } from '../drill.ts'
+import { mostInOneSecond, percentile } from './figures.ts'
 import { type Arrival, Receivers, type Tell } from './receivers.ts'
 
 const PER_SECOND = 100

@@ -2,7 +2,7 @@ import { createEmitter } from '@redrive/runtime'
 import { fileStore } from '@redrive/file-store'
 import { recordingSink } from '@redrive/testing'
 import { lasting } from '../wait.ts'
-import { brokenIf, type Drill } from './drill.ts'
+import { brokenIf, type Drill } from '../drill.ts'
 
 const LIMIT = 1_000
 /** Of 5,000 events in a second one in five is a payment. */

@@ -49,9 +49,10 @@ export async function createTopics(
   broker: Broker,
   topics: readonly string[],
   partitions: number,
+  replicas: number = REPLICAS,
 ): Promise<void> {
   const { admin } = broker
-  await admin.createTopics({ topics: [...topics], partitions, replicas: REPLICAS })
+  await admin.createTopics({ topics: [...topics], partitions, replicas })
   const isKnown = async () => {
     const all = new Set(await admin.listTopics())
     if (!topics.every((topic) => all.has(topic))) return false

@@ -114,7 +114,7 @@ export function watchQueries(client: PoolClient, watch: Watch): void {
 
 /** From its begin to its end; empty outside of a transaction. */
 function trailAfter(trail: string, text: string): string {
-  if (text === 'begin') return text
+  if (/^begin\b/.test(text)) return text
   return trail === '' || text === 'commit' || text === 'rollback' ? '' : `${trail}; ${text}`
 }
 

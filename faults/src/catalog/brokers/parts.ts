@@ -1,0 +1,17 @@
+import type { DeadLetterSource, Sink, Transport } from '@redrive/runtime'
+import type { Pool } from 'pg'
+import type { Where } from '../options.ts'
+
+/** One kind of broker, in the parts that a run needs. */
+export interface Broker {
+  transport(where: Where, pool: Pool): Transport
+  source(where: Where, pool: Pool): DeadLetterSource
+  sink(where: Where, pool: Pool): Sink
+  /** Before anybody consumes. */
+  declare(where: Where): Promise<void>
+  /** Nothing of the run is needed any more. */
+  forget(where: Where): Promise<void>
+}
+
+/** 3 s until others take over from a consumer that died: the shortest that a busy machine keeps. */
+export const TAKE_OVER = '3s'

@@ -1,0 +1,65 @@
+/** A consumer of our runtime with an inbox, which writes down every replay it is handed. */
+import { flushCompileCache } from 'node:module'
+import { postgresInbox } from '@redrive/postgres'
+import { consume, type Inbox, type Transport } from '@redrive/runtime'
+import type { PoolClient } from 'pg'
+import { dieAt } from '../consumer.ts'
+import { addEffect, openDatabase } from '../effects.ts'
+import { openHistory } from '../history.ts'
+import { brokerOf } from './brokers/broker.ts'
+import type { Body, CatalogConsumerOptions } from './options.ts'
+
+const options = JSON.parse(process.argv[2] ?? '') as CatalogConsumerOptions
+const { kind, queue, name, diesAfter } = options
+const history = openHistory(options.folder, name)
+const CONCURRENCY = 10
+/** One for each handler, and those that the transport needs. */
+const pool = openDatabase(options.consumerUrl, { connections: CONCURRENCY + 4 })
+
+function watched(transport: Transport): Transport {
+  const receive = transport.receive.bind(transport)
+  transport.receive = (receiver) =>
+    receive({
+      deliver(delivery) {
+        const { id, replayId } = delivery
+        if (replayId !== undefined) history.write({ what: 'replay_received', id, replayId })
+        receiver.deliver(delivery)
+      },
+      lost: (delivery) => receiver.lost(delivery),
+    })
+  return transport
+}
+
+const inbox = postgresInbox({ pool })
+let committed = 0
+
+/** The inbox under test, with a failpoint behind its commit. */
+const failing: Inbox<PoolClient> = {
+  ...inbox,
+  async handle(entry, work, attempt) {
+    const answer = await inbox.handle(entry, work, attempt)
+    if (answer === 'handled') committed += 1
+    if (committed === diesAfter) dieAt(history, 'inbox committed')
+    history.write({ what: 'effect', id: entry.key, isNew: answer === 'handled' })
+    return answer
+  },
+}
+
+await consume<Body, PoolClient>(
+  watched((await brokerOf(kind)).transport(options, pool)),
+  ({ body }, { cycle, tx }) => {
+    if (cycle <= body.fails) throw new Error('price is missing')
+    return addEffect(tx, queue, body.id, name)
+  },
+  {
+    name: queue,
+    inbox: failing,
+    concurrency: CONCURRENCY,
+    retry: { attempts: 1 },
+    // What they protect from is not what fails here.
+    ...{ limit: 'off', poison: 'off', flood: 'off', breaker: 'off', outage: 'off' },
+  },
+)
+flushCompileCache()
+process.on('disconnect', () => process.exit(1))
+process.send?.({ kind: 'ready' })

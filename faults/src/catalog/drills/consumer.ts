@@ -1,0 +1,80 @@
+/** A consumer of our runtime with an inbox: it fails until the bug is fixed. */
+import type { PolicyOptions } from '@redrive/core'
+import { postgresInbox } from '@redrive/postgres'
+import { consume, type Transport } from '@redrive/runtime'
+import type { PoolClient } from 'pg'
+import { addEffect, openDatabase } from '../../effects.ts'
+import { openHistory } from '../../history.ts'
+import { brokerOf } from '../brokers/broker.ts'
+import type { Where } from '../options.ts'
+import { type Order, failureOf } from './orders.ts'
+import { ready } from './process.ts'
+
+export interface ConsumerProgram extends Where {
+  readonly name: string
+  readonly folder: string
+  /** `'plain'`: each failure is a dead letter, and nothing else happens. `'usual'`: as by default. */
+  readonly policy: 'plain' | 'usual'
+  /** The bug is fixed from the start. Otherwise `fixed` tells so. */
+  readonly isFixed: boolean
+  /** Called for each order before its effect. Default: nobody. */
+  readonly downstreamUrl?: string
+}
+
+const options = JSON.parse(process.argv[2] ?? '') as ConsumerProgram
+const { kind, queue, name, folder, policy, downstreamUrl } = options
+let isFixed = options.isFixed
+const history = openHistory(folder, name)
+const broker = await brokerOf(kind)
+const CONCURRENCY = 20
+/** One for each handler, and those that the transport needs. */
+const pool = openDatabase(options.consumerUrl, { connections: CONCURRENCY + 4 })
+
+/** What they protect from is not what fails here. */
+const PLAIN: PolicyOptions = {
+  retry: { attempts: 1 },
+  limit: 'off',
+  poison: 'off',
+  flood: 'off',
+  breaker: 'off',
+  outage: 'off',
+}
+
+/** Every replay that comes, as it comes. */
+function watched(transport: Transport): Transport {
+  const receive = transport.receive.bind(transport)
+  transport.receive = (receiver) =>
+    receive({
+      deliver(delivery) {
+        const { id, replayId } = delivery
+        if (replayId !== undefined) history.write({ what: 'replay_received', id, replayId })
+        receiver.deliver(delivery)
+      },
+      lost: (delivery) => receiver.lost(delivery),
+    })
+  return transport
+}
+
+async function callDownstream(id: string, signal: AbortSignal): Promise<void> {
+  const { status } = await fetch(`${downstreamUrl}/${id}`, { method: 'POST', signal })
+  if (status !== 200) throw Object.assign(new Error(`orders answered ${status}`), { status })
+}
+
+await consume<Order, PoolClient>(
+  watched(broker.transport(options, pool)),
+  async ({ body }, { cycle, tx, signal }) => {
+    if (!isFixed) throw failureOf(body)
+    if (body.failsAgain && cycle === 2) throw new Error(`article of order ${body.id} is sold out`)
+    if (downstreamUrl !== undefined) await callDownstream(body.id, signal)
+    await addEffect(tx, queue, body.id, name)
+  },
+  {
+    name: queue,
+    inbox: postgresInbox({ pool }),
+    concurrency: CONCURRENCY,
+    ...(policy === 'plain' ? PLAIN : {}),
+  },
+)
+ready((word) => {
+  if (word === 'fixed') isFixed = true
+})

@@ -1,0 +1,133 @@
+import {
+  type Broken,
+  brokenIf,
+  type Drill,
+  type DrillResult,
+  type DrillWorld,
+} from '../../drill.ts'
+import { scoresOf, wrongShare } from '../../families/precision.ts'
+import type { Kind } from '../options.ts'
+import { arrivals, auditResolved } from './audit.ts'
+import { eventOf, FAMILIES, type Order, ordersOf } from './orders.ts'
+import { onSite, type Site } from './site.ts'
+
+const COUNT = { full: 10_000, quick: 400 } as const
+const RATE = { full: 200, quick: 50 } as const
+/** 5 %: what the rate may be off, over the whole of a full run. A quick one lasts seconds: it says little. */
+const RATE_OFF = { full: 0.05, quick: 0.5 } as const
+const WRONG_MAX = 0.02
+/** As by default: one, five, fifty. */
+const RAMP = [1, 5, 50]
+/** 15 s to plan and approve 10,000, on a machine that does everything at once. */
+const PLAN_MS = 15_000
+const RUN_MS = 180_000
+
+const endToEnd = (kind: Kind): Drill => ({
+  name: `end-to-end-${kind}`,
+  story: `messages fail in ${FAMILIES.length} ways on ${kind}; the bug is fixed, all are replayed`,
+  play: (world) => onSite(`end-to-end-${kind}`, kind, (site) => playOn(site, world)),
+})
+
+export const END_TO_END: readonly Drill[] = (['rabbitmq', 'kafka', 'postgres'] as const).map(
+  endToEnd,
+)
+
+async function playOn(site: Site, { scale, folder, say }: DrillWorld): Promise<DrillResult> {
+  const orders = ordersOf(COUNT[scale])
+  const again = orders.filter(({ failsAgain }) => failsAgain).length
+  const consumer = await site.consumer({
+    name: 'consumer',
+    folder,
+    policy: 'plain',
+    isFixed: false,
+  })
+  await site.background()
+  const sentAt = performance.now()
+  await site.send(orders.map(eventOf))
+  await site.ingested(orders.length)
+  const seconds = ((performance.now() - sentAt) / 1_000).toFixed(1)
+  const grouped = await groupsOf(site, orders)
+  say(
+    `${orders.length} failed and are in the catalog after ${seconds} s, in ${grouped.groups} groups`,
+  )
+
+  consumer.tell('fixed')
+  const plannedAt = performance.now()
+  const run = await site.replay({ ratePerSecond: RATE[scale], ramp: RAMP })
+  const planMs = performance.now() - plannedAt
+  const first = await site.finished(run, RUN_MS)
+  const rate = rateOf(folder, RAMP)
+  say(
+    `${first.counts.resolved} resolved, ${first.counts.refailed} failed again, at ${rate.toFixed(1)}/s`,
+  )
+  const opened = await openInCycle2(site)
+  const second = await site.finished(
+    await site.replay({ ratePerSecond: RATE[scale], ramp: RAMP }),
+    RUN_MS,
+  )
+  const { told, broken } = await auditResolved(
+    site,
+    orders.map(({ id }) => id),
+  )
+  const copies = arrivals(folder).again
+  return {
+    events: orders.length,
+    told: [
+      `${orders.length} messages`,
+      ...told,
+      `wire duplicates ${copies}`,
+      `${(grouped.wrong * 100).toFixed(2)} % wrongly grouped (${grouped.groups} groups of ${FAMILIES.length} families)`,
+      `planned and approved in ${(planMs / 1_000).toFixed(1)} s`,
+      `replayed at ${rate.toFixed(1)}/s of ${RATE[scale]}`,
+      `${again} failed again and were replayed in cycle 2`,
+    ],
+    broken: [
+      ...broken,
+      ...brokenIf(
+        [copies > 0, 'duplicates over the bound', `${copies} replays came twice`],
+        [planMs > PLAN_MS, 'too slow', `planned and approved in ${planMs.toFixed(0)} ms`],
+        [grouped.wrong > WRONG_MAX, 'unexpected', `${grouped.wrong} are in a wrong group`],
+        [
+          Math.abs(rate / RATE[scale] - 1) > RATE_OFF[scale],
+          'too slow',
+          `${rate.toFixed(1)}/s instead of ${RATE[scale]}/s`,
+        ],
+        [
+          first.counts.refailed !== again || opened !== again || second.counts.resolved !== again,
+          'in the wrong place',
+          `${again} should fail again; ${first.counts.refailed} did, ${opened} were open in cycle 2, ${second.counts.resolved} resolved then`,
+        ],
+      ),
+      ...pausesOf(site),
+    ],
+  }
+}
+
+export const pausesOf = ({ pauses }: Site): readonly Broken[] =>
+  pauses.map((text) => ({ rule: 'unexpected', text: `it paused: ${text}` }))
+
+async function groupsOf({ pool }: Site, orders: readonly Order[]) {
+  const { rows } = await pool.query<{ key: string; group_id: string }>(
+    'select key, group_id from redrive_catalog.dead_letter',
+  )
+  const groups = new Map(rows.map((row) => [row.key, row.group_id]))
+  const families = Map.groupBy(orders, ({ family }) => family)
+  const scores = scoresOf(
+    [...families.keys()],
+    [...families.values()].map((ofFamily) => ofFamily.map(({ id }) => groups.get(id) ?? '')),
+  )
+  return { groups: new Set(groups.values()).size, wrong: wrongShare(scores) }
+}
+
+async function openInCycle2({ pool }: Site): Promise<number> {
+  const text = `select count(*)::int from redrive_catalog.dead_letter where status = 'open' and cycle = 2`
+  const { rows } = await pool.query<{ count: number }>(text)
+  return rows[0]?.count ?? 0
+}
+
+/** As the consumer saw it, from the end of the ramp to the last. */
+function rateOf(folder: string, ramp: readonly number[]): number {
+  const after = arrivals(folder).moments.slice(ramp.reduce((sum, one) => sum + one, 0))
+  const [first = 0, last = 0] = [after.at(0), after.at(-1)]
+  return ((after.length - 1) * 1_000) / (last - first)
+}

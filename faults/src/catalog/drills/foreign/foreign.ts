@@ -1,0 +1,135 @@
+import { brokenIf, type Drill, type DrillResult, type DrillWorld } from '../../../drill.ts'
+import { scoresOf, wrongShare } from '../../../families/precision.ts'
+import { becomesTrue } from '../../../wait.ts'
+import type { Where } from '../../options.ts'
+import { pausesOf } from '../end-to-end.ts'
+import { onSite, type Site, together } from '../site.ts'
+import type { App } from './app.ts'
+import { KafkaApp } from './kafka.ts'
+import { RabbitMqApp } from './rabbitmq.ts'
+
+const COUNT = { full: 2_000, quick: 200 } as const
+const RATE = 200
+/** Several of them, so that a death is in the middle. */
+const BATCH = 50
+const DIES_AT = 2
+const WRONG_MAX = 0.02
+/** One in so many of the second half fails again: the ramp must not meet them. */
+const AGAIN_EVERY = 41
+const RUN_MS = 180_000
+const ARRIVED_MS = 10_000
+
+/** What nobody of ours has touched is ingested, grouped and sent back as it was. */
+export const foreign: Drill = {
+  name: 'foreign',
+  story:
+    'dead letters of plain amqplib and of Spring Kafka; the ingest dies between commit and release',
+  play: (world) =>
+    together(
+      onSite('foreign-rabbitmq', 'rabbitmq', (site) =>
+        playOn(site, (where) => RabbitMqApp.open(where), world),
+      ),
+      onSite('foreign-kafka', 'kafka', (site) =>
+        playOn(site, (where) => KafkaApp.open(where), world),
+      ),
+    ),
+}
+
+async function playOn(
+  site: Site,
+  openApp: (where: Where) => Promise<App>,
+  world: DrillWorld,
+): Promise<DrillResult> {
+  const app = await openApp(site.where)
+  try {
+    return await playWith(site, app, world)
+  } finally {
+    await app.end()
+  }
+}
+
+async function playWith(site: Site, app: App, { scale, say }: DrillWorld): Promise<DrillResult> {
+  const { kind } = site.where
+  const count = COUNT[scale]
+  await app.fail(count)
+  const { deadLetters } = app
+  const dying = await site.background({ deadLetters, batch: BATCH, diesAtRelease: DIES_AT })
+  const end = await dying.gone
+  await site.background({ deadLetters, batch: BATCH })
+  await site.ingested(count)
+  const grouped = await groupsOf(site, app)
+  say(`${kind}: ${count} are in the catalog in ${grouped.groups} groups, after a ${end}`)
+
+  const again = new Set(
+    [...app.labels.keys()].filter((index) => index >= count / 2 && index % AGAIN_EVERY === 0),
+  )
+  await app.fix(again)
+  const request = { ratePerSecond: RATE, unproven: 'go_on', confirmWithin: '2s' } as const
+  const first = await site.finished(await site.replay(request), RUN_MS)
+  const second = await secondFailures(site)
+  // The broker says the same about every rejection: to the gates they look alike.
+  const overrides = ['failing_again'] as const
+  const last = await site.finished(await site.replay({ ...request, overrides }), RUN_MS)
+  await becomesTrue(() => app.handled === count, { withinMs: ARRIVED_MS })
+  const statuses = await site.statuses()
+  const total = Object.values(statuses).reduce((sum, one) => sum + one, 0)
+  const strange = second.filter(({ reason, cycle }) => reason !== app.secondReason || cycle !== 2)
+  return {
+    events: count,
+    told: [
+      `${kind}: ${count} messages`,
+      `lost ${count - app.handled}`,
+      `unexpected ${total - count}`,
+      `changed or twice ${app.wrong.length}`,
+      `${(grouped.wrong * 100).toFixed(2)} % wrongly grouped (${grouped.groups} groups)`,
+      `${first.counts.refailed} failed again and were known by their replay`,
+    ],
+    broken: [
+      ...brokenIf(
+        [end !== 'SIGKILL', 'scenario', `${kind}: the ingest ended by ${end}`],
+        [app.handled !== count, 'lost', `${kind}: ${count - app.handled} did not come back`],
+        [total !== count, 'copied twice', `${kind}: the catalog has ${total} of ${count}`],
+        [app.wrong.length > 0, 'changed', `${kind}: ${app.wrong[0]}`],
+        [grouped.wrong > WRONG_MAX, 'unexpected', `${kind}: ${grouped.wrong} in a wrong group`],
+        [
+          first.counts.refailed !== again.size || second.length !== again.size,
+          'in the wrong place',
+          `${kind}: ${again.size} failed again; ${first.counts.refailed} are refailed and ${second.length} open`,
+        ],
+        [strange.length > 0, 'changed', `${kind}: told as ${JSON.stringify(strange[0])}`],
+        [
+          last.counts.unknown !== again.size || statuses['unknown'] !== count,
+          'in the wrong place',
+          `${kind}: ${JSON.stringify(statuses)} instead of unknown`,
+        ],
+      ),
+      ...pausesOf(site),
+    ],
+  }
+}
+
+interface Reopened {
+  readonly reason: string
+  readonly cycle: number
+  readonly class: string
+  readonly message: string
+}
+
+async function secondFailures({ pool }: Site): Promise<readonly Reopened[]> {
+  const text = `select reason, cycle, class, message from redrive_catalog.dead_letter where status = 'open'`
+  return (await pool.query<Reopened>(text)).rows
+}
+
+const GROUPS = `
+select substring(p.bytes from 1 for 4) as body, d.group_id
+  from redrive_catalog.dead_letter d join redrive_catalog.dead_letter_payload p on p.dead_letter_id = d.id and p.part = 0`
+
+async function groupsOf({ pool }: Site, { labels }: App) {
+  const { rows } = await pool.query<{ body: Buffer; group_id: string }>(GROUPS)
+  const byLabel = Map.groupBy(rows, ({ body }) => labels[body.readUInt32BE()] ?? '')
+  const scores = scoresOf(
+    [...byLabel.keys()],
+    [...byLabel.values()].map((ofLabel) => ofLabel.map((row) => row.group_id)),
+  )
+  return { groups: new Set(rows.map((row) => row.group_id)).size, wrong: wrongShare(scores) }
+}

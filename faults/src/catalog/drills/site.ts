@@ -1,0 +1,163 @@
+import { randomBytes } from 'node:crypto'
+import {
+  type Catalog,
+  catalog,
+  migrate as migrateCatalog,
+  type ReplayRequest,
+  type ReplayRun,
+} from '@redrive/catalog'
+import { migrate as migrateOutbox } from '@redrive/postgres'
+import type { OutboundEvent } from '@redrive/runtime'
+import type { Pool } from 'pg'
+import type { DrillResult } from '../../drill.ts'
+import { makeTables, openDatabase } from '../../effects.ts'
+import { createDatabase, dropDatabase } from '../../postgres/database.ts'
+import { urlsOf } from '../../services.ts'
+import { until } from '../../wait.ts'
+import { type Broker, brokerOf } from '../brokers/broker.ts'
+import type { Kind, Where } from '../options.ts'
+import type { BackgroundProgram } from './background.ts'
+import type { ConsumerProgram } from './consumer.ts'
+import { type Process, startProcess } from './process.ts'
+
+/** A broker, a consumer, a catalog and its background work, each as people run them. */
+export class Site {
+  readonly where: Where
+  readonly broker: Broker
+  readonly pool: Pool
+  readonly catalog: Catalog
+  readonly #processes: Process[] = []
+  /** Every time a run stopped by itself, and why. */
+  readonly pauses: string[] = []
+
+  constructor(where: Where, broker: Broker) {
+    this.where = where
+    this.broker = broker
+    this.pool = openDatabase(where.catalogUrl)
+    this.catalog = catalog({ pool: this.pool })
+  }
+
+  async consumer(special: Omit<ConsumerProgram, keyof Where>): Promise<Process> {
+    return this.start('./consumer.ts', { ...this.where, ...special })
+  }
+
+  async background(special: Omit<BackgroundProgram, keyof Where> = {}): Promise<Process> {
+    return this.start('./background.ts', { ...this.where, ...special })
+  }
+
+  /** A program of this folder. */
+  async start(program: string, options: object): Promise<Process> {
+    const started = await startProcess(program, options)
+    this.#processes.push(started)
+    return started
+  }
+
+  /** Resolves when the broker has accepted all of them. */
+  async send(events: readonly OutboundEvent[]): Promise<void> {
+    const sink = this.broker.sink(this.where, this.pool)
+    try {
+      for (let at = 0; at < events.length; at += sink.batch) {
+        const signal = AbortSignal.timeout(ACCEPT_MS)
+        await sink.send(events.slice(at, at + sink.batch), { signal })
+      }
+    } finally {
+      await sink.close()
+    }
+  }
+
+  /** How many dead letters the catalog has in each status. */
+  async statuses(): Promise<Readonly<Record<string, number>>> {
+    const text = 'select status, count(*)::int from redrive_catalog.dead_letter group by 1'
+    const { rows } = await this.pool.query<{ status: string; count: number }>(text)
+    return Object.fromEntries(rows.map(({ status, count }) => [status, count]))
+  }
+
+  /** Resolves when so many dead letters are in the catalog. */
+  async ingested(count: number, withinMs: number = INGEST_MS): Promise<void> {
+    const isThere = async () => {
+      const all = Object.values(await this.statuses())
+      return all.reduce((sum, one) => sum + one, 0) >= count
+    }
+    await until(`${count} dead letters in the catalog`, isThere, { withinMs })
+  }
+
+  /** Planned by one over all that is open, and approved by another. */
+  async replay(special: Partial<ReplayRequest> = {}): Promise<ReplayRun> {
+    const query = { after: Date.now() - HOUR_MS, sources: [this.where.queue] }
+    const { replays } = this.catalog
+    const { id, hash } = await replays.plan({ selection: { query }, by: 'ada', ...special })
+    return replays.approve(id, { hash, by: 'bob' })
+  }
+
+  /** Resolves when it is over; what stopped by itself is written down and let go on. */
+  async finished({ id }: ReplayRun, withinMs: number): Promise<ReplayRun> {
+    const { replays } = this.catalog
+    let run = await replays.run(id)
+    const isDone = async () => {
+      run = await replays.run(id)
+      if (run?.state === 'paused') {
+        this.pauses.push(run.pausedBecause ?? '')
+        await replays.resume(id, { by: 'ada' })
+      }
+      return run?.state === 'done'
+    }
+    await until(`run ${id} is over`, isDone, { withinMs })
+    return run as ReplayRun
+  }
+
+  async end(): Promise<void> {
+    await Promise.all(this.#processes.map((one) => one.kill()))
+    await this.pool.end()
+    await this.broker.forget(this.where)
+  }
+}
+
+const ACCEPT_MS = 30_000
+/** 3 min for 10,000 failures and their ingest on a machine that does everything at once. */
+const INGEST_MS = 180_000
+const HOUR_MS = 3_600_000
+
+/** Plays on servers and a database of its own; what failed stays for people to look at. */
+export async function onSite(
+  name: string,
+  kind: Kind,
+  play: (site: Site) => Promise<DrillResult>,
+): Promise<DrillResult> {
+  const where = await newSite(name, kind)
+  const site = new Site(where, await brokerOf(kind))
+  const result = await play(site).catch(unplayed)
+  await site.end()
+  if (result.broken.length === 0) await dropDatabase(where.catalogUrl)
+  return result
+}
+
+function unplayed(error: unknown): DrillResult {
+  const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
+  return { events: 0, told: [], broken: [{ rule: 'scenario', text }] }
+}
+
+/** Several at the same time, as one. */
+export async function together(...plays: readonly Promise<DrillResult>[]): Promise<DrillResult> {
+  const played = await Promise.all(plays)
+  return {
+    events: played.reduce((sum, { events }) => sum + events, 0),
+    told: played.flatMap(({ told }) => told),
+    broken: played.flatMap(({ broken }) => broken),
+  }
+}
+
+async function newSite(name: string, kind: Kind): Promise<Where> {
+  const [amqpUrl = ''] = kind === 'rabbitmq' ? await urlsOf('rabbitmq') : []
+  const [kafkaBroker = ''] = kind === 'kafka' ? await urlsOf('kafka') : []
+  const [serverUrl = ''] = await urlsOf('postgres')
+  const url = await createDatabase(serverUrl, `drill-${name}`)
+  const pool = openDatabase(url)
+  await migrateOutbox(pool)
+  await migrateCatalog(pool)
+  await makeTables(pool)
+  await pool.end()
+  const queue = `faults-${name}-${randomBytes(4).toString('hex')}`
+  const where = { kind, queue, amqpUrl, kafkaBroker, consumerUrl: url, catalogUrl: url }
+  await (await brokerOf(kind)).declare(where)
+  return where
+}

@@ -1,0 +1,72 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { brokenIf } from '../../drill.ts'
+import { openDatabase } from '../../effects.ts'
+import { dropDatabase } from '../../postgres/database.ts'
+import type { Stage } from '../stage.ts'
+import { notDone, type Row } from './row.ts'
+
+const run = promisify(execFile)
+const COUNT = 20
+
+/** Takes the catalog back to what a dump has: another database of the same name. */
+async function restore(stage: Stage, dump: string): Promise<void> {
+  const { catalogUrl, consumerUrl } = stage.where
+  await dropDatabase(catalogUrl)
+  const server = openDatabase(consumerUrl, { connections: 1 })
+  await server.query(`create database "${new URL(catalogUrl).pathname.slice(1)}"`)
+  await server.end()
+  await run('pg_restore', ['--dbname', catalogUrl, dump])
+  await stage.reopen()
+}
+
+const refusal = (work: Promise<unknown>): Promise<string> =>
+  work.then(
+    () => 'let through',
+    (error: unknown) => String(error),
+  )
+
+/** From the approval on a dump knows of items that will go out; the first goes out after it. */
+const restored: Row = {
+  name: 'c15-restored',
+  story: 'the catalog is restored to before a replay that took effect since',
+  kind: 'rabbitmq',
+  hasOwnCatalog: true,
+  async play(stage) {
+    const dump = join(stage.world.folder, 'catalog.dump')
+    await stage.fill(COUNT)
+    await stage.ingest()
+    const { id } = await stage.started()
+    await run('pg_dump', ['--format', 'custom', '--file', dump, stage.where.catalogUrl])
+    await stage.crash('publish', { point: 'mark wanted', nth: 1 })
+    const isFirstDone = await stage.finish(id)
+    const before = stage.received()
+    await restore(stage, dump)
+    const { replays } = stage.catalog
+    const turn = await stage.replayer.turn()
+    const frozen = await replays.frozenBecause()
+    const plan = await replays.plan(await stage.request())
+    const said = await refusal(replays.approve(plan.id, { hash: plan.hash, by: 'bob' }))
+    const during = stage.received() - before
+    await replays.acknowledgeRestore({ by: 'bob' })
+    const isSecondDone = await stage.finish(id)
+    return {
+      statuses: { resolved: COUNT },
+      // Begun twice before the restore, of which the catalog knows nothing, and once after it.
+      duplicates: 2 * COUNT,
+      unexplained: 2 * COUNT,
+      told: [frozen === undefined ? 'not frozen' : 'frozen until acknowledged'],
+      broken: [
+        ...notDone(isFirstDone && isSecondDone, 'the run'),
+        ...brokenIf(
+          [turn !== undefined || frozen === undefined, 'not fenced', 'replays were not frozen'],
+          [during > 0, 'not fenced', `${during} went out unasked`],
+          [!said.includes('frozen'), 'not fenced', `an approval was ${said}`],
+        ),
+      ],
+    }
+  },
+}
+
+export const RESTORE: readonly Row[] = [restored]
