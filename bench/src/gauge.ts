@@ -4,7 +4,7 @@ import type { Estimate } from './stats.ts'
 export interface Limit {
   /** For the verdict line: `retry-confirm.p99`. */
   readonly name: string
-  readonly unit: 'ms' | 'MB' | 'MB/min' | 'records'
+  readonly unit: 'ms' | 'MB' | 'MB/min' | 'records' | 'x'
   readonly below: number
 }
 

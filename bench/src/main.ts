@@ -11,6 +11,7 @@ import { exitCode } from './verdict.ts'
 
 /** Loaded by name: a broker's client should not be in the process of another benchmark. */
 const CASES = new Map<string, () => Promise<{ bench: BenchCase }>>([
+  ['catalog', () => import('./cases/catalog.ts')],
   ['core', () => import('./cases/core.ts')],
   ['file-store', () => import('./cases/file-store.ts')],
   ['emission', () => import('./cases/emission.ts')],

@@ -1,0 +1,24 @@
+// How long it takes until a day is gone, with all its dead letters.
+import type { Filled } from './filled.ts'
+
+const OLDEST = `
+select day::text as day, count::integer as count from redrive_catalog.source_day
+  where expired_at is null order by day limit 1`
+
+/** All that upkeep does at that hour, and nothing else is over. */
+export async function dropOldest({
+  pool,
+  made,
+}: Filled): Promise<{ readonly rows: number; readonly ms: number }> {
+  const { rows } = await pool.query<{ day: string; count: number }>(OLDEST)
+  const [oldest] = rows
+  await pool.query(
+    `update redrive_catalog.source_day set last_ingested_at = now() - interval '15 days' where day = $1`,
+    [oldest?.day],
+  )
+  const beganAt = performance.now()
+  const { dropped } = await made.maintain()
+  const ms = performance.now() - beganAt
+  if (dropped !== 1) throw new Error(`${dropped} days dropped instead of one`)
+  return { rows: oldest?.count ?? 0, ms }
+}
