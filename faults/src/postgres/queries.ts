@@ -53,7 +53,7 @@ export type QueryName =
   | 'inbox forget commit'
 
 const NAMED: Readonly<Record<QueryName, (sent: Sent) => boolean>> = {
-  ready: ({ text }) => text.includes('to_regproc('),
+  ready: ({ text }) => text.includes('to_regclass('),
   maintain: ({ text }) => text.includes('redrive.outbox_maintain('),
   listen: ({ text }) => text.startsWith('listen '),
   ping: ({ text, trail }) => text === 'select 1' && trail === '',
