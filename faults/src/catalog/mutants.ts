@@ -43,7 +43,11 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'mark published before the broker has proven it',
     edits: [
-      { file: REPLAYER, find: '  await Promise.all(publishing)\n', replace: '' },
+      {
+        file: REPLAYER,
+        find: 'Promise.all(publishing).then(',
+        replace: 'Promise.resolve().then(',
+      },
       { file: REPLAYER, find: '() => void sent.push(place),', replace: '() => undefined,' },
       {
         file: REPLAYER,
@@ -126,8 +130,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: EPOCH,
-        find: 'identity === null || identity === now',
-        replace: 'identity !== now || true',
+        find: 'if (identity === now) return undefined',
+        replace: 'if (identity !== `${now}?`) return undefined',
       },
     ],
     scenario: 'c15-restored',

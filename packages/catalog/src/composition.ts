@@ -1,7 +1,7 @@
 import { type Consumer, consume, type Message } from '@redrive/runtime'
 import { type Outbox, outbox, postgres } from '@redrive/postgres'
 import type { Pool } from 'pg'
-import { type BackgroundParts, type BackgroundSource, JOBS } from './background/jobs.ts'
+import { type BackgroundParts, type BackgroundSource, CHORES } from './background/chores.ts'
 import type { Catalog } from './catalog.ts'
 import type { Alert, AlertLimits } from './watch/metrics.ts'
 
@@ -21,7 +21,7 @@ export interface BackgroundOptions {
 
 /** The work of the catalog, going on until it is stopped. */
 export interface Background {
-  /** Of the jobs: what runs, fails and is retried. */
+  /** Of the chores: what runs, fails and is retried. */
   readonly consumer: Consumer
   stop(): Promise<void>
 }
@@ -33,9 +33,9 @@ const TIMEOUT = '60s'
 const STALE_ROUNDS = 2
 
 /**
- * Ingest, replay, retention and alerts, on our own runtime and outbox. Each process asks for every job as
+ * Ingest, replay, retention and alerts, on our own runtime and outbox. Each process asks for every chore as
  * often as it is due, and whoever is free takes it: two processes do twice the work. A process that dies
- * leaves its job to the others, one that fails is retried, and what fails for good is a dead letter of
+ * leaves its chore to the others, one that fails is retried, and what fails for good is a dead letter of
  * the queue, like anybody's.
  */
 export async function startBackground(options: BackgroundOptions): Promise<Background> {
@@ -53,15 +53,15 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
     (message, { signal }) => work(parts, message, AbortSignal.any([signal, stopping.signal])),
     {
       name: queue,
-      concurrency: Object.keys(JOBS).length,
+      concurrency: Object.keys(CHORES).length,
       timeout: TIMEOUT,
-      // Slower jobs are not a sign of trouble, and one that fails must not stop the others.
+      // Slower chores are not a sign of trouble, and one that fails must not stop the others.
       limit: 'off',
       breaker: 'off',
       outage: 'off',
     },
   )
-  const timers = Object.keys(JOBS).map((name) => asking(box, pool, name))
+  const timers = Object.keys(CHORES).map((name) => asking(box, pool, name))
   return {
     consumer,
     async stop() {
@@ -81,10 +81,10 @@ async function work(
   { type = '', body }: Message<Asked>,
   signal: AbortSignal,
 ): Promise<void> {
-  const job = JOBS[type]
+  const chore = CHORES[type]
   // Of another release: it is asked for by those who know it.
-  if (job === undefined || Date.now() - body.at > STALE_ROUNDS * job.everyMs) return
-  await job.run(parts, signal)
+  if (chore === undefined || Date.now() - body.at > STALE_ROUNDS * chore.everyMs) return
+  await chore.run(parts, signal)
 }
 
 function asking(box: Outbox, pool: Pool, name: string): NodeJS.Timeout {
@@ -94,5 +94,5 @@ function asking(box: Outbox, pool: Pool, name: string): NodeJS.Timeout {
     asked.then(() => box.wake()).catch(() => undefined)
   }
   ask()
-  return setInterval(ask, JOBS[name]?.everyMs)
+  return setInterval(ask, CHORES[name]?.everyMs)
 }

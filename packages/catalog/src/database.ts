@@ -142,6 +142,15 @@ const SENTENCES: Readonly<Record<string, string>> = {
 /** query_canceled: what a statement timeout ends in. */
 const CANCELLED = '57014'
 
+/** The answer, or the error in words that say what to do. */
+export async function explaining<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw explained(error)
+  }
+}
+
 /** The same error, in words that say what to do where there is something to do. */
 export function explained(error: unknown): unknown {
   if (isRedriveError(error)) return error

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { explained } from './database.ts'
+import { explaining } from './database.ts'
 
 /** A week ahead: nothing is missing when upkeep stops for a while. */
 export const MAKE_DAYS = `
@@ -45,6 +45,8 @@ delete from redrive_catalog.${table} p where not exists (
   select from redrive_catalog.dead_letter d where d.id = p.dead_letter_id)`,
 )
 
+const FORGETTING = [FORGET_MINUTES, FORGET_UNDATED, FORGET_UNRELEASED, ...FORGET_PAST]
+
 /** What upkeep did. */
 export interface Maintained {
   /** Days that partitions were made for. */
@@ -62,18 +64,13 @@ const DELETE_MOST = 200_000
 
 /** Each step is a transaction of its own: none holds a lock for another. */
 export async function maintainAll(pool: Pool): Promise<Maintained> {
-  try {
+  return explaining(async () => {
     const dropped = await dropDays(pool)
     const deleted = await deleteRest(pool)
     const made = await numberOf(pool, MAKE_DAYS, [])
-    await pool.query(FORGET_MINUTES)
-    await pool.query(FORGET_UNDATED)
-    await pool.query(FORGET_UNRELEASED)
-    for (const forget of FORGET_PAST) await pool.query(forget)
+    for (const forget of FORGETTING) await pool.query(forget)
     return { made, dropped, deleted }
-  } catch (error) {
-    throw explained(error)
-  }
+  })
 }
 
 async function dropDays(pool: Pool): Promise<number> {

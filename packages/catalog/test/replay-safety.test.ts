@@ -35,7 +35,7 @@ describe('stopping a run', () => {
       state: 'paused',
       pausedBecause: 'paused by ada',
     })
-    await stage.replays.resume(id, { by: 'ada' })
+    expect(await stage.replays.resume(id, { by: 'eve' })).toMatchObject({ resumedBy: 'eve' })
     expect(await stage.ended(id)).toMatchObject({ state: 'done', counts: { resolved: 20 } })
   })
 
@@ -71,6 +71,20 @@ describe('stopping a run', () => {
     const counts = (await stage.replays.run(id))?.counts
     expect((counts?.resolved ?? 0) + (counts?.cancelled ?? 0)).toBe(5)
     expect(stage.wire.sent).toHaveLength(counts?.resolved ?? -1)
+  })
+
+  test('cancelled before it was approved, it leaves alone what another run has', async () => {
+    const stage = await staged(pool, 's10', 3)
+    stage.wire.answer = () => 'silent'
+    const plan = await stage.plan()
+    const { id } = await stage.started({ ramp: [] })
+    await stage.replayer.turn()
+    expect(await stage.replays.cancel(plan.id, { by: 'ada' })).toMatchObject({
+      state: 'cancelled',
+      counts: { cancelled: 3 },
+    })
+    expect(await stage.statuses()).toEqual({ replaying: 3 })
+    expect(await stage.replays.run(id)).toMatchObject({ counts: { published: 3 } })
   })
 
   test('cancelled, what the broker did not confirm may be out, and waits for its proof', async () => {
@@ -335,6 +349,20 @@ describe('an outcome that nobody proves', () => {
     expect(await stage.statuses()).toEqual({ resolved: 1, unknown: 1 })
   })
 
+  test('of what was forced is not proven by the key it had before', async () => {
+    const stage = await staged(pool, 'u11', 1, () => ({ delivery: { key: 'order-9' } }))
+    stage.wire.answer = () => 'silent'
+    const handled = async () => new Set(['order-9'])
+    const replayer = stage.replays.replayer({ sources: [{ source: stage.wire, handled }] })
+    const { id } = await stage.started({ change: { force: true }, confirmWithin: '1s' })
+    await replayer.turn()
+    const endsAt = Date.now() + 10_000
+    while ((await stage.statuses())['replaying'] === 1 && Date.now() < endsAt) {
+      await replayer.sweep()
+    }
+    expect(await stage.replays.run(id)).toMatchObject({ counts: { unknown: 1 } })
+  })
+
   test('stops a ramp, unless the plan says that the consumers never prove anything', async () => {
     const stage = await staged(pool, 'u3', 10)
     stage.wire.answer = () => 'silent'
@@ -373,7 +401,8 @@ describe('an outcome that nobody proves', () => {
   test('is expired when the consumer dropped it', async () => {
     const stage = await staged(pool, 'u4', 1)
     stage.wire.answer = () => 'dropped'
-    await stage.ended((await stage.started()).id)
+    const { counts } = await stage.ended((await stage.started()).id)
+    expect(counts).toMatchObject({ expired: 1, resolved: 0 })
     expect(await stage.statuses()).toEqual({ expired: 1 })
     expect(await stage.openCount()).toBe(0)
   })
@@ -389,6 +418,18 @@ describe('an outcome that nobody proves', () => {
     expect(stage.wire.released).toBe(0)
     expect(await stage.replayer.confirm()).toEqual({ resolved: 1, expired: 0 })
     expect(stage.wire.released).toBe(1)
+  })
+
+  test('is proven although another source is in trouble, which is told', async () => {
+    const stage = await staged(pool, 'u9', 1)
+    const away = await staged(pool, 'u10', 0)
+    away.wire.confirmations = () => Promise.reject(new Error('the broker is gone'))
+    const sources = [{ source: away.wire }, { source: stage.wire }]
+    await stage.started()
+    await stage.replayer.turn()
+    const { message } = await refusal(stage.replays.replayer({ sources }).confirm())
+    expect(message).toBe('the broker is gone')
+    expect(await stage.statuses()).toEqual({ resolved: 1 })
   })
 
   test('of someone else says nothing', async () => {
@@ -561,10 +602,8 @@ describe('a catalog that was restored', () => {
     await pool.query(`update redrive_catalog.replay_epoch set identity = identity || '0'`)
     expect(await stage.replayer.turn()).toBeUndefined()
     expect(await stage.replays.frozenBecause()).toContain('restored')
-    const planned = await stage
-      .plan({ selection: { ids: (await stage.ids()).slice(0, 1) } })
-      .catch(() => undefined)
-    expect(planned?.state).toBe('planned')
+    const ids = (await stage.ids()).slice(0, 1)
+    expect(await stage.plan({ selection: { ids } })).toMatchObject({ state: 'planned' })
     const other = await staged(pool, 'r2', 1)
     const { message } = await refusal(other.started())
     expect(message).toContain('frozen')
@@ -587,7 +626,7 @@ describe('a catalog that was restored', () => {
     const replayer = stage.replays.replayer({ sources: [{ source: stage.wire }], witness })
     await replayer.turn()
     expect(Number(await readFile(witness, 'utf8'))).toBeGreaterThan(0)
-    await pool.query('update redrive_catalog.replay_epoch set mark = mark - 1')
+    await pool.query('update redrive_catalog.replay_epoch set beat = beat - 1')
     await stage.started()
     expect(await replayer.turn()).toBeUndefined()
     expect(await stage.replays.frozenBecause()).toContain('earlier state')

@@ -1,6 +1,6 @@
 import { RedriveError } from '@redrive/core'
 import type { Pool, QueryResult, QueryResultRow } from 'pg'
-import { explained } from '../database.ts'
+import { explaining } from '../database.ts'
 import { isId } from '../read/check.ts'
 import { NAME_MAX, storable, storableOrNull } from '../text.ts'
 
@@ -21,11 +21,7 @@ async function ask<R extends object>(
   text: string,
   values: readonly unknown[],
 ): Promise<QueryResult<R & QueryResultRow>> {
-  try {
-    return await pool.query<R & QueryResultRow>(text, [...values])
-  } catch (error) {
-    throw explained(error)
-  }
+  return explaining(() => pool.query<R & QueryResultRow>(text, [...values]))
 }
 
 /** Its cause is gone. A failure after this moment makes it regressed. */

@@ -1,8 +1,8 @@
 import { RedriveError } from '@redrive/core'
 import type { Pool } from 'pg'
-import { explained, inTransaction, type Run } from '../database.ts'
+import { explaining, inTransaction } from '../database.ts'
 import { isId } from '../read/check.ts'
-import type { Status } from '../read/query.ts'
+import { type Change, changeStatus } from '../status.ts'
 import { NAME_MAX, storable } from '../text.ts'
 
 /** Which dead letters: by name, or all of a group whose ingest began before this moment. */
@@ -21,15 +21,8 @@ const IDS_MAX = 1_000
 /** 1,000 in one transaction: others wait for the group's counts that long. */
 const AT_ONCE = 1_000
 
-interface Change {
-  readonly from: Status
-  readonly to: Status
-  /** What one of them adds to the open ones of its group. */
-  readonly opens: 1 | -1
-}
-
-const DISCARD: Change = { from: 'open', to: 'discarded', opens: -1 }
-const RESTORE: Change = { from: 'discarded', to: 'open', opens: 1 }
+const DISCARD = { from: ['open'], to: 'discarded', opens: -1 } as const
+const RESTORE = { from: ['discarded'], to: 'open', opens: 1 } as const
 
 /** Nobody has to deal with them any more; they stay until retention, and can be restored until then. */
 export const discard = (pool: Pool, selection: Selection, by: string): Promise<Settled> =>
@@ -46,12 +39,12 @@ async function settle(
 ): Promise<Settled> {
   check(selection, by)
   const who = storable(by, NAME_MAX)
-  try {
-    if (selection.ids !== undefined) return await settleNamed(pool, change, selection.ids, who)
-    return { changed: await settleGroup(pool, change, selection.group, who), skipped: [] }
-  } catch (error) {
-    throw explained(error)
-  }
+  const { ids, group } = selection
+  return explaining(async () =>
+    ids === undefined
+      ? { changed: await settleGroup(pool, change, group, who), skipped: [] }
+      : settleNamed(pool, change, ids, who),
+  )
 }
 
 function check({ ids, group }: Selection, by: string): void {
@@ -74,12 +67,14 @@ async function settleNamed(
   by: string,
 ): Promise<Settled> {
   const changed = await inTransaction(pool, async (run) => {
-    const found = await run<{ id: string }>(BY_ID, [ids, change.from])
-    await apply(run, change, found, by)
+    const found = await run<{ id: string }>(BY_ID, [ids, change.from[0]])
+    await changeStatus(run, change, idsOf(found), by)
     return new Set(found.map(({ id }) => id))
   })
   return { changed: changed.size, skipped: ids.filter((id) => !changed.has(id)) }
 }
+
+const idsOf = (found: readonly { readonly id: string }[]) => found.map(({ id }) => id)
 
 /** Everything that was there when it began, and was not changed since: or it would meet its own changes. */
 const BY_GROUP = `
@@ -93,33 +88,10 @@ async function settleGroup(pool: Pool, change: Change, group: string, by: string
   let total = 0
   for (let changed = AT_ONCE; changed === AT_ONCE; total += changed) {
     changed = await inTransaction(pool, async (run) => {
-      const found = await run<{ id: string }>(BY_GROUP, [group, change.from, rows[0]?.now])
-      await apply(run, change, found, by)
+      const found = await run<{ id: string }>(BY_GROUP, [group, change.from[0], rows[0]?.now])
+      await changeStatus(run, change, idsOf(found), by)
       return found.length
     })
   }
   return total
-}
-
-const UPDATE = `
-update redrive_catalog.dead_letter set status = $2, version = version + 1, settled_at = clock_timestamp(), settled_by = $3
-  where id = any($1::uuid[]) returning group_id`
-const LOCK = `
-select from redrive_catalog.failure_group where id = any($1::uuid[]) order by id for no key update`
-const COUNT = `
-update redrive_catalog.failure_group g set open_count = g.open_count + c.count
-  from unnest($1::uuid[], $2::integer[]) as c (id, count) where g.id = c.id`
-
-async function apply(
-  run: Run,
-  { to, opens }: Change,
-  found: readonly { readonly id: string }[],
-  by: string,
-): Promise<void> {
-  if (found.length === 0) return
-  const changed = await run<{ group_id: string }>(UPDATE, [found.map(({ id }) => id), to, by])
-  const groups = Map.groupBy(changed, ({ group_id }) => group_id)
-  const ids = [...groups.keys()]
-  await run(LOCK, [ids])
-  await run(COUNT, [ids, [...groups.values()].map(({ length }) => length * opens)])
 }

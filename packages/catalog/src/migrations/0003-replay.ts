@@ -39,11 +39,13 @@ create table redrive_catalog.replay_run (
   change jsonb,
   note text not null,
   planned_by text not null,
-  planned_at timestamptz not null default clock_timestamp(),
+  -- Whole milliseconds, as pages name them.
+  planned_at timestamptz not null default date_trunc('milliseconds', clock_timestamp()),
   approved_by text,
   approved_at timestamptz,
   -- What was seen before is not held against it after someone let it go on.
   resumed_at timestamptz,
+  resumed_by text,
   paused_at timestamptz,
   paused_because text,
   ended_at timestamptz,
@@ -158,7 +160,7 @@ create table redrive_catalog.replay_epoch (
   is_only boolean primary key default true check (is_only),
   identity text not null,
   -- Grows while anybody replays: one that is smaller than it was is an earlier state.
-  mark bigint not null default 0,
+  beat bigint not null default 0,
   frozen_at timestamptz,
   frozen_because text,
   acknowledged_by text,

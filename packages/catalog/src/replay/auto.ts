@@ -1,7 +1,8 @@
 import { type Duration, parseDuration, RedriveError } from '@redrive/core'
 import type { Pool } from 'pg'
+import { explaining } from '../database.ts'
 import { NAME_MAX, storable } from '../text.ts'
-import { conflict, explaining } from './lifecycle.ts'
+import { conflict } from './lifecycle.ts'
 
 /** Replays without a person, of failures that pass by themselves. */
 export interface AutoReplay {

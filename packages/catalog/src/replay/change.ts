@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto'
 import { RedriveError } from '@redrive/core'
 import type { DrainedDeadLetter } from '@redrive/runtime'
 import { applyPatch } from 'rfc6902'
 
+import { sha256Of } from '../ingest/identity.ts'
 import { keyOf, openerOf, type PayloadKeys, sealerOf } from '../seal.ts'
 import { exactJson } from './exact-json.ts'
 import type { PatchOperation, ReplayChange } from './options.ts'
@@ -28,15 +28,13 @@ export function changed(
   const bytes = 'edit' in change ? change.edit : patched(delivery.bytes, change.patch)
   // Of several edits of one message, each stands in for the first: so no two of them take effect either.
   const replaces = delivery.replaces ?? delivery.key
-  const key = keyFrom(replaces, 'edit', sha256(bytes).toString('hex'))
+  const key = keyFrom(replaces, 'edit', sha256Of(bytes).toString('hex'))
   const { isTombstone: _, ...rest } = delivery
   return { ...deadLetter, delivery: { ...rest, bytes, key, replaces } }
 }
 
 const keyFrom = (...parts: readonly string[]) =>
-  `redrive-${createHash('sha256').update(JSON.stringify(parts)).digest('base64url')}`
-
-export const sha256 = (bytes: Uint8Array): Buffer => createHash('sha256').update(bytes).digest()
+  `redrive-${sha256Of(JSON.stringify(parts)).toString('base64url')}`
 
 function patched(bytes: Uint8Array, operations: readonly PatchOperation[]): Uint8Array {
   const root = { body: exactJson(bytes) }

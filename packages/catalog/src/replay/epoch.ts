@@ -1,42 +1,42 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { RedriveError } from '@redrive/core'
 import type { Pool } from 'pg'
-import { explained, inTransaction, type Run } from '../database.ts'
+import { explaining, inTransaction, type Run } from '../database.ts'
 import { NAME_MAX, storable } from '../text.ts'
 
 /**
  * A catalog that was restored from a backup believes that replays made since then are still to be made.
  * It can be told: what it says about itself is not what is written in it. A copy of the files says the
- * same, but its mark is smaller than the one this process remembers.
+ * same, but its beat is smaller than the one this process remembers.
  */
 const READ = `
-select identity, redrive_catalog.identity() as now, mark::text, frozen_because from redrive_catalog.replay_epoch`
+select identity, redrive_catalog.identity() as now, beat::text, frozen_because from redrive_catalog.replay_epoch`
 const LOCKED = `${READ} for update`
 
-const GROW = `update redrive_catalog.replay_epoch set mark = mark + 1 returning mark::text`
+const GROW = `update redrive_catalog.replay_epoch set beat = beat + 1 returning beat::text`
 const FREEZE = `
 update redrive_catalog.replay_epoch set frozen_at = clock_timestamp(), frozen_because = $1 where frozen_because is null`
 /** A billion: beyond what any process can remember of the state before. */
 const BEYOND = 1_000_000_000
 const THAW = `
-update redrive_catalog.replay_epoch set identity = redrive_catalog.identity(), mark = mark + ${BEYOND}, frozen_at = null,
+update redrive_catalog.replay_epoch set identity = redrive_catalog.identity(), beat = beat + ${BEYOND}, frozen_at = null,
     frozen_because = null, acknowledged_by = $1, acknowledged_at = clock_timestamp()`
 
 interface EpochRow {
   readonly identity: string
   readonly now: string
-  readonly mark: string
+  readonly beat: string
   readonly frozen_because: string | null
 }
 
-/** 1 s between two marks: what a restore could take back without being noticed by the mark alone. */
-const MARK_MS = 1_000
+/** 1 s between two beats: what a restore could take back without being noticed by the beat alone. */
+const BEAT_MS = 1_000
 
 /** What one process remembers about the database, and a file beyond its end. */
 export class Epoch {
   readonly #witness: string | undefined
-  #mark: bigint | undefined
-  #markedAt = Number.NEGATIVE_INFINITY
+  #beat: bigint | undefined
+  #beatAt = Number.NEGATIVE_INFINITY
 
   constructor(witness: string | undefined) {
     this.#witness = witness
@@ -44,28 +44,28 @@ export class Epoch {
 
   /** Why nothing may be replayed now; undefined when it may. Freezes when the database is not the one it was. */
   async problem(pool: Pool): Promise<string | undefined> {
-    this.#mark ??= await readWitness(this.#witness)
+    this.#beat ??= await readWitness(this.#witness)
     // From before the question: while it is answered, another turn of this process may be further.
-    const known = this.#mark
-    const isDue = performance.now() - this.#markedAt >= MARK_MS
-    const { because, mark } = await inTransaction(pool, (run) => look(run, known, isDue))
+    const known = this.#beat
+    const isDue = performance.now() - this.#beatAt >= BEAT_MS
+    const { because, beat } = await inTransaction(pool, (run) => look(run, known, isDue))
     // Only what is committed is remembered: what is rolled back would look like a restore.
-    if (mark !== undefined) await this.#remember(mark)
+    if (beat !== undefined) await this.#remember(beat)
     return because
   }
 
-  async #remember(mark: bigint): Promise<void> {
-    if (mark <= (this.#mark ?? 0n)) return
-    this.#mark = mark
-    this.#markedAt = performance.now()
-    if (this.#witness !== undefined) await writeFile(this.#witness, `${mark}\n`)
+  async #remember(beat: bigint): Promise<void> {
+    if (beat <= (this.#beat ?? 0n)) return
+    this.#beat = beat
+    this.#beatAt = performance.now()
+    if (this.#witness !== undefined) await writeFile(this.#witness, `${beat}\n`)
   }
 }
 
 interface Looked {
   readonly because?: string
   /** What is remembered from now on. */
-  readonly mark?: bigint
+  readonly beat?: bigint
 }
 
 async function look(run: Run, known: bigint, isDue: boolean): Promise<Looked> {
@@ -78,13 +78,13 @@ async function look(run: Run, known: bigint, isDue: boolean): Promise<Looked> {
     return { because }
   }
   if (!isDue) return {}
-  const [grown] = await run<{ mark: string }>(GROW)
-  return { mark: BigInt(grown?.mark ?? 0) }
+  const [grown] = await run<{ beat: string }>(GROW)
+  return { beat: BigInt(grown?.beat ?? 0) }
 }
 
 function changed(row: EpochRow, known: bigint): string | undefined {
-  if (BigInt(row.mark) >= known) return movedBecause(row)
-  return `The catalog is in an earlier state than it was (${row.mark} is before ${known}): it was restored.`
+  if (BigInt(row.beat) >= known) return movedBecause(row)
+  return `The catalog is in an earlier state than it was (${row.beat} is before ${known}): it was restored.`
 }
 
 function movedBecause({ identity, now }: EpochRow): string | undefined {
@@ -122,9 +122,5 @@ export async function frozenBecause(pool: Pool): Promise<string | undefined> {
 
 /** Someone has looked: replays may go on in the database as it is now. */
 export async function acknowledgeRestore(pool: Pool, by: string): Promise<void> {
-  try {
-    await pool.query(THAW, [storable(by, NAME_MAX)])
-  } catch (error) {
-    throw explained(error)
-  }
+  await explaining(() => pool.query(THAW, [storable(by, NAME_MAX)]))
 }

@@ -20,7 +20,7 @@ export const LATEST = 50
 const ENOUGH = 10
 /** 0.95 % of the run may be without a proof: what a downstream gets that breaks now, which must stay below 1 %. */
 const UNPROVEN_SHARE = 0.0095
-/** 50 at least, as the last step of the ramp: a small run must not wait for each proof. */
+/** 50 at least, as the last stage of the ramp: a small run must not wait for each proof. */
 const UNPROVEN_MIN = 50
 /** 3 s without any proof, or three times as long as the slowest took. */
 const STALL_MS = 3_000
@@ -31,12 +31,12 @@ export type Judgement = { readonly go: number } | { readonly pause: string }
 
 export function judge(counts: ItemCounts, options: RunOptions, lately: Lately): Judgement {
   const { settled, refailed } = lately
-  const isRamping = stepOf(counts, options) !== undefined
+  const isRamping = stageOf(counts, options) !== undefined
   if (refailed > options.refailLimit * settled && (isRamping || settled >= ENOUGH)) {
     return { pause: `${refailed} of the latest ${settled} failed again.` }
   }
-  const step = stepOf(counts, options)
-  if (step !== undefined) return rampJudgement(step, counts, options)
+  const stage = stageOf(counts, options)
+  if (stage !== undefined) return rampJudgement(stage, counts, options)
   if (options.unproven === 'go_on') return { go: counts.queued }
   const total = sumOf(counts)
   const room = Math.max(UNPROVEN_MIN, Math.floor(total * UNPROVEN_SHARE)) - inFlight(counts)
@@ -50,7 +50,7 @@ export function judge(counts: ItemCounts, options: RunOptions, lately: Lately): 
   return { go: Math.max(0, Math.min(room, counts.queued)) }
 }
 
-interface Step {
+interface Stage {
   /** How many may be out by the end of it. */
   readonly until: number
 }
@@ -61,8 +61,8 @@ const inFlight = ({ claimed, publishing, published }: ItemCounts) =>
   claimed + publishing + published
 const sumOf = (counts: ItemCounts) => counts.queued + inFlight(counts) + settledOf(counts)
 
-/** The step of the ramp that is not over: a step is over when everyone of it has an outcome. */
-function stepOf(counts: ItemCounts, { ramp }: RunOptions): Step | undefined {
+/** The stage of the ramp that is not over: a stage is over when everyone of it has an outcome. */
+function stageOf(counts: ItemCounts, { ramp }: RunOptions): Stage | undefined {
   const settled = settledOf(counts)
   let until = 0
   for (const size of ramp) {
@@ -72,12 +72,12 @@ function stepOf(counts: ItemCounts, { ramp }: RunOptions): Step | undefined {
   return undefined
 }
 
-function rampJudgement(step: Step, counts: ItemCounts, { unproven }: RunOptions): Judgement {
+function rampJudgement(stage: Stage, counts: ItemCounts, { unproven }: RunOptions): Judgement {
   if (counts.unknown > 0 && unproven === 'pause') {
     return {
       pause: `${counts.unknown} of the first have no proof in time. If the consumers do not use Redrive, plan with unproven: 'go_on'.`,
     }
   }
   const out = inFlight(counts) + settledOf(counts)
-  return { go: Math.max(0, Math.min(step.until - out, counts.queued)) }
+  return { go: Math.max(0, Math.min(stage.until - out, counts.queued)) }
 }

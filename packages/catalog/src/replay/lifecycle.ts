@@ -1,6 +1,6 @@
 import { RedriveError } from '@redrive/core'
 import type { Pool } from 'pg'
-import { explained, inTransaction, type Run } from '../database.ts'
+import { explaining, inTransaction, type Run } from '../database.ts'
 import { isId } from '../read/check.ts'
 import { NAME_MAX, storable } from '../text.ts'
 import { refuseFrozen } from './epoch.ts'
@@ -116,18 +116,23 @@ export async function pauseRun(run: Run, id: string, because: string): Promise<b
   return (await run(PAUSE, [id, storable(because, BECAUSE_MAX)])).length > 0
 }
 
+/** The same by a worker: if it is paused or cancelled already, that is as well. */
+export async function pauseIfRunning(pool: Pool, id: string, because: string): Promise<void> {
+  await inTransaction(pool, (run) => pauseRun(run, id, because))
+}
+
 const BECAUSE_MAX = 1_000
 
 const RESUME = `
-update redrive_catalog.replay_run set state = 'running', resumed_at = clock_timestamp(), paused_at = null,
-    paused_because = null, failing_turns = 0
+update redrive_catalog.replay_run set state = 'running', resumed_at = clock_timestamp(), resumed_by = $2,
+    paused_at = null, paused_because = null, failing_turns = 0
   where id = $1`
 
-export async function resume(pool: Pool, id: string): Promise<void> {
+export async function resume(pool: Pool, id: string, by: string): Promise<void> {
   await change(pool, id, async (run, locked) => {
     expectState(locked, 'paused', 'resumed')
     await refuseFrozen(run)
-    await run(RESUME, [id])
+    await run(RESUME, [id, who(by)])
   })
 }
 
@@ -144,7 +149,8 @@ update redrive_catalog.replay_item set lease_until = null,
     reason = case when publishes = 0 then $2 else reason end,
     settled_at = case when publishes = 0 then clock_timestamp() end,
     published_at = case when publishes > 0 then coalesce(published_at, clock_timestamp()) end
-  where run_id = $1 and state in ('planned', 'queued', 'claimed') returning dead_letter_id, state`
+  where run_id = $1 and state in ('planned', 'queued', 'claimed')
+  returning case when publishes = 0 then dead_letter_id end as id`
 const END = `
 update redrive_catalog.replay_run set state = 'cancelled', ended_at = clock_timestamp()
   where id = $1 and state in ('planned', 'running', 'paused') returning id`
@@ -154,17 +160,12 @@ export async function cancel(pool: Pool, id: string, by: string): Promise<void> 
   if (!isId(id)) throw noSuchRun()
   await explaining(() =>
     inTransaction(pool, async (run) => {
-      await run(LOCK_ITS, [id])
-      const items = await run<{ dead_letter_id: string; state: string }>(CANCELLED, [
-        id,
-        `cancelled by ${who(by)}`,
-      ])
-      const held = items.filter(({ state }) => state === 'cancelled')
-      await reopen(
-        run,
-        held.map((one) => one.dead_letter_id),
-        who(by),
-      )
+      const held = await run<{ id: string }>(LOCK_ITS, [id])
+      const items = await run<{ id: string }>(CANCELLED, [id, `cancelled by ${who(by)}`])
+      // Of a plan, nothing was held: another run may have the same dead letters.
+      const left = new Set(items.map((item) => item.id))
+      const open = held.map((one) => one.id).filter((one) => left.has(one))
+      await reopen(run, open, who(by))
       if ((await run(END, [id])).length === 0) {
         throw conflict('There is no such run, or it is over: it cannot be cancelled.')
       }
@@ -185,15 +186,6 @@ async function change(
       await work(run, locked)
     }),
   )
-}
-
-/** The answer, or the error in words that say what to do. */
-export async function explaining<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    throw explained(error)
-  }
 }
 
 const noSuchRun = () => conflict('There is no such run.')

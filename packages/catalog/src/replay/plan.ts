@@ -1,8 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { RedriveError } from '@redrive/core'
 import type { Pool } from 'pg'
-import { explained, inTransaction, isDuplicate, type Run } from '../database.ts'
-import { uuidOf } from '../ingest/identity.ts'
+import { explaining, inTransaction, isDuplicate, type Run } from '../database.ts'
+import { sha256Of, uuidOf } from '../ingest/identity.ts'
 import { compileDeadLetters } from '../read/compile.ts'
 import { NAME_MAX, storable } from '../text.ts'
 import { keepChange } from './change.ts'
@@ -29,12 +29,10 @@ const SETTINGS = `set transaction isolation level repeatable read; set local sta
  */
 export async function plan(parts: ReplayParts, request: ReplayRequest): Promise<ReplayRun> {
   const options = resolveRequest(request)
-  try {
+  return explaining(async () => {
     const id = await plannedOnce(parts, request, options)
     return (await readRun(parts.pool, id)) as ReplayRun
-  } catch (error) {
-    throw explained(error)
-  }
+  })
 }
 
 async function plannedOnce(
@@ -206,7 +204,7 @@ const reasonText = (verdict: Verdict, why: string | undefined) =>
 /** The same for the same dead letter and cycle, wherever and whenever it is made. */
 function replayId(deadLetterId: string, cycle: number, times: number): string {
   const name = JSON.stringify(['replay', deadLetterId, cycle, times])
-  return uuidOf(createHash('sha256').update(name).digest())
+  return uuidOf(sha256Of(name))
 }
 
 /** What an approver agrees to: which, what becomes of them, and how. */

@@ -1,6 +1,7 @@
 import type { Run } from '../database.ts'
+import { sha256Of } from '../ingest/identity.ts'
 import { readDrained } from '../read/payload.ts'
-import { changed, NotChangeable, sha256 } from './change.ts'
+import { changed, NotChangeable } from './change.ts'
 import { exactJson, NotExact } from './exact-json.ts'
 import type { Candidate, Verdict } from './gates.ts'
 import type { ReplayChange } from './options.ts'
@@ -67,7 +68,7 @@ async function checkBody(
       ? await validator.problemOf(one.type, exactJson(bytes))
       : undefined
     const content =
-      change === undefined || 'force' in change ? undefined : sha256(bytes).toString('hex')
+      change === undefined || 'force' in change ? undefined : sha256Of(bytes).toString('hex')
     const kept = content === undefined ? one : { ...one, content }
     return why === undefined ? kept : { ...kept, verdict: 'invalid', why }
   } catch (error) {

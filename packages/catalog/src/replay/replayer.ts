@@ -2,14 +2,16 @@ import { setTimeout as after } from 'node:timers/promises'
 import { type DeadLetterSource, type DrainedDeadLetter } from '@redrive/runtime'
 import type { Pool } from 'pg'
 import { inTransaction } from '../database.ts'
+import { sha256Of } from '../ingest/identity.ts'
 import { readDrained } from '../read/payload.ts'
-import { changed, readChange, sha256 } from './change.ts'
+import { changed, readChange } from './change.ts'
 import { begin, claim, type Claim, type ClaimedItem, markPublished } from './claim.ts'
 import { Epoch } from './epoch.ts'
 import { type FailedPublish, returnFailed, returnUnsent } from './give-up.ts'
-import { pause } from './lifecycle.ts'
+import { pauseIfRunning } from './lifecycle.ts'
 import type { ReplayParts } from './parts.ts'
 import { confirm, type Confirmed, sweep } from './settle.ts'
+import { together } from '../together.ts'
 
 /** A source that is replayed into, and what is known of its consumers. */
 export interface ReplaySource {
@@ -71,24 +73,28 @@ export class Replayer {
       claimed,
       claimed.items.map(({ place }) => place),
     )
-    await pause(pool, claimed.runId, trouble)
+    await pauseIfRunning(pool, claimed.runId, trouble)
     return NOTHING
   }
 
-  /** Takes what consumers said about replays. */
-  async confirm(): Promise<Confirmed> {
-    const total = { resolved: 0, expired: 0 }
-    for (const { source } of this.#sources.values()) {
-      const { resolved, expired } = await confirm(this.#parts.pool, source)
-      total.resolved += resolved
-      total.expired += expired
+  /** Takes what the consumers of one source, or of all, said about replays. */
+  async confirm(name?: string): Promise<Confirmed> {
+    const { pool } = this.#parts
+    const all = await together(this.#named(name), ([, { source }]) => confirm(pool, source))
+    return {
+      resolved: all.reduce((sum, one) => sum + one.resolved, 0),
+      expired: all.reduce((sum, one) => sum + one.expired, 0),
     }
-    return total
   }
 
   /** Ends what is over: outcomes that did not come, runs that are done, plans that nobody approved. */
-  async sweep(): Promise<void> {
-    for (const [name, { handled }] of this.#sources) await sweep(this.#parts, name, handled)
+  async sweep(name?: string): Promise<void> {
+    await together(this.#named(name), ([of, { handled }]) => sweep(this.#parts, of, handled))
+  }
+
+  #named(name: string | undefined): readonly (readonly [string, ReplaySource])[] {
+    const all = [...this.#sources]
+    return name === undefined ? all : all.filter(([one]) => one === name)
   }
 }
 
@@ -137,7 +143,7 @@ async function publishAll(
   if (notReady === undefined) return turn
   const places = claimed.items.map(({ place }) => place)
   await returnUnsent(pool, claimed, places)
-  await pause(pool, claimed.runId, notReady.message)
+  await pauseIfRunning(pool, claimed.runId, notReady.message)
   return turn
 }
 
@@ -233,7 +239,7 @@ async function prepared(
     if (one === undefined) throw new NotReady(`The payload of ${item.dead_letter_id} is gone.`)
     const deadLetter = changed(one, change)
     const isApproved =
-      item.content === null || item.content === sha256(deadLetter.delivery.bytes).toString('hex')
+      item.content === null || item.content === sha256Of(deadLetter.delivery.bytes).toString('hex')
     if (isApproved) return { item, deadLetter }
     throw new NotReady(`What would go out of ${item.dead_letter_id} is not what was approved.`)
   })

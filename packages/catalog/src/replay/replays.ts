@@ -1,6 +1,7 @@
 import { RedriveError } from '@redrive/core'
 import { type AutoReplay, allowAuto, dueGroups } from './auto.ts'
 import { plan } from './plan.ts'
+import { explaining } from '../database.ts'
 import { acknowledgeRestore, frozenBecause } from './epoch.ts'
 import {
   type Approval,
@@ -8,7 +9,6 @@ import {
   approve,
   cancel,
   conflict,
-  explaining,
   pause,
   resume,
 } from './lifecycle.ts'
@@ -73,8 +73,8 @@ export class Replays {
     return this.#must(id)
   }
 
-  async resume(id: string, _: By): Promise<ReplayRun> {
-    await resume(this.#parts.pool, id)
+  async resume(id: string, { by }: By): Promise<ReplayRun> {
+    await resume(this.#parts.pool, id, by)
     return this.#must(id)
   }
 

@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
-import { explained } from '../database.ts'
+import { explaining } from '../database.ts'
 import { Check, isId, PAGE } from '../read/check.ts'
-import { cursorText, msSql, readCursor } from '../read/sql.ts'
-import { type PayloadKeys } from '../seal.ts'
+import { cursorText, momentSql, msSql, readCursor } from '../read/sql.ts'
+import type { PayloadKeys } from '../seal.ts'
 import { readChange } from './change.ts'
 import type { ReplayChange, RunOptions } from './options.ts'
 
@@ -56,6 +56,8 @@ export interface ReplayRun {
   readonly plannedAt: number
   readonly approvedBy: string | undefined
   readonly approvedAt: number | undefined
+  /** Who let it go on after its last pause. */
+  readonly resumedBy: string | undefined
   readonly pausedAt: number | undefined
   readonly pausedBecause: string | undefined
   readonly endedAt: number | undefined
@@ -66,7 +68,7 @@ export interface ReplayRun {
 }
 
 const COLUMNS = `r.id, s.name as source, r.state, r.hash, r.note, r.asked, r.options, r.change is not null as is_changed,
-    r.planned_by, r.approved_by, r.paused_because, ${msSql('r.planned_at')} as planned_ms,
+    r.planned_by, r.approved_by, r.resumed_by, r.paused_because, ${msSql('r.planned_at')} as planned_ms,
     ${msSql('r.approved_at')} as approved_ms, ${msSql('r.paused_at')} as paused_ms, ${msSql('r.ended_at')} as ended_ms,
     ${ITEM_STATES.map((state) => `r.${state}`).join(', ')}`
 
@@ -120,8 +122,8 @@ export async function readRuns(pool: Pool, query: RunQuery): Promise<RunPage> {
   const { source = null, states = RUN_STATES, most = PAGE } = query
   const cursor = readCursor(query.next)
   const text = `select ${COLUMNS} ${FROM} where ($1::text is null or s.name = $1) and r.state = any($2)
-      and ($3::float8 is null or (${msSql('r.planned_at')}, r.id) < ($3, $4::uuid))
-    order by ${msSql('r.planned_at')} desc, r.id desc limit $5`
+      and ($3::float8 is null or (r.planned_at, r.id) < (${momentSql('$3')}, $4::uuid))
+    order by r.planned_at desc, r.id desc limit $5`
   const values = [source, states, cursor?.at ?? null, cursor?.id ?? null, most + 1]
   const { rows } = await pool.query<RunRow>(text, values)
   const runs = rows.slice(0, most).map((row) => runOf(row, {}))
@@ -179,12 +181,8 @@ export async function readItems(pool: Pool, query: ItemQuery): Promise<readonly 
       ? `${ITEMS} where dead_letter_id = $1 and state = any($2) order by cycle desc, settled_at desc limit $3`
       : `${ITEMS} where run_id = $1 and state = any($2) and place > $4 order by place limit $3`
   const values = [run ?? deadLetter, states, most, ...(run === undefined ? [] : [after])]
-  try {
-    const { rows } = await pool.query<ItemRow>(text, values)
-    return rows.map(itemOf)
-  } catch (error) {
-    throw explained(error)
-  }
+  const { rows } = await explaining(() => pool.query<ItemRow>(text, values))
+  return rows.map(itemOf)
 }
 
 /** What is changed on the way out; undefined when nothing is. */
@@ -211,6 +209,7 @@ type RunRow = ItemCounts & {
   readonly is_changed: boolean
   readonly planned_by: string
   readonly approved_by: string | null
+  readonly resumed_by: string | null
   readonly paused_because: string | null
   readonly planned_ms: number
   readonly approved_ms: number | null
@@ -233,6 +232,7 @@ function runOf(row: RunRow, skipped: Readonly<Record<string, number>>): ReplayRu
     plannedAt: row.planned_ms,
     approvedBy: row.approved_by ?? undefined,
     approvedAt: row.approved_ms ?? undefined,
+    resumedBy: row.resumed_by ?? undefined,
     pausedAt: row.paused_ms ?? undefined,
     pausedBecause: row.paused_because ?? undefined,
     endedAt: row.ended_ms ?? undefined,

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
+import { explaining } from '../database.ts'
 import { NAME_MAX, storable } from '../text.ts'
-import { conflict, explaining } from './lifecycle.ts'
+import { conflict } from './lifecycle.ts'
 import { refused } from './plan.ts'
 import { Validator } from './validator.ts'
 

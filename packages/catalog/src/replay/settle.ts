@@ -1,9 +1,9 @@
 import type { DeadLetterSource, ReplayConfirmation } from '@redrive/runtime'
 import type { Pool } from 'pg'
-import { inTransaction, type Run } from '../database.ts'
+import { explaining, inTransaction, type Run } from '../database.ts'
 import { isId } from '../read/check.ts'
 import { NAME_MAX, storable } from '../text.ts'
-import { conflict, explaining } from './lifecycle.ts'
+import { conflict } from './lifecycle.ts'
 import { expired, reopen, resolved, unknown } from './outcome.ts'
 import type { ReplayParts } from './parts.ts'
 

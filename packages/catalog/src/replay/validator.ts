@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { RedriveError } from '@redrive/core'
 
@@ -78,7 +79,7 @@ async function started(schemas: ReadonlyMap<string, unknown>): Promise<Worker> {
   throw new RedriveError('POLICY_INVALID', 'The schema of the consumer takes too long to compile.')
 }
 
-const fileOf = (name: string) => new URL(import.meta.resolve(name)).pathname
+const fileOf = (name: string) => fileURLToPath(import.meta.resolve(name))
 
 /** What the thread says next, or what became of it. */
 function answerOf(worker: Worker, withinMs: number): Promise<string | undefined | typeof TOO_LONG> {

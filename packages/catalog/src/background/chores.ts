@@ -3,6 +3,7 @@ import type { Catalog } from '../catalog.ts'
 import type { Ingested } from '../ingest/ingest.ts'
 import type { IngestOptions } from '../ingest/options.ts'
 import type { Replayer, ReplaySource } from '../replay/replayer.ts'
+import { together } from '../together.ts'
 import { type Alert, type AlertLimits, alertsOf } from '../watch/metrics.ts'
 
 /** A source whose dead letters are taken over, and replayed into. */
@@ -21,10 +22,10 @@ export interface BackgroundParts {
 }
 
 /** One kind of background work. */
-export interface Job {
+export interface Chore {
   /** Each process asks for it this often. */
   readonly everyMs: number
-  run(parts: BackgroundParts, signal: AbortSignal): Promise<void>
+  run(parts: BackgroundParts, signal: AbortSignal): Promise<unknown>
 }
 
 /** 5 s: how long work that is never finished goes on before it is asked for again. */
@@ -39,7 +40,7 @@ const SWEEP_MS = 1_000
 const INGEST_MS = 500
 
 /** All there is. Each may run in several processes at once: that is how it scales. */
-export const JOBS: Readonly<Record<string, Job>> = {
+export const CHORES: Readonly<Record<string, Chore>> = {
   ingest: {
     everyMs: SHIFT_MS,
     run: ({ catalog, sources }, signal) =>
@@ -56,21 +57,12 @@ export const JOBS: Readonly<Record<string, Job>> = {
   },
   settle: {
     everyMs: SHIFT_MS,
-    run: ({ replayer }, signal) => {
-      let sweepAt = 0
-      return shift(signal, async () => {
-        const { resolved, expired } = await replayer.confirm()
-        if (performance.now() >= sweepAt) {
-          await replayer.sweep()
-          sweepAt = performance.now() + SWEEP_MS
-        }
-        return resolved + expired > 0 ? BUSY_MS : LOOK_MS
-      })
-    },
+    run: ({ replayer, sources }, signal) =>
+      together(sources, (one) => shift(signal, settling(replayer, one.name ?? one.source.source))),
   },
   upkeep: {
     everyMs: 3_600_000,
-    run: async ({ catalog }) => void (await catalog.maintain()),
+    run: ({ catalog }) => catalog.maintain(),
   },
   watch: {
     everyMs: 60_000,
@@ -86,6 +78,18 @@ export const JOBS: Readonly<Record<string, Job>> = {
   },
 }
 
+function settling(replayer: Replayer, name: string): () => Promise<number> {
+  let sweepAt = 0
+  return async () => {
+    if (performance.now() >= sweepAt) {
+      sweepAt = performance.now() + SWEEP_MS
+      await replayer.sweep(name)
+    }
+    const { resolved, expired } = await replayer.confirm(name)
+    return resolved + expired > 0 ? BUSY_MS : LOOK_MS
+  }
+}
+
 const ingestOne = (catalog: Catalog, one: BackgroundSource, signal: AbortSignal) =>
   catalog.ingest(one.source, {
     ...one.ingest,
@@ -94,16 +98,6 @@ const ingestOne = (catalog: Catalog, one: BackgroundSource, signal: AbortSignal)
   })
 
 const isBusy = ({ added, refailed, known }: Ingested) => added + refailed + known > 0
-
-/** One that is in trouble does not keep the others from their work; its error is told when all are done. */
-async function together<T>(all: readonly T[], work: (one: T) => Promise<void>): Promise<void> {
-  const results = await Promise.allSettled(all.map(work))
-  const errors = results.flatMap((one) =>
-    one.status === 'rejected' ? [one.reason as unknown] : [],
-  )
-  if (errors.length > 1) throw new AggregateError(errors, 'Several sources are in trouble.')
-  if (errors.length === 1) throw errors[0]
-}
 
 /** Works for a while; `step` says how long to wait, or true when there is more to do at once. */
 async function shift(signal: AbortSignal, step: () => Promise<true | number>): Promise<void> {
