@@ -8,7 +8,7 @@ import type {
 } from '@redrive/memory'
 import type { SeededRandom } from '@redrive/testing'
 import { between } from './random.ts'
-import type { VirtualTime } from './time.ts'
+import type { VirtualTime } from '@redrive/storm'
 
 /** What the link between a process and the broker does to requests right now. */
 export interface LinkWeather {

@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util'
 import { run } from './run.ts'
 import { type Scenario, scenarioOf } from './scenario.ts'
 import { shrink } from './shrink.ts'
-import { runStorm } from './storm/main.ts'
+import { runStorm } from './storm.ts'
 import { type BrokenSeed, sweep } from './sweep.ts'
 
 const HELP = `Usage:

@@ -4,7 +4,7 @@ import type { SeededRandom } from '@redrive/testing'
 import { Link, type LinkWeather } from './link.ts'
 import { between } from './random.ts'
 import type { Scenario } from './scenario.ts'
-import type { VirtualTime } from './time.ts'
+import type { VirtualTime } from '@redrive/storm'
 
 export interface ProcessParts {
   readonly index: number

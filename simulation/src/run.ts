@@ -7,7 +7,7 @@ import { History } from './history.ts'
 import { type MessageBody, QUEUE, SimulatedProcess } from './process.ts'
 import { between } from './random.ts'
 import { FAULTS_END_MS, type Fault, type PlannedMessage, type Scenario } from './scenario.ts'
-import { VirtualTime } from './time.ts'
+import { VirtualTime } from '@redrive/storm'
 
 export interface RunResult {
   readonly violations: readonly Violation[]

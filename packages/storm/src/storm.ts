@@ -2,21 +2,25 @@ import type { PolicyOptions } from '@redrive/core'
 import { deadLetterQueue, MemoryBroker, memory, send } from '@redrive/memory'
 import { consume } from '@redrive/runtime'
 import { type SeededRandom, seededRandom } from '@redrive/testing'
-import { VirtualTime } from '../time.ts'
+import { VirtualTime } from './time.ts'
 import { BROWN_OUT_SHARE, Dependency, type OutageKind } from './dependency.ts'
 
 export interface StormOptions {
+  /** Its `timeout` is 1 s unless it says otherwise; its `concurrency` is not looked at. */
   readonly policy: PolicyOptions
   readonly kind: OutageKind
   readonly outageMs: number
   /** Attempts in flight in the whole fleet. */
   readonly concurrency: number
   readonly arrivalsPerSecond: number
+  /** What the dependency can serve; more than arrives. */
   readonly capacityPerSecond: number
   readonly seed: number
 }
 
 export interface StormResult {
+  /** Messages that arrived. */
+  readonly messages: number
   readonly attemptsPerMessage: number
   /** Share of good messages given up. */
   readonly falseDeadLetters: number
@@ -29,6 +33,7 @@ export interface StormResult {
   readonly load: readonly number[]
 }
 
+/** How long all is well before the outage. */
 export const CALM_MS = 30_000
 const TIMEOUT_MS = 1_000
 /** Processes that share nothing; the fleet's concurrency is spread over them. */
@@ -64,6 +69,7 @@ export async function storm(options: StormOptions): Promise<StormResult> {
   broker.close()
   const load = Array.from(dependency.callsPerSecond, (calls) => calls ?? 0)
   return {
+    messages: sent.count,
     attemptsPerMessage: dependency.calls / sent.count,
     falseDeadLetters: given / sent.count,
     drainMs: drainedAt === undefined ? undefined : drainedAt - outageUntil,
@@ -120,8 +126,8 @@ async function startFleet(
   const processes = Math.min(PROCESSES, concurrency)
   for (let index = 0; index < processes; index++) {
     await consume(memory({ broker, queue: QUEUE }), () => dependency.call(), {
-      ...policy,
       timeout: TIMEOUT_MS,
+      ...policy,
       concurrency: Math.ceil(concurrency / processes),
       clock: time,
       random: random,

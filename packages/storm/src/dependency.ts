@@ -1,4 +1,4 @@
-import type { VirtualTime } from '../time.ts'
+import type { VirtualTime } from './time.ts'
 
 export type OutageKind = 'refuse' | 'brown-out'
 

@@ -21,7 +21,7 @@ const FULL_JITTER: PolicyOptions = {
 }
 
 /** What textbooks and libraries do, said in our own options; the runtime is the same. */
-export const POLICIES: readonly NamedPolicy[] = [
+export const TEXTBOOK: readonly NamedPolicy[] = [
   {
     name: 'A',
     title: '3 immediate attempts',

@@ -1,0 +1,7 @@
+export type { OutageKind } from './dependency.ts'
+export { type Panel, plot, type PlotOptions } from './plot.ts'
+export { type NamedPolicy, TEXTBOOK } from './policies.ts'
+export { drainRatio, drawing, GOALS, pageOf, type Played, shortcomings } from './report.ts'
+export { CALM_MS, storm, type StormOptions, type StormResult } from './storm.ts'
+export { plotText, type PlotTextOptions } from './text.ts'
+export { VirtualTime } from './time.ts'

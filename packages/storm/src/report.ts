@@ -1,0 +1,89 @@
+import { CALM_MS, type StormOptions, type StormResult } from './storm.ts'
+import { type Panel, plot } from './plot.ts'
+import type { NamedPolicy } from './policies.ts'
+
+/** One policy and what became of it. */
+export interface Played {
+  readonly policy: NamedPolicy
+  readonly result: StormResult
+}
+
+/** What a policy should keep to: little more than one call for each message, nothing good given up, no second wave. */
+export const GOALS = { attemptsPerMessage: 1.05, falseDeadLetters: 0, drain: 1.3, peak: 2 } as const
+
+/** Undefined: it had not drained when the run ended. */
+export const drainRatio = ({ drainMs, minimumMs }: StormResult): number | undefined =>
+  drainMs === undefined ? undefined : drainMs / minimumMs
+
+/** What it did not keep to, in words; none: all is well. */
+export function shortcomings(result: StormResult): readonly string[] {
+  const ratio = drainRatio(result)
+  const short: string[] = []
+  if (result.attemptsPerMessage > GOALS.attemptsPerMessage) {
+    short.push(`${result.attemptsPerMessage.toFixed(2)} attempts for each message`)
+  }
+  if (result.falseDeadLetters > GOALS.falseDeadLetters) {
+    short.push(`${(result.falseDeadLetters * 100).toFixed(1)} % of good messages given up`)
+  }
+  if (ratio === undefined) short.push('it does not drain')
+  else if (ratio > GOALS.drain) short.push(`drains in ${ratio.toFixed(2)} x the shortest time`)
+  if (result.peak > GOALS.peak) short.push(`peak of ${result.peak.toFixed(1)} x the arrivals`)
+  return short
+}
+
+type Weather = Omit<StormOptions, 'policy'>
+
+/** A little more than the slowest that drains; one that never does is cut off. */
+const SHOWN_SHARE = 1.15
+/** What is shown after the outage when none drains. */
+const AFTER_S = 120
+
+/** All policies on one scale, as an SVG document. */
+export function drawing(title: string, weather: Weather, played: readonly Played[]): string {
+  const outageFromS = CALM_MS / 1_000
+  const outageUntilS = outageFromS + weather.outageMs / 1_000
+  const drained = played.filter(({ result }) => result.drainMs !== undefined)
+  const longest = Math.max(0, ...drained.map(({ result }) => result.load.length))
+  return plot({
+    title,
+    panels: played.map(panelOf),
+    arrivalsPerSecond: weather.arrivalsPerSecond,
+    capacityPerSecond: weather.capacityPerSecond,
+    outageFromS,
+    outageUntilS,
+    seconds: longest === 0 ? outageUntilS + AFTER_S : Math.ceil(longest * SHOWN_SHARE),
+  })
+}
+
+function panelOf({ policy, result }: Played): Panel {
+  const short = shortcomings(result)
+  return {
+    title: `${policy.name}: ${policy.title}`,
+    verdict: short.length === 0 ? 'keeps to all goals' : short.join(', '),
+    isGood: short.length === 0,
+    load: result.load,
+  }
+}
+
+/** A page of its own: picture, figures and what they mean. Nothing is loaded from anywhere. */
+export function pageOf(title: string, weather: Weather, played: readonly Played[]): string {
+  const rows = played.map(
+    ({ policy, result }) => `<tr><th scope="row">${escaped(policy.name)}</th>
+<td>${result.attemptsPerMessage.toFixed(3)}</td><td>${(result.falseDeadLetters * 100).toFixed(1)} %</td>
+<td>${drainRatio(result)?.toFixed(2) ?? 'never'}</td><td>${result.peak.toFixed(2)}</td></tr>`,
+  )
+  return `<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>${escaped(title)}</title>
+<style>body{font:15px/1.5 system-ui,sans-serif;color:#1f2933;max-width:60rem;margin:2rem auto;padding:0 1rem}
+table{border-collapse:collapse}th,td{padding:.3rem .8rem;text-align:right;border-bottom:1px solid #e4e7eb}th:first-child{text-align:left}</style>
+<h1>${escaped(title)}</h1>
+${drawing(title, weather, played)}
+<table><thead><tr><th>policy</th><th>attempts per message</th><th>good ones given up</th><th>drain / shortest</th><th>peak / arrivals</th></tr></thead>
+<tbody>${rows.join('\n')}
+<tr><th scope="row">goal</th><td>${GOALS.attemptsPerMessage}</td><td>0 %</td><td>${GOALS.drain}</td><td>${GOALS.peak}</td></tr></tbody></table>
+<p>${weather.arrivalsPerSecond} messages arrive each second, the dependency serves ${weather.capacityPerSecond}. It ${weather.kind === 'refuse' ? 'refuses everything' : 'serves a fifth of that'} for ${weather.outageMs / 1_000} s, with up to ${weather.concurrency} attempts in flight. Seed ${weather.seed}: the same seed gives the same run.</p>
+</html>
+`
+}
+
+const escaped = (text: string) => text.replace(/[&<>"]/g, (char) => `&#${char.charCodeAt(0)};`)

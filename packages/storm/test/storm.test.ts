@@ -1,0 +1,89 @@
+import { describe, expect, it } from 'vitest'
+import {
+  drawing,
+  pageOf,
+  plotText,
+  shortcomings,
+  storm,
+  type StormOptions,
+  TEXTBOOK,
+} from '@redrive/storm'
+
+const WEATHER = {
+  kind: 'refuse',
+  outageMs: 20_000,
+  concurrency: 50,
+  arrivalsPerSecond: 50,
+  capacityPerSecond: 75,
+  seed: 7,
+} as const satisfies Omit<StormOptions, 'policy'>
+
+const policyOf = (name: string) => {
+  const found = TEXTBOOK.find((one) => one.name === name)
+  if (found === undefined) throw new Error(`no policy ${name}`)
+  return found
+}
+
+describe('a storm', () => {
+  it('is the same for the same seed', async () => {
+    const play = () => storm({ ...WEATHER, policy: {} })
+    expect(await play()).toEqual(await play())
+  })
+
+  it('finds nothing wrong with the default policy', async () => {
+    const result = await storm({ ...WEATHER, policy: {} })
+    expect(shortcomings(result)).toEqual([])
+    expect(result.messages).toBeGreaterThan(WEATHER.arrivalsPerSecond * 50)
+  })
+
+  it('says what immediate attempts do to good messages', async () => {
+    const result = await storm({ ...WEATHER, policy: policyOf('A').policy })
+    expect(shortcomings(result).join()).toMatch(/good messages given up/)
+    expect(result.falseDeadLetters).toBeGreaterThan(0.1)
+  })
+
+  it('uses the timeout of the policy', async () => {
+    // Each call takes 13 ms at least when the dependency is well: none ends in time.
+    const result = await storm({ ...WEATHER, policy: { timeout: '5ms' } })
+    expect(result.drainMs).toBeUndefined()
+  })
+})
+
+describe('a picture of it', () => {
+  const load = [10, 10, 0, 0, 40, 10]
+  const options = {
+    load,
+    columns: 6,
+    rows: 4,
+    arrivalsPerSecond: 10,
+    capacityPerSecond: 20,
+    outageFromS: 2,
+    outageUntilS: 4,
+  }
+
+  it('has a bar for each span, the capacity, the arrivals and the outage', () => {
+    expect(plotText(options)).toBe(
+      [
+        '          40/s ┤    █ ',
+        '               ┤    █ ',
+        ' capacity 20/s ┤╌╌╌╌█╌',
+        ' arrivals 10/s ┤██··██',
+        '        outage └──▓▓──',
+      ].join('\n'),
+    )
+  })
+
+  it('keeps a peak that is shorter than a column', () => {
+    const text = plotText({ ...options, columns: 2 })
+    expect(text.split('\n')[0]).toBe('          40/s ┤ █')
+  })
+
+  it('names every policy, as text', async () => {
+    const result = await storm({ ...WEATHER, outageMs: 1_000, policy: {} })
+    const played = [{ policy: { name: '<b>', title: 'mine & yours', policy: {} }, result }]
+    for (const document of [drawing('t', WEATHER, played), pageOf('t', WEATHER, played)]) {
+      expect(document).toContain('&#60;b&#62;: mine &#38; yours')
+      expect(document).not.toContain('<b>')
+    }
+  })
+})
