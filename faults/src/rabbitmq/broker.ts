@@ -126,10 +126,16 @@ export async function depthsOf(broker: Broker, run: string): Promise<Depths> {
   return depths
 }
 
-/** Takes everything out of the queues of a run. For when all consumers have gone. */
-export async function drainRun(broker: Broker, run: string): Promise<readonly Found[]> {
+const EVERYWHERE: readonly Place[] = ['source', 'delay', 'dlq', 'quarantine']
+
+/** Takes everything out of the queues of a run. All of them only when all consumers have gone. */
+export async function drainRun(
+  broker: Broker,
+  run: string,
+  places: readonly Place[] = EVERYWHERE,
+): Promise<readonly Found[]> {
   const found: Found[] = []
-  const names = await queuesOf(broker, run)
+  const names = (await queuesOf(broker, run)).filter((name) => places.includes(placeOf(name)))
   // Delays first, and once more after the rest: what comes out of them goes to the source.
   const delays = names.filter((name) => placeOf(name) === 'delay')
   const others = names.filter((name) => placeOf(name) !== 'delay')

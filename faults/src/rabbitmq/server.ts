@@ -1,6 +1,7 @@
 import type { Evidence } from '../evidence.ts'
 import { countEffects, forgetRun, readEffects } from '../effects.ts'
 import { readHistory } from '../history.ts'
+import { END_OF } from '../message.ts'
 import type { Seen, Server } from '../server.ts'
 import { becomesTrue } from '../wait.ts'
 import { deleteRun, depthsOf, drainRun, unfinishedIn } from './broker.ts'
@@ -14,26 +15,44 @@ export const rabbitServer: Server<RabbitWorld> = {
   forget: ({ pool, run }) => forgetRun(pool, run),
 }
 
-async function look({ broker, run, expected, pool, taken }: RabbitWorld): Promise<Seen> {
+async function look(world: RabbitWorld): Promise<Seen> {
+  const { broker, run, expected, pool, taken } = world
   const effects = await countEffects(pool, run)
   const depths = await depthsOf(broker, run)
-  const hasAll =
-    effects >= expected.effect &&
-    depths.dlq + taken.length >= expected.dlq &&
-    depths.quarantine >= expected.quarantine
-  return { hasAll, isQuiet: depths.source === 0 && depths.delay === expected.delay }
+  const has = (place: 'dlq' | 'quarantine') =>
+    depths[place] + taken.filter((one) => one.place === place).length >= expected[place]
+  const isQuiet = depths.source === 0 && depths.delay === expected.delay
+  const areEnough = effects >= expected.effect && has('dlq') && has('quarantine')
+  return { hasAll: areEnough && isQuiet && (await hasEach(world)), isQuiet }
+}
+
+/**
+ * One that is there twice makes up for one that is on its way from a delay queue, where nobody can
+ * count it. So each must have been seen before all is said to be over.
+ */
+async function hasEach({ broker, run, folder, pool, taken }: RabbitWorld): Promise<boolean> {
+  taken.push(...(await drainRun(broker, run, ['dlq', 'quarantine'])))
+  const effects = await readEffects(pool, run)
+  const seen = new Set([...effects.keys(), ...taken.map(({ id }) => id)])
+  return endingIn(folder).every((id) => seen.has(id))
+}
+
+/** What was acknowledged and must come to an end by itself. */
+function endingIn(folder: string): readonly string[] {
+  const entries = readHistory(folder)
+  const staying = new Set<string>()
+  for (const entry of entries) {
+    if (entry.what === 'attempted' && END_OF[entry.kind] === 'delay') staying.add(entry.id)
+  }
+  return entries.flatMap((entry) =>
+    entry.what === 'acknowledged' && !staying.has(entry.id) ? [entry.id] : [],
+  )
 }
 
 async function collect(world: RabbitWorld): Promise<Evidence> {
-  const { broker, run, folder, pool } = world
-  const found = [...world.taken, ...(await drainRun(broker, run))]
-  const isShort = found.length < world.expected.dlq + world.expected.quarantine
-  const hasAll = !isShort && (await countEffects(pool, run)) >= world.expected.effect
-  if (!hasAll) {
-    await awaitHidden(world, async () => {
-      found.push(...(await drainRun(broker, run)))
-    })
-  }
+  const { broker, run, folder, pool, taken } = world
+  if (!(await hasEach(world))) await awaitHidden(world)
+  const found = [...taken, ...(await drainRun(broker, run))]
   const effects = await readEffects(pool, run)
   await deleteRun(broker, run)
   return { entries: readHistory(folder), found, effects }
@@ -42,19 +61,28 @@ async function collect(world: RabbitWorld): Promise<Evidence> {
 /** 200 s: the broker itself moves again what it was moving after three minutes. */
 const HIDDEN_MS = 200_000
 
+/** 6 s between two looks: the broker counts anew every five. */
+const COUNT_MS = 6_000
+
 /**
  * What is on its way from a delay queue to the source cannot be taken out of either. It is not lost,
  * only late: before anybody says otherwise, it must have had the time to arrive.
  */
-async function awaitHidden(world: RabbitWorld, taken: () => Promise<void>): Promise<void> {
+async function awaitHidden(world: RabbitWorld): Promise<void> {
+  const { broker, run, taken } = world
+  let wasEmpty = false
   await becomesTrue(
     async () => {
-      await taken()
-      const hidden = await unfinishedIn(world.broker, world.run)
-      if (hidden > 0)
+      taken.push(...(await drainRun(broker, run)))
+      const hidden = await unfinishedIn(broker, run)
+      if (hidden > 0) {
         world.say(`the broker still holds ${hidden} messages that it does not hand out`)
-      return hidden === 0
+      }
+      // Twice: the first time the count may be older than what it counts.
+      const isOver = wasEmpty && hidden === 0
+      wasEmpty = hidden === 0
+      return isOver || (await hasEach(world))
     },
-    { withinMs: HIDDEN_MS, everyMs: 6_000 },
+    { withinMs: HIDDEN_MS, everyMs: COUNT_MS },
   )
 }

@@ -1,6 +1,6 @@
 import { RedriveError } from '@redrive/core'
 import type { Channel, ChannelModel } from 'amqplib'
-import { closeChannel, messageOf } from './link.ts'
+import { answered, closeChannel, messageOf } from './link.ts'
 import type { QueueSpec, Topology } from './topology.ts'
 
 /** Makes what every message may need at once; the rest is made when the first one needs it. */
@@ -16,6 +16,15 @@ export async function declare(connection: ChannelModel, topology: Topology): Pro
     )
     await assertQueue(channel, source)
   })
+}
+
+/** Whether what every message may need at once is still there. A binding cannot be asked for. */
+export async function isThere(connection: ChannelModel, topology: Topology): Promise<boolean> {
+  const { exchange, source, deadLetters } = topology
+  for (const { name } of [source, deadLetters]) {
+    if ((await messageCount(connection, name)) === undefined) return false
+  }
+  return hasExchange(connection, exchange)
 }
 
 /** Makes one queue. */
@@ -57,7 +66,7 @@ export async function verify(connection: ChannelModel, topology: Topology): Prom
       problems.push(`queue ${name} is missing`)
     }
   }
-  if ((await lookFor(connection, (channel) => channel.checkExchange(exchange))) === undefined) {
+  if (!(await hasExchange(connection, exchange))) {
     problems.push(`exchange ${exchange} is missing`)
   }
   if (problems.length === 0) return
@@ -77,6 +86,10 @@ export async function messageCount(
   return found?.messageCount
 }
 
+async function hasExchange(connection: ChannelModel, name: string): Promise<boolean> {
+  return (await lookFor(connection, (channel) => channel.checkExchange(name))) !== undefined
+}
+
 /** 404: what AMQP says about something that is not there. */
 const NOT_FOUND = 404
 
@@ -85,7 +98,7 @@ async function lookFor<T>(
   look: (channel: Channel) => Promise<T>,
 ): Promise<T | undefined> {
   try {
-    return await onItsOwnChannel(connection, look)
+    return await answered(onItsOwnChannel(connection, look))
   } catch (error) {
     if (codeOf(error) === NOT_FOUND) return undefined
     throw error

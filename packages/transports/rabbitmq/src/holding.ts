@@ -1,7 +1,7 @@
 import type { Channel, ChannelModel, ConsumeMessage } from 'amqplib'
 import { messageCount } from './declare.ts'
 import { type RabbitMqDelivery, toDelivery } from './headers.ts'
-import { closeChannel } from './link.ts'
+import { answered, bounded, CLOSE_MS, closeChannel } from './link.ts'
 import { Unsettled } from './unsettled.ts'
 
 export interface HoldOptions {
@@ -62,7 +62,7 @@ export class Holding {
 
 /** Takes what is there, as many as wanted, from one queue after the other. */
 export async function hold(connection: ChannelModel, options: HoldOptions): Promise<Holding> {
-  const channel = await connection.createChannel()
+  const channel = await answered(connection.createChannel())
   channel.on('error', () => undefined)
   const unsettled = new Unsettled(channel)
   const taken: Taken[] = []
@@ -101,13 +101,13 @@ async function take(
     if (raw === null || taken.length >= wanted) resolve()
     else quiet = setTimeout(resolve, quietMs)
   }
-  await channel.prefetch(wanted)
-  const { consumerTag } = await channel.consume(queue, onMessage)
+  await answered(channel.prefetch(wanted))
+  const { consumerTag } = await answered(channel.consume(queue, onMessage))
   await enough
   clearTimeout(quiet)
-  await channel.cancel(consumerTag)
+  await answered(channel.cancel(consumerTag))
   return taken
 }
 
 /** Its end returns what is still on it. A connection that broke has ended it already. */
-const end = (channel: Channel) => closeChannel(channel).catch(() => undefined)
+const end = (channel: Channel) => bounded(closeChannel(channel), CLOSE_MS)

@@ -10,13 +10,6 @@ import { RabbitMqSink } from './sink.ts'
 import { RabbitMqSource } from './source.ts'
 
 export { CAPABILITIES } from './capabilities.ts'
-export {
-  type DurabilityGrade,
-  type Examination,
-  type ExamineOptions,
-  examine,
-  type Finding,
-} from './examine.ts'
 export type { RabbitMqDelivery } from './headers.ts'
 export type {
   Connect,

@@ -111,7 +111,7 @@ export class Link<C extends Channel> {
       over()
     })
     try {
-      const channel = await prepare(connection)
+      const channel = await answered(prepare(connection))
       channel.on('error', note)
       channel.on('close', over)
       if (isOver) throw new Error('The broker ended the connection at once.', { cause })
@@ -181,8 +181,28 @@ export class Link<C extends Channel> {
   }
 }
 
+/**
+ * 15 s: beyond any election of a healthy cluster. A node that lost sight of the others can keep a
+ * request for ever, and its heartbeats go on all the while.
+ */
+const ANSWER_MS = 15_000
+
+/** What the broker says, or a rejection when it says nothing: whoever hangs there is better off elsewhere. */
+export async function answered<T>(work: Promise<T>): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(
+    () => reject(new RedriveError('UNREACHABLE', `RabbitMQ said nothing for ${ANSWER_MS} ms.`)),
+    ANSWER_MS,
+  )
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
 /** 2 s for a goodbye: a broker that does not answer must not keep a process from ending. */
-const CLOSE_MS = 2_000
+export const CLOSE_MS = 2_000
 
 /** The client library does not answer when the connection breaks meanwhile; the channel says so itself. */
 export function closeChannel(channel: Channel): Promise<void> {

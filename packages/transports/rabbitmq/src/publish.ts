@@ -6,7 +6,7 @@ import {
   type Message,
   type Options,
 } from 'amqplib'
-import { Link } from './link.ts'
+import { answered, Link } from './link.ts'
 import type { Connect } from './options.ts'
 
 /** What is to be stored, and where. */
@@ -47,6 +47,8 @@ export class Publisher {
   readonly #made = new Map<string, Promise<void>>()
   readonly #returned = new Map<string, string>()
   readonly #pending = new Set<Pending>()
+  /** When each message was written that the broker has not answered for, the oldest first. */
+  readonly #unanswered = new Map<string, number>()
   #count = 0
   #blocked: string | undefined
   #sweep: NodeJS.Timeout | undefined
@@ -108,8 +110,11 @@ export class Publisher {
     const headers = { ...(properties.headers as object), [COPY]: copy }
     const options = { ...properties, headers, persistent: true, mandatory: true }
     const { promise, resolve, reject } = Promise.withResolvers<void>()
+    this.#unanswered.set(copy, performance.now())
+    this.#sweep ??= setInterval(() => this.#sweepOut(), SWEEP_MS).unref()
     try {
       channel.publish(exchange, routingKey, content, options, (error: unknown) => {
+        this.#unanswered.delete(copy)
         const reply = this.#returned.get(copy)
         if (reply !== undefined) this.#returned.delete(copy)
         if (error !== null) reject(unknown('the broker did not confirm it', error))
@@ -117,6 +122,7 @@ export class Publisher {
         else resolve()
       })
     } catch (error) {
+      this.#unanswered.delete(copy)
       if (!(error instanceof IllegalOperationError)) throw error
       this.#link.reset(channel, error)
       return Promise.reject(notConnected())
@@ -129,7 +135,6 @@ export class Publisher {
     return new Promise((resolve, reject) => {
       const pending = { endsAt: performance.now() + this.#parts.confirmTimeoutMs, reject }
       this.#pending.add(pending)
-      this.#sweep ??= setInterval(() => this.#giveUpOld(), SWEEP_MS).unref()
       proof.then(resolve, reject)
       const isOver = () => void this.#pending.delete(pending)
       proof.then(isOver, isOver)
@@ -146,6 +151,23 @@ export class Publisher {
     )
   }
 
+  #sweepOut(): void {
+    this.#giveUpOld()
+    this.#leaveWhatHangs()
+  }
+
+  /**
+   * A node that lost sight of the others can lose a message on its way to the queue and never confirm
+   * anything for that queue again, while the connection is well. Whoever waits must go elsewhere.
+   */
+  #leaveWhatHangs(): void {
+    const channel = this.#link.channel
+    const [oldest = Number.POSITIVE_INFINITY] = this.#unanswered.values()
+    if (channel === undefined || this.#blocked !== undefined) return
+    if (performance.now() - oldest < this.#parts.confirmTimeoutMs * HANGS) return
+    this.#link.reset(channel, unknown('the broker does not confirm any more'))
+  }
+
   /** One timer for all: in the order they were sent, so that the first young one ends the search. */
   #giveUpOld(): void {
     const now = performance.now()
@@ -160,9 +182,10 @@ export class Publisher {
   ensure(queue: string, make: (connection: ChannelModel) => Promise<void>): Promise<void> {
     const known = this.#made.get(queue)
     if (known !== undefined) return known
-    const connection = this.#link.connection
-    if (connection === undefined) return Promise.reject(notConnected())
-    const making = make(connection).catch((error: unknown) => {
+    const { connection, channel } = this.#link
+    if (connection === undefined || channel === undefined) return Promise.reject(notConnected())
+    const making = answered(make(connection)).catch((error: unknown) => {
+      if (isRedriveError(error, 'UNREACHABLE')) this.#link.reset(channel, error)
       throw isRedriveError(error) ? error : unknown(`the queue ${queue} could not be made`, error)
     })
     this.#made.set(queue, making)
@@ -173,6 +196,8 @@ export class Publisher {
 
 /** A second: beside a confirm timeout of seconds, exact enough. */
 const SWEEP_MS = 1_000
+/** 2 confirm timeouts: after the first the outcome is unknown, but the confirm may be late. */
+const HANGS = 2
 
 function copyIn({ properties }: Message): string {
   return String(properties.headers?.[COPY])

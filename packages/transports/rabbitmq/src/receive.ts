@@ -13,10 +13,10 @@ import {
 } from '@redrive/runtime'
 import type { Channel, ChannelModel, ConsumeMessage } from 'amqplib'
 import { capabilitiesOf } from './capabilities.ts'
-import { declare, verify } from './declare.ts'
+import { declare, isThere, verify } from './declare.ts'
 import { type Ending, HandOffs } from './enact.ts'
 import { type RabbitMqDelivery, toDelivery } from './headers.ts'
-import { bounded, Link } from './link.ts'
+import { answered, bounded, Link } from './link.ts'
 import type { ResolvedOptions } from './options.ts'
 import { Publisher } from './publish.ts'
 import { type Topology, topologyOf } from './topology.ts'
@@ -67,6 +67,8 @@ export class RabbitMqTransport implements Transport<RabbitMqDelivery> {
   #limit = 1
   #isPaused = false
   #isReturnCounted = true
+  /** Once, by us: from then on it is only looked for, which a cluster can answer when it cannot write. */
+  #isDeclared = false
 
   constructor(options: ResolvedOptions) {
     const { urls, queue, queueType, connect, confirmTimeoutMs } = options
@@ -102,8 +104,11 @@ export class RabbitMqTransport implements Transport<RabbitMqDelivery> {
   }
 
   async #prepare(connection: ChannelModel): Promise<Channel> {
-    if (this.#options.isDeclaring) await declare(connection, this.#topology)
-    else await verify(connection, this.#topology)
+    if (!this.#options.isDeclaring) await verify(connection, this.#topology)
+    else if (!this.#isDeclared || !(await isThere(connection, this.#topology))) {
+      await declare(connection, this.#topology)
+      this.#isDeclared = true
+    }
     this.#isReturnCounted = this.#options.queueType === 'quorum' && countsReturns(connection)
     return connection.createChannel()
   }
@@ -186,9 +191,10 @@ export class RabbitMqTransport implements Transport<RabbitMqDelivery> {
     this.#unsettled?.flush()
     try {
       // Any request would do: they are answered in order.
-      await channel.prefetch(this.#limit)
+      await answered(channel.prefetch(this.#limit))
       return true
-    } catch {
+    } catch (error) {
+      this.#link.reset(channel, error)
       return false
     }
   }
@@ -229,22 +235,32 @@ export class RabbitMqTransport implements Transport<RabbitMqDelivery> {
   #adjust(): Promise<void> {
     this.#changing = this.#changing.then(async () => {
       const channel = this.#link.channel
+      if (channel === undefined) return
       try {
-        await this.#unsubscribe()
-        await this.#subscribe()
+        await answered(this.#change(channel))
       } catch (error) {
-        // The channel broke, and the link makes a new one: `#ready` asks again then.
-        if (channel !== undefined) this.#link.reset(channel, error)
+        // The channel broke or hangs, and the link makes a new one: `#ready` asks again then.
+        this.#link.reset(channel, error)
       }
     })
     return this.#changing
   }
 
-  async #unsubscribe(): Promise<void> {
-    const channel = this.#link.channel
-    const subscription = this.#subscription
-    if (channel === undefined || subscription === undefined) return
-    if (!this.#isPaused && !this.#isMisfit()) return
+  /**
+   * The new subscription before the end of the old one. When a node dies, a quorum queue takes back what
+   * it handed out to channels there; but where a channel has only subscriptions that are cancelled, what
+   * they have in hand stays theirs until the queue gets another leader, and nobody is given it.
+   */
+  async #change(channel: Channel): Promise<void> {
+    const old = this.#subscription
+    if (this.#isPaused) return this.#cancel(channel, old)
+    if (old !== undefined && !this.#isMisfit()) return
+    await this.#subscribe(channel)
+    await this.#cancel(channel, old)
+  }
+
+  async #cancel(channel: Channel, subscription: Subscription | undefined): Promise<void> {
+    if (subscription === undefined) return
     // Answered in order: the broker has heard of all that is settled, and all that was on its way to
     // us has arrived.
     this.#unsettled?.flush()
@@ -252,22 +268,24 @@ export class RabbitMqTransport implements Transport<RabbitMqDelivery> {
     if (this.#subscription === subscription) this.#subscription = undefined
   }
 
-  async #subscribe(): Promise<void> {
-    const channel = this.#link.channel
+  async #subscribe(channel: Channel): Promise<void> {
     const unsettled = this.#unsettled
-    const isOff = this.#isPaused || this.#receiver === undefined || this.#subscription !== undefined
-    if (channel === undefined || unsettled === undefined || isOff) return
+    if (unsettled === undefined || this.#receiver === undefined) return
     const prefetch = this.#limit
     this.#changedAt = performance.now()
     await channel.prefetch(prefetch)
     let isEnded = false
+    let own = ''
     const { consumerTag: tag } = await channel.consume(this.source, (raw) => {
       if (raw !== null) return this.#accept(raw, unsettled)
       isEnded = true
-      this.#endedByBroker(channel)
+      // Of one that has been replaced it does not matter any more.
+      const isOld = own !== '' && own !== this.#subscription?.tag
+      if (!isOld) this.#endedByBroker(channel)
     })
     // It may have ended in the same packet as it began.
     if (isEnded || this.#link.channel !== channel) return
+    own = tag
     this.#subscription = { tag, prefetch }
     if (this.#isMisfit()) this.#adjustSoon()
   }

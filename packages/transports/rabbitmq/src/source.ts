@@ -1,4 +1,4 @@
-import { decodeHeaders, type FailureClass, RedriveError } from '@redrive/core'
+import { decodeHeaders, type FailureClass, isRedriveError, RedriveError } from '@redrive/core'
 import {
   type ConfirmationBatch,
   type DeadLetterSource,
@@ -49,7 +49,9 @@ export class RabbitMqSource implements DeadLetterSource {
 
   async drain({ most }: { readonly most: number }): Promise<DrainedBatch> {
     const queues = this.#options.deadLetterQueues
-    const holding = await hold(await this.#connected(), { queues, most, quietMs: QUIET_MS })
+    const holding = await this.#ask((connection) =>
+      hold(connection, { queues, most, quietMs: QUIET_MS }),
+    )
     this.#drained.add(holding)
     return {
       deadLetters: holding.taken.map(({ queue, delivery }) => this.#read(queue, delivery)),
@@ -70,12 +72,13 @@ export class RabbitMqSource implements DeadLetterSource {
     const queue = this.#options.confirmationQueue
     const now = performance.now()
     if (!this.#absent.isDue(now)) return NO_CONFIRMATIONS
-    const connection = await this.#connected()
-    const waiting = await messageCount(connection, queue)
+    const waiting = await this.#ask((connection) => messageCount(connection, queue))
     this.#absent.note(waiting !== undefined, now)
     if (waiting === undefined || waiting === 0) return NO_CONFIRMATIONS
     const quietMs = CONFIRMATION_QUIET_MS
-    const holding = await hold(connection, { queues: [queue], most, quietMs })
+    const holding = await this.#ask((connection) =>
+      hold(connection, { queues: [queue], most, quietMs }),
+    )
     const confirmations = readIn(holding)
     const batch = { confirmations, ...this.#ending(holding, 'confirmations') }
     if (confirmations.length > 0) return batch
@@ -95,23 +98,36 @@ export class RabbitMqSource implements DeadLetterSource {
   }
 
   async depth(): Promise<number> {
-    const connection = await this.#connected()
     let total = 0
     for (const { inHand } of this.#drained) total += inHand
     for (const queue of this.#options.deadLetterQueues) {
-      total += (await messageCount(connection, queue)) ?? 0
+      total += (await this.#ask((connection) => messageCount(connection, queue))) ?? 0
     }
     return total
+  }
+
+  /** Messages that wait in the queue itself: how far the consumers are behind. */
+  async lag(): Promise<number> {
+    return (await this.#ask((connection) => messageCount(connection, this.source))) ?? 0
   }
 
   async close(): Promise<void> {
     await Promise.all([this.#link.close(), this.#publisher.close()])
   }
 
-  /** Connects when it is first needed, and waits a little while a lost connection is made anew. */
-  async #connected(): Promise<ChannelModel> {
+  /**
+   * Connects when it is first needed, and waits a little while a lost connection is made anew. One that
+   * hangs is left: whoever asks next asks another node.
+   */
+  async #ask<T>(work: (connection: ChannelModel) => Promise<T>): Promise<T> {
     await this.#link.open()
-    return (await this.#link.whenReady(this.#options.confirmTimeoutMs)).connection
+    const { connection, channel } = await this.#link.whenReady(this.#options.confirmTimeoutMs)
+    try {
+      return await work(connection)
+    } catch (error) {
+      if (isRedriveError(error, 'UNREACHABLE')) this.#link.reset(channel, error)
+      throw error
+    }
   }
 
   #read(queue: string, delivery: RabbitMqDelivery): DrainedDeadLetter {

@@ -3,7 +3,6 @@ import { describe, it } from 'vitest'
 import { CAPABILITIES } from '../src/index.ts'
 import { adversary } from './adversary.suite.ts'
 import { delays } from './delay.suite.ts'
-import { examineSuite } from './examine.suite.ts'
 import { headersOnTheWire } from './headers.suite.ts'
 import { recovery } from './recovery.suite.ts'
 import { confirmingReplays } from './replayed.suite.ts'
@@ -24,7 +23,6 @@ deadLetterSource(url)
 confirmingReplays(url)
 sinks(url)
 adversary(url)
-examineSuite(url, management)
 
 exerciseTransport({
   runner: { describe, it },

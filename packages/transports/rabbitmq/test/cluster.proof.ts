@@ -1,10 +1,48 @@
 import { exerciseTransport } from '@redrive/testing'
-import { describe, it } from 'vitest'
+import type { Channel } from 'amqplib'
+import { describe, expect, it } from 'vitest'
 import { CAPABILITIES } from '../src/index.ts'
+import { type Line, onRig, until } from './rig.ts'
 import { amqpUrls, services } from './services.ts'
 import { rabbitmqWorld } from './world.ts'
 
 const urls = await amqpUrls('rabbitmq-cluster')
+const [first = '', second = ''] = urls
+
+const killFirst = () => services('do', 'rabbitmq-cluster', 'kill_node', '1')
+const startFirst = () => services('do', 'rabbitmq-cluster', 'start_node', '1')
+
+/** A node is back in seconds, and then its queues find out who has died with it. */
+const BACK_MS = 120_000
+
+describe('a node that dies', () => {
+  it(
+    'while the window of a consumer changes keeps nothing of what was in hand',
+    onRig(second, async (rig) => {
+      let asked = 0
+      const onChannel = (channel: Channel, { purpose }: Line) => {
+        if (purpose !== 'consume') return
+        const consume = channel.consume.bind(channel)
+        channel.consume = (...request) => {
+          asked += 1
+          // It dies with the question.
+          return asked === 2 ? new Promise(() => undefined) : consume(...request)
+        }
+      }
+      const url = [first, second]
+      const { transport, inbox } = await rig.start({ url, limit: 4, hooks: { onChannel } })
+      for (const body of ['a', 'b', 'c', 'd']) await rig.send(body)
+      await inbox.nth(4)
+      transport.limit(20)
+      await until('a wider window is asked for', () => asked === 2)
+      await killFirst()
+      await startFirst()
+      await inbox.nth(8, BACK_MS)
+      expect(inbox.bodies.slice(4).toSorted()).toEqual(['a', 'b', 'c', 'd'])
+    }),
+    2 * BACK_MS,
+  )
+})
 
 exerciseTransport({
   runner: { describe, it },
@@ -13,8 +51,8 @@ exerciseTransport({
   open: () => rabbitmqWorld(urls),
   // The node that everyone is connected to dies, and comes back.
   restartBroker: async () => {
-    await services('do', 'rabbitmq-cluster', 'kill_node', '1')
-    await services('do', 'rabbitmq-cluster', 'start_node', '1')
+    await killFirst()
+    await startFirst()
   },
   // Every queue has three members on the same few cores.
   deadline: '120s',

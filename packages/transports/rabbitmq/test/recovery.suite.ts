@@ -3,6 +3,7 @@ import type { Channel, ConfirmChannel } from 'amqplib'
 import { describe, expect, it } from 'vitest'
 import { deadLetterQueue, quarantineQueue, topologyOf } from '../src/index.ts'
 import {
+  type Line,
   type Rig,
   closedByBroker,
   deadLetter,
@@ -151,6 +152,115 @@ export function recovery(url: string, management: Management): void {
     )
   })
 
+  // A cluster whose nodes lost sight of each other keeps requests for ever while its heartbeats go on.
+  describe.concurrent('a broker that hangs', () => {
+    const never = () => new Promise<never>(() => undefined)
+    /** Longer than a request is waited for. */
+    const PATIENCE_MS = 25_000
+    const linesFor = (lines: readonly Line[], wanted: Line['purpose']) =>
+      lines.filter(({ purpose }) => purpose === wanted)
+
+    for (const request of ['checkQueue', 'prefetch', 'consume'] as const) {
+      it(
+        `on ${request} when we come back: the next connection is tried`,
+        on(async (rig) => {
+          const onChannel = (channel: Channel, line: Line, lines: readonly Line[]) => {
+            if (line === linesFor(lines, 'consume')[1]) channel[request] = never
+          }
+          const { transport, inbox, lines } = await rig.start({ hooks: { onChannel } })
+          closedByBroker(lineOf(lines, 'consume'))
+          await rig.send('a')
+          const delivery = await inbox.nth(1, PATIENCE_MS)
+          expect(linesFor(lines, 'consume')).toHaveLength(3)
+          expect(await transport.enact(delivery, SETTLE)).toMatchObject({ place: 'settled' })
+        }),
+      )
+    }
+
+    it(
+      'on what only writers need: who comes back consumes all the same',
+      on(async (rig) => {
+        const onChannel = (channel: Channel, line: Line, lines: readonly Line[]) => {
+          if (line === linesFor(lines, 'consume')[0]) return
+          channel.assertExchange = never
+          channel.bindQueue = never
+        }
+        const { inbox, lines } = await rig.start({ hooks: { onChannel } })
+        closedByBroker(lineOf(lines, 'consume'))
+        await rig.send('a')
+        await inbox.nth(1)
+        expect(linesFor(lines, 'consume')).toHaveLength(2)
+      }),
+    )
+
+    it(
+      'on a question whether it has heard: what was in hand comes again elsewhere',
+      on(async (rig) => {
+        let isHanging = false
+        const onChannel = (channel: Channel) => {
+          const prefetch = channel.prefetch.bind(channel)
+          channel.prefetch = (...request) => (isHanging ? never() : prefetch(...request))
+        }
+        const { transport, inbox } = await rig.start({ hooks: { onChannel } })
+        for (const body of ['a', 'b']) await rig.send(body)
+        const delivery = await inbox.nth(1)
+        isHanging = true
+        const enactment = transport.enact(delivery, deadLetter())
+        expect(await within('an answer', Promise.resolve(enactment), PATIENCE_MS)).toEqual({
+          kind: 'lost',
+        })
+        isHanging = false
+        await inbox.nth(3)
+        expect(inbox.bodies).toContain('b')
+      }),
+    )
+
+    it(
+      'on a copy that got lost inside it: the copy is made again over another connection',
+      on(async (rig) => {
+        let first: Line | undefined
+        const onConfirmChannel = (channel: ConfirmChannel, line: Line) => {
+          first ??= line
+          // Written by us, never heard of again.
+          if (line === first) Object.assign(channel, { sendMessage: () => true })
+        }
+        const { transport, inbox, lines } = await rig.start({
+          confirmTimeout: '1s',
+          hooks: { onConfirmChannel },
+        })
+        await rig.send('a')
+        const delivery = await inbox.nth(1)
+        await until('the hand-off is done', async () => {
+          const { kind } = await transport.enact(delivery, deadLetter())
+          return kind === 'done'
+        })
+        expect(linesFor(lines, 'publish')).toHaveLength(2)
+        expect(inbox.lostOnes).toEqual([])
+        expect(await rig.count(deadLetterQueue(rig.queue))).toBe(1)
+      }),
+    )
+
+    it(
+      'on a queue that is to be made: it is made over another connection',
+      on(async (rig) => {
+        const onChannel = (channel: Channel, line: Line, lines: readonly Line[]) => {
+          if (line === linesFor(lines, 'publish')[0]) channel.assertQueue = never
+        }
+        const { transport, inbox, lines } = await rig.start({ hooks: { onChannel } })
+        await rig.send('a')
+        const delivery = await inbox.nth(1)
+        const first = await transport.enact(delivery, retryIn(100))
+        expect(first).toMatchObject({ kind: 'unknown', error: { code: 'UNREACHABLE' } })
+        await until('the hand-off is done', async () => {
+          const { kind } = await transport.enact(delivery, retryIn(100))
+          return kind === 'done'
+        })
+        expect(linesFor(lines, 'publish')).toHaveLength(2)
+        await inbox.nth(2)
+      }),
+    )
+  })
+
   describe.concurrent('a copy without proof', () => {
     it(
       'that is never confirmed is unknown, is not made twice, and counts when the proof comes late',
@@ -259,6 +369,12 @@ export function recovery(url: string, management: Management): void {
           log.push('cancelled')
           return answer
         }
+        const consume = channel.consume.bind(channel)
+        channel.consume = async (...request) => {
+          const answer = await consume(...request)
+          log.push('subscribed')
+          return answer
+        }
       }
       const onConfirmChannel = (channel: ConfirmChannel) => {
         const publish = channel.publish.bind(channel)
@@ -284,6 +400,29 @@ export function recovery(url: string, management: Management): void {
         transport.limit(2)
         await until('a narrow window', () => subscribed.length === 3)
         expect(subscribed).toEqual([3, 8, 2])
+      }),
+    )
+
+    // A channel that has only cancelled ones gives nothing back when its node dies.
+    it(
+      'the new one begins before the old one ends, so that there is always one',
+      on(async (rig) => {
+        const { log, hooks } = order()
+        const { transport, inbox } = await rig.start({ limit: 2, hooks })
+        for (let number = 0; number < 10; number++) await rig.send(String(number))
+        await inbox.nth(2)
+        transport.limit(6)
+        await until('the old one has ended', () => log.includes('cancelled'))
+        expect(log).toEqual(['subscribed', 'subscribed', 'cancelled'])
+        await inbox.nth(8)
+        for (const delivery of inbox.deliveries.slice(0, 8)) await transport.enact(delivery, SETTLE)
+        await inbox.nth(10)
+        expect(inbox.bodies.toSorted()).toEqual(Array.from({ length: 10 }, (_, at) => String(at)))
+        // One that is cancelled counts as long as it has something in hand.
+        await until('there is one consumer', async () => {
+          const { consumerCount } = await rig.onChannel((channel) => channel.checkQueue(rig.queue))
+          return consumerCount === 1
+        })
       }),
     )
 
@@ -328,7 +467,7 @@ export function recovery(url: string, management: Management): void {
         const { transport, inbox } = await rig.start({ hooks })
         for (let number = 0; number < 50; number++) await rig.send(String(number))
         await transport.pause()
-        expect(log).toEqual(['cancelled'])
+        expect(log).toEqual(['subscribed', 'cancelled'])
         const inHand = inbox.deliveries.length
         await until('the rest is at the broker', async () => {
           return (await rig.count(rig.queue)) === 50 - inHand
@@ -346,7 +485,7 @@ export function recovery(url: string, management: Management): void {
         const delivery = await inbox.nth(1)
         void transport.pause()
         expect(await transport.enact(delivery, giveBack())).toMatchObject({ place: 'returned' })
-        expect(log).toEqual(['cancelled', 'copied'])
+        expect(log).toEqual(['subscribed', 'cancelled', 'copied'])
         expect(await rig.count(rig.queue)).toBe(1)
         expect(inbox.deliveries).toHaveLength(1)
         transport.resume()

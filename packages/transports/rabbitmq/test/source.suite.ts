@@ -1,5 +1,6 @@
 import { isRedriveError, SETTLE } from '@redrive/core'
 import type { DrainedDeadLetter } from '@redrive/runtime'
+import type { Channel } from 'amqplib'
 import { describe, expect, it } from 'vitest'
 import { deadLetterQueue } from '../src/index.ts'
 import {
@@ -87,6 +88,22 @@ export function deadLetterSource(url: string): void {
           '4',
         ])
         expect(first.deadLetters).toHaveLength(3)
+      }),
+    )
+
+    it(
+      'leaves a broker that hangs, and goes on over another connection',
+      on(async (rig) => {
+        await letters(rig, 2)
+        const lines: Line[] = []
+        const onChannel = (channel: Channel, line: Line) => {
+          if (line === lines[0]) channel.consume = () => new Promise(() => undefined)
+        }
+        const source = rig.source({ connect: watched(lines, { onChannel }) })
+        await expect(source.drain({ most: 10 })).rejects.toMatchObject({ code: 'UNREACHABLE' })
+        const { deadLetters } = await source.drain({ most: 10 })
+        expect(deadLetters.map(bodyOf)).toEqual(['0', '1'])
+        expect(lines).toHaveLength(2)
       }),
     )
 
