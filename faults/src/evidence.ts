@@ -52,6 +52,7 @@ export type Rule =
   | 'too slow'
   | 'scenario'
   | 'died by itself'
+  | 'attack succeeded'
 
 export interface Figures {
   readonly attempted: number

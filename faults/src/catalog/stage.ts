@@ -127,7 +127,7 @@ export class Stage {
     this.replayer = this.#newReplayer()
   }
 
-  /** As if the minute was over for which the dead hold what they had. */
+  /** As if the time was over for which the dead hold what they had. */
   async lapse(): Promise<void> {
     const { queue } = this.where
     await this.pool.query(LAPSE_ITEMS, [queue])

@@ -4,7 +4,11 @@ import type { Pool } from 'pg'
 import {
   addComment,
   assign,
+  changeGroup,
   type Comment,
+  type GroupChange,
+  type GroupChanged,
+  type SeenGroup,
   mute,
   readComments,
   reopen,
@@ -16,7 +20,9 @@ import { type IngestOptions, resolveIngest } from './ingest/options.ts'
 import {
   type DeadLetterDetail,
   type DeadLetterPage,
+  type DeadLetterPreview,
   readDeadLetter,
+  readDeadLetterPreview,
   readDeadLetters,
 } from './read/dead-letters.ts'
 import {
@@ -28,13 +34,16 @@ import {
 } from './read/groups.ts'
 import type { DeadLetterQuery } from './read/query.ts'
 import type { Reader } from './read/sql.ts'
+import { readSourceNames, readSourcesOf, type Sourced } from './read/sources.ts'
 import { readTrend, type TrendPoint, type TrendQuery } from './read/trend.ts'
 import { type WhyGrouped, whyGrouped } from './read/why.ts'
 import type { ApprovalRule } from './replay/lifecycle.ts'
+import type { Origins } from './replay/parts.ts'
 import { Replays } from './replay/replays.ts'
 import { type Maintained, maintainAll } from './retention.ts'
 import type { PayloadKeys } from './seal.ts'
 import { type CatalogCounts, readCounts } from './watch/counts.ts'
+import { readReplayed, type SourceReplays } from './watch/replayed.ts'
 
 export interface CatalogOptions {
   /**
@@ -46,6 +55,12 @@ export interface CatalogOptions {
   readonly keys?: PayloadKeys
   /** How long a question may take before it is ended. '100ms' to '1m', default '2s'. */
   readonly searchTimeout?: Duration
+  /**
+   * Where dead letters may go back to, by the name of their source. Where one came from is said by its own
+   * headers, which whoever sent it could write: one that says anything else is not replayed. Default: to
+   * where each of them says.
+   */
+  readonly origins?: Origins
   /** Who may approve a replay. Default `'another_person'`: not the one who planned it. */
   readonly approval?: ApprovalRule
 }
@@ -64,10 +79,16 @@ export class Catalog {
   readonly replays: Replays
 
   constructor(options: CatalogOptions) {
-    const { pool, keys, searchTimeout = SEARCH_MS, approval = 'another_person' } = options
+    const {
+      pool,
+      keys,
+      searchTimeout = SEARCH_MS,
+      approval = 'another_person',
+      origins = {},
+    } = options
     this.#pool = pool
     this.#keys = keys
-    this.replays = new Replays({ pool, keys }, approval)
+    this.replays = new Replays({ pool, keys, origins }, approval)
     this.#reader = { pool, timeoutMs: checkedTimeout(pool, searchTimeout) }
   }
 
@@ -91,6 +112,11 @@ export class Catalog {
     return readDeadLetter(this.#reader, this.#keys, id)
   }
 
+  /** One dead letter with its preview alone: no body is read and no key is needed. */
+  async deadLetterPreview(id: string): Promise<DeadLetterPreview | undefined> {
+    return readDeadLetterPreview(this.#reader, id)
+  }
+
   /** A page of groups. */
   async groups(query: GroupQuery = {}): Promise<GroupPage> {
     return readGroups(this.#reader, query)
@@ -98,6 +124,16 @@ export class Catalog {
 
   async group(id: string): Promise<FailureGroup | undefined> {
     return readGroup(this.#reader, id)
+  }
+
+  /** Names of all sources there are, in their order. */
+  async sourceNames(): Promise<readonly string[]> {
+    return readSourceNames(this.#reader)
+  }
+
+  /** The source of each of these; those that are not there are not in the answer. */
+  async sourcesOf(kind: Sourced, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    return readSourcesOf(this.#reader, kind, ids)
   }
 
   /** What the dead letters of a group have in common; undefined when there is no such group. */
@@ -140,6 +176,11 @@ export class Catalog {
     return assign(this.#pool, id, owner)
   }
 
+  /** All of it at once, and only while the group is as it was seen. */
+  async changeGroup(id: string, change: GroupChange, seen: SeenGroup): Promise<GroupChanged> {
+    return changeGroup(this.#pool, id, change, seen)
+  }
+
   /** About a dead letter or a group. */
   async comment(
     subject: string,
@@ -156,6 +197,11 @@ export class Catalog {
   /** For `metricsOf` and `alertsOf`. */
   async counts(): Promise<CatalogCounts> {
     return readCounts(this.#reader)
+  }
+
+  /** What became of the items of all runs, by source. */
+  async replayed(): Promise<readonly SourceReplays[]> {
+    return readReplayed(this.#reader)
   }
 
   /** Makes the days to come and drops those that no source has to keep. Call it every hour. */

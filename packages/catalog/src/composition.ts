@@ -1,7 +1,13 @@
-import { type Consumer, consume, type Message } from '@redrive/runtime'
+import { type Consumer, consume, type Message, type StopOptions } from '@redrive/runtime'
 import { type Outbox, outbox, postgres } from '@redrive/postgres'
 import type { Pool } from 'pg'
-import { type BackgroundParts, type BackgroundSource, CHORES } from './background/chores.ts'
+import {
+  type BackgroundParts,
+  type BackgroundRole,
+  type BackgroundSource,
+  CHORES,
+  CHORES_OF,
+} from './background/chores.ts'
 import type { Catalog } from './catalog.ts'
 import type { Alert, AlertLimits } from './watch/metrics.ts'
 
@@ -15,7 +21,12 @@ export interface BackgroundOptions {
   readonly alertLimits?: AlertLimits
   /** See `replayer()`. Default: none. */
   readonly witness?: string
-  /** The queue of the outbox that the work goes through. Default 'redrive.catalog'. */
+  /**
+   * Which part of the work. The parts go through queues of their own, so that a process never takes what it
+   * has no role for; between them, some process must do each. Default `'all'`.
+   */
+  readonly role?: BackgroundRole
+  /** The queue of the outbox that the work goes through. Default 'redrive.catalog', and the role after a dot. */
   readonly queue?: string
 }
 
@@ -23,10 +34,12 @@ export interface BackgroundOptions {
 export interface Background {
   /** Of the chores: what runs, fails and is retried. */
   readonly consumer: Consumer
-  stop(): Promise<void>
+  /** Ends shifts at once, finishes what is begun and gives back the rest. */
+  stop(options?: StopOptions): Promise<void>
 }
 
 const QUEUE = 'redrive.catalog'
+const queueOf = (role: BackgroundRole) => (role === 'all' ? QUEUE : `${QUEUE}.${role}`)
 /** 60 s: ten times as long as the longest shift. */
 const TIMEOUT = '60s'
 /** Two rounds: what nobody took by then is asked for again anyway. */
@@ -39,7 +52,8 @@ const STALE_ROUNDS = 2
  * the queue, like anybody's.
  */
 export async function startBackground(options: BackgroundOptions): Promise<Background> {
-  const { catalog, pool, sources, witness, queue = QUEUE } = options
+  const { catalog, pool, sources, witness, role = 'all', queue = queueOf(role) } = options
+  const chores = CHORES_OF[role]
   const replayer = catalog.replays.replayer({
     sources,
     ...(witness === undefined ? {} : { witness }),
@@ -53,6 +67,7 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
     (message, { signal }) => work(parts, message, AbortSignal.any([signal, stopping.signal])),
     {
       name: queue,
+      // Whatever the role: while one waits for a broker that is silent, the next round goes on with the others.
       concurrency: Object.keys(CHORES).length,
       timeout: TIMEOUT,
       // Slower chores are not a sign of trouble, and one that fails must not stop the others.
@@ -61,13 +76,13 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
       outage: 'off',
     },
   )
-  const timers = Object.keys(CHORES).map((name) => asking(box, pool, name))
+  const timers = chores.map((name) => asking(box, pool, name))
   return {
     consumer,
-    async stop() {
+    async stop(stop) {
       for (const timer of timers) clearInterval(timer)
       stopping.abort()
-      await consumer.stop()
+      await consumer.stop(stop)
     },
   }
 }

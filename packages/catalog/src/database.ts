@@ -1,5 +1,13 @@
 import { isRedriveError, RedriveError } from '@redrive/core'
-import type { Connection, Pool, PoolClient, QueryConfig, Submittable } from 'pg'
+import type {
+  Connection,
+  Pool,
+  PoolClient,
+  QueryConfig,
+  QueryResult,
+  QueryResultRow,
+  Submittable,
+} from 'pg'
 
 /** Runs one statement and answers its rows. Several statements at once only without parameters. */
 export type Run = <R>(text: string, values?: readonly unknown[]) => Promise<readonly R[]>
@@ -22,13 +30,13 @@ export async function inTransaction<T>(
   work: (run: Run, copy: Copy) => Promise<T>,
   settings = '',
 ): Promise<T> {
-  const client = await pool.connect()
+  const client = await reached(() => pool.connect())
   client.on('error', ignore)
   let isFit = false
   try {
-    await client.query(`begin; ${settings}`)
+    await reached(() => client.query(`begin; ${settings}`))
     const answer = await work(runOn(client), copyOn(client))
-    await client.query('commit')
+    await reached(() => client.query('commit'))
     isFit = true
     return answer
   } finally {
@@ -44,14 +52,14 @@ export async function inReading<T>(
   settings: string,
   nameOf: PlanName | undefined,
 ): Promise<T> {
-  const client = await pool.connect()
+  const client = await reached(() => pool.connect())
   client.on('error', ignore)
   const giveBack = (isFit: boolean) => {
     client.off('error', ignore)
     client.release(!isFit)
   }
   try {
-    await client.query(`begin read only; ${settings}`)
+    await reached(() => client.query(`begin read only; ${settings}`))
     const answer = await work(runOn(client, nameOf))
     client.query('commit').then(
       () => giveBack(true),
@@ -69,16 +77,27 @@ function runOn(client: PoolClient, nameOf: PlanName = () => undefined): Run {
     const name = nameOf(text)
     const config: QueryConfig = { name, text }
     if (values !== undefined) config.values = [...values]
-    return (await client.query(config)).rows as readonly R[]
+    return (await reached(() => client.query(config))).rows as readonly R[]
   }
 }
 
+/** One statement on a connection of the pool; what goes wrong says what to do. */
+export async function query<R extends object>(
+  pool: Pool,
+  text: string,
+  values: readonly unknown[] = [],
+): Promise<QueryResult<R & QueryResultRow>> {
+  const ask = () => pool.query<R & QueryResultRow>(text, [...values])
+  return explaining(() => reached(ask))
+}
+
 function copyOn(client: PoolClient): Copy {
-  return (target, rows) =>
-    new Promise((resolve, reject) => {
+  const copied = (target: string, rows: Buffer) =>
+    new Promise<void>((resolve, reject) => {
       const text = `copy redrive_catalog.${target} from stdin (format binary)`
       client.query(new CopyIn(text, rows, (error) => (error ? reject(error) : resolve())))
     })
+  return (target, rows) => reached(() => copied(target, rows))
 }
 
 /** The part of a connection that the types of `pg` leave out. */
@@ -160,12 +179,35 @@ export function explained(error: unknown): unknown {
     return new RedriveError('TOPOLOGY_MISMATCH', sentence, { cause: error })
   }
   if (code === CANCELLED) return tooBroad(error)
-  if (!/^(E[A-Z]+|08...|57P0.|28...)$/.test(code)) return error
-  return new RedriveError(
-    'UNREACHABLE',
-    `PostgreSQL does not answer, or does not let us in: ${(error as Error).message}`,
-    { cause: error },
-  )
+  return AWAY.test(code) ? unreachable(error) : error
+}
+
+/** Of the system; connection exception, invalid authorization, too many connections, shutdown. */
+const AWAY = /^(?:E[A-Z]+|08...|28...|53300|57P0.)$/
+/** What the server said itself has such a code. */
+const SAID = /^[0-9A-Z]{5}$/
+/** What only a mistake of ours throws: it is no trouble of the database, and must not look like one. */
+const MISTAKES = [TypeError, RangeError, ReferenceError, SyntaxError]
+
+/**
+ * For what is asked of `pg` and nothing else. It has no code for a wait that was too long or a connection
+ * that was cut, so only the place where it was thrown tells what such an error is about: the way to the server.
+ */
+async function reached<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    const code = codeOf(error) ?? ''
+    const isSaid = SAID.test(code) && !AWAY.test(code)
+    const isMistake = MISTAKES.some((one) => error instanceof one)
+    throw isSaid || isMistake ? error : unreachable(error)
+  }
+}
+
+const unreachable = (cause: unknown) => {
+  const why = cause instanceof Error ? cause.message : String(cause)
+  const message = `PostgreSQL does not answer, or does not let us in: ${why}`
+  return new RedriveError('UNREACHABLE', message, { cause })
 }
 
 const tooBroad = (cause: unknown) =>

@@ -1,16 +1,22 @@
 import { Catalog, type CatalogOptions } from './catalog.ts'
 
-export type { Comment } from './act/group.ts'
+export type { Comment, GroupChange, GroupChanged, SeenGroup } from './act/group.ts'
 export type { Selection, Settled } from './act/settle.ts'
-export type { BackgroundSource } from './background/chores.ts'
+export type { BackgroundRole, BackgroundSource } from './background/chores.ts'
 export type { CatalogOptions } from './catalog.ts'
 export { type Background, type BackgroundOptions, startBackground } from './composition.ts'
 export type { Ingested } from './ingest/ingest.ts'
 export type { IngestOptions } from './ingest/options.ts'
-export { migrate, migrationSql } from './migrate.ts'
-export type { DeadLetterDetail, DeadLetterPage, DeadLetterSummary } from './read/dead-letters.ts'
+export { migrate, migrationSql, missingMigrations } from './migrate.ts'
+export type {
+  DeadLetterDetail,
+  DeadLetterPage,
+  DeadLetterPreview,
+  DeadLetterSummary,
+} from './read/dead-letters.ts'
 export type { FailureGroup, GroupOrder, GroupPage, GroupQuery, GroupState } from './read/groups.ts'
 export type { DeadLetterQuery, Scalar, Status } from './read/query.ts'
+export type { Sourced } from './read/sources.ts'
 export type { TrendPoint, TrendQuery } from './read/trend.ts'
 export type { WhyGrouped } from './read/why.ts'
 export type { AutoReplay } from './replay/auto.ts'
@@ -49,6 +55,7 @@ export {
   type Metrics,
   metricsOf,
 } from './watch/metrics.ts'
+export type { SourceReplays } from './watch/replayed.ts'
 export type { Catalog }
 
 /** The catalog in this database. Its schema is made by `migrate(pool)`. */

@@ -44,14 +44,32 @@ export async function migrate(pool: Pool): Promise<readonly string[]> {
 async function applyMissing(run: Run): Promise<readonly string[]> {
   await run(LOCK)
   await run(LEDGER)
-  const known = await run<{ name: string }>('select name from redrive_catalog.migration')
-  const names = new Set(known.map(({ name }) => name))
-  const missing = Object.entries(MIGRATIONS).filter(([name]) => !names.has(name))
-  for (const [name, sql] of missing) {
-    await run(sql)
+  const missing = await missingIn(run)
+  for (const name of missing) {
+    await run(MIGRATIONS[name] as string)
     await run('insert into redrive_catalog.migration (name) values ($1)', [name])
   }
-  return missing.map(([name]) => name)
+  return missing
+}
+
+async function missingIn(run: Run): Promise<readonly string[]> {
+  const known = await run<{ name: string }>('select name from redrive_catalog.migration')
+  const names = new Set(known.map(({ name }) => name))
+  return Object.keys(MIGRATIONS).filter((name) => !names.has(name))
+}
+
+/** What `migrate` would apply. None: the schema is of this release, or of a later one. */
+export async function missingMigrations(pool: Pool): Promise<readonly string[]> {
+  try {
+    return await inTransaction(pool, async (run) => {
+      const [ledger] = await run(
+        `select where to_regclass('redrive_catalog.migration') is not null`,
+      )
+      return ledger === undefined ? Object.keys(MIGRATIONS) : missingIn(run)
+    })
+  } catch (error) {
+    throw explained(error)
+  }
 }
 
 /**

@@ -6,8 +6,8 @@ import type { Awaitable } from '@redrive/runtime'
 export interface PayloadKeys {
   /** Id of the key for what is ingested from now on. */
   readonly current: string
-  /** Every key that was ever current and whose payloads should still be read. */
-  get(id: string): Awaitable<Uint8Array>
+  /** Every key that was ever current and whose payloads should still be read; undefined: it is not there. */
+  get(id: string): Awaitable<Uint8Array | undefined>
 }
 
 /**
@@ -68,9 +68,14 @@ function decrypt(key: Uint8Array, nonce: Uint8Array, id: string, sealed: Uint8Ar
   return Buffer.concat([decipher.update(sealed.subarray(0, end)), decipher.final()])
 }
 
-/** The key, which must be one. */
-export async function keyOf(keys: PayloadKeys, id: string): Promise<Uint8Array> {
-  const key = await keys.get(id)
+/** The key, which must be there and must be one. */
+export async function keyOf(keys: PayloadKeys | undefined, id: string): Promise<Uint8Array> {
+  const key = await keys?.get(id)
+  if (key === undefined) {
+    const message = `It is encrypted with the key '${id}', which is not here. Add it to the keys again: 'keys.all' in the config of a server, or catalog({ pool, keys }).`
+    // Nothing is wrong with what was asked: it can be done when the key is there.
+    throw new RedriveError('CONFLICT', message)
+  }
   if (key.length === KEY_BYTES) return key
   throw new RedriveError(
     'POLICY_INVALID',

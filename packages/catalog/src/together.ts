@@ -10,7 +10,21 @@ export async function together<T, R>(
     if (result.status === 'fulfilled') answers.push(result.value)
     else errors.push(result.reason)
   }
+  tell(errors)
+  return answers
+}
+
+/** The same one after the other. */
+export async function inTurn<T>(
+  all: Iterable<T>,
+  work: (one: T) => Promise<unknown>,
+): Promise<void> {
+  const errors: unknown[] = []
+  for (const one of all) await work(one).catch((error: unknown) => void errors.push(error))
+  tell(errors)
+}
+
+function tell(errors: readonly unknown[]): void {
   if (errors.length > 1) throw new AggregateError(errors, 'Several are in trouble.')
   if (errors.length === 1) throw errors[0]
-  return answers
 }

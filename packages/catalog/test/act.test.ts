@@ -141,6 +141,74 @@ describe('a group', () => {
   })
 })
 
+describe('a change of a group', () => {
+  const seenOf = async (group: string) => {
+    const found = await made.group(group)
+    if (found === undefined) throw new Error('There is no such group.')
+    return found
+  }
+
+  test('does all of it at once, and only while the group is as it was seen', async () => {
+    const group = await filled('changing', 1)
+    const seen = await seenOf(group)
+    const mutedUntil = Date.now() + 60_000
+    const change = { state: 'muted', mutedUntil, owner: 'ada' } as const
+    expect(await made.changeGroup(group, change, seen)).toBe('done')
+    expect(await made.group(group)).toMatchObject(change)
+    expect(await made.changeGroup(group, { owner: 'bob' }, seen)).toBe('changed')
+    expect(await made.group(group)).toMatchObject(change)
+    expect(await made.changeGroup(group, { owner: null }, await seenOf(group))).toBe('done')
+    expect(await made.group(group)).toMatchObject({ state: 'muted', mutedUntil, owner: undefined })
+  })
+
+  test('sees each part that someone else may have changed', async () => {
+    const group = await filled('seen', 1)
+    const seen = await seenOf(group)
+    const others = [
+      { ...seen, state: 'resolved' as const },
+      { ...seen, mutedUntil: 5 },
+      { ...seen, owner: 'bob' },
+      { ...seen, regressed: true },
+    ]
+    for (const other of others) {
+      expect(await made.changeGroup(group, { owner: 'ada' }, other)).toBe('changed')
+    }
+    expect(await made.changeGroup(group, { owner: 'ada' }, seen)).toBe('done')
+    const missing = '00000000-0000-0000-0000-000000000000'
+    expect(await made.changeGroup(missing, {}, seen)).toBe('missing')
+    expect(await made.changeGroup('none', {}, seen)).toBe('missing')
+  })
+
+  test('that resolves it forgets a regression, and a failure after that is a new one', async () => {
+    const group = await filled('again', 1)
+    expect(await made.changeGroup(group, { state: 'resolved' }, await seenOf(group))).toBe('done')
+    await filled('again', 1, Date.now() + 60_000)
+    const regressed = await seenOf(group)
+    expect(regressed.regressed).toBe(true)
+    expect(await made.changeGroup(group, { state: 'resolved' }, regressed)).toBe('done')
+    expect(await made.group(group)).toMatchObject({ state: 'resolved', regressed: false })
+  })
+})
+
+describe('sources', () => {
+  test('are named in their order, and known of everything that has one', async () => {
+    const [b, a] = [await filled('names.b', 2), await filled('names.a', 1)]
+    const names = await made.sourceNames()
+    expect(names.filter((name) => name.startsWith('names.'))).toEqual(['names.a', 'names.b'])
+    const missing = '00000000-0000-0000-0000-000000000000'
+    const groups = await made.sourcesOf('group', [a, b, missing, 'none'])
+    expect(Object.fromEntries(groups)).toEqual({ [a]: 'names.a', [b]: 'names.b' })
+    const ids = await idsOf(b)
+    expect([...(await made.sourcesOf('deadLetter', ids)).values()]).toEqual(['names.b', 'names.b'])
+    const run = await made.replays.plan({ selection: { ids }, by: 'ada' })
+    expect([...(await made.sourcesOf('run', [run.id]))]).toEqual([[run.id, 'names.b']])
+    const list = async (...sources: readonly string[]) =>
+      (await made.replays.runs({ sources })).runs.map(({ id }) => id)
+    expect(await list('names.a')).toEqual([])
+    expect(await list('names.a', 'names.b')).toEqual([run.id])
+  })
+})
+
 describe('retention', () => {
   const at = NOW - 40 * DAY
   const day = new Date(at).toISOString().slice(0, 10)

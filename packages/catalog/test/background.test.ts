@@ -5,7 +5,7 @@ import { consume } from '@redrive/runtime'
 import { memoryInbox } from '@redrive/testing'
 import { afterEach, describe, expect, test } from 'vitest'
 import { type Alert, type BackgroundSource, catalog, startBackground } from '../src/index.ts'
-import { dead, migrated, poolOn, rows } from './rig.ts'
+import { dead, migrated, poolOn, refusal, rows } from './rig.ts'
 import { SIGNATURE, staged, Wire } from './replay-stage.ts'
 
 const pool = await migrated('redrive_catalog_background')
@@ -115,6 +115,43 @@ describe('the background', () => {
   })
 })
 
+describe('a role', () => {
+  test('does its own chores through a queue of its own, and none of the others', async () => {
+    await pool.query('delete from redrive.outbox')
+    const wire = new Wire('roles', [dead({ signature: SIGNATURE })])
+    const own = poolOn(pool.options.connectionString ?? '', 16)
+    const made = catalog({ pool: own })
+    const parts = { catalog: made, pool: own, sources: [{ source: wire }] }
+    const started = [
+      await startBackground({ ...parts, role: 'replay' }),
+      await startBackground({ ...parts, role: 'watch' }),
+    ]
+    stops.push(async () => {
+      await Promise.all(started.map((one) => one.stop({ drain: '5s' })))
+      await own.end()
+    })
+    const asked = async () => {
+      const text = 'select distinct queue, type from redrive.outbox order by queue, type'
+      return (await rows<{ queue: string; type: string }>(pool, text)).map(
+        ({ queue, type }) => `${queue} ${type}`,
+      )
+    }
+    const ofReplay = ['auto_replay', 'publish', 'settle'].map(
+      (one) => `redrive.catalog.replay ${one}`,
+    )
+    const ofWatch = ['upkeep', 'watch'].map((one) => `redrive.catalog.watch ${one}`)
+    await until(asked, (seen) => seen.length === ofReplay.length + ofWatch.length)
+    expect(await asked()).toEqual([...ofReplay, ...ofWatch])
+    expect(await wire.depth()).toBe(1)
+    started.push(await startBackground({ ...parts, role: 'ingest' }))
+    await until(
+      () => wire.depth(),
+      (depth) => depth === 0,
+    )
+    expect(await asked()).toEqual(['redrive.catalog.ingest ingest', ...ofReplay, ...ofWatch])
+  })
+})
+
 describe('replay without a person', () => {
   test('happens only where someone allowed it, to what is transient, quiet and well', async () => {
     const transient = () => ({ class: 'transient', at: Date.now() - 600_000 }) as const
@@ -140,6 +177,40 @@ describe('replay without a person', () => {
       `select auto_replay from redrive_catalog.source where name = 'auto'`,
     )
     expect(row).toEqual({ auto_replay: null })
+  })
+
+  test('of a group is not kept back by another whose outcomes are all unknown', async () => {
+    const transient = () => ({ class: 'transient', at: Date.now() - 600_000 }) as const
+    const stuck = await staged(pool, 'auto3', 1, transient)
+    stuck.wire.answer = () => 'silent'
+    const run = await stuck.started({ confirmWithin: '1s', unproven: 'go_on' })
+    await stuck.until(run.id, ({ counts }) => counts.unknown === 1)
+    expect(await stuck.openCount()).toBe(1)
+    const others = await Promise.all(
+      ['auto4', 'auto5'].map((name) => staged(pool, name, 1, transient)),
+    )
+    const all = [stuck, ...others]
+    for (const { wire } of all) await stuck.replays.allowAuto(wire.source, { by: 'ada' })
+    await stuck.replays.autoReplay(all.map(({ wire }) => ({ source: wire })))
+    for (const one of others) expect(await one.statuses()).toEqual({ replaying: 1 })
+    expect(await stuck.statuses()).toEqual({ unknown: 1 })
+  })
+
+  test('goes on after a group that fails, and tells of it afterwards', async () => {
+    const transient = () => ({ class: 'transient', at: Date.now() - 600_000 }) as const
+    const names = ['auto6', 'auto7', 'auto8'] as const
+    const all = await Promise.all(names.map((name) => staged(pool, name, 1, transient)))
+    for (const one of all) await one.replays.allowAuto(one.wire.source, { by: 'ada' })
+    const lag = () => Promise.reject(new Error('who knows'))
+    const sources = all.map(({ wire }) =>
+      wire.source === 'auto8' ? { source: wire } : { source: wire, lag },
+    )
+    const error = await refusal(all[0]?.replays.autoReplay(sources) ?? Promise.resolve())
+    expect((error as AggregateError).errors).toMatchObject([
+      { message: 'who knows' },
+      { message: 'who knows' },
+    ])
+    expect(await all[2]?.statuses()).toEqual({ replaying: 1 })
   })
 
   test('leaves alone what fails for another reason', async () => {

@@ -271,7 +271,14 @@ describe('encryption', () => {
     }
     const later = await catalog({ pool, keys: keysOf('k2') }).deadLetter(id)
     expectSame(later?.drained as DrainedDeadLetter, came)
-    expect((await refusal(made.deadLetter(id))).message).toContain("encrypted with the key 'k1'")
+    for (const keys of [undefined, { current: 'k2', get: () => undefined }]) {
+      const without = catalog(keys === undefined ? { pool } : { pool, keys })
+      const error = await refusal(without.deadLetter(id))
+      expect(error).toMatchObject({ code: 'CONFLICT' })
+      expect(error.message).toContain("encrypted with the key 'k1', which is not here")
+      // What needs no key is there all the same.
+      expect(await without.deadLetterPreview(id)).toMatchObject({ id, preview: undefined })
+    }
   })
 
   test('keeps a preview only when it is asked for', async () => {

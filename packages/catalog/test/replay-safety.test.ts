@@ -183,6 +183,49 @@ describe('stopping a run', () => {
   })
 })
 
+describe('a worker that has a run', () => {
+  test('keeps it for as long as the broker takes for its proof', async () => {
+    const stage = await staged(pool, 'k1', 1)
+    const { id } = await stage.started({ ramp: [] })
+    const { promise: proof, resolve: prove } = Promise.withResolvers<void>()
+    stage.wire.onPublish = () => proof
+    const turn = stage.replayer.turn()
+    const leaseOf = async () => {
+      const [row] = await rows<{ at: number }>(
+        pool,
+        'select extract(epoch from lease_until)::float8 as at from redrive_catalog.replay_item where run_id = $1',
+        [id],
+      )
+      return row?.at ?? 0
+    }
+    await expect.poll(leaseOf).toBeGreaterThan(0)
+    const first = await leaseOf()
+    // Longer than the lease was at first.
+    await expect.poll(leaseOf, { timeout: 10_000 }).toBeGreaterThan(first + 5)
+    expect(await stage.replayer.turn()).toBeUndefined()
+    prove()
+    expect(await turn).toMatchObject({ published: 1, fenced: 0 })
+    expect(stage.wire.sent).toHaveLength(1)
+  })
+
+  test('does not get back what has lapsed', async () => {
+    const stage = await staged(pool, 'k2', 1)
+    const { id } = await stage.started({ ramp: [] })
+    const { promise: proof, resolve: prove } = Promise.withResolvers<void>()
+    stage.wire.onPublish = () => proof
+    const turn = stage.replayer.turn()
+    await expect.poll(() => stage.wire.sent.length).toBe(1)
+    await lapse(id)
+    // Two more chances to keep it.
+    const until = performance.now() + 2_500
+    await expect.poll(() => performance.now(), { timeout: 5_000 }).toBeGreaterThan(until)
+    stage.wire.onPublish = undefined
+    expect(await stage.replayer.turn()).toMatchObject({ published: 1 })
+    prove()
+    expect(await turn).toMatchObject({ published: 0, fenced: 1 })
+  })
+})
+
 describe('a worker that is gone or late', () => {
   test('leaves what it had claimed to another, who publishes it once', async () => {
     const stage = await staged(pool, 'w1', 5)
@@ -507,7 +550,7 @@ describe('a change on the way', () => {
     const items = await stage.replays.items({ run: planned.id, states: ['skipped'] })
     expect(items.map(({ reason }) => reason)).toEqual([
       'not_changeable: its body is not JSON',
-      'not_changeable: the number 12345678901234567890 in it cannot be kept exactly',
+      'not_changeable: a number in it cannot be kept exactly',
       expect.stringContaining('operation 1 (replace /n)') as unknown,
     ])
   })
@@ -607,6 +650,7 @@ describe('a catalog that was restored', () => {
     const other = await staged(pool, 'r2', 1)
     const { message } = await refusal(other.started())
     expect(message).toContain('frozen')
+    expect(message).toContain('redrive replay acknowledge-restore')
     await stage.replays.acknowledgeRestore({ by: 'ada' })
     expect(await stage.replays.frozenBecause()).toBeUndefined()
     expect(await stage.ended(id)).toMatchObject({ state: 'done' })

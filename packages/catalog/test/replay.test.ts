@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { catalog } from '../src/index.ts'
 import { dead, migrated, refusal, rows } from './rig.ts'
 import { failedAgain, SIGNATURE, staged } from './replay-stage.ts'
 
@@ -208,6 +209,20 @@ describe('a dead letter that fails again', () => {
 })
 
 describe('the gates', () => {
+  test('refuse what says that it came from elsewhere, where the catalog knows the origins', async () => {
+    const stage = await staged(pool, 'g9', 3)
+    const [id = ''] = await stage.ids()
+    await pool.query(`update redrive_catalog.dead_letter set origin = 'payments' where id = $1`, [
+      id,
+    ])
+    const bound = catalog({ pool, origins: { g9: ['orders'] } }).replays
+    const plan = await bound.plan({ selection: { ids: await stage.ids() }, by: 'ada' })
+    expect(plan).toMatchObject({ counts: { planned: 2, skipped: 1 }, skipped: { elsewhere: 1 } })
+    const both = catalog({ pool, origins: { g9: ['orders', 'payments'] } }).replays
+    expect((await both.plan({ selection: { ids: [id] }, by: 'ada' })).counts.planned).toBe(1)
+    expect((await stage.plan()).counts.planned).toBe(3)
+  })
+
   const DAY = 86_400_000
   const verdicts = async (name: string, said: Parameters<typeof staged>[3], request = {}) => {
     const stage = await staged(pool, name, 1, said)
@@ -283,9 +298,10 @@ describe('an approval', () => {
   test('is for the plan that was seen, by another person, within an hour', async () => {
     const stage = await staged(pool, 'a1', 1)
     const { id, hash } = await stage.plan()
-    expect((await refusal(stage.replays.approve(id, { hash, by: 'ada' }))).message).toContain(
-      'another person',
-    )
+    expect(await refusal(stage.replays.approve(id, { hash, by: 'ada' }))).toMatchObject({
+      code: 'NEEDS_ANOTHER_PERSON',
+      message: expect.stringContaining('another person') as string,
+    })
     const other = await stage.plan({ ratePerSecond: 1 })
     expect(
       (await refusal(stage.replays.approve(id, { hash: other.hash, by: 'bob' }))).message,

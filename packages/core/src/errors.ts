@@ -31,6 +31,8 @@ export type RedriveErrorCode =
   | 'REFUSED'
   /** It is not, or no longer, in a state in which that can be done. */
   | 'CONFLICT'
+  /** It can be done, but not by who asks: four eyes. */
+  | 'NEEDS_ANOTHER_PERSON'
   /** The broker no longer considers this delivery ours. */
   | 'DELIVERY_LOST'
   /** A sink did not get an event, and the store did not take it either. */

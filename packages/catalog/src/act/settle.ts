@@ -1,6 +1,6 @@
 import { RedriveError } from '@redrive/core'
 import type { Pool } from 'pg'
-import { explaining, inTransaction } from '../database.ts'
+import { explaining, inTransaction, query } from '../database.ts'
 import { isId } from '../read/check.ts'
 import { type Change, changeStatus } from '../status.ts'
 import { NAME_MAX, storable } from '../text.ts'
@@ -84,7 +84,7 @@ select id from redrive_catalog.dead_letter
 
 async function settleGroup(pool: Pool, change: Change, group: string, by: string): Promise<number> {
   // As text: a Date would lose its microseconds, and with them what was ingested in the last of them.
-  const { rows } = await pool.query<{ now: string }>('select clock_timestamp()::text as now')
+  const { rows } = await query<{ now: string }>(pool, 'select clock_timestamp()::text as now')
   let total = 0
   for (let changed = AT_ONCE; changed === AT_ONCE; total += changed) {
     changed = await inTransaction(pool, async (run) => {

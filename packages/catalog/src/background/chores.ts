@@ -78,6 +78,15 @@ export const CHORES: Readonly<Record<string, Chore>> = {
   },
 }
 
+/** Who does which chores. A process that has one of these roles leaves the others alone. */
+export const CHORES_OF: Readonly<Record<BackgroundRole, readonly string[]>> = {
+  all: Object.keys(CHORES),
+  ingest: ['ingest'],
+  replay: ['publish', 'settle', 'auto_replay'],
+  watch: ['upkeep', 'watch'],
+}
+export type BackgroundRole = 'all' | 'ingest' | 'replay' | 'watch'
+
 function settling(replayer: Replayer, name: string): () => Promise<number> {
   let sweepAt = 0
   return async () => {

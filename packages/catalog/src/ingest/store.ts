@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { type Copy, explaining, isDuplicate, type Run } from '../database.ts'
+import { type Copy, isDuplicate, query, type Run } from '../database.ts'
 import { MESSAGE_MAX, NAME_MAX, storable, storableOrNull } from '../text.ts'
 import { type CopyWriter, copyRows } from './copy.ts'
 import { addToCounts } from './counts.ts'
@@ -33,9 +33,7 @@ export async function registerSource(pool: Pool, options: ResolvedIngest): Promi
   const { retentionMs, handler } = options
   const name = storable(options.source, NAME_MAX)
   const values = [name, storableOrNull(handler, NAME_MAX), retentionMs ?? null, RETENTION_MS]
-  const { rows } = await explaining(() =>
-    pool.query<{ id: number; has_lz4: boolean }>(REGISTER, values),
-  )
+  const { rows } = await query<{ id: number; has_lz4: boolean }>(pool, REGISTER, values)
   const [row] = rows
   return { id: row?.id ?? 0, name, settings: row?.has_lz4 === true ? LZ4 : '' }
 }

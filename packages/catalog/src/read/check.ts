@@ -4,6 +4,8 @@ import { pointerSteps } from '../ingest/preview.ts'
 /** 200 on a page: what a person can look at, and a bound for what one question may cost. */
 const PAGE_MAX = 200
 export const PAGE = 50
+/** 1,000 names: all the sources that one team may see. */
+export const SOURCES_MAX = 1_000
 /** 512 characters, as names are kept. */
 const TEXT_MAX = 512
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/

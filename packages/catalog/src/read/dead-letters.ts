@@ -1,9 +1,10 @@
 import type { AttemptRecord, FailureClass } from '@redrive/core'
 import type { DrainedDeadLetter } from '@redrive/runtime'
+import type { Run } from '../database.ts'
 import type { PayloadKeys } from '../seal.ts'
 import { isId, PAGE } from './check.ts'
 import { compileDeadLetter, compileDeadLetters } from './compile.ts'
-import { opened, readParts } from './payload.ts'
+import { readPayload, readPreview } from './payload.ts'
 import { checkDeadLetterQuery, type DeadLetterQuery, type Status } from './query.ts'
 import { ask, cursorText, type Reader, reading } from './sql.ts'
 
@@ -48,12 +49,16 @@ export interface DeadLetterPage {
   readonly next: string | undefined
 }
 
-/** With everything that a replay needs. */
-export interface DeadLetterDetail extends DeadLetterSummary {
-  /** As the broker gave it: bytes, headers and envelope unchanged. */
-  readonly drained: DrainedDeadLetter
+/** With what people may look at of its body. */
+export interface DeadLetterPreview extends DeadLetterSummary {
   /** The body as JSON, masked; undefined when there is none. */
   readonly preview: unknown
+}
+
+/** With everything that a replay needs. */
+export interface DeadLetterDetail extends DeadLetterPreview {
+  /** As the broker gave it: bytes, headers and envelope unchanged. */
+  readonly drained: DrainedDeadLetter
 }
 
 /** Newest last failure first. */
@@ -80,13 +85,26 @@ export async function readDeadLetter(
 ): Promise<DeadLetterDetail | undefined> {
   if (!isId(id)) return undefined
   return reading(reader, async (run) => {
-    const { text, values } = compileDeadLetter(id)
-    const [row] = await run<SummaryRow>(text, values)
-    if (row === undefined) return undefined
-    const parts = await readParts(run, id, row.payload_bytes)
-    const drained = await opened(id, parts, keys)
-    return { ...summaryOf(row), drained, preview: parts[0]?.preview ?? undefined }
+    const found = await previewed(run, id)
+    if (found === undefined) return undefined
+    const drained = await readPayload(run, keys, { id, bytes: found.payloadBytes })
+    return { ...found, drained }
   })
+}
+
+/** Reads no body, however large it is, and needs no key. */
+export async function readDeadLetterPreview(
+  reader: Reader,
+  id: string,
+): Promise<DeadLetterPreview | undefined> {
+  if (!isId(id)) return undefined
+  return reading(reader, (run) => previewed(run, id))
+}
+
+async function previewed(run: Run, id: string): Promise<DeadLetterPreview | undefined> {
+  const { text, values } = compileDeadLetter(id)
+  const [row] = await run<SummaryRow>(text, values)
+  return row === undefined ? undefined : { ...summaryOf(row), preview: await readPreview(run, id) }
 }
 
 interface SummaryRow {

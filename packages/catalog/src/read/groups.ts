@@ -1,5 +1,5 @@
 import { FAILURE_CLASSES, type FailureClass } from '@redrive/core'
-import { Check, isId, PAGE } from './check.ts'
+import { Check, isId, PAGE, SOURCES_MAX } from './check.ts'
 import {
   ask,
   containing,
@@ -18,6 +18,7 @@ export type GroupOrder = 'last_seen' | 'open_count' | 'count'
 
 /** Which groups. All that is given must hold. */
 export interface GroupQuery {
+  /** Names, at most 1,000. */
   readonly sources?: readonly string[]
   readonly handler?: string
   /** Default: all. A mute that has run out is none. */
@@ -102,11 +103,9 @@ const FIELDS: Readonly<Record<keyof GroupQuery, true>> = {
   next: true,
 }
 
-const LIST_MAX = 100
-
 function checkQuery(query: GroupQuery): void {
   const check = new Check('groups()', query, FIELDS)
-  check.lists('sources', LIST_MAX)
+  check.lists('sources', SOURCES_MAX)
   check.texts('handler', 'owner', 'text', 'next')
   check.someOf('states', STATES)
   check.oneOf('class', FAILURE_CLASSES)
@@ -124,7 +123,7 @@ const ORDERS: Readonly<Record<GroupOrder, string>> = {
 }
 
 /** A mute that has run out is none. */
-const STATE = `case when g.state = 'muted' and g.muted_until <= now() then 'open' else g.state end`
+export const STATE: string = `case when g.state = 'muted' and g.muted_until <= now() then 'open' else g.state end`
 
 const SELECT = `select g.id, s.name as source, s.handler, g.signature, g.algorithm, g.class, g.code, g.title, g.sample,
     ${STATE} as state, ${msSql('g.muted_until')} as muted_ms, g.is_regressed, ${msSql('g.regressed_at')} as regressed_ms,

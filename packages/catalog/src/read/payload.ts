@@ -1,4 +1,3 @@
-import { RedriveError } from '@redrive/core'
 import type { DrainedDeadLetter } from '@redrive/runtime'
 import type { Run } from '../database.ts'
 import { PART_BYTES } from '../ingest/payloads.ts'
@@ -29,15 +28,33 @@ export async function readDrained(
   return found
 }
 
+/** The same of one, which must be there. */
+export async function readPayload(
+  run: Run,
+  keys: PayloadKeys | undefined,
+  { id, bytes }: { readonly id: string; readonly bytes: number },
+): Promise<DrainedDeadLetter> {
+  return opened(id, await readParts(run, id, bytes), keys)
+}
+
+const PREVIEW = `
+select preview from redrive_catalog.dead_letter_payload where dead_letter_id = $1::uuid and part = 0`
+
+/** As it was kept for people: in the clear, and without the body. */
+export async function readPreview(run: Run, id: string): Promise<unknown> {
+  const [row] = await run<{ preview: unknown }>(PREVIEW, [id])
+  return row?.preview ?? undefined
+}
+
 const PARTS = `
-select part, bytes, wire, key_id, wrapped_key, preview
+select part, bytes, wire, key_id, wrapped_key
   from redrive_catalog.dead_letter_payload
   where dead_letter_id = $1::uuid and part >= $2 and part < $3 order by part`
 
 /** 8 parts in a statement: each has to end in time, however large the body is. */
 const PARTS_AT_ONCE = 8
 
-export async function readParts(run: Run, id: string, bytes: number): Promise<readonly PartRow[]> {
+async function readParts(run: Run, id: string, bytes: number): Promise<readonly PartRow[]> {
   const parts: PartRow[] = []
   do {
     const start = parts.length
@@ -47,7 +64,7 @@ export async function readParts(run: Run, id: string, bytes: number): Promise<re
   return parts
 }
 
-export async function opened(
+async function opened(
   id: string,
   parts: readonly PartRow[],
   keys: PayloadKeys | undefined,
@@ -57,24 +74,16 @@ export async function opened(
   const { key_id: keyId, wrapped_key: wrappedKey, wire } = first
   let open = (bytes: Uint8Array, _: number): Uint8Array => bytes
   if (keyId !== null && wrappedKey !== null) {
-    if (keys === undefined) throw noKeys(keyId)
     open = openerOf(await keyOf(keys, keyId), id, wrappedKey)
   }
   const bytes = Buffer.concat(parts.map(({ part, bytes: piece }) => open(piece, part)))
   return decodeWire(open(wire, WIRE_PART), bytes)
 }
 
-const noKeys = (keyId: string) =>
-  new RedriveError(
-    'POLICY_INVALID',
-    `The payload is encrypted with the key '${keyId}'. Give the catalog its keys: catalog({ pool, keys }).`,
-  )
-
-export interface PartRow {
+interface PartRow {
   readonly part: number
   readonly bytes: Buffer
   readonly wire: Buffer
   readonly key_id: string | null
   readonly wrapped_key: Buffer | null
-  readonly preview: unknown
 }

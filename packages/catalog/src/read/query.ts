@@ -1,5 +1,5 @@
 import { FAILURE_CLASSES, type FailureClass } from '@redrive/core'
-import { Check } from './check.ts'
+import { Check, SOURCES_MAX } from './check.ts'
 
 /** Open means that someone has to deal with it; `unknown` that nobody can say whether its replay took effect. */
 export type Status = 'open' | 'replaying' | 'unknown' | 'resolved' | 'discarded' | 'expired'
@@ -30,7 +30,7 @@ export interface DeadLetterQuery {
   readonly key?: string
   /** Values that were extracted at ingest, by name. */
   readonly extracted?: Readonly<Record<string, string>>
-  /** Names of sources, at most 100. */
+  /** Names of sources, at most 1,000. */
   readonly sources?: readonly string[]
   readonly handler?: string
   /** Default: open. */
@@ -65,7 +65,7 @@ export function checkDeadLetterQuery(query: DeadLetterQuery): void {
   check.ids('groups', LIST_MAX)
   check.moments('after', 'before')
   check.texts('key', 'handler', 'code', 'type', 'text', 'next')
-  check.lists('sources', LIST_MAX)
+  check.lists('sources', SOURCES_MAX)
   check.oneOf('class', FAILURE_CLASSES)
   check.someOf('statuses', STATUSES)
   check.booleans('quarantined')

@@ -1,4 +1,4 @@
-import { Check } from './check.ts'
+import { Check, SOURCES_MAX } from './check.ts'
 import { ask, momentSql, msSql, type Reader, Values } from './sql.ts'
 
 /** Dead letters by the time of their last failure, from the counts that are kept. */
@@ -10,7 +10,7 @@ export interface TrendQuery {
   readonly before: number
   /** Ids of groups, at most 100. */
   readonly groups?: readonly string[]
-  /** Names of sources, at most 100. */
+  /** Names of sources, at most 1,000. */
   readonly sources?: readonly string[]
 }
 
@@ -39,7 +39,7 @@ function checkQuery(query: TrendQuery): void {
   check.oneOf('per', Object.keys(SPAN_MS))
   check.moments('after', 'before')
   check.ids('groups', LIST_MAX)
-  check.lists('sources', LIST_MAX)
+  check.lists('sources', SOURCES_MAX)
   const spans = (query.before - query.after) / (SPAN_MS[query.per] ?? SPAN_MS.minute)
   if (!(spans > 0 && spans <= SPANS_MAX)) {
     check.problem(`after, before: expected 1 to ${SPANS_MAX} spans, got ${spans}`)

@@ -1,6 +1,6 @@
 import { type Duration, parseDuration, RedriveError } from '@redrive/core'
 import type { Pool } from 'pg'
-import { explaining } from '../database.ts'
+import { query } from '../database.ts'
 import { NAME_MAX, storable } from '../text.ts'
 import { conflict } from './lifecycle.ts'
 
@@ -26,7 +26,7 @@ export async function allowAuto(
   auto: AutoReplay | undefined,
 ): Promise<void> {
   const kept = auto === undefined ? null : JSON.stringify(resolved(auto))
-  const { rowCount } = await explaining(() => pool.query(ALLOW, [storable(source, NAME_MAX), kept]))
+  const { rowCount } = await query(pool, ALLOW, [storable(source, NAME_MAX), kept])
   if (rowCount === 0) {
     throw conflict(`There is no source '${source}' yet. It is known after its first ingest.`)
   }
@@ -49,13 +49,17 @@ function resolved({ by, quietFor = QUIET_MS, ratePerSecond = RATE }: AutoReplay)
   )
 }
 
-/** What passed by itself: transient, open, quiet for long enough, and muted by nobody. */
+/**
+ * What passed by itself: transient, open, quiet for long enough, and muted by nobody. The count of open ones
+ * has those in it whose outcome is unknown, which no plan takes: one that is open must be there.
+ */
 const DUE = `
 select g.id, s.name as source, s.auto_replay ->> 'by' as by, (s.auto_replay ->> 'ratePerSecond')::float8 as rate,
     to_char(now(), 'YYYY-MM-DD HH24') as hour
   from redrive_catalog.source s join redrive_catalog.failure_group g on g.source_id = s.id
   where s.name = any($1::text[]) and s.auto_replay is not null and g.class = 'transient' and g.state = 'open'
     and g.open_count > 0
+    and exists (select from redrive_catalog.dead_letter d where d.group_id = g.id and d.status = 'open')
     and g.last_seen_at < now() - (s.auto_replay ->> 'quietMs')::float8 * interval '1 millisecond'
     and not exists (select from redrive_catalog.replay_run r where r.source_id = s.id and r.state in ('running', 'paused'))
   order by g.id limit 100`
@@ -74,6 +78,6 @@ export async function dueGroups(
   pool: Pool,
   sources: readonly string[],
 ): Promise<readonly DueGroup[]> {
-  const { rows } = await explaining(() => pool.query<DueGroup>(DUE, [sources]))
+  const { rows } = await query<DueGroup>(pool, DUE, [sources])
   return rows
 }

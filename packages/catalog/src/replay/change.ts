@@ -1,4 +1,3 @@
-import { RedriveError } from '@redrive/core'
 import type { DrainedDeadLetter } from '@redrive/runtime'
 import { applyPatch } from 'rfc6902'
 
@@ -39,14 +38,27 @@ const keyFrom = (...parts: readonly string[]) =>
 function patched(bytes: Uint8Array, operations: readonly PatchOperation[]): Uint8Array {
   const root = { body: exactJson(bytes) }
   for (const [at, operation] of operations.entries()) {
-    const [error] = applyPatch(root, [underRoot(operation)])
-    if (error !== null) {
-      throw new NotChangeable(
-        `operation ${at + 1} (${operation.op} ${operation.path}): ${error?.message}`,
-      )
-    }
+    if (isApplied(root, operation)) continue
+    const { op, path } = operation
+    const why = op === 'test' ? 'the body has another value there' : 'the body has no place for it'
+    throw new NotChangeable(`operation ${at + 1} (${op} ${path}): ${why}`)
   }
   return Buffer.from(JSON.stringify(root.body))
+}
+
+/**
+ * Without the words of the library: they name values of the body, and who reads why an item was skipped may
+ * not see those.
+ */
+function isApplied(root: object, operation: PatchOperation): boolean {
+  const patch = [underRoot(operation)]
+  try {
+    return applyPatch(root, patch)[0] === null
+  } catch (error) {
+    // A place inside of a text or a number, over which the library trips.
+    if (error instanceof TypeError) return false
+    throw error
+  }
 }
 
 /** Below a name of its own: a patch may replace the whole body. */
@@ -68,26 +80,33 @@ function pointer(path: unknown): string {
   return `/body${path}`
 }
 
-/** As it is kept with the run. A body may be secret: it is sealed when payloads are. */
+/** As it is kept with the run. What it writes into a body may be secret: it is sealed when payloads are. */
 export async function keepChange(
   change: ReplayChange | undefined,
   runId: string,
   keys: PayloadKeys | undefined,
 ): Promise<unknown> {
   if (change === undefined) return null
-  if (!('edit' in change)) return change
-  if (keys === undefined) return { edit: base64(change.edit) }
+  if ('force' in change) return change
+  const isEdit = 'edit' in change
+  if (keys === undefined) return isEdit ? { edit: base64(change.edit) } : change
+  const bytes = isEdit ? change.edit : Buffer.from(JSON.stringify(change.patch))
   const sealer = sealerOf(await keyOf(keys, keys.current), runId)
   return {
-    edit: base64(sealer.seal(change.edit, 0)),
+    [isEdit ? 'edit' : 'patch']: base64(sealer.seal(bytes, 0)),
     keyId: keys.current,
     wrappedKey: base64(sealer.wrappedKey),
   }
 }
 
-type KeptChange =
-  | Exclude<ReplayChange, { readonly edit: Uint8Array }>
-  | { readonly edit: string; readonly keyId?: string; readonly wrappedKey?: string }
+/** A patch is a text when it is sealed, and a list when it is not. */
+interface KeptChange {
+  readonly force?: true
+  readonly edit?: string
+  readonly patch?: string | readonly PatchOperation[]
+  readonly keyId?: string
+  readonly wrappedKey?: string
+}
 
 export async function readChange(
   kept: unknown,
@@ -95,17 +114,15 @@ export async function readChange(
   keys: PayloadKeys | undefined,
 ): Promise<ReplayChange | undefined> {
   if (kept === null) return undefined
-  const change = kept as KeptChange
-  if (!('edit' in change)) return change
-  const bytes = Buffer.from(change.edit, 'base64')
-  const { keyId, wrappedKey } = change
-  if (keyId === undefined || wrappedKey === undefined) return { edit: bytes }
-  if (keys === undefined) {
-    const message = `The edit is encrypted with the key '${keyId}'. Give the catalog its keys: catalog({ pool, keys }).`
-    throw new RedriveError('POLICY_INVALID', message)
-  }
+  const { edit, patch, keyId, wrappedKey } = kept as KeptChange
+  const text = edit ?? patch
+  if (typeof text !== 'string') return kept as ReplayChange
+  const sealed = Buffer.from(text, 'base64')
+  if (keyId === undefined || wrappedKey === undefined) return { edit: sealed }
   const open = openerOf(await keyOf(keys, keyId), runId, Buffer.from(wrappedKey, 'base64'))
-  return { edit: open(bytes, 0) }
+  const bytes = open(sealed, 0)
+  if (edit !== undefined) return { edit: bytes }
+  return { patch: JSON.parse(bytes.toString()) as readonly PatchOperation[] }
 }
 
 const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64')

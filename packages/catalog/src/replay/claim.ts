@@ -5,8 +5,10 @@ import { pauseRun } from './lifecycle.ts'
 import type { RunOptions } from './options.ts'
 import { ITEM_STATES, type ItemCounts } from './runs.ts'
 
-/** A minute: longer than a turn and its broker's proof take. */
-const LEASE = `interval '1 minute'`
+/** 5 s: so long a run stands still when the worker that has it dies. A turn that takes longer keeps it. */
+const LEASE = `interval '5 seconds'`
+/** 1 s: four in a row may fail before a lease is lost. */
+const KEEP_MS = 1_000
 /** 1 s of publishing in one turn: a pause is never later than that. */
 const TURN_S = 1
 /** 500 in one turn, whatever the rate: what is read into memory at once. */
@@ -148,6 +150,28 @@ async function take(run: Run, picked: PickedRun, go: number): Promise<Claim | un
     items: items.toSorted((a, b) => a.place - b.place),
     waitMs: rate?.wait_ms ?? 0,
     spacingMs,
+  }
+}
+
+/** What has lapsed stays so: someone else may be about to take it. */
+const KEEP = `
+update redrive_catalog.replay_item set lease_until = clock_timestamp() + ${LEASE}
+  where run_id = $1 and lease_token = $2 and state in ('claimed', 'publishing') and lease_until >= clock_timestamp()`
+
+/** Does the work with a claim that stays ours meanwhile, however long the broker takes for its proofs. */
+export async function keeping<T>(
+  pool: Pool,
+  { runId, token }: Claim,
+  work: () => Promise<T>,
+): Promise<T> {
+  const timer = setInterval(() => {
+    // The next one makes up for it; when all fail, the lease is lost, as it should be.
+    pool.query(KEEP, [runId, token]).catch(() => undefined)
+  }, KEEP_MS)
+  try {
+    return await work()
+  } finally {
+    clearInterval(timer)
   }
 }
 

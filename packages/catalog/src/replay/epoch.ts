@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { RedriveError } from '@redrive/core'
 import type { Pool } from 'pg'
-import { explaining, inTransaction, type Run } from '../database.ts'
+import { inTransaction, query, type Run } from '../database.ts'
 import { NAME_MAX, storable } from '../text.ts'
 
 /**
@@ -110,17 +110,17 @@ export async function refuseFrozen(run: Run): Promise<void> {
   if (because === undefined) return
   throw new RedriveError(
     'CONFLICT',
-    `Replays are frozen. ${because} Replays made since the backup may be made again: the inbox of the consumers removes them, consumers without one do them twice. Look, then acknowledge the restore.`,
+    `Replays are frozen. ${because} Replays made since the backup may be made again: the inbox of the consumers removes them, consumers without one do them twice. Look, then acknowledge the restore: redrive replay acknowledge-restore.`,
   )
 }
 
 /** Why replays are frozen; undefined when they are not. */
 export async function frozenBecause(pool: Pool): Promise<string | undefined> {
-  const { rows } = await pool.query<EpochRow>(READ)
+  const { rows } = await query<EpochRow>(pool, READ)
   return rows[0]?.frozen_because ?? undefined
 }
 
 /** Someone has looked: replays may go on in the database as it is now. */
 export async function acknowledgeRestore(pool: Pool, by: string): Promise<void> {
-  await explaining(() => pool.query(THAW, [storable(by, NAME_MAX)]))
+  await query(pool, THAW, [storable(by, NAME_MAX)])
 }

@@ -38,5 +38,6 @@ function exactly(_: string, value: unknown, context?: { readonly source?: string
     .replace(/[-.]/g, '')
     .replace(/^0+/, '')
   if (digits.length <= EXACT_DIGITS) return value
-  throw new NotExact(`the number ${source.slice(0, 40)} in it cannot be kept exactly`)
+  // Which one is not said: who reads the reason may not see the body.
+  throw new NotExact('a number in it cannot be kept exactly')
 }

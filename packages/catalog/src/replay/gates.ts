@@ -8,6 +8,8 @@ export type Verdict =
   | 'not_open'
   /** Another run has it. */
   | 'in_run'
+  /** It says that it came from where this source does not replay to. */
+  | 'elsewhere'
   /** Suspected poison. */
   | 'quarantined'
   /** Older than the plan allows. */
@@ -39,6 +41,7 @@ export interface Candidate {
   readonly run_id: string | null
   /** Its group is the one of the cycle before. */
   readonly is_same_failure: boolean
+  readonly origin: string
 }
 
 /** Three replays: a fourth return is not bad luck. */
@@ -46,13 +49,23 @@ const CYCLES_MAX = 3
 /** An hour: fixes take longer than that. */
 const AGAIN_MS = 3_600_000
 
-type Gate = (one: Candidate, options: RunOptions, isForced: boolean) => Verdict | undefined
+/** What holds for the whole plan. */
+export interface Grounds {
+  readonly options: RunOptions
+  readonly isForced: boolean
+  /** Undefined: anywhere. */
+  readonly origins: readonly string[] | undefined
+}
+
+type Gate = (one: Candidate, options: RunOptions, grounds: Grounds) => Verdict | undefined
 
 /** In this order: the first that says no is the reason. */
 const GATES: readonly Gate[] = [
   ({ run_id }) => (run_id === null ? undefined : 'in_run'),
   ({ status }) => (status === 'open' ? undefined : 'not_open'),
-  ({ age_ms }, { inboxKeepMs }, isForced) =>
+  ({ origin }, _, { origins }) =>
+    origins === undefined || origins.includes(origin) ? undefined : 'elsewhere',
+  ({ age_ms }, { inboxKeepMs }, { isForced }) =>
     age_ms <= inboxKeepMs || isForced ? undefined : 'forgotten',
   ({ age_ms }, { maxAgeMs }) => (age_ms > maxAgeMs ? 'too_old' : undefined),
   ({ is_quarantined }) => (is_quarantined ? 'quarantined' : undefined),
@@ -62,9 +75,10 @@ const GATES: readonly Gate[] = [
 ]
 
 /** What can be said without looking at the body. */
-export function verdictOf(candidate: Candidate, options: RunOptions, isForced: boolean): Verdict {
+export function verdictOf(candidate: Candidate, grounds: Grounds): Verdict {
+  const { options } = grounds
   for (const gate of GATES) {
-    const verdict = gate(candidate, options, isForced)
+    const verdict = gate(candidate, options, grounds)
     if (verdict !== undefined && !options.overrides.includes(verdict as Override)) return verdict
   }
   return 'replay'

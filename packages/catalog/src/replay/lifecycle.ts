@@ -94,7 +94,10 @@ function refuseApproval(locked: LockedRun, { hash, by }: Approval, rule: Approva
   }
   if (who(by) === '') throw conflict('by: expected who approves')
   if (rule === 'another_person' && who(by) === locked.planned_by) {
-    throw conflict('A run is approved by another person than the one who planned it.')
+    throw new RedriveError(
+      'NEEDS_ANOTHER_PERSON',
+      'A run is approved by another person than the one who planned it.',
+    )
   }
 }
 

@@ -38,6 +38,8 @@ export interface ReplayRequest {
   /** Names this request: asked again, the same run is answered. Default: none. */
   readonly request?: string
   readonly change?: ReplayChange
+  /** Version of the one dead letter that was looked at: if it has another one now, nothing is planned. */
+  readonly seenVersion?: number
   /** Shared by all who replay into the source. 0.1 to 10,000, default 50. */
   readonly ratePerSecond?: number
   /** How many go first, and how many after all of those have a proof. At most 8 steps, default 1, 5, 50. */

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { RedriveError } from '@redrive/core'
 import type { Pool } from 'pg'
-import { explaining, inTransaction, isDuplicate, type Run } from '../database.ts'
+import { explaining, inTransaction, isDuplicate, query, type Run } from '../database.ts'
 import { sha256Of, uuidOf } from '../ingest/identity.ts'
 import { compileDeadLetters } from '../read/compile.ts'
 import { NAME_MAX, storable } from '../text.ts'
@@ -54,7 +54,8 @@ async function plannedOnce(
 
 async function plannedBefore(pool: Pool, { request }: ReplayRequest): Promise<string | undefined> {
   if (request === undefined) return undefined
-  const { rows } = await pool.query<{ id: string }>(
+  const { rows } = await query<{ id: string }>(
+    pool,
     'select id from redrive_catalog.replay_run where request = $1',
     [storable(request, NAME_MAX)],
   )
@@ -72,11 +73,11 @@ async function planned(
     parts.pool,
     async (run) => {
       const { sourceId, candidates } = await chosen(run, request.selection)
+      refuseUnseen(request, candidates)
       const isForced = request.change !== undefined && 'force' in request.change
-      const first = candidates.map((one) => ({
-        ...one,
-        verdict: verdictOf(one, options, isForced),
-      }))
+      const origins = parts.origins[await nameOf(run, sourceId)]
+      const grounds = { options, isForced, origins }
+      const first = candidates.map((one) => ({ ...one, verdict: verdictOf(one, grounds) }))
       const examined = await checkBodies(run, parts, { sourceId, change: request.change }, first)
       await store(run, { id, sourceId, request, options, change, examined })
     },
@@ -85,8 +86,15 @@ async function planned(
   return id
 }
 
+const NAME = 'select name from redrive_catalog.source where id = $1'
+
+async function nameOf(run: Run, sourceId: number): Promise<string> {
+  const [row] = await run<{ name: string }>(NAME, [sourceId])
+  return row?.name ?? ''
+}
+
 const COLUMNS = `
-select d.id, d.status, d.version, d.cycle, d.type, d.payload_bytes, d.is_quarantined, d.source_id,
+select d.id, d.status, d.version, d.cycle, d.type, d.payload_bytes, d.is_quarantined, d.source_id, d.origin,
     extract(epoch from now() - d.first_failed_at)::float8 * 1000 as age_ms,
     extract(epoch from now() - d.last_failed_at)::float8 * 1000 as since_last_ms,
     (select i.run_id from redrive_catalog.replay_item i where i.dead_letter_id = d.id
@@ -116,6 +124,12 @@ async function chosen(run: Run, selection: ReplaySelection): Promise<Chosen> {
     throw refused('The selection has dead letters of several sources. Plan a run for each.')
   }
   return { sourceId: first.source_id, candidates: found }
+}
+
+function refuseUnseen({ seenVersion }: ReplayRequest, candidates: readonly Candidate[]): void {
+  const isSeen = candidates.every(({ version }) => version === seenVersion)
+  if (seenVersion === undefined || isSeen) return
+  throw new RedriveError('CONFLICT', 'The dead letter was changed since. Look at it again.')
 }
 
 type Found = Candidate & { readonly source_id: number }
@@ -207,10 +221,13 @@ function replayId(deadLetterId: string, cycle: number, times: number): string {
   return uuidOf(sha256Of(name))
 }
 
-/** What an approver agrees to: which, what becomes of them, and how. */
+/**
+ * What an approver agrees to: which, what becomes of them, and how. With something random, so that who knows
+ * a body but for a masked value cannot find that by trying.
+ */
 function hashOf({ sourceId, options, change, examined }: Plan): string {
   const hash = createHash('sha256')
-  hash.update(JSON.stringify([1, sourceId, options, change]))
+  hash.update(JSON.stringify([1, randomUUID(), sourceId, options, change]))
   for (const { id, cycle, version, verdict, content } of examined) {
     hash.update(JSON.stringify([id, cycle, version, verdict, content ?? null]))
   }

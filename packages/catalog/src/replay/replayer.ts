@@ -5,7 +5,7 @@ import { inTransaction } from '../database.ts'
 import { sha256Of } from '../ingest/identity.ts'
 import { readDrained } from '../read/payload.ts'
 import { changed, readChange } from './change.ts'
-import { begin, claim, type Claim, type ClaimedItem, markPublished } from './claim.ts'
+import { begin, claim, type Claim, type ClaimedItem, keeping, markPublished } from './claim.ts'
 import { Epoch } from './epoch.ts'
 import { type FailedPublish, returnFailed, returnUnsent } from './give-up.ts'
 import { pauseIfRunning } from './lifecycle.ts'
@@ -66,6 +66,15 @@ export class Replayer {
     const claimed = await claim(pool, [...this.#sources.keys()])
     const source = claimed === undefined ? undefined : this.#sources.get(claimed.source)
     if (claimed === undefined || source === undefined) return undefined
+    return keeping(pool, claimed, () => this.#publish(claimed, source, signal))
+  }
+
+  async #publish(
+    claimed: Claim,
+    source: ReplaySource,
+    signal: AbortSignal | undefined,
+  ): Promise<Turn> {
+    const { pool } = this.#parts
     const trouble = await troubleOf(source)
     if (trouble === undefined) return publishAll(this.#parts, claimed, source.source, signal)
     await returnUnsent(

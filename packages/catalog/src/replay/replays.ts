@@ -1,7 +1,6 @@
 import { RedriveError } from '@redrive/core'
-import { type AutoReplay, allowAuto, dueGroups } from './auto.ts'
+import { type AutoReplay, allowAuto, dueGroups, type DueGroup } from './auto.ts'
 import { plan } from './plan.ts'
-import { explaining } from '../database.ts'
 import { acknowledgeRestore, frozenBecause } from './epoch.ts'
 import {
   type Approval,
@@ -28,6 +27,7 @@ import {
 } from './runs.ts'
 import { keepSchema, type SchemaOf } from './schema.ts'
 import { type Decided, decide } from './settle.ts'
+import { inTurn } from '../together.ts'
 
 export interface ReplayerOptions {
   readonly sources: readonly ReplaySource[]
@@ -85,12 +85,12 @@ export class Replays {
   }
 
   async run(id: string): Promise<ReplayRun | undefined> {
-    return explaining(() => readRun(this.#parts.pool, id))
+    return readRun(this.#parts.pool, id)
   }
 
   /** Newest first. */
   async runs(query: RunQuery = {}): Promise<RunPage> {
-    return explaining(() => readRuns(this.#parts.pool, query))
+    return readRuns(this.#parts.pool, query)
   }
 
   /** What became of each dead letter of a run, or of one dead letter in all runs. */
@@ -101,7 +101,7 @@ export class Replays {
   /** What a run changes on the way out; undefined when nothing. */
   async change(id: string): Promise<ReplayChange | undefined> {
     const { pool, keys } = this.#parts
-    return explaining(() => readRunChange(pool, keys, id))
+    return readRunChange(pool, keys, id)
   }
 
   /** A person has found out about unknown outcomes: they took effect, or they may be replayed again. */
@@ -119,7 +119,7 @@ export class Replays {
 
   /** Why nothing is replayed now; undefined when nothing stands in the way. */
   async frozenBecause(): Promise<string | undefined> {
-    return explaining(() => frozenBecause(this.#parts.pool))
+    return frozenBecause(this.#parts.pool)
   }
 
   /** Someone looked at what a restore means, and lets replays go on. */
@@ -139,18 +139,21 @@ export class Replays {
   /** Plans and approves what may go out without a person. Called every now and then, by anybody. */
   async autoReplay(sources: readonly ReplaySource[]): Promise<void> {
     const byName = new Map(sources.map((one) => [one.name ?? one.source.source, one]))
-    for (const due of await dueGroups(this.#parts.pool, [...byName.keys()])) {
-      const source = byName.get(due.source)
-      if (source === undefined || (await troubleOf(source)) !== undefined) continue
-      const { id, hash, state } = await this.plan({
-        selection: { group: due.id },
-        by: 'redrive',
-        request: `auto ${due.id} ${due.hour}`,
-        note: 'Transient, quiet, and allowed without a person.',
-        ratePerSecond: due.rate,
-      })
-      if (state === 'planned') await approve(this.#parts.pool, id, { hash, by: due.by }, this.#rule)
-    }
+    const due = await dueGroups(this.#parts.pool, [...byName.keys()])
+    // One after the other: a plan is a long transaction.
+    await inTurn(due, (one) => this.#autoReplay(one, byName.get(one.source)))
+  }
+
+  async #autoReplay(due: DueGroup, source: ReplaySource | undefined): Promise<void> {
+    if (source === undefined || (await troubleOf(source)) !== undefined) return
+    const { id, hash, state } = await this.plan({
+      selection: { group: due.id },
+      by: 'redrive',
+      request: `auto ${due.id} ${due.hour}`,
+      note: 'Transient, quiet, and allowed without a person.',
+      ratePerSecond: due.rate,
+    })
+    if (state === 'planned') await approve(this.#parts.pool, id, { hash, by: due.by }, this.#rule)
   }
 
   /** Does the work: any number of them, in any number of processes. */

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
-import { explaining } from '../database.ts'
-import { Check, isId, PAGE } from '../read/check.ts'
+import { query } from '../database.ts'
+import { Check, isId, PAGE, SOURCES_MAX } from '../read/check.ts'
 import { cursorText, momentSql, msSql, readCursor } from '../read/sql.ts'
 import type { PayloadKeys } from '../seal.ts'
 import { readChange } from './change.ts'
@@ -81,16 +81,18 @@ select split_part(reason, ':', 1) as reason, count(*)::integer as count
 
 export async function readRun(pool: Pool, id: string): Promise<ReplayRun | undefined> {
   if (!isId(id)) return undefined
-  const { rows } = await pool.query<RunRow>(`select ${COLUMNS} ${FROM} where r.id = $1`, [id])
+  const { rows } = await query<RunRow>(pool, `select ${COLUMNS} ${FROM} where r.id = $1`, [id])
   const [row] = rows
   if (row === undefined) return undefined
-  const { rows: skipped } = await pool.query<{ reason: string; count: number }>(SKIPPED, [id])
+  const { rows: skipped } = await query<{ reason: string; count: number }>(pool, SKIPPED, [id])
   return runOf(row, Object.fromEntries(skipped.map(({ reason, count }) => [reason, count])))
 }
 
 export interface RunQuery {
   /** Name of a source. */
   readonly source?: string
+  /** Names of sources, at most 1,000. */
+  readonly sources?: readonly string[]
   readonly states?: readonly RunState[]
   /** Most on one page, 1 to 200, default 50. */
   readonly most?: number
@@ -113,19 +115,22 @@ const RUN_STATES: readonly RunState[] = [
 ]
 
 /** Newest first. */
-export async function readRuns(pool: Pool, query: RunQuery): Promise<RunPage> {
-  const check = new Check('runs()', query, { source: true, states: true, most: true, next: true })
+export async function readRuns(pool: Pool, asked: RunQuery): Promise<RunPage> {
+  const known = { source: true, sources: true, states: true, most: true, next: true } as const
+  const check = new Check('runs()', asked, known)
   check.texts('source', 'next')
+  check.lists('sources', SOURCES_MAX)
   check.someOf('states', RUN_STATES)
   check.page()
   check.done()
-  const { source = null, states = RUN_STATES, most = PAGE } = query
-  const cursor = readCursor(query.next)
+  const { source = null, sources = null, states = RUN_STATES, most = PAGE } = asked
+  const cursor = readCursor(asked.next)
   const text = `select ${COLUMNS} ${FROM} where ($1::text is null or s.name = $1) and r.state = any($2)
+      and ($6::text[] is null or s.name = any($6))
       and ($3::float8 is null or (r.planned_at, r.id) < (${momentSql('$3')}, $4::uuid))
     order by r.planned_at desc, r.id desc limit $5`
-  const values = [source, states, cursor?.at ?? null, cursor?.id ?? null, most + 1]
-  const { rows } = await pool.query<RunRow>(text, values)
+  const values = [source, states, cursor?.at ?? null, cursor?.id ?? null, most + 1, sources]
+  const { rows } = await query<RunRow>(pool, text, values)
   const runs = rows.slice(0, most).map((row) => runOf(row, {}))
   const last = runs.at(-1)
   const isMore = rows.length > most && last !== undefined
@@ -166,12 +171,12 @@ select run_id, place, dead_letter_id, replay_id, cycle, state, reason, other_run
     ${msSql('published_at')} as published_ms, ${msSql('settled_at')} as settled_ms
   from redrive_catalog.replay_item`
 
-export async function readItems(pool: Pool, query: ItemQuery): Promise<readonly ReplayItem[]> {
+export async function readItems(pool: Pool, asked: ItemQuery): Promise<readonly ReplayItem[]> {
   const known = { run: true, deadLetter: true, states: true, most: true, after: true } as const
-  const check = new Check('items()', query, known)
+  const check = new Check('items()', asked, known)
   check.someOf('states', ITEM_STATES)
   check.page()
-  const { run, deadLetter, states = ITEM_STATES, most = PAGE, after = -1 } = query
+  const { run, deadLetter, states = ITEM_STATES, most = PAGE, after = -1 } = asked
   if ([run, deadLetter].filter(isId).length !== 1 || !Number.isSafeInteger(after)) {
     check.problem('expected the id of a run or of a dead letter, and a place to go on after')
   }
@@ -181,7 +186,7 @@ export async function readItems(pool: Pool, query: ItemQuery): Promise<readonly 
       ? `${ITEMS} where dead_letter_id = $1 and state = any($2) order by cycle desc, settled_at desc limit $3`
       : `${ITEMS} where run_id = $1 and state = any($2) and place > $4 order by place limit $3`
   const values = [run ?? deadLetter, states, most, ...(run === undefined ? [] : [after])]
-  const { rows } = await explaining(() => pool.query<ItemRow>(text, values))
+  const { rows } = await query<ItemRow>(pool, text, values)
   return rows.map(itemOf)
 }
 
@@ -191,7 +196,8 @@ export async function readRunChange(
   keys: PayloadKeys | undefined,
   id: string,
 ): Promise<ReplayChange | undefined> {
-  const { rows } = await pool.query<{ change: unknown }>(
+  const { rows } = await query<{ change: unknown }>(
+    pool,
     'select change from redrive_catalog.replay_run where id = $1',
     [id],
   )

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { explaining } from '../database.ts'
+import { query } from '../database.ts'
 import { NAME_MAX, storable } from '../text.ts'
 import { conflict } from './lifecycle.ts'
 import { refused } from './plan.ts'
@@ -43,7 +43,7 @@ export async function keepSchema(
   if (text.length > SCHEMA_MAX) throw refused(`schema: expected at most ${SCHEMA_MAX} characters`)
   await usable(plain)
   const values = [storable(source, NAME_MAX), storable(type, NAME_MAX), text]
-  const { rowCount } = await explaining(() => pool.query(KEEP, values))
+  const { rowCount } = await query(pool, KEEP, values)
   if (rowCount === 0) {
     throw conflict(`There is no source '${source}' yet. It is known after its first ingest.`)
   }

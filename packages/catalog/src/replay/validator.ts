@@ -9,17 +9,31 @@ const START_MS = 10_000
 /** 64 MiB: a schema or body that needs more is not one to check here. */
 const MEMORY_MB = 64
 
-/** In a thread of its own, which can be ended. */
+/**
+ * In a thread of its own, which can be ended. Of the body it names only what the schema names: who reads why an
+ * item was skipped may not see the body, and a name in it can be somebody's.
+ */
 const PROGRAM = `
 const { parentPort, workerData } = require('node:worker_threads')
 const { Ajv2020 } = require(workerData.ajv)
 const formats = require(workerData.formats)
 const ajv = new Ajv2020({ strict: false, allErrors: false, logger: false })
 formats.default(ajv)
+const names = new Set()
+function gather(schema) {
+  if (typeof schema !== 'object' || schema === null) return
+  for (const name of Object.keys(schema.properties ?? {})) names.add(name)
+  for (const part of Object.values(schema)) gather(part)
+}
+const known = (step) => names.has(step.replaceAll('~1', '/').replaceAll('~0', '~')) ? step : '*'
+const place = (path) => path.split('/').slice(1).map((step) => '/' + known(step)).join('')
 const checks = new Map(workerData.schemas.map(([type, schema]) => [type, ajv.compile(schema)]))
+for (const [, schema] of workerData.schemas) gather(schema)
 parentPort.on('message', ({ type, body }) => {
   const check = checks.get(type)
-  parentPort.postMessage(check(body) ? undefined : ajv.errorsText(check.errors, { dataVar: 'body' }))
+  const errors = check(body) ? [] : check.errors
+  const texts = errors.map(({ instancePath, message }) => 'body' + place(instancePath) + ' ' + message)
+  parentPort.postMessage(texts.length === 0 ? undefined : texts.join(', '))
 })
 parentPort.postMessage('ready')
 `

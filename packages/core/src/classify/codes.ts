@@ -98,6 +98,7 @@ const REDRIVE_RULINGS: Readonly<Record<RedriveErrorCode, Ruling>> = {
   UNREACHABLE: 'transient',
   PAYLOAD_INVALID: 'schema',
   CONFLICT: 'business',
+  NEEDS_ANOTHER_PERSON: 'business',
   // Others can be routed: the broker is fine.
   REFUSED: 'integration',
   UNROUTABLE: 'integration',

@@ -37,7 +37,7 @@ export async function prepare(
   }
 }
 
-export async function find(client: Base, topic: string): Promise<Found | undefined> {
+async function find(client: Base, topic: string): Promise<Found | undefined> {
   try {
     const { topics } = await client.metadata({ topics: [topic], forceUpdate: true, retries: 0 })
     const partitions = topics.get(topic)?.partitions ?? []
@@ -47,6 +47,15 @@ export async function find(client: Base, topic: string): Promise<Found | undefin
     if (error instanceof Error && error.message.startsWith('Unknown topic')) return undefined
     throw error
   }
+}
+
+/** Those of the topics that are there: others' consumers make theirs with the first dead letter. */
+export async function existing(
+  client: Base,
+  topics: readonly string[],
+): Promise<readonly string[]> {
+  const found = await Promise.all(topics.map((topic) => find(client, topic)))
+  return topics.filter((_, at) => found[at] !== undefined)
 }
 
 async function makeMissing(

@@ -1,5 +1,6 @@
 import type { Client } from './client.ts'
 import { decodeCommit } from './deaths.ts'
+import { existing } from './declare.ts'
 import { Fetcher, type Reading } from './fetch.ts'
 import { nameOf, type TopicPartition } from './topic-partition.ts'
 import type { Offsets } from './offsets.ts'
@@ -40,7 +41,9 @@ async function lagNow(
   offsets: Offsets,
   topics: readonly string[],
 ): Promise<number> {
-  const { topics: found } = await client.metadata(topics)
+  const there = await existing(client.base, topics)
+  if (there.length === 0) return 0
+  const { topics: found } = await client.metadata(there)
   const places = [...found].flatMap(([topic, { partitionsCount }]) =>
     Array.from({ length: partitionsCount }, (_, partition) => ({ topic, partition })),
   )

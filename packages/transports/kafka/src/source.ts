@@ -8,7 +8,7 @@ import {
   readConfirmation,
 } from '@redrive/runtime'
 import { Client } from './client.ts'
-import { find } from './declare.ts'
+import { existing } from './declare.ts'
 import { Drain } from './drain.ts'
 import { readForeignDeath } from './foreign.ts'
 import { envelopeOf, type KafkaDelivery, readable, replayOf, replayTopicOf } from './headers.ts'
@@ -35,8 +35,8 @@ export class KafkaSource implements DeadLetterSource {
   readonly #publisher: Publisher
   #deadLetters: Drain | undefined
   #confirmations: Drain | undefined
-  /** No sooner is the topic of the confirmations looked for. */
-  #lookAt = 0
+  /** No sooner are topics looked for again, by the first of them. */
+  readonly #lookAt = new Map<string, number>()
 
   constructor(options: ResolvedSourceOptions) {
     const { client, confirmTimeoutMs } = options
@@ -58,14 +58,20 @@ export class KafkaSource implements DeadLetterSource {
   }
 
   async drain({ most }: { readonly most: number }): Promise<DrainedBatch> {
-    this.#deadLetters ??= this.#drain(this.#options.deadLetterTopics)
+    if (this.#deadLetters === undefined) {
+      const topics = this.#options.deadLetterTopics
+      // Joining a group for topics that are not there takes until somebody makes them.
+      if (!(await this.#isThere(topics))) return NOTHING_DRAINED
+      this.#deadLetters ??= this.#drain(topics)
+    }
     const { deliveries, ...ending } = await this.#deadLetters.take(most, DRAIN_MS)
     return { deadLetters: deliveries.map((delivery) => this.#read(delivery)), ...ending }
   }
 
   async confirmations({ most }: { readonly most: number }): Promise<ConfirmationBatch> {
     if (this.#confirmations === undefined) {
-      if (!(await this.#isConfirming())) return NO_CONFIRMATIONS
+      // Others' consumers make none.
+      if (!(await this.#isThere([this.#options.confirmationTopic]))) return NO_CONFIRMATIONS
       this.#confirmations ??= this.#drain([this.#options.confirmationTopic])
     }
     const { deliveries, ...ending } = await this.#confirmations.take(most, CONFIRMATIONS_MS)
@@ -75,12 +81,13 @@ export class KafkaSource implements DeadLetterSource {
     return { confirmations, ...ending }
   }
 
-  /** Whether there is a topic for confirmations: others' consumers make none. */
-  async #isConfirming(): Promise<boolean> {
+  /** Whether there is one of these topics. */
+  async #isThere(topics: readonly string[]): Promise<boolean> {
+    const [first = ''] = topics
     const now = performance.now()
-    if (now < this.#lookAt) return false
-    this.#lookAt = now + LOOK_MS
-    return (await find(this.#client.base, this.#options.confirmationTopic)) !== undefined
+    if (now < (this.#lookAt.get(first) ?? 0)) return false
+    this.#lookAt.set(first, now + LOOK_MS)
+    return (await existing(this.#client.base, topics)).length > 0
   }
 
   #read(delivery: KafkaDelivery): DrainedDeadLetter {
@@ -119,17 +126,21 @@ export class KafkaSource implements DeadLetterSource {
     return lagOf(this.#client, this.#offsets, this.#options.deadLetterTopics)
   }
 
+  /** Records of the topic that the group has not finished: how far the consumers are behind. */
+  lag(): Promise<number> {
+    const { topic, group } = this.#options
+    return lagOf(this.#client, new Offsets(this.#client, group), [topic])
+  }
+
   async close(): Promise<void> {
     await Promise.all([this.#deadLetters?.close(), this.#confirmations?.close()])
     await Promise.all([this.#publisher.close(), this.#client.close()])
   }
 }
 
-const NO_CONFIRMATIONS: ConfirmationBatch = {
-  confirmations: [],
-  release: () => Promise.resolve(),
-  abandon: () => Promise.resolve(),
-}
+const NOTHING_TO_END = { release: () => Promise.resolve(), abandon: () => Promise.resolve() }
+const NOTHING_DRAINED: DrainedBatch = { deadLetters: [], ...NOTHING_TO_END }
+const NO_CONFIRMATIONS: ConfirmationBatch = { confirmations: [], ...NOTHING_TO_END }
 
 /** Reasons of a quarantine, in the words of the decision. */
 const QUARANTINED: ReadonlySet<string> = new Set(['same_failure_repeated', 'crash_loop'])

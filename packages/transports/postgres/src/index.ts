@@ -13,7 +13,7 @@ export {
   postgresInbox,
 } from './inbox.ts'
 export { type Maintained, type MaintainOptions, maintain } from './maintain.ts'
-export { migrate, migrationSql } from './migrate.ts'
+export { migrate, migrationSql, missingMigrations } from './migrate.ts'
 export type { PostgresOptions } from './options.ts'
 export { type Outbox, type OutboxEvent, type OutboxOptions, outbox } from './outbox.ts'
 export { type Queryable, viaDrizzle, viaKnex, viaKysely, viaPostgresJs } from './query.ts'

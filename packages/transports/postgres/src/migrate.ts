@@ -40,6 +40,21 @@ export async function migrate(pool: Pool): Promise<readonly string[]> {
   }
 }
 
+/** What `migrate` would apply. None: the schema is of this release, or of a later one. */
+export async function missingMigrations(pool: Pool): Promise<readonly string[]> {
+  try {
+    const { rowCount } = await pool.query(LEDGER_EXISTS)
+    const applied = rowCount === 0 ? [] : (await pool.query<{ name: string }>(APPLIED)).rows
+    const names = new Set(applied.map(({ name }) => name))
+    return Object.keys(MIGRATIONS).filter((name) => !names.has(name))
+  } catch (error) {
+    throw explained(error)
+  }
+}
+
+const LEDGER_EXISTS = `select where to_regclass('redrive.migration') is not null`
+const APPLIED = 'select name from redrive.migration'
+
 /** The first partitions, so that the first event does not fall into the default one. */
 const MAINTAIN_ONCE = `select redrive.outbox_maintain('2 days', '14 days')`
 

@@ -60,6 +60,11 @@ const IN_HAND = `queue = $1 and replay_id = any($2::text[]) and lease_token = an
 const FORGET = `delete from redrive.replay_confirmation where ${IN_HAND}`
 const PUT_BACK = `update redrive.replay_confirmation set lease_until = null where ${IN_HAND}`
 
+/** Not those that wait for their time. */
+const LAG = `
+select count(*)::integer as depth from redrive.outbox
+  where queue = $1 and status in ('pending', 'in_flight') and due_at <= now()`
+
 const DEPTH = `
 select count(*)::integer as depth from redrive.outbox
   where queue = $1 and failed_at is not null and deleted_at is null`
@@ -158,6 +163,12 @@ export class PostgresSource implements DeadLetterSource {
 
   async depth(): Promise<number> {
     const [row] = await rowsOf<{ depth: number }>(this.#pool, DEPTH, [this.source])
+    return row?.depth ?? 0
+  }
+
+  /** Events that are due: how far the consumers are behind. */
+  async lag(): Promise<number> {
+    const [row] = await rowsOf<{ depth: number }>(this.#pool, LAG, [this.source])
     return row?.depth ?? 0
   }
 

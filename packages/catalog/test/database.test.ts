@@ -1,0 +1,90 @@
+import { RedriveError } from '@redrive/core'
+import { Pool, type PoolClient } from 'pg'
+import { expect, test } from 'vitest'
+import { explained, inTransaction, query } from '../src/database.ts'
+import { catalog } from '../src/index.ts'
+import { migrated, refusal, rows } from './rig.ts'
+
+const pool = await migrated('redrive_catalog_database')
+const connectionString = pool.options.connectionString as string
+const nobody = '00000000-0000-0000-0000-000000000000'
+
+test('waiting too long for a connection is a database that does not answer', async () => {
+  const small = new Pool({ connectionString, max: 1, connectionTimeoutMillis: 50 })
+  const held = await small.connect()
+  const made = catalog({ pool: small })
+  const asked = [
+    made.group(nobody),
+    made.resolveGroup(nobody),
+    made.replays.runs(),
+    made.replays.run(nobody),
+    made.replays.items({ run: nobody }),
+    made.replays.pause(nobody, { by: 'ada' }),
+    made.replays.frozenBecause(),
+    made.replays.plan({ selection: { group: nobody }, by: 'ada', request: 'a' }),
+  ]
+  for (const error of await Promise.all(asked.map(refusal))) {
+    expect(error).toMatchObject({ code: 'UNREACHABLE' })
+    expect(error.message).toContain('timeout exceeded')
+  }
+  held.release()
+  await small.end()
+})
+
+test('so is a connection that is cut while it waits for an answer', async () => {
+  const cut = new Pool({ connectionString })
+  cut.on('error', () => undefined)
+  const clients: PoolClient[] = []
+  cut.on('connect', (client) => void clients.push(client))
+  const holder = await pool.connect()
+  await holder.query('begin; lock table redrive_catalog.failure_group, redrive_catalog.replay_run')
+  const made = catalog({ pool: cut, searchTimeout: '1m' })
+  const asked = [made.group(nobody), made.replays.runs(), made.resolveGroup(nobody)].map(refusal)
+  await until(async () => (await rows(pool, WAITING)).length === asked.length)
+  for (const client of clients) streamOf(client).destroy()
+  for (const error of await Promise.all(asked)) {
+    expect(error).toMatchObject({ code: 'UNREACHABLE' })
+    expect(error.message).toContain('terminated')
+  }
+  await holder.query('rollback')
+  holder.release()
+  await cut.end()
+})
+
+test('so is a server that has no room for another connection', () => {
+  const full = Object.assign(new Error('sorry, too many clients already'), { code: '53300' })
+  expect(explained(full)).toMatchObject({ code: 'UNREACHABLE' })
+})
+
+test('a mistake in the program is not', async () => {
+  const circular: Record<string, unknown> = {}
+  circular['self'] = circular
+  const statement = 'select $1::jsonb'
+  expect(await refusal(query(pool, statement, [circular]))).toBeInstanceOf(TypeError)
+  const inside = inTransaction(pool, (run) => run(statement, [circular]))
+  expect(await refusal(inside)).toBeInstanceOf(TypeError)
+  const ours = new Error('a part is missing')
+  expect(await refusal(inTransaction(pool, () => Promise.reject(ours)))).toBe(ours)
+  expect(explained(ours)).toBe(ours)
+})
+
+test('what the server says about a statement is left as it said it', async () => {
+  expect(await refusal(query(pool, 'select 1/0'))).toMatchObject({ code: '22012' })
+  const missing = await refusal(query(pool, 'select from redrive_catalog.nothing'))
+  expect(missing).toBeInstanceOf(RedriveError)
+  expect(missing).toMatchObject({ code: 'TOPOLOGY_MISMATCH' })
+})
+
+/** Who waits for a lock of another. */
+const WAITING = `
+select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+
+/** The socket, which the types of `pg` leave out. */
+const streamOf = (client: PoolClient) =>
+  (client as unknown as { readonly connection: { readonly stream: { destroy(): void } } })
+    .connection.stream
+
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  const endsAt = Date.now() + 10_000
+  while (!(await isSo())) if (Date.now() > endsAt) throw new Error('Not in time.')
+}
