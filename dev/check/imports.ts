@@ -40,15 +40,19 @@ export const ROOMS: readonly Room[] = [
   // The control plane. Server and cli alone choose concrete adapters, in one file each; the catalog's own
   // background work runs on the outbox of the database it is in.
   { folder: 'packages/catalog', mayImport: PORTS, compositionMayImport: ['transports/postgres'], testsMayImport: [...TEST_TOOLS, 'transports/postgres'] },
-  { folder: 'packages/server', mayImport: [...PORTS, 'catalog', 'telemetry'], compositionMayImport: CONCRETE },
-  { folder: 'packages/cli', mayImport: [...PORTS, 'catalog', 'server', 'telemetry'], compositionMayImport: CONCRETE },
-  { folder: 'packages/console', mayImport: ['core'], node: false },
+  // The API is said once, for the server, the command line and the console, which runs in a browser.
+  { folder: 'packages/api', mayImport: [], node: false },
+  { folder: 'packages/server', mayImport: [...PORTS, 'api', 'catalog', 'telemetry'], compositionMayImport: CONCRETE, testsMayImport: [...TEST_TOOLS, ...CONCRETE, 'api', 'catalog'] },
+  { folder: 'packages/doctor', mayImport: ['core'], testsMayImport: [...TEST_TOOLS, 'transports/*', 'catalog'] },
+  { folder: 'packages/storm', mayImport: [...PORTS, 'testing', 'transports/memory'] },
+  { folder: 'packages/cli', mayImport: [...PORTS, 'api', 'catalog', 'doctor', 'server', 'storm', 'telemetry'], compositionMayImport: CONCRETE, testsMayImport: [...TEST_TOOLS, ...CONCRETE, 'api', 'catalog', 'doctor', 'server'] },
+  { folder: 'packages/console', mayImport: ['api', 'core'], node: false },
 
   // The proofs may use everything; no row names them, so nothing imports a proof.
-  { folder: 'simulation', mayImport: [...PORTS, 'transports/memory', 'testing'] },
-  { folder: 'faults', mayImport: [...PORTS, ...CONCRETE, 'catalog', 'server', 'telemetry', 'testing'] },
+  { folder: 'simulation', mayImport: [...PORTS, 'storm', 'transports/memory', 'testing'] },
+  { folder: 'faults', mayImport: [...PORTS, ...CONCRETE, 'api', 'catalog', 'server', 'telemetry', 'testing'] },
   { folder: 'examples/*', mayImport: [...PORTS, ...CONCRETE, 'catalog', 'telemetry'] },
-  { folder: 'bench', mayImport: [...PORTS, ...CONCRETE, 'catalog', 'server', 'telemetry', 'testing'] },
+  { folder: 'bench', mayImport: [...PORTS, ...CONCRETE, 'api', 'catalog', 'server', 'telemetry', 'testing'] },
 ]
 
 interface Package {

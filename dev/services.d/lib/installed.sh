@@ -1,0 +1,29 @@
+# A program that tests start themselves: it is installed and not started. The service names it in `program`.
+#   path            of the program
+# shellcheck shell=bash disable=SC2034,SC2154
+
+extras=(path)
+
+# shellcheck source=dev/services.d/lib/process.sh
+. dev/services.d/lib/process.sh
+
+path() {
+  command -v "$program"
+}
+
+up() {
+  path >/dev/null || install_packages "$program"
+  say "$(path) (installed)"
+}
+
+down() {
+  :
+}
+
+status() {
+  if ! path >/dev/null; then
+    say "not installed"
+    return 1
+  fi
+  say "$(path) (installed)"
+}

@@ -1,0 +1,83 @@
+import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import type { AuditVerdict } from '@redrive/server'
+import { CommandError, EXIT, type ExitCode } from '../exit.ts'
+import type { CommonOptions, Io } from '../io.ts'
+import { print, say } from '../print.ts'
+import { type ConfigOptions, loaded, refusedAsUsage } from '../server/config.ts'
+import { green, red } from '../text/painted.ts'
+import { counted } from '../text/words.ts'
+
+export interface VerifyOptions extends CommonOptions, ConfigOptions {
+  /** File of checkpoints. Default: the one of the config. */
+  readonly checkpoints?: string
+  /** File with the public key, PEM. Default: of the signing key of the config. */
+  readonly publicKey?: string
+}
+
+/**
+ * Walks the chain in the database itself. Not over the API: what is proved is that the server and whoever
+ * can write to its database have changed nothing.
+ */
+export async function verifyAuditCommand(io: Io, options: VerifyOptions): Promise<ExitCode> {
+  const { config } = await loaded(io, options)
+  const file = options.checkpoints ?? config.audit.checkpointFile
+  const publicKey = keyOf(io, options.publicKey, config.audit.signingKey?.reveal())
+  const checkpoints = file === undefined ? undefined : resolve(io.cwd, file)
+  const [{ verifyAudit }, { default: pg }] = await Promise.all([
+    import('@redrive/server'),
+    import('pg'),
+  ])
+  const connectionString = config.database.url.reveal()
+  const pool = new pg.Pool({ connectionString, max: 1, application_name: 'redrive audit' })
+  try {
+    const verdict = await refusedAsUsage(() => verifyAudit({ pool, checkpoints, publicKey }))
+    return shown(io, options, verdict, checkpoints !== undefined)
+  } finally {
+    await pool.end()
+  }
+}
+
+function shown(
+  io: Io,
+  options: VerifyOptions,
+  verdict: AuditVerdict,
+  isWitnessed: boolean,
+): ExitCode {
+  const { entries, problems } = verdict
+  print(io, options, {
+    json: verdict,
+    lines: problems,
+    human: (page) => {
+      for (const { kind, sequence, detail } of problems)
+        page.line`${red(kind)} at ${sequence}: ${detail}`
+      const about = `${counted(entries, 'entry', 'entries')} and ${counted(verdict.checkpoints, 'checkpoint')}`
+      if (problems.length === 0) page.line`${green('As it was written')}: ${about}.`
+      else page.line`Looked at ${about}.`
+    },
+  })
+  if (!isWitnessed) {
+    say(
+      io,
+    )`Without checkpoints, a chain that was rewritten as a whole looks right. Set audit.checkpointFile and audit.signingKey, or give --checkpoints and --public-key.`
+  }
+  return problems.length === 0 ? EXIT.ok : EXIT.failure
+}
+
+function keyOf(
+  io: Io,
+  file: string | undefined,
+  signingKey: string | undefined,
+): KeyObject | undefined {
+  try {
+    if (file !== undefined) return createPublicKey(readFileSync(resolve(io.cwd, file)))
+    return signingKey === undefined ? undefined : createPublicKey(createPrivateKey(signingKey))
+  } catch (cause) {
+    throw new CommandError(
+      EXIT.usage,
+      `The public key ${file ?? 'of audit.signingKey'} cannot be read. Expected a PEM.`,
+      { cause },
+    )
+  }
+}

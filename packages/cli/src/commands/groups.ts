@@ -1,0 +1,221 @@
+import type { Client, Group, Input } from '@redrive/api'
+import { EXIT, type ExitCode } from '../exit.ts'
+import type { CommonOptions, Io } from '../io.ts'
+import { hint, isForPeople, print, say } from '../print.ts'
+import { connect } from '../server/connect.ts'
+import { defined, futureOf } from '../server/filter.ts'
+import { certainId, shortIds, wholeId } from '../server/ids.ts'
+import { mutate } from '../server/mutate.ts'
+import { type Window, sparksOf } from '../server/trend.ts'
+import type { Page } from '../text/page.ts'
+import { bold, dim, type Printable, yellow } from '../text/painted.ts'
+import { age, counted, moment, number, relative } from '../text/words.ts'
+import { messageTable } from './message-table.ts'
+
+export interface ListGroupsOptions extends CommonOptions {
+  readonly source?: readonly string[]
+  readonly handler?: string
+  readonly state?: readonly string[]
+  readonly class?: string
+  readonly regressed?: boolean
+  readonly owner?: string
+  readonly open?: boolean
+  readonly text?: string
+  readonly order?: string
+  readonly limit: number
+  readonly next?: string
+  readonly trend: Window | 'none'
+}
+
+export async function listGroups(io: Io, options: ListGroupsOptions): Promise<ExitCode> {
+  const client = connect(io, options)
+  const answer = await client.call(
+    'listGroups',
+    { query: groupQueryOf(options) },
+    { signal: io.signal },
+  )
+  const { groups } = answer
+  const isDrawn = isForPeople(options) && options.trend !== 'none'
+  const sparks = isDrawn ? await sparksOf(io, client, groups, options.trend as Window) : undefined
+  print(io, options, {
+    json: answer,
+    lines: groups,
+    human: (page) => {
+      if (groups.length === 0) page.line`${noneOf(options)}`
+      else groupTable(io, page, groups, sparks)
+    },
+  })
+  if (answer.next !== undefined) say(io)`There are more: add --limit 200, or --next ${answer.next}`
+  const [first] = groups
+  if (first !== undefined) {
+    const short = shortIds(groups.map(({ id }) => id))(first.id)
+    hint(io, options)`Why, and how to replay them: redrive groups show ${short}`
+  }
+  return EXIT.ok
+}
+
+/** `--open` takes nothing away from what waits; every other filter may. */
+function noneOf(options: ListGroupsOptions): string {
+  const { source, handler, state, regressed, owner, text } = options
+  const filters = [source, handler, state, options.class, regressed, owner, text]
+  return filters.some((one) => one !== undefined)
+    ? 'No group fits the filter.'
+    : 'No failure group. Nothing waits here.'
+}
+
+function groupQueryOf(options: ListGroupsOptions): NonNullable<Input<'listGroups'>['query']> {
+  const { source, handler, state, regressed, owner, open, text, order, limit, next } = options
+  return defined({
+    sources: source,
+    handler,
+    states: state,
+    class: options.class,
+    regressed,
+    owner,
+    hasOpen: open,
+    text,
+    order,
+    most: limit,
+    next,
+  }) as NonNullable<Input<'listGroups'>['query']>
+}
+
+export function groupTable(
+  io: Io,
+  page: Page,
+  groups: readonly Group[],
+  sparks: ReadonlyMap<string, string> | undefined,
+): void {
+  const short = shortIds(groups.map(({ id }) => id))
+  const now = io.now()
+  page.table<Group>(
+    [
+      { title: 'GROUP', of: ({ id }) => bold(short(id)) },
+      { title: 'CLASS', of: (group) => group.class },
+      { title: 'OPEN', of: ({ openCount }) => number(openCount), isNumber: true },
+      { title: 'COUNT', of: ({ count }) => number(count), isNumber: true },
+      { title: 'SINCE', of: ({ firstSeenAt }) => age(now - firstSeenAt), isNumber: true },
+      { title: 'LAST', of: ({ lastSeenAt }) => age(now - lastSeenAt), isNumber: true },
+      ...(sparks === undefined
+        ? []
+        : [{ title: 'TREND', of: ({ id }: Group) => sparks.get(id) ?? '' }]),
+      { title: 'SOURCE', of: ({ source }) => source, least: 8 },
+      { title: 'WHAT FAILED', of: whatFailed, least: 20 },
+    ],
+    groups,
+  )
+}
+
+function whatFailed({ title, code, state, regressed }: Group): Printable {
+  const text = code === undefined || title.includes(code) ? title : `${code} ${title}`
+  if (regressed) return yellow(`regressed: ${text}`)
+  return state === 'open' ? text : dim(`${state}: ${text}`)
+}
+
+export async function showGroup(io: Io, given: string, options: CommonOptions): Promise<ExitCode> {
+  const client = connect(io, options)
+  const id = await wholeId(io, client, 'group', given)
+  const [group, why, { comments }, newest] = await Promise.all([
+    client.call('getGroup', { params: { id } }, { signal: io.signal }),
+    client.call('explainGroup', { params: { id } }, { signal: io.signal }),
+    client.call('listGroupComments', { params: { id } }, { signal: io.signal }),
+    newestOf(io, client, id),
+  ])
+  print(io, options, {
+    json: { group, why, comments, newest },
+    human: (page) => {
+      groupFacts(io, page, group)
+      page.line``
+      page.line`${bold('Why these are one group')} ${dim(`(rules version ${why.algorithm}, ${why.signature})`)}`
+      page.facts(Object.entries(why.shared).map(([name, value]) => [`  ${name}`, value]))
+      if (why.unknown.length > 0) page.line`  Not known of the first one: ${why.unknown.join(', ')}`
+      for (const { author, text, writtenAt } of comments) {
+        page.line``
+        page.line`${bold(author)} ${dim(relative(io.now(), writtenAt))}`
+        page.block(text)
+      }
+      page.line``
+      messageTable(io, page, newest)
+      if (group.openCount > 0) page.line`\nReplay them: redrive replay plan --group ${group.id}`
+    },
+  })
+  return EXIT.ok
+}
+
+/** 5: enough to see what they are like. */
+const NEWEST = 5
+
+async function newestOf(io: Io, client: Client, id: string) {
+  const query = { groups: [id], most: NEWEST }
+  return (await client.call('listDeadLetters', { query }, { signal: io.signal })).deadLetters
+}
+
+function groupFacts(io: Io, page: Page, group: Group): void {
+  const { firstSeenAt, lastSeenAt, count, openCount, attempts, mutedUntil } = group
+  page.line`${bold(group.title)}`
+  page.facts([
+    ['Group', group.id],
+    ['Source', group.source],
+    ['Handler', group.handler],
+    ['Class', group.class],
+    ['Code', group.code],
+    ['State', group.regressed ? `${group.state}, regressed` : group.state],
+    ['Muted until', mutedUntil === undefined ? undefined : moment(mutedUntil)],
+    ['Owner', group.owner],
+    [
+      'Count',
+      `${counted(count, 'message')}, ${number(openCount)} open, ${counted(attempts, 'attempt')}`,
+    ],
+    ['Seen', `${relative(io.now(), firstSeenAt)} to ${relative(io.now(), lastSeenAt)}`],
+    ['First one', group.sample],
+  ])
+}
+
+export interface ChangeGroupOptions extends CommonOptions {
+  readonly state?: string
+  /** With the state `muted`: a moment to come, or how long from now. */
+  readonly until?: string
+  /** False: nobody. */
+  readonly owner?: string | false
+}
+
+/** The change names the group as it was read: someone else's change in between is not lost. */
+export async function changeGroup(
+  io: Io,
+  given: string,
+  options: ChangeGroupOptions,
+): Promise<ExitCode> {
+  const client = connect(io, options)
+  const id = await certainId(io, client, 'group', given)
+  const { etag } = await client.ask('getGroup', { params: { id } }, { signal: io.signal })
+  const { state, until, owner } = options
+  const body = defined({
+    state,
+    mutedUntil: until === undefined ? undefined : futureOf(io, '--until', until),
+    owner: owner === false ? null : owner,
+  })
+  const changed = await mutate(io, client, options, 'changeGroup', {
+    params: { id },
+    body,
+    ifMatch: etag ?? '*',
+  })
+  if (changed !== undefined) {
+    print(io, options, {
+      json: changed.answer,
+      human: (page) => groupFacts(io, page, changed.answer),
+    })
+  }
+  return EXIT.ok
+}
+
+export async function commentGroup(
+  io: Io,
+  given: string,
+  text: string,
+  options: CommonOptions,
+): Promise<ExitCode> {
+  const client = connect(io, options)
+  const id = await certainId(io, client, 'group', given)
+  await mutate(io, client, options, 'commentGroup', { params: { id }, body: { text } })
+  return EXIT.ok
+}

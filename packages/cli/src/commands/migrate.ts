@@ -1,0 +1,55 @@
+import { EXIT, type ExitCode } from '../exit.ts'
+import type { CommonOptions, Io } from '../io.ts'
+import { hint, print } from '../print.ts'
+import { type ConfigOptions, loaded } from '../server/config.ts'
+
+export interface MigrateOptions extends CommonOptions, ConfigOptions {
+  /** Print what would be run, for an administrator. Needs neither a config nor a database. */
+  readonly printSql?: boolean
+}
+
+/** Brings the schemas of the server up to date: those of the outbox, the catalog and the server itself. */
+export async function migrateCommand(io: Io, options: MigrateOptions): Promise<ExitCode> {
+  const { allMigrationSql, migrateAll, missingInAll } = await import('@redrive/server')
+  if (options.printSql) {
+    io.stdout.write(allMigrationSql())
+    return EXIT.ok
+  }
+  const { config } = await loaded(io, options)
+  const pool = await poolOf(config.database.url.reveal())
+  try {
+    if (options.dryRun) show(io, options, 'missing', await missingInAll(pool))
+    else {
+      show(io, options, 'applied', await migrateAll(pool))
+      hint(io, options)`Start the server with: redrive serve`
+    }
+    return EXIT.ok
+  } finally {
+    await pool.end()
+  }
+}
+
+/** 2: the one that migrates, and one that waits for it. */
+const CONNECTIONS = 2
+const CONNECT_MS = 10_000
+
+async function poolOf(connectionString: string) {
+  const { Pool } = await import('pg')
+  const connecting = { connectionString, connectionTimeoutMillis: CONNECT_MS }
+  return new Pool({ ...connecting, max: CONNECTIONS, application_name: 'redrive migrate' })
+}
+
+function show(
+  io: Io,
+  options: CommonOptions,
+  what: 'missing' | 'applied',
+  names: readonly string[],
+): void {
+  print(io, options, {
+    json: { [what]: names },
+    human: (page) => {
+      if (names.length === 0) page.line`Everything is up to date.`
+      for (const name of names) page.line`${what === 'missing' ? 'Would apply' : 'Applied'} ${name}`
+    },
+  })
+}

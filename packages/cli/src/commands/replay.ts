@@ -1,0 +1,188 @@
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import type { Client, Input, Run } from '@redrive/api'
+import { CommandError, EXIT, type ExitCode } from '../exit.ts'
+import type { CommonOptions, Io } from '../io.ts'
+import { print, say } from '../print.ts'
+import { connect } from '../server/connect.ts'
+import { defined, type FilterOptions, selectionOf } from '../server/filter.ts'
+import { certainId, certainIds, shortIds } from '../server/ids.ts'
+import { mutate } from '../server/mutate.ts'
+import { bold } from '../text/painted.ts'
+import { age, number } from '../text/words.ts'
+import { IN_RUN, planText, SETTLED, stateOf, sum } from './run-text.ts'
+
+type PlanRequest = Input<'planReplay'>['body']
+
+export interface PlanOptions extends CommonOptions, FilterOptions {
+  readonly id?: readonly string[]
+  readonly note?: string
+  /** `200/s`, `12/min` or a number for each second. */
+  readonly rate?: string
+  /** `1,5,50`. */
+  readonly ramp?: string
+  readonly refailLimit?: number
+  readonly confirmWithin?: string
+  readonly unproven?: string
+  readonly maxAge?: string
+  readonly inboxKeep?: string
+  readonly override?: readonly string[]
+  /** A file with a JSON Patch. */
+  readonly patch?: string
+  readonly force?: boolean
+}
+
+/** Freezes a selection and says what would be replayed. Nothing goes out. */
+export async function planReplay(io: Io, options: PlanOptions): Promise<ExitCode> {
+  const client = connect(io, options)
+  const body: PlanRequest = {
+    ...settingsOf(io, options),
+    selection: await selectedBy(io, client, options),
+  }
+  const planned = await mutate(io, client, options, 'planReplay', { body })
+  return planned === undefined ? EXIT.ok : planShown(io, options, planned.answer)
+}
+
+/** Nothing to replay is a refusal: a script must not go on as if there were something. */
+export function planShown(io: Io, options: CommonOptions, run: Run): ExitCode {
+  const ready = sum(run.counts, IN_RUN)
+  print(io, options, {
+    json: run,
+    human: (page) => {
+      planText(page, run)
+      if (ready > 0) page.line`Start with: redrive replay start ${bold(run.id)}`
+      else page.line`Nothing of it can be replayed.`
+    },
+  })
+  return ready > 0 ? EXIT.ok : EXIT.conflict
+}
+
+async function selectedBy(
+  io: Io,
+  client: Client,
+  options: PlanOptions,
+): Promise<PlanRequest['selection']> {
+  const { id = [], group = [] } = options
+  const query = selectionOf(io, options, await certainIds(io, client, 'group', group))
+  const isFiltered = Object.keys(query).length > 0
+  if (id.length > 0 && !isFiltered) return { ids: await certainIds(io, client, 'message', id) }
+  if (id.length > 0 || !isFiltered) {
+    throw new CommandError(
+      EXIT.usage,
+      'Say what to replay: --group, --id, or filters such as --source and --class.',
+    )
+  }
+  const isOneGroup = group.length === 1 && Object.keys(query).length === 1
+  return isOneGroup ? { group: query.groups?.[0] as string } : { query }
+}
+
+function settingsOf(io: Io, options: PlanOptions): Omit<PlanRequest, 'selection'> {
+  const { note, rate, ramp, refailLimit, confirmWithin, unproven, maxAge, inboxKeep, override } =
+    options
+  return defined({
+    note,
+    change: changeOf(io, options),
+    ratePerSecond: rate === undefined ? undefined : perSecond(rate),
+    ramp: ramp === undefined ? undefined : stagesOf(ramp),
+    refailLimit,
+    confirmWithin,
+    unproven,
+    maxAge,
+    inboxKeep,
+    overrides: override,
+  })
+}
+
+function changeOf(io: Io, { patch, force }: PlanOptions): PlanRequest['change'] {
+  if (force) return { force: true }
+  if (patch === undefined) return undefined
+  const path = resolve(io.cwd, patch)
+  try {
+    return { patch: JSON.parse(readFileSync(path, 'utf8')) as [] }
+  } catch (cause) {
+    throw new CommandError(EXIT.usage, `--patch: ${path} cannot be read as a JSON Patch.`, {
+      cause,
+    })
+  }
+}
+
+const SECONDS: Readonly<Record<string, number>> = { s: 1, min: 60, h: 3_600 }
+
+function perSecond(text: string): number {
+  const found = /^(\d+(?:\.\d+)?)(?:\/(s|min|h))?$/.exec(text)
+  if (found === null) {
+    throw new CommandError(
+      EXIT.usage,
+      `--rate: expected a rate such as 200/s or 12/min, got ${text}`,
+    )
+  }
+  return Number(found[1]) / (SECONDS[found[2] ?? 's'] as number)
+}
+
+function stagesOf(text: string): number[] {
+  if (text === 'none') return []
+  const stages = text.split(/[,→ ]+/).map(Number)
+  if (stages.every((stage) => Number.isSafeInteger(stage) && stage > 0)) return stages
+  throw new CommandError(EXIT.usage, `--ramp: expected sizes such as 1,5,50 or none, got ${text}`)
+}
+
+const VERBS = {
+  pauseReplay: 'paused',
+  resumeReplay: 'running again',
+  cancelReplay: 'cancelled',
+} as const
+
+export async function changeRun(
+  io: Io,
+  operation: keyof typeof VERBS,
+  given: string,
+  options: CommonOptions,
+): Promise<ExitCode> {
+  const client = connect(io, options)
+  const id = await certainId(io, client, 'run', given)
+  const changed = await mutate(io, client, options, operation, { params: { id } })
+  if (changed === undefined) return EXIT.ok
+  print(io, options, {
+    json: changed.answer,
+    human: (page) => page.line`Run ${id} is ${VERBS[operation]}.`,
+  })
+  return EXIT.ok
+}
+
+export interface ListRunsOptions extends CommonOptions {
+  readonly source?: string
+  readonly state?: readonly string[]
+  readonly limit: number
+  readonly next?: string
+}
+
+export async function listRuns(io: Io, options: ListRunsOptions): Promise<ExitCode> {
+  const { source, state, limit, next } = options
+  const query = defined({ source, states: state, most: limit, next })
+  const answer = await connect(io, options).call('listReplays', { query }, { signal: io.signal })
+  const short = shortIds(answer.runs.map(({ id }) => id))
+  print(io, options, {
+    json: answer,
+    lines: answer.runs,
+    human: (page) => {
+      if (answer.runs.length === 0) return page.line`No run.`
+      page.table<Run>(
+        [
+          { title: 'RUN', of: ({ id }) => bold(short(id)) },
+          { title: 'STATE', of: stateOf },
+          { title: 'DONE', of: ({ counts }) => number(sum(counts, SETTLED)), isNumber: true },
+          { title: 'OF', of: ({ counts }) => number(sum(counts, IN_RUN)), isNumber: true },
+          { title: 'REFAILED', of: ({ counts }) => number(counts.refailed), isNumber: true },
+          { title: 'UNKNOWN', of: ({ counts }) => number(counts.unknown), isNumber: true },
+          { title: 'PLANNED', of: ({ plannedAt }) => age(io.now() - plannedAt), isNumber: true },
+          { title: 'BY', of: ({ plannedBy }) => plannedBy, least: 8 },
+          { title: 'SOURCE', of: (run) => run.source, least: 8 },
+          { title: 'NOTE', of: ({ note, pausedBecause }) => pausedBecause ?? note, least: 12 },
+        ],
+        answer.runs,
+      )
+    },
+  })
+  if (answer.next !== undefined) say(io)`There are more: add --limit 200, or --next ${answer.next}`
+  return EXIT.ok
+}

@@ -1,0 +1,91 @@
+import type { Answer, Client, Input, Run } from '@redrive/api'
+import { EXIT, type ExitCode } from '../exit.ts'
+import type { CommonOptions, Io } from '../io.ts'
+import { isForPeople, print, say } from '../print.ts'
+import { connect } from '../server/connect.ts'
+import { wholeId } from '../server/ids.ts'
+import type { Page } from '../text/page.ts'
+import { number } from '../text/words.ts'
+import { type ItemState, runFacts, sum } from './run-text.ts'
+
+export interface ShowRunOptions extends CommonOptions {
+  /** States of the items to list. */
+  readonly items?: readonly string[]
+  /** Default: a screen for people, all for programs. */
+  readonly limit?: number
+}
+
+type Item = Answer<'listReplayItems'>['items'][number]
+type ItemStates = NonNullable<NonNullable<Input<'listReplayItems'>['query']>['states']>
+
+/** 50 fit on a screen or two. */
+const SCREEN = 50
+/** 200: the largest page there is. */
+const PAGE = 200
+
+export async function showRun(io: Io, given: string, options: ShowRunOptions): Promise<ExitCode> {
+  const client = connect(io, options)
+  const id = await wholeId(io, client, 'run', given)
+  const run = await client.call('getReplay', { params: { id } }, { signal: io.signal })
+  const items = await itemsOf(io, client, id, options)
+  print(io, options, {
+    json: items === undefined ? run : { ...run, items },
+    ...(items === undefined ? {} : { lines: items }),
+    human: (page) => {
+      runFacts(io, page, run)
+      if (items !== undefined && items.length > 0) itemTable(page, items)
+    },
+  })
+  if (items !== undefined) sayMore(io, run, options, items.length)
+  return EXIT.ok
+}
+
+/** Page after page; undefined: they were not asked for. */
+async function itemsOf(
+  io: Io,
+  client: Client,
+  id: string,
+  options: ShowRunOptions,
+): Promise<readonly Item[] | undefined> {
+  if (options.items === undefined) return undefined
+  const { limit = isForPeople(options) ? SCREEN : Number.POSITIVE_INFINITY } = options
+  const states = options.items as ItemStates
+  const items: Item[] = []
+  while (items.length < limit) {
+    const most = Math.min(PAGE, limit - items.length)
+    const after = items.at(-1)?.place
+    const query = { states, most, ...(after === undefined ? {} : { after }) }
+    const input = { params: { id }, query }
+    const page = await client.call('listReplayItems', input, { signal: io.signal })
+    items.push(...page.items)
+    if (page.items.length < most) break
+  }
+  return items
+}
+
+/** The end of what is shown is not the end of the run. */
+function sayMore(io: Io, { id, counts }: Run, { items = [] }: ShowRunOptions, shown: number): void {
+  const total = sum(counts, items as readonly ItemState[])
+  if (total <= shown) return
+  say(
+    io,
+  )`${number(total - shown)} more. All of them: redrive replay show ${id} --items ${items.join(' ')} --limit ${total}`
+}
+
+function itemTable(page: Page, items: readonly Item[]): void {
+  page.line``
+  page.table<Item>(
+    [
+      { title: '#', of: ({ place }) => number(place), isNumber: true },
+      { title: 'MESSAGE', of: ({ deadLetter }) => deadLetter },
+      { title: 'STATE', of: ({ state }) => state },
+      { title: 'SENT', of: ({ publishes }) => number(publishes), isNumber: true },
+      {
+        title: 'WHY',
+        of: ({ reason, otherRun, proof }) => reason ?? otherRun ?? proof ?? '',
+        least: 8,
+      },
+    ],
+    items,
+  )
+}

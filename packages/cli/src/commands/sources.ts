@@ -1,0 +1,45 @@
+import { EXIT, type ExitCode } from '../exit.ts'
+import type { CommonOptions, Io } from '../io.ts'
+import { hint, print } from '../print.ts'
+import { connect } from '../server/connect.ts'
+import { age, number } from '../text/words.ts'
+
+/** Sources and what waits in them. */
+export async function listSources(io: Io, options: CommonOptions): Promise<ExitCode> {
+  const answer = await connect(io, options).call('listSources', {}, { signal: io.signal })
+  const now = io.now()
+  print(io, options, {
+    json: answer,
+    lines: answer.sources,
+    human: (page) => {
+      if (answer.sources.length === 0) page.line`No source that you may see.`
+      else {
+        page.table(
+          [
+            { title: 'SOURCE', of: ({ source }) => source, least: 10 },
+            { title: 'OPEN', of: ({ open }) => number(open), isNumber: true },
+            { title: 'TOTAL', of: ({ count }) => number(count), isNumber: true },
+            {
+              title: 'OLDEST',
+              of: ({ oldestAt }) => (oldestAt === undefined ? '' : age(now - oldestAt)),
+              isNumber: true,
+            },
+            { title: 'OPEN BY CLASS', of: ({ openByClass }) => byClass(openByClass), least: 10 },
+            { title: 'YOU MAY', of: ({ may }) => may.join(' '), least: 8 },
+          ],
+          answer.sources,
+        )
+      }
+    },
+  })
+  if (answer.sources.some(({ open }) => open > 0)) {
+    hint(io, options)`What failed: redrive groups list --open`
+  }
+  return EXIT.ok
+}
+
+const byClass = (counts: Readonly<Record<string, number>>): string =>
+  Object.entries(counts)
+    .filter(([, count]) => count > 0)
+    .map(([name, count]) => `${name} ${number(count)}`)
+    .join(' · ')

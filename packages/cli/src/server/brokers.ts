@@ -1,0 +1,142 @@
+import type { DiagnoseOptions, KafkaOptions, KafkaSource, RabbitmqOptions } from '@redrive/doctor'
+import type { Config } from '@redrive/server'
+import { CommandError, EXIT } from '../exit.ts'
+
+/** What is looked at. */
+export type Brokers = Omit<DiagnoseOptions, 'accept'>
+type Client = NonNullable<KafkaOptions['client']>
+
+/** What each kind of address is. */
+const READERS: Readonly<Record<string, (url: URL) => Brokers>> = {
+  'http:': managementAt,
+  'https:': managementAt,
+  'amqp:': ({ href }) => ({ rabbitmq: { amqp: href, vhost: vhostIn(href) } }),
+  'amqps:': ({ href }) => ({ rabbitmq: { amqp: href, vhost: vhostIn(href) } }),
+  'kafka:': kafkaAt,
+  'kafkas:': kafkaAt,
+  'postgres:': ({ href }) => ({ postgres: { url: href } }),
+  'postgresql:': ({ href }) => ({ postgres: { url: href } }),
+}
+
+/** `http://host:15672?vhost=/orders&queue=new` */
+function managementAt({ href, searchParams }: URL): Brokers {
+  const vhost = searchParams.get('vhost')
+  const queues = searchParams.getAll('queue')
+  return {
+    rabbitmq: {
+      management: href.replace(/\/?(\?.*)?$/, ''),
+      ...(vhost === null ? {} : { vhost }),
+      ...(queues.length === 0 ? {} : { queues }),
+    },
+  }
+}
+
+const MECHANISMS = ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512'] as const
+
+/** `kafka://user:password@host:9092?mechanism=SCRAM-SHA-512&topic=orders&group=billing` */
+function kafkaAt({ host, username, password, protocol, searchParams }: URL): Brokers {
+  const asked = searchParams.get('mechanism') ?? 'PLAIN'
+  const mechanism = MECHANISMS.find((one) => one === asked.toUpperCase())
+  if (mechanism === undefined)
+    throw new CommandError(EXIT.usage, `Expected mechanism=${MECHANISMS.join(', ')}.`)
+  const sasl = {
+    mechanism,
+    username: decodeURIComponent(username),
+    password: decodeURIComponent(password),
+  }
+  const client = {
+    ...(protocol === 'kafkas:' ? { tls: {} } : {}),
+    ...(username === '' ? {} : { sasl }),
+  }
+  return { kafka: { brokers: [host], client, ...sourcesIn(searchParams) } }
+}
+
+/** The first group is of the first topic, and so on. */
+function sourcesIn(params: URLSearchParams): Pick<KafkaOptions, 'sources'> {
+  const [topics, groups] = [params.getAll('topic'), params.getAll('group')]
+  if (topics.length !== groups.length)
+    throw new CommandError(EXIT.usage, 'Expected a group for each topic: topic=TOPIC&group=GROUP.')
+  if (topics.length === 0) return {}
+  return { sources: topics.map((topic, at) => ({ topic, group: groups[at] ?? '' })) }
+}
+
+/** What is at an address. */
+export function brokerAt(address: string): Brokers {
+  const url = URL.parse(address)
+  const read = url === null ? undefined : READERS[url.protocol]
+  if (url === null || read === undefined) throw notAnAddress()
+  return read(url)
+}
+
+const notAnAddress = () =>
+  new CommandError(
+    EXIT.usage,
+    'Expected addresses such as http://user:password@host:15672 (management API of RabbitMQ), kafka://host:9092 or postgres://user@host/database.',
+  )
+
+/** All brokers of a config with the sources it has there, and the database of the server; each once. */
+export function brokersIn({ sources, database }: Config): readonly Brokers[] {
+  const all = Object.values(sources)
+  const rabbitmqs = all.flatMap(({ rabbitmq = [] }) => rabbitmq).map(rabbitmqOf)
+  const kafkas = all.flatMap(({ kafka = [] }) => kafka).map(kafkaOf)
+  const urls = [...all.map(({ postgres }) => postgres?.url), database.url]
+  return [
+    ...groupsOf(rabbitmqs, ({ amqp }) => amqp).map(rabbitmqsTogether),
+    ...groupsOf(kafkas, ({ brokers, client }) => [brokers, client]).map(kafkasTogether),
+    ...[...new Set(urls.flatMap((url) => url?.reveal() ?? []))].map((url) => ({
+      postgres: { url },
+    })),
+  ]
+}
+
+type SourceConfig = Config['sources'][string]
+
+/** With one address the same broker, in whatever order its sources come. */
+const groupsOf = <T>(all: readonly T[], addressOf: (one: T) => unknown): readonly T[][] => [
+  ...Map.groupBy(all, (one) => JSON.stringify(addressOf(one))).values(),
+]
+
+function rabbitmqOf({ url, queue, deadLetterQueues }: NonNullable<SourceConfig['rabbitmq']>) {
+  return { amqp: [url].flat().map((one) => one.reveal()), queue, deadLetterQueues }
+}
+
+function rabbitmqsTogether(all: readonly ReturnType<typeof rabbitmqOf>[]): Brokers {
+  const amqp = all[0]?.amqp ?? []
+  const rabbitmq: RabbitmqOptions = {
+    amqp,
+    vhost: vhostIn(amqp[0] ?? ''),
+    queues: all.map(({ queue }) => queue),
+    deadLetterQueues: all.flatMap(({ deadLetterQueues = [] }) => deadLetterQueues),
+  }
+  return { rabbitmq }
+}
+
+/** The path of the address; none is `/`. */
+const vhostIn = (amqp: string) => decodeURIComponent(new URL(amqp).pathname.slice(1)) || '/'
+
+function kafkaOf(config: NonNullable<SourceConfig['kafka']>) {
+  const { brokers, topic, group, deadLetterTopics, tls, sasl } = config
+  const client: Client = {
+    ...(tls === undefined || tls === false ? {} : { tls: tls === true ? {} : tlsOf(tls) }),
+    ...(sasl === undefined ? {} : { sasl: { ...sasl, password: sasl.password.reveal() } }),
+  }
+  const source: KafkaSource = {
+    topic,
+    group,
+    ...(deadLetterTopics === undefined ? {} : { deadLetterTopics }),
+  }
+  return { brokers, client, source }
+}
+
+type Tls = Exclude<NonNullable<NonNullable<SourceConfig['kafka']>['tls']>, boolean>
+
+const tlsOf = ({ ca, cert, key }: Tls) => ({
+  ...(ca === undefined ? {} : { ca }),
+  ...(cert === undefined ? {} : { cert }),
+  ...(key === undefined ? {} : { key: key.reveal() }),
+})
+
+function kafkasTogether(all: readonly ReturnType<typeof kafkaOf>[]): Brokers {
+  const { brokers = [], client = {} } = all[0] ?? {}
+  return { kafka: { brokers, client, sources: all.map(({ source }) => source) } }
+}

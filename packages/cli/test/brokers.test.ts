@@ -1,0 +1,134 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Config, loadConfig } from '@redrive/server'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { brokerAt, brokersIn } from '../src/server/brokers.ts'
+import { urlOf } from './services.ts'
+import { run } from './world.ts'
+
+let folder: string
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'redrive-brokers-'))
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+/** Of a config with these sources. */
+const file = (sources: object, database = 'postgres://redrive@db/redrive'): string => {
+  const path = join(folder, 'redrive.config.json')
+  writeFileSync(
+    path,
+    JSON.stringify({ database: { url: database }, auth: { development: {} }, sources }),
+  )
+  return path
+}
+const config = async (sources: object): Promise<Config> =>
+  (await loadConfig({ file: file(sources), env: {} })).config
+
+const SCRAM = { mechanism: 'SCRAM-SHA-512', username: 'ada', password: 'hunter2' }
+
+describe('the brokers of a config', () => {
+  test('are each there once, with all sources that the config has on them', async () => {
+    const rabbit = ['amqp://a@one/shop', 'amqp://a@two/shop']
+    const kafka = { brokers: ['one:9092', 'two:9092'], tls: true, sasl: SCRAM }
+    const found = brokersIn(
+      await config({
+        orders: { rabbitmq: { url: rabbit, queue: 'orders' } },
+        paid: { kafka: { ...kafka, topic: 'paid', group: 'billing', deadLetterTopics: ['dead'] } },
+        invoices: { rabbitmq: { url: rabbit, queue: 'invoices', deadLetterQueues: ['errors'] } },
+        sent: { kafka: { ...kafka, topic: 'sent', group: 'mail' } },
+        outbox: { postgres: { queue: 'events' } },
+        other: { postgres: { url: 'postgres://redrive@db/other', queue: 'events' } },
+      }),
+    )
+    expect(found).toEqual([
+      {
+        rabbitmq: {
+          amqp: rabbit,
+          vhost: 'shop',
+          queues: ['orders', 'invoices'],
+          deadLetterQueues: ['errors'],
+        },
+      },
+      {
+        kafka: {
+          brokers: ['one:9092', 'two:9092'],
+          client: { tls: {}, sasl: SCRAM },
+          sources: [
+            { topic: 'paid', group: 'billing', deadLetterTopics: ['dead'] },
+            { topic: 'sent', group: 'mail' },
+          ],
+        },
+      },
+      { postgres: { url: 'postgres://redrive@db/other' } },
+      { postgres: { url: 'postgres://redrive@db/redrive' } },
+    ])
+  })
+
+  test('are not one when who we are to them differs', async () => {
+    const brokers = ['one:9092']
+    const found = brokersIn(
+      await config({
+        paid: { kafka: { brokers, topic: 'paid', group: 'billing', sasl: SCRAM } },
+        sent: { kafka: { brokers, topic: 'sent', group: 'mail' } },
+      }),
+    )
+    expect(found.filter(({ kafka }) => kafka !== undefined)).toHaveLength(2)
+  })
+
+  test('are looked at by their next address when the first does not answer', async () => {
+    const [postgres, rabbitmq] = [await urlOf('postgres'), await urlOf('rabbitmq')]
+    const url = ['amqp://guest:guest@127.0.0.1:9', rabbitmq]
+    const path = file({ orders: { rabbitmq: { url, queue: 'orders' } } }, postgres)
+    const { stdout } = await run(['doctor', '--config', path, '--json'])
+    const { brokers } = JSON.parse(stdout) as {
+      readonly brokers: readonly { readonly findings: readonly { readonly found: string }[] }[]
+    }
+    const found = brokers[0]?.findings.map((finding) => finding.found)
+    expect(found).toEqual([
+      'not readable: AMQP does not tell them, and no management API was given',
+    ])
+  }, 120_000)
+})
+
+describe('an address', () => {
+  test('of Kafka may say how to sign in, and what to look at', () => {
+    expect(
+      brokerAt(
+        'kafkas://ada:hunter2@one:9092?mechanism=scram-sha-512&topic=paid&group=billing&topic=sent&group=mail',
+      ),
+    ).toEqual({
+      kafka: {
+        brokers: ['one:9092'],
+        client: { tls: {}, sasl: SCRAM },
+        sources: [
+          { topic: 'paid', group: 'billing' },
+          { topic: 'sent', group: 'mail' },
+        ],
+      },
+    })
+    expect(brokerAt('kafka://ada:hunter2@one:9092')).toMatchObject({
+      kafka: { client: { sasl: { mechanism: 'PLAIN' } } },
+    })
+  })
+
+  test('of RabbitMQ may say which vhost and queues to look at', () => {
+    expect(brokerAt('http://ada:hunter2@one:15672/?vhost=/shop&queue=a&queue=b')).toEqual({
+      rabbitmq: {
+        management: 'http://ada:hunter2@one:15672',
+        vhost: '/shop',
+        queues: ['a', 'b'],
+      },
+    })
+    expect(brokerAt('amqp://ada@one/shop')).toEqual({
+      rabbitmq: { amqp: 'amqp://ada@one/shop', vhost: 'shop' },
+    })
+  })
+
+  test.each(['kafka://ada:hunter2@one:9092?mechanism=GSSAPI', 'kafka://one:9092?topic=paid'])(
+    'that cannot be meant is refused: %s',
+    (address) => {
+      expect(() => brokerAt(address)).toThrow(/^Expected /)
+    },
+  )
+})

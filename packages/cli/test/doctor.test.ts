@@ -1,0 +1,52 @@
+import { beforeAll, describe, expect, test } from 'vitest'
+import { urlOf } from './services.ts'
+import { run } from './world.ts'
+
+/** What is found is for the tests of the doctor to prove; here, that it comes out, and what a script sees. */
+describe('doctor', () => {
+  let postgres: string
+  beforeAll(async () => {
+    postgres = await urlOf('postgres')
+  }, 120_000)
+
+  test('prints findings and the grade, fails for what loses messages, and not for what is accepted', async () => {
+    const { code, stdout } = await run(['doctor', postgres])
+    expect(stdout).toMatch(/^PostgreSQL: \d+ findings, grade [BC]/)
+    expect(stdout).toMatch(/^Grade [BC]: /m)
+    expect(code).toBe(1)
+    const { stdout: json } = await run(['doctor', postgres, '--json'])
+    interface Report {
+      readonly brokers: readonly {
+        readonly findings: readonly { readonly check: string; readonly severity: string }[]
+      }[]
+    }
+    const found = (JSON.parse(json) as Report).brokers.flatMap(({ findings }) => findings)
+    const losing = found.filter(({ severity }) => severity === 'loss').map(({ check }) => check)
+    expect((await run(['doctor', postgres, '--accept', ...losing])).code).toBe(0)
+    // As people type it, although the flag takes all that is after it.
+    expect((await run(['doctor', '--accept', ...losing, postgres])).code).toBe(0)
+  })
+
+  test.each([
+    ['doctor', 'ftp://somewhere'],
+    ['doctor', 'postgres://127.0.0.1/x', '--accept', 'no.such-check'],
+    ['topology', 'somewhere'],
+  ])('what cannot be meant is a usage error: %s %s', async (...args) => {
+    expect((await run(args)).code).toBe(2)
+  })
+
+  test('an address with a password is never repeated as the name of a check', async () => {
+    const address = 'ftp://ada:hunter2@somewhere'
+    const { code, stderr } = await run(['doctor', '--accept', 'no.such-check', address])
+    expect(code).toBe(2)
+    expect(stderr).toContain('no.such-check')
+    expect(stderr).not.toContain('hunter2')
+  })
+
+  test('a broker that does not answer is a failure that says so', async () => {
+    const { code, stdout } = await run(['doctor', 'http://guest:guest@127.0.0.1:9'])
+    expect(code).toBe(1)
+    expect(stdout).toContain('rabbitmq.unreadable')
+    expect(stdout).not.toContain('guest:guest')
+  })
+})

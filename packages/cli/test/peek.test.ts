@@ -1,0 +1,328 @@
+import { randomUUID } from 'node:crypto'
+import { Admin, Producer, stringSerializers } from '@platformatic/kafka'
+import { migrate } from '@redrive/postgres'
+import type { DeadLetterSource } from '@redrive/runtime'
+import { type Channel, type ChannelModel, connect, type GetMessage } from 'amqplib'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { peek } from '../src/commands/peek.ts'
+import type { Io } from '../src/io.ts'
+import { runChild } from './child.ts'
+import { quietly, until, urlOf } from './services.ts'
+
+interface PeekJson {
+  readonly total: number
+  readonly looked: number
+  readonly groups: readonly {
+    readonly signature: string
+    readonly count: number
+    readonly message: string
+  }[]
+  readonly messages: readonly { readonly id: string; readonly key: string }[]
+}
+
+const json = (text: string) => JSON.parse(text) as PeekJson
+
+const failed = (index: number) => ({
+  'x-death': [
+    {
+      queue: 'orders',
+      reason: 'rejected',
+      count: 1,
+      exchange: '',
+      'routing-keys': ['orders'],
+      time: { '!': 'timestamp', value: 1_700_000_000 },
+    },
+  ],
+  'x-exception-message':
+    index % 3 === 0 ? `no such customer ${index}` : `connect ECONNREFUSED 10.0.0.${index}:443`,
+})
+
+describe('RabbitMQ', () => {
+  let url: string
+  let model: ChannelModel
+  let channel: Channel
+  const queues: string[] = []
+
+  beforeAll(async () => {
+    url = await urlOf('rabbitmq')
+    model = await connect(url)
+    channel = await model.createChannel()
+  }, 120_000)
+  afterAll(async () => {
+    for (const queue of queues) await channel.deleteQueue(queue)
+    await model.close()
+  })
+
+  async function filled(type: 'classic' | 'quorum', count: number): Promise<string> {
+    const queue = `cli-peek-${type}-${randomUUID()}`
+    queues.push(queue)
+    await channel.assertQueue(queue, { durable: true, arguments: { 'x-queue-type': type } })
+    for (let index = 0; index < count; index += 1) {
+      const messageId = `m-${index}`
+      channel.sendToQueue(queue, Buffer.from([index, 0, 255, 27]), {
+        messageId,
+        headers: failed(index),
+        persistent: true,
+      })
+    }
+    await ready(queue, count)
+    return queue
+  }
+
+  const ready = (queue: string, count: number) =>
+    until(
+      `${count} in ${queue}`,
+      async () => (await channel.checkQueue(queue)).messageCount === count,
+    )
+
+  /** Everything in it, in order. */
+  async function emptied(queue: string): Promise<readonly GetMessage[]> {
+    const all: GetMessage[] = []
+    for (let one = await channel.get(queue); one !== false; one = await channel.get(queue)) {
+      channel.ack(one)
+      all.push(one)
+    }
+    return all
+  }
+
+  const ids = (count: number) => Array.from({ length: count }, (_, index) => `m-${index}`)
+
+  test.each(['classic', 'quorum'] as const)(
+    'a %s queue is as it was: count, order and bytes',
+    async (type) => {
+      const queue = await filled(type, 30)
+      const all = await runChild(['peek', url, queue, '--json'])
+      expect(all).toMatchObject({ code: 0, stderr: '' })
+      const { total, looked, groups, messages } = json(all.stdout)
+      expect([total, looked]).toEqual([30, 30])
+      expect(groups.map(({ count }) => count)).toEqual([30])
+      expect(messages.map(({ id }) => id)).toEqual(ids(30))
+      await ready(queue, 30)
+      const one = await runChild(['peek', url, queue, '--show', '3', '--json'])
+      const third = { id: 'm-2', encoding: 'base64', body: 'AgD/Gw==' }
+      expect(JSON.parse(one.stdout)).toMatchObject(third)
+      await ready(queue, 30)
+      const left = await emptied(queue)
+      expect(left.map(({ content }) => [...content])).toEqual(
+        ids(30).map((_, index) => [index, 0, 255, 27]),
+      )
+      expect(left.map(({ properties }) => properties.messageId as string)).toEqual(ids(30))
+    },
+  )
+
+  test('a part of a classic queue goes back to its place; of a quorum queue it is not looked at', async () => {
+    const classic = await filled('classic', 9)
+    expect(
+      json((await runChild(['peek', url, classic, '--limit', '4', '--json'])).stdout),
+    ).toMatchObject({ total: 9, looked: 4 })
+    await ready(classic, 9)
+    expect(
+      (await emptied(classic)).map(({ properties }) => properties.messageId as string),
+    ).toEqual(ids(9))
+    const quorum = await filled('quorum', 9)
+    const { code, stderr } = await runChild(['peek', url, quorum, '--limit', '4'])
+    expect(code).toBe(5)
+    expect(stderr).toContain('--limit 9')
+    const left = await emptied(quorum)
+    expect(left.map(({ properties }) => properties.messageId as string)).toEqual(ids(9))
+    expect(left.map(({ fields }) => fields.redelivered)).toEqual(ids(9).map(() => false))
+  })
+
+  test('people see tables, and are told what a look leaves behind', async () => {
+    const queue = await filled('quorum', 3)
+    const { code, stdout, stderr } = await runChild(['peek', url, queue])
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^SIGNATURE +CLASS +COUNT/)
+    expect(stderr).toContain('Looked at 3 of 3')
+    expect(stderr).toContain('counts each look')
+  })
+
+  test('what was returned often is left alone, unless one insists', async () => {
+    const queue = await filled('quorum', 2)
+    for (let crash = 1; crash <= 20; crash += 1) {
+      const other = await connect(url)
+      other.on('error', () => undefined)
+      const taking = await other.createChannel()
+      await taking.prefetch(1)
+      const { promise: taken, resolve } = Promise.withResolvers<void>()
+      await taking.consume(queue, () => resolve())
+      await taken
+      // Without a word, as a process that dies.
+      ;(other.connection as unknown as { stream: { destroy(): void } }).stream.destroy()
+      await ready(queue, 2)
+    }
+    const { code, stderr } = await runChild(['peek', url, queue])
+    expect(code).toBe(5)
+    expect(stderr).toMatch(/returned \d+ times/)
+    await ready(queue, 2)
+    expect((await runChild(['peek', url, queue, '--even-so'])).code).toBe(0)
+    await ready(queue, 2)
+    expect(
+      (await emptied(queue)).map(({ properties }) => properties.messageId as string).sort(),
+    ).toEqual(['m-0', 'm-1'])
+  })
+
+  test('an empty queue is empty', async () => {
+    const queue = await filled('classic', 0)
+    const { code, stdout } = await runChild(['peek', url, queue])
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'The queue is empty.\n' })
+  })
+
+  test('a queue that is not there is not found, and not made', async () => {
+    const queue = `cli-peek-none-${randomUUID()}`
+    const { code, stdout, stderr } = await runChild(['peek', url, queue])
+    const vhost = decodeURIComponent(new URL(url).pathname.slice(1)) || '/'
+    const told = `Error: There is no queue ${queue} in the virtual host ${vhost}.\n`
+    expect({ code, stdout, stderr }).toEqual({ code: 3, stdout: '', stderr: told })
+    const probe = await model.createChannel()
+    probe.on('error', () => undefined)
+    await expect(probe.checkQueue(queue)).rejects.toThrow('NOT_FOUND')
+  })
+})
+
+describe('Kafka', () => {
+  let brokers: string
+  let admin: Admin
+  const topic = `cli-peek-${randomUUID()}`
+  beforeAll(async () => {
+    brokers = await urlOf('kafka')
+    admin = new Admin({ clientId: 'cli-test', bootstrapBrokers: [brokers] })
+    await admin.createTopics({ topics: [topic], partitions: 2, replicas: 1 })
+    // A topic is there a moment after its making is answered.
+    await until('the topic', async () => (await admin.listTopics()).includes(topic))
+    const producer = new Producer({
+      clientId: 'cli-test',
+      bootstrapBrokers: [brokers],
+      serializers: stringSerializers,
+    })
+    const messages = Array.from({ length: 12 }, (_, index) => ({
+      topic,
+      partition: index % 2,
+      key: `k-${index}`,
+      value: `value ${index}`,
+      headers: {
+        'kafka_dlt-exception-message': `customer ${index} is gone`,
+        'kafka_dlt-exception-fqcn': 'com.acme.Gone',
+      },
+    }))
+    // One by one: a request for two partitions is repeated whole when one of them has no leader yet.
+    for (const message of messages) await producer.send({ messages: [message] })
+    await producer.close()
+  }, 120_000)
+  afterAll(async () => {
+    await admin.deleteTopics({ topics: [topic] })
+    await admin.close()
+  })
+
+  /** Others use the same brokers. */
+  const groupNames = async () =>
+    [...(await admin.listGroups()).keys()].filter((name) => name.includes(topic))
+
+  test('a topic is as it was, and no group is left behind', async () => {
+    const { code, stdout, stderr } = await runChild(['peek', `kafka://${brokers}`, topic, '--json'])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    const { total, looked, groups, messages } = json(stdout)
+    expect([total, looked]).toEqual([12, 12])
+    expect(groups.map(({ count }) => count)).toEqual([12])
+    expect(new Set(messages.map(({ id }) => id)).size).toBe(12)
+    expect(await groupNames()).toEqual([])
+    const [shown] = [await runChild(['peek', `kafka://${brokers}`, topic, '--show', '1', '--json'])]
+    expect(JSON.parse(shown.stdout)).toMatchObject({
+      encoding: 'utf8',
+      body: expect.stringMatching(/^value \d+$/) as string,
+    })
+    // Again: all of them are still there.
+    expect(
+      json((await runChild(['peek', `kafka://${brokers}`, topic, '--json'])).stdout).looked,
+    ).toBe(12)
+  }, 120_000)
+
+  test('a topic that is not there is not found, and not made', async () => {
+    const none = `cli-peek-none-${randomUUID()}`
+    const { code, stdout, stderr } = await runChild(['peek', `kafka://${brokers}`, none])
+    expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
+    expect(stderr).toContain(`There is no topic ${none}`)
+    expect(await admin.listTopics()).not.toContain(none)
+  }, 120_000)
+})
+
+describe('PostgreSQL', () => {
+  let url: string
+  let pool: pg.Pool
+  const name = `redrive_cli_peek_${randomUUID().slice(0, 8)}`
+  let admin: pg.Pool
+  beforeAll(async () => {
+    const base = await urlOf('postgres')
+    admin = quietly(new pg.Pool({ connectionString: base, max: 1 }))
+    await admin.query(`create database ${name}`)
+    await admin.query(`alter database ${name} set search_path = public`)
+    url = Object.assign(new URL(base), { pathname: `/${name}` }).href
+    pool = quietly(new pg.Pool({ connectionString: url, max: 4 }))
+    await migrate(pool)
+    await pool.query(`insert into redrive.outbox (queue, status, due_at, failed_at, reason, key, payload, attempts)
+      select 'orders', 'failed', null, now() - make_interval(secs => 100 - n), 'customer ' || n || ' is gone', 'k-' || n, decode('00ff1b', 'hex'), 3
+      from generate_series(1, 25) n`)
+  }, 120_000)
+  afterAll(async () => {
+    await pool.end()
+    await admin.query(`drop database ${name} with (force)`)
+    await admin.end()
+  })
+
+  const everything = async () =>
+    (await pool.query('select xmin, ctid, o.* from redrive.outbox o order by position'))
+      .rows as unknown[]
+
+  test('not a row is touched', async () => {
+    const before = await everything()
+    const { code, stdout, stderr } = await runChild([
+      'peek',
+      url,
+      'orders',
+      '--json',
+      '--limit',
+      '20',
+    ])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    const { total, looked, messages, groups } = json(stdout)
+    expect([total, looked]).toEqual([25, 20])
+    expect(groups.map(({ count }) => count)).toEqual([20])
+    expect(messages.map(({ key }) => key).sort()).toEqual(
+      Array.from({ length: 20 }, (_, at) => `k-${at + 1}`).sort(),
+    )
+    expect(await everything()).toEqual(before)
+  })
+})
+
+test('what was read is shown although something is left behind', async () => {
+  const written = { stdout: '', stderr: '' }
+  const output = (name: keyof typeof written) => ({
+    write: (text: string) => void (written[name] += text),
+    isTTY: false,
+    columns: 100,
+    hasColor: false,
+  })
+  const io = { stdout: output('stdout'), stderr: output('stderr'), now: () => 0 } as unknown as Io
+  const nothing = { deadLetters: [], release: async () => {}, abandon: async () => {} }
+  const source = { depth: async () => 0, drain: async () => nothing } as unknown as DeadLetterSource
+  const close = () => Promise.reject(new Error('Not allowed to delete the group g.'))
+  const open = () => Promise.resolve({ source, trace: undefined, close })
+  expect(await peek(io, open, { address: 'x', queue: 'q' }, { limit: 5 })).toBe(0)
+  expect(written.stdout).toBe('The queue is empty.\n')
+  expect(written.stderr).toContain('Warning: ')
+  expect(written.stderr).toContain('Not allowed to delete the group g.')
+})
+
+test('a broker or database that is not there is an error that says so', async () => {
+  // Two addresses, both of which refuse: the error of both has no message of its own.
+  for (const address of ['amqp://localhost:1', 'postgres://u@localhost:1/db']) {
+    const { code, stdout, stderr } = await runChild(['peek', address, 'q'])
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toMatch(/^Error: connect ECONNREFUSED .+:1\. Check the address/)
+  }
+})
+
+test('an address of something else is a usage error', async () => {
+  expect((await runChild(['peek', 'http://example.com', 'q'])).code).toBe(2)
+})

@@ -1,0 +1,73 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import { runChild } from './child.ts'
+
+const run = promisify(execFile)
+const MAIN = new URL('../src/main.ts', import.meta.url).pathname
+
+/** Tells every module that is loaded, on stderr at the end. */
+const TELLER = `data:text/javascript,${encodeURIComponent(`
+import { registerHooks } from 'node:module'
+const loaded = []
+registerHooks({ load: (url, context, next) => { loaded.push(url); return next(url, context) } })
+process.on('exit', () => process.stderr.write(loaded.join('\\n')))`)}`
+
+async function loadedBy(...args: readonly string[]): Promise<readonly string[]> {
+  const { stderr } = await run(process.execPath, [
+    '--conditions=@redrive/source',
+    '--import',
+    TELLER,
+    MAIN,
+    ...args,
+  ])
+  return stderr.split('\n').map((url) => url.replace(/^.*node_modules\//, ''))
+}
+
+describe('a quick start', () => {
+  test('--help loads commander and files of ours, and nothing else', async () => {
+    const loaded = await loadedBy('--help')
+    expect(loaded.length).toBeGreaterThan(5)
+    const others = loaded.filter(
+      (url) => !url.startsWith('node:') && !/\/packages\/(cli\/src\/|api\/src\/words)/.test(url),
+    )
+    expect(others.filter((url) => !url.startsWith('commander/'))).toEqual([])
+    expect(loaded.filter((url) => url.includes('/commands/'))).toEqual([])
+  })
+
+  test('--version is said, and a command that is not there is a usage error', async () => {
+    expect(await runChild(['--version'])).toMatchObject({ code: 0, stdout: '0.1.0\n' })
+    expect(await runChild(['grops'])).toMatchObject({ code: 2, stdout: '' })
+    expect((await runChild([])).code).toBe(2)
+  })
+})
+
+describe('completion', () => {
+  test.each(['zsh', 'bash', 'fish', 'powershell'])('there is a script for %s', async (shell) => {
+    const { code, stdout } = await runChild(['completion', shell])
+    expect(code).toBe(0)
+    expect(stdout).toContain('redrive')
+  })
+
+  test('it knows commands and flags', async () => {
+    expect((await runChild(['complete', '--', 'replay', 'p'])).stdout).toMatch(/^plan\t/m)
+    expect((await runChild(['complete', '--', 'replay', 'plan', '--ra'])).stdout).toMatch(
+      /^--rate/m,
+    )
+    expect((await runChild(['completion', 'tcsh'])).code).toBe(2)
+  })
+})
+
+describe('colour', () => {
+  const help = (env: Readonly<Record<string, string>>, ...args: string[]) =>
+    runChild(['whoami', ...args], { REDRIVE_URL: 'http://127.0.0.1:1', ...env })
+
+  test('is only where it is wanted', async () => {
+    const hasColor = ({ stderr }: { stderr: string }) => stderr.includes('\u001b[31m')
+    expect(hasColor(await help({}))).toBe(false)
+    expect(hasColor(await help({ FORCE_COLOR: '1' }))).toBe(true)
+    expect(hasColor(await help({ FORCE_COLOR: '1', NO_COLOR: '1' }))).toBe(false)
+    expect(hasColor(await help({ FORCE_COLOR: '1' }, '--no-color'))).toBe(false)
+    expect(hasColor(await help({ FORCE_COLOR: '0' }))).toBe(false)
+  })
+})

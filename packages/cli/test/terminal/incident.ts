@@ -1,0 +1,119 @@
+import { randomUUID } from 'node:crypto'
+import { exponential } from '@redrive/core'
+import { rabbitmq } from '@redrive/rabbitmq'
+import { type Clock, type Consumer, consume, systemClock } from '@redrive/runtime'
+import { connect } from 'amqplib'
+import pg from 'pg'
+import { z } from 'zod'
+import { quietly, servicesDo, until, urlOf } from '../services.ts'
+
+export const QUEUE = 'orders'
+const ORDERS = 30
+/** Every fourth order comes from a shop that sends amounts as text. */
+const isMisshapen = (at: number): boolean => at % 4 === 3
+
+/**
+ * 70 s between two orders: the first 8 digits of the id of a dead letter tell 65 s apart, so the same number of
+ * digits is shown in each run. The last one failed 15 min ago and the first 49: all ages have as many digits,
+ * and still have if the proof takes ten minutes.
+ */
+const APART_MS = 70_000
+const LAST_AGE_MS = 15 * 60_000
+
+export interface Incident {
+  /** A virtual host of its own, so that the queues can have the names people know. */
+  readonly amqp: string
+  readonly vhost: string
+  readonly database: string
+  /** Payments are back, and a release reads amounts in both forms. */
+  fix(): Promise<void>
+  /** Orders that were handled, in the order of their numbers. */
+  charged(): readonly number[]
+}
+
+export const EXPECTED: readonly number[] = Array.from({ length: ORDERS }, (_, at) => 1_001 + at)
+
+/** What has to be undone, the last one first. */
+type Ends = (() => Promise<unknown>)[]
+
+/** Thirty orders that failed in two ways, and are dead letters. */
+export async function incident(ends: Ends): Promise<Incident> {
+  const [{ amqp, vhost }, database] = await Promise.all([virtualHost(ends), emptyDatabase(ends)])
+  const charged: number[] = []
+  let ageMs = LAST_AGE_MS + ORDERS * APART_MS
+  const clock: Clock = { ...systemClock, now: () => systemClock.now() - ageMs }
+  const broken = await consume(rabbitmq({ url: amqp, queue: QUEUE }), refused, {
+    schema: z.object({ order: z.number(), amount: z.number() }),
+    // All of them are to be given up, so nothing is to wait for better times.
+    breaker: 'off',
+    outage: 'off',
+    budget: 'off',
+    clock,
+    retry: { attempts: 3, backoff: exponential({ base: '10ms', cap: '20ms' }) },
+  })
+  let consumer: Consumer = broken
+  ends.push(() => consumer.stop())
+  await sendOneByOne(amqp, () => {
+    ageMs -= APART_MS
+  })
+  return {
+    amqp,
+    vhost,
+    database,
+    async fix() {
+      await consumer.stop()
+      consumer = await consume(rabbitmq({ url: amqp, queue: QUEUE }), ({ body }) => {
+        charged.push((body as { order: number }).order)
+      })
+    },
+    charged: () => charged.toSorted((one, other) => one - other),
+  }
+}
+
+function refused(): never {
+  throw Object.assign(new Error('connect ECONNREFUSED payments-api:443'), { code: 'ECONNREFUSED' })
+}
+
+async function virtualHost(ends: Ends) {
+  const url = await urlOf('rabbitmq')
+  const vhost = `terminal-${randomUUID().slice(0, 8)}`
+  await servicesDo('rabbitmq', 'ctl', 'add_vhost', vhost)
+  ends.push(() => servicesDo('rabbitmq', 'ctl', 'delete_vhost', vhost))
+  await servicesDo('rabbitmq', 'ctl', 'set_permissions', '-p', vhost, 'guest', '.*', '.*', '.*')
+  return { amqp: `${url}/${vhost}`, vhost }
+}
+
+async function emptyDatabase(ends: Ends): Promise<string> {
+  const base = await urlOf('postgres')
+  const name = `redrive_terminal_${randomUUID().slice(0, 8)}`
+  const admin = quietly(new pg.Pool({ connectionString: base, max: 1 }))
+  await admin.query(`create database ${name}`)
+  await admin.query(`alter database ${name} set search_path = public`)
+  ends.push(async () => {
+    await admin.query(`drop database ${name} with (force)`)
+    await admin.end()
+  })
+  return Object.assign(new URL(base), { pathname: `/${name}` }).href
+}
+
+/** Each is a dead letter before the next is sent: their order is the same in each run. */
+async function sendOneByOne(amqp: string, before: () => void): Promise<void> {
+  const model = await connect(amqp)
+  const channel = await model.createConfirmChannel()
+  for (const [at, order] of EXPECTED.entries()) {
+    before()
+    const amount = 10 + at
+    const body = { order, amount: isMisshapen(at) ? `${amount}.00` : amount }
+    channel.sendToQueue(QUEUE, Buffer.from(JSON.stringify(body)), {
+      messageId: `order-${order}`,
+      type: 'order.placed',
+      contentType: 'application/json',
+      headers: { 'x-shop': isMisshapen(at) ? 'north' : 'south' },
+    })
+    await until(`${at + 1} dead letters`, async () => {
+      const { messageCount } = await channel.checkQueue(`${QUEUE}.dlq`)
+      return messageCount === at + 1
+    })
+  }
+  await model.close()
+}

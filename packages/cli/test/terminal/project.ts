@@ -1,0 +1,21 @@
+import { execFileSync } from 'node:child_process'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const ROOT = new URL('../../../../', import.meta.url).pathname
+const PACKAGE = join(ROOT, 'packages/cli')
+const MAIN = join(PACKAGE, 'dist/main.js')
+
+/** A project that has installed `redrive`, as npm would leave it: `npx redrive` runs the built program. */
+export function project(config: object): string {
+  if (!existsSync(MAIN)) execFileSync('tsc', ['-b', PACKAGE], { cwd: ROOT, stdio: 'inherit' })
+  chmodSync(MAIN, 0o755)
+  const folder = mkdtempSync(join(tmpdir(), 'redrive-terminal-'))
+  mkdirSync(join(folder, 'node_modules/.bin'), { recursive: true })
+  symlinkSync(PACKAGE, join(folder, 'node_modules/redrive'))
+  symlinkSync('../redrive/dist/main.js', join(folder, 'node_modules/.bin/redrive'))
+  writeFileSync(join(folder, 'package.json'), '{ "private": true }')
+  writeFileSync(join(folder, 'redrive.config.json'), JSON.stringify(config))
+  return folder
+}

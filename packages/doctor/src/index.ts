@@ -1,0 +1,48 @@
+export type { Broker, Check, Finding, Grade, Hit, Severity, Unreadable } from './finding.ts'
+export { findIn, SEVERITIES } from './finding.ts'
+export { type Graded, GRADES, gradeOf } from './grade.ts'
+export { KAFKA_CHECKS } from './kafka/checks.ts'
+export type { KafkaFacts, KafkaSourceFacts, PartitionFacts, TopicFacts } from './kafka/facts.ts'
+export type { KafkaSource } from './kafka/names.ts'
+export { type KafkaOptions, readKafka } from './kafka/read.ts'
+export { POSTGRES_CHECKS } from './postgres/checks.ts'
+export type {
+  OverrideFacts,
+  PostgresFacts,
+  SchemaFacts,
+  SchemaName,
+  SlotFacts,
+  TableFacts,
+  TransactionFacts,
+} from './postgres/facts.ts'
+export { type PostgresOptions, readPostgres } from './postgres/read.ts'
+export { RABBITMQ_CHECKS } from './rabbitmq/checks.ts'
+export type {
+  BindingFacts,
+  ExchangeFacts,
+  NodeFacts,
+  PolicyFacts,
+  QueueFacts,
+  RabbitmqFacts,
+  Settings,
+} from './rabbitmq/facts.ts'
+export { type RabbitmqOptions, readRabbitmq } from './rabbitmq/read.ts'
+export { renderReport, type Section, sectionsOf } from './render.ts'
+export {
+  type BrokerReport,
+  type DiagnoseOptions,
+  diagnose,
+  exitCodeOf,
+  type Report,
+} from './report.ts'
+export { ALL_CHECKS, type CheckInfo, checkTable } from './table.ts'
+export {
+  asMermaid,
+  asTree,
+  kafkaTopology,
+  type Place,
+  type PlaceRole,
+  type Route,
+  rabbitmqTopology,
+  type TopologyFacts,
+} from './topology.ts'

@@ -1,0 +1,198 @@
+import type { Severity } from '../finding.ts'
+import { ANSWER_MS, firstAnswer, Reading } from '../reading.ts'
+import { askAmqp } from './amqp.ts'
+import type {
+  BindingFacts,
+  ExchangeFacts,
+  NodeFacts,
+  PolicyFacts,
+  QueueFacts,
+  RabbitmqFacts,
+  Settings,
+} from './facts.ts'
+
+export interface RabbitmqOptions {
+  /**
+   * The management API with credentials: `http://user:password@host:15672`. Only read; the tag
+   * `monitoring` and *read* permission on nothing are enough.
+   */
+  readonly management?: string
+  /**
+   * `amqp://…`, for a broker without the management API: then the version is all that is known. Of several
+   * the next is tried when one does not answer.
+   */
+  readonly amqp?: string | readonly string[]
+  /** Default `'/'`. */
+  readonly vhost?: string
+  /** Source queues to look at, with what belongs to them. Default: all that dead-letter, or have a `.dlq`. */
+  readonly queues?: readonly string[]
+  /** Dead-letter queues whose name or route does not say so. Default none. */
+  readonly deadLetterQueues?: readonly string[]
+  /** How long a handler may take, in ms; compared with the broker's consumer timeout. Default: not compared. */
+  readonly handlerTimeoutMs?: number
+  /** How long the broker may take for one answer, in ms. Default 10,000. */
+  readonly timeoutMs?: number
+}
+
+/** 10,000 queues: more are a fleet; look at it one vhost, or some `queues`, at a time. */
+const MOST_QUEUES = 10_000
+
+const NEEDS_MONITORING =
+  'give the user the tag: rabbitmqctl set_user_tags USER monitoring; and let it see the vhost: rabbitmqctl set_permissions --vhost VHOST USER "" "" ""'
+const NEEDS_MANAGEMENT =
+  'turn the management API on: rabbitmq-plugins enable rabbitmq_management; and give its address'
+
+/** Reads what the broker really has, policies included. Changes nothing, and does not throw when something cannot be read. */
+export async function readRabbitmq(options: RabbitmqOptions): Promise<RabbitmqFacts> {
+  const { vhost = '/', queues = [], deadLetterQueues = [] } = options
+  const [amqp = 'amqp://guest@localhost'] = [options.amqp ?? []].flat()
+  const address = new URL(options.management ?? amqp)
+  const known = {
+    vhost,
+    user: decodeURIComponent(address.username),
+    isLoopback: isLoopback(address.hostname),
+    sources: queues,
+    deadLetterQueues,
+    handlerTimeoutMs: options.handlerTimeoutMs,
+  }
+  return options.management === undefined
+    ? { ...known, ...(await readByAmqp(options)) }
+    : { ...known, ...(await readByManagement(options.management, vhost, options.timeoutMs)) }
+}
+
+type Live = Pick<
+  RabbitmqFacts,
+  'version' | 'nodes' | 'queues' | 'exchanges' | 'bindings' | 'policies' | 'unreadable'
+>
+
+const UNKNOWN = {
+  nodes: undefined,
+  queues: undefined,
+  exchanges: undefined,
+  bindings: undefined,
+  policies: undefined,
+} as const
+
+async function readByAmqp({ amqp, timeoutMs = ANSWER_MS }: RabbitmqOptions): Promise<Live> {
+  const reading = new Reading()
+  const about = {
+    what: 'version',
+    allow: 'check the address, user and password',
+    hides: 'loss',
+  } as const
+  const version = await reading.fact(about, () =>
+    firstAnswer([amqp ?? 'amqp://localhost'].flat(), (url) => askAmqp(url, timeoutMs)),
+  )
+  reading.unreadable.push({
+    what: 'queues, policies and nodes',
+    why: 'AMQP does not tell them, and no management API was given',
+    allow: NEEDS_MANAGEMENT,
+    hides: 'loss',
+  })
+  return { version, ...UNKNOWN, unreadable: reading.unreadable }
+}
+
+async function readByManagement(url: string, vhost: string, timeoutMs = ANSWER_MS): Promise<Live> {
+  const reading = new Reading()
+  const get = managementApi(url, timeoutMs)
+  const of = encodeURIComponent(vhost)
+  const overview = await reading.fact(
+    { what: 'management API', allow: `${NEEDS_MANAGEMENT}; ${NEEDS_MONITORING}`, hides: 'loss' },
+    async () => (await get('overview')) as { readonly rabbitmq_version?: string },
+  )
+  const version = overview?.rabbitmq_version
+  // One reason is enough: without this, nothing else answers either.
+  if (overview === undefined) return { version, ...UNKNOWN, unreadable: reading.unreadable }
+  const list = <T>(what: string, path: string, as: (row: Row) => T, hides: Severity = 'loss') =>
+    reading.fact({ what, allow: NEEDS_MONITORING, hides }, async () =>
+      rowsOf(await get(path)).map(as),
+    )
+  return {
+    version,
+    nodes: await list('nodes', 'nodes', asNode),
+    queues: await list('queues', `queues/${of}${COLUMNS}`, asQueue),
+    exchanges: await list('exchanges', `exchanges/${of}`, asExchange),
+    bindings: await list('bindings', `bindings/${of}`, asBinding),
+    policies: await list('policies', `policies/${of}`, asPolicy, 'advice'),
+    unreadable: reading.unreadable,
+  }
+}
+
+/** No figures: they are what makes this answer slow. */
+const COLUMNS =
+  '?columns=name,type,durable,auto_delete,exclusive,arguments,effective_policy_definition,policy,members,online'
+
+type Row = Readonly<Record<string, unknown>>
+
+function rowsOf(answer: unknown): readonly Row[] {
+  if (!Array.isArray(answer)) throw new Error('the answer is not a list')
+  if (answer.length > MOST_QUEUES) throw new Error(`more than ${MOST_QUEUES}: name some queues`)
+  return answer as readonly Row[]
+}
+
+const asNode = (row: Row): NodeFacts => ({
+  name: String(row['name']),
+  isRunning: row['running'] === true,
+  memoryAlarm: row['mem_alarm'] === true,
+  diskAlarm: row['disk_free_alarm'] === true,
+  cutOffFrom: namesIn(row['partitions']),
+})
+
+const asQueue = (row: Row): QueueFacts => ({
+  name: String(row['name']),
+  type: typeof row['type'] === 'string' ? row['type'] : 'classic',
+  isDurable: row['durable'] === true,
+  isAutoDelete: row['auto_delete'] === true,
+  isExclusive: row['exclusive'] === true,
+  arguments: withoutX((row['arguments'] ?? {}) as Settings),
+  policy: (row['effective_policy_definition'] ?? {}) as Settings,
+  policyName: typeof row['policy'] === 'string' ? row['policy'] : undefined,
+  members: namesIn(row['members']),
+  online: namesIn(row['online']),
+})
+
+const asExchange = (row: Row): ExchangeFacts => ({
+  name: String(row['name']),
+  type: String(row['type']),
+  isDurable: row['durable'] === true,
+  isAutoDelete: row['auto_delete'] === true,
+})
+
+const asBinding = (row: Row): BindingFacts => ({
+  exchange: String(row['source']),
+  to: String(row['destination']),
+  toKind: row['destination_type'] === 'exchange' ? 'exchange' : 'queue',
+  key: String(row['routing_key']),
+})
+
+const asPolicy = (row: Row): PolicyFacts => ({
+  name: String(row['name']),
+  pattern: String(row['pattern']),
+  applyTo: String(row['apply-to']),
+  priority: Number(row['priority'] ?? 0),
+  definition: (row['definition'] ?? {}) as Settings,
+})
+
+const namesIn = (value: unknown): readonly string[] =>
+  Array.isArray(value) ? value.map(String) : []
+
+const withoutX = (settings: Settings): Settings =>
+  Object.fromEntries(
+    Object.entries(settings).map(([name, value]) => [name.replace(/^x-/, ''), value]),
+  )
+
+function managementApi(url: string, timeoutMs: number): (path: string) => Promise<unknown> {
+  const { username, password, origin, pathname } = new URL(url)
+  const base = new URL(`${pathname.replace(/\/$/, '')}/api/`, origin)
+  const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
+  const authorization = `Basic ${Buffer.from(credentials).toString('base64')}`
+  return async (path) => {
+    const signal = AbortSignal.timeout(timeoutMs)
+    const response = await fetch(new URL(path, base), { headers: { authorization }, signal })
+    if (!response.ok)
+      throw new Error(`${base.origin} answers ${response.status} to /api/${path.split('?')[0]}`)
+    return response.json()
+  }
+}
+
+const isLoopback = (host: string) => /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(host)

@@ -1,0 +1,34 @@
+import { type Check, SEVERITIES, type Severity } from './finding.ts'
+import { KAFKA_CHECKS } from './kafka/checks.ts'
+import { POSTGRES_CHECKS } from './postgres/checks.ts'
+import { FILLS } from './quote.ts'
+import { RABBITMQ_CHECKS } from './rabbitmq/checks.ts'
+
+/** What can be said of a check without facts. */
+export type CheckInfo = Omit<Check<never>, 'hits'>
+
+/** All checks, for a list or a page of documentation. */
+export const ALL_CHECKS: readonly CheckInfo[] = [
+  ...RABBITMQ_CHECKS,
+  ...KAFKA_CHECKS,
+  ...POSTGRES_CHECKS,
+].map(({ id, severity, caps, looksFor, why, fix }) => ({ id, severity, caps, looksFor, why, fix }))
+
+/** A table in Markdown of the checks of one broker, worst first; docs/doctor.md has it, and a test compares. */
+export function checkTable(checks: readonly CheckInfo[]): string {
+  const order = (severity: Severity) => SEVERITIES.indexOf(severity)
+  const rows = checks
+    .toSorted((one, other) => order(one.severity) - order(other.severity))
+    .map(
+      ({ id, severity, caps, looksFor, why, fix }) =>
+        `| ${[`\`${id}\``, severity, caps === 'A' ? '' : caps, cell(looksFor), cell(why), cell(fix)].join(' | ')} |`,
+    )
+  return [
+    '| check | severity | caps | looks for | why | fix |',
+    '|---|---|---|---|---|---|',
+    ...rows,
+  ].join('\n')
+}
+
+/** A bar would end the cell, and braces stand for what the finding fills in. */
+const cell = (text: string) => text.replaceAll('|', '\\|').replace(FILLS, '‹$1›')

@@ -1,0 +1,129 @@
+import type { KafkaFacts } from './kafka/facts.ts'
+import { placedIn as topicsIn } from './kafka/look.ts'
+import { deadLetterTopics, replayedTopic, retryTopics } from './kafka/names.ts'
+import type { RabbitmqFacts } from './rabbitmq/facts.ts'
+import { deadLetterTargets, type Placed, placedIn as queuesIn } from './rabbitmq/roles.ts'
+import { visible } from './visible.ts'
+
+/** What a place is for. */
+export type PlaceRole = 'source' | 'retry' | 'deadLetters' | 'confirmations'
+
+/** A queue or a topic. */
+export interface Place {
+  readonly name: string
+  readonly role: PlaceRole
+  /** A few words: type, time to live, partitions, policy. */
+  readonly about: string
+}
+
+/** A way that messages go. */
+export interface Route {
+  readonly from: string
+  readonly to: string
+  /** What goes that way, such as `given up` or `after 5000 ms`. */
+  readonly because: string
+}
+
+export interface TopologyFacts {
+  readonly places: readonly Place[]
+  readonly routes: readonly Route[]
+}
+
+/** The queues of a RabbitMQ, and the ways between them that the broker itself knows. */
+export function rabbitmqTopology(facts: RabbitmqFacts): TopologyFacts {
+  const placed = queuesIn(facts)
+  return {
+    places: placed.map(({ queue, role, setting }) => ({
+      name: queue.name,
+      role: role === 'other' ? 'source' : role,
+      about: [
+        queue.type,
+        setting('message-ttl') === undefined ? '' : `waits ${String(setting('message-ttl'))} ms`,
+        queue.policyName === undefined ? '' : `policy ${queue.policyName}`,
+      ]
+        .filter((part) => part !== '')
+        .join(', '),
+    })),
+    routes: placed.flatMap((one) => routesFrom(facts, one)),
+  }
+}
+
+function routesFrom(facts: RabbitmqFacts, placed: Placed): readonly Route[] {
+  const { queue, setting } = placed
+  const exchange = setting('dead-letter-exchange')
+  const because =
+    placed.role === 'retry' ? 'wait is over' : `by ${String(exchange) || 'default exchange'}`
+  return (deadLetterTargets(facts, placed) ?? []).map((to) => ({ from: queue.name, to, because }))
+}
+
+/** The topics of a Kafka cluster, and the ways between them that a group takes. */
+export function kafkaTopology(facts: KafkaFacts): TopologyFacts {
+  const places = topicsIn(facts).map(({ topic, role }) => ({
+    name: topic.name,
+    role,
+    about: `${topic.partitions.length} partitions, kept ${topic.config['retention.ms'] ?? '?'} ms`,
+  }))
+  const present = new Set(places.map(({ name }) => name))
+  const routes = facts.sources.flatMap((source) => [
+    ...retryTopics(source).flatMap((retry) => [
+      { from: source.topic, to: retry, because: `retry by ${source.group}` },
+      { from: retry, to: source.topic, because: 'wait is over' },
+    ]),
+    ...deadLetterTopics(source).map((to) => ({
+      from: source.topic,
+      to,
+      because: `given up by ${source.group}`,
+    })),
+    { from: source.topic, to: replayedTopic(source), because: 'replay is done' },
+  ])
+  return { places, routes: routes.filter(({ from, to }) => present.has(from) && present.has(to)) }
+}
+
+const ORDER: readonly PlaceRole[] = ['source', 'retry', 'deadLetters', 'confirmations']
+
+/** Lines of a tree: each source with what belongs to it, and where it leads. */
+export function asTree({ places, routes }: TopologyFacts): readonly string[] {
+  const sources = places.filter(({ role }) => role === 'source')
+  const ofSource = (name: string) =>
+    places
+      .filter((place) => place.role !== 'source' && ownerOf(place.name, sources) === name)
+      .toSorted((one, other) => ORDER.indexOf(one.role) - ORDER.indexOf(other.role))
+  const alone = places.filter(
+    (place) => place.role !== 'source' && ownerOf(place.name, sources) === undefined,
+  )
+  const line = ({ name, about }: Place) => {
+    const targets = [...new Set(routes.filter(({ from }) => from === name).map(({ to }) => to))]
+    return visible(`${name} (${about})${targets.length === 0 ? '' : ` -> ${targets.join(', ')}`}`)
+  }
+  return [
+    ...sources.flatMap((source) => {
+      const own = ofSource(source.name)
+      return [
+        line(source),
+        ...own.map((place, index) => `${index === own.length - 1 ? '└─' : '├─'} ${line(place)}`),
+      ]
+    }),
+    ...alone.map(line),
+  ]
+}
+
+/** The source with the longest name that this begins with. */
+const ownerOf = (name: string, sources: readonly Place[]): string | undefined =>
+  sources
+    .map((source) => source.name)
+    .filter((source) => name.startsWith(`${source}.`))
+    .toSorted((one, other) => other.length - one.length)[0]
+
+/** The same as a Mermaid flowchart. Names are numbered, because they may have any sign in them. */
+export function asMermaid({ places, routes }: TopologyFacts): string {
+  const ids = new Map(places.map(({ name }, index) => [name, `p${index}`]))
+  const nodes = places.map(({ name }) => `  ${ids.get(name)}["${escaped(name)}"]`)
+  const known = routes.filter(({ from, to }) => ids.has(from) && ids.has(to))
+  const arrows = known.map(
+    ({ from, to, because }) => `  ${ids.get(from)} -->|"${escaped(because)}"| ${ids.get(to)}`,
+  )
+  return ['flowchart LR', ...nodes, ...arrows, ''].join('\n')
+}
+
+const escaped = (text: string) =>
+  text.replace(/[^\p{L}\p{N} .:_/-]/gu, (sign) => `#${sign.codePointAt(0) ?? 0};`)

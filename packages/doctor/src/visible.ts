@@ -1,0 +1,6 @@
+/** Names come from brokers: an escape sequence in one must not reach a terminal. */
+export const visible = (text: string): string =>
+  text.replace(
+    /[\p{Cc}\p{Cf}\u2028\u2029]/gu,
+    (sign) => `\\u{${(sign.codePointAt(0) ?? 0).toString(16)}}`,
+  )

@@ -1,0 +1,295 @@
+import { describe, expect, it } from 'vitest'
+import {
+  type BindingFacts,
+  type ExchangeFacts,
+  findIn,
+  KAFKA_CHECKS,
+  type KafkaFacts,
+  POSTGRES_CHECKS,
+  type PostgresFacts,
+  type QueueFacts,
+  RABBITMQ_CHECKS,
+  type RabbitmqFacts,
+} from '../src/index.ts'
+import { DEAD_LETTERS, KAFKA, POSTGRES, queue, RABBITMQ, RETRY, SOURCE, topic } from './good.ts'
+import { idsIn } from './services.ts'
+
+/** Where a number is still good, and which queue is taken for what. */
+
+const rabbitmq = (changed: Partial<RabbitmqFacts>) =>
+  idsIn(RABBITMQ_CHECKS, { ...RABBITMQ, ...changed })
+const kafka = (changed: Partial<KafkaFacts>) => idsIn(KAFKA_CHECKS, { ...KAFKA, ...changed })
+const postgres = (changed: Partial<PostgresFacts>) =>
+  idsIn(POSTGRES_CHECKS, { ...POSTGRES, ...changed })
+const limited = (limit: number): Partial<RabbitmqFacts> => ({
+  queues: [
+    { ...SOURCE, arguments: { ...SOURCE.arguments, 'delivery-limit': limit } },
+    DEAD_LETTERS,
+    RETRY,
+  ],
+})
+const retention = (name: string, ms: string): Partial<KafkaFacts> => ({
+  topics: (KAFKA.topics ?? []).map((one) =>
+    one.name === name ? { ...one, config: { ...one.config, 'retention.ms': ms } } : one,
+  ),
+})
+
+describe('RabbitMQ at the edge', () => {
+  it('takes a delivery limit of 1,000 for high, and of 0 for low', () => {
+    expect(rabbitmq(limited(1_000))).toEqual([])
+    expect(rabbitmq(limited(0))).toEqual(['rabbitmq.delivery-limit-low'])
+  })
+
+  it('says nothing of nodes that were not told, or of a version that is none', () => {
+    expect(rabbitmq({ nodes: [] })).toEqual([])
+    expect(rabbitmq({ version: 'unknown' })).toEqual([])
+    expect(rabbitmq({ version: '3.10.0' })).toEqual([])
+  })
+
+  it('counts the smaller of a number in an argument and a policy, and the only one there is', () => {
+    const policed = { ...SOURCE, policy: { 'delivery-limit': 7 } }
+    const { 'delivery-limit': _, ...without } = SOURCE.arguments
+    expect(rabbitmq({ queues: [policed, DEAD_LETTERS, RETRY] })).toContain(
+      'rabbitmq.delivery-limit-low',
+    )
+    expect(rabbitmq({ queues: [{ ...policed, arguments: without }, DEAD_LETTERS, RETRY] })).toEqual(
+      ['rabbitmq.delivery-limit-low'],
+    )
+  })
+
+  it('says which exchange is missing, and to which nothing is bound', () => {
+    const found = (changed: Partial<RabbitmqFacts>) =>
+      findIn(RABBITMQ_CHECKS, { ...RABBITMQ, ...changed })[0]?.found
+    expect(found({ bindings: [] })).toBe("nothing is bound to 'orders.dlx' for the key orders")
+    expect(found({ exchanges: [] })).toBe('exchange orders.dlx is missing')
+  })
+
+  it('does not mind an exchange that is not the dead-letter exchange', () => {
+    const other = { name: 'other', type: 'direct', isDurable: false, isAutoDelete: true }
+    expect(rabbitmq({ exchanges: [other, ...(RABBITMQ.exchanges ?? [])] })).toEqual([])
+  })
+})
+
+describe('which queue is taken for what', () => {
+  const FOREIGN: ExchangeFacts = {
+    name: 'dead',
+    type: 'fanout',
+    isDurable: true,
+    isAutoDelete: false,
+  }
+  const BOUND: BindingFacts = { exchange: 'dead', to: 'graveyard', toKind: 'queue', key: '' }
+  const bare = (name: string, args: QueueFacts['arguments'] = {}): QueueFacts => ({
+    ...queue(name, args),
+    type: 'classic',
+  })
+  const subjects = (changed: Partial<RabbitmqFacts>) =>
+    findIn(RABBITMQ_CHECKS, {
+      ...RABBITMQ,
+      exchanges: [FOREIGN],
+      bindings: [BOUND],
+      ...changed,
+    }).map(({ check, subject }) => `${check} ${subject}`)
+  const WORK = bare('work', { 'dead-letter-exchange': 'dead' })
+
+  it('a source by its exchange, its dead letters by the way there, and others not at all', () => {
+    expect(subjects({ queues: [WORK, bare('graveyard'), bare('scratch')] })).toEqual([
+      'rabbitmq.classic-source work',
+      'rabbitmq.classic-dead-letter-queue graveyard',
+    ])
+  })
+
+  it('a retry queue by its time to live', () => {
+    const wait = bare('wait', {
+      'dead-letter-exchange': '',
+      'dead-letter-routing-key': 'work',
+      'message-ttl': 5,
+    })
+    expect(subjects({ queues: [wait, bare('work')] })).toEqual([
+      'rabbitmq.classic-dead-letter-queue wait',
+    ])
+  })
+
+  it('dead letters because they were named', () => {
+    expect(subjects({ queues: [bare('errors')] })).toEqual(['rabbitmq.nothing-looked-at sources'])
+    expect(subjects({ queues: [bare('errors')], deadLetterQueues: ['errors'] })).toEqual([
+      'rabbitmq.classic-dead-letter-queue errors',
+    ])
+  })
+
+  it('only what belongs to the sources that were named', () => {
+    const queues = [
+      WORK,
+      bare('graveyard'),
+      bare('more', { 'dead-letter-exchange': 'dead' }),
+      bare('more.dlq'),
+      bare('errors'),
+    ]
+    expect(subjects({ queues, sources: ['work'] })).toEqual([
+      'rabbitmq.classic-source work',
+      'rabbitmq.classic-dead-letter-queue graveyard',
+    ])
+    expect(
+      subjects({ queues, sources: ['more'], deadLetterQueues: ['errors'], bindings: [] }),
+    ).toEqual([
+      'rabbitmq.dead-letters-nowhere more',
+      'rabbitmq.classic-source more',
+      'rabbitmq.classic-dead-letter-queue more.dlq',
+      'rabbitmq.classic-dead-letter-queue errors',
+    ])
+  })
+
+  it('not what others dead-letter to, when sources were named', () => {
+    expect(subjects({ queues: [WORK, bare('graveyard')], sources: ['gone'] })).toEqual([
+      'rabbitmq.nothing-looked-at sources',
+      'rabbitmq.queue-missing gone',
+    ])
+  })
+
+  it.each([
+    ['orders.*', true],
+    ['orders.#', true],
+    ['#', true],
+    ['*.new', true],
+    ['orders.new.#', true],
+    ['orders', false],
+    ['*', false],
+    ['orders.*.*', false],
+    ['invoices.#', false],
+    ['*.old', false],
+  ])('a topic binding %s matches orders.new: %s', (key, isMatching) => {
+    const work = {
+      ...SOURCE,
+      arguments: { ...SOURCE.arguments, 'dead-letter-routing-key': 'orders.new' },
+    }
+    const found = rabbitmq({
+      queues: [work, DEAD_LETTERS, RETRY],
+      exchanges: [{ name: 'orders.dlx', type: 'topic', isDurable: true, isAutoDelete: false }],
+      bindings: [{ exchange: 'orders.dlx', to: 'orders.dlq', toKind: 'queue', key }],
+    })
+    expect(found).toEqual(isMatching ? [] : ['rabbitmq.dead-letters-stuck'])
+  })
+
+  it('exchanges in a circle lead nowhere, and end', () => {
+    const bindings: BindingFacts[] = [
+      { exchange: 'orders.dlx', to: 'orders.dlx', toKind: 'exchange', key: 'orders' },
+    ]
+    expect(rabbitmq({ bindings })).toEqual(['rabbitmq.dead-letters-stuck'])
+  })
+
+  it('an exchange of another kind counts as leading on', () => {
+    const exchanges = [
+      { name: 'orders.dlx', type: 'headers', isDurable: true, isAutoDelete: false },
+    ]
+    const bindings: BindingFacts[] = [
+      { exchange: 'orders.dlx', to: 'orders.dlq', toKind: 'queue', key: 'x' },
+    ]
+    expect(rabbitmq({ exchanges, bindings })).toEqual([])
+  })
+})
+
+describe('Kafka at the edge', () => {
+  const replicas = (ids: readonly number[], inSync: string): Partial<KafkaFacts> => ({
+    topics: (KAFKA.topics ?? []).map((one) =>
+      one.name === 'orders'
+        ? {
+            ...topic('orders', { 'min.insync.replicas': inSync }),
+            partitions: one.partitions.map(() => ({ leader: 1, replicas: ids, inSync: ids })),
+          }
+        : one,
+    ),
+  })
+
+  it('with one replica asks for more of them, with two for one more in sync as well', () => {
+    expect(kafka(replicas([1], '1'))).toEqual(['kafka.replication-factor'])
+    expect(kafka(replicas([1, 2], '1'))).toEqual([
+      'kafka.min-insync-replicas',
+      'kafka.replication-factor',
+    ])
+  })
+
+  it('looks at the dead-letter topics that were named, and does not ask for ours beside them', () => {
+    const sources = [
+      { topic: 'orders', group: 'billing', committed: 2, deadLetterTopics: ['errors'] },
+    ]
+    const topics = (KAFKA.topics ?? []).filter(({ name }) => !name.startsWith('orders.billing.'))
+    const dead = topic('errors', { 'retention.ms': '1209600000' })
+    expect(kafka({ sources, topics })).toEqual(['kafka.topic-missing'])
+    expect(kafka({ sources, topics: [...topics, dead] })).toEqual([])
+    const short = topic('errors', { 'retention.ms': '1' })
+    expect(kafka({ sources, topics: [...topics, short] })).toEqual(['kafka.dead-letter-retention'])
+  })
+
+  it('takes a bound of nothing for a bound', () => {
+    expect(kafka(retention('orders', '0'))).toEqual(['kafka.source-retention'])
+    const bytes = (KAFKA.topics ?? []).map((one) =>
+      one.name === 'orders.billing.dlq'
+        ? { ...one, config: { ...one.config, 'retention.bytes': '0' } }
+        : one,
+    )
+    expect(kafka({ topics: bytes })).toEqual(['kafka.retention-bytes'])
+  })
+
+  it('takes the version that is just new enough, and brokers that were not told, for fine', () => {
+    expect(kafka({ apis: { Fetch: 15, EndTxn: 5 } })).toEqual([])
+    expect(kafka({ brokers: [] })).toEqual([])
+  })
+
+  it('names the brokers that are missing', () => {
+    const topics = (KAFKA.topics ?? []).map((one) =>
+      one.name === 'orders'
+        ? {
+            ...one,
+            partitions: [{ leader: 1, replicas: [1, 2, 3], inSync: [1, 3] }, ...one.partitions],
+          }
+        : one,
+    )
+    const [finding] = findIn(KAFKA_CHECKS, { ...KAFKA, topics }).filter(
+      ({ check }) => check === 'kafka.under-replicated',
+    )
+    expect(finding?.found).toBe('1 of 3 partitions, without 2')
+  })
+})
+
+describe('PostgreSQL at the edge', () => {
+  it('takes what is just good enough for fine', () => {
+    expect(postgres({ version: 13, transactionAge: 1_000_000_000, partitionDaysAhead: 2 })).toEqual(
+      [],
+    )
+    expect(postgres({ connections: { used: 80, most: 100 } })).toEqual([])
+    expect(postgres({ catalogRetentionMs: POSTGRES.expects.inboxKeepMs })).toEqual([])
+    expect(
+      postgres({ transactions: [{ pid: 1, who: 'x', state: 'active', ageMs: 900_000 }] }),
+    ).toEqual([])
+    expect(postgres({ prepared: [{ name: 'x', ageMs: 900_000 }] })).toEqual([])
+    expect(postgres({ slots: [{ name: 'x', isActive: true, keptBytes: 1_073_741_824 }] })).toEqual(
+      [],
+    )
+  })
+
+  it.each([
+    [10_000, 9_999],
+    [10_001, 10_001],
+  ])('takes %i dead rows beside %i live ones for fine', (deadRows, liveRows) => {
+    expect(postgres({ tables: [{ name: 'x', liveRows, deadRows, isVacuumed: true }] })).toEqual([])
+  })
+
+  it('does not call a schema old whose migrations it could not read', () => {
+    expect(postgres({ schemas: [{ name: 'redrive', migrations: [] }] })).toEqual([])
+  })
+
+  it('says once what the session has from a database, and both when they differ', () => {
+    const overrides = [{ of: 'database shop', name: 'synchronous_commit', value: 'off' }]
+    const settings = { ...POSTGRES.settings, synchronous_commit: 'off' }
+    const found = (facts: Partial<PostgresFacts>) =>
+      findIn(POSTGRES_CHECKS, { ...POSTGRES, ...facts }).map(({ subject }) => subject)
+    expect(found({ overrides, settings })).toEqual(['synchronous_commit of database shop'])
+    expect(found({ overrides })).toEqual(['synchronous_commit of database shop'])
+  })
+
+  it('says how long a transaction is open', () => {
+    const transactions = [{ pid: 1, who: 'x', state: 'idle in transaction', ageMs: 3_600_400 }]
+    expect(findIn(POSTGRES_CHECKS, { ...POSTGRES, transactions })[0]?.found).toBe(
+      'idle in transaction, open for 1h',
+    )
+  })
+})

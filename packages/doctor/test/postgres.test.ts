@@ -1,0 +1,11 @@
+import { describe } from 'vitest'
+import { postgresSuite } from './postgres.suite.ts'
+import { urlsOf } from './services.ts'
+
+describe('PostgreSQL, one server', () => {
+  // A single server without a copy is what it is: on the pair of the proof nothing at all is found.
+  postgresSuite(
+    async () => (await urlsOf('postgres'))[0] ?? '',
+    ['postgres.checksums', 'postgres.no-copy', 'postgres.no-synchronous-standby'],
+  )
+})

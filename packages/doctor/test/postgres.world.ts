@@ -1,0 +1,59 @@
+import { randomBytes } from 'node:crypto'
+import { migrate as migrateCatalog } from '@redrive/catalog'
+import { migrate } from '@redrive/postgres'
+import { Client, Pool } from 'pg'
+import { POSTGRES_CHECKS, type PostgresOptions, readPostgres } from '../src/index.ts'
+import { idsIn } from './services.ts'
+
+/** A database of the test's own with all that Redrive needs in it, and the settings that it should have. */
+export interface PostgresWorld {
+  readonly url: string
+  readonly name: string
+  readonly run: (text: string) => Promise<readonly Readonly<Record<string, unknown>>[]>
+  /** A session that stays open until the end. */
+  readonly session: (as?: string) => Promise<Client>
+  readonly ids: (options?: Partial<PostgresOptions>) => Promise<readonly string[]>
+  readonly end: () => Promise<void>
+}
+
+export async function postgresWorld(server: string): Promise<PostgresWorld> {
+  const name = `doctor_${randomBytes(6).toString('hex')}`
+  const admin = new Pool({ connectionString: server, max: 1 })
+  const url = Object.assign(new URL(server), { pathname: `/${name}` }).href
+  await admin.query(`create database ${name}`)
+  // The role has the name of the schema, which would find it there: nobody else's does.
+  await admin.query(`alter database ${name} set search_path = public`)
+  await admin.query(`alter database ${name} set statement_timeout = '60s'`)
+  await admin.query(`alter database ${name} set idle_in_transaction_session_timeout = '5min'`)
+  const pool = new Pool({ connectionString: url, max: 2 })
+  await migrate(pool)
+  await migrateCatalog(pool)
+  await pool.end()
+  const sessions: Client[] = []
+  const session = async (as?: string) => {
+    const connectionString =
+      as === undefined ? url : Object.assign(new URL(url), { username: as }).href
+    const client = new Client({ connectionString })
+    client.on('error', () => undefined)
+    await client.connect()
+    sessions.push(client)
+    return client
+  }
+  const ids: PostgresWorld['ids'] = async (options) =>
+    idsIn(POSTGRES_CHECKS, await readPostgres({ url, ...options }))
+  const run: PostgresWorld['run'] = async (text) => {
+    const client = new Client({ connectionString: url })
+    await client.connect()
+    try {
+      return (await client.query<Record<string, unknown>>(text)).rows
+    } finally {
+      await client.end()
+    }
+  }
+  const end = async () => {
+    for (const client of sessions) await client.end()
+    await admin.query(`drop database if exists ${name} with (force)`)
+    await admin.end()
+  }
+  return { url, name, run, session, ids, end }
+}

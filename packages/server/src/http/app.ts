@@ -1,0 +1,161 @@
+import { randomUUID } from 'node:crypto'
+import cookie from '@fastify/cookie'
+import { type Operation, type Route, ROUTES } from '@redrive/api'
+import fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyRequest,
+  LogController,
+} from 'fastify'
+import type { Pool } from 'pg'
+import { Refusal } from '../access/refusal.ts'
+import type { Desk } from '../desk/desk.ts'
+import type { Identity } from '../identity/port.ts'
+import { insisting } from '../insist.ts'
+import { noSuchRoute, registerApi } from './api.ts'
+import { keepCaller, knownCaller } from './caller.ts'
+import { closeQuietOnes } from './connections.ts'
+import { refuseForgery } from './csrf.ts'
+import { addSecurityHeaders } from './headers.ts'
+import { Idempotency } from './idempotency.ts'
+import { takeJsonOnly } from './json.ts'
+import {
+  ARRIVAL_CHECK_MS,
+  ARRIVAL_MS,
+  BODY_BYTES,
+  HEADER_BYTES,
+  type Limits,
+  PARAM_MAX,
+  type RateLimits,
+  rateLimits,
+  URL_MAX,
+} from './limits.ts'
+import { sendProblem } from './problem.ts'
+import { registerReference } from './reference.ts'
+import { Streams } from './streams.ts'
+
+export interface AppOptions {
+  readonly desk: Desk
+  readonly identity: Identity
+  /** Of the database that has the schema `redrive_server`. */
+  readonly pool: Pool
+  /** Gets one line for each request, without the address's query, headers and bodies. */
+  readonly logger: FastifyBaseLogger
+  /** As people and browsers see the server. */
+  readonly publicUrl: string
+  readonly limits?: Limits
+  /** Addresses of proxies whose word about who asks is taken. Default: none. */
+  readonly trustProxy?: readonly string[]
+  /** Told of every answer of the API. */
+  readonly onAnswered?: (operation: Operation, status: number, seconds: number) => void
+}
+
+/** The API and its reference. More routes may be added before it listens. */
+export async function createApp(options: AppOptions): Promise<FastifyInstance> {
+  const app = fastify({
+    loggerInstance: options.logger,
+    // One line of our own instead of two: addresses have keys and texts of messages in them.
+    logController: new LogController({
+      disableRequestLogging: true,
+      requestIdLogLabel: 'requestId',
+    }),
+    genReqId: () => randomUUID(),
+    requestIdHeader: false,
+    bodyLimit: options.limits?.bodyBytes ?? BODY_BYTES,
+    requestTimeout: ARRIVAL_MS,
+    http: {
+      maxHeaderSize: HEADER_BYTES,
+      headersTimeout: ARRIVAL_MS,
+      connectionsCheckingInterval: ARRIVAL_CHECK_MS,
+    },
+    routerOptions: { maxParamLength: PARAM_MAX },
+    exposeHeadRoutes: false,
+    forceCloseConnections: 'idle',
+    trustProxy: options.trustProxy === undefined ? false : [...options.trustProxy],
+    frameworkErrors: (error, request, reply) => void sendProblem(request, reply, error),
+  })
+  takeJsonOnly(app)
+  addSecurityHeaders(app, options)
+  await app.register(cookie)
+  const limits = await rateLimits(app, options.limits ?? {})
+  onEveryRequest(app, limits)
+  onEveryAnswer(app, options)
+  closeQuietOnes(app)
+  app.setErrorHandler((error, request, reply) => sendProblem(request, reply, error))
+  app.setNotFoundHandler((request, reply) => sendProblem(request, reply, noSuchRoute()))
+  await registerReference(app)
+  await registerGuarded(app, options, limits)
+  return app
+}
+
+function onEveryRequest(app: FastifyInstance, limits: RateLimits): void {
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id)
+    reply.header('cache-control', 'no-store')
+    if ((request.raw.url ?? '').length > URL_MAX) {
+      throw new Refusal('too_large', `The address has more than ${URL_MAX} characters.`)
+    }
+    if (request.routeOptions.config.rateLimit !== false) await limits.address(request)
+  })
+}
+
+function onEveryAnswer(app: FastifyInstance, { onAnswered }: AppOptions): void {
+  app.addHook('onResponse', async (request, reply) => {
+    const { operation } = request.routeOptions.config
+    const { statusCode: status, elapsedTime: ms } = reply
+    const route = request.routeOptions.url
+    const person = knownCaller(request)?.person
+    const line = { method: request.method, route, operation, status, ms: Math.round(ms), person }
+    request.log.info(line, 'answered')
+    if (operation !== undefined) onAnswered?.(operation, status, ms / 1_000)
+  })
+}
+
+/** An hour: what is kept too long takes room and nothing else. */
+const SWEEP_MS = 3_600_000
+
+/** Everything in here asks who it is first, before a body is read. */
+async function registerGuarded(
+  app: FastifyInstance,
+  options: AppOptions,
+  limits: RateLimits,
+): Promise<void> {
+  const idempotency = new Idempotency(options.pool, insisting(app.log))
+  const streams = new Streams()
+  const sweep = () => {
+    idempotency.sweep().catch((err: unknown) => app.log.warn({ err }, 'old answers are kept'))
+  }
+  const timer = setInterval(sweep, SWEEP_MS).unref()
+  app.addHook('preClose', async () => {
+    clearInterval(timer)
+    streams.stop()
+  })
+  await app.register(async (scope) => {
+    scope.addHook('onRequest', (request) => enter(request, options, limits))
+    registerApi(scope, { desk: options.desk, idempotency, streams })
+  })
+}
+
+async function enter(
+  request: FastifyRequest,
+  { identity, desk, publicUrl }: AppOptions,
+  limits: RateLimits,
+): Promise<void> {
+  const { headers, cookies, method } = request
+  const caller = await identity.identify({ headers, cookies })
+  if (caller === undefined) throw unauthenticated()
+  keepCaller(request, caller)
+  await limits.caller(request, caller)
+  const csrf = await identity.csrfOf(caller)
+  refuseForgery({ method, headers }, { caller, csrf, origin: new URL(publicUrl).origin })
+  const { operation } = request.routeOptions.config
+  if (operation === undefined)
+    throw new Error('A route has no operation, and so nobody may ask it.')
+  await desk.enter(caller, operation, (ROUTES[operation] satisfies Route).needs)
+}
+
+const unauthenticated = () =>
+  new Refusal(
+    'unauthenticated',
+    "Sign in at /auth/login, or send the header 'Authorization: Bearer rdv_…' with a token that is valid.",
+  )

@@ -1,0 +1,41 @@
+import type { FastifyInstance } from 'fastify'
+import { Refusal } from '../access/refusal.ts'
+import { DEPTH_MAX } from './limits.ts'
+
+/** Bodies are JSON that is not too deep, and nothing else. */
+export function takeJsonOnly(app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser('error', 'error')
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser<string>(
+    'application/json',
+    { parseAs: 'string' },
+    (request, body, done) => {
+      if (isDeeper(body, DEPTH_MAX)) done(tooDeep())
+      else void parse(request, body, done)
+    },
+  )
+}
+
+const tooDeep = () =>
+  new Refusal('invalid', `The body has more than ${DEPTH_MAX} levels. Send less in one another.`)
+
+const [QUOTE, BACKSLASH] = [0x22, 0x5c]
+const OPENING: ReadonlySet<number> = new Set([0x5b, 0x7b])
+const CLOSING: ReadonlySet<number> = new Set([0x5d, 0x7d])
+
+/** Without parsing it: that is what takes the time. What is no JSON at all is left to the parser to refuse. */
+function isDeeper(text: string, most: number): boolean {
+  let depth = 0
+  let isText = false
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (isText) {
+      if (code === BACKSLASH) at += 1
+      else isText = code !== QUOTE
+    } else if (code === QUOTE) isText = true
+    else if (OPENING.has(code)) depth += 1
+    else if (CLOSING.has(code)) depth -= 1
+    if (depth > most) return true
+  }
+  return false
+}

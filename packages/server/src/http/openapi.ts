@@ -1,0 +1,167 @@
+import { isMutation, type Operation, problem, type Route, ROUTES } from '@redrive/api'
+import { z } from 'zod'
+
+/** Of the contract. While the first number is 0, the second grows when something breaks; later the first does. */
+const API_VERSION = '0.1.0'
+
+export type Json = { readonly [name: string]: unknown }
+
+/** OpenAPI 3.1, from the table of routes alone: it is the same wherever it is made. */
+export function openApi(): Json {
+  const schemas = new Schemas()
+  const paths: Record<string, Record<string, Json>> = {}
+  for (const [operation, route] of Object.entries(ROUTES) as [Operation, Route][]) {
+    const path = (paths[route.path] ??= {})
+    path[route.method.toLowerCase()] = operationOf(operation, route, schemas)
+  }
+  schemas.add('Problem', problem)
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Redrive', version: API_VERSION, description: ABOUT, license: LICENSE },
+    servers: [{ url: '/' }],
+    security: [{ token: [] }, { session: [] }],
+    paths,
+    components: { schemas: schemas.all, securitySchemes: SECURITY },
+  }
+}
+
+const ABOUT = `Dead letters, their failure groups, and their replays.
+
+Moments are epoch milliseconds. Every mutation needs the header \`Idempotency-Key\`: the same key with the
+same request is answered as before, for 24 hours. Problems are \`application/problem+json\` with a stable
+\`code\`. Pages end with \`next\`, which is passed to read on.`
+const LICENSE = { name: 'Apache-2.0', identifier: 'Apache-2.0' }
+
+const SECURITY: Json = {
+  token: { type: 'http', scheme: 'bearer', description: 'A token that begins with `rdv_`.' },
+  session: {
+    type: 'apiKey',
+    in: 'cookie',
+    name: '__Host-redrive',
+    description: 'Of a browser, after /auth/login. Mutations need the header `X-Redrive-CSRF`.',
+  },
+}
+
+function operationOf(operation: Operation, route: Route, schemas: Schemas): Json {
+  const parameters = [
+    ...parametersOf('path', route.params, schemas),
+    ...parametersOf('query', route.query, schemas),
+    ...headersOf(route),
+  ]
+  return {
+    operationId: operation,
+    summary: route.summary,
+    'x-redrive-needs': route.needs,
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(route.body === undefined ? {} : { requestBody: bodyOf(route.body, schemas) }),
+    responses: { [String(route.status ?? 200)]: answerOf(route, schemas), default: PROBLEM },
+  }
+}
+
+const PROBLEM: Json = {
+  description: 'A problem',
+  content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
+}
+
+function parametersOf(place: string, schema: z.ZodObject | undefined, schemas: Schemas): Json[] {
+  if (schema === undefined) return []
+  const { properties = {}, required = [] } = schemas.of(schema, 'input') as {
+    readonly properties?: Readonly<Record<string, Json>>
+    readonly required?: readonly string[]
+  }
+  return Object.entries(properties).map(([name, { description, ...rest }]) => ({
+    name,
+    in: place,
+    required: required.includes(name),
+    ...(description === undefined ? {} : { description }),
+    schema: rest,
+  }))
+}
+
+function headersOf(route: Route): Json[] {
+  const header = (name: string, required: boolean, description: string): Json => ({
+    name,
+    in: 'header',
+    required,
+    description,
+    schema: { type: 'string' },
+  })
+  const { ifMatch } = route
+  return [
+    ...(isMutation(route)
+      ? [header('Idempotency-Key', true, 'Names the request. A new UUID for each')]
+      : []),
+    ...(ifMatch === true ? [header('If-Match', true, 'ETag of what was looked at')] : []),
+    ...(ifMatch === 'edit'
+      ? [header('If-Match', false, 'With `change.edit`: ETag of the dead letter')]
+      : []),
+  ]
+}
+
+const bodyOf = (schema: z.ZodType, schemas: Schemas): Json => ({
+  required: true,
+  content: { 'application/json': { schema: schemas.of(schema, 'input') } },
+})
+
+const TYPES = { events: 'text/event-stream', lines: 'application/jsonl' } as const
+
+function answerOf({ answer, status, stream, summary }: Route, schemas: Schemas): Json {
+  if (status === 204) return { description: 'Done' }
+  const type = stream === undefined ? 'application/json' : TYPES[stream]
+  return { description: summary, content: { [type]: { schema: schemas.of(answer, 'output') } } }
+}
+
+/** Collects the schemas that have a name; everything else stands where it is used. */
+class Schemas {
+  readonly #named = new Map<string, Json>()
+
+  get all(): Json {
+    return Object.fromEntries([...this.#named].sort(([a], [b]) => (a < b ? -1 : 1)))
+  }
+
+  add(name: string, schema: z.ZodType): void {
+    this.#keep(name, this.of(schema, 'output'))
+  }
+
+  of(schema: z.ZodType, io: 'input' | 'output'): Json {
+    const made = z.toJSONSchema(schema, { io, reused: 'inline', unrepresentable: 'any' })
+    const {
+      $schema: _,
+      $defs = {},
+      id,
+      ...rest
+    } = cleaned(made, io) as Json & {
+      readonly $defs?: Readonly<Record<string, Json>>
+      readonly id?: string
+    }
+    for (const [name, one] of Object.entries($defs)) this.#keep(name, withoutId(one))
+    if (id === undefined) return rest
+    this.#keep(id, rest)
+    return { $ref: `#/components/schemas/${id}` }
+  }
+
+  #keep(name: string, schema: Json): void {
+    const known = this.#named.get(name)
+    if (known !== undefined && JSON.stringify(known) !== JSON.stringify(schema)) {
+      throw new Error(`Two schemas are called ${name}. Give one of them another name.`)
+    }
+    this.#named.set(name, schema)
+  }
+}
+
+const withoutId = ({ id: _, ...rest }: Json): Json => rest
+
+/** References go to the document; an answer may get more fields later, so none says that it has no others. */
+function cleaned(value: unknown, io: 'input' | 'output'): unknown {
+  if (Array.isArray(value)) return value.map((one) => cleaned(one, io))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, one]): [string, unknown][] => {
+      if (name === 'additionalProperties' && one === false && io === 'output') return []
+      if (name === '$ref' && typeof one === 'string') {
+        return [[name, one.replace('#/$defs/', '#/components/schemas/')]]
+      }
+      return [[name, cleaned(one, io)]]
+    }),
+  )
+}

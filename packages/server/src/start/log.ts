@@ -1,0 +1,26 @@
+import { type DestinationStream, type Logger, pino } from 'pino'
+
+/** What the server says while it runs: one JSON document in each line. */
+export type Log = Logger
+
+export interface LogOptions {
+  /** Default 'info'. */
+  readonly level?: string
+  /** Default: the standard output. */
+  readonly to?: DestinationStream
+}
+
+/** Names of fields that are never written, wherever someone puts them. */
+const NEVER = ['authorization', 'cookie', 'set-cookie', 'password', 'secret', 'token']
+
+export function createLog({ level = 'info', to }: LogOptions = {}): Log {
+  const options = {
+    level,
+    base: { pid: process.pid },
+    redact: {
+      paths: NEVER.flatMap((name) => [`["${name}"]`, `*["${name}"]`, `*.*["${name}"]`]),
+      censor: '***',
+    },
+  }
+  return to === undefined ? pino(options) : pino(options, to)
+}

@@ -1,0 +1,214 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { appendFile, readFile, writeFile } from 'node:fs/promises'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createAudit } from '../src/audit/audit.ts'
+import { GENESIS } from '../src/audit/chain.ts'
+import { startCheckpoints, writeCheckpoint } from '../src/audit/checkpoint.ts'
+import { verifyAudit } from '../src/audit/verify.ts'
+import { checkpointFile, entry, privateKey, publicKey, rehash, tamper } from './audit-stage.ts'
+import { rejection, serverDatabase } from './database-stage.ts'
+
+const pool = await serverDatabase('redrive_server_tamper')
+let file: string
+
+/** Ten entries, with checkpoints at 4 and 8. */
+beforeEach(async () => {
+  await tamper(
+    pool,
+    'truncate redrive_server.audit',
+    `update redrive_server.audit_head set sequence = 0, hash = decode('${GENESIS}', 'hex')`,
+  )
+  file = await checkpointFile()
+  const audit = createAudit({ pool })
+  for (let place = 1; place <= 10; place++) {
+    await audit.write(entry({ subject: `s${place}` }))
+    if (place % 4 === 0) await writeCheckpoint({ pool, privateKey, file })
+  }
+})
+
+const problems = async (checkpoints?: string) => {
+  const verdict = await verifyAudit({ pool, checkpoints, publicKey })
+  return verdict.problems.map(({ kind, sequence }) => `${kind} ${sequence}`)
+}
+
+test('a chain that nobody touched has no problems', async () => {
+  expect(await verifyAudit({ pool, checkpoints: file, publicKey })).toEqual({
+    entries: 10,
+    checkpoints: 2,
+    problems: [],
+  })
+})
+
+describe('without checkpoints it shows that', () => {
+  test.for([
+    ['sequence', 'sequence = 6', 'sequence = 60', 'missing 7'],
+    ['at', 'sequence = 6', 'at_ms = at_ms + 1', 'altered 6'],
+    ['person', 'sequence = 6', "person = 'bob'", 'altered 6'],
+    ['via', 'sequence = 6', "via = 'token'", 'altered 6'],
+    ['what', 'sequence = 6', "what = 'restore'", 'altered 6'],
+    ['outcome', 'sequence = 6', "outcome = 'denied'", 'altered 6'],
+    ['source', 'sequence = 6', 'source = null', 'altered 6'],
+    ['subject', 'sequence = 6', "subject = ''", 'altered 6'],
+    ['facts', 'sequence = 6', `facts = '{"count": 1}'`, 'altered 6'],
+    ['previous hash', 'sequence = 6', "previous = decode('00', 'hex')", 'unlinked 6'],
+    ['hash', 'sequence = 6', "hash = decode('00', 'hex')", 'altered 6'],
+    ['first entry', 'sequence = 1', "person = 'bob'", 'altered 1'],
+    ['last entry', 'sequence = 10', "person = 'bob'", 'altered 10'],
+  ] as const)('the %s was changed', async ([, where, set, found]) => {
+    await tamper(pool, `update redrive_server.audit set ${set} where ${where}`)
+    expect(await problems()).toEqual([found])
+  })
+
+  test('an entry was taken out of the middle', async () => {
+    await tamper(pool, 'delete from redrive_server.audit where sequence = 5')
+    expect(await problems()).toEqual(['missing 6'])
+  })
+
+  test('the beginning was taken away', async () => {
+    await tamper(pool, 'delete from redrive_server.audit where sequence <= 5')
+    expect(await problems()).toEqual(['missing 6'])
+  })
+
+  test('the end was taken away and the head forgotten', async () => {
+    await tamper(pool, 'delete from redrive_server.audit where sequence > 5')
+    expect(await problems()).toEqual(['head 5'])
+  })
+
+  test('two entries changed places', async () => {
+    await tamper(
+      pool,
+      'update redrive_server.audit set sequence = -1 where sequence = 5',
+      'update redrive_server.audit set sequence = 5 where sequence = 6',
+      'update redrive_server.audit set sequence = 6 where sequence = -1',
+    )
+    expect(await problems()).toEqual(['unlinked 5'])
+  })
+})
+
+describe('with checkpoints it shows that', () => {
+  test('the chain was cut and its head put back', async () => {
+    await tamper(
+      pool,
+      'delete from redrive_server.audit where sequence > 5',
+      'update redrive_server.audit_head set sequence = 5, hash = (select hash from redrive_server.audit where sequence = 5)',
+    )
+    expect(await problems()).toEqual([])
+    expect(await problems(file)).toEqual(['truncated 8'])
+  })
+
+  test('the chain was emptied', async () => {
+    await tamper(
+      pool,
+      'truncate redrive_server.audit',
+      `update redrive_server.audit_head set sequence = 0, hash = decode('${GENESIS}', 'hex')`,
+    )
+    expect(await problems()).toEqual([])
+    expect(await problems(file)).toEqual(['truncated 4', 'truncated 8'])
+  })
+
+  test('the chain was rewritten with all hashes made anew', async () => {
+    await tamper(pool, `update redrive_server.audit set person = 'bob' where sequence = 6`)
+    await rehash(pool)
+    expect(await problems()).toEqual([])
+    expect(await problems(file)).toEqual(['rewritten 8'])
+  })
+
+  test('an entry was taken out and all after it moved up', async () => {
+    await tamper(
+      pool,
+      'delete from redrive_server.audit where sequence = 2',
+      'update redrive_server.audit set sequence = -sequence + 1 where sequence > 2',
+      'update redrive_server.audit set sequence = -sequence where sequence < 0',
+    )
+    await rehash(pool)
+    expect(await problems()).toEqual([])
+    expect(await problems(file)).toEqual(['rewritten 4', 'rewritten 8'])
+  })
+
+  test('a checkpoint was made to fit what was rewritten', async () => {
+    await tamper(pool, `update redrive_server.audit set person = 'bob' where sequence = 6`)
+    await rehash(pool)
+    const stranger = generateKeyPairSync('ed25519').privateKey
+    const forged = await checkpointFile()
+    await writeCheckpoint({ pool, privateKey: stranger, file: forged })
+    expect(await problems(forged)).toEqual(['signature 10'])
+  })
+
+  test('a checkpoint was changed', async () => {
+    const text = await readFile(file, 'utf8')
+    await writeFile(file, text.replace('"sequence":4', '"sequence":3'))
+    expect(await problems(file)).toEqual(['signature 3'])
+  })
+
+  test('checkpoints that are not there, or cannot be read, prove nothing', async () => {
+    const none = await checkpointFile()
+    expect((await rejection(problems(none))).message).toMatch(/no checkpoint/)
+    expect((await rejection(verifyAudit({ pool, checkpoints: file }))).message).toMatch(
+      /public key/,
+    )
+    await appendFile(file, '{"sequence":9')
+    expect((await rejection(problems(file))).message).toMatch(
+      /checkpoints\.jsonl:3 is no checkpoint/,
+    )
+  })
+})
+
+describe('a checkpoint', () => {
+  test('is not made when nothing was written since the last one', async () => {
+    expect(await writeCheckpoint({ pool, privateKey, file })).toMatchObject({ sequence: 10 })
+    expect(await writeCheckpoint({ pool, privateKey, file })).toBeUndefined()
+  })
+
+  test('is not made for a chain that has lost the one before', async () => {
+    await tamper(pool, `update redrive_server.audit set person = 'bob' where sequence = 6`)
+    await rehash(pool)
+    const before = await readFile(file, 'utf8')
+    const error = await rejection(writeCheckpoint({ pool, privateKey, file }))
+    expect(error).toMatchObject({ code: 'CONFLICT' })
+    expect(error.message).toMatch(/redrive audit verify/)
+    expect(await readFile(file, 'utf8')).toBe(before)
+  })
+
+  test('is made at the start, and at the end', async () => {
+    const errors: unknown[] = []
+    const onError = (error: unknown) => errors.push(error)
+    const checkpoints = await startCheckpoints({
+      pool,
+      privateKey,
+      file,
+      everyMs: 3_600_000,
+      onError,
+    })
+    await createAudit({ pool }).write(entry())
+    await checkpoints.stop()
+    const lines = (await readFile(file, 'utf8')).trim().split('\n')
+    expect(lines.map((line) => (JSON.parse(line) as { sequence: number }).sequence)).toEqual([
+      4, 8, 10, 11,
+    ])
+    expect(errors).toEqual([])
+    expect(await problems(file)).toEqual([])
+  })
+
+  test('is signed by a key of the kind that is documented, into a file that can be written', async () => {
+    const other = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    const error = await rejection(writeCheckpoint({ pool, privateKey: other.privateKey, file }))
+    expect(error.message).toMatch(/openssl genpkey/)
+    const verify = verifyAudit({ pool, checkpoints: file, publicKey: other.publicKey })
+    expect(await rejection(verify)).toMatchObject({ code: 'POLICY_INVALID' })
+    const nowhere = writeCheckpoint({ pool, privateKey, file: `${file}.nowhere/file` })
+    expect((await rejection(nowhere)).message).toMatch(/The folder must be there/)
+  })
+
+  test('keeps the server from starting on a chain that was tampered with', async () => {
+    await tamper(pool, `update redrive_server.audit set person = 'bob' where sequence = 6`)
+    await rehash(pool)
+    const start = startCheckpoints({
+      pool,
+      privateKey,
+      file,
+      everyMs: 1_000,
+      onError: () => undefined,
+    })
+    expect(await rejection(start)).toMatchObject({ code: 'CONFLICT' })
+  })
+})

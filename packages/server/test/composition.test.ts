@@ -1,0 +1,201 @@
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { Admin, Producer } from '@platformatic/kafka'
+import { outbox } from '@redrive/postgres'
+import { connect } from 'amqplib'
+import { afterAll, describe, expect, test } from 'vitest'
+import { openSources } from '../src/composition.ts'
+import { readConfig } from '../src/config/load.ts'
+import { createLog, migrateAll, missingInAll } from '../src/index.ts'
+import { createPools } from '../src/start/pools.ts'
+import { emptyDatabase, poolOn, services } from './database-stage.ts'
+import { rabbitmqUrl, until } from './serve-stage.ts'
+
+const url = await emptyDatabase('redrive_server_composition')
+const pool = poolOn(url)
+afterAll(() => pool.end())
+
+/** The only source of a config, open. */
+function opened(source: object) {
+  const raw = { database: { url }, auth: { development: {} }, sources: { named: source } }
+  const config = readConfig(raw, { env: {}, cwd: '/', from: 'a test' })
+  const pools = createPools(config, createLog({ level: 'silent' }))
+  const [open] = openSources(config, pools)
+  if (open === undefined) throw new Error('Expected a source.')
+  const close = async () => {
+    await open.source.close()
+    await pools.close()
+  }
+  return { open, close }
+}
+
+test('the schemas are missing until they are made, and made once whoever starts first', async () => {
+  const missing = await missingInAll(pool)
+  expect(new Set(missing.map((one) => one.split(' ')[0]))).toEqual(
+    new Set(['redrive', 'redrive_catalog', 'redrive_server']),
+  )
+  const other = poolOn(url)
+  const applied = await Promise.all([migrateAll(pool), migrateAll(other)])
+  await other.end()
+  expect(applied.flat().toSorted()).toEqual(missing.toSorted())
+  expect(await missingInAll(pool)).toEqual([])
+})
+
+describe('how far the consumers are behind', () => {
+  test('is the number of messages in a RabbitMQ queue', async () => {
+    const mq = await rabbitmqUrl()
+    const queue = `lag-${randomUUID().slice(0, 8)}`
+    const connection = await connect(mq)
+    const channel = await connection.createConfirmChannel()
+    await channel.assertQueue(queue, { durable: true })
+    for (let at = 0; at < 3; at++) channel.sendToQueue(queue, Buffer.from('{}'))
+    await channel.waitForConfirms()
+    const { open, close } = opened({ rabbitmq: { url: mq, queue }, replay: { mostLag: 2 } })
+    expect(open).toMatchObject({ name: 'named', kind: 'rabbitmq', mostLag: 2 })
+    expect(await open.lag?.()).toBe(3)
+    expect(await open.source.depth()).toBe(0)
+    await close()
+    await channel.deleteQueue(queue)
+    await connection.close()
+  })
+
+  test('is the lag of a Kafka group', async () => {
+    await services('up', 'kafka')
+    const broker = (await services('do', 'kafka', 'url')).trim().split(/[\s,]+/)[0] as string
+    const topic = `lag-${randomUUID().slice(0, 8)}`
+    const base = { clientId: 'test', bootstrapBrokers: [broker] }
+    const admin = new Admin(base)
+    await admin.createTopics({ topics: [topic], partitions: 2, replicas: 1 })
+    await until(
+      () => admin.listTopics(),
+      (topics) => topics.includes(topic),
+    )
+    const producer = new Producer({ ...base, autocreateTopics: false })
+    const value = Buffer.from('{}')
+    const messages = [0, 1, 0, 1, 0].map((partition) => ({ topic, partition, value }))
+    await producer.send({ messages })
+    const kafka = { brokers: broker, topic, group: 'web' }
+    const { open, close } = opened({ kafka, replay: { mostLag: 10 } })
+    expect(open).toMatchObject({ kind: 'kafka', mostLag: 10 })
+    expect(await open.lag?.()).toBe(5)
+    // Nobody has made a topic for dead letters yet: there are none, and nobody waits for it.
+    expect(await open.source.depth()).toBe(0)
+    expect((await open.source.drain({ most: 1 })).deadLetters).toEqual([])
+    await close()
+    await producer.close()
+    await admin.deleteTopics({ topics: [topic] })
+    await admin.close()
+  })
+
+  test('is the number of events of an outbox that are due', async () => {
+    const box = outbox({ queue: 'lagging' })
+    await box.addMany(pool, [{ body: 1 }, { body: 2 }, { body: 3, delay: '1h' }])
+    const { open, close } = opened({ postgres: { queue: 'lagging' }, replay: { mostLag: 0 } })
+    expect(open).toMatchObject({ kind: 'postgres', mostLag: 0 })
+    expect(await open.lag?.()).toBe(2)
+    expect(await open.source.depth()).toBe(0)
+    await close()
+  })
+
+  test('is nobody’s question unless the config asks', async () => {
+    const { open, close } = opened({ postgres: { queue: 'lagging' } })
+    expect(open.lag).toBeUndefined()
+    expect(open.health).toBeUndefined()
+    expect(open.handled).toBeUndefined()
+    await close()
+  })
+})
+
+test('the consumers say themselves whether they can take more', async () => {
+  let status = 200
+  const server = createServer((_, response) => response.writeHead(status).end('x')).listen(0)
+  await once(server, 'listening')
+  const { port } = server.address() as { readonly port: number }
+  const health = `http://127.0.0.1:${port}/health?key=hunter2`
+  const { open, close } = opened({ postgres: { queue: 'q' }, replay: { health } })
+  const signal = AbortSignal.timeout(5_000)
+  await expect(open.health?.({ signal })).resolves.toBeUndefined()
+  status = 503
+  await expect(open.health?.({ signal })).rejects.toThrow(`127.0.0.1:${port} answered 503`)
+  await close()
+  server.close()
+})
+
+test('the inbox of the consumers proves what was handled', async () => {
+  await pool.query(
+    `insert into redrive.event_handled (consumer, key, fingerprint) values ('billing', 'a', ''), ('other', 'b', '')`,
+  )
+  const { open, close } = opened({
+    postgres: { queue: 'q' },
+    replay: { inbox: { consumer: 'billing' } },
+  })
+  expect(await open.handled?.(['a', 'b', 'c'])).toEqual(new Set(['a']))
+  await close()
+})
+
+describe('a dead letter that says it came from another queue', () => {
+  async function replayed(special: { readonly replay?: object } = {}) {
+    const mq = await rabbitmqUrl()
+    const [queue, other, dead] = ['queue', 'other', 'dead'].map(
+      (name) => `${name}-${randomUUID().slice(0, 8)}`,
+    ) as [string, string, string]
+    const connection = await connect(mq)
+    const channel = await connection.createConfirmChannel()
+    for (const name of [queue, other, dead]) await channel.assertQueue(name, { durable: true })
+    const origins = special.replay === undefined ? {} : { replay: { origins: [other] } }
+    const rabbitmq = { url: mq, queue, deadLetterQueues: [dead] }
+    const { open, close } = opened({ rabbitmq, ...origins })
+    const send = async (headers: object) => {
+      channel.sendToQueue(dead, Buffer.from('{}'), { messageId: randomUUID(), headers })
+      await channel.waitForConfirms()
+      const batch = await open.source.drain({ most: 1 })
+      const [deadLetter] = batch.deadLetters
+      if (deadLetter === undefined) throw new Error('Expected a dead letter.')
+      const published = open.source.publish({ deadLetter, replayId: randomUUID() })
+      const outcome = await published.then(
+        () => 'sent',
+        (error: Error) => error.message,
+      )
+      await batch.release()
+      return outcome
+    }
+    const counts = async () => {
+      const all = await Promise.all([queue, other].map((name) => channel.checkQueue(name)))
+      return all.map(({ messageCount }) => messageCount)
+    }
+    const said = await send({ 'NServiceBus.FailedQ': other })
+    const own = await send({ 'NServiceBus.FailedQ': queue })
+    const at = await counts()
+    await close()
+    for (const name of [queue, other, dead]) await channel.deleteQueue(name)
+    await connection.close()
+    return { said, own, at }
+  }
+
+  test('is not replayed there', async () => {
+    const { said, own, at } = await replayed()
+    expect(said).toMatch(/came from 'other-.*sources\.named\.replay\.origins/)
+    expect(own).toBe('sent')
+    expect(at).toEqual([1, 0])
+  })
+
+  test('is, when the config names that queue', async () => {
+    const { said, at } = await replayed({ replay: {} })
+    expect(said).toBe('sent')
+    expect(at).toEqual([1, 1])
+  })
+})
+
+test('what is said about ingesting is passed on, and nothing else', async () => {
+  const said = {
+    handler: 'billing',
+    retention: '30d',
+    mask: ['/card'],
+    maskHeaders: ['x-customer'],
+    extract: { order: '/id' },
+  }
+  const { open, close } = opened({ postgres: { queue: 'q' }, ...said })
+  expect(open.ingest).toEqual(said)
+  await close()
+})

@@ -1,0 +1,284 @@
+import { type Input, type Operation, type PlainOperation, ROUTES } from '@redrive/api'
+import { describe, expect, test } from 'vitest'
+import { openApi } from '../src/http/openapi.ts'
+import { database, fill, type Stage, staged } from './http-stage.ts'
+
+const stage = await staged(await database('redrive_server_access'))
+await fill(stage.catalog, 'billing', 3)
+await fill(stage.catalog, 'orders')
+
+const CALLERS = [
+  'viewer',
+  'operator',
+  'approver',
+  'admin',
+  'elsewhere',
+  'agent',
+  'nobody',
+  'mixed',
+] as const
+
+type Cell = 'ok' | 403 | 404
+type Row = readonly [Cell, Cell, Cell, Cell, Cell, Cell, Cell, Cell]
+
+/**
+ * What each of them is answered when it is about the source `orders`. `elsewhere` is an operator of another
+ * source, `agent` has the roles operator and approver, `admin` all of all sources, `mixed` is an admin of
+ * another source and may look at this one. A route that is not here has no rule, and the test fails.
+ */
+// biome-ignore format: to be read as a table
+const RULES: Readonly<Record<Operation, Row>> = {
+  //                       viewer operator approver admin elsewhere agent nobody mixed
+  me:                     ['ok', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'],
+  overview:               ['ok', 'ok', 'ok', 'ok', 'ok', 'ok', 403, 'ok'],
+  listSources:            ['ok', 'ok', 'ok', 'ok', 'ok', 'ok', 403, 'ok'],
+  keepSchema:             [403, 403, 403, 'ok', 403, 403, 403, 403],
+  allowAutoReplay:        [403, 403, 403, 'ok', 403, 403, 403, 403],
+  listGroups:             ['ok', 'ok', 'ok', 'ok', 'ok', 'ok', 403, 'ok'],
+  getGroup:               ['ok', 'ok', 'ok', 'ok', 404, 'ok', 403, 'ok'],
+  explainGroup:           ['ok', 'ok', 'ok', 'ok', 404, 'ok', 403, 'ok'],
+  changeGroup:            [403, 'ok', 403, 'ok', 404, 'ok', 403, 403],
+  listGroupComments:      ['ok', 'ok', 'ok', 'ok', 404, 'ok', 403, 'ok'],
+  commentGroup:           [403, 'ok', 403, 'ok', 404, 'ok', 403, 403],
+  trend:                  ['ok', 'ok', 'ok', 'ok', 'ok', 'ok', 403, 'ok'],
+  listDeadLetters:        ['ok', 'ok', 'ok', 'ok', 'ok', 'ok', 403, 'ok'],
+  exportDeadLetters:      [403, 403, 403, 'ok', 403, 403, 403, 403],
+  getDeadLetter:          ['ok', 'ok', 'ok', 'ok', 404, 'ok', 403, 'ok'],
+  getPayload:             [403, 403, 403, 'ok', 403, 403, 403, 403],
+  listDeadLetterReplays:  ['ok', 'ok', 'ok', 'ok', 404, 'ok', 403, 'ok'],
+  listDeadLetterComments: ['ok', 'ok', 'ok', 'ok', 404, 'ok', 403, 'ok'],
+  commentDeadLetter:      [403, 'ok', 403, 'ok', 404, 'ok', 403, 403],
+  discard:                [403, 'ok', 403, 'ok', 404, 'ok', 403, 403],
+  restore:                [403, 'ok', 403, 'ok', 404, 'ok', 403, 403],
+  decide:                 [403, 'ok', 403, 'ok', 404, 'ok', 403, 403],
+  planReplay:             [403, 'ok', 403, 'ok', 404, 'ok', 403, 403],
+  listReplays:            ['ok', 'ok', 'ok', 'ok', 'ok', 'ok', 403, 'ok'],
+  getReplay:              ['ok', 'ok', 'ok', 'ok', 404, 'ok', 403, 'ok'],
+  watchReplay:            ['ok', 'ok', 'ok', 'ok', 404, 'ok', 403, 'ok'],
+  listReplayItems:        ['ok', 'ok', 'ok', 'ok', 404, 'ok', 403, 'ok'],
+  getReplayChange:        [403, 'ok', 'ok', 'ok', 404, 'ok', 403, 403],
+  approveReplay:          [403, 403, 'ok', 'ok', 403, 403, 403, 403],
+  pauseReplay:            [403, 'ok', 403, 'ok', 404, 'ok', 403, 403],
+  resumeReplay:           [403, 'ok', 403, 'ok', 404, 'ok', 403, 403],
+  cancelReplay:           [403, 'ok', 403, 'ok', 404, 'ok', 403, 403],
+  acknowledgeRestore:     [403, 403, 403, 'ok', 403, 403, 403, 403],
+  listTokens:             ['ok', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'],
+  createToken:            ['ok', 'ok', 'ok', 'ok', 'ok', 403, 'ok', 'ok'],
+  revokeToken:            ['ok', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'],
+  listAudit:              [403, 403, 403, 'ok', 403, 403, 403, 403],
+}
+
+type Examples = { readonly [K in Operation]: (stage: Stage, who: string) => Promise<Input<K>> }
+
+const DAY = 86_400_000
+const ids = async ({ catalog }: Stage) => (await fill(catalog, 'orders')).ids
+const byDeadLetter = async (on: Stage) => ({ params: { id: (await ids(on))[0] ?? '' } })
+const byGroup = async ({ catalog }: Stage) => ({
+  params: { id: (await fill(catalog, 'orders')).group },
+})
+const planned = async (on: Stage) => {
+  const selection = { ids: await ids(on) }
+  return on.catalog.replays.plan({ selection, by: 'someone else' })
+}
+const running = async (on: Stage) => {
+  const { id, hash } = await planned(on)
+  await on.catalog.replays.approve(id, { hash, by: 'another' })
+  return { params: { id } }
+}
+const byRun = async (on: Stage) => ({ params: { id: (await planned(on)).id } })
+const orders = { params: { source: 'orders' } }
+const recent = { query: { sources: ['orders'], after: Date.now() - DAY } }
+const token = { name: 't', actions: ['view'], sources: ['orders'], days: 1 } as const
+
+/** A request of each operation that works for whoever may ask it, on things of its own. */
+const EXAMPLES: Examples = {
+  me: async () => ({}),
+  overview: async () => ({}),
+  listSources: async () => ({}),
+  keepSchema: async () => ({ ...orders, body: { type: 'none', schema: {} } }),
+  allowAutoReplay: async () => ({ ...orders, body: { allowed: false } }),
+  listGroups: async () => ({}),
+  getGroup: byGroup,
+  explainGroup: byGroup,
+  async changeGroup(on) {
+    const { params } = await byGroup(on)
+    const { etag = '' } = await on.as('admin').ask('getGroup', { params })
+    return { params, body: { state: 'resolved' }, ifMatch: etag }
+  },
+  listGroupComments: byGroup,
+  commentGroup: async (on) => ({ ...(await byGroup(on)), body: { text: 'hello' } }),
+  trend: async () => ({ query: { per: 'hour', after: Date.now() - DAY, before: Date.now() } }),
+  listDeadLetters: async () => recent,
+  exportDeadLetters: async () => recent,
+  getDeadLetter: byDeadLetter,
+  getPayload: byDeadLetter,
+  listDeadLetterReplays: byDeadLetter,
+  listDeadLetterComments: byDeadLetter,
+  commentDeadLetter: async (on) => ({ ...(await byDeadLetter(on)), body: { text: 'hello' } }),
+  discard: async (on) => ({ body: { ids: [...(await ids(on))] } }),
+  restore: async (on) => ({ body: { ids: [...(await ids(on))] } }),
+  decide: async (on) => ({ body: { ids: [...(await ids(on))], as: 'open' } }),
+  planReplay: async (on) => ({ body: { selection: { ids: [...(await ids(on))] } } }),
+  listReplays: async () => ({}),
+  getReplay: byRun,
+  async watchReplay(on) {
+    const { params } = await byRun(on)
+    await on.catalog.replays.cancel(params.id, { by: 'someone' })
+    return { params }
+  },
+  listReplayItems: byRun,
+  getReplayChange: byRun,
+  async approveReplay(on) {
+    const { id, hash } = await planned(on)
+    return { params: { id }, body: { hash } }
+  },
+  pauseReplay: running,
+  async resumeReplay(on) {
+    const { params } = await running(on)
+    await on.catalog.replays.pause(params.id, { by: 'someone' })
+    return { params }
+  },
+  cancelReplay: byRun,
+  acknowledgeRestore: async () => ({}),
+  listTokens: async () => ({}),
+  createToken: async () => ({ body: { ...token, actions: ['view'], sources: ['orders'] } }),
+  async revokeToken(on, who) {
+    // Made without the API: an agent does not make one there.
+    const body = { ...token, actions: ['view' as const], sources: ['orders'] }
+    const { id } = await on.tokens(who).create(body)
+    return { params: { id } }
+  },
+  listAudit: async () => ({}),
+}
+
+/** The operations as the document names them, which is what people and programs read. */
+function documented(): readonly string[] {
+  const paths = openApi()['paths'] as Record<string, Record<string, { operationId: string }>>
+  return Object.values(paths).flatMap((methods) =>
+    Object.values(methods).map(({ operationId }) => operationId),
+  )
+}
+
+/** Everything that a mutation of the API can change. */
+async function fingerprint(): Promise<string> {
+  const tables = [
+    'dead_letter',
+    'failure_group',
+    'replay_run',
+    'replay_item',
+    'comment',
+    'source_schema',
+  ]
+  const parts = tables.map(
+    (name) => `(select md5(coalesce(string_agg(t::text, '' order by t::text), ''))
+    from redrive_catalog.${name} t)`,
+  )
+  const { rows } = await stage.pool.query<{ all: string }>(
+    `select concat(${parts.join(', ')}, (select string_agg(auto_replay::text, '') from redrive_catalog.source)) as all`,
+  )
+  return rows[0]?.all ?? ''
+}
+
+async function asked(
+  operation: Operation,
+  who: string | undefined,
+  input: unknown,
+): Promise<Cell | 401> {
+  const client = stage.as(who)
+  try {
+    if ('stream' in ROUTES[operation]) {
+      const all = client.stream(operation as 'watchReplay', input as Input<'watchReplay'>)
+      for await (const _ of all) continue
+    } else await client.call(operation as PlainOperation, input as Input<PlainOperation>)
+    return 'ok'
+  } catch (error) {
+    const { problem } = error as { problem?: { status: number } }
+    if (problem === undefined) throw error
+    return problem.status as Cell
+  }
+}
+
+describe('every route of the document, for everybody', () => {
+  test('has a rule and an example', () => {
+    const names = documented().toSorted()
+    expect(Object.keys(RULES).toSorted()).toEqual(names)
+    expect(Object.keys(EXAMPLES).toSorted()).toEqual(names)
+  })
+
+  for (const operation of documented() as Operation[]) {
+    test(`${operation} is answered to exactly those who may ask`, async () => {
+      const answers = []
+      for (const who of CALLERS) {
+        const input = await EXAMPLES[operation](stage, who)
+        const before = await fingerprint()
+        const answer = await asked(operation, who, input)
+        answers.push(answer)
+        const isUntouched = (await fingerprint()) === before
+        expect(answer === 'ok' || isUntouched).toBe(true)
+      }
+      expect(answers).toEqual(RULES[operation])
+      const input = await EXAMPLES[operation](stage, 'admin')
+      const before = await fingerprint()
+      expect(await asked(operation, undefined, input)).toBe(401)
+      expect(await fingerprint()).toBe(before)
+    })
+  }
+
+  test('nothing else is served but the contract and its reference', () => {
+    const paths = Object.values(ROUTES).map(
+      ({ method, path }) => `${method} ${path.replace(/\{(\w+)\}/g, ':$1')}`,
+    )
+    const others = [
+      'GET /api/reference',
+      'GET /api/reference/',
+      'GET /api/reference/js/scalar.js',
+      'GET /api/v1/openapi.json',
+    ]
+    expect(stage.routes.toSorted()).toEqual([...paths, ...others].toSorted())
+  })
+})
+
+describe('a denial', () => {
+  test('is written down with who, what and where', async () => {
+    const { params } = await byDeadLetter(stage)
+    await asked('getPayload', 'operator', { params })
+    const { entries } = await stage.audit.read({ person: 'operator', what: 'getPayload', most: 1 })
+    expect(entries).toMatchObject([{ outcome: 'denied', facts: { action: 'unmask' } }])
+    await asked('getDeadLetter', 'elsewhere', { params })
+    const { entries: hidden } = await stage.audit.read({ person: 'elsewhere', most: 1 })
+    expect(hidden).toMatchObject([{ outcome: 'denied', source: 'orders', subject: params.id }])
+  })
+
+  test('does not say whether there is something', async () => {
+    const { params } = await byDeadLetter(stage)
+    const missing = { params: { id: '00000000-0000-0000-0000-000000000000' } }
+    const [one, other] = await Promise.all(
+      [params, missing.params].map(async ({ id }) => {
+        const answer = await stage.ask('elsewhere', `/api/v1/dead-letters/${id}`)
+        const { requestId: _, ...rest } = (await answer.json()) as Record<string, unknown>
+        return rest
+      }),
+    )
+    expect(one).toEqual(other)
+  })
+})
+
+describe('lists', () => {
+  test('have only what the caller may see', async () => {
+    const client = stage.as('elsewhere')
+    const { sources } = await client.call('listSources', {})
+    expect(sources.map(({ source }) => source)).toEqual(['billing'])
+    const { groups } = await client.call('listGroups', {})
+    expect(new Set(groups.map(({ source }) => source))).toEqual(new Set(['billing']))
+    const all = await client.call('listDeadLetters', { query: { after: 0 } })
+    expect(new Set(all.deadLetters.map(({ source }) => source))).toEqual(new Set(['billing']))
+    expect((await client.call('listDeadLetters', recent)).deadLetters).toEqual([])
+    expect((await client.call('listReplays', {})).runs).toEqual([])
+    const { depthBySource, alerts } = await client.call('overview', {})
+    expect(Object.keys(depthBySource)).toEqual(['billing'])
+    expect(alerts.every(({ source }) => source === 'billing')).toBe(true)
+    const span = { per: 'hour', after: Date.now() - DAY, before: Date.now() } as const
+    const { points } = await client.call('trend', { query: span })
+    expect(points.reduce((total, { count }) => total + count, 0)).toBe(3)
+  })
+})

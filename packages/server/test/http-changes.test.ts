@@ -1,0 +1,348 @@
+import type { ApiError } from '@redrive/api'
+import { describe, expect, test } from 'vitest'
+import { database, fill, staged } from './http-stage.ts'
+
+const pool = await database('redrive_server_changes')
+const stage = await staged(pool)
+const { as, catalog } = stage
+
+async function refused(work: Promise<unknown>): Promise<string> {
+  try {
+    await work
+  } catch (error) {
+    return (error as ApiError).code
+  }
+  return 'done'
+}
+
+const outcomes = async (subject: string) =>
+  (await stage.audit.read({ subject })).entries.map(({ what, outcome }) => `${what} ${outcome}`)
+
+describe('a change of a group', () => {
+  test('needs the ETag of what was looked at', async () => {
+    const { group: id } = await fill(catalog, 'orders')
+    const path = `/api/v1/groups/${id}`
+    const headers = { 'content-type': 'application/json', 'idempotency-key': 'k1' }
+    const body = JSON.stringify({ state: 'muted' })
+    expect((await stage.ask('operator', path, { method: 'PATCH', headers, body })).status).toBe(428)
+    const operator = as('operator')
+    const { etag = '' } = await operator.ask('getGroup', { params: { id } })
+    const change = (ifMatch: string, state: 'muted' | 'resolved') =>
+      operator.ask('changeGroup', { params: { id }, body: { state }, ifMatch })
+    expect(await refused(change('"another"', 'muted'))).toBe('changed')
+    expect(await refused(change('*', 'muted'))).toBe('changed')
+    const muted = await change(etag, 'muted')
+    expect(muted.answer.state).toBe('muted')
+    expect(await refused(change(etag, 'resolved'))).toBe('changed')
+    expect((await change(muted.etag ?? '', 'resolved')).answer.state).toBe('resolved')
+  })
+
+  test('is not stopped by dead letters that come in meanwhile', async () => {
+    const { group: id } = await fill(catalog, 'orders')
+    const before = await as('viewer').ask('getGroup', { params: { id } })
+    await pool.query(
+      'update redrive_catalog.failure_group set count = count + 1, last_seen_at = now() where id = $1',
+      [id],
+    )
+    const { etag } = await as('viewer').ask('getGroup', { params: { id } })
+    expect(etag).toBe(before.etag)
+  })
+
+  test('of many at once, one is done and the others look again', async () => {
+    const { group: id } = await fill(catalog, 'orders')
+    const { etag = '' } = await as('operator').ask('getGroup', { params: { id } })
+    const all = await Promise.all(
+      Array.from({ length: 10 }, (_, at) =>
+        refused(
+          as('operator').call('changeGroup', {
+            params: { id },
+            body: { owner: `owner ${at}`, state: 'resolved' },
+            ifMatch: etag,
+          }),
+        ),
+      ),
+    )
+    expect(all.filter((one) => one === 'done')).toHaveLength(1)
+    expect(all.filter((one) => one === 'changed')).toHaveLength(9)
+  })
+
+  test('does all of it at once: state, until when, and whose', async () => {
+    const { group: id } = await fill(catalog, 'orders')
+    const operator = as('operator')
+    const change = async (body: Parameters<typeof operator.call<'changeGroup'>>[1]['body']) => {
+      const { etag = '' } = await operator.ask('getGroup', { params: { id } })
+      return operator.call('changeGroup', { params: { id }, body, ifMatch: etag })
+    }
+    const mutedUntil = Date.now() + 3_600_000
+    expect(await change({ state: 'muted', mutedUntil, owner: 'ada' })).toMatchObject({
+      state: 'muted',
+      mutedUntil,
+      owner: 'ada',
+    })
+    expect(await change({ owner: null })).toMatchObject({ state: 'muted', mutedUntil })
+    const resolved = await change({ state: 'resolved' })
+    expect(resolved).toMatchObject({ state: 'resolved', regressed: false })
+    expect(resolved.owner).toBeUndefined()
+    expect(resolved.mutedUntil).toBeUndefined()
+    expect(resolved.resolvedAt).toBeGreaterThan(0)
+    expect((await change({ state: 'open' })).resolvedAt).toBeUndefined()
+    expect(await refused(change({ mutedUntil }))).toBe('invalid')
+    expect(await outcomes(id)).toEqual([
+      'changeGroup refused',
+      'changeGroup asked',
+      ...Array.from({ length: 4 }, () => ['changeGroup done', 'changeGroup asked']).flat(),
+    ])
+  })
+
+  test('of a mute that has run out is of an open group', async () => {
+    const { group: id } = await fill(catalog, 'orders')
+    await catalog.muteGroup(id, { until: Date.now() - 1_000 })
+    const { answer, etag = '' } = await as('operator').ask('getGroup', { params: { id } })
+    expect(answer.state).toBe('open')
+    const change = { params: { id }, body: { state: 'resolved' as const }, ifMatch: etag }
+    expect((await as('operator').call('changeGroup', change)).state).toBe('resolved')
+  })
+})
+
+describe('an edit', () => {
+  const edit = Buffer.from('{"order":2}').toString('base64')
+
+  test('is of the dead letter as it was looked at', async () => {
+    const { ids } = await fill(catalog, 'orders')
+    const [id = ''] = ids
+    const operator = as('operator')
+    const body = { selection: { ids: [id] }, change: { edit } }
+    expect(await refused(operator.call('planReplay', { body }))).toBe('if_match_missing')
+    const { etag = '' } = await operator.ask('getDeadLetter', { params: { id } })
+    await operator.call('discard', { body: { ids: [id] } })
+    await operator.call('restore', { body: { ids: [id] } })
+    expect(await refused(operator.call('planReplay', { body, ifMatch: etag }))).toBe('changed')
+    const now = await operator.ask('getDeadLetter', { params: { id } })
+    const run = await operator.call('planReplay', { body, ifMatch: now.etag ?? '' })
+    expect(run).toMatchObject({ isChanged: true, state: 'planned' })
+    const { entries } = await stage.audit.read({ what: 'planReplay', most: 1 })
+    expect(JSON.stringify(entries)).not.toContain(edit)
+  })
+
+  test('is bound to that version in the plan as well', async () => {
+    const { ids } = await fill(catalog, 'orders')
+    const plan = (seenVersion: number) =>
+      catalog.replays.plan({ selection: { ids }, by: 'ada', seenVersion })
+    await expect(plan(7)).rejects.toMatchObject({ code: 'CONFLICT' })
+    expect(await plan(0)).toMatchObject({ state: 'planned' })
+  })
+})
+
+describe('a selection', () => {
+  test('of several sources is checked for every one of them', async () => {
+    const orders = await fill(catalog, 'orders')
+    const billing = await fill(catalog, 'billing')
+    const both = { ids: [...orders.ids, ...billing.ids] }
+    const operator = as('operator')
+    expect(await operator.call('discard', { body: both })).toEqual({
+      changed: 1,
+      skipped: [...billing.ids],
+    })
+    expect((await catalog.deadLetter(billing.ids[0] ?? ''))?.status).toBe('open')
+    expect(await refused(operator.call('planReplay', { body: { selection: both } }))).toBe(
+      'not_found',
+    )
+    expect(await refused(operator.call('discard', { body: { ids: [...billing.ids] } }))).toBe(
+      'not_found',
+    )
+    const asBoth = as('partly')
+    expect(await refused(asBoth.call('discard', { body: both }))).toBe('forbidden')
+    expect(await refused(asBoth.call('decide', { body: { ...both, as: 'open' } }))).toBe(
+      'forbidden',
+    )
+    expect(await refused(asBoth.call('planReplay', { body: { selection: both } }))).toBe(
+      'forbidden',
+    )
+  })
+
+  test('by a query is narrowed to what the caller may replay, and refuses what was named', async () => {
+    const { ids } = await fill(catalog, 'billing', 2)
+    const query = { after: Date.now() - 86_400_000 }
+    const plan = (who: string, sources?: string[]) =>
+      as(who).call('planReplay', {
+        body: { selection: { query: sources === undefined ? query : { ...query, sources } } },
+      })
+    const run = await plan('elsewhere')
+    expect(run.source).toBe('billing')
+    const { items } = await as('elsewhere').call('listReplayItems', {
+      params: { id: run.id },
+      query: { most: 200 },
+    })
+    expect(items.map(({ deadLetter }) => deadLetter)).toEqual(expect.arrayContaining([...ids]))
+    expect(await refused(plan('elsewhere', ['orders', 'billing']))).toBe('not_found')
+    expect(await refused(plan('partly', ['billing']))).toBe('forbidden')
+    expect((await plan('partly')).source).toBe('orders')
+    expect(await refused(plan('admin'))).toBe('invalid')
+  })
+
+  test('that changes what goes out needs more than one that does not', async () => {
+    const { ids } = await fill(catalog, 'orders')
+    const body = { selection: { ids: [...ids] }, change: { force: true as const } }
+    expect(await refused(as('replayer').call('planReplay', { body }))).toBe('forbidden')
+    expect(
+      await refused(as('replayer').call('planReplay', { body: { selection: body.selection } })),
+    ).toBe('done')
+  })
+})
+
+describe('the audit', () => {
+  const last = async (what: string) => (await stage.audit.read({ what, most: 1 })).entries[0]
+
+  test('names the run that was planned, and its source, however it was chosen', async () => {
+    const { ids, group } = await fill(catalog, 'orders')
+    const selections = [
+      { ids: [...ids] },
+      { group },
+      { query: { groups: [group], after: Date.now() - 86_400_000 } },
+    ]
+    for (const selection of selections) {
+      const run = await as('operator').call('planReplay', { body: { selection } })
+      expect(await last('planReplay')).toMatchObject({
+        outcome: 'done',
+        subject: run.id,
+        source: 'orders',
+        facts: { selection },
+      })
+      await catalog.replays.cancel(run.id, { by: 'someone' })
+    }
+  })
+
+  test('names the token that was made', async () => {
+    const body = { name: 't', actions: ['view' as const], sources: ['orders'], days: 1 }
+    const { id } = await as('operator').call('createToken', { body })
+    expect(await last('createToken')).toMatchObject({ outcome: 'done', subject: id })
+  })
+
+  test('names the source of an export, when it is one', async () => {
+    const { group } = await fill(catalog, 'orders')
+    const path = `/api/v1/dead-letters/export?groups=${group}`
+    await (await stage.ask('admin', `${path}&sources=orders`)).text()
+    expect(await last('exportDeadLetters')).toMatchObject({ outcome: 'seen', source: 'orders' })
+    await (await stage.ask('admin', `${path}&sources=orders&sources=billing`)).text()
+    const both = await last('exportDeadLetters')
+    expect(both).toMatchObject({ facts: { export: { sources: ['orders', 'billing'] } } })
+    expect(both?.source).toBeUndefined()
+  })
+})
+
+describe('an approval', () => {
+  const plan = async (who: string) => {
+    const { ids } = await fill(catalog, 'orders')
+    return as(who).call('planReplay', { body: { selection: { ids: [...ids] } } })
+  }
+
+  test('is of another person, and of the plan as it was seen', async () => {
+    const run = await plan('admin')
+    const approve = (who: string, hash: string) =>
+      refused(as(who).call('approveReplay', { params: { id: run.id }, body: { hash } }))
+    expect(await approve('admin', run.hash)).toBe('conflict')
+    expect(await approve('approver', 'another')).toBe('conflict')
+    expect(await approve('approver', run.hash)).toBe('done')
+    expect(await approve('approver', run.hash)).toBe('conflict')
+    expect((await outcomes(run.id)).filter((one) => one === 'approveReplay refused')).toHaveLength(
+      3,
+    )
+  })
+
+  test('that another person can give is told from one that nobody can', async () => {
+    const run = await plan('admin')
+    const approve = async (hash: string) =>
+      as('admin')
+        .call('approveReplay', { params: { id: run.id }, body: { hash } })
+        .catch((error: unknown) => (error as ApiError).problem)
+    expect(await approve(run.hash)).toMatchObject({ code: 'conflict', needsAnotherPerson: true })
+    expect(await approve('another')).not.toHaveProperty('needsAnotherPerson')
+  })
+
+  test('of what an agent planned is not of the owner of the agent', async () => {
+    const run = await plan('agent')
+    const approval = { params: { id: run.id }, body: { hash: run.hash } }
+    expect(await refused(as('agent').call('approveReplay', approval))).toBe('forbidden')
+    expect(await refused(as('owner').call('approveReplay', approval))).toBe('conflict')
+    expect(await as('approver').call('approveReplay', approval)).toMatchObject({
+      plannedBy: 'agent',
+      approvedBy: 'approver',
+    })
+  })
+
+  test('in advance is not for who may only configure', async () => {
+    const body = { allowed: true }
+    const params = { source: 'orders' }
+    expect(await refused(as('configurer').call('allowAutoReplay', { params, body }))).toBe(
+      'forbidden',
+    )
+    expect(await refused(as('configuringAgent').call('allowAutoReplay', { params, body }))).toBe(
+      'forbidden',
+    )
+  })
+})
+
+describe('a body', () => {
+  test('is shown masked to who may see it, and that is written down', async () => {
+    const { ids } = await fill(catalog, 'orders')
+    const params = { id: ids[0] ?? '' }
+    const hidden = await as('viewer').call('getDeadLetter', { params })
+    expect(hidden.body).toEqual({ isHidden: true })
+    expect(await outcomes(params.id)).toEqual([])
+    const shown = await as('operator').call('getDeadLetter', { params })
+    expect(shown.body).toEqual({ isHidden: false, preview: { order: 0, card: '***' } })
+    expect(shown.headers['authorization']).not.toBe('Basic secret')
+    expect(await outcomes(params.id)).toEqual(['getDeadLetter seen'])
+    const payload = await as('admin').call('getPayload', { params })
+    expect(JSON.parse(payload.text ?? '')).toEqual({ order: 0, card: '4111' })
+    expect(payload.headers['authorization']).toBe('Basic secret')
+    expect((await outcomes(params.id))[0]).toBe('getPayload seen')
+  })
+
+  test('that is not text has no text', async () => {
+    const bytes = Uint8Array.from([0xff, 0x00, 0x80])
+    const { ids } = await fill(catalog, 'orders', 1, () => bytes)
+    const payload = await as('admin').call('getPayload', { params: { id: ids[0] ?? '' } })
+    expect(payload.text).toBeUndefined()
+    expect(Buffer.from(payload.bytes, 'base64')).toEqual(Buffer.from(bytes))
+  })
+
+  test('is not found out by asking for its values', async () => {
+    const { group } = await fill(catalog, 'orders', 1, () => ({ salary: 5_000 }))
+    const query = { groups: [group], json: ['/salary=5000'] }
+    expect((await as('viewer').call('listDeadLetters', { query })).deadLetters).toEqual([])
+    expect((await as('operator').call('listDeadLetters', { query })).deadLetters).toHaveLength(1)
+    const selection = { query: { groups: [group], json: { '/salary': 5_000 } } }
+    expect(await refused(as('replayer').call('planReplay', { body: { selection } }))).toBe(
+      'not_found',
+    )
+  })
+})
+
+describe('pages', () => {
+  test('go on where the one before ended, whatever the filter has in it', async () => {
+    const { group, ids } = await fill(catalog, 'orders', 5)
+    const seen: string[] = []
+    let next: string | undefined
+    do {
+      const query = { groups: [group], most: 2, ...(next === undefined ? {} : { next }) }
+      const page = await as('viewer').call('listDeadLetters', { query })
+      seen.push(...page.deadLetters.map(({ id }) => id))
+      next = page.next
+    } while (next !== undefined)
+    expect(seen).toEqual(ids)
+    const odd = await as('viewer').call('listGroups', { query: { text: `%_'"\\&=ü` } })
+    expect(odd.groups).toEqual([])
+  })
+
+  test('of the audit are for who may configure, of a source or of all', async () => {
+    const auditor = as('configurer')
+    expect(await refused(auditor.call('listAudit', {}))).toBe('forbidden')
+    expect(await refused(auditor.call('listAudit', { query: { source: 'billing' } }))).toBe(
+      'not_found',
+    )
+    const { entries } = await auditor.call('listAudit', { query: { source: 'orders', most: 5 } })
+    expect(entries.every(({ source }) => source === 'orders')).toBe(true)
+    expect(entries.length).toBe(5)
+  })
+})

@@ -1,0 +1,274 @@
+import { type ApiError, PROBLEMS } from '@redrive/api'
+import type { Catalog } from '@redrive/catalog'
+import { RedriveError } from '@redrive/core'
+import { describe, expect, test } from 'vitest'
+import { refusalOf } from '../src/http/problem.ts'
+import { CSRF, database, fill, staged, type StageOptions, until } from './http-stage.ts'
+
+const pool = await database('redrive_server_problems')
+const stage = await staged(pool)
+
+type Problem = Record<string, unknown>
+async function problemOf(answer: Response): Promise<Problem> {
+  expect(answer.headers.get('content-type')).toBe('application/problem+json; charset=utf-8')
+  const problem = (await answer.json()) as Problem
+  expect(problem['status']).toBe(answer.status)
+  expect(problem['type']).toBe(`urn:redrive:problem:${String(problem['code'])}`)
+  expect(problem['requestId']).toBe(answer.headers.get('x-request-id'))
+  expect(PROBLEMS[problem['code'] as keyof typeof PROBLEMS]).toBe(answer.status)
+  return problem
+}
+
+const discard = '/api/v1/dead-letters/discard'
+const mutation = (body: string, headers: Record<string, string> = {}) => ({
+  method: 'POST',
+  headers: {
+    'idempotency-key': crypto.randomUUID(),
+    'content-type': 'application/json',
+    ...headers,
+  },
+  body,
+})
+
+describe('what does not fit', () => {
+  test('is said all at once', async () => {
+    const answer = await stage.ask('operator', '/api/v1/groups?most=0&order=size&stats=open')
+    expect(await problemOf(answer)).toMatchObject({
+      code: 'invalid',
+      problems: [
+        expect.stringContaining('query.order'),
+        expect.stringContaining('query.most'),
+        expect.stringContaining('stats'),
+      ],
+    })
+  })
+
+  test('is refused when it is deeper than anybody reads, and not counted inside of texts', async () => {
+    const nested = (levels: number) => `{"ids":${'['.repeat(levels)}${']'.repeat(levels)}}`
+    const problem = async (body: string) =>
+      problemOf(await stage.ask('operator', discard, mutation(body)))
+    expect((await problem(nested(101)))['detail']).toContain('more than 100 levels')
+    expect((await problem(nested(100_000)))['detail']).toContain('more than 100 levels')
+    expect((await problem('['.repeat(1_000_000)))['detail']).toContain('more than 100 levels')
+    expect((await problem(nested(99)))['detail']).not.toContain('levels')
+    const texts = JSON.stringify({ ids: ['['.repeat(200), `\\"${'{'.repeat(200)}`] })
+    expect((await problem(texts))['detail']).not.toContain('levels')
+  })
+
+  test('is told apart: body, media type, size, address, route', async () => {
+    const ask = async (path: string, init?: RequestInit) =>
+      (await problemOf(await stage.ask('operator', path, init)))['code']
+    expect(await ask(discard, mutation('{'))).toBe('invalid')
+    expect(await ask(discard, mutation('{"__proto__":{"a":1}}'))).toBe('invalid')
+    expect(await ask(discard, mutation('a=1', { 'content-type': 'text/plain' }))).toBe(
+      'unsupported_media_type',
+    )
+    expect(await ask(discard, mutation(JSON.stringify('x'.repeat(1_048_576))))).toBe('too_large')
+    expect(await ask(`/api/v1/groups?text=${'x'.repeat(8_200)}`)).toBe('too_large')
+    expect(await ask('/api/v1/nothing')).toBe('not_found')
+    expect(await ask('/api/v1/groups/%E0%A4%A')).toBe('invalid')
+    expect(await ask('/api/v1/groups/not-an-id')).toBe('invalid')
+    expect(await ask('/api/v1/me', { method: 'DELETE' })).toBe('not_found')
+  })
+
+  test('a plan may be larger than other requests', async () => {
+    const { ids } = await fill(stage.catalog, 'orders')
+    const edit = Buffer.alloc(3_000_000).toString('base64')
+    const body = JSON.stringify({ selection: { ids }, change: { edit } })
+    const answer = await stage.ask('operator', '/api/v1/replays', mutation(body))
+    expect((await problemOf(answer))['code']).toBe('if_match_missing')
+  })
+
+  test('nobody reads a body of somebody who is not known', async () => {
+    const answer = await stage.ask(undefined, discard, mutation('{'))
+    expect((await problemOf(answer))['code']).toBe('unauthenticated')
+    expect(answer.headers.get('www-authenticate')).toBe('Bearer')
+  })
+})
+
+describe('a fault of ours', () => {
+  test('says nothing about itself, and is in the log under its request id', async () => {
+    const failing = await staged(pool, {
+      desk: (made) => ({
+        ...made,
+        handlers: {
+          ...made.handlers,
+          me: () => Promise.reject(new Error('password of the database is 1234')),
+        },
+      }),
+    })
+    const answer = await failing.ask('viewer', '/api/v1/me')
+    const problem = await problemOf(answer)
+    expect(problem['code']).toBe('internal')
+    expect(JSON.stringify(problem)).not.toContain('1234')
+    const line = failing.logged.find((one) => one.includes(String(problem['requestId'])))
+    expect(line).toContain('1234')
+  })
+
+  test('a database that is away is unavailable, and says when to come back', () => {
+    const away = refusalOf(new RedriveError('UNREACHABLE', 'connect 10.0.0.1 refused'))
+    expect([away.code, away.retryAfterMs]).toEqual(['unavailable', 5_000])
+    expect(away.message).not.toContain('10.0.0.1')
+    expect(refusalOf(new RedriveError('REFUSED', 'too long')).code).toBe('too_broad')
+    expect(refusalOf(new RedriveError('OUTCOME_UNKNOWN', 'who knows')).code).toBe('internal')
+    expect(refusalOf(undefined).code).toBe('internal')
+  })
+
+  test('a field that the contract does not name never goes out', async () => {
+    const { ids } = await fill(stage.catalog, 'orders')
+    const answer = await stage.ask('operator', `/api/v1/dead-letters/${ids[0]}`)
+    expect(Object.keys((await answer.json()) as object)).not.toContain('drained')
+  })
+})
+
+describe('while the audit cannot be written', () => {
+  test('nothing is done and nothing is shown', async () => {
+    const { ids } = await fill(stage.catalog, 'orders')
+    const mute = await staged(pool, { write: () => Promise.reject(new Error('disk full')) })
+    const params = { id: ids[0] ?? '' }
+    const admin = mute.as('admin')
+    const asked = [
+      () => admin.call('discard', { body: { ids: [...ids] } }),
+      () => admin.call('getPayload', { params }),
+      () => admin.call('getDeadLetter', { params }),
+      () => mute.as('viewer').call('discard', { body: { ids: [...ids] } }),
+    ]
+    for (const ask of asked) {
+      await expect(ask()).rejects.toSatisfy((error) => (error as ApiError).code === 'unavailable')
+    }
+    const viewed = await mute.as('viewer').call('getDeadLetter', { params })
+    expect(viewed).toMatchObject({ status: 'open', version: 0, body: { isHidden: true } })
+  })
+
+  /** A server whose audit cannot take the first of these outcomes. */
+  const halfWritten = (outcome: 'done' | 'refused' | 'failed', more: StageOptions = {}) => {
+    let isAway = true
+    return staged(pool, {
+      ...more,
+      write: (entry, write) => {
+        if (entry.outcome !== outcome || !isAway) return write(entry)
+        isAway = false
+        return Promise.reject(new Error('disk full'))
+      },
+    })
+  }
+  const outcomesOf = async (subject: string) =>
+    (await stage.audit.read({ subject })).entries.map(({ outcome }) => outcome)
+
+  test('what is done is answered, once for its key, and written down when that is possible again', async () => {
+    const { ids } = await fill(stage.catalog, 'orders')
+    const half = await halfWritten('done')
+    const request = mutation(JSON.stringify({ ids }))
+    const first = await half.ask('admin', discard, request)
+    expect([first.status, await first.json()]).toEqual([200, { changed: 1, skipped: [] }])
+    expect(half.logged.join('')).toContain('Not written, and tried again: the entry of the audit')
+    const again = await half.ask('admin', discard, request)
+    expect(again.headers.get('idempotency-replayed')).toBe('true')
+    await until(
+      () => outcomesOf(ids[0] ?? ''),
+      (all) => all.join() === 'done,asked',
+    )
+  })
+
+  test('what was refused says why, and not that the audit is away', async () => {
+    const { ids } = await fill(stage.catalog, 'orders')
+    const run = await stage.catalog.replays.plan({ selection: { ids }, by: 'someone' })
+    const half = await halfWritten('refused')
+    const pause = half.as('admin').call('pauseReplay', { params: { id: run.id } })
+    await expect(pause).rejects.toMatchObject({ code: 'conflict' })
+    await until(
+      () => outcomesOf(run.id),
+      (all) => all.join() === 'refused,asked',
+    )
+  })
+
+  test('what failed says so, and not that the audit is away', async () => {
+    const { ids } = await fill(stage.catalog, 'orders')
+    const failing = (made: Catalog) =>
+      new Proxy(made, {
+        get: (target, name: keyof Catalog) => {
+          if (name === 'discard') return () => Promise.reject(new Error('a fault'))
+          const one = target[name]
+          return typeof one === 'function' ? one.bind(target) : one
+        },
+      })
+    const half = await halfWritten('failed', { catalog: failing })
+    const asked = half.as('admin').call('discard', { body: { ids: [...ids] } })
+    await expect(asked).rejects.toMatchObject({ code: 'internal' })
+    await until(
+      () => outcomesOf(ids[0] ?? ''),
+      (all) => all.join() === 'failed,asked',
+    )
+  })
+})
+
+describe('too many requests', () => {
+  test('of one caller are refused for a while, and others go on', async () => {
+    const narrow = await staged(pool, { limits: { requestsPerMinute: 3 } })
+    const ask = (who: string) => narrow.ask(who, '/api/v1/me')
+    for (let count = 0; count < 3; count += 1) expect((await ask('viewer')).status).toBe(200)
+    const answer = await ask('viewer')
+    expect((await problemOf(answer))['code']).toBe('too_many_requests')
+    expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
+    expect((await ask('operator')).status).toBe(200)
+  })
+
+  test('of one address are refused before it is known who asks', async () => {
+    const narrow = await staged(pool, { limits: { requestsPerMinute: 1 } })
+    const statuses = []
+    for (let count = 0; count < 6; count += 1) {
+      statuses.push((await narrow.ask(undefined, '/api/v1/me')).status)
+    }
+    expect(statuses).toEqual([401, 401, 401, 401, 401, 429])
+  })
+})
+
+describe('every answer', () => {
+  test('is kept by nobody, is open to no other site, and names its request', async () => {
+    const paths = ['/api/v1/me', '/api/v1/nothing', '/api/v1/openapi.json', '/api/reference/']
+    for (const path of paths) {
+      const { headers } = await stage.ask('viewer', path, {
+        headers: { origin: 'https://evil.test' },
+      })
+      expect(headers.get('cache-control')).toBe('no-store')
+      expect(headers.get('x-content-type-options')).toBe('nosniff')
+      expect(headers.get('access-control-allow-origin')).toBeNull()
+      expect(headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/)
+    }
+  })
+
+  test('is logged without queries, headers and bodies', async () => {
+    await stage.ask('viewer', '/api/v1/groups?text=card-4111', {
+      headers: { authorization: 'Bearer rdv_secret', cookie: 'a=b' },
+    })
+    const log = stage.logged.join('')
+    expect(log).toContain('"operation":"listGroups"')
+    expect(log).not.toMatch(/card-4111|rdv_secret|a=b/)
+  })
+
+  test('the reference is made of what is here alone', async () => {
+    const page = await stage.ask(undefined, '/api/reference/')
+    expect(page.status).toBe(200)
+    expect(await page.text()).not.toMatch(/(?:src|href)="(?:https?:)?\/\//)
+    const policy = page.headers.get('content-security-policy') ?? ''
+    expect(policy).toMatch(/script-src 'self' 'sha256-[^']+';/)
+    expect(policy).toContain("default-src 'none'")
+    const api = await stage.ask('viewer', '/api/v1/me')
+    expect(api.headers.get('content-security-policy')).not.toContain('unsafe-inline')
+  })
+})
+
+describe('a session', () => {
+  test('changes nothing for a page of another site, or without its proof', async () => {
+    const { ids } = await fill(stage.catalog, 'orders')
+    const send = (headers: Record<string, string>) =>
+      stage.ask('session', discard, mutation(JSON.stringify({ ids }), headers))
+    const ours = { origin: 'https://redrive.test', 'sec-fetch-site': 'same-origin' }
+    const proof = { 'x-redrive-csrf': CSRF }
+    expect((await send({ ...ours })).status).toBe(403)
+    expect((await send({ ...ours, ...proof, origin: 'https://evil.test' })).status).toBe(403)
+    expect((await send({ ...proof })).status).toBe(403)
+    expect((await send({ ...ours, ...proof })).status).toBe(200)
+    expect(await stage.as('session').call('me', {})).toMatchObject({ csrf: CSRF })
+  })
+})

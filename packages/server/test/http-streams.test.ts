@@ -1,0 +1,261 @@
+import { setTimeout as after } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import type { Answer, Run } from '@redrive/api'
+import type { Catalog } from '@redrive/catalog'
+import { describe, expect, test } from 'vitest'
+import { watch } from '../src/desk/watch.ts'
+import { eventsOf } from '../src/http/streams.ts'
+import { database, fill, staged, until } from './http-stage.ts'
+
+const pool = await database('redrive_server_streams')
+const stage = await staged(pool)
+
+async function planned() {
+  const { ids } = await fill(stage.catalog, 'orders', 3)
+  return stage.catalog.replays.plan({ selection: { ids }, by: 'someone' })
+}
+
+/** Watches in the background what someone is told of a run. */
+function watching(id: string, who = 'viewer', on = stage) {
+  const stop = new AbortController()
+  const seen: Run[] = []
+  const ended = (async () => {
+    const runs = on.as(who).stream('watchReplay', { params: { id } }, { signal: stop.signal })
+    for await (const run of runs) seen.push(run)
+  })()
+  // Whoever wants to know awaits it; a test that does not is not about how it ended.
+  ended.catch(() => undefined)
+  return { seen, ended, stop: () => stop.abort() }
+}
+
+const states = (seen: readonly Run[]) => seen.map(({ state }) => state)
+
+describe('watching a run', () => {
+  test('tells every change once, and ends when the run is over', async () => {
+    const { id, hash } = await planned()
+    const { seen, ended } = watching(id)
+    await until(
+      () => states(seen),
+      (all) => all.length === 1,
+    )
+    await stage.catalog.replays.approve(id, { hash, by: 'another' })
+    await until(
+      () => states(seen),
+      (all) => all.at(-1) === 'running',
+    )
+    await stage.catalog.replays.pause(id, { by: 'someone' })
+    await until(
+      () => states(seen),
+      (all) => all.at(-1) === 'paused',
+    )
+    await stage.catalog.replays.cancel(id, { by: 'someone' })
+    await ended
+    expect(states(seen)).toEqual(['planned', 'running', 'paused', 'cancelled'])
+    expect(seen.at(-1)?.counts.cancelled).toBe(3)
+  })
+
+  test('tells nothing while nothing changes', async () => {
+    const { id } = await planned()
+    const run = await stage.as('viewer').call('getReplay', { params: { id } })
+    const next = [run, run, { ...run, state: 'done' as const }]
+    const read = async () => next.shift() ?? run
+    const seen: Run[] = []
+    for await (const one of watch(run, read, new AbortController().signal)) seen.push(one)
+    expect(states(seen)).toEqual(['planned', 'done'])
+    expect(next).toEqual([])
+  })
+
+  test('is an event stream that no proxy collects', async () => {
+    const { id } = await planned()
+    await stage.catalog.replays.cancel(id, { by: 'someone' })
+    const answer = await stage.ask('viewer', `/api/v1/replays/${id}/events`)
+    expect(answer.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
+    expect(answer.headers.get('x-accel-buffering')).toBe('no')
+    expect(await answer.text()).toMatch(/^data: \{.*"state":"cancelled".*\}\n\n$/)
+  })
+
+  test('is refused beyond a few at once, and possible again when one is closed', async () => {
+    const { id } = await planned()
+    const all = Array.from({ length: 8 }, () => watching(id, 'operator'))
+    await until(
+      () => all.filter(({ seen }) => seen.length === 1).length,
+      (count) => count === 8,
+    )
+    const ninth = await stage.ask('operator', `/api/v1/replays/${id}/events`)
+    expect(ninth.status).toBe(429)
+    expect(ninth.headers.get('retry-after')).toBe('10')
+    const other = watching(id, 'viewer')
+    await until(
+      () => other.seen.length,
+      (count) => count === 1,
+    )
+    other.stop()
+    all[0]?.stop()
+    await until(
+      async () => {
+        const again = watching(id, 'operator')
+        await Promise.race([
+          again.ended.catch(() => undefined),
+          until(
+            () => again.seen.length,
+            (count) => count > 0,
+          ),
+        ])
+        again.stop()
+        return again.seen.length
+      },
+      (count) => count === 1,
+    )
+    for (const { stop } of all) stop()
+  })
+
+  test('a place is free again after a refusal', async () => {
+    for (let count = 0; count < 20; count += 1) {
+      const missing = '00000000-0000-0000-0000-000000000000'
+      const answer = await stage.ask('approver', `/api/v1/replays/${missing}/events`)
+      expect(answer.status).toBe(404)
+    }
+  })
+
+  test('takes no place when whoever asks has gone before it is known who they are', async () => {
+    const gate = Promise.withResolvers<void>()
+    let entered = 0
+    const own = await staged(pool, {
+      desk: (made) => ({
+        ...made,
+        async enter(...asked) {
+          entered += 1
+          await gate.promise
+          return made.enter(...asked)
+        },
+      }),
+    })
+    const { id } = await planned()
+    const gone = Array.from({ length: 8 }, () => watching(id, 'viewer', own))
+    await until(
+      () => entered,
+      (count) => count === 8,
+    )
+    for (const { stop } of gone) stop()
+    const connections = promisify(own.app.server.getConnections.bind(own.app.server))
+    await until(connections, (count) => count === 0)
+    gate.resolve()
+    const { seen, stop } = watching(id, 'viewer', own)
+    expect(
+      await until(
+        () => states(seen),
+        (all) => all.length > 0,
+      ),
+    ).toEqual(['planned'])
+    stop()
+  })
+
+  test('ends when the server stops', async () => {
+    const own = await staged(pool)
+    const { id } = await planned()
+    const { seen, ended } = watching(id, 'viewer', own)
+    await until(
+      () => seen.length,
+      (count) => count === 1,
+    )
+    const begun = Date.now()
+    await own.app.close()
+    await ended
+    expect(Date.now() - begun).toBeLessThan(3_000)
+  })
+})
+
+describe('events', () => {
+  test('have a comment whenever nothing happens for a while, and end their source', async () => {
+    let isEnded = false
+    async function* slow() {
+      try {
+        yield 1
+        await after(120)
+        yield 2
+        await after(10_000)
+      } finally {
+        isEnded = true
+      }
+    }
+    const told: string[] = []
+    for await (const text of eventsOf(slow(), 50)) {
+      told.push(text)
+      if (text.includes('2')) break
+    }
+    expect(told[0]).toBe('data: 1\n\n')
+    expect(told).toContain(': beat\n\n')
+    expect(told.at(-1)).toBe('data: 2\n\n')
+    expect(isEnded).toBe(true)
+  })
+})
+
+describe('an export', () => {
+  test('has all that fit, one in each line, and is written down', async () => {
+    const { group } = await fill(stage.catalog, 'orders', 450)
+    const answer = await stage.ask('admin', `/api/v1/dead-letters/export?groups=${group}`)
+    expect(answer.headers.get('content-type')).toBe('application/jsonl; charset=utf-8')
+    const lines = (await answer.text()).trimEnd().split('\n')
+    const ids = lines.map((line) => (JSON.parse(line) as Answer<'exportDeadLetters'>).id)
+    expect(new Set(ids).size).toBe(450)
+    const { entries } = await stage.audit.read({ what: 'exportDeadLetters', most: 1 })
+    expect(entries).toMatchObject([
+      { person: 'admin', outcome: 'seen', facts: { export: { groups: [group] } } },
+    ])
+  })
+
+  /** A catalog whose pages never end. */
+  async function endless(message: string) {
+    let pages = 0
+    await fill(stage.catalog, 'orders')
+    const [one] = (await stage.catalog.deadLetters({ after: 0, most: 1 })).deadLetters
+    const deadLetters = Array.from({ length: 200 }, () => ({ ...one, message }))
+    const deadLettersOf = async () => {
+      pages += 1
+      return { deadLetters, next: 'more' }
+    }
+    const unlike = (made: Catalog) =>
+      new Proxy(made, {
+        get: (target, name) =>
+          name === 'deadLetters' ? deadLettersOf : (Reflect.get(target, name, target) as unknown),
+      })
+    return { on: await staged(pool, { catalog: unlike }), pages: () => pages }
+  }
+  const everything = '/api/v1/dead-letters/export?after=0'
+
+  test('reads no faster than it is read, and stops when nobody reads', async () => {
+    const { on, pages } = await endless('x'.repeat(50_000))
+    const answer = await on.ask('admin', everything)
+    const reader = answer.body?.getReader()
+    await reader?.read()
+    // Whatever fits in the buffers between the two, and then it waits.
+    let before = -1
+    const isStill = async () => {
+      const was = before
+      before = pages()
+      await after(200)
+      return was === before && before === pages()
+    }
+    await until(isStill, (still) => still)
+    expect(pages()).toBeLessThan(10)
+    await reader?.cancel()
+    await until(isStill, (still) => still)
+    expect(pages()).toBeLessThan(10)
+  })
+
+  test('is broken off when the server stops, and not taken for a whole one', async () => {
+    const { on, pages } = await endless('x'.repeat(50_000))
+    const answer = await on.ask('admin', everything)
+    const closing = on.app.close()
+    await expect(answer.text()).rejects.toThrow('terminated')
+    await closing
+    expect(pages()).toBeLessThan(500)
+  })
+
+  test('that is too large is broken off, and not taken for a whole one', async () => {
+    const { on, pages } = await endless('short')
+    const answer = await on.ask('admin', everything)
+    await expect(answer.text()).rejects.toThrow('terminated')
+    expect(pages()).toBe(500)
+  })
+})

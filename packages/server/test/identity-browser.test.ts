@@ -1,0 +1,123 @@
+import type { RequestListener } from 'node:http'
+import { createServer } from 'node:https'
+import { type Browser, type BrowserContext, chromium } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { certificate } from './certificate.ts'
+import { serverDatabase, services } from './database-stage.ts'
+import { listening, openIdProvider, portOf, type World, worldOf } from './identity-stage.ts'
+
+/** A minute: a browser takes its time on a machine that is busy. */
+const SLOW_MS = 60_000
+const pool = await serverDatabase('redrive_server_browser')
+let browser: Browser
+let world: World
+let ours: string
+let issuer: string
+
+beforeAll(async () => {
+  await services('up', 'chromium')
+  const executablePath = (await services('do', 'chromium', 'path')).trim()
+  // Chromium has no sandbox for root, which is who runs tests in a container.
+  browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
+  // The provider is another site than we are, as it is in life.
+  const free = await listening(() => undefined)
+  const port = portOf(free)
+  await new Promise((resolve) => free.close(resolve))
+  ours = `https://127.0.0.1:${port}`
+  issuer = await openIdProvider([`${ours}/auth/callback`], 'localhost')
+  const https = await certificate('IP:127.0.0.1')
+  world = await worldOf({ pool, issuer, publicUrl: ours, server: { https } })
+  await world.app.listen({ host: '127.0.0.1', port })
+}, SLOW_MS)
+afterAll(() => browser?.close())
+
+async function loggedIn(): Promise<BrowserContext> {
+  const context = await browser.newContext({ ignoreHTTPSErrors: true })
+  const page = await context.newPage()
+  await page.goto(`${ours}/auth/login?returnTo=/groups`)
+  await page.fill('input[name=login]', 'alice')
+  await page.fill('input[name=password]', 'any')
+  await page.click('button[type=submit]')
+  await page.click('button[type=submit]')
+  await page.waitForURL(`${ours}/groups`)
+  return context
+}
+
+const isIn = async (context: BrowserContext) =>
+  (await context.request.get(`${ours}/me`)).status() === 200
+
+test('Chromium logs in at the provider, comes back, and logs out', {
+  timeout: SLOW_MS,
+}, async () => {
+  const context = await loggedIn()
+  const [page] = context.pages()
+  const cookies = await context.cookies(ours)
+  expect(cookies.filter(({ name }) => name.startsWith('__Host-'))).toMatchObject([
+    { name: '__Host-redrive', secure: true, httpOnly: true, sameSite: 'Lax', path: '/' },
+  ])
+  const inPage = (text: string) => page?.evaluate<unknown>(text)
+  expect(await inPage('document.cookie')).not.toContain('redrive')
+  const me = (await inPage(`fetch('/me').then((answer) => answer.json())`)) as { csrf: string }
+  expect(me).toMatchObject({ person: `${issuer}#alice`, via: 'session' })
+  const change = (headers: Record<string, string>) =>
+    inPage(`fetch('/change', { method: 'POST', headers: ${JSON.stringify(headers)} })
+      .then((answer) => answer.status)`)
+  expect(await change({})).toBe(403)
+  expect(await change({ 'x-redrive-csrf': me.csrf })).toBe(204)
+  const proof = JSON.stringify({ 'x-redrive-csrf': me.csrf })
+  expect(
+    await inPage(`fetch('/auth/logout', { method: 'POST', headers: ${proof} })
+      .then((answer) => answer.status)`),
+  ).toBe(204)
+  expect(await isIn(context)).toBe(false)
+  await context.close()
+})
+
+/** A page of somebody else's: on another site, or on a neighbouring port, which is the same site. */
+async function evilPage(host: 'localhost' | '127.0.0.1'): Promise<string> {
+  const page = `<form method=post action="${ours}/change"><input name=a value=b></form>`
+  const listener: RequestListener = (_request, response) => {
+    response.setHeader('content-type', 'text/html').end(page)
+  }
+  if (host === 'localhost') return `http://localhost:${portOf(await listening(listener))}/`
+  const server = createServer(await certificate('IP:127.0.0.1'), listener)
+  await new Promise<void>((resolve) => server.listen(0, host, resolve))
+  afterAll(() => server.close())
+  return `https://${host}:${portOf(server)}/`
+}
+
+const ATTACK = `(async (ours) => {
+  for (const path of ['/change', '/auth/logout']) {
+    for (const type of [undefined, 'text/plain', 'application/x-www-form-urlencoded']) {
+      const headers = type === undefined ? {} : { 'content-type': type }
+      const body = type === undefined ? undefined : 'a=b'
+      await fetch(ours + path, { method: 'POST', credentials: 'include', mode: 'no-cors', headers, body })
+        .catch(() => undefined)
+    }
+  }
+  return fetch(ours + '/me', { credentials: 'include' }).then(() => 'read', () => 'kept away')
+})`
+
+test.for([
+  ['of another site', 'localhost', 401],
+  ['of the same site, but another origin', '127.0.0.1', 403],
+] as const)(
+  'a page %s cannot act for who is logged in, nor read anything',
+  { timeout: SLOW_MS },
+  async ([, host, refusal]) => {
+    const context = await loggedIn()
+    const answered: number[] = []
+    world.app.server.on('request', (request, response) => {
+      response.on('finish', () => request.url === '/change' && answered.push(response.statusCode))
+    })
+    const page = await context.newPage()
+    await page.goto(await evilPage(host))
+    expect(await page.evaluate(`${ATTACK}('${ours}')`)).toBe('kept away')
+    await page.evaluate('document.forms[0].submit()')
+    await page.waitForURL(`${ours}/change`)
+    // A form and a text are turned away before anyone asks who sent them: only JSON is read at all.
+    expect(new Set(answered)).toEqual(new Set([refusal, 415]))
+    expect(await isIn(context)).toBe(true)
+    await context.close()
+  },
+)

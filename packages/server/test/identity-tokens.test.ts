@@ -1,0 +1,349 @@
+import { randomUUID } from 'node:crypto'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { allows } from '../src/access/allow.ts'
+import type { Caller, Grant } from '../src/access/caller.ts'
+import { createIdentity, type ServerIdentity } from '../src/identity/identity.ts'
+import { type Binding, meet } from '../src/identity/grants.ts'
+import { issueToken } from '../src/identity/issue.ts'
+import type { NewEntry } from '../src/audit/entry.ts'
+import type { TokenRequest } from '../src/identity/port.ts'
+import { rejection, serverDatabase } from './database-stage.ts'
+import { HTTPS, oidcOf } from './identity-stage.ts'
+
+const pool = await serverDatabase('redrive_server_tokens')
+const ISSUER = 'https://idp.test'
+
+let access: readonly Binding[]
+let identity: ServerIdentity
+
+beforeAll(() => {
+  identity = createIdentity({
+    pool,
+    publicUrl: HTTPS,
+    auth: { oidc: oidcOf(ISSUER) },
+    access: () => access,
+    audit: async () => undefined,
+  })
+})
+
+const bearer = (text: string) => ({ headers: { authorization: `Bearer ${text}` }, cookies: {} })
+
+/** Someone who has just logged in, with a session. */
+async function loggedIn(groups: readonly string[] = ['operators']): Promise<Caller> {
+  access = [{ groups: ['operators'], roles: ['operator'], sources: ['orders*'] }]
+  const id = `${ISSUER}#${randomUUID()}`
+  const { oidc } = identity.login
+  const opened = await oidc?.sessions.open({ id, name: 'Alice', groups })
+  const cookies = { '__Host-redrive': opened?.secret }
+  return (await identity.identify({ headers: {}, cookies })) as Caller
+}
+
+const REQUEST: TokenRequest = {
+  name: 'deploys',
+  actions: ['view', 'replay'],
+  sources: ['orders*'],
+  days: 30,
+}
+const made = (caller: Caller, request: Partial<TokenRequest> = {}) =>
+  identity.tokens.create(caller, { ...REQUEST, ...request })
+
+describe('a token', () => {
+  test('is its owner, with what was asked for and nothing more', async () => {
+    const owner = await loggedIn()
+    const { secret, id } = await made(owner)
+    expect(secret).toMatch(/^rdv_[0-9a-f]{32}_[\w-]{43}$/)
+    const caller = (await identity.identify(bearer(secret))) as Caller
+    expect(caller).toMatchObject({ person: owner.person, via: 'token', credential: id })
+    expect(allows(caller, 'replay', 'orders.eu')).toBe(true)
+    expect(allows(caller, 'discard', 'orders.eu')).toBe(false)
+    expect(allows(caller, 'view', 'payments')).toBe(false)
+    expect(await identity.csrfOf(caller)).toBeUndefined()
+  })
+
+  test('is kept as a hash, and shown once', async () => {
+    const owner = await loggedIn()
+    const { secret } = await made(owner)
+    const { rows } = await pool.query<{ text: string }>(
+      'select token::text as text from redrive_server.token where person_id = $1',
+      [owner.person],
+    )
+    expect(rows[0]?.text).not.toContain(secret.slice(-43))
+    expect(JSON.stringify(await identity.tokens.list(owner))).not.toContain(secret.slice(-43))
+  })
+
+  test('that gives away what its maker may not do is refused, with every reason', async () => {
+    const owner = await loggedIn()
+    const error = await rejection(
+      made(owner, { actions: ['view', 'unmask', 'approve'], sources: ['orders*', '*'] }),
+    )
+    expect(error).toMatchObject({ code: 'invalid' })
+    expect((error as unknown as { problems: string[] }).problems).toEqual([
+      'You may not view with *, so no token of yours may.',
+      'You may not unmask with orders*, so no token of yours may.',
+      'You may not unmask with *, so no token of yours may.',
+      'You may not approve with orders*, so no token of yours may.',
+      'You may not approve with *, so no token of yours may.',
+    ])
+  })
+
+  test.for(['*', 'order*', '*orders*', 'o*rders*', '**', 'payments'])(
+    'for %s cannot be made by someone who may do orders*',
+    async (source) => {
+      const error = await rejection(made(await loggedIn(), { sources: [source] }))
+      expect(error).toMatchObject({ code: 'invalid' })
+    },
+  )
+
+  test.for(['orders*', 'orders', 'orders.*', 'orders*eu', 'orders**'])(
+    'for %s can be',
+    async (source) => {
+      const { secret } = await made(await loggedIn(), { sources: [source] })
+      const caller = (await identity.identify(bearer(secret))) as Caller
+      expect(allows(caller, 'view', 'payments')).toBe(false)
+      expect(allows(caller, 'view', source.replaceAll('*', '.x.'))).toBe(true)
+    },
+  )
+
+  test('cannot make another, nor see or revoke the others of its owner', async () => {
+    const owner = await loggedIn()
+    const { secret, id } = await made(owner)
+    const other = await made(owner, { name: 'other' })
+    const caller = (await identity.identify(bearer(secret))) as Caller
+    expect(await rejection(made(caller))).toMatchObject({ code: 'forbidden' })
+    expect((await identity.tokens.list(caller)).map((token) => token.id)).toEqual([id])
+    expect(await identity.tokens.revoke(caller, other.id)).toBe(false)
+    expect(await identity.identify(bearer(other.secret))).toBeDefined()
+    expect(await identity.tokens.revoke(caller, id)).toBe(true)
+    expect(await identity.identify(bearer(secret))).toBeUndefined()
+  })
+
+  test('loses at once what its owner loses', async () => {
+    const owner = await loggedIn()
+    const { secret } = await made(owner)
+    const now = async () => (await identity.identify(bearer(secret))) as Caller
+    expect(allows(await now(), 'replay', 'orders.eu')).toBe(true)
+    access = [{ groups: ['operators'], roles: ['viewer'], sources: ['orders.eu'] }]
+    expect((await now()).grants).toEqual([{ actions: ['view'], sources: ['orders.eu'] }])
+    access = []
+    expect((await now()).grants).toEqual([])
+  })
+
+  test('loses what its owner lost with the last login', async () => {
+    const owner = await loggedIn()
+    const { secret } = await made(owner)
+    await identity.login.oidc?.sessions.open({ id: owner.person, name: 'Alice', groups: [] })
+    expect(((await identity.identify(bearer(secret))) as Caller).grants).toEqual([])
+  })
+
+  test('does not gain what its owner gains', async () => {
+    const owner = await loggedIn()
+    const { secret } = await made(owner)
+    access = [{ groups: ['operators'], roles: ['admin'], sources: ['*'] }]
+    const caller = (await identity.identify(bearer(secret))) as Caller
+    expect(caller.grants).toEqual([{ actions: ['view', 'replay'], sources: ['orders*'] }])
+  })
+
+  test('is worth nothing when it is over, revoked, unknown, changed or of another form', async () => {
+    const owner = await loggedIn()
+    const revoked = await made(owner)
+    expect(await identity.tokens.revoke(owner, revoked.id)).toBe(true)
+    const { secret } = await made(owner)
+    const other = await made(owner)
+    // The last to be made: making one takes away those that are over.
+    const over = await made(owner)
+    await pool.query(
+      `update redrive_server.token set expires_at = now() - interval '1 s' where id = $1`,
+      [over.id],
+    )
+    const texts = [
+      over.secret,
+      revoked.secret,
+      `rdv_${'0'.repeat(32)}_${secret.slice(-43)}`,
+      other.secret.slice(0, 37) + secret.slice(-43),
+      secret.slice(0, -1) + (secret.endsWith('A') ? 'B' : 'A'),
+      secret.slice(0, -1),
+      `${secret}A`,
+      secret.toUpperCase(),
+      '',
+      'rdv_',
+      `rdv_${'0'.repeat(32)}_${'A'.repeat(43)}`,
+    ]
+    for (const text of texts) expect(await identity.identify(bearer(text))).toBeUndefined()
+    expect(await identity.identify(bearer(secret))).toBeDefined()
+  })
+
+  test('that is wrong is not made good by a session', async () => {
+    const owner = await loggedIn()
+    const { oidc } = identity.login
+    const opened = await oidc?.sessions.open({ id: owner.person, name: 'Alice', groups: [] })
+    const cookies = { '__Host-redrive': opened?.secret }
+    expect(await identity.identify({ headers: {}, cookies })).toBeDefined()
+    const both = { headers: { authorization: 'Bearer rdv_wrong' }, cookies }
+    expect(await identity.identify(both)).toBeUndefined()
+    const { secret } = await made(owner)
+    const right = { headers: { authorization: `Bearer ${secret}` }, cookies }
+    expect((await identity.identify(right))?.via).toBe('token')
+  })
+
+  test('of somebody else cannot be seen or revoked', async () => {
+    const alice = await loggedIn()
+    const { id } = await made(alice)
+    const mallory = await loggedIn()
+    expect(await identity.tokens.list(mallory)).toEqual([])
+    expect(await identity.tokens.revoke(mallory, id)).toBe(false)
+    expect(await identity.tokens.list(alice)).toHaveLength(1)
+  })
+
+  test('is written down as used once a minute and not more', async () => {
+    const owner = await loggedIn()
+    const { secret, id } = await made(owner)
+    const usedAt = async () => (await identity.tokens.list(owner))[0]?.lastUsedAt
+    expect(await usedAt()).toBeUndefined()
+    await identity.identify(bearer(secret))
+    const first = await usedAt()
+    expect(first).toBeDefined()
+    await identity.identify(bearer(secret))
+    expect(await usedAt()).toBe(first)
+    await pool.query(
+      `update redrive_server.token set last_used_at = last_used_at - interval '61 s' where id = $1`,
+      [id],
+    )
+    await identity.identify(bearer(secret))
+    expect(await usedAt()).toBeGreaterThanOrEqual(first as number)
+  })
+
+  test('of an agent is marked, and never approves', async () => {
+    access = [{ groups: ['operators'], roles: ['admin'], sources: ['*'] }]
+    const owner = {
+      ...(await loggedIn()),
+      grants: [{ actions: ['view', 'approve'], sources: ['*'] }],
+    }
+    access = [{ groups: ['operators'], roles: ['admin'], sources: ['*'] }]
+    const { secret } = await made(owner as Caller, {
+      isAgent: true,
+      actions: ['view', 'approve'],
+      sources: ['*'],
+    })
+    const caller = (await identity.identify(bearer(secret))) as Caller
+    expect(caller.isAgent).toBe(true)
+    expect(allows(caller, 'approve', 'orders')).toBe(false)
+  })
+
+  test('has at most 99 beside it', async () => {
+    const owner = await loggedIn()
+    await Promise.all(Array.from({ length: 100 }, () => made(owner)))
+    expect(await rejection(made(owner))).toMatchObject({ code: 'conflict' })
+    await pool.query(
+      `update redrive_server.token set expires_at = now() - interval '1 s' where person_id = $1`,
+      [owner.person],
+    )
+    await made(owner)
+    expect(await identity.tokens.list(owner)).toHaveLength(1)
+  })
+})
+
+test('what two grants have in common is never more than either of them', () => {
+  const patterns = ['*', 'a*', '*b', 'a*b', 'ab', 'a', 'b', 'a**b', 'a*a*', '*a*']
+  const names = ['', 'a', 'b', 'ab', 'aab', 'aba', 'ba', 'a*b', 'axb', 'axa', 'c']
+  const grant = (source: string): Grant => ({ actions: ['view'], sources: [source] })
+  const may = (grants: readonly Grant[], name: string) =>
+    allows({ grants, isAgent: false } as unknown as Caller, 'view', name)
+  const tooMuch = patterns.flatMap((one) =>
+    patterns.flatMap((other) =>
+      names
+        .filter((name) => may(meet([grant(one)], grant(other)), name))
+        .filter((name) => !may([grant(one)], name) || !may([grant(other)], name))
+        .map((name) => `${one} and ${other} let ${name} through`),
+    ),
+  )
+  expect(tooMuch).toEqual([])
+})
+
+describe('in development', () => {
+  const development = () =>
+    createIdentity({
+      pool,
+      publicUrl: 'http://127.0.0.1:8080',
+      auth: { development: { name: 'developer', roles: ['admin'] } },
+      access: () => [],
+      audit: async () => undefined,
+    })
+  const at = (host: string | undefined) =>
+    development().identify({ headers: { host }, cookies: {} })
+
+  test.for(['127.0.0.1:8080', 'localhost:8080', '[::1]:8080', 'localhost'])(
+    'everybody who asks for %s is the developer',
+    async (host) => {
+      const caller = (await at(host)) as Caller
+      expect(caller).toMatchObject({ person: 'development', via: 'development' })
+      expect(allows(caller, 'configure', 'orders')).toBe(true)
+    },
+  )
+
+  test.for([
+    'evil.test:8080',
+    '127.0.0.1.evil.test',
+    'evil.test@127.0.0.1',
+    '',
+    undefined,
+    '10.0.0.1',
+  ])('a page whose name was made to point here asks for %s, and is nobody', async (host) => {
+    expect(await at(host)).toBeUndefined()
+  })
+
+  test('a token is worth something as long as development lasts', async () => {
+    const caller = (await at('localhost')) as Caller
+    const { secret } = await made(caller, { sources: ['*'] })
+    expect((await development().identify(bearer(secret)))?.grants).toHaveLength(1)
+    expect((await identity.identify(bearer(secret)))?.grants).toEqual([])
+    expect(await development().identify(bearer('rdv_wrong'))).toBeUndefined()
+    const theirs = await made(await loggedIn())
+    expect((await development().identify(bearer(theirs.secret)))?.grants).toEqual([])
+  })
+})
+
+describe('a token that is issued where the config is', () => {
+  const written: NewEntry[] = []
+  const issue = (subject: string, request: Partial<TokenRequest> = {}) =>
+    issueToken({
+      pool,
+      audit: async (entry) => void written.push(entry),
+      identity,
+      issuer: ISSUER,
+      subject,
+      request: { ...REQUEST, ...request },
+    })
+
+  test('is of that person, may what they may, and is written down', async () => {
+    access = [{ people: ['robot'], roles: ['operator'], sources: ['orders*'] }]
+    written.length = 0
+    const { secret, id, person } = await issue('robot')
+    expect(person).toBe(`${ISSUER}#robot`)
+    const caller = (await identity.identify(bearer(secret))) as Caller
+    expect(allows(caller, 'replay', 'orders.eu')).toBe(true)
+    expect(allows(caller, 'discard', 'orders.eu')).toBe(false)
+    expect(written).toMatchObject([
+      { what: 'createToken', outcome: 'asked', facts: { by: 'who has the config' } },
+      { outcome: 'done', subject: id },
+    ])
+  })
+
+  test('knows the groups of someone who has logged in', async () => {
+    const { person } = await loggedIn()
+    const made = await issue(person.slice(ISSUER.length + 1))
+    expect(made.person).toBe(person)
+  })
+
+  test('is refused for more than they may, and that is written down', async () => {
+    access = [{ people: ['robot'], roles: ['viewer'], sources: ['orders*'] }]
+    written.length = 0
+    const refused = await rejection(issue('robot'))
+    expect(refused.message).toContain('You may not replay with orders*')
+    expect(written.map(({ outcome }) => outcome)).toEqual(['asked', 'refused'])
+  })
+
+  test('is refused for someone who may nothing', async () => {
+    access = []
+    expect((await rejection(issue('stranger'))).message).toContain('Name them in access (people)')
+  })
+})

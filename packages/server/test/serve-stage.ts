@@ -1,0 +1,152 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { Agent, get as httpGet, type IncomingMessage } from 'node:http'
+import { createServer, connect, type Server } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { json as readJson } from 'node:stream/consumers'
+import { setTimeout as after } from 'node:timers/promises'
+import { afterAll, afterEach } from 'vitest'
+import { services } from './database-stage.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'redrive-serve-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const SCRIPT = new URL('./serve-process.ts', import.meta.url).pathname
+const DEADLINE_MS = 20_000
+const running: ServerProcess[] = []
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((one) => one.kill()))
+})
+
+/** Looks until it is so. */
+export async function until<T>(what: () => Promise<T> | T, isSo: (seen: T) => boolean): Promise<T> {
+  const endsAt = Date.now() + DEADLINE_MS
+  for (;;) {
+    const seen = await what()
+    if (isSo(seen)) return seen
+    if (Date.now() > endsAt) throw new Error(`Not in time: ${JSON.stringify(seen)}`)
+    await after(20)
+  }
+}
+
+/** A port that nobody listens at. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { readonly port: number }
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+export async function rabbitmqUrl(): Promise<string> {
+  await services('up', 'rabbitmq')
+  const [url = ''] = (await services('do', 'rabbitmq', 'url')).trim().split('\n')
+  return url
+}
+
+/** Lets everything through to another port. */
+export async function forwarding(
+  port: number,
+  to: { host: string; port: number },
+): Promise<Server> {
+  const server = createServer((socket) => {
+    const other = connect(to)
+    for (const one of [socket, other]) one.on('error', () => undefined)
+    socket.pipe(other).pipe(socket)
+  })
+  server.listen(port, '127.0.0.1')
+  await once(server, 'listening')
+  return server
+}
+
+/** A server in a process of its own. */
+export class ServerProcess {
+  readonly #child: ChildProcess
+  readonly url: string
+  readonly exited: Promise<number | null>
+  output = ''
+
+  constructor(config: object, { roles = '', port }: { roles?: string; port: number }) {
+    const file = join(folder, `${port}.json`)
+    writeFileSync(file, JSON.stringify({ listen: `127.0.0.1:${port}`, ...config }))
+    this.url = `http://127.0.0.1:${port}`
+    this.#child = spawn(
+      process.execPath,
+      ['--conditions=@redrive/source', '--no-warnings', SCRIPT, file, roles],
+      { stdio: ['ignore', 'pipe', 'pipe'], cwd: folder },
+    )
+    const add = (chunk: Buffer) => {
+      this.output += chunk.toString()
+    }
+    this.#child.stdout?.on('data', add)
+    this.#child.stderr?.on('data', add)
+    this.exited = once(this.#child, 'close').then(([code]) => code as number | null)
+    running.push(this)
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.#child.kill(name)
+  }
+
+  async kill(): Promise<void> {
+    this.signal('SIGKILL')
+    await this.exited
+  }
+
+  /** Resolves when its output has this text in it. */
+  async says(text: string): Promise<this> {
+    let isOver = false
+    void this.exited.finally(() => {
+      isOver = true
+    })
+    await until(
+      () => this.output.includes(text) || isOver,
+      (isSo) => isSo,
+    )
+    if (this.output.includes(text)) return this
+    throw new Error(`It ended without saying "${text}":\n${this.output}`)
+  }
+
+  get(path: string): Promise<Response> {
+    return fetch(`${this.url}${path}`)
+  }
+
+  /** By a client that keeps its connection for as long as the server does, as proxies do. */
+  async getAndStay(path: string): Promise<{ status: number | undefined; body: unknown }> {
+    const [response] = (await once(
+      httpGet(`${this.url}${path}`, { agent: new Agent({ keepAlive: true }) }),
+      'response',
+    )) as [IncomingMessage]
+    return { status: response.statusCode, body: await readJson(response) }
+  }
+
+  async json<T>(path: string, body?: object): Promise<T> {
+    const response = await fetch(`${this.url}${path}`, {
+      method: body === undefined ? 'GET' : 'POST',
+      headers: {
+        'idempotency-key': crypto.randomUUID(),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+    if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`)
+    return (await response.json()) as T
+  }
+}
+
+/** Starts one and waits until it serves. */
+export async function serving(config: object, roles?: string): Promise<ServerProcess> {
+  const port = await freePort()
+  const server = new ServerProcess(config, { port, ...(roles === undefined ? {} : { roles }) })
+  return server.says('"msg":"Serving ')
+}
+
+/** Starts one that refuses, and answers what it said. */
+export async function refused(config: object): Promise<{ code: number | null; said: string }> {
+  const server = new ServerProcess(config, { port: await freePort() })
+  const code = await server.exited
+  return { code, said: server.output }
+}
