@@ -19,6 +19,7 @@ const CASES = new Map<string, () => Promise<{ bench: BenchCase }>>([
   ['kafka-poison', () => import('./cases/kafka-poison.ts')],
   ['postgres', () => import('./cases/postgres.ts')],
   ['rabbitmq', () => import('./cases/rabbitmq.ts')],
+  ['server', () => import('./cases/server.ts')],
   ['rabbitmq-memory', () => import('./cases/rabbitmq-memory.ts')],
 ])
 

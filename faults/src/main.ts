@@ -11,11 +11,13 @@ import { POSTGRES } from './postgres/main.ts'
 import { MUTANTS as POSTGRES_MUTANTS } from './postgres/mutants.ts'
 import { RABBITMQ } from './rabbitmq/main.ts'
 import { MUTANTS as RABBITMQ_MUTANTS } from './rabbitmq/mutants.ts'
+import { playServer } from './server/main.ts'
+import { MUTANTS as SERVER_MUTANTS } from './server/mutants.ts'
 
 const HELP = `Usage:
-  pnpm faults rabbitmq|postgres|kafka|emission|catalog [--quick] [--only SCENARIO] [--messages N]
+  pnpm faults rabbitmq|postgres|kafka|emission|catalog|server [--quick] [--only SCENARIO] [--messages N]
       Breaks a real server and its consumers on purpose, and counts what came through.
-  pnpm faults rabbitmq|postgres|kafka|emission|catalog --mutants [--only SCENARIO]
+  pnpm faults rabbitmq|postgres|kafka|emission|catalog|server --mutants [--only SCENARIO]
       Breaks the transport instead, and checks that the scenarios find it.
 `
 
@@ -53,6 +55,10 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   catalog: {
     play: playCatalog,
     hunt: (options) => huntMutants('catalog', CATALOG_MUTANTS, options),
+  },
+  server: {
+    play: playServer,
+    hunt: (options) => huntMutants('server', SERVER_MUTANTS, options),
   },
   kafka: {
     play: (choice) => playChosen(KAFKA, choice),

@@ -1,0 +1,105 @@
+// The server as people run it, and a producer of dead letters that it ingests meanwhile.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as after } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { connect } from 'amqplib'
+import { bodyOf } from '../catalog/letters.ts'
+
+const PROGRAM = fileURLToPath(new URL('../../../packages/cli/src/main.ts', import.meta.url))
+/** 60 s: seconds on a busy machine. */
+const START_MS = 60_000
+
+export interface Program {
+  readonly url: string
+  /** Resident memory, MB, as Linux counts it. */
+  memory(): number
+  stop(): Promise<void>
+}
+
+/** Resolves when it says that it is ready. */
+export async function startServer(roles: string, config: object): Promise<Program> {
+  const folder = mkdtempSync(join(tmpdir(), 'redrive-bench-'))
+  const listen = `127.0.0.1:${await freePort()}`
+  const path = join(folder, 'redrive.config.json')
+  writeFileSync(path, JSON.stringify({ ...config, listen }))
+  const log = openSync(join(folder, 'log'), 'a')
+  const args = ['--conditions=@redrive/source', PROGRAM, 'serve', '--role', roles, '--config', path]
+  const child = spawn(process.execPath, args, { stdio: ['ignore', log, log], cwd: folder })
+  const url = `http://${listen}`
+  await ready(child, url, folder)
+  return {
+    url,
+    memory: () => memoryOf(child.pid),
+    async stop() {
+      const gone = new Promise((resolve) => child.once('exit', resolve))
+      child.kill('SIGTERM')
+      await gone
+      rmSync(folder, { recursive: true })
+    },
+  }
+}
+
+async function ready(child: ChildProcess, url: string, folder: string): Promise<void> {
+  const endsAt = performance.now() + START_MS
+  for (;;) {
+    // Refused until it listens.
+    const isReady = await fetch(`${url}/readyz`).then(
+      ({ ok }) => ok,
+      () => false,
+    )
+    if (isReady) return
+    if (child.exitCode !== null || performance.now() > endsAt) {
+      throw new Error(`the server is not ready:\n${readFileSync(join(folder, 'log'), 'utf8')}`)
+    }
+    await after(50)
+  }
+}
+
+function memoryOf(pid: number | undefined): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1_024
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as { port: number }
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
+
+export interface Producer {
+  sent(): number
+  stop(): Promise<void>
+}
+
+const TICK_MS = 50
+
+/** Fills a dead-letter queue at a rate, as a broker would on the refusals of a consumer. */
+export async function produce(url: string, queue: string, perSecond: number): Promise<Producer> {
+  const connection = await connect(url)
+  const channel = await connection.createConfirmChannel()
+  await channel.assertQueue(queue, { durable: true, arguments: { 'x-queue-type': 'quorum' } })
+  const beganAt = performance.now()
+  let sent = 0
+  const timer = setInterval(() => {
+    const due = Math.floor(((performance.now() - beganAt) / 1_000) * perSecond)
+    for (; sent < due; sent++) {
+      const messageId = `b-${sent}`
+      channel.sendToQueue(queue, bodyOf(sent), { persistent: true, messageId })
+    }
+  }, TICK_MS)
+  return {
+    sent: () => sent,
+    async stop() {
+      clearInterval(timer)
+      await channel.waitForConfirms()
+      await channel.deleteQueue(queue)
+      await connection.close()
+    },
+  }
+}

@@ -1,0 +1,28 @@
+import type { Drill } from '../../drill.ts'
+import { CSRF } from './csrf.ts'
+import { XSS } from './xss.ts'
+import { SQL } from './sql.ts'
+import { CRLF } from './crlf.ts'
+import { SSRF } from './ssrf.ts'
+import { FIXATION } from './fixation.ts'
+import { TOKENS } from './tokens.ts'
+import { BOMBS } from './bombs.ts'
+import { SLOW } from './slow.ts'
+import { DEVELOPMENT } from './development.ts'
+import { ELSEWHERE } from './elsewhere.ts'
+import { APPROVAL } from './approval.ts'
+
+export const ATTACKS: readonly Drill[] = [
+  CSRF,
+  XSS,
+  SQL,
+  CRLF,
+  SSRF,
+  FIXATION,
+  DEVELOPMENT,
+  TOKENS,
+  BOMBS,
+  ELSEWHERE,
+  APPROVAL,
+  SLOW,
+]

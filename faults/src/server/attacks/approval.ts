@@ -1,0 +1,155 @@
+import { randomUUID } from 'node:crypto'
+import type { Drill } from '../../drill.ts'
+import { asking, isOk, must } from './ask.ts'
+import { attack, type Scene } from './attack.ts'
+import { newSignature } from './queues.ts'
+import { approve, outcome, plan, planned, type Run } from './runs.ts'
+import { bearer, newToken, type Target } from './target.ts'
+
+/** Four eyes: who wants a run and who lets it go out are two people, and both mean the same run. */
+export const APPROVAL: Drill = attack(
+  'approval',
+  'a run is approved by who planned it, by a program, late, or for another plan',
+  async (scene) => {
+    await oneself(scene)
+    await another(scene)
+    await later(scene)
+    await reuse(scene)
+  },
+)
+
+const one = async ({ queues, pool }: Target) => {
+  const [id = ''] = await queues.kill(pool, 'orders', [{}])
+  return id
+}
+
+/** In all the ways in which one person can ask. */
+async function oneself({ target, tries }: Scene): Promise<void> {
+  const { server, as } = target
+  const { asking: session } = await target.visitor('carol')
+  const secretOf = async (special: { readonly isAgent?: boolean; readonly name?: string }) => {
+    const wanted = { actions: ['view', 'replay', 'approve'], sources: ['orders'] } as const
+    return must<{ secret: string }>(await newToken(session, { ...wanted, ...special })).secret
+  }
+  const token = asking(server.url, bearer(await secretOf({ name: 'somebody else' })))
+  const agent = asking(server.url, bearer(await secretOf({ isAgent: true })))
+  const ways = { session, token, agent, 'the first token': as.carol }
+  for (const [planner, plans] of Object.entries(ways)) {
+    const run = await planned(plans, { ids: [await one(target)] })
+    for (const [approver, approves] of Object.entries(ways)) {
+      const told = await approve(approves, run)
+      tries.note(`planned by ${planner} and approved by ${approver} of one person`, isOk(told))
+    }
+    await as.root('POST', `/api/v1/replays/${run.id}/cancel`)
+  }
+}
+
+async function another({ target, tries }: Scene): Promise<void> {
+  const { server, as } = target
+  const run = await planned(as.alice, { ids: [await one(target)] })
+  const { asking: bob } = await target.visitor('bob')
+  const wanted = { actions: ['view', 'approve'], sources: ['orders'], isAgent: true } as const
+  const agent = bearer(must<{ secret: string }>(await newToken(bob, wanted)).secret)
+  const told = await approve(asking(server.url, agent), run)
+  tries.note('a program of an approver approves', isOk(told))
+  tries.note('approved by who may not approve', isOk(await approve(as.alice, run)))
+  tries.note('approved by an approver of another source', isOk(await approve(as.dave, run)))
+  tries.note('approved by nobody', isOk(await approve(asking(server.url), run)))
+}
+
+/** What the approver saw is not what there is. */
+async function later({ target, tries }: Scene): Promise<void> {
+  const { as, pool, queues } = target
+  const [first, second] = [await one(target), await one(target)]
+  const small = await planned(as.alice, { ids: [first] })
+  const large = await planned(as.alice, { ids: [first, second] })
+  const told = await approve(as.bob, { id: large.id, hash: small.hash })
+  tries.note('the hash of a smaller plan approves a larger one', isOk(told))
+  const faster = must<Run>(
+    await plan(as.alice, { selection: { ids: [first] }, ramp: [], ratePerSecond: 10_000 }),
+  )
+  const fast = await approve(as.bob, { id: faster.id, hash: small.hash })
+  tries.note('the hash of a slow plan approves a fast one', isOk(fast))
+  const edited = must<Run>(
+    await plan(as.alice, {
+      selection: { ids: [first] },
+      ramp: [],
+      change: { patch: [{ op: 'replace', path: '/order', value: 666 }] },
+    }),
+  )
+  const changed = await approve(as.bob, { id: edited.id, hash: small.hash })
+  tries.note('the hash of a plain plan approves one with a patch', isOk(changed))
+
+  await pool.query(OLD, [small.id])
+  tries.note('a plan of yesterday is approved', isOk(await approve(as.bob, small)))
+  await as.alice('POST', `/api/v1/replays/${large.id}/cancel`)
+  tries.note('a cancelled plan is approved', isOk(await approve(as.bob, large)))
+
+  await grown(target, tries)
+  await discarded(target, tries)
+  for (const { id } of [faster, edited]) await as.root('POST', `/api/v1/replays/${id}/cancel`)
+  await outcome(target, small, queues.of('orders'))
+}
+
+const OLD = `update redrive_catalog.replay_run set planned_at = now() - interval '1 day' where id = $1`
+
+/** The selection is a group, and it has grown since. */
+async function grown(target: Target, tries: Scene['tries']): Promise<void> {
+  const { as, pool, queues } = target
+  const signature = newSignature()
+  const [seen = ''] = await queues.kill(pool, 'orders', [{ signature }])
+  const { group } = must<{ group: string }>(await as.alice('GET', `/api/v1/dead-letters/${seen}`))
+  const run = await planned(as.alice, { group })
+  const unseen = randomUUID()
+  await queues.kill(pool, 'orders', [{ signature, id: unseen }])
+  must(await approve(as.bob, run))
+  const { arrived } = await outcome(target, run, queues.of('orders'))
+  const came = arrived.get(queues.of('orders')) ?? []
+  tries.note('what joined the group after the plan goes out', came.includes(unseen))
+  if (came.length === 0) throw new Error('Nothing of an approved run went out.')
+}
+
+/** One of them was discarded since, and came back from the discard as another version. */
+async function discarded(target: Target, tries: Scene['tries']): Promise<void> {
+  const { as, pool, queues } = target
+  const [kept, gone] = [randomUUID(), randomUUID()]
+  const ids = await queues.kill(pool, 'orders', [{ id: kept }, { id: gone }])
+  const run = await planned(as.alice, { ids })
+  must(await as.alice('POST', '/api/v1/dead-letters/discard', { body: { ids: [ids[1]] } }))
+  must(await approve(as.bob, run))
+  const { arrived } = await outcome(target, run, queues.of('orders'))
+  const came = arrived.get(queues.of('orders')) ?? []
+  tries.note('what was discarded after the plan goes out', came.includes(gone))
+  if (!came.includes(kept)) throw new Error('What was not discarded did not go out.')
+  tries.note('an approval is used again when the run is out', isOk(await approve(as.bob, run)))
+}
+
+/** The same key is another request when somebody else sends it. */
+async function reuse({ target, tries }: Scene): Promise<void> {
+  const { as } = target
+  const selection = { ids: [await one(target)] }
+  const headers = { 'idempotency-key': randomUUID() }
+  const run = must<Run>(await as.alice('POST', '/api/v1/replays', { body: { selection }, headers }))
+  const again = await as.carol('POST', '/api/v1/replays', { body: { selection }, headers })
+  const isSame = isOk(again) && again.json<Run>().plannedBy === run.plannedBy
+  tries.note('the key of somebody gives their answer', isSame)
+  const seen = await as.dave('POST', '/api/v1/replays', { body: { selection }, headers })
+  tries.note('the key of somebody shows a run of another source', isOk(seen))
+  const other = await as.alice('POST', '/api/v1/replays', {
+    body: { selection, ratePerSecond: 1 },
+    headers,
+  })
+  tries.note('the same key is used for another plan', isOk(other))
+  const key = { 'idempotency-key': randomUUID() }
+  must(await approve(as.bob, run, key))
+  tries.note(
+    'the key of an approval approves for who may not',
+    isOk(await approve(as.alice, run, key)),
+  )
+  const second = await planned(as.alice, { ids: [await one(target)] })
+  tries.note(
+    'the key of an approval approves another run',
+    isOk(await approve(as.bob, second, key)),
+  )
+  await outcome(target, run, target.queues.of('orders'))
+}

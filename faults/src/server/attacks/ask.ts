@@ -1,0 +1,75 @@
+import { randomUUID } from 'node:crypto'
+
+export interface Told {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  readonly ms: number
+  json<T>(): T
+}
+
+export interface Sent {
+  readonly body?: unknown
+  /** Instead of a body: JSON as it is written. */
+  readonly text?: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Asks the server as somebody. */
+export interface Asking {
+  (method: string, path: string, sent?: Sent): Promise<Told>
+  /** Of an answer that may never end. */
+  head(path: string): Promise<Headers>
+  readonly credentials: Readonly<Record<string, string>>
+}
+
+/** 60 s: an attack may make the server slow, and then that is what is found. */
+const PATIENCE_MS = 60_000
+
+export function asking(url: string, credentials: Readonly<Record<string, string>> = {}): Asking {
+  const send = async (method: string, path: string, init: RequestInit = {}) =>
+    fetch(`${url}${path}`, {
+      method,
+      redirect: 'manual',
+      signal: AbortSignal.timeout(PATIENCE_MS),
+      ...init,
+      headers: { ...credentials, ...(init.headers as Record<string, string>) },
+    })
+  const ask = async (method: string, path: string, sent: Sent = {}): Promise<Told> => {
+    const startedAt = performance.now()
+    const answer = await send(method, path, initOf(method, sent))
+    const text = await answer.text()
+    const ms = performance.now() - startedAt
+    return {
+      ...{ status: answer.status, headers: answer.headers, text, ms },
+      json: <T>() => JSON.parse(text) as T,
+    }
+  }
+  const head = async (path: string) => {
+    const ending = new AbortController()
+    const { headers } = await send('GET', path, { signal: ending.signal })
+    ending.abort()
+    return headers
+  }
+  return Object.assign(ask, { head, credentials })
+}
+
+function initOf(method: string, { body, text, headers }: Sent): RequestInit {
+  const sent = text ?? (body === undefined ? undefined : JSON.stringify(body))
+  return {
+    headers: {
+      ...(method === 'GET' ? {} : { 'idempotency-key': randomUUID() }),
+      ...(sent === undefined ? {} : { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(sent === undefined ? {} : { body: sent }),
+  }
+}
+
+export const isOk = ({ status }: Told): boolean => status >= 200 && status < 300
+
+/** What the drill itself cannot go on without. */
+export function must<T>(told: Told): T {
+  if (!isOk(told)) throw new Error(`${told.status}: ${told.text}`)
+  return told.text === '' ? (undefined as T) : told.json<T>()
+}

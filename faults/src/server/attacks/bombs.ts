@@ -1,0 +1,231 @@
+import { readFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { gzipSync } from 'node:zlib'
+import type { Drill } from '../../drill.ts'
+import { lasting } from '../../wait.ts'
+import { asking, isOk } from './ask.ts'
+import { attack, type Scene } from './attack.ts'
+import type { Run } from './runs.ts'
+import type { Target } from './target.ts'
+
+const MIB = 1_048_576
+const BODY_BYTES = MIB
+const PLAN_BYTES = 12 * MIB
+const HEADER_BYTES = 16_384
+const URL_MAX = 8_192
+
+/** Ten times what is allowed, of everything that has a limit: refused, in bounded memory, while others are answered. */
+export const BOMBS: Drill = attack(
+  'bombs',
+  'bodies, headers, addresses and JSON of ten times the limit',
+  async (scene) => {
+    const { target, tries } = scene
+    const before = memoryOf(target)
+    const watching = new AbortController()
+    const slowest = livez(target, watching.signal)
+    let peak = before
+    for (const { what, head, body } of bombsFor(target)) {
+      const status = await thrown(target.server.url, head, body)
+      peak = Math.max(peak, memoryOf(target))
+      tries.note(`${what} is answered ${status}`, !REFUSED.includes(status))
+    }
+    await deep(scene)
+    await endless(scene)
+    watching.abort()
+    tries.note(`/livez took ${Math.round(await slowest)} ms meanwhile`, (await slowest) > LIVE_MS)
+    const grown = peak - before
+    tries.note(`the memory grew by ${Math.round(grown / MIB)} MiB`, grown > GROWTH_MAX)
+    tries.note('the server is gone', !isOk(await asking(target.server.url)('GET', '/readyz')))
+  },
+)
+
+/** Cut off without an answer, or not read. That something is not found would mean that it was looked for. */
+const REFUSED = [0, 400, 413, 414, 415, 431]
+const ID = '00000000-0000-4000-8000-000000000000'
+
+/** A second: an orchestrator would restart who takes longer. */
+const LIVE_MS = 1_000
+/** 256 MiB: one largest plan as bytes, as text and as what it says, several times over. */
+const GROWTH_MAX = 256 * MIB
+
+interface Bomb {
+  readonly what: string
+  readonly head: readonly string[]
+  readonly body?: string | Buffer
+}
+
+function bombsFor({ as }: Target): readonly Bomb[] {
+  const { authorization = '' } = as.root.credentials
+  const post = (path: string, body: string | Buffer, ...more: readonly string[]) => ({
+    head: [
+      `POST ${path} HTTP/1.1`,
+      `authorization: ${authorization}`,
+      'content-type: application/json',
+      `content-length: ${Buffer.byteLength(body)}`,
+      'idempotency-key: 1',
+      ...more,
+    ],
+    body,
+  })
+  const get = (path: string, ...more: readonly string[]) => ({
+    head: [`GET ${path} HTTP/1.1`, `authorization: ${authorization}`, ...more],
+  })
+  // Nothing is wrong with it but its size.
+  const filler = (bytes: number) => `{"ids":["${ID}"]${' '.repeat(bytes)}}`
+  const planFiller = (bytes: number) => `{"selection":{"ids":["${ID}"]}${' '.repeat(bytes)}}`
+  const deep = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`
+  const discard = '/api/v1/dead-letters/discard'
+  const schema = '/api/v1/sources/orders/schema'
+  const put = (body: string) => {
+    const { head } = post(schema, body)
+    return { head: [`PUT ${schema} HTTP/1.1`, ...head.slice(1)], body }
+  }
+  const plan = (levels: number) =>
+    `{"selection":{"ids":["${ID}"]},"change":{"patch":[{"op":"add","path":"/a","value":${deep(levels)}}]}}`
+  const large = filler(10 * BODY_BYTES)
+  const chunks = `${large.length.toString(16)}\r\n${large}\r\n0\r\n\r\n`
+  return [
+    { what: 'a body of ten times the limit', ...post(discard, filler(10 * BODY_BYTES)) },
+    {
+      what: 'a plan of ten times the limit',
+      ...post('/api/v1/replays', planFiller(10 * PLAN_BYTES)),
+    },
+    {
+      what: 'a body of ten times the limit, in chunks',
+      head: [
+        ...post(discard, '').head.filter((line) => !line.startsWith('content-length')),
+        'transfer-encoding: chunked',
+      ],
+      body: chunks,
+    },
+    {
+      what: 'a body that unpacks to ten times the limit',
+      ...post(discard, gzipSync(filler(10 * BODY_BYTES)), 'content-encoding: gzip'),
+    },
+    {
+      what: 'headers of ten times the limit',
+      ...get('/api/v1/me', `x: ${'x'.repeat(10 * HEADER_BYTES)}`),
+    },
+    {
+      what: 'ten thousand headers',
+      ...get('/api/v1/me', ...Array.from({ length: 10_000 }, (_, at) => `x${at}: 1`)),
+    },
+    {
+      what: 'an address of ten times the limit',
+      ...get(`/api/v1/groups?text=${'x'.repeat(10 * URL_MAX)}`),
+    },
+    {
+      what: 'an address a little above the limit',
+      ...get(`/api/v1/groups?text=${'x'.repeat(URL_MAX)}`),
+    },
+    {
+      what: 'ten thousand names in a query',
+      ...get(
+        `/api/v1/groups?${Array.from({ length: 10_000 }, (_, at) => at.toString(36)).join('&')}`,
+      ),
+    },
+    {
+      what: 'two thousand values of one name',
+      ...get(`/api/v1/groups?${'text&'.repeat(1_500)}`),
+    },
+    { what: 'JSON of a hundred thousand levels', ...post(discard, deep(100_000)) },
+    { what: 'a schema of a hundred thousand levels', ...put(`{"schema":{"a":${deep(100_000)}}}`) },
+    { what: 'a patch of a hundred thousand levels', ...post('/api/v1/replays', plan(100_000)) },
+    { what: 'a patch of five million levels', ...post('/api/v1/replays', plan(5_000_000)) },
+    {
+      what: 'a thousand and one ids of a thousand',
+      ...post(
+        discard,
+        JSON.stringify({
+          ids: Array.from({ length: 10_000 }, () => ID),
+        }),
+      ),
+    },
+    { what: 'JSON with a prototype', ...post(discard, '{"__proto__":{"ids":[]},"ids":[]}') },
+  ]
+}
+
+/** A message that is deep itself, which no limit of ours kept from being sent. */
+async function deep({ target, tries }: Scene): Promise<void> {
+  const { as, queues, pool } = target
+  const levels = 100_000
+  const body = `{"order":${'['.repeat(levels)}${']'.repeat(levels)}}`
+  const [id = ''] = await queues.kill(pool, 'orders', [{ body }])
+  const told = [
+    await as.root('GET', `/api/v1/dead-letters/${id}`),
+    await as.root('GET', `/api/v1/dead-letters/${id}/payload`),
+    await as.root('GET', `/api/v1/dead-letters?after=0&json=${'/0'.repeat(400)}%3D1`),
+  ]
+  const headers = { 'if-match': told[0]?.headers.get('etag') ?? '' }
+  const schema = { type: 'order.placed', schema: { type: 'object' } }
+  told.push(await as.root('PUT', '/api/v1/sources/orders/schema', { body: schema }))
+  const changes = [
+    { patch: [{ op: 'add', path: '/x', value: 1 }] },
+    { patch: [{ op: 'copy', from: '/order', path: '/x' }] },
+    { edit: Buffer.from(body).toString('base64') },
+  ]
+  for (const change of changes) {
+    const plan = { selection: { ids: [id] }, change }
+    told.push(await as.root('POST', '/api/v1/replays', { body: plan, headers }))
+  }
+  for (const [at, { status, text }] of told.entries()) {
+    tries.note(`a deep message makes question ${at} fail: ${status} ${text}`, status >= 500)
+  }
+}
+
+/** A schema whose pattern takes for ever on this text. */
+async function endless({ target, tries }: Scene): Promise<void> {
+  const { as, queues, pool } = target
+  const type = 'endless'
+  const schema = { properties: { order: { type: 'string', pattern: '^(a+)+$' } } }
+  const kept = await as.root('PUT', '/api/v1/sources/orders/schema', { body: { type, schema } })
+  const body = JSON.stringify({ order: `${'a'.repeat(60)}!` })
+  const ids = await queues.kill(pool, 'orders', [{ type, body }])
+  const told = await as.alice('POST', '/api/v1/replays', { body: { selection: { ids } } })
+  const isPlanned = isOk(told) && told.json<Run>().counts.planned > 0
+  tries.note(`a pattern without end (${kept.status}) is passed by: ${told.status}`, isPlanned)
+  tries.note(`a pattern without end makes a plan fail: ${told.text}`, told.status >= 500)
+}
+
+/** The status, or 0 when it was cut off. */
+function thrown(url: string, head: readonly string[], body: string | Buffer = ''): Promise<number> {
+  const { hostname, port, host } = new URL(url)
+  return new Promise((resolve) => {
+    const socket = connect(Number(port), hostname)
+    let text = ''
+    const end = () => {
+      socket.destroy()
+      resolve(Number(/^HTTP\/1\.1 (\d{3})/.exec(text)?.[1] ?? 0))
+    }
+    socket.setEncoding('latin1').setTimeout(PATIENCE_MS, end)
+    socket.on('data', (chunk: string) => {
+      text += chunk
+      if (text.includes('\r\n\r\n')) end()
+    })
+    // Cut off while we were still sending: what was said before counts.
+    socket.on('error', end).on('close', end)
+    const [first = '', ...rest] = head
+    socket.write([first, `host: ${host}`, ...rest, 'connection: close', '', ''].join('\r\n'))
+    socket.write(body)
+  })
+}
+
+const PATIENCE_MS = 20_000
+
+/** The longest that it took, asked all the time. */
+async function livez({ server }: Target, signal: AbortSignal): Promise<number> {
+  let slowest = 0
+  while (!signal.aborted) {
+    const { ms } = await asking(server.url)('GET', '/livez')
+    slowest = Math.max(slowest, ms)
+    await lasting(LOOK_MS)
+  }
+  return slowest
+}
+const LOOK_MS = 25
+
+/** Bytes that the server has in memory now, as Linux counts them. */
+export function memoryOf({ server }: Target): number {
+  const status = readFileSync(`/proc/${server.pid}/status`, 'utf8')
+  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) * 1_024
+}

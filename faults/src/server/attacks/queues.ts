@@ -1,0 +1,139 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { encodeHeaders, FIRST_CYCLE } from '@redrive/core'
+import { topologyOf } from '@redrive/rabbitmq'
+import { type ChannelModel, type ConfirmChannel, connect, type GetMessage } from 'amqplib'
+import type { Pool } from 'pg'
+import { until } from '../../wait.ts'
+
+/** A dead letter as whoever can write to the broker makes it. */
+export interface Forged {
+  readonly id?: string
+  readonly key?: string
+  readonly body?: string
+  readonly type?: string
+  readonly contentType?: string
+  readonly code?: string
+  readonly message?: string
+  /** The same for those that are one group. */
+  readonly signature?: string
+  /** Where it says that it came from. Default: the queue. */
+  readonly origin?: string
+  readonly headers?: Readonly<Record<string, unknown>>
+}
+
+/** The queues behind the sources; the attacker can write to them. */
+export class Queues {
+  readonly #connection: ChannelModel
+  readonly #channel: ConfirmChannel
+  readonly #url: string
+  readonly #queues: ReadonlyMap<string, string>
+
+  static async declare(url: string, sources: readonly string[]): Promise<Queues> {
+    const connection = await connect(url)
+    const channel = await connection.createConfirmChannel()
+    const suffix = randomBytes(4).toString('hex')
+    const named = sources.map((source, at) => [source, `faults-attack-${at}-${suffix}`] as const)
+    const made = new Queues(url, connection, channel, new Map(named))
+    for (const [, queue] of named) {
+      for (const { name, arguments: args } of specsOf(queue)) {
+        await channel.assertQueue(name, { durable: true, arguments: args })
+      }
+    }
+    return made
+  }
+
+  private constructor(
+    url: string,
+    connection: ChannelModel,
+    channel: ConfirmChannel,
+    queues: ReadonlyMap<string, string>,
+  ) {
+    this.#url = url
+    this.#connection = connection
+    this.#channel = channel
+    this.#queues = queues
+  }
+
+  /** What `sources` of the config says. */
+  config(): Readonly<Record<string, unknown>> {
+    return Object.fromEntries(
+      [...this.#queues].map(([source, queue]) => [
+        source,
+        {
+          rabbitmq: { url: this.#url, queue },
+          handler: source,
+          extract: { order: '/order' },
+        },
+      ]),
+    )
+  }
+
+  /** The queue of a source. */
+  of(source: string): string {
+    return this.#queues.get(source) ?? ''
+  }
+
+  /** Resolves with the ids in the catalog, when they are there. */
+  async kill(pool: Pool, source: string, forged: readonly Forged[]): Promise<readonly string[]> {
+    const queue = this.of(source)
+    const { deadLetters } = topologyOf(queue, 'quorum')
+    const ids = forged.map(({ id }) => id ?? randomUUID())
+    for (const [at, one] of forged.entries()) {
+      const { content, properties } = messageOf(queue, { ...one, id: ids[at] ?? '' })
+      this.#channel.sendToQueue(deadLetters.name, content, properties)
+    }
+    await this.#channel.waitForConfirms()
+    let found: readonly string[] = []
+    const isThere = async () => {
+      const { rows } = await pool.query<{ id: string }>(FOUND, [ids])
+      found = rows.map(({ id }) => id)
+      return found.length >= ids.length
+    }
+    await until('the dead letters are in the catalog', isThere, { withinMs: 30_000, everyMs: 50 })
+    return found
+  }
+
+  /** What came back to the queue, and is gone then. */
+  async take(queue: string): Promise<GetMessage | undefined> {
+    const message = await this.#channel.get(queue, { noAck: true })
+    return message === false ? undefined : message
+  }
+
+  async empty(queue: string): Promise<void> {
+    await this.#channel.purgeQueue(queue)
+  }
+
+  async end(): Promise<void> {
+    for (const queue of this.#queues.values()) {
+      for (const { name } of specsOf(queue)) await this.#channel.deleteQueue(name)
+    }
+    await this.#connection.close()
+  }
+}
+
+export const newSignature = (): string => `1-${randomBytes(8).toString('hex')}`
+
+const FOUND = `
+select id from redrive_catalog.dead_letter where message_id = any($1)
+  order by array_position($1, message_id)`
+
+function specsOf(queue: string) {
+  const { source, deadLetters, later } = topologyOf(queue, 'quorum')
+  return [source, deadLetters, ...later]
+}
+
+function messageOf(queue: string, forged: Forged & { readonly id: string }) {
+  const { id, key = id, body = '{"order":1}', origin = queue, code = 'E1' } = forged
+  const { message = 'card declined', type = 'order.placed' } = forged
+  const at = Date.now() - 1_000
+  const { signature = newSignature() } = forged
+  const record = { number: 1, at, class: 'business', signature, code, message } as const
+  const cycle = { ...FIRST_CYCLE, attempts: 1, firstFailedAt: at, history: [record] }
+  const said = { id, key, source: origin, replayId: undefined, cycle, reason: 'not_retryable' }
+  const headers = { ...encodeHeaders(said).headers, ...forged.headers }
+  const { contentType = 'application/json' } = forged
+  return {
+    content: Buffer.from(body),
+    properties: { persistent: true, messageId: id, type, contentType, headers },
+  }
+}

@@ -1,0 +1,12 @@
+import type { Page } from 'playwright-core'
+
+/** At the provider, as people do it; ends at an address of the server. */
+export async function signIn(page: Page, serverUrl: string, who: string): Promise<void> {
+  const home = `${serverUrl}/api/v1/me`
+  await page.goto(`${serverUrl}/auth/login?returnTo=/api/v1/me`)
+  await page.fill('input[name=login]', who)
+  await page.fill('input[name=password]', 'any')
+  await page.click('button[type=submit]')
+  await page.click('button[type=submit]')
+  await page.waitForURL(home)
+}

@@ -1,0 +1,118 @@
+import { type Operation, type Route, ROUTES, toQueryString } from '@redrive/api'
+import type { Drill } from '../../drill.ts'
+import { type Asking, isOk, type Told } from './ask.ts'
+import { attack, type Scene } from './attack.ts'
+import { STATEMENTS } from './strings.ts'
+import type { Target } from './target.ts'
+
+/** What is asked for is a value of a statement, and never a part of it. */
+export const SQL: Drill = attack(
+  'sql',
+  'statements in every filter, order, cursor, pointer and name of every question',
+  async (scene) => {
+    const { target, tries } = scene
+    const { pool, queues, as } = target
+    await queues.kill(pool, 'orders', [{ body: '{"order":"mine"}' }])
+    await queues.kill(pool, 'billing', [{ body: `{"order":"${MARK}"}`, message: MARK, key: MARK }])
+    const before = await sumOf(target)
+    const questions = [...asked(), ...planned()]
+    // Eight at a time, as many people ask.
+    const lanes = Array.from({ length: 8 }, async (_, lane) => {
+      for (let at = lane; at < questions.length; at += 8) {
+        const question = questions[at]
+        if (question !== undefined) await ask(scene, as.alice, question)
+      }
+    })
+    await Promise.all(lanes)
+    tries.note('the tables of the catalog are changed', (await sumOf(target)) !== before)
+  },
+)
+
+/** Of somebody else: who sees it has left the place they were given. */
+const MARK = 'ofbilling'
+/** 1.5 s: half of what the statements sleep, and far more than any question takes here. */
+const SLOW_MS = 1_500
+
+interface Question {
+  readonly what: string
+  readonly send: (asking: Asking) => Promise<Told>
+}
+
+async function ask({ tries }: Scene, alice: Asking, { what, send }: Question): Promise<void> {
+  const told = await send(alice)
+  const isExpected = isOk(told) || [400, 403, 404, 409, 422].includes(told.status)
+  tries.note(`${what}: ${told.status}`, !isExpected)
+  tries.note(`${what}: took ${told.ms.toFixed(0)} ms`, told.ms > SLOW_MS)
+  tries.note(`${what}: shows what is of another source`, told.text.includes(MARK))
+}
+
+/** What a question needs before it is read at all. */
+const NEEDED: { readonly [K in Operation]?: Readonly<Record<string, unknown>> } = {
+  listDeadLetters: { after: 0 },
+  exportDeadLetters: { after: 0 },
+  trend: { per: 'hour', after: 0, before: 1 },
+}
+
+/** Of the table of routes, so that a new filter is attacked as well. */
+function asked(): readonly Question[] {
+  const rows = Object.entries(ROUTES) as [Operation, Route][]
+  return rows.flatMap(([name, { method, path, query }]) => {
+    if (method !== 'GET' || query === undefined) return []
+    const url = path.replace('{id}', '00000000-0000-0000-0000-000000000000')
+    return Object.keys(query.shape).flatMap((field) =>
+      STATEMENTS.flatMap((text) =>
+        valuesFor(field, text).map((value): Question => {
+          const asks = { ...NEEDED[name], [field]: value }
+          const what = `${name} with ${field}=${JSON.stringify(value)}`
+          return { what, send: (asking) => asking('GET', `${url}${toQueryString(asks)}`) }
+        }),
+      ),
+    )
+  })
+}
+
+/** Pairs have two places, and pointers several. */
+function valuesFor(field: string, text: string): readonly unknown[] {
+  if (field === 'json') return [`/${text}=1`, `/order=${text}`, `/order/${text}/0="x"`, `${text}=1`]
+  if (field === 'headers' || field === 'extracted') return [`${text}=x`, `order=${text}`]
+  return [text]
+}
+
+/** The same where it is a body. */
+function planned(): readonly Question[] {
+  const pair = (text: string) => ({ [text]: text })
+  return STATEMENTS.flatMap((text) => {
+    const queries = [
+      { after: 0, text },
+      { key: text },
+      { after: 0, handler: text },
+      { after: 0, code: text },
+      { after: 0, type: text },
+      { after: 0, sources: ['orders', text] },
+      { after: 0, headers: pair(text) },
+      { extracted: pair(text) },
+      { extracted: { order: text, other: text } },
+      { after: 0, json: { [`/${text}`]: text } },
+      { after: text },
+      { groups: [text] },
+    ]
+    return queries.map(
+      (query): Question => ({
+        what: `planReplay with ${JSON.stringify(query)}`,
+        send: (asking) => asking('POST', '/api/v1/replays', { body: { selection: { query } } }),
+      }),
+    )
+  })
+}
+
+/** Over every row of what people's dead letters are. Plans are made on purpose, and not part of it. */
+const SUM = `
+select md5(string_agg(md5(d::text), '' order by d.id)) || ':' || (select count(*) from redrive_catalog.failure_group)
+    || ':' || (select count(*) from redrive_catalog.source)
+    || ':' || (select count(*) from redrive_catalog.dead_letter_payload) as sum
+  from redrive_catalog.dead_letter d`
+
+async function sumOf({ pool }: Target): Promise<string> {
+  const { rows } = await pool.query<{ sum: string }>(SUM)
+  return rows[0]?.sum ?? ''
+}
