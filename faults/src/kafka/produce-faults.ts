@@ -2,13 +2,14 @@ import { ProtocolError, TimeoutError } from '@platformatic/kafka'
 import type { ProduceFaults } from './consumer-options.ts'
 import { nameOfRequest, type OnRequest } from './requests.ts'
 
-/** Errors that a healthy cluster answers with while a leader moves or a copy is slow. */
+/** Errors that a cluster answers with while a leader moves or a copy is slow. */
 const ERRORS = [
   'NOT_LEADER_OR_FOLLOWER',
   'REQUEST_TIMED_OUT',
   'NOT_ENOUGH_REPLICAS',
   'NOT_ENOUGH_REPLICAS_AFTER_APPEND',
   'KAFKA_STORAGE_ERROR',
+  'OUT_OF_ORDER_SEQUENCE_NUMBER',
 ] as const
 
 export type ProduceFault = Exclude<keyof ProduceFaults, 'seed'>

@@ -1,8 +1,11 @@
 import {
   type BaseOptions,
+  type CallbackWithPromise,
   kOptions,
   type MessageToProduce,
+  type ProduceOptions,
   Producer,
+  type ProducerInfo,
   type produceV11,
 } from '@platformatic/kafka'
 import { RedriveError } from '@redrive/core'
@@ -33,6 +36,8 @@ interface Pending {
 interface Line {
   waiting: Pending[]
   isSending: boolean
+  /** How much of each partition waits or is on its way. */
+  readonly unsettled: Map<string, number>
 }
 
 /**
@@ -54,17 +59,29 @@ export class Publisher {
 
   /** Resolves when the broker has stored it. */
   send(place: TopicPartition, copy: Copy): Promise<void> {
-    const leader = this.#leaderOf(place)
-    const line = this.#lines.get(leader) ?? { waiting: [], isSending: false }
-    this.#lines.set(leader, line)
+    const to = nameOf(place)
+    const line = this.#lineOf(place, to)
+    line.unsettled.set(to, (line.unsettled.get(to) ?? 0) + 1)
     const { promise, resolve, reject } = Promise.withResolvers<void>()
-    line.waiting.push({ to: nameOf(place), ...messageOf(place, copy), resolve, reject })
+    line.waiting.push({ to, ...messageOf(place, copy), resolve, reject })
     if (!line.isSending) {
       line.isSending = true
       // What comes in this moment goes along.
       setImmediate(() => void this.#sendAll(line))
     }
     return promise
+  }
+
+  /**
+   * Where the partition has something on its way already, whoever leads it by now: two requests for one
+   * partition may overtake each other, and the broker then refuses the second for its number.
+   */
+  #lineOf(place: TopicPartition, to: string): Line {
+    for (const line of this.#lines.values()) if (line.unsettled.has(to)) return line
+    const leader = this.#leaderOf(place)
+    const line = this.#lines.get(leader) ?? { waiting: [], isSending: false, unsettled: new Map() }
+    this.#lines.set(leader, line)
+    return line
   }
 
   /** As far as it is known: the client library asks the right one in any case. */
@@ -88,8 +105,11 @@ export class Publisher {
   }
 
   async #sendAll(line: Line): Promise<void> {
-    while (line.waiting.length > 0)
-      await this.#sendBatch(line.waiting.splice(0, batchIn(line.waiting)))
+    while (line.waiting.length > 0) {
+      const batch = line.waiting.splice(0, batchIn(line.waiting))
+      await this.#sendBatch(batch)
+      settle(line, batch)
+    }
     line.isSending = false
   }
 
@@ -123,8 +143,10 @@ export class Publisher {
   }
 
   async close(): Promise<void> {
-    for (const { waiting } of this.#lines.values()) {
-      for (const { reject } of waiting.splice(0)) reject(new Error('The producer is closed.'))
+    for (const line of this.#lines.values()) {
+      const left = line.waiting.splice(0)
+      for (const { reject } of left) reject(new Error('The producer is closed.'))
+      settle(line, left)
     }
     if (this.#producer !== undefined) this.#retire(this.#producer)
     await Promise.all(this.#retired)
@@ -132,6 +154,14 @@ export class Publisher {
 }
 
 const NOBODY = -1
+
+function settle({ unsettled }: Line, batch: readonly Pending[]): void {
+  for (const { to } of batch) {
+    const left = (unsettled.get(to) ?? 0) - 1
+    if (left > 0) unsettled.set(to, left)
+    else unsettled.delete(to)
+  }
+}
 
 /** Which partitions a broker said it has stored, in an answer that refuses others. */
 function storedIn(error: unknown): (place: string) => boolean {
@@ -180,6 +210,27 @@ export function producerOf(
   // We have no number yet. It would say 0, which is somebody's, and be fenced under a name that is known.
   producer[kOptions].producerId = -1n
   producer[kOptions].producerEpoch = -1
+  return own.transactionalId === undefined ? numberedOnce(producer) : producer
+}
+
+/**
+ * By the numbers of a producer a broker recognises a repetition. When it finds a gap in them, the client
+ * library takes new ones and sends everything again, also what is stored, and tells nobody. Here that is
+ * an error like others: whoever sends decides, with a producer that is new.
+ */
+function numberedOnce(producer: KafkaProducer): KafkaProducer {
+  const initialise = producer.initIdempotentProducer.bind(producer)
+  let isNumbered = false
+  producer.initIdempotentProducer = ((
+    options: ProduceOptions<Buffer, Buffer, Buffer, Buffer>,
+    callback: CallbackWithPromise<ProducerInfo>,
+  ) => {
+    if (isNumbered) return callback(new Error('The broker no longer knows what it has stored.'))
+    initialise(options, (error, info) => {
+      isNumbered ||= error === null
+      callback(error, info)
+    })
+  }) as KafkaProducer['initIdempotentProducer']
   return producer
 }
 

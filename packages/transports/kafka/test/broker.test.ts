@@ -5,6 +5,7 @@ import { preparingTopics } from './declare.suite.ts'
 import { headersOnTheWire } from './headers.suite.ts'
 import { consumingWithKafkaJs } from './kafkajs.suite.ts'
 import { sharingPartitions } from './membership.suite.ts'
+import { publishingCopies } from './publish.suite.ts'
 import { confirmingReplays } from './replayed.suite.ts'
 import { drainingDeadLetters } from './source.suite.ts'
 import { brokersOf, services } from './services.ts'
@@ -52,6 +53,7 @@ exerciseTransport({
 })
 
 headersOnTheWire(brokers)
+publishingCopies(brokers)
 preparingTopics(brokers)
 sharingPartitions(brokers)
 drainingDeadLetters(brokers)

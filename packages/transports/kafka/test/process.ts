@@ -3,7 +3,7 @@ import type { Connection } from '@platformatic/kafka'
 import type { TransportFault } from '@redrive/testing'
 
 /** Numbers of requests in the protocol. */
-const PRODUCE = 0
+export const PRODUCE = 0
 export const OFFSET_COMMIT = 8
 const END_TXN = 26
 

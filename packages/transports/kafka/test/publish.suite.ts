@@ -1,0 +1,65 @@
+import { ProtocolError } from '@platformatic/kafka'
+import { describe, expect, it } from 'vitest'
+import { Publisher } from '../src/publish.ts'
+import { type OnRequest, PRODUCE, Process } from './process.ts'
+import { onRig, type Rig, textOf, until } from './rig.ts'
+
+const copy = (text: string) => ({ key: null, value: Buffer.from(text), headers: [] })
+
+/** Copies, and what the broker has of them. */
+export function publishingCopies(brokers: readonly string[]): void {
+  const on = (test: (rig: Rig) => Promise<void>) => onRig(brokers, test, { partitions: 2 })
+
+  const publisher = (rig: Rig, onProduce: OnRequest): Publisher => {
+    const context = new Process((apiKey, send, callback) =>
+      apiKey === PRODUCE ? onProduce(apiKey, send, callback) : send(),
+    )
+    const options = { clientId: 'publisher', bootstrapBrokers: [...brokers], context }
+    const made = new Publisher(options, 5_000)
+    rig.atEnd(() => made.close())
+    return made
+  }
+
+  describe('a publisher', () => {
+    it(
+      'sends nothing again by itself when the broker finds a gap in its numbers',
+      on(async (rig) => {
+        let answers = 0
+        const sending = publisher(rig, (_, send, callback) => {
+          answers += 1
+          if (answers > 1) return send()
+          send(() => callback(new ProtocolError('OUT_OF_ORDER_SEQUENCE_NUMBER')))
+        })
+        const [place] = rig.places()
+        if (place === undefined) throw new Error('There is no partition.')
+        await expect(sending.send(place, copy('stored'))).rejects.toThrow(
+          'Producing messages failed',
+        )
+        await sending.send(place, copy('next'))
+        expect((await rig.read(rig.topic)).map(textOf)).toEqual(['stored', 'next'])
+      }),
+    )
+
+    it(
+      'has one request at a time for a partition, also when its leader becomes another',
+      on(async (rig) => {
+        const held: (() => void)[] = []
+        const sending = publisher(rig, (_, send) => {
+          if (held.length > 0) return send()
+          held.push(send)
+        })
+        const [first, second] = rig.places()
+        if (first === undefined || second === undefined)
+          throw new Error('There are two partitions.')
+        // Nobody knows who leads it yet, and afterwards it is known: that is another one.
+        const begun = sending.send(first, copy('1'))
+        await until('the first is on its way', () => held.length === 1)
+        const waiting = sending.send(first, copy('2'))
+        await sending.send(second, copy('elsewhere'))
+        held[0]?.()
+        await Promise.all([begun, waiting])
+        expect((await rig.read(rig.topic)).map(textOf)).toEqual(['1', '2', 'elsewhere'])
+      }),
+    )
+  })
+}
