@@ -116,14 +116,31 @@ describe('stopping a run', () => {
     await stage.until(id, ({ counts }) => counts.resolved >= 100)
     isBroken = true
     const before = stage.wire.sent.length
-    const brokenAt = Date.now()
     const run = await stage.ended(id)
     expect(run).toMatchObject({
       state: 'paused',
       pausedBecause: expect.stringContaining('No proof') as unknown,
     })
-    expect(Date.now() - brokenAt).toBeLessThan(5_000)
     expect(stage.wire.sent.length - before).toBeLessThanOrEqual(50)
+  })
+
+  test('does not pause for proofs that are there and that nobody has taken yet', async () => {
+    const stage = await staged(pool, 's11', 60)
+    const { id } = await stage.started({ ramp: [], ratePerSecond: 2_000, confirmWithin: '1h' })
+    expect(await stage.replayer.turn()).toMatchObject({ published: 50 })
+    await pool.query(
+      `update redrive_catalog.replay_run set resumed_at = resumed_at - interval '1 minute' where id = $1`,
+      [id],
+    )
+    await pool.query(
+      `update redrive_catalog.replay_item set published_at = published_at - interval '1 minute' where run_id = $1`,
+      [id],
+    )
+    expect(await stage.replayer.turn()).toMatchObject({ published: 10 })
+    expect(await stage.replays.run(id)).toMatchObject({
+      state: 'running',
+      counts: { resolved: 50 },
+    })
   })
 
   test('pauses when the consumers say that they cannot take more, or are too far behind', async () => {
@@ -201,7 +218,7 @@ describe('a worker that has a run', () => {
     await expect.poll(leaseOf).toBeGreaterThan(0)
     const first = await leaseOf()
     // Longer than the lease was at first.
-    await expect.poll(leaseOf, { timeout: 10_000 }).toBeGreaterThan(first + 5)
+    await expect.poll(leaseOf, { timeout: 20_000 }).toBeGreaterThan(first + 5)
     expect(await stage.replayer.turn()).toBeUndefined()
     prove()
     expect(await turn).toMatchObject({ published: 1, fenced: 0 })
@@ -264,10 +281,13 @@ describe('a worker that is gone or late', () => {
   test('keeps others from the same run while it has some of it in hand, so that nothing is overtaken', async () => {
     const stage = await staged(pool, 'w4', 20)
     const { id } = await stage.started({ ramp: [], ratePerSecond: 10 })
+    const { promise: proof, resolve: prove } = Promise.withResolvers<void>()
+    stage.wire.onPublish = () => proof
     const busy = stage.replayer.turn()
     await stage.seen(id, ({ counts }) => counts.publishing > 0)
     const other = stage.replays.replayer({ sources: [{ source: stage.wire }] })
     expect(await other.turn()).toBeUndefined()
+    prove()
     expect(await busy).toMatchObject({ published: 10 })
     expect(await other.turn()).toMatchObject({ published: 10 })
   })

@@ -103,18 +103,29 @@ interface PickedRun extends ItemCounts {
   readonly since_ms: number
 }
 
-/** What may go out now, or undefined. Pauses a run that must not go on. */
-export async function claim(pool: Pool, sources: readonly string[]): Promise<Claim | undefined> {
+/** No proof came to a run of this source for long. */
+export interface Stalled {
+  readonly stalled: string
+}
+
+/**
+ * What may go out now, or undefined. Pauses a run that must not go on. One that waits for proofs pauses only
+ * when someone has just looked for them: they may be there, and nobody had the time to take them.
+ */
+export async function claim(
+  pool: Pool,
+  sources: readonly string[],
+  lookedAt?: string,
+): Promise<Claim | Stalled | undefined> {
   return inTransaction(pool, async (run) => {
     const [picked] = await run<PickedRun>(PICK, [sources])
     if (picked === undefined) return undefined
-    await run(TOUCH, [picked.id])
     const judgement = judge(picked, picked.options, await latelyOf(run, picked))
-    if ('pause' in judgement) {
-      await pauseRun(run, picked.id, judgement.pause)
-      return undefined
-    }
-    return take(run, picked, judgement.go)
+    if ('stalled' in judgement && picked.source !== lookedAt) return { stalled: picked.source }
+    await run(TOUCH, [picked.id])
+    if ('go' in judgement) return take(run, picked, judgement.go)
+    await pauseRun(run, picked.id, 'pause' in judgement ? judgement.pause : judgement.stalled)
+    return undefined
   })
 }
 

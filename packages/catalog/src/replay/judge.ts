@@ -26,8 +26,11 @@ const UNPROVEN_MIN = 50
 const STALL_MS = 3_000
 const STALL_FACTOR = 3
 
-/** How many more may go out now, or why the run has to pause. */
-export type Judgement = { readonly go: number } | { readonly pause: string }
+/** How many more may go out now, or why the run has to pause: at once, or if nobody finds a proof. */
+export type Judgement =
+  | { readonly go: number }
+  | { readonly pause: string }
+  | { readonly stalled: string }
 
 export function judge(counts: ItemCounts, options: RunOptions, lately: Lately): Judgement {
   const { settled, refailed } = lately
@@ -44,7 +47,7 @@ export function judge(counts: ItemCounts, options: RunOptions, lately: Lately): 
   if (room <= 0 && Math.min(lately.quietMs, lately.unprovenMs) > patienceMs) {
     const seconds = Math.round(lately.quietMs / 1_000)
     return {
-      pause: `No proof came for ${seconds} s: the consumers are stuck, or their downstream is.`,
+      stalled: `No proof came for ${seconds} s: the consumers are stuck, or their downstream is.`,
     }
   }
   return { go: Math.max(0, Math.min(room, counts.queued)) }

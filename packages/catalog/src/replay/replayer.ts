@@ -63,10 +63,21 @@ export class Replayer {
   async turn(signal?: AbortSignal): Promise<Turn | undefined> {
     const { pool } = this.#parts
     if ((await this.#epoch.problem(pool)) !== undefined) return undefined
-    const claimed = await claim(pool, [...this.#sources.keys()])
+    const claimed = await this.#claim()
     const source = claimed === undefined ? undefined : this.#sources.get(claimed.source)
     if (claimed === undefined || source === undefined) return undefined
     return keeping(pool, claimed, () => this.#publish(claimed, source, signal))
+  }
+
+  /** Whoever would pause a run for lack of proofs looks for them first. */
+  async #claim(): Promise<Claim | undefined> {
+    const { pool } = this.#parts
+    const names = [...this.#sources.keys()]
+    const first = await claim(pool, names)
+    if (first === undefined || !('stalled' in first)) return first
+    await this.confirm(first.stalled)
+    const second = await claim(pool, names, first.stalled)
+    return second === undefined || 'stalled' in second ? undefined : second
   }
 
   async #publish(
