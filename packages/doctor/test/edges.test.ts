@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import {
   type BindingFacts,
   type ExchangeFacts,
@@ -10,6 +10,7 @@ import {
   type QueueFacts,
   RABBITMQ_CHECKS,
   type RabbitmqFacts,
+  readRabbitmq,
 } from '../src/index.ts'
 import { DEAD_LETTERS, KAFKA, POSTGRES, queue, RABBITMQ, RETRY, SOURCE, topic } from './good.ts'
 import { idsIn } from './services.ts'
@@ -44,6 +45,40 @@ describe('RabbitMQ at the edge', () => {
     expect(rabbitmq({ nodes: [] })).toEqual([])
     expect(rabbitmq({ version: 'unknown' })).toEqual([])
     expect(rabbitmq({ version: '3.10.0' })).toEqual([])
+  })
+
+  it('does not judge members that the broker did not tell, and does when it tells of none', () => {
+    const told = (changed: Partial<QueueFacts>) =>
+      rabbitmq({ queues: [{ ...SOURCE, ...changed }, DEAD_LETTERS, RETRY] })
+    expect(told({ members: undefined, online: undefined })).toEqual([])
+    expect(told({ members: undefined })).toEqual([])
+    expect(told({ online: undefined })).toEqual([])
+    expect(told({ members: [], online: [] })).toEqual(['rabbitmq.quorum-members'])
+    expect(told({ online: [] })).toEqual(['rabbitmq.members-offline'])
+  })
+
+  it('reads that there are no members only where the broker says so', async () => {
+    const queues = [
+      { name: 'new', type: 'quorum' },
+      { name: 'empty', type: 'quorum', members: [], online: [] },
+    ]
+    const answers = new Map<string, unknown>([
+      ['overview', { rabbitmq_version: '3.13.7' }],
+      ['queues', queues],
+    ])
+    const fetching = vi.spyOn(globalThis, 'fetch').mockImplementation((asked) => {
+      const [, , what = ''] = (asked as URL).pathname.split('/')
+      return Promise.resolve(Response.json(answers.get(what) ?? []))
+    })
+    const facts = await readRabbitmq({ management: 'http://guest:guest@127.0.0.1:1' })
+    fetching.mockRestore()
+    expect(facts).toMatchObject({
+      unreadable: [],
+      queues: [
+        { name: 'new', members: undefined, online: undefined },
+        { name: 'empty', members: [], online: [] },
+      ],
+    })
   })
 
   it('counts the smaller of a number in an argument and a policy, and the only one there is', () => {

@@ -29,10 +29,11 @@ describe('Kafka, three brokers', () => {
     }, 240_000)
 
     it('has grade A, and a command would exit with 0', async () => {
+      await expect.poll(world.ids, { timeout: 30_000 }).toEqual([])
       const report = await diagnose({ kafka: world.options })
       expect(report.graded).toEqual({ grade: 'A', cappedBy: [] })
       expect(exitCodeOf(report)).toBe(0)
-    })
+    }, 60_000)
 
     it('finds replicas that are behind, and partitions without a leader', async () => {
       const lonely = `${world.topic}.billing.retry.2h`

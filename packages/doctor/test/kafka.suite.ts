@@ -127,8 +127,8 @@ export function kafkaSuite(service: string, replicas: number, always: readonly s
     afterAll(() => world.end())
 
     it(`finds ${always.join() || 'nothing at all'}`, async () => {
-      expect(await world.ids()).toEqual(always)
-    })
+      await expect.poll(world.ids, SOON).toEqual(always)
+    }, 60_000)
 
     it.each(seeds)(
       'finds $name',
@@ -188,8 +188,8 @@ export function kafkaSuite(service: string, replicas: number, always: readonly s
     afterAll(() => world.end())
 
     it('finds a group that has committed nothing', async () => {
-      expect(await world.ids()).toEqual(['kafka.no-committed-offset', ...always].sort())
-    })
+      await expect.poll(world.ids, SOON).toEqual(['kafka.no-committed-offset', ...always].sort())
+    }, 60_000)
 
     it('finds a source that has got more partitions', async () => {
       await world.commit()

@@ -22,7 +22,7 @@ describe('RabbitMQ, three nodes', () => {
       await services('do', CLUSTER, 'memory_alarm', 'off', '2')
       await services('up', CLUSTER)
       await world.end()
-    })
+    }, 240_000)
 
     it('has grade A, and a command would exit with 0', async () => {
       const { management, vhost } = world

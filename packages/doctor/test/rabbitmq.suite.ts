@@ -1,6 +1,6 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { afterEach, expect, it } from 'vitest'
+import { afterEach, beforeAll, expect, it } from 'vitest'
 import {
   findIn,
   gradeOf,
@@ -15,7 +15,7 @@ import {
   type RabbitmqWorld,
   rabbitmqWorld,
 } from './rabbitmq.world.ts'
-import { idsIn } from './services.ts'
+import { idsIn, urlsOf } from './services.ts'
 
 interface Seed {
   /** What is wrong, as it ends the sentence. */
@@ -225,6 +225,10 @@ export function rabbitmqSuite(service: string, always: readonly string[]): void 
     return made
   }
 
+  beforeAll(async () => {
+    await urlsOf(service)
+  }, 240_000)
+
   afterEach(async () => {
     for (const made of worlds.splice(0)) await made.end()
   })
@@ -311,8 +315,9 @@ export function rabbitmqSuite(service: string, always: readonly string[]): void 
     })
     const queues = [name]
     const findings = () => look(made, { queues }).then((facts) => findIn(RABBITMQ_CHECKS, facts))
+    const firstCheck = async () => (await findings())[0]?.check
+    await expect.poll(firstCheck, SOON).toBe('rabbitmq.no-dead-letter-exchange')
     const [first] = await findings()
-    expect(first?.check).toBe('rabbitmq.no-dead-letter-exchange')
     await made.shell(commandIn(first?.fix ?? ''))
     await expect
       .poll(async () => (await findings()).map(({ check }) => check), SOON)
@@ -328,21 +333,28 @@ export function rabbitmqSuite(service: string, always: readonly string[]): void 
     await channel.bindQueue('graveyard', 'dead', '')
     await channel.assertQueue('work', { durable: true, deadLetterExchange: 'dead' })
     await channel.assertQueue('unrelated', { durable: false })
-    const findings = findIn(RABBITMQ_CHECKS, await look({ channel, ...made }))
-    expect(findings.map(({ check, subject }) => `${check} ${subject}`)).toEqual([
-      ...always.map((id) => `${id} cluster`),
-      'rabbitmq.classic-source work',
-      'rabbitmq.classic-dead-letter-queue graveyard',
-    ])
+    const found = async () => {
+      const findings = findIn(RABBITMQ_CHECKS, await look({ channel, ...made }))
+      return findings.map(({ check, subject }) => `${check} ${subject}`)
+    }
+    await expect
+      .poll(found, SOON)
+      .toEqual([
+        ...always.map((id) => `${id} cluster`),
+        'rabbitmq.classic-source work',
+        'rabbitmq.classic-dead-letter-queue graveyard',
+      ])
   })
 
   it('looks only at what belongs to the queues it is asked for', async () => {
     const made = await world()
     await deploy(made)
     await made.channel.assertQueue('other', { durable: true, deadLetterExchange: 'nowhere' })
-    expect(idsIn(RABBITMQ_CHECKS, await look(made, { queues: ['orders'] }))).toEqual(always)
-    expect(idsIn(RABBITMQ_CHECKS, await look(made))).toContain('rabbitmq.dead-letters-nowhere')
-  })
+    const ids = async (options?: Partial<RabbitmqOptions>) =>
+      idsIn(RABBITMQ_CHECKS, await look(made, options))
+    await expect.poll(() => ids(), SOON).toContain('rabbitmq.dead-letters-nowhere')
+    await expect.poll(() => ids({ queues: ['orders'] }), SOON).toEqual(always)
+  }, 60_000)
 
   it('needs no more than the tag monitoring and a vhost it may enter', async () => {
     const made = await world()
@@ -359,10 +371,11 @@ export function rabbitmqSuite(service: string, always: readonly string[]): void 
         username: user,
         password: 'secret',
       }).href
-      const facts = await look({ ...made, management })
+      const asUser = () => look({ ...made, management })
+      await expect.poll(async () => idsIn(RABBITMQ_CHECKS, await asUser()), SOON).toEqual(always)
+      const facts = await asUser()
       expect(facts.unreadable).toEqual([])
       expect(facts.queues).toHaveLength(4)
-      expect(idsIn(RABBITMQ_CHECKS, facts)).toEqual(always)
     } finally {
       await made.api('DELETE', `users/${user}`)
     }

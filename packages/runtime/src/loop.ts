@@ -39,6 +39,8 @@ export interface LoopParts<D extends Delivery> {
 export interface LoopStats {
   readonly running: number
   readonly waiting: number
+  /** Decided, and the broker has not answered yet: acknowledgements and hand-offs. */
+  readonly enacting: number
   readonly allowed: number
   readonly handled: number
   readonly failed: number
@@ -477,9 +479,11 @@ export class Loop<D extends Delivery> implements Receiver<D> {
   }
 
   stats(): LoopStats {
+    const suspects = this.#suspect === undefined ? 0 : 1
     return {
       running: this.#running,
-      waiting: this.#waiting.length + this.#inline.size,
+      waiting: this.#waiting.length + this.#inline.size + suspects,
+      enacting: this.#handOff.pending,
       allowed: this.#allowed,
       handled: this.#keeper.handledCount,
       failed: this.#failedCount,

@@ -15,6 +15,31 @@ import {
 
 const UNKNOWN: Enactment = { kind: 'unknown', error: new Error('no answer') }
 
+describe('what the broker has not answered for', () => {
+  it('is counted as being enacted, whether it succeeded or failed', async () => {
+    const { clock } = world()
+    const transport = new ScriptedTransport()
+    const answers: ((enactment: Enactment) => void)[] = []
+    transport.answer = () => new Promise((resolve) => answers.push(resolve))
+    const consumer = await consume(
+      transport,
+      ({ id }) => {
+        if (id === 'bad') throw new Error('no')
+      },
+      { ...PLAIN, clock, retry: { attempts: 1 } },
+    )
+    transport.deliver(delivery('good'), delivery('bad'))
+    await clock.settle()
+    expect(consumer.stats()).toMatchObject({ running: 0, waiting: 0, enacting: 2 })
+    answers[1]?.(UNKNOWN)
+    await clock.advance('10s')
+    expect(consumer.stats().enacting).toBe(2)
+    for (const answer of answers) answer({ kind: 'done', place: 'settled', truncated: 0 })
+    await clock.settle()
+    expect(consumer.stats().enacting).toBe(0)
+  })
+})
+
 describe('a hand-off whose outcome is unknown', () => {
   it('is asked again until it is known, and stops nobody else meanwhile', async () => {
     let isRefusing = true

@@ -36,11 +36,12 @@ export const MEMBER_CHECKS: readonly Check<RabbitmqFacts>[] = [
     looksFor: 'a quorum queue with fewer than three members in a cluster that has the nodes',
     why: 'With one or two members the loss of one node takes the queue out of service or away.',
     fix: 'rabbitmq-queues grow NODE all --vhost-pattern {vhostPattern} --queue-pattern {pattern}, for nodes that have no member',
-    hits: onQueues(KEEPERS, ({ queue }, { nodes = [] }) =>
-      queue.type === 'quorum' &&
+    hits: onQueues(KEEPERS, ({ queue: { type, members } }, { nodes = [] }) =>
+      type === 'quorum' &&
       nodes.length >= ENOUGH_MEMBERS &&
-      queue.members.length < ENOUGH_MEMBERS
-        ? `${queue.members.length} of ${nodes.length} nodes`
+      members !== undefined &&
+      members.length < ENOUGH_MEMBERS
+        ? `${members.length} of ${nodes.length} nodes`
         : undefined,
     ),
   },
@@ -51,9 +52,9 @@ export const MEMBER_CHECKS: readonly Check<RabbitmqFacts>[] = [
     looksFor: 'a quorum queue with an even number of members',
     why: 'The last one adds work and no safety: four survive the loss of one node, as three do.',
     fix: 'rabbitmq-queues grow NODE all --vhost-pattern {vhostPattern} --queue-pattern {pattern}, or shrink by one',
-    hits: onQueues(KEEPERS, ({ queue }) =>
-      queue.members.length > ENOUGH_MEMBERS && queue.members.length % 2 === 0
-        ? `${queue.members.length} members`
+    hits: onQueues(KEEPERS, ({ queue: { members = [] } }) =>
+      members.length > ENOUGH_MEMBERS && members.length % 2 === 0
+        ? `${members.length} members`
         : undefined,
     ),
   },
@@ -65,7 +66,9 @@ export const MEMBER_CHECKS: readonly Check<RabbitmqFacts>[] = [
     why: 'It survives fewer further losses than it seems to, and stops without a majority.',
     fix: 'start the nodes that have the other members; remove those that are gone: rabbitmq-queues delete_member --vhost {vhost} {subject} NODE',
     hits: onQueues(KEEPERS, ({ queue: { members, online } }) =>
-      online.length < members.length ? `${online.length} of ${members.length} online` : undefined,
+      members !== undefined && online !== undefined && online.length < members.length
+        ? `${online.length} of ${members.length} online`
+        : undefined,
     ),
   },
   {

@@ -23,9 +23,9 @@ export interface QueueFacts {
   /** What policies say, operator policies included. */
   readonly policy: Settings
   readonly policyName: string | undefined
-  /** Nodes that have a copy; empty for what has none (classic queues). */
-  readonly members: readonly string[]
-  readonly online: readonly string[]
+  /** Nodes that have a copy. Undefined when the broker does not say: of classic queues, and of any for a moment. */
+  readonly members: readonly string[] | undefined
+  readonly online: readonly string[] | undefined
 }
 
 export interface ExchangeFacts {

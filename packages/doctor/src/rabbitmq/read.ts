@@ -135,7 +135,7 @@ const asNode = (row: Row): NodeFacts => ({
   isRunning: row['running'] === true,
   memoryAlarm: row['mem_alarm'] === true,
   diskAlarm: row['disk_free_alarm'] === true,
-  cutOffFrom: namesIn(row['partitions']),
+  cutOffFrom: namesIn(row['partitions']) ?? [],
 })
 
 const asQueue = (row: Row): QueueFacts => ({
@@ -173,8 +173,8 @@ const asPolicy = (row: Row): PolicyFacts => ({
   definition: (row['definition'] ?? {}) as Settings,
 })
 
-const namesIn = (value: unknown): readonly string[] =>
-  Array.isArray(value) ? value.map(String) : []
+const namesIn = (value: unknown): readonly string[] | undefined =>
+  Array.isArray(value) ? value.map(String) : undefined
 
 const withoutX = (settings: Settings): Settings =>
   Object.fromEntries(
