@@ -14,6 +14,9 @@ export default defineConfig({
   test: {
     // Properties and statistics take seconds on a busy machine; a hanging test still ends.
     testTimeout: 30_000,
+    // A hook may be the first to ask for a service, which starts then.
+    hookTimeout: 60_000,
+    expect: { poll: { timeout: 15_000 } },
     // The contract of a transport restarts its broker, so whoever else needs one goes first.
     projects: [
       {

@@ -153,10 +153,15 @@ memory_alarm() {
   node_memory_alarm "${1:-}"
 }
 
-# Asks the Raft group, through any member that can reach a majority: the queue's record keeps the
-# name of a dead leader until there is a new one.
+# There is none for a moment while one is elected.
 leader() {
   [[ -n ${1:-} ]] || fail "leader QUEUE"
+  within 30 find_leader "$1" || fail "no node knows a leader of '$1'"
+}
+
+# Asks the Raft group, through any member that can reach a majority: the queue's record keeps the
+# name of a dead leader until there is a new one.
+find_leader() {
   local n answer
   local query='{ok, Q} = rabbit_amqqueue:lookup(rabbit_misc:r(<<"/">>, queue, <<"QUEUE"/utf8>>)),
     {Group, _} = amqqueue:get_pid(Q),
@@ -170,7 +175,7 @@ leader() {
     echo "${BASH_REMATCH[1]}"
     return
   done
-  fail "no node knows a leader of '$1'"
+  return 1
 }
 
 kill_node() {

@@ -21,8 +21,8 @@ export const queuesOf = ({ run }: World, boundaries: readonly unknown[]): readon
 
 /** As many at a time as there are cores to start processes on. */
 const AT_ONCE = 3
-/** 20 s: starting takes one, retries take another. */
-const REACHED_MS = 20_000
+/** 90 s: starting may take sixty, and retries take a few. */
+const REACHED_MS = 90_000
 
 /** A consumer dies at every boundary; then one healthy consumer finishes all that is left behind. */
 export async function dieAtEach<Options extends ConsumerOptions>(

@@ -3,6 +3,7 @@ import { type Consumer, onEvent, type RedriveEvent } from '@redrive/runtime'
 import type { Answer, Request } from './consumer-options.ts'
 import { ComeBackLater, Refused } from './handler.ts'
 import type { HistoryWriter } from './history.ts'
+import { watchStandstills } from './standstill.ts'
 
 /** What the handler's errors mean. */
 export const RULES: readonly Rule[] = [business(Refused), { class: 'unknown', when: ComeBackLater }]
@@ -54,6 +55,8 @@ export async function live({ history, start, measure, end }: Life): Promise<void
   const consumers = await start()
   history.write({ what: 'ready' })
   answer({ kind: 'ready' })
+  // Until the process ends, however that happens.
+  watchStandstills((span) => history.write({ what: 'stood_still', ...span }))
   const measuring = setInterval(() => {
     history.write({ what: 'memory', bytes: process.memoryUsage.rss() })
     measure?.()

@@ -29,6 +29,7 @@ export interface Fleet<Options extends ConsumerOptions = ConsumerOptions> {
   members(): readonly Member[]
   /** From now on, one that dies is replaced. */
   supervise(): void
+  readonly isSupervised: boolean
   /** No busy member: nobody has a message in hand. */
   isIdle(): Promise<boolean>
   stop(): Promise<void>
@@ -36,8 +37,8 @@ export interface Fleet<Options extends ConsumerOptions = ConsumerOptions> {
 
 /** 20 s to stop: twice what a consumer gives its handlers. */
 const STOP_MS = 20_000
-/** 15 s to start: seconds on a busy machine, and a part of the server may be down. */
-const READY_MS = 15_000
+/** 60 s to start: twice what making topics may take, and six that start together share two cores. */
+const READY_MS = 60_000
 /** 50: the default of `concurrency`. */
 const DEFAULT_IN_FLIGHT = 50
 
@@ -69,6 +70,9 @@ export function fleetOf(options: FleetOptions, { program, history, nextName }: F
     supervise() {
       isSupervised = true
     },
+    get isSupervised() {
+      return isSupervised
+    },
     async isIdle() {
       const busy = await Promise.all([...members].map((member) => member.busy()))
       return busy.every((count) => count === 0)
@@ -81,8 +85,18 @@ export function fleetOf(options: FleetOptions, { program, history, nextName }: F
 }
 
 /** So many are ready; one that cannot start is not. */
-export async function ready(fleet: Fleet, count: number): Promise<void> {
-  const isReady = () => fleet.members().filter((member) => member.isReady).length >= count
+export async function ready(
+  fleet: Pick<Fleet, 'members' | 'isSupervised'>,
+  count: number,
+): Promise<void> {
+  const isReady = () => {
+    const members = fleet.members()
+    // Nobody takes the place of one that has ended.
+    if (members.length < count && !fleet.isSupervised) {
+      throw new Error(`only ${members.length} of ${count} consumers are left before all are ready`)
+    }
+    return members.filter((member) => member.isReady).length >= count
+  }
   await until(`${count} consumers are ready`, isReady, { withinMs: READY_MS })
 }
 
@@ -116,6 +130,10 @@ function spawn(program: string, options: ConsumerOptions, history: HistoryWriter
     })
   })
   const isAlive = () => child.exitCode === null && child.signalCode === null
+  const signal = (signal: NodeJS.Signals) => {
+    if (signal === 'SIGKILL') history.write({ what: 'killed', process: name })
+    child.kill(signal)
+  }
   return {
     name,
     inFlight,
@@ -126,13 +144,13 @@ function spawn(program: string, options: ConsumerOptions, history: HistoryWriter
     get isAlive() {
       return isAlive()
     },
-    signal: (signal) => void child.kill(signal),
+    signal,
     async stop() {
       isStopping = true
       ask(child, 'stop')
       if (await becomesTrue(() => !isAlive(), { withinMs: STOP_MS, everyMs: 50 })) return
       history.write({ what: 'note', text: `${name} did not stop by itself` })
-      child.kill('SIGKILL')
+      signal('SIGKILL')
       await gone
     },
     async busy() {

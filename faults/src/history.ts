@@ -47,10 +47,14 @@ export type Fact =
   | { readonly what: 'stops'; readonly where: string }
   | { readonly what: 'event'; readonly type: string; readonly id?: string; readonly note?: string }
   | { readonly what: 'memory'; readonly bytes: number }
+  /** It was not run from then to then, or its server did not answer: the machine had other things to do. */
+  | { readonly what: 'stood_still'; readonly from: number; readonly to: number }
   /** How long the queries of one name took since this was last said. */
   | { readonly what: 'queries'; readonly name: string; readonly ms: readonly number[] }
   // The harness.
   | { readonly what: 'spawned'; readonly process: string; readonly inFlight: number }
+  /** It is about to be killed: `exited` may be written seconds later. */
+  | { readonly what: 'killed'; readonly process: string }
   | {
       readonly what: 'exited'
       readonly process: string
@@ -70,7 +74,8 @@ export type Fact =
   /** The second took a message over from the first, and both go on. */
   | { readonly what: 'owners'; readonly first: string; readonly second: string }
   | { readonly what: 'healed' }
-  | { readonly what: 'drained' }
+  /** With the moment since when: that it was over is known one look later. */
+  | { readonly what: 'drained'; readonly at: number }
   /** A figure that only this scenario has. */
   | { readonly what: 'measured'; readonly name: string; readonly value: number }
   | { readonly what: 'note'; readonly text: string }
@@ -83,7 +88,7 @@ export interface HistoryWriter {
 }
 
 /** As the clock was when the process began: a scenario may tamper with the one that others use. */
-const trueNow = Date.now
+export const trueNow: () => number = Date.now
 
 /** One file per writer. Written at once and synchronously: what a killed process had seen must not die with it. */
 export function openHistory(folder: string, by: string): HistoryWriter {

@@ -1,24 +1,32 @@
 import type { Evidence, Violation } from './evidence.ts'
 import type { Entry } from './history.ts'
+import { isDisturbed, type Span, standstillsIn } from './standstill.ts'
+
+/** How late something was, and whether anybody stood still while it was waited for. */
+export interface Late {
+  readonly ms: number
+  readonly isDisturbed: boolean
+}
+
+/** The earliest first. */
+export type Lateness = readonly Late[]
 
 /** A retry is late by the time from the moment its attempt failed to the next start, less its delay. */
-export function retryLateness({ entries }: Evidence, delayMs: number): readonly number[] {
+export function retryLateness({ entries }: Evidence, delayMs: number): Lateness {
   const failedAt = new Map<string, number>()
-  const lateness: number[] = []
+  const waits: Span[] = []
   for (const entry of entries) {
     if (entry.what === 'failed') failedAt.set(entry.id, entry.at)
-    const since = entry.what === 'handler_started' ? failedAt.get(entry.id) : undefined
-    if (since !== undefined) lateness.push(entry.at - since - delayMs)
+    const from = entry.what === 'handler_started' ? failedAt.get(entry.id) : undefined
+    if (from !== undefined) waits.push({ from, to: entry.at })
   }
-  return lateness.sort((a, b) => a - b)
+  return latenessOf(entries, waits, (waitedMs) => waitedMs - delayMs)
 }
 
 /** How long after it was accepted each message began to run. A commit may be seen before its answer is. */
-export function startLateness(
-  { entries }: Evidence,
-  isMeant: (id: string) => boolean,
-): readonly number[] {
-  return firstStarts(entries, 'acknowledged', isMeant).map((ms) => Math.max(0, ms))
+export function startLateness({ entries }: Evidence, isMeant: (id: string) => boolean): Lateness {
+  const waits = firstStarts(entries, 'acknowledged', isMeant)
+  return latenessOf(entries, waits, (waitedMs) => Math.max(0, waitedMs))
 }
 
 /** The same for a delay that its producer asked for, which counts from when the message is added. */
@@ -26,16 +34,17 @@ export function delayLateness(
   { entries }: Evidence,
   isMeant: (id: string) => boolean,
   delayMs: number,
-): readonly number[] {
-  return firstStarts(entries, 'attempted', isMeant).map((ms) => ms - delayMs)
+): Lateness {
+  const waits = firstStarts(entries, 'attempted', isMeant)
+  return latenessOf(entries, waits, (waitedMs) => waitedMs - delayMs)
 }
 
-/** From what its producer wrote to the first start of each message, sorted. */
+/** From what its producer wrote to the first start of each message. */
 function firstStarts(
   entries: readonly Entry[],
   since: 'attempted' | 'acknowledged',
   isMeant: (id: string) => boolean,
-): readonly number[] {
+): readonly Span[] {
   const begun = new Map<string, number>()
   const started = new Map<string, number>()
   for (const entry of entries) {
@@ -43,35 +52,70 @@ function firstStarts(
     const isFirst = entry.what === 'handler_started' && !started.has(entry.id)
     if (isFirst) started.set(entry.id, entry.at)
   }
-  const waits = [...begun].flatMap(([id, at]) => {
-    const startedAt = started.get(id)
-    return startedAt === undefined ? [] : [startedAt - at]
+  return [...begun].flatMap(([id, from]) => {
+    const to = started.get(id)
+    return to === undefined ? [] : [{ from, to }]
   })
-  return waits.sort((a, b) => a - b)
 }
 
-const earliestOf = (lateness: readonly number[]) => lateness[0] ?? 0
+function latenessOf(
+  entries: readonly Entry[],
+  waits: readonly Span[],
+  lateMs: (waitedMs: number) => number,
+): Lateness {
+  const standstills = standstillsIn(entries)
+  const all = waits.map((wait) => ({
+    ms: lateMs(wait.to - wait.from),
+    isDisturbed: isDisturbed(wait, standstills),
+  }))
+  return all.sort((a, b) => a.ms - b.ms)
+}
+
+const earliestOf = (lateness: Lateness) => lateness[0]?.ms ?? 0
 
 /** One of so many in a hundred, of sorted numbers; 0 when there are none. */
 export const percentile = (sorted: readonly number[], percent: number): number =>
   sorted[Math.min(sorted.length - 1, Math.floor((sorted.length * percent) / 100))] ?? 0
 
-export function tellPunctual(what: string, lateness: readonly number[]): string {
-  return `${what} late by ${earliestOf(lateness)} ms at least and ${percentile(lateness, 99)} ms at p99`
+/** The same of how late they were. */
+export const latenessAt = (lateness: Lateness, percent: number): number =>
+  percentile(
+    lateness.map(({ ms }) => ms),
+    percent,
+  )
+
+export function tellPunctual(what: string, lateness: Lateness): string {
+  return `${what} late by ${earliestOf(lateness)} ms at least and ${latenessAt(lateness, 99)} ms at p99`
 }
 
-/** Never early, and on time for all but one in a hundred. */
+/**
+ * Without what was late while somebody stood still: that may have been the machine, and says nothing.
+ * What was on time nevertheless says as much as ever.
+ */
+export const judgedOf = <L extends Late>(lateness: readonly L[], lateMs: number): readonly L[] =>
+  lateness.filter((one) => one.ms <= lateMs || !one.isDisturbed)
+
+/** Never early but for what two clocks may differ by, and on time for all but one in a hundred. */
 export function checkPunctual(
   what: string,
-  lateness: readonly number[],
+  lateness: Lateness,
   lateMs: number,
+  clocksMs = 0,
 ): readonly Violation[] {
   const earliest = earliestOf(lateness)
-  const p99 = percentile(lateness, 99)
+  const judged = judgedOf(lateness, lateMs)
+  const p99 = latenessAt(judged, 99)
   return [
-    ...(earliest < 0 ? [violation(`${what} ran ${-earliest} ms early`)] : []),
+    ...(earliest < -clocksMs ? [violation(`${what} ran ${-earliest} ms early`)] : []),
     ...(p99 > lateMs ? [violation(`one ${what} in a hundred ran more than ${p99} ms late`)] : []),
+    ...checkJudged(what, judged.length, lateness.length),
   ]
 }
+
+/** A run in which hardly anything could be judged has proven nothing. */
+export const checkJudged = (what: string, judged: number, all: number): readonly Violation[] =>
+  judged * 2 >= all
+    ? []
+    : [violation(`only ${judged} of ${all} can be judged, the machine stood still: ${what}`)]
 
 const violation = (text: string): Violation => ({ rule: 'scenario', text })

@@ -14,27 +14,44 @@ const QUIET_MS = 12_000
  * longer would not bring it back: the checker will say that it is lost.
  */
 export async function drain<W extends World>(world: W, server: Server<W>): Promise<void> {
+  let before: Look | undefined
   let quietSince: number | undefined
   const isDrained = async () => {
-    const { hasAll, isQuiet } = await look(world, server)
-    if (!isQuiet) quietSince = undefined
-    else quietSince ??= performance.now()
-    if (isQuiet && hasAll) return true
-    const isOver = quietSince !== undefined && performance.now() - quietSince > QUIET_MS
-    return isOver && (await server.isOver(world))
+    const now = await look(world, server)
+    quietSince = now.isQuiet ? (quietSince ?? now.at) : undefined
+    const isLong = quietSince !== undefined && now.at - quietSince > QUIET_MS
+    let at = overSince(before, now)
+    before = now
+    if (at === undefined && isLong && (await server.isOver(world))) at = Date.now()
+    if (at === undefined) return false
+    world.history.write({ what: 'drained', at })
+    return true
   }
-  if (await becomesTrue(isDrained, { withinMs: PATIENCE_MS, everyMs: 250 })) {
-    world.history.write({ what: 'drained' })
-  }
+  await becomesTrue(isDrained, { withinMs: PATIENCE_MS, everyMs: 250 })
 }
 
-async function look<W extends World>(world: W, server: Server<W>): Promise<Seen> {
+/** What was seen, and when. */
+export interface Look extends Seen {
+  readonly at: number
+}
+
+/**
+ * Since when all is over, if two looks in a row say so. Places are looked at one after the other: what
+ * went from one to another meanwhile is missed once.
+ */
+export function overSince(before: Look | undefined, now: Look): number | undefined {
+  return before !== undefined && isOver(before) && isOver(now) ? before.at : undefined
+}
+
+const isOver = ({ hasAll, isQuiet }: Seen) => hasAll && isQuiet
+
+async function look<W extends World>(world: W, server: Server<W>): Promise<Look> {
   try {
     const { hasAll, isQuiet } = await server.look(world)
     const idle = await Promise.all(world.fleets.map((fleet) => fleet.isIdle()))
-    return { hasAll, isQuiet: isQuiet && idle.every((one) => one) }
+    return { hasAll, isQuiet: isQuiet && idle.every((one) => one), at: Date.now() }
   } catch {
     // Something is still on its way up: look again.
-    return { hasAll: false, isQuiet: false }
+    return { hasAll: false, isQuiet: false, at: Date.now() }
   }
 }

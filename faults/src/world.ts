@@ -5,6 +5,7 @@ import { type Fleet, type FleetOptions, fleetOf } from './fleet.ts'
 import { openHistory, type HistoryWriter } from './history.ts'
 import { END_OF, type End, type Mix, plan, type PlannedMessage, USUAL_MIX } from './message.ts'
 import type { Scale, Scenario } from './scenario.ts'
+import { watchStandstills } from './standstill.ts'
 
 /** One run of a scenario, whatever the server: its processes, its messages, its history. */
 export interface World<
@@ -61,6 +62,8 @@ export interface WorldParts {
   /** What all consumers of the run have in common. */
   readonly common: Omit<FleetOptions, 'folder' | 'run' | 'queues'>
   send(parts: Sending): Promise<void>
+  /** Something small that the server is asked again and again, to see when it stands still. */
+  readonly beat?: () => Promise<unknown>
 }
 
 export interface Sending {
@@ -85,6 +88,10 @@ export function worldOf(parts: WorldParts): World {
   const nextName = counter('consumer')
   const messages = session.messages ?? scenario.messages[session.scale]
   const say = (text: string) => session.print(`  ${scenario.name}: ${text}`)
+  const endWatch = watchStandstills(
+    (span) => history.write({ what: 'stood_still', ...span }),
+    parts.beat,
+  )
 
   const send: World['send'] = (queue, planned, ratePerSecond = SEND_RATE) =>
     parts.send({ queue, messages: planned, ratePerSecond, history: producer })
@@ -123,6 +130,7 @@ export function worldOf(parts: WorldParts): World {
     async end() {
       await Promise.all(fleets.map((fleet) => fleet.stop()))
       for (const undo of undos.splice(0)) await undo()
+      endWatch()
     },
   }
 }

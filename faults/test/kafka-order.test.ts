@@ -13,6 +13,27 @@ const ended = (story: Story, id: string, by = 'consumer-1') =>
 
 const two = () => new Story().sent('key/1').sent('key/2')
 
+const PLACE = 'orders/0'
+
+interface Given {
+  readonly member: string
+  readonly generation: number
+  readonly places?: readonly string[]
+}
+
+const given = (story: Story, by: string, { places = [], ...round }: Given) =>
+  story.at(by, { what: 'assigned', group: 'group', ...round, places })
+
+const exited = (story: Story, process: string) =>
+  story.at('harness', { what: 'exited', process, isCrash: true, inFlight: 1 })
+
+/** `a` has the place, and runs the first of its key. */
+const shared = () => {
+  const story = given(two(), 'a', { member: 'a1', generation: 1, places: [PLACE] })
+  story.at('a', { what: 'delivered', id: 'key/1', position: `${PLACE}/7` })
+  return began(story, 'key/1', 'a')
+}
+
 describe('the order of a key', () => {
   it('is kept when each waits for the one before, and when both run again after a crash', () => {
     const story = two().handled('key/1').handled('key/2')
@@ -39,12 +60,54 @@ describe('the order of a key', () => {
     const refused = new Story().sent('key/1', 'business').sent('key/2')
     began(refused, 'key/1').at('consumer-1', { what: 'failed', id: 'key/1', attempt: 1 })
     expect(textsIn(began(refused, 'key/2'))).toEqual([])
-    const dead = began(two(), 'key/1', 'a').at('harness', {
-      what: 'exited',
-      process: 'a',
-      isCrash: true,
-      inFlight: 1,
-    })
+    const dead = exited(began(two(), 'key/1', 'a'), 'a')
     expect(textsIn(began(dead, 'key/1', 'b'))).toEqual([])
+  })
+
+  it('is not broken by one that was killed before anybody saw that it is gone', () => {
+    const killed = began(two(), 'key/1', 'a').at('harness', { what: 'killed', process: 'a' })
+    // It may begin one more before the signal arrives.
+    began(began(killed, 'key/1', 'a'), 'key/1', 'b')
+    expect(textsIn(exited(killed, 'a'))).toEqual([])
+  })
+
+  it('is not broken by one that its group goes on without, from when another has its place', () => {
+    const story = shared()
+    given(story, 'b', { member: 'b1', generation: 2, places: [PLACE] })
+    began(story, 'key/1', 'b')
+    began(ended(story, 'key/1', 'a'), 'key/2', 'a')
+    expect(textsIn(given(story, 'a', { member: 'a2', generation: 3 }))).toEqual([])
+  })
+
+  it('is not broken by one that is killed before it could come back', () => {
+    const story = shared()
+    given(story, 'b', { member: 'b1', generation: 2, places: [PLACE] })
+    began(story, 'key/1', 'b').at('harness', { what: 'killed', process: 'a' })
+    expect(textsIn(exited(story, 'a'))).toEqual([])
+  })
+
+  it('is broken by one that stays in its group, and before another has its place', () => {
+    const broken = ['key/1 ran together with key/1 in a']
+    const staying = shared()
+    given(staying, 'b', { member: 'b1', generation: 2, places: [PLACE] })
+    began(staying, 'key/1', 'b')
+    expect(textsIn(staying)).toEqual(broken)
+    expect(textsIn(given(staying, 'a', { member: 'a1', generation: 2 }))).toEqual(broken)
+    const early = given(shared(), 'b', { member: 'b1', generation: 2, places: ['orders/1'] })
+    began(early, 'key/1', 'b')
+    expect(textsIn(given(early, 'a', { member: 'a2', generation: 3 }))).toEqual(broken)
+    const sameRound = given(shared(), 'b', { member: 'b1', generation: 1, places: [PLACE] })
+    began(sameRound, 'key/1', 'b')
+    expect(textsIn(given(sameRound, 'a', { member: 'a2', generation: 2 }))).toEqual(broken)
+  })
+
+  it('is broken within one process that its group goes on without later', () => {
+    const story = began(ended(shared(), 'key/1', 'a'), 'key/2', 'a')
+    began(story, 'key/1', 'a')
+    given(story, 'b', { member: 'b1', generation: 2, places: [PLACE] })
+    expect(textsIn(given(story, 'a', { member: 'a2', generation: 3 }))).toEqual([
+      'key/1 ran together with key/2 in a',
+      'key/1 a began it again after one behind it',
+    ])
   })
 })

@@ -2,6 +2,8 @@ import { describe, expect, it } from 'vitest'
 import {
   checkPunctual,
   delayLateness,
+  judgedOf,
+  type Lateness,
   percentile,
   retryLateness,
   startLateness,
@@ -21,29 +23,69 @@ const story = () =>
     )
     .evidence()
 
-const textsIn = (lateness: readonly number[]) =>
-  checkPunctual('retry', lateness, 10).map(({ text }) => text)
+const undisturbed = (...ms: readonly number[]): Lateness =>
+  ms.map((one) => ({ ms: one, isDisturbed: false }))
+
+const disturbed = (...ms: readonly number[]): Lateness =>
+  ms.map((one) => ({ ms: one, isDisturbed: true }))
+
+const textsIn = (lateness: Lateness) => checkPunctual('retry', lateness, 10).map(({ text }) => text)
 
 describe('lateness', () => {
   it('of a retry counts from the failure', () => {
-    expect(retryLateness(story(), 1)).toEqual([1])
-    expect(retryLateness(story(), 5)).toEqual([-3])
+    expect(retryLateness(story(), 1)).toEqual(undisturbed(1))
+    expect(retryLateness(story(), 5)).toEqual(undisturbed(-3))
   })
 
   it('of a start counts from the acknowledgement, and only to the first one', () => {
-    expect(startLateness(story(), () => true)).toEqual([1])
+    expect(startLateness(story(), () => true)).toEqual(undisturbed(1))
     expect(startLateness(story(), () => false)).toEqual([])
   })
 
   it('of a delay counts from when the message was sent', () => {
-    expect(delayLateness(story(), () => true, 5)).toEqual([-3])
+    expect(delayLateness(story(), () => true, 5)).toEqual(undisturbed(-3))
   })
 
   it('must not be below zero, nor above the bound for more than one in a hundred', () => {
-    expect(textsIn([0, 1, 2])).toEqual([])
-    expect(textsIn([-1, 1, 2])).toEqual(['retry ran 1 ms early'])
+    expect(textsIn(undisturbed(0, 1, 2))).toEqual([])
+    expect(textsIn(undisturbed(-1, 1, 2))).toEqual(['retry ran 1 ms early'])
     const late = Array.from({ length: 100 }, (_, index) => (index < 98 ? 0 : 11))
-    expect(textsIn(late)).toEqual(['one retry in a hundred ran more than 11 ms late'])
+    expect(textsIn(undisturbed(...late))).toEqual([
+      'one retry in a hundred ran more than 11 ms late',
+    ])
+  })
+
+  it('is known to be disturbed when somebody stood still at any moment of the wait', () => {
+    const retried = (from: number, to: number) =>
+      new Story()
+        .at(
+          'consumer-1',
+          { what: 'note', text: 'before' },
+          { what: 'failed', id: 'a', attempt: 1 },
+          { what: 'note', text: 'time passes' },
+          { what: 'handler_started', id: 'a', attempt: 2 },
+        )
+        .at('consumer-2', { what: 'stood_still', from, to })
+        .evidence()
+    const isDisturbed = (from: number, to: number) =>
+      retryLateness(retried(from, to), 0).map((one) => one.isDisturbed)
+    expect(isDisturbed(0, 1)).toEqual([false])
+    expect(isDisturbed(0, 2)).toEqual([true])
+    expect(isDisturbed(2, 9)).toEqual([true])
+    expect(isDisturbed(3, 9)).toEqual([false])
+  })
+
+  it('says nothing when somebody stood still, unless it was on time or early nevertheless', () => {
+    const lateness = [...disturbed(-1, 10), ...undisturbed(11), ...disturbed(12)]
+    expect(judgedOf(lateness, 10)).toEqual([...disturbed(-1, 10), ...undisturbed(11)])
+    expect(textsIn(disturbed(-1, 0))).toEqual(['retry ran 1 ms early'])
+  })
+
+  it('must be known of at least half of them', () => {
+    expect(textsIn([...undisturbed(0), ...disturbed(11)])).toEqual([])
+    expect(textsIn([...undisturbed(0), ...disturbed(11, 12)])).toEqual([
+      'only 1 of 3 can be judged, the machine stood still: retry',
+    ])
   })
 
   it('is told by percentiles of sorted numbers', () => {

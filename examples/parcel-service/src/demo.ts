@@ -10,6 +10,9 @@ const topic = `scans-${randomUUID().slice(0, 8)}`
 const group = 'tracking'
 const STEPS = Scan.shape.step.options
 
+/** For most of a minute: nothing here is given up because its carrier was away for seconds. */
+const RETRY = { attempts: 50, backoff: { kind: 'exponential', cap: '2s' } } as const
+
 const client = { clientId: 'demo', bootstrapBrokers: brokers }
 const admin = new Admin(client)
 const producer = new Producer({ ...client, idempotent: true })
@@ -27,7 +30,7 @@ async function main(): Promise<void> {
   const service = await consume(
     kafka({ brokers, topic, group, order: 'lane' }),
     ({ body }) => parcels.follow(body),
-    { order: 'lane', schema: Scan, breaker: 'off' },
+    { order: 'lane', schema: Scan, breaker: 'off', retry: RETRY },
   )
   try {
     await play(parcels)

@@ -10,7 +10,7 @@ import { brokerOf } from './brokers/broker.ts'
 import type { Body, CatalogConsumerOptions } from './options.ts'
 
 const options = JSON.parse(process.argv[2] ?? '') as CatalogConsumerOptions
-const { kind, queue, name, diesAfter } = options
+const { kind, queue, name, diesAfter, takeOver } = options
 const history = openHistory(options.folder, name)
 const CONCURRENCY = 10
 /** One for each handler, and those that the transport needs. */
@@ -46,7 +46,7 @@ const failing: Inbox<PoolClient> = {
 }
 
 await consume<Body, PoolClient>(
-  watched((await brokerOf(kind)).transport(options, pool)),
+  watched((await brokerOf(kind)).transport(options, pool, takeOver)),
   ({ body }, { cycle, tx }) => {
     if (cycle <= body.fails) throw new Error('price is missing')
     return addEffect(tx, queue, body.id, name)

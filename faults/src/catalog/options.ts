@@ -1,4 +1,5 @@
 import type { ReplayRequest, ReplayRun, Turn } from '@redrive/catalog'
+import type { Duration } from '@redrive/core'
 
 /** Where dead letters come from and replays go to. */
 export type Kind = 'rabbitmq' | 'kafka' | 'postgres'
@@ -65,6 +66,8 @@ export interface CatalogConsumerOptions extends Where {
   readonly folder: string
   /** It dies when so many transactions of its inbox are committed, before anybody hears of the last. */
   readonly diesAfter?: number
+  /** Until others take over from it when it died. Default: the transport's own. */
+  readonly takeOver?: Duration
 }
 
 /** What the messages say: in so many cycles the handler fails. */

@@ -135,6 +135,11 @@ export class Stage {
     await this.books.query(LAPSE_SAID, [queue])
   }
 
+  /** The opposite: who has something in hand keeps it, however long the machine takes. */
+  async hold(): Promise<void> {
+    await this.pool.query(HOLD_ITEMS, [this.where.queue])
+  }
+
   // ---- what happens ---------------------------------------------------------------------------
 
   /** Messages that fail in so many cycles, until all of them are dead letters of the broker. */
@@ -245,6 +250,9 @@ const OF_SOURCE = `in (select r.id from redrive_catalog.replay_run r join redriv
 const PAST = `lease_until = clock_timestamp() - interval '1 second'`
 const LAPSE_ITEMS = `
 update redrive_catalog.replay_item set ${PAST} where lease_until is not null and run_id ${OF_SOURCE}`
+const HOLD_ITEMS = `
+update redrive_catalog.replay_item set lease_until = clock_timestamp() + interval '1 hour'
+  where lease_until is not null and run_id ${OF_SOURCE}`
 const LAPSE_DEAD = `
 update redrive.outbox set ${PAST} where queue = $1 and failed_at is not null and lease_until is not null`
 const LAPSE_SAID = `

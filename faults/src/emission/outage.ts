@@ -1,17 +1,18 @@
 import { createEmitter, type Emitter, type Sink } from '@redrive/runtime'
 import { fileStore } from '@redrive/file-store'
 import { webhook } from '@redrive/sinks'
-import { lasting, until } from '../wait.ts'
 import { brokenIf, type Drill, type DrillResult, type DrillWorld } from '../drill.ts'
+import { judgedOf, type Late } from '../punctual.ts'
+import { isDisturbed, type Span, watchStandstills } from '../standstill.ts'
+import { lasting, until } from '../wait.ts'
 import { mostInOneSecond, percentile } from './figures.ts'
 import { type Arrival, Receivers, type Tell } from './receivers.ts'
+import { notingResends, type Resend } from './resends.ts'
 
 const PER_SECOND = 100
 const DOWN_MS = 10_000
 /** The retry rate that is configured for the sink that was down. */
 const RETRIES_PER_SECOND = 100
-/** A request that comes this long after its event was emitted is no first attempt. */
-const FIRST_WITHIN_MS = 500
 const RECOVERY_MS = 60_000
 /** What a good sink may take at most for one of a hundred events: it is on the same two cores. */
 const GOOD_MS = 500
@@ -40,8 +41,11 @@ async function playOurs({ scale, folder, say }: DrillWorld): Promise<DrillResult
     await receivers.open({ isWeak: true }),
   ]
   const store = fileStore({ directory: folder })
+  const weakSink = notingResends('weak', sinkTo(weak.url))
+  const standstills: Span[] = []
+  const endWatch = watchStandstills((span) => void standstills.push(span))
   const emitter = createEmitter({
-    sinks: { left: sinkTo(left.url), right: sinkTo(right.url), weak: sinkTo(weak.url) },
+    sinks: { left: sinkTo(left.url), right: sinkTo(right.url), weak: weakSink },
     store,
     queue: { most: 10_000, whenFull: 'store' },
     policy: {
@@ -70,8 +74,10 @@ async function playOurs({ scale, folder, say }: DrillWorld): Promise<DrillResult
     const reports = await Promise.all(
       [left, right, weak].map(({ port }) => receivers.ask({ kind: 'report', port })),
     )
-    return judge(emitted, upAt, reports as [Tell, Tell, Tell])
+    const { resends } = weakSink
+    return judge({ emitted, upAt, resends, standstills, reports: reports as [Tell, Tell, Tell] })
   } finally {
+    endWatch()
     await emitter.close({ drain: '1s' })
     receivers.end()
   }
@@ -98,19 +104,31 @@ async function paced(lastsMs: number, step: (count: number) => void): Promise<vo
   }
 }
 
-function judge(
-  emitted: ReadonlySet<string>,
-  upAt: number,
-  [left, right, weak]: readonly [Tell, Tell, Tell],
-): DrillResult {
+interface Outage {
+  readonly emitted: ReadonlySet<string>
+  readonly upAt: number
+  /** To the weak one. */
+  readonly resends: readonly Resend[]
+  /** Of the process that emits. */
+  readonly standstills: readonly Span[]
+  readonly reports: readonly [left: Tell, right: Tell, weak: Tell]
+}
+
+function judge({ emitted, upAt, resends, standstills, reports }: Outage): DrillResult {
+  const [left, right, weak] = reports
   const missing = (arrivals: readonly Arrival[]) =>
     [...emitted].filter((id) => !new Set(arrivals.map((one) => one.id)).has(id)).length
-  const lateness = ({ arrivals }: Tell) => arrivals.map(({ at, emittedAt }) => at - emittedAt)
-  const lost = [left, right, weak].map(({ arrivals }) => missing(arrivals))
-  const goodMs = percentile([...lateness(left), ...lateness(right)], 99)
-  const retries = weak.arrivals.filter(({ at, emittedAt }) => at - emittedAt > FIRST_WITHIN_MS)
-  const rate = mostInOneSecond(retries.map(({ at }) => at))
-  const recoveredAt = Math.max(upAt, ...retries.map(({ at }) => at))
+  const lost = reports.map(({ arrivals }) => missing(arrivals))
+  const good = [left, right].flatMap((one) => latenessOf(one, standstills))
+  const judged = judgedOf(good, GOOD_MS)
+  const goodMs = percentile(
+    judged.map(({ ms }) => ms),
+    99,
+  )
+  const rate = mostInOneSecond(resends.map(({ at }) => at))
+  const isResent = new Set(resends.map(({ id }) => id))
+  const late = weak.arrivals.filter(({ id }) => isResent.has(id))
+  const recoveredAt = Math.max(upAt, ...late.map(({ at }) => at))
   const recoveryS = (recoveredAt - upAt) / 1_000
   return {
     events: emitted.size,
@@ -119,18 +137,27 @@ function judge(
       `lost ${lost.join(' ')}`,
       `the others at p99 ${goodMs.toFixed(0)} ms`,
       `at most ${rate} retries in a second of ${RETRIES_PER_SECOND}`,
-      `${retries.length} arrived late`,
+      `${late.length} arrived late`,
       `recovery ${recoveryS.toFixed(1)} s`,
       `fell ${weak.falls} times more`,
     ],
     broken: brokenIf(
       [lost.some((count) => count > 0), 'lost', `${lost.join(', ')} events never arrived`],
       [goodMs > GOOD_MS, 'too slow', `the good sinks were late: p99 ${goodMs} ms`],
+      [judged.length * 2 < good.length, 'too slow', 'the machine stood still for most of the time'],
       [rate > RETRIES_PER_SECOND, 'storm', `${rate} retries in one second`],
       [weak.falls > 0, 'storm', `it fell ${weak.falls} times more`],
       [recoveryS * 1_000 > RECOVERY_MS, 'slow recovery', `${recoveryS} s`],
     ),
   }
+}
+
+function latenessOf({ arrivals, standstills }: Tell, ofEmitter: readonly Span[]): readonly Late[] {
+  const all = [...standstills, ...ofEmitter]
+  return arrivals.map(({ at, emittedAt }) => ({
+    ms: at - emittedAt,
+    isDisturbed: isDisturbed({ from: emittedAt, to: at }, all),
+  }))
 }
 
 /**

@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { type Span, watchStandstills } from '../standstill.ts'
 import type { Arrival, Ask, Tell } from './receivers.ts'
 
 /**
@@ -23,6 +24,8 @@ interface Receiver {
 }
 
 const receivers: Receiver[] = []
+const standstills: Span[] = []
+watchStandstills((span) => void standstills.push(span))
 
 function start(receiver: Receiver): Promise<void> {
   const server = createServer((request, response) => void answer(receiver, request, response))
@@ -86,7 +89,7 @@ process.on('message', (ask: Ask) => {
     if (ask.kind === 'up') await start(receiver)
     if (ask.kind === 'down') stop(receiver)
     const { arrivals, requests, falls } = receiver
-    const isAsked = ask.kind === 'report'
-    tell({ arrivals: isAsked ? arrivals : [], requests: isAsked ? requests : [], falls })
+    if (ask.kind === 'report') tell({ arrivals, requests, falls, standstills })
+    else tell({ arrivals: [], requests: [], falls, standstills: [] })
   })()
 })

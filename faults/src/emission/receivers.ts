@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
+import type { Span } from '../standstill.ts'
 
 /** An event that a receiver has taken. */
 export interface Arrival {
@@ -24,6 +25,8 @@ export interface Tell {
   readonly arrivals: readonly Arrival[]
   readonly requests: readonly number[]
   readonly falls: number
+  /** Of the process that all receivers are in. */
+  readonly standstills: readonly Span[]
 }
 
 const PROGRAM = fileURLToPath(new URL('./receiver.ts', import.meta.url))

@@ -4,6 +4,8 @@ import { END_OF, type Kind } from '../message.ts'
 
 /** One key: its messages in the order of the log, and who runs which of them. */
 interface Lane {
+  /** The partition it is in. */
+  readonly place: string | undefined
   readonly order: Map<string, number>
   readonly done: Set<string>
   /** Up to here all are done. */
@@ -11,25 +13,37 @@ interface Lane {
   /** By process: what it runs, and the last one it began. */
   readonly running: Map<string, string>
   readonly last: Map<string, number>
+  /** Processes that are gone, or that the group goes on without: nothing keeps others from beginning. */
+  readonly gone: Set<string>
 }
+
+type Assigned = Extract<Entry, { readonly what: 'assigned' }>
 
 /**
  * Within a key: no message is begun before all that were sent before it came to an end, and no two run at
- * the same time. After a crash some may run again, in order again.
+ * the same time. After a crash some may run again, in order again. All consumers are of one group.
  */
 export function checkKeys(
   entries: readonly Entry[],
   keyOf: (id: string) => string,
 ): readonly Violation[] {
   const kinds = new Map<string, Kind>()
-  const lanes = new Map<string, Lane>()
-  for (const lane of storedOf(entries)) addTo(lanes, keyOf(lane), lane)
+  const lanes = lanesOf(entries, keyOf)
+  const thrownOut = thrownOutIn(entries)
+  const current = new Map<string, Assigned>()
   const violations: Violation[] = []
   for (const entry of entries) {
     if (entry.what === 'attempted') kinds.set(entry.id, entry.kind)
     // Whatever it ran is over; what it had not finished runs again somewhere else.
-    if (entry.what === 'exited') for (const lane of lanes.values()) forget(lane, entry.process)
-    if (entry.what === 'assigned') for (const lane of lanes.values()) lane.last.delete(entry.by)
+    if (entry.what === 'killed' || entry.what === 'exited') {
+      for (const lane of lanes.values()) forget(lane, entry.process)
+    }
+    if (entry.what === 'assigned') {
+      const isOut = (given: Assigned) => thrownOut.has(given) && given.generation < entry.generation
+      const out = [...current.values()].filter(isOut).map(({ by }) => by)
+      for (const lane of lanes.values()) assign(lane, entry, out)
+      current.set(entry.by, entry)
+    }
     if (!('id' in entry) || entry.id === undefined) continue
     const lane = lanes.get(keyOf(entry.id))
     if (lane === undefined) continue
@@ -56,21 +70,64 @@ function storedOf(entries: readonly Entry[]): readonly string[] {
   )
 }
 
-function addTo(lanes: Map<string, Lane>, key: string, id: string): void {
-  const lane: Lane = lanes.get(key) ?? {
-    order: new Map(),
-    done: new Set(),
-    doneUpTo: 0,
-    running: new Map(),
-    last: new Map(),
+function lanesOf(
+  entries: readonly Entry[],
+  keyOf: (id: string) => string,
+): ReadonlyMap<string, Lane> {
+  const places = new Map<string, string>()
+  for (const entry of entries) {
+    if (entry.what !== 'delivered') continue
+    places.set(keyOf(entry.id), entry.position.slice(0, entry.position.lastIndexOf('/')))
   }
-  lane.order.set(id, lane.order.size)
-  lanes.set(key, lane)
+  const lanes = new Map<string, Lane>()
+  for (const id of storedOf(entries)) {
+    const key = keyOf(id)
+    const lane = lanes.get(key) ?? newLane(places.get(key))
+    lane.order.set(id, lane.order.size)
+    lanes.set(key, lane)
+  }
+  return lanes
+}
+
+const newLane = (place: string | undefined): Lane => ({
+  place,
+  order: new Map(),
+  done: new Set(),
+  doneUpTo: 0,
+  running: new Map(),
+  last: new Map(),
+  gone: new Set(),
+})
+
+/**
+ * What a process was given last before its group went on without it: it came back as another member, or
+ * was killed before it could. A process that stands still past its session cannot know.
+ */
+function thrownOutIn(entries: readonly Entry[]): ReadonlySet<Assigned> {
+  const last = new Map<string, Assigned>()
+  const found = new Set<Assigned>()
+  for (const entry of entries) {
+    if (entry.what !== 'assigned' && entry.what !== 'killed') continue
+    const isKill = entry.what === 'killed'
+    const before = last.get(isKill ? entry.process : entry.by)
+    if (before !== undefined && (isKill || before.member !== entry.member)) found.add(before)
+    if (!isKill) last.set(entry.by, entry)
+  }
+  return found
+}
+
+/** Whoever is out by now does not have it any more when somebody else has. */
+function assign(lane: Lane, { by, places }: Assigned, out: readonly string[]): void {
+  lane.last.delete(by)
+  lane.gone.delete(by)
+  if (lane.place === undefined || !places.includes(lane.place)) return
+  for (const process of out) if (process !== by) forget(lane, process)
 }
 
 function forget(lane: Lane, process: string): void {
   lane.running.delete(process)
   lane.last.delete(process)
+  lane.gone.add(process)
 }
 
 function begin(lane: Lane, id: string, by: string): readonly Violation[] {
@@ -81,10 +138,12 @@ function begin(lane: Lane, id: string, by: string): readonly Violation[] {
   if (missing !== undefined && (lane.order.get(missing) ?? 0) < number) {
     add(`began before ${missing} was done`)
   }
-  for (const [process, other] of lane.running) add(`ran together with ${other} in ${process}`)
+  if (!lane.gone.has(by)) {
+    for (const [process, other] of lane.running) add(`ran together with ${other} in ${process}`)
+    lane.running.set(by, id)
+  }
   const last = lane.last.get(by) ?? -1
   if (number < last) add(`${by} began it again after one behind it`)
-  lane.running.set(by, id)
   lane.last.set(by, number)
   return violations
 }

@@ -1,3 +1,4 @@
+import { endingIn } from '../ending.ts'
 import type { Evidence, Found, Place } from '../evidence.ts'
 import { countEffects, forgetRun, readEffects } from '../effects.ts'
 import { readHistory } from '../history.ts'
@@ -9,6 +10,7 @@ import {
   committedBy,
   deleteRun,
   endsOf,
+  type Offsets,
   readPartition,
   type StoredRecord,
   topicsOf,
@@ -42,29 +44,45 @@ function placeOf(topic: string): Place | 'dead letters' {
 }
 
 const topicOf = (place: string) => place.slice(0, place.lastIndexOf('/'))
+const numberOf = (place: string) => Number(place.slice(place.lastIndexOf('/') + 1))
 
 /** The source that a topic belongs to. */
 const sourceOf = (topic: string) => topic.split('.of-')[0] ?? topic
 
-async function look({ broker, run, expected, pool }: KafkaWorld): Promise<Seen> {
+async function look(world: KafkaWorld): Promise<Seen> {
+  const { broker, run, expected, pool } = world
   const effects = await countEffects(pool, run)
-  const ends = await endsOf(broker, await topicsOf(broker, run))
-  const committed = await committedIn(broker, ends)
+  const topics = await topicsOf(broker, run)
+  // Commits first: a copy is stored before its original is committed, so one of the two is seen.
+  const committed = await committedIn(broker, topics)
+  const ends = await endsOf(broker, topics)
   let [dead, waiting] = [0, 0]
   for (const [name, end] of ends) {
     if (placeOf(topicOf(name)) === 'dead letters') dead += end
     else waiting += Math.max(0, end - (committed.get(name)?.mark ?? 0))
   }
-  const hasAll = effects >= expected.effect && dead >= expected.dlq + expected.quarantine
-  return { hasAll, isQuiet: waiting === 0 }
+  const areEnough = effects >= expected.effect && dead >= expected.dlq + expected.quarantine
+  const isQuiet = waiting === 0
+  return { hasAll: areEnough && isQuiet && (await hasEach(world, ends)), isQuiet }
 }
 
-/** Of all groups that consume something with an end. */
+/** One that is there twice makes up for one that is missing: each must have been seen. */
+async function hasEach({ broker, run, folder, pool }: KafkaWorld, ends: Offsets): Promise<boolean> {
+  const dead = [...ends].filter(([name]) => placeOf(topicOf(name)) === 'dead letters')
+  const records = await Promise.all(
+    dead.map(([name, end]) => readPartition(broker, topicOf(name), numberOf(name), [0, end])),
+  )
+  const effects = await readEffects(pool, run)
+  const seen = new Set([...effects.keys(), ...records.flat().map((record) => foundIn(record).id)])
+  return endingIn(readHistory(folder)).every((id) => seen.has(id))
+}
+
+/** Of all groups that consume one of these. */
 async function committedIn(
   broker: KafkaWorld['broker'],
-  ends: ReadonlyMap<string, number>,
+  topics: readonly string[],
 ): Promise<ReadonlyMap<string, Committed>> {
-  const sources = new Set([...ends.keys()].map((name) => sourceOf(topicOf(name))))
+  const sources = new Set(topics.map(sourceOf))
   const committed = await Promise.all(
     [...sources].map((source) => committedBy(broker, groupOf(source))),
   )
@@ -85,15 +103,15 @@ async function collect(world: KafkaWorld): Promise<KafkaEvidence> {
 
 /** All dead letters, and of the other topics what their groups have not finished. */
 async function findRecords({ broker, run }: KafkaWorld): Promise<readonly Found[]> {
-  const ends = await endsOf(broker, await topicsOf(broker, run))
-  const committed = await committedIn(broker, ends)
+  const topics = await topicsOf(broker, run)
+  const committed = await committedIn(broker, topics)
+  const ends = await endsOf(broker, topics)
   const found = [...ends].map(async ([name, end]) => {
     const topic = topicOf(name)
-    const partition = Number(name.slice(topic.length + 1))
     const isDead = placeOf(topic) === 'dead letters'
     const { mark = 0, metadata = '' } = isDead ? {} : (committed.get(name) ?? {})
     if (mark >= end) return []
-    const records = await readPartition(broker, topic, partition, [mark, end])
+    const records = await readPartition(broker, topic, numberOf(name), [mark, end])
     const finished = finishedAbove({ group: '', place: name, mark, metadata, at: 0 })
     const isFinished = ({ offset }: StoredRecord) =>
       finished.some(([from, to]) => offset >= from && offset < to)

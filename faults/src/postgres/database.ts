@@ -21,6 +21,9 @@ export function throughPort(url: string, port: number): string {
 /** Written by producers in the transaction that adds the event: the business fact it tells of. */
 const ORDERS = 'create table if not exists faults_orders (run text, id text)'
 
+/** Written by the harness alone. */
+const BEATS = 'create table if not exists faults_beats (at timestamptz)'
+
 const PREFIX = 'redrive_faults'
 
 /** Made on the server at this address. One that a failed run left behind for people to look at goes now. */
@@ -51,8 +54,13 @@ export async function openRunDatabase(url: string): Promise<Database> {
   await migrate(pool)
   await makeTables(pool)
   await pool.query(ORDERS)
+  await pool.query(BEATS)
   return { url, pool, end: () => pool.end() }
 }
+
+/** The smallest commit that waits for the disk. */
+export const beat = (pool: Pool): Promise<unknown> =>
+  pool.query('insert into faults_beats values (now())')
 
 /** With whoever is still connected: nothing in it is needed any more. */
 export async function dropDatabase(url: string): Promise<void> {

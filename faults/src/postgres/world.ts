@@ -6,7 +6,7 @@ import type { Proxy } from '../proxy.ts'
 import type { Scenario } from '../scenario.ts'
 import { type Session, type World, worldOf } from '../world.ts'
 import type { PostgresConsumerOptions } from './consumer-options.ts'
-import type { Database } from './database.ts'
+import { beat, type Database } from './database.ts'
 import { type PlannedEvent, produce } from './producer.ts'
 
 export interface PostgresScenario extends Scenario<PostgresWorld> {
@@ -35,6 +35,8 @@ const PROGRAM = fileURLToPath(new URL('./consumer.ts', import.meta.url))
 
 /** 2 s: a consumer that died is not what these runs should wait for. */
 export const LEASE_MS = 2_000
+/** 30 s, where nobody dies: a process that stands still for seconds must not lose what it has in hand. */
+export const LONG_LEASE_MS = 30_000
 
 type Common = Omit<FleetOptions<PostgresConsumerOptions>, 'folder' | 'run' | 'queues'>
 
@@ -52,6 +54,7 @@ export function postgresWorldOf(parts: PostgresWorldParts): PostgresWorld {
     program: PROGRAM,
     common,
     send: (sending) => produce({ ...sending, pool, run: world.run }),
+    beat: () => beat(database.pool),
   })
   return { ...world, database, wire }
 }

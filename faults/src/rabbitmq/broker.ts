@@ -116,9 +116,13 @@ function placeOf(queue: string): Place {
 
 export type Depths = Readonly<Record<Place, number>>
 
+/** Delays before sources: what leaves a delay meanwhile is then found in its source. */
+const IN_TURN: readonly Place[] = ['delay', 'source', 'dlq', 'quarantine']
+
 /** Messages ready in the queues of a run. What is in somebody's hands is not among them. */
 export async function depthsOf(broker: Broker, run: string): Promise<Depths> {
-  const names = await queuesOf(broker, run)
+  const turnOf = (name: string) => IN_TURN.indexOf(placeOf(name))
+  const names = (await queuesOf(broker, run)).toSorted((a, b) => turnOf(a) - turnOf(b))
   const depths: Record<Place, number> = { source: 0, delay: 0, dlq: 0, quarantine: 0 }
   await onChannel(broker, async (channel) => {
     for (const name of names) depths[placeOf(name)] += (await channel.checkQueue(name)).messageCount
@@ -126,13 +130,11 @@ export async function depthsOf(broker: Broker, run: string): Promise<Depths> {
   return depths
 }
 
-const EVERYWHERE: readonly Place[] = ['source', 'delay', 'dlq', 'quarantine']
-
 /** Takes everything out of the queues of a run. All of them only when all consumers have gone. */
 export async function drainRun(
   broker: Broker,
   run: string,
-  places: readonly Place[] = EVERYWHERE,
+  places: readonly Place[] = IN_TURN,
 ): Promise<readonly Found[]> {
   const found: Found[] = []
   const names = (await queuesOf(broker, run)).filter((name) => places.includes(placeOf(name)))

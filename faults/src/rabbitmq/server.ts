@@ -1,7 +1,7 @@
+import { endingIn } from '../ending.ts'
 import type { Evidence } from '../evidence.ts'
 import { countEffects, forgetRun, readEffects } from '../effects.ts'
 import { readHistory } from '../history.ts'
-import { END_OF } from '../message.ts'
 import type { Seen, Server } from '../server.ts'
 import { becomesTrue } from '../wait.ts'
 import { deleteRun, depthsOf, drainRun, unfinishedIn } from './broker.ts'
@@ -34,19 +34,7 @@ async function hasEach({ broker, run, folder, pool, taken }: RabbitWorld): Promi
   taken.push(...(await drainRun(broker, run, ['dlq', 'quarantine'])))
   const effects = await readEffects(pool, run)
   const seen = new Set([...effects.keys(), ...taken.map(({ id }) => id)])
-  return endingIn(folder).every((id) => seen.has(id))
-}
-
-/** What was acknowledged and must come to an end by itself. */
-function endingIn(folder: string): readonly string[] {
-  const entries = readHistory(folder)
-  const staying = new Set<string>()
-  for (const entry of entries) {
-    if (entry.what === 'attempted' && END_OF[entry.kind] === 'delay') staying.add(entry.id)
-  }
-  return entries.flatMap((entry) =>
-    entry.what === 'acknowledged' && !staying.has(entry.id) ? [entry.id] : [],
-  )
+  return endingIn(readHistory(folder)).every((id) => seen.has(id))
 }
 
 async function collect(world: RabbitWorld): Promise<Evidence> {

@@ -1,17 +1,18 @@
+import { randomUUID } from 'node:crypto'
 import type { Answer, Client } from '@redrive/api'
 import { arrivals, auditResolved } from '../catalog/drills/audit.ts'
 import { eventOf, type Order, ordersOf } from '../catalog/drills/orders.ts'
+import { type Pause, wrongPauses } from '../catalog/drills/pauses.ts'
 import { onSite, type Site } from '../catalog/drills/site.ts'
 import { brokenIf, type Drill, type DrillResult, type DrillWorld } from '../drill.ts'
 import { lasting, until } from '../wait.ts'
+import { lengthOf, paceOf } from './pace.ts'
 import { type Replica, startReplica } from './replica.ts'
 
 const COUNT = { full: 10_000, quick: 1_000 } as const
 const RATE = { full: 200, quick: 25 } as const
 /** 5 %: what the rate may be off while it goes on. A quick run lasts 40 s, on a machine that does other things. */
 const RATE_OFF = { full: 0.05, quick: 0.25 } as const
-/** A second without anything: it stood still, because who had it died. */
-const GAP_MS = 1_000
 /** The lease of the dead, and 3 s for the one that takes over. */
 const GAP_MAX_MS = 8_000
 const RAMP = [1, 5, 50]
@@ -45,14 +46,19 @@ async function playOn(site: Site, { scale, folder, say }: DrillWorld): Promise<D
   // Two of a kind are never dead together.
   const victims = [await start('replay-1', 'replay'), one, await start('replay-2', 'replay'), two]
   const asking = new Asking([one.client, two.client])
+  site.watch()
   try {
     await site.send(orders.map(eventOf))
     await site.ingested(orders.length)
     say(`${orders.length} are in the catalog`)
     consumer.tell('fixed')
     const run = await planned(asking, site, RATE[scale])
-    const { killed, last } = await killEach(victims, asking, run, say)
-    const pace = paceOf(folder)
+    const { killed, last, pauses } = await killEach(victims, asking, run, say)
+    // As the consumer saw it from the end of the ramp on.
+    const moments = arrivals(folder).moments.slice(RAMP.reduce((sum, one) => sum + one, 0))
+    const pace = paceOf(moments, RATE[scale])
+    const longestGapMs = Math.max(0, ...pace.gaps.map(lengthOf))
+    const idleMs = Math.max(0, ...pace.gaps.map((gap) => lengthOf(gap) - site.stoodMs(gap)))
     const { told, broken } = await auditResolved(
       site,
       orders.map(({ id }) => id),
@@ -62,23 +68,33 @@ async function playOn(site: Site, { scale, folder, say }: DrillWorld): Promise<D
       told: [
         `${orders.length} messages, ${killed} processes killed`,
         ...told,
-        `replayed at ${pace.perSecond.toFixed(1)}/s of ${RATE[scale]}, ${pace.overall.toFixed(1)}/s with the gaps, of which the longest was ${(pace.longestGapMs / 1_000).toFixed(1)} s`,
+        `replayed at ${pace.perSecond.toFixed(1)}/s of ${RATE[scale]}, ${pace.overall.toFixed(1)}/s with the gaps, of which the longest was ${(longestGapMs / 1_000).toFixed(1)} s`,
         `${asking.asked} questions while they died, ${asking.turned} asked again of the other replica, ${asking.failed} without answer`,
+        `${pauses.length} pauses`,
       ],
       broken: [
         // Killed between the publish and its mark: the copy is explained, its effect is not.
         ...broken.filter(({ rule }) => rule !== 'duplicates over the bound'),
         ...brokenIf(
           [killed !== victims.length, 'scenario', `${killed} were killed while it ran`],
-          [asking.failed > 0, 'unexpected', `${asking.failed} questions had no answer`],
+          [
+            asking.failed > 0,
+            'unexpected',
+            `${asking.failed} questions had no answer: ${asking.problem}`,
+          ],
           [last.state !== 'done', 'not drained', `the run is ${last.state}`],
           [
             Math.abs(pace.perSecond / RATE[scale] - 1) > RATE_OFF[scale],
             'too slow',
             `${pace.perSecond.toFixed(1)}/s instead of ${RATE[scale]}/s`,
           ],
-          [pace.longestGapMs > GAP_MAX_MS, 'slow recovery', `nothing for ${pace.longestGapMs} ms`],
+          [
+            idleMs > GAP_MAX_MS,
+            'slow recovery',
+            `nothing for ${idleMs} ms in which the machine went on`,
+          ],
         ),
+        ...(await wrongPauses({ pool: site.pool, pauses }, folder)),
       ],
     }
   } finally {
@@ -90,6 +106,8 @@ const configOf = ({ where }: Site) => ({
   database: { url: where.catalogUrl },
   auth: { development: { name: 'ada' } },
   approval: 'anyone',
+  // More looks than people have: the limit of requests is not what is under test.
+  limits: { requestsPerMinute: 1_000_000 },
   migrate: true,
   sources: { [where.queue]: { rabbitmq: { url: where.amqpUrl, queue: where.queue } } },
 })
@@ -114,10 +132,21 @@ async function killEach(
 ) {
   const looking = new AbortController()
   const look = () => asking.ask((client) => client.call('getReplay', { params: { id } }))
+  const pauses: Pause[] = []
+  const resumed = ({ pausedAt = 0, pausedBecause = '' }: Run) => {
+    pauses.push({ run: id, at: pausedAt, because: pausedBecause })
+    const once = { idempotencyKey: randomUUID() }
+    return asking.ask((client) => client.call('resumeReplay', { params: { id } }, once))
+  }
   let last = await look()
+  const lookOn = async () => {
+    const seen = await look()
+    last = seen.state === 'paused' ? await resumed(seen) : seen
+  }
   const looks = (async () => {
     while (!looking.signal.aborted) {
-      last = await look()
+      // What had no answer is counted where it is asked.
+      await lookOn().catch(() => undefined)
       await lasting(LOOK_MS)
     }
   })()
@@ -141,7 +170,7 @@ async function killEach(
     looking.abort()
     await looks
   }
-  return { killed, last }
+  return { killed, last, pauses }
 }
 
 /** As a balancer does it: when one replica does not answer, the other is asked. */
@@ -151,6 +180,8 @@ class Asking {
   asked = 0
   turned = 0
   failed = 0
+  /** Why the last that had no answer had none. */
+  problem = ''
 
   constructor(clients: readonly Client[]) {
     this.#clients = clients
@@ -163,35 +194,19 @@ class Asking {
     try {
       return await question(this.#clients[first] as Client)
     } catch (error) {
-      if (!(error instanceof TypeError)) throw error
+      if (!(error instanceof TypeError)) throw this.#unanswered(error)
       this.turned += 1
     }
     try {
       return await question(this.#clients[second] as Client)
     } catch (error) {
-      this.failed += 1
-      throw error
+      throw this.#unanswered(error)
     }
   }
-}
 
-interface Pace {
-  /** Each second while it went on. */
-  readonly perSecond: number
-  /** Each second, the gaps included. */
-  readonly overall: number
-  readonly longestGapMs: number
-}
-
-/** As the consumer saw it from the end of the ramp on. */
-function paceOf(folder: string): Pace {
-  const after = arrivals(folder).moments.slice(RAMP.reduce((sum, one) => sum + one, 0))
-  const gaps = after.slice(1).map((at, index) => at - (after[index] ?? at))
-  const stood = gaps.filter((gap) => gap > GAP_MS).reduce((sum, gap) => sum + gap, 0)
-  const lasted = (after.at(-1) ?? 0) - (after[0] ?? 0)
-  return {
-    perSecond: (gaps.length * 1_000) / (lasted - stood),
-    overall: (gaps.length * 1_000) / lasted,
-    longestGapMs: Math.max(0, ...gaps),
+  #unanswered(error: unknown): unknown {
+    this.failed += 1
+    this.problem = String(error)
+    return error
   }
 }

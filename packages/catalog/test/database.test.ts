@@ -10,8 +10,9 @@ const connectionString = pool.options.connectionString as string
 const nobody = '00000000-0000-0000-0000-000000000000'
 
 test('waiting too long for a connection is a database that does not answer', async () => {
-  const small = new Pool({ connectionString, max: 1, connectionTimeoutMillis: 50 })
+  const small = new Pool({ connectionString, max: 1 })
   const held = await small.connect()
+  small.options.connectionTimeoutMillis = 50
   const made = catalog({ pool: small })
   const asked = [
     made.group(nobody),

@@ -145,7 +145,7 @@ describe('dead letters without a name', () => {
     const query = vi.spyOn(pool, 'query')
     const waiting = made.ingest(new NamelessSource([{ body: 'a', isAgain: true }]))
     const looks = expect.stringContaining('held_until > clock_timestamp() limit 1') as string
-    await vi.waitFor(() => expect(query).toHaveBeenCalledWith(looks, expect.anything()))
+    await vi.waitFor(() => expect(query).toHaveBeenCalledWith(looks, expect.anything()), 15_000)
     query.mockRestore()
     expect(await count('dead_letter')).toBe(1)
     release()

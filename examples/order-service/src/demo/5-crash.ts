@@ -18,15 +18,20 @@ export async function crash(world: World): Promise<void> {
   const seconds = ((performance.now() - diedAt) / 1000).toFixed(1)
   story.say(`Another process took over when the lease of 2 s was over, ${seconds} s later.`)
 
-  const [taken] = await database.rows(`select lapses from redrive.outbox where key = $1`, [key])
-  assert.deepEqual({ ...taken }, { lapses: 1 })
+  // Once, or more often on a machine that stands still for longer than a lease.
+  const [taken] = await database.rows<{ lapses: number }>(
+    `select lapses from redrive.outbox where key = $1`,
+    [key],
+  )
+  assert.ok((taken?.lapses ?? 0) >= 1)
   const timesAsked = () => gateway.asked.all.filter((asked) => asked === key).length
-  assert.equal(timesAsked(), 2)
+  const before = timesAsked()
+  assert.ok(before >= 2)
   story.say('It asked the gateway again, under the same key, which took nothing more.')
 
   await addAgain(world, orderId)
   await world.service.says(/event=already_handled/)
-  assert.equal(timesAsked(), 2)
+  assert.equal(timesAsked(), before)
   story.say(
     'The event is added a second time by mistake: the inbox knows its key, nobody is asked.',
   )

@@ -2,7 +2,7 @@ import { kafka, kafkaSink, kafkaSource } from '@redrive/kafka'
 import * as admin from '../../kafka/broker.ts'
 import { groupOf } from '../../kafka/topology.ts'
 import type { Where } from '../options.ts'
-import { type Broker, TAKE_OVER } from './parts.ts'
+import type { Broker } from './parts.ts'
 
 const PARTITIONS = 2
 const REPLICAS = 1
@@ -26,7 +26,8 @@ const at = ({ kafkaBroker, queue }: Where) => ({
 })
 
 export const broker: Broker = {
-  transport: (where) => kafka({ ...at(where), sessionTimeout: TAKE_OVER }),
+  transport: (where, _, takeOver) =>
+    kafka({ ...at(where), ...(takeOver === undefined ? {} : { sessionTimeout: takeOver }) }),
   source: (where) => kafkaSource(at(where)),
   sink: ({ kafkaBroker, queue }) => kafkaSink({ brokers: [kafkaBroker], topic: queue }),
   declare: (where) =>

@@ -1,10 +1,12 @@
+import type { Duration } from '@redrive/core'
 import type { DeadLetterSource, Sink, Transport } from '@redrive/runtime'
 import type { Pool } from 'pg'
 import type { Where } from '../options.ts'
 
 /** One kind of broker, in the parts that a run needs. */
 export interface Broker {
-  transport(where: Where, pool: Pool): Transport
+  /** `takeOver`: until others take over from a consumer that died. Default: the transport's own. */
+  transport(where: Where, pool: Pool, takeOver?: Duration): Transport
   source(where: Where, pool: Pool): DeadLetterSource
   sink(where: Where, pool: Pool): Sink
   /** Before anybody consumes. */
@@ -12,6 +14,3 @@ export interface Broker {
   /** Nothing of the run is needed any more. */
   forget(where: Where): Promise<void>
 }
-
-/** 3 s until others take over from a consumer that died: the shortest that a busy machine keeps. */
-export const TAKE_OVER = '3s'

@@ -1,4 +1,6 @@
+import type { ReplayRun } from '@redrive/catalog'
 import { brokenIf, type Drill, type DrillResult, type DrillWorld } from '../../drill.ts'
+import type { Span } from '../../standstill.ts'
 import { lasting, until } from '../../wait.ts'
 import { auditResolved } from './audit.ts'
 import { Downstream } from './downstream.ts'
@@ -7,7 +9,11 @@ import { onSite, type Site, together } from './site.ts'
 
 const COUNT = { full: 10_000, quick: 2_000 } as const
 const RATE = 100
-const PAUSED_MS = 5_000
+/** As the product waits for a proof: 3 s, or three times as long as the slowest took. */
+const STALL_MS = 3_000
+const STALL_FACTOR = 3
+/** And 2 s to notice: 5 s in all where proofs come in time. */
+const NOTICED_MS = 2_000
 /** 1 % of the run may be attempted after the break; of a small run 50, which a run may have without a proof. */
 const ATTEMPTED_SHARE = 0.01
 const ATTEMPTED_MIN = 50
@@ -39,25 +45,23 @@ async function playOn(site: Site, world: DrillWorld, isAsked: boolean): Promise<
   const downstream = new Downstream({ breaksAt: Math.round(count / 3) })
   const url = await downstream.open()
   try {
+    site.watch()
     await site.background(isAsked ? { healthUrl: url } : {})
     await failed(site, orders, folder)
     say(`${count} dead letters, replaying`)
     const name = isAsked ? 'asked' : 'unasked'
     await site.consumer({ name, folder, policy: 'usual', isFixed: true, downstreamUrl: url })
     const run = await site.replay({ ratePerSecond: RATE })
-    const { replays } = site.catalog
-    await until('the downstream breaks', () => downstream.brokenAt !== undefined, {
-      withinMs: RUN_MS,
-    })
-    const isPaused = async () => (await replays.run(run.id))?.state === 'paused'
-    await until('the run pauses', isPaused, { withinMs: NOTICE_MS, everyMs: 50 })
-    const paused = await replays.run(run.id)
-    const pausedMs = (paused?.pausedAt ?? 0) - (downstream.brokenAt ?? 0)
-    say(`paused after ${pausedMs.toFixed(0)} ms: ${paused?.pausedBecause}`)
+    const stop = await fromBreakToPause(site, run, downstream)
+    const pausedMs = stop.to - stop.from
+    const slowestMs = await slowestOf(site, run.id)
+    say(`paused after ${pausedMs.toFixed(0)} ms: ${stop.because}`)
     await lasting(BROKEN_MS[scale])
+    const patienceMs = Math.max(STALL_MS, STALL_FACTOR * slowestMs)
+    const mostMs = patienceMs + NOTICED_MS + site.stoodMs(stop)
     const attempted = downstream.attemptedSince
     downstream.repair()
-    await replays.resume(run.id, { by: 'ada' })
+    await site.catalog.replays.resume(run.id, { by: 'ada' })
     await site.finished(run, RUN_MS)
     const audited = await auditResolved(
       site,
@@ -69,14 +73,18 @@ async function playOn(site: Site, world: DrillWorld, isAsked: boolean): Promise<
       told: [
         `${how}: ${count} messages`,
         ...audited.told,
-        `paused ${(pausedMs / 1_000).toFixed(1)} s after the break`,
+        `paused ${(pausedMs / 1_000).toFixed(1)} s after the break of at most ${(mostMs / 1_000).toFixed(1)} s (the slowest proof before took ${(slowestMs / 1_000).toFixed(1)} s)`,
         `${attempted} attempted after it of at most ${most}`,
-        `${site.pauses.length} more pauses after the repair`,
+        `${site.pauses.length} more pauses`,
       ],
       broken: [
         ...audited.broken,
         ...brokenIf(
-          [pausedMs > PAUSED_MS, 'slow recovery', `${how}: it paused after ${pausedMs} ms`],
+          [
+            pausedMs > mostMs,
+            'slow recovery',
+            `${how}: it paused after ${pausedMs.toFixed(0)} ms of at most ${mostMs.toFixed(0)} ms`,
+          ],
           [attempted > most, 'storm', `${how}: ${attempted} were attempted after the break`],
         ),
       ],
@@ -84,6 +92,46 @@ async function playOn(site: Site, world: DrillWorld, isAsked: boolean): Promise<
   } finally {
     downstream.close()
   }
+}
+
+interface Stop extends Span {
+  readonly because: string
+}
+
+/** One that pauses before the break has another reason, such as a machine that stands still: it is let go on. */
+async function fromBreakToPause(
+  site: Site,
+  { id }: ReplayRun,
+  downstream: Downstream,
+): Promise<Stop> {
+  let [goesOnAt, pausedAt] = [0, 0]
+  let because = ''
+  const isPaused = async () => {
+    const run = await site.catalog.replays.run(id)
+    if (run?.state !== 'paused') return false
+    pausedAt = run.pausedAt ?? 0
+    because = run.pausedBecause ?? ''
+    if (pausedAt >= (downstream.brokenAt ?? Number.POSITIVE_INFINITY)) return true
+    await site.letGoOn(run)
+    goesOnAt = Date.now()
+    return false
+  }
+  const isBroken = async () => (await isPaused()) || downstream.brokenAt !== undefined
+  await until('the downstream breaks', isBroken, { withinMs: RUN_MS })
+  await until('the run pauses', isPaused, { withinMs: NOTICE_MS, everyMs: 50 })
+  return { from: Math.max(downstream.brokenAt ?? 0, goesOnAt), to: pausedAt, because }
+}
+
+/** Of the latest 50 that were proven when it paused, as whoever paused it saw them. */
+const SLOWEST = `
+select coalesce(max(extract(epoch from settled_at - published_at)), 0)::float8 * 1000 as ms from (
+  select i.settled_at, i.published_at from redrive_catalog.replay_item i join redrive_catalog.replay_run r on r.id = i.run_id
+    where r.id = $1 and i.state in ('resolved', 'refailed') and i.settled_at > r.resumed_at and i.settled_at < r.paused_at
+    order by i.settled_at desc limit 50) latest`
+
+async function slowestOf({ pool }: Site, run: string): Promise<number> {
+  const { rows } = await pool.query<{ ms: number }>(SLOWEST, [run])
+  return rows[0]?.ms ?? 0
 }
 
 /** All of them fail once and are in the catalog; their consumer is gone. */

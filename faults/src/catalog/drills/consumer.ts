@@ -1,7 +1,7 @@
 /** A consumer of our runtime with an inbox: it fails until the bug is fixed. */
 import type { PolicyOptions } from '@redrive/core'
 import { postgresInbox } from '@redrive/postgres'
-import { consume, type Transport } from '@redrive/runtime'
+import { consume, type Inbox, type Transport } from '@redrive/runtime'
 import type { PoolClient } from 'pg'
 import { addEffect, openDatabase } from '../../effects.ts'
 import { openHistory } from '../../history.ts'
@@ -55,6 +55,18 @@ function watched(transport: Transport): Transport {
   return transport
 }
 
+const inbox = postgresInbox({ pool })
+
+/** Every message that is handled, when that is committed. */
+const watchedInbox: Inbox<PoolClient> = {
+  ...inbox,
+  async handle(entry, work, attempt) {
+    const answer = await inbox.handle(entry, work, attempt)
+    history.write({ what: 'effect', id: entry.key, isNew: answer === 'handled' })
+    return answer
+  },
+}
+
 async function callDownstream(id: string, signal: AbortSignal): Promise<void> {
   const { status } = await fetch(`${downstreamUrl}/${id}`, { method: 'POST', signal })
   if (status !== 200) throw Object.assign(new Error(`orders answered ${status}`), { status })
@@ -70,7 +82,7 @@ await consume<Order, PoolClient>(
   },
   {
     name: queue,
-    inbox: postgresInbox({ pool }),
+    inbox: watchedInbox,
     concurrency: CONCURRENCY,
     ...(policy === 'plain' ? PLAIN : {}),
   },

@@ -1,14 +1,9 @@
-import {
-  type Broken,
-  brokenIf,
-  type Drill,
-  type DrillResult,
-  type DrillWorld,
-} from '../../drill.ts'
+import { brokenIf, type Drill, type DrillResult, type DrillWorld } from '../../drill.ts'
 import { scoresOf, wrongShare } from '../../families/precision.ts'
 import type { Kind } from '../options.ts'
 import { arrivals, auditResolved } from './audit.ts'
 import { eventOf, FAMILIES, type Order, ordersOf } from './orders.ts'
+import { wrongPauses } from './pauses.ts'
 import { onSite, type Site } from './site.ts'
 
 const COUNT = { full: 10_000, quick: 400 } as const
@@ -80,6 +75,7 @@ async function playOn(site: Site, { scale, folder, say }: DrillWorld): Promise<D
       `planned and approved in ${(planMs / 1_000).toFixed(1)} s`,
       `replayed at ${rate.toFixed(1)}/s of ${RATE[scale]}`,
       `${again} failed again and were replayed in cycle 2`,
+      `${site.pauses.length} pauses`,
     ],
     broken: [
       ...broken,
@@ -98,13 +94,10 @@ async function playOn(site: Site, { scale, folder, say }: DrillWorld): Promise<D
           `${again} should fail again; ${first.counts.refailed} did, ${opened} were open in cycle 2, ${second.counts.resolved} resolved then`,
         ],
       ),
-      ...pausesOf(site),
+      ...(await wrongPauses(site, folder)),
     ],
   }
 }
-
-export const pausesOf = ({ pauses }: Site): readonly Broken[] =>
-  pauses.map((text) => ({ rule: 'unexpected', text: `it paused: ${text}` }))
 
 async function groupsOf({ pool }: Site, orders: readonly Order[]) {
   const { rows } = await pool.query<{ key: string; group_id: string }>(

@@ -13,11 +13,13 @@ import type { DrillResult } from '../../drill.ts'
 import { makeTables, openDatabase } from '../../effects.ts'
 import { createDatabase, dropDatabase } from '../../postgres/database.ts'
 import { urlsOf } from '../../services.ts'
+import { type Span, stoodMs, watchStandstills } from '../../standstill.ts'
 import { until } from '../../wait.ts'
 import { type Broker, brokerOf } from '../brokers/broker.ts'
 import type { Kind, Where } from '../options.ts'
 import type { BackgroundProgram } from './background.ts'
 import type { ConsumerProgram } from './consumer.ts'
+import type { Pause } from './pauses.ts'
 import { type Process, startProcess } from './process.ts'
 
 /** A broker, a consumer, a catalog and its background work, each as people run them. */
@@ -28,7 +30,9 @@ export class Site {
   readonly catalog: Catalog
   readonly #processes: Process[] = []
   /** Every time a run stopped by itself, and why. */
-  readonly pauses: string[] = []
+  readonly pauses: Pause[] = []
+  readonly #standstills: Span[] = []
+  #stopWatching: () => void = () => undefined
 
   constructor(where: Where, broker: Broker) {
     this.where = where
@@ -95,17 +99,31 @@ export class Site {
     let run = await replays.run(id)
     const isDone = async () => {
       run = await replays.run(id)
-      if (run?.state === 'paused') {
-        this.pauses.push(run.pausedBecause ?? '')
-        await replays.resume(id, { by: 'ada' })
-      }
+      if (run?.state === 'paused') await this.letGoOn(run)
       return run?.state === 'done'
     }
     await until(`run ${id} is over`, isDone, { withinMs })
     return run as ReplayRun
   }
 
+  /** Writes down why it stopped. */
+  async letGoOn({ id, pausedAt = 0, pausedBecause = '' }: ReplayRun): Promise<void> {
+    this.pauses.push({ run: id, at: pausedAt, because: pausedBecause })
+    await this.catalog.replays.resume(id, { by: 'ada' })
+  }
+
+  /** From now on it is known when the machine stood still, its disk included. */
+  watch(): void {
+    const tell = (standstill: Span) => void this.#standstills.push(standstill)
+    this.#stopWatching = watchStandstills(tell, () => this.pool.query(BEAT))
+  }
+
+  stoodMs(span: Span): number {
+    return stoodMs(span, this.#standstills)
+  }
+
   async end(): Promise<void> {
+    this.#stopWatching()
     await Promise.all(this.#processes.map((one) => one.kill()))
     await this.pool.end()
     await this.broker.forget(this.where)
@@ -113,6 +131,8 @@ export class Site {
 }
 
 const ACCEPT_MS = 30_000
+/** The smallest commit that waits for the disk. */
+const BEAT = `select pg_logical_emit_message(true, 'faults', 'beat')`
 /** 3 min for 10,000 failures and their ingest on a machine that does everything at once. */
 const INGEST_MS = 180_000
 const HOUR_MS = 3_600_000

@@ -212,7 +212,8 @@ const edited: Row = {
     const isDone = await stage.finish(run.id)
     return {
       statuses: { resolved: ITEMS },
-      duplicates: 0,
+      // Begun twice, if the publisher stood still for longer than its lease.
+      duplicates: ITEMS,
       told: [`${skips.length} edits refused`],
       broken: [
         ...notDone(isDone, 'the run'),

@@ -116,6 +116,7 @@ async function wakesToMark(stage: Stage, { id }: ReplayRun): Promise<readonly Br
   const first = await asleep(stage, 'mark wanted')
   const second = stage.worker('publish', { failpoint: { point: 'begun', nth: 1, what: 'stop' } })
   await second.stopped()
+  await stage.hold()
   first.signal('SIGCONT')
   const { turn } = await first.heard('turn')
   const publishing = await stage.catalog.replays.items({ run: id, states: ['publishing'] })

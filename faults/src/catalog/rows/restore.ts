@@ -4,11 +4,14 @@ import { promisify } from 'node:util'
 import { brokenIf } from '../../drill.ts'
 import { openDatabase } from '../../effects.ts'
 import { dropDatabase } from '../../postgres/database.ts'
+import { until } from '../../wait.ts'
 import type { Stage } from '../stage.ts'
 import { notDone, type Row } from './row.ts'
 
 const run = promisify(execFile)
 const COUNT = 20
+/** 30 s for what takes milliseconds. */
+const HANDED_OUT_MS = 30_000
 
 /** Takes the catalog back to what a dump has: another database of the same name. */
 async function restore(stage: Stage, dump: string): Promise<void> {
@@ -41,6 +44,9 @@ const restored: Row = {
     await run('pg_dump', ['--format', 'custom', '--file', dump, stage.where.catalogUrl])
     await stage.crash('publish', { point: 'mark wanted', nth: 1 })
     const isFirstDone = await stage.finish(id)
+    // The confirmations of the first copies end the run; the second ones may still be on their way.
+    const areHandedOut = () => stage.received() >= 2 * COUNT
+    await until('all copies are handed out', areHandedOut, { withinMs: HANDED_OUT_MS })
     const before = stage.received()
     await restore(stage, dump)
     const { replays } = stage.catalog

@@ -5,7 +5,7 @@ import { plan } from '../../message.ts'
 import { checkPunctual, delayLateness, retryLateness, tellPunctual } from '../../punctual.ts'
 import type { WrongClock } from '../consumer-options.ts'
 import type { PlannedEvent } from '../producer.ts'
-import { LEASE_MS, type PostgresScenario } from '../world.ts'
+import { LONG_LEASE_MS, type PostgresScenario } from '../world.ts'
 
 const HOUR_MS = 3_600_000
 const CLOCKS: readonly WrongClock[] = [
@@ -15,9 +15,15 @@ const CLOCKS: readonly WrongClock[] = [
 ]
 
 /** A second, of each of the three kinds: nobody should wait for anything but a clock. */
-const RATE = 120
+const RATE = 60
 const RETRY_MS = 1_000
 const DELAY_MS = 1_500
+/** Long enough that a process may stand still for seconds, and still renewed while each handler runs. */
+const RENEWED_MS = 10_000
+/** Messages that take twice as long, in each process at once. */
+const LONG_AT_ONCE = 20
+/** Two rounds of them: more would only be waited for. */
+const MOST_LONG = 2 * CLOCKS.length * LONG_AT_ONCE
 /** One second late at most, for all but one in a hundred. */
 const LATE_MS = 1_000
 
@@ -38,21 +44,23 @@ export const clientClock: PostgresScenario = {
       poison: 'off',
       retry: { ...POLICY.retry, backoff },
     } as const
-    const fleet = world.fleet({ policy })
+    const fleet = world.fleet({ policy, lease: LONG_LEASE_MS })
     for (const clock of CLOCKS) fleet.start({ clock })
     // Longer in the handler than the lease: it is renewed, and nobody else takes over.
     const slow = {
       queues: [long],
-      workMs: 2 * LEASE_MS,
-      policy: { ...POLICY, limit: 'off' },
+      lease: RENEWED_MS,
+      workMs: 2 * RENEWED_MS,
+      policy: { ...POLICY, concurrency: LONG_AT_ONCE, limit: 'off' },
     } as const
     for (const clock of CLOCKS) fleet.start({ ...slow, clock })
     await ready(fleet, 2 * CLOCKS.length)
+    const longs = Math.min(MOST_LONG, Math.ceil(world.messages / 10))
     const end = world.fault('wrong clocks')
     await Promise.all([
       world.send(run, plan(`${run}/soon`, world.messages, { soon: 100 }), RATE),
       world.send(run, plan(`${run}/delayed`, world.messages, {}).map(delayed), RATE),
-      world.send(long, plan(long, Math.ceil(world.messages / 10), {}), RATE),
+      world.send(long, plan(long, longs, {}), RATE),
     ])
     end()
     world.heal()

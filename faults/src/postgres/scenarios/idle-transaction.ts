@@ -3,10 +3,14 @@ import { POLICY } from '../../consumer-options.ts'
 import { openDatabase } from '../../effects.ts'
 import { ready } from '../../fleet.ts'
 import { percentile } from '../../punctual.ts'
-import type { PostgresScenario, PostgresWorld } from '../world.ts'
+import type { QueryName } from '../queries.ts'
+import { LONG_LEASE_MS, type PostgresScenario, type PostgresWorld } from '../world.ts'
 
 const RATE = 500
-/** 50 ms for a claim, for all but one in a hundred; twice that on a machine that has other things to do. */
+/**
+ * 50 ms for a claim on top of a commit, for all but one in a hundred; twice that on a machine that has
+ * other things to do. A commit waits for the same disk and cores, and dead rows cost it nothing.
+ */
 const CLAIM_MS = { full: 50, quick: 100 } as const
 
 export const idleTransaction: PostgresScenario = {
@@ -15,7 +19,10 @@ export const idleTransaction: PostgresScenario = {
   service: 'postgres',
   messages: { quick: 20 * RATE, full: 180 * RATE },
   async play(world) {
-    const fleet = world.fleet({ policy: { ...POLICY, concurrency: 10, limit: 'off' } })
+    const fleet = world.fleet({
+      policy: { ...POLICY, concurrency: 10, limit: 'off' },
+      lease: LONG_LEASE_MS,
+    })
     fleet.start()
     fleet.start()
     await ready(fleet, 2)
@@ -35,13 +42,14 @@ export const idleTransaction: PostgresScenario = {
     world.heal()
   },
   tell(evidence) {
-    const claims = claimsIn(evidence)
+    const claims = durationsIn(evidence, 'claim')
     const [p50, p99] = [percentile(claims, 50), percentile(claims, 99)]
-    return `claims ${p50} ms at p50, ${p99} ms at p99, ${claims.at(-1) ?? 0} ms at most, ${deadIn(evidence)} dead rows`
+    const commit = percentile(durationsIn(evidence, 'inbox commit'), 99)
+    return `claims ${p50} ms at p50, ${p99} ms at p99, ${claims.at(-1) ?? 0} ms at most, commits ${commit} ms at p99, ${deadIn(evidence)} dead rows`
   },
   check(evidence, { scale }) {
-    const p99 = percentile(claimsIn(evidence), 99)
-    const most = CLAIM_MS[scale]
+    const p99 = percentile(durationsIn(evidence, 'claim'), 99)
+    const most = CLAIM_MS[scale] + percentile(durationsIn(evidence, 'inbox commit'), 99)
     return p99 <= most
       ? []
       : [{ rule: 'scenario', text: `claims take ${p99} ms at p99, at most ${most} ms` }]
@@ -60,10 +68,10 @@ async function measureDead({ database, history }: PostgresWorld): Promise<void> 
 const deadIn = ({ entries }: Evidence): number =>
   entries.findLast((entry) => entry.what === 'measured')?.value ?? 0
 
-/** How long each claim took in its consumer, sorted. */
-function claimsIn({ entries }: Evidence): readonly number[] {
+/** How long each query of this name took in its consumer, sorted. */
+function durationsIn({ entries }: Evidence, name: QueryName): readonly number[] {
   const all = entries.flatMap((entry) =>
-    entry.what === 'queries' && entry.name === 'claim' ? entry.ms : [],
+    entry.what === 'queries' && entry.name === name ? entry.ms : [],
   )
   return all.sort((a, b) => a - b)
 }

@@ -64,6 +64,8 @@ function checkOwners({ entries }: Evidence): readonly Violation[] {
 /** What the first owner sends although the second one has the message in hand. */
 const STALE = ['complete', 'hand-off retry'] as const
 const ONE_BY_ONE: JsonPolicy = { ...POLICY, concurrency: 1 }
+/** A minute: more than the first may take to be answered. */
+const SECOND_LEASE_MS = 60_000
 /** 20 s: starting takes some, the lease takes two. */
 const REACHED: Deadline = { withinMs: 20_000 }
 /** 3 s: far beyond any answer. */
@@ -85,7 +87,8 @@ async function answerStale(
   const stopBefore = (at: string): Failpoint => ({ query: at, when: 'before', what: 'stop' })
   const first = fleet.start({ isDependencyDown: true, failpoint: stopBefore(query) })
   await until(`${first.name} stands still`, () => isStopped(world, first), REACHED)
-  const second = fleet.start({ failpoint: stopBefore('complete') })
+  // It keeps the message while it stands still, however long that is.
+  const second = fleet.start({ lease: SECOND_LEASE_MS, failpoint: stopBefore('complete') })
   await until(`${second.name} stands still`, () => isStopped(world, second), REACHED)
   world.history.write({ what: 'owners', first: first.name, second: second.name })
   first.signal('SIGCONT')

@@ -1,6 +1,8 @@
 import type { Evidence, Violation } from '../../evidence.ts'
 import { ready } from '../../fleet.ts'
 import { type Entry, readHistory } from '../../history.ts'
+import { checkJudged, judgedOf, type Late } from '../../punctual.ts'
+import { isDisturbed, standstillsIn } from '../../standstill.ts'
 import { becomesTrue, lasting } from '../../wait.ts'
 import { LEASE_MS, type PostgresScenario } from '../world.ts'
 
@@ -35,20 +37,19 @@ export const workerDies: PostgresScenario = {
   },
   tell(evidence) {
     const all = takeOversIn(evidence.entries)
-    const longest = Math.max(0, ...all.map(({ tookMs }) => tookMs))
+    const longest = Math.max(0, ...all.map(({ ms }) => ms))
     const count = all.reduce((sum, { messages }) => sum + messages, 0)
     return `${count} messages of ${all.length} dead taken over within ${(longest / 1_000).toFixed(1)} s`
   },
   check: checkTakenOver,
 }
 
-interface TakeOver {
+/** Late by the time from the death to the last of them handled. */
+interface TakeOver extends Late {
   readonly who: string
   /** How many messages it had begun and not finished. */
   readonly messages: number
   readonly isWhole: boolean
-  /** From the death to the last of them handled. */
-  readonly tookMs: number
 }
 
 /** For each death, what became of the messages that were in hand. */
@@ -56,6 +57,7 @@ function takeOversIn(entries: readonly Entry[]): readonly TakeOver[] {
   const crashes = entries.flatMap((entry) =>
     entry.what === 'exited' && entry.isCrash ? [entry] : [],
   )
+  const standstills = standstillsIn(entries)
   return crashes.map(({ process, at }) => {
     const own = entries.filter(({ by }) => by === process)
     const begun = new Set(own.flatMap((one) => (one.what === 'handler_started' ? [one.id] : [])))
@@ -63,24 +65,32 @@ function takeOversIn(entries: readonly Entry[]): readonly TakeOver[] {
     const handledAt = entries.flatMap((one) =>
       one.what === 'effect' && one.by !== process && begun.has(one.id) ? [one.at] : [],
     )
+    const wait = { from: at, to: Math.max(at, ...handledAt) }
     return {
       who: process,
       messages: begun.size,
       isWhole: handledAt.length >= begun.size,
-      tookMs: Math.max(at, ...handledAt) - at,
+      ms: wait.to - wait.from,
+      isDisturbed: isDisturbed(wait, standstills),
     }
   })
 }
 
 function checkTakenOver({ entries }: Evidence): readonly Violation[] {
   const all = takeOversIn(entries)
-  const slow = all.filter(({ isWhole, tookMs }) => !isWhole || tookMs > TAKEN_OVER_MS)
+  const judged = judgedOf(all, TAKEN_OVER_MS)
+  const slow = judged.filter(({ ms }) => ms > TAKEN_OVER_MS)
+  const unfinished = all.filter(({ isWhole }) => !isWhole)
   const none = all.every(({ messages }) => messages === 0)
   return [
-    ...slow.map(({ who, tookMs, isWhole }): Violation => {
-      const text = isWhole ? `only after ${tookMs} ms` : 'never'
-      return { rule: 'scenario', text: `what ${who} had in hand was handled ${text}` }
-    }),
+    ...slow.map(({ who, ms }) => handled(who, `only after ${ms} ms`)),
+    ...unfinished.map(({ who }) => handled(who, 'never')),
+    ...checkJudged('deaths', judged.length, all.length),
     ...(none ? [{ rule: 'scenario', text: 'nobody died with anything in hand' } as const] : []),
   ]
 }
+
+const handled = (who: string, when: string): Violation => ({
+  rule: 'scenario',
+  text: `what ${who} had in hand was handled ${when}`,
+})

@@ -1,11 +1,15 @@
 import type { Evidence, Violation } from '../../evidence.ts'
+import { type Entry, readHistory } from '../../history.ts'
 import { USUAL_MIX } from '../../message.ts'
-import { lasting } from '../../wait.ts'
+import { becomesTrue, lasting } from '../../wait.ts'
 import { memoryAlarm } from '../cluster.ts'
-import type { RabbitScenario } from '../world.ts'
+import type { RabbitScenario, RabbitWorld } from '../world.ts'
 import { underLoad } from './load.ts'
 
 const RATE = 350
+const MIX = { ...USUAL_MIX, business: 25 }
+/** Half a minute until somebody is told, as where dead letters are not taken. */
+const TOLD_MS = 30_000
 /** 50 MB: what a consumer may grow by while its hand-offs are held up, whatever the backlog. */
 const GROWTH_BYTES = 50 * 1024 * 1024
 
@@ -16,16 +20,16 @@ export const memoryAlarmed: RabbitScenario = {
   service: 'rabbitmq-cluster',
   messages: { quick: 1_500, full: 10_000 },
   async play(world) {
-    const load = {
-      consumers: 2,
-      ratePerSecond: RATE,
-      mix: { ...USUAL_MIX, business: 25 },
-    }
+    const load = { consumers: 2, ratePerSecond: RATE, mix: MIX }
     world.atEnd(() => memoryAlarm('off'))
     await underLoad(world, load, async (fleet) => {
       await lasting(world.scale === 'full' ? 10_000 : 2_000)
       const end = world.fault('memory alarm')
-      await memoryAlarm('on')
+      const parts = await alarmAmongMessages(world)
+      await becomesTrue(() => isTold(readHistory(world.folder)), {
+        withinMs: TOLD_MS,
+        everyMs: 500,
+      })
       await lasting(world.scale === 'full' ? 15_000 : 4_000)
       const [victim] = fleet.members()
       victim?.signal('SIGKILL')
@@ -34,10 +38,31 @@ export const memoryAlarmed: RabbitScenario = {
       await memoryAlarm('off')
       fleet.start()
       end()
+      await Promise.all(parts)
     })
   },
   tell: (evidence) => `memory +${inMb(Math.max(0, ...growthIn(evidence).values()))}`,
   check: (evidence) => [...checkMemory(evidence), ...checkBlocked(evidence)],
+}
+
+/**
+ * Only who publishes after the alarm is told that the broker is blocked, and nobody knows how long it takes
+ * to come: until it is there, messages come. What is on its way then is held up until the alarm is over.
+ */
+async function alarmAmongMessages(world: RabbitWorld): Promise<readonly Promise<void>[]> {
+  const parts: Promise<void>[] = []
+  let isOn = false
+  const alarm = memoryAlarm('on').finally(() => {
+    isOn = true
+  })
+  while (!isOn) {
+    const part = `-${parts.length}`
+    const ratePerSecond = RATE / 2
+    parts.push(world.produce({ ratePerSecond, mix: MIX, messages: ratePerSecond, part }))
+    await Promise.race([alarm, lasting(1_000)])
+  }
+  await alarm
+  return parts
 }
 
 /** By how much each process grew since the fault began. */
@@ -66,7 +91,11 @@ function checkMemory(evidence: Evidence): readonly Violation[] {
     .map(([by, growth]) => ({ rule: 'scenario', text: `${by} grew by ${inMb(growth)}` }))
 }
 
+const isTold = (entries: readonly Entry[]) =>
+  entries.some((entry) => entry.what === 'event' && entry.type === 'broker_blocked')
+
 function checkBlocked({ entries }: Evidence): readonly Violation[] {
-  const isTold = entries.some((entry) => entry.what === 'event' && entry.type === 'broker_blocked')
-  return isTold ? [] : [{ rule: 'scenario', text: 'nobody was told that the broker was blocked' }]
+  return isTold(entries)
+    ? []
+    : [{ rule: 'scenario', text: 'nobody was told that the broker was blocked' }]
 }

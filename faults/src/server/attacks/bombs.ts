@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import type { Drill } from '../../drill.ts'
-import { lasting } from '../../wait.ts'
 import { asking, isOk } from './ask.ts'
 import { attack, type Scene } from './attack.ts'
+import { staysLive } from './live.ts'
 import type { Run } from './runs.ts'
 import type { Target } from './target.ts'
 
@@ -20,19 +20,18 @@ export const BOMBS: Drill = attack(
   'bodies, headers, addresses and JSON of ten times the limit',
   async (scene) => {
     const { target, tries } = scene
+    const bombs = bombsFor(target)
     const before = memoryOf(target)
-    const watching = new AbortController()
-    const slowest = livez(target, watching.signal)
     let peak = before
-    for (const { what, head, body } of bombsFor(target)) {
-      const status = await thrown(target.server.url, head, body)
-      peak = Math.max(peak, memoryOf(target))
-      tries.note(`${what} is answered ${status}`, !REFUSED.includes(status))
-    }
-    await deep(scene)
-    await endless(scene)
-    watching.abort()
-    tries.note(`/livez took ${Math.round(await slowest)} ms meanwhile`, (await slowest) > LIVE_MS)
+    await staysLive(scene, async () => {
+      for (const { what, head, body } of bombs) {
+        const status = await thrown(target.server.url, head, body)
+        peak = Math.max(peak, memoryOf(target))
+        tries.note(`${what} is answered ${status}`, !REFUSED.includes(status))
+      }
+      await deep(scene)
+      await endless(scene)
+    })
     const grown = peak - before
     tries.note(`the memory grew by ${Math.round(grown / MIB)} MiB`, grown > GROWTH_MAX)
     tries.note('the server is gone', !isOk(await asking(target.server.url)('GET', '/readyz')))
@@ -43,8 +42,6 @@ export const BOMBS: Drill = attack(
 const REFUSED = [0, 400, 413, 414, 415, 431]
 const ID = '00000000-0000-4000-8000-000000000000'
 
-/** A second: an orchestrator would restart who takes longer. */
-const LIVE_MS = 1_000
 /** 256 MiB: one largest plan as bytes, as text and as what it says, several times over. */
 const GROWTH_MAX = 256 * MIB
 
@@ -211,18 +208,6 @@ function thrown(url: string, head: readonly string[], body: string | Buffer = ''
 }
 
 const PATIENCE_MS = 20_000
-
-/** The longest that it took, asked all the time. */
-async function livez({ server }: Target, signal: AbortSignal): Promise<number> {
-  let slowest = 0
-  while (!signal.aborted) {
-    const { ms } = await asking(server.url)('GET', '/livez')
-    slowest = Math.max(slowest, ms)
-    await lasting(LOOK_MS)
-  }
-  return slowest
-}
-const LOOK_MS = 25
 
 /** Bytes that the server has in memory now, as Linux counts them. */
 export function memoryOf({ server }: Target): number {

@@ -1,49 +1,43 @@
 import { connect, type Socket } from 'node:net'
 import type { Drill } from '../../drill.ts'
 import { becomesTrue } from '../../wait.ts'
-import { asking } from './ask.ts'
 import { attack, type Scene } from './attack.ts'
 import { memoryOf } from './bombs.ts'
+import { staysLive } from './live.ts'
 
 const CONNECTIONS = 500
 /** Half a second between two bytes: never silent, never done. */
 const BYTE_MS = 500
 /** The half minute that a request may take to arrive, and as long again until it is noticed. */
 const CUT_MS = 65_000
-const LIVE_MS = 1_000
 const GROWTH_MAX = 128 * 1_048_576
 
 /** Requests that never arrive are cut off, and nobody else waits for them. */
 export const SLOW: Drill = attack(
   'slow',
   `${CONNECTIONS} requests that arrive byte by byte, for ever`,
-  async ({ target, tries }) => {
+  async (scene) => {
+    const { target, tries } = scene
     const before = memoryOf(target)
-    const sockets = Array.from({ length: CONNECTIONS }, (_, at) =>
-      opened(target.server.url, at, target.as.root.credentials),
-    )
-    const dripping = setInterval(() => {
-      for (const socket of sockets) if (socket.writable) socket.write('x')
-    }, BYTE_MS)
-    let slowest = 0
-    const areCut = async () => {
-      const { ms } = await asking(target.server.url)('GET', '/livez')
-      slowest = Math.max(slowest, ms)
-      return sockets.every(({ destroyed }) => destroyed)
-    }
-    await becomesTrue(areCut, { withinMs: CUT_MS })
-    clearInterval(dripping)
-    noted(tries, sockets, slowest)
+    await staysLive(scene, () => drip(scene))
     const grown = memoryOf(target) - before
     tries.note(`the memory grew by ${Math.round(grown / 1_048_576)} MiB`, grown > GROWTH_MAX)
   },
 )
 
-function noted(tries: Scene['tries'], sockets: readonly Socket[], slowest: number): void {
+async function drip({ target, tries }: Scene): Promise<void> {
+  const sockets = Array.from({ length: CONNECTIONS }, (_, at) =>
+    opened(target.server.url, at, target.as.root.credentials),
+  )
+  const dripping = setInterval(() => {
+    for (const socket of sockets) if (socket.writable) socket.write('x')
+  }, BYTE_MS)
+  const areCut = () => sockets.every(({ destroyed }) => destroyed)
+  await becomesTrue(areCut, { withinMs: CUT_MS })
+  clearInterval(dripping)
   const left = sockets.filter(({ destroyed }) => !destroyed)
   for (const socket of left) socket.destroy()
   tries.note(`${left.length} of ${CONNECTIONS} are still there`, left.length > 0)
-  tries.note(`/livez took ${Math.round(slowest)} ms meanwhile`, slowest > LIVE_MS)
 }
 
 /** One half stops in its headers, the other in its body. */

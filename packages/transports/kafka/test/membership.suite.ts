@@ -229,7 +229,7 @@ export function sharingPartitions(brokers: readonly string[]): void {
       'a consumer whose session is over commits nothing, and what it had is reported lost',
       on(async (rig) => {
         const { process, refusedCommits, cut } = watched()
-        const first = await rig.start({ process, sessionTimeout: '1s', drainTimeout: '500ms' })
+        const first = await rig.start({ process, sessionTimeout: '6s', drainTimeout: '500ms' })
         await sendToEach(rig, 'record')
         await first.inbox.nth(PARTITIONS)
         cut(true)
@@ -260,7 +260,7 @@ export function sharingPartitions(brokers: readonly string[]): void {
       'a consumer that was away takes nothing for its own that others may have had in between',
       on(async (rig) => {
         const { process, cut } = watched()
-        const first = await rig.start({ process, sessionTimeout: '1s', drainTimeout: '500ms' })
+        const first = await rig.start({ process, sessionTimeout: '6s', drainTimeout: '500ms' })
         await sendToEach(rig, 'record')
         await first.inbox.nth(PARTITIONS)
         cut(true)

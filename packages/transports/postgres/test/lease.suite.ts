@@ -120,23 +120,24 @@ export function leases(pool: Pool): void {
         let keeps = 0
         let runs = 0
         const hooks: Hooks = { after: (question) => void (keeps += isKeep(question) ? 1 : 0) }
-        const transport = rig.transport({ lease: '1s', hooks })
+        const transport = rig.transport({ lease: '3s', hooks })
         const id = await rig.add()
         await rig.consume(
           async () => {
             runs += 1
             // Three in each lease.
-            await until('nine heartbeats', () => keeps >= 9)
+            await until('nine heartbeats', () => keeps >= 9, 20_000)
           },
           { transport },
         )
         await until('it runs', () => runs === 1)
-        const others = await rig.start({ lease: '1s' })
-        await rig.becomes(id, 'delivered')
+        const others = await rig.start({ lease: '3s' })
+        await rig.becomes(id, 'delivered', 25_000)
         expect(runs).toBe(1)
         expect(others.hand.deliveries).toEqual([])
         expect(await rig.row(id)).toMatchObject({ lapses: 0, attempts: 0 })
       }),
+      60_000,
     )
 
     it(

@@ -3,6 +3,9 @@ import { delayQueue, topologyOf } from '../src/index.ts'
 import { Rig, failedCycle, onRig, retryIn, until } from './rig.ts'
 import { ask, type Management } from './services.ts'
 
+/** While Erlang corrects its clock, a second of the broker is up to a hundredth shorter than ours. */
+const BROKER_CLOCK = 0.99
+
 export function delays(url: string, management: Management): void {
   const on = (test: (rig: Rig) => Promise<void>) => onRig(url, test)
 
@@ -26,7 +29,7 @@ export function delays(url: string, management: Management): void {
         }))
         expect(waits.map(({ isShort }) => isShort)).toEqual([true, true, true, false, false, false])
         for (const { isShort, ms } of waits) {
-          expect(ms).toBeGreaterThanOrEqual(isShort ? 500 : 5_000)
+          expect(ms).toBeGreaterThanOrEqual((isShort ? 500 : 5_000) * BROKER_CLOCK)
           expect(ms).toBeLessThan(isShort ? 4_000 : 15_000)
         }
       }),

@@ -2,7 +2,7 @@ import { brokenIf, type Drill, type DrillResult, type DrillWorld } from '../../.
 import { scoresOf, wrongShare } from '../../../families/precision.ts'
 import { becomesTrue } from '../../../wait.ts'
 import type { Where } from '../../options.ts'
-import { pausesOf } from '../end-to-end.ts'
+import { pausesOf } from '../pauses.ts'
 import { onSite, type Site, together } from '../site.ts'
 import type { App } from './app.ts'
 import { KafkaApp } from './kafka.ts'
@@ -67,8 +67,15 @@ async function playWith(site: Site, app: App, { scale, say }: DrillWorld): Promi
   // RabbitMQ tells the second in which one failed, so any of them may be among the first of the ramp.
   const refailLimit = 1
   const how = { ratePerSecond: RATE, unproven: 'go_on', confirmWithin: '2s', refailLimit } as const
-  const first = await site.finished(await site.replay(how), RUN_MS)
-  const second = await secondFailures(site)
+  const { id } = await site.finished(await site.replay(how), RUN_MS)
+  // One that is ingested after its time was over is unknown until then, and the run is done.
+  let second = await secondFailures(site)
+  const areBack = async () => {
+    second = await secondFailures(site)
+    return second.length === again.size
+  }
+  await becomesTrue(areBack, { withinMs: ARRIVED_MS })
+  const refailed = (await site.catalog.replays.run(id))?.counts.refailed
   // The broker says the same about every rejection: to the gates they look alike.
   const overrides = ['failing_again'] as const
   const last = await site.finished(await site.replay({ ...how, overrides }), RUN_MS)
@@ -84,7 +91,7 @@ async function playWith(site: Site, app: App, { scale, say }: DrillWorld): Promi
       `unexpected ${total - count}`,
       `changed or twice ${app.wrong.length}`,
       `${(grouped.wrong * 100).toFixed(2)} % wrongly grouped (${grouped.groups} groups)`,
-      `${first.counts.refailed} failed again and were known by their replay`,
+      `${refailed} failed again and were known by their replay`,
     ],
     broken: [
       ...brokenIf(
@@ -94,9 +101,9 @@ async function playWith(site: Site, app: App, { scale, say }: DrillWorld): Promi
         [app.wrong.length > 0, 'changed', `${kind}: ${app.wrong[0]}`],
         [grouped.wrong > WRONG_MAX, 'unexpected', `${kind}: ${grouped.wrong} in a wrong group`],
         [
-          first.counts.refailed !== again.size || second.length !== again.size,
+          refailed !== again.size || second.length !== again.size,
           'in the wrong place',
-          `${kind}: ${again.size} failed again; ${first.counts.refailed} are refailed and ${second.length} open`,
+          `${kind}: ${again.size} failed again; ${refailed} are refailed and ${second.length} open`,
         ],
         [strange.length > 0, 'changed', `${kind}: told as ${JSON.stringify(strange[0])}`],
         [

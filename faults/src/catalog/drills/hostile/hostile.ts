@@ -1,6 +1,6 @@
 import { brokenIf, type Drill, type DrillResult } from '../../../drill.ts'
 import { until } from '../../../wait.ts'
-import { pausesOf } from '../end-to-end.ts'
+import { pausesOf } from '../pauses.ts'
 import { onSite, type Site, together } from '../site.ts'
 import { hashOf, samplesFor } from './samples.ts'
 import { SEND } from './send.ts'

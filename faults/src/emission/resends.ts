@@ -1,0 +1,38 @@
+import { onEvent, type Sink } from '@redrive/runtime'
+
+/** An event that was sent although it had been before, or that came out of the store. */
+export interface Resend {
+  readonly id: string
+  readonly at: number
+}
+
+/** The same sink under its name in the emitter; what it is asked to send again is written down. */
+export function notingResends(
+  name: string,
+  sink: Sink,
+): Sink & { readonly resends: readonly Resend[] } {
+  const resends: Resend[] = []
+  /** Sent once, or stored. */
+  const known = new Set<string>()
+  const stopListening = onEvent((event) => {
+    if (event.type === 'emission_failed' && event.source === name) known.add(event.event.id)
+  })
+  const note = (id: string) => {
+    if (known.has(id)) resends.push({ id, at: Date.now() })
+    known.add(id)
+  }
+  return {
+    name: sink.name,
+    batch: sink.batch,
+    resends,
+    send(events, how) {
+      for (const { id } of events) note(id)
+      return sink.send(events, how)
+    },
+    healthCheck: (how) => sink.healthCheck(how),
+    close() {
+      stopListening()
+      return sink.close()
+    },
+  }
+}
