@@ -72,7 +72,10 @@ export async function live({ history, start, measure, end }: Life): Promise<void
   process.on('message', (request: Request) => {
     if (request === 'stop') return void stop()
     const counts = consumers.map((consumer) => consumer.stats())
-    answer({ kind: 'stats', busy: counts.reduce((sum, one) => sum + one.running + one.waiting, 0) })
+    answer({
+      kind: 'stats',
+      busy: counts.reduce((sum, one) => sum + one.running + one.waiting + one.enacting, 0),
+    })
   })
   // The harness is gone, and nobody would stop us any more.
   process.on('disconnect', () => process.exit(1))

@@ -8,6 +8,7 @@ import {
   startNode,
 } from '../cluster.ts'
 import type { Fleet } from '../../fleet.ts'
+import { declareAll } from '../topology.ts'
 import type { RabbitScenario, RabbitWorld } from '../world.ts'
 import { underLoad } from './load.ts'
 
@@ -66,7 +67,12 @@ const partition = ({ who, seconds }: Cut): RabbitScenario => ({
   messages: { quick: 1_500, full: 14_000 },
   isOnlyFull: seconds > 10,
   async play(world) {
-    const load = { consumers: CONSUMERS, ratePerSecond: RATE }
+    const load = {
+      consumers: CONSUMERS,
+      ratePerSecond: RATE,
+      // Of a queue that is made while the network is parted, RabbitMQ may lose who moves what has expired.
+      before: () => declareAll(world.broker, world.run),
+    }
     await underLoad(world, load, async (fleet) => {
       const node = who === 'leader' ? await leaderOf(world.run) : CONNECTED
       const end = world.fault(`node ${node} is cut off`, 2 * inHandOf(fleet))
