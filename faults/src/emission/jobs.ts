@@ -2,6 +2,7 @@ import { createEmitter, nonFailing } from '@redrive/runtime'
 import { fileStore } from '@redrive/file-store'
 import { down } from './down.ts'
 import { brokenIf, type Drill } from '../drill.ts'
+import { lasting } from '../wait.ts'
 import { percentile } from './figures.ts'
 
 const JOBS = { full: 5_000, quick: 1_000 } as const
@@ -9,6 +10,8 @@ const JOBS = { full: 5_000, quick: 1_000 } as const
 const ROUNDS = 5
 const PATIENCE_MS = 30_000
 const ADDED_MS = 1
+/** Of the store, on top of the disk: a job that waits for it shows, however fast the disk is. */
+const STORE_MS = 5
 
 /** What a job does by itself: it waits for something, as jobs do. */
 const work = () => new Promise<void>((resolve) => setTimeout(resolve, 1))
@@ -19,6 +22,11 @@ export const jobs: Drill = {
   story: 'jobs that emit to a sink whose breaker is open',
   async play({ scale, folder }) {
     const store = fileStore({ directory: folder })
+    const save = store.save.bind(store)
+    store.save = async (...saved) => {
+      await lasting(STORE_MS)
+      return save(...saved)
+    }
     const emitter = createEmitter({
       sinks: { down },
       store,
