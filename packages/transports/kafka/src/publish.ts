@@ -213,6 +213,9 @@ export function producerOf(
   return own.transactionalId === undefined ? numberedOnce(producer) : producer
 }
 
+const OUT_OF_NUMBER =
+  'Kafka refused a request for the number of its records, so nobody knows which of them it has. They are sent again by a new producer.'
+
 /**
  * By the numbers of a producer a broker recognises a repetition. When it finds a gap in them, the client
  * library takes new ones and sends everything again, also what is stored, and tells nobody. Here that is
@@ -225,7 +228,7 @@ function numberedOnce(producer: KafkaProducer): KafkaProducer {
     options: ProduceOptions<Buffer, Buffer, Buffer, Buffer>,
     callback: CallbackWithPromise<ProducerInfo>,
   ) => {
-    if (isNumbered) return callback(new Error('The broker no longer knows what it has stored.'))
+    if (isNumbered) return callback(new Error(OUT_OF_NUMBER))
     initialise(options, (error, info) => {
       isNumbered ||= error === null
       callback(error, info)
