@@ -730,6 +730,24 @@ describe('a catalog that was restored', () => {
     await late.end()
   })
 
+  test('is not frozen again by who looked while someone acknowledged it', async () => {
+    const stage = await staged(pool, 'r9', 1)
+    await stage.replayer.turn()
+    await pool.query(`update redrive_catalog.replay_epoch set identity = identity || '0'`)
+    const acknowledging = await pool.connect()
+    await acknowledging.query('begin')
+    await acknowledging.query(
+      'update redrive_catalog.replay_epoch set identity = redrive_catalog.identity()',
+    )
+    // Sees the state before, and waits for who acknowledges.
+    const turn = stage.replayer.turn()
+    await expect.poll(async () => (await rows(pool, WAITING)).length).toBe(1)
+    await acknowledging.query('commit')
+    acknowledging.release()
+    await turn
+    expect(await stage.replays.frozenBecause()).toBeUndefined()
+  })
+
   test('can be told by a role that owns nothing', async () => {
     await pool.query(`do $$ begin create role replay_reader login; exception when duplicate_object then null; end $$;
       grant usage on schema redrive_catalog to replay_reader;

@@ -73,6 +73,8 @@ async function look(run: Run, known: bigint, isDue: boolean): Promise<Looked> {
   if (row === undefined) return { because: 'The schema redrive_catalog is not complete.' }
   if (row.frozen_because !== null) return { because: row.frozen_because }
   const because = changed(row, known)
+  // Not by what was read without the lock: someone may be acknowledging it.
+  if (because !== undefined && !isDue) return look(run, known, true)
   if (because !== undefined) {
     await run(FREEZE, [because])
     return { because }
