@@ -82,8 +82,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: INGEST,
-        find: '    done = await storeBatch(',
-        replace: '    await batch.release()\n    done = await storeBatch(',
+        find: '    stored = await storeBatch(',
+        replace: '    await batch.release()\n    stored = await storeBatch(',
       },
     ],
     scenario: 'c07-not-ingested',

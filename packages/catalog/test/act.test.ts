@@ -25,8 +25,11 @@ const idsOf = async (group: string, status: 'open' | 'discarded' = 'open') =>
 /** As if everything of that source had been ingested so long ago. */
 const age = (source: string, ms: number) =>
   pool.query(
-    `update redrive_catalog.source_day d set last_ingested_at = now() - $2 * interval '1 millisecond'
-      from redrive_catalog.source s where s.id = d.source_id and s.name = $1`,
+    `with letters as (
+        update redrive_catalog.dead_letter d set ingested_at = now() - $2 * interval '1 millisecond'
+          from redrive_catalog.source s where s.id = d.source_id and s.name = $1)
+      update redrive_catalog.source_day d set last_ingested_at = now() - $2 * interval '1 millisecond'
+        from redrive_catalog.source s where s.id = d.source_id and s.name = $1`,
     [source, ms],
   )
 
@@ -273,6 +276,38 @@ describe('retention', () => {
     expect(await isThere()).toBe(true)
     expect(await made.maintain()).toMatchObject({ dropped: 1 })
     expect(await isThere()).toBe(false)
+  })
+
+  test('leaves what comes while it deletes, and takes it when its own time is over', async () => {
+    await filled('keeper', 1, at)
+    await made.ingest(new ListSource([], 'keeper'), { retention: '60d' })
+    const group = await filled('late', 3, at)
+    await age('late', 15 * DAY)
+    await filled('late', 1, at)
+    const deleted = async (most: number) => {
+      const text = `select redrive_catalog.delete_some(id, $1, $2) as count from redrive_catalog.source where name = 'late'`
+      return (await rows(pool, text, [day, most]))[0]?.['count']
+    }
+    expect([await deleted(2), await deleted(2)]).toEqual([2, 1])
+    expect(await idsOf(group)).toHaveLength(1)
+    expect(await recorded('late')).toMatchObject([{ is_expired: false, expired: { open: 3 } }])
+    await age('late', 15 * DAY)
+    expect(await made.maintain()).toMatchObject({ dropped: 0, deleted: 1 })
+    expect(await idsOf(group)).toEqual([])
+    expect(await recorded('late')).toMatchObject([{ is_expired: true, expired: { open: 4 } }])
+  })
+
+  test('goes on with a day of which it has deleted as many as it may at once', async () => {
+    await filled('keeper2', 1, at)
+    await made.ingest(new ListSource([], 'keeper2'), { retention: '60d' })
+    const group = await filled('much', 3, at)
+    await age('much', 15 * DAY)
+    await pool.query(
+      `select redrive_catalog.delete_some(id, $1, 2) from redrive_catalog.source where name = 'much'`,
+      [day],
+    )
+    expect(await made.maintain()).toMatchObject({ deleted: 1 })
+    expect(await idsOf(group)).toEqual([])
   })
 
   test('takes those of a day without a partition as well', async () => {

@@ -213,6 +213,21 @@ describe('replay without a person', () => {
     expect(await all[2]?.statuses()).toEqual({ replaying: 1 })
   })
 
+  test('is not begun any more after someone has forbidden it', async () => {
+    const transient = () => ({ class: 'transient', at: Date.now() - 600_000 }) as const
+    const all = await Promise.all(
+      ['auto9', 'auto10'].map((name) => staged(pool, name, 1, transient)),
+    )
+    const allow = async (auto: { readonly by: string } | undefined) => {
+      for (const one of all) await one.replays.allowAuto(one.wire.source, auto)
+    }
+    await allow({ by: 'ada' })
+    // While it is looked whether they may go out.
+    const health = () => allow(undefined)
+    await all[0]?.replays.autoReplay(all.map(({ wire }) => ({ source: wire, health })))
+    for (const one of all) expect(await one.statuses()).toEqual({ open: 1 })
+  })
+
   test('leaves alone what fails for another reason', async () => {
     const stage = await staged(pool, 'auto2', 2, () => ({
       class: 'business',

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { catalog } from '../src/index.ts'
 import { migrated, poolOn, refusal, rows } from './rig.ts'
-import { staged } from './replay-stage.ts'
+import { failedAgain, staged } from './replay-stage.ts'
 
 const pool = await migrated('redrive_catalog_replay_safety')
 
@@ -22,6 +22,30 @@ const tokenOf = async (run: string) => {
     [run],
   )
   return row?.lease_token
+}
+
+/** A pool on the same database whose commits wait until they are let through. */
+function lateCommits() {
+  const late = poolOn(pool.options.connectionString ?? '')
+  const [reached, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  late.on('connect', (client) => {
+    const query = client.query.bind(client) as (...args: unknown[]) => Promise<unknown>
+    const held = async (...args: unknown[]) => {
+      if (args[0] !== 'commit') return query(...args)
+      reached.resolve()
+      await gate.promise
+      return query(...args)
+    }
+    Object.assign(client, { query: held })
+  })
+  return { late, reached: reached.promise, letThrough: gate.resolve }
+}
+
+/** Who waits for a lock of another. */
+const WAITING = `
+select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+const oneWaits = async () => {
+  await expect.poll(async () => (await rows(pool, WAITING)).length).toBe(1)
 }
 
 describe('stopping a run', () => {
@@ -96,6 +120,121 @@ describe('stopping a run', () => {
     const run = await stage.replays.cancel(id, { by: 'ada' })
     expect(run.counts).toMatchObject({ published: 1, cancelled: 1 })
     expect(await stage.statuses()).toEqual({ replaying: 1, open: 1 })
+  })
+
+  test('cancelled while it is approved, all of it is open again', async () => {
+    const stage = await staged(pool, 's12', 3)
+    const { id, hash } = await stage.plan()
+    const { late, reached, letThrough } = lateCommits()
+    const approving = catalog({ pool: late }).replays.approve(id, { hash, by: 'bob' })
+    await reached
+    const cancelling = stage.replays.cancel(id, { by: 'ada' })
+    await oneWaits()
+    letThrough()
+    await Promise.all([approving, cancelling])
+    await late.end()
+    expect(await stage.replays.run(id)).toMatchObject({
+      state: 'cancelled',
+      counts: { cancelled: 3 },
+    })
+    expect(await stage.statuses()).toEqual({ open: 3 })
+  })
+
+  test('cancelled while a worker has some in hand, those that it gives back are not forgotten', async () => {
+    const stage = await staged(pool, 's13', 2)
+    stage.wire.answer = () => 'silent'
+    const { id } = await stage.started({ ramp: [] })
+    const stopping = new AbortController()
+    // With the first on its way the worker is told to stop, and the run is cancelled.
+    stage.wire.refuse = () => {
+      stopping.abort()
+      return undefined
+    }
+    stage.wire.onPublish = async () => void (await stage.replays.cancel(id, { by: 'ada' }))
+    await stage.replayer.turn(stopping.signal)
+    await stage.replayer.sweep()
+    expect(await stage.replays.run(id)).toMatchObject({
+      state: 'cancelled',
+      counts: { published: 1, queued: 0, cancelled: 1 },
+    })
+    expect(await stage.statuses()).toEqual({ replaying: 1, open: 1 })
+  })
+
+  test('cancelled while the broker does not answer, what may be out waits for its proof', async () => {
+    const stage = await staged(pool, 's14', 2)
+    stage.wire.answer = () => 'silent'
+    const { id } = await stage.started({ ramp: [] })
+    stage.wire.onPublish = async () => {
+      // The second finds it cancelled.
+      await stage.replays.cancel(id, { by: 'ada' }).catch(() => undefined)
+      throw new Error('no answer')
+    }
+    await stage.replayer.turn()
+    await stage.replayer.sweep()
+    expect(await stage.replays.run(id)).toMatchObject({ counts: { published: 2, queued: 0 } })
+    stage.wire.say(
+      ...stage.wire.sent.map(({ replayId }) => ({ replayId, outcome: 'handled' as const, at: 0 })),
+    )
+    await stage.replayer.confirm()
+    expect(await stage.statuses()).toEqual({ resolved: 2 })
+  })
+
+  test('resumed, it does not pause for what was found out before', async () => {
+    const stage = await staged(pool, 's15', 2)
+    const [asked, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const health = () => {
+      asked.resolve()
+      return answer.promise
+    }
+    const replayer = stage.replays.replayer({ sources: [{ source: stage.wire, health }] })
+    const { id } = await stage.started({ ramp: [] })
+    const turn = replayer.turn()
+    await asked.promise
+    await stage.replays.pause(id, { by: 'ada' })
+    await stage.replays.resume(id, { by: 'ada' })
+    answer.reject(new Error('the payment API answers 503'))
+    expect(await turn).toMatchObject({ published: 0 })
+    expect(await stage.replays.run(id)).toMatchObject({ state: 'running', counts: { queued: 2 } })
+  })
+
+  test('is in the hands of one worker, also when another looked before it was taken', async () => {
+    const stage = await staged(pool, 's16', 2)
+    const { id } = await stage.started({ ramp: [], ratePerSecond: 1 })
+    const slow = poolOn(pool.options.connectionString ?? '')
+    slow.on('connect', (client) => {
+      const query = client.query.bind(client) as (...args: unknown[]) => Promise<unknown>
+      const slowly = ({ text, ...rest }: { readonly text: string }, ...args: unknown[]) => {
+        const waits = `r.state = 'running' and (select true from pg_advisory_xact_lock(4711))`
+        const isPick = text?.includes('for no key update of r skip locked')
+        return query(
+          { ...rest, text: isPick ? text.replace(`r.state = 'running'`, waits) : text },
+          ...args,
+        )
+      }
+      const asked = (first: { readonly text: string } | string, ...args: unknown[]) =>
+        typeof first === 'string' ? query(first, ...args) : slowly(first, ...args)
+      Object.assign(client, { query: asked })
+    })
+    const holder = await pool.connect()
+    await holder.query('begin; select pg_advisory_xact_lock(4711)')
+    const { replays } = catalog({ pool: slow })
+    const other = replays.replayer({ sources: [{ source: stage.wire }] }).turn()
+    await oneWaits()
+    const [out, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    stage.wire.onPublish = () => {
+      stage.wire.onPublish = undefined
+      out.resolve()
+      return gate.promise
+    }
+    const first = stage.replayer.turn()
+    await out.promise
+    await holder.query('commit')
+    holder.release()
+    expect(await other).toBeUndefined()
+    gate.resolve()
+    expect(await first).toMatchObject({ published: 1 })
+    expect(await stage.replays.run(id)).toMatchObject({ counts: { queued: 1, published: 1 } })
+    await slow.end()
   })
 
   test('pauses when the latest fail again, and tells the share', async () => {
@@ -384,6 +523,40 @@ describe('an outcome that nobody proves', () => {
     )
   })
 
+  /** One dead letter whose replay nobody proved, so that someone said it may be replayed again. */
+  async function reopened(name: string) {
+    const stage = await staged(pool, name, 1)
+    stage.wire.answer = () => 'silent'
+    const { id } = await stage.started({ ramp: [], confirmWithin: '1s' })
+    await stage.until(id, ({ counts }) => counts.unknown === 1)
+    await stage.replays.decide(await stage.ids(), { as: 'open', by: 'ada' })
+    const [sent] = stage.wire.sent
+    if (sent === undefined) throw new Error('Nothing was sent.')
+    return { stage, sent }
+  }
+
+  test('that a person decided about stays decided when a late copy is dropped, and not when one was handled', async () => {
+    const { stage, sent } = await reopened('u6')
+    const { replayId } = sent
+    stage.wire.say({ replayId, outcome: 'dropped', at: 0 })
+    await stage.replayer.confirm()
+    expect(await stage.statuses()).toEqual({ open: 1 })
+    stage.wire.say({ replayId, outcome: 'handled', at: 0 })
+    await stage.replayer.confirm()
+    expect(await stage.statuses()).toEqual({ resolved: 1 })
+    expect(await stage.openCount()).toBe(0)
+  })
+
+  test('is counted once when it fails after all, though it was discarded meanwhile', async () => {
+    const { stage, sent } = await reopened('u7')
+    await stage.catalog.discard({ ids: await stage.ids() }, { by: 'ada' })
+    expect(await stage.openCount()).toBe(0)
+    stage.wire.back(failedAgain(sent.deadLetter, sent.replayId))
+    await stage.catalog.ingest(stage.wire)
+    expect(await stage.statuses()).toEqual({ open: 1 })
+    expect(await stage.openCount()).toBe(1)
+  })
+
   test('is resolved when the inbox has its key', async () => {
     const stage = await staged(pool, 'u2', 2, (at) => ({ delivery: { key: `key-${at}` } }))
     stage.wire.answer = () => 'silent'
@@ -652,10 +825,6 @@ describe('a change on the way', () => {
   })
 })
 
-/** Who waits for a lock of another. */
-const WAITING = `
-select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-
 describe('a catalog that was restored', () => {
   test('is frozen until someone acknowledges it', async () => {
     const stage = await staged(pool, 'r1', 3)
@@ -705,26 +874,15 @@ describe('a catalog that was restored', () => {
 
   test('is not what two turns of one process look like', async () => {
     const stage = await staged(pool, 'r6', 1)
-    const late = poolOn(pool.options.connectionString ?? '')
-    const [reached, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    late.on('connect', (client) => {
-      const query = client.query.bind(client) as (...args: unknown[]) => Promise<unknown>
-      const held = async (...args: unknown[]) => {
-        if (args[0] !== 'commit') return query(...args)
-        reached.resolve()
-        await gate.promise
-        return query(...args)
-      }
-      Object.assign(client, { query: held })
-    })
+    const { late, reached, letThrough } = lateCommits()
     const { replays } = catalog({ pool: late })
     const replayer = replays.replayer({ sources: [{ source: stage.wire }] })
     const first = replayer.turn()
-    await reached.promise
+    await reached
     // The first has grown the mark, and nobody else sees it yet.
     const second = replayer.turn()
-    await expect.poll(async () => (await rows(pool, WAITING)).length).toBe(1)
-    gate.resolve()
+    await oneWaits()
+    letThrough()
     await Promise.all([first, second])
     expect(await stage.replays.frozenBecause()).toBeUndefined()
     await late.end()
@@ -741,11 +899,29 @@ describe('a catalog that was restored', () => {
     )
     // Sees the state before, and waits for who acknowledges.
     const turn = stage.replayer.turn()
-    await expect.poll(async () => (await rows(pool, WAITING)).length).toBe(1)
+    await oneWaits()
     await acknowledging.query('commit')
     acknowledging.release()
     await turn
     expect(await stage.replays.frozenBecause()).toBeUndefined()
+  })
+
+  test('stays acknowledged, however often the same backup is restored', async () => {
+    const stage = await staged(pool, 'r10', 1)
+    const [epoch] = await rows<{ beat: string }>(
+      pool,
+      'select beat from redrive_catalog.replay_epoch',
+    )
+    for (let time = 1; time <= 3; time++) {
+      const replayer = stage.replays.replayer({ sources: [{ source: stage.wire }] })
+      await replayer.turn()
+      await pool.query('update redrive_catalog.replay_epoch set beat = $1', [epoch?.beat])
+      expect(await replayer.turn()).toBeUndefined()
+      expect(await stage.replays.frozenBecause()).toContain('earlier state')
+      await stage.replays.acknowledgeRestore({ by: 'ada' })
+      await replayer.turn()
+      expect(await stage.replays.frozenBecause()).toBeUndefined()
+    }
   })
 
   test('can be told by a role that owns nothing', async () => {

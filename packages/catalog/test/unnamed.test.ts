@@ -171,15 +171,25 @@ describe('dead letters without a name', () => {
     expect([await count('dead_letter'), await count('unreleased')]).toEqual([1, 0])
   })
 
+  test('are released however long was waited until someone else let go of them', async () => {
+    const queue = await crashed([{ body: 'a' }])
+    // Longer than a release may take.
+    await pool.query(
+      `update redrive_catalog.unreleased set held_until = clock_timestamp() + interval '5500 milliseconds'`,
+    )
+    expect(await made.ingest(queue)).toMatchObject({ added: 0, known: 1 })
+    expect(queue.abandoned).toBe(0)
+    expect([await count('dead_letter'), await count('unreleased')]).toEqual([1, 0])
+  }, 30_000)
+
   test('are added once more rather than lost where nobody lets go of them', async () => {
     const queue = await crashed([{ body: 'a' }])
     await pool.query(`update redrive_catalog.unreleased set held_until = 'infinity'`)
     const now = vi.spyOn(performance, 'now')
-    // The batch begins, and its patience is over at once.
-    const at = performance.now()
+    // Its patience is over at once.
     queue.onDrain = () => {
       queue.onDrain = undefined
-      now.mockReturnValueOnce(at).mockReturnValueOnce(at - 20_000)
+      now.mockReturnValueOnce(performance.now() - 20_000)
     }
     expect(await made.ingest(queue)).toMatchObject({ added: 1, known: 0 })
     now.mockRestore()

@@ -81,18 +81,17 @@ const NOTHING: Ingested = { added: 0, refailed: 0, known: 0, quarantined: 0 }
 /** Releases what was stored, and leaves in the broker what was not. */
 async function keep(work: Work, batch: DrainedBatch): Promise<Ingested> {
   const token = randomUUID()
-  const beganAt = performance.now()
-  let done: Ingested
+  let stored: StoredBatch
   try {
-    done = await storeBatch({ ...work, batch: token }, batch.deadLetters)
+    stored = await storeBatch({ ...work, batch: token }, batch.deadLetters)
   } catch (error) {
     await abandon(batch, error)
     throw explained(error)
   }
   const areNamed = batch.deadLetters.every(({ naming }) => naming === 'named')
   if (areNamed) await batch.release()
-  else await releaseUnnamed(work.pool, batch, { token, beganAt })
-  return done
+  else await releaseUnnamed(work.pool, batch, { token, beganAt: stored.beganAt })
+  return stored.done
 }
 
 /** Given back when it is too late to release them: drained again, they are known. */
@@ -129,14 +128,21 @@ interface BatchWork extends Work {
   readonly batch: string
 }
 
+interface StoredBatch {
+  readonly done: Ingested
+  /** Before its transaction. */
+  readonly beganAt: number
+}
+
 async function storeBatch(
   work: BatchWork,
   drained: readonly DrainedDeadLetter[],
-): Promise<Ingested> {
+): Promise<StoredBatch> {
   const { entries, refused } = sorted(drained, work.options)
   await whenLetGo(work.pool, work.options.source, entries)
   await work.days.make(entries)
-  return storeOrSplit(work, entries, refused)
+  const beganAt = performance.now()
+  return { done: await storeOrSplit(work, entries, refused), beganAt }
 }
 
 /** Those that can be kept, and the others with the reason why not. */

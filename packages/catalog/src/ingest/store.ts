@@ -83,20 +83,18 @@ function eachOnce(entries: readonly DatedEntry[]): readonly DatedEntry[] {
   return each.sort((a, b) => (a.id < b.id ? -1 : 1))
 }
 
+/** What is there already is written as it is: until the end of the transaction upkeep cannot forget it. */
 const SEE = `
-insert into redrive_catalog.undated (identity)
-  select identity from unnest($1::uuid[]) as identity order by identity
-  on conflict (identity) do nothing`
-const SEEN = `
-select identity, (extract(epoch from seen_at) * 1000)::bigint as at
-  from redrive_catalog.undated where identity = any($1::uuid[])`
+insert into redrive_catalog.undated as u (identity)
+  select distinct identity from unnest($1::uuid[]) as identity order by identity
+  on conflict (identity) do update set seen_at = u.seen_at
+  returning identity, (extract(epoch from seen_at) * 1000)::bigint as at`
 
 /** When those that do not say so were first seen; the same whenever they come again. */
 async function seenMoments(run: Run, entries: readonly Entry[]): Promise<Map<string, number>> {
   const undated = entries.filter(({ saidAt }) => saidAt === undefined).map(identityOf)
   if (undated.length === 0) return new Map()
-  await run(SEE, [undated])
-  const rows = await run<{ identity: string; at: string }>(SEEN, [undated])
+  const rows = await run<{ identity: string; at: string }>(SEE, [undated])
   return new Map(rows.map(({ identity, at }) => [identity, Number(at)]))
 }
 

@@ -128,12 +128,15 @@ language plpgsql as $$
 declare
   gone jsonb;
   deleted integer;
+  is_left boolean;
 begin
   with chosen as (
     select id from redrive_catalog.dead_letter
       where id >= redrive_catalog.id_floor(of_day::timestamp at time zone 'UTC')
         and id < redrive_catalog.id_floor((of_day + 1)::timestamp at time zone 'UTC')
         and source_id = of_source and status <> 'replaying'
+        -- Each by itself: since the day was found to be over, some may have come, or come back.
+        and ingested_at <= now() - (select retention from redrive_catalog.source where id = of_source)
       order by id limit most for update
   ), letters as (
     delete from redrive_catalog.dead_letter d using chosen c where d.id = c.id
@@ -148,10 +151,16 @@ begin
       from letters group by source_id, group_id, status) g
     into gone, deleted;
   perform redrive_catalog.record_expiry(gone);
-  -- Also when nothing was left: the day is over for this source.
-  if deleted < most then
-    update redrive_catalog.source_day set expired_at = now() where source_id = of_source and day = of_day;
+  is_left := deleted = most;
+  if not is_left then
+    is_left := exists (select from redrive_catalog.dead_letter
+      where id >= redrive_catalog.id_floor(of_day::timestamp at time zone 'UTC')
+        and id < redrive_catalog.id_floor((of_day + 1)::timestamp at time zone 'UTC') and source_id = of_source);
   end if;
+  -- Over for this source when nothing is left of it, and nothing is about to come.
+  update redrive_catalog.source_day d set
+      expired_at = case when not is_left and d.last_ingested_at <= now() - s.retention then now() end
+    from redrive_catalog.source s where s.id = d.source_id and d.source_id = of_source and d.day = of_day;
   return deleted;
 end
 $$;

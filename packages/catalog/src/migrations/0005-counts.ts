@@ -35,7 +35,8 @@ begin
     on conflict (group_id, hour) do update set count = r.count + excluded.count;
   insert into redrive_catalog.source_day as s (source_id, day, count, last_ingested_at)
     select of_source, d.day, d.count, now() from unnest(days, day_counts) as d (day, count) order by d.day
-    on conflict (source_id, day) do update set count = s.count + excluded.count, last_ingested_at = now();
+    -- By the clock: upkeep may have called the day over since this transaction began.
+    on conflict (source_id, day) do update set count = s.count + excluded.count, last_ingested_at = clock_timestamp();
 end
 $$;
 `

@@ -1,6 +1,6 @@
 import { type Duration, parseDuration, RedriveError } from '@redrive/core'
 import type { Pool } from 'pg'
-import { query } from '../database.ts'
+import { query, type Run } from '../database.ts'
 import { NAME_MAX, storable } from '../text.ts'
 import { conflict } from './lifecycle.ts'
 
@@ -73,6 +73,14 @@ export interface DueGroup {
   /** Names the hour: a group is tried once in each. */
   readonly hour: string
 }
+
+const STILL = `
+select from redrive_catalog.source s join redrive_catalog.failure_group g on g.source_id = s.id
+  where g.id = $1 and s.auto_replay is not null and g.state = 'open'`
+
+/** Whether nobody has forbidden it since, nor muted or resolved the group: the plans before it took their time. */
+export const isStillDue = async (run: Run, group: string): Promise<boolean> =>
+  (await run(STILL, [group])).length > 0
 
 export async function dueGroups(
   pool: Pool,

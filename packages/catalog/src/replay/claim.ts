@@ -22,6 +22,8 @@ export interface Claim {
   readonly source: string
   readonly change: unknown
   readonly token: string
+  /** When the run was let go last, as the database writes it. */
+  readonly resumedAt: string
   readonly items: readonly ClaimedItem[]
   /** Until the first may go, and between two. Below 0: so much is to be made up for. */
   readonly waitMs: number
@@ -42,12 +44,21 @@ export interface ClaimedItem {
  */
 const PICK = `
 select r.id, r.source_id, s.name as source, r.options, r.change, ${ITEM_STATES.map((state) => `r.${state}`).join(', ')},
-    extract(epoch from clock_timestamp() - r.resumed_at)::float8 * 1000 as since_ms
+    r.resumed_at::text, extract(epoch from clock_timestamp() - r.resumed_at)::float8 * 1000 as since_ms
   from redrive_catalog.replay_run r join redrive_catalog.source s on s.id = r.source_id
   where r.state = 'running' and s.name = any($1::text[]) and not exists (
       select from redrive_catalog.replay_item i where i.run_id = r.id and i.state in ('claimed', 'publishing')
         and i.lease_until >= clock_timestamp())
   order by r.claimed_at nulls first limit 1 for no key update of r skip locked`
+
+/** In a statement of its own: the one above may have waited, and saw who has what before that. */
+const TAKEN = `
+select from redrive_catalog.replay_item
+  where run_id = $1 and state in ('claimed', 'publishing') and lease_until >= clock_timestamp() limit 1`
+
+async function isTaken(run: Run, id: string): Promise<boolean> {
+  return (await run(TAKEN, [id])).length > 0
+}
 
 /** Items go out in the order of their places: those since the first of the latest, which nobody proves, are not failures. */
 const SINCE = `
@@ -100,6 +111,7 @@ interface PickedRun extends ItemCounts {
   readonly source: string
   readonly options: RunOptions
   readonly change: unknown
+  readonly resumed_at: string
   readonly since_ms: number
 }
 
@@ -119,7 +131,7 @@ export async function claim(
 ): Promise<Claim | Stalled | undefined> {
   return inTransaction(pool, async (run) => {
     const [picked] = await run<PickedRun>(PICK, [sources])
-    if (picked === undefined) return undefined
+    if (picked === undefined || (await isTaken(run, picked.id))) return undefined
     const judgement = judge(picked, picked.options, await latelyOf(run, picked))
     if ('stalled' in judgement && picked.source !== lookedAt) return { stalled: picked.source }
     await run(TOUCH, [picked.id])
@@ -143,7 +155,7 @@ async function latelyOf(run: Run, { id, since_ms, options }: PickedRun): Promise
 }
 
 async function take(run: Run, picked: PickedRun, go: number): Promise<Claim | undefined> {
-  const { id, source, source_id, change, options } = picked
+  const { id, source, source_id, change, options, resumed_at: resumedAt } = picked
   const most = Math.min(TURN_MAX, Math.max(1, Math.floor(options.ratePerSecond * TURN_S)))
   const [next] = await run<{ token: string }>(
     `select nextval('redrive_catalog.replay_token') as token`,
@@ -158,6 +170,7 @@ async function take(run: Run, picked: PickedRun, go: number): Promise<Claim | un
     source,
     change,
     token,
+    resumedAt,
     items: items.toSorted((a, b) => a.place - b.place),
     waitMs: rate?.wait_ms ?? 0,
     spacingMs,

@@ -16,10 +16,13 @@ const LOCKED = `${READ} for update`
 const GROW = `update redrive_catalog.replay_epoch set beat = beat + 1 returning beat::text`
 const FREEZE = `
 update redrive_catalog.replay_epoch set frozen_at = clock_timestamp(), frozen_because = $1 where frozen_because is null`
-/** A billion: beyond what any process can remember of the state before. */
-const BEYOND = 1_000_000_000
+/**
+ * The ms since 1970: beyond what any process can remember of the state before, since a beat is a second or more,
+ * and beyond what a restore that was acknowledged earlier began with.
+ */
+const BEYOND = 'greatest(beat + 1, (extract(epoch from clock_timestamp()) * 1000)::bigint)'
 const THAW = `
-update redrive_catalog.replay_epoch set identity = redrive_catalog.identity(), beat = beat + ${BEYOND}, frozen_at = null,
+update redrive_catalog.replay_epoch set identity = redrive_catalog.identity(), beat = ${BEYOND}, frozen_at = null,
     frozen_because = null, acknowledged_by = $1, acknowledged_at = clock_timestamp()`
 
 interface EpochRow {

@@ -73,12 +73,31 @@ export async function approve(
   await change(pool, id, async (run, locked) => {
     expectState(locked, 'planned', 'approved')
     refuseApproval(locked, { hash, by }, rule)
-    await refuseFrozen(run)
-    await run(LOCK_PLANNED, [id])
-    const taken = await run<{ place: number }>(TAKE, [id, who(by)])
-    await run(QUEUE, [id, taken.map(({ place }) => place)])
-    await run(START, [id, who(by)])
+    await start(run, id, by)
   })
+}
+
+/** The same without a person, if it is still allowed; someone else may have come first. */
+export async function approveWithoutPerson(
+  pool: Pool,
+  id: string,
+  { hash, by }: Approval,
+  rule: ApprovalRule,
+  isAllowed: (run: Run) => Promise<boolean>,
+): Promise<void> {
+  await change(pool, id, async (run, locked) => {
+    if (locked.state !== 'planned' || !(await isAllowed(run))) return
+    refuseApproval(locked, { hash, by }, rule)
+    await start(run, id, by)
+  })
+}
+
+async function start(run: Run, id: string, by: string): Promise<void> {
+  await refuseFrozen(run)
+  await run(LOCK_PLANNED, [id])
+  const taken = await run<{ place: number }>(TAKE, [id, who(by)])
+  await run(QUEUE, [id, taken.map(({ place }) => place)])
+  await run(START, [id, who(by)])
 }
 
 function refuseApproval(locked: LockedRun, { hash, by }: Approval, rule: ApprovalRule): void {
@@ -104,7 +123,7 @@ function refuseApproval(locked: LockedRun, { hash, by }: Approval, rule: Approva
 /** What is claimed is not out yet, and does not go out: beginning to publish asks for a run that is running. */
 const PAUSE = `
 update redrive_catalog.replay_run set state = 'paused', paused_at = clock_timestamp(), paused_because = $2
-  where id = $1 and state = 'running' returning id`
+  where id = $1 and state = 'running' and ($3::timestamptz is null or resumed_at = $3) returning id`
 
 /** Nothing more goes out until it is resumed; what is out settles. */
 export async function pause(pool: Pool, id: string, because: string): Promise<void> {
@@ -114,14 +133,26 @@ export async function pause(pool: Pool, id: string, because: string): Promise<vo
   })
 }
 
-/** False: it was not running. */
-export async function pauseRun(run: Run, id: string, because: string): Promise<boolean> {
-  return (await run(PAUSE, [id, storable(because, BECAUSE_MAX)])).length > 0
+/** False: it was not running, or was resumed again since `resumedAt`. */
+export async function pauseRun(
+  run: Run,
+  id: string,
+  because: string,
+  resumedAt: string | null = null,
+): Promise<boolean> {
+  return (await run(PAUSE, [id, storable(because, BECAUSE_MAX), resumedAt])).length > 0
 }
 
-/** The same by a worker: if it is paused or cancelled already, that is as well. */
-export async function pauseIfRunning(pool: Pool, id: string, because: string): Promise<void> {
-  await inTransaction(pool, (run) => pauseRun(run, id, because))
+/**
+ * The same by a worker that claimed it. If it is paused or cancelled already, that is as well; who has resumed it
+ * since knows better than who looked before.
+ */
+export async function pauseClaimed(
+  pool: Pool,
+  { runId, resumedAt }: { readonly runId: string; readonly resumedAt: string },
+  because: string,
+): Promise<void> {
+  await inTransaction(pool, (run) => pauseRun(run, runId, because, resumedAt))
 }
 
 const BECAUSE_MAX = 1_000
@@ -146,14 +177,17 @@ select d.id from redrive_catalog.dead_letter d
     where run_id = $1 and state in ('queued', 'claimed')))
   order by d.id for no key update`
 /** One that was on its way before may be out: it waits for its proof, as those that are. */
-const CANCELLED = `
+const CANCEL_QUEUED = `
 update redrive_catalog.replay_item set lease_until = null,
     state = case when publishes = 0 then 'cancelled' else 'published' end,
     reason = case when publishes = 0 then $2 else reason end,
     settled_at = case when publishes = 0 then clock_timestamp() end,
     published_at = case when publishes > 0 then coalesce(published_at, clock_timestamp()) end
-  where run_id = $1 and state in ('planned', 'queued', 'claimed')
-  returning case when publishes = 0 then dead_letter_id end as id`
+  where run_id = $1 and state in ('queued', 'claimed') and dead_letter_id = any($3::uuid[])
+  returning dead_letter_id as id, state`
+const CANCEL_PLANNED = `
+update redrive_catalog.replay_item set state = 'cancelled', reason = $2, settled_at = clock_timestamp()
+  where run_id = $1 and state = 'planned'`
 const END = `
 update redrive_catalog.replay_run set state = 'cancelled', ended_at = clock_timestamp()
   where id = $1 and state in ('planned', 'running', 'paused') returning id`
@@ -161,19 +195,41 @@ update redrive_catalog.replay_run set state = 'cancelled', ended_at = clock_time
 /** What is not out never goes out, and is open again; what is out settles. */
 export async function cancel(pool: Pool, id: string, by: string): Promise<void> {
   if (!isId(id)) throw noSuchRun()
-  await explaining(() =>
-    inTransaction(pool, async (run) => {
-      const held = await run<{ id: string }>(LOCK_ITS, [id])
-      const items = await run<{ id: string }>(CANCELLED, [id, `cancelled by ${who(by)}`])
-      // Of a plan, nothing was held: another run may have the same dead letters.
-      const left = new Set(items.map((item) => item.id))
-      const open = held.map((one) => one.id).filter((one) => left.has(one))
-      await reopen(run, open, who(by))
+  const reason = `cancelled by ${who(by)}`
+  await explaining(async () => {
+    if (await inTransaction(pool, (run) => cancelPlan(run, id, reason))) return
+    await inTransaction(pool, async (run) => {
+      await cancelQueued(run, id, { reason, by: who(by) })
       if ((await run(END, [id])).length === 0) {
         throw conflict('There is no such run, or it is over: it cannot be cancelled.')
       }
-    }),
-  )
+    })
+  })
+}
+
+/**
+ * Of a plan nothing is held, and another run may have the same dead letters. The run is locked first, as by
+ * who approves it: it is either cancelled or approved. False: it is no plan.
+ */
+async function cancelPlan(run: Run, id: string, reason: string): Promise<boolean> {
+  const [locked] = await run<LockedRun>(LOCK_RUN, [id])
+  if (locked?.state !== 'planned') return false
+  await run(CANCEL_PLANNED, [id, reason])
+  await run(END, [id])
+  return true
+}
+
+/** What a worker has in hand comes back to the queue, or not: whoever sweeps cancels it then. */
+export async function cancelQueued(
+  run: Run,
+  id: string,
+  { reason, by }: { readonly reason: string; readonly by: string },
+): Promise<void> {
+  const held = await run<{ id: string }>(LOCK_ITS, [id])
+  const ids = held.map((one) => one.id)
+  const items = await run<{ id: string; state: string }>(CANCEL_QUEUED, [id, reason, ids])
+  const open = items.filter(({ state }) => state === 'cancelled').map((item) => item.id)
+  await reopen(run, open, by)
 }
 
 async function change(

@@ -2,8 +2,8 @@ import type { Run } from '../database.ts'
 import type { Status } from '../read/query.ts'
 import { type Change, changeStatus } from '../status.ts'
 
-/** Those that someone still has to deal with. */
-const LIVE: readonly Status[] = ['open', 'replaying', 'unknown']
+/** Those that someone still has to deal with: they count as open. */
+export const LIVE: readonly Status[] = ['open', 'replaying', 'unknown']
 
 type Settle = (run: Run, ids: readonly string[], by: string) => Promise<void>
 

@@ -2,8 +2,10 @@ import type { Copy, Run } from '../database.ts'
 import { type DatedEntry, bounded } from '../ingest/entry.ts'
 import { storePayloads } from '../ingest/payloads.ts'
 import { isId } from '../read/check.ts'
+import type { Status } from '../read/query.ts'
 import type { PayloadKeys } from '../seal.ts'
 import { MESSAGE_MAX, NAME_MAX, storable, storableOrNull } from '../text.ts'
+import { LIVE } from './outcome.ts'
 
 /** What a batch has of replays that failed again. */
 export interface Refailed {
@@ -11,7 +13,7 @@ export interface Refailed {
   readonly fresh: readonly DatedEntry[]
   /** Known dead letters that are open again, with the id and first failure they have. */
   readonly again: readonly DatedEntry[]
-  /** The groups they were in, one for each. */
+  /** The groups in which they counted as open, one for each. */
   readonly left: readonly string[]
 }
 
@@ -22,7 +24,7 @@ select replay_id, dead_letter_id, cycle, state, content_sha256 is not null as is
   where replay_id = any($1::uuid[]) and state not in ('planned', 'skipped', 'cancelled')`
 
 const LOCK = `
-select id, group_id, (extract(epoch from first_failed_at) * 1000)::bigint::float8 as first_ms
+select id, group_id, status, (extract(epoch from first_failed_at) * 1000)::bigint::float8 as first_ms
   from redrive_catalog.dead_letter where id = any($1::uuid[]) order by id for no key update`
 
 interface ItemRow {
@@ -36,6 +38,7 @@ interface ItemRow {
 interface LetterRow {
   readonly id: string
   readonly group_id: string
+  readonly status: Status
   readonly first_ms: number
 }
 
@@ -61,7 +64,8 @@ export async function takeRefailed(
   const again = comebacks.map(({ entry }) => entry)
   await storePayloads(copy, again, keys)
   await run(SETTLE, [comebacks.map(({ item }) => item.replay_id)])
-  return { fresh, again, left: comebacks.map(({ letter }) => letter.group_id) }
+  const counted = comebacks.filter(({ letter }) => LIVE.includes(letter.status))
+  return { fresh, again, left: counted.map(({ letter }) => letter.group_id) }
 }
 
 interface Comeback {

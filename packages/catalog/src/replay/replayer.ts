@@ -8,7 +8,7 @@ import { changed, readChange } from './change.ts'
 import { begin, claim, type Claim, type ClaimedItem, keeping, markPublished } from './claim.ts'
 import { Epoch } from './epoch.ts'
 import { type FailedPublish, returnFailed, returnUnsent } from './give-up.ts'
-import { pauseIfRunning } from './lifecycle.ts'
+import { pauseClaimed } from './lifecycle.ts'
 import type { ReplayParts } from './parts.ts'
 import { confirm, type Confirmed, sweep } from './settle.ts'
 import { together } from '../together.ts'
@@ -93,7 +93,7 @@ export class Replayer {
       claimed,
       claimed.items.map(({ place }) => place),
     )
-    await pauseIfRunning(pool, claimed.runId, trouble)
+    await pauseClaimed(pool, claimed, trouble)
     return NOTHING
   }
 
@@ -163,7 +163,7 @@ async function publishAll(
   if (notReady === undefined) return turn
   const places = claimed.items.map(({ place }) => place)
   await returnUnsent(pool, claimed, places)
-  await pauseIfRunning(pool, claimed.runId, notReady.message)
+  await pauseClaimed(pool, claimed, notReady.message)
   return turn
 }
 

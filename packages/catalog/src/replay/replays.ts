@@ -1,11 +1,12 @@
 import { RedriveError } from '@redrive/core'
-import { type AutoReplay, allowAuto, dueGroups, type DueGroup } from './auto.ts'
+import { type AutoReplay, allowAuto, dueGroups, type DueGroup, isStillDue } from './auto.ts'
 import { plan } from './plan.ts'
 import { acknowledgeRestore, frozenBecause } from './epoch.ts'
 import {
   type Approval,
   type ApprovalRule,
   approve,
+  approveWithoutPerson,
   cancel,
   conflict,
   pause,
@@ -153,7 +154,10 @@ export class Replays {
       note: 'Transient, quiet, and allowed without a person.',
       ratePerSecond: due.rate,
     })
-    if (state === 'planned') await approve(this.#parts.pool, id, { hash, by: due.by }, this.#rule)
+    if (state !== 'planned') return
+    await approveWithoutPerson(this.#parts.pool, id, { hash, by: due.by }, this.#rule, (run) =>
+      isStillDue(run, due.id),
+    )
   }
 
   /** Does the work: any number of them, in any number of processes. */

@@ -3,7 +3,7 @@ import type { Pool } from 'pg'
 import { explaining, inTransaction, type Run } from '../database.ts'
 import { isId } from '../read/check.ts'
 import { NAME_MAX, storable } from '../text.ts'
-import { conflict } from './lifecycle.ts'
+import { cancelQueued, conflict } from './lifecycle.ts'
 import { expired, reopen, resolved, unknown } from './outcome.ts'
 import type { ReplayParts } from './parts.ts'
 
@@ -40,11 +40,16 @@ select distinct i.dead_letter_id as id from redrive_catalog.replay_item i where 
 const LOCK = `
 select from redrive_catalog.dead_letter where id = any($1::uuid[]) order by id for no key update`
 
-/** A copy that failed does not undo the one that succeeded. */
+/** Those of which nothing is known yet. */
+const UNSETTLED = ['queued', 'claimed', 'publishing', 'published', 'unknown']
+/**
+ * What may still become so. A copy that failed does not undo the one that succeeded; that a late copy was
+ * dropped says nothing about one that came back, or that a person has decided about.
+ */
+const BEFORE = { resolved: [...UNSETTLED, 'refailed', 'expired'], expired: UNSETTLED }
 const CONFIRM = `
 update redrive_catalog.replay_item i set state = $2, proof = $3, settled_at = clock_timestamp(), lease_until = null
-  where i.replay_id = any($1::uuid[])
-    and i.state in ('queued', 'claimed', 'publishing', 'published', 'unknown', 'refailed', 'expired')
+  where i.replay_id = any($1::uuid[]) and i.state = any($4)
   returning i.dead_letter_id as id`
 
 async function writeDown(
@@ -76,7 +81,7 @@ async function settled(
 ): Promise<readonly string[]> {
   if (confirmations.length === 0) return []
   const ids = confirmations.map(({ replayId }) => replayId)
-  const rows = await run<{ id: string }>(CONFIRM, [ids, state, 'confirmation'])
+  const rows = await run<{ id: string }>(CONFIRM, [ids, state, 'confirmation', BEFORE[state]])
   return rows.map(({ id }) => id)
 }
 
@@ -108,6 +113,11 @@ update redrive_catalog.replay_item i set state = 'published', lease_until = null
   where s.name = $1 and r.state in ('cancelled', 'done') and r.publishing > 0 and i.run_id = r.id
     and i.state = 'publishing' and i.lease_until < clock_timestamp()`
 
+/** Cancelled while a worker had some in hand, which has given them back. */
+const UNDONE = `
+select r.id from redrive_catalog.replay_run r join redrive_catalog.source s on s.id = r.source_id
+  where s.name = $1 and r.state = 'cancelled' and r.queued + r.claimed > 0`
+
 const DONE = `
 update redrive_catalog.replay_run r set state = 'done', ended_at = clock_timestamp()
   from redrive_catalog.source s
@@ -119,6 +129,8 @@ update redrive_catalog.replay_run r set state = 'lapsed', ended_at = clock_times
   from redrive_catalog.source s
   where s.id = r.source_id and s.name = $1 and r.state = 'planned' and r.planned_at < clock_timestamp() - interval '1 hour'`
 
+const WITH_ITS_RUN = { reason: 'cancelled with its run', by: 'redrive' }
+
 /** Which of these business keys were handled. */
 export type HandledKeys = (keys: readonly string[]) => Promise<ReadonlySet<string>>
 
@@ -128,6 +140,10 @@ export async function sweep(
   handled: HandledKeys | undefined,
 ): Promise<void> {
   await pool.query(LEFT_BEHIND, [source])
+  const { rows: undone } = await pool.query<{ id: string }>(UNDONE, [source])
+  for (const { id } of undone) {
+    await inTransaction(pool, (run) => cancelQueued(run, id, WITH_ITS_RUN))
+  }
   for (let count = AT_ONCE; count === AT_ONCE; ) {
     const { rows } = await pool.query<Overdue>(OVERDUE, [source])
     count = rows.length
