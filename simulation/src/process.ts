@@ -102,7 +102,8 @@ export class SimulatedProcess {
 
   get isIdle(): boolean {
     const stats = this.#consumer?.stats()
-    return stats !== undefined && stats.running === 0 && stats.waiting === 0
+    if (stats === undefined) return false
+    return stats.running + stats.waiting + stats.enacting === 0
   }
 }
 

@@ -7,8 +7,11 @@ import {
   type BackgroundSource,
   CHORES,
   CHORES_OF,
+  runChore,
+  type Trouble,
 } from './background/chores.ts'
 import type { Catalog } from './catalog.ts'
+import { resolveIngest } from './ingest/options.ts'
 import type { Alert, AlertLimits } from './watch/metrics.ts'
 
 export interface BackgroundOptions {
@@ -19,6 +22,8 @@ export interface BackgroundOptions {
   /** Told of every alert that holds, once a minute in each process. Default: nobody is told. */
   readonly onAlerts?: (alerts: readonly Alert[]) => Promise<void>
   readonly alertLimits?: AlertLimits
+  /** Told of every chore that fails. It is done again; without this, only counts say so. Default: nobody is told. */
+  readonly onTrouble?: (trouble: Trouble) => void
   /** See `replayer()`. Default: none. */
   readonly witness?: string
   /**
@@ -53,6 +58,8 @@ const STALE_ROUNDS = 2
  */
 export async function startBackground(options: BackgroundOptions): Promise<Background> {
   const { catalog, pool, sources, witness, role = 'all', queue = queueOf(role) } = options
+  // What no ingest would take is refused now, and not every few seconds.
+  for (const { ingest, name, source } of sources) resolveIngest(ingest ?? {}, name ?? source.source)
   const chores = CHORES_OF[role]
   const replayer = catalog.replays.replayer({
     sources,
@@ -99,7 +106,7 @@ async function work(
   const chore = CHORES[type]
   // Of another release: it is asked for by those who know it.
   if (chore === undefined || Date.now() - body.at > STALE_ROUNDS * chore.everyMs) return
-  await chore.run(parts, signal)
+  await runChore(type, chore, { ...parts, signal })
 }
 
 function asking(box: Outbox, pool: Pool, name: string): NodeJS.Timeout {

@@ -2,7 +2,7 @@ import { Catalog, type CatalogOptions } from './catalog.ts'
 
 export type { Comment, GroupChange, GroupChanged, SeenGroup } from './act/group.ts'
 export type { Selection, Settled } from './act/settle.ts'
-export type { BackgroundRole, BackgroundSource } from './background/chores.ts'
+export type { BackgroundRole, BackgroundSource, Trouble } from './background/chores.ts'
 export type { CatalogOptions } from './catalog.ts'
 export { type Background, type BackgroundOptions, startBackground } from './composition.ts'
 export type { Ingested } from './ingest/ingest.ts'

@@ -4,7 +4,14 @@ import { migrate as migrateOutbox } from '@redrive/postgres'
 import { consume } from '@redrive/runtime'
 import { memoryInbox } from '@redrive/testing'
 import { afterEach, describe, expect, test } from 'vitest'
-import { type Alert, type BackgroundSource, catalog, startBackground } from '../src/index.ts'
+import {
+  type Alert,
+  type BackgroundOptions,
+  type BackgroundSource,
+  catalog,
+  startBackground,
+  type Trouble,
+} from '../src/index.ts'
 import { dead, migrated, poolOn, refusal, rows } from './rig.ts'
 import { SIGNATURE, staged, Wire } from './replay-stage.ts'
 
@@ -18,17 +25,19 @@ afterEach(async () => {
 
 async function working(
   sources: readonly BackgroundSource[],
-  onAlerts?: (alerts: readonly Alert[]) => Promise<void>,
+  said: Pick<BackgroundOptions, 'onAlerts' | 'onTrouble'> = {},
 ) {
   const own = poolOn(pool.options.connectionString ?? '', 16)
   const made = catalog({ pool: own })
-  const said = onAlerts === undefined ? {} : { onAlerts }
-  const background = await startBackground({ catalog: made, pool: own, sources, ...said })
+  const starting = startBackground({ catalog: made, pool: own, sources, ...said })
   stops.push(async () => {
-    await background.stop()
+    await starting.then(
+      (one) => one.stop(),
+      () => undefined,
+    )
     await own.end()
   })
-  return { catalog: made, background }
+  return { catalog: made, background: await starting }
 }
 
 /** Looks until it is so. */
@@ -89,7 +98,9 @@ describe('the background', () => {
     )
     const made = catalog({ pool })
     await made.ingest(wire)
-    await working([{ source: wire }], async (alerts) => void told.push(...alerts))
+    await working([{ source: wire }], {
+      onAlerts: async (alerts) => void told.push(...alerts),
+    })
     const isIt = (one: Alert) => one.kind === 'depth' && one.source === 'alerting'
     await until(
       async () => told,
@@ -98,11 +109,15 @@ describe('the background', () => {
     expect(told.find(isIt)).toEqual({ kind: 'depth', source: 'alerting', depth: 101 })
   })
 
-  test('goes on with the other sources when one is in trouble, and counts the failure', async () => {
+  test('goes on with the other sources when one is in trouble, counts the failure and tells of it', async () => {
     const wire = new Wire('broken')
-    wire.drain = () => Promise.reject(new TypeError('this source is not set up'))
+    const error = new TypeError('this source is not set up')
+    wire.drain = () => Promise.reject(error)
     const healthy = new Wire('healthy', [dead({ signature: SIGNATURE })])
-    const { catalog: made, background } = await working([{ source: wire }, { source: healthy }])
+    const troubles: Trouble[] = []
+    const { catalog: made, background } = await working([{ source: wire }, { source: healthy }], {
+      onTrouble: (trouble) => void troubles.push(trouble),
+    })
     await until(
       async () => (await made.groups({ sources: ['healthy'] })).groups[0]?.openCount,
       (open) => open === 1,
@@ -112,6 +127,13 @@ describe('the background', () => {
       (count) => count > 0,
     )
     expect(failed).toBeGreaterThan(0)
+    expect(troubles[0]).toEqual({ chore: 'ingest', source: 'broken', error })
+  })
+
+  test('does not start with settings that no ingest would take', async () => {
+    const source = { source: new Wire('unset'), ingest: { mask: ['card/number'] } }
+    const { message } = await refusal(working([source]))
+    expect(message).toContain("mask: expected a pointer such as '/card/number', got 'card/number'")
   })
 })
 

@@ -131,7 +131,7 @@ async function startRoles(
     : undefined
   started.push([{ what: 'the checkpoints of the audit', end: async () => checkpoints?.stop() }])
   const onAlerts = alertingOf(config, pools.own, listenersOf(config))
-  const work = await startWork({ config, catalog, pool: pools.own, sources, roles, onAlerts })
+  const work = await startWork({ config, catalog, pool: pools.own, sources, roles, onAlerts, log })
   started.push([...work.endings(msOf(config.shutdown.grace) * CHORES_SHARE)])
   return { work, brokers }
 }

@@ -137,6 +137,21 @@ describe('a config', () => {
     ])
   })
 
+  test('names what no ingest would take', () => {
+    const names = Array.from({ length: 9 }, (_, at): [string, string] => [`name${at}`, '/id'])
+    const orders = {
+      ...SMALLEST.sources.orders,
+      mask: ['/card/number', 'card'],
+      extract: { order: 'id' },
+    }
+    const sources = { orders, clicks: { ...orders, mask: [], extract: Object.fromEntries(names) } }
+    expect(problemsOf({ ...SMALLEST, sources })).toEqual([
+      "sources.orders.mask.1: expected a JSON Pointer such as '/card/number'",
+      "sources.orders.extract.order: expected a JSON Pointer such as '/card/number'",
+      'sources.clicks.extract: expected at most 8 names of 1 to 64 characters',
+    ])
+  })
+
   test.each([{}, { auth: undefined }, { auth: {} }])(
     'without authentication is refused: %o',
     (auth) => {

@@ -5,6 +5,7 @@ import { createMetrics, type MetricsParts } from '../src/http/metrics.ts'
 import { createLog, parseServeRoles } from '../src/index.ts'
 import { cached } from '../src/cached.ts'
 import { endAll } from '../src/start/stopping.ts'
+import { tellingTroubles } from '../src/start/troubles.ts'
 
 /** A log, and what was written to it. */
 function heard() {
@@ -67,6 +68,30 @@ describe('ending', () => {
     expect(await endAll(steps, { graceMs: 20, log })).toEqual({ isClean: false })
     expect(isEnded).toBe(false)
     expect(lines.join()).toContain('Not ended within 20 ms: requests, the database.')
+  })
+})
+
+describe('a chore that fails', () => {
+  test('is in the log at once, and once while it goes on failing for the same reason', () => {
+    const { log, lines } = heard()
+    const tell = tellingTroubles(log)
+    const silent = { chore: 'ingest', source: 'orders', error: new Error('no route') }
+    for (let time = 0; time < 3; time++) tell(silent)
+    tell({ ...silent, source: 'payments' })
+    tell({ ...silent, error: new Error('The queue is gone.') })
+    const several = new AggregateError([new Error('a'), 'b'], 'Several are in trouble.')
+    tell({ chore: 'watch', source: undefined, error: several })
+    const said = lines.map((line) => JSON.parse(line) as { readonly msg: string })
+    expect(said).toMatchObject([
+      {
+        chore: 'ingest',
+        source: 'orders',
+        msg: 'The chore ingest of orders failed: no route. It is tried again.',
+      },
+      { msg: 'The chore ingest of payments failed: no route. It is tried again.' },
+      { msg: 'The chore ingest of orders failed: The queue is gone. It is tried again.' },
+      { msg: 'The chore watch failed: Several are in trouble. a. b. It is tried again.' },
+    ])
   })
 })
 

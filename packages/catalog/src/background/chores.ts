@@ -19,13 +19,28 @@ export interface BackgroundParts {
   /** Told of every alert that holds, once a minute. */
   readonly onAlerts?: (alerts: readonly Alert[]) => Promise<void>
   readonly alertLimits?: AlertLimits
+  readonly onTrouble?: (trouble: Trouble) => void
 }
 
-/** One kind of background work. */
-export interface Chore {
+/** A chore that failed. It is done again. */
+export interface Trouble {
+  readonly chore: string
+  /** Undefined: it is not about one source. */
+  readonly source: string | undefined
+  readonly error: unknown
+}
+
+/** One kind of background work: for each source by itself, or for all. */
+export type Chore = {
   /** Each process asks for it this often. */
   readonly everyMs: number
-  run(parts: BackgroundParts, signal: AbortSignal): Promise<unknown>
+} & (
+  | { readonly runFor: (one: BackgroundSource, at: At) => Promise<unknown> }
+  | { readonly run: (at: At) => Promise<unknown> }
+)
+
+interface At extends BackgroundParts {
+  readonly signal: AbortSignal
 }
 
 /** 5 s: how long work that is never finished goes on before it is asked for again. */
@@ -43,22 +58,17 @@ const INGEST_MS = 500
 export const CHORES: Readonly<Record<string, Chore>> = {
   ingest: {
     everyMs: SHIFT_MS,
-    run: ({ catalog, sources }, signal) =>
-      together(sources, (one) =>
-        shift(signal, async () =>
-          isBusy(await ingestOne(catalog, one, signal)) ? true : INGEST_MS,
-        ),
-      ),
+    runFor: (one, { catalog, signal }) =>
+      shift(signal, async () => (isBusy(await ingestOne(catalog, one, signal)) ? true : INGEST_MS)),
   },
   publish: {
     everyMs: SHIFT_MS,
-    run: ({ replayer }, signal) =>
+    run: ({ replayer, signal }) =>
       shift(signal, async () => ((await replayer.turn(signal)) === undefined ? LOOK_MS : true)),
   },
   settle: {
     everyMs: SHIFT_MS,
-    run: ({ replayer, sources }, signal) =>
-      together(sources, (one) => shift(signal, settling(replayer, one.name ?? one.source.source))),
+    runFor: (one, { replayer, signal }) => shift(signal, settling(replayer, nameOf(one))),
   },
   upkeep: {
     everyMs: 3_600_000,
@@ -77,6 +87,22 @@ export const CHORES: Readonly<Record<string, Chore>> = {
     run: ({ catalog, sources }) => catalog.replays.autoReplay(sources),
   },
 }
+
+/** Rejects when it failed, after it has told of it. A source in trouble does not keep the others from their work. */
+export async function runChore(name: string, chore: Chore, at: At): Promise<void> {
+  const told = async (source: string | undefined, work: () => Promise<unknown>) => {
+    try {
+      await work()
+    } catch (error) {
+      at.onTrouble?.({ chore: name, source, error })
+      throw error
+    }
+  }
+  if ('run' in chore) return told(undefined, () => chore.run(at))
+  await together(at.sources, (one) => told(nameOf(one), () => chore.runFor(one, at)))
+}
+
+const nameOf = (one: BackgroundSource) => one.name ?? one.source.source
 
 /** Who does which chores. A process that has one of these roles leaves the others alone. */
 export const CHORES_OF: Readonly<Record<BackgroundRole, readonly string[]>> = {

@@ -65,7 +65,7 @@ const PAYLOAD_BYTES_MAX = 512 * MIB
 export function resolveIngest(
   options: IngestOptions,
   sourceName: string,
-  keys: PayloadKeys | undefined,
+  keys?: PayloadKeys,
 ): ResolvedIngest {
   const { name = sourceName, batch = BATCH, retention } = options
   const { maxPayloadBytes = PAYLOAD_BYTES, mask = [], maskHeaders = [] } = options

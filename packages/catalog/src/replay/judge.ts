@@ -78,7 +78,7 @@ function stageOf(counts: ItemCounts, { ramp }: RunOptions): Stage | undefined {
 function rampJudgement(stage: Stage, counts: ItemCounts, { unproven }: RunOptions): Judgement {
   if (counts.unknown > 0 && unproven === 'pause') {
     return {
-      pause: `${counts.unknown} of the first have no proof in time. If the consumers do not use Redrive, plan with unproven: 'go_on'.`,
+      pause: `${counts.unknown} of the first have no proof in time. Find out what became of them and say so (redrive decide), then resume; if the consumers do not use Redrive, plan with unproven: 'go_on'.`,
     }
   }
   const out = inFlight(counts) + settledOf(counts)

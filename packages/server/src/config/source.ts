@@ -90,6 +90,17 @@ const replay = z.strictObject({
     .optional(),
 })
 
+/** What an ingest would refuse is refused here: the server would start, and ingest nothing. */
+const pointer = () =>
+  text().refine((value) => value.startsWith('/'), {
+    error: "expected a JSON Pointer such as '/card/number'",
+  })
+
+const areFewNames = (said: Readonly<Record<string, string>>) => {
+  const names = Object.keys(said)
+  return names.length <= 8 && names.every((name) => name.length >= 1 && name.length <= 64)
+}
+
 const BROKERS = ['rabbitmq', 'kafka', 'postgres'] as const
 
 export const source = z
@@ -106,7 +117,7 @@ export const source = z
       .describe('Larger bodies are quarantined, without their rest. Default 128 MiB')
       .optional(),
     mask: z
-      .array(text())
+      .array(pointer())
       .describe('JSON Pointers of values that nobody sees without `unmask`; `*` is any key')
       .optional(),
     maskHeaders: z.array(text()).describe('The same for headers, by name').optional(),
@@ -114,7 +125,8 @@ export const source = z
       .describe('Keep a masked copy in the clear. Default: unless payloads are encrypted')
       .optional(),
     extract: z
-      .record(z.string(), text())
+      .record(z.string(), pointer())
+      .refine(areFewNames, { error: 'expected at most 8 names of 1 to 64 characters' })
       .describe("Values to find dead letters by: `{ order: '/order/id' }`. Never masked")
       .optional(),
     replay: replay.describe('Where replays go, and when they have to wait').optional(),

@@ -5,6 +5,7 @@ import {
   type Background,
   type Catalog,
   startBackground,
+  type Trouble,
 } from '@redrive/catalog'
 import type { Pool } from 'pg'
 import type { OpenSource } from '../composition.ts'
@@ -13,7 +14,9 @@ import { msOf } from '../config/values.ts'
 import { given } from '../given.ts'
 import type { ChoreCounts } from '../http/metrics.ts'
 import type { ServeRole } from '../serve-role.ts'
+import type { Log } from './log.ts'
 import type { Ending } from './stopping.ts'
+import { tellingTroubles } from './troubles.ts'
 
 export interface WorkParts {
   readonly config: Config
@@ -22,6 +25,7 @@ export interface WorkParts {
   readonly sources: readonly OpenSource[]
   readonly roles: readonly ServeRole[]
   readonly onAlerts: ((alerts: readonly Alert[]) => Promise<void>) | undefined
+  readonly log: Log
 }
 
 /** The background work of a process. */
@@ -34,9 +38,11 @@ export interface Work {
 /** Each role has a queue of its own: what nobody here does is left to those who do. */
 export async function startWork(parts: WorkParts): Promise<Work> {
   const started: Started[] = []
+  const onTrouble = tellingTroubles(parts.log)
   try {
     for (const role of parts.roles) {
-      if (role !== 'api') started.push({ role, background: await startRole(parts, role) })
+      if (role === 'api') continue
+      started.push({ role, background: await startRole({ ...parts, onTrouble }, role) })
     }
   } catch (error) {
     await Promise.all(started.map(({ background }) => background.stop()))
@@ -61,11 +67,15 @@ interface Started {
   readonly background: Background
 }
 
-function startRole(parts: WorkParts, role: Exclude<ServeRole, 'api'>): Promise<Background> {
-  const { config, catalog, pool, sources, onAlerts } = parts
+interface RoleParts extends WorkParts {
+  readonly onTrouble: (trouble: Trouble) => void
+}
+
+function startRole(parts: RoleParts, role: Exclude<ServeRole, 'api'>): Promise<Background> {
+  const { config, catalog, pool, sources, onAlerts, onTrouble } = parts
   const said = given({ onAlerts, witness: config.witness })
   const alertLimits = alertLimitsOf(config)
-  return startBackground({ catalog, pool, sources, role, alertLimits, ...said })
+  return startBackground({ catalog, pool, sources, role, alertLimits, onTrouble, ...said })
 }
 
 /** When an alert holds. */
