@@ -101,6 +101,8 @@ export class Store implements FileStore {
       const waiting = this.#oldest(filter, most)
       const work = async () => {
         for await (const { id } of waiting) {
+          // Those that are left stay: who closes waits for what is being sent, and for no more.
+          if (this.#closing !== undefined) return
           try {
             if (await this.#replay(id, send)) replayed += 1
           } catch {

@@ -177,6 +177,28 @@ describe('a torn last line', () => {
   })
 })
 
+describe('closing', () => {
+  it('waits for what is being sent, and sends nothing more', async () => {
+    const place = await madePlace()
+    const store = place.store()
+    for (const id of ['a', 'b', 'c', 'd']) await store.save(deadLetter(id))
+    const [begun, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    let sends = 0
+    const replaying = store.replayBatch({ most: 4 }, () => {
+      sends += 1
+      begun.resolve()
+      return gate.promise
+    })
+    await begun.promise
+    const closing = store.close()
+    gate.resolve()
+    expect(await replaying).toEqual({ replayed: 1, failed: 0 })
+    await closing
+    expect(sends).toBe(1)
+    expect(await idsOf(place.store())).toHaveLength(3)
+  })
+})
+
 /** Enough that an index is worth its file. */
 async function filled(place: Place): Promise<readonly string[]> {
   const store = place.store()

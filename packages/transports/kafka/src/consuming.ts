@@ -95,7 +95,7 @@ export class Consumption {
     this.#handOut = new HandOut({
       source: parts.source,
       isHeldBack: () => this.#isFenced,
-      onTurn: (partition) => this.#readOn(partition),
+      onRoom: (partition) => this.#readOn(partition),
       onLeft: () => {
         this.committer.changed()
         this.#onFinished?.()

@@ -8,8 +8,8 @@ export interface HandOutParts {
   readonly source: string
   /** Nothing is handed out for now, whatever there is. */
   readonly isHeldBack: () => boolean
-  /** It was its turn: there may be room for more of it. */
-  readonly onTurn: (partition: Partition) => void
+  /** There may be room for more of it: it was its turn, or one of it is finished. */
+  readonly onRoom: (partition: Partition) => void
   /** A delivery of it is finished or given back. */
   readonly onLeft: (partition: Partition) => void
 }
@@ -78,7 +78,7 @@ export class HandOut {
         held.slot = this.#inHand.push(held) - 1
         receiver.deliver(held)
       }
-      this.#parts.onTurn(partition)
+      this.#parts.onRoom(partition)
     }
   }
 
@@ -131,6 +131,7 @@ export class HandOut {
     this.#letGo(delivery as Held)
     act(partition)
     this.#parts.onLeft(partition)
+    this.#parts.onRoom(partition)
     this.pump()
     return true
   }

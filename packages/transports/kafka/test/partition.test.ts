@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Deaths } from '../src/deaths.ts'
-import type { KafkaRecord } from '../src/headers.ts'
+import { HandOut } from '../src/hand-out.ts'
+import type { KafkaDelivery, KafkaRecord } from '../src/headers.ts'
 import { Partition } from '../src/partition.ts'
 import { Progress } from '../src/progress.ts'
 
@@ -252,5 +253,28 @@ describe('a partition in lane order', () => {
       4,
     )
     expect(offsetsOf(handedOut(made))).toEqual([0, 1, 2, 3])
+  })
+})
+
+describe('what was held up by one that took long', () => {
+  it('is read on when that one is finished, though nothing waits behind it', () => {
+    // As many finished behind the first as a commit can tell.
+    const span = 4_194_304
+    const { made } = partition({ progress: new Progress(0, [[1, span + 1]]) })
+    const room: boolean[] = []
+    const handOut = new HandOut({
+      source: 'orders',
+      isHeldBack: () => false,
+      onRoom: (one) => void room.push(one.wantsMore),
+      onLeft: () => undefined,
+    })
+    handOut.limit = 10
+    const delivered: KafkaDelivery[] = []
+    handOut.start({ deliver: (one) => void delivered.push(one), lost: () => undefined })
+    made.take([record(0)], span + 1, span + 1)
+    handOut.ready(made)
+    expect(room).toEqual([false, false])
+    expect(handOut.finish(delivered[0] as KafkaDelivery)).toBe(true)
+    expect(room.at(-1)).toBe(true)
   })
 })

@@ -187,19 +187,22 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
 
   #soon(): void {
     this.#isTurnWanted = true
-    this.#turning ??= this.#turns().finally(() => {
-      this.#turning = undefined
-    })
+    this.#turning ??= this.#turns()
   }
 
   async #turns(): Promise<void> {
-    while (this.#isTurnWanted) {
-      // What handlers finish in this moment goes along.
-      await nextLoopTurn()
-      this.#isTurnWanted = false
-      if (this.#isClosed) return
-      await this.#turn()
-      if (this.#isKeepDue) await this.#keep()
+    try {
+      while (this.#isTurnWanted) {
+        // What handlers finish in this moment goes along.
+        await nextLoopTurn()
+        this.#isTurnWanted = false
+        if (this.#isClosed) return
+        await this.#turn()
+        if (this.#isKeepDue) await this.#keep()
+      }
+    } finally {
+      // In the same moment as the last look: who wants a turn from now on begins one.
+      this.#turning = undefined
     }
   }
 

@@ -31,32 +31,47 @@ export class Holding {
     this.#unsettled = unsettled
     channel.on('close', () => {
       this.#isLost = true
+      this.#unsettled.abandon()
     })
   }
 
   get inHand(): number {
-    return this.#isLost ? 0 : this.#unsettled.all().length
+    return this.#unsettled.all().length
   }
 
   release(delivery: RabbitMqDelivery): void {
     this.#unsettled.settle(delivery)
   }
 
+  /** Rejects when the broker may not have heard of it. */
   releaseAll(onLost: () => Error): Promise<void> {
-    return this.#end((delivery) => this.#unsettled.settle(delivery), onLost)
+    return this.#end(onLost, async () => {
+      for (const { delivery } of this.taken) this.#unsettled.settle(delivery)
+      this.#unsettled.flush()
+      // An acknowledgement has no answer; what is asked after it has one.
+      await answered(this.#channel.prefetch(1))
+    })
   }
 
   abandonAll(onLost: () => Error): Promise<void> {
-    return this.#end((delivery) => this.#unsettled.giveBack(delivery), onLost)
+    return this.#end(onLost, async () => {
+      for (const { delivery } of this.taken) this.#unsettled.giveBack(delivery)
+    })
   }
 
-  async #end(act: (delivery: RabbitMqDelivery) => void, onLost: () => Error): Promise<void> {
+  async #end(onLost: () => Error, act: () => Promise<void>): Promise<void> {
     if (this.#isOver) return
     this.#isOver = true
-    if (this.#isLost && this.taken.length > 0) throw onLost()
-    for (const { delivery } of this.taken) act(delivery)
-    this.#unsettled.flush()
-    await end(this.#channel)
+    if (this.taken.length === 0) return end(this.#channel)
+    if (this.#isLost) throw onLost()
+    try {
+      await act()
+    } catch {
+      // Only a channel that is gone refuses; what was in hand on it is back in its queue.
+      throw onLost()
+    } finally {
+      await end(this.#channel)
+    }
   }
 }
 
@@ -94,19 +109,27 @@ async function take(
 ): Promise<readonly ConsumeMessage[]> {
   const taken: ConsumeMessage[] = []
   const { promise: enough, resolve } = Promise.withResolvers<void>()
-  let quiet = setTimeout(resolve, quietMs)
-  const onMessage = (raw: ConsumeMessage | null) => {
+  let quiet: NodeJS.Timeout | undefined
+  const rest = () => {
     clearTimeout(quiet)
+    quiet = setTimeout(resolve, quietMs)
+  }
+  const onMessage = (raw: ConsumeMessage | null) => {
     if (raw !== null) taken.push(raw)
     if (raw === null || taken.length >= wanted) resolve()
-    else quiet = setTimeout(resolve, quietMs)
+    else rest()
   }
-  await answered(channel.prefetch(wanted))
-  const { consumerTag } = await answered(channel.consume(queue, onMessage))
-  await enough
-  clearTimeout(quiet)
-  await answered(channel.cancel(consumerTag))
-  return taken
+  try {
+    await answered(channel.prefetch(wanted))
+    const { consumerTag } = await answered(channel.consume(queue, onMessage))
+    // Not before: until it has subscribed us, a slow broker is not a queue that someone else emptied.
+    if (taken.length < wanted) rest()
+    await enough
+    await answered(channel.cancel(consumerTag))
+    return taken
+  } finally {
+    clearTimeout(quiet)
+  }
 }
 
 /** Its end returns what is still on it. A connection that broke has ended it already. */

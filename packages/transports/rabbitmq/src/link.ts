@@ -214,7 +214,8 @@ export function closeChannel(channel: Channel): Promise<void> {
 /** A connection that nobody needs any more; it may be half dead already, and then it is cut. */
 async function abandon(connection: ChannelModel, channel?: Channel): Promise<void> {
   await bounded(goodbye(connection, channel), CLOSE_MS)
-  socketOf(connection).destroy()
+  // With an error: without one the client library would not hear of it, and wait for heartbeats.
+  socketOf(connection).destroy(new Error('The connection was given up.'))
 }
 
 /** The channel first: what was written to it might not leave before the connection's own end. */

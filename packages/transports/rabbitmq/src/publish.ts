@@ -31,6 +31,12 @@ interface Pending {
   readonly reject: (error: RedriveError) => void
 }
 
+/** A message that was written, and for which the broker has not answered. */
+interface Unanswered {
+  readonly writtenAt: number
+  readonly reject: (error: RedriveError) => void
+}
+
 /** Names one publish, so that a message the broker returns is known again. Never read by a consumer. */
 const COPY = 'redrive-copy'
 
@@ -47,8 +53,8 @@ export class Publisher {
   readonly #made = new Map<string, Promise<void>>()
   readonly #returned = new Map<string, string>()
   readonly #pending = new Set<Pending>()
-  /** When each message was written that the broker has not answered for, the oldest first. */
-  readonly #unanswered = new Map<string, number>()
+  /** Of the connection we have, the oldest first. */
+  readonly #unanswered = new Map<string, Unanswered>()
   #count = 0
   #blocked: string | undefined
   #sweep: NodeJS.Timeout | undefined
@@ -59,8 +65,19 @@ export class Publisher {
       urls: parts.urls,
       connect: (url) => parts.connect(url, 'publish'),
       prepare: (connection) => this.#prepare(connection),
-      onLost: () => this.#setBlocked(undefined),
+      onLost: () => this.#lost(),
     })
+  }
+
+  /**
+   * Nothing is proven any more that was written before. The client library says so when it hears of the end,
+   * which a connection that hangs may tell much later; until then the next one would be taken for it.
+   */
+  #lost(): void {
+    for (const { reject } of this.#unanswered.values()) reject(unknown('the connection was lost'))
+    this.#unanswered.clear()
+    this.#returned.clear()
+    this.#setBlocked(undefined)
   }
 
   open(): Promise<void> {
@@ -88,6 +105,11 @@ export class Publisher {
   #setBlocked(reason: string | undefined): void {
     if (this.#blocked === reason) return
     this.#blocked = reason
+    // The broker has read nothing meanwhile: it answers from now on.
+    const writtenAt = performance.now()
+    for (const [copy, { reject }] of this.#unanswered) {
+      this.#unanswered.set(copy, { writtenAt, reject })
+    }
     this.#parts.onBlocked(reason)
   }
 
@@ -110,7 +132,7 @@ export class Publisher {
     const headers = { ...(properties.headers as object), [COPY]: copy }
     const options = { ...properties, headers, persistent: true, mandatory: true }
     const { promise, resolve, reject } = Promise.withResolvers<void>()
-    this.#unanswered.set(copy, performance.now())
+    this.#unanswered.set(copy, { writtenAt: performance.now(), reject })
     this.#sweep ??= setInterval(() => this.#sweepOut(), SWEEP_MS).unref()
     try {
       channel.publish(exchange, routingKey, content, options, (error: unknown) => {
@@ -162,9 +184,9 @@ export class Publisher {
    */
   #leaveWhatHangs(): void {
     const channel = this.#link.channel
-    const [oldest = Number.POSITIVE_INFINITY] = this.#unanswered.values()
-    if (channel === undefined || this.#blocked !== undefined) return
-    if (performance.now() - oldest < this.#parts.confirmTimeoutMs * HANGS) return
+    const [oldest] = this.#unanswered.values()
+    if (channel === undefined || oldest === undefined || this.#blocked !== undefined) return
+    if (performance.now() - oldest.writtenAt < this.#parts.confirmTimeoutMs * HANGS) return
     this.#link.reset(channel, unknown('the broker does not confirm any more'))
   }
 

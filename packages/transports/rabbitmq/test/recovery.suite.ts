@@ -241,6 +241,69 @@ export function recovery(url: string, management: Management): void {
     )
 
     it(
+      'on a copy and on the goodbye as well: the connections after it are left alone',
+      on(async (rig) => {
+        let first: Line | undefined
+        const onConfirmChannel = (channel: ConfirmChannel, line: Line) => {
+          first ??= line
+          if (line !== first) return
+          Object.assign(channel, { sendMessage: () => true })
+          line.model.close = never
+        }
+        const { transport, inbox, lines } = await rig.start({
+          confirmTimeout: '1s',
+          hooks: { onConfirmChannel },
+        })
+        await rig.send('a')
+        const delivery = await inbox.nth(1)
+        await until('the hand-off is done', async () => {
+          const { kind } = await transport.enact(delivery, deadLetter())
+          return kind === 'done'
+        })
+        // Longer than the goodbye is waited for, and several looks for what hangs.
+        const seenUntil = performance.now() + 4_500
+        await until('it was looked often enough', () => performance.now() > seenUntil)
+        expect(linesFor(lines, 'publish')).toHaveLength(2)
+        expect(await rig.count(deadLetterQueue(rig.queue))).toBe(1)
+      }),
+    )
+
+    it(
+      'while it is short of memory is not left when it goes on: its late proofs count',
+      on(async (rig) => {
+        const held: (() => void)[] = []
+        const onConfirmChannel = (channel: ConfirmChannel) => {
+          const publish = channel.publish.bind(channel)
+          channel.publish = (exchange, key, content, options, done) =>
+            publish(exchange, key, content, options, (error, ok) => {
+              held.push(() => done?.(error, ok))
+            })
+        }
+        const { transport, inbox, lines } = await rig.start({
+          confirmTimeout: '1s',
+          hooks: { onConfirmChannel },
+        })
+        await rig.send('a')
+        const delivery = await inbox.nth(1)
+        const first = transport.enact(delivery, deadLetter())
+        await until('the broker has it', () => held.length === 1)
+        const { model } = lineOf(lines, 'publish')
+        model.emit('blocked', 'memory')
+        const blockedUntil = performance.now() + 3_500
+        expect(await first).toMatchObject({ kind: 'unknown' })
+        await until('it was looked often enough', () => performance.now() > blockedUntil)
+        model.emit('unblocked')
+        const goesOnUntil = performance.now() + 1_200
+        await until('it was looked again', () => performance.now() > goesOnUntil)
+        const second = transport.enact(delivery, deadLetter())
+        held[0]?.()
+        expect(await second).toMatchObject({ kind: 'done', place: 'dead_letter' })
+        expect(linesFor(lines, 'publish')).toHaveLength(1)
+        expect(await rig.count(deadLetterQueue(rig.queue))).toBe(1)
+      }),
+    )
+
+    it(
       'on a queue that is to be made: it is made over another connection',
       on(async (rig) => {
         const onChannel = (channel: Channel, line: Line, lines: readonly Line[]) => {

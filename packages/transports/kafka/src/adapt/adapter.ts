@@ -85,7 +85,7 @@ export class Adapter implements Transport<KafkaDelivery> {
     this.#handOut = new HandOut({
       source: topic,
       isHeldBack: () => false,
-      onTurn: (partition) => {
+      onRoom: (partition) => {
         if (!partition.isClosing) this.#restrain(partition)
       },
       onLeft: () => this.#changed(),

@@ -1,0 +1,59 @@
+import { EventEmitter } from 'node:events'
+import { setImmediate as nextLoopTurn } from 'node:timers/promises'
+import type { Pool } from 'pg'
+import { describe, expect, test } from 'vitest'
+import { resolveOptions } from '../src/options.ts'
+import { PostgresTransport } from '../src/receive.ts'
+
+interface Asked {
+  readonly text: string
+  readonly values: readonly (readonly unknown[] | number)[]
+}
+
+/** A database that has one message and answers in the next turn of the loop. */
+function oneMessage() {
+  let left = 1
+  let settled = 0
+  const query = async ({ text, values }: Asked) => {
+    await nextLoopTurn()
+    const [finished, , , , most] = values
+    if (Array.isArray(finished)) settled += finished.length
+    const isTaken = text.includes('outbox_turn') && Number(most) > 0 && left-- > 0
+    const row = ['id', '1', new Date().toISOString(), null, null, null, null, {}, '\\x', null]
+    return { rows: isTaken ? [row] : [] }
+  }
+  const client = Object.assign(new EventEmitter(), { query, release: () => undefined })
+  const pool = Object.assign(new EventEmitter(), {
+    options: { max: 10 },
+    connect: async () => client,
+  })
+  return { pool: pool as unknown as Pool, settled: () => settled }
+}
+
+describe('what a handler has finished', () => {
+  // Whatever moment it hits: also the one in which a turn has just ended.
+  test.each([0, 1, 2, 3, 4])('is told at once, after %i awaits', async (awaits) => {
+    const { pool, settled } = oneMessage()
+    const options = resolveOptions({ pool, queue: 'orders', listen: false, maintain: false })
+    const transport = new PostgresTransport(options)
+    transport.limit(10)
+    const { promise: finished, resolve } = Promise.withResolvers<void>()
+    const handle = async () => {
+      for (let time = 0; time < awaits; time++) await Promise.resolve()
+    }
+    transport.receive({
+      deliver(delivery) {
+        void handle().then(() => {
+          void transport.enact(delivery, { kind: 'settle', reason: 'handled' })
+          resolve()
+        })
+      },
+      lost: () => undefined,
+    })
+    await finished
+    // A few turns of the loop; a look without a reason comes after ten milliseconds at the earliest.
+    for (let time = 0; time < 6; time++) await nextLoopTurn()
+    expect(settled()).toBe(1)
+    await transport.close()
+  })
+})
