@@ -58,7 +58,9 @@ export function createClient(options: ClientOptions): Client {
     const response = await send(options, operation, input as AnyInput, call)
     const etag = response.headers.get('etag') ?? undefined
     const text = await response.text()
-    return { answer: read(operation, text === '' ? undefined : JSON.parse(text)), etag }
+    const value = text === '' ? undefined : parseJson(text)
+    if (text !== '' && value === undefined) throw new ApiError(notOurs(response))
+    return { answer: read(operation, value), etag }
   }
   return {
     ask,
@@ -98,7 +100,7 @@ async function send(
   const headers = new Headers({ accept: 'application/json' })
   if (token !== undefined) headers.set('authorization', `Bearer ${token}`)
   if (input.body !== undefined) headers.set('content-type', 'application/json')
-  if (input.ifMatch !== undefined) headers.set('if-match', input.ifMatch)
+  if (input.ifMatch !== undefined) headers.set('if-match', strong(input.ifMatch))
   if (route.method !== 'GET') {
     headers.set('idempotency-key', idempotencyKey ?? crypto.randomUUID())
     const proof = csrf?.()
@@ -112,8 +114,19 @@ async function send(
     ...(signal === undefined ? {} : { signal }),
   })
   if (!response.ok) throw new ApiError(await problemOf(response))
+  if (isPage(response)) {
+    await response.body?.cancel()
+    throw new ApiError(notOurs(response))
+  }
   return response
 }
+
+/** A proxy that compresses an answer makes its ETag weak, and a weak one fits nothing. What it names is the same. */
+const strong = (etag: string): string => etag.replace(/^W\//, '')
+
+/** For people: a proxy wants a login, or the address is of something else. In a stream it would look like silence. */
+const isPage = ({ headers }: Response): boolean =>
+  headers.get('content-type')?.startsWith('text/html') === true
 
 function pathOf(path: string, { params = {}, query = {} }: AnyInput): string {
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) =>
@@ -127,21 +140,32 @@ async function problemOf(response: Response): Promise<Problem> {
   const text = await response.text()
   const parsed = problem.safeParse(parseJson(text))
   if (parsed.success) return parsed.data
-  return {
-    type: `${PROBLEM_TYPE}internal`,
-    title: response.statusText,
-    status: response.status,
-    code: 'internal',
-    detail: `The server answered ${response.status} without saying why. Is this the address of a Redrive server?`,
-    requestId: response.headers.get('x-request-id') ?? '',
-  }
+  return unexplained(
+    response,
+    `The server answered ${response.status} without saying why. Is this the address of a Redrive server?`,
+  )
 }
+
+const notOurs = (response: Response): Problem =>
+  unexplained(
+    response,
+    `The server answered ${response.status} with something that is not JSON. Is this the address of a Redrive server, and does a proxy in between ask for a login?`,
+  )
+
+const unexplained = (response: Response, detail: string): Problem => ({
+  type: `${PROBLEM_TYPE}internal`,
+  title: response.statusText,
+  status: response.status,
+  code: 'internal',
+  detail,
+  requestId: response.headers.get('x-request-id') ?? '',
+})
 
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // Not JSON: then it is not a problem of ours, and the caller says so.
+    // Not JSON: then it is not an answer of ours, and the caller says so.
     return undefined
   }
 }

@@ -98,6 +98,13 @@ describe('a call', () => {
     expect(got[1]?.headers['if-match']).toBe('"1"')
   })
 
+  test('shows an ETag that a proxy made weak as the server gave it', async () => {
+    const { url, got } = await serverThat(json(ME))
+    const change = { params: { id: ID }, body: {}, ifMatch: 'W/"1"' }
+    await caught(createClient({ url }).call('changeGroup', change))
+    expect(got[0]?.headers['if-match']).toBe('"1"')
+  })
+
   test('does not follow anybody elsewhere with its token', async () => {
     const other = await serverThat(json(ME))
     const { url } = await serverThat(
@@ -141,6 +148,27 @@ describe('a problem', () => {
     const error = (await caught(createClient({ url }).call('me', {}))) as ApiError
     expect(error.problem).toMatchObject({ status: 502, code: 'internal', requestId: 'r2' })
     expect(error.message).toContain('address of a Redrive server')
+  })
+})
+
+describe('a page of a proxy instead of an answer', () => {
+  const page =
+    (type: string): Reply =>
+    (response) =>
+      void response.writeHead(200, { 'content-type': type }).end('<!doctype html><h1>Log in')
+
+  test.each(['text/html; charset=utf-8', 'text/plain'])('as %s is said', async (type) => {
+    const { url } = await serverThat(page(type))
+    const error = (await caught(createClient({ url }).call('me', {}))) as ApiError
+    expect(error).toBeInstanceOf(ApiError)
+    expect(error.message).toContain('answered 200 with something that is not JSON')
+    expect(error.message).toContain('a proxy in between')
+  })
+
+  test('is not a stream in which nothing happens', async () => {
+    const { url } = await serverThat(page('text/html'))
+    const events = createClient({ url }).stream('watchReplay', { params: { id: ID } })
+    expect(String(await caught(events.next()))).toContain('a proxy in between')
   })
 })
 

@@ -51,7 +51,8 @@ async function failedOf(io: Io, error: unknown): Promise<Failed> {
 
 const HINTS: Readonly<Partial<Record<string, readonly string[]>>> = {
   unauthenticated: [
-    'Set REDRIVE_TOKEN or REDRIVE_TOKEN_FILE to a token that is valid: redrive token create makes one.',
+    'Set REDRIVE_TOKEN or REDRIVE_TOKEN_FILE to a token that is valid. Who has the config of the server makes one:',
+    "redrive token create NAME --for SUBJECT --may view --source '*' --config FILE",
   ],
   forbidden: ['redrive whoami says what you may do.'],
 }

@@ -18,6 +18,8 @@ export interface Io {
   readonly fetch: typeof globalThis.fetch
   /** Aborted by Ctrl-C, and when the process is asked to end. A command then ends by itself, soon. */
   readonly signal: AbortSignal
+  /** From now on the process goes on when nobody can read its stdout any more. Else it ends then. */
+  readonly outliveReader: () => void
   /** Asks a person. Called only when `canAsk`; undefined: they left the question with Ctrl-C. */
   readonly confirm: (question: string) => Promise<boolean | undefined>
   /** Opens a file in the editor of the person and resolves with its exit code when it is closed. */

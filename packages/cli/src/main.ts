@@ -11,9 +11,16 @@ for (const name of ['SIGINT', 'SIGTERM'] as const) {
     ending.abort()
   })
 }
-// The reader of a pipe has had enough, as `head` has: that is no failure.
+let isOutliving = false
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (isOutliving) return
+  // The reader of a pipe has had enough, as `head` has: that is no failure.
   process.exit(error.code === 'EPIPE' ? EXIT.ok : EXIT.failure)
 })
+// Nobody is left to be told that nobody reads the messages; the exit code says how it ended.
+process.stderr.on('error', () => undefined)
 
-process.exitCode = await runProgram(processIo(ending.signal), process.argv.slice(2))
+const io = processIo(ending.signal, () => {
+  isOutliving = true
+})
+process.exitCode = await runProgram(io, process.argv.slice(2))

@@ -8,7 +8,7 @@ import type { Io, Output } from './io.ts'
 const COLUMNS = 100
 
 /** The world of a process. */
-export function processIo(signal: AbortSignal): Io {
+export function processIo(signal: AbortSignal, outliveReader: () => void): Io {
   const { env } = process
   return {
     stdout: outputOf(process.stdout),
@@ -28,6 +28,7 @@ export function processIo(signal: AbortSignal): Io {
     },
     fetch: globalThis.fetch,
     signal,
+    outliveReader,
     confirm,
     edit: (path) => edit(path, env['VISUAL'] || env['EDITOR'] || 'vi'),
   }

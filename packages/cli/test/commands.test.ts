@@ -1,10 +1,18 @@
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { type Answer, type ProblemCode, PROBLEMS } from '@redrive/api'
+import { type Answer, ApiError, type ProblemCode, PROBLEMS } from '@redrive/api'
+import { STATUSES } from '@redrive/api/words'
 import { afterEach, describe, expect, test } from 'vitest'
 import { EXIT_OF_PROBLEM } from '../src/exit.ts'
-import { type Asked, type FakeServer, fakeServer, type Handlers, refuse } from './fake-server.ts'
+import {
+  type Asked,
+  type FakeServer,
+  fakeServer,
+  type Handlers,
+  Lost,
+  refuse,
+} from './fake-server.ts'
 import {
   deadLetter,
   detail,
@@ -236,6 +244,43 @@ describe('what programs read', () => {
     })
   })
 
+  const broken: Handlers = {
+    exportDeadLetters: () => {
+      throw new Lost(deadLetter(), deadLetter({ id: MESSAGE_B, lastFailedAt: NOW - 5_000 }))
+    },
+  }
+
+  test('an export that breaks off says so, and how to go on', async () => {
+    const { code, stdout, stderr } = await played(broken, ['messages', 'export'])
+    expect(code).toBe(1)
+    expect(stdout.trimEnd().split('\n')).toHaveLength(2)
+    expect(stderr).toContain('Broke off after 2; the output is not whole')
+    expect(stderr).not.toContain('cannot be reached')
+    // One later than the last: others may have failed in the same millisecond.
+    const [goOn] = /--after \S+ --before \S+/.exec(stderr) as unknown as [string]
+    expect(goOn).toBe('--after 2026-01-30T03:04:11.000Z --before 2026-01-31T03:04:06.001Z')
+    await played(broken, ['messages', 'export', ...goOn.split(' ')])
+    expect(server?.asked.at(-1)?.query).toEqual({ after: NOW - 86_400_000, before: NOW - 4_999 })
+  })
+
+  test('an export of a group goes on without a beginning', async () => {
+    const { stderr } = await played(broken, ['messages', 'export', '--group', GROUP_A])
+    expect(stderr).toContain('the same filters and --before 2026-01-31T03:04:06.001Z\n')
+  })
+
+  test('an export that never began is as any other that fails', async () => {
+    const { stderr } = await played(
+      {
+        exportDeadLetters: () => {
+          throw new Lost()
+        },
+      },
+      ['messages', 'export'],
+    )
+    expect(stderr).toContain('cannot be reached')
+    expect(stderr).not.toContain('Broke off')
+  })
+
   /** A run with so many that failed again, in the pages that are asked for. */
   const refailed = (count: number): Handlers => ({
     getReplay: () => theRun({ state: 'done', counts: { refailed: count, resolved: 9 } }),
@@ -403,6 +448,20 @@ describe('ids', () => {
     expect(server?.asked.filter(({ body }) => body !== undefined)).toEqual([])
     const whole = await played(endless, ['groups', 'change', GROUP_B, '--state', 'resolved'])
     expect(whole.code).toBe(0)
+  })
+
+  test('the beginning of an id finds a message that is not open', async () => {
+    const discarded: Handlers = {
+      listDeadLetters: ({ query }) => {
+        const { statuses = ['open'] } = query as { statuses?: string[] }
+        const isThere = statuses.includes('discarded')
+        return { deadLetters: isThere ? [deadLetter({ status: 'discarded' })] : [] }
+      },
+      restore: () => ({ changed: 1, skipped: [] }),
+    }
+    expect((await played(discarded, ['restore', MESSAGE_A.slice(0, 8)])).code).toBe(0)
+    expect(server?.asked[0]?.query['statuses']).toEqual([...STATUSES])
+    expect(server?.asked.at(-1)?.body).toEqual({ ids: [MESSAGE_A] })
   })
 
   test('one that is nowhere is not found', async () => {
@@ -588,7 +647,7 @@ describe('changes', () => {
 
   test.each([
     ['replay', 'plan'],
-    ['replay', 'plan', '--group', GROUP_A, '--id', MESSAGE_A],
+    ['groups', 'change', GROUP_A],
     ['replay', 'plan', '--group', GROUP_A, '--rate', 'fast'],
     ['replay', 'plan', '--group', GROUP_A, '--ramp', '1,x'],
     ['messages', 'list', '--after', 'yesterday-ish'],
@@ -599,6 +658,118 @@ describe('changes', () => {
   ])('what cannot be meant is a usage error: %s %s %s %s', async (...args) => {
     expect((await played(handlers, args, { answers: true })).code).toBe(2)
     expect(mutations()).toEqual([])
+  })
+})
+
+describe('what excludes each other', () => {
+  test.each([
+    [['--group', '7f3a', '--id', MESSAGE_A], '--id and filters such as --group'],
+    [['--source', 'orders', '--id', MESSAGE_A], '--id and filters such as --group'],
+    [['--id', MESSAGE_A, '--patch', 'fix.json', '--force'], '--patch and --force'],
+  ])('a plan with %j is refused before anything is asked', async (args, told) => {
+    const { code, stderr } = await played({ planReplay: () => theRun() }, [
+      'replay',
+      'plan',
+      ...args,
+    ])
+    expect(code).toBe(2)
+    expect(stderr).toContain(told)
+    expect(stderr).toContain('exclude each other')
+    expect(server?.asked).toEqual([])
+  })
+})
+
+describe('comments', () => {
+  test('that one was made is said, and is data for programs', async () => {
+    const handlers: Handlers = { commentGroup: () => undefined }
+    const args = ['groups', 'comment', GROUP_A, 'hello']
+    expect((await played(handlers, args)).stdout).toBe(`Group ${GROUP_A} has a new comment.\n`)
+    const { stdout } = await played(handlers, [...args, '--json'])
+    expect(JSON.parse(stdout)).toEqual({ commented: GROUP_A })
+  })
+})
+
+describe('a change whose answer is lost', () => {
+  const RESTORE = ['restore', MESSAGE_A]
+  const lost = (): never => {
+    throw new Lost()
+  }
+  /** Answers one after the other; the last one from then on. */
+  const inTurn = (...answers: readonly (() => Answer<'restore'>)[]): Handlers => {
+    let turn = 0
+    return {
+      restore: () => {
+        const answer = answers[Math.min(turn, answers.length - 1)] as () => Answer<'restore'>
+        turn += 1
+        return answer()
+      },
+    }
+  }
+  const done = (): Answer<'restore'> => ({ changed: 1, skipped: [] })
+  const keys = () => server?.asked.map(({ headers }) => headers['idempotency-key']) ?? []
+
+  test('is asked for again under the same name', async () => {
+    const inProgress = () => refuse('in_progress', 'It is being worked on.')
+    const { code, stdout, stderr } = await played(inTurn(lost, inProgress, done), RESTORE)
+    expect(code).toBe(0)
+    expect(stdout).toContain('1 message restored.')
+    expect(stderr).toContain('Asking again; it is not done twice.')
+    expect(keys()).toHaveLength(3)
+    expect(new Set(keys()).size).toBe(1)
+  })
+
+  test('may have been done, and who asked is told to look', async () => {
+    const { code, stdout, stderr } = await played(inTurn(lost), RESTORE)
+    expect(code).toBe(1)
+    expect(stdout).toBe('')
+    expect(stderr).toMatch(
+      /Error: The answer did not arrive: .+\. It may have been done: look before/,
+    )
+    expect(stderr).not.toContain('cannot be reached')
+    expect(keys()).toHaveLength(5)
+    expect(new Set(keys()).size).toBe(1)
+  })
+
+  test('to a proxy is lost, too', async () => {
+    const unheard = (): never => {
+      const facts = { code: 'internal', status: 504, title: 'Gateway Timeout', detail: '' } as const
+      throw new ApiError({ ...facts, type: '', requestId: '' })
+    }
+    const { code, stderr } = await played(inTurn(unheard, done), RESTORE)
+    expect(code).toBe(0)
+    expect(stderr).toContain('did not arrive: 504 Gateway Timeout. Asking again')
+    expect(new Set(keys()).size).toBe(1)
+  })
+
+  test('and is then refused was not done', async () => {
+    const refused = () => refuse('conflict', 'Not in this status.')
+    const { code, stderr } = await played(inTurn(lost, refused), RESTORE)
+    expect(code).toBe(5)
+    expect(stderr).toContain('Error: Not in this status.')
+    expect(stderr).not.toContain('may have been done')
+  })
+
+  test('is another thing than one that nobody got', async () => {
+    const { code, stderr } = await run(RESTORE, { env: { REDRIVE_URL: 'http://127.0.0.1:59999' } })
+    expect(code).toBe(1)
+    expect(stderr).toContain('cannot be reached')
+    expect(stderr).not.toContain('Asking again')
+  })
+
+  test('because someone stopped it may have been done', async () => {
+    const stop = new AbortController()
+    const { code, stderr } = await played(
+      {
+        restore: () => {
+          stop.abort()
+          return new Promise(() => undefined)
+        },
+      },
+      RESTORE,
+      { signal: stop.signal },
+    )
+    expect(code).toBe(130)
+    expect(stderr).toContain('Stopped. It may have been done')
   })
 })
 
@@ -689,7 +860,6 @@ describe('which server', () => {
     server = await fakeServer({
       me: () => ({ person: 'alex', name: 'Alex', via: 'token', grants: [] }),
     })
-    const { mkdirSync } = await import('node:fs')
     mkdirSync(join(home, 'redrive'))
     writeFileSync(join(home, 'redrive', 'token'), 'rdv_profile\n')
     writeFileSync(
@@ -712,7 +882,7 @@ describe('which server', () => {
 
   test('a token in a file that others can read is refused', async () => {
     const home = mkdtempSync(join(tmpdir(), 'redrive-profiles-'))
-    const { mkdirSync, chmodSync } = await import('node:fs')
+    const { chmodSync } = await import('node:fs')
     mkdirSync(join(home, 'redrive'))
     const path = join(home, 'redrive', 'config.json')
     writeFileSync(
@@ -737,6 +907,55 @@ describe('which server', () => {
     expect(code).toBe(2)
     expect(stderr).toContain(told)
     expect(stderr).not.toContain('hunter2')
+  })
+
+  test('a token that cannot be one is refused by where it is from, and not repeated', async () => {
+    const home = mkdtempSync(join(tmpdir(), 'redrive-tokens-'))
+    mkdirSync(join(home, 'redrive'))
+    const [file, profiles] = [join(home, 'two'), join(home, 'redrive', 'config.json')]
+    const wrong = 'rdv_hunter2\nrdv_hunter3'
+    writeFileSync(file, wrong)
+    const url = 'http://127.0.0.1:1'
+    const written = { inline: { url, token: 'rdv_hunter2 ü' }, file: { url, tokenFile: file } }
+    writeFileSync(profiles, JSON.stringify({ profiles: written }), { mode: 0o600 })
+    const env = { XDG_CONFIG_HOME: home }
+    const SOURCES = [
+      [[], { REDRIVE_URL: url, REDRIVE_TOKEN: wrong }, 'REDRIVE_TOKEN'],
+      [[], { REDRIVE_URL: url, REDRIVE_TOKEN_FILE: file }, file],
+      [['--profile', 'inline'], env, `profile inline in ${profiles}`],
+      [['--profile', 'file'], env, file],
+    ] as const
+    for (const [args, from, told] of SOURCES) {
+      for (const command of ['whoami', 'mcp']) {
+        const { code, stdout, stderr } = await run([command, ...args], { env: from })
+        expect(code).toBe(2)
+        expect(stderr).toContain(told)
+        expect(stdout + stderr).not.toContain('hunter')
+      }
+    }
+  })
+
+  test('a line end after a token is no part of it', async () => {
+    const me = () => ({ person: 'alex', name: 'Alex', via: 'token', grants: [] }) as Answer<'me'>
+    const env = { REDRIVE_TOKEN: 'rdv_1\n' }
+    expect((await played({ me }, ['whoami'], { env })).code).toBe(0)
+    expect(server?.asked[0]?.headers.authorization).toBe('Bearer rdv_1')
+  })
+
+  test('who has no token, or may make none, is told what makes one', async () => {
+    const FOR = /--for SUBJECT .*--config FILE/
+    const unknown = await played({ me: () => refuse('unauthenticated', 'Who?') }, ['whoami'])
+    expect(unknown.code).toBe(4)
+    expect(unknown.stderr).toMatch(FOR)
+    await server?.close()
+    server = undefined
+    const { code, stderr } = await played(
+      { createToken: () => refuse('forbidden', 'A token cannot make tokens.') },
+      ['token', 'create', 'ci', '--may', 'view', '--source', 'orders'],
+    )
+    expect(code).toBe(4)
+    expect(stderr).toContain('A token cannot make tokens.')
+    expect(stderr).toMatch(FOR)
   })
 
   test('no server at all says what to set', async () => {

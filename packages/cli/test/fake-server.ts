@@ -21,6 +21,16 @@ export interface Asked {
   readonly headers: IncomingMessage['headers']
 }
 
+/** Thrown by a handler: the connection breaks after these, and there is no answer. */
+export class Lost extends Error {
+  readonly told: readonly unknown[]
+
+  constructor(...told: readonly unknown[]) {
+    super('lost')
+    this.told = told
+  }
+}
+
 /** What the server says; of a stream, one after the other. */
 export type Handlers = {
   readonly [K in Operation]?: (
@@ -101,6 +111,7 @@ async function answer(
     if (route.stream === undefined) response.end(JSON.stringify(told))
     else await stream(response, route.stream, told as unknown[])
   } catch (error) {
+    if (error instanceof Lost) return breakOff(response, error)
     if (!(error instanceof ApiError)) throw error
     problem(response, error.problem)
   }
@@ -119,6 +130,12 @@ async function stream(
     )
   }
   response.end()
+}
+
+function breakOff(response: ServerResponse, { told }: Lost): void {
+  if (told.length === 0) return void response.destroy()
+  const text = told.map((one) => `${JSON.stringify(one)}\n`).join('')
+  response.write(text, () => response.destroy())
 }
 
 const missing = (response: ServerResponse, detail: string): void => {

@@ -54,6 +54,7 @@ function world({ cwd, env = {}, answers, signal = new AbortController().signal }
     sleep: async () => undefined,
     fetch: globalThis.fetch,
     signal,
+    outliveReader: () => undefined,
     confirm: async (question) => {
       out.questions.push(question)
       return answers
@@ -257,6 +258,35 @@ sources: {}
     await until('it serves', () => said.includes('"msg":"Serving watch."'))
     child.kill('SIGTERM')
     expect([await closed, said.includes('"msg":"Stopped."')]).toEqual([[0, null], true])
+  })
+
+  test('goes on when nobody reads its log any more', async () => {
+    const DATABASE_URL = await emptyDatabase('redrive_cli_log')
+    const port = await freePort()
+    const config = `
+database: { url: "\${DATABASE_URL}" }
+auth: { development: {} }
+listen: 127.0.0.1:${port}
+shutdown: { grace: 5s, notice: 0ms }
+migrate: true
+sources: {}
+`
+    const cwd = folderWith({ 'redrive.config.yaml': config })
+    const args = ['--conditions=@redrive/source', '--no-warnings', MAIN, 'serve', '--role', 'api']
+    const child = spawn(process.execPath, args, { cwd, env: { DATABASE_URL } })
+    const closed = once(child, 'close')
+    let said = ''
+    child.stdout.on('data', (chunk: Buffer) => void (said += chunk.toString()))
+    await until('it serves', () => said.includes('"msg":"Serving api."'))
+    child.stdout.destroy()
+    child.stderr.destroy()
+    // Each answer is a line of the log, which is gone.
+    for (let asked = 0; asked < 5; asked += 1) {
+      const { status } = await fetch(`http://127.0.0.1:${port}/api/v1/me`)
+      expect(status).toBe(200)
+    }
+    child.kill('SIGTERM')
+    expect(await closed).toEqual([0, null])
   })
 
   test('print SQL that an administrator can run, twice', async () => {

@@ -138,7 +138,8 @@ describe('with a server', () => {
 
     expect((await redrive('discard', second, '--yes')).code).toBe(0)
     expect((await redrive('discard', second, '--yes')).code).toBe(5)
-    expect((await redrive('restore', second)).code).toBe(0)
+    // Nor does it have to be open.
+    expect((await redrive('restore', second.slice(0, 30))).code).toBe(0)
     expect((await redrive('groups', 'change', short, '--owner', 'dev')).code).toBe(0)
     expect((await redrive('groups', 'comment', short, 'fixed in 1.2.3')).code).toBe(0)
 

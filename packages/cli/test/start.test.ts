@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { runChild } from './child.ts'
+import { ended, runChild, start } from './child.ts'
 
 const run = promisify(execFile)
 const MAIN = new URL('../src/main.ts', import.meta.url).pathname
@@ -39,6 +39,20 @@ describe('a quick start', () => {
     expect(await runChild(['--version'])).toMatchObject({ code: 0, stdout: '0.1.0\n' })
     expect(await runChild(['grops'])).toMatchObject({ code: 2, stdout: '' })
     expect((await runChild([])).code).toBe(2)
+  })
+})
+
+describe('output that nobody reads', () => {
+  test('of messages does not change how it ends', async () => {
+    const child = start(['grops'])
+    child.stderr.destroy()
+    expect((await ended(child)).code).toBe(2)
+  })
+
+  test('of data is no failure', async () => {
+    const child = start(['--help'])
+    child.stdout.destroy()
+    expect(await ended(child)).toMatchObject({ code: 0, stderr: '' })
   })
 })
 

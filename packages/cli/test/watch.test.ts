@@ -111,4 +111,24 @@ describe('watching a run', () => {
     expect(code).toBe(0)
     expect(JSON.parse(stdout)).toMatchObject({ state: 'done' })
   })
+
+  test.each([
+    [['--wait', '--timeout', '10x'], 'such as 10m'],
+    [['--wait', '--timeout', '0s'], 'such as 10m'],
+    [['--wait', '--timeout', '25d'], '24d at most'],
+    [['--timeout', '10m'], 'add --wait'],
+  ])('a start with %j is refused before anything is asked', async (args, told) => {
+    server = await fakeServer({ getReplay: () => theRun(), approveReplay: () => running(0) })
+    const { code, stderr } = await run(['replay', 'start', RUN_A, '--yes', ...args], {
+      env: server.env,
+    })
+    expect(code).toBe(2)
+    expect(stderr).toContain(told)
+    expect(server.asked).toEqual([])
+  })
+
+  test('the longest timeout is no timeout of a moment', async () => {
+    const { code } = await watched([[running(1)], [done({ resolved: 100 })]], ['--timeout', '24d'])
+    expect(code).toBe(0)
+  })
 })

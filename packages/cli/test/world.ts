@@ -54,6 +54,7 @@ export async function run(args: readonly string[], options: WorldOptions = {}): 
     },
     fetch: globalThis.fetch,
     signal: options.signal ?? new AbortController().signal,
+    outliveReader: () => undefined,
     confirm: async (question) => {
       questions.push(question)
       return options.answers

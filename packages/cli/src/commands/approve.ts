@@ -9,10 +9,18 @@ import { Page } from '../text/page.ts'
 import { counted } from '../text/words.ts'
 import { showChange } from './run-change.ts'
 import { IN_RUN, planText, runFacts, sum } from './run-text.ts'
-import { follow, type WaitOptions } from './watch.ts'
+import { follow, timeoutOf, type WaitOptions } from './watch.ts'
 
 /** Lets a run go out, if the rule of the server allows it to who asks; else says who must. */
 export async function startReplay(io: Io, given: string, options: WaitOptions): Promise<ExitCode> {
+  // First: what was mistyped must not come to light when the run is on its way.
+  const timeoutMs = timeoutOf(options.timeout)
+  if (timeoutMs !== undefined && !options.wait) {
+    throw new CommandError(
+      EXIT.usage,
+      '--timeout is how long to wait, and nobody waits: add --wait, or leave --timeout out.',
+    )
+  }
   const client = connect(io, options)
   const run = await looked(io, client, given, options)
   if (run.state !== 'planned') throw notPlanned(run)
@@ -22,7 +30,7 @@ export async function startReplay(io: Io, given: string, options: WaitOptions): 
     throw needsAnother(error, run)
   })
   if (started === undefined) return EXIT.ok
-  if (options.wait) return follow(io, client, started, options)
+  if (options.wait) return follow(io, client, started, { ...options, timeoutMs })
   print(io, options, {
     json: started,
     human: (page) => page.line`Started. Follow it with: redrive replay watch ${run.id}`,

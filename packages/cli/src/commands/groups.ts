@@ -1,5 +1,5 @@
 import type { Client, Group, Input } from '@redrive/api'
-import { EXIT, type ExitCode } from '../exit.ts'
+import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import type { CommonOptions, Io } from '../io.ts'
 import { hint, isForPeople, print, say } from '../print.ts'
 import { connect } from '../server/connect.ts'
@@ -185,10 +185,16 @@ export async function changeGroup(
   given: string,
   options: ChangeGroupOptions,
 ): Promise<ExitCode> {
+  const { state, until, owner } = options
+  if ([state, until, owner].every((one) => one === undefined)) {
+    throw new CommandError(
+      EXIT.usage,
+      'Say what to change: --state, --until, --owner or --no-owner.',
+    )
+  }
   const client = connect(io, options)
   const id = await certainId(io, client, 'group', given)
   const { etag } = await client.ask('getGroup', { params: { id } }, { signal: io.signal })
-  const { state, until, owner } = options
   const body = defined({
     state,
     mutedUntil: until === undefined ? undefined : futureOf(io, '--until', until),
@@ -216,6 +222,13 @@ export async function commentGroup(
 ): Promise<ExitCode> {
   const client = connect(io, options)
   const id = await certainId(io, client, 'group', given)
-  await mutate(io, client, options, 'commentGroup', { params: { id }, body: { text } })
+  const said = await mutate(io, client, options, 'commentGroup', { params: { id }, body: { text } })
+  // The answer of the server is empty: that it is done is all there is to say.
+  if (said !== undefined) {
+    print(io, options, {
+      json: { commented: id },
+      human: (page) => page.line`Group ${id} has a new comment.`,
+    })
+  }
   return EXIT.ok
 }

@@ -1,5 +1,6 @@
-import type { Client, DeadLetterDetail } from '@redrive/api'
-import { EXIT, type ExitCode } from '../exit.ts'
+import type { Client, DeadLetter, DeadLetterDetail } from '@redrive/api'
+import { CommandError, EXIT, type ExitCode } from '../exit.ts'
+import { reasonOf } from '../failure.ts'
 import type { CommonOptions, Io } from '../io.ts'
 import { hint, print, say } from '../print.ts'
 import { connect } from '../server/connect.ts'
@@ -8,7 +9,7 @@ import { shortIds, wholeId } from '../server/ids.ts'
 import type { Page } from '../text/page.ts'
 import { bold, dim } from '../text/painted.ts'
 import { safeJson } from '../text/safe.ts'
-import { bytes, moment, relative } from '../text/words.ts'
+import { bytes, moment, number, relative } from '../text/words.ts'
 import { messageTable } from './message-table.ts'
 
 export interface ListMessagesOptions extends CommonOptions, FilterOptions {
@@ -59,15 +60,48 @@ export interface ExportOptions extends CommonOptions, FilterOptions {
   readonly status?: readonly string[]
 }
 
-/** All that fit, one JSON document in each line, however many there are. */
+/** All that fit, one JSON document in each line, as they come. */
 export async function exportMessages(io: Io, options: ExportOptions): Promise<ExitCode> {
   const client = connect(io, options)
   const filter = bounded(io, queryOf(io, options, await groupsOf(io, client, options)))
   const query = { ...filter, ...defined({ statuses: options.status }) }
-  for await (const one of client.stream('exportDeadLetters', { query }, { signal: io.signal })) {
-    io.stdout.write(`${safeJson(one)}\n`)
+  let count = 0
+  let last: DeadLetter | undefined
+  try {
+    for await (const one of client.stream('exportDeadLetters', { query }, { signal: io.signal })) {
+      io.stdout.write(`${safeJson(one)}\n`)
+      count += 1
+      last = one
+    }
+  } catch (error) {
+    if (last === undefined || io.signal.aborted) throw error
+    throw brokeOff(error, count, last, query)
   }
   return EXIT.ok
+}
+
+/**
+ * The server breaks off an export that gets too long, and cannot say why in the middle of it. `--before` is
+ * without its moment, so it is one later than the last: others may have failed at the same. `--after` is a
+ * moment, too: what is so long ago is something else by then.
+ */
+function brokeOff(
+  cause: unknown,
+  count: number,
+  { lastFailedAt }: DeadLetter,
+  { after }: Query,
+): CommandError {
+  const from = after === undefined ? '' : `--after ${moment(after)} `
+  return new CommandError(
+    EXIT.failure,
+    [
+      `Broke off after ${number(count)}; the output is not whole: ${reasonOf(cause)}.`,
+      'An export has at most 100,000, and a server that restarts breaks it off.',
+      `Go on with the same filters and ${from}--before ${moment(lastFailedAt + 1)}`,
+      'Those that failed in the same millisecond as the last one come again.',
+    ].join('\n'),
+    { cause },
+  )
 }
 
 export interface ShowMessageOptions extends CommonOptions {

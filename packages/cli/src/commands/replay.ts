@@ -63,15 +63,21 @@ async function selectedBy(
   options: PlanOptions,
 ): Promise<PlanRequest['selection']> {
   const { id = [], group = [] } = options
-  const query = selectionOf(io, options, await certainIds(io, client, 'group', group))
-  const isFiltered = Object.keys(query).length > 0
-  if (id.length > 0 && !isFiltered) return { ids: await certainIds(io, client, 'message', id) }
-  if (id.length > 0 || !isFiltered) {
+  const isFiltered = Object.keys(selectionOf(io, options, group)).length > 0
+  if (id.length > 0 && isFiltered) {
+    throw new CommandError(
+      EXIT.usage,
+      '--id and filters such as --group and --source exclude each other. Name the messages, or say what they have in common.',
+    )
+  }
+  if (id.length > 0) return { ids: await certainIds(io, client, 'message', id) }
+  if (!isFiltered) {
     throw new CommandError(
       EXIT.usage,
       'Say what to replay: --group, --id, or filters such as --source and --class.',
     )
   }
+  const query = selectionOf(io, options, await certainIds(io, client, 'group', group))
   const isOneGroup = group.length === 1 && Object.keys(query).length === 1
   return isOneGroup ? { group: query.groups?.[0] as string } : { query }
 }
@@ -94,6 +100,12 @@ function settingsOf(io: Io, options: PlanOptions): Omit<PlanRequest, 'selection'
 }
 
 function changeOf(io: Io, { patch, force }: PlanOptions): PlanRequest['change'] {
+  if (force && patch !== undefined) {
+    throw new CommandError(
+      EXIT.usage,
+      '--patch and --force exclude each other: a run changes the bodies, or sends them as new messages. Leave one of them out.',
+    )
+  }
   if (force) return { force: true }
   if (patch === undefined) return undefined
   const path = resolve(io.cwd, patch)

@@ -18,6 +18,8 @@ export async function serveCommand(io: Io, options: ServeCommandOptions): Promis
   const roles = await refusedAsUsage(async () => parseServeRoles(options.role))
   const { config } = await loaded(io, options)
   const { logLevel: level = 'info' } = options
+  // A log that is gone is no reason to leave work: what collects it may be restarted.
+  io.outliveReader()
   const log = createLog({ level, to: { write: (line) => io.stdout.write(line) } })
   const { isClean } = await serveUntil(config, { roles, log, signal: io.signal })
   if (isClean) return EXIT.ok

@@ -1,5 +1,5 @@
-import type { Action, Answer, Input } from '@redrive/api'
-import { EXIT, type ExitCode } from '../exit.ts'
+import { type Action, type Answer, ApiError, type Input } from '@redrive/api'
+import { CommandError, EXIT, EXIT_OF_PROBLEM, type ExitCode } from '../exit.ts'
 import type { CommonOptions, Io } from '../io.ts'
 import { print, say } from '../print.ts'
 import { type ConfigOptions, loaded, refusedAsUsage } from '../server/config.ts'
@@ -37,7 +37,7 @@ export async function createToken(
   }
   const created =
     options.for === undefined
-      ? (await mutate(io, connect(io, options), options, 'createToken', { body }))?.answer
+      ? await asked(io, options, body)
       : await issued(io, options, { ...body, subject: options.for })
   if (created === undefined) return EXIT.ok
   const { secret, expiresAt } = created
@@ -46,6 +46,24 @@ export async function createToken(
     io,
   )`Shown once, valid until ${moment(expiresAt)}. Keep it in a file and set REDRIVE_TOKEN_FILE.`
   return EXIT.ok
+}
+
+/** Over the API. A server with a provider lets only sessions make tokens, and a command line has none. */
+async function asked(
+  io: Io,
+  options: CreateTokenOptions,
+  body: Input<'createToken'>['body'],
+): Promise<Answer<'createToken'> | undefined> {
+  try {
+    return (await mutate(io, connect(io, options), options, 'createToken', { body }))?.answer
+  } catch (error) {
+    if (!(error instanceof ApiError && error.code === 'forbidden')) throw error
+    throw new CommandError(
+      EXIT_OF_PROBLEM[error.code],
+      `${error.message}\nFrom the command line: add --for SUBJECT --config FILE where the config of the server is. SUBJECT is the person at the provider.`,
+      { cause: error },
+    )
+  }
 }
 
 /** The first token of all, or that of a machine, which cannot log in. */

@@ -16,10 +16,16 @@ export interface WaitOptions extends CommonOptions {
 }
 
 export async function watchReplay(io: Io, given: string, options: WaitOptions): Promise<ExitCode> {
+  const timeoutMs = timeoutOf(options.timeout)
   const client = connect(io, options)
   const id = await wholeId(io, client, 'run', given)
   const run = await client.call('getReplay', { params: { id } }, { signal: io.signal })
-  return follow(io, client, run, options)
+  return follow(io, client, run, { ...options, timeoutMs })
+}
+
+interface FollowOptions extends WaitOptions {
+  /** `timeout`, checked. Counts from when the waiting begins. */
+  readonly timeoutMs: number | undefined
 }
 
 /** Follows a run to its end. Whoever watches may leave: the run goes on. */
@@ -27,9 +33,10 @@ export async function follow(
   io: Io,
   client: Client,
   run: Run,
-  options: WaitOptions,
+  options: FollowOptions,
 ): Promise<ExitCode> {
-  const late = timeoutOf(options.timeout)
+  const { timeoutMs } = options
+  const late = timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs)
   const signal = late === undefined ? io.signal : AbortSignal.any([io.signal, late])
   const progress = new Progress(io)
   let last = run
@@ -46,11 +53,17 @@ export async function follow(
   return exitOf(last)
 }
 
-function timeoutOf(text: string | undefined): AbortSignal | undefined {
+/** A timer that is longer than that ends at once. */
+const TIMEOUT_MAX_MS = 2 ** 31 - 1
+
+export function timeoutOf(text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   const ms = parseDuration(text as Duration)
-  if (ms !== undefined && ms > 0) return AbortSignal.timeout(ms)
-  throw new CommandError(EXIT.usage, `--timeout: expected a duration such as 10m, got ${text}`)
+  if (ms !== undefined && ms > 0 && ms <= TIMEOUT_MAX_MS) return ms
+  throw new CommandError(
+    EXIT.usage,
+    `--timeout: expected a duration such as 10m, 24d at most, got ${text}`,
+  )
 }
 
 function left(io: Io, run: Run, exitCode: ExitCode): ExitCode {

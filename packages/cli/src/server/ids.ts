@@ -1,4 +1,5 @@
 import type { Client } from '@redrive/api'
+import { STATUSES } from '@redrive/api/words'
 import { CommandError, EXIT } from '../exit.ts'
 import type { Io } from '../io.ts'
 
@@ -48,7 +49,8 @@ const LISTS: Readonly<Record<Kind, List>> = {
     return { ids: idsOf(groups), next: page.next }
   },
   message: async (client, asked, signal) => {
-    const query = { ...on(asked), after: momentIn(asked.prefix) }
+    // In every status: what is restored or decided is not open, and who says nothing gets open ones.
+    const query = { ...on(asked), after: momentIn(asked.prefix), statuses: [...STATUSES] }
     const answer = await client.call('listDeadLetters', { query }, { signal })
     return { ids: idsOf(answer.deadLetters), next: answer.next }
   },

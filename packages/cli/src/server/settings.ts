@@ -40,7 +40,7 @@ export function settingsOf(io: Io, { profile }: CommonOptions): Settings {
 
 function tokenOfEnv(io: Io): string | undefined {
   const { REDRIVE_TOKEN: token, REDRIVE_TOKEN_FILE: path } = io.env
-  if (token) return token
+  if (token) return checkedToken(token, 'REDRIVE_TOKEN')
   return path ? readToken(resolve(io.cwd, path)) : undefined
 }
 
@@ -60,7 +60,7 @@ function ofProfile(io: Io, name: string): Settings {
   const checked = checkedUrl(url, `profile ${name}`)
   if (typeof token === 'string') {
     refuseReadable(path)
-    return { url: checked, token }
+    return { url: checked, token: checkedToken(token, `The token of profile ${name} in ${path}`) }
   }
   const isFile = typeof tokenFile === 'string'
   return {
@@ -96,8 +96,18 @@ function readIfThere(path: string): string | undefined {
 
 function readToken(path: string): string {
   const text = readIfThere(path)?.trim()
-  if (text) return text
+  if (text) return checkedToken(text, `The file of the token, ${path},`)
   throw new CommandError(EXIT.usage, `The file of the token, ${path}, is not there or empty.`)
+}
+
+/** What a header may have in it. Never repeats what it was given: it is a secret, or a part of one. */
+function checkedToken(text: string, where: string): string {
+  const token = text.trim()
+  if (/^[\x21-\x7e]+$/.test(token)) return token
+  throw new CommandError(
+    EXIT.usage,
+    `${where} is not one token: it has blanks, line ends or letters in it that no token has. Expected rdv_… and nothing else.`,
+  )
 }
 
 const GROUP_AND_OTHERS = 0o077
