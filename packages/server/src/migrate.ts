@@ -72,7 +72,7 @@ function cannotMigrate(cause: unknown): unknown {
   const why = cause instanceof Error ? cause.message : String(cause)
   return new RedriveError(
     'TOPOLOGY_MISMATCH',
-    `The schema redrive_server could not be brought up to date: ${why}. The role needs the right to create in this database; or let an administrator run what serverMigrationSql() prints.`,
+    `The schema redrive_server could not be brought up to date: ${why}. The role needs the right to create in this database; or let an administrator run what \`redrive migrate --print-sql\` prints.`,
     { cause },
   )
 }

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
 import { isRedriveError } from '@redrive/core'
+import { fastify } from 'fastify'
 import { afterAll, describe, expect, test } from 'vitest'
 import { readConfig } from '../src/config/load.ts'
 import { configJsonSchema, defineConfig, loadConfig } from '../src/index.ts'
@@ -134,6 +135,28 @@ describe('a config', () => {
       'sources.nothing: expected exactly one of rabbitmq, kafka, postgres',
       "shutdown.grace: expected a duration from '1s' to '1h'",
       'colour: there is no such setting',
+    ])
+  })
+
+  test.each([
+    [['10.0.0.1', '10.0.0.0/8', 'fd00::/8', '::1', 'loopback', 'linklocal', 'uniquelocal']],
+    ['10.0.0.1, 192.168.0.0/16'],
+  ])('believes proxies by address or network, as the listener does: %j', (trustProxy) => {
+    expect(problemsOf({ ...SMALLEST, trustProxy })).toEqual([])
+    expect(() => fastify({ trustProxy })).not.toThrow()
+  })
+
+  test.each([
+    'lb.internal',
+    '10.0.0.1,lb.internal',
+    '10.0.0.0/33',
+    '10.0.0.0/0',
+    'fd00::/129',
+    '10.0.0.0/',
+    '1e3/8',
+  ])('looks up no names of proxies: %s', (trustProxy) => {
+    expect(problemsOf({ ...SMALLEST, trustProxy })).toEqual([
+      "trustProxy: expected a list of addresses, networks such as '10.0.0.0/8', or some of loopback, linklocal, uniquelocal",
     ])
   })
 

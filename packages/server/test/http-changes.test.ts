@@ -4,7 +4,7 @@ import { database, fill, staged } from './http-stage.ts'
 
 const pool = await database('redrive_server_changes')
 const stage = await staged(pool)
-const { as, catalog } = stage
+const { as, audit, catalog } = stage
 
 async function refused(work: Promise<unknown>): Promise<string> {
   try {
@@ -309,13 +309,29 @@ describe('a body', () => {
 
   test('is not found out by asking for its values', async () => {
     const { group } = await fill(catalog, 'orders', 1, () => ({ salary: 5_000 }))
-    const query = { groups: [group], json: ['/salary=5000'] }
-    expect((await as('viewer').call('listDeadLetters', { query })).deadLetters).toEqual([])
-    expect((await as('operator').call('listDeadLetters', { query })).deadLetters).toHaveLength(1)
-    const selection = { query: { groups: [group], json: { '/salary': 5_000 } } }
-    expect(await refused(as('replayer').call('planReplay', { body: { selection } }))).toBe(
-      'not_found',
-    )
+    const asking = [
+      { listed: { json: ['/salary=5000'] }, selected: { json: { '/salary': 5_000 } } },
+      { listed: { extracted: ['salary=5000'] }, selected: { extracted: { salary: '5000' } } },
+    ]
+    const missing = { code: 'forbidden', message: expect.stringContaining('payload') as unknown }
+    for (const sources of [{}, { sources: ['orders'] }]) {
+      for (const { listed, selected } of asking) {
+        const query = { groups: [group], ...sources, ...listed }
+        await expect(as('viewer').call('listDeadLetters', { query })).rejects.toMatchObject(missing)
+        const found = await as('operator').call('listDeadLetters', { query })
+        expect(found.deadLetters).toHaveLength(1)
+        const body = { selection: { query: { groups: [group], ...sources, ...selected } } }
+        await expect(as('replayer').call('planReplay', { body })).rejects.toMatchObject(missing)
+        expect((await as('operator').call('planReplay', { body })).counts.planned).toBe(1)
+      }
+    }
+    // Of what somebody may not even view there is nothing, as without values.
+    const elsewhere = { sources: ['billing'], extracted: ['salary=5000'], after: 0 }
+    expect(await as('viewer').call('listDeadLetters', { query: elsewhere })).toEqual({
+      deadLetters: [],
+    })
+    const { entries } = await audit.read({ person: 'viewer', what: 'listDeadLetters', most: 1 })
+    expect(entries).toMatchObject([{ outcome: 'denied', facts: { action: 'payload' } }])
   })
 })
 

@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto'
+import { isMutation, type Operation, type Route, ROUTES } from '@redrive/api'
+import type { Catalog } from '@redrive/catalog'
 import type { Pool } from 'pg'
 import { describe, expect, test } from 'vitest'
 import { Refusal } from '../src/access/refusal.ts'
@@ -116,10 +118,16 @@ describe('a mutation', () => {
 
 const told: string[] = []
 const insist = insisting({ error: (_, text) => void told.push(text) })
-const asked = (key: string) =>
-  ({ caller: PEOPLE['operator'], key, operation: 'discard', request: { ids: [] } }) as Parameters<
+const asked = (key: string, operation: Operation = 'discard') =>
+  ({ caller: PEOPLE['operator'], key, operation, request: { ids: [] } }) as Parameters<
     Idempotency['once']
   >[0]
+/** As if it had been begun so many seconds ago. */
+const begun = (key: string, secondsAgo: number) =>
+  pool.query(
+    `update redrive_server.idempotency set taken_at = now() - $2 * interval '1 second' where key = $1`,
+    [key, secondsAgo],
+  )
 const done = async () => ({ status: 200, text: '{}', etag: undefined })
 
 describe('an end', () => {
@@ -196,29 +204,106 @@ describe('two at once', () => {
     expect(calls).toBe(1)
   })
 
-  test('after a minute the work of one that died is taken over, and its late answer is not kept', async () => {
+  /** Safe to do again, whatever happened in between. */
+  const AGAIN: readonly Operation[] = ['planReplay', 'approveReplay', 'cancelReplay', 'revokeToken']
+  const others = (Object.entries(ROUTES) as [Operation, Route][])
+    .filter(([name, route]) => isMutation(route) && !AGAIN.includes(name))
+    .map(([name]) => name)
+
+  test.each(AGAIN)(
+    'after a minute %s of one that died is taken over, and its late answer is not kept',
+    async (operation) => {
+      const own = new Idempotency(pool, insist)
+      const key = randomUUID()
+      const { promise, resolve } = Promise.withResolvers<void>()
+      const slow = own.once(asked(key, operation), async () => {
+        await promise
+        return { ...(await done()), text: '"late"' }
+      })
+      await until(
+        () => kept(key),
+        (rows) => rows.length === 1,
+      )
+      const again = () => own.once(asked(key, operation), done)
+      await begun(key, 59)
+      await expect(again()).rejects.toMatchObject({
+        code: 'in_progress',
+        message: expect.stringContaining('it is worked on anew') as unknown,
+      })
+      await begun(key, 61)
+      expect(await again()).toMatchObject({ text: '{}', isReplayed: false })
+      resolve()
+      await slow
+      expect(await again()).toMatchObject({ text: '{}', isReplayed: true })
+    },
+  )
+
+  test.each(others)('%s that broke off is never done again by itself', async (operation) => {
+    const own = new Idempotency(pool, insist)
+    const key = randomUUID()
+    const broken = () => Promise.reject(new Error('the connection broke'))
+    await expect(own.once(asked(key, operation), broken)).rejects.toThrow('the connection broke')
+    const again = () => own.once(asked(key, operation), done)
+    await begun(key, 59)
+    await expect(again()).rejects.toMatchObject({
+      code: 'in_progress',
+      message: expect.stringContaining('you are told when it broke off') as unknown,
+    })
+    await begun(key, 61)
+    await expect(again()).rejects.toMatchObject({
+      code: 'conflict',
+      message: expect.stringContaining('ask with a new Idempotency-Key') as unknown,
+    })
+  })
+
+  test('a late answer is kept, also after it was taken for broken off', async () => {
     const own = new Idempotency(pool, insist)
     const key = randomUUID()
     const { promise, resolve } = Promise.withResolvers<void>()
     const slow = own.once(asked(key), async () => {
       await promise
-      return { ...(await done()), text: '"late"' }
+      return done()
     })
-    const count = async () => (await kept(key)).length
-    while ((await count()) === 0) await new Promise(setImmediate)
-    await pool.query(
-      `update redrive_server.idempotency set taken_at = now() - interval '59 seconds' where key = $1`,
-      [key],
+    await until(
+      () => kept(key),
+      (rows) => rows.length === 1,
     )
-    await expect(own.once(asked(key), done)).rejects.toMatchObject({ code: 'in_progress' })
-    await pool.query(
-      `update redrive_server.idempotency set taken_at = now() - interval '61 seconds' where key = $1`,
-      [key],
-    )
-    expect(await own.once(asked(key), done)).toMatchObject({ text: '{}', isReplayed: false })
+    await begun(key, 61)
+    await expect(own.once(asked(key), done)).rejects.toMatchObject({ code: 'conflict' })
     resolve()
     await slow
     expect(await own.once(asked(key), done)).toMatchObject({ text: '{}', isReplayed: true })
+  })
+
+  test('a comment that was written by one that died is not written twice', async () => {
+    const { ids } = await fill(stage.catalog, 'orders')
+    const id = ids[0] ?? ''
+    const dying = await staged(pool, {
+      catalog: (made) =>
+        new Proxy(made, {
+          get: (target, name: keyof Catalog) => {
+            const one = target[name]
+            if (typeof one !== 'function') return one
+            if (name !== 'comment') return one.bind(target) as unknown
+            return async (...said: Parameters<Catalog['comment']>) => {
+              await target.comment(...said)
+              throw new Error('the connection broke after it was committed')
+            }
+          },
+        }),
+    })
+    const key = randomUUID()
+    const comment = (on: typeof stage) =>
+      on.ask('operator', `/api/v1/dead-letters/${id}/comments`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'idempotency-key': key },
+        body: JSON.stringify({ text: 'payments is well again' }),
+      })
+    expect((await comment(dying)).status).toBe(500)
+    await begun(key, 61)
+    const again = await comment(stage)
+    expect([again.status, await codeOf(again)]).toEqual([409, 'conflict'])
+    expect(await stage.catalog.comments(id)).toHaveLength(1)
   })
 
   test('a plan that was made by one that died is the same plan', async () => {

@@ -86,6 +86,55 @@ describe('what does not fit', () => {
   })
 })
 
+const { ids, group } = await fill(stage.catalog, 'orders')
+const run = await stage.catalog.replays.plan({ selection: { ids }, by: 'someone' })
+const { etag = '' } = await stage.as('operator').ask('getGroup', { params: { id: group } })
+
+describe('a value that the database does not take', () => {
+  const write = (method: string, body: unknown) => ({
+    ...mutation(JSON.stringify(body), { 'if-match': etag }),
+    method,
+  })
+  const patch = [{ op: 'replace', path: '/order', value: 'a\0b' }]
+
+  test.each([
+    ['a place', `/api/v1/replays/${run.id}/items?after=3000000000`, {}],
+    ['a moment', '/api/v1/dead-letters?after=-8640000000000000', {}],
+    ['a page', `/api/v1/dead-letters?after=0&next=9999999999999999_${run.id}`, {}],
+    ['a name', '/api/v1/audit?person=a%00b', {}],
+    [
+      'a change',
+      `/api/v1/groups/${group}`,
+      write('PATCH', { state: 'muted', mutedUntil: 1e300 }),
+      group,
+    ],
+    ['a patch', '/api/v1/replays', write('POST', { selection: { ids }, change: { patch } })],
+    ['a schema', '/api/v1/sources/orders/schema', write('PUT', { schema: { title: 'a\0b' } })],
+  ] as const)('is no fault of ours: %s', async (_, path, init, subject?: string) => {
+    for (const _time of ['first', 'again with the same key']) {
+      const answer = await stage.ask('admin', path, init)
+      expect(await problemOf(answer)).toMatchObject({
+        code: 'invalid',
+        detail: expect.stringContaining('out of range, or has a character') as unknown,
+      })
+    }
+    if (subject === undefined) return
+    const { entries } = await stage.audit.read({ subject })
+    expect(entries.map(({ outcome, facts }) => [outcome, facts['because']])).toEqual([
+      ['refused', 'invalid'],
+      ['asked', undefined],
+      ['refused', 'invalid'],
+      ['asked', undefined],
+    ])
+  })
+
+  test('is not in the log either', () => {
+    const lines = stage.logged.filter((line) => line.includes('a value was refused'))
+    expect(lines.length).toBeGreaterThan(0)
+    expect(lines.join()).not.toMatch(/1e\+?300|8640000000000000/)
+  })
+})
+
 describe('a fault of ours', () => {
   test('says nothing about itself, and is in the log under its request id', async () => {
     const failing = await staged(pool, {

@@ -245,7 +245,8 @@ export async function fill(
     send(broker, deadLetterQueue(queue), body(at), { id, headers: mine })
   }
   const source = memorySource({ broker, queue })
-  await made.ingest(source, { mask: ['/card'], maskHeaders: ['authorization'] })
+  const extract = { salary: '/salary' }
+  await made.ingest(source, { mask: ['/card'], maskHeaders: ['authorization'], extract })
   await source.close()
   const { groups } = await made.groups({ sources: [queue], most: 200 })
   const group = groups.find((one) => one.signature === signature)?.id ?? ''

@@ -252,6 +252,25 @@ describe('an export', () => {
     expect(pages()).toBeLessThan(500)
   })
 
+  test('that nobody reads any more does not hold a server that stops', async () => {
+    const { on, pages } = await endless('x'.repeat(50_000))
+    const answer = await on.ask('admin', everything)
+    const reader = answer.body?.getReader()
+    await reader?.read()
+    await until(
+      () => pages(),
+      (count) => count > 0,
+    )
+    const begun = Date.now()
+    await on.app.close()
+    expect(Date.now() - begun).toBeLessThan(5_000)
+    await expect(
+      (async () => {
+        while ((await reader?.read())?.done === false);
+      })(),
+    ).rejects.toThrow('terminated')
+  })
+
   test('that is too large is broken off, and not taken for a whole one', async () => {
     const { on, pages } = await endless('short')
     const answer = await on.ask('admin', everything)

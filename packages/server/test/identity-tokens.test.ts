@@ -342,6 +342,23 @@ describe('a token that is issued where the config is', () => {
     expect(written.map(({ outcome }) => outcome)).toEqual(['asked', 'refused'])
   })
 
+  test.each<[Partial<TokenRequest>, string]>([
+    [{ days: 100_000 }, 'days'],
+    [{ days: 0 }, 'days'],
+    [{ name: '' }, 'name'],
+    [{ actions: [] }, 'actions'],
+    [{ sources: ['x'.repeat(501)] }, 'sources.0'],
+  ])('is refused where the API would refuse it: %o', async (request, where) => {
+    access = [{ people: ['robot'], roles: ['operator'], sources: ['*'] }]
+    written.length = 0
+    const refused = await rejection(issue('robot', request))
+    expect(refused).toMatchObject({ code: 'POLICY_INVALID' })
+    expect(refused.message).toMatch(
+      new RegExp(`^The token does not fit what is expected:\\n- ${where}: `),
+    )
+    expect(written).toEqual([])
+  })
+
   test('is refused for someone who may nothing', async () => {
     access = []
     expect((await rejection(issue('stranger'))).message).toContain('Name them in access (people)')

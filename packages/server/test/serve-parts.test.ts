@@ -1,10 +1,16 @@
 import type { Catalog } from '@redrive/catalog'
-import { describe, expect, test } from 'vitest'
+import { fastify } from 'fastify'
+import { Pool } from 'pg'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { type HealthParts, readinessOf } from '../src/http/health.ts'
 import { createMetrics, type MetricsParts } from '../src/http/metrics.ts'
 import { createLog, parseServeRoles } from '../src/index.ts'
 import { cached } from '../src/cached.ts'
+import { migrateServer } from '../src/migrate.ts'
+import { callerOfToken } from '../src/identity/tokens.ts'
+import { listen, type ListenParts } from '../src/start/listeners.ts'
 import { endAll } from '../src/start/stopping.ts'
+import { freePort } from './serve-stage.ts'
 import { tellingTroubles } from '../src/start/troubles.ts'
 
 /** A log, and what was written to it. */
@@ -95,15 +101,15 @@ describe('a chore that fails', () => {
   })
 })
 
-describe('readiness', () => {
-  const well: HealthParts = {
-    roles: ['api'],
-    isStopping: () => false,
-    database: async () => undefined,
-    missing: async () => [],
-    brokers: () => [],
-  }
+const well: HealthParts = {
+  roles: ['api'],
+  isStopping: () => false,
+  database: async () => undefined,
+  missing: async () => [],
+  brokers: () => [],
+}
 
+describe('readiness', () => {
   test.each([
     ['while it stops', { isStopping: () => true }, { process: 'stopping' }],
     [
@@ -218,6 +224,75 @@ describe('metrics', () => {
     expect(text).not.toContain('redrive_dead_letters{')
     expect(text).toContain('process_cpu_seconds_total')
   })
+})
+
+describe('metrics for a token', () => {
+  /** A token that looks like one. */
+  const authorization = `Bearer rdv_${'0'.repeat(32)}_${'x'.repeat(43)}`
+  const metrics = {
+    observe: () => undefined,
+    text: async () => 'secret',
+    contentType: 'text/plain',
+  }
+
+  /** What is answered where the caller is looked up like this. */
+  async function asked(identify: ListenParts['identity']['identify'], app?: ListenParts['app']) {
+    const { log, lines } = heard()
+    const config = { listen: { host: '127.0.0.1', port: 0 }, metrics: {} } as ListenParts['config']
+    const listeners = await listen({
+      config,
+      health: well,
+      metrics,
+      identity: { identify },
+      log,
+      app,
+    })
+    onTestFinished(() => listeners.close())
+    const answer = await fetch(`${listeners.url}/metrics`, { headers: { authorization } })
+    return { answer, text: await answer.text(), lines }
+  }
+
+  test.each([
+    ['with the API', () => fastify()],
+    ['without the API', () => undefined],
+  ])('say that the database is away, and nothing else: %s', async (_, app) => {
+    const port = await freePort()
+    const pool = new Pool({ host: '127.0.0.1', port })
+    onTestFinished(() => pool.end())
+    const identify = () => callerOfToken(pool, authorization.slice(7), () => [])
+    const { answer, text } = await asked(identify, app())
+    expect(answer.status).toBe(200)
+    expect(answer.headers.get('content-type')).toContain('text/plain')
+    expect(text.split('\n')).toEqual([
+      expect.stringMatching(/^# HELP redrive_database_up /),
+      '# TYPE redrive_database_up gauge',
+      'redrive_database_up 0',
+      '',
+    ])
+  })
+
+  test('tell nobody but the log what went wrong, where the API is not', async () => {
+    const why = 'connect ECONNREFUSED 10.0.0.1:5432'
+    const { answer, text, lines } = await asked(() => Promise.reject(new Error(why)))
+    expect(answer.status).toBe(500)
+    expect(JSON.parse(text)).toMatchObject({ code: 'internal' })
+    expect(text).not.toContain('10.0.0.1')
+    expect(lines.join()).toContain(why)
+    expect(lines.join()).not.toContain('rdv_')
+  })
+})
+
+test('a migration that is not allowed says how an administrator gets it', async () => {
+  const refused = Object.assign(new Error('permission denied'), { code: '42501' })
+  const pool = { connect: () => Promise.reject(refused) } as unknown as Pool
+  await expect(migrateServer(pool)).rejects.toThrow('run what `redrive migrate --print-sql` prints')
+})
+
+test('a log is refused at a level that does not exist, with those that do', () => {
+  expect(() => createLog({ level: 'foo' })).toThrow(
+    "--log-level: expected one of trace, debug, info, warn, error, fatal, silent, got 'foo'.",
+  )
+  expect(createLog({ level: 'silent' }).level).toBe('silent')
 })
 
 test('a log never has what lets somebody in', () => {

@@ -31,4 +31,11 @@ export const isRefused = (error: unknown): boolean =>
   isRedriveError(error, 'CONFLICT') ||
   isRedriveError(error, 'NEEDS_ANOTHER_PERSON') ||
   isRedriveError(error, 'POLICY_INVALID') ||
-  isRedriveError(error, 'REFUSED')
+  isRedriveError(error, 'REFUSED') ||
+  isOddValue(error)
+
+/** What the database cannot take as a value (SQLSTATE class 22). It undoes the whole statement. */
+export function isOddValue(error: unknown): boolean {
+  const { code } = (error ?? {}) as { readonly code?: unknown }
+  return typeof code === 'string' && /^22[0-9A-Z]{3}$/.test(code)
+}

@@ -6,6 +6,7 @@ import {
   duration,
   flag,
   list,
+  networks,
   secret,
   secretUrl,
   share,
@@ -205,7 +206,7 @@ export const configSchema = z.strictObject({
   publicUrl: webUrl()
     .describe('As people and browsers see the server. Default: http:// and `listen`')
     .optional(),
-  trustProxy: list('addresses or networks')
+  trustProxy: networks()
     .describe('Addresses and networks of proxies whose X-Forwarded-For is believed. Default: none')
     .optional(),
   auth,

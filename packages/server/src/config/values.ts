@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { type Duration, parseDuration } from '@redrive/core'
 import { z } from 'zod'
 import { Secret } from './secret.ts'
@@ -112,6 +113,24 @@ export const list = (what: string) => {
     .transform((value) => (typeof value === 'string' ? value.split(',') : value))
     .transform((items) => items.map((item) => item.trim()))
     .refine((items) => items.length > 0 && items.every((item) => item !== ''), { error })
+}
+
+/** What Fastify calls the networks that are nobody's on the internet. */
+const NAMED_NETWORKS: readonly string[] = ['loopback', 'linklocal', 'uniquelocal']
+const BITS: Readonly<Record<number, number>> = { 4: 32, 6: 128 }
+
+/** Addresses, networks as `10.0.0.0/8`, and names of networks. Names of hosts are not looked up. */
+export const networks = () => {
+  const error = `expected a list of addresses, networks such as '10.0.0.0/8', or some of ${NAMED_NETWORKS.join(', ')}`
+  return list('addresses or networks').refine((items) => items.every(isNetwork), { error })
+}
+
+function isNetwork(text: string): boolean {
+  if (NAMED_NETWORKS.includes(text)) return true
+  const [, host = '', bits] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? []
+  const most = BITS[isIP(host)]
+  if (most === undefined) return false
+  return bits === undefined || (Number(bits) >= 1 && Number(bits) <= most)
 }
 
 const expected = (what: string, input: unknown) =>

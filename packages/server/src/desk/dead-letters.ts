@@ -7,15 +7,14 @@ import type {
   DeadLetterSummary,
 } from '@redrive/catalog'
 import { allows } from '../access/allow.ts'
-import type { Caller } from '../access/caller.ts'
 import { Refusal } from '../access/refusal.ts'
 import { only } from './facts.ts'
-import { notFound } from './guard.ts'
+import { type Deed, notFound } from './guard.ts'
 import type { Handlers } from './handlers.ts'
 import { pairsOf, valuesOf } from './pairs.ts'
 import type { DeskParts } from './parts.ts'
 import { present } from './present.ts'
-import { narrowed } from './sources.ts'
+import { narrowedFor } from './values.ts'
 
 type DeadLetters =
   | 'listDeadLetters'
@@ -26,10 +25,11 @@ type DeadLetters =
   | 'listDeadLetterComments'
   | 'commentDeadLetter'
 
-export function deadLetters({ catalog, guard }: DeskParts): Handlers<DeadLetters> {
+export function deadLetters(parts: DeskParts): Handlers<DeadLetters> {
+  const { catalog, guard } = parts
   return {
     async listDeadLetters(caller, { query = {} }) {
-      const asked = await queryOf(catalog, caller, query)
+      const asked = await queryOf(parts, { caller, what: 'listDeadLetters' }, query)
       if (asked === undefined) return { deadLetters: [] }
       const page = await catalog.deadLetters(asked)
       return { deadLetters: page.deadLetters.map(shown), next: page.next }
@@ -38,7 +38,7 @@ export function deadLetters({ catalog, guard }: DeskParts): Handlers<DeadLetters
     async exportDeadLetters(caller, { query = {} }, { signal }) {
       const deed = { caller, what: 'exportDeadLetters' } as const
       for (const source of query.sources ?? []) await guard.check(deed, source, ['export'])
-      const asked = await queryOf(catalog, caller, query, 'export')
+      const asked = await queryOf(parts, deed, query, 'export')
       const of = present({ source: only(asked?.sources) })
       await guard.seen({ ...deed, ...of, facts: { export: { ...asked } } })
       return asked === undefined ? nothing() : exported(catalog, asked, signal)
@@ -86,15 +86,13 @@ type Query = NonNullable<Input<'listDeadLetters'>['query']>
 
 /** As the catalog asks it, narrowed to what the caller may see; undefined: nothing is left of it. */
 async function queryOf(
-  catalog: Catalog,
-  caller: Caller,
+  parts: DeskParts,
+  deed: Deed,
   query: Query,
   ...actions: readonly Action[]
 ): Promise<DeadLetterQuery | undefined> {
-  const { sources: asked, headers, extracted, json, ...rest } = present(query)
-  // Who may not see bodies must not find out about them by asking for values either.
-  const needed: readonly Action[] = json === undefined ? actions : [...actions, 'payload']
-  const sources = await narrowed(catalog, caller, asked, ...needed)
+  const { sources: _, headers, extracted, json, ...rest } = present(query)
+  const sources = await narrowedFor(parts, deed, present(query), ...actions)
   if (sources?.length === 0) return undefined
   return {
     ...rest,

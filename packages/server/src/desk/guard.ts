@@ -3,7 +3,7 @@ import type { Catalog, Sourced } from '@redrive/catalog'
 import { isRedriveError } from '@redrive/core'
 import { allows, allowsAll } from '../access/allow.ts'
 import type { Caller } from '../access/caller.ts'
-import { isRefused, Refusal } from '../access/refusal.ts'
+import { isOddValue, isRefused, Refusal } from '../access/refusal.ts'
 import type { NewEntry, WriteAudit } from '../audit/entry.ts'
 import type { Insist } from '../insist.ts'
 import { bounded, type Facts } from './facts.ts'
@@ -142,5 +142,5 @@ const forbidden = (action: Action, source: string) =>
 
 function codeOf(error: unknown): string {
   if (error instanceof Refusal || isRedriveError(error)) return error.code
-  return 'internal'
+  return isOddValue(error) ? 'invalid' : 'internal'
 }

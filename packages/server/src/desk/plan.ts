@@ -15,7 +15,7 @@ import type { Handlers } from './handlers.ts'
 import type { DeskParts } from './parts.ts'
 import { present } from './present.ts'
 import { shownRun } from './run.ts'
-import { narrowed } from './sources.ts'
+import { narrowedFor, valuesNeed } from './values.ts'
 
 type Body = Input<'planReplay'>['body']
 
@@ -97,16 +97,15 @@ async function chooseIds(
 type Query = Extract<Body['selection'], { query: unknown }>['query']
 
 async function chooseQuery(
-  { catalog, guard }: DeskParts,
+  parts: DeskParts,
   deed: Deed,
   query: Query,
   actions: readonly Action[],
 ): Promise<DeadLetterQuery> {
   const { sources: asked, ...rest } = present(query)
-  // Who may not see bodies must not find out about them by asking for values either.
-  const needed: readonly Action[] = rest.json === undefined ? actions : [...actions, 'payload']
-  for (const source of asked ?? []) await guard.check(deed, source, needed)
-  const sources = await narrowed(catalog, deed.caller, asked, ...needed)
+  const needed = [...actions, ...valuesNeed(rest)]
+  for (const source of asked ?? []) await parts.guard.check(deed, source, needed)
+  const sources = await narrowedFor(parts, deed, present(query), ...actions)
   if (sources?.length === 0) throw new Refusal('not_found', 'The selection has no dead letters.')
   return { ...rest, ...present({ sources }) } as DeadLetterQuery
 }

@@ -99,7 +99,9 @@ function streamHandler(
     const caller = callerOf(request)
     const closed = new AbortController()
     const place = streams.take(caller, closed.signal)
+    const keep = cutWhenOver(reply, place.signal)
     const end = () => {
+      keep()
       closed.abort()
       place.leave()
     }
@@ -120,6 +122,25 @@ function streamHandler(
     // Proxies that collect before they send would make a progress bar jump.
     reply.type(STREAM_TYPES[stream]).header('x-accel-buffering', 'no')
     return reply.send(Readable.from(text))
+  }
+}
+
+/** 1 s: what ends by itself when it is told to has ended by then. */
+const LAST_WORDS_MS = 1_000
+
+/**
+ * Whoever stopped reading without going away would hold the place and the server, because what is told to end
+ * waits to be read. Answers what keeps it from being cut.
+ */
+function cutWhenOver(reply: FastifyReply, signal: AbortSignal): () => void {
+  let timer: NodeJS.Timeout | undefined
+  const cut = () => {
+    timer = setTimeout(() => reply.raw.destroy(), LAST_WORDS_MS).unref()
+  }
+  signal.addEventListener('abort', cut, { once: true })
+  return () => {
+    signal.removeEventListener('abort', cut)
+    clearTimeout(timer)
   }
 }
 

@@ -29,6 +29,18 @@ export interface Answered extends Outgoing {
 /** Operations whose answer has a secret: only that they are done is kept. */
 const SECRET: ReadonlySet<Operation> = new Set<Operation>(['createToken'])
 
+/**
+ * Operations that are safe to do again when nobody knows whether they were done: a plan has the name of its
+ * request, and what was approved, cancelled or revoked never is what it was before. All others could undo what
+ * somebody did meanwhile, or happen twice. Also a change of a group: its ETag is the same when it is changed back.
+ */
+const AGAIN: ReadonlySet<Operation> = new Set<Operation>([
+  'planReplay',
+  'approveReplay',
+  'cancelReplay',
+  'revokeToken',
+])
+
 /** A minute: whoever worked on it is dead, or will find what it did already done. */
 const TAKEN_OVER = `interval '1 minute'`
 /** A day: nobody repeats a request later than that. */
@@ -42,12 +54,13 @@ insert into redrive_server.idempotency as i (caller, key, operation, request_has
   on conflict (caller, key) do update set operation = excluded.operation, request_hash = excluded.request_hash,
       work = excluded.work, taken_at = clock_timestamp(), status = null, answer = null, etag = null
     where i.taken_at < clock_timestamp() - ${KEPT}
-      or (i.status is null and i.taken_at < clock_timestamp() - ${TAKEN_OVER}
+      or ($6::boolean and i.status is null and i.taken_at < clock_timestamp() - ${TAKEN_OVER}
         and i.operation = excluded.operation and i.request_hash = excluded.request_hash)
   returning work`
 const LOOK = `
-select operation, request_hash, status, answer, etag from redrive_server.idempotency
-  where caller = $1 and key = $2`
+select operation, request_hash, status, answer, etag,
+    taken_at < clock_timestamp() - ${TAKEN_OVER} as is_broken_off
+  from redrive_server.idempotency where caller = $1 and key = $2`
 const KEEP = `
 update redrive_server.idempotency set status = $4, answer = $5, etag = $6
   where caller = $1 and key = $2 and work = $3`
@@ -67,6 +80,8 @@ interface Row {
   readonly status: number | null
   readonly answer: string | null
   readonly etag: string | null
+  /** Where it has no status: it was begun so long ago that nobody works on it any more. */
+  readonly is_broken_off: boolean
 }
 
 /** Answers a mutation that was asked for twice with what was answered the first time. */
@@ -82,7 +97,9 @@ export class Idempotency {
   async once(asked: AskedOnce, work: () => Promise<Outgoing>): Promise<Answered> {
     const mine = [callerOf(asked), asked.key, randomUUID()] as const
     const hash = hashOf(asked)
-    const taken = await this.#run(TAKE, [mine[0], mine[1], asked.operation, hash, mine[2]])
+    const isSafe = AGAIN.has(asked.operation)
+    const values = [mine[0], mine[1], asked.operation, hash, mine[2], isSafe]
+    const taken = await this.#run(TAKE, values)
     if (taken.length === 0) return this.#before(asked, hash)
     let outgoing: Outgoing
     try {
@@ -112,9 +129,9 @@ export class Idempotency {
 
   async #before(asked: AskedOnce, hash: Buffer): Promise<Answered> {
     const [row] = await this.#run<Row>(LOOK, [callerOf(asked), asked.key])
-    if (row === undefined) throw inProgress()
+    if (row === undefined) throw inProgress(asked)
     if (row.operation !== asked.operation || !row.request_hash.equals(hash)) throw reused()
-    if (row.status === null) throw inProgress()
+    if (row.status === null) throw row.is_broken_off ? brokeOff(asked) : inProgress(asked)
     if (SECRET.has(asked.operation)) throw shownOnce()
     const { status, answer, etag } = row
     return { status, text: answer ?? undefined, etag: etag ?? undefined, isReplayed: true }
@@ -137,12 +154,22 @@ export const requestName = (asked: AskedOnce): string =>
     .update(hashOf(asked))
     .digest('hex')
 
-const inProgress = () =>
+const inProgress = ({ operation }: AskedOnce) =>
   new Refusal(
     'in_progress',
-    'The same request is being worked on, or broke off. Ask again in a second; a minute after it began it is worked on anew.',
+    `The same request is being worked on, or broke off. Ask again in a second; a minute after it began ${
+      AGAIN.has(operation) ? 'it is worked on anew' : 'you are told when it broke off'
+    }.`,
     { retryAfterMs: RETRY_MS },
   )
+/** What is safe to do again was not old enough a moment ago, and is taken over next time. */
+const brokeOff = (asked: AskedOnce) =>
+  AGAIN.has(asked.operation)
+    ? inProgress(asked)
+    : new Refusal(
+        'conflict',
+        'The same request broke off: it was begun more than a minute ago and has not ended. Nobody knows whether it was done, so it is not done again. Look; if it was not done, ask with a new Idempotency-Key.',
+      )
 const reused = () =>
   new Refusal(
     'idempotency_key_reused',

@@ -1,5 +1,5 @@
 import type { Catalog, SourceReplays } from '@redrive/catalog'
-import { FAILURE_CLASSES } from '@redrive/core'
+import { FAILURE_CLASSES, isRedriveError } from '@redrive/core'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { allowsAll } from '../access/allow.ts'
@@ -75,6 +75,11 @@ interface Seen {
   readonly replayed: readonly SourceReplays[]
 }
 
+const DATABASE_UP = {
+  name: 'redrive_database_up',
+  help: '1 when the catalog could be read just now. At 0 there are no numbers of it.',
+} as const
+
 /** What a run comes to; the rest of the states are on the way there. */
 const ENDS = ['resolved', 'refailed', 'unknown', 'expired', 'skipped', 'cancelled'] as const
 
@@ -87,8 +92,7 @@ function addCatalog(registry: Registry, { catalog }: MetricsParts): void {
   const read = () => ask().catch(() => undefined)
   const registers = [registry]
   new Gauge({
-    name: 'redrive_database_up',
-    help: '1 when the catalog could be read just now. At 0 there are no numbers of it.',
+    ...DATABASE_UP,
     registers,
     async collect() {
       this.set((await read()) === undefined ? 0 : 1)
@@ -194,10 +198,11 @@ export function registerMetrics(
   metrics: ServerMetrics,
   identity: Pick<Identity, 'identify'> | undefined,
 ): void {
-  const quiet = { logLevel: 'silent' } as const
+  const quiet = { logLevel: 'error' } as const
   app.get('/metrics', quiet, async (request, reply) => {
     reply.header('cache-control', 'no-store')
     const status = await statusFor(request, identity)
+    if (status === 'unknown') return reply.type(metrics.contentType).send(AWAY)
     if (status !== 200) return reply.code(status).type('text/plain').send(REFUSED[status])
     return reply.type(metrics.contentType).send(await metrics.text())
   })
@@ -208,13 +213,25 @@ const REFUSED = {
   403: 'Metrics are for callers that may view all sources.\n',
 }
 
+/** All that is for somebody whose token cannot be looked up; `/readyz` says it to everybody. */
+const AWAY = `# HELP ${DATABASE_UP.name} ${DATABASE_UP.help}
+# TYPE ${DATABASE_UP.name} gauge
+${DATABASE_UP.name} 0
+`
+
+/** `unknown`: the database that knows who it is does not answer. */
 async function statusFor(
   { headers }: FastifyRequest,
   identity: Pick<Identity, 'identify'> | undefined,
-): Promise<200 | 401 | 403> {
+): Promise<200 | 401 | 403 | 'unknown'> {
   if (identity === undefined) return 200
-  // Programs ask, with a token: sessions are for pages.
-  const caller = await identity.identify({ headers, cookies: {} })
-  if (caller === undefined) return 401
-  return allowsAll(caller, 'view') ? 200 : 403
+  try {
+    // Programs ask, with a token: sessions are for pages.
+    const caller = await identity.identify({ headers, cookies: {} })
+    if (caller === undefined) return 401
+    return allowsAll(caller, 'view') ? 200 : 403
+  } catch (error) {
+    if (isRedriveError(error, 'UNREACHABLE')) return 'unknown'
+    throw error
+  }
 }

@@ -28,7 +28,9 @@ export function openApi(): Json {
 const ABOUT = `Dead letters, their failure groups, and their replays.
 
 Moments are epoch milliseconds. Every mutation needs the header \`Idempotency-Key\`: the same key with the
-same request is answered as before, for 24 hours. Problems are \`application/problem+json\` with a stable
+same request is answered as before, for 24 hours, and never done twice. When it broke off, so that nobody knows
+whether it was done, the answer is \`in_progress\` for a minute. After that a plan, approval, cancellation or
+revocation is worked on anew, and all others answer \`conflict\`: look, then ask with a new key. Problems are \`application/problem+json\` with a stable
 \`code\`. Pages end with \`next\`, which is passed to read on.`
 const LICENSE = { name: 'Apache-2.0', identifier: 'Apache-2.0' }
 

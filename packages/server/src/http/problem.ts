@@ -1,7 +1,7 @@
 import { type Problem, PROBLEM_TYPE, type ProblemCode, PROBLEMS } from '@redrive/api'
 import { isRedriveError, type RedriveErrorCode } from '@redrive/core'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Refusal } from '../access/refusal.ts'
+import { isOddValue, Refusal } from '../access/refusal.ts'
 
 /** What errors of the catalog mean to who asks. What is not here is a fault of ours. */
 const CODES: Readonly<Partial<Record<RedriveErrorCode, ProblemCode>>> = {
@@ -50,6 +50,8 @@ const INTERNAL =
   'Something went wrong that should not. It is in the log of the server, under this request id.'
 const UNAVAILABLE =
   'The database does not answer, or is not set up. The log of the server says why.'
+const ODD_VALUE =
+  'A value is out of range, or has a character that the database does not keep, such as NUL. Send another.'
 /** 5 s: a database that was restarted is back by then. */
 const RETRY_MS = 5_000
 
@@ -63,6 +65,7 @@ export function refusalOf(error: unknown): Refusal {
     if (known !== undefined) return new Refusal(known, message, { problems, cause: error })
     return internal(error)
   }
+  if (isOddValue(error)) return new Refusal('invalid', ODD_VALUE, { cause: error })
   const fastify = FASTIFY[codeOf(error)]
   if (fastify !== undefined) return new Refusal(fastify[0], fastify[1], { cause: error })
   if (statusOf(error) === 400) return new Refusal('invalid', 'The request cannot be read.')
@@ -88,6 +91,8 @@ export async function sendProblem(
   const { code, problems, retryAfterMs } = refusal
   const status = PROBLEMS[code]
   if (status >= 500) request.log.error({ err: error, code }, 'request failed')
+  // Only what kind it is: the database repeats the value, and requests are not in the log.
+  if (isOddValue(error)) request.log.warn({ sqlState: codeOf(error) }, 'a value was refused')
   if (retryAfterMs !== undefined) reply.header('retry-after', Math.ceil(retryAfterMs / 1_000))
   if (code === 'unauthenticated') reply.header('www-authenticate', 'Bearer')
   const problem: Problem = {

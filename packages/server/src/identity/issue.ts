@@ -1,3 +1,4 @@
+import { ROUTES } from '@redrive/api'
 import { RedriveError } from '@redrive/core'
 import type { Pool } from 'pg'
 import type { Caller } from '../access/caller.ts'
@@ -26,6 +27,7 @@ const PERSON = 'select id, name, groups from redrive_server.person where id = $1
  * the config: the database is theirs anyway. It may no more than that person may, and it is written down.
  */
 export async function issueToken(options: IssueOptions): Promise<NewToken> {
+  refuseUnfit(options.request)
   const caller = await callerOf(options)
   const { name, actions, sources, isAgent = false } = options.request
   const entry = {
@@ -44,6 +46,15 @@ export async function issueToken(options: IssueOptions): Promise<NewToken> {
     const { message, problems } = error
     throw new RedriveError('POLICY_INVALID', [message, ...problems].join('\n- '), { cause: error })
   }
+}
+
+/** Nobody has looked at it before: over the API the contract is what stands in front. */
+function refuseUnfit(request: TokenRequest): void {
+  const { error } = ROUTES.createToken.body.safeParse(request)
+  if (error === undefined) return
+  const problems = error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`)
+  const text = ['The token does not fit what is expected:', ...problems].join('\n- ')
+  throw new RedriveError('POLICY_INVALID', text, { problems })
 }
 
 async function callerOf({ pool, identity, issuer, subject }: IssueOptions): Promise<Caller> {

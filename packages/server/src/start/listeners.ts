@@ -1,10 +1,12 @@
+import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { RedriveError } from '@redrive/core'
-import { fastify, type FastifyInstance } from 'fastify'
+import { fastify, type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import type { Config } from '../config/schema.ts'
 import { type Address, shownAddress } from '../config/values.ts'
 import { type HealthParts, registerHealth } from '../http/health.ts'
 import { registerMetrics, type ServerMetrics } from '../http/metrics.ts'
+import { sendProblem } from '../http/problem.ts'
 import type { Identity } from '../identity/port.ts'
 import type { Log } from './log.ts'
 
@@ -28,11 +30,11 @@ export interface Listeners {
 /** Health checks everywhere, and metrics where the config says. */
 export async function listen(parts: ListenParts): Promise<Listeners> {
   const { config, health, metrics, identity, log } = parts
-  const main = parts.app ?? bare()
+  const main = parts.app ?? bare(log)
   letGoOfConnections(main, health.isStopping)
   registerHealth(main, health)
   registerMetrics(main, metrics, identity)
-  const own = config.metrics.listen === undefined ? undefined : bare()
+  const own = config.metrics.listen === undefined ? undefined : bare(log)
   if (own !== undefined) registerMetrics(own, metrics, undefined)
   const close = async () => {
     await Promise.all([main.close(), own?.close()])
@@ -66,7 +68,21 @@ function letGoOfConnections({ server }: FastifyInstance, isStopping: () => boole
   })
 }
 
-const bare = (): FastifyInstance => fastify({ logger: false })
+/** Without the API. What fails is in the log, and its answer says as little as everywhere. */
+function bare(log: Log): FastifyInstance {
+  const logger: FastifyBaseLogger = log.child({}, { level: 'warn' })
+  const app = fastify({
+    loggerInstance: logger,
+    logController: new LogController({
+      disableRequestLogging: true,
+      requestIdLogLabel: 'requestId',
+    }),
+    genReqId: () => randomUUID(),
+    requestIdHeader: false,
+  })
+  app.setErrorHandler((error, request, reply) => sendProblem(request, reply, error))
+  return app
+}
 
 async function listenAt(app: FastifyInstance, address: Address): Promise<string> {
   try {

@@ -1,10 +1,11 @@
+import { RedriveError } from '@redrive/core'
 import { type DestinationStream, type Logger, pino } from 'pino'
 
 /** What the server says while it runs: one JSON document in each line. */
 export type Log = Logger
 
 export interface LogOptions {
-  /** Default 'info'. */
+  /** trace, debug, info, warn, error, fatal or silent. Default 'info'. */
   readonly level?: string
   /** Default: the standard output. */
   readonly to?: DestinationStream
@@ -13,7 +14,14 @@ export interface LogOptions {
 /** Names of fields that are never written, wherever someone puts them. */
 const NEVER = ['authorization', 'cookie', 'set-cookie', 'password', 'secret', 'token']
 
+/** From most to least. */
+const LEVELS: readonly string[] = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
+
 export function createLog({ level = 'info', to }: LogOptions = {}): Log {
+  if (!LEVELS.includes(level)) {
+    const text = `--log-level: expected one of ${LEVELS.join(', ')}, got '${level}'.`
+    throw new RedriveError('POLICY_INVALID', text)
+  }
   const options = {
     level,
     base: { pid: process.pid },
