@@ -310,6 +310,12 @@ sources: {}
       "Error: --role: expected some of api, ingest, replay, watch, got 'cook'.\n",
     )
   })
+
+  test('at a level of the log that there is not is refused before anything else', async () => {
+    const { out, run } = world({ cwd: folder })
+    expect(await run((io) => serveCommand(io, { logLevel: 'loud' }))).toBe(2)
+    expect(out.stderr).toContain('--log-level: expected one of trace, debug, info')
+  })
 })
 
 async function freePort(): Promise<number> {

@@ -16,11 +16,12 @@ const LAST_WORDS_MS = 1_000
 export async function serveCommand(io: Io, options: ServeCommandOptions): Promise<ExitCode> {
   const { createLog, parseServeRoles, serveUntil } = await import('@redrive/server')
   const roles = await refusedAsUsage(async () => parseServeRoles(options.role))
-  const { config } = await loaded(io, options)
   const { logLevel: level = 'info' } = options
+  const to = { write: (line: string) => io.stdout.write(line) }
+  const log = await refusedAsUsage(async () => createLog({ level, to }))
+  const { config } = await loaded(io, options)
   // A log that is gone is no reason to leave work: what collects it may be restarted.
   io.outliveReader()
-  const log = createLog({ level, to: { write: (line) => io.stdout.write(line) } })
   const { isClean } = await serveUntil(config, { roles, log, signal: io.signal })
   if (isClean) return EXIT.ok
   // What did not end in time would keep the process alive beyond its grace period.
