@@ -147,10 +147,10 @@ create_pair() {
 
 start_pair() {
   use primary
-  server_answers || launch_server
+  launch_if_dead
   await_server
   use replica
-  server_answers || launch_server
+  launch_if_dead
 }
 
 crash_primary() {
@@ -174,7 +174,7 @@ stop_replica() {
 start_replica() {
   is_intact || fail "there is no replica: \`dev/services up $service\` makes a new pair"
   use replica
-  server_answers || launch_server
+  launch_if_dead
   await_server
   use primary
   if server_answers; then

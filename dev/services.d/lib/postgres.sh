@@ -37,7 +37,7 @@ server_up() {
   fi
   SECONDS=0
   "$1"
-  launch_server
+  launch_if_dead
   await_server
   say "$(server_url) (started in $SECONDS s)"
 }
@@ -50,8 +50,17 @@ server_status() {
   say "$(server_url) (running)"
 }
 
+# One that is alive and does not answer is only slow, and others may be at work on it; or it was left
+# stopped by a crash that was interrupted.
+launch_if_dead() {
+  if is_alive "$server_home/postgres.pid"; then
+    kill -s CONT "$(pid_in "$server_home/postgres.pid")"
+  else
+    launch_server
+  fi
+}
+
 launch_server() {
-  stop_server
   require_free_ports "$server_port"
   choose_folder
   [[ -f $server_folder/PG_VERSION ]] || create_database

@@ -50,7 +50,8 @@ describe.concurrent('what is over', () => {
     onWorld(async (world) => {
       const store = await world.store()
       await store.save(deadLetter('later', { savedAt: START + 1_000 }))
-      const brief = await world.store({ retention: '2s' })
+      // Long enough for a busy machine to save all before the first of them is over.
+      const brief = await world.store({ retention: '6s' })
       await saveAll(brief, 120, 'brief')
       await vi.waitUntil(async () => (await brief.get('brief 119')) === undefined, PATIENT)
       await store.save(deadLetter('one'))
@@ -67,7 +68,8 @@ describe.concurrent('what is over', () => {
     onWorld(async (world) => {
       const narrow = await world.store({ maxBytes: 60_000 })
       await narrow.save(deadLetter('small'))
-      const brief = await world.store({ retention: '2s', maxEntries: 151 })
+      // Long enough for a busy machine to fill it before the first of them is over.
+      const brief = await world.store({ retention: '6s', maxEntries: 151 })
       await saveAll(brief, 150, 'brief')
       const full = brief.save(deadLetter('one more'))
       await expect(full).rejects.toMatchObject({ code: 'DLQ_FULL' })

@@ -156,6 +156,7 @@ export function confirmingReplays(brokers: readonly string[]): void {
         const delivery = await inbox.nth(1)
         isHolding = true
         expect(await transport.enact(delivery, SETTLE)).toMatchObject({ kind: 'unknown' })
+        await until('the broker has answered', () => held.length === 1)
         isHolding = false
         const second = transport.enact(delivery, SETTLE)
         for (const tell of held) tell()

@@ -29,8 +29,8 @@ import { type Committed, Offsets } from '../src/offsets.ts'
 import { closing, type KafkaProducer, messageOf, producerOf } from '../src/publish.ts'
 import { Process } from './process.ts'
 
-/** 15 s for what takes milliseconds on a quiet machine. */
-const DEADLINE_MS = 15_000
+/** 25 s for what takes milliseconds on a quiet machine. */
+const DEADLINE_MS = 25_000
 /** 10 ms between two looks. */
 const POLL_MS = 10
 

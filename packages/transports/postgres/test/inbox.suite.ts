@@ -32,15 +32,23 @@ const keysOf = async (rig: Rig): Promise<readonly string[]> => {
   return rows.map(({ key }) => key)
 }
 
-/** Waits until someone waits for whoever holds the key. */
+/** Waits until one of the rig's own connections waits for whoever holds the key. */
 const blocked = (rig: Rig) =>
   until('the second waits for the first', async () => {
     const waiting = await rig.query(
-      `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()
+      `select from pg_stat_activity where wait_event_type = 'Lock' and application_name = $1
        and query like '%insert into redrive.event_handled%'`,
+      [rig.queue],
     )
     return waiting.length > 0
   })
+
+/** For connections that the server knows by the name of the queue, whatever the client. */
+function ownUrl(rig: Rig, url: string): string {
+  const own = new URL(url)
+  own.searchParams.set('application_name', rig.queue)
+  return own.href
+}
 
 /** An inbox over a client, and the way to have an effect in its transaction. */
 interface Subject {
@@ -56,12 +64,12 @@ const ofClient = (rig: Rig, client: Client): Subject => ({
   effect: async (tx) => void (await tx.query(INSERT, [rig.queue, 1])),
 })
 
-const SUBJECTS: readonly (readonly [string, (rig: Rig, pool: Pool, url: string) => Subject])[] = [
+const SUBJECTS: readonly (readonly [string, (rig: Rig, url: string) => Subject])[] = [
   [
     'a pool of pg',
-    (rig, pool) => ({
+    (rig, url) => ({
       // A client is what queries, and all that these tests ask of it.
-      inbox: postgresInbox({ pool }) as unknown as Inbox<Queryable>,
+      inbox: postgresInbox({ pool: rig.ownPool(url) }) as unknown as Inbox<Queryable>,
       effect: async (tx) => void (await tx.query(INSERT, [rig.queue, 1])),
     }),
   ],
@@ -69,8 +77,8 @@ const SUBJECTS: readonly (readonly [string, (rig: Rig, pool: Pool, url: string) 
     ([name, open]) =>
       [
         name,
-        (rig: Rig, _: Pool, url: string) => {
-          const client = open(url)
+        (rig: Rig, url: string) => {
+          const client = open(ownUrl(rig, url))
           rig.atEnd(() => client.end())
           return ofClient(rig, client)
         },
@@ -101,7 +109,7 @@ export function inboxes(url: string, pool: Pool): void {
 
   describe.concurrent.each(SUBJECTS)('an inbox over %s', (_, subjectOf) => {
     const onSubject = (test: (rig: Rig, subject: Subject) => Promise<void>) =>
-      on((rig) => test(rig, subjectOf(rig, pool, url)))
+      on((rig) => test(rig, subjectOf(rig, url)))
 
     it(
       'handles a key once, and another content under the same key not at all',
@@ -197,7 +205,7 @@ export function inboxes(url: string, pool: Pool): void {
     it(
       'whose first of two at once fails lets the second handle it',
       on(async (rig) => {
-        const inbox = postgresInbox({ pool })
+        const inbox = postgresInbox({ pool: rig.ownPool(url) })
         const gate = Promise.withResolvers<void>()
         const entered = Promise.withResolvers<void>()
         const first = inbox.handle(entryOf(rig), async () => {
@@ -220,7 +228,7 @@ export function inboxes(url: string, pool: Pool): void {
     it(
       'makes an original wait for its edit, and the other way round',
       on(async (rig) => {
-        const inbox = postgresInbox({ pool })
+        const inbox = postgresInbox({ pool: rig.ownPool(url) })
         for (const [number, order] of [
           [1, [editOf(rig, 'a'), entryOf(rig, 'f', 'a')]],
           [2, [entryOf(rig, 'f', 'b'), editOf(rig, 'b')]],

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { PostgresDelivery } from '../src/index.ts'
+import { turn } from './database.ts'
 import {
   broken,
   DECISIONS,
@@ -31,6 +32,19 @@ async function overtaken(rig: Rig) {
   await rig.expire(id)
   const second = await rig.start({ limit: 1 })
   return { id, first, delivery, second, taken: await second.hand.nth(1) }
+}
+
+/** Another takes the row in the moment its lease ends: a heartbeat in between would renew it. */
+async function takeOver(rig: Rig, id: string): Promise<void> {
+  const other = await rig.connect()
+  await other.query('begin')
+  await other.query(
+    `update redrive.outbox set lease_until = now() - interval '1 millisecond' where id = $1`,
+    [id],
+  )
+  const taken = await turn(other, rig.queue, { most: 1 })
+  expect(taken.map((claim) => claim.id)).toEqual([id])
+  await other.query('commit')
 }
 
 export function leases(pool: Pool): void {
@@ -100,9 +114,7 @@ export function leases(pool: Pool): void {
         })
         const id = await rig.add()
         const delivery = await hand.nth(1)
-        await rig.expire(id)
-        const second = await rig.start({ limit: 1 })
-        await second.hand.nth(1)
+        await takeOver(rig, id)
         const before = await rig.row(id)
         await until('it is told', () => hand.lostOnes.length === 1)
         expect(hand.lostOnes).toEqual([delivery])

@@ -14,12 +14,16 @@ const startOfDay = (daysAgo: number) => Math.floor(Date.now() / DAY_MS) * DAY_MS
 const nameOf = (dayMs: number) =>
   `outbox_${new Date(dayMs).toISOString().slice(0, 10).replaceAll('-', '')}`
 
-/** The partition of that day, as it was made then. */
+/**
+ * The partition of that day, as it was made then. Without autovacuum, which would hold a lock at a moment
+ * of its own choice, for longer than `maintain` waits for it.
+ */
 async function makePartition(pool: Pool, daysAgo: number): Promise<string> {
   const day = startOfDay(daysAgo)
   await pool.query(
     `create table redrive.${nameOf(day)} partition of redrive.outbox
-     for values from ('${floorAt(day)}') to ('${floorAt(day + DAY_MS)}')`,
+     for values from ('${floorAt(day)}') to ('${floorAt(day + DAY_MS)}')
+     with (autovacuum_enabled = off)`,
   )
   return nameOf(day)
 }

@@ -509,14 +509,16 @@ export function adversary(url: string): void {
               held.push(() => done?.(error, ok))
             })
         }
+        // After twice that the connection would be left: so long a slow broker has to answer.
         const { transport, inbox } = await rig.start({
-          confirmTimeout: '500ms',
+          confirmTimeout: '2s',
           hooks: { onConfirmChannel },
         })
         await rig.send('a')
         const delivery = await inbox.nth(1)
         const first = await transport.enact(delivery, deadLetter())
         expect(first).toMatchObject({ kind: 'unknown' })
+        await until('the broker has answered', () => held.length === 1)
         const second = transport.enact(delivery, quarantine())
         held[0]?.()
         expect(await second).toMatchObject({ kind: 'done', place: 'dead_letter' })

@@ -337,7 +337,7 @@ export function recovery(url: string, management: Management): void {
             })
         }
         const { transport, inbox } = await rig.start({
-          confirmTimeout: '1s',
+          confirmTimeout: '3s',
           hooks: { onConfirmChannel },
         })
         await rig.send('a')
@@ -345,17 +345,14 @@ export function recovery(url: string, management: Management): void {
         const startedAt = performance.now()
         const first = await transport.enact(delivery, deadLetter())
         expect(first).toMatchObject({ kind: 'unknown', error: { code: 'OUTCOME_UNKNOWN' } })
-        expect(performance.now() - startedAt).toBeGreaterThanOrEqual(1_000)
+        expect(performance.now() - startedAt).toBeGreaterThanOrEqual(3_000)
+        // After twice the timeout the connection would be left.
         const second = transport.enact(delivery, deadLetter())
-        const third = await transport.enact(delivery, deadLetter())
-        expect(third).toMatchObject({ kind: 'unknown' })
-        expect(await second).toMatchObject({ kind: 'unknown' })
-        expect(held).toHaveLength(1)
+        await until('the broker has answered', () => held.length === 1)
         // The original is ours as long as nothing is proven.
         expect(await rig.count(deadLetterQueue(rig.queue))).toBe(1)
-        const fourth = transport.enact(delivery, deadLetter())
         held[0]?.()
-        expect(await fourth).toMatchObject({ kind: 'done', place: 'dead_letter' })
+        expect(await second).toMatchObject({ kind: 'done', place: 'dead_letter' })
         expect(held).toHaveLength(1)
         await transport.close()
         expect(await rig.count(rig.queue)).toBe(0)

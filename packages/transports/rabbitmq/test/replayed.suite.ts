@@ -1,5 +1,5 @@
 import { ALREADY_HANDLED, type Drop, FIRST_CYCLE, SETTLE } from '@redrive/core'
-import type { ReplayConfirmation } from '@redrive/runtime'
+import type { ConfirmationBatch, ReplayConfirmation } from '@redrive/runtime'
 import { describe, expect, it } from 'vitest'
 import { deadLetterQueue, type RabbitMqSource, replayedQueue } from '../src/index.ts'
 import {
@@ -38,15 +38,49 @@ async function confirmed(rig: Rig, count: number): Promise<void> {
 /** Calls back later what the broker says about confirmations: its answer is on its way for so long. */
 function heldConfirms(rig: Rig): { readonly hooks: Hooks; readonly letGo: () => void } {
   const held: (() => void)[] = []
+  let isOpen = false
   const onConfirmChannel: Hooks['onConfirmChannel'] = (channel) => {
     const publish = channel.publish.bind(channel)
     channel.publish = (exchange, key, content, options, callback) =>
       publish(exchange, key, content, options, (error, ok) => {
-        if (key === replayedQueue(rig.queue)) held.push(() => callback?.(error, ok))
-        else callback?.(error, ok)
+        const tell = () => callback?.(error, ok)
+        if (isOpen || key !== replayedQueue(rig.queue)) tell()
+        else held.push(tell)
       })
   }
-  return { hooks: { onConfirmChannel }, letGo: () => held.splice(0).forEach((tell) => tell()) }
+  const letGo = () => {
+    // A slow broker may answer only after this.
+    isOpen = true
+    for (const tell of held.splice(0)) tell()
+  }
+  return { hooks: { onConfirmChannel }, letGo }
+}
+
+/**
+ * The confirmations in the queue, all of them, which must be so many: a slow broker may take more than
+ * one batch. They are kept until all are released or abandoned.
+ */
+async function allInHand(
+  rig: Rig,
+  source: RabbitMqSource,
+  count: number,
+): Promise<ConfirmationBatch> {
+  const batches: ConfirmationBatch[] = []
+  const found = () => batches.flatMap(({ confirmations }) => confirmations)
+  await until(`${count} confirmations, and nothing else in the queue`, async () => {
+    batches.push(await source.confirmations({ most: 10 }))
+    return found().length >= count && (await rig.count(replayedQueue(rig.queue))) === 0
+  })
+  const confirmations = found()
+  expect(confirmations).toHaveLength(count)
+  const each = async (end: (batch: ConfirmationBatch) => Promise<void>) => {
+    for (const batch of batches) await end(batch)
+  }
+  return {
+    confirmations,
+    release: () => each((batch) => batch.release()),
+    abandon: () => each((batch) => batch.abandon()),
+  }
 }
 
 export function confirmingReplays(url: string): void {
@@ -86,8 +120,7 @@ export function confirmingReplays(url: string): void {
           ['settled', 'settled', 'dropped'].map((place) => ({ kind: 'done', place })),
         )
         expect(await rig.count(rig.queue)).toBe(0)
-        const source = rig.source()
-        const batch = await source.confirmations({ most: 10 })
+        const batch = await allInHand(rig, rig.source(), 3)
         expect(outcomesOf(batch.confirmations)).toEqual([
           'r-1 handled',
           'r-2 already_handled',
@@ -122,7 +155,7 @@ export function confirmingReplays(url: string): void {
         const again = await inbox.nth(2)
         expect(again.replayId).toBe('r-1')
         expect(await transport.enact(again, ALREADY_HANDLED)).toMatchObject({ place: 'settled' })
-        const { confirmations } = await rig.source().confirmations({ most: 10 })
+        const { confirmations } = await allInHand(rig, rig.source(), 2)
         expect(outcomesOf(confirmations)).toEqual(['r-1 already_handled', 'r-1 handled'])
       }),
     )
@@ -131,7 +164,8 @@ export function confirmingReplays(url: string): void {
       'is unknown while the broker does not answer, and asking again makes no second one',
       on(async (rig) => {
         const { hooks, letGo } = heldConfirms(rig)
-        const { transport, inbox, lines } = await rig.start({ hooks, confirmTimeout: '200ms' })
+        // After twice that the connection would be left: so long a slow broker has to answer.
+        const { transport, inbox, lines } = await rig.start({ hooks, confirmTimeout: '2s' })
         await rig.send('body', replayed('r-1'))
         const delivery = await inbox.nth(1)
         expect(await transport.enact(delivery, SETTLE)).toMatchObject({ kind: 'unknown' })
@@ -168,16 +202,22 @@ export function confirmingReplays(url: string): void {
       on(async (rig) => {
         await confirmed(rig, 5)
         const crashed = rig.source()
-        expect((await crashed.confirmations({ most: 2 })).confirmations).toHaveLength(2)
-        expect((await crashed.confirmations({ most: 10 })).confirmations).toHaveLength(3)
+        const seen: string[] = []
+        await until('all', async () => {
+          const { confirmations } = await crashed.confirmations({ most: 2 })
+          expect(confirmations.length).toBeLessThanOrEqual(2)
+          seen.push(...confirmations.map(({ replayId }) => replayId))
+          return seen.length >= 5
+        })
+        // What is in hand is not handed out again.
+        expect(seen.toSorted()).toEqual(['r-0', 'r-1', 'r-2', 'r-3', 'r-4'])
         // They are no dead letters.
         expect(await crashed.depth()).toBe(0)
         await crashed.close()
         const queue = replayedQueue(rig.queue)
         await until('they are back', async () => (await rig.count(queue)) === 5)
         const source = rig.source()
-        const batch = await source.confirmations({ most: 10 })
-        expect(batch.confirmations).toHaveLength(5)
+        const batch = await allInHand(rig, source, 5)
         await batch.release()
         await source.close()
         expect(await rig.count(queue)).toBe(0)
@@ -192,14 +232,14 @@ export function confirmingReplays(url: string): void {
         await rig.publish('', queue, 'not ours')
         await rig.publish('', queue, '{"version":9}')
         const source = rig.source()
-        const batch = await source.confirmations({ most: 10 })
+        const batch = await allInHand(rig, source, 1)
         expect(outcomesOf(batch.confirmations)).toEqual(['r-0 handled'])
         await batch.abandon()
         await until('one is back', async () => (await rig.count(queue)) === 1)
         await rig.take(queue)
         // Nothing but those: there is nothing to release.
         await rig.publish('', queue, 'not ours')
-        expect((await source.confirmations({ most: 10 })).confirmations).toEqual([])
+        await allInHand(rig, source, 0)
         await source.close()
         expect(await rig.count(queue)).toBe(0)
       }),
@@ -228,13 +268,13 @@ export function confirmingReplays(url: string): void {
         await confirmed(rig, 1)
         const lines: Line[] = []
         const source = rig.source({ connect: watched(lines) })
-        const lost = await source.confirmations({ most: 10 })
+        const lost = await allInHand(rig, source, 1)
         const before = lineOf(lines, 'drain')
         closedByBroker(before)
         await until('a new connection', () => lineOf(lines, 'drain') !== before)
         await expect(lost.release()).rejects.toMatchObject({ code: 'DELIVERY_LOST' })
-        const again = await heard(source)
-        expect(outcomesOf(again)).toEqual(['r-0 handled'])
+        const again = await allInHand(rig, source, 1)
+        expect(outcomesOf(again.confirmations)).toEqual(['r-0 handled'])
       }),
     )
   })
@@ -355,13 +395,3 @@ export function confirmingReplays(url: string): void {
 }
 
 const isConsuming = ({ purpose }: Line) => purpose === 'consume'
-
-/** The confirmations, once there are some. */
-async function heard(source: RabbitMqSource): Promise<readonly ReplayConfirmation[]> {
-  let found: readonly ReplayConfirmation[] = []
-  await until('a confirmation', async () => {
-    found = (await source.confirmations({ most: 10 })).confirmations
-    return found.length > 0
-  })
-  return found
-}
