@@ -41,6 +41,9 @@ export class KafkaSink implements Sink {
       ...headers,
       'content-type': contentType,
       ce_type: type,
+      // Not as the time of the record: the broker counts retention from that, and what was kept here for a week
+      // would be gone before anybody reads it.
+      ce_time: new Date(at).toISOString(),
       'redrive-id': headerText(id),
       ...(key === id ? {} : { 'redrive-key': headerText(key) }),
     }
@@ -51,7 +54,6 @@ export class KafkaSink implements Sink {
       topic: this.#options.topic(event),
       value: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength),
       headers: new Map(entries),
-      timestamp: BigInt(Math.round(at)),
     }
     if (lane === undefined) return message
     const recordKey = Buffer.from(lane)

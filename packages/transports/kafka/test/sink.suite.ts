@@ -28,6 +28,7 @@ export function sinks(brokers: readonly string[]): void {
       on(async (rig) => {
         const sink = kafkaSink({ brokers, topic: rig.topic })
         rig.atEnd(() => sink.close())
+        const sentAt = Date.now()
         await sink.send([event(1, 'a'), event(2, 'a'), event(3)], { signal })
         const { inbox } = await rig.start()
         await inbox.nth(3)
@@ -38,8 +39,10 @@ export function sinks(brokers: readonly string[]): void {
           type: 'order.placed',
           lane: 'a',
           contentType: 'application/json',
-          headers: { trace: 'abc' },
+          headers: { trace: 'abc', ce_time: '2023-11-14T22:13:20.000Z' },
         })
+        // Retention counts from now on, however old the event is.
+        expect(first?.raw.timestamp).toBeGreaterThanOrEqual(sentAt)
         expect(Buffer.from(first?.bytes ?? []).toString()).toBe('{"number":1}')
         expect(found.get('event-2')?.raw.partition).toBe(first?.raw.partition)
         expect(found.get('event-3')?.lane).toBeUndefined()
