@@ -168,7 +168,7 @@ const brokeOff = (asked: AskedOnce) =>
     ? inProgress(asked)
     : new Refusal(
         'conflict',
-        'The same request broke off: it was begun more than a minute ago and has not ended. Nobody knows whether it was done, so it is not done again. Look; if it was not done, ask with a new Idempotency-Key.',
+        'The same request was begun more than a minute ago and has not ended: it broke off, or takes long. Nobody knows whether it was done, so it is not done again. Look; if it was not done, ask with a new Idempotency-Key.',
       )
 const reused = () =>
   new Refusal(

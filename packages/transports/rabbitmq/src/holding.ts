@@ -17,6 +17,9 @@ export interface Taken {
   readonly delivery: RabbitMqDelivery
 }
 
+/** What to say when the channel is gone, and with it what was in hand. */
+export type OnLost = (cause?: unknown) => Error
+
 /** Messages in hand on a channel of their own: its end returns what is not released. */
 export class Holding {
   readonly taken: readonly Taken[]
@@ -44,7 +47,7 @@ export class Holding {
   }
 
   /** Rejects when the broker may not have heard of it. */
-  releaseAll(onLost: () => Error): Promise<void> {
+  releaseAll(onLost: OnLost): Promise<void> {
     return this.#end(onLost, async () => {
       for (const { delivery } of this.taken) this.#unsettled.settle(delivery)
       this.#unsettled.flush()
@@ -53,22 +56,21 @@ export class Holding {
     })
   }
 
-  abandonAll(onLost: () => Error): Promise<void> {
+  abandonAll(onLost: OnLost): Promise<void> {
     return this.#end(onLost, async () => {
       for (const { delivery } of this.taken) this.#unsettled.giveBack(delivery)
     })
   }
 
-  async #end(onLost: () => Error, act: () => Promise<void>): Promise<void> {
+  async #end(onLost: OnLost, act: () => Promise<void>): Promise<void> {
     if (this.#isOver) return
     this.#isOver = true
     if (this.taken.length === 0) return end(this.#channel)
     if (this.#isLost) throw onLost()
     try {
       await act()
-    } catch {
-      // Only a channel that is gone refuses; what was in hand on it is back in its queue.
-      throw onLost()
+    } catch (error) {
+      throw onLost(error)
     } finally {
       await end(this.#channel)
     }

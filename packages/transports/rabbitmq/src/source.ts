@@ -13,7 +13,7 @@ import { Absent } from './absent.ts'
 import { messageCount } from './declare.ts'
 import { readForeignDeath } from './foreign.ts'
 import { envelopeOf, namingOf, type RabbitMqDelivery, replayOf } from './headers.ts'
-import { type Holding, hold } from './holding.ts'
+import { type Holding, hold, type OnLost } from './holding.ts'
 import { Link } from './link.ts'
 import type { ResolvedSourceOptions } from './options.ts'
 import { Publisher } from './publish.ts'
@@ -61,7 +61,7 @@ export class RabbitMqSource implements DeadLetterSource {
 
   #ending(holding: Holding, what: string): Pick<DrainedBatch, 'release' | 'abandon'> {
     const over = (ended: Promise<void>) => ended.finally(() => this.#drained.delete(holding))
-    const onLost = () => lostBefore(this.source, what)
+    const onLost: OnLost = (cause) => lostBefore(this.source, what, cause)
     return {
       release: () => over(holding.releaseAll(onLost)),
       abandon: () => over(holding.abandonAll(onLost)),
@@ -172,8 +172,9 @@ function addressIn({ envelope, origin }: DrainedDeadLetter) {
   return { exchange, routingKey }
 }
 
-const lostBefore = (source: string, what: string) =>
+const lostBefore = (source: string, what: string, cause: unknown) =>
   new RedriveError(
     'DELIVERY_LOST',
-    `${source}: the connection was lost before the ${what} were released. They are still in the queue and will be drained again.`,
+    `${source}: the connection was lost before the broker had heard that the ${what} were released. Those it has not heard of are still in the queue and will be drained again.`,
+    { cause },
   )

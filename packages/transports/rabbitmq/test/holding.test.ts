@@ -40,7 +40,7 @@ function held() {
   }
 }
 
-const onLost = () => new Error('lost')
+const onLost = (cause?: unknown) => new Error('lost', { cause })
 
 describe('what is in hand of a queue', () => {
   it('is released when the broker has heard of it', async () => {
@@ -52,11 +52,12 @@ describe('what is in hand of a queue', () => {
 
   it('is not released when the connection ends before the broker has heard of it', async () => {
     const { channel, holding } = held()
+    const cause = new Error('Channel ended, no reply will be forthcoming')
     channel.prefetch = () => {
       channel.end()
-      return Promise.reject(new Error('Channel ended, no reply will be forthcoming'))
+      return Promise.reject(cause)
     }
-    await expect(holding.releaseAll(onLost)).rejects.toThrow('lost')
+    await expect(holding.releaseAll(onLost)).rejects.toMatchObject({ message: 'lost', cause })
   })
 
   it('is given back at once', async () => {

@@ -1,4 +1,5 @@
 import { isRedriveError, SETTLE } from '@redrive/core'
+import type { Awaitable, Enactment } from '@redrive/runtime'
 import type { Channel, ConfirmChannel } from 'amqplib'
 import { describe, expect, it } from 'vitest'
 import { deadLetterQueue, quarantineQueue, topologyOf } from '../src/index.ts'
@@ -17,6 +18,10 @@ import {
   within,
 } from './rig.ts'
 import { ask, type Management, remove } from './services.ts'
+
+/** Asks until it is done: each time it may be over another connection. */
+const handedOff = (enact: () => Awaitable<Enactment>) =>
+  until('the hand-off is done', async () => (await enact()).kind === 'done')
 
 export function recovery(url: string, management: Management): void {
   const on = (test: (rig: Rig) => Promise<void>) => onRig(url, test)
@@ -76,10 +81,7 @@ export function recovery(url: string, management: Management): void {
         closedByBroker(lineOf(lines, 'publish'))
         const first = await transport.enact(delivery, deadLetter())
         expect(first).toMatchObject({ kind: 'unknown', error: { code: 'OUTCOME_UNKNOWN' } })
-        await until('the hand-off is done', async () => {
-          const { kind } = await transport.enact(delivery, deadLetter())
-          return kind === 'done'
-        })
+        await handedOff(() => transport.enact(delivery, deadLetter()))
         expect(inbox.lostOnes).toEqual([])
         expect(inbox.deliveries).toHaveLength(1)
         expect(lines.map(({ purpose }) => purpose)).toEqual(['consume', 'publish', 'publish'])
@@ -230,10 +232,7 @@ export function recovery(url: string, management: Management): void {
         })
         await rig.send('a')
         const delivery = await inbox.nth(1)
-        await until('the hand-off is done', async () => {
-          const { kind } = await transport.enact(delivery, deadLetter())
-          return kind === 'done'
-        })
+        await handedOff(() => transport.enact(delivery, deadLetter()))
         expect(linesFor(lines, 'publish')).toHaveLength(2)
         expect(inbox.lostOnes).toEqual([])
         expect(await rig.count(deadLetterQueue(rig.queue))).toBe(1)
@@ -256,10 +255,7 @@ export function recovery(url: string, management: Management): void {
         })
         await rig.send('a')
         const delivery = await inbox.nth(1)
-        await until('the hand-off is done', async () => {
-          const { kind } = await transport.enact(delivery, deadLetter())
-          return kind === 'done'
-        })
+        await handedOff(() => transport.enact(delivery, deadLetter()))
         // Longer than the goodbye is waited for, and several looks for what hangs.
         const seenUntil = performance.now() + 4_500
         await until('it was looked often enough', () => performance.now() > seenUntil)
@@ -314,10 +310,7 @@ export function recovery(url: string, management: Management): void {
         const delivery = await inbox.nth(1)
         const first = await transport.enact(delivery, retryIn(100))
         expect(first).toMatchObject({ kind: 'unknown', error: { code: 'UNREACHABLE' } })
-        await until('the hand-off is done', async () => {
-          const { kind } = await transport.enact(delivery, retryIn(100))
-          return kind === 'done'
-        })
+        await handedOff(() => transport.enact(delivery, retryIn(100)))
         expect(linesFor(lines, 'publish')).toHaveLength(2)
         await inbox.nth(2)
       }),
