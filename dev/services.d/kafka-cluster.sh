@@ -15,10 +15,9 @@ extras=(url kill_node start_node pause_node unpause_node controller leader)
 . dev/services.d/lib/kafka.sh
 
 # Node N adds N - 1 to these.
-# Below 32768: above, the system may have given the port to an outgoing connection.
-first_broker_port=25910
-first_controller_port=25915
-voters=1@127.0.0.1:25915,2@127.0.0.1:25916,3@127.0.0.1:25917
+first_broker_port=$((port_base + 910))
+first_controller_port=$((port_base + 915))
+voters=1@127.0.0.1:$((port_base + 915)),2@127.0.0.1:$((port_base + 916)),3@127.0.0.1:$((port_base + 917))
 copies=3
 in_sync_copies=2
 # A slow copy is noticed after 3 s instead of 30, as a dead broker is. The two of the quorum are Kafka's

@@ -13,9 +13,8 @@ extras=(url crash kill start pause unpause)
 
 node_folder=$data
 node_id=1
-# Below 32768: above, the system may have given the port to an outgoing connection.
-broker_port=25900
-controller_port=25901
+broker_port=$((port_base + 900))
+controller_port=$((port_base + 901))
 voters=$node_id@127.0.0.1:$controller_port
 copies=1
 in_sync_copies=1

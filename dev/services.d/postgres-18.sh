@@ -20,8 +20,7 @@ cache=/var/cache/redrive
 dist=$cache/postgresql-$version
 
 server_home=$data
-# Below 32768: above, the system may have given the port to an outgoing connection.
-server_port=25434
+server_port=$((port_base + 434))
 server_settings=
 server_bin=$dist/native/bin
 client_bin=$(newest_with pg_isready)

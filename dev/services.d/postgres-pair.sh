@@ -12,9 +12,8 @@ extras=(url crash_primary promote stop_replica start_replica)
 # shellcheck source=dev/services.d/lib/postgres.sh
 . dev/services.d/lib/postgres.sh
 
-# Below 32768: above, the system may have given the port to an outgoing connection.
-primary_port=25435
-replica_port=25436
+primary_port=$((port_base + 435))
+replica_port=$((port_base + 436))
 use_debian_server
 
 # use primary|replica: the variables of one of the two, by the role that `up` gives it.

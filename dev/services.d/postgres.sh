@@ -9,8 +9,7 @@ extras=(url crash)
 . dev/services.d/lib/postgres.sh
 
 server_home=$data
-# Below 32768: above, the system may have given the port to an outgoing connection.
-server_port=25432
+server_port=$((port_base + 432))
 server_settings=
 use_debian_server
 

@@ -11,17 +11,17 @@
 # shellcheck shell=bash disable=SC2034,SC2154
 
 # Node N adds N to these.
-# Below 32768: above, the system may have given the port to an outgoing connection.
-first_amqp_port=25700
-first_management_port=25710
-first_distribution_port=25720
-epmd_port=25731
-# The nodes talk to each other from and to 127.0.77.N, and clients use 127.0.0.1: that is what lets
-# a firewall rule part the nodes without touching a client.
-network=127.0.77
+first_amqp_port=$((port_base + 700))
+first_management_port=$((port_base + 710))
+first_distribution_port=$((port_base + 720))
+epmd_port=$((port_base + 731))
+# The nodes connect to each other from and to addresses of their own, and clients use 127.0.0.1: a
+# firewall rule can therefore separate the nodes without touching a client. Each clone has its own
+# addresses (127.0.77.N in the first block of ports).
+network=127.0.$((port_base / 1000 + 52))
 # Seconds of silence after which a node counts as gone; the default of 60 is long for a test.
 net_ticktime=5
-firewall_table=redrive_rabbitmq_cluster
+firewall_table=redrive_rabbitmq_cluster_$port_base
 extras=(url ctl memory_alarm leader kill_node start_node partition_node heal)
 
 # shellcheck source=dev/services.d/lib/rabbitmq.sh

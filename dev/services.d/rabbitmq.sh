@@ -4,11 +4,10 @@
 #   memory_alarm on|off  block and unblock publishers
 # shellcheck shell=bash disable=SC2034,SC2154
 
-# Below 32768: above, the system may have given the port to an outgoing connection.
-amqp_port=25700
-management_port=25710
-distribution_port=25720
-epmd_port=25730
+amqp_port=$((port_base + 700))
+management_port=$((port_base + 710))
+distribution_port=$((port_base + 720))
+epmd_port=$((port_base + 730))
 extras=(url ctl memory_alarm)
 
 # shellcheck source=dev/services.d/lib/rabbitmq.sh

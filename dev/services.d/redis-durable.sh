@@ -9,8 +9,7 @@
 
 extras=(url crash kill start pause unpause)
 
-# Below 32768: above, the system may have given the port to an outgoing connection.
-server_port=25380
+server_port=$((port_base + 380))
 server_settings='appendfsync always'
 
 # shellcheck source=dev/services.d/lib/redis.sh

@@ -8,8 +8,7 @@
 
 extras=(url crash kill start pause unpause)
 
-# Below 32768: above, the system may have given the port to an outgoing connection.
-server_port=25379
+server_port=$((port_base + 379))
 server_settings='appendfsync everysec'
 
 # shellcheck source=dev/services.d/lib/redis.sh

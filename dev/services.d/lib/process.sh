@@ -83,10 +83,10 @@ accepts() {
   (: <>"/dev/tcp/127.0.0.1/$1") 2>/dev/null
 }
 
-# Two clones share the ports, and a client may have been given one of them by the system.
+# Another program may have taken one of them.
 require_free_ports() {
   local port
   for port in "$@"; do
-    ! accepts "$port" || fail "port $port is taken: stop the services of the other clone first"
+    ! accepts "$port" || fail "port $port is taken by another program: stop it, or set REDRIVE_PORT_BASE to another block of ports"
   done
 }

@@ -4,14 +4,16 @@
 set -euo pipefail
 export service=doctor-$1 data=$PWD/.services/doctor-$1
 mkdir -p "$data"
+# shellcheck source=dev/services.d/lib/ports.sh
+. dev/services.d/lib/ports.sh
+claim_port_block
 
 # A primary and a synchronous replica, with everything as it should be.
 use_pair() {
   # shellcheck source=dev/services.d/postgres-pair.sh
   . dev/services.d/postgres-pair.sh
-  # Below 32768: above, the system may have given the port to an outgoing connection.
-  primary_port=25437
-  replica_port=25438
+  primary_port=$((port_base + 437))
+  replica_port=$((port_base + 438))
   local common="max_connections = 100
 max_prepared_transactions = 5
 statement_timeout = '60s'
@@ -32,8 +34,8 @@ idle_in_transaction_session_timeout = '5min'"
 use_broker() {
   # shellcheck source=dev/services.d/kafka.sh
   . dev/services.d/kafka.sh
-  broker_port=25907
-  controller_port=25908
+  broker_port=$((port_base + 907))
+  controller_port=$((port_base + 908))
   voters=$node_id@127.0.0.1:$controller_port
   node_config='auto.create.topics.enable=true
 offsets.retention.minutes=60'
