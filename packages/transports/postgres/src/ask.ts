@@ -63,16 +63,15 @@ export interface Borrowed {
 }
 
 const ignore = () => undefined
-const guarded = new WeakSet<Pool>()
+const ignoreErrorsOf = (client: PoolClient): void => void client.on('error', ignore)
 
 /**
- * A connection that breaks while nobody uses it, or in the moment it is made, says so as an event, which
- * ends the process when nobody listens. The pool makes a new one by itself.
+ * Ignores the error events of idle and of new connections: without a listener they end the process, and the
+ * pool replaces the connection anyway. A pool that is passed several times, or wrapped, gets one listener.
  */
 export function guard(pool: Pool): Pool {
-  if (guarded.has(pool)) return pool
-  guarded.add(pool)
-  pool.on('connect', (client) => client.on('error', ignore))
+  if (pool.listeners('connect').includes(ignoreErrorsOf)) return pool
+  pool.on('connect', ignoreErrorsOf)
   if (pool.listenerCount('error') === 0) pool.on('error', ignore)
   return pool
 }
