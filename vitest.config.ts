@@ -3,37 +3,61 @@ import { defineConfig } from 'vitest/config'
 // Tests run on the sources of every package, so they need no build.
 const conditions = ['@redrive/source', 'module', 'node', 'development|production']
 
-/** Tests too heavy for the gate end in `.proof.ts`; CI asks for them by name. */
+/** Tests too heavy for the gate end in `.proof.ts`; dev/proofs/table.ts names them. */
 const kinds = process.env['REDRIVE_PROOFS'] === undefined ? 'test' : '{test,proof}'
 
-const CONTROL_PLANE = `packages/{api,catalog,cli,doctor,server,storm}/test/**/*.${kinds}.ts`
+const BROKERS = `packages/transports/{rabbitmq,kafka,postgres}/test/**/*.${kinds}.ts`
+const INTEGRATION = [
+  `packages/{catalog,cli,doctor,server}/test/**/*.${kinds}.ts`,
+  `packages/stores/redis/test/**/*.${kinds}.ts`,
+  'bench/test/**/*.test.ts',
+]
+const RESTARTS = 'packages/transports/*/test/restart.test.ts'
+const NOT_TESTS = '**/node_modules/**'
 
 export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions } },
   test: {
+    // Three on two cores: most tests wait for a broker. docs/proofs.md has the measurement.
+    maxWorkers: 3,
     // Properties and statistics take seconds on a busy machine; a hanging test still ends.
     testTimeout: 30_000,
     // A hook may be the first to ask for a service, which starts then.
     hookTimeout: 60_000,
     expect: { poll: { timeout: 15_000 } },
-    // The contract of a transport restarts its broker, so whoever else needs one goes first.
+    // Projects of one group run together, in the order of their names: those that wait longest first. Tests
+    // that restart a broker run last, when no other test needs it.
     projects: [
       {
         extends: true,
-        test: { name: 'control plane', include: [CONTROL_PLANE], sequence: { groupOrder: 0 } },
+        test: {
+          name: 'brokers',
+          include: [BROKERS],
+          exclude: [RESTARTS, NOT_TESTS],
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        test: { name: 'integration', include: INTEGRATION, sequence: { groupOrder: 0 } },
       },
       {
         extends: true,
         test: {
-          name: 'runtime',
+          // No server at all: these also run on the oldest supported Node before each merge.
+          name: 'pure',
           include: [
             `packages/**/test/**/*.${kinds}.ts`,
-            '{simulation,bench,faults,dev}/test/**/*.test.ts',
+            '{simulation,faults,dev}/test/**/*.test.ts',
           ],
-          exclude: [CONTROL_PLANE, '**/node_modules/**'],
-          sequence: { groupOrder: 1 },
+          exclude: [BROKERS, ...INTEGRATION, RESTARTS, NOT_TESTS],
+          sequence: { groupOrder: 0 },
         },
+      },
+      {
+        extends: true,
+        test: { name: 'restarts', include: [RESTARTS], sequence: { groupOrder: 1 } },
       },
     ],
   },

@@ -4,7 +4,12 @@ export {
   type RecordingDeadLettersOptions,
   recordingDeadLetters,
 } from './dead-letters.ts'
-export { type ExerciseOptions, exerciseTransport } from './exercise/exercise.ts'
+export {
+  type ExerciseOptions,
+  exerciseTransport,
+  RESTART_SCENARIO,
+  STRESS_SCENARIO,
+} from './exercise/exercise.ts'
 export type { SkippedScenario, TestRunner } from './exercise/runner.ts'
 export type { SentMessage, TransportFault, TransportWorld } from './exercise/world.ts'
 export { type ExerciseStoreOptions, exerciseStore } from './exercise-store/exercise.ts'

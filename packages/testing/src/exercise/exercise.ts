@@ -21,12 +21,16 @@ export interface ExerciseOptions<World extends TransportWorld = TransportWorld> 
   /** Restarts the broker, for all worlds on it. Without it, that scenario must be skipped with a reason. */
   readonly restartBroker?: (world: World) => Awaitable<void>
   readonly skip?: readonly SkippedScenario[]
+  /** Plays only these scenarios, by name: for those that need a test file of their own. Default: all. */
+  readonly only?: readonly string[]
   /** How long anything may take before it counts as never. Default '30s': a shared CI machine is slow. */
   readonly deadline?: Duration
 }
 
-const RESTART = 'a broker restart loses nothing'
-const STRESS = 'stress: the whole list, ten times in parallel'
+/** The scenario that restarts the broker, which disturbs other tests on it. */
+export const RESTART_SCENARIO: string = 'a broker restart loses nothing'
+/** All others at the same time, ten times each: minutes of a whole machine. */
+export const STRESS_SCENARIO: string = 'stress: the whole list, ten times in parallel'
 const STRESS_TIMES = 10
 const SCENARIOS: readonly Scenario[] = [
   ...DELIVERING,
@@ -61,31 +65,55 @@ export function exerciseTransport<World extends TransportWorld>(
   const { runner, name, deadline = DEADLINE_MS } = options
   const deadlineMs = parseDuration(deadline)
   if (deadlineMs === undefined) throw new TypeError(`deadline: ${deadline} is not a duration`)
+  const isChosen = chosenBy(options.only)
   const skipped = skippedScenarios(options)
   const played = SCENARIOS.filter((scenario) => !skipped.has(scenario.name))
   const { describe, it } = runner
   describe(`transport: ${name}`, () => {
-    for (const scenario of SCENARIOS) {
+    for (const scenario of SCENARIOS.filter((one) => isChosen(one.name))) {
       const reason = skipped.get(scenario.name)
       if (reason !== undefined) reportSkipped(runner, scenario.name, reason)
       else it(scenario.name, () => play(scenario, options, deadlineMs), deadlineMs * TEST_DEADLINES)
     }
-    const reason = skipped.get(STRESS)
-    if (reason !== undefined) reportSkipped(runner, STRESS, reason)
-    else it(STRESS, () => stress(played, options, deadlineMs), deadlineMs * TEST_DEADLINES * 2)
+    if (!isChosen(STRESS_SCENARIO)) return
+    const reason = skipped.get(STRESS_SCENARIO)
+    if (reason !== undefined) reportSkipped(runner, STRESS_SCENARIO, reason)
+    else
+      it(
+        STRESS_SCENARIO,
+        () => stress(played, options, deadlineMs),
+        deadlineMs * TEST_DEADLINES * 2,
+      )
   })
+}
+
+const NAMES: readonly string[] = [...SCENARIOS.map((scenario) => scenario.name), STRESS_SCENARIO]
+
+/** Whether a scenario is among the chosen; rejects a name that does not exist. */
+function chosenBy(only: readonly string[] = NAMES): (scenario: string) => boolean {
+  const unknown = only.find((name) => !NAMES.includes(name))
+  if (unknown !== undefined) {
+    throw new Error(`only: there is no scenario '${unknown}'. There are:\n- ${NAMES.join('\n- ')}`)
+  }
+  return (scenario) => only.includes(scenario)
 }
 
 /** Skipped by name, with the reason; refuses what cannot be meant. */
 function skippedScenarios<World extends TransportWorld>({
   skip = [],
+  only = NAMES,
   capabilities,
   restartBroker,
 }: ExerciseOptions<World>): ReadonlyMap<string, string> {
-  const known = [...SCENARIOS.map((scenario) => scenario.name), STRESS]
-  const reasons = reasonsOf(skip, known)
-  if (restartBroker === undefined && !reasons.has(RESTART)) {
-    throw new Error(`restartBroker is missing: give it, or skip '${RESTART}' with a reason`)
+  const reasons = reasonsOf(skip, NAMES)
+  if (
+    restartBroker === undefined &&
+    only.includes(RESTART_SCENARIO) &&
+    !reasons.has(RESTART_SCENARIO)
+  ) {
+    throw new Error(
+      `restartBroker is missing: give it, or skip '${RESTART_SCENARIO}' with a reason`,
+    )
   }
   for (const { name, excuse } of SCENARIOS) {
     const reason = excuse?.(capabilities)

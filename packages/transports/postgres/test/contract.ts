@@ -1,15 +1,28 @@
-import { exerciseTransport } from '@redrive/testing'
+import { type ExerciseOptions, exerciseTransport } from '@redrive/testing'
 import { afterAll, describe, it } from 'vitest'
 import { CAPABILITIES, LANE_CAPABILITIES } from '../src/index.ts'
 import { freshDatabase, poolOn, services } from './services.ts'
 import { postgresWorld } from './world.ts'
 
-/** The whole contract on a server, in both orders. The server crashes and recovers in it. */
-export async function contractOn(service: string, name: string): Promise<void> {
-  const pool = poolOn(await freshDatabase(service, 'redrive_contract'), 100)
+interface ContractOptions extends Pick<ExerciseOptions, 'only' | 'skip'> {
+  readonly service: string
+  readonly name: string
+  /** Each test file has its own: they run at the same time. */
+  readonly database: string
+}
+
+/** The contract on a server, in both orders. Scenarios that disturb others on it are in files of their own. */
+export async function contractOn({
+  service,
+  name,
+  database,
+  ...scenarios
+}: ContractOptions): Promise<void> {
+  const pool = poolOn(await freshDatabase(service, database), 100)
   afterAll(() => pool.end())
   for (const order of ['none', 'lane'] as const) {
     exerciseTransport({
+      ...scenarios,
       runner: { describe, it },
       name: `${name}, order '${order}'`,
       capabilities: order === 'lane' ? LANE_CAPABILITIES : CAPABILITIES,

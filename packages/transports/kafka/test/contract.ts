@@ -1,0 +1,42 @@
+import { type ExerciseOptions, exerciseTransport } from '@redrive/testing'
+import { describe, it } from 'vitest'
+import { CAPABILITIES, capabilitiesOf, type KafkaOptions } from '../src/index.ts'
+import { brokersOf, services } from './services.ts'
+import { kafkaWorld } from './world.ts'
+
+/** The three ways in which the transport works; each has the whole contract. */
+export const WORLDS = {
+  plain: { name: 'kafka, one broker', capabilities: CAPABILITIES, options: {} },
+  lanes: {
+    name: 'kafka, one broker, in lane order',
+    capabilities: capabilitiesOf({ order: 'lane', isTransactional: false }),
+    options: { order: 'lane' },
+  },
+  transactions: {
+    name: 'kafka, one broker, with transactions',
+    capabilities: capabilitiesOf({ order: 'none', isTransactional: true }),
+    options: { handOff: 'transactional' },
+  },
+} as const satisfies Record<
+  string,
+  Pick<ExerciseOptions, 'name' | 'capabilities'> & { readonly options: Partial<KafkaOptions> }
+>
+
+/** The contract on one broker. Scenarios that disturb others on the broker are in files of their own. */
+export async function contractOf(
+  { name, capabilities, options }: (typeof WORLDS)[keyof typeof WORLDS],
+  scenarios: Pick<ExerciseOptions, 'only' | 'skip'>,
+): Promise<void> {
+  const brokers = await brokersOf('kafka')
+  exerciseTransport({
+    ...scenarios,
+    runner: { describe, it },
+    name,
+    capabilities,
+    open: () => kafkaWorld(brokers, options),
+    restartBroker: async () => {
+      await services('do', 'kafka', 'crash')
+    },
+    deadline: '60s',
+  })
+}

@@ -1,0 +1,9 @@
+import { RESTART_SCENARIO } from '@redrive/testing'
+import { contractOn } from './contract.ts'
+
+await contractOn({
+  service: 'postgres',
+  name: 'postgres 15',
+  database: 'redrive_restart',
+  only: [RESTART_SCENARIO],
+})

@@ -1,0 +1,22 @@
+import { type ExerciseOptions, exerciseTransport } from '@redrive/testing'
+import { describe, it } from 'vitest'
+import { CAPABILITIES } from '../src/index.ts'
+import { amqpUrls, services } from './services.ts'
+import { rabbitmqWorld } from './world.ts'
+
+/** The contract on one node. Scenarios that disturb others on the broker are in files of their own. */
+export async function contractOf(scenarios: Pick<ExerciseOptions, 'only' | 'skip'>): Promise<void> {
+  const urls = await amqpUrls('rabbitmq')
+  exerciseTransport({
+    ...scenarios,
+    runner: { describe, it },
+    name: 'rabbitmq, one node',
+    capabilities: CAPABILITIES,
+    open: () => rabbitmqWorld(urls),
+    restartBroker: async () => {
+      await services('do', 'rabbitmq', 'ctl', 'stop_app')
+      await services('do', 'rabbitmq', 'ctl', 'start_app')
+    },
+    deadline: '60s',
+  })
+}
