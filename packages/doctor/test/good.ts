@@ -131,7 +131,10 @@ export const POSTGRES: PostgresFacts = {
   slots: [{ name: 'replica', isActive: true, keptBytes: 1_000_000 }],
   transactionAge: 50_000_000,
   schemas: [
-    { name: 'redrive', migrations: ['0001-outbox', '0002-functions', '0003-replays'] },
+    {
+      name: 'redrive',
+      migrations: ['0001-outbox', '0002-functions', '0003-replays', '0004-retention'],
+    },
     { name: 'redrive_catalog', migrations: ['0001-tables', '0005-counts'] },
     { name: 'redrive_server', migrations: undefined },
   ],

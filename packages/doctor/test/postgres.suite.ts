@@ -73,7 +73,7 @@ const SEEDS: readonly Seed[] = [
   {
     name: 'an outbox of an older release',
     expected: 'postgres.schema-old',
-    sql: ["delete from redrive.migration where name = '0003-replays'"],
+    sql: ["delete from redrive.migration where name = '0004-retention'"],
   },
   {
     name: 'a catalog of an older release',

@@ -4,7 +4,7 @@ import type { PostgresFacts, SchemaName } from './facts.ts'
 
 /** The last migration of each schema; a test compares. */
 export const NEWEST: Readonly<Partial<Record<SchemaName, string>>> = {
-  redrive: '0003-replays',
+  redrive: '0004-retention',
   redrive_catalog: '0005-counts',
 }
 
@@ -134,7 +134,7 @@ export const TABLE_CHECKS: readonly Check<PostgresFacts>[] = [
     caps: 'A',
     looksFor: 'no partition of the outbox for the days to come',
     why: 'Maintenance does not run: new events go to outbox_default, where they are deleted row by row instead of dropped with their day.',
-    fix: "select redrive.outbox_maintain('2 days', '14 days'), from a job when the role of the consumers is not the owner",
+    fix: 'select redrive.outbox_make_partitions(); when the role of the consumers is not the owner, also call maintain() from a job for each queue',
     hits: ({ partitionDaysAhead }) =>
       partitionDaysAhead !== undefined && partitionDaysAhead < DAYS_AHEAD
         ? [

@@ -3,9 +3,14 @@ import type { Pool } from 'pg'
 import { rowsOf } from './query.ts'
 
 export interface MaintainOptions {
-  /** Delivered events older than that go. */
+  /**
+   * The queue with this retention. It is stored until a later call changes it; rows of queues without a
+   * stored retention are kept. Default: the durations apply to all queues without a stored retention.
+   */
+  readonly queue?: string
+  /** How long delivered events are kept. */
   readonly keepDelivered: Duration
-  /** Dead letters older than that go; whoever is to triage them must have done so by then. */
+  /** How long dead letters are kept. Operators must triage them within this time. */
   readonly keepDeadLetters: Duration
 }
 
@@ -28,15 +33,19 @@ with old as (
       where confirmed_at < now() - ${KEEP_CONFIRMATIONS} limit 10000)
 )
 select made, dropped, forgotten::integer from redrive.outbox_maintain(
-  least($1::double precision, 1e13) * interval '1 millisecond', least($2::double precision, 1e13) * interval '1 millisecond')`
+  least($1::double precision, 1e13) * interval '1 millisecond', least($2::double precision, 1e13) * interval '1 millisecond',
+  $3::text)`
 
-/** Makes and drops partitions. Consumers do it every hour; call it where their role may not. */
+/**
+ * Makes and drops partitions. Consumers do it every hour for their queue; call it for each queue whose
+ * consumers' role is not allowed to.
+ */
 export async function maintain(pool: Pool, options: MaintainOptions): Promise<Maintained> {
   const keep = [options.keepDelivered, options.keepDeadLetters].map(parseDuration)
   if (keep.includes(undefined)) {
     const message = `keepDelivered and keepDeadLetters: expected durations such as '2d', got ${options.keepDelivered} and ${options.keepDeadLetters}`
     throw new RedriveError('POLICY_INVALID', message)
   }
-  const [maintained] = await rowsOf<Maintained>(pool, MAINTAIN, keep)
+  const [maintained] = await rowsOf<Maintained>(pool, MAINTAIN, [...keep, options.queue ?? null])
   return maintained as Maintained
 }

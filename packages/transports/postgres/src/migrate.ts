@@ -6,12 +6,14 @@ import { explained } from './explain.ts'
 import { OUTBOX } from './migrations/0001-outbox.ts'
 import { FUNCTIONS } from './migrations/0002-functions.ts'
 import { REPLAYS } from './migrations/0003-replays.ts'
+import { RETENTION } from './migrations/0004-retention.ts'
 
 /** Only ever added to: what is released is never changed. */
 const MIGRATIONS: Readonly<Record<string, string>> = {
   '0001-outbox': OUTBOX,
   '0002-functions': FUNCTIONS,
   '0003-replays': REPLAYS,
+  '0004-retention': RETENTION,
 }
 
 const SCHEMA = 'redrive'

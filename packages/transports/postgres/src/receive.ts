@@ -55,7 +55,7 @@ const MAINTAIN_MS = 3_600_000
 const TURN = `select * from redrive.outbox_turn($1::uuid[], $2::bigint[], $3::jsonb, $4, $5, $6, $7, $8)`
 const KEEP = `select redrive.outbox_keep($1::uuid[], $2::bigint[], $3)`
 /** What the last migration made: an older outbox_turn would take some of what we say for something else. */
-const READY = `select to_regclass('redrive.replay_confirmation') is not null, current_setting('transaction_read_only') = 'on'`
+const READY = `select to_regclass('redrive.outbox_retention') is not null, current_setting('transaction_read_only') = 'on'`
 
 /** An enactment on its way to the database. */
 interface Pending {
@@ -121,9 +121,10 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
   }
 
   #maintainHourly(needs: TransportNeeds | undefined): void {
-    const { pool, keepDeliveredMs } = this.#options
+    const { pool, queue, keepDeliveredMs } = this.#options
     const upkeep = () => {
       maintain(pool, {
+        queue,
         keepDelivered: keepDeliveredMs,
         keepDeadLetters: needs?.deadLetterRetentionMs ?? Number.MAX_SAFE_INTEGER,
       }).catch((error: unknown) => {

@@ -1,4 +1,4 @@
-import { isRedriveError } from '@redrive/core'
+import { type Duration, isRedriveError } from '@redrive/core'
 import type { Pool } from 'pg'
 import { describe, expect, it } from 'vitest'
 import { maintain } from '../src/index.ts'
@@ -34,12 +34,12 @@ select from pg_locks l join pg_database d on d.oid = l.database
 where not l.granted and l.locktype = 'relation' and d.datname = current_database()`
 
 /** How long it waits for a lock, as shipped. */
-const LOCK_TIMEOUT = `select proconfig from pg_proc where oid = 'redrive.outbox_maintain(interval, interval)'::regprocedure`
+const LOCK_TIMEOUT = `select proconfig from pg_proc where oid = 'redrive.outbox_maintain(interval, interval, text)'::regprocedure`
 
 /** Time for the test to act while it waits. */
 const waitLonger = (pool: Pool, timeout: string) =>
   pool.query(
-    `alter function redrive.outbox_maintain(interval, interval) set lock_timeout = '${timeout}'`,
+    `alter function redrive.outbox_maintain(interval, interval, text) set lock_timeout = '${timeout}'`,
   )
 
 type Kind = 'pending' | 'in_flight' | 'delivered' | 'failed'
@@ -317,6 +317,105 @@ export function maintaining(url: string, pool: Pool): void {
         await until('it is told', isTold)
         const id = await rig.outbox.add(own, { body: 1 })
         expect((await hand.nth(1)).id).toBe(id)
+      }),
+    )
+
+    it(
+      'keeps dead letters and delivered events of a queue when a consumer of another queue starts',
+      on(async (rig, database) => {
+        const { pool: own } = database
+        const start = async (queue: string, keepDelivered: Duration, keepDeadLettersMs: number) => {
+          const transport = rig.transport({ pool: own, queue, keepDelivered, maintain: true })
+          await transport.open({ deadLetterRetentionMs: keepDeadLettersMs })
+        }
+        await makePartition(own, 20)
+        const days = { addedDaysAgo: 20, daysAgo: 20 }
+        const ledger = [
+          await oldRow(database, 'ledger', 'failed', days),
+          await oldRow(database, 'ledger', 'delivered', days),
+        ]
+        const empty = await makePartition(own, 70)
+        await start('ledger', '60d', 90 * DAY_MS)
+        await until('the consumer of "ledger" drops the empty day', async () => {
+          return !(await partitionsOf(own)).includes(empty)
+        })
+        const expired = { addedDaysAgo: 40, daysAgo: 20 }
+        const email = await oldRow(database, 'emails', 'failed', expired)
+        await start('emails', '2d', 14 * DAY_MS)
+        await until('the consumer of "emails" deletes its expired row', async () => {
+          return (await placesOf(own))[email] === undefined
+        })
+        expect(Object.keys(await placesOf(own)).sort()).toEqual(ledger.sort())
+      }),
+    )
+
+    it(
+      'drops a day after the longest retention of delivered events, and keeps what each queue needs',
+      on(async (_, database) => {
+        const { pool: own } = database
+        const day = await makePartition(own, 10)
+        const add = (queue: string, kind: Kind, daysAgo: number) =>
+          oldRow(database, queue, kind, { addedDaysAgo: 10, daysAgo })
+        await add('ledger', 'delivered', 9)
+        const ledger = await add('ledger', 'failed', 9)
+        const emails = [await add('emails', 'delivered', 1), await add('emails', 'failed', 1)]
+        await add('emails', 'delivered', 9)
+        await add('emails', 'failed', 9)
+        const ofLedger = { queue: 'ledger', keepDelivered: '60d', keepDeadLetters: '90d' } as const
+        const ofEmails = { queue: 'emails', keepDelivered: '2d', keepDeadLetters: '5d' } as const
+        await maintain(own, ofLedger)
+        expect(await maintain(own, ofEmails)).toMatchObject({ dropped: 0 })
+        expect(await partitionsOf(own)).toContain(day)
+        const kept = await maintain(own, { ...ofLedger, keepDelivered: '8d' })
+        expect(kept).toMatchObject({ dropped: 1 })
+        const places = await placesOf(own)
+        expect(Object.keys(places).sort()).toEqual([ledger, ...emails].sort())
+      }),
+    )
+
+    it(
+      'keeps rows of a queue that never stated its retention, until maintain() gives a default',
+      on(async (_, database) => {
+        const { pool: own } = database
+        const day = await makePartition(own, 30)
+        const add = (queue: string, kind: Kind, addedDaysAgo: number) =>
+          oldRow(database, queue, kind, { addedDaysAgo, daysAgo: 20 })
+        const unknown = [
+          await add('unknown', 'delivered', 30),
+          await add('unknown', 'failed', 30),
+          await add('unknown', 'failed', 40),
+        ]
+        await add('emails', 'delivered', 30)
+        const ledger = await add('ledger', 'failed', 30)
+        await maintain(own, { queue: 'ledger', keepDelivered: '2d', keepDeadLetters: '90d' })
+        await maintain(own, { queue: 'emails', ...KEEP })
+        expect(await partitionsOf(own)).not.toContain(day)
+        const places = await placesOf(own)
+        expect(Object.keys(places).sort()).toEqual([ledger, ...unknown].sort())
+        expect(await maintain(own, KEEP)).toMatchObject({ forgotten: 3 })
+        expect(Object.keys(await placesOf(own))).toEqual([ledger])
+      }),
+    )
+
+    it(
+      'stores the retention of a queue while another maintenance runs',
+      on(async (_, { pool: own }) => {
+        const first = await own.connect()
+        await first.query('begin')
+        await first.query(`select redrive.outbox_maintain('2 days', '14 days', 'emails')`)
+        const ofLedger = { queue: 'ledger', keepDelivered: '60d', keepDeadLetters: '90d' } as const
+        await within('the second', maintain(own, ofLedger))
+        // Waits for the row of its queue, then skips it: the first call stores the same.
+        await within('the third', maintain(own, { queue: 'emails', ...KEEP }))
+        await first.query('commit')
+        first.release()
+        const { rows } = await own.query(
+          'select queue, (extract(epoch from keep_failed) / 86400)::integer as days from redrive.outbox_retention order by 1',
+        )
+        expect(rows).toEqual([
+          { queue: 'emails', days: 14 },
+          { queue: 'ledger', days: 90 },
+        ])
       }),
     )
 

@@ -87,7 +87,12 @@ export function schema(url: string, pool: Pool): void {
       'is made once: a second migrate() has nothing to do and changes nothing',
       on(async (rig) => {
         const { pool: own } = await emptyDatabase(rig, url)
-        expect(await migrate(own)).toEqual(['0001-outbox', '0002-functions', '0003-replays'])
+        expect(await migrate(own)).toEqual([
+          '0001-outbox',
+          '0002-functions',
+          '0003-replays',
+          '0004-retention',
+        ])
         const before = await catalogOf(own)
         expect(await migrate(own)).toEqual([])
         expect(await catalogOf(own)).toEqual(before)
@@ -102,7 +107,7 @@ export function schema(url: string, pool: Pool): void {
         rig.atEnd(() => Promise.all(pools.map((each) => each.end())))
         const applied = await Promise.all(pools.map(migrate))
         expect(applied.filter(({ length }) => length === 0)).toHaveLength(2)
-        expect(applied.flat()).toHaveLength(3)
+        expect(applied.flat()).toHaveLength(4)
         const ids = await Promise.all(
           pools.map((each) => outbox({ queue: 'q' }).add(each, { body: 1 })),
         )
@@ -259,7 +264,7 @@ export function schema(url: string, pool: Pool): void {
         expect(error.message).toContain('lock timeout')
         await idle.query('commit')
         idle.release()
-        expect(await migrate(own)).toEqual(['0003-replays'])
+        expect(await migrate(own)).toEqual(['0003-replays', '0004-retention'])
       }),
     )
   })
