@@ -35,7 +35,7 @@ export async function migrate(pool: Pool): Promise<readonly string[]> {
     const { error, results = [] } = await migrator.migrateToLatest()
     if (error !== undefined) throw cannotMigrate(error)
     const applied = results.map(({ migrationName }) => migrationName)
-    if (applied.length > 0) await pool.query(MAINTAIN_ONCE)
+    if (applied.length > 0) await pool.query(MAKE_PARTITIONS)
     return applied
   } finally {
     await db.destroy()
@@ -57,12 +57,15 @@ export async function missingMigrations(pool: Pool): Promise<readonly string[]> 
 const LEDGER_EXISTS = `select where to_regclass('redrive.migration') is not null`
 const APPLIED = 'select name from redrive.migration'
 
-/** The first partitions, so that the first event does not fall into the default one. */
-const MAINTAIN_ONCE = `select redrive.outbox_maintain('2 days', '14 days')`
+/**
+ * Creates the first partitions, so that the first event does not go to the default one. A migration must
+ * not run `outbox_maintain`: that deletes rows, and only consumers have the retention of each queue.
+ */
+const MAKE_PARTITIONS = 'select redrive.outbox_make_partitions()'
 
 /**
- * The same as text, for a database where only an administrator may change the schema. It can be run
- * again, and by every release: what is there already is left alone.
+ * Returns the same as text, for a database where only an administrator may change the schema. It can be
+ * run again with every release: it skips applied migrations and deletes no rows.
  */
 export function migrationSql(): string {
   const parts = Object.entries(MIGRATIONS).map(
@@ -73,7 +76,7 @@ execute $sql$${sql}$sql$;
 end $migration$;
 `,
   )
-  return [LEDGER, ...parts, `${MAINTAIN_ONCE};\n`].join('\n')
+  return [LEDGER, ...parts, `${MAKE_PARTITIONS};\n`].join('\n')
 }
 
 /** Where the migrator keeps what was applied. */

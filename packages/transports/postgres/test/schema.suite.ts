@@ -79,6 +79,19 @@ async function firstRelease(rig: Rig, url: string): Promise<Database> {
   return database
 }
 
+/** Finished rows of 30 and 40 days ago: some in the partition of their day, some in the default one. */
+const OLD_ROWS = `
+select redrive.outbox_make_partition((now() at time zone 'UTC')::date - 30);
+insert into redrive.outbox (id, queue, status, due_at, delivered_at, failed_at, payload)
+select redrive.uuid_v7(now() - days * interval '1 day'), 'ledger', status, null,
+  case status when 'delivered' then now() - days * interval '1 day' end,
+  case status when 'failed' then now() - days * interval '1 day' end, ''
+from unnest(array[30, 40]) as days, unnest(array['delivered', 'failed']) as status`
+
+const LAST_PARTITION = `'redrive.outbox_' || to_char((now() at time zone 'UTC')::date + 7, 'YYYYMMDD')`
+const DROP_LAST_DAY = `do $$ begin execute 'drop table ' || ${LAST_PARTITION}; end $$`
+const LAST_DAY = `select to_regclass(${LAST_PARTITION}) is not null as exists`
+
 export function schema(url: string, pool: Pool): void {
   const on = (test: (rig: Rig) => Promise<void>) => onRig(pool, test)
 
@@ -267,6 +280,31 @@ export function schema(url: string, pool: Pool): void {
         expect(await migrate(own)).toEqual(['0003-replays', '0004-retention'])
       }),
     )
+  })
+
+  describe.concurrent('a migration deletes no rows and creates the partitions of the next days', () => {
+    it.each([
+      ['migrate() from the first release', firstRelease, ({ pool: own }: Database) => migrate(own)],
+      [
+        'migrationSql() from the first release',
+        firstRelease,
+        ({ url: own }: Database) => psql(own, migrationSql()),
+      ],
+      ['migrationSql() again', ownDatabase, ({ url: own }: Database) => psql(own, migrationSql())],
+    ])('%s', async (_, make, run) => {
+      await on(async (rig) => {
+        const database = await make(rig, url)
+        const { pool: own } = database
+        await own.query(OLD_ROWS)
+        await own.query(DROP_LAST_DAY)
+        const count = async () => (await own.query('select from redrive.outbox')).rowCount
+        expect(await count()).toBe(4)
+        await run(database)
+        expect(await count()).toBe(4)
+        const { rows } = await own.query(LAST_DAY)
+        expect(rows).toEqual([{ exists: true }])
+      })()
+    })
   })
 
   describe.concurrent('what a claim costs', () => {
