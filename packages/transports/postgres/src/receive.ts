@@ -22,6 +22,7 @@ import {
   type ClaimedRow,
   changeOf,
   encodeChanges,
+  HEX_PAYLOAD,
   PLACED,
   type PostgresDelivery,
   toDelivery,
@@ -52,7 +53,9 @@ const CLOSE_MS = 2_000
 /** An hour. */
 const MAINTAIN_MS = 3_600_000
 
-const TURN = `select * from redrive.outbox_turn($1::uuid[], $2::bigint[], $3::jsonb, $4, $5, $6, $7, $8)`
+const TURN = `
+select id, token, due_at, type, lane, key, content_type, headers, ${HEX_PAYLOAD}, past
+from redrive.outbox_turn($1::uuid[], $2::bigint[], $3::jsonb, $4, $5, $6, $7, $8)`
 const KEEP = `select redrive.outbox_keep($1::uuid[], $2::bigint[], $3)`
 /** What the last migration made: an older outbox_turn would take some of what we say for something else. */
 const READY = `select to_regclass('redrive.outbox_retention') is not null, current_setting('transaction_read_only') = 'on'`

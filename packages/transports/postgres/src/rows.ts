@@ -16,7 +16,14 @@ export interface PostgresDelivery extends Delivery {
   readonly generation: number
 }
 
-/** A row as `redrive.outbox_turn` returns it. */
+/**
+ * Selects the payload as hexadecimal digits. The format of a plain bytea column depends on `bytea_output`,
+ * which the server, the database, the role or the pool may set. Redrive must not change it with SET: behind
+ * a pooler the next statement can run on another connection.
+ */
+export const HEX_PAYLOAD = `encode(payload, 'hex')`
+
+/** A row as the transport and the source select it. */
 export type ClaimedRow = [
   id: string,
   token: string | null,
@@ -26,7 +33,7 @@ export type ClaimedRow = [
   key: string | null,
   contentType: string | null,
   headers: Readonly<Record<string, unknown>>,
-  /** As PostgreSQL writes bytes: `\\x` and hexadecimal digits. */
+  /** See `HEX_PAYLOAD`. */
   payload: string,
   past: Past | null,
 ]
@@ -67,7 +74,7 @@ export function toDelivery(source: string, row: ClaimedRow): PostgresDelivery {
     type: type ?? undefined,
     // Read when first asked for: on the way to a retry or a dead letter nobody does.
     get bytes() {
-      bytes ??= Buffer.from(payload.slice(2), 'hex')
+      bytes ??= Buffer.from(payload, 'hex')
       return bytes
     },
     contentType: contentType ?? undefined,

@@ -10,7 +10,7 @@ import type {
 import type { Pool } from 'pg'
 import { ask } from './ask.ts'
 import { rowsOf } from './query.ts'
-import { type ClaimedRow, toDelivery } from './rows.ts'
+import { type ClaimedRow, HEX_PAYLOAD, toDelivery } from './rows.ts'
 
 export interface PostgresSourceOptions {
   readonly pool: Pool
@@ -31,7 +31,7 @@ with dead as materialized (
 ), token as materialized (select nextval('redrive.lease_token') as token)
 update redrive.outbox o set lease_until = now() + ${LEASE}, lease_token = token.token
   from dead, token where o.id = dead.id
-  returning o.id, o.lease_token, o.failed_at, o.type, o.lane, o.key, o.content_type, o.headers, o.payload,
+  returning o.id, o.lease_token, o.failed_at, o.type, o.lane, o.key, o.content_type, o.headers, ${HEX_PAYLOAD},
     jsonb_build_object('attempts', o.attempts, 'lapses', 0, 'generation', o.generation,
       'replayId', o.replay_id, 'replaces', o.replaces, 'closedCycles', jsonb_array_length(o.failure_history),
       'cycle', o.cycle, 'firstFailedAt', (extract(epoch from o.first_failed_at) * 1000)::bigint),

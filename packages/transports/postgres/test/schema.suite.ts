@@ -1,7 +1,7 @@
 import { isRedriveError } from '@redrive/core'
 import type { Pool } from 'pg'
 import { describe, expect, it } from 'vitest'
-import { migrate, migrationSql, outbox, postgres } from '../src/index.ts'
+import { migrate, migrationSql, outbox, postgres, postgresSource } from '../src/index.ts'
 import {
   costOf,
   type Database,
@@ -91,6 +91,12 @@ from unnest(array[30, 40]) as days, unnest(array['delivered', 'failed']) as stat
 const LAST_PARTITION = `'redrive.outbox_' || to_char((now() at time zone 'UTC')::date + 7, 'YYYYMMDD')`
 const DROP_LAST_DAY = `do $$ begin execute 'drop table ' || ${LAST_PARTITION}; end $$`
 const LAST_DAY = `select to_regclass(${LAST_PARTITION}) is not null as exists`
+
+/** Every byte, after text that looks like an escaped byte: backslashes before `x`, digits and a backslash. */
+const BYTES = Buffer.concat([
+  Buffer.from('\\x41\\101\\\\'),
+  Buffer.from(Uint8Array.from({ length: 256 }, (_, value) => value)),
+])
 
 export function schema(url: string, pool: Pool): void {
   const on = (test: (rig: Rig) => Promise<void>) => onRig(pool, test)
@@ -412,6 +418,27 @@ export function schema(url: string, pool: Pool): void {
   })
 
   describe.concurrent('the client of the application', () => {
+    it.each(['escape', 'hex'])(
+      'delivers and drains every byte with bytea_output = %s',
+      async (format) => {
+        await on(async (rig) => {
+          const own = poolOn(`${url}?options=-c%20bytea_output%3D${format}`)
+          rig.atEnd(() => own.end())
+          const { rows } = await own.query('show bytea_output')
+          expect(rows).toEqual([{ bytea_output: format }])
+          const { transport, hand } = await rig.start({ pool: own })
+          await rig.add({ body: BYTES })
+          const delivery = await hand.nth(1)
+          expect(Buffer.from(delivery.bytes)).toEqual(BYTES)
+          await transport.enact(delivery, deadLetter())
+          const source = postgresSource({ pool: own, queue: rig.queue })
+          rig.atEnd(() => source.close())
+          const { deadLetters } = await source.drain({ most: 1 })
+          expect(Buffer.from(deadLetters[0]?.delivery.bytes ?? [])).toEqual(BYTES)
+        })()
+      },
+    )
+
     it(
       'may read timestamps, bigints and JSON as it likes',
       on(async (rig) => {
