@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { Clock } from '@redrive/runtime'
 import { isCode } from './errors.ts'
-import { makeFolder } from './folders.ts'
+import { FILE_MODE, makeFolder } from './folders.ts'
 import { hexOf, type IdHash } from './hashing.ts'
 import { CLAIMS } from './layout.ts'
 
@@ -56,7 +56,7 @@ export class Claims {
   async #make(name: string): Promise<boolean> {
     const owner = JSON.stringify({ host: hostname(), pid: process.pid })
     try {
-      await writeFile(join(this.#folder, name), `${owner}\n`, { flag: 'wx' })
+      await writeFile(join(this.#folder, name), `${owner}\n`, { flag: 'wx', mode: FILE_MODE })
       return true
     } catch (error) {
       if (isCode(error, 'EEXIST')) return false

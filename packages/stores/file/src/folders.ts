@@ -3,9 +3,16 @@ import { dirname } from 'node:path'
 import { isCode } from './errors.ts'
 import { type SegmentId, segmentPath } from './layout.ts'
 
-/** Makes the folder, and sees to it that it is still there after a power cut. */
+/** Dead letters contain bodies and headers of events: only the owner may read them. */
+export const FILE_MODE = 0o600
+const FOLDER_MODE = 0o700
+
+/**
+ * Creates the folder and its missing parents, for the owner only. Syncs them, so that they survive a power
+ * cut. An existing folder keeps its permissions: its owner chose them.
+ */
 export async function makeFolder(path: string, isSynced: boolean): Promise<void> {
-  const first = await mkdir(path, { recursive: true })
+  const first = await mkdir(path, { recursive: true, mode: FOLDER_MODE })
   if (first === undefined || !isSynced) return
   for (let folder = path; folder !== dirname(first); folder = dirname(folder)) {
     await syncFolder(dirname(folder))

@@ -2,6 +2,7 @@ import { readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { randomUUID } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { FAILURE_CLASSES } from '@redrive/core'
+import { FILE_MODE } from './folders.ts'
 import { indexPath, type SegmentId, segmentPath } from './layout.ts'
 import { ROW_BYTES, Rows } from './rows.ts'
 import { Segment } from './segment.ts'
@@ -48,7 +49,7 @@ export async function writeIndex(directory: string, segment: Segment): Promise<v
   const path = indexPath(directory, id)
   // Never half an index under its name, whoever else writes the same one now.
   const draft = `${path}.${randomUUID()}.tmp`
-  await writeFile(draft, Buffer.concat([Buffer.from(first), rest]))
+  await writeFile(draft, Buffer.concat([Buffer.from(first), rest]), { mode: FILE_MODE })
   await rename(draft, path)
 }
 

@@ -3,8 +3,8 @@ import { type Clock, systemClock } from '@redrive/runtime'
 
 export interface FileStoreOptions {
   /**
-   * Where dead letters are kept. Made when it is missing. Any number of processes may share it, on
-   * one machine or on a network file system that honours O_EXCL and fsync.
+   * Where dead letters are kept. Created when it is missing, for the owner only. Any number of processes
+   * of the same user may share it, on one machine or on a network file system that honours O_EXCL and fsync.
    */
   readonly directory: string
   /**

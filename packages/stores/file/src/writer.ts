@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import type { Clock } from '@redrive/runtime'
 import type { Entries } from './entries.ts'
 import { diskError } from './errors.ts'
-import { makeFolder, syncFolder } from './folders.ts'
+import { FILE_MODE, makeFolder, syncFolder } from './folders.ts'
 import { writeIndex } from './index-file.ts'
 import { dayOf, newSegmentId, segmentPath } from './layout.ts'
 import { Segment } from './segment.ts'
@@ -143,7 +143,7 @@ export class Writer {
     this.#entries.attach(segment)
     try {
       await makeFolder(dirname(path), isSynced)
-      const file = await open(path, 'wx')
+      const file = await open(path, 'wx', FILE_MODE)
       segment.madeAt = performance.now()
       if (isSynced) await syncFolder(dirname(path))
       return { segment, file }

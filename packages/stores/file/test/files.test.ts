@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import {
   appendFile,
+  chmod,
   copyFile,
   mkdir,
   readdir,
@@ -44,6 +45,49 @@ async function onlySegment(place: Place): Promise<{ path: string; lines: readonl
 }
 
 const sent = () => Promise.resolve()
+
+/** Permissions of everything below the folder, by name without digits that differ between runs. */
+async function modesIn(directory: string): Promise<Readonly<Record<string, string>>> {
+  const names = await readdir(directory, { recursive: true })
+  const modes = names.map(async (name): Promise<[string, string]> => {
+    const kind = name.replaceAll(/[0-9a-f]{12,}/g, '#').replace(/\d{4}-\d\d-\d\d/, 'day')
+    return [kind, ((await stat(join(directory, name))).mode & 0o777).toString(8)]
+  })
+  return Object.fromEntries(await Promise.all(modes))
+}
+
+// Windows has no such permissions.
+describe.skipIf(process.platform === 'win32')('permissions', () => {
+  it('creates folders and files for the owner only', async () => {
+    const place = await madePlace()
+    const store = place.store({ directory: join(place.directory, 'made', 'here') })
+    await store.save(deadLetter('a'))
+    let whileSending: Readonly<Record<string, string>> = {}
+    await store.replay('a', async () => {
+      whileSending = await modesIn(place.directory)
+    })
+    expect(whileSending).toEqual({
+      made: '700',
+      'made/here': '700',
+      'made/here/claims': '700',
+      'made/here/claims/#.0': '600',
+      'made/here/day': '700',
+      'made/here/day/#-#.jsonl': '600',
+    })
+    await store.close()
+    expect(await modesIn(place.directory)).toMatchObject({ 'made/here/day/#-#.index': '600' })
+  })
+
+  it('leaves the permissions of an existing folder as they are', async () => {
+    const place = await madePlace()
+    await chmod(place.directory, 0o755)
+    const store = place.store()
+    await store.save(deadLetter('a'))
+    expect(((await stat(place.directory)).mode & 0o777).toString(8)).toBe('755')
+    expect(await modesIn(place.directory)).toEqual({ day: '700', 'day/#-#.jsonl': '600' })
+    await store.close()
+  })
+})
 
 describe('lines and files', () => {
   it('keeps a dead letter as one line that people can read, in the folder of the day', async () => {
