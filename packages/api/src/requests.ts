@@ -20,7 +20,11 @@ export const groupQuery = z.object({
   regressed: z.boolean().optional(),
   owner: name.optional(),
   hasOpen: z.boolean().optional().describe('With dead letters that nobody has dealt with'),
-  text: name.optional().describe('Part of the message, in any case of letters'),
+  text: name
+    .optional()
+    .describe(
+      "Part of the group's title or first message, ignoring case; later messages are not searched",
+    ),
   order: z.enum(GROUP_ORDERS).optional(),
   most,
   next,
@@ -48,11 +52,15 @@ const filter = {
   code: name.optional(),
   type: name.optional(),
   quarantined: z.boolean().optional(),
-  text: name.optional(),
 }
 
 export const deadLetterQuery = z.object({
   ...filter,
+  text: name
+    .optional()
+    .describe(
+      'Part of a failure message, ignoring case. With `groups`, `key` or `extracted` it matches the message of each dead letter. Otherwise it matches groups by their title or first message: the result can contain dead letters without this text and lack dead letters with it',
+    ),
   statuses: z.array(status).optional(),
   extracted: pairs.describe('`name=value` of what was extracted at ingest'),
   headers: pairs.describe('`name=value` of a header'),
@@ -67,6 +75,11 @@ const values = z.record(z.string(), z.string()).optional()
 /** The same as a selection: open ones only, and no pages. */
 const selected = z.strictObject({
   ...filter,
+  text: name
+    .optional()
+    .describe(
+      'Refused with 400: it matches groups by their first message and can select dead letters without this text. Select by `ids` or `group`, or use another filter',
+    ),
   extracted: values,
   headers: values,
   json: z.record(z.string(), scalar).optional(),
@@ -92,7 +105,13 @@ export const newComment = z.strictObject({ text: z.string().min(1).max(10_000) }
 
 const ids = z.array(id).min(1).max(1_000)
 
-export const selection = z.union([z.strictObject({ ids }), z.strictObject({ group: id })])
+const NOT_A_SELECTION =
+  'expected "ids" or "group" and no other field. Filters such as "text" cannot select dead letters here'
+
+export const selection = z.union(
+  [z.strictObject({ ids }, NOT_A_SELECTION), z.strictObject({ group: id }, NOT_A_SELECTION)],
+  NOT_A_SELECTION,
+)
 
 export const decision = z.strictObject({
   ids,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { alertsOf, catalog, metricsOf } from '../src/index.ts'
+import { alertsOf, catalog, metricsOf, type Selection } from '../src/index.ts'
 import { groupId } from '../src/ingest/identity.ts'
 import { dead, ListSource, migrated, NOW, refusal, rows } from './rig.ts'
 
@@ -89,6 +89,23 @@ describe('discard and restore', () => {
     expect(await made.ingest(new ListSource([one], 'd'))).toMatchObject({ added: 0, known: 1 })
     expect(await idsOf(group, 'discarded')).toHaveLength(1)
     expect(await openOf(group)).toBe(0)
+  })
+
+  test('refuse a filter such as "text" instead of ignoring it', async () => {
+    const group = await filled('filter', 3)
+    const filters = [
+      { group, text: 'declined' },
+      { ids: await idsOf(group), text: 'declined' },
+      { text: 'declined' },
+    ] as unknown as readonly Selection[]
+    for (const selection of filters) {
+      for (const work of [made.discard(selection, BY), made.restore(selection, BY)]) {
+        const { message } = await refusal(work)
+        expect(message).toContain('"text" cannot select dead letters here')
+        expect(message).toContain('Use "ids" or "group"')
+      }
+    }
+    expect(await openOf(group)).toBe(3)
   })
 
   test('refuse what is no id and nobody', async () => {

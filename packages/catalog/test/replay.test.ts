@@ -277,6 +277,30 @@ describe('the gates', () => {
     })
   })
 
+  test('refuse "text", which would also select messages without it', async () => {
+    const stage = await staged(pool, 'g12', 0)
+    const bank = (name: string) => dead({ message: `no rate for customer "${name}"` })
+    stage.wire.back(bank('eu-bank'))
+    await stage.catalog.ingest(stage.wire)
+    stage.wire.back(bank('us-bank'), bank('us-bank'))
+    await stage.catalog.ingest(stage.wire)
+    for (const text of ['eu-bank', 'us-bank']) {
+      const selections = [
+        { query: { after: 0, sources: ['g12'], text } },
+        { query: { groups: [stage.group], text } },
+        { group: stage.group, text },
+        { ids: await stage.ids(), text },
+      ]
+      for (const selection of selections) {
+        const { message } = await refusal(stage.plan({ selection }))
+        expect(message).toContain('"text" cannot select dead letters for a replay')
+        expect(message).toContain('first message')
+        expect(message).toContain('Select by "ids" or "group"')
+      }
+    }
+    expect((await stage.replays.runs({ source: 'g12' })).runs).toEqual([])
+  })
+
   test('say all that is wrong with a request at once', async () => {
     const stage = await staged(pool, 'g11', 1)
     const wrong = {

@@ -652,12 +652,37 @@ describe('changes', () => {
     ['replay', 'plan', '--group', GROUP_A, '--ramp', '1,x'],
     ['messages', 'list', '--after', 'yesterday-ish'],
     ['discard'],
+    ['discard', '--text', 'declined'],
+    ['restore', '--text', 'declined'],
+    ['decide', MESSAGE_A, '--text', 'declined'],
     ['groups', 'list', '--limit', 'many'],
     ['groups', 'list', '--class', 'weird'],
     ['nonsense'],
   ])('what cannot be meant is a usage error: %s %s %s %s', async (...args) => {
     expect((await played(handlers, args, { answers: true })).code).toBe(2)
     expect(mutations()).toEqual([])
+  })
+})
+
+describe('--text', () => {
+  test.each([[['--source', 'orders']], [['--group', '7f3a']], [['--id', MESSAGE_A]]])(
+    'is refused in a plan with %j before anything is sent',
+    async (args) => {
+      const plan = ['replay', 'plan', ...args, '--text', 'eu-bank']
+      const { code, stderr } = await played({ planReplay: () => theRun() }, plan)
+      expect(code).toBe(2)
+      expect(stderr).toContain('--text cannot select messages for a replay')
+      expect(stderr).toContain('Select by --id or --group')
+      expect(server?.asked).toEqual([])
+    },
+  )
+
+  test('is not listed in the help of a plan, and is explained in the help of a list', async () => {
+    expect((await run(['replay', 'plan', '--help'])).stdout).not.toContain('--text')
+    for (const command of ['list', 'export']) {
+      const { stdout } = await run(['messages', command, '--help'])
+      expect(stdout.replaceAll(/\s+/g, ' ')).toContain('matches groups by their first message')
+    }
   })
 })
 

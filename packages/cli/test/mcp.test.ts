@@ -125,6 +125,16 @@ describe('the tools', () => {
     expect(detailed.text.length).toBeLessThan(40_000)
   })
 
+  test('refuse "text" as a selection of what to replay', async () => {
+    const { call, server } = await started({ planReplay: () => theRun() })
+    for (const selection of [{ group: GROUP_A }, { ids: [MESSAGE_A] }, {}]) {
+      const { isError, text } = await call('plan_replay', { ...selection, text: 'eu-bank' })
+      expect(isError).toBe(true)
+      expect(text).toContain('"text"')
+    }
+    expect(server.asked).toEqual([])
+  })
+
   test('a replay waits for a person: run, hash and what they type', async () => {
     const { call, server } = await started({
       planReplay: () => theRun({ counts: { planned: 1 }, skipped: {} }),

@@ -71,6 +71,31 @@ describe('what does not fit', () => {
     expect(await ask('/api/v1/me', { method: 'DELETE' })).toBe('not_found')
   })
 
+  test('refuses "text" where it would select what to change', async () => {
+    const { ids: named, group: one } = await fill(stage.catalog, 'orders')
+    const post = async (path: string, body: unknown) =>
+      problemOf(await stage.ask('operator', path, mutation(JSON.stringify(body))))
+    const query = { sources: ['orders'], after: 0, text: 'declined' }
+    const plan = await post('/api/v1/replays', { selection: { query } })
+    expect(plan).toMatchObject({ code: 'invalid' })
+    expect(plan['detail']).toContain('"text" cannot select dead letters for a replay')
+    expect(plan['detail']).toContain('Select by "ids" or "group"')
+    for (const path of [discard, '/api/v1/dead-letters/restore']) {
+      for (const selection of [{ group: one }, { ids: named }, {}]) {
+        expect(await post(path, { ...selection, text: 'declined' })).toMatchObject({
+          code: 'invalid',
+          problems: [expect.stringContaining('expected "ids" or "group" and no other field')],
+        })
+      }
+    }
+    const decision = { ids: named, as: 'open', text: 'declined' }
+    expect(await post('/api/v1/dead-letters/decide', decision)).toMatchObject({
+      code: 'invalid',
+      problems: [expect.stringContaining('"text"')],
+    })
+    expect(await stage.catalog.group(one)).toMatchObject({ openCount: 1 })
+  })
+
   test('a plan may be larger than other requests', async () => {
     const { ids } = await fill(stage.catalog, 'orders')
     const edit = Buffer.alloc(3_000_000).toString('base64')

@@ -47,8 +47,12 @@ async function settle(
   )
 }
 
-function check({ ids, group }: Selection, by: string): void {
-  const problems: string[] = []
+function check(selection: Selection, by: string): void {
+  const { ids, group, ...others } = selection
+  // Refused and not ignored: an ignored filter would change more than the caller expects.
+  const problems = Object.keys(others).map(
+    (name) => `"${name}" cannot select dead letters here. Use "ids" or "group".`,
+  )
   const isFit = ids === undefined ? isId(group) : ids.length <= IDS_MAX && ids.every(isId)
   if (!isFit) problems.push(`expected ids, at most ${IDS_MAX}, or the id of a group`)
   if (by === '') problems.push('by: expected who does it')

@@ -28,7 +28,7 @@ export interface GroupQuery {
   readonly owner?: string
   /** With dead letters that nobody has dealt with. */
   readonly hasOpen?: boolean
-  /** Part of the message, in any case of letters. */
+  /** Part of the group's title or first message, ignoring case. Later messages are not searched. */
   readonly text?: string
   /** What comes first is the largest. Default `'last_seen'`. */
   readonly order?: GroupOrder

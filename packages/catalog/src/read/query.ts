@@ -44,8 +44,9 @@ export interface DeadLetterQuery {
   /** Values of the preview, by JSON Pointer (RFC 6901), that are exactly this. At most 8. */
   readonly json?: Readonly<Record<string, Scalar>>
   /**
-   * Part of the message, in any case of letters. Together with `groups`: of each dead letter's own; otherwise
-   * of the groups', which are few.
+   * Part of a failure message, ignoring case. With `groups`, `key` or `extracted` it matches the message of
+   * each dead letter. Otherwise it matches groups by their title or first message: the result can contain
+   * dead letters without this text and lack dead letters with it. A replay refuses it.
    */
   readonly text?: string
   /** Most on one page, 1 to 200, default 50. */

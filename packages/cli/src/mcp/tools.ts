@@ -96,7 +96,14 @@ const listEvents = tool(
       status: z
         .enum(['open', 'replaying', 'unknown', 'resolved', 'discarded', 'expired'])
         .optional(),
-      text: z.string().min(1).max(500).optional().describe('Part of the message of the failure'),
+      text: z
+        .string()
+        .min(1)
+        .max(500)
+        .optional()
+        .describe(
+          'Part of a failure message. Without group it matches groups by their first message, so the result can contain dead letters without this text',
+        ),
       sinceHours: z.int().min(1).max(2_160).default(24).describe('Failed within so many hours'),
       most,
       next,

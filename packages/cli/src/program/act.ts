@@ -1,5 +1,5 @@
 import { ACTIONS, ITEM_STATES, OVERRIDES, RUN_STATES } from '@redrive/api/words'
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import type { EditOptions } from '../commands/edit.ts'
 import type { ListRunsOptions, PlanOptions } from '../commands/replay.ts'
 import type { DecideOptions, SettleOptions } from '../commands/settle.ts'
@@ -27,6 +27,8 @@ function addPlan(replay: Command, run: Run): void {
       .description('freeze a selection and see what would be replayed; nothing goes out'),
   )
     .addOption(several('--id', 'these messages'))
+    // Hidden: the command refuses it with a reason instead of "unknown option".
+    .addOption(new Option('--text <text>').hideHelp())
     .option('--rate <rate>', 'how fast, such as 200/s or 12/min')
     .option('--ramp <stages>', 'sizes of the first stages, such as 1,5,50, or none')
     .option('--note <text>', 'why, for the others')

@@ -8,7 +8,7 @@ import type {
   ShowMessageOptions,
 } from '../commands/messages.ts'
 import { addVerify } from './server.ts'
-import { changing, filtered, oneOf, paged, type Run, several, whole } from './run.ts'
+import { changing, oneOf, paged, type Run, searched, several, whole } from './run.ts'
 
 /** Commands that look at what there is. */
 export function addLooking(root: Command, run: Run): void {
@@ -35,7 +35,7 @@ function addGroups(groups: Command, run: Run): void {
     .option('--regressed', 'that were resolved, and failed again')
     .option('--open', 'with dead letters that nobody has dealt with')
     .option('--owner <person>', 'of this person')
-    .option('--text <text>', 'with this in the message of the failure')
+    .option('--text <text>', "part of a group's title or first message")
     .addOption(oneOf('--order <order>', 'what comes first', GROUP_ORDERS))
     .addOption(
       oneOf('--trend <window>', 'how far back the trend goes', ['hour', 'day', 'none']).default(
@@ -79,7 +79,7 @@ const withoutDefault = ({ owner, ...options }: ChangeGroupOptions): ChangeGroupO
   (owner as unknown) === true || owner === undefined ? options : { ...options, owner }
 
 function addMessages(messages: Command, run: Run): void {
-  paged(filtered(messages.command('list').description('dead letters, newest failure first')))
+  paged(searched(messages.command('list').description('dead letters, newest failure first')))
     .addOption(several('--status', 'in these statuses').choices(STATUSES))
     .action(
       run<ListMessagesOptions>(async (io, options) =>
@@ -95,7 +95,7 @@ function addMessages(messages: Command, run: Run): void {
         (await import('../commands/messages.ts')).showMessage(io, id, options),
       ),
     )
-  filtered(messages.command('export').description('all that fit, one JSON document in each line'))
+  searched(messages.command('export').description('all that fit, one JSON document in each line'))
     .addOption(several('--status', 'in these statuses').choices(STATUSES))
     .action(
       run<ExportOptions>(async (io, options) =>

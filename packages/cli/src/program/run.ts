@@ -38,7 +38,7 @@ export const paged = (command: Command): Command =>
     .option('-n, --limit <count>', 'most rows, up to 200', whole, 50)
     .option('--next <cursor>', 'go on where the page before ended')
 
-/** Which dead letters. */
+/** Adds the filters that select dead letters. */
 export const filtered = (command: Command): Command =>
   command
     .addOption(several('-g, --group', 'of these groups; the beginning of an id is enough'))
@@ -48,10 +48,16 @@ export const filtered = (command: Command): Command =>
     .option('--code <code>', 'that failed with this code')
     .option('--type <type>', 'of this type of event')
     .option('--key <key>', 'with this key')
-    .option('--text <text>', 'with this in the message of the failure')
     .option('--after <moment>', 'that failed after a moment, or less than so long ago: 2h')
     .option('--before <moment>', 'that failed before a moment, or longer ago')
     .option('--quarantined', 'that are quarantined')
     .addOption(several('--header', 'with a header: name=value'))
     .addOption(several('--body', 'with a value in the body: /pointer=value'))
     .addOption(several('--extracted', 'with a value that was extracted: name=value'))
+
+/** Adds the same filters and `--text`, which is precise enough to read and not to change anything. */
+export const searched = (command: Command): Command =>
+  filtered(command).option(
+    '--text <text>',
+    'part of a failure message; matches groups by their first message, unless --group, --key or --extracted is given',
+  )

@@ -30,16 +30,17 @@ export interface FilterOptions {
 
 /** The same in the words of the API; groups are whole ids already. */
 export function queryOf(io: Io, options: FilterOptions, groups: readonly string[]): Query {
-  const { header, extracted, body } = options
+  const { header, extracted, body, text } = options
   return defined({
     ...commonOf(io, options, groups),
+    text,
     headers: header,
     extracted,
     json: body,
   }) as Query
 }
 
-/** The same as a selection, where pairs are objects. */
+/** The same as a selection, where pairs are objects and `text` is not accepted. */
 export function selectionOf(io: Io, options: FilterOptions, groups: readonly string[]): Selected {
   const { header, extracted, body } = options
   return defined({
@@ -51,7 +52,7 @@ export function selectionOf(io: Io, options: FilterOptions, groups: readonly str
 }
 
 function commonOf(io: Io, options: FilterOptions, groups: readonly string[]) {
-  const { source, handler, code, type, key, text, quarantined, after, before } = options
+  const { source, handler, code, type, key, quarantined, after, before } = options
   return {
     groups: groups.length === 0 ? undefined : groups,
     sources: source,
@@ -60,7 +61,6 @@ function commonOf(io: Io, options: FilterOptions, groups: readonly string[]) {
     code,
     type,
     key,
-    text,
     quarantined,
     after: after === undefined ? undefined : pastOf(io, '--after', after),
     before: before === undefined ? undefined : pastOf(io, '--before', before),
