@@ -68,7 +68,11 @@ export async function storeEntries(
     ...entry,
     group: groups.get(entry.group.id) ?? entry.group,
   }))
-  const { fresh, again, left } = await takeRefailed(run, copy, grouped, options.keys)
+  const { fresh, again, left } = await takeRefailed(run, copy, {
+    sourceId: source.id,
+    entries: grouped,
+    keys: options.keys,
+  })
   const added = await addDeadLetters(run, copy, source.id, fresh)
   await storePayloads(copy, added, options.keys)
   await addLookups(copy, added)

@@ -83,7 +83,7 @@ create table redrive_catalog.replay_item (
   reason text,
   -- The run that has it, when that is why.
   other_run uuid,
-  -- Of the body that goes out, when it is not the one that came.
+  -- Of the body that is published. Set by the plan when the run changes the body, otherwise before the first publish.
   content_sha256 bytea,
   lease_token bigint not null default 0,
   lease_until timestamptz,

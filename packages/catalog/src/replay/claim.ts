@@ -199,17 +199,35 @@ export async function keeping<T>(
   }
 }
 
+/** Records the hash of each body before it is published: a message that returns is compared with it. */
 const BEGIN = `
 update redrive_catalog.replay_item i set state = 'publishing', publishes = i.publishes + 1,
-    lease_until = clock_timestamp() + ${LEASE}
-  from redrive_catalog.replay_run r
-  where i.run_id = $1 and i.lease_token = $2 and i.place = any($3::integer[]) and i.state in ('claimed', 'publishing')
+    content_sha256 = decode(b.content, 'hex'), lease_until = clock_timestamp() + ${LEASE}
+  from redrive_catalog.replay_run r, unnest($3::integer[], $4::text[]) as b (place, content)
+  where i.run_id = $1 and i.lease_token = $2 and i.place = b.place and i.state in ('claimed', 'publishing')
     and r.id = i.run_id and r.state = 'running'
   returning i.place`
 
+/** An item that is about to be published. */
+export interface Beginning {
+  readonly place: number
+  /** SHA-256 of its body, hex. */
+  readonly content: string
+}
+
 /** Those that are still ours and may be out from now on. */
-export const begin = (pool: Pool, claim: Claim, places: readonly number[]): Promise<Set<number>> =>
-  update(pool, BEGIN, claim, places)
+export const begin = (
+  pool: Pool,
+  claim: Claim,
+  items: readonly Beginning[],
+): Promise<Set<number>> =>
+  update(
+    pool,
+    BEGIN,
+    claim,
+    items.map(({ place }) => place),
+    items.map(({ content }) => content),
+  )
 
 const PUBLISHED = `
 update redrive_catalog.replay_item set state = 'published', published_at = clock_timestamp(), lease_until = null,
@@ -229,8 +247,9 @@ async function update(
   text: string,
   { runId, token }: Claim,
   places: readonly number[],
+  ...more: readonly unknown[]
 ): Promise<Set<number>> {
   if (places.length === 0) return new Set()
-  const { rows } = await pool.query<{ place: number }>(text, [runId, token, places])
+  const { rows } = await pool.query<{ place: number }>(text, [runId, token, places, ...more])
   return new Set(rows.map(({ place }) => place))
 }

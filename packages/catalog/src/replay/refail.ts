@@ -9,7 +9,7 @@ import { LIVE } from './outcome.ts'
 
 /** What a batch has of replays that failed again. */
 export interface Refailed {
-  /** Nothing of a replay that is known here: dead letters like any other. */
+  /** Dead letters that are not a replay of this source. */
   readonly fresh: readonly DatedEntry[]
   /** Known dead letters that are open again, with the id and first failure they have. */
   readonly again: readonly DatedEntry[]
@@ -17,11 +17,16 @@ export interface Refailed {
   readonly left: readonly string[]
 }
 
-/** Those that were on the wire. */
+/**
+ * Items of this source that may have been published. The source is part of the condition because every
+ * producer can write a replay id: a message in one queue must not change a dead letter of another source.
+ * The source counts and not the origin, because one source may drain the dead letters of several queues.
+ */
 const ITEMS = `
-select replay_id, dead_letter_id, cycle, state, content_sha256 is not null as is_edited
-  from redrive_catalog.replay_item
-  where replay_id = any($1::uuid[]) and state not in ('planned', 'skipped', 'cancelled')`
+select i.replay_id, i.dead_letter_id, i.cycle, i.state, encode(i.content_sha256, 'hex') as content,
+    coalesce(r.change ?| array['edit', 'patch'], false) as is_edited
+  from redrive_catalog.replay_item i join redrive_catalog.replay_run r on r.id = i.run_id
+  where i.replay_id = any($1::uuid[]) and r.source_id = $2 and i.state not in ('planned', 'skipped', 'cancelled')`
 
 const LOCK = `
 select id, group_id, status, (extract(epoch from first_failed_at) * 1000)::bigint::float8 as first_ms
@@ -32,6 +37,8 @@ interface ItemRow {
   readonly dead_letter_id: string
   readonly cycle: number
   readonly state: string
+  /** SHA-256 of the published body, hex. Null: nothing was published. */
+  readonly content: string | null
   readonly is_edited: boolean
 }
 
@@ -42,6 +49,12 @@ interface LetterRow {
   readonly first_ms: number
 }
 
+export interface RefailedBatch {
+  readonly sourceId: number
+  readonly entries: readonly DatedEntry[]
+  readonly keys: PayloadKeys | undefined
+}
+
 /**
  * A replay that failed again is the same dead letter, in its next cycle. A second copy of the same replay
  * is nothing new: it is known already that it failed, or that it took effect.
@@ -49,15 +62,15 @@ interface LetterRow {
 export async function takeRefailed(
   run: Run,
   copy: Copy,
-  entries: readonly DatedEntry[],
-  keys: PayloadKeys | undefined,
+  { sourceId, entries, keys }: RefailedBatch,
 ): Promise<Refailed> {
   const ids = entries.flatMap(({ drained }) => drained.delivery.replayId ?? []).filter(isId)
   if (ids.length === 0) return { fresh: entries, again: [], left: [] }
-  const items = await run<ItemRow>(ITEMS, [ids])
+  const items = await run<ItemRow>(ITEMS, [ids, sourceId])
   const letters = await run<LetterRow>(LOCK, [items.map((item) => item.dead_letter_id)])
   // Once more, now that nobody changes them any more.
-  const { fresh, comebacks } = sorted(entries, await run<ItemRow>(ITEMS, [ids]), letters)
+  const locked = await run<ItemRow>(ITEMS, [ids, sourceId])
+  const { fresh, comebacks } = sorted(entries, locked, letters)
   await keepCycle(run, comebacks)
   await keepBodies(run, comebacks)
   await open(run, comebacks)
@@ -88,7 +101,7 @@ function sorted(
   for (const entry of entries) {
     const item = byReplay.get(entry.drained.delivery.replayId ?? '')
     const letter = byId.get(item?.dead_letter_id ?? '')
-    if (item === undefined || letter === undefined) fresh.push(entry)
+    if (item === undefined || letter === undefined || !isPublished(item, entry)) fresh.push(entry)
     else if (!OVER.has(item.state)) {
       const same = { ...entry, id: letter.id, firstFailedAt: letter.first_ms }
       comebacks.set(letter.id, { entry: same, item, letter })
@@ -96,6 +109,14 @@ function sorted(
   }
   return { fresh, comebacks: [...comebacks.values()] }
 }
+
+/**
+ * Whether the message has the body that was published. A different body must not replace the original and
+ * proves nothing about the replay. It must not be dropped either, so it becomes its own dead letter; the
+ * replay waits for its outcome and ends as unknown.
+ */
+const isPublished = ({ content }: ItemRow, { sha256 }: DatedEntry) =>
+  content === sha256.toString('hex')
 
 const KEEP_CYCLE = `
 insert into redrive_catalog.failure_cycle (dead_letter_id, cycle, group_id, replay_id, first_failed_at, last_failed_at,
@@ -119,7 +140,10 @@ insert into redrive_catalog.payload_before
 const FORGET_BODIES = `
 delete from redrive_catalog.dead_letter_payload where dead_letter_id = any($1::uuid[])`
 
-/** What came back replaces what went out; a body that someone had changed is kept as it was. */
+/**
+ * Makes room for the payload that came back: new headers and the published body. The original body is not
+ * lost: it is the published one, or, where the run edited it, a copy in `payload_before`.
+ */
 async function keepBodies(run: Run, comebacks: readonly Comeback[]): Promise<void> {
   const edited = comebacks.filter(({ item }) => item.is_edited)
   await run(KEEP_BODIES, [edited.map(({ letter }) => letter.id)])

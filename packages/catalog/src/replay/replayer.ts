@@ -192,6 +192,8 @@ async function marked(pool: Pool, claimed: Claim, { sent, unsent, failed }: Sent
 
 interface Ready {
   readonly item: ClaimedItem
+  /** SHA-256 of the body, hex. */
+  readonly content: string
   readonly deadLetter: DrainedDeadLetter
 }
 
@@ -239,7 +241,7 @@ async function begun(
   const ours = await begin(
     parts.pool,
     claimed,
-    ready.map(({ item }) => item.place),
+    ready.map(({ item, content }) => ({ place: item.place, content })),
   )
   return ready.filter(({ item }) => ours.has(item.place))
 }
@@ -258,9 +260,8 @@ async function prepared(
     const one = drained.get(item.dead_letter_id)
     if (one === undefined) throw new NotReady(`The payload of ${item.dead_letter_id} is gone.`)
     const deadLetter = changed(one, change)
-    const isApproved =
-      item.content === null || item.content === sha256Of(deadLetter.delivery.bytes).toString('hex')
-    if (isApproved) return { item, deadLetter }
+    const content = sha256Of(deadLetter.delivery.bytes).toString('hex')
+    if (item.content === null || item.content === content) return { item, content, deadLetter }
     throw new NotReady(`What would go out of ${item.dead_letter_id} is not what was approved.`)
   })
 }

@@ -1,0 +1,157 @@
+import { describe, expect, test } from 'vitest'
+import { migrated, rows } from './rig.ts'
+import { failedAgain, staged } from './replay-stage.ts'
+
+const pool = await migrated('redrive_catalog_replay_forged')
+
+const ORIGINAL = Buffer.from('{"order":"original"}')
+const FORGED = Buffer.from('{"order":"forged"}')
+
+type Stage = Awaited<ReturnType<typeof staged>>
+
+/** One dead letter whose replay is published and has no outcome yet. */
+async function published(name: string, request: Parameters<Stage['started']>[0] = {}) {
+  const stage = await staged(pool, name, 1, () => ({ delivery: { bytes: ORIGINAL } }))
+  const [id = ''] = await stage.ids()
+  stage.wire.answer = () => 'silent'
+  const run = await stage.started(request)
+  await stage.replayer.turn()
+  const [sent] = stage.wire.sent
+  if (sent === undefined) throw new Error('Nothing was sent.')
+  return { stage, id, run, sent }
+}
+
+const withBody = (bytes: Buffer, { deadLetter, replayId }: Stage['wire']['sent'][number]) => {
+  const back = failedAgain(deadLetter, replayId)
+  return { ...back, delivery: { ...back.delivery, bytes } }
+}
+
+const bodyOf = async (stage: Stage, id: string) =>
+  Buffer.from((await stage.catalog.deadLetter(id))?.drained.delivery.bytes ?? []).toString()
+
+const bodiesBefore = async (id: string) => {
+  const text = 'select bytes from redrive_catalog.payload_before where dead_letter_id = $1'
+  const found = await rows<{ bytes: Buffer }>(pool, text, [id])
+  return found.map(({ bytes }) => bytes.toString())
+}
+
+const itemsOf = (stage: Stage, run: string) => stage.replays.items({ run })
+
+describe('a message with the replay id of another source', () => {
+  test.each([
+    ['another body', FORGED],
+    ['the same body', ORIGINAL],
+  ])('is a dead letter of the source it arrived in: %s', async (name, bytes) => {
+    const { stage, id, run, sent } = await published(`orders ${name}`)
+    const other = await staged(pool, `billing ${name}`, 0)
+    other.wire.back(withBody(bytes, sent))
+    expect(await other.catalog.ingest(other.wire)).toMatchObject({ added: 1, refailed: 0 })
+    expect(await stage.catalog.deadLetter(id)).toMatchObject({ status: 'replaying', cycle: 1 })
+    expect(await bodyOf(stage, id)).toBe(ORIGINAL.toString())
+    expect(await itemsOf(stage, run.id)).toMatchObject([{ state: 'published' }])
+    const [arrived = ''] = await other.ids()
+    expect(await bodyOf(other, arrived)).toBe(bytes.toString())
+    expect(await other.openCount()).toBe(1)
+    // The real outcome still counts.
+    stage.wire.back(withBody(ORIGINAL, sent))
+    expect(await stage.catalog.ingest(stage.wire)).toMatchObject({ added: 0, refailed: 1 })
+    expect(await stage.catalog.deadLetter(id)).toMatchObject({ status: 'open', cycle: 2 })
+    expect(await bodyOf(stage, id)).toBe(ORIGINAL.toString())
+  })
+
+  test('is kept when the replay has its outcome already', async () => {
+    const { stage, sent } = await published('orders over')
+    stage.wire.back(withBody(ORIGINAL, sent))
+    await stage.catalog.ingest(stage.wire)
+    const other = await staged(pool, 'billing over', 0)
+    other.wire.back(withBody(ORIGINAL, sent))
+    expect(await other.catalog.ingest(other.wire)).toMatchObject({ added: 1, known: 0 })
+  })
+
+  test('leaves the replay alone when both arrive at the same time', async () => {
+    const { stage, id, run, sent } = await published('orders together')
+    const other = await staged(pool, 'billing together', 0)
+    other.wire.back(withBody(FORGED, sent))
+    stage.wire.back(withBody(ORIGINAL, sent))
+    const both = await Promise.all([
+      other.catalog.ingest(other.wire),
+      stage.catalog.ingest(stage.wire),
+    ])
+    expect(both).toMatchObject([
+      { added: 1, refailed: 0 },
+      { added: 0, refailed: 1 },
+    ])
+    expect(await bodyOf(stage, id)).toBe(ORIGINAL.toString())
+    expect(await itemsOf(stage, run.id)).toMatchObject([{ state: 'refailed' }])
+  })
+})
+
+describe('a message with a replay id of its own source', () => {
+  test('is another dead letter when its body is not the published one', async () => {
+    const { stage, id, run, sent } = await published('changed')
+    stage.wire.back(withBody(FORGED, sent))
+    expect(await stage.catalog.ingest(stage.wire)).toMatchObject({ added: 1, refailed: 0 })
+    expect(await stage.catalog.deadLetter(id)).toMatchObject({ status: 'replaying', cycle: 1 })
+    expect(await bodyOf(stage, id)).toBe(ORIGINAL.toString())
+    expect(await itemsOf(stage, run.id)).toMatchObject([{ state: 'published' }])
+    const arrived = (await stage.ids()).find((one) => one !== id) ?? ''
+    expect(await bodyOf(stage, arrived)).toBe(FORGED.toString())
+    expect(await stage.openCount()).toBe(2)
+  })
+
+  test('is another dead letter when its body differs and the replay has its outcome', async () => {
+    const { stage, sent } = await published('changed late')
+    stage.wire.back(withBody(ORIGINAL, sent))
+    await stage.catalog.ingest(stage.wire)
+    stage.wire.back(withBody(FORGED, sent), withBody(ORIGINAL, sent))
+    expect(await stage.catalog.ingest(stage.wire)).toMatchObject({ added: 1, known: 1 })
+  })
+
+  test('is another dead letter when nothing was published yet', async () => {
+    const stage = await staged(pool, 'early', 1, () => ({ delivery: { bytes: ORIGINAL } }))
+    const [id = ''] = await stage.ids()
+    const run = await stage.started()
+    const [item] = await itemsOf(stage, run.id)
+    const detail = await stage.catalog.deadLetter(id)
+    if (item === undefined || detail === undefined) throw new Error('Expected an item.')
+    const sent = { deadLetter: detail.drained, replayId: item.replayId }
+    stage.wire.back(withBody(FORGED, sent))
+    expect(await stage.catalog.ingest(stage.wire)).toMatchObject({ added: 1, refailed: 0 })
+    expect(await bodyOf(stage, id)).toBe(ORIGINAL.toString())
+    expect(await itemsOf(stage, run.id)).toMatchObject([{ state: 'queued' }])
+  })
+
+  test('keeps the original next to an edited body, and accepts only the edited one', async () => {
+    const edit = Buffer.from('{"order":"edited"}')
+    const name = 'edited'
+    const stage = await staged(pool, name, 1, () => ({ delivery: { bytes: ORIGINAL } }))
+    const ids = await stage.ids()
+    const [id = ''] = ids
+    stage.wire.answer = () => 'silent'
+    await stage.started({ selection: { ids }, change: { edit } })
+    await stage.replayer.turn()
+    const [sent] = stage.wire.sent
+    if (sent === undefined) throw new Error('Nothing was sent.')
+    stage.wire.back(withBody(ORIGINAL, sent))
+    expect(await stage.catalog.ingest(stage.wire)).toMatchObject({ added: 1, refailed: 0 })
+    expect(await bodyOf(stage, id)).toBe(ORIGINAL.toString())
+    stage.wire.back(withBody(edit, sent))
+    expect(await stage.catalog.ingest(stage.wire)).toMatchObject({ added: 0, refailed: 1 })
+    expect(await bodyOf(stage, id)).toBe(edit.toString())
+    expect(await bodiesBefore(id)).toEqual([ORIGINAL.toString()])
+  })
+
+  test('is recognised after a worker published it a second time', async () => {
+    const { stage, id, run, sent } = await published('twice', { change: { force: true } })
+    await pool.query(
+      `update redrive_catalog.replay_item set state = 'publishing', lease_until = now() - interval '1 second' where run_id = $1`,
+      [run.id],
+    )
+    await stage.replayer.turn()
+    expect(stage.wire.sent).toHaveLength(2)
+    stage.wire.back(withBody(ORIGINAL, sent))
+    expect(await stage.catalog.ingest(stage.wire)).toMatchObject({ added: 0, refailed: 1 })
+    expect(await bodyOf(stage, id)).toBe(ORIGINAL.toString())
+    expect(await bodiesBefore(id)).toEqual([])
+  })
+})
