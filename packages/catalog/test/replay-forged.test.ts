@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { migrated, rows } from './rig.ts'
-import { failedAgain, staged } from './replay-stage.ts'
+import { failedAgain, staged, Wire } from './replay-stage.ts'
 
 const pool = await migrated('redrive_catalog_replay_forged')
 
@@ -153,5 +153,59 @@ describe('a message with a replay id of its own source', () => {
     expect(await stage.catalog.ingest(stage.wire)).toMatchObject({ added: 0, refailed: 1 })
     expect(await bodyOf(stage, id)).toBe(ORIGINAL.toString())
     expect(await bodiesBefore(id)).toEqual([])
+  })
+})
+
+describe('a confirmation', () => {
+  test.each([
+    ['handled', 'resolved'],
+    ['already_handled', 'resolved'],
+    ['dropped', 'expired'],
+  ] as const)('counts only in the source of its replay: %s', async (outcome, status) => {
+    const { stage, id, run, sent } = await published(`orders ${outcome}`)
+    const other = await staged(pool, `billing ${outcome}`, 0)
+    const confirmation = { replayId: sent.replayId, outcome, at: 0 }
+    other.wire.say(confirmation)
+    expect(await other.replayer.confirm()).toEqual({ resolved: 0, expired: 0 })
+    expect(other.wire.released).toBe(1)
+    expect(await stage.catalog.deadLetter(id)).toMatchObject({ status: 'replaying' })
+    expect(await itemsOf(stage, run.id)).toMatchObject([{ state: 'published', proof: undefined }])
+    expect(await stage.openCount()).toBe(1)
+    stage.wire.say(confirmation)
+    expect(await stage.replayer.confirm()).toMatchObject({ [status]: 1 })
+    expect(await stage.catalog.deadLetter(id)).toMatchObject({ status })
+    // The outcome changes the status; the body stays until retention.
+    expect(await bodyOf(stage, id)).toBe(ORIGINAL.toString())
+  })
+
+  test('of another source does not resolve a dead letter that failed again', async () => {
+    const { stage, id, sent } = await published('orders refailed')
+    const other = await staged(pool, 'billing refailed', 0)
+    stage.wire.back(withBody(ORIGINAL, sent))
+    await stage.catalog.ingest(stage.wire)
+    other.wire.say({ replayId: sent.replayId, outcome: 'handled', at: 0 })
+    await other.replayer.confirm()
+    expect(await stage.catalog.deadLetter(id)).toMatchObject({ status: 'open', cycle: 2 })
+    expect(await stage.openCount()).toBe(1)
+  })
+
+  test('counts by the source it is read from, when one worker serves both sources', async () => {
+    const { stage, run, sent } = await published('orders shared')
+    const other = await staged(pool, 'billing shared', 0)
+    const sources = [{ source: stage.wire }, { source: other.wire }]
+    const replayer = stage.replays.replayer({ sources })
+    other.wire.say({ replayId: sent.replayId, outcome: 'dropped', at: 0 })
+    stage.wire.say({ replayId: sent.replayId, outcome: 'handled', at: 0 })
+    expect(await replayer.confirm()).toEqual({ resolved: 1, expired: 0 })
+    expect(await itemsOf(stage, run.id)).toMatchObject([{ state: 'resolved' }])
+  })
+
+  test('counts under the name that the catalog has for the source', async () => {
+    const { stage, id, sent } = await published('orders renamed')
+    const source = new Wire('another queue name')
+    const replayer = stage.replays.replayer({ sources: [{ source, name: 'orders renamed' }] })
+    source.say({ replayId: sent.replayId, outcome: 'handled', at: 0 })
+    expect(await replayer.confirm()).toEqual({ resolved: 1, expired: 0 })
+    expect(await stage.catalog.deadLetter(id)).toMatchObject({ status: 'resolved' })
   })
 })

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { Admin, Producer } from '@platformatic/kafka'
 import { type Catalog, catalog } from '@redrive/catalog'
 import { encodeHeaders, FIRST_CYCLE } from '@redrive/core'
-import { topologyOf } from '@redrive/rabbitmq'
+import { replayedTopic } from '@redrive/kafka'
+import { replayedQueue, topologyOf } from '@redrive/rabbitmq'
 import { connect } from 'amqplib'
 import { afterAll, describe, expect, test } from 'vitest'
 import { type OpenSource, openSources } from '../src/composition.ts'
@@ -28,6 +29,8 @@ interface Broker {
   readonly sources: Readonly<Record<Name, object>>
   /** Puts a dead letter where the consumers of that source put theirs. */
   die(source: Name, death: Death): Promise<void>
+  /** Puts a confirmation where the consumers of that source put theirs. */
+  confirm(source: Name, replayId: string): Promise<void>
   close(): Promise<void>
 }
 type Name = 'orders' | 'billing'
@@ -47,13 +50,16 @@ function headersOf(source: string, { id, replayId }: Death): Readonly<Record<str
   return encodeHeaders({ id, key: id, source, replayId, cycle, reason: 'not_retryable' }).headers
 }
 
+const confirmationOf = (replayId: string) =>
+  Buffer.from(JSON.stringify({ version: 1, replayId, outcome: 'handled', at: Date.now() }))
+
 async function rabbitmqBroker(): Promise<Broker> {
   const queues = named()
   const deadQueue = (name: Name) => topologyOf(queues[name], 'quorum').deadLetters.name
   const mq = await rabbitmqUrl()
   const connection = await connect(mq)
   const channel = await connection.createConfirmChannel()
-  const all = NAMES.flatMap((name) => [queues[name], deadQueue(name)])
+  const all = NAMES.flatMap((name) => [queues[name], deadQueue(name), replayedQueue(queues[name])])
   for (const queue of all) await channel.assertQueue(queue, { durable: true })
   const source = (name: Name) => ({
     rabbitmq: { url: mq, queue: queues[name], deadLetterQueues: [deadQueue(name)] },
@@ -67,6 +73,10 @@ async function rabbitmqBroker(): Promise<Broker> {
         persistent: true,
         headers,
       })
+      await channel.waitForConfirms()
+    },
+    async confirm(name, replayId) {
+      channel.sendToQueue(replayedQueue(queues[name]), confirmationOf(replayId))
       await channel.waitForConfirms()
     },
     async close() {
@@ -83,7 +93,8 @@ async function kafkaBroker(): Promise<Broker> {
   const admin = new Admin(base)
   const topics = named()
   const deadTopic = (name: Name) => `${topics[name]}.dead`
-  const all = NAMES.flatMap((name) => [topics[name], deadTopic(name)])
+  const confirmationTopic = (name: Name) => replayedTopic(topics[name], 'web')
+  const all = NAMES.flatMap((name) => [topics[name], deadTopic(name), confirmationTopic(name)])
   await admin.createTopics({ topics: all, partitions: 1, replicas: 1 })
   await until(
     () => admin.listTopics(),
@@ -106,6 +117,10 @@ async function kafkaBroker(): Promise<Broker> {
       const value = Buffer.from(death.body)
       await producer.send({ messages: [{ topic: deadTopic(name), value, headers }] })
     },
+    async confirm(name, replayId) {
+      const value = confirmationOf(replayId)
+      await producer.send({ messages: [{ topic: confirmationTopic(name), value }] })
+    },
     async close() {
       await producer.close()
       await admin.deleteTopics({ topics: all })
@@ -121,6 +136,9 @@ insert into redrive.outbox (id, queue, payload, status, due_at, failed_at, first
   on conflict (id) do update set status = 'failed', due_at = null, failed_at = now(), first_failed_at = now(),
     attempts = 1, reason = 'not_retryable'`
 
+const CONFIRM = `
+insert into redrive.replay_confirmation (queue, replay_id, outcome) values ($1, $2, 'handled')`
+
 async function postgresBroker(): Promise<Broker> {
   const queues = named()
   return {
@@ -130,6 +148,9 @@ async function postgresBroker(): Promise<Broker> {
     },
     async die(name, { id, body, replayId }) {
       await pool.query(DIE, [id, queues[name], Buffer.from(body), replayId ?? null])
+    },
+    async confirm(name, replayId) {
+      await pool.query(CONFIRM, [queues[name], replayId])
     },
     close: async () => undefined,
   }
@@ -186,6 +207,25 @@ async function published({ made, replayer, ingested }: Stage, broker: Broker) {
   return { id, deadLetter, run: run.id, replayId: items[0]?.replayId ?? '' }
 }
 
+/** Takes confirmations of a source until one was read and released. */
+async function confirmedOnce({ replayer, of }: Stage, name: Name): Promise<void> {
+  const { source } = of(name)
+  const read = source.confirmations.bind(source)
+  let count = 0
+  source.confirmations = async (options) => {
+    const batch = await read(options)
+    count += batch.confirmations.length
+    return batch
+  }
+  await until(
+    async () => {
+      await replayer.confirm(name)
+      return count
+    },
+    (seen) => seen > 0,
+  )
+}
+
 const bodyOf = async ({ made }: Stage, id: string) =>
   Buffer.from((await made.deadLetter(id))?.drained.delivery.bytes ?? []).toString()
 
@@ -205,6 +245,20 @@ describe.each([
     await broker.die('orders', { id, body: ORIGINAL, replayId })
     expect(await stage.ingested('orders')).toMatchObject({ added: 0, refailed: 1 })
     expect(await stage.made.deadLetter(deadLetter)).toMatchObject({ status: 'open', cycle: 2 })
+    expect(await bodyOf(stage, deadLetter)).toBe(ORIGINAL)
+    await stage.close()
+  })
+
+  test('a confirmation counts only in the source of its replay', async () => {
+    const broker = await brokerOf()
+    const stage = await staged(broker)
+    const { deadLetter, replayId } = await published(stage, broker)
+    await broker.confirm('billing', replayId)
+    await confirmedOnce(stage, 'billing')
+    expect(await stage.made.deadLetter(deadLetter)).toMatchObject({ status: 'replaying' })
+    await broker.confirm('orders', replayId)
+    await confirmedOnce(stage, 'orders')
+    expect(await stage.made.deadLetter(deadLetter)).toMatchObject({ status: 'resolved' })
     expect(await bodyOf(stage, deadLetter)).toBe(ORIGINAL)
     await stage.close()
   })

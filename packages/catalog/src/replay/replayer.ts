@@ -100,7 +100,7 @@ export class Replayer {
   /** Takes what the consumers of one source, or of all, said about replays. */
   async confirm(name?: string): Promise<Confirmed> {
     const { pool } = this.#parts
-    const all = await together(this.#named(name), ([, { source }]) => confirm(pool, source))
+    const all = await together(this.#named(name), ([of, { source }]) => confirm(pool, of, source))
     return {
       resolved: all.reduce((sum, one) => sum + one.resolved, 0),
       expired: all.reduce((sum, one) => sum + one.expired, 0),

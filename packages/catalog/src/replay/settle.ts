@@ -15,14 +15,18 @@ export interface Confirmed {
   readonly expired: number
 }
 
-/** Writes down what the consumers said, then lets the broker forget it. */
-export async function confirm(pool: Pool, source: DeadLetterSource): Promise<Confirmed> {
+/** Writes down what the consumers said, then lets the broker forget it. `name` is that of the source in the catalog. */
+export async function confirm(
+  pool: Pool,
+  name: string,
+  source: DeadLetterSource,
+): Promise<Confirmed> {
   const total = { resolved: 0, expired: 0 }
   for (let count = AT_ONCE; count === AT_ONCE; ) {
     const batch = await source.confirmations({ most: AT_ONCE })
     count = batch.confirmations.length
     try {
-      const done = await writeDown(pool, batch.confirmations)
+      const done = await writeDown(pool, name, batch.confirmations)
       total.resolved += done.resolved
       total.expired += done.expired
     } catch (error) {
@@ -34,9 +38,15 @@ export async function confirm(pool: Pool, source: DeadLetterSource): Promise<Con
   return total
 }
 
-/** Whatever state it has: it may not have been marked yet, be unknown, or be believed to be still queued. */
+/**
+ * Whatever state it has: it may not have been marked yet, be unknown, or be believed to be still queued. Only
+ * items of the source that the confirmation was read from: every producer can write one, so a confirmation in
+ * one queue must not change a dead letter of another source.
+ */
 const BY_REPLAY = `
-select distinct i.dead_letter_id as id from redrive_catalog.replay_item i where i.replay_id = any($1::uuid[])`
+select distinct i.dead_letter_id as id from redrive_catalog.replay_item i
+    join redrive_catalog.replay_run r on r.id = i.run_id join redrive_catalog.source s on s.id = r.source_id
+  where i.replay_id = any($1::uuid[]) and s.name = $2`
 const LOCK = `
 select from redrive_catalog.dead_letter where id = any($1::uuid[]) order by id for no key update`
 
@@ -49,23 +59,25 @@ const UNSETTLED = ['queued', 'claimed', 'publishing', 'published', 'unknown']
 const BEFORE = { resolved: [...UNSETTLED, 'refailed', 'expired'], expired: UNSETTLED }
 const CONFIRM = `
 update redrive_catalog.replay_item i set state = $2, proof = $3, settled_at = clock_timestamp(), lease_until = null
-  where i.replay_id = any($1::uuid[]) and i.state = any($4)
+  from redrive_catalog.replay_run r join redrive_catalog.source s on s.id = r.source_id
+  where i.replay_id = any($1::uuid[]) and i.state = any($4) and r.id = i.run_id and s.name = $5
   returning i.dead_letter_id as id`
 
 async function writeDown(
   pool: Pool,
+  name: string,
   confirmations: readonly ReplayConfirmation[],
 ): Promise<Confirmed> {
   const known = confirmations.filter(({ replayId }) => isId(replayId))
   if (known.length === 0) return { resolved: 0, expired: 0 }
   const all = known.map(({ replayId }) => replayId)
   return inTransaction(pool, async (run) => {
-    const held = await run<{ id: string }>(BY_REPLAY, [all])
+    const held = await run<{ id: string }>(BY_REPLAY, [all, name])
     await run(LOCK, [held.map(({ id }) => id)])
     const dropped = known.filter(({ outcome }) => outcome === 'dropped')
     const handled = known.filter(({ outcome }) => outcome !== 'dropped')
-    const gone = await settled(run, dropped, 'expired')
-    const done = await settled(run, handled, 'resolved')
+    const gone = await settled(run, name, dropped, 'expired')
+    const done = await settled(run, name, handled, 'resolved')
     await expired(run, gone, BY_CONSUMER)
     await resolved(run, done, BY_CONSUMER)
     return { resolved: done.length, expired: gone.length }
@@ -76,12 +88,14 @@ const BY_CONSUMER = 'consumer'
 
 async function settled(
   run: Run,
+  name: string,
   confirmations: readonly ReplayConfirmation[],
   state: 'resolved' | 'expired',
 ): Promise<readonly string[]> {
   if (confirmations.length === 0) return []
   const ids = confirmations.map(({ replayId }) => replayId)
-  const rows = await run<{ id: string }>(CONFIRM, [ids, state, 'confirmation', BEFORE[state]])
+  const values = [ids, state, 'confirmation', BEFORE[state], name]
+  const rows = await run<{ id: string }>(CONFIRM, values)
   return rows.map(({ id }) => id)
 }
 
