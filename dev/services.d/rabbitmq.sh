@@ -2,13 +2,14 @@
 #   url                  AMQP, then the management API
 #   ctl ARGS…            rabbitmqctl
 #   memory_alarm on|off  block and unblock publishers
+#   crash                SIGKILL; `up` starts it again
 # shellcheck shell=bash disable=SC2034,SC2154
 
 amqp_port=$((port_base + 700))
 management_port=$((port_base + 710))
 distribution_port=$((port_base + 720))
 epmd_port=$((port_base + 730))
-extras=(url ctl memory_alarm)
+extras=(url ctl memory_alarm crash)
 
 # shellcheck source=dev/services.d/lib/rabbitmq.sh
 . dev/services.d/lib/rabbitmq.sh
@@ -60,4 +61,8 @@ ctl() {
 
 memory_alarm() {
   node_memory_alarm "$@"
+}
+
+crash() {
+  stop_process "$node_folder/node.pid" KILL
 }

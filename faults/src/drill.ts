@@ -4,6 +4,7 @@ import type { Rule } from './evidence.ts'
 import type { Choice } from './play.ts'
 import type { Scale } from './scenario.ts'
 import { ROOT } from './services.ts'
+import { UsageError } from './usage.ts'
 
 /** What a drill found: what is wrong, and what is worth telling. */
 export interface DrillResult {
@@ -20,6 +21,8 @@ export interface Broken {
 
 export interface DrillWorld {
   readonly scale: Scale
+  /** Whether the drill ends with the first rule that is broken. */
+  readonly stopAtFirst: boolean
   /** A folder of its own, gone afterwards when all went well. */
   readonly folder: string
   readonly say: (text: string) => void
@@ -29,6 +32,8 @@ export interface DrillWorld {
 export interface Drill {
   readonly name: string
   readonly story: string
+  /** Whether it is part of `--smoke`. Default false. */
+  readonly isInSmoke?: boolean
   play(world: DrillWorld): Promise<DrillResult>
 }
 
@@ -38,15 +43,17 @@ export const brokenIf = (
 ): readonly Broken[] =>
   rules.flatMap(([isBroken, rule, text]) => (isBroken ? [{ rule, text }] : []))
 
-/** Those whose names begin like this; undefined, and said so, when there are none. */
+/** Returns the drills of this form whose names begin like this; throws with the names that exist. */
 export function chosenOf<D extends Drill>(
   drills: readonly D[],
-  { only = '', print }: Choice,
-): readonly D[] | undefined {
-  const chosen = drills.filter(({ name }) => name.startsWith(only))
+  { only = '', scale }: Choice,
+): readonly D[] {
+  const offered = scale === 'smoke' ? drills.filter(({ isInSmoke }) => isInSmoke) : drills
+  const chosen = offered.filter(({ name }) => name.startsWith(only))
   if (chosen.length > 0) return chosen
-  print(`There is no drill '${only}'. There is:\n${drills.map(({ name }) => name).join('\n')}`)
-  return undefined
+  const form = scale === 'smoke' ? ' with --smoke' : ''
+  const names = offered.map(({ name }) => name).join('\n')
+  throw new UsageError(`There is no drill "${only}"${form}. There is:\n${names}`)
 }
 
 /** One after the other. */
@@ -73,24 +80,27 @@ export function judged(
   return failed === 0
 }
 
+/** A drill that could not be played to its end has failed; the others are still played. */
+function notPlayed(error: unknown): DrillResult {
+  const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
+  return { events: 0, told: ['not played to its end'], broken: [{ rule: 'scenario', text }] }
+}
+
 async function playDrill(
   subject: string,
   drill: Drill,
-  { scale, print }: Choice,
+  { scale, stopAtFirst, print }: Choice,
 ): Promise<DrillResult> {
   const folder = join(ROOT, '.reports/faults', `${subject}-${drill.name}`)
   await rm(folder, { recursive: true, force: true })
   await mkdir(folder, { recursive: true })
   print(`  ${drill.name}: ${drill.story}`)
   const startedAt = performance.now()
-  const result = await drill.play({
-    scale,
-    folder,
-    say: (text) => print(`  ${drill.name}: ${text}`),
-  })
+  const say = (text: string) => print(`  ${drill.name}: ${text}`)
+  const result = await drill.play({ scale, stopAtFirst, folder, say }).catch(notPlayed)
   const seconds = ((performance.now() - startedAt) / 1_000).toFixed(0)
   const isGood = result.broken.length === 0
-  print(`${isGood ? 'PASS' : 'FAIL'} ${drill.name}: ${result.told.join(', ')}, ${seconds} s in all`)
+  print(`${isGood ? 'ok' : 'FAIL'} ${drill.name}: ${result.told.join(', ')}, ${seconds} s in all`)
   for (const [rule, broken] of Map.groupBy(result.broken, (one) => one.rule)) {
     print(`  ${broken.length} × ${rule}\n${broken.map(({ text }) => `    ${text}`).join('\n')}`)
   }

@@ -23,12 +23,20 @@ export interface Mutant {
   readonly breaks: Rule
 }
 
+/** The mutants of a subject, and the scenarios that may find them. */
+export interface Prey {
+  readonly name: string
+  readonly mutants: readonly Mutant[]
+  /** Names of the scenarios that `--smoke` plays. */
+  readonly smoke: readonly string[]
+}
+
 /** Shared with the copy: what is installed, and the servers that run already. */
 const SHARED = ['node_modules', 'dev', '.services']
 const COPIED = ['packages', 'faults']
 
-/** A copy of the sources with the mistake in it. */
-async function mutatedCopy({ edits }: Mutant): Promise<string> {
+/** Copies the sources once; each mutant changes the copy and is taken out of it again. */
+async function copyTree(): Promise<string> {
   const copy = await mkdtemp(join(tmpdir(), 'redrive-mutant-'))
   for (const folder of COPIED) {
     await cp(join(ROOT, folder), join(copy, folder), {
@@ -38,18 +46,31 @@ async function mutatedCopy({ edits }: Mutant): Promise<string> {
     })
   }
   for (const folder of SHARED) await symlink(join(ROOT, folder), join(copy, folder))
-  for (const edit of edits) await apply(copy, edit)
   return copy
 }
 
-async function apply(copy: string, { file, find, replace }: Edit): Promise<void> {
-  const source = await readFile(join(copy, file), 'utf8')
-  if (!source.includes(find))
+/** Runs `work` with the mistake in the copy, and restores the files afterwards. */
+async function withMistake<T>(copy: string, { edits }: Mutant, work: () => Promise<T>): Promise<T> {
+  const before = new Map<string, string>()
+  try {
+    for (const edit of edits) {
+      const path = join(copy, edit.file)
+      const source = await readFile(path, 'utf8')
+      if (!before.has(path)) before.set(path, source)
+      await writeFile(path, edited(source, edit))
+    }
+    return await work()
+  } finally {
+    for (const [path, source] of before) await writeFile(path, source)
+  }
+}
+
+/** Returns the source with the edit. Throws when the mutant is older than the source. */
+export function edited(source: string, { file, find, replace }: Edit): string {
+  if (!source.includes(find)) {
     throw new Error(`${file} no longer contains what the mutant changes:\n${find}`)
-  await writeFile(
-    join(copy, file),
-    source.replaceAll(find, () => replace),
-  )
+  }
+  return source.replaceAll(find, () => replace)
 }
 
 interface Outcome {
@@ -57,10 +78,17 @@ interface Outcome {
   readonly output: string
 }
 
-function play(copy: string, subject: string, { scenario }: Mutant): Promise<Outcome> {
+/** 10 min: three times what the longest scenario takes on a busy machine. */
+const PLAY_MS = 600_000
+
+function play(copy: string, { name, smoke }: Prey, { scenario }: Mutant): Promise<Outcome> {
   const main = join(copy, 'faults/src/main.ts')
-  const args = ['--conditions=@redrive/source', main, subject, '--quick', '--only', scenario]
-  const child = spawn(process.execPath, args, { cwd: copy })
+  const form = smoke.some((one) => one.startsWith(scenario)) ? '--smoke' : '--quick'
+  const options = [name, form, '--only', scenario, '--stop-at-first']
+  const child = spawn(process.execPath, ['--conditions=@redrive/source', main, ...options], {
+    cwd: copy,
+    timeout: PLAY_MS,
+  })
   let output = ''
   const collect = (chunk: unknown) => {
     output += String(chunk)
@@ -76,29 +104,58 @@ export interface HuntOptions {
   readonly print: (text: string) => void
 }
 
-/** Plays every mutant; true when each was caught, for the reason it should be. */
+/** Plays every mutant of these subjects; true when each was caught, for the reason it should be. */
 export async function huntMutants(
-  subject: string,
-  all: readonly Mutant[],
+  preys: readonly Prey[],
   { only = '', print }: HuntOptions,
 ): Promise<boolean> {
-  const mutants = all.filter(({ scenario }) => scenario.startsWith(only))
+  const startedAt = performance.now()
+  const all = preys.flatMap((prey) =>
+    prey.mutants
+      .filter(({ scenario }) => scenario.startsWith(only))
+      .map((mutant) => ({ prey, mutant })),
+  )
+  const copy = await copyTree()
   let survivors = 0
-  for (const mutant of mutants) {
-    const copy = await mutatedCopy(mutant)
-    try {
-      const { code, output } = await play(copy, subject, mutant)
-      const isCaught = code === 1 && output.includes(` × ${mutant.breaks}\n`)
+  try {
+    for (const [index, { prey, mutant }] of all.entries()) {
+      const { isCaught, text } = await hunt(copy, prey, mutant)
       if (!isCaught) survivors += 1
-      print(
-        `${isCaught ? 'caught  ' : 'SURVIVED'} ${mutant.name} (${mutant.scenario}: ${mutant.breaks})`,
-      )
-      if (!isCaught) print(output)
-    } finally {
-      await rm(copy, { recursive: true })
+      print(`[${index + 1}/${all.length}] ${text}`)
     }
+  } finally {
+    await rm(copy, { recursive: true })
   }
-  const figure = `${survivors} of ${mutants.length} mutants survived, goal 0`
-  print(`${survivors === 0 ? 'PASS' : 'SHORT'} faults ${subject} --mutants ${figure}`)
-  return survivors === 0
+  const [one, ...others] = preys
+  const name = others.length > 0 ? 'all' : (one?.name ?? '')
+  const isGood = survivors === 0 && all.length > 0
+  const figure = `${survivors} of ${all.length} mutants survived in ${secondsSince(startedAt)} s, goal 0`
+  print(`${isGood ? 'PASS' : 'SHORT'} faults ${name} --mutants ${figure}`)
+  return isGood
 }
+
+const secondsSince = (at: number) => ((performance.now() - at) / 1_000).toFixed(0)
+
+interface Hunted {
+  readonly isCaught: boolean
+  readonly text: string
+}
+
+/** Plays one mutant. A mutant that cannot be applied counts as one that survived. */
+async function hunt(copy: string, prey: Prey, mutant: Mutant): Promise<Hunted> {
+  const startedAt = performance.now()
+  const { name, scenario, breaks } = mutant
+  try {
+    const { code, output } = await withMistake(copy, mutant, () => play(copy, prey, mutant))
+    const isCaught = code === 1 && output.includes(` × ${breaks}\n`)
+    const verdict = isCaught ? 'caught  ' : 'SURVIVED'
+    const line = `${verdict} ${prey.name}: ${name} (${scenario}: ${breaks}), ${secondsSince(startedAt)} s`
+    return { isCaught, text: isCaught ? line : `${line}\n${indented(output)}` }
+  } catch (error) {
+    const problem = error instanceof Error ? error.message : String(error)
+    return { isCaught: false, text: `STALE    ${prey.name}: ${name}\n${indented(problem)}` }
+  }
+}
+
+/** Keeps lines of a played scenario apart from the one line that ends the hunt. */
+const indented = (text: string) => text.replace(/^/gm, '  ')

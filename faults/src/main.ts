@@ -1,85 +1,93 @@
 import { parseArgs } from 'node:util'
-import { playCatalog } from './catalog/main.ts'
-import { MUTANTS as CATALOG_MUTANTS } from './catalog/mutants.ts'
-import { playEmission } from './emission/main.ts'
-import { MUTANTS as EMISSION_MUTANTS } from './emission/mutants.ts'
-import { type HuntOptions, huntMutants } from './hunt.ts'
-import { KAFKA } from './kafka/main.ts'
-import { MUTANTS as KAFKA_MUTANTS } from './kafka/mutants.ts'
-import { type Choice, playChosen } from './play.ts'
-import { POSTGRES } from './postgres/main.ts'
-import { MUTANTS as POSTGRES_MUTANTS } from './postgres/mutants.ts'
-import { RABBITMQ } from './rabbitmq/main.ts'
-import { MUTANTS as RABBITMQ_MUTANTS } from './rabbitmq/mutants.ts'
-import { playServer } from './server/main.ts'
-import { MUTANTS as SERVER_MUTANTS } from './server/mutants.ts'
+import { huntMutants } from './hunt.ts'
+import type { Scale } from './scenario.ts'
+import { type Breakable, SUBJECTS } from './subjects.ts'
+import { UsageError } from './usage.ts'
+
+const NAMES = SUBJECTS.map(({ name }) => name).join('|')
 
 const HELP = `Usage:
-  pnpm faults rabbitmq|postgres|kafka|emission|catalog|server [--quick] [--only SCENARIO] [--messages N]
+  pnpm faults ${NAMES} [--smoke|--quick] [--only SCENARIO] [--messages N]
       Breaks a real server and its consumers on purpose, and counts what came through.
-  pnpm faults rabbitmq|postgres|kafka|emission|catalog|server --mutants [--only SCENARIO]
-      Breaks the transport instead, and checks that the scenarios find it.
+      --smoke takes about a minute, --quick a few minutes, the full run up to half an hour.
+  pnpm faults ${NAMES}|all --mutants [--only SCENARIO]
+      Breaks Redrive instead, and checks that the scenarios find it.
+  --stop-at-first ends a scenario as soon as a rule is broken or nothing moves any more.
 `
-
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    quick: { type: 'boolean', default: false },
-    only: { type: 'string' },
-    messages: { type: 'string' },
-    mutants: { type: 'boolean', default: false },
-    help: { type: 'boolean', default: false },
-  },
-})
 
 const print = (text: string) => void process.stdout.write(`${text}\n`)
 
-interface Command {
-  play(choice: Choice): Promise<boolean>
-  hunt(options: HuntOptions): Promise<boolean>
-}
-
-const COMMANDS: Readonly<Record<string, Command>> = {
-  rabbitmq: {
-    play: (choice) => playChosen(RABBITMQ, choice),
-    hunt: (options) => huntMutants('rabbitmq', RABBITMQ_MUTANTS, options),
-  },
-  postgres: {
-    play: (choice) => playChosen(POSTGRES, choice),
-    hunt: (options) => huntMutants('postgres', POSTGRES_MUTANTS, options),
-  },
-  emission: {
-    play: playEmission,
-    hunt: (options) => huntMutants('emission', EMISSION_MUTANTS, options),
-  },
-  catalog: {
-    play: playCatalog,
-    hunt: (options) => huntMutants('catalog', CATALOG_MUTANTS, options),
-  },
-  server: {
-    play: playServer,
-    hunt: (options) => huntMutants('server', SERVER_MUTANTS, options),
-  },
-  kafka: {
-    play: (choice) => playChosen(KAFKA, choice),
-    hunt: (options) => huntMutants('kafka', KAFKA_MUTANTS, options),
-  },
-}
-
-async function main(): Promise<boolean> {
-  const command = COMMANDS[positionals[0] ?? '']
-  if (values.help || command === undefined) {
-    print(HELP)
-    return values.help
-  }
-  const { only } = values
-  if (values.mutants) return command.hunt({ only, print })
-  return command.play({
-    scale: values.quick ? 'quick' : 'full',
-    only,
-    messages: values.messages === undefined ? undefined : Number(values.messages),
-    print,
+function parse(args: readonly string[]) {
+  return parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      smoke: { type: 'boolean', default: false },
+      quick: { type: 'boolean', default: false },
+      only: { type: 'string' },
+      messages: { type: 'string' },
+      mutants: { type: 'boolean', default: false },
+      'stop-at-first': { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
   })
 }
 
-process.exitCode = (await main()) ? 0 : 1
+type Values = ReturnType<typeof parse>['values']
+
+/** Returns the subjects of this name; throws with the names that exist. */
+function subjectsOf(name: string | undefined, { mutants }: Values): readonly Breakable[] {
+  if (mutants && (name === undefined || name === 'all')) return SUBJECTS
+  const named = SUBJECTS.filter((subject) => subject.name === name)
+  if (named.length > 0) return named
+  if (name === undefined) throw new UsageError(`Name a subject: ${NAMES}.\n\n${HELP}`)
+  if (name === 'all') throw new UsageError('"all" is for --mutants. Play the subjects one by one.')
+  throw new UsageError(`There is no subject "${name}". There is: ${NAMES}.`)
+}
+
+function scaleOf({ smoke, quick }: Values): Scale {
+  if (smoke && quick) throw new UsageError('--smoke and --quick exclude each other.')
+  if (smoke) return 'smoke'
+  return quick ? 'quick' : 'full'
+}
+
+function messagesOf({ messages }: Values): number | undefined {
+  if (messages === undefined) return undefined
+  const count = Number(messages)
+  if (Number.isSafeInteger(count) && count > 0) return count
+  throw new UsageError(`--messages takes a whole number above zero, not "${messages}".`)
+}
+
+async function main(args: readonly string[]): Promise<boolean> {
+  const { values, positionals } = parse(args)
+  if (values.help) {
+    print(HELP)
+    return true
+  }
+  const subjects = subjectsOf(positionals[0], values)
+  const { only } = values
+  if (values.mutants) return huntMutants(subjects, { only, print })
+  const choice = {
+    scale: scaleOf(values),
+    only,
+    messages: messagesOf(values),
+    stopAtFirst: values['stop-at-first'],
+    print,
+  }
+  let isGood = true
+  for (const subject of subjects) isGood = (await subject.play(choice)) && isGood
+  return isGood
+}
+
+/** Whatever happens, the last line is a verdict and the exit code repeats it. */
+function fail(error: unknown): never {
+  const { message, stack = message } = error instanceof Error ? error : new Error(String(error))
+  const reason = message.split('\n')[0] ?? ''
+  process.stderr.write(`${error instanceof UsageError ? message : stack}\n`)
+  print(`SHORT faults ${process.argv.slice(2).join(' ')} did not finish: ${reason}, goal 0`)
+  process.exit(1)
+}
+
+// A broker that dies rejects what the harness waits for, and sometimes what it does not wait for.
+process.on('uncaughtException', fail)
+process.exitCode = (await main(process.argv.slice(2)).catch(fail)) ? 0 : 1

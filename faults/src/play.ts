@@ -1,6 +1,7 @@
 import { isGood, type Result, tableOf } from './report.ts'
-import type { Scale, Scenario } from './scenario.ts'
+import { isPartOf, type Scale, type Scenario, serviceOf } from './scenario.ts'
 import { ROOT } from './services.ts'
+import { UsageError } from './usage.ts'
 import type { Session } from './world.ts'
 
 export interface Choice {
@@ -8,6 +9,8 @@ export interface Choice {
   /** Only the scenarios whose names begin like this. */
   readonly only: string | undefined
   readonly messages: number | undefined
+  /** Whether a scenario ends as soon as a rule is broken or nothing moves any more, as a hunt needs it. */
+  readonly stopAtFirst: boolean
   readonly print: (text: string) => void
 }
 
@@ -30,13 +33,15 @@ export async function playChosen<S extends Scenario<never>>(
   choice: Choice,
 ): Promise<boolean> {
   const { scale, only, print } = choice
-  const chosen = subject.scenarios.filter(({ name, isOnlyFull = false }) =>
-    only === undefined ? scale === 'full' || !isOnlyFull : name.startsWith(only),
+  // A scenario that is named is played in any form but `smoke`, which it has no size for.
+  const offered = subject.scenarios.filter((one) =>
+    only === undefined || scale === 'smoke' ? isPartOf(one, scale) : true,
   )
+  const chosen = offered.filter(({ name }) => name.startsWith(only ?? ''))
   if (chosen.length === 0) {
-    const names = subject.scenarios.map(({ name }) => name).join('\n')
-    print(`There is no scenario '${only}'. There is:\n${names}`)
-    return false
+    const form = scale === 'smoke' ? ' with --smoke' : ''
+    const names = offered.map(({ name }) => name).join('\n')
+    throw new UsageError(`There is no scenario "${only}"${form}. There is:\n${names}`)
   }
   const results = await playAll(subject, chosen, { ...choice, reports: `${ROOT}.reports/faults` })
   print(`\n${tableOf(results)}`)
@@ -58,9 +63,9 @@ async function playAll<S extends Scenario<never>>(
 ): Promise<readonly Result[]> {
   const player = await subject.prepare(session)
   const lanes =
-    session.scale === 'quick'
-      ? [...Map.groupBy(scenarios, ({ service }) => service).values()]
-      : [scenarios]
+    session.scale === 'full'
+      ? [scenarios]
+      : [...Map.groupBy(scenarios, (one) => serviceOf(one, session.scale)).values()]
   const played = await Promise.all(lanes.map((lane) => playInTurn(lane, player)))
   await player.end()
   const order = scenarios.map(({ name }) => name)

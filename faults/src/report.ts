@@ -26,7 +26,7 @@ export function lineOf(result: Result): string {
   const { figures } = result
   const { bound, effectDuplicates, falseDeadLetters } = figures
   const counts = COLUMNS.map((name) => `${name} ${figures[name]}`).join(' ')
-  return `${isGood(result) ? 'PASS' : 'FAIL'} ${result.scenario}: ${counts} | bound ${bound}, effect duplicates ${effectDuplicates}, false dead letters ${falseDeadLetters}, recovery ${recoveryIn(figures)}${result.told === '' ? '' : `, ${result.told}`}, ${result.seconds.toFixed(0)} s in all`
+  return `${isGood(result) ? 'ok' : 'FAIL'} ${result.scenario}: ${counts} | bound ${bound}, effect duplicates ${effectDuplicates}, false dead letters ${falseDeadLetters}, recovery ${recoveryIn(figures)}${result.told === '' ? '' : `, ${result.told}`}, ${result.seconds.toFixed(0)} s in all`
 }
 
 function recoveryIn({ recoverySeconds }: Figures): string {

@@ -8,13 +8,21 @@ const PATIENCE_MS = (RECOVERY_BOUND_S + 15) * 1_000
 /** 12 s without anything anywhere: longer than a broker's own figures lag behind. */
 const QUIET_MS = 12_000
 
+/** 20 s without one more effect: with `stopAtFirst`, whatever is missing will not come. */
+const STALLED_MS = 20_000
+
 /**
  * Waits until everything has come to its end: every acknowledged message is where it belongs, and
  * nothing waits or is in anybody's hands. When all is quiet although something is missing, waiting
  * longer would not bring it back: the checker will say that it is lost.
  */
-export async function drain<W extends World>(world: W, server: Server<W>): Promise<void> {
+export async function drain<W extends World>(
+  world: W,
+  server: Server<W>,
+  stopAtFirst: boolean,
+): Promise<void> {
   let before: Look | undefined
+  const isStalled = stallOf(world, server)
   let quietSince: number | undefined
   const isDrained = async () => {
     const now = await look(world, server)
@@ -23,11 +31,23 @@ export async function drain<W extends World>(world: W, server: Server<W>): Promi
     let at = overSince(before, now)
     before = now
     if (at === undefined && isLong && (await server.isOver(world))) at = Date.now()
-    if (at === undefined) return false
+    if (at === undefined) return stopAtFirst && (await isStalled(now.at))
     world.history.write({ what: 'drained', at })
     return true
   }
   await becomesTrue(isDrained, { withinMs: PATIENCE_MS, everyMs: 250 })
+}
+
+/** Returns a function that reports whether the number of effects has not changed for `STALLED_MS`. */
+function stallOf<W extends World>(world: W, server: Server<W>): (now: number) => Promise<boolean> {
+  let effects = -1
+  let changedAt = 0
+  return async (now) => {
+    const count = await server.countEffects(world).catch(() => effects)
+    if (count !== effects) changedAt = now
+    effects = count
+    return now - changedAt > STALLED_MS
+  }
 }
 
 /** What was seen, and when. */

@@ -4,7 +4,7 @@ import type { ConsumerOptions } from './consumer-options.ts'
 import { type Fleet, type FleetOptions, fleetOf } from './fleet.ts'
 import { openHistory, type HistoryWriter } from './history.ts'
 import { END_OF, type End, type Mix, plan, type PlannedMessage, USUAL_MIX } from './message.ts'
-import type { Scale, Scenario } from './scenario.ts'
+import { atScale, type Scale, type Scenario } from './scenario.ts'
 import { watchStandstills } from './standstill.ts'
 
 /** One run of a scenario, whatever the server: its processes, its messages, its history. */
@@ -50,6 +50,7 @@ export interface Session {
   readonly scale: Scale
   /** Instead of what the scenarios have in mind. */
   readonly messages: number | undefined
+  readonly stopAtFirst: boolean
   readonly reports: string
   readonly print: (text: string) => void
 }
@@ -86,7 +87,7 @@ export function worldOf(parts: WorldParts): World {
   const fleets: Fleet[] = []
   const undos: (() => Promise<unknown>)[] = []
   const nextName = counter('consumer')
-  const messages = session.messages ?? scenario.messages[session.scale]
+  const messages = session.messages ?? atScale(scenario.messages, session.scale)
   const say = (text: string) => session.print(`  ${scenario.name}: ${text}`)
   const endWatch = watchStandstills(
     (span) => history.write({ what: 'stood_still', ...span }),

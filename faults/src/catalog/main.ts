@@ -29,6 +29,9 @@ const ROWS: readonly Row[] = [...PLAN, ...PUBLISH, ...INGEST, ...CONFIRM, ...RES
   (a, b) => (a.name < b.name ? -1 : 1),
 )
 
+/** Rows and drills, by their names. */
+export const CATALOG_DRILLS: readonly Pick<Drill, 'name' | 'isInSmoke'>[] = [...ROWS, ...DRILLS]
+
 type Servers = Omit<Where, 'kind' | 'queue'>
 type RowDrill = Drill & Pick<Row, 'kind'>
 
@@ -39,10 +42,9 @@ export async function playCatalog(choice: Choice): Promise<boolean> {
   const opening = Promise.withResolvers<Servers>()
   const drills = ROWS.filter(isWanted).map((row) => drillOf(row, opening.promise))
   const chosen = chosenOf<Drill | RowDrill>([...drills, ...DRILLS], choice)
-  if (chosen === undefined) return false
   // Whoever interrupts a run must not be left with processes that stand still.
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1))
-  const servers = await openServers()
+  const servers = await openServers(chosen.some((one) => isRow(one) && one.kind === 'kafka'))
   opening.resolve(servers)
   const lanes = [...Map.groupBy(chosen.filter(isRow), laneOf).values()]
   const played = await Promise.all(lanes.map((lane) => playInTurn('catalog', lane, choice)))
@@ -65,9 +67,9 @@ const drillOf = (row: Row, servers: Promise<Servers>): RowDrill => ({
   play: async (world) => playRow(row, await servers, world),
 })
 
-async function openServers(): Promise<Servers> {
+async function openServers(needsKafka: boolean): Promise<Servers> {
   const [amqpUrl = ''] = await urlsOf('rabbitmq')
-  const [kafkaBroker = ''] = await urlsOf('kafka')
+  const [kafkaBroker = ''] = needsKafka ? await urlsOf('kafka') : []
   const [serverUrl = ''] = await urlsOf('postgres')
   const consumerUrl = await createDatabase(serverUrl, 'replay_inbox')
   const catalogUrl = await newCatalog(serverUrl, 'catalog')

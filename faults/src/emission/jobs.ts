@@ -2,10 +2,11 @@ import { createEmitter, nonFailing } from '@redrive/runtime'
 import { fileStore } from '@redrive/file-store'
 import { down } from './down.ts'
 import { brokenIf, type Drill } from '../drill.ts'
+import { atScale, type ByScale } from '../scenario.ts'
 import { lasting } from '../wait.ts'
 import { percentile } from './figures.ts'
 
-const JOBS = { full: 5_000, quick: 1_000 } as const
+const JOBS: ByScale<number> = { smoke: 1_000, quick: 1_000, full: 5_000 }
 /** At least: more when the machine had something else to do in all of them. */
 const ROUNDS = 5
 const PATIENCE_MS = 30_000
@@ -20,6 +21,7 @@ const work = () => new Promise<void>((resolve) => setTimeout(resolve, 1))
 export const jobs: Drill = {
   name: 'jobs',
   story: 'jobs that emit to a sink whose breaker is open',
+  isInSmoke: true,
   async play({ scale, folder }) {
     const store = fileStore({ directory: folder })
     const save = store.save.bind(store)
@@ -33,7 +35,7 @@ export const jobs: Drill = {
       queue: { most: 1_000, whenFull: 'store' },
     })
     await Promise.all(Array.from({ length: 5 }, () => emitter.emit({ type: 'first', data: 0 })))
-    const perRound = JOBS[scale] / ROUNDS
+    const perRound = atScale(JOBS, scale) / ROUNDS
     const rounds: Added[] = []
     let failed = 0
     const emitOne = (index: number) =>

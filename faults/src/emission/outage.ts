@@ -4,13 +4,16 @@ import { webhook } from '@redrive/sinks'
 import { brokenIf, type Drill, type DrillResult, type DrillWorld } from '../drill.ts'
 import { judgedOf, type Late } from '../punctual.ts'
 import { isDisturbed, type Span, watchStandstills } from '../standstill.ts'
+import { atScale, type ByScale } from '../scenario.ts'
 import { lasting, until } from '../wait.ts'
 import { mostInOneSecond, percentile } from './figures.ts'
 import { type Arrival, Receivers, type Tell } from './receivers.ts'
 import { notingResends, type Resend } from './resends.ts'
 
 const PER_SECOND = 100
-const DOWN_MS = 10_000
+const DOWN_MS: ByScale<number> = { smoke: 3_000, quick: 10_000, full: 10_000 }
+const LASTS_MS: ByScale<number> = { smoke: 12_000, quick: 25_000, full: 60_000 }
+const PLAIN_MS: ByScale<number> = { quick: 10_000, full: 60_000 }
 /** The retry rate that is configured for the sink that was down. */
 const RETRIES_PER_SECOND = 100
 const RECOVERY_MS = 60_000
@@ -24,16 +27,19 @@ const sinkTo = (url: string): Sink =>
 /** The one that was down comes back slow and weak. With Redrive it recovers; with plain retries it does not. */
 export const outage: Drill = {
   name: 'outage',
-  story: 'one of three sinks refuses everything for 10 s and comes back slow, at 100 events/s',
+  story: 'one of three sinks refuses everything for seconds and comes back slow, at 100 events/s',
+  isInSmoke: true,
   async play(world) {
     const ours = await playOurs(world)
+    // For comparison only: it proves nothing about Redrive.
+    if (world.scale === 'smoke') return ours
     const plain = await playPlain(world)
     return { ...ours, told: [...ours.told, plain] }
   },
 }
 
 async function playOurs({ scale, folder, say }: DrillWorld): Promise<DrillResult> {
-  const lastsMs = scale === 'full' ? 60_000 : 25_000
+  const lastsMs = atScale(LASTS_MS, scale)
   const receivers = new Receivers()
   const [left, right, weak] = [
     await receivers.open(),
@@ -64,7 +70,7 @@ async function playOurs({ scale, folder, say }: DrillWorld): Promise<DrillResult
     await lasting(3_000)
     say('a sink is down …')
     await receivers.ask({ kind: 'down', port: weak.port })
-    await lasting(DOWN_MS)
+    await lasting(atScale(DOWN_MS, scale))
     const upAt = Date.now()
     await receivers.ask({ kind: 'up', port: weak.port })
     say(`… it is back, ${(await store.stats()).count} events are in the store`)
@@ -179,11 +185,12 @@ async function playPlain({ scale, say }: DrillWorld): Promise<string> {
     lost += 1
   }
   say('the same with plain retries …')
-  const buffered = Array.from({ length: (PER_SECOND * DOWN_MS) / 1_000 }, (_, count) =>
-    send(`event-${count}`),
+  const buffered = Array.from(
+    { length: (PER_SECOND * atScale(DOWN_MS, scale)) / 1_000 },
+    (_, count) => send(`event-${count}`),
   )
   const live: Promise<void>[] = []
-  await paced(scale === 'full' ? 60_000 : 10_000, (count) => live.push(send(`live-${count}`)))
+  await paced(atScale(PLAIN_MS, scale), (count) => live.push(send(`live-${count}`)))
   await Promise.all([...buffered, ...live])
   const { requests, falls } = await receivers.ask({ kind: 'report', port: weak.port })
   receivers.end()

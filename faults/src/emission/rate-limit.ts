@@ -13,6 +13,7 @@ const AT_ONCE = 50
 export const rateLimit: Drill = {
   name: 'rate-limit',
   story: '1,000 payments among 4,000 junk events at once, at a limit of 1,000 a second',
+  isInSmoke: true,
   async play({ folder }) {
     const store = fileStore({ directory: folder })
     const sink = recordingSink()

@@ -40,7 +40,7 @@ export function brokerAt(addresses: readonly string[]): Broker {
   }
 }
 
-const REPLICAS = 3
+const MOST_REPLICAS = 3
 
 /** 30 s: a new topic is known everywhere within one, unless a broker is on its way up. */
 const KNOWN_MS = 30_000
@@ -49,7 +49,7 @@ export async function createTopics(
   broker: Broker,
   topics: readonly string[],
   partitions: number,
-  replicas: number = REPLICAS,
+  replicas: number = Math.min(MOST_REPLICAS, broker.addresses.length),
 ): Promise<void> {
   const { admin } = broker
   await admin.createTopics({ topics: [...topics], partitions, replicas })

@@ -1,4 +1,5 @@
 import { services } from '../services.ts'
+import type { KafkaService } from './world.ts'
 
 /** Nodes are numbered from 1, in the order of their addresses. */
 export type NodeNumber = 1 | 2 | 3
@@ -9,11 +10,12 @@ export async function controller(): Promise<NodeNumber> {
   return Number(await on('controller')) as NodeNumber
 }
 
-export async function killNode(node: NodeNumber): Promise<void> {
-  await on('kill_node', String(node))
+/** Kills a node with SIGKILL; of one broker, that one. */
+export async function killNode(service: KafkaService, node: NodeNumber): Promise<void> {
+  await (service === 'kafka' ? services('do', 'kafka', 'kill') : on('kill_node', String(node)))
 }
 
 /** Resolves when it has caught up with the others. */
-export async function startNode(node: NodeNumber): Promise<void> {
-  await on('start_node', String(node))
+export async function startNode(service: KafkaService, node: NodeNumber): Promise<void> {
+  await (service === 'kafka' ? services('do', 'kafka', 'start') : on('start_node', String(node)))
 }

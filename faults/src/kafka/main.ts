@@ -1,6 +1,7 @@
 import { makeTables, openDatabase } from '../effects.ts'
 import type { Subject } from '../play.ts'
 import { playScenario } from '../run.ts'
+import { serviceOf } from '../scenario.ts'
 import { services, urlsOf } from '../services.ts'
 import { brokerAt, endsOf, topicsOf } from './broker.ts'
 import { COMMITS } from './commits.ts'
@@ -17,12 +18,12 @@ export const KAFKA: Subject<KafkaScenario> = {
     await makeTables(pool)
     return {
       async play(scenario) {
-        const { service } = scenario
+        const service = serviceOf(scenario, session.scale)
         // After a scenario that broke nodes this waits until all of them are back.
         const addresses = (await urlsOf(service)).flatMap((line) => line.split(','))
         const broker = brokerAt(addresses)
         const commitsFrom = await endsOf(broker, await topicsOf(broker, COMMITS))
-        const parts = { session, scenario, broker, pool, databaseUrl, commitsFrom }
+        const parts = { session, scenario, service, broker, pool, databaseUrl, commitsFrom }
         const world = kafkaWorldOf(parts)
         try {
           return await playScenario({ scenario, world, server: kafkaServer, session })

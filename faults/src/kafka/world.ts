@@ -10,13 +10,18 @@ import type { KafkaConsumerOptions } from './consumer-options.ts'
 import { type PlannedRecord, produce } from './producer.ts'
 import { PARTITIONS } from './topology.ts'
 
+/** Three brokers, or the one that `--smoke` uses. */
+export type KafkaService = 'kafka-cluster' | 'kafka'
+
 export interface KafkaScenario extends Scenario<KafkaWorld> {
-  readonly service: 'kafka-cluster'
+  readonly service: KafkaService
+  readonly smokeService: KafkaService
   /** Of the topics of the run. Default 6. */
   readonly partitions?: number
 }
 
 export interface KafkaWorld extends World<KafkaConsumerOptions, PlannedRecord> {
+  readonly service: KafkaService
   readonly broker: Broker
   readonly pool: Pool
   readonly partitions: number
@@ -29,6 +34,7 @@ export interface KafkaWorld extends World<KafkaConsumerOptions, PlannedRecord> {
 export interface KafkaWorldParts {
   readonly session: Session
   readonly scenario: KafkaScenario
+  readonly service: KafkaService
   readonly broker: Broker
   readonly pool: Pool
   readonly databaseUrl: string
@@ -43,7 +49,7 @@ export const SESSION_MS = 3_000
 type Common = Omit<FleetOptions<KafkaConsumerOptions>, 'folder' | 'run' | 'queues'>
 
 export function kafkaWorldOf(parts: KafkaWorldParts): KafkaWorld {
-  const { session, scenario, broker, pool, databaseUrl, commitsFrom } = parts
+  const { session, scenario, service, broker, pool, databaseUrl, commitsFrom } = parts
   const { partitions = PARTITIONS } = scenario
   const brokers = broker.addresses
   const common: Common = {
@@ -73,7 +79,8 @@ export function kafkaWorldOf(parts: KafkaWorldParts): KafkaWorld {
       }
     },
   })
-  return { ...world, broker, pool, partitions, commitsFrom, isSending: () => sending > 0 }
+  const isSending = () => sending > 0
+  return { ...world, service, broker, pool, partitions, commitsFrom, isSending }
 }
 
 /** 3,000: what two slow cores handle within half of what a recovery may take. */

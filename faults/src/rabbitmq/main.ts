@@ -1,6 +1,7 @@
 import { makeTables, openDatabase } from '../effects.ts'
 import type { Subject } from '../play.ts'
 import { playScenario } from '../run.ts'
+import { serviceOf } from '../scenario.ts'
 import { urlsOf } from '../services.ts'
 import { brokerAt } from './broker.ts'
 import { hastenDeadLetters } from './cluster.ts'
@@ -17,7 +18,7 @@ export const RABBITMQ: Subject<RabbitScenario> = {
     await makeTables(pool)
     return {
       async play(scenario) {
-        const { service } = scenario
+        const service = serviceOf(scenario, session.scale)
         // After a scenario that broke nodes this waits until all of them are back.
         const broker = brokerAt(await urlsOf(service))
         if (service === 'rabbitmq-cluster') await hastenDeadLetters()

@@ -1,4 +1,4 @@
-import type { Mutant } from '../hunt.ts'
+import type { Edit, Mutant } from '../hunt.ts'
 
 const ENACT = 'packages/transports/rabbitmq/src/enact.ts'
 const PUBLISH = 'packages/transports/rabbitmq/src/publish.ts'
@@ -8,19 +8,25 @@ const SEND = '      const { proof, place, truncated } = await this.#sentOnce(del
 const PROVE = `      await this.#parts.publisher.inTime(proof)
       return unsettled.settle(delivery) ?`
 
-export const MUTANTS: readonly Mutant[] = [
-  {
-    name: 'acknowledge before the confirm',
-    edits: [
-      {
-        file: ENACT,
-        find: PROVE,
-        replace: `      const isOurs = unsettled.settle(delivery)
+const EARLY: Edit = {
+  file: ENACT,
+  find: PROVE,
+  replace: `      const isOurs = unsettled.settle(delivery)
       await this.#parts.publisher.inTime(proof)
       return isOurs ?`,
-      },
-    ],
+}
+
+export const MUTANTS: readonly Mutant[] = [
+  {
+    name: 'acknowledge before the confirm, and the copy is refused',
+    edits: [EARLY],
     scenario: 'dlq-full',
+    breaks: 'lost',
+  },
+  {
+    name: 'acknowledge before the confirm, and the copy does not arrive',
+    edits: [EARLY],
+    scenario: 'confirm-dropped',
     breaks: 'lost',
   },
   {

@@ -5,6 +5,7 @@ import { eventOf, type Order, ordersOf } from '../catalog/drills/orders.ts'
 import { type Pause, wrongPauses } from '../catalog/drills/pauses.ts'
 import { onSite, type Site } from '../catalog/drills/site.ts'
 import { brokenIf, type Drill, type DrillResult, type DrillWorld } from '../drill.ts'
+import { atScale } from '../scenario.ts'
 import { lasting, until } from '../wait.ts'
 import { lengthOf, paceOf } from './pace.ts'
 import { type Replica, startReplica } from './replica.ts'
@@ -32,7 +33,9 @@ export const REPLICAS: Drill = {
 }
 
 async function playOn(site: Site, { scale, folder, say }: DrillWorld): Promise<DrillResult> {
-  const orders = ordersOf(COUNT[scale]).map((order): Order => ({ ...order, failsAgain: false }))
+  const orders = ordersOf(atScale(COUNT, scale)).map(
+    (order): Order => ({ ...order, failsAgain: false }),
+  )
   const consumer = await site.consumer({
     name: 'consumer',
     folder,
@@ -52,11 +55,11 @@ async function playOn(site: Site, { scale, folder, say }: DrillWorld): Promise<D
     await site.ingested(orders.length)
     say(`${orders.length} are in the catalog`)
     consumer.tell('fixed')
-    const run = await planned(asking, site, RATE[scale])
+    const run = await planned(asking, site, atScale(RATE, scale))
     const { killed, last, pauses } = await killEach(victims, asking, run, say)
     // As the consumer saw it from the end of the ramp on.
     const moments = arrivals(folder).moments.slice(RAMP.reduce((sum, one) => sum + one, 0))
-    const pace = paceOf(moments, RATE[scale])
+    const pace = paceOf(moments, atScale(RATE, scale))
     const longestGapMs = Math.max(0, ...pace.gaps.map(lengthOf))
     const idleMs = Math.max(0, ...pace.gaps.map((gap) => lengthOf(gap) - site.stoodMs(gap)))
     const { told, broken } = await auditResolved(
@@ -68,7 +71,7 @@ async function playOn(site: Site, { scale, folder, say }: DrillWorld): Promise<D
       told: [
         `${orders.length} messages, ${killed} processes killed`,
         ...told,
-        `replayed at ${pace.perSecond.toFixed(1)}/s of ${RATE[scale]}, ${pace.overall.toFixed(1)}/s with the gaps, of which the longest was ${(longestGapMs / 1_000).toFixed(1)} s`,
+        `replayed at ${pace.perSecond.toFixed(1)}/s of ${atScale(RATE, scale)}, ${pace.overall.toFixed(1)}/s with the gaps, of which the longest was ${(longestGapMs / 1_000).toFixed(1)} s`,
         `${asking.asked} questions while they died, ${asking.turned} asked again of the other replica, ${asking.failed} without answer`,
         `${pauses.length} pauses`,
       ],
@@ -84,9 +87,9 @@ async function playOn(site: Site, { scale, folder, say }: DrillWorld): Promise<D
           ],
           [last.state !== 'done', 'not drained', `the run is ${last.state}`],
           [
-            Math.abs(pace.perSecond / RATE[scale] - 1) > RATE_OFF[scale],
+            Math.abs(pace.perSecond / atScale(RATE, scale) - 1) > atScale(RATE_OFF, scale),
             'too slow',
-            `${pace.perSecond.toFixed(1)}/s instead of ${RATE[scale]}/s`,
+            `${pace.perSecond.toFixed(1)}/s instead of ${atScale(RATE, scale)}/s`,
           ],
           [
             idleMs > GAP_MAX_MS,

@@ -1,5 +1,6 @@
 import type { ReplayRun } from '@redrive/catalog'
 import { brokenIf, type Drill, type DrillResult, type DrillWorld } from '../../drill.ts'
+import { atScale } from '../../scenario.ts'
 import type { Span } from '../../standstill.ts'
 import { lasting, until } from '../../wait.ts'
 import { auditResolved } from './audit.ts'
@@ -38,7 +39,7 @@ async function playOn(site: Site, world: DrillWorld, isAsked: boolean): Promise<
   const { scale, folder } = world
   const how = isAsked ? 'with a health check' : 'without'
   const say = (text: string) => world.say(`${how}: ${text}`)
-  const count = COUNT[scale]
+  const count = atScale(COUNT, scale)
   const orders = ordersOf(count).map(
     (order): Order => ({ ...order, family: '', failsAgain: false }),
   )
@@ -56,7 +57,7 @@ async function playOn(site: Site, world: DrillWorld, isAsked: boolean): Promise<
     const pausedMs = stop.to - stop.from
     const slowestMs = await slowestOf(site, run.id)
     say(`paused after ${pausedMs.toFixed(0)} ms: ${stop.because}`)
-    await lasting(BROKEN_MS[scale])
+    await lasting(atScale(BROKEN_MS, scale))
     const patienceMs = Math.max(STALL_MS, STALL_FACTOR * slowestMs)
     const mostMs = patienceMs + NOTICED_MS + site.stoodMs(stop)
     const attempted = downstream.attemptedSince

@@ -1,4 +1,5 @@
 import { brokenIf, type Drill, type DrillResult, type DrillWorld } from '../../drill.ts'
+import { atScale } from '../../scenario.ts'
 import { scoresOf, wrongShare } from '../../families/precision.ts'
 import type { Kind } from '../options.ts'
 import { arrivals, auditResolved } from './audit.ts'
@@ -28,7 +29,7 @@ export const END_TO_END: readonly Drill[] = (['rabbitmq', 'kafka', 'postgres'] a
 )
 
 async function playOn(site: Site, { scale, folder, say }: DrillWorld): Promise<DrillResult> {
-  const orders = ordersOf(COUNT[scale])
+  const orders = ordersOf(atScale(COUNT, scale))
   const again = orders.filter(({ failsAgain }) => failsAgain).length
   const consumer = await site.consumer({
     name: 'consumer',
@@ -48,7 +49,7 @@ async function playOn(site: Site, { scale, folder, say }: DrillWorld): Promise<D
 
   consumer.tell('fixed')
   const plannedAt = performance.now()
-  const run = await site.replay({ ratePerSecond: RATE[scale], ramp: RAMP })
+  const run = await site.replay({ ratePerSecond: atScale(RATE, scale), ramp: RAMP })
   const planMs = performance.now() - plannedAt
   const first = await site.finished(run, RUN_MS)
   const rate = rateOf(folder, RAMP)
@@ -57,7 +58,7 @@ async function playOn(site: Site, { scale, folder, say }: DrillWorld): Promise<D
   )
   const opened = await openInCycle2(site)
   const second = await site.finished(
-    await site.replay({ ratePerSecond: RATE[scale], ramp: RAMP }),
+    await site.replay({ ratePerSecond: atScale(RATE, scale), ramp: RAMP }),
     RUN_MS,
   )
   const { told, broken } = await auditResolved(
@@ -73,7 +74,7 @@ async function playOn(site: Site, { scale, folder, say }: DrillWorld): Promise<D
       `wire duplicates ${copies}`,
       `${(grouped.wrong * 100).toFixed(2)} % wrongly grouped (${grouped.groups} groups of ${FAMILIES.length} families)`,
       `planned and approved in ${(planMs / 1_000).toFixed(1)} s`,
-      `replayed at ${rate.toFixed(1)}/s of ${RATE[scale]}`,
+      `replayed at ${rate.toFixed(1)}/s of ${atScale(RATE, scale)}`,
       `${again} failed again and were replayed in cycle 2`,
       `${site.pauses.length} pauses`,
     ],
@@ -84,9 +85,9 @@ async function playOn(site: Site, { scale, folder, say }: DrillWorld): Promise<D
         [planMs > PLAN_MS, 'too slow', `planned and approved in ${planMs.toFixed(0)} ms`],
         [grouped.wrong > WRONG_MAX, 'unexpected', `${grouped.wrong} are in a wrong group`],
         [
-          Math.abs(rate / RATE[scale] - 1) > RATE_OFF[scale],
+          Math.abs(rate / atScale(RATE, scale) - 1) > atScale(RATE_OFF, scale),
           'too slow',
-          `${rate.toFixed(1)}/s instead of ${RATE[scale]}/s`,
+          `${rate.toFixed(1)}/s instead of ${atScale(RATE, scale)}/s`,
         ],
         [
           first.counts.refailed !== again || opened !== again || second.counts.resolved !== again,

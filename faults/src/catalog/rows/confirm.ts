@@ -13,7 +13,7 @@ const PER_DEATH = 15
 /** 3 s until others go on without the dead: the shortest that a busy machine keeps. */
 const TAKE_OVER = '3s'
 const deathsOf = ({ where, world }: Stage) =>
-  world.scale === 'quick' ? 1 : where.kind === 'kafka' ? 3 : 8
+  world.scale !== 'full' ? 1 : where.kind === 'kafka' ? 3 : 8
 
 /** Each death takes seconds, which are not what is patient here. */
 async function finishedAtLast(stage: Stage, id: string): Promise<boolean> {
@@ -24,6 +24,7 @@ async function finishedAtLast(stage: Stage, id: string): Promise<boolean> {
 const unconfirmed = onEach({
   name: 'c08-unconfirmed',
   story: 'consumers die when their inbox has committed, before they confirm the replay',
+  isInSmoke: true,
   consumer: { diesAfter: DIES_AFTER, takeOver: TAKE_OVER },
   async play(stage) {
     const most = deathsOf(stage)
@@ -59,6 +60,7 @@ const unconfirmed = onEach({
 const settling = onEach({
   name: 'c08-settle',
   story: 'whoever writes down confirmations dies before and after it has',
+  isInSmoke: true,
   async play(stage) {
     // A dead member of a group keeps its partitions for 10 s.
     const times = stage.where.kind === 'kafka' ? 4 : timesOf(stage)

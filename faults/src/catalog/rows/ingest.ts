@@ -8,11 +8,12 @@ const BATCHES = 20
 
 /** A dead member of a group keeps its partitions for 10 s. */
 const ingestTimes = ({ where, world }: Stage): number =>
-  world.scale === 'quick' ? 1 : where.kind === 'kafka' ? 5 : 20
+  world.scale !== 'full' ? 1 : where.kind === 'kafka' ? 5 : 20
 
 const committed = onEach({
   name: 'c06-ingested',
   story: 'the ingest dies when it has committed, before the broker lets go',
+  isInSmoke: true,
   async play(stage) {
     const times = ingestTimes(stage)
     const known: number[] = []
@@ -47,6 +48,7 @@ async function takenOver(stage: Stage): Promise<Ingested> {
 const uncommitted: Row = {
   name: 'c07-not-ingested',
   story: 'the ingest dies before it commits: the broker must not have let go by then',
+  isInSmoke: true,
   kind: 'rabbitmq',
   async play(stage) {
     const times = ingestTimes(stage)
@@ -70,6 +72,7 @@ async function failedAgain(stage: Stage, count: number): Promise<ReplayRun> {
 const refailed = onEach({
   name: 'c13-refailed',
   story: 'replays fail again, and the ingest that hears of it dies before the broker lets go',
+  isInSmoke: true,
   async play(stage) {
     const count = BATCHES
     await stage.fill(count, 2)

@@ -8,6 +8,7 @@ import { ITEMS, notDone, type Row, staged, timesOf } from './row.ts'
 const unplanned: Row = {
   name: 'c01-plan',
   story: 'an operator dies around the commit of a plan, and asks again by the same name',
+  isInSmoke: true,
   kind: 'postgres',
   async play(stage) {
     const times = timesOf(stage)
@@ -42,6 +43,7 @@ const unplanned: Row = {
 const approved: Row = {
   name: 'c02-approved',
   story: 'an operator dies around the commit of an approval',
+  isInSmoke: true,
   kind: 'postgres',
   async play(stage) {
     const times = timesOf(stage)
@@ -122,7 +124,7 @@ function racing(
     story,
     kind,
     async play(stage) {
-      const rounds = stage.world.scale === 'quick' ? 1 : 5
+      const rounds = stage.world.scale === 'full' ? 5 : 1
       const broken: Broken[] = []
       for (let round = 0; round < rounds; round++) {
         await stage.fill(MANY)

@@ -1,5 +1,6 @@
 import type { ReplayRun } from '@redrive/catalog'
 import { type Broken, brokenIf } from '../../drill.ts'
+import { atScale, type ByScale } from '../../scenario.ts'
 import { lasting } from '../../wait.ts'
 import type { Point } from '../options.ts'
 import type { Stage } from '../stage.ts'
@@ -15,6 +16,7 @@ function dying(
   return onEach({
     name,
     story,
+    isInSmoke: true,
     async play(stage) {
       const times = timesOf(stage)
       const broken: Broken[] = []
@@ -62,8 +64,9 @@ const WAKES = { quick: 3, full: 15 } as const
 const stale = onEach({
   name: 'c09-stale',
   story: 'a publisher stands still past its lease, another takes over, it goes on',
+  isInSmoke: true,
   async play(stage) {
-    const times = WAKES[stage.world.scale]
+    const times = atScale(WAKES, stage.world.scale)
     const broken: Broken[] = []
     const wakes = [wakesBeforePublishing, wakesToMark, wakesToPublish]
     for (const [time, ids] of (await staged(stage, times)).entries()) {
@@ -135,7 +138,10 @@ async function wakesToMark(stage: Stage, { id }: ReplayRun): Promise<readonly Br
 
 /** 60 a second: a publisher that lives for half a second has some tens of them in hand. */
 const RANDOM_RATE = 60
-const RANDOM = { quick: { items: 80, kills: 4 }, full: { items: 400, kills: 20 } } as const
+const RANDOM: ByScale<{ readonly items: number; readonly kills: number }> = {
+  quick: { items: 80, kills: 4 },
+  full: { items: 400, kills: 20 },
+}
 /** From its first question to the database to the end of its first turn. */
 const LONGEST_MS = 1_200
 
@@ -143,7 +149,7 @@ const random = onEach({
   name: 'c12-random',
   story: 'publishers are killed at random in the middle of a run',
   async play(stage) {
-    const { items, kills } = RANDOM[stage.world.scale]
+    const { items, kills } = atScale(RANDOM, stage.world.scale)
     await stage.fill(items)
     await stage.ingest()
     const { id } = await stage.started({ ratePerSecond: RANDOM_RATE })

@@ -1,5 +1,5 @@
 import { type Broken, brokenIf } from '../../drill.ts'
-import type { Scale } from '../../scenario.ts'
+import { atScale, type ByScale } from '../../scenario.ts'
 import type { Ending } from '../audit.ts'
 import type { CatalogConsumerOptions, Kind } from '../options.ts'
 import type { Stage } from '../stage.ts'
@@ -9,6 +9,8 @@ export interface Row {
   readonly name: string
   readonly story: string
   readonly kind: Kind
+  /** Whether it is part of `--smoke`, which plays each death once, on one source. */
+  readonly isInSmoke?: boolean
   /** Too long for `quick`, and much like another one. */
   readonly isOnlyFull?: boolean
   /** The catalog is restored: it needs a database of its own. */
@@ -20,17 +22,25 @@ export interface Row {
 
 const KINDS: readonly Kind[] = ['rabbitmq', 'kafka', 'postgres']
 
+/** The source on which `--smoke` plays the rows that exist on every source. */
+const SMOKE_KIND: Kind = 'rabbitmq'
+
 /** The same row on every source. */
 export const onEach = (row: Omit<Row, 'kind'>, kinds: readonly Kind[] = KINDS): readonly Row[] =>
-  kinds.map((kind) => ({ ...row, kind, name: `${row.name}-${kind}` }))
+  kinds.map((kind) => ({
+    ...row,
+    kind,
+    name: `${row.name}-${kind}`,
+    isInSmoke: row.isInSmoke === true && kind === SMOKE_KIND,
+  }))
 
 /** So many items for each crash: enough for the death to be before, among or behind them. */
 export const ITEMS = 5
 
 /** How often a crash is repeated, each time at another item. */
-const TIMES: Readonly<Record<Scale, number>> = { quick: 2, full: 20 }
+const TIMES: ByScale<number> = { quick: 2, full: 20 }
 
-export const timesOf = ({ world }: Stage): number => TIMES[world.scale]
+export const timesOf = ({ world }: Stage): number => atScale(TIMES, world.scale)
 
 /** One slice of the dead letters for each time. */
 function slicesOf(ids: readonly string[]): readonly (readonly string[])[] {

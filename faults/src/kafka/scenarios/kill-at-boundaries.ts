@@ -18,6 +18,10 @@ const AROUND: readonly When[] = ['before', 'answered']
 const ALL: readonly When[] = ['before', 'written', 'answered', 'told']
 /** Of these two one is always the worst. */
 const QUICK: ReadonlySet<When> = new Set(AROUND)
+/** With `--smoke`, only what a hand-off consists of: fetch, copy and commit. */
+const SMOKE: ReadonlySet<RequestName> = new Set(['fetch', 'produce', 'commit'])
+/** With `--smoke`, these die at all moments; a dead letter takes the way of a retry. */
+const SMOKE_WHOLE: ReadonlySet<string> = new Set(['settle', 'retry'])
 
 interface Reached {
   readonly decision: string
@@ -99,11 +103,20 @@ const IN_TRANSACTION: readonly Reached[] = (['flaky', 'business'] as const).flat
 
 type KafkaBoundary = Boundary<KafkaConsumerOptions>
 
+/** Whether a request is part of a form: `quick` has more requests, `smoke` more moments of fewer. */
+function isPlayed({ request, isOnlyFull = false }: Reached, scale: Scale): boolean {
+  if (scale === 'full') return true
+  return !isOnlyFull && (scale === 'quick' || SMOKE.has(request))
+}
+
+const isWhole = (decision: string, scale: Scale) =>
+  scale === 'full' || (scale === 'smoke' && SMOKE_WHOLE.has(decision))
+
 function boundariesOf(reached: readonly Reached[], scale: Scale): readonly KafkaBoundary[] {
-  const played = reached.filter(({ isOnlyFull = false }) => scale === 'full' || !isOnlyFull)
+  const played = reached.filter((one) => isPlayed(one, scale))
   return played.flatMap(({ decision, kind, request, when, topic, consumer }) =>
     when
-      .filter((moment) => scale === 'full' || QUICK.has(moment))
+      .filter((moment) => isWhole(decision, scale) || QUICK.has(moment))
       .map((moment) => ({
         name: `${decision}, ${request} ${moment}`,
         kind,
@@ -131,8 +144,8 @@ async function play(
 
 export const killAtBoundaries: KafkaScenario = onCluster({
   name: 'kill-at-boundaries',
-  story: `a consumer dies around every request it sends, at ${boundariesOf(REACHED, 'full').length} moments (fewer with --quick); one duplicate per death, nothing lost`,
-  messages: { quick: 1, full: 5 },
+  story: `a consumer dies around every request it sends, at ${boundariesOf(REACHED, 'full').length} moments (fewer with --quick and --smoke); one duplicate per death, nothing lost`,
+  messages: { smoke: 1, quick: 1, full: 5 },
   // Each moment has a topic of its own, and six others come with it.
   partitions: 1,
   play: (world) => play(world, REACHED),

@@ -20,14 +20,15 @@ export async function underLoad(
 export const createSource = ({ broker, run, partitions }: KafkaWorld): Promise<void> =>
   createTopics(broker, [run], partitions)
 
-export type KafkaStory = Omit<KafkaScenario, 'service' | 'check'> & {
+export type KafkaStory = Omit<KafkaScenario, 'service' | 'smokeService' | 'check'> & {
   check?(evidence: KafkaEvidence, world: KafkaWorld): readonly Violation[]
 }
 
-/** On the cluster; what consumers told their group is always looked at, too. */
+/** On the cluster, with `--smoke` on one broker; what consumers told their group is always looked at, too. */
 export const onCluster = (story: KafkaStory): KafkaScenario => ({
   ...story,
   service: 'kafka-cluster',
+  smokeService: 'kafka',
   check(evidence, world) {
     // `collect` made it.
     const known = evidence as KafkaEvidence

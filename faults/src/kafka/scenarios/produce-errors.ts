@@ -22,7 +22,7 @@ export const produceErrors: KafkaScenario = onCluster({
   name: 'produce-errors',
   story:
     'copies are refused or never answered for, some of them although they are stored; a consumer dies meanwhile',
-  messages: { quick: 3_000, full: 20_000 },
+  messages: { smoke: 800, quick: 3_000, full: 20_000 },
   async play(world) {
     const rate = world.scale === 'full' ? RATE : RATE / 2
     const seconds = world.messages / rate

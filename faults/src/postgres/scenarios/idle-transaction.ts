@@ -3,6 +3,7 @@ import { POLICY } from '../../consumer-options.ts'
 import { openDatabase } from '../../effects.ts'
 import { ready } from '../../fleet.ts'
 import { percentile } from '../../punctual.ts'
+import { atScale } from '../../scenario.ts'
 import type { QueryName } from '../queries.ts'
 import { LONG_LEASE_MS, type PostgresScenario, type PostgresWorld } from '../world.ts'
 
@@ -49,7 +50,7 @@ export const idleTransaction: PostgresScenario = {
   },
   check(evidence, { scale }) {
     const p99 = percentile(durationsIn(evidence, 'claim'), 99)
-    const most = CLAIM_MS[scale] + percentile(durationsIn(evidence, 'inbox commit'), 99)
+    const most = atScale(CLAIM_MS, scale) + percentile(durationsIn(evidence, 'inbox commit'), 99)
     return p99 <= most
       ? []
       : [{ rule: 'scenario', text: `claims take ${p99} ms at p99, at most ${most} ms` }]

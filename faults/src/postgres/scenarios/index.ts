@@ -7,7 +7,7 @@ import { killRandom } from './kill-random.ts'
 import { longTransactions } from './long-transactions.ts'
 import { failOver, primaryCrash } from './servers.ts'
 import { stopped } from './stopped.ts'
-import { cuts, halfOpen, wakeOff } from './wires.ts'
+import { answersLost, cuts, halfOpen, wakeOff } from './wires.ts'
 import { workerDies } from './worker-dies.ts'
 
 export const SCENARIOS: readonly PostgresScenario[] = [
@@ -21,6 +21,7 @@ export const SCENARIOS: readonly PostgresScenario[] = [
   idleTransaction,
   clientClock,
   cuts,
+  answersLost,
   halfOpen,
   wakeOff,
   crashLoop,

@@ -71,7 +71,7 @@ export const killAtBoundaries: PostgresScenario = {
   name: 'kill-at-boundaries',
   story: `a consumer dies before and after every query it sends, at ${BOUNDARIES.length} moments; nothing is lost`,
   service: 'postgres',
-  messages: { quick: 1, full: 5 },
+  messages: { smoke: 1, quick: 1, full: 5 },
   play: (world) => dieAtEach(world, BOUNDARIES, { policy: ONE_BY_ONE, workMs: 0 }),
   check: (evidence) => [...checkDeaths(evidence, BOUNDARIES), ...checkNamed(evidence)],
 }

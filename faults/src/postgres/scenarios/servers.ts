@@ -10,7 +10,7 @@ export const primaryCrash: PostgresScenario = {
   name: 'primary-crash',
   story: 'the server loses power under load and is started again, producers and consumers go on',
   service: 'postgres',
-  messages: { quick: 2_000, full: 12_000 },
+  messages: { smoke: 700, quick: 2_000, full: 12_000 },
   async play(world) {
     world.atEnd(() => services('up', 'postgres'))
     const times = world.scale === 'full' ? 4 : 1

@@ -1,7 +1,7 @@
 import type { Evidence, Violation } from '../../evidence.ts'
 import { POLICY } from '../../consumer-options.ts'
 import { underLoad } from '../../load.ts'
-import { startProxy } from '../../proxy.ts'
+import { type Connection, startProxy } from '../../proxy.ts'
 import { checkPunctual, latenessAt, startLateness } from '../../punctual.ts'
 import { lasting } from '../../wait.ts'
 import { throughPort } from '../database.ts'
@@ -36,6 +36,59 @@ export const cuts: PostgresScenario = {
       end()
     })
   },
+}
+
+/** 1 s without answers, less than the lease of 2 s. */
+const UNANSWERED_MS = 1_000
+
+export const answersLost: PostgresScenario = {
+  name: 'answers-lost',
+  story:
+    'the server does what consumers ask and its answers never arrive; then the connections break',
+  service: 'postgres',
+  messages: { smoke: 600, quick: 1_200, full: 6_000 },
+  async play(world) {
+    const wires = await Promise.all([wireTo(world), wireTo(world)])
+    const load = { consumers: wires.map(({ consumer }) => consumer), ratePerSecond: RATE }
+    const times = world.scale === 'full' ? 10 : 2
+    await underLoad(world, load, async () => {
+      for (let time = 0; time < times; time++) {
+        await lasting(1_000)
+        const end = world.fault('answers are lost')
+        const lost = (wires[time % 2]?.proxy.connections() ?? []).map(loseAnswers)
+        await lasting(UNANSWERED_MS)
+        for (const connection of wires[time % 2]?.proxy.connections() ?? []) connection.destroy()
+        end()
+        const note = `${lost.filter((isLost) => isLost()).length} connections lost an answer`
+        world.history.write({ what: 'note', text: note })
+        world.say(note)
+      }
+    })
+  },
+  check: checkUnanswered,
+}
+
+const NOTHING = Buffer.alloc(0)
+
+/**
+ * Drops the answers to turns, and to a transaction from its commit on: what was asked for is done, and
+ * the consumer cannot know. Returns whether an answer was dropped.
+ */
+function loseAnswers(connection: Connection): () => boolean {
+  let isLost = false
+  connection.fromServer = (bytes) => {
+    isLost ||= connection.greeting.includes('outbox_turn') || bytes.includes('COMMIT')
+    return isLost ? NOTHING : bytes
+  }
+  return () => isLost
+}
+
+/** A scenario that lost no answer has proven nothing. */
+function checkUnanswered({ entries }: Evidence): readonly Violation[] {
+  const notes = entries.flatMap((entry) => (entry.what === 'note' ? [entry.text] : []))
+  return notes.some((text) => /^[1-9]\d* connections lost an answer/.test(text))
+    ? []
+    : [{ rule: 'scenario', text: 'no answer was lost' }]
 }
 
 /** Three leases: what the silent ones had in hand belongs to others by then. */

@@ -1,4 +1,5 @@
 import type { RabbitScenario } from '../world.ts'
+import { brokerRestart } from './broker-restart.ts'
 import { crashLoop } from './crash-loop.ts'
 import { deadLetterFaults } from './dead-letters.ts'
 import { declareTogether } from './declare-together.ts'
@@ -15,6 +16,7 @@ export const SCENARIOS: readonly RabbitScenario[] = [
   killRandom,
   stopPastTimeout,
   declareTogether,
+  brokerRestart,
   nodeRestart,
   leaderKill,
   ...partitions,

@@ -72,7 +72,7 @@ export const killAtBoundaries: RabbitScenario = {
   name: 'kill-at-boundaries',
   story: `a consumer dies at each of ${BOUNDARIES.length} moments of a hand-off; one duplicate per death, nothing lost`,
   service: 'rabbitmq',
-  messages: { quick: 1, full: 5 },
+  messages: { smoke: 1, quick: 1, full: 5 },
   async play(world) {
     await declareSource(world.broker, ...queuesOf(world, BOUNDARIES))
     await dieAtEach(world, BOUNDARIES, { policy: ONE_BY_ONE, workMs: 0 })

@@ -72,23 +72,17 @@ const PUBLISHES = '(publish)'
 
 export const confirmDropped: RabbitScenario = {
   name: 'confirm-dropped',
-  story: 'the broker takes copies and its confirms never arrive; then the connection breaks',
+  story:
+    'the broker takes copies and its confirms never arrive, or the copies never arrive; then the connection breaks',
   service: 'rabbitmq',
-  messages: { quick: 1_500, full: 10_000 },
+  messages: { smoke: 1_000, quick: 1_500, full: 10_000 },
   async play(world) {
     const { proxy, url } = await wireTo(world)
     const load = { consumers: 2, ratePerSecond: RATE, fleet: { urls: [url] } }
     await underLoad(world, load, async () => {
       for (let time = 0; time < (world.scale === 'full' ? 6 : 2); time++) {
         await lasting(1_000)
-        const end = world.fault('confirms are dropped')
-        const filters = dropConfirms(proxy)
-        await lasting(1_000)
-        for (const connection of publishersOf(proxy)) connection.destroy()
-        end()
-        const dropped = filters.reduce((sum, filter) => sum + filter.dropped(), 0)
-        world.history.write({ what: 'note', text: `${dropped} confirms dropped` })
-        world.say(`${dropped} confirms dropped`)
+        await (time % 2 === 0 ? dropConfirms(world, proxy) : dropCopies(world, proxy))
       }
     })
   },
@@ -98,12 +92,35 @@ export const confirmDropped: RabbitScenario = {
 const publishersOf = (proxy: Proxy) =>
   proxy.connections().filter(({ greeting }) => greeting.includes(PUBLISHES))
 
-function dropConfirms(proxy: Proxy): readonly ConfirmFilter[] {
-  return publishersOf(proxy).map((connection) => {
+const DROPPED_MS = 1_000
+
+/** The broker has the copies; a second copy of each is the price. */
+async function dropConfirms(world: RabbitWorld, proxy: Proxy): Promise<void> {
+  const end = world.fault('confirms are dropped')
+  const filters = publishersOf(proxy).map((connection): ConfirmFilter => {
     const filter = withoutConfirms()
     connection.fromServer = filter.pass
     return filter
   })
+  await lasting(DROPPED_MS)
+  breakPublishers(proxy)
+  end()
+  const dropped = filters.reduce((sum, filter) => sum + filter.dropped(), 0)
+  world.history.write({ what: 'note', text: `${dropped} confirms dropped` })
+  world.say(`${dropped} confirms dropped`)
+}
+
+/** The broker never gets the copies: an original that was acknowledged before its confirm is lost. */
+async function dropCopies(world: RabbitWorld, proxy: Proxy): Promise<void> {
+  const end = world.fault('copies are dropped')
+  for (const connection of publishersOf(proxy)) connection.mode = 'black-hole'
+  await lasting(DROPPED_MS)
+  breakPublishers(proxy)
+  end()
+}
+
+function breakPublishers(proxy: Proxy): void {
+  for (const connection of publishersOf(proxy)) connection.destroy()
 }
 
 /** A scenario that dropped nothing has proven nothing. */

@@ -12,7 +12,10 @@ import { DEVELOPMENT } from './development.ts'
 import { ELSEWHERE } from './elsewhere.ts'
 import { APPROVAL } from './approval.ts'
 
-export const ATTACKS: readonly Drill[] = [
+/** Thousands of statements, large bodies, and clients or plans that wait: too long for `--smoke`. */
+const LONG: readonly Drill[] = [SQL, BOMBS, APPROVAL, SLOW]
+
+const ALL: readonly Drill[] = [
   CSRF,
   XSS,
   SQL,
@@ -26,3 +29,8 @@ export const ATTACKS: readonly Drill[] = [
   APPROVAL,
   SLOW,
 ]
+
+export const ATTACKS: readonly Drill[] = ALL.map((one) => ({
+  ...one,
+  isInSmoke: !LONG.includes(one),
+}))

@@ -1,4 +1,5 @@
 import { brokenIf, type Drill, type DrillResult, type DrillWorld } from '../../../drill.ts'
+import { atScale } from '../../../scenario.ts'
 import { scoresOf, wrongShare } from '../../../families/precision.ts'
 import { becomesTrue } from '../../../wait.ts'
 import type { Where } from '../../options.ts'
@@ -50,7 +51,7 @@ async function playOn(
 
 async function playWith(site: Site, app: App, { scale, say }: DrillWorld): Promise<DrillResult> {
   const { kind } = site.where
-  const count = COUNT[scale]
+  const count = atScale(COUNT, scale)
   await app.fail(count)
   const { deadLetters } = app
   const dying = await site.background({ deadLetters, batch: BATCH, diesAtRelease: DIES_AT })
