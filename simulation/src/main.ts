@@ -1,5 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
+import { huntAll } from './hunt.ts'
+import { MUTANTS } from './mutants.ts'
 import { run } from './run.ts'
 import { type Scenario, scenarioOf } from './scenario.ts'
 import { shrink } from './shrink.ts'
@@ -9,30 +11,48 @@ import { type BrokenSeed, sweep } from './sweep.ts'
 const HELP = `Usage:
   pnpm simulate [--seeds 1000] [--from 1] [--workers ${availableParallelism()}] [--stop-at-first]
       Plays seeded scenarios of faults and checks that no promise breaks.
+      Without --from it begins with seed 1; the next run may begin where this one ended.
   pnpm simulate --seed N [--trace]
       Plays one seed again; --trace prints everything that happened.
+  pnpm simulate --mutants [--workers ${availableParallelism()}]
+      Makes mistakes in a copy of the sources, and checks that the simulator finds each of them.
   pnpm simulate storm [--quick] [--out DIR]
       Plays outages against retry policies; prints a table and writes plots.
 `
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    seeds: { type: 'string', default: '1000' },
-    from: { type: 'string', default: '1' },
-    workers: { type: 'string', default: String(availableParallelism()) },
-    seed: { type: 'string' },
-    trace: { type: 'boolean', default: false },
-    'stop-at-first': { type: 'boolean', default: false },
-    quick: { type: 'boolean', default: false },
-    out: { type: 'string', default: 'storm' },
-    help: { type: 'boolean', default: false },
-  },
-})
+function parse(args: readonly string[]) {
+  return parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      seeds: { type: 'string', default: '1000' },
+      from: { type: 'string', default: '1' },
+      workers: { type: 'string', default: String(availableParallelism()) },
+      seed: { type: 'string' },
+      trace: { type: 'boolean', default: false },
+      'stop-at-first': { type: 'boolean', default: false },
+      mutants: { type: 'boolean', default: false },
+      quick: { type: 'boolean', default: false },
+      out: { type: 'string', default: 'storm' },
+      help: { type: 'boolean', default: false },
+    },
+  })
+}
+
+type Values = ReturnType<typeof parse>['values']
 
 const print = (text: string) => void process.stdout.write(`${text}\n`)
 
-async function playOne(seed: number): Promise<boolean> {
+/** The command line is wrong: the message is all that the caller needs, without a stack. */
+class UsageError extends Error {}
+
+function wholeNumber(option: string, text: string): number {
+  const value = Number(text)
+  if (Number.isSafeInteger(value) && value > 0) return value
+  throw new UsageError(`--${option} takes a whole number above zero, not "${text}".`)
+}
+
+async function playOne(seed: number, values: Values): Promise<boolean> {
   const { violations, history, steps } = await run(scenarioOf(seed))
   if (values.trace) print(history.lines().join('\n'))
   for (const { invariant, text } of violations) print(`${invariant}  ${text}`)
@@ -45,13 +65,16 @@ async function playOne(seed: number): Promise<boolean> {
   return violations.length === 0
 }
 
-async function playMany(): Promise<boolean> {
-  const seeds = Number(values.seeds)
+async function playMany(values: Values): Promise<boolean> {
+  const seeds = wholeNumber('seeds', values.seeds)
+  const from = wholeNumber('from', values.from)
+  const range = `seeds ${from} to ${from + seeds - 1}`
+  print(`Playing ${range}.`)
   const startedAt = performance.now()
   const { done, broken } = await sweep({
-    from: Number(values.from),
+    from,
     seeds,
-    workers: Number(values.workers),
+    workers: wholeNumber('workers', values.workers),
     stopAtFirst: values['stop-at-first'],
     onProgress: (count) => showProgress(count, seeds),
   })
@@ -63,8 +86,26 @@ async function playMany(): Promise<boolean> {
   }
   if (broken[0] !== undefined) await explain(broken[0])
   const seconds = ((performance.now() - startedAt) / 1_000).toFixed(0)
-  print(verdict(broken.length === 0, `${broken.length} broken of ${done} seeds in ${seconds} s`))
+  const figure = `${broken.length} broken of ${done} seeds in ${seconds} s, ${range}`
+  print(verdict(broken.length === 0, figure))
   return broken.length === 0
+}
+
+async function playMutants(values: Values): Promise<boolean> {
+  const startedAt = performance.now()
+  const played = await huntAll(MUTANTS, {
+    workers: wholeNumber('workers', values.workers),
+    onPlayed({ mutant, isCaught, output, seconds }, done) {
+      const word = isCaught ? 'caught  ' : 'SURVIVED'
+      print(`[${done}/${MUTANTS.length}] ${word} ${mutant.name}, ${seconds.toFixed(0)} s`)
+      if (!isCaught) print(output.replace(/^/gm, '  '))
+    },
+  })
+  const survivors = played.filter(({ isCaught }) => !isCaught).length
+  const seconds = ((performance.now() - startedAt) / 1_000).toFixed(0)
+  const figure = `--mutants ${survivors} of ${played.length} mutants survived in ${seconds} s`
+  print(verdict(survivors === 0, figure))
+  return survivors === 0
 }
 
 function showProgress(done: number, seeds: number): void {
@@ -89,7 +130,8 @@ function describe({ processes, messages, faults }: Scenario): string {
 const verdict = (isGood: boolean, figure: string) =>
   `${isGood ? 'PASS' : 'SHORT'} simulate ${figure}, goal 0`
 
-async function main(): Promise<boolean> {
+async function main(args: readonly string[]): Promise<boolean> {
+  const { values, positionals } = parse(args)
   if (values.help) {
     print(HELP)
     return true
@@ -97,10 +139,21 @@ async function main(): Promise<boolean> {
   if (positionals[0] === 'storm')
     return runStorm({ quick: values.quick, directory: values.out, print })
   if (positionals.length > 0) {
-    print(`There is no '${positionals[0]}'.\n\n${HELP}`)
-    return false
+    throw new UsageError(`There is no command "${positionals[0]}".\n\n${HELP}`)
   }
-  return values.seed === undefined ? playMany() : playOne(Number(values.seed))
+  if (values.mutants) return playMutants(values)
+  if (values.seed !== undefined) return playOne(wholeNumber('seed', values.seed), values)
+  return playMany(values)
 }
 
-process.exitCode = (await main()) ? 0 : 1
+/** Whatever happens, the last line is a verdict and the exit code repeats it. */
+function fail(error: unknown): never {
+  const { message, stack = message } = error instanceof Error ? error : new Error(String(error))
+  process.stderr.write(`${error instanceof UsageError ? message : stack}\n`)
+  const reason = (message.split('\n')[0] ?? '').replace(/[.:]$/, '')
+  print(verdict(false, `did not finish: ${reason}`))
+  process.exit(1)
+}
+
+process.on('uncaughtException', fail)
+process.exitCode = (await main(process.argv.slice(2)).catch(fail)) ? 0 : 1
