@@ -1,5 +1,6 @@
 // node bench/src/main.ts NAME [--quick] [--rounds N] [--seed N] [--minutes N] [--json FILE]
 // Exit code: 0 every goal met, 1 a goal fell short, 2 the command was wrong.
+// The last line is the verdict: PASS or SHORT, the name, the figure and the goal.
 import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
@@ -33,11 +34,12 @@ const PINNED_HEAP = ['--min-semi-space-size=16', '--max-semi-space-size=16']
 const FLAGS = [...PINNED_HEAP, '--expose-gc']
 
 interface Command extends Overrides {
+  readonly name: string
   readonly open: () => Promise<{ bench: BenchCase }>
   readonly json: string | undefined
 }
 
-process.exitCode = await main(process.argv.slice(2))
+process.exitCode = await main(process.argv.slice(2)).catch(fail)
 
 async function main(args: string[]): Promise<number> {
   const command = parse(args)
@@ -48,9 +50,15 @@ async function main(args: string[]): Promise<number> {
   if (command.quick) print('Quick run: shows that it works; do not quote its figures.')
   const compared = await compareAll(bench, command)
   const gauges = await gaugeAll(bench, command)
-  conclude(compared, gauges, command.json)
-  const areMet = gauges.every(({ verdicts }) => verdicts.every(({ kind }) => kind === 'met'))
-  return areMet ? exitCode(compared.flatMap(({ verdicts }) => verdicts)) : 1
+  return conclude(compared, gauges, command)
+}
+
+/** An exception is a benchmark that fell short: it measured nothing. */
+function fail(error: unknown): number {
+  const { message, stack = message } = error instanceof Error ? error : new Error(String(error))
+  process.stderr.write(`${stack}\n`)
+  print(`SHORT bench did not finish: ${message.split('\n')[0] ?? ''}, goal all goals met`)
+  return 1
 }
 
 function runAgain(args: readonly string[]): number {
@@ -59,7 +67,8 @@ function runAgain(args: readonly string[]): number {
     stdio: 'inherit',
   })
   if (child.error) throw child.error
-  return child.status ?? 1
+  if (child.status === null) throw new Error(`ended by ${child.signal ?? 'an unknown signal'}`)
+  return child.status
 }
 
 async function compareAll(bench: BenchCase, overrides: Overrides): Promise<Compared[]> {
@@ -92,18 +101,28 @@ function section({ comparison, options, measurement, selfChecks }: Compared): st
   ].join('\n')
 }
 
-/** Verdicts last, so that the end of the output is the answer. */
+/** Prints the verdicts last, so that the end of the output is the answer. Returns the exit code. */
 function conclude(
   compared: readonly Compared[],
   gauges: readonly Gauge[],
-  json: string | undefined,
-): void {
+  { name: command, json }: Command,
+): 0 | 1 {
   const machine = thisMachine()
   if (json !== undefined)
     writeFileSync(json, JSON.stringify({ machine, compared, gauges }, null, 2))
   const judged = compared.map(({ comparison: { name }, verdicts }) => ({ name, verdicts }))
   const lines = [...verdictLines(judged), ...gauges.flatMap(gaugeLines)]
-  print(`\nAfterwards: ${machineLine(machine)}\n\n${lines.join('\n')}`)
+  // Indented: only the last line of a run begins with its verdict.
+  const goals = lines.map((line) => `  ${line}`).join('\n')
+  print(`\nAfterwards: ${machineLine(machine)}\n\n${goals}`)
+  const verdicts = compared.flatMap((one) => one.verdicts)
+  const limits = gauges.flatMap((one) => one.verdicts)
+  const counted = [...verdicts.filter(({ goal }) => !goal.aim), ...limits]
+  const met = counted.filter(({ kind }) => kind === 'met').length
+  const code = met === counted.length ? exitCode(verdicts) : 1
+  const figure = `${met} of ${counted.length} goals met`
+  print(`${code === 0 ? 'PASS' : 'SHORT'} bench ${command} ${figure}, goal all`)
+  return code
 }
 
 /** The command, or a sentence that says what is wrong with it. */
@@ -121,6 +140,7 @@ function parse(args: string[]): Command | string {
       },
     })
     return {
+      name: positionals[0] ?? '',
       open: caseNamed(positionals[0]),
       quick: values.quick,
       json: values.json,
@@ -149,6 +169,7 @@ function positiveInteger(option: string, text: string | undefined): number | und
 
 function refuse(sentence: string): number {
   process.stderr.write(`${sentence}\n`)
+  print(`SHORT bench was not run: ${sentence.split('\n')[0] ?? ''}, goal all goals met`)
   return 2
 }
 
