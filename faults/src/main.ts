@@ -82,9 +82,9 @@ async function main(args: readonly string[]): Promise<boolean> {
 /** Whatever happens, the last line is a verdict and the exit code repeats it. */
 function fail(error: unknown): never {
   const { message, stack = message } = error instanceof Error ? error : new Error(String(error))
-  const reason = message.split('\n')[0] ?? ''
+  const reason = (message.split('\n')[0] ?? '').replace(/[.:]$/, '')
   process.stderr.write(`${error instanceof UsageError ? message : stack}\n`)
-  print(`SHORT faults ${process.argv.slice(2).join(' ')} did not finish: ${reason}, goal 0`)
+  print(`SHORT ${['faults', ...process.argv.slice(2)].join(' ')} did not finish: ${reason}, goal 0`)
   process.exit(1)
 }
 

@@ -39,14 +39,14 @@ export async function playScenario<W extends World>(run: Run<W>): Promise<Result
 }
 
 async function playAndDrain<W extends World>(run: Run<W>): Promise<readonly Violation[]> {
-  const { scenario, world, server, session } = run
+  const { scenario, world, server } = run
   const progress = setInterval(() => void tellProgress(run), PROGRESS_MS)
   // Whoever interrupts a run must not be left with a broken server.
   const onSignal = () => void world.end().finally(() => process.exit(1))
   process.once('SIGINT', onSignal).once('SIGTERM', onSignal)
   try {
     await scenario.play(world)
-    await drain(world, server, session.stopAtFirst)
+    await drain(world, server)
     return []
   } catch (error) {
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error)

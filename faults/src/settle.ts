@@ -16,11 +16,7 @@ const STALLED_MS = 20_000
  * nothing waits or is in anybody's hands. When all is quiet although something is missing, waiting
  * longer would not bring it back: the checker will say that it is lost.
  */
-export async function drain<W extends World>(
-  world: W,
-  server: Server<W>,
-  stopAtFirst: boolean,
-): Promise<void> {
+export async function drain<W extends World>(world: W, server: Server<W>): Promise<void> {
   let before: Look | undefined
   const isStalled = stallOf(world, server)
   let quietSince: number | undefined
@@ -31,7 +27,7 @@ export async function drain<W extends World>(
     let at = overSince(before, now)
     before = now
     if (at === undefined && isLong && (await server.isOver(world))) at = Date.now()
-    if (at === undefined) return stopAtFirst && (await isStalled(now.at))
+    if (at === undefined) return world.stopAtFirst && (await isStalled(now.at))
     world.history.write({ what: 'drained', at })
     return true
   }

@@ -14,6 +14,8 @@ export interface World<
 > {
   readonly run: string
   readonly scale: Scale
+  /** Whether to wait no longer than needed for what a mutant may have made impossible. */
+  readonly stopAtFirst: boolean
   readonly folder: string
   readonly history: HistoryWriter
   readonly messages: number
@@ -100,6 +102,7 @@ export function worldOf(parts: WorldParts): World {
   return {
     run,
     scale: session.scale,
+    stopAtFirst: session.stopAtFirst,
     folder,
     history,
     expected,
