@@ -5,6 +5,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { parseSync } from 'oxc-parser'
+import { isMain } from './workspace.ts'
 
 interface Room {
   /** A folder, or every folder in it with `/*`. Rooms are named without `packages/` below. */
@@ -111,7 +112,8 @@ function readSources(root: string, owner: Package): SourceFile[] {
     .map((path) => ({ path, owner, imports: readImports(join(root, path)) }))
 }
 
-function readImports(path: string): Import[] {
+/** The modules that a file imports or exports from, types included. */
+export function readImports(path: string): Import[] {
   const text = readFileSync(path, 'utf8')
   const { staticImports, staticExports, dynamicImports } = parseSync(path, text).module
   const requests = [
@@ -219,7 +221,7 @@ function findCycles(graph: ReadonlyMap<string, readonly string[]>): string[] {
   return problems
 }
 
-if (import.meta.main) {
+if (isMain(import.meta)) {
   const problems = checkImports(resolve(import.meta.dirname, '../..'))
   for (const problem of problems) console.error(problem)
   process.exitCode = problems.length > 0 ? 1 : 0

@@ -6,6 +6,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseSync, Visitor } from 'oxc-parser'
+import { isMain } from './workspace.ts'
 
 const FORBIDDEN_MEMBERS = new Set(['Date.now', 'Math.random'])
 const FORBIDDEN_GLOBALS = new Set([
@@ -60,7 +61,7 @@ function impurities(path: string, text: string): string[] {
   return found
 }
 
-if (import.meta.main) {
+if (isMain(import.meta)) {
   const problems = checkPurity(resolve(import.meta.dirname, '../../packages/core/src'))
   for (const problem of problems) console.error(problem)
   process.exitCode = problems.length > 0 ? 1 : 0

@@ -1,7 +1,13 @@
-import { globSync, readFileSync } from 'node:fs'
+import { globSync, readFileSync, realpathSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 
 export const ROOT: string = resolve(import.meta.dirname, '../..')
+
+/** True for the program that Node was started with; `import.meta.main` is missing in Node 22. */
+export function isMain({ filename }: ImportMeta): boolean {
+  const started = process.argv[1]
+  return started !== undefined && realpathSync(started) === filename
+}
 
 export interface PublicPackage {
   readonly name: string

@@ -1,0 +1,74 @@
+/**
+ * Which file uses which. An import is a use, and so is a text that names another file of the repository: that is
+ * how tests start programs and read pages and golden files.
+ */
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { readImports } from '../imports.ts'
+
+/** For each file, relative to the root, the files it uses. */
+export type Graph = ReadonlyMap<string, readonly string[]>
+
+const SOURCES = ['{packages/*,packages/*/*,simulation,bench,faults,examples/*,dev}/**/*.ts', '*.ts']
+const NOT_OURS = /(^|\/)(node_modules|dist|\.tsbuild)\//
+/** A text that looks like the path of a file, as in `new URL('../src/main.ts', import.meta.url)`. */
+const NAMED_FILE = /['"`/]((?:\.{0,2}\/)*[\w./-]+\.(?:ts|md|json|sh|txt|sql|ya?ml))['"`]/g
+
+export function readGraph(root: string): Graph {
+  const entries = packageEntries(root)
+  const paths = globSync(SOURCES, { cwd: root }).filter((path) => !NOT_OURS.test(path))
+  return new Map(paths.map((path) => [path, usedBy(root, path, entries)]))
+}
+
+/** The file that each import of one of our packages leads to: `@redrive/api/words` too. */
+function packageEntries(root: string): ReadonlyMap<string, string> {
+  const manifests = globSync('packages/{*,*/*}/package.json', { cwd: root })
+  return new Map(
+    manifests
+      .filter((path) => !NOT_OURS.test(path))
+      .flatMap((path) => {
+        const { name, exports = {} } = JSON.parse(
+          readFileSync(join(root, path), 'utf8'),
+        ) as Manifest
+        return Object.entries(exports).map(([subpath, conditions]): [string, string] => [
+          `${name}${subpath.slice(1)}`,
+          join(dirname(path), conditions['@redrive/source'] ?? ''),
+        ])
+      }),
+  )
+}
+
+interface Manifest {
+  readonly name: string
+  readonly exports?: Readonly<Record<string, Readonly<Record<string, string>>>>
+}
+
+function usedBy(root: string, path: string, entries: ReadonlyMap<string, string>): string[] {
+  const absolute = join(root, path)
+  const imported = readImports(absolute).map(({ specifier }) =>
+    specifier.startsWith('.')
+      ? relative(root, resolve(dirname(absolute), specifier))
+      : entries.get(specifier),
+  )
+  const named = [...readFileSync(absolute, 'utf8').matchAll(NAMED_FILE)].map(([, name = '']) =>
+    existingFile(root, dirname(absolute), name),
+  )
+  return [...new Set([...imported, ...named])].filter((file) => file !== undefined)
+}
+
+function existingFile(root: string, folder: string, name: string): string | undefined {
+  const found = [resolve(folder, name), resolve(root, name)].find((path) => existsSync(path))
+  return found === undefined ? undefined : relative(root, found)
+}
+
+/** Returns what uses one of the files, directly or through others, and the files themselves. */
+export function usersOf(graph: Graph, files: readonly string[]): ReadonlySet<string> {
+  const users = new Map<string, string[]>()
+  for (const [user, used] of graph) {
+    for (const file of used) users.set(file, [...(users.get(file) ?? []), user])
+  }
+  const reached = new Set(files)
+  // The set grows while it is read: each new file is visited once.
+  for (const file of reached) for (const user of users.get(file) ?? []) reached.add(user)
+  return reached
+}

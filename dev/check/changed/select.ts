@@ -1,0 +1,82 @@
+/** Which tests and proofs a change reaches. */
+import type { Proof } from '../../proofs/table.ts'
+import { type Graph, usersOf } from './graph.ts'
+
+export interface Selection {
+  /** Why everything is selected; undefined when the lists below are the whole answer. */
+  readonly everything: string | undefined
+  readonly tests: readonly string[]
+  readonly proofs: readonly string[]
+}
+
+/** A change of these reaches everything, whatever the imports are. */
+const REACH_EVERYTHING: readonly RegExp[] = [
+  /^packages\/testing\//,
+  /^packages\/runtime\/src\/ports\.ts$/,
+  /^pnpm-(lock|workspace)\.yaml$/,
+  /(^|\/)package\.json$/,
+  /(^|\/)tsconfig[\w.]*\.json$/,
+  /^vitest\.config\.ts$/,
+  /^dev\//,
+  /^\.ci\//,
+  /^\.node-version$/,
+]
+
+/** Read by people only, unless a test names the file. */
+const PROSE = /\.md$|^LICENSE$|^\.changeset\/|^\.github\/|^\.(gitignore|editorconfig)$/
+/** Formatted and linted with these; no test reads them. */
+const TOOL_SETTINGS = /^(biome\.json|\.oxlintrc\.json|knip\.jsonc)$/
+
+/**
+ * Programs that tests start from a copy of the tree, so that no text names them. Proofs name theirs in
+ * dev/proofs/table.ts.
+ */
+const STARTED: Readonly<Record<string, readonly string[]>> = {
+  'simulation/test/mutants.test.ts': ['simulation/src/main.ts'],
+}
+
+const isTest = (path: string) => /\/test\/.*\.test\.ts$/.test(path)
+
+export function select(
+  changed: readonly string[],
+  plain: Graph,
+  proofs: readonly Proof[],
+): Selection {
+  const graph = withStarted(plain)
+  const starts: string[] = []
+  for (const file of changed) {
+    const found = startsOf(file, graph)
+    if (typeof found === 'string') return everything(found, graph, proofs)
+    starts.push(...found)
+  }
+  const reached = usersOf(graph, starts)
+  return {
+    everything: undefined,
+    tests: [...reached].filter(isTest).sort(),
+    proofs: proofs
+      .filter(({ starts: programs }) => programs.some((program) => reached.has(program)))
+      .map(({ name }) => name),
+  }
+}
+
+function withStarted(graph: Graph): Graph {
+  return new Map([...graph].map(([file, used]) => [file, [...used, ...(STARTED[file] ?? [])]]))
+}
+
+function everything(reason: string, graph: Graph, proofs: readonly Proof[]): Selection {
+  const tests = [...graph.keys()].filter(isTest).sort()
+  return { everything: reason, tests, proofs: proofs.map(({ name }) => name) }
+}
+
+/** The files from which the change spreads; a text says why it may reach everything. */
+function startsOf(file: string, graph: Graph): readonly string[] | string {
+  if (REACH_EVERYTHING.some((pattern) => pattern.test(file))) return `${file} reaches everything`
+  if (graph.has(file) || TOOL_SETTINGS.test(file)) return [file]
+  if (PROSE.test(file)) return [file]
+  // A golden file, a schema, a file that was deleted: all tests of its package, and of those that use it.
+  const [, folder, isInTests] =
+    /^((?:packages\/(?:(?:transports|stores)\/)?|examples\/)?[\w-]+)\/(test\/)?/.exec(file) ?? []
+  const inFolder = [...graph.keys()].filter((path) => path.startsWith(`${folder}/`))
+  if (folder === undefined || inFolder.length === 0) return `${file} is not known`
+  return isInTests === undefined ? inFolder : inFolder.filter(isTest)
+}

@@ -1,0 +1,127 @@
+/**
+ * `pnpm proofs merge|nightly|release` runs a tier, `pnpm proofs NAME…` single proofs, and `pnpm proofs` lists
+ * them. `--names TIER` prints the names as JSON, for workflows. Every proof ends with a line `PASS …` or `SHORT …`; a tier runs all of its proofs and ends with a summary.
+ */
+import { spawn, spawnSync } from 'node:child_process'
+import { delimiter, join } from 'node:path'
+import { formatSeconds, recordTiming, timesTable } from '../check/times.ts'
+import { isMain, ROOT } from '../check/workspace.ts'
+import { PROOFS, type Proof, TIERS, type Tier } from './table.ts'
+
+interface Result {
+  readonly proof: Proof
+  readonly ok: boolean
+  readonly seconds: number
+  readonly verdict: string
+}
+
+const isTier = (name: string): name is Tier => TIERS.some((tier) => tier === name)
+
+/** Returns the proofs that the arguments name, each once; undefined after an unknown name. */
+export function chooseProofs(names: readonly string[]): readonly Proof[] | undefined {
+  const unknown = names.filter((name) => !isTier(name) && !PROOFS.some((p) => p.name === name))
+  if (unknown.length > 0) {
+    console.error(`Unknown proof or tier: ${unknown.join(', ')}. \`pnpm proofs\` lists them.`)
+    return undefined
+  }
+  return PROOFS.filter(({ name, tier }) => names.includes(name) || names.includes(tier))
+}
+
+function list(): string {
+  const sections = TIERS.map((tier) => {
+    const proofs = PROOFS.filter((proof) => proof.tier === tier)
+    const minutes = proofs.reduce((sum, proof) => sum + proof.minutes, 0)
+    const rows = proofs.map(
+      ({ name, minutes: own, shows }) =>
+        `  ${name.padEnd(26)} ${`${own} min`.padStart(8)}  ${shows}`,
+    )
+    return [`${tier} (about ${Math.round(minutes)} min)`, ...rows].join('\n')
+  })
+  return `${sections.join('\n\n')}\n\nRun a tier or single proofs: pnpm proofs merge, pnpm proofs NAME…`
+}
+
+/** Starts the servers of `dev/services` and returns their addresses as variables for the examples. */
+function startServers(servers: readonly string[]): Readonly<Record<string, string>> {
+  const up = spawnSync('dev/services', ['up', ...servers], { cwd: ROOT, stdio: 'inherit' })
+  if (up.status !== 0) throw new Error(`dev/services could not start ${servers.join(', ')}.`)
+  const { stdout } = spawnSync('dev/services', ['env'], { cwd: ROOT, encoding: 'utf8' })
+  const pairs = [...stdout.matchAll(/^export (\w+)=(.*)$/gm)]
+  return Object.fromEntries(pairs.map(([, name = '', value = '']) => [name, value]))
+}
+
+/** Runs the command with its output shown; returns its exit status and its last PASS or SHORT line. */
+async function runCommand({
+  command,
+  servers = [],
+}: Proof): Promise<{ status: number; line: string }> {
+  const path = [join(ROOT, 'node_modules/.bin'), process.env['PATH']].join(delimiter)
+  const variables = servers.length > 0 ? startServers(servers) : {}
+  const child = spawn(command, {
+    cwd: ROOT,
+    shell: true,
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, ...variables, PATH: path },
+  })
+  let text = ''
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    process.stdout.write(chunk)
+    // Enough for the last line, whatever the command prints.
+    text = (text + chunk).slice(-64 * 1024)
+  })
+  const status = await new Promise<number>((resolve, reject) => {
+    child.on('error', reject)
+    child.on('close', (code) => resolve(code ?? 1))
+  })
+  return { status, line: text.match(/^(PASS|SHORT) .*$/gm)?.at(-1) ?? '' }
+}
+
+async function play(proof: Proof): Promise<Result> {
+  console.log(`\n=== ${proof.name}: ${proof.shows}\n$ ${proof.command}`)
+  const startedAt = performance.now()
+  const { status, line } = await runCommand(proof)
+  const seconds = (performance.now() - startedAt) / 1_000
+  const ok = status === 0
+  // A program that fell short and still ended with 0, or the other way round, has a mistake of its own.
+  const agrees = line === '' || line.startsWith(ok ? 'PASS' : 'SHORT')
+  const own = `${ok ? 'PASS' : 'SHORT'} ${proof.name} exit status ${status}, goal 0`
+  const verdict = agrees ? line || own : `SHORT ${proof.name} exit status ${status} after "${line}"`
+  if (verdict !== line) console.log(verdict)
+  console.log(`${proof.name} took ${formatSeconds(seconds)}`)
+  recordTiming({ name: proof.name, seconds })
+  return { proof, ok: ok && agrees, seconds, verdict }
+}
+
+function summarize(title: string, results: readonly Result[]): string {
+  const passed = results.filter(({ ok }) => ok).length
+  const isWhole = passed === results.length
+  const seconds = results.reduce((sum, result) => sum + result.seconds, 0)
+  const times = results.map(({ proof, seconds: own }) => ({ name: proof.name, seconds: own }))
+  const figure = `${passed} of ${results.length} proofs in ${formatSeconds(seconds)}`
+  return [
+    '',
+    ...results.map(({ proof, verdict }) => `${proof.name.padEnd(26)} ${verdict}`),
+    '',
+    timesTable('Time of each proof', times),
+    `${isWhole ? 'PASS' : 'SHORT'} proofs ${title} ${figure}, goal all`,
+  ].join('\n')
+}
+
+async function main(args: readonly string[]): Promise<number> {
+  if (args.length === 0) {
+    console.log(list())
+    return 0
+  }
+  const names = args.filter((arg) => arg !== '--names')
+  const proofs = chooseProofs(names)
+  if (proofs === undefined) return 2
+  if (names.length < args.length) {
+    console.log(JSON.stringify(proofs.map(({ name }) => name)))
+    return 0
+  }
+  const results: Result[] = []
+  for (const proof of proofs) results.push(await play(proof))
+  console.log(summarize(names.join(' '), results))
+  return results.every(({ ok }) => ok) ? 0 : 1
+}
+
+if (isMain(import.meta)) process.exitCode = await main(process.argv.slice(2))
