@@ -101,7 +101,7 @@ function forwarding(transport: Transport): Transport {
   return {
     source: transport.source,
     capabilities: transport.capabilities,
-    open: () => transport.open(),
+    open: (needs) => transport.open(needs),
     receive: (receiver) => transport.receive(receiver),
     enact: (delivery, decision) => transport.enact(delivery, decision),
     limit: (count) => transport.limit(count),

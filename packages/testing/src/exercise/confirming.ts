@@ -107,7 +107,7 @@ async function crashConfirmsAgain(stage: Stage): Promise<void> {
   const inbox = memoryInbox()
   let effects = 0
   const handler = () => void effects++
-  await stage.consume(handler, { inbox }, stage.world.transport('dies_halfway'))
+  await stage.consume(handler, { inbox }, stage.transport('dies_halfway'))
   await stage.until('the replay takes effect', () => inbox.count === 1)
   await stage.consume(handler, { inbox })
   await stage.places({ backlog: 0, deadLetters: 0 })

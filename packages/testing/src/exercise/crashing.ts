@@ -145,7 +145,7 @@ async function live(
   stage: Stage,
   handler: (id: string, die: () => Promise<never>) => Promise<void>,
 ): Promise<void> {
-  const transport = stage.world.transport()
+  const transport = stage.transport()
   let isDead = false
   const die = async () => {
     await stage.world.crash(transport)

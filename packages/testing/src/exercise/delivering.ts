@@ -176,7 +176,7 @@ async function longDelay(stage: Stage): Promise<void> {
     return
   }
   const longestMs = 100
-  const transport = claiming(stage.world.transport(), { kind: delay.kind, longestMs })
+  const transport = claiming(stage.transport(), { kind: delay.kind, longestMs })
   const calls: { readonly at: number; readonly attempt: number }[] = []
   const handler = (_: unknown, { attempt }: { attempt: number }) => {
     calls.push({ at: stage.clock.now(), attempt })
@@ -204,7 +204,7 @@ function claiming(transport: Transport, delay: Transport['capabilities']['delay'
   return {
     source: transport.source,
     capabilities: { ...transport.capabilities, delay },
-    open: () => transport.open(),
+    open: (needs) => transport.open(needs),
     receive: (receiver) => transport.receive(receiver),
     enact: (delivery: Delivery, decision) => transport.enact(delivery, decision),
     limit: (count) => transport.limit(count),

@@ -3,6 +3,7 @@ import type { Awaitable, Capabilities } from '@redrive/runtime'
 import { CONFIRMING } from './confirming.ts'
 import { CRASHING } from './crashing.ts'
 import { DELIVERING } from './delivering.ts'
+import { describeError } from './describe-error.ts'
 import { GIVING_UP } from './giving-up.ts'
 import { reasonsOf, reportSkipped, type SkippedScenario, type TestRunner } from './runner.ts'
 import type { Scenario } from './scenario.ts'
@@ -138,8 +139,9 @@ async function play<World extends TransportWorld>(
     await scenario.play(stage)
   } catch (error) {
     // What went wrong first is what its reader needs, not what that left behind.
+    const explained = stage.evidence.explain(error)
     await stage.close().catch(() => undefined)
-    throw error
+    throw explained
   }
   await stage.close()
 }
@@ -157,7 +159,7 @@ async function stress<World extends TransportWorld>(
       try {
         await play(scenario, options, deadlineMs)
       } catch (cause) {
-        problems.push(new Error(`${scenario.name}: ${String(cause)}`, { cause }))
+        problems.push(new Error(`${scenario.name}: ${describeError(cause)}`, { cause }))
       }
     }),
   )

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Awaitable, Clock } from '@redrive/runtime'
 import { FakeClock } from '../fake-clock.ts'
+import { describeError } from './describe-error.ts'
 
 /** 5 ms between two looks: quick beside any broker, slow beside the event loop. */
 const POLL_MS = 5
@@ -22,14 +23,15 @@ export class Patience {
 
   /** Waits until it holds, however long that takes up to the deadline. */
   async until(what: string, isTrue: () => Awaitable<boolean>): Promise<void> {
+    const check = new Check(isTrue)
     try {
       if (this.clock instanceof FakeClock) {
-        await this.clock.runUntil(isTrue, { within: this.#deadlineMs })
+        await this.clock.runUntil(check.run, { within: this.#deadlineMs })
       } else {
-        await poll(isTrue, this.#deadlineMs)
+        await poll(check.run, this.#deadlineMs)
       }
     } catch (cause) {
-      const message = `Expected within ${this.#deadlineMs} ms: ${what}`
+      const message = check.problem(cause) ?? `${what} (waited ${this.#deadlineMs} ms)`
       const error = new assert.AssertionError({ message, actual: false, expected: true })
       throw Object.assign(error, { cause })
     }
@@ -51,6 +53,29 @@ export class Patience {
   async quiet(): Promise<void> {
     if (this.clock instanceof FakeClock) await this.clock.advance(QUIET_MS)
     else await new Promise((resolve) => setTimeout(resolve, QUIET_MS))
+  }
+}
+
+/** A predicate that remembers whether it threw: then the deadline was not the problem. */
+class Check {
+  readonly #isTrue: () => Awaitable<boolean>
+  #hasThrown = false
+
+  constructor(isTrue: () => Awaitable<boolean>) {
+    this.#isTrue = isTrue
+  }
+
+  readonly run = async (): Promise<boolean> => {
+    try {
+      return await this.#isTrue()
+    } catch (error) {
+      this.#hasThrown = true
+      throw error
+    }
+  }
+
+  problem(cause: unknown): string | undefined {
+    return this.#hasThrown ? describeError(cause) : undefined
   }
 }
 

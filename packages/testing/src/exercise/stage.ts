@@ -16,6 +16,8 @@ import {
   systemClock,
   type Transport,
 } from '@redrive/runtime'
+import { describeError } from './describe-error.ts'
+import { Evidence } from './evidence.ts'
 import { Patience } from './patience.ts'
 import { Tap } from './tap.ts'
 import type { TransportFault, TransportWorld } from './world.ts'
@@ -34,6 +36,7 @@ export class Stage extends Patience {
   readonly restartBroker: () => Awaitable<void>
   /** What the runtime reported about this world's source. */
   readonly events: RedriveEvent[] = []
+  readonly evidence: Evidence = new Evidence()
   readonly #closers: (() => Awaitable<unknown>)[] = []
   #source: DeadLetterSource | undefined
 
@@ -46,14 +49,21 @@ export class Stage extends Patience {
 
   // ---- actors ---------------------------------------------------------------------------------
 
+  /** A new transport on the source, not yet open; its events are kept for a failure. */
+  transport(fault?: TransportFault): Transport {
+    const transport = this.world.transport(fault)
+    this.#listen(transport.source)
+    return transport
+  }
+
   /** A transport in the hands of the scenario: nothing is decided for it. */
   async tap({ fault, limit = 100 }: { fault?: TransportFault; limit?: number } = {}): Promise<Tap> {
-    const transport = this.world.transport(fault)
-    const tap = new Tap(this, transport)
+    const transport = this.transport(fault)
+    const tap = new Tap(this, transport, this.evidence)
     this.#closers.push(() => transport.close({ drainMs: 0 }))
     await this.within('the transport opens', transport.open())
     transport.limit(limit)
-    await transport.receive(tap)
+    await this.within('the transport begins to receive', transport.receive(tap))
     return tap
   }
 
@@ -61,9 +71,8 @@ export class Stage extends Patience {
   async consume<Tx = undefined>(
     handler: Handler<unknown, Tx>,
     options: ConsumeOptions<unknown, Tx> = {},
-    transport: Transport = this.world.transport(),
+    transport: Transport = this.transport(),
   ): Promise<Consumer> {
-    this.#listen(transport.source)
     const consumer = await this.within(
       'the consumer starts',
       consume<unknown, Tx>(transport, handler, {
@@ -105,14 +114,16 @@ export class Stage extends Patience {
     return this.#source
   }
 
-  #isListening = false
+  readonly #sources = new Set<string>()
 
   #listen(source: string): void {
-    if (this.#isListening) return
-    this.#isListening = true
+    if (this.#sources.has(source)) return
+    this.#sources.add(source)
     this.#closers.push(
       onEvent((event) => {
-        if (event.source === source) this.events.push(event)
+        if (event.source !== source) return
+        this.events.push(event)
+        this.evidence.add(event)
       }),
     )
   }
@@ -120,10 +131,7 @@ export class Stage extends Patience {
   // ---- looking --------------------------------------------------------------------------------
 
   /** Where the messages of this world are, all of them. */
-  async places(expected: {
-    readonly backlog: number
-    readonly deadLetters: number
-  }): Promise<void> {
+  async places(expected: Places): Promise<void> {
     let seen: unknown
     const source = this.source()
     const look = async () => ({
@@ -137,7 +145,7 @@ export class Stage extends Patience {
         return isDeepStrictEqual(seen, expected)
       })
     } catch (cause) {
-      assert.deepEqual(seen, expected, 'where the messages are')
+      assert.deepEqual(seen, expected, misplaced(seen, expected))
       throw cause
     }
   }
@@ -191,6 +199,27 @@ export class Stage extends Patience {
     await this.within('the world closes', this.world.close())
   }
 }
+
+/** Where messages are: in the source, or among the dead letters. */
+interface Places {
+  readonly backlog: number
+  readonly deadLetters: number
+}
+
+/** Returns what is wrong with the places: whether messages are missing, too many, or in the wrong place. */
+function misplaced(seen: unknown, expected: Places): string {
+  if (seen instanceof Error) return `the places of messages can be read: ${describeError(seen)}`
+  const found = seen as Places
+  const surplus = found.backlog + found.deadLetters - expected.backlog - expected.deadLetters
+  const verdict =
+    surplus === 0
+      ? 'in the wrong place'
+      : `${Math.abs(surplus)} ${surplus < 0 ? 'missing' : 'too many'}`
+  return `messages: ${verdict} (expected ${placesText(expected)}, found ${placesText(found)})`
+}
+
+const placesText = ({ backlog, deadLetters }: Places) =>
+  `${backlog} in the source and ${deadLetters} dead`
 
 /** Far more than a scenario causes. */
 const MOST_CONFIRMATIONS = 100

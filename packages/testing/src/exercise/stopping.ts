@@ -60,7 +60,7 @@ async function closeWhileBlocked(stage: Stage): Promise<void> {
   const consumer = await stage.consume(
     () => Promise.reject(new Error('it broke')),
     { retry: { attempts: 1 } },
-    stage.world.transport('copies_refused'),
+    stage.transport('copies_refused'),
   )
   const isBlocked = () =>
     stage.enacted('deadLetter').some(({ enactment }) => enactment.kind === 'unknown')

@@ -1,18 +1,23 @@
 import assert from 'node:assert/strict'
 import type { Decision, Delivery } from '@redrive/core'
 import type { Enactment, Receiver, Transport } from '@redrive/runtime'
+import type { Evidence } from './evidence.ts'
 import type { Patience } from './patience.ts'
 
 /** A receiver that keeps what it gets until the scenario asks for it. */
 export class Tap implements Receiver {
   readonly transport: Transport
   readonly deliveries: Delivery[] = []
+  /** Deliveries that the transport reported as lost. */
+  readonly losses: Delivery[] = []
   readonly #patience: Patience
+  readonly #evidence: Evidence
   readonly #arrivals = new Map<Delivery, number>()
   #read = 0
 
-  constructor(patience: Patience, transport: Transport) {
+  constructor(patience: Patience, transport: Transport, evidence: Evidence) {
     this.#patience = patience
+    this.#evidence = evidence
     this.transport = transport
   }
 
@@ -25,7 +30,10 @@ export class Tap implements Receiver {
     return this.#arrivals.get(delivery) ?? Number.NaN
   }
 
-  lost(): void {}
+  lost(delivery: Delivery): void {
+    this.losses.push(delivery)
+    this.#evidence.addLost(delivery)
+  }
 
   /** The next delivery, in the order they came. */
   async next(): Promise<Delivery> {
@@ -37,17 +45,22 @@ export class Tap implements Receiver {
     return this.deliveries[index] as Delivery
   }
 
-  enact(delivery: Delivery, decision: Decision): Promise<Enactment> {
-    return this.#patience.within(
-      `${decision.kind} is enacted`,
-      this.transport.enact(delivery, decision),
-    )
+  async enact(delivery: Delivery, decision: Decision): Promise<Enactment> {
+    try {
+      const answer = this.transport.enact(delivery, decision)
+      const enactment = await this.#patience.within(`${decision.kind} is enacted`, answer)
+      this.#evidence.addEnactment(decision, enactment)
+      return enactment
+    } catch (error) {
+      this.#evidence.addThrown(decision, error)
+      throw error
+    }
   }
 
   /** Enacts, and insists that it was done. */
   async put(delivery: Delivery, decision: Decision): Promise<Enactment & { kind: 'done' }> {
     const enactment = await this.enact(delivery, decision)
-    assert.ok(enactment.kind === 'done', `${decision.kind} was answered with ${enactment.kind}`)
+    assert.ok(enactment.kind === 'done', `${decision.kind} is done, not ${enactment.kind}`)
     return enactment
   }
 
