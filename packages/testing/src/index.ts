@@ -10,7 +10,7 @@ export {
   RESTART_SCENARIO,
   STRESS_SCENARIO,
 } from './exercise/exercise.ts'
-export type { SkippedScenario, TestRunner } from './exercise/runner.ts'
+export type { RunnableTest, SkippedScenario, TestRunner } from './exercise/runner.ts'
 export type { SentMessage, TransportFault, TransportWorld } from './exercise/world.ts'
 export { type ExerciseStoreOptions, exerciseStore } from './exercise-store/exercise.ts'
 export type { StoreWorld } from './exercise-store/world.ts'

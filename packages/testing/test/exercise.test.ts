@@ -1,12 +1,18 @@
 import { CAPABILITIES, deadLetterQueue, quarantineQueue } from '@redrive/memory'
 import type { Capabilities } from '@redrive/runtime'
 import { describe, expect, it } from 'vitest'
-import { exerciseTransport, FakeClock, memoryWorld, type SkippedScenario } from '../src/index.ts'
+import {
+  exerciseTransport,
+  FakeClock,
+  memoryWorld,
+  type RunnableTest,
+  type SkippedScenario,
+} from '../src/index.ts'
 import * as broken from './broken.ts'
 
 interface Collected {
   readonly name: string
-  readonly run: () => Promise<void>
+  readonly run: RunnableTest
 }
 
 /** The suite as a list, to be run one by one. */
@@ -16,7 +22,7 @@ function collect(
 ): { readonly tests: readonly Collected[]; readonly skipped: readonly string[] } {
   const tests: Collected[] = []
   const skipped: string[] = []
-  const add = (name: string, run: () => Promise<void>) => void tests.push({ name, run })
+  const add = (name: string, run: RunnableTest) => void tests.push({ name, run })
   exerciseTransport({
     runner: {
       describe: (_, define) => define(),
@@ -41,11 +47,24 @@ const STRESS = 'stress: the whole list, ten times in parallel'
 /** Names of the scenarios that fail, each with why. */
 async function failures(open: () => broken.BrokenWorld): Promise<Map<string, unknown>> {
   const failed = new Map<string, unknown>()
-  for (const { name, run } of collect(open).tests) {
+  for (const { name } of collect(open).tests) {
     if (name === STRESS) continue
-    await run().catch((error: unknown) => failed.set(name, error))
+    // A suite for each, which does not stop early: every scenario must notice by its own means.
+    const played = collect(open).tests.find((test) => test.name === name)
+    await played?.run().catch((error: unknown) => failed.set(name, error))
   }
   return failed
+}
+
+/** Plays the suite in its order, as a runner does, and returns the outcome of each scenario. */
+async function outcomes(open: () => broken.BrokenWorld): Promise<ReadonlyMap<string, string>> {
+  const outcome = new Map<string, string>()
+  for (const { name, run } of collect(open).tests) {
+    outcome.set(name, 'passed')
+    const skip = (reason: string) => void outcome.set(name, `skipped: ${reason}`)
+    await run({ skip }).catch(() => outcome.set(name, 'failed'))
+  }
+  return outcome
 }
 
 const SUCCESS = 'success settles'
@@ -321,6 +340,43 @@ describe('exerciseTransport', () => {
     const stress = tests.find(({ name }) => name === STRESS)
     await expect(stress?.run()).rejects.toThrow(/10 of \d+ failed:\na dead letter keeps bytes/)
   }, 60_000)
+
+  it('skips the rest, with the reason, when a basic scenario fails', async () => {
+    const outcome = await outcomes(() => brokenConnection(() => ({ ack: () => true })))
+    const [declared, success, ...rest] = [...outcome.values()]
+    expect([declared, success]).toEqual(['passed', 'failed'])
+    expect(rest.length).toBeGreaterThan(30)
+    expect(new Set(rest)).toEqual(new Set([`skipped: '${SUCCESS}' failed`]))
+  })
+
+  it('plays the rest when a scenario fails that is not basic', async () => {
+    const outcome = await outcomes(() => brokenCopies(without('redrive-reason')))
+    expect(outcome.get(DEAD_LETTER)).toBe('failed')
+    expect(outcome.get(RESTART)).toBe('passed')
+  }, 60_000)
+
+  it('rejects what it does not play when the runner cannot skip', async () => {
+    const { tests } = collect(() => brokenConnection(() => ({ ack: () => true })))
+    const [, success, next] = tests
+    await expect(success?.run()).rejects.toThrow('too many')
+    await expect(next?.run()).rejects.toThrow(`Not played: '${SUCCESS}' failed`)
+  })
+
+  it('plays the rest when a runner repeats a basic scenario and it passes', async () => {
+    let worlds = 0
+    const open = () => {
+      worlds += 1
+      return worlds === 1 ? brokenConnection(() => ({ ack: () => true })) : memoryWorld()
+    }
+    const [, success, next] = collect(open).tests
+    await expect(success?.run()).rejects.toThrow('too many')
+    await success?.run()
+    await next?.run()
+  })
+
+  it('defines tests that take no parameter, which some runners would wait for', () => {
+    expect(collect(() => memoryWorld()).tests.map(({ run }) => run.length)).not.toContain(1)
+  })
 
   it('reports what is skipped by name, with the reason', () => {
     const skip = [{ scenario: SUCCESS, reason: 'it cannot' }]

@@ -215,8 +215,12 @@ function claiming(transport: Transport, delay: Transport['capabilities']['delay'
 }
 
 export const DELIVERING: readonly Scenario[] = [
-  { name: 'the declared capabilities are the exercised ones', play: declaresCapabilities },
-  { name: 'success settles', play: successSettles },
+  {
+    name: 'the declared capabilities are the exercised ones',
+    play: declaresCapabilities,
+    isBasic: true,
+  },
+  { name: 'success settles', play: successSettles, isBasic: true },
   { name: 'a retry arrives not before its time', play: retryIsNotEarly },
   { name: 'enacting twice has one effect', play: enactTwice },
   { name: 'order within a lane is kept, or its loss declared', play: orderIsKeptOrDeclared },

@@ -1,5 +1,6 @@
 import { type Duration, parseDuration } from '@redrive/core'
 import type { Awaitable, Capabilities } from '@redrive/runtime'
+import { Basics } from './basics.ts'
 import { CONFIRMING } from './confirming.ts'
 import { CRASHING } from './crashing.ts'
 import { DELIVERING } from './delivering.ts'
@@ -69,22 +70,21 @@ export function exerciseTransport<World extends TransportWorld>(
   const isChosen = chosenBy(options.only)
   const skipped = skippedScenarios(options)
   const played = SCENARIOS.filter((scenario) => !skipped.has(scenario.name))
-  const { describe, it } = runner
-  describe(`transport: ${name}`, () => {
-    for (const scenario of SCENARIOS.filter((one) => isChosen(one.name))) {
-      const reason = skipped.get(scenario.name)
-      if (reason !== undefined) reportSkipped(runner, scenario.name, reason)
-      else it(scenario.name, () => play(scenario, options, deadlineMs), deadlineMs * TEST_DEADLINES)
-    }
-    if (!isChosen(STRESS_SCENARIO)) return
-    const reason = skipped.get(STRESS_SCENARIO)
-    if (reason !== undefined) reportSkipped(runner, STRESS_SCENARIO, reason)
-    else
-      it(
-        STRESS_SCENARIO,
-        () => stress(played, options, deadlineMs),
-        deadlineMs * TEST_DEADLINES * 2,
-      )
+  const basics = new Basics()
+  const define = (
+    scenario: Pick<Scenario, 'name' | 'isBasic'>,
+    timeoutMs: number,
+    run: () => Promise<void>,
+  ) => {
+    if (!isChosen(scenario.name)) return
+    const reason = skipped.get(scenario.name)
+    if (reason !== undefined) reportSkipped(runner, scenario.name, reason)
+    else runner.it(scenario.name, basics.guard(scenario, run), timeoutMs)
+  }
+  runner.describe(`transport: ${name}`, () => {
+    const timeoutMs = deadlineMs * TEST_DEADLINES
+    for (const one of SCENARIOS) define(one, timeoutMs, () => play(one, options, deadlineMs))
+    define({ name: STRESS_SCENARIO }, timeoutMs * 2, () => stress(played, options, deadlineMs))
   })
 }
 

@@ -2,11 +2,17 @@
 export interface TestRunner {
   readonly describe: (name: string, define: () => void) => unknown
   readonly it: {
-    (name: string, test: () => Promise<void>, timeoutMs?: number): unknown
+    (name: string, test: RunnableTest, timeoutMs?: number): unknown
     /** How to report a test that is not run. Without it, the name says so. */
     skip?(name: string, test: () => Promise<void>): unknown
   }
 }
+
+/**
+ * A test as the suite defines it. The runner may pass its context; `context.skip(reason)`, as vitest and
+ * node:test have it, reports a test that is skipped while the suite runs.
+ */
+export type RunnableTest = (context?: unknown) => Promise<void>
 
 /** A scenario that is left out, with the reason a reader of the report deserves. */
 export interface SkippedScenario {
@@ -35,4 +41,11 @@ export function reportSkipped({ it }: TestRunner, scenario: string, reason: stri
   const nothing = () => Promise.resolve()
   if (it.skip === undefined) it(`SKIPPED: ${scenario} (${reason})`, nothing)
   else it.skip(`${scenario} (skipped: ${reason})`, nothing)
+}
+
+/** Skips the running test with the reason. Rejects where the runner cannot: a pass would hide the reason. */
+export function skipNow(context: unknown, reason: string): void {
+  const { skip } = (context ?? {}) as { skip?: unknown }
+  if (typeof skip !== 'function') throw new Error(`Not played: ${reason}`)
+  Reflect.apply(skip, context, [reason])
 }

@@ -8,6 +8,8 @@ export interface Scenario {
   readonly play: (stage: Stage) => Promise<void>
   /** Why a transport with these capabilities is excused; undefined when it is not. */
   readonly excuse?: (capabilities: Capabilities) => string | undefined
+  /** Every other scenario needs what it shows; when it fails, they are skipped. */
+  readonly isBasic?: true
   /** It disturbs other worlds on the same broker, so it is left out of the stress run. */
   readonly isAlone?: true
 }

@@ -1,0 +1,27 @@
+import { type RunnableTest, skipNow } from './runner.ts'
+import type { Scenario } from './scenario.ts'
+
+/**
+ * Stops a suite early. Without open, send, receive and settle every scenario fails in the same way, most
+ * of them at their deadline; the first failure is the one to read.
+ */
+export class Basics {
+  #failed: string | undefined
+
+  /** Returns the test of a scenario, which is skipped once a basic one has failed. */
+  guard(
+    { name, isBasic }: Pick<Scenario, 'name' | 'isBasic'>,
+    play: () => Promise<void>,
+  ): RunnableTest {
+    // No parameter by name: jest would take it for a callback and wait for its call.
+    return async (...[context]: readonly unknown[]) => {
+      const isRepeated = this.#failed === name
+      if (this.#failed !== undefined && !isRepeated) {
+        return skipNow(context, `'${this.#failed}' failed`)
+      }
+      if (isBasic === true) this.#failed = name
+      await play()
+      if (isBasic === true) this.#failed = undefined
+    }
+  }
+}
