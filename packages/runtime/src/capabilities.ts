@@ -25,6 +25,11 @@ export interface Capabilities {
   readonly deliveryCount: 'exact' | 'flag' | 'none'
   /** Bytes our own headers may take. */
   readonly headerBudgetBytes: number
+  /**
+   * Whether the broker discards a replay that is published again under the same id. Absent means
+   * `'delivered'`: the consumer gets both copies, and only its inbox makes one effect of them.
+   */
+  readonly duplicateReplays?: 'discarded' | 'delivered'
 }
 
 /** Why this policy cannot run on this transport, one sentence each that says what to do. Empty when it can. */

@@ -26,7 +26,23 @@ export type Awaitable<T> = T | Promise<T>
  * - **Replays are confirmed.** Settling or dropping a delivery with a replay id stores a confirmation
  *   first and waits for the broker's proof, as a hand-off does.
  * - **Untouched.** Bytes and the producer's headers travel as they came.
+ * - **One owner.** A delivery stays with its receiver while the transport lives, however long the handler
+ *   runs: a transport with leases renews them. A stale owner changes nothing: its enactments return `lost`.
  * - **No rule lives here.** What to do was decided; how to do it is all a transport knows.
+ *
+ * Order of calls. The runtime calls `open` once, then `limit` or `pause`, then `receive` once. After
+ * that it calls `enact`, `limit`, `pause` and `resume` in any order, also while an earlier `enact` or
+ * `pause` is unfinished. `close` is the last call. It may come first when `open` rejected, and twice.
+ *
+ * | call      | before it        | effect                                                             |
+ * |-----------|------------------|--------------------------------------------------------------------|
+ * | `open`    | nothing          | connects; delivers nothing yet                                     |
+ * | `limit`   | `open`           | before `receive`: holds from the first delivery on; later: soon    |
+ * | `pause`   | `open`           | before `receive`: nothing is delivered until `resume`              |
+ * | `receive` | `open`, `limit`  | deliveries begin, unless paused; no `resume` is needed             |
+ * | `resume`  | `pause`          | deliveries begin or continue                                       |
+ * | `enact`   | its delivery     | at most one at a time for each delivery                            |
+ * | `close`   | anything         | resolves; no delivery arrives afterwards                           |
  */
 export interface Transport<D extends Delivery = Delivery> {
   /** The queue, topic, subject or table, as people know it. */
@@ -36,23 +52,29 @@ export interface Transport<D extends Delivery = Delivery> {
   /** Connects, and declares or verifies what it needs. Rejects with a sentence that says what to do. */
   open(needs?: TransportNeeds): Promise<void>
 
-  /** Starts handing deliveries to the receiver. Called once, after `open`. */
+  /** Starts handing deliveries to the receiver. Called once, after `open` and the first `limit` or `pause`. */
   receive(receiver: Receiver<D>): Awaitable<void>
 
   /** Does what was decided and says what was really done. Must not throw for broker trouble: that is `unknown`. */
   enact(delivery: D, decision: Decision): Awaitable<Enactment>
 
-  /** How many deliveries may be unsettled at once. A hint to prefetch; takes effect soon. */
+  /**
+   * Sets how many deliveries may be unsettled at once. Called before `receive`, it holds from the first
+   * delivery on. A later change takes effect soon: a few more may already be on their way.
+   */
   limit(count: number): void
 
   /**
-   * Stops new deliveries without giving up the connection; those in hand stay valid. Resolves when
-   * nothing is on its way to us any more.
+   * Stops new deliveries without giving up the connection; those in flight stay valid. Waits for the read
+   * in progress: after it resolved, no delivery arrives until `resume`.
    */
   pause(): Awaitable<void>
   resume(): void
 
-  /** Lets go of everything. What was not settled returns to the source, uncounted where the broker can. */
+  /**
+   * Releases everything. Deliveries that are not settled return to the source, uncounted where the broker
+   * can. Resolves also when `open` was never called or rejected, and when called again.
+   */
   close(options: { readonly drainMs: number }): Promise<void>
 }
 
@@ -65,7 +87,10 @@ export interface TransportNeeds {
 /** Where a transport puts what it receives. */
 export interface Receiver<D extends Delivery = Delivery> {
   deliver(delivery: D): void
-  /** The broker took this delivery back (connection lost, partition revoked, lease over): settling it is pointless now. */
+  /**
+   * Reports that the broker took this delivery back: the connection was lost, the partition revoked or the
+   * lease ended. Called once for each such delivery, as soon as the transport notices.
+   */
   lost(delivery: D): void
 }
 
@@ -126,8 +151,13 @@ export interface ReplayConfirmation {
  *
  * - `drain` hands out a batch and keeps every message in the broker until `release` is called for
  *   it: a crash in between drains it again, it never loses it.
+ * - Drains are exclusive. While a batch is open, no other batch of this or another control plane holds its
+ *   dead letters. The broker may move them to another control plane (rebalance, end of a lease). Then at
+ *   most one batch releases each of them: the release of the other rejects with `DELIVERY_LOST`, or
+ *   changes nothing that it does not hold.
  * - `publish` resolves only when the broker has proven that the replay is stored. Publishing the same
- *   replay id again is allowed and must not create a second effect where the broker can tell.
+ *   replay id again is allowed. `duplicateReplays` of the capabilities states whether the broker discards
+ *   the second copy; where it does not, both carry the same key and the inbox makes one effect of them.
  * - `confirmations` hands out what consumers said about replays, and keeps it until it is released.
  */
 export interface DeadLetterSource {
@@ -143,6 +173,12 @@ export interface DeadLetterSource {
   confirmations(options: { readonly most: number }): Promise<ConfirmationBatch>
   /** Dead letters waiting, quarantine included. */
   depth(): Promise<number>
+  /**
+   * Counts the messages of the source that consumers could handle now and have not finished. Dead letters
+   * and retries that wait for their time do not count. Deliveries in flight may count, where the broker
+   * cannot tell them apart; with no consumer the number is exact. Absent: the broker cannot count them.
+   */
+  lag?(): Promise<number>
   close(): Promise<void>
 }
 

@@ -4,6 +4,7 @@ import {
   migrationSql as catalogSql,
   missingMigrations as missingInCatalog,
 } from '@redrive/catalog'
+import { RedriveError } from '@redrive/core'
 import { kafkaSource } from '@redrive/kafka'
 import {
   handledKeys,
@@ -32,12 +33,7 @@ import type { Pools } from './start/pools.ts'
 /** A source as the config says it, ready to be drained, replayed into and watched. */
 export interface OpenSource extends BackgroundSource, WatchedSource {
   readonly name: string
-  readonly source: LaggingSource
-}
-
-interface LaggingSource extends DeadLetterSource {
-  /** How far its consumers are behind. */
-  lag(): Promise<number>
+  readonly source: DeadLetterSource
 }
 
 /** Connects to nobody yet: that happens when something is asked of them. */
@@ -56,7 +52,7 @@ function openSource(name: string, said: SourceConfig, pools: Pools): OpenSource 
 function concrete(
   { rabbitmq, kafka, postgres }: SourceConfig,
   pools: Pools,
-): { readonly kind: BrokerKind; readonly source: LaggingSource } {
+): { readonly kind: BrokerKind; readonly source: DeadLetterSource } {
   if (rabbitmq !== undefined) {
     const { url, ...rest } = rabbitmq
     const urls = Array.isArray(url) ? url.map((one) => one.reveal()) : url.reveal()
@@ -102,16 +98,26 @@ function saslOf(sasl: KafkaConfig['sasl']) {
 /** When replays have to wait, and what proves them when nobody confirms. */
 function waitingFor(
   { replay }: SourceConfig,
-  source: LaggingSource,
+  source: DeadLetterSource,
   pools: Pools,
 ): Pick<BackgroundSource, 'health' | 'lag' | 'mostLag' | 'handled'> {
   const { health, mostLag, inbox } = replay ?? {}
   return given({
     health: health === undefined ? undefined : healthAt(health.reveal()),
     mostLag,
-    lag: mostLag === undefined ? undefined : () => source.lag(),
+    lag: mostLag === undefined ? undefined : lagOf(source),
     handled: inbox === undefined ? undefined : handledIn(pools, inbox),
   })
+}
+
+/** Refuses `mostLag` at start-up where the broker cannot count: a limit that never holds protects nothing. */
+function lagOf(source: DeadLetterSource): NonNullable<DeadLetterSource['lag']> {
+  const lag = source.lag?.bind(source)
+  if (lag !== undefined) return lag
+  throw new RedriveError(
+    'CAPABILITY_MISSING',
+    `replay.mostLag: the broker of "${source.source}" cannot count its lag. Remove mostLag from this source.`,
+  )
 }
 
 function handledIn(

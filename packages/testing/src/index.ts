@@ -11,7 +11,13 @@ export {
   STRESS_SCENARIO,
 } from './exercise/exercise.ts'
 export type { RunnableTest, SkippedScenario, TestRunner } from './exercise/runner.ts'
-export type { SentMessage, TransportFault, TransportWorld } from './exercise/world.ts'
+export type {
+  ConsumerGroup,
+  SentMessage,
+  TransportFault,
+  TransportWorld,
+  WorldAbility,
+} from './exercise/world.ts'
 export { type ExerciseStoreOptions, exerciseStore } from './exercise-store/exercise.ts'
 export type { StoreWorld } from './exercise-store/world.ts'
 export { FakeClock, type FakeClockOptions } from './fake-clock.ts'

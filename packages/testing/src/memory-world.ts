@@ -74,8 +74,14 @@ export function memoryWorld({
       health.isRefusing = false
     },
     restart: () => broker.restart(),
+    cannot: CANNOT,
     close: () => Promise.resolve(broker.close()),
   }
+}
+
+/** Abilities of other brokers that a queue in memory has no use for. */
+const CANNOT: NonNullable<TransportWorld['cannot']> = {
+  lag: 'the memory broker counts delayed messages and ready ones together',
 }
 
 function sendTo(broker: MemoryBroker, queue: string, message: SentMessage): string {

@@ -220,6 +220,67 @@ export function returnsToTheEnd(connection: MemoryConnection): Partial<MemoryCon
   }
 }
 
+/** Ignores a pause until it has received once. */
+export function pausesOnlyLater(transport: Transport): Partial<Transport> {
+  let isReceiving = false
+  return {
+    receive: (receiver) => {
+      isReceiving = true
+      return transport.receive(receiver)
+    },
+    pause: () => (isReceiving ? transport.pause() : undefined),
+  }
+}
+
+/** Ignores the limit that is set before `receive`. */
+export function limitsOnlyLater(transport: Transport): Partial<Transport> {
+  let isReceiving = false
+  return {
+    receive: (receiver) => {
+      isReceiving = true
+      transport.limit(10)
+      return transport.receive(receiver)
+    },
+    limit: (count) => (isReceiving ? transport.limit(count) : undefined),
+  }
+}
+
+/** The second close waits for the first, which has ended. */
+export function closesOnce(transport: Transport): Partial<Transport> {
+  let isClosed = false
+  return {
+    close: (options) => {
+      if (isClosed) return new Promise(() => undefined)
+      isClosed = true
+      return transport.close(options)
+    },
+  }
+}
+
+/** Every control plane gets every dead letter, and whoever releases first removes it. */
+export function drainsForAll(): BrokenWorld {
+  const world = memoryWorld(virtual())
+  const shared = world.source()
+  const open: ReturnType<DeadLetterSource['drain']>[] = []
+  return {
+    ...world,
+    source: () => ({
+      source: shared.source,
+      replay: shared.replay,
+      drain: (options) => {
+        // The second of two gets the batch of the first.
+        const batch = open.pop() ?? shared.drain(options)
+        if (open.length === 0) open.push(batch)
+        return batch
+      },
+      publish: (replay) => shared.publish(replay),
+      confirmations: (options) => shared.confirmations(options),
+      depth: () => shared.depth(),
+      close: () => Promise.resolve(),
+    }),
+  }
+}
+
 /** Whatever is still in hand at the end is taken for done. */
 export function settlesOnClose(transport: Transport): Partial<Transport> {
   const held = new Set<Delivery>()

@@ -51,10 +51,13 @@ async function failures(open: () => broken.BrokenWorld): Promise<Map<string, unk
     if (name === STRESS) continue
     // A suite for each, which does not stop early: every scenario must notice by its own means.
     const played = collect(open).tests.find((test) => test.name === name)
-    await played?.run().catch((error: unknown) => failed.set(name, error))
+    await played?.run(SKIPPING).catch((error: unknown) => failed.set(name, error))
   }
   return failed
 }
+
+/** The context of a runner that can skip: scenarios for which the world gives a reason are not failures. */
+const SKIPPING = { skip: () => undefined }
 
 /** Plays the suite in its order, as a runner does, and returns the outcome of each scenario. */
 async function outcomes(open: () => broken.BrokenWorld): Promise<ReadonlyMap<string, string>> {
@@ -100,6 +103,10 @@ const AT_ONCE = 'a crash right after a hand-off began loses nothing'
 const UNCONFIRMED = 'a copy that is not confirmed keeps the original'
 const CRASH_LOOP = 'a crash loop among 100 innocent messages quarantines only the poison'
 const RESTART = 'a broker restart loses nothing'
+const CALLS = 'limit and pause before receive hold from the first delivery'
+const CLOSE_TWICE = 'close resolves without open and when called again'
+const PLANES = 'two control planes drain each dead letter once'
+const LAG = 'lag counts what consumers could handle now'
 const DECLARED = 'the declared capabilities are the exercised ones'
 
 const { brokenConnection, brokenCopies, brokenSource, brokenTransport, without } = broken
@@ -198,6 +205,10 @@ const BREAKS: readonly (readonly [string, () => broken.BrokenWorld, readonly str
   ],
   ['ignores pause', () => brokenConnection(broken.ignoresPause), [PAUSE]],
   ['never resumes', () => brokenTransport(() => ({ resume: () => undefined })), [PAUSE, BREAKER]],
+  ['forgets a pause before receive', () => brokenTransport(broken.pausesOnlyLater), [CALLS]],
+  ['forgets a limit before receive', () => brokenTransport(broken.limitsOnlyLater), [CALLS]],
+  ['closes only once', () => brokenTransport(broken.closesOnce), [CLOSE_TWICE]],
+  ['drains for everyone', () => broken.drainsForAll(), [PLANES]],
   ['settles on close', () => brokenTransport(broken.settlesOnClose), [BLOCKED]],
   [
     'settles what is given back',
@@ -319,6 +330,9 @@ const BREAKS: readonly (readonly [string, () => broken.BrokenWorld, readonly str
   ['does not come back after a restart', broken.diesOnRestart, [RESTART]],
 ]
 
+/** Skipped on the memory broker. */
+const NOT_ON_MEMORY: readonly string[] = [LAG]
+
 describe('exerciseTransport', () => {
   it('passes a transport that keeps every promise', async () => {
     expect(await failures(() => memoryWorld({ clock: new FakeClock() }))).toEqual(new Map())
@@ -331,8 +345,8 @@ describe('exerciseTransport', () => {
 
   it('has a broken transport for every scenario', () => {
     const names = collect(() => memoryWorld()).tests.map(({ name }) => name)
-    const caught = new Set(BREAKS.flatMap(([, , expected]) => expected))
-    expect(names.filter((name) => name !== STRESS && !caught.has(name))).toEqual([])
+    const caught = new Set([STRESS, ...NOT_ON_MEMORY, ...BREAKS.flatMap(([, , all]) => all)])
+    expect(names.filter((name) => !caught.has(name))).toEqual([])
   })
 
   it('fails the stress run with the name of what failed in it', async () => {
@@ -376,6 +390,21 @@ describe('exerciseTransport', () => {
 
   it('defines tests that take no parameter, which some runners would wait for', () => {
     expect(collect(() => memoryWorld()).tests.map(({ run }) => run.length)).not.toContain(1)
+  })
+
+  it('skips what the world cannot do, with the reason of the world', async () => {
+    const outcome = await outcomes(() => memoryWorld({ clock: new FakeClock() }))
+    expect(outcome.get(LAG)).toMatch(/^skipped: the memory broker counts/)
+  })
+
+  it('fails a scenario whose hook is missing without a reason', async () => {
+    const failed = await failures(() => ({
+      ...memoryWorld({ clock: new FakeClock() }),
+      cannot: {},
+    }))
+    expect(String(failed.get(LAG))).toMatch(
+      /lag\(\) of the source is missing: .*world\.cannot\.lag/,
+    )
   })
 
   it('reports what is skipped by name, with the reason', () => {

@@ -24,7 +24,7 @@ export interface ReplaySource {
    */
   readonly health?: (options: { readonly signal: AbortSignal }) => Promise<void>
   /** How far the consumers are behind. Above `mostLag` the run pauses. Default: nobody is asked. */
-  readonly lag?: () => Promise<number>
+  readonly lag?: NonNullable<DeadLetterSource['lag']>
   /** Default 10,000. */
   readonly mostLag?: number
   /** Which of these keys the inbox of the consumers has; proves what was not confirmed in time. */

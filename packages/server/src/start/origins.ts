@@ -13,19 +13,20 @@ export const originsOf = ({ rabbitmq, kafka, postgres, replay }: SourceConfig): 
  * said by its own headers, which whoever sent it could write: without this, somebody who may write to one
  * queue would have us write to all others.
  */
-export function boundTo<S extends DeadLetterSource & { lag(): Promise<number> }>(
-  source: S,
+export function boundTo(
+  source: DeadLetterSource,
   name: string,
   origins: readonly string[],
-): DeadLetterSource & Pick<S, 'lag'> {
+): DeadLetterSource {
   const allowed = new Set(origins)
+  const lag = source.lag?.bind(source)
   return {
     source: source.source,
     replay: source.replay,
     drain: (options) => source.drain(options),
     confirmations: (options) => source.confirmations(options),
     depth: () => source.depth(),
-    lag: () => source.lag(),
+    ...(lag === undefined ? {} : { lag }),
     close: () => source.close(),
     async publish(replay) {
       const { origin } = replay.deadLetter

@@ -1,6 +1,11 @@
 import { type RunnableTest, skipNow } from './runner.ts'
 import type { Scenario } from './scenario.ts'
 
+/** The end of a scenario that did not fail: played to its end, or skipped for a reason. */
+export interface Played {
+  readonly skipped?: string
+}
+
 /**
  * Stops a suite early. Without open, send, receive and settle every scenario fails in the same way, most
  * of them at their deadline; the first failure is the one to read.
@@ -11,7 +16,7 @@ export class Basics {
   /** Returns the test of a scenario, which is skipped once a basic one has failed. */
   guard(
     { name, isBasic }: Pick<Scenario, 'name' | 'isBasic'>,
-    play: () => Promise<void>,
+    play: () => Promise<Played>,
   ): RunnableTest {
     // No parameter by name: jest would take it for a callback and wait for its call.
     return async (...[context]: readonly unknown[]) => {
@@ -20,8 +25,9 @@ export class Basics {
         return skipNow(context, `'${this.#failed}' failed`)
       }
       if (isBasic === true) this.#failed = name
-      await play()
+      const { skipped } = await play()
       if (isBasic === true) this.#failed = undefined
+      if (skipped !== undefined) skipNow(context, skipped)
     }
   }
 }

@@ -1,7 +1,9 @@
 import { type Duration, parseDuration } from '@redrive/core'
 import type { Awaitable, Capabilities } from '@redrive/runtime'
-import { Basics } from './basics.ts'
+import { Basics, type Played } from './basics.ts'
+import { CALLING } from './calling.ts'
 import { CONFIRMING } from './confirming.ts'
+import { CONTROLLING } from './controlling.ts'
 import { CRASHING } from './crashing.ts'
 import { DELIVERING } from './delivering.ts'
 import { describeError } from './describe-error.ts'
@@ -36,8 +38,10 @@ export const STRESS_SCENARIO: string = 'stress: the whole list, ten times in par
 const STRESS_TIMES = 10
 const SCENARIOS: readonly Scenario[] = [
   ...DELIVERING,
+  ...CALLING,
   ...GIVING_UP,
   ...CONFIRMING,
+  ...CONTROLLING,
   ...STOPPING,
   ...CRASHING,
 ]
@@ -74,7 +78,7 @@ export function exerciseTransport<World extends TransportWorld>(
   const define = (
     scenario: Pick<Scenario, 'name' | 'isBasic'>,
     timeoutMs: number,
-    run: () => Promise<void>,
+    run: () => Promise<Played>,
   ) => {
     if (!isChosen(scenario.name)) return
     const reason = skipped.get(scenario.name)
@@ -127,8 +131,13 @@ async function play<World extends TransportWorld>(
   scenario: Scenario,
   { open, capabilities, restartBroker }: ExerciseOptions<World>,
   deadlineMs: number,
-): Promise<void> {
+): Promise<Played> {
   const world = await open()
+  const skipped = scenario.needs === undefined ? undefined : world.cannot?.[scenario.needs]
+  if (skipped !== undefined) {
+    await world.close()
+    return { skipped }
+  }
   const stage = new Stage({
     world,
     capabilities,
@@ -144,13 +153,14 @@ async function play<World extends TransportWorld>(
     throw explained
   }
   await stage.close()
+  return {}
 }
 
 async function stress<World extends TransportWorld>(
   scenarios: readonly Scenario[],
   options: ExerciseOptions<World>,
   deadlineMs: number,
-): Promise<void> {
+): Promise<Played> {
   const together = scenarios.filter((scenario) => scenario.isAlone === undefined)
   const runs = Array.from({ length: STRESS_TIMES }, () => together).flat()
   const problems: Error[] = []
@@ -163,7 +173,7 @@ async function stress<World extends TransportWorld>(
       }
     }),
   )
-  if (problems.length === 0) return
+  if (problems.length === 0) return {}
   const list = problems.map((problem) => problem.message).join('\n')
   throw new AggregateError(problems, `${problems.length} of ${runs.length} failed:\n${list}`)
 }

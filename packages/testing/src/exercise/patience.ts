@@ -50,9 +50,14 @@ export class Patience {
   }
 
   /** Gives what should not happen the time to happen. */
-  async quiet(): Promise<void> {
-    if (this.clock instanceof FakeClock) await this.clock.advance(QUIET_MS)
-    else await new Promise((resolve) => setTimeout(resolve, QUIET_MS))
+  quiet(): Promise<void> {
+    return this.pass(QUIET_MS)
+  }
+
+  /** Lets this time pass, for an effect that depends on time alone. */
+  async pass(ms: number): Promise<void> {
+    if (this.clock instanceof FakeClock) await this.clock.advance(ms)
+    else await new Promise((resolve) => setTimeout(resolve, ms))
   }
 }
 

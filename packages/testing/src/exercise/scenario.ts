@@ -1,5 +1,6 @@
 import type { Capabilities } from '@redrive/runtime'
 import type { Stage } from './stage.ts'
+import type { WorldAbility } from './world.ts'
 
 /** One guarantee every transport gives, as a play that fails when it does not. */
 export interface Scenario {
@@ -8,6 +9,8 @@ export interface Scenario {
   readonly play: (stage: Stage) => Promise<void>
   /** Why a transport with these capabilities is excused; undefined when it is not. */
   readonly excuse?: (capabilities: Capabilities) => string | undefined
+  /** The part of the world that it cannot do without; `world.cannot` may give the reason why it is missing. */
+  readonly needs?: WorldAbility
   /** Every other scenario needs what it shows; when it fails, they are skipped. */
   readonly isBasic?: true
   /** It disturbs other worlds on the same broker, so it is left out of the stress run. */

@@ -15,12 +15,13 @@ import {
   type ReplayConfirmation,
   systemClock,
   type Transport,
+  type TransportNeeds,
 } from '@redrive/runtime'
 import { describeError } from './describe-error.ts'
 import { Evidence } from './evidence.ts'
 import { Patience } from './patience.ts'
 import { Tap } from './tap.ts'
-import type { TransportFault, TransportWorld } from './world.ts'
+import type { TransportFault, TransportWorld, WorldAbility } from './world.ts'
 
 export interface StageParts {
   readonly world: TransportWorld
@@ -51,17 +52,22 @@ export class Stage extends Patience {
 
   /** A new transport on the source, not yet open; its events are kept for a failure. */
   transport(fault?: TransportFault): Transport {
-    const transport = this.world.transport(fault)
+    return this.#watched(this.world.transport(fault))
+  }
+
+  #watched(transport: Transport): Transport {
     this.#listen(transport.source)
+    this.#closers.push(() => transport.close({ drainMs: 0 }))
     return transport
   }
 
   /** A transport in the hands of the scenario: nothing is decided for it. */
-  async tap({ fault, limit = 100 }: { fault?: TransportFault; limit?: number } = {}): Promise<Tap> {
-    const transport = this.transport(fault)
+  async tap(options: TapOptions = {}): Promise<Tap> {
+    const { fault, limit = 100, isPaused = false, needs } = options
+    const transport = this.#watched(options.transport ?? this.world.transport(fault))
     const tap = new Tap(this, transport, this.evidence)
-    this.#closers.push(() => transport.close({ drainMs: 0 }))
-    await this.within('the transport opens', transport.open())
+    await this.within('the transport opens', transport.open(needs))
+    if (isPaused) await this.within('the transport pauses', transport.pause())
     transport.limit(limit)
     await this.within('the transport begins to receive', transport.receive(tap))
     return tap
@@ -106,12 +112,27 @@ export class Stage extends Patience {
 
   /** The control plane's side, the same one all through the scenario. */
   source(): DeadLetterSource {
-    if (this.#source === undefined) {
-      const source = this.world.source()
-      this.#source = source
-      this.#closers.push(() => source.close())
-    }
+    this.#source ??= this.controlPlane()
     return this.#source
+  }
+
+  /** Another control plane, as another process would have it. */
+  controlPlane(source: DeadLetterSource = this.world.source()): DeadLetterSource {
+    this.#closers.push(() => source.close())
+    return source
+  }
+
+  /** Returns the world with this hook; fails when the world neither has it nor gives a reason. */
+  having<Hook extends Exclude<WorldAbility, 'lag'>>(hook: Hook): WorldWith<Hook> {
+    assert.ok(this.world[hook] !== undefined, missing(`world.${hook}`, hook))
+    return this.world as WorldWith<Hook>
+  }
+
+  /** Reads the lag of the source; fails when the source has none and the world gives no reason. */
+  async lag(): Promise<number> {
+    const count = await this.source().lag?.()
+    assert.ok(count !== undefined, missing('lag() of the source', 'lag'))
+    return count
   }
 
   readonly #sources = new Set<string>()
@@ -199,6 +220,22 @@ export class Stage extends Patience {
     await this.within('the world closes', this.world.close())
   }
 }
+
+export interface TapOptions {
+  readonly fault?: TransportFault
+  /** Default: a new one of the world. */
+  readonly transport?: Transport
+  readonly limit?: number
+  /** Pauses before it receives. */
+  readonly isPaused?: boolean
+  readonly needs?: TransportNeeds
+}
+
+type WorldWith<Hook extends WorldAbility> = TransportWorld &
+  Required<Pick<TransportWorld, Hook & keyof TransportWorld>>
+
+const missing = (name: string, ability: WorldAbility) =>
+  `${name} is missing: implement it, or give the reason in world.cannot.${ability}`
 
 /** Where messages are: in the source, or among the dead letters. */
 interface Places {

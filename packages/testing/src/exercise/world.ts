@@ -32,6 +32,21 @@ export type TransportFault =
    */
   | 'copies_refused'
 
+/** An optional part of a world. `lag` is a method of its `source()`; the others are hooks of the world. */
+export type WorldAbility =
+  | 'lag'
+  | 'lease'
+  | 'stealOwnership'
+  | 'dropResponse'
+  | 'retentionMs'
+  | 'otherGroup'
+
+/** One consumer group of a source: its transports and its control plane. */
+export interface ConsumerGroup {
+  transport(): Transport
+  source(): DeadLetterSource
+}
+
 /**
  * One source on a broker and everything a scenario may do to it. Each scenario gets a fresh one, and
  * several exist at once: queue, topic or table names must be the world's own.
@@ -59,6 +74,30 @@ export interface TransportWorld {
   crash(transport: Transport): Awaitable<void>
   /** Ends `copies_refused`. */
   heal(): Awaitable<void>
+  /**
+   * Transports whose lease is short enough to wait for its end, for brokers that grant messages for a
+   * time. The transport must renew the lease while it lives.
+   */
+  readonly lease?: { readonly ms: number; transport(): Transport }
+  /**
+   * Takes every delivery in flight away from a transport that lives on: cut its connection, end its
+   * session or let its lease end. Resolves when the broker hands the messages out again.
+   */
+  stealOwnership?(transport: Transport): Awaitable<void>
+  /**
+   * Drops the response to the next hand-off of the transport: the request takes effect at the broker, and
+   * the transport gets an error or a timeout. Later requests work.
+   */
+  dropResponse?(transport: Transport): Awaitable<void>
+  /** Reads from the broker how long it keeps the dead letter of this world, in ms. */
+  retentionMs?(): Promise<number>
+  /** A second consumer group on the same source, for brokers that give every group every message. */
+  otherGroup?(): ConsumerGroup
+  /**
+   * Reasons for the abilities that this broker does not have, in words for the report. A scenario that
+   * needs one is skipped with the reason; without a reason and without the hook it fails.
+   */
+  readonly cannot?: Readonly<Partial<Record<WorldAbility, string>>>
   /**
    * Default: `systemClock`. With a `FakeClock`, which must then be the broker's too, nothing waits;
    * `send`, `backlog` and what `source` makes must then answer while the clock stands still.

@@ -13,6 +13,8 @@ export const CAPABILITIES: Capabilities = {
   atomicHandOff: true,
   deliveryCount: 'exact',
   headerBudgetBytes: HISTORY_BYTES,
+  // A replay changes the row itself, and the row remembers the id.
+  duplicateReplays: 'discarded',
 }
 
 export const LANE_CAPABILITIES: Capabilities = { ...CAPABILITIES, ordering: 'lane' }
