@@ -135,6 +135,8 @@ export interface DrainedDeadLetter {
    * `'unnamed_again'` may have been, and was not released then.
    */
   readonly naming: 'named' | 'unnamed' | 'unnamed_again'
+  /** The stack of the last failure, when the policy of the consumer carries it and it fits. */
+  readonly stack?: string
 }
 
 /** What the consumer says about a replay that it is done with. */

@@ -114,6 +114,7 @@ export class KafkaSource implements DeadLetterSource {
       reason,
       // Without an id of its own it has the name of its place, which stays.
       naming: 'named',
+      ...(decoded.stack === undefined ? {} : { stack: decoded.stack }),
     }
   }
 

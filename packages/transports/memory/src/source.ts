@@ -92,9 +92,11 @@ export class MemorySource implements DeadLetterSource {
   }
 
   #read(queue: string, handed: Handed): DrainedDeadLetter {
-    const { source: origin = this.source, reason = 'unknown' } = decodeHeaders(
-      handed.message.headers,
-    )
+    const {
+      source: origin = this.source,
+      reason = 'unknown',
+      stack,
+    } = decodeHeaders(handed.message.headers)
     const delivery = { ...toDelivery(queue, handed), source: origin }
     const failureClass: FailureClass = delivery.cycle.history.at(-1)?.class ?? 'unknown'
     const quarantined = queue !== deadLetterQueue(this.source)
@@ -107,6 +109,7 @@ export class MemorySource implements DeadLetterSource {
       reason,
       // Every message of this broker has an id.
       naming: 'named',
+      ...(stack === undefined ? {} : { stack }),
     }
   }
 }

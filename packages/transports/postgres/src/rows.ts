@@ -110,6 +110,10 @@ function cycleOf({ attempts, closedCycles, firstFailedAt, cycle }: Past): Failur
   }
 }
 
+/** The stack of the failure that ended the cycle, when the policy asks for it. */
+export const stackIn = ([, , , , , , , , , past]: ClaimedRow): string | undefined =>
+  past?.cycle?.stack
+
 /** What was decided, as one row of the changes of `redrive.outbox_turn`. */
 export interface Change {
   readonly id: string

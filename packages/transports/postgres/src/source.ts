@@ -10,7 +10,7 @@ import type {
 import type { Pool } from 'pg'
 import { ask } from './ask.ts'
 import { rowsOf } from './query.ts'
-import { type ClaimedRow, HEX_PAYLOAD, toDelivery } from './rows.ts'
+import { type ClaimedRow, HEX_PAYLOAD, stackIn, toDelivery } from './rows.ts'
 
 export interface PostgresSourceOptions {
   readonly pool: Pool
@@ -124,6 +124,7 @@ export class PostgresSource implements DeadLetterSource {
     const claimed = row.slice(0, CLAIMED_COLUMNS) as ClaimedRow
     const { token: _, generation, ...delivery } = toDelivery(this.source, claimed)
     const failureClass: FailureClass = delivery.cycle.history.at(-1)?.class ?? 'unknown'
+    const stack = stackIn(claimed)
     return {
       delivery,
       origin: this.source,
@@ -132,6 +133,7 @@ export class PostgresSource implements DeadLetterSource {
       class: failureClass,
       reason: reason ?? 'unknown',
       naming: 'named',
+      ...(stack === undefined ? {} : { stack }),
     }
   }
 

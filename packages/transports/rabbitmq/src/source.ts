@@ -148,6 +148,7 @@ export class RabbitMqSource implements DeadLetterSource {
       class: failureClass,
       reason: decoded.reason ?? foreign?.reason ?? 'unknown',
       naming: namingOf(raw),
+      ...(decoded.stack === undefined ? {} : { stack: decoded.stack }),
     }
   }
 }
