@@ -74,6 +74,9 @@ export function memoryWorld({
       health.isRefusing = false
     },
     restart: () => broker.restart(),
+    // The broker knows connections, not transports: all of them end, and live ones connect again.
+    stealOwnership: () => broker.restart(),
+    dropResponse: (made) => processes.get(made)?.dropResponse(),
     cannot: CANNOT,
     close: () => Promise.resolve(broker.close()),
   }
@@ -82,6 +85,9 @@ export function memoryWorld({
 /** Abilities of other brokers that a queue in memory has no use for. */
 const CANNOT: NonNullable<TransportWorld['cannot']> = {
   lag: 'the memory broker counts delayed messages and ready ones together',
+  lease: 'the memory broker takes a message back only when a connection ends',
+  retentionMs: 'the memory broker keeps dead letters for as long as it lives',
+  otherGroup: 'each message of a queue goes to one consumer: there are no groups',
 }
 
 function sendTo(broker: MemoryBroker, queue: string, message: SentMessage): string {
@@ -96,6 +102,7 @@ class Process {
   readonly #health: { readonly isRefusing: boolean }
   #connection: MemoryConnection | undefined
   #isAlive = true
+  #isResponseDropped = false
 
   constructor(fault: TransportFault | undefined, health: { readonly isRefusing: boolean }) {
     this.#fault = fault
@@ -107,13 +114,21 @@ class Process {
     this.#connection?.close()
   }
 
+  /** The next copy is stored, and the transport does not learn of it. */
+  dropResponse(): void {
+    this.#isResponseDropped = true
+  }
+
   watch(connection: MemoryConnection): MemoryConnection {
     this.#connection = connection
     if (!this.#isAlive) connection.close()
     return {
       publish: (queue, message, delayMs) => {
         if (this.#fault === 'copies_refused' && this.#health.isRefusing) throw refused()
-        return this.#afterwards(connection.publish(queue, message, delayMs))
+        const stored = this.#afterwards(connection.publish(queue, message, delayMs))
+        if (!this.#isResponseDropped) return stored
+        this.#isResponseDropped = false
+        throw new RedriveError('UNREACHABLE', 'The response of the broker was lost.')
       },
       ack: (tag) => this.#afterwards(connection.ack(tag)),
       subscribe: (queue, listener) => connection.subscribe(queue, listener),

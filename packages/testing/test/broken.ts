@@ -94,6 +94,7 @@ export function brokenTransport(
       return broken
     },
     crash: (transport) => world.crash(inner.get(transport) ?? transport),
+    dropResponse: (transport) => world.dropResponse?.(inner.get(transport) ?? transport),
   }
 }
 

@@ -90,7 +90,11 @@ async function unstoredKeepsTheReplay(stage: Stage): Promise<void> {
   const refused = await stage.tap({ fault: 'copies_refused' })
   const delivery = await refused.next()
   const enactment = await refused.enact(delivery, SETTLE)
-  assert.equal(enactment.kind, 'unknown', 'the confirmation is not stored, and the answer says so')
+  assert.equal(
+    enactment.kind,
+    'unknown',
+    'a confirmation that the broker refused is unknown, not done',
+  )
   await stage.places({ backlog: 1, deadLetters: 0 })
   await stage.world.heal()
   await refused.put(delivery, SETTLE)

@@ -8,6 +8,8 @@ import { CRASHING } from './crashing.ts'
 import { DELIVERING } from './delivering.ts'
 import { describeError } from './describe-error.ts'
 import { GIVING_UP } from './giving-up.ts'
+import { KEEPING } from './keeping.ts'
+import { OWNING } from './owning.ts'
 import { reasonsOf, reportSkipped, type SkippedScenario, type TestRunner } from './runner.ts'
 import type { Scenario } from './scenario.ts'
 import { Stage } from './stage.ts'
@@ -39,9 +41,11 @@ const STRESS_TIMES = 10
 const SCENARIOS: readonly Scenario[] = [
   ...DELIVERING,
   ...CALLING,
+  ...OWNING,
   ...GIVING_UP,
   ...CONFIRMING,
   ...CONTROLLING,
+  ...KEEPING,
   ...STOPPING,
   ...CRASHING,
 ]

@@ -16,6 +16,7 @@ class Team implements Transport<KafkaDelivery> {
   readonly #death = Promise.withResolvers<void>()
   #gone: Promise<unknown> | undefined
   #isArmed = false
+  #isResponseDropped = false
   isAlive = true
 
   constructor(
@@ -55,7 +56,11 @@ class Team implements Transport<KafkaDelivery> {
           if (this.#fault === 'copies_refused' && this.#isRefusing()) {
             return Promise.reject(new Error('The broker does not store copies.'))
           }
-          return this.#ask(() => producer.send(record))
+          return this.#ask(async () => {
+            const answer = await producer.send(record)
+            this.#loseIfAsked()
+            return answer
+          })
         },
       },
     })
@@ -66,6 +71,17 @@ class Team implements Transport<KafkaDelivery> {
     const answer = await request()
     if (this.#fault === 'dies_halfway' && this.#isArmed) void this.#die()
     return this.isAlive ? answer : NEVER
+  }
+
+  /** The next copy is stored, and its answer does not arrive. */
+  dropResponse(): void {
+    this.#isResponseDropped = true
+  }
+
+  #loseIfAsked(): void {
+    if (!this.#isResponseDropped) return
+    this.#isResponseDropped = false
+    throw new Error('The answer of the broker was lost.')
   }
 
   /** The session would end by itself, after a while. */
@@ -139,15 +155,27 @@ export async function kafkaJsWorld(brokers: readonly string[]): Promise<Transpor
   const world = await kafkaWorld(brokers)
   const teams = new Set<Team>()
   let isRefusing = true
+
+  function team(of: { readonly topic: string; readonly group: string }, fault?: TransportFault) {
+    const made = new Team(brokers, of, fault, () => isRefusing)
+    teams.add(made)
+    return made
+  }
+
   return {
     ...world,
-    transport(fault) {
-      const team = new Team(brokers, world, fault, () => isRefusing)
-      teams.add(team)
-      return team
+    transport: (fault) => team(world, fault),
+    otherGroup: () => ({
+      ...world.otherGroup(),
+      transport: () => team({ topic: world.topic, group: world.secondGroup }),
+    }),
+    dropResponse: (transport) => (transport as Team).dropResponse(),
+    cannot: {
+      ...world.cannot,
+      stealOwnership: 'how a client leaves and joins its group is its own affair',
     },
     async backlog() {
-      await Promise.all([...teams].map((team) => team.committed()))
+      await Promise.all([...teams].map((one) => one.committed()))
       return world.backlog()
     },
     crash: (transport) => (transport as Team).end(),
@@ -155,7 +183,7 @@ export async function kafkaJsWorld(brokers: readonly string[]): Promise<Transpor
       isRefusing = false
     },
     async close() {
-      await Promise.all([...teams].map((team) => team.end()))
+      await Promise.all([...teams].map((one) => one.end()))
       await world.close()
     },
   }

@@ -5,7 +5,7 @@ import type { TransportFault } from '@redrive/testing'
 /** Numbers of requests in the protocol. */
 export const PRODUCE = 0
 export const OFFSET_COMMIT = 8
-const END_TXN = 26
+export const END_TXN = 26
 
 type Send = Connection['send']
 type Callback = (error: Error | null, answer?: unknown) => void
@@ -74,6 +74,8 @@ subscribe('plt:kafka:instances', (message) => {
 /** A process with a fault of the contract; it dies halfway through what is asked of it once it is armed. */
 export class FaultyProcess extends Process {
   isArmed = false
+  /** The request whose next answer does not arrive, though it has taken effect. */
+  droppedResponse: number | undefined
 
   constructor(fault: TransportFault | undefined, isRefusing: () => boolean) {
     super((apiKey, send, callback) => {
@@ -81,6 +83,10 @@ export class FaultyProcess extends Process {
         return send(() => this.die())
       if (fault === 'copies_refused' && apiKey === PRODUCE && isRefusing()) {
         return callback(new Error('The broker does not store copies.'))
+      }
+      if (apiKey === this.droppedResponse) {
+        this.droppedResponse = undefined
+        return send(() => callback(new Error('The answer of the broker was lost.')))
       }
       send()
     })

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Admin, Producer } from '@platformatic/kafka'
 import type { Transport } from '@redrive/runtime'
-import type { SentMessage, TransportFault, TransportWorld } from '@redrive/testing'
+import type { ConsumerGroup, SentMessage, TransportFault, TransportWorld } from '@redrive/testing'
 import {
   deadLetterTopic,
   type KafkaOptions,
@@ -15,12 +15,15 @@ import {
 import { Client } from '../src/client.ts'
 import { lagOf } from '../src/lag.ts'
 import { Offsets } from '../src/offsets.ts'
-import { FaultyProcess, type Process } from './process.ts'
+import { END_TXN, FaultyProcess, PRODUCE } from './process.ts'
 import { until } from './rig.ts'
 
 export interface KafkaWorld extends TransportWorld {
   readonly topic: string
   readonly group: string
+  /** The group of `otherGroup`. */
+  readonly secondGroup: string
+  otherGroup(): ConsumerGroup
   transport(fault?: TransportFault, options?: Partial<KafkaOptions>): Transport
 }
 
@@ -53,6 +56,7 @@ export async function kafkaWorld(
   const topic = `orders-${name}`
   // A group is the whole cluster's.
   const group = `billing-${name}`
+  const secondGroup = `shipping-${name}`
   const base = {
     clientId: 'world',
     bootstrapBrokers: [...brokers],
@@ -69,41 +73,62 @@ export async function kafkaWorld(
   await until('the topic is known', async () => (await admin.listTopics()).includes(topic), 60_000)
   const processes = new Map<
     KafkaTransport,
-    { readonly process: Process; readonly clientId: string }
+    { readonly process: FaultyProcess; readonly clientId: string }
   >()
   const retries = TIERS_MS.map((tierMs) => retryTopic(topic, group, tierMs))
   let isRefusing = true
 
+  const membersOf = async (clientId: string | undefined) => {
+    const groups = await admin.describeGroups({ groups: [group] })
+    const members = [...(groups.get(group)?.members.values() ?? [])]
+    return members.filter((member) => member.clientId === clientId).map(({ id }) => id)
+  }
+
+  const remove = async (members: readonly string[]) => {
+    if (members.length === 0) return
+    await admin.removeMembersFromConsumerGroup({
+      groupId: group,
+      members: members.map((memberId) => ({ memberId })),
+    })
+  }
+
+  function transport(fault?: TransportFault, own: Partial<KafkaOptions> = {}): Transport {
+    const process = new FaultyProcess(fault, () => isRefusing)
+    const clientId = `transport-${randomUUID()}`
+    const made = kafka({
+      brokers,
+      topic,
+      group,
+      sessionTimeout: '6s',
+      drainTimeout: '1s',
+      confirmTimeout: '5s',
+      ...options,
+      ...own,
+      client: { clientId, context: process, retryDelay: 100 },
+    })
+    const enact = made.enact.bind(made)
+    made.enact = (delivery, decision) => {
+      process.isArmed = true
+      return enact(delivery, decision)
+    }
+    processes.set(made, { process, clientId })
+    return made
+  }
+
   return {
     topic,
     group,
-    transport(fault, own = {}) {
-      const process = new FaultyProcess(fault, () => isRefusing)
-      const clientId = `transport-${randomUUID()}`
-      const transport = kafka({
-        brokers,
-        topic,
-        group,
-        sessionTimeout: '6s',
-        drainTimeout: '1s',
-        confirmTimeout: '5s',
-        ...options,
-        ...own,
-        client: { clientId, context: process, retryDelay: 100 },
-      })
-      const enact = transport.enact.bind(transport)
-      transport.enact = (delivery, decision) => {
-        process.isArmed = true
-        return enact(delivery, decision)
-      }
-      processes.set(transport, { process, clientId })
-      return transport
-    },
+    secondGroup,
+    transport,
+    otherGroup: () => ({
+      transport: () => transport(undefined, { group: secondGroup }),
+      source: () => kafkaSource({ brokers, topic, group: secondGroup }),
+    }),
     source: () => kafkaSource({ brokers, topic, group }),
     send: (message) => sendTo(producer, topic, message),
     async backlog() {
       const alive = [...processes].filter(([, { process }]) => process.isAlive)
-      await Promise.all(alive.map(([transport]) => transport.committed()))
+      await Promise.all(alive.map(([one]) => one.committed()))
       const existing = await admin.listTopics()
       return lagOf(
         client,
@@ -111,19 +136,37 @@ export async function kafkaWorld(
         [topic, ...retries].filter((name) => existing.includes(name)),
       )
     },
-    async crash(transport) {
-      const { process, clientId } = processes.get(transport as KafkaTransport) ?? {}
+    async crash(of) {
+      const { process, clientId } = processes.get(of as KafkaTransport) ?? {}
       process?.die()
       // The session would end by itself, after a while.
-      const groups = await admin.describeGroups({ groups: [group] })
-      const members = [...(groups.get(group)?.members.values() ?? [])]
-      const dead = members.filter((member) => member.clientId === clientId)
-      if (dead.length > 0) {
-        await admin.removeMembersFromConsumerGroup({
-          groupId: group,
-          members: dead.map(({ id }) => ({ memberId: id })),
-        })
-      }
+      await remove(await membersOf(clientId))
+    },
+    async stealOwnership(of) {
+      const { clientId } = processes.get(of as KafkaTransport) ?? {}
+      const before = await membersOf(clientId)
+      await remove(before)
+      // It joins again under another name, and then knows what it has lost.
+      await until('the transport joins again', async () => {
+        const now = await membersOf(clientId)
+        return now.length > 0 && !now.some((id) => before.includes(id))
+      })
+    },
+    dropResponse(of) {
+      const { process } = processes.get(of as KafkaTransport) ?? {}
+      const isTransactional = options.handOff === 'transactional'
+      if (process !== undefined) process.droppedResponse = isTransactional ? END_TXN : PRODUCE
+    },
+    async retentionMs() {
+      const resourceName = deadLetterTopic(topic, group)
+      const [described] = await admin.describeConfigs({
+        resources: [{ resourceType: TOPIC, resourceName }],
+      })
+      const config = described?.configs.find(({ name: one }) => one === 'retention.ms')
+      return Number(config?.value)
+    },
+    cannot: {
+      lease: 'a partition moves to a consumer that joins: a record is not bound to its first owner',
     },
     heal() {
       isRefusing = false
@@ -131,7 +174,7 @@ export async function kafkaWorld(
     async close() {
       try {
         const all = await admin.listTopics()
-        const own = [topic, ...retries, deadLetterTopic(topic, group), replayedTopic(topic, group)]
+        const own = [topic, ...[group, secondGroup].flatMap((one) => topicsOf(topic, one))]
         await admin.deleteTopics({ topics: own.filter((name) => all.includes(name)) })
         await Promise.all([admin.close(), producer.close(), client.close()])
       } finally {
@@ -140,6 +183,15 @@ export async function kafkaWorld(
     },
   }
 }
+
+/** `resourceType` of a topic in the protocol. */
+const TOPIC = 2 as const
+
+const topicsOf = (topic: string, group: string) => [
+  ...TIERS_MS.map((tierMs) => retryTopic(topic, group, tierMs)),
+  deadLetterTopic(topic, group),
+  replayedTopic(topic, group),
+]
 
 async function sendTo(
   producer: Producer,

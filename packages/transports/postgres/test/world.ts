@@ -29,24 +29,30 @@ export function postgresWorld(pool: Pool, defaults: Partial<PostgresOptions> = {
     })
   }
 
+  function transport(fault?: TransportFault, options: Partial<PostgresOptions> = {}): Transport {
+    const process = new Process(pool, fault, () => isRefusing)
+    const made = postgres({
+      pool: process.pool,
+      queue,
+      maintain: false,
+      // A connection for each of hundreds of transports: they look by themselves.
+      listen: false,
+      ...defaults,
+      ...options,
+    })
+    processes.set(made, process)
+    return made
+  }
+
   return {
     queue,
     pool,
     send,
-    transport(fault, options = {}) {
-      const process = new Process(pool, fault, () => isRefusing)
-      const transport = postgres({
-        pool: process.pool,
-        queue,
-        maintain: false,
-        // A connection for each of hundreds of transports: they look by themselves.
-        listen: false,
-        ...defaults,
-        ...options,
-      })
-      processes.set(transport, process)
-      return transport
-    },
+    transport,
+    lease: { ms: SHORT_LEASE_MS, transport: () => transport(undefined, { lease: SHORT_LEASE_MS }) },
+    stealOwnership: (of) => processes.get(of)?.loseLeases(),
+    dropResponse: (of) => processes.get(of)?.dropResponse(),
+    cannot: CANNOT,
     source: () => postgresSource({ pool, queue }),
     async backlog() {
       const { rows } = await pool.query<{ count: number }>(
@@ -55,8 +61,8 @@ export function postgresWorld(pool: Pool, defaults: Partial<PostgresOptions> = {
       )
       return rows[0]?.count ?? 0
     },
-    async crash(transport) {
-      await processes.get(transport)?.die()
+    async crash(of) {
+      await processes.get(of)?.die()
     },
     heal() {
       isRefusing = false
@@ -69,6 +75,14 @@ export function postgresWorld(pool: Pool, defaults: Partial<PostgresOptions> = {
   }
 }
 
+/** 1 s: the shortest that a transport accepts. */
+const SHORT_LEASE_MS = 1_000
+
+const CANNOT: NonNullable<TransportWorld['cannot']> = {
+  retentionMs: 'the hourly upkeep removes dead letters of all queues of the database together',
+  otherGroup: 'each event of a queue goes to one consumer: there are no groups',
+}
+
 /** The process a transport lives in, and how it dies: what it asks is seen on its way to the server. */
 class Process {
   readonly pool: Pool
@@ -79,6 +93,7 @@ class Process {
   readonly #asking = new Set<Promise<unknown>>()
   readonly #own: Pool
   #isAlive = true
+  #isResponseDropped = false
 
   constructor(pool: Pool, fault: TransportFault | undefined, isRefusing: () => boolean) {
     this.#own = pool
@@ -100,6 +115,20 @@ class Process {
       `update redrive.outbox set lease_until = now() where status = 'in_flight' and lease_token = any($1::bigint[])`,
       [[...this.#tokens]],
     )
+  }
+
+  /** Its leases end, and it cannot renew them any more: the token is another. */
+  async loseLeases(): Promise<void> {
+    await this.#own.query(
+      `update redrive.outbox set lease_until = now(), lease_token = nextval('redrive.lease_token')
+         where status = 'in_flight' and lease_token = any($1::bigint[])`,
+      [[...this.#tokens]],
+    )
+  }
+
+  /** The next hand-off is committed, and its answer does not arrive. */
+  dropResponse(): void {
+    this.#isResponseDropped = true
   }
 
   async #connect(pool: Pool): Promise<PoolClient> {
@@ -135,6 +164,10 @@ class Process {
       if (typeof token === 'string') this.#tokens.add(token)
     }
     if (isHandOff && this.#fault === 'dies_halfway') void this.die()
+    if (isHandOff && this.#isResponseDropped) {
+      this.#isResponseDropped = false
+      throw new Error('Connection terminated unexpectedly')
+    }
     return this.#isAlive ? answer : never()
   }
 }

@@ -93,6 +93,19 @@ export async function rabbitmqWorld(urls: readonly string[]): Promise<RabbitMqWo
     heal() {
       isRefusing = false
     },
+    stealOwnership: (transport) => processes.get(transport)?.cut(),
+    dropResponse: (transport) => processes.get(transport)?.dropResponse(),
+    retentionMs: () =>
+      onChannel(async (channel) => {
+        // Not acknowledged: it returns when the connection ends.
+        const message = await channel.get(deadLetterQueue(queue))
+        const expiration: unknown = message === false ? undefined : message.properties.expiration
+        return Number(expiration)
+      }),
+    cannot: {
+      lease: 'the broker takes a message back when its connection ends, not after a time',
+      otherGroup: 'each message of a queue goes to one consumer: there are no groups',
+    },
     async close() {
       await onChannel(async (channel) => {
         for (const name of declared) await channel.deleteQueue(name)
@@ -129,6 +142,7 @@ class Process {
   readonly #connections = new Set<ChannelModel>()
   readonly #tags = new Map<Channel, Set<number>>()
   #isAlive = true
+  #isResponseDropped = false
   consumers = 0
 
   constructor(
@@ -161,6 +175,16 @@ class Process {
       socketOf(connection).destroy(new Error('killed'))
   }
 
+  /** As a cable that is pulled and put back. */
+  cut(): void {
+    for (const { connection } of this.#connections) socketOf(connection).destroy(new Error('cut'))
+  }
+
+  /** The next copy is stored, and its confirm does not arrive. */
+  dropResponse(): void {
+    this.#isResponseDropped = true
+  }
+
   async connect(url: string, _purpose: Purpose): Promise<ChannelModel> {
     if (!this.#isAlive) throw new Error('This process is dead.')
     const model = await connect(url, { noDelay: true })
@@ -186,6 +210,13 @@ class Process {
       // The broker returns what it cannot route, and confirms it.
       channel.publish = (exchange, key, content, options, confirmed) =>
         publish(exchange, this.#isRefusing() ? `${key}.gone` : key, content, options, confirmed)
+    }
+    if (this.#fault === undefined) {
+      channel.publish = (exchange, key, content, options, confirmed) => {
+        const isDropped = this.#isResponseDropped
+        this.#isResponseDropped = false
+        return publish(exchange, key, content, options, isDropped ? () => undefined : confirmed)
+      }
     }
   }
 
