@@ -9,6 +9,7 @@ import {
   type SkippedScenario,
 } from '../src/index.ts'
 import * as broken from './broken.ts'
+import { KILLS } from './lease-transport/kills.ts'
 
 interface Collected {
   readonly name: string
@@ -330,9 +331,6 @@ const BREAKS: readonly (readonly [string, () => broken.BrokenWorld, readonly str
   ['does not come back after a restart', broken.diesOnRestart, [RESTART]],
 ]
 
-/** Skipped on the memory broker. */
-const NOT_ON_MEMORY: readonly string[] = [LAG]
-
 describe('exerciseTransport', () => {
   it('passes a transport that keeps every promise', async () => {
     expect(await failures(() => memoryWorld({ clock: new FakeClock() }))).toEqual(new Map())
@@ -345,7 +343,8 @@ describe('exerciseTransport', () => {
 
   it('has a broken transport for every scenario', () => {
     const names = collect(() => memoryWorld()).tests.map(({ name }) => name)
-    const caught = new Set([STRESS, ...NOT_ON_MEMORY, ...BREAKS.flatMap(([, , all]) => all)])
+    const byLeases = Object.values(KILLS).map(({ scenario }) => scenario)
+    const caught = new Set([STRESS, ...byLeases, ...BREAKS.flatMap(([, , all]) => all)])
     expect(names.filter((name) => !caught.has(name))).toEqual([])
   })
 
