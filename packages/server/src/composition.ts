@@ -19,11 +19,11 @@ import { webhook } from '@redrive/sinks'
 import type { Pool } from 'pg'
 import type { Secret } from './config/secret.ts'
 import type { Config } from './config/schema.ts'
-import type { SourceConfig } from './config/source.ts'
+import { type BrokerKind, kindOf, type SourceConfig } from './config/source.ts'
 import { given } from './given.ts'
 import { migrateServer, missingServerMigrations, serverMigrationSql } from './migrate.ts'
 import type { Listener } from './outgoing/alerts.ts'
-import type { BrokerKind, WatchedSource } from './start/brokers.ts'
+import type { WatchedSource } from './start/brokers.ts'
 import { healthAt } from './start/consumers.ts'
 import { boundTo, originsOf } from './start/origins.ts'
 import type { Pools } from './start/pools.ts'
@@ -42,35 +42,36 @@ export function openSources(config: Config, pools: Pools): readonly OpenSource[]
 }
 
 function openSource(name: string, said: SourceConfig, pools: Pools): OpenSource {
-  const { kind, source: anywhere } = concrete(said, pools)
-  const source = boundTo(anywhere, name, originsOf(said))
+  const kind = kindOf(said)
+  const source = boundTo(open(kind, said, pools), name, originsOf(said))
   const { handler, retention, batch, maxPayloadBytes, mask, maskHeaders, preview, extract } = said
   const ingest = { handler, retention, batch, maxPayloadBytes, mask, maskHeaders, preview, extract }
   return { name, kind, source, ingest: given(ingest), ...waitingFor(said, source, pools) }
 }
 
-function concrete(
-  { rabbitmq, kafka, postgres }: SourceConfig,
-  pools: Pools,
-): { readonly kind: BrokerKind; readonly source: DeadLetterSource } {
-  if (rabbitmq !== undefined) {
-    const { url, ...rest } = rabbitmq
+/** Opens a source of each broker. */
+const OPEN: {
+  readonly [Kind in BrokerKind]: (
+    config: NonNullable<SourceConfig[Kind]>,
+    pools: Pools,
+  ) => DeadLetterSource
+} = {
+  rabbitmq: ({ url, ...rest }) => {
     const urls = Array.isArray(url) ? url.map((one) => one.reveal()) : url.reveal()
-    const source = rabbitmqSource({ ...given(rest), url: urls })
-    return { kind: 'rabbitmq', source }
-  }
-  if (kafka !== undefined) {
-    const { tls, sasl, ...rest } = kafka
+    return rabbitmqSource({ ...given(rest), url: urls })
+  },
+  kafka: ({ tls, sasl, ...rest }) => {
     const client = given({ tls: tlsOf(tls), sasl: saslOf(sasl) })
-    return {
-      kind: 'kafka',
-      source: kafkaSource({ ...given(rest), client }),
-    }
-  }
-  const { url, queue = '' } = postgres ?? {}
-  const source = postgresSource({ pool: pools.at(url), queue })
-  return { kind: 'postgres', source }
+    return kafkaSource({ ...given(rest), client })
+  },
+  postgres: ({ url, queue }, pools) => postgresSource({ pool: pools.at(url), queue }),
 }
+
+const open = <Kind extends BrokerKind>(
+  kind: Kind,
+  said: SourceConfig,
+  pools: Pools,
+): DeadLetterSource => OPEN[kind](said[kind] as NonNullable<SourceConfig[Kind]>, pools)
 
 /** Who is told of alerts: webhooks, which reach public addresses and what the config names. */
 export const listenersOf = ({ alerts }: Config): readonly Listener[] =>

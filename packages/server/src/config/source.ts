@@ -101,7 +101,10 @@ const areFewNames = (said: Readonly<Record<string, string>>) => {
   return names.length <= 8 && names.every((name) => name.length >= 1 && name.length <= 64)
 }
 
-const BROKERS = ['rabbitmq', 'kafka', 'postgres'] as const
+/** The brokers that a source may be on. A name more, and the compiler lists the tables that lack its row. */
+export const BROKERS = ['rabbitmq', 'kafka', 'postgres'] as const
+
+export type BrokerKind = (typeof BROKERS)[number]
 
 export const source = z
   .strictObject({
@@ -135,3 +138,10 @@ export const source = z
     error: `expected exactly one of ${BROKERS.join(', ')}`,
   })
 export type SourceConfig = z.output<typeof source>
+
+/** Returns the broker of a source. The schema refuses a source with none or several. */
+export function kindOf(said: SourceConfig): BrokerKind {
+  const kind = BROKERS.find((name) => said[name] !== undefined)
+  if (kind === undefined) throw new TypeError(`expected exactly one of ${BROKERS.join(', ')}`)
+  return kind
+}

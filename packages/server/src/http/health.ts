@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import type { BrokerKind, BrokerState } from '../start/brokers.ts'
+import type { BrokerKind } from '../config/source.ts'
+import type { BrokerState } from '../start/brokers.ts'
 
 export interface HealthParts {
   /** What the process does. */

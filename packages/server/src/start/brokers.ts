@@ -1,7 +1,6 @@
 import type { DeadLetterSource } from '@redrive/runtime'
+import type { BrokerKind } from '../config/source.ts'
 import type { Log } from './log.ts'
-
-export type BrokerKind = 'rabbitmq' | 'kafka' | 'postgres'
 
 export interface WatchedSource {
   /** As the config names it. */

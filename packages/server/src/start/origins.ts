@@ -1,12 +1,24 @@
 import { RedriveError } from '@redrive/core'
 import type { DeadLetterSource } from '@redrive/runtime'
-import type { SourceConfig } from '../config/source.ts'
+import { type BrokerKind, kindOf, type SourceConfig } from '../config/source.ts'
 
-/** Where dead letters of a source may go back to: its queue or topic, and what the config names beside. */
-export const originsOf = ({ rabbitmq, kafka, postgres, replay }: SourceConfig): readonly string[] =>
-  [rabbitmq?.queue, kafka?.topic, postgres?.queue, ...(replay?.origins ?? [])].filter(
-    (one) => one !== undefined,
-  )
+/** The queue or topic of a source, by its broker. */
+const ORIGIN: {
+  readonly [Kind in BrokerKind]: (config: NonNullable<SourceConfig[Kind]>) => string
+} = {
+  rabbitmq: ({ queue }) => queue,
+  kafka: ({ topic }) => topic,
+  postgres: ({ queue }) => queue,
+}
+
+/** Returns where dead letters of a source may go back to: its queue or topic, and those that the config adds. */
+export const originsOf = (said: SourceConfig): readonly string[] => [
+  originOf(kindOf(said), said),
+  ...(said.replay?.origins ?? []),
+]
+
+const originOf = <Kind extends BrokerKind>(kind: Kind, said: SourceConfig): string =>
+  ORIGIN[kind](said[kind] as NonNullable<SourceConfig[Kind]>)
 
 /**
  * The same source, which replays to where the config says and nowhere else, whatever was planned. Where a dead letter came from is
