@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { CAPABILITIES, deadLetterQueue, quarantineQueue } from '@redrive/memory'
 import type { Capabilities } from '@redrive/runtime'
 import { describe, expect, it } from 'vitest'
@@ -404,6 +405,14 @@ describe('exerciseTransport', () => {
     expect(String(failed.get(LAG))).toMatch(
       /lag\(\) of the source is missing: .*world\.cannot\.lag/,
     )
+  })
+
+  it('is documented, scenario by scenario', async () => {
+    const page = new URL('../../../docs/adding-a-transport.md', import.meta.url)
+    const text = await readFile(page, 'utf8')
+    const rows = text.split('\n').map((row) => row.split(' | ')[0]?.slice('| '.length))
+    const names = collect(() => memoryWorld()).tests.map(({ name }) => name)
+    expect(names.filter((name) => !rows.includes(name))).toEqual([])
   })
 
   it('reports what is skipped by name, with the reason', () => {
