@@ -59,7 +59,7 @@ export interface Transport<D extends Delivery = Delivery> {
   enact(delivery: D, decision: Decision): Awaitable<Enactment>
 
   /**
-   * Sets how many deliveries may be unsettled at once. Called before `receive`, it holds from the first
+   * Sets the maximum number of unsettled deliveries. Called before `receive`, it holds from the first
    * delivery on. A later change takes effect soon: a few more may already be on their way.
    */
   limit(count: number): void
@@ -178,7 +178,7 @@ export interface DeadLetterSource {
   /**
    * Counts the messages of the source that consumers could handle now and have not finished. Dead letters
    * and retries that wait for their time do not count. Deliveries in flight may count, where the broker
-   * cannot tell them apart; with no consumer the number is exact. Absent: the broker cannot count them.
+   * cannot distinguish them; with no consumer the number is exact. Absent: the broker cannot count them.
    */
   lag?(): Promise<number>
   close(): Promise<void>

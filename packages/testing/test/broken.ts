@@ -258,7 +258,7 @@ export function closesOnce(transport: Transport): Partial<Transport> {
   }
 }
 
-/** Every control plane gets every dead letter, and whoever releases first removes it. */
+/** Every control plane gets every dead letter; the first release removes it. */
 export function drainsForAll(): BrokenWorld {
   const world = memoryWorld(virtual())
   const shared = world.source()

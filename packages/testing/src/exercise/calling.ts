@@ -4,7 +4,7 @@ import { numbered } from './samples.ts'
 import type { Scenario } from './scenario.ts'
 import type { Stage } from './stage.ts'
 
-/** 3 messages with a limit of 1: a transport that ignores the limit delivers the second at once. */
+/** 3 messages with a limit of 1: a transport that ignores the limit delivers the second immediately. */
 const MESSAGES = 3
 
 async function orderOfCalls(stage: Stage): Promise<void> {

@@ -36,11 +36,10 @@ interface Stolen {
 
 async function stolen(stage: Stage): Promise<Stolen> {
   const world = stage.having('stealOwnership')
-  const transport = () => world.lease?.transport() ?? world.transport()
-  const owner = await stage.tap({ transport: transport() })
+  const owner = await stage.tap()
   const id = await world.send(numbered(1))
   const stale = await owner.next()
-  const rival = await stage.tap({ transport: transport() })
+  const rival = await stage.tap()
   await stage.within('the broker takes the message back', world.stealOwnership(owner.transport))
   await stage.until('the broker delivers the message to its next owner', () => {
     return owner.deliveries.length + rival.deliveries.length > 1
@@ -172,6 +171,7 @@ export const OWNING: readonly Scenario[] = [
     name: 'a handler that runs longer than the lease keeps its message',
     play: longHandlerKeepsItsMessage,
     needs: 'lease',
+    isAlone: true,
   },
   {
     name: 'a stale owner cannot change the message of the next owner',

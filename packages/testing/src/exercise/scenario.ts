@@ -13,6 +13,6 @@ export interface Scenario {
   readonly needs?: WorldAbility
   /** Every other scenario needs what it shows; when it fails, they are skipped. */
   readonly isBasic?: true
-  /** It disturbs other worlds on the same broker, so it is left out of the stress run. */
+  /** It disturbs other worlds on the same broker, or fails on a busy machine: left out of the stress run. */
   readonly isAlone?: true
 }

@@ -17,9 +17,9 @@ import {
   type Transport,
   type TransportNeeds,
 } from '@redrive/runtime'
-import { describeError } from './describe-error.ts'
 import { Evidence } from './evidence.ts'
 import { Patience } from './patience.ts'
+import { misplaced, type Places } from './places.ts'
 import { Tap } from './tap.ts'
 import type { TransportFault, TransportWorld, WorldAbility } from './world.ts'
 
@@ -236,27 +236,6 @@ type WorldWith<Hook extends WorldAbility> = TransportWorld &
 
 const missing = (name: string, ability: WorldAbility) =>
   `${name} is missing: implement it, or give the reason in world.cannot.${ability}`
-
-/** Where messages are: in the source, or among the dead letters. */
-interface Places {
-  readonly backlog: number
-  readonly deadLetters: number
-}
-
-/** Returns what is wrong with the places: whether messages are missing, too many, or in the wrong place. */
-function misplaced(seen: unknown, expected: Places): string {
-  if (seen instanceof Error) return `the places of messages can be read: ${describeError(seen)}`
-  const found = seen as Places
-  const surplus = found.backlog + found.deadLetters - expected.backlog - expected.deadLetters
-  const verdict =
-    surplus === 0
-      ? 'in the wrong place'
-      : `${Math.abs(surplus)} ${surplus < 0 ? 'missing' : 'too many'}`
-  return `messages: ${verdict} (expected ${placesText(expected)}, found ${placesText(found)})`
-}
-
-const placesText = ({ backlog, deadLetters }: Places) =>
-  `${backlog} in the source and ${deadLetters} dead`
 
 /** Far more than a scenario causes. */
 const MOST_CONFIRMATIONS = 100

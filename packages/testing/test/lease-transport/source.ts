@@ -13,7 +13,7 @@ import type { LeaseStore } from './store.ts'
 /** A minute: a control plane that died holds dead letters no longer. */
 const LEASE_MS = 60_000
 
-/** The control plane of one group. Its requests answer at once, as the contract asks of a virtual clock. */
+/** The control plane of one group. Its requests take no time: with a virtual clock, the contract requires it. */
 export class LeaseSource implements DeadLetterSource {
   readonly source: string
   readonly replay = 'copy'

@@ -97,7 +97,7 @@ export class LeaseTransport implements Transport<LeaseDelivery> {
     this.#held.clear()
     this.#receiver = undefined
     if (owned.length === 0) return
-    // A store that does not answer ends the leases by itself.
+    // A store that cannot be reached ends the leases later.
     await connection
       .run('read', (store) => owned.forEach((one) => store.end(one, { kind: 'returned' })))
       .catch((error: unknown) => this.#report(error))
