@@ -27,7 +27,9 @@ export const WORLDS = {
   },
 } as const satisfies Record<
   string,
-  Pick<ExerciseOptions, 'name' | 'capabilities' | 'skip'> & { readonly options: Partial<KafkaOptions> }
+  Pick<ExerciseOptions, 'name' | 'capabilities' | 'skip'> & {
+    readonly options: Partial<KafkaOptions>
+  }
 >
 
 /** The contract on one broker. Scenarios that disturb others on the broker are in files of their own. */
