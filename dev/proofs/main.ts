@@ -40,11 +40,13 @@ function list(): string {
   return `${sections.join('\n\n')}\n\nRun a tier or single proofs: pnpm proofs merge, pnpm proofs NAME…`
 }
 
+const SERVICES = join(ROOT, 'dev/services')
+
 /** Starts the servers of `dev/services` and returns their addresses as variables for the examples. */
 function startServers(servers: readonly string[]): Readonly<Record<string, string>> {
-  const up = spawnSync('dev/services', ['up', ...servers], { cwd: ROOT, stdio: 'inherit' })
+  const up = spawnSync(SERVICES, ['up', ...servers], { cwd: ROOT, stdio: 'inherit' })
   if (up.status !== 0) throw new Error(`dev/services could not start ${servers.join(', ')}.`)
-  const { stdout } = spawnSync('dev/services', ['env'], { cwd: ROOT, encoding: 'utf8' })
+  const { stdout } = spawnSync(SERVICES, ['env'], { cwd: ROOT, encoding: 'utf8' })
   const pairs = [...stdout.matchAll(/^export (\w+)=(.*)$/gm)]
   return Object.fromEntries(pairs.map(([, name = '', value = '']) => [name, value]))
 }
