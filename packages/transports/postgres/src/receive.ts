@@ -348,10 +348,8 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
       const ids = old.map(({ id }) => id)
       const tokens = old.map(({ token }) => token)
       const rows = await ask<[string]>(pool, KEEP, [ids, tokens, leaseMs])
-      const fenced = new Set(rows.map(idIn))
-      for (const delivery of old) {
-        const isGone = fenced.has(delivery.id) && this.#held.delete(delivery)
-        if (isGone) this.#receiver?.lost(delivery)
+      for (const delivery of staleAmong(old, rows.map(idIn))) {
+        if (this.#held.delete(delivery)) this.#receiver?.lost(delivery)
       }
     } catch (error) {
       // The next one may get through before the lease is over; if not, the token will tell.
@@ -393,6 +391,21 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
   #report(event: TransportEvent): void {
     publishEvent({ ...event, at: Date.now(), source: this.source })
   }
+}
+
+/**
+ * The deliveries whose lease is gone, by the ids that the database returns. An event that this consumer
+ * claimed again is held twice under one id: the older token is the stale one.
+ */
+function staleAmong(
+  held: readonly PostgresDelivery[],
+  ids: readonly (string | null)[],
+): readonly PostgresDelivery[] {
+  if (ids.length === 0) return []
+  const left = Map.groupBy(ids, (id) => id)
+  return held
+    .toSorted((one, other) => Number(BigInt(one.token) - BigInt(other.token)))
+    .filter(({ id }) => left.get(id)?.pop() !== undefined)
 }
 
 const NO_FLOOR = '-infinity'

@@ -123,6 +123,28 @@ export function leases(pool: Pool): void {
         expect(await rig.row(id)).toEqual(before)
       }),
     )
+
+    it(
+      'reports only the stale delivery when the same consumer claims the event again',
+      on(async (rig) => {
+        let keeps = 0
+        const hooks: Hooks = { after: (question) => void (keeps += isKeep(question) ? 1 : 0) }
+        const { transport, hand } = await rig.start({ lease: '6s', limit: 2, hooks })
+        const id = await rig.add()
+        const stale = await hand.nth(1)
+        // Right after a heartbeat: the next one is then about both deliveries.
+        await until('it is renewed', () => keeps === 1)
+        await pool.query(
+          `update redrive.outbox set lease_until = now(), lease_token = nextval('redrive.lease_token') where id = $1`,
+          [id],
+        )
+        const current = await hand.nth(2)
+        await until('the next heartbeat has been answered', () => hand.lostOnes.length > 0)
+        expect(hand.lostOnes).toEqual([stale])
+        expect(await transport.enact(current, settle)).toMatchObject(DONE)
+        expect(await rig.count('delivered')).toBe(1)
+      }),
+    )
   })
 
   describe.concurrent('a lease', () => {
