@@ -86,14 +86,21 @@ export function kafkaWorldOf(parts: KafkaWorldParts): KafkaWorld {
 /** 3,000: what two slow cores handle within half of what a recovery may take. */
 const MOST_WAITING = 3_000
 const LOOK_MS = 500
+/** 20 s without one more effect: what is missing is lost and not waiting, so the producer continues. */
+const STALLED_MS = 20_000
 
 /** What is timed is the recovery from a fault, and not how long a slow machine takes for its load. */
 function roomIn({ expected, run }: World, pool: Pool) {
   let isThere = true
+  let seen = -1
+  let changedAt = performance.now()
   const timer = setInterval(() => {
     countEffects(pool, run).then(
       (effects) => {
-        isThere = expected.effect - effects < MOST_WAITING
+        if (effects !== seen) changedAt = performance.now()
+        seen = effects
+        const isStalled = performance.now() - changedAt > STALLED_MS
+        isThere = isStalled || expected.effect - effects < MOST_WAITING
       },
       // It is closed when the run is over.
       () => undefined,
