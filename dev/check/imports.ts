@@ -45,7 +45,7 @@ export const ROOMS: readonly Room[] = [
   { folder: 'packages/api', mayImport: [], node: false },
   { folder: 'packages/server', mayImport: [...PORTS, 'api', 'catalog', 'telemetry'], compositionMayImport: CONCRETE, testsMayImport: [...TEST_TOOLS, ...CONCRETE, 'api', 'catalog'] },
   { folder: 'packages/doctor', mayImport: ['core'], testsMayImport: [...TEST_TOOLS, 'transports/*', 'catalog'] },
-  { folder: 'packages/storm', mayImport: [...PORTS, 'testing', 'transports/memory'] },
+  { folder: 'packages/storm', mayImport: [...PORTS, 'transports/memory'] },
   { folder: 'packages/cli', mayImport: [...PORTS, 'api', 'catalog', 'doctor', 'server', 'storm', 'telemetry'], compositionMayImport: CONCRETE, testsMayImport: [...TEST_TOOLS, ...CONCRETE, 'api', 'catalog', 'doctor', 'server'] },
   { folder: 'packages/console', mayImport: ['api', 'core'], node: false },
 
@@ -55,6 +55,17 @@ export const ROOMS: readonly Room[] = [
   { folder: 'examples/*', mayImport: [...PORTS, ...CONCRETE, 'catalog', 'telemetry'] },
   { folder: 'bench', mayImport: [...PORTS, ...CONCRETE, 'api', 'catalog', 'server', 'telemetry', 'testing'] },
 ]
+
+/** A published package may use it in tests only: `dependencies` are installed for every user. */
+const TEST_KIT = '@redrive/testing'
+
+interface Manifest {
+  readonly name: string
+  readonly private?: boolean
+  readonly dependencies?: Readonly<Record<string, string>>
+  readonly optionalDependencies?: Readonly<Record<string, string>>
+  readonly peerDependencies?: Readonly<Record<string, string>>
+}
 
 interface Package {
   readonly name: string
@@ -95,11 +106,21 @@ function findPackages(root: string, rooms: readonly Room[], problems: string[]):
   for (const manifest of manifests.filter((path) => !path.includes('node_modules')).sort()) {
     const folder = dirname(manifest)
     const room = rooms.find((candidate) => covers(candidate.folder, folder))
-    const { name } = JSON.parse(readFileSync(join(root, manifest), 'utf8')) as { name: string }
-    if (room) packages.push({ name, folder, room })
+    const content = JSON.parse(readFileSync(join(root, manifest), 'utf8')) as Manifest
+    if (installsTestKit(content)) {
+      problems.push(`${manifest} lists "${TEST_KIT}": move it to "devDependencies"`)
+    }
+    if (room) packages.push({ name: content.name, folder, room })
     else problems.push(`${folder} has no row in the table of dev/check/imports.ts: add one`)
   }
   return packages
+}
+
+/** Whether users of a published package would install the test kit with it. */
+function installsTestKit(manifest: Manifest): boolean {
+  const { dependencies, optionalDependencies, peerDependencies } = manifest
+  const installed = { ...dependencies, ...optionalDependencies, ...peerDependencies }
+  return manifest.private !== true && TEST_KIT in installed
 }
 
 function covers(pattern: string, folder: string): boolean {

@@ -78,6 +78,24 @@ describe('directions', () => {
     expect(problems).toContainEqual(expect.stringContaining('packages/misc has no row'))
   })
 
+  test.each(['dependencies', 'optionalDependencies', 'peerDependencies'])(
+    'a published package may not list the test kit in %s',
+    (kind) => {
+      const manifest = { name: '@redrive/server', [kind]: { '@redrive/testing': 'workspace:^' } }
+      expect(check('packages/server/package.json', JSON.stringify(manifest))).toContain(
+        'packages/server/package.json lists "@redrive/testing": move it to "devDependencies"',
+      )
+    },
+  )
+
+  test.each([
+    ['packages/server/package.json', { devDependencies: { '@redrive/testing': '*' } }],
+    ['simulation/package.json', { private: true, dependencies: { '@redrive/testing': '*' } }],
+  ])('%s may list the test kit as %j', (path, manifest) => {
+    const content = JSON.stringify({ name: '@redrive/one', ...manifest })
+    expect(check(path, content)).toEqual([expect.stringContaining('no source files')])
+  })
+
   test('a tree without sources is refused', () => {
     expect(checkImports(makeTree(MANIFESTS))).toEqual([expect.stringContaining('no source files')])
   })

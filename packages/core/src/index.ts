@@ -155,6 +155,7 @@ export {
   resolvePolicy,
 } from './policy/resolve.ts'
 export type { ClassPolicy, Policy, PolicyRole, RetryPolicy } from './policy.ts'
+export { type SeededRandom, seededRandom } from './seeded-random.ts'
 export {
   type SignatureInput,
   type SignatureParts,

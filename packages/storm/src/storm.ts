@@ -1,7 +1,6 @@
-import type { PolicyOptions } from '@redrive/core'
+import { type PolicyOptions, type Random, seededRandom } from '@redrive/core'
 import { deadLetterQueue, MemoryBroker, memory, send } from '@redrive/memory'
 import { consume } from '@redrive/runtime'
-import { type SeededRandom, seededRandom } from '@redrive/testing'
 import { VirtualTime } from './time.ts'
 import { BROWN_OUT_SHARE, Dependency, type OutageKind } from './dependency.ts'
 
@@ -96,7 +95,7 @@ function minimumDrainMs({
 /** Poisson arrivals for as long as the run lasts. */
 function arrive(
   time: VirtualTime,
-  random: SeededRandom,
+  random: Random,
   broker: MemoryBroker,
   { arrivalsPerSecond }: StormOptions,
   sent: { count: number },
@@ -118,7 +117,7 @@ const BODY = new TextEncoder().encode('{}')
 
 async function startFleet(
   time: VirtualTime,
-  random: SeededRandom,
+  random: Random,
   broker: MemoryBroker,
   dependency: Dependency,
   { policy, concurrency }: StormOptions,

@@ -1,5 +1,5 @@
+import type { Random } from '@redrive/core'
 import type { Clock } from '@redrive/runtime'
-import type { SeededRandom } from '@redrive/testing'
 
 interface Planned {
   readonly at: number
@@ -17,12 +17,12 @@ const START_MS = 1_800_000_000_000
  * its end, so a run is a function of its seed.
  */
 export class VirtualTime implements Clock {
-  readonly #random: SeededRandom
+  readonly #random: Random
   readonly #heap: Planned[] = []
   #now = START_MS
   steps = 0
 
-  constructor(random: SeededRandom) {
+  constructor(random: Random) {
     this.#random = random
   }
 

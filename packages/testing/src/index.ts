@@ -1,3 +1,4 @@
+export { type SeededRandom, seededRandom } from '@redrive/core'
 export {
   noDeadLetters,
   type RecordingDeadLetters,
@@ -24,4 +25,3 @@ export { FakeClock, type FakeClockOptions } from './fake-clock.ts'
 export { type MemoryInbox, type MemoryTransaction, memoryInbox } from './memory-inbox.ts'
 export { type MemoryWorld, type MemoryWorldOptions, memoryWorld } from './memory-world.ts'
 export { type RecordingSink, type RecordingSinkOptions, recordingSink } from './recording-sink.ts'
-export { type SeededRandom, seededRandom } from './seeded-random.ts'

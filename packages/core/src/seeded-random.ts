@@ -1,8 +1,8 @@
-import type { Random } from '@redrive/core'
+import type { Random } from './backoff.ts'
 
 /**
- * Chance that a seed repeats exactly. Call it for a number in [0, 1): it fits wherever a `Random` is
- * asked for.
+ * A random source that repeats its numbers for the same seed. Call it for a number in [0, 1): it fits
+ * wherever a `Random` is expected.
  *
  * ```ts
  * const random = seededRandom(42)
@@ -11,19 +11,19 @@ import type { Random } from '@redrive/core'
  * ```
  */
 export interface SeededRandom extends Random {
-  /** What to pass to `seededRandom` to see the same again; belongs into every failure message. */
+  /** The seed to pass to `seededRandom` for the same numbers. Print it in every failure message. */
   readonly seed: number
   /** A whole number from 0 to `below - 1`. */
   int(below: number): number
-  /** One of the list, each as likely. The list must not be empty. */
+  /** An item of the list, each with the same probability. The list must not be empty. */
   pick<T>(list: readonly T[]): T
-  /** True with that probability. */
+  /** True with this probability (0–1). */
   chance(probability: number): boolean
-  /** The same items in another order; the list itself stays. */
+  /** A shuffled copy of the list. */
   shuffle<T>(list: readonly T[]): T[]
 }
 
-/** A source of chance whose every number follows from the seed, a whole number. */
+/** Returns a random source whose numbers all follow from the seed, a whole number. */
 export function seededRandom(seed: number): SeededRandom {
   if (!Number.isSafeInteger(seed)) throw new TypeError(`A seed is a whole number, got ${seed}`)
   const draw = sfc32(seed)
