@@ -5,6 +5,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { parseSync } from 'oxc-parser'
+import { checkReferences } from './references.ts'
 import { isMain } from './workspace.ts'
 
 interface Room {
@@ -243,7 +244,8 @@ function findCycles(graph: ReadonlyMap<string, readonly string[]>): string[] {
 }
 
 if (isMain(import.meta)) {
-  const problems = checkImports(resolve(import.meta.dirname, '../..'))
+  const root = resolve(import.meta.dirname, '../..')
+  const problems = [...checkReferences(root), ...checkImports(root)]
   for (const problem of problems) console.error(problem)
   process.exitCode = problems.length > 0 ? 1 : 0
 }
