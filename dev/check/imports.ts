@@ -45,7 +45,7 @@ export const ROOMS: readonly Room[] = [
   // The API is said once, for the server, the command line and the console, which runs in a browser.
   { folder: 'packages/api', mayImport: [], node: false },
   { folder: 'packages/server', mayImport: [...PORTS, 'api', 'catalog', 'telemetry'], compositionMayImport: CONCRETE, testsMayImport: [...TEST_TOOLS, ...CONCRETE, 'api', 'catalog'] },
-  { folder: 'packages/doctor', mayImport: ['core'], testsMayImport: [...TEST_TOOLS, 'transports/*', 'catalog'] },
+  { folder: 'packages/doctor', mayImport: PORTS, testsMayImport: [...TEST_TOOLS, 'transports/*', 'catalog'] },
   { folder: 'packages/storm', mayImport: [...PORTS, 'transports/memory'] },
   { folder: 'packages/cli', mayImport: [...PORTS, 'api', 'catalog', 'doctor', 'server', 'storm', 'telemetry'], compositionMayImport: CONCRETE, testsMayImport: [...TEST_TOOLS, ...CONCRETE, 'api', 'catalog', 'doctor', 'server'] },
   { folder: 'packages/console', mayImport: ['api', 'core'], node: false },

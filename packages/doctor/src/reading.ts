@@ -1,3 +1,4 @@
+import { withTimeout } from '@redrive/runtime'
 import type { Severity, Unreadable } from './finding.ts'
 
 /** 10 s: a management API is slow on a loaded broker, and someone is waiting. */
@@ -42,14 +43,7 @@ export async function firstAnswer<T>(
 }
 
 /** Rejects when there is no answer in time. The work itself must end by its own timeouts. */
-export async function within<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer in ${timeoutMs} ms`)), timeoutMs)
+export const answerWithin = <T>(timeoutMs: number, work: Promise<T>): Promise<T> =>
+  withTimeout(work, timeoutMs, () => {
+    throw new Error(`no answer in ${timeoutMs} ms`)
   })
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
-  }
-}

@@ -88,3 +88,4 @@ export {
 } from './ports.ts'
 export { relay } from './relay.ts'
 export { readStored, writeStored } from './stored.ts'
+export { withTimeout } from './timeout.ts'

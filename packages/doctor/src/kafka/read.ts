@@ -1,5 +1,5 @@
 import { Admin, type BaseOptions } from '@platformatic/kafka'
-import { ANSWER_MS, Reading, within } from '../reading.ts'
+import { ANSWER_MS, Reading, answerWithin } from '../reading.ts'
 import type { KafkaFacts, KafkaSourceFacts, TopicFacts } from './facts.ts'
 import { askMetadata, type Cluster } from './metadata.ts'
 import { belongsTo, type KafkaSource, sourcesIn } from './names.ts'
@@ -64,7 +64,7 @@ async function readLive(admin: Admin, options: KafkaOptions, timeoutMs: number):
       allow: `check the addresses, TLS and credentials; ${ALLOW_TOPICS}`,
       hides: 'loss',
     },
-    () => within(timeoutMs, askMetadata(admin)),
+    () => answerWithin(timeoutMs, askMetadata(admin)),
   )
   // One reason is enough: without this, nothing else answers either.
   if (cluster === undefined) {
@@ -72,7 +72,7 @@ async function readLive(admin: Admin, options: KafkaOptions, timeoutMs: number):
   }
   const sources = options.sources ?? sourcesIn(cluster.topics.map(({ name }) => name))
   const ask: Ask = (what, allow, work) =>
-    reading.fact({ what, allow, hides: 'loss' }, () => within(timeoutMs, work()))
+    reading.fact({ what, allow, hides: 'loss' }, () => answerWithin(timeoutMs, work()))
   return {
     brokers: await readBrokers(admin, cluster, ask),
     apis: await ask('versions', ALLOW_CLUSTER, () => readApis(admin)),

@@ -1,9 +1,9 @@
 import { connect } from 'amqplib'
-import { within } from '../reading.ts'
+import { answerWithin } from '../reading.ts'
 
 /** The version that the broker says when a client connects. */
 export async function askAmqp(url: string, timeoutMs: number): Promise<string> {
-  const connection = await within(timeoutMs, connect(url, { timeout: timeoutMs }))
+  const connection = await answerWithin(timeoutMs, connect(url, { timeout: timeoutMs }))
   // A connection that breaks while it is closed has told what was asked.
   connection.on('error', () => undefined)
   const { version } = connection.connection.serverProperties

@@ -1,3 +1,4 @@
+import { withTimeout } from '@redrive/runtime'
 import type { Caller } from '../access/caller.ts'
 import { Refusal } from '../access/refusal.ts'
 
@@ -66,7 +67,7 @@ export async function* eventsOf(
   try {
     let next = iterator.next()
     for (;;) {
-      const got = await within(next, beatMs)
+      const got = await withTimeout(next, beatMs, () => undefined)
       if (got === undefined) yield ': beat\n\n'
       else if (got.done === true) return
       else {
@@ -76,18 +77,5 @@ export async function* eventsOf(
     }
   } finally {
     await iterator.return?.()
-  }
-}
-
-/** Undefined: not in that time. */
-async function within<T>(work: Promise<T>, ms: number): Promise<T | undefined> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(resolve, ms, undefined)
-  })
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
   }
 }

@@ -1,4 +1,4 @@
-import type { DeadLetterSource } from '@redrive/runtime'
+import { type DeadLetterSource, withTimeout } from '@redrive/runtime'
 import type { BrokerKind } from '../config/source.ts'
 import type { Log } from './log.ts'
 
@@ -33,7 +33,7 @@ const ANSWER_MS = 10_000
 export function watchBrokers(sources: readonly WatchedSource[], log: Log): BrokerWatch {
   const answering = new Map<string, boolean>()
   const look = ({ name, kind, source }: WatchedSource) =>
-    within(ANSWER_MS, source.depth()).then(
+    withTimeout(source.depth(), ANSWER_MS, noAnswer).then(
       () => note(name, () => log.info({ source: name }, `The ${kind} of ${name} answers.`), true),
       (error: unknown) =>
         note(name, () => log.warn({ source: name }, silent(name, kind, error)), false),
@@ -57,12 +57,6 @@ function silent(name: string, kind: BrokerKind, error: unknown): string {
   return `The ${kind} of ${name} does not answer: ${why}. Its dead letters wait there; it is tried again.`
 }
 
-async function within<T>(ms: number, work: Promise<T>): Promise<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new Error(`no answer within ${ms / 1_000} s`)), ms)
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
-  }
+function noAnswer(): never {
+  throw new Error(`no answer within ${ANSWER_MS / 1_000} s`)
 }

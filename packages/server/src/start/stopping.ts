@@ -1,4 +1,4 @@
-import { setTimeout as after } from 'node:timers/promises'
+import { withTimeout } from '@redrive/runtime'
 import type { Log } from './log.ts'
 
 /** A step of ending: what is waited for, in words for people. */
@@ -38,10 +38,7 @@ export async function endAll(
       await Promise.all(step.map(one))
     }
   }
-  const timer = new AbortController()
-  const over = after(graceMs, 'late', { signal: timer.signal }).catch(() => 'done')
-  const how = await Promise.race([all(), over])
-  timer.abort()
+  const how = await withTimeout(all(), graceMs, () => 'late' as const)
   if (how !== 'late') return { isClean: !hasFailed }
   late.abort()
   log.error(

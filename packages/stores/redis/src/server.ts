@@ -1,5 +1,5 @@
 import { RedriveError } from '@redrive/core'
-import type { Clock } from '@redrive/runtime'
+import { type Clock, withTimeout } from '@redrive/runtime'
 import { portOf, type RedisPort } from './client.ts'
 import type { ResolvedOptions } from './options.ts'
 import type { Script } from './scripts.ts'
@@ -35,13 +35,14 @@ export class Server {
     keys: readonly string[],
     args: readonly (string | number)[],
   ): Promise<unknown> {
-    const late = this.#late()
+    const work = this.#evaluate(script, keys, args.map(String))
+    const onTimeout = () => {
+      throw noAnswer(this.#timeoutMs)
+    }
     try {
-      return await Promise.race([this.#evaluate(script, keys, args.map(String)), late.promise])
+      return await withTimeout(work, this.#timeoutMs, onTimeout, this.#clock)
     } catch (error) {
       throw isReply(error, 'OOM') ? outOfMemory(error) : error
-    } finally {
-      late.cancel()
     }
   }
 
@@ -57,12 +58,6 @@ export class Server {
       if (!isReply(error, 'NOSCRIPT')) throw error
       return await this.#port.eval(text, keys, args)
     }
-  }
-
-  #late(): { readonly promise: Promise<never>; readonly cancel: () => void } {
-    const { promise, reject } = Promise.withResolvers<never>()
-    const cancel = this.#clock.after(this.#timeoutMs, () => reject(noAnswer(this.#timeoutMs)))
-    return { promise, cancel }
   }
 }
 

@@ -1,5 +1,5 @@
 import type { BaseOptions } from '@platformatic/kafka'
-import type { Receiver } from '@redrive/runtime'
+import { type Receiver, withTimeout } from '@redrive/runtime'
 import { Client } from './client.ts'
 import { Committer } from './commit.ts'
 import { type AtRisk, decodeCommit } from './deaths.ts'
@@ -357,17 +357,17 @@ export class Consumption {
     if (this.#isClosed) return
     this.#handOut.isPaused = true
     const going = this.#close([...this.#partitions.values()])
-    await bounded(this.#commitBy(performance.now() + CLOSE_MS, going), CLOSE_MS)
+    // An error is ignored, here and below: what is not committed is consumed again by another consumer.
+    const committing = this.#commitBy(performance.now() + CLOSE_MS, going)
+    await withTimeout(Promise.allSettled([committing]), CLOSE_MS, () => undefined)
     this.#isClosed = true
     this.#handOut.close()
     for (const fetcher of this.#fetchers) fetcher.stop()
     this.committer.stop()
     // A broker that is gone needs no goodbye; it notices when the session is over.
-    await bounded(this.#membership.leave(), CLOSE_MS)
-    await bounded(
-      Promise.all(Object.values(this.#clients).map((client) => client.close())),
-      CLOSE_MS,
-    )
+    await withTimeout(Promise.allSettled([this.#membership.leave()]), CLOSE_MS, () => undefined)
+    const closing = Object.values(this.#clients).map((client) => client.close())
+    await withTimeout(Promise.allSettled(closing), CLOSE_MS, () => undefined)
   }
 }
 
@@ -377,11 +377,3 @@ const pause = (ms: number) =>
   })
 
 const NOTHING_COMMITTED: Committed = { offset: undefined, metadata: null }
-
-/** Ends when the work does, or when the time is over; how it ended does not matter any more. */
-export async function bounded(work: Promise<unknown>, withinMs: number): Promise<void> {
-  const { promise: late, resolve } = Promise.withResolvers<void>()
-  const timer = setTimeout(resolve, withinMs)
-  await Promise.race([work.catch(() => undefined), late])
-  clearTimeout(timer)
-}

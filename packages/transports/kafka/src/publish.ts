@@ -9,6 +9,7 @@ import {
   type produceV11,
 } from '@platformatic/kafka'
 import { RedriveError } from '@redrive/core'
+import { withTimeout } from '@redrive/runtime'
 import { isError, missingNoBroker } from './client.ts'
 import type { Copy } from './headers.ts'
 import { nameOf, type TopicPartition } from './topic-partition.ts'
@@ -92,16 +93,9 @@ export class Publisher {
 
   /** The proof, if it comes in time; it may still come later. */
   async inTime<T>(proof: Promise<T>): Promise<T> {
-    const { promise: late, reject } = Promise.withResolvers<never>()
-    const timer = setTimeout(
-      () => reject(unconfirmed(this.#confirmTimeoutMs)),
-      this.#confirmTimeoutMs,
-    )
-    try {
-      return await Promise.race([proof, late])
-    } finally {
-      clearTimeout(timer)
-    }
+    return withTimeout(proof, this.#confirmTimeoutMs, () => {
+      throw unconfirmed(this.#confirmTimeoutMs)
+    })
   }
 
   async #sendAll(line: Line): Promise<void> {

@@ -10,9 +10,10 @@ import {
   SETTLED,
   type Transport,
   type TransportNeeds,
+  withTimeout,
 } from '@redrive/runtime'
 import { capabilitiesOf } from './capabilities.ts'
-import { bounded, Consumption } from './consuming.ts'
+import { Consumption } from './consuming.ts'
 import { prepare } from './declare.ts'
 import { type HandOff, type HandOffDecision, handOffOf, isEnding } from './enact.ts'
 import type { KafkaDelivery } from './headers.ts'
@@ -143,10 +144,12 @@ export class KafkaTransport implements Transport<KafkaDelivery> {
 
   async close(): Promise<void> {
     void this.#consumption.pause()
-    await bounded(Promise.all(this.#inFlight), CLOSE_MS)
+    // Errors are ignored: the caller of `enact` has them, and a client that fails to close is gone as well.
+    await withTimeout(Promise.allSettled(this.#inFlight), CLOSE_MS, () => undefined)
     this.#isClosed = true
     await this.#consumption.close()
-    await bounded(Promise.all([this.#publisher.close(), this.#transactions?.close()]), CLOSE_MS)
+    const closing = [this.#publisher, this.#transactions].flatMap((one) => one?.close() ?? [])
+    await withTimeout(Promise.allSettled(closing), CLOSE_MS, () => undefined)
   }
 
   /** Lost from the first that does not answer until all do again. */

@@ -11,6 +11,7 @@ import {
   SETTLED,
   type Transport,
   type TransportNeeds,
+  withTimeout,
 } from '@redrive/runtime'
 import { ask, isRefusal } from './ask.ts'
 import { CAPABILITIES, LANE_CAPABILITIES } from './capabilities.ts'
@@ -365,7 +366,8 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
     for (const timer of [this.#lookTimer, ...this.#timers.values()]) clearTimeout(timer)
     clearInterval(this.#heartbeat)
     clearInterval(this.#upkeep)
-    await bounded(this.#giveBack(), CLOSE_MS)
+    // Rows that are not returned by then come back when their lease ends.
+    await withTimeout(this.#giveBack(), CLOSE_MS, () => undefined)
     this.#isClosed = true
     this.#receiver = undefined
     this.#held.clear()
@@ -416,10 +418,3 @@ type TransportEvent =
   | { readonly type: 'user_code_failed'; readonly where: string; readonly error: unknown }
 
 const idIn = ([id]: readonly [string | null, ...unknown[]]) => id
-
-async function bounded(work: Promise<unknown>, withinMs: number): Promise<void> {
-  const { promise: late, resolve } = Promise.withResolvers<void>()
-  const timer = setTimeout(resolve, withinMs)
-  await Promise.race([work, late])
-  clearTimeout(timer)
-}

@@ -1,7 +1,8 @@
+import { withTimeout } from '@redrive/runtime'
 import type { Channel, ChannelModel, ConsumeMessage } from 'amqplib'
 import { messageCount } from './declare.ts'
 import { type RabbitMqDelivery, toDelivery } from './headers.ts'
-import { answered, bounded, CLOSE_MS, closeChannel } from './link.ts'
+import { answered, CLOSE_MS, closeChannel } from './link.ts'
 import { Unsettled } from './unsettled.ts'
 
 export interface HoldOptions {
@@ -134,5 +135,7 @@ async function take(
   }
 }
 
-/** Its end returns what is still on it. A connection that broke has ended it already. */
-const end = (channel: Channel) => bounded(closeChannel(channel), CLOSE_MS)
+/** Returns what is still on the channel. An error is ignored: a broken connection has ended the channel already. */
+async function end(channel: Channel): Promise<void> {
+  await withTimeout(Promise.allSettled([closeChannel(channel)]), CLOSE_MS, () => undefined)
+}

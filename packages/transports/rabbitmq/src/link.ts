@@ -1,4 +1,5 @@
 import { isRedriveError, RedriveError } from '@redrive/core'
+import { withTimeout } from '@redrive/runtime'
 import type { Channel, ChannelModel } from 'amqplib'
 import { socketOf } from './socket.ts'
 
@@ -188,17 +189,10 @@ export class Link<C extends Channel> {
 const ANSWER_MS = 15_000
 
 /** What the broker says, or a rejection when it says nothing: whoever hangs there is better off elsewhere. */
-export async function answered<T>(work: Promise<T>): Promise<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(
-    () => reject(new RedriveError('UNREACHABLE', `RabbitMQ said nothing for ${ANSWER_MS} ms.`)),
-    ANSWER_MS,
-  )
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
-  }
+export function answered<T>(work: Promise<T>): Promise<T> {
+  return withTimeout(work, ANSWER_MS, () => {
+    throw new RedriveError('UNREACHABLE', `RabbitMQ said nothing for ${ANSWER_MS} ms.`)
+  })
 }
 
 /** 2 s for a goodbye: a broker that does not answer must not keep a process from ending. */
@@ -213,7 +207,8 @@ export function closeChannel(channel: Channel): Promise<void> {
 
 /** A connection that nobody needs any more; it may be half dead already, and then it is cut. */
 async function abandon(connection: ChannelModel, channel?: Channel): Promise<void> {
-  await bounded(goodbye(connection, channel), CLOSE_MS)
+  // An error is ignored: a connection that breaks while it is closed is gone as well.
+  await withTimeout(Promise.allSettled([goodbye(connection, channel)]), CLOSE_MS, () => undefined)
   // With an error: without one the client library would not hear of it, and wait for heartbeats.
   socketOf(connection).destroy(new Error('The connection was given up.'))
 }
@@ -222,17 +217,6 @@ async function abandon(connection: ChannelModel, channel?: Channel): Promise<voi
 async function goodbye(connection: ChannelModel, channel: Channel | undefined): Promise<void> {
   if (channel !== undefined) await closeChannel(channel)
   await connection.close()
-}
-
-/** Waits for it, but not longer than that; whether it failed is for its owner to know. */
-export async function bounded(work: Promise<unknown>, ms: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const enough = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms)
-  })
-  // A connection that breaks while we say goodbye is gone as well.
-  await Promise.race([work.catch(() => undefined), enough])
-  clearTimeout(timer)
 }
 
 export const messageOf = (error: unknown): string =>

@@ -10,13 +10,14 @@ import {
   SETTLED,
   type Transport,
   type TransportNeeds,
+  withTimeout,
 } from '@redrive/runtime'
 import type { Channel, ChannelModel, ConsumeMessage } from 'amqplib'
 import { capabilitiesOf } from './capabilities.ts'
 import { declare, isThere, verify } from './declare.ts'
 import { type Ending, HandOffs } from './enact.ts'
 import { type RabbitMqDelivery, toDelivery } from './headers.ts'
-import { answered, bounded, Link } from './link.ts'
+import { answered, Link } from './link.ts'
 import type { ResolvedOptions } from './options.ts'
 import { Publisher } from './publish.ts'
 import { type Topology, topologyOf } from './topology.ts'
@@ -309,7 +310,9 @@ export class RabbitMqTransport implements Transport<RabbitMqDelivery> {
     clearTimeout(this.#changeTimer)
     this.#isPaused = true
     // A copy that is sent but not proven would be there twice, once the channel's end returns the original.
-    await bounded(Promise.all([this.#adjust(), ...this.#inFlight]), CLOSE_MS)
+    // Errors are ignored here: the caller of `enact` has them.
+    const ending = [this.#adjust(), ...this.#inFlight]
+    await withTimeout(Promise.allSettled(ending), CLOSE_MS, () => undefined)
     this.#receiver = undefined
     this.#unsettled?.flush()
     this.#unsettled = undefined

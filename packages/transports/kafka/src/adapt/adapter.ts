@@ -9,6 +9,7 @@ import {
   SETTLED,
   type Transport,
   type TransportNeeds,
+  withTimeout,
 } from '@redrive/runtime'
 import { capabilitiesOf } from '../capabilities.ts'
 import { Deaths, decodeCommit } from '../deaths.ts'
@@ -349,8 +350,8 @@ export class Adapter implements Transport<KafkaDelivery> {
   async close(): Promise<void> {
     if (this.#isClosed) return
     this.pause()
-    const last = this.#commit()
-    await inTime(last, CLOSE_MS).catch(() => undefined)
+    // An error is ignored: what is not committed is consumed again.
+    await withTimeout(Promise.allSettled([this.#commit()]), CLOSE_MS, () => undefined)
     this.#isClosed = true
     clearTimeout(this.#commitTimer)
     for (const partition of this.#partitions.values()) this.#hold(partition)
@@ -359,15 +360,10 @@ export class Adapter implements Transport<KafkaDelivery> {
 }
 
 /** The answer, if it comes in time; it may still come later. */
-async function inTime<T>(answer: Promise<T>, withinMs: number): Promise<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(unconfirmed(withinMs)), withinMs)
-  try {
-    return await Promise.race([answer, late])
-  } finally {
-    clearTimeout(timer)
-  }
-}
+const inTime = <T>(answer: Promise<T>, withinMs: number): Promise<T> =>
+  withTimeout(answer, withinMs, () => {
+    throw unconfirmed(withinMs)
+  })
 
 const unconfirmed = (ms: number) =>
   new RedriveError('OUTCOME_UNKNOWN', `Kafka has not answered within ${ms} ms.`)
