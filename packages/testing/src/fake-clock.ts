@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers'
-import { type Duration, parseDuration } from '@redrive/core'
+import type { Duration } from '@redrive/core'
 import type { Awaitable, Clock } from '@redrive/runtime'
+import { millisOf } from './millis.ts'
 
 /** 2: one turn runs every promise continuation, the second those behind a `setImmediate` of the code under test. */
 const TURNS = 2
@@ -135,10 +136,4 @@ export class FakeClock implements Clock {
       this.#isMoving = false
     }
   }
-}
-
-function millisOf(duration: Duration): number {
-  const ms = parseDuration(duration)
-  if (ms !== undefined) return ms
-  throw new TypeError(`Expected a duration such as '5s', got ${String(duration)}`)
 }
