@@ -23,7 +23,7 @@ interface Room {
 }
 
 const PORTS = ['core', 'runtime']
-const TEST_TOOLS = ['core', 'runtime', 'testing', 'transports/memory']
+const TEST_TOOLS = ['core', 'runtime', 'testing', 'transports/memory', 'dev/support']
 const CONCRETE = ['transports/*', 'sinks', 'stores/*']
 
 // biome-ignore format: one row per room, to be read as a table
@@ -50,11 +50,14 @@ export const ROOMS: readonly Room[] = [
   { folder: 'packages/cli', mayImport: [...PORTS, 'api', 'catalog', 'doctor', 'server', 'storm', 'telemetry'], compositionMayImport: CONCRETE, testsMayImport: [...TEST_TOOLS, ...CONCRETE, 'api', 'catalog', 'doctor', 'server'] },
   { folder: 'packages/console', mayImport: ['api', 'core'], node: false },
 
+  // What only this repository's tests, benches and faults need.
+  { folder: 'dev/support', mayImport: ['core'] },
+
   // The proofs may use everything; no row names them, so nothing imports a proof.
   { folder: 'simulation', mayImport: [...PORTS, 'storm', 'transports/memory', 'testing'] },
-  { folder: 'faults', mayImport: [...PORTS, ...CONCRETE, 'api', 'catalog', 'server', 'telemetry', 'testing'] },
-  { folder: 'examples/*', mayImport: [...PORTS, ...CONCRETE, 'catalog', 'telemetry'] },
-  { folder: 'bench', mayImport: [...PORTS, ...CONCRETE, 'api', 'catalog', 'server', 'telemetry', 'testing'] },
+  { folder: 'faults', mayImport: [...PORTS, ...CONCRETE, 'api', 'catalog', 'server', 'telemetry', 'testing', 'dev/support'] },
+  { folder: 'examples/*', mayImport: [...PORTS, ...CONCRETE, 'catalog', 'telemetry', 'testing'] },
+  { folder: 'bench', mayImport: [...PORTS, ...CONCRETE, 'api', 'catalog', 'server', 'telemetry', 'testing', 'dev/support'] },
 ]
 
 /** A published package may use it in tests only: `dependencies` are installed for every user. */
@@ -100,7 +103,7 @@ export function checkImports(root: string, rooms: readonly Room[] = ROOMS): stri
 
 function findPackages(root: string, rooms: readonly Room[], problems: string[]): Package[] {
   const manifests = globSync(
-    ['*/package.json', 'examples/*/package.json', 'packages/{*,*/*}/package.json'],
+    ['*/package.json', '{dev,examples}/*/package.json', 'packages/{*,*/*}/package.json'],
     { cwd: root },
   )
   const packages: Package[] = []

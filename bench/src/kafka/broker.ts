@@ -1,9 +1,9 @@
 // The broker of `dev/services` and what a benchmark does to it outside of the timed part.
 import { randomUUID } from 'node:crypto'
 import { Admin, type MessageToProduce, Producer } from '@platformatic/kafka'
+import { urlsOf } from '@redrive/dev-support'
 import { deadLetterTopic, retryTopic, TIERS_MS } from '@redrive/kafka'
 import { PATIENCE_MS } from '../patience.ts'
-import { serviceHosts } from '../services.ts'
 
 /** Records of one batch and one partition. */
 const FILL_BATCH = 500
@@ -25,7 +25,7 @@ export function ownNames(): Names {
   return { topic: `redrive-benchmark-${id}`, group: `redrive-benchmark-${id}` }
 }
 
-export const brokers = (): Promise<readonly string[]> => serviceHosts('kafka')
+export const brokers = (): Promise<readonly string[]> => urlsOf('kafka')
 
 /** Makes the record of a number. */
 export type RecordOf = (number: number) => Pick<Record, 'key' | 'value' | 'headers'>

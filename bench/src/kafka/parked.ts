@@ -3,9 +3,10 @@
 import { fixed, type PolicyOptions } from '@redrive/core'
 import { kafka } from '@redrive/kafka'
 import { consume, type Message } from '@redrive/runtime'
+import { until } from '@redrive/testing'
 import type { Overrides } from '../comparison.ts'
 import type { Gauge } from '../gauge.ts'
-import { patiently } from '../patience.ts'
+import { PATIENCE_MS, patiently } from '../patience.ts'
 import { aligned } from '../report.ts'
 import { Broker, brokers, ownNames, type RecordOf } from './broker.ts'
 import { CONCURRENCY, type Contender, PARTITIONS, recordOf, type Stage } from './contender.ts'
@@ -140,10 +141,10 @@ async function taken(keys: number, spread: number): Promise<Memory> {
       number % spread === 0 ? stuckRecord(number) : recordOf(number)
     // All is warm and joined, and the code that it needs is compiled.
     await broker.fill(names.topic, PARTITIONS, 1_000, recordOf)
-    await patiently(
-      until(() => others === 1_000),
-      () => `${others} of 1000`,
-    )
+    await until('1,000 records', () => others, {
+      accept: (count) => count === 1_000,
+      timeout: PATIENCE_MS,
+    })
     const before = afterCollection()
     const all = keys * spread
     for (let times = 0; times < 2; times += 1) {
@@ -151,10 +152,10 @@ async function taken(keys: number, spread: number): Promise<Memory> {
     }
     const expected = 1_000 + 2 * (all - keys)
     await patiently(counter.reached(keys), () => `${counter.stuck()} of ${keys} stuck`)
-    await patiently(
-      until(() => others === expected),
-      () => `${others} of ${expected}`,
-    )
+    await until(`${expected} records`, () => others, {
+      accept: (count) => count === expected,
+      timeout: PATIENCE_MS,
+    })
     const after = afterCollection()
     return { heap: after.heap - before.heap, external: after.external - before.external }
   } finally {
@@ -162,10 +163,6 @@ async function taken(keys: number, spread: number): Promise<Memory> {
     await broker.delete(names)
     await broker.close()
   }
-}
-
-async function until(isTrue: () => boolean): Promise<void> {
-  while (!isTrue()) await new Promise((resolve) => setTimeout(resolve, 10))
 }
 
 /** Twice: the first collection runs finalizers, whose garbage the second one takes. */

@@ -2,8 +2,8 @@
 // settings are then its own, and whoever else uses the server finds it as it was.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { dropDatabase, emptyDatabase, ignoreConnectionErrors, urlOf } from '@redrive/dev-support'
 import { Client, Pool, type PoolConfig } from 'pg'
-import { serviceUrl } from '../services.ts'
 
 /** Tests have another server: beside them, those of the transport crash the usual one. */
 const SERVICE = process.env['VITEST'] === undefined ? 'postgres' : 'postgres-pair'
@@ -20,27 +20,22 @@ export interface Database {
 }
 
 export async function ownDatabase(): Promise<Database> {
-  const server = await serviceUrl(SERVICE, 'postgres')
-  const name = `${PREFIX}${randomUUID().slice(0, 8)}`
-  await onServer(server, (client) => client.query(`create database ${name}`))
-  const url = new URL(server)
-  url.pathname = name
+  const url = await emptyDatabase(`${PREFIX}${randomUUID().slice(0, 8)}`, SERVICE)
   // As long as its connection is there, nobody takes the database for a leftover.
-  const pool = poolOf(url.href, { max: 1 })
+  const pool = poolOf(url, { max: 1 })
   return {
-    url: url.href,
+    url,
     pool,
     async drop() {
       await pool.end()
-      // By force: a server process outlives its connection by a moment.
-      await onServer(server, (client) => client.query(`drop database ${name} with (force)`))
+      await dropDatabase(url)
     },
   }
 }
 
 /** What runs that were killed have left. Nobody is connected to those, so dropping them succeeds. */
 export async function dropLeftovers(): Promise<void> {
-  await onServer(await serviceUrl(SERVICE, 'postgres'), async (client) => {
+  await onServer(await urlOf(SERVICE), async (client) => {
     const { rows } = await client.query<{ datname: string }>(
       'select datname from pg_database where starts_with(datname, $1)',
       [PREFIX],
@@ -60,11 +55,8 @@ export async function dropLeftovers(): Promise<void> {
 export const STAYING = { idleTimeoutMillis: 0 } as const
 
 export function poolOf(url: string, options: PoolConfig = {}): Pool {
-  const pool = new Pool({ connectionString: url, ...STAYING, ...options })
-  // A query that fails rejects on its own. The second is for graphile-worker, which asks for it.
-  pool.on('error', () => {})
-  pool.on('connect', (client) => client.on('error', () => {}))
-  return pool
+  // A query that fails rejects on its own. Graphile-worker expects the handler on each connection.
+  return ignoreConnectionErrors(new Pool({ connectionString: url, ...STAYING, ...options }))
 }
 
 async function onServer(url: string, work: (client: Client) => Promise<unknown>): Promise<void> {

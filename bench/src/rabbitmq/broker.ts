@@ -1,9 +1,9 @@
 // The broker of `dev/services` and what a benchmark does to it outside of the timed part.
 import { randomUUID } from 'node:crypto'
+import { urlOf } from '@redrive/dev-support'
 import { deadLetterExchange, topologyOf } from '@redrive/rabbitmq'
 import { type ChannelModel, type ConfirmChannel, connect, type Options } from 'amqplib'
 import { PATIENCE_MS } from '../patience.ts'
-import { serviceUrl } from '../services.ts'
 
 /** What Redrive connects with by default, for everyone: Nagle's delay would be measured otherwise. */
 export const SOCKET: { noDelay: true; keepAlive: true; timeout: number } = {
@@ -22,7 +22,7 @@ export interface Look {
 }
 
 export async function brokerUrl(): Promise<string> {
-  return `${await serviceUrl('rabbitmq', 'amqp')}?heartbeat=10`
+  return `${await urlOf('rabbitmq', 'amqp')}?heartbeat=10`
 }
 
 /** The broker is shared: a name that no test uses, so that what an aborted run leaves can be told apart. */

@@ -1,12 +1,12 @@
 // Mixed reads at a fixed rate, whether or not the answers keep up, beside a running ingest.
 import { randomBytes } from 'node:crypto'
+import { urlOf } from '@redrive/dev-support'
 import { migrate as migrateOutbox } from '@redrive/postgres'
 import { type SeededRandom, seededRandom } from '@redrive/testing'
 import type { Overrides } from '../comparison.ts'
 import { DAYS, filled, type Filled } from '../catalog/filled.ts'
 import { type Gauge, judgeFigure } from '../gauge.ts'
 import { aligned } from '../report.ts'
-import { serviceUrl } from '../services.ts'
 import { median, quantile } from '../stats.ts'
 import { produce, type Program, startServer } from './programs.ts'
 
@@ -90,7 +90,7 @@ export async function loading({ quick, seed = 1 }: Overrides): Promise<Gauge> {
 }
 
 async function loaded(world: World, seconds: number, seed: number): Promise<Gauge> {
-  const amqp = await serviceUrl('rabbitmq', 'amqp')
+  const amqp = await urlOf('rabbitmq', 'amqp')
   const queue = `bench-server-${randomBytes(4).toString('hex')}`
   const config = {
     database: { url: world.database.url },

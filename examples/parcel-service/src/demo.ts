@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { Admin, Producer } from '@platformatic/kafka'
 import { kafka, kafkaSource, topologyOf } from '@redrive/kafka'
 import { consume } from '@redrive/runtime'
+import { until } from '@redrive/testing'
 import { Parcels, Scan } from './parcels.ts'
-import { until } from './until.ts'
 
 const brokers = (process.env['KAFKA_BROKERS'] ?? '127.0.0.1:25900').split(',')
 const topic = `scans-${randomUUID().slice(0, 8)}`

@@ -12,11 +12,11 @@ import {
   type RedriveEvent,
 } from '@redrive/runtime'
 import { loki, stdout, webhook } from '@redrive/sinks'
+import { until } from '@redrive/testing'
 import { EVENTS } from './events.ts'
 import { type OrderService, orderService } from './orders.ts'
 import { EMPTY_CARD, GOOD_CARD, type Order, PaymentProvider } from './payments.ts'
 import { LogStore, Output, Partner, type Receiver } from './receivers.ts'
-import { until } from './until.ts'
 
 const secret = `whsec_${randomBytes(32).toString('base64')}`
 const logStore = new LogStore()

@@ -1,5 +1,5 @@
+import { until } from '@redrive/testing'
 import { Narrator } from './demo/narrator.ts'
-import { until } from './demo/until.ts'
 import { Users } from './demo/users.ts'
 import { inWorld, type World } from './demo/world.ts'
 import type { Health } from './health.ts'

@@ -10,10 +10,10 @@ import {
 import { migrate as migrateOutbox, postgresInbox } from '@redrive/postgres'
 import { rabbitmq, rabbitmqSource } from '@redrive/rabbitmq'
 import { consume } from '@redrive/runtime'
+import { until } from '@redrive/testing'
 import { connect } from 'amqplib'
 import { Pool, type PoolClient } from 'pg'
 import { booking, type Order, orders, type Release } from './shop.ts'
-import { until } from './until.ts'
 
 const url = process.env['RABBITMQ_URL'] ?? 'amqp://guest:guest@127.0.0.1:25700'
 const pool = new Pool({

@@ -1,8 +1,7 @@
-import { setTimeout as after } from 'node:timers/promises'
 import { MemoryBroker, memory, memorySource, send } from '@redrive/memory'
 import { migrate as migrateOutbox } from '@redrive/postgres'
 import { consume } from '@redrive/runtime'
-import { memoryInbox } from '@redrive/testing'
+import { memoryInbox, until } from '@redrive/testing'
 import { afterEach, describe, expect, test } from 'vitest'
 import {
   type Alert,
@@ -40,17 +39,6 @@ async function working(
   return { catalog: made, background: await starting }
 }
 
-/** Looks until it is so. */
-async function until<T>(what: () => Promise<T>, isSo: (seen: T) => boolean): Promise<T> {
-  const endsAt = Date.now() + 25_000
-  for (;;) {
-    const seen = await what()
-    if (isSo(seen)) return seen
-    if (Date.now() > endsAt) throw new Error(`Not in time: ${JSON.stringify(seen)}`)
-    await after(20)
-  }
-}
-
 describe('the background', () => {
   test('takes messages from their failure to their proof, with two processes at work', async () => {
     const broker = new MemoryBroker()
@@ -72,20 +60,20 @@ describe('the background', () => {
     await working([source])
     const ids = Array.from({ length: 120 }, (_, order) => send(broker, 'orders', { order }))
     const group = await until(
+      '120 open dead letters',
       async () => (await made.groups({ sources: ['orders'] })).groups[0],
-      (found) => found?.openCount === 120,
+      { accept: (found) => found.openCount === 120 },
     )
     isFixed = true
     const plan = await made.replays.plan({
-      selection: { group: group?.id ?? '' },
+      selection: { group: group.id },
       by: 'ada',
       ratePerSecond: 500,
     })
     await made.replays.approve(plan.id, { hash: plan.hash, by: 'bob' })
-    const run = await until(
-      () => made.replays.run(plan.id),
-      (seen) => seen?.state !== 'running',
-    )
+    const run = await until('the end of the run', () => made.replays.run(plan.id), {
+      accept: (seen) => seen.state !== 'running',
+    })
     expect(run).toMatchObject({ state: 'done', counts: { resolved: 120 } })
     expect(effects.toSorted()).toEqual(ids.toSorted())
   })
@@ -102,10 +90,7 @@ describe('the background', () => {
       onAlerts: async (alerts) => void told.push(...alerts),
     })
     const isIt = (one: Alert) => one.kind === 'depth' && one.source === 'alerting'
-    await until(
-      async () => told,
-      (alerts) => alerts.some(isIt),
-    )
+    await until('the alert', async () => told, { accept: (alerts) => alerts.some(isIt) })
     expect(told.find(isIt)).toEqual({ kind: 'depth', source: 'alerting', depth: 101 })
   })
 
@@ -119,13 +104,13 @@ describe('the background', () => {
       onTrouble: (trouble) => void troubles.push(trouble),
     })
     await until(
+      'one open dead letter',
       async () => (await made.groups({ sources: ['healthy'] })).groups[0]?.openCount,
-      (open) => open === 1,
+      { accept: (open) => open === 1 },
     )
-    const failed = await until(
-      async () => background.consumer.stats().failed,
-      (count) => count > 0,
-    )
+    const failed = await until('a failed job', async () => background.consumer.stats().failed, {
+      accept: (count) => count > 0,
+    })
     expect(failed).toBeGreaterThan(0)
     expect(troubles[0]).toEqual({ chore: 'ingest', source: 'broken', error })
   })
@@ -162,14 +147,13 @@ describe('a role', () => {
       (one) => `redrive.catalog.replay ${one}`,
     )
     const ofWatch = ['upkeep', 'watch'].map((one) => `redrive.catalog.watch ${one}`)
-    await until(asked, (seen) => seen.length === ofReplay.length + ofWatch.length)
+    await until('all jobs', asked, {
+      accept: (seen) => seen.length === ofReplay.length + ofWatch.length,
+    })
     expect(await asked()).toEqual([...ofReplay, ...ofWatch])
     expect(await wire.depth()).toBe(1)
     started.push(await startBackground({ ...parts, role: 'ingest' }))
-    await until(
-      () => wire.depth(),
-      (depth) => depth === 0,
-    )
+    await until('an empty source', () => wire.depth(), { accept: (depth) => depth === 0 })
     expect(await asked()).toEqual(['redrive.catalog.ingest ingest', ...ofReplay, ...ofWatch])
   })
 })

@@ -1,4 +1,5 @@
 import { RedriveError } from '@redrive/core'
+import { until } from '@redrive/testing'
 import { Pool, type PoolClient } from 'pg'
 import { expect, test } from 'vitest'
 import { explained, inTransaction, query } from '../src/database.ts'
@@ -41,7 +42,10 @@ test('so is a connection that is cut while it waits for an answer', async () => 
   await holder.query('begin; lock table redrive_catalog.failure_group, redrive_catalog.replay_run')
   const made = catalog({ pool: cut, searchTimeout: '1m' })
   const asked = [made.group(nobody), made.replays.runs(), made.resolveGroup(nobody)].map(refusal)
-  await until(async () => (await rows(pool, WAITING)).length === asked.length)
+  await until(
+    'all wait for the lock',
+    async () => (await rows(pool, WAITING)).length === asked.length,
+  )
   for (const client of clients) streamOf(client).destroy()
   for (const error of await Promise.all(asked)) {
     expect(error).toMatchObject({ code: 'UNREACHABLE' })
@@ -84,8 +88,3 @@ select pid from pg_stat_activity where datname = current_database() and wait_eve
 const streamOf = (client: PoolClient) =>
   (client as unknown as { readonly connection: { readonly stream: { destroy(): void } } })
     .connection.stream
-
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  const endsAt = Date.now() + 10_000
-  while (!(await isSo())) if (Date.now() > endsAt) throw new Error('Not in time.')
-}

@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { urlOf } from '@redrive/dev-support'
 import { type Config, loadConfig } from '@redrive/server'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { brokerAt, brokersIn } from '../src/server/brokers.ts'
-import { urlOf } from './services.ts'
 import { run } from './world.ts'
 
 let folder: string

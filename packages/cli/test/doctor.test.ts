@@ -1,5 +1,5 @@
+import { urlOf } from '@redrive/dev-support'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { urlOf } from './services.ts'
 import { run } from './world.ts'
 
 /** What is found is for the tests of the doctor to prove; here, that it comes out, and what a script sees. */

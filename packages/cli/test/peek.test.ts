@@ -1,14 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { Admin, Producer, stringSerializers } from '@platformatic/kafka'
+import { dropDatabase, emptyDatabase, ignoreConnectionErrors, urlOf } from '@redrive/dev-support'
 import { migrate } from '@redrive/postgres'
 import type { DeadLetterSource } from '@redrive/runtime'
+import { until } from '@redrive/testing'
 import { type Channel, type ChannelModel, connect, type GetMessage } from 'amqplib'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { peek } from '../src/commands/peek.ts'
 import type { Io } from '../src/io.ts'
 import { runChild } from './child.ts'
-import { quietly, until, urlOf } from './services.ts'
 
 interface PeekJson {
   readonly total: number
@@ -251,14 +252,9 @@ describe('PostgreSQL', () => {
   let url: string
   let pool: pg.Pool
   const name = `redrive_cli_peek_${randomUUID().slice(0, 8)}`
-  let admin: pg.Pool
   beforeAll(async () => {
-    const base = await urlOf('postgres')
-    admin = quietly(new pg.Pool({ connectionString: base, max: 1 }))
-    await admin.query(`create database ${name}`)
-    await admin.query(`alter database ${name} set search_path = public`)
-    url = Object.assign(new URL(base), { pathname: `/${name}` }).href
-    pool = quietly(new pg.Pool({ connectionString: url, max: 4 }))
+    url = await emptyDatabase(name)
+    pool = ignoreConnectionErrors(new pg.Pool({ connectionString: url, max: 4 }))
     await migrate(pool)
     await pool.query(`insert into redrive.outbox (queue, status, due_at, failed_at, reason, key, payload, attempts)
       select 'orders', 'failed', null, now() - make_interval(secs => 100 - n), 'customer ' || n || ' is gone', 'k-' || n, decode('00ff1b', 'hex'), 3
@@ -266,8 +262,7 @@ describe('PostgreSQL', () => {
   }, 120_000)
   afterAll(async () => {
     await pool.end()
-    await admin.query(`drop database ${name} with (force)`)
-    await admin.end()
+    await dropDatabase(url)
   })
 
   const everything = async () =>

@@ -4,7 +4,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Pool } from 'pg'
+import { emptyDatabase, poolOn } from '@redrive/dev-support'
+import { until } from '@redrive/testing'
 import { parse } from 'yaml'
 import { afterAll, describe, expect, test } from 'vitest'
 import { printConfig, printConfigSchema, validateConfig } from '../src/commands/config.ts'
@@ -13,7 +14,6 @@ import { migrateCommand } from '../src/commands/migrate.ts'
 import { serveCommand } from '../src/commands/serve.ts'
 import { fail } from '../src/failure.ts'
 import type { Io } from '../src/io.ts'
-import { until, urlOf } from './services.ts'
 
 const MAIN = new URL('../src/main.ts', import.meta.url).pathname
 const folder = mkdtempSync(join(tmpdir(), 'redrive-cli-'))
@@ -181,16 +181,6 @@ describe('redrive init', () => {
   })
 })
 
-async function emptyDatabase(name: string): Promise<string> {
-  const url = new URL(await urlOf('postgres'))
-  const admin = new Pool({ connectionString: url.href, max: 1 })
-  await admin.query(`drop database if exists ${name} with (force)`)
-  await admin.query(`create database ${name}`)
-  await admin.end()
-  url.pathname = `/${name}`
-  return url.href
-}
-
 describe('redrive migrate and redrive serve', () => {
   test('bring a database up to date, and serve until they are told to end', async () => {
     const DATABASE_URL = await emptyDatabase('redrive_cli_serve')
@@ -293,7 +283,7 @@ sources: {}
     const { out, run } = world({ cwd: folder })
     expect(await run((io) => migrateCommand(io, { printSql: true }))).toBe(0)
     const DATABASE_URL = await emptyDatabase('redrive_cli_sql')
-    const pool = new Pool({ connectionString: DATABASE_URL, max: 1 })
+    const pool = poolOn(DATABASE_URL, 1)
     await pool.query(out.stdout)
     await pool.query(out.stdout)
     await pool.end()

@@ -3,13 +3,14 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { dropDatabase, emptyDatabase, ignoreConnectionErrors, urlOf } from '@redrive/dev-support'
 import { rabbitmq, replayedQueue, topologyOf } from '@redrive/rabbitmq'
 import { type Consumer, consume } from '@redrive/runtime'
+import { until } from '@redrive/testing'
 import { type ChannelModel, connect } from 'amqplib'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ended, start } from './child.ts'
-import { quietly, until, urlOf } from './services.ts'
 import { run } from './world.ts'
 
 /** Somebody in an editor. */
@@ -41,16 +42,10 @@ describe('with a server', () => {
   const openCount = async () => (await json<Groups>('groups', 'list')).groups[0]?.openCount ?? 0
 
   beforeAll(async () => {
-    const [postgres, amqp] = await Promise.all([urlOf('postgres'), urlOf('rabbitmq')])
-    const admin = quietly(new pg.Pool({ connectionString: postgres, max: 1 }))
-    await admin.query(`create database ${name}`)
-    await admin.query(`alter database ${name} set search_path = public`)
-    ends.push(async () => {
-      await admin.query(`drop database ${name} with (force)`)
-      await admin.end()
-    })
+    const amqp = await urlOf('rabbitmq')
+    databaseUrl = await emptyDatabase(name)
+    ends.push(() => dropDatabase(databaseUrl))
     const port = await freePort()
-    databaseUrl = Object.assign(new URL(postgres), { pathname: `/${name}` }).href
     writeFileSync(
       join(folder, 'redrive.config.json'),
       JSON.stringify({
@@ -210,7 +205,7 @@ describe('with a server', () => {
 
   test('replays that a restore has frozen go on when someone acknowledges it', async () => {
     const { id: run } = await json<{ id: string }>('replay', 'plan', '--id', await oneMore(50))
-    const database = quietly(new pg.Pool({ connectionString: databaseUrl, max: 1 }))
+    const database = ignoreConnectionErrors(new pg.Pool({ connectionString: databaseUrl, max: 1 }))
     // A restored table has another number than the one that is written in it.
     await database.query(`update redrive_catalog.replay_epoch set identity = identity || '0'`)
     await database.end()

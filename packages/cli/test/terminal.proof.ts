@@ -3,8 +3,9 @@ import { rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { delimiter, dirname } from 'node:path'
 import { createClient } from '@redrive/api'
+import { services, urlsOf } from '@redrive/dev-support'
+import { until } from '@redrive/testing'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { servicesUp, until, urlsOf } from './services.ts'
 import { EXPECTED, type Incident, incident, QUEUE } from './terminal/incident.ts'
 import { plain } from './terminal/plain.ts'
 import { project } from './terminal/project.ts'
@@ -17,7 +18,7 @@ let screens: Terminals
 let url: string
 let places: { amqp: string; management: string }
 beforeAll(async () => {
-  await servicesUp('tmux')
+  await services('up', 'tmux')
   broken = await incident(ends)
   const port = await freePort()
   url = `http://127.0.0.1:${port}`

@@ -1,8 +1,8 @@
 import type { Run } from '@redrive/api'
+import { until } from '@redrive/testing'
 import { afterEach, describe, expect, test } from 'vitest'
 import { ended, start } from './child.ts'
 import { type FakeServer, fakeServer, type Handlers } from './fake-server.ts'
-import { until } from './services.ts'
 import { RUN_A, theRun } from './things.ts'
 import { run, type WorldOptions } from './world.ts'
 

@@ -12,7 +12,7 @@ import {
   type TopicFacts,
 } from '../src/index.ts'
 import { DEAD_LETTERS, KAFKA, POSTGRES, queue, RABBITMQ, RETRY, SOURCE, topic } from './good.ts'
-import { idsIn } from './services.ts'
+import { idsIn } from './ids.ts'
 
 type Table<Facts> = Readonly<Record<string, readonly Partial<Facts>[]>>
 

@@ -13,7 +13,7 @@ import {
   readRabbitmq,
 } from '../src/index.ts'
 import { DEAD_LETTERS, KAFKA, POSTGRES, queue, RABBITMQ, RETRY, SOURCE, topic } from './good.ts'
-import { idsIn } from './services.ts'
+import { idsIn } from './ids.ts'
 
 /** Where a number is still good, and which queue is taken for what. */
 

@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
+import { ROOT, services, urlsOf } from '@redrive/dev-support'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { diagnose, exitCodeOf, KAFKA_CHECKS, readKafka } from '../src/index.ts'
 import { kafkaSuite } from './kafka.suite.ts'
 import { type KafkaWorld, kafkaWorld } from './kafka.world.ts'
-import { idsIn, ROOT, services, urlsOf } from './services.ts'
+import { idsIn } from './ids.ts'
 
 const CLUSTER = 'kafka-cluster'
 const run = promisify(execFile)

@@ -1,7 +1,8 @@
+import { urlsOf } from '@redrive/dev-support'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { findIn, gradeOf, KAFKA_CHECKS, readKafka } from '../src/index.ts'
 import { type KafkaWorld, kafkaWorld } from './kafka.world.ts'
-import { idsIn, urlsOf } from './services.ts'
+import { idsIn } from './ids.ts'
 
 /** The brokers tell each other of a change, and a busy one takes its time. */
 const SOON = { timeout: 30_000 }

@@ -3,7 +3,7 @@ import { kafka } from '@redrive/kafka'
 import { Admin } from '@platformatic/kafka'
 import { vi } from 'vitest'
 import { KAFKA_CHECKS, type KafkaOptions, readKafka } from '../src/index.ts'
-import { idsIn } from './services.ts'
+import { idsIn } from './ids.ts'
 
 const GROUP = 'billing'
 const TOPIC = 2 as const

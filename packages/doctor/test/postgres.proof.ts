@@ -1,11 +1,12 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
+import { ROOT } from '@redrive/dev-support'
 import { Client } from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { POSTGRES_CHECKS, diagnose, exitCodeOf, readPostgres } from '../src/index.ts'
 import { postgresSuite } from './postgres.suite.ts'
 import { type PostgresWorld, postgresWorld } from './postgres.world.ts'
-import { idsIn, ROOT } from './services.ts'
+import { idsIn } from './ids.ts'
 
 const run = promisify(execFile)
 const pair = async (...args: readonly string[]) =>

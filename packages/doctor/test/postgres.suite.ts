@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { findIn, POSTGRES_CHECKS, type PostgresOptions, readPostgres } from '../src/index.ts'
 import { type PostgresWorld, postgresWorld } from './postgres.world.ts'
-import { idsIn } from './services.ts'
+import { idsIn } from './ids.ts'
 
 interface Seed {
   readonly name: string

@@ -1,6 +1,6 @@
+import { urlsOf } from '@redrive/dev-support'
 import { describe } from 'vitest'
 import { postgresSuite } from './postgres.suite.ts'
-import { urlsOf } from './services.ts'
 
 describe('PostgreSQL, one server', () => {
   // A single server without a copy is what it is: on the pair of the proof nothing at all is found.

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { migrate as migrateCatalog } from '@redrive/catalog'
+import { createDatabase, dropDatabase } from '@redrive/dev-support'
 import { migrate } from '@redrive/postgres'
 import { Client, Pool } from 'pg'
 import { POSTGRES_CHECKS, type PostgresOptions, readPostgres } from '../src/index.ts'
-import { idsIn } from './services.ts'
+import { idsIn } from './ids.ts'
 
 /** A database of the test's own with all that Redrive needs in it, and the settings that it should have. */
 export interface PostgresWorld {
@@ -18,11 +19,8 @@ export interface PostgresWorld {
 
 export async function postgresWorld(server: string): Promise<PostgresWorld> {
   const name = `doctor_${randomBytes(6).toString('hex')}`
+  const url = await createDatabase(server, name)
   const admin = new Pool({ connectionString: server, max: 1 })
-  const url = Object.assign(new URL(server), { pathname: `/${name}` }).href
-  await admin.query(`create database ${name}`)
-  // The role has the name of the schema, which would find it there: nobody else's does.
-  await admin.query(`alter database ${name} set search_path = public`)
   await admin.query(`alter database ${name} set statement_timeout = '60s'`)
   await admin.query(`alter database ${name} set idle_in_transaction_session_timeout = '5min'`)
   const pool = new Pool({ connectionString: url, max: 2 })
@@ -52,8 +50,8 @@ export async function postgresWorld(server: string): Promise<PostgresWorld> {
   }
   const end = async () => {
     for (const client of sessions) await client.end()
-    await admin.query(`drop database if exists ${name} with (force)`)
     await admin.end()
+    await dropDatabase(url)
   }
   return { url, name, run, session, ids, end }
 }

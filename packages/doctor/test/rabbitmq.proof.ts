@@ -1,8 +1,9 @@
+import { services } from '@redrive/dev-support'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { diagnose, exitCodeOf, RABBITMQ_CHECKS, readRabbitmq, renderReport } from '../src/index.ts'
 import { rabbitmqSuite } from './rabbitmq.suite.ts'
 import { deploy, type RabbitmqWorld, rabbitmqWorld } from './rabbitmq.world.ts'
-import { idsIn, services } from './services.ts'
+import { idsIn } from './ids.ts'
 
 const CLUSTER = 'rabbitmq-cluster'
 

@@ -1,5 +1,6 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
+import { urlsOf } from '@redrive/dev-support'
 import { afterEach, beforeAll, expect, it } from 'vitest'
 import {
   findIn,
@@ -15,7 +16,7 @@ import {
   type RabbitmqWorld,
   rabbitmqWorld,
 } from './rabbitmq.world.ts'
-import { idsIn, urlsOf } from './services.ts'
+import { idsIn } from './ids.ts'
 
 interface Seed {
   /** What is wrong, as it ends the sentence. */

@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { promisify } from 'node:util'
+import { ROOT, urlsOf } from '@redrive/dev-support'
 import { topologyOf } from '@redrive/rabbitmq'
 import { type Channel, type ChannelModel, connect, type Options } from 'amqplib'
-import { ROOT, urlsOf } from './services.ts'
 
 /** A virtual host of the test's own on a running broker. */
 export interface RabbitmqWorld {

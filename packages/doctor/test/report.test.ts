@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { ROOT } from '@redrive/dev-support'
 import { topologyOf as kafkaTopology } from '@redrive/kafka'
 import { migrationSql as catalogSql } from '@redrive/catalog'
 import { migrationSql } from '@redrive/postgres'
@@ -20,7 +21,6 @@ import {
 import { NEWEST } from '../src/postgres/checks-tables.ts'
 import { deadLetterTopic, replayedTopic, retryTopics, sourcesIn } from '../src/kafka/names.ts'
 import { RABBITMQ, SOURCE } from './good.ts'
-import { ROOT } from './services.ts'
 
 const finding = (check: string, severity: Severity, caps: Grade, subject = 'orders'): Finding => ({
   check,

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { emptyDatabase, poolOn } from '@redrive/dev-support'
 import type { Pool } from 'pg'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { type Audit, createAudit } from '../src/audit/audit.ts'
@@ -6,7 +7,7 @@ import { GENESIS } from '../src/audit/chain.ts'
 import { verifyAudit } from '../src/audit/verify.ts'
 import { migrateServer, serverMigrationSql } from '../src/migrate.ts'
 import { entry, tamper } from './audit-stage.ts'
-import { emptyDatabase, poolOn, rejection, serverDatabase } from './database-stage.ts'
+import { rejection, serverDatabase } from './database-stage.ts'
 
 const pool = await serverDatabase('redrive_server_audit')
 let audit: Audit

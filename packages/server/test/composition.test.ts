@@ -2,15 +2,16 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { Admin, Producer } from '@platformatic/kafka'
+import { emptyDatabase, poolOn, urlOf } from '@redrive/dev-support'
 import { outbox } from '@redrive/postgres'
+import { until } from '@redrive/testing'
 import { connect } from 'amqplib'
 import { afterAll, describe, expect, test } from 'vitest'
 import { openSources } from '../src/composition.ts'
 import { readConfig } from '../src/config/load.ts'
 import { createLog, migrateAll, missingInAll } from '../src/index.ts'
 import { createPools } from '../src/start/pools.ts'
-import { emptyDatabase, poolOn, services } from './database-stage.ts'
-import { rabbitmqUrl, until } from './serve-stage.ts'
+import { rabbitmqUrl } from './serve-stage.ts'
 
 const url = await emptyDatabase('redrive_server_composition')
 const pool = poolOn(url)
@@ -61,16 +62,14 @@ describe('how far the consumers are behind', () => {
   })
 
   test('is the lag of a Kafka group', async () => {
-    await services('up', 'kafka')
-    const broker = (await services('do', 'kafka', 'url')).trim().split(/[\s,]+/)[0] as string
+    const broker = await urlOf('kafka')
     const topic = `lag-${randomUUID().slice(0, 8)}`
     const base = { clientId: 'test', bootstrapBrokers: [broker] }
     const admin = new Admin(base)
     await admin.createTopics({ topics: [topic], partitions: 2, replicas: 1 })
-    await until(
-      () => admin.listTopics(),
-      (topics) => topics.includes(topic),
-    )
+    await until('the topic exists', () => admin.listTopics(), {
+      accept: (topics) => topics.includes(topic),
+    })
     const producer = new Producer({ ...base, autocreateTopics: false })
     const value = Buffer.from('{}')
     // One at a time: what is refused for a partition without a leader yet is sent again as a whole.

@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { isMutation, type Operation, type Route, ROUTES } from '@redrive/api'
 import type { Catalog } from '@redrive/catalog'
+import { until } from '@redrive/testing'
 import type { Pool } from 'pg'
 import { describe, expect, test } from 'vitest'
 import { Refusal } from '../src/access/refusal.ts'
 import { Idempotency } from '../src/http/idempotency.ts'
 import { insisting } from '../src/insist.ts'
-import { database, fill, PEOPLE, staged, until } from './http-stage.ts'
+import { database, fill, PEOPLE, staged } from './http-stage.ts'
 
 const pool = await database('redrive_server_idempotency')
 const stage = await staged(pool)
@@ -147,10 +148,9 @@ describe('an end', () => {
     const key = randomUUID()
     expect(await own.once(asked(key), done)).toMatchObject({ text: '{}', isReplayed: false })
     expect(told.at(-1)).toBe('Not written, and tried again: how discard ended, for its key.')
-    await until(
-      () => kept(key),
-      ([row]) => (row as { status: number | null }).status === 200,
-    )
+    await until('the response is stored', () => kept(key), {
+      accept: ([row]) => (row as { status: number | null }).status === 200,
+    })
     expect(await own.once(asked(key), done)).toMatchObject({ text: '{}', isReplayed: true })
   })
 
@@ -159,10 +159,7 @@ describe('an end', () => {
     const key = randomUUID()
     const refuse = () => Promise.reject(new Refusal('conflict', 'not now'))
     await expect(own.once(asked(key), refuse)).rejects.toThrow('not now')
-    await until(
-      () => kept(key),
-      (rows) => rows.length === 0,
-    )
+    await until('the key is deleted', () => kept(key), { accept: (rows) => rows.length === 0 })
   })
 
   test('that nobody knows is not the moment to do it again', async () => {
@@ -220,10 +217,7 @@ describe('two at once', () => {
         await promise
         return { ...(await done()), text: '"late"' }
       })
-      await until(
-        () => kept(key),
-        (rows) => rows.length === 1,
-      )
+      await until('the key is stored', () => kept(key), { accept: (rows) => rows.length === 1 })
       const again = () => own.once(asked(key, operation), done)
       await begun(key, 59)
       await expect(again()).rejects.toMatchObject({
@@ -264,10 +258,7 @@ describe('two at once', () => {
       await promise
       return done()
     })
-    await until(
-      () => kept(key),
-      (rows) => rows.length === 1,
-    )
+    await until('the key is stored', () => kept(key), { accept: (rows) => rows.length === 1 })
     await begun(key, 61)
     await expect(own.once(asked(key), done)).rejects.toMatchObject({ code: 'conflict' })
     resolve()

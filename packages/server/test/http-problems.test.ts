@@ -1,9 +1,10 @@
 import { type ApiError, PROBLEMS } from '@redrive/api'
 import type { Catalog } from '@redrive/catalog'
 import { RedriveError } from '@redrive/core'
+import { until } from '@redrive/testing'
 import { describe, expect, test } from 'vitest'
 import { refusalOf } from '../src/http/problem.ts'
-import { CSRF, database, fill, staged, type StageOptions, until } from './http-stage.ts'
+import { CSRF, database, fill, staged, type StageOptions } from './http-stage.ts'
 
 const pool = await database('redrive_server_problems')
 const stage = await staged(pool)
@@ -238,10 +239,9 @@ describe('while the audit cannot be written', () => {
     expect(half.logged.join('')).toContain('Not written, and tried again: the entry of the audit')
     const again = await half.ask('admin', discard, request)
     expect(again.headers.get('idempotency-replayed')).toBe('true')
-    await until(
-      () => outcomesOf(ids[0] ?? ''),
-      (all) => all.join() === 'done,asked',
-    )
+    await until('both audit entries', () => outcomesOf(ids[0] ?? ''), {
+      accept: (all) => all.join() === 'done,asked',
+    })
   })
 
   test('what was refused says why, and not that the audit is away', async () => {
@@ -250,10 +250,9 @@ describe('while the audit cannot be written', () => {
     const half = await halfWritten('refused')
     const pause = half.as('admin').call('pauseReplay', { params: { id: run.id } })
     await expect(pause).rejects.toMatchObject({ code: 'conflict' })
-    await until(
-      () => outcomesOf(run.id),
-      (all) => all.join() === 'refused,asked',
-    )
+    await until('both audit entries', () => outcomesOf(run.id), {
+      accept: (all) => all.join() === 'refused,asked',
+    })
   })
 
   test('what failed says so, and not that the audit is away', async () => {
@@ -269,10 +268,9 @@ describe('while the audit cannot be written', () => {
     const half = await halfWritten('failed', { catalog: failing })
     const asked = half.as('admin').call('discard', { body: { ids: [...ids] } })
     await expect(asked).rejects.toMatchObject({ code: 'internal' })
-    await until(
-      () => outcomesOf(ids[0] ?? ''),
-      (all) => all.join() === 'failed,asked',
-    )
+    await until('both audit entries', () => outcomesOf(ids[0] ?? ''), {
+      accept: (all) => all.join() === 'failed,asked',
+    })
   })
 })
 

@@ -1,6 +1,6 @@
+import { services } from '@redrive/dev-support'
 import { type Browser, chromium } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { services } from './database-stage.ts'
 import { database, staged } from './http-stage.ts'
 
 const stage = await staged(await database('redrive_server_reference'))
@@ -8,7 +8,7 @@ let browser: Browser
 
 beforeAll(async () => {
   await services('up', 'chromium')
-  const executablePath = (await services('do', 'chromium', 'path')).trim()
+  const executablePath = await services('do', 'chromium', 'path')
   browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
 }, 120_000)
 afterAll(() => browser.close())

@@ -253,18 +253,3 @@ export async function fill(
   const { deadLetters } = await made.deadLetters({ groups: [group], most: 200 })
   return { group, ids: deadLetters.map(({ id }) => id) }
 }
-
-/** Asks again until it fits, or says what it was at the end. */
-export async function until<T>(
-  ask: () => Promise<T> | T,
-  isFit: (value: T) => boolean,
-  ms = 10_000,
-): Promise<T> {
-  const end = Date.now() + ms
-  for (;;) {
-    const value = await ask()
-    if (isFit(value)) return value
-    if (Date.now() > end) throw new Error(`Still ${JSON.stringify(value)} after ${ms} ms.`)
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
-}

@@ -2,10 +2,11 @@ import { setTimeout as after } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import type { Answer, Run } from '@redrive/api'
 import type { Catalog } from '@redrive/catalog'
+import { until } from '@redrive/testing'
 import { describe, expect, test } from 'vitest'
 import { watch } from '../src/desk/watch.ts'
 import { eventsOf } from '../src/http/streams.ts'
-import { database, fill, staged, until } from './http-stage.ts'
+import { database, fill, staged } from './http-stage.ts'
 
 const pool = await database('redrive_server_streams')
 const stage = await staged(pool)
@@ -34,20 +35,15 @@ describe('watching a run', () => {
   test('tells every change once, and ends when the run is over', async () => {
     const { id, hash } = await planned()
     const { seen, ended } = watching(id)
-    await until(
-      () => states(seen),
-      (all) => all.length === 1,
-    )
+    await until('the first state', () => states(seen), { accept: (all) => all.length === 1 })
     await stage.catalog.replays.approve(id, { hash, by: 'another' })
-    await until(
-      () => states(seen),
-      (all) => all.at(-1) === 'running',
-    )
+    await until('the state running', () => states(seen), {
+      accept: (all) => all.at(-1) === 'running',
+    })
     await stage.catalog.replays.pause(id, { by: 'someone' })
-    await until(
-      () => states(seen),
-      (all) => all.at(-1) === 'paused',
-    )
+    await until('the state paused', () => states(seen), {
+      accept: (all) => all.at(-1) === 'paused',
+    })
     await stage.catalog.replays.cancel(id, { by: 'someone' })
     await ended
     expect(states(seen)).toEqual(['planned', 'running', 'paused', 'cancelled'])
@@ -77,34 +73,30 @@ describe('watching a run', () => {
   test('is refused beyond a few at once, and possible again when one is closed', async () => {
     const { id } = await planned()
     const all = Array.from({ length: 8 }, () => watching(id, 'operator'))
-    await until(
-      () => all.filter(({ seen }) => seen.length === 1).length,
-      (count) => count === 8,
-    )
+    await until('eight streams', () => all.filter(({ seen }) => seen.length === 1).length, {
+      accept: (count) => count === 8,
+    })
     const ninth = await stage.ask('operator', `/api/v1/replays/${id}/events`)
     expect(ninth.status).toBe(429)
     expect(ninth.headers.get('retry-after')).toBe('10')
     const other = watching(id, 'viewer')
-    await until(
-      () => other.seen.length,
-      (count) => count === 1,
-    )
+    await until('a stream of another user', () => other.seen.length, {
+      accept: (count) => count === 1,
+    })
     other.stop()
     all[0]?.stop()
     await until(
+      'a free place',
       async () => {
         const again = watching(id, 'operator')
         await Promise.race([
           again.ended.catch(() => undefined),
-          until(
-            () => again.seen.length,
-            (count) => count > 0,
-          ),
+          until('the first event', () => again.seen.length, { accept: (count) => count > 0 }),
         ])
         again.stop()
         return again.seen.length
       },
-      (count) => count === 1,
+      { accept: (count) => count === 1 },
     )
     for (const { stop } of all) stop()
   })
@@ -132,20 +124,14 @@ describe('watching a run', () => {
     })
     const { id } = await planned()
     const gone = Array.from({ length: 8 }, () => watching(id, 'viewer', own))
-    await until(
-      () => entered,
-      (count) => count === 8,
-    )
+    await until('eight requests', () => entered, { accept: (count) => count === 8 })
     for (const { stop } of gone) stop()
     const connections = promisify(own.app.server.getConnections.bind(own.app.server))
-    await until(connections, (count) => count === 0)
+    await until('no connection', connections, { accept: (count) => count === 0 })
     gate.resolve()
     const { seen, stop } = watching(id, 'viewer', own)
     expect(
-      await until(
-        () => states(seen),
-        (all) => all.length > 0,
-      ),
+      await until('the first state', () => states(seen), { accept: (all) => all.length > 0 }),
     ).toEqual(['planned'])
     stop()
   })
@@ -154,10 +140,7 @@ describe('watching a run', () => {
     const own = await staged(pool)
     const { id } = await planned()
     const { seen, ended } = watching(id, 'viewer', own)
-    await until(
-      () => seen.length,
-      (count) => count === 1,
-    )
+    await until('the first event', () => seen.length, { accept: (count) => count === 1 })
     const begun = Date.now()
     await own.app.close()
     await ended
@@ -236,10 +219,10 @@ describe('an export', () => {
       await after(200)
       return was === before && before === pages()
     }
-    await until(isStill, (still) => still)
+    await until('the export stalls', isStill)
     expect(pages()).toBeLessThan(10)
     await reader?.cancel()
-    await until(isStill, (still) => still)
+    await until('the export stalls', isStill)
     expect(pages()).toBeLessThan(10)
   })
 
@@ -257,10 +240,7 @@ describe('an export', () => {
     const answer = await on.ask('admin', everything)
     const reader = answer.body?.getReader()
     await reader?.read()
-    await until(
-      () => pages(),
-      (count) => count > 0,
-    )
+    await until('the first page', () => pages(), { accept: (count) => count > 0 })
     const begun = Date.now()
     await on.app.close()
     expect(Date.now() - begun).toBeLessThan(5_000)

@@ -1,9 +1,10 @@
 import type { RequestListener } from 'node:http'
 import { createServer } from 'node:https'
+import { services } from '@redrive/dev-support'
 import { type Browser, type BrowserContext, chromium } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { certificate } from './certificate.ts'
-import { serverDatabase, services } from './database-stage.ts'
+import { serverDatabase } from './database-stage.ts'
 import { listening, openIdProvider, portOf, type World, worldOf } from './identity-stage.ts'
 
 /** A minute: a browser takes its time on a machine that is busy. */
@@ -16,7 +17,7 @@ let issuer: string
 
 beforeAll(async () => {
   await services('up', 'chromium')
-  const executablePath = (await services('do', 'chromium', 'path')).trim()
+  const executablePath = await services('do', 'chromium', 'path')
   // Chromium has no sandbox for root, which is who runs tests in a container.
   browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
   // The provider is another site than we are, as it is in life.

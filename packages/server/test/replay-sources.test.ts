@@ -2,16 +2,17 @@ import { randomUUID } from 'node:crypto'
 import { Admin, Producer } from '@platformatic/kafka'
 import { type Catalog, catalog } from '@redrive/catalog'
 import { encodeHeaders, FIRST_CYCLE } from '@redrive/core'
+import { emptyDatabase, poolOn, urlOf } from '@redrive/dev-support'
 import { replayedTopic } from '@redrive/kafka'
 import { replayedQueue, topologyOf } from '@redrive/rabbitmq'
+import { until } from '@redrive/testing'
 import { connect } from 'amqplib'
 import { afterAll, describe, expect, test } from 'vitest'
 import { type OpenSource, openSources } from '../src/composition.ts'
 import { readConfig } from '../src/config/load.ts'
 import { createLog, migrateAll } from '../src/index.ts'
 import { createPools } from '../src/start/pools.ts'
-import { emptyDatabase, poolOn, services } from './database-stage.ts'
-import { rabbitmqUrl, until } from './serve-stage.ts'
+import { rabbitmqUrl } from './serve-stage.ts'
 
 const url = await emptyDatabase('redrive_server_replay_sources')
 const pool = poolOn(url)
@@ -87,8 +88,7 @@ async function rabbitmqBroker(): Promise<Broker> {
 }
 
 async function kafkaBroker(): Promise<Broker> {
-  await services('up', 'kafka')
-  const broker = (await services('do', 'kafka', 'url')).trim().split(/[\s,]+/)[0] as string
+  const broker = await urlOf('kafka')
   const base = { clientId: 'test', bootstrapBrokers: [broker] }
   const admin = new Admin(base)
   const topics = named()
@@ -96,10 +96,9 @@ async function kafkaBroker(): Promise<Broker> {
   const confirmationTopic = (name: Name) => replayedTopic(topics[name], 'web')
   const all = NAMES.flatMap((name) => [topics[name], deadTopic(name), confirmationTopic(name)])
   await admin.createTopics({ topics: all, partitions: 1, replicas: 1 })
-  await until(
-    () => admin.listTopics(),
-    (known) => all.every((topic) => known.includes(topic)),
-  )
+  await until('the topics are known', () => admin.listTopics(), {
+    accept: (known) => all.every((topic) => known.includes(topic)),
+  })
   const producer = new Producer({ ...base, autocreateTopics: false })
   const source = (name: Name) => ({
     kafka: {
@@ -180,10 +179,9 @@ type Stage = Awaited<ReturnType<typeof staged>>
 
 /** Ingests until something has arrived. */
 const ingestedOnce = (made: Catalog, { name, source }: OpenSource) =>
-  until(
-    () => made.ingest(source, { name }),
-    ({ added, refailed, known }) => added + refailed + known > 0,
-  )
+  until('something is ingested', () => made.ingest(source, { name }), {
+    accept: ({ added, refailed, known }) => added + refailed + known > 0,
+  })
 
 const ORIGINAL = '{"order":"original"}'
 const FORGED = '{"order":"forged"}'
@@ -197,13 +195,13 @@ async function published({ made, replayer, ingested }: Stage, broker: Broker) {
   const deadLetter = deadLetters.find(({ messageId }) => messageId === id)?.id ?? ''
   const run = await made.replays.plan({ selection: { ids: [deadLetter] }, by: 'ada' })
   await made.replays.approve(run.id, { hash: run.hash, by: 'ada' })
-  const items = await until(
-    async () => {
-      await replayer.turn()
-      return made.replays.items({ run: run.id })
-    },
-    ([item]) => item?.state === 'published',
-  )
+  const publishedItems = async () => {
+    await replayer.turn()
+    return made.replays.items({ run: run.id })
+  }
+  const items = await until('the replay is published', publishedItems, {
+    accept: ([item]) => item?.state === 'published',
+  })
   return { id, deadLetter, run: run.id, replayId: items[0]?.replayId ?? '' }
 }
 
@@ -217,13 +215,10 @@ async function confirmedOnce({ replayer, of }: Stage, name: Name): Promise<void>
     count += batch.confirmations.length
     return batch
   }
-  await until(
-    async () => {
-      await replayer.confirm(name)
-      return count
-    },
-    (seen) => seen > 0,
-  )
+  await until('a confirmation is read', async () => {
+    await replayer.confirm(name)
+    return count > 0
+  })
 }
 
 const bodyOf = async ({ made }: Stage, id: string) =>

@@ -6,30 +6,18 @@ import { createServer, connect, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { json as readJson } from 'node:stream/consumers'
-import { setTimeout as after } from 'node:timers/promises'
+import { urlOf } from '@redrive/dev-support'
+import { until } from '@redrive/testing'
 import { afterAll, afterEach } from 'vitest'
-import { services } from './database-stage.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'redrive-serve-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const SCRIPT = new URL('./serve-process.ts', import.meta.url).pathname
-const DEADLINE_MS = 20_000
 const running: ServerProcess[] = []
 afterEach(async () => {
   await Promise.all(running.splice(0).map((one) => one.kill()))
 })
-
-/** Looks until it is so. */
-export async function until<T>(what: () => Promise<T> | T, isSo: (seen: T) => boolean): Promise<T> {
-  const endsAt = Date.now() + DEADLINE_MS
-  for (;;) {
-    const seen = await what()
-    if (isSo(seen)) return seen
-    if (Date.now() > endsAt) throw new Error(`Not in time: ${JSON.stringify(seen)}`)
-    await after(20)
-  }
-}
 
 /** A port that nobody listens at. */
 export async function freePort(): Promise<number> {
@@ -42,9 +30,7 @@ export async function freePort(): Promise<number> {
 }
 
 export async function rabbitmqUrl(): Promise<string> {
-  await services('up', 'rabbitmq')
-  const [url = ''] = (await services('do', 'rabbitmq', 'url')).trim().split('\n')
-  return url
+  return urlOf('rabbitmq', 'amqp')
 }
 
 /** Lets everything through to another port. */
@@ -102,10 +88,7 @@ export class ServerProcess {
     void this.exited.finally(() => {
       isOver = true
     })
-    await until(
-      () => this.output.includes(text) || isOver,
-      (isSo) => isSo,
-    )
+    await until(`"${text}" in the output`, () => this.output.includes(text) || isOver)
     if (this.output.includes(text)) return this
     throw new Error(`It ended without saying "${text}":\n${this.output}`)
   }

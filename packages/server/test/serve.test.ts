@@ -1,12 +1,13 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
+import { emptyDatabase, poolOn } from '@redrive/dev-support'
 import { rabbitmq } from '@redrive/rabbitmq'
 import { consume } from '@redrive/runtime'
 import { memoryInbox } from '@redrive/testing'
+import { until } from '@redrive/testing'
 import { connect } from 'amqplib'
 import { afterAll, describe, expect, test } from 'vitest'
 import { migrateAll } from '../src/index.ts'
-import { emptyDatabase, poolOn } from './database-stage.ts'
 import {
   forwarding,
   freePort,
@@ -14,7 +15,6 @@ import {
   refused,
   ServerProcess,
   serving,
-  until,
 } from './serve-stage.ts'
 
 const mq = await rabbitmqUrl()
@@ -82,8 +82,9 @@ describe('processes with different roles', () => {
     const config = { ...BASE, sources }
     const [api, ingest] = await Promise.all([serving(config, 'api'), serving(config, 'ingest')])
     await until(
+      'all dead letters',
       async () => (await api.json<Sources>('/api/v1/sources')).sources,
-      (seen) => seen.find(({ source }) => source === queue)?.open === ids.length,
+      { accept: (seen) => seen.find(({ source }) => source === queue)?.open === ids.length },
     )
     fix()
     const { groups } = await api.json<{ groups: readonly { id: string; source: string }[] }>(
@@ -101,8 +102,9 @@ describe('processes with different roles', () => {
 
     const replayers = await Promise.all([serving(config, 'replay'), serving(config, 'replay')])
     const done = await until(
+      'the end of the run',
       () => api.json<Run>(`/api/v1/replays/${plan.id}`),
-      ({ state }) => state !== 'running',
+      { accept: ({ state }) => state !== 'running' },
     )
     expect(done).toMatchObject({ state: 'done', counts: { resolved: ids.length } })
     expect(effects.toSorted()).toEqual(ids.toSorted())
@@ -141,33 +143,36 @@ describe('SIGTERM', () => {
     await client.query('begin; lock table redrive_catalog.failure_group in access exclusive mode')
     const asked = server.getAndStay('/api/v1/groups')
     await until(
+      'a session that waits for a lock',
       async () =>
         (
           await pool.query(`select from pg_stat_activity where wait_event_type = 'Lock'
           and application_name = 'redrive server' and datname = current_database()`)
         ).rowCount,
-      (count) => (count ?? 0) > 0,
+      { accept: (count) => count > 0 },
     )
     const signalledAt = performance.now()
     server.signal('SIGTERM')
     // Still taken in, and told: that is what a load balancer needs to see.
     const off = await until(
+      'a response that is not ready',
       async () => {
         const response = await server.get('/readyz')
         return { status: response.status, text: await response.text() }
       },
-      ({ status }) => status !== 200,
+      { accept: ({ status }) => status !== 200 },
     )
     expect(off).toEqual({ status: 503, text: 'not ready: stopping\n' })
     expect((await server.get('/livez')).status).toBe(200)
     // Then nobody is taken in any more, while the one who is in still waits.
     await until(
+      'a refused connection',
       () =>
         server.get('/livez').then(
           () => 'taken in',
           (error: TypeError) => (error.cause as NodeJS.ErrnoException).code,
         ),
-      (how) => how === 'ECONNREFUSED',
+      { accept: (how) => how === 'ECONNREFUSED' },
     )
     await client.query('rollback')
     client.release()
@@ -187,12 +192,13 @@ describe('SIGTERM', () => {
     await client.query('begin; lock table redrive_catalog.failure_group in access exclusive mode')
     const asked = server.get('/api/v1/groups').catch(() => 'cut')
     await until(
+      'a session that waits for a lock',
       async () =>
         (
           await pool.query(`select from pg_stat_activity where wait_event_type = 'Lock'
           and application_name = 'redrive server' and datname = current_database()`)
         ).rowCount,
-      (count) => (count ?? 0) > 0,
+      { accept: (count) => count > 0 },
     )
     server.signal('SIGTERM')
     expect(await server.exited).toBe(1)
@@ -222,7 +228,7 @@ describe('SIGTERM', () => {
     const sources = { [queue]: { rabbitmq: { url: mq, queue } } }
     const server = await serving({ ...BASE, sources }, 'ingest,replay')
     const busy = ['redrive.catalog.ingest', 'redrive.catalog.replay', 'redrive.catalog.replay']
-    await until(inHand, (queues) => queues.join() === busy.join())
+    await until('the busy queues', inHand, { accept: (queues) => queues.join() === busy.join() })
     server.signal('SIGTERM')
     expect(await server.exited).toBe(0)
     expect(await inHand()).toEqual([])
@@ -319,13 +325,15 @@ describe('a start', () => {
     }
     const server = await serving({ ...BASE, sources })
     await until(
+      'all dead letters',
       async () => (await server.json<Sources>('/api/v1/sources')).sources,
-      (seen) => seen.find(({ source }) => source === queue)?.open === ids.length,
+      { accept: (seen) => seen.find(({ source }) => source === queue)?.open === ids.length },
     )
     await server.says('The rabbitmq of gone does not answer: ')
     const verbose = await until(
+      'the state of both brokers',
       () => server.json<{ brokers: object }>('/readyz?verbose'),
-      ({ brokers }) => !JSON.stringify(brokers).includes('"unknown":1'),
+      { accept: ({ brokers }) => !JSON.stringify(brokers).includes('"unknown":1') },
     )
     expect(verbose).toMatchObject({
       isReady: true,

@@ -1,7 +1,7 @@
 /** The sink on a real OpenTelemetry Collector: REDRIVE_OTELCOL says where its binary is. */
 import { describe, expect, it } from 'vitest'
 import { otlp } from '../src/index.ts'
-import { startService, until } from './service.ts'
+import { startService, untilServed } from './service.ts'
 import { event, failureOf, never } from './world.ts'
 
 const binary = process.env['REDRIVE_OTELCOL']
@@ -35,7 +35,7 @@ describe.skipIf(binary === undefined)('otlp on a real collector', () => {
     )
     try {
       const [sink] = sinks
-      await until('the collector answers', service, async () => {
+      await untilServed('the collector answers', service, async () => {
         await sink?.healthCheck({ signal: never })
         return true
       })
@@ -50,7 +50,7 @@ describe.skipIf(binary === undefined)('otlp on a real collector', () => {
           { signal: never },
         )
       }
-      const said = await until('the last record', service, async () =>
+      const said = await untilServed('the last record', service, async () =>
         service.said().includes('bytes-1') ? service.said() : undefined,
       )
       for (const expected of [

@@ -1,7 +1,7 @@
 /** The sink on a real Loki: REDRIVE_LOKI says where its binary is. */
 import { describe, expect, it } from 'vitest'
 import { loki } from '../src/index.ts'
-import { startService, until } from './service.ts'
+import { startService, untilServed } from './service.ts'
 import { event, failureOf, never } from './world.ts'
 
 const binary = process.env['REDRIVE_LOKI']
@@ -59,7 +59,7 @@ describe.skipIf(binary === undefined)('loki on a real Loki', () => {
     const at = Date.now()
     try {
       if (plain === undefined || packed === undefined) throw new Error('no sinks')
-      await until('Loki is ready', service, async () => {
+      await untilServed('Loki is ready', service, async () => {
         await plain.healthCheck({ signal: never })
         return true
       })
@@ -72,7 +72,7 @@ describe.skipIf(binary === undefined)('loki on a real Loki', () => {
         query: '{app="shop"} | id=~".+"',
         start: `${at - 1_000}000000`,
       })
-      const found = await until('three lines', service, async () => {
+      const found = await untilServed('three lines', service, async () => {
         const response = await fetch(`${url}/loki/api/v1/query_range?${query.toString()}`)
         const { data } = (await response.json()) as Found
         const lines = data.result.flatMap(({ stream, values }) =>

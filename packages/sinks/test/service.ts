@@ -4,9 +4,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { until } from '@redrive/testing'
 
 /** 60 s: a service that has not begun by then will not. */
-const DEADLINE_MS = 60_000
+const START_MS = 60_000
 /** 50 ms between two looks. */
 const POLL_MS = 50
 
@@ -54,22 +55,11 @@ async function freePort(): Promise<number> {
   return typeof address === 'object' && address !== null ? address.port : 0
 }
 
-/** Looks again until there is an answer; says what was missing when there never is. */
-export async function until<T>(
-  what: string,
-  service: Service,
-  look: () => Promise<T | undefined>,
-): Promise<T> {
-  const endsAt = performance.now() + DEADLINE_MS
-  let last: unknown
-  while (performance.now() < endsAt) {
-    try {
-      const found = await look()
-      if (found !== undefined) return found
-    } catch (error) {
-      last = error
-    }
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+/** Waits like `until`, and adds what the service has logged to the error. */
+export async function untilServed<T>(what: string, service: Service, probe: () => Promise<T>) {
+  try {
+    return await until(what, probe, { timeout: START_MS, interval: POLL_MS })
+  } catch (error) {
+    throw new Error(`The service logged:\n${service.said()}`, { cause: error })
   }
-  throw new Error(`Expected within ${DEADLINE_MS} ms: ${what}\n${service.said()}`, { cause: last })
 }

@@ -2,8 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { until } from '@redrive/testing'
 import type { Health } from '../health.ts'
-import { until } from './until.ts'
 
 const MAIN = fileURLToPath(new URL('../main.ts', import.meta.url))
 

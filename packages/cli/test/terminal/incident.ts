@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { exponential } from '@redrive/core'
+import { dropDatabase, emptyDatabase, services, urlOf } from '@redrive/dev-support'
 import { rabbitmq } from '@redrive/rabbitmq'
 import { type Clock, type Consumer, consume, systemClock } from '@redrive/runtime'
+import { until } from '@redrive/testing'
 import { connect } from 'amqplib'
-import pg from 'pg'
 import { z } from 'zod'
-import { quietly, servicesDo, until, urlOf } from '../services.ts'
 
 export const QUEUE = 'orders'
 const ORDERS = 30
@@ -38,7 +38,7 @@ type Ends = (() => Promise<unknown>)[]
 
 /** Thirty orders that failed in two ways, and are dead letters. */
 export async function incident(ends: Ends): Promise<Incident> {
-  const [{ amqp, vhost }, database] = await Promise.all([virtualHost(ends), emptyDatabase(ends)])
+  const [{ amqp, vhost }, database] = await Promise.all([virtualHost(ends), ownDatabase(ends)])
   const charged: number[] = []
   let ageMs = LAST_AGE_MS + ORDERS * APART_MS
   const clock: Clock = { ...systemClock, now: () => systemClock.now() - ageMs }
@@ -77,23 +77,16 @@ function refused(): never {
 async function virtualHost(ends: Ends) {
   const url = await urlOf('rabbitmq')
   const vhost = `terminal-${randomUUID().slice(0, 8)}`
-  await servicesDo('rabbitmq', 'ctl', 'add_vhost', vhost)
-  ends.push(() => servicesDo('rabbitmq', 'ctl', 'delete_vhost', vhost))
-  await servicesDo('rabbitmq', 'ctl', 'set_permissions', '-p', vhost, 'guest', '.*', '.*', '.*')
+  await services('do', 'rabbitmq', 'ctl', 'add_vhost', vhost)
+  ends.push(() => services('do', 'rabbitmq', 'ctl', 'delete_vhost', vhost))
+  await services('do', 'rabbitmq', 'ctl', 'set_permissions', '-p', vhost, 'guest', '.*', '.*', '.*')
   return { amqp: `${url}/${vhost}`, vhost }
 }
 
-async function emptyDatabase(ends: Ends): Promise<string> {
-  const base = await urlOf('postgres')
-  const name = `redrive_terminal_${randomUUID().slice(0, 8)}`
-  const admin = quietly(new pg.Pool({ connectionString: base, max: 1 }))
-  await admin.query(`create database ${name}`)
-  await admin.query(`alter database ${name} set search_path = public`)
-  ends.push(async () => {
-    await admin.query(`drop database ${name} with (force)`)
-    await admin.end()
-  })
-  return Object.assign(new URL(base), { pathname: `/${name}` }).href
+async function ownDatabase(ends: Ends): Promise<string> {
+  const url = await emptyDatabase(`redrive_terminal_${randomUUID().slice(0, 8)}`)
+  ends.push(() => dropDatabase(url))
+  return url
 }
 
 /** Each is a dead letter before the next is sent: their order is the same in each run. */

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
+import { urlOf } from '@redrive/dev-support'
 import { createEmitter, nonFailingProcessor, type Sink } from '@redrive/runtime'
 import { type Job, Queue, QueueEvents, Worker } from 'bullmq'
 import { expect, it, vi } from 'vitest'
-import { urlOf } from './services.ts'
 import { ioredis, RedisWorld } from './world.ts'
 
 const url = await urlOf('redis')

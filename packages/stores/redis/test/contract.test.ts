@@ -1,6 +1,6 @@
+import { urlOf } from '@redrive/dev-support'
 import { exerciseStore } from '@redrive/testing'
 import { describe, it } from 'vitest'
-import { urlOf } from './services.ts'
 import { CLIENTS, RedisWorld } from './world.ts'
 
 const url = await urlOf('redis')

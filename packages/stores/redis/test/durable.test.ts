@@ -1,9 +1,9 @@
+import { services, urlOf } from '@redrive/dev-support'
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createClient } from '@redis/client'
 import { Redis } from 'ioredis'
 import { redisStore } from '../src/index.ts'
 import { deadLetter, START } from './samples.ts'
-import { services, urlOf } from './services.ts'
 import { CLIENTS, ioredis, nodeRedis, RedisWorld } from './world.ts'
 import { Wire } from './wire.ts'
 

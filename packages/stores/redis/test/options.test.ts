@@ -1,6 +1,6 @@
+import { urlOf } from '@redrive/dev-support'
 import { describe, expect, it } from 'vitest'
 import { checkRedis, type RedisStoreOptions, redisStore } from '../src/index.ts'
-import { urlOf } from './services.ts'
 import { CLIENTS } from './world.ts'
 
 describe('options', () => {

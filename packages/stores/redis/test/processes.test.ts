@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
+import { urlOf } from '@redrive/dev-support'
 import { expect, it } from 'vitest'
-import { urlOf } from './services.ts'
 import { nodeRedis, RedisWorld } from './world.ts'
 
 const url = await urlOf('redis')

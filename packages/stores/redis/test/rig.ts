@@ -1,6 +1,6 @@
+import { urlOf } from '@redrive/dev-support'
 import type { DeadLetterStore } from '@redrive/runtime'
 import { deadLetter, START } from './samples.ts'
-import { urlOf } from './services.ts'
 import { type Connect, nodeRedis, RedisWorld } from './world.ts'
 
 const url = await urlOf('redis')

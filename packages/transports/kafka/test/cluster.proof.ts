@@ -1,10 +1,10 @@
+import { services, urlsOf } from '@redrive/dev-support'
 import { exerciseTransport } from '@redrive/testing'
 import { describe, it } from 'vitest'
 import { CAPABILITIES } from '../src/index.ts'
-import { brokersOf, services } from './services.ts'
 import { kafkaWorld } from './world.ts'
 
-const brokers = await brokersOf('kafka-cluster')
+const brokers = await urlsOf('kafka-cluster')
 
 exerciseTransport({
   runner: { describe, it },

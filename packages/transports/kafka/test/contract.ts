@@ -1,7 +1,7 @@
 import { type ExerciseOptions, exerciseTransport } from '@redrive/testing'
 import { describe, it } from 'vitest'
 import { CAPABILITIES, capabilitiesOf, type KafkaOptions } from '../src/index.ts'
-import { brokersOf, services } from './services.ts'
+import { services, urlsOf } from '@redrive/dev-support'
 import { kafkaWorld } from './world.ts'
 
 /** In lane order. */
@@ -37,7 +37,7 @@ export async function contractOf(
   { name, capabilities, options, skip }: (typeof WORLDS)[keyof typeof WORLDS],
   scenarios: Pick<ExerciseOptions, 'only' | 'skip'>,
 ): Promise<void> {
-  const brokers = await brokersOf('kafka')
+  const brokers = await urlsOf('kafka')
   exerciseTransport({
     ...scenarios,
     skip: [...skip, ...(scenarios.skip ?? [])],

@@ -370,7 +370,7 @@ export function consumingWithKafkaJs(brokers: readonly string[]): void {
           await producer.send({ topic: rig.topic, messages })
         }
         gate.resolve()
-        await until('all', () => handled.size === count, 25_000)
+        await until('all', () => handled.size === count, { timeout: 25_000 })
         await until('the end', async () => (await rig.committed())[0]?.offset === count)
         expect(handled.size).toBe(count)
       }),

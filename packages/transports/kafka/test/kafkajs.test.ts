@@ -1,4 +1,4 @@
 import { consumingWithKafkaJs } from './kafkajs.suite.ts'
-import { brokersOf } from './services.ts'
+import { urlsOf } from '@redrive/dev-support'
 
-consumingWithKafkaJs(await brokersOf('kafka'))
+consumingWithKafkaJs(await urlsOf('kafka'))

@@ -131,7 +131,7 @@ export function confirmingReplays(brokers: readonly string[]): void {
         void dying.transport.enact(first, SETTLE)
         await until('it died', () => !process.isAlive)
         const { transport, inbox } = await rig.start()
-        const again = await inbox.nth(1, 30_000)
+        const again = await inbox.nth(1, { timeout: 30_000 })
         expect(again.replayId).toBe('r-1')
         await transport.enact(again, ALREADY_HANDLED)
         expect(outcomesOf(await heard(rig.source(), 2))).toEqual([

@@ -1,14 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Admin } from '@platformatic/kafka'
-import {
-  type DeadLetter,
-  type Decision,
-  type Failure,
-  type FailureCycle,
-  FIRST_CYCLE,
-  type RetryAt,
-} from '@redrive/core'
 import { onEvent, type Receiver, type RedriveEvent } from '@redrive/runtime'
+import { until, type WaitOptions } from '@redrive/testing'
 import { Client } from '../src/client.ts'
 import { Fetcher } from '../src/fetch.ts'
 import type { Copy } from '../src/headers.ts'
@@ -29,69 +22,9 @@ import { type Committed, Offsets } from '../src/offsets.ts'
 import { closing, type KafkaProducer, messageOf, producerOf } from '../src/publish.ts'
 import { Process } from './process.ts'
 
-/** 25 s for what takes milliseconds on a quiet machine. */
-const DEADLINE_MS = 25_000
-/** 10 ms between two looks. */
-const POLL_MS = 10
-
-/** Looks again until it holds; says what was missing when it never does. */
-export async function until(
-  what: string,
-  isTrue: () => boolean | Promise<boolean>,
-  deadlineMs: number = DEADLINE_MS,
-): Promise<void> {
-  const endsAt = performance.now() + deadlineMs
-  while (!(await isTrue())) {
-    if (performance.now() > endsAt) throw new Error(`Expected within ${deadlineMs} ms: ${what}`)
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS))
-  }
-}
-
-// ---- decisions --------------------------------------------------------------------------------
-
-const failure: Failure = {
-  class: 'unknown',
-  signature: 'v1-unknown',
-  type: 'Error',
-  code: undefined,
-  message: 'it broke',
-  retryAfterMs: undefined,
-  timedOut: false,
-  stack: undefined,
-}
-
-/** A cycle with so many failures behind it. */
-export const failedCycle = (attempts: number, message = 'it broke'): FailureCycle => ({
-  ...FIRST_CYCLE,
-  attempts,
-  firstFailedAt: 1_000,
-  history: Array.from({ length: attempts }, (_, index) => ({
-    number: index + 1,
-    at: 1_000 + index,
-    class: 'unknown',
-    signature: 'v1-unknown',
-    code: undefined,
-    message,
-  })),
-})
-
-export const SETTLE: Decision = { kind: 'settle', reason: 'handled' }
-
-export const retryIn = (delayMs: number, cycle: FailureCycle = failedCycle(1)): RetryAt => ({
-  kind: 'retryAt',
-  reason: 'backoff',
-  dueAt: Date.now() + delayMs,
-  delayMs,
-  cycle,
-  failure,
-})
-
-export const deadLetter = (cycle: FailureCycle = failedCycle(1)): DeadLetter => ({
-  kind: 'deadLetter',
-  reason: 'attempts_exhausted',
-  failure,
-  cycle,
-})
+export { SETTLE } from '@redrive/core'
+export { deadLetter, failedCycle, retryIn } from '@redrive/dev-support'
+export { until } from '@redrive/testing'
 
 // ---- records ----------------------------------------------------------------------------------
 
@@ -136,8 +69,9 @@ export class Inbox implements Receiver<KafkaDelivery> {
   }
 
   /** Waits for so many in all, and answers the last of them. */
-  async nth(count: number, deadlineMs?: number): Promise<KafkaDelivery> {
-    await until(`${count} deliveries`, () => this.deliveries.length >= count, deadlineMs)
+  async nth(count: number, options?: WaitOptions): Promise<KafkaDelivery> {
+    const accept = (seen: number) => seen >= count
+    await until(`${count} deliveries`, () => this.deliveries.length, { ...options, accept })
     return this.deliveries[count - 1] as KafkaDelivery
   }
 }

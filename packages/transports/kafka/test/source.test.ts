@@ -1,8 +1,8 @@
 import { confirmingReplays } from './replayed.suite.ts'
-import { brokersOf } from './services.ts'
+import { urlsOf } from '@redrive/dev-support'
 import { drainingDeadLetters } from './source.suite.ts'
 
-const brokers = await brokersOf('kafka')
+const brokers = await urlsOf('kafka')
 
 drainingDeadLetters(brokers)
 confirmingReplays(brokers)

@@ -1,8 +1,8 @@
 import { preparingTopics } from './declare.suite.ts'
 import { sharingPartitions } from './membership.suite.ts'
-import { brokersOf } from './services.ts'
+import { urlsOf } from '@redrive/dev-support'
 
-const brokers = await brokersOf('kafka')
+const brokers = await urlsOf('kafka')
 
 preparingTopics(brokers)
 sharingPartitions(brokers)

@@ -1,9 +1,9 @@
 import { headersOnTheWire } from './headers.suite.ts'
 import { publishingCopies } from './publish.suite.ts'
-import { brokersOf } from './services.ts'
+import { urlsOf } from '@redrive/dev-support'
 import { sinks } from './sink.suite.ts'
 
-const brokers = await brokersOf('kafka')
+const brokers = await urlsOf('kafka')
 
 headersOnTheWire(brokers)
 publishingCopies(brokers)

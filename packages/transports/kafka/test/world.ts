@@ -70,7 +70,9 @@ export async function kafkaWorld(
   const producer = new Producer({ ...base, idempotent: true })
   const replicas = Math.min(3, brokers.length)
   await admin.createTopics({ topics: [topic], partitions: partitionsOn(brokers), replicas })
-  await until('the topic is known', async () => (await admin.listTopics()).includes(topic), 60_000)
+  await until('the topic is known', async () => (await admin.listTopics()).includes(topic), {
+    timeout: 60_000,
+  })
   const processes = new Map<
     KafkaTransport,
     { readonly process: FaultyProcess; readonly clientId: string }

@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { promisify } from 'node:util'
+import { createDatabase, dropDatabase, poolOn } from '@redrive/dev-support'
 import type { Pool, PoolClient } from 'pg'
 import { migrate } from '../src/index.ts'
 import type { Rig } from './rig.ts'
-import { poolOn } from './services.ts'
 
 export interface Database {
   readonly url: string
@@ -13,12 +13,8 @@ export interface Database {
 
 /** An empty database of the test's own, for what would disturb others in a shared one. */
 export async function emptyDatabase(rig: Rig, url: string): Promise<Database> {
-  const name = `redrive_tests_${randomBytes(6).toString('hex')}`
-  await rig.query(`create database ${name}`)
-  // The role has the name of the schema, which would find it there: nobody else's does.
-  await rig.query(`alter database ${name} set search_path = public`)
-  rig.atEnd(() => rig.query(`drop database if exists ${name} with (force)`))
-  const own = Object.assign(new URL(url), { pathname: `/${name}` }).href
+  const own = await createDatabase(url, `redrive_tests_${randomBytes(6).toString('hex')}`)
+  rig.atEnd(() => dropDatabase(own))
   const pool = poolOn(own, 10)
   rig.atEnd(() => pool.end())
   return { url: own, pool }

@@ -81,7 +81,7 @@ export function floors(url: string, pool: Pool): void {
         await raiseFloor(rig, started, looks, dueAt)
         const before = started.hand.ids.length
         for (const one of late) await one.commit()
-        await started.hand.nth(before + 4, SOON_MS)
+        await started.hand.nth(before + 4, { timeout: SOON_MS })
         expect(started.hand.ids.slice(before).sort()).toEqual(late.map(({ id }) => id).sort())
       }),
     )
@@ -95,7 +95,7 @@ export function floors(url: string, pool: Pool): void {
         await raiseFloor(rig, started, looks, late.dueAt)
         const before = started.hand.ids.length
         await late.commit()
-        expect((await started.hand.nth(before + 1, SOON_MS)).id).toBe(late.id)
+        expect((await started.hand.nth(before + 1, { timeout: SOON_MS })).id).toBe(late.id)
       }),
     )
 
@@ -112,7 +112,7 @@ export function floors(url: string, pool: Pool): void {
           const newer = await rig.add()
           await until('the newer', () => hand.ids.includes(newer))
           await late.commit()
-          await until('the late one', () => hand.ids.includes(late.id), SOON_MS)
+          await until('the late one', () => hand.ids.includes(late.id), { timeout: SOON_MS })
           for (const one of hand.deliveries) await transport.enact(one, settle)
           found = finds(late.id)
           return found.some((look) => !look.isSweep)
@@ -144,7 +144,7 @@ export function floors(url: string, pool: Pool): void {
           expect(await transport.enact(inHand, giveBack)).toMatchObject({ place: 'returned' })
           const before = looks.length
           const ofIt = () => hand.deliveries.filter((one) => one.id === id)
-          await until('it is back', () => ofIt().length === times, SOON_MS)
+          await until('it is back', () => ofIt().length === times, { timeout: SOON_MS })
           expect(looks[before]).toMatchObject({ isSweep: true })
           inHand = ofIt().at(-1) ?? delivery
           await raiseFloor(rig, { transport, hand }, looks, Date.now() - 2_000)
@@ -163,7 +163,7 @@ export function floors(url: string, pool: Pool): void {
         await raiseFloor(rig, started, looks, Number((await rig.row(id)).due_at))
         const before = started.hand.ids.length
         await other.transport.close()
-        expect((await started.hand.nth(before + 1, SOON_MS)).id).toBe(id)
+        expect((await started.hand.nth(before + 1, { timeout: SOON_MS })).id).toBe(id)
       }),
     )
 
@@ -172,7 +172,7 @@ export function floors(url: string, pool: Pool): void {
       on(async (rig) => {
         const { id, isBack, hand } = await held(rig)
         await rig.expire(id)
-        await until('it is back', isBack, SOON_MS)
+        await until('it is back', isBack, { timeout: SOON_MS })
         expect(hand.deliveries.findLast((one) => one.id === id)?.deliveryCount).toBe(2)
       }),
     )
@@ -200,7 +200,7 @@ export function floors(url: string, pool: Pool): void {
         isSlow = true
         await until('a look at everything', () => sweeps > 0)
         await rig.add()
-        await hand.nth(2, 5_000)
+        await hand.nth(2, { timeout: 5_000 })
       }),
     )
 

@@ -465,7 +465,7 @@ export function inboxes(url: string, pool: Pool): void {
           [rig.queue],
         )
         const forgetting = rig.query(`select redrive.inbox_forget($1, '30 days')`, [rig.queue])
-        await within('the others', forgetting, 3_000)
+        await within('the others', forgetting, { timeout: 3_000 })
         expect(await keysOf(rig)).toEqual(['held'])
       }),
     )

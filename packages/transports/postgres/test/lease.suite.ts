@@ -160,13 +160,13 @@ export function leases(pool: Pool): void {
           async () => {
             runs += 1
             // Three in each lease.
-            await until('nine heartbeats', () => keeps >= 9, 20_000)
+            await until('nine heartbeats', () => keeps >= 9, { timeout: 20_000 })
           },
           { transport },
         )
         await until('it runs', () => runs === 1)
         const others = await rig.start({ lease: '3s' })
-        await rig.becomes(id, 'delivered', 25_000)
+        await rig.becomes(id, 'delivered', { timeout: 25_000 })
         expect(runs).toBe(1)
         expect(others.hand.deliveries).toEqual([])
         expect(await rig.row(id)).toMatchObject({ lapses: 0, attempts: 0 })
@@ -233,7 +233,7 @@ export function leases(pool: Pool): void {
           ids.map(() => ['pending', null]),
         )
         const second = await rig.start()
-        await second.hand.nth(5, 2_000)
+        await second.hand.nth(5, { timeout: 2_000 })
         expect(second.hand.deliveries.map(({ deliveryCount }) => deliveryCount)).toEqual(
           ids.map(() => 1),
         )
@@ -273,7 +273,7 @@ export function leases(pool: Pool): void {
         const blocker = await rig.connect()
         await blocker.query('begin')
         await blocker.query('select from redrive.outbox where id = $1 for update', [locked])
-        await until('a heartbeat', () => keeps > 0, 2_500)
+        await until('a heartbeat', () => keeps > 0, { timeout: 2_500 })
         const after = [await rig.row(locked), await rig.row(free)]
         await blocker.query('commit')
         expect(after[0]?.lease_until).toEqual(before[0]?.lease_until)
@@ -334,9 +334,9 @@ export function leases(pool: Pool): void {
         await blocker.query('begin')
         await blocker.query('select from redrive.outbox where id = $1 for update', [locked])
         const { hand } = await rig.start({ order })
-        expect((await hand.nth(1, 3_000)).id).toBe(free)
+        expect((await hand.nth(1, { timeout: 3_000 })).id).toBe(free)
         await blocker.query('commit')
-        expect((await hand.nth(2, 3_000)).id).toBe(locked)
+        expect((await hand.nth(2, { timeout: 3_000 })).id).toBe(locked)
       })()
     })
   })
@@ -379,7 +379,7 @@ export function leases(pool: Pool): void {
         expect(performance.now() - startedAt).toBeGreaterThan(650)
         expect(performance.now() - startedAt).toBeLessThan(5_000)
         const third = await rig.add()
-        expect((await hand.nth(4, 3_000)).id).toBe(third)
+        expect((await hand.nth(4, { timeout: 3_000 })).id).toBe(third)
         await until('a look from a floor', () => floors.some(Number.isFinite))
         // The floor comes from the database too: a little below what was taken last.
         const now = performance.timeOrigin + performance.now()

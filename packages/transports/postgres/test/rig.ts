@@ -1,15 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import {
-  type DeadLetter,
-  type Decision,
-  type Drop,
-  type Failure,
-  type FailureCycle,
-  FIRST_CYCLE,
-  type Quarantine,
-  type RetryAt,
-  SETTLE,
-} from '@redrive/core'
+import { type Decision, SETTLE } from '@redrive/core'
+import { deadLetter, drop, giveBack, quarantine, retryIn } from '@redrive/dev-support'
 import {
   type Consumer,
   type ConsumeOptions,
@@ -19,6 +10,7 @@ import {
   type Receiver,
   type RedriveEvent,
 } from '@redrive/runtime'
+import { until, type WaitOptions } from '@redrive/testing'
 import { Client, Pool, type PoolClient } from 'pg'
 import {
   type Outbox,
@@ -32,41 +24,8 @@ import {
   postgresSource,
 } from '../src/index.ts'
 
-/** 15 s for what takes milliseconds on a quiet machine. */
-const DEADLINE_MS = 15_000
-/** 10 ms between two looks. */
-const POLL_MS = 10
-
-/** Looks again until it holds; says what was missing when it never does. */
-export async function until(
-  what: string,
-  isTrue: () => boolean | Promise<boolean>,
-  deadlineMs: number = DEADLINE_MS,
-): Promise<void> {
-  const endsAt = performance.now() + deadlineMs
-  while (!(await isTrue())) {
-    if (performance.now() > endsAt) throw new Error(`Expected within ${deadlineMs} ms: ${what}`)
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS))
-  }
-}
-
-/** The answer, which must come in time: a promise that hangs fails its own test, not the whole run. */
-export async function within<T>(
-  what: string,
-  answer: T | Promise<T>,
-  deadlineMs: number = DEADLINE_MS,
-): Promise<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(
-    () => reject(new Error(`Expected within ${deadlineMs} ms: ${what}`)),
-    deadlineMs,
-  )
-  try {
-    return await Promise.race([answer, late])
-  } finally {
-    clearTimeout(timer)
-  }
-}
+export { deadLetter, drop, failedCycle, giveBack, quarantine, retryIn } from '@redrive/dev-support'
+export { until, within } from '@redrive/testing'
 
 /** What it was refused with. */
 export async function refusal(work: Promise<unknown>): Promise<Error> {
@@ -79,70 +38,6 @@ export async function refusal(work: Promise<unknown>): Promise<Error> {
 }
 
 // ---- decisions --------------------------------------------------------------------------------
-
-const failure: Failure = {
-  class: 'unknown',
-  signature: 'v1-unknown',
-  type: 'Error',
-  code: undefined,
-  message: 'it broke',
-  retryAfterMs: undefined,
-  timedOut: false,
-  stack: undefined,
-}
-
-/** A cycle with so many failures behind it. */
-export const failedCycle = (attempts: number): FailureCycle => ({
-  ...FIRST_CYCLE,
-  attempts,
-  firstFailedAt: 1_700_000_000_000,
-  lastDelayMs: 250,
-  history: Array.from({ length: attempts }, (_, index) => ({
-    number: index + 1,
-    at: 1_700_000_000_000 + index,
-    class: 'unknown',
-    signature: 'v1-unknown',
-    code: undefined,
-    message: 'it broke',
-  })),
-})
-
-export const retryIn = (delayMs: number, cycle: FailureCycle = failedCycle(1)): RetryAt => ({
-  kind: 'retryAt',
-  reason: 'backoff',
-  dueAt: Date.now() + delayMs,
-  delayMs,
-  cycle,
-  failure,
-})
-
-export const deadLetter = (cycle: FailureCycle = failedCycle(1)): DeadLetter => ({
-  kind: 'deadLetter',
-  reason: 'attempts_exhausted',
-  failure,
-  cycle,
-})
-
-export const quarantine = (): Quarantine => ({
-  kind: 'quarantine',
-  reason: 'same_failure_repeated',
-  failure,
-  cycle: failedCycle(1),
-})
-
-export const drop = (): Drop => ({
-  kind: 'drop',
-  reason: 'filtered',
-  failure,
-  cycle: failedCycle(1),
-})
-
-export const giveBack: Decision = {
-  kind: 'pause',
-  reason: 'dependency_sick',
-  until: 0,
-  failure: undefined,
-}
 
 export { SETTLE as settle }
 
@@ -238,8 +133,9 @@ export class Hand implements Receiver<PostgresDelivery> {
   }
 
   /** Waits for so many in all, and answers the last of them. */
-  async nth(count: number, deadlineMs?: number): Promise<PostgresDelivery> {
-    await until(`${count} deliveries`, () => this.deliveries.length >= count, deadlineMs)
+  async nth(count: number, options?: WaitOptions): Promise<PostgresDelivery> {
+    const accept = (seen: number) => seen >= count
+    await until(`${count} deliveries`, () => this.deliveries.length, { ...options, accept })
     return this.deliveries[count - 1] as PostgresDelivery
   }
 }
@@ -438,8 +334,8 @@ export class Rig {
   }
 
   /** Waits until the row has this status. */
-  becomes(id: string, status: string, deadlineMs?: number): Promise<void> {
-    return until(`${status}`, async () => (await this.row(id)).status === status, deadlineMs)
+  async becomes(id: string, status: string, options?: WaitOptions): Promise<void> {
+    await until(`${status}`, async () => (await this.row(id)).status === status, options)
   }
 
   /** Lets the lease of whoever has it end now, as if its owner had not been heard of for so long. */

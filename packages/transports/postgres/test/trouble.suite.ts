@@ -269,7 +269,7 @@ export function troubles(url: string, pool: Pool): void {
             }
             return (await rig.count('delivered')) === COUNT
           },
-          25_000,
+          { timeout: 25_000 },
         )
         const [effects] = await rig.query(
           'select count(*)::integer as all, count(distinct number)::integer as different from public.effect where name = $1',

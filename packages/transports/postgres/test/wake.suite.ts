@@ -127,7 +127,7 @@ export function waking(url: string, pool: Pool): void {
         const consumer = await idler(rig, url, false)
         await consumer.idle()
         const id = await rig.add()
-        expect((await consumer.hand.nth(1, 3_000)).id).toBe(id)
+        expect((await consumer.hand.nth(1, { timeout: 3_000 })).id).toBe(id)
         expect(await rig.backends(LISTEN)).toEqual([])
       }),
     )

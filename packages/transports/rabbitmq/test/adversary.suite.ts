@@ -80,7 +80,7 @@ export function adversary(url: string): void {
         const { inbox, lines } = await rig.start({ hooks: { onChannel } })
         closedByBroker(lineOf(lines, 'consume'))
         await rig.send('a')
-        expect(await inbox.nth(1, SOON_MS)).toBeDefined()
+        expect(await inbox.nth(1, { timeout: SOON_MS })).toBeDefined()
       }),
     )
 
@@ -96,7 +96,9 @@ export function adversary(url: string): void {
         await rig.send('a')
         const delivery = await inbox.nth(1)
         const enacting = Promise.resolve(transport.enact(delivery, retryIn(250)))
-        expect(await within('an answer', enacting, SOON_MS)).toMatchObject({ kind: 'unknown' })
+        expect(await within('an answer', enacting, { timeout: SOON_MS })).toMatchObject({
+          kind: 'unknown',
+        })
       }),
     )
 
@@ -109,7 +111,7 @@ export function adversary(url: string): void {
         }
         const source = rig.source({ connect: watched([], { onChannel }) })
         const asking = source.depth().catch(() => 'refused')
-        expect(await within('an answer', asking, SOON_MS)).toBeDefined()
+        expect(await within('an answer', asking, { timeout: SOON_MS })).toBeDefined()
       }),
     )
 
@@ -127,7 +129,7 @@ export function adversary(url: string): void {
         const { inbox, lines } = await rig.start({ hooks: { onChannel } })
         closedByBroker(lineOf(lines, 'consume'))
         await rig.send('a')
-        expect(await inbox.nth(1, SOON_MS)).toBeDefined()
+        expect(await inbox.nth(1, { timeout: SOON_MS })).toBeDefined()
       }),
     )
 
@@ -146,7 +148,7 @@ export function adversary(url: string): void {
         const { inbox, lines } = await rig.start({ hooks: { onChannel } })
         closedByBroker(lineOf(lines, 'consume'))
         await rig.send('a')
-        expect(await inbox.nth(1, SOON_MS)).toBeDefined()
+        expect(await inbox.nth(1, { timeout: SOON_MS })).toBeDefined()
       }),
     )
 
@@ -169,7 +171,7 @@ export function adversary(url: string): void {
         }
         const { inbox } = await rig.start({ hooks: { onChannel } })
         await rig.send('a')
-        expect(await inbox.nth(1, SOON_MS)).toBeDefined()
+        expect(await inbox.nth(1, { timeout: SOON_MS })).toBeDefined()
       }),
     )
 
@@ -229,7 +231,7 @@ export function adversary(url: string): void {
         })
         expect(linesFor(lines, 'drain').filter(isOpen)).toHaveLength(1)
         await source.close()
-        await until('all are closed', () => !lines.some(isOpen), 3_000)
+        await until('all are closed', () => !lines.some(isOpen), { timeout: 3_000 })
       }),
     )
 
@@ -270,7 +272,7 @@ export function adversary(url: string): void {
         await transport.open()
         await transport.receive(new Inbox())
         broker.cut()
-        await within('closed', transport.close(), SOON_MS)
+        await within('closed', transport.close(), { timeout: SOON_MS })
         const left = lines.filter(({ model }) => !socketOf(model).destroyed)
         broker.close()
         expect(left).toHaveLength(0)
@@ -308,7 +310,9 @@ export function adversary(url: string): void {
         openGate()
         expect((await slow).deadLetters).toHaveLength(2)
         await source.close()
-        await until('both are back', async () => (await rig.count(queue)) === 2, SOON_MS)
+        await until('both are back', async () => (await rig.count(queue)) === 2, {
+          timeout: SOON_MS,
+        })
       }),
     )
 
@@ -328,7 +332,7 @@ export function adversary(url: string): void {
         await until(
           'it is drained again',
           async () => (await source.drain({ most: 10 })).deadLetters.length === 1,
-          3_000,
+          { timeout: 3_000 },
         )
       }),
     )
@@ -343,7 +347,7 @@ export function adversary(url: string): void {
         await until(
           'the hand-off is done',
           async () => (await transport.enact(delivery, deadLetter())).kind === 'done',
-          3_000,
+          { timeout: 3_000 },
         )
         expect(await rig.count(deadLetterQueue(rig.queue))).toBe(1)
       }),
@@ -451,7 +455,7 @@ export function adversary(url: string): void {
         await transport.open()
         await transport.open().catch(() => undefined)
         await transport.close()
-        await until('all are closed', () => !lines.some(isOpen), 3_000)
+        await until('all are closed', () => !lines.some(isOpen), { timeout: 3_000 })
         expect(lines.length).toBeGreaterThanOrEqual(2)
       }),
     )
@@ -467,7 +471,7 @@ export function adversary(url: string): void {
           await transport.close()
           const error = await opening
           expect(error === undefined || isRedriveError(error, 'CLOSED')).toBe(true)
-          await until('all are closed', () => !lines.some(isOpen), 3_000)
+          await until('all are closed', () => !lines.some(isOpen), { timeout: 3_000 })
         }
       }),
     )

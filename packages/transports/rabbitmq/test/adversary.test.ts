@@ -1,6 +1,6 @@
 import { adversary } from './adversary.suite.ts'
-import { amqpUrls } from './services.ts'
+import { urlsOf } from '@redrive/dev-support'
 
-const [url = ''] = await amqpUrls('rabbitmq')
+const [url = ''] = await urlsOf('rabbitmq', 'amqp')
 
 adversary(url)

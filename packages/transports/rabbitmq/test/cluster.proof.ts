@@ -1,12 +1,12 @@
+import { services, urlsOf } from '@redrive/dev-support'
 import { exerciseTransport } from '@redrive/testing'
 import type { Channel } from 'amqplib'
 import { describe, expect, it } from 'vitest'
 import { CAPABILITIES } from '../src/index.ts'
 import { type Line, onRig, until } from './rig.ts'
-import { amqpUrls, services } from './services.ts'
 import { rabbitmqWorld } from './world.ts'
 
-const urls = await amqpUrls('rabbitmq-cluster')
+const urls = await urlsOf('rabbitmq-cluster', 'amqp')
 const [first = '', second = ''] = urls
 
 const killFirst = () => services('do', 'rabbitmq-cluster', 'kill_node', '1')
@@ -37,7 +37,7 @@ describe('a node that dies', () => {
       await until('a wider window is asked for', () => asked === 2)
       await killFirst()
       await startFirst()
-      await inbox.nth(8, BACK_MS)
+      await inbox.nth(8, { timeout: BACK_MS })
       expect(inbox.bodies.slice(4).toSorted()).toEqual(['a', 'b', 'c', 'd'])
     }),
     2 * BACK_MS,

@@ -1,12 +1,12 @@
 import { type ExerciseOptions, exerciseTransport } from '@redrive/testing'
 import { describe, it } from 'vitest'
 import { CAPABILITIES } from '../src/index.ts'
-import { amqpUrls, services } from './services.ts'
+import { services, urlsOf } from '@redrive/dev-support'
 import { rabbitmqWorld } from './world.ts'
 
 /** The contract on one node. Scenarios that disturb others on the broker are in files of their own. */
 export async function contractOf(scenarios: Pick<ExerciseOptions, 'only' | 'skip'>): Promise<void> {
-  const urls = await amqpUrls('rabbitmq')
+  const urls = await urlsOf('rabbitmq', 'amqp')
   exerciseTransport({
     ...scenarios,
     runner: { describe, it },

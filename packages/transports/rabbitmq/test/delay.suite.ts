@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { delayQueue, topologyOf } from '../src/index.ts'
 import { Rig, failedCycle, onRig, retryIn, until } from './rig.ts'
-import { ask, type Management } from './services.ts'
+import { ask, type Management } from './management.ts'
 
 /** While Erlang corrects its clock, a second of the broker is up to a hundredth shorter than ours. */
 const BROKER_CLOCK = 0.99

@@ -17,7 +17,7 @@ import {
   until,
   within,
 } from './rig.ts'
-import { ask, type Management, remove } from './services.ts'
+import { ask, type Management, remove } from './management.ts'
 
 /** Asks until it is done: each time it may be over another connection. */
 const handedOff = (enact: () => Awaitable<Enactment>) =>
@@ -172,7 +172,7 @@ export function recovery(url: string, management: Management): void {
           const { transport, inbox, lines } = await rig.start({ hooks: { onChannel } })
           closedByBroker(lineOf(lines, 'consume'))
           await rig.send('a')
-          const delivery = await inbox.nth(1, PATIENCE_MS)
+          const delivery = await inbox.nth(1, { timeout: PATIENCE_MS })
           expect(linesFor(lines, 'consume')).toHaveLength(3)
           expect(await transport.enact(delivery, SETTLE)).toMatchObject({ place: 'settled' })
         }),
@@ -208,7 +208,9 @@ export function recovery(url: string, management: Management): void {
         const delivery = await inbox.nth(1)
         isHanging = true
         const enactment = transport.enact(delivery, deadLetter())
-        expect(await within('an answer', Promise.resolve(enactment), PATIENCE_MS)).toEqual({
+        expect(
+          await within('an answer', Promise.resolve(enactment), { timeout: PATIENCE_MS }),
+        ).toEqual({
           kind: 'lost',
         })
         isHanging = false
@@ -537,7 +539,7 @@ export function recovery(url: string, management: Management): void {
         await rig.send('a')
         const delivery = await inbox.nth(1)
         void transport.pause()
-        expect(await transport.enact(delivery, giveBack())).toMatchObject({ place: 'returned' })
+        expect(await transport.enact(delivery, giveBack)).toMatchObject({ place: 'returned' })
         expect(log).toEqual(['subscribed', 'cancelled', 'copied'])
         expect(await rig.count(rig.queue)).toBe(1)
         expect(inbox.deliveries).toHaveLength(1)
@@ -565,7 +567,7 @@ export function recovery(url: string, management: Management): void {
         await until('the loss is noticed', () => inbox.lostOnes.length === 1)
         expect(await transport.enact(delivery, SETTLE)).toEqual({ kind: 'lost' })
         expect(await transport.enact(delivery, retryIn(100))).toEqual({ kind: 'lost' })
-        await within('closed', transport.close(), 1_000)
+        await within('closed', transport.close(), { timeout: 1_000 })
         const made = lines.length
         isAway = false
         // Longer than it waits before it tries again.

@@ -1,6 +1,7 @@
 import { recovery } from './recovery.suite.ts'
-import { amqpUrls, managementOf } from './services.ts'
+import { urlsOf } from '@redrive/dev-support'
+import { managementOf } from './management.ts'
 
-const [url = ''] = await amqpUrls('rabbitmq')
+const [url = ''] = await urlsOf('rabbitmq', 'amqp')
 
 recovery(url, await managementOf('rabbitmq'))

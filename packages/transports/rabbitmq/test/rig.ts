@@ -1,16 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
-import {
-  type DeadLetter,
-  type Decision,
-  type Failure,
-  type FailureClass,
-  type FailureCycle,
-  FIRST_CYCLE,
-  type Quarantine,
-  type RetryAt,
-} from '@redrive/core'
 import { onEvent, type Receiver, type RedriveEvent } from '@redrive/runtime'
+import { until, type WaitOptions } from '@redrive/testing'
 import {
   type Channel,
   type ChannelModel,
@@ -32,95 +23,8 @@ import {
   topologyOf,
 } from '../src/index.ts'
 
-/** 15 s for what takes milliseconds on a quiet machine. */
-const DEADLINE_MS = 15_000
-/** 10 ms between two looks. */
-const POLL_MS = 10
-
-/** Looks again until it holds; says what was missing when it never does. */
-export async function until(
-  what: string,
-  isTrue: () => boolean | Promise<boolean>,
-  deadlineMs: number = DEADLINE_MS,
-): Promise<void> {
-  const endsAt = performance.now() + deadlineMs
-  while (!(await isTrue())) {
-    if (performance.now() > endsAt) throw new Error(`Expected within ${deadlineMs} ms: ${what}`)
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS))
-  }
-}
-
-/** The answer, which must come in time: a promise that hangs fails its own test, not the whole run. */
-export async function within<T>(what: string, answer: Promise<T>, deadlineMs: number): Promise<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(
-    () => reject(new Error(`Expected within ${deadlineMs} ms: ${what}`)),
-    deadlineMs,
-  )
-  try {
-    return await Promise.race([answer, late])
-  } finally {
-    clearTimeout(timer)
-  }
-}
-
-// ---- decisions --------------------------------------------------------------------------------
-
-const failure = (failureClass: FailureClass = 'unknown'): Failure => ({
-  class: failureClass,
-  signature: `v1-${failureClass}`,
-  type: 'Error',
-  code: undefined,
-  message: 'it broke',
-  retryAfterMs: undefined,
-  timedOut: false,
-  stack: undefined,
-})
-
-/** A cycle with so many failures behind it. */
-export const failedCycle = (attempts: number, message = 'it broke'): FailureCycle => ({
-  ...FIRST_CYCLE,
-  attempts,
-  firstFailedAt: 1_000,
-  history: Array.from({ length: attempts }, (_, index) => ({
-    number: index + 1,
-    at: 1_000 + index,
-    class: 'unknown',
-    signature: 'v1-unknown',
-    code: undefined,
-    message,
-  })),
-})
-
-export const retryIn = (delayMs: number, cycle: FailureCycle = failedCycle(1)): RetryAt => ({
-  kind: 'retryAt',
-  reason: 'backoff',
-  dueAt: Date.now() + delayMs,
-  delayMs,
-  cycle,
-  failure: failure(),
-})
-
-export const deadLetter = (cycle: FailureCycle = failedCycle(1)): DeadLetter => ({
-  kind: 'deadLetter',
-  reason: 'attempts_exhausted',
-  failure: failure(),
-  cycle,
-})
-
-export const quarantine = (failureClass: FailureClass = 'unknown'): Quarantine => ({
-  kind: 'quarantine',
-  reason: 'same_failure_repeated',
-  failure: failure(failureClass),
-  cycle: failedCycle(1),
-})
-
-export const giveBack = (): Decision => ({
-  kind: 'pause',
-  reason: 'dependency_sick',
-  until: Date.now(),
-  failure: undefined,
-})
+export { deadLetter, failedCycle, giveBack, quarantine, retryIn } from '@redrive/dev-support'
+export { until, within } from '@redrive/testing'
 
 // ---- connections ------------------------------------------------------------------------------
 
@@ -209,8 +113,9 @@ export class Inbox implements Receiver<RabbitMqDelivery> {
   }
 
   /** Waits for so many in all, and answers the last of them. */
-  async nth(count: number, deadlineMs?: number): Promise<RabbitMqDelivery> {
-    await until(`${count} deliveries`, () => this.deliveries.length >= count, deadlineMs)
+  async nth(count: number, options?: WaitOptions): Promise<RabbitMqDelivery> {
+    const accept = (seen: number) => seen >= count
+    await until(`${count} deliveries`, () => this.deliveries.length, { ...options, accept })
     return this.deliveries[count - 1] as RabbitMqDelivery
   }
 }

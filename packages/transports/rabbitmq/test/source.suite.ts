@@ -69,7 +69,10 @@ export function deadLetterSource(url: string): void {
             reason: 'same_failure_repeated',
           },
         ])
-        expect(deadLetters[0]?.delivery.cycle).toMatchObject({ attempts: 1, firstFailedAt: 1_000 })
+        expect(deadLetters[0]?.delivery.cycle).toMatchObject({
+          attempts: 1,
+          firstFailedAt: 1_700_000_000_000,
+        })
       }),
     )
 

@@ -1,8 +1,8 @@
 import { confirmingReplays } from './replayed.suite.ts'
-import { amqpUrls } from './services.ts'
+import { urlsOf } from '@redrive/dev-support'
 import { deadLetterSource } from './source.suite.ts'
 
-const [url = ''] = await amqpUrls('rabbitmq')
+const [url = ''] = await urlsOf('rabbitmq', 'amqp')
 
 deadLetterSource(url)
 confirmingReplays(url)

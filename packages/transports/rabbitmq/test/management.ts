@@ -1,0 +1,22 @@
+import { urlOf } from '@redrive/dev-support'
+
+/** Where the management API of a service answers, and what it wants to hear first. */
+export interface Management {
+  readonly api: string
+  readonly authorization: string
+}
+
+export async function managementOf(service: string): Promise<Management> {
+  const { username, password, origin } = new URL(await urlOf(service, 'http'))
+  const secret = Buffer.from(`${username}:${password}`).toString('base64')
+  return { api: `${origin}/api`, authorization: `Basic ${secret}` }
+}
+
+export async function ask<T>({ api, authorization }: Management, path: string): Promise<T> {
+  const answer = await fetch(`${api}${path}`, { headers: { authorization } })
+  return (await answer.json()) as T
+}
+
+export async function remove({ api, authorization }: Management, path: string): Promise<void> {
+  await fetch(`${api}${path}`, { method: 'DELETE', headers: { authorization } })
+}
