@@ -66,11 +66,15 @@ async function main(): Promise<void> {
 async function play(desk: Catalog): Promise<void> {
   say(`1. ${ORDERS} orders come in, to a service that has never heard of Switzerland.`)
   await send()
-  const groups = await until('all failures are in the catalog', async () => {
-    const found = (await desk.groups({ sources: [queue], order: 'open_count' })).groups
-    const open = found.reduce((sum, one) => sum + one.openCount, 0)
-    return open + (await booked()) === ORDERS ? found : undefined
-  })
+  const groups = await until(
+    'all failures are in the catalog',
+    async () => {
+      const found = (await desk.groups({ sources: [queue], order: 'open_count' })).groups
+      const open = found.reduce((sum, one) => sum + one.openCount, 0)
+      return open + (await booked()) === ORDERS ? found : undefined
+    },
+    { timeout: '1m' },
+  )
   say(`   ${await booked()} are booked. The others failed, for ${groups.length} reasons:`)
   for (const group of groups) say(`   ${String(group.openCount).padStart(5)}  ${group.title}`)
   const [country, currency] = groups
@@ -106,19 +110,27 @@ async function replayed(desk: Catalog, asked: Asked): Promise<ReplayRun> {
   const plan = await desk.replays.plan({ ...asked, by: 'ada', ratePerSecond: 100 })
   say(`   Planned: ${plan.counts.planned} of ${plan.counts.planned + plan.counts.skipped}.`)
   await desk.replays.approve(plan.id, { hash: plan.hash, by: 'bob' })
-  return until('the run is over or paused', async () => {
-    const run = await desk.replays.run(plan.id)
-    return run === undefined || run.state === 'running' ? undefined : run
-  })
+  return until(
+    'the run is over or paused',
+    async () => {
+      const run = await desk.replays.run(plan.id)
+      return run === undefined || run.state === 'running' ? undefined : run
+    },
+    { timeout: '1m' },
+  )
 }
 
 /** Lets it go on whenever it pauses, as someone does who has seen why. */
 async function finished(desk: Catalog, id: string): Promise<ReplayRun> {
-  return until('the run is over', async () => {
-    const run = await desk.replays.run(id)
-    if (run?.state === 'paused') await desk.replays.resume(id, { by: 'bob' })
-    return run?.state === 'done' ? run : undefined
-  })
+  return until(
+    'the run is over',
+    async () => {
+      const run = await desk.replays.run(id)
+      if (run?.state === 'paused') await desk.replays.resume(id, { by: 'bob' })
+      return run?.state === 'done' ? run : undefined
+    },
+    { timeout: '1m' },
+  )
 }
 
 const shown = ({ counts }: ReplayRun) =>
