@@ -3,7 +3,7 @@ import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Rule } from './evidence.ts'
-import { ROOT } from './services.ts'
+import { ROOT, services } from './services.ts'
 
 /** One change to our own source; the text to find must be there, once or more. */
 export interface Edit {
@@ -29,6 +29,8 @@ export interface Prey {
   readonly mutants: readonly Mutant[]
   /** Names of the scenarios that `--smoke` plays. */
   readonly smoke: readonly string[]
+  /** The servers that its mutants need, as `dev/services` knows them. */
+  readonly services: readonly string[]
 }
 
 /** Shared with the copy: what is installed, and the servers that run already. */
@@ -115,6 +117,10 @@ export async function huntMutants(
       .filter(({ scenario }) => scenario.startsWith(only))
       .map((mutant) => ({ prey, mutant })),
   )
+  // Before the copy exists: a server that is started from it would lose its files with it.
+  for (const service of new Set(all.flatMap(({ prey }) => prey.services))) {
+    await services('up', service)
+  }
   const copy = await copyTree()
   let survivors = 0
   try {
