@@ -3,7 +3,8 @@ import type { Subject } from '../play.ts'
 import { playScenario } from '../run.ts'
 import { serviceOf } from '../scenario.ts'
 import { services, urlsOf } from '../services.ts'
-import { brokerAt, endsOf, topicsOf } from './broker.ts'
+import { becomesTrue } from '../wait.ts'
+import { type Broker, brokerAt, endsOf, type Offsets, topicsOf } from './broker.ts'
 import { COMMITS } from './commits.ts'
 import { SCENARIOS } from './scenarios/index.ts'
 import { kafkaServer } from './server.ts'
@@ -22,7 +23,7 @@ export const KAFKA: Subject<KafkaScenario> = {
         // After a scenario that broke nodes this waits until all of them are back.
         const addresses = (await urlsOf(service)).flatMap((line) => line.split(','))
         const broker = brokerAt(addresses)
-        const commitsFrom = await endsOf(broker, await topicsOf(broker, COMMITS))
+        const commitsFrom = await endOfCommits(broker)
         const parts = { session, scenario, service, broker, pool, databaseUrl, commitsFrom }
         const world = kafkaWorldOf(parts)
         try {
@@ -35,4 +36,24 @@ export const KAFKA: Subject<KafkaScenario> = {
       end: () => pool.end(),
     }
   },
+}
+
+/** 30 s: a broker that has just started accepts requests before it leads its partitions. */
+const LEADS_MS = 30_000
+
+/** Returns where the log of all commits ends, as soon as the broker leads it. */
+async function endOfCommits(broker: Broker): Promise<Offsets> {
+  let ends: Offsets | undefined
+  let problem: unknown
+  const isKnown = async () => {
+    try {
+      ends = await endsOf(broker, await topicsOf(broker, COMMITS))
+    } catch (error) {
+      problem = error
+    }
+    return ends !== undefined
+  }
+  await becomesTrue(isKnown, { withinMs: LEADS_MS, everyMs: 500 })
+  if (ends === undefined) throw problem
+  return ends
 }
