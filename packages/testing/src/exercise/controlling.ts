@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { isRedriveError, SETTLE } from '@redrive/core'
 import type { DeadLetterSource, DrainedBatch } from '@redrive/runtime'
+import { describeError } from './describe-error.ts'
 import { deadLetterOf, failedCycle, numbered, retryIn } from './samples.ts'
 import type { Scenario } from './scenario.ts'
 import type { Stage } from './stage.ts'
@@ -73,14 +74,15 @@ async function lagCountsWhatIsDue(stage: Stage): Promise<void> {
 }
 
 async function lagIs(stage: Stage, expected: number, what: string): Promise<void> {
-  let seen = Number.NaN
+  let seen: number | string = 'not read'
   try {
     await stage.until(`lag() is ${expected}`, async () => {
-      seen = await stage.lag()
+      // A broker that has just started may not answer yet.
+      seen = await stage.lag().catch(describeError)
       return seen === expected
     })
   } catch (cause) {
-    if (!Number.isNaN(seen)) assert.equal(seen, expected, `lag() with ${what}`)
+    assert.equal(seen, expected, `lag() with ${what}: ${String(seen)}`)
     throw cause
   }
 }

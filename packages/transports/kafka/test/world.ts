@@ -30,8 +30,8 @@ export interface KafkaWorld extends TransportWorld {
 /** One is enough where there are several brokers: what a partition costs, it costs three times. */
 const partitionsOn = (brokers: readonly string[]) => (brokers.length > 1 ? 1 : 2)
 
-/** 100 at once: each is 18 partitions and a group, and a small broker takes a minute to make those of all. */
-const WORLDS = 100
+/** 30 at a time: each is 18 partitions and a group, and a small broker creates those of all within 20 s. */
+const WORLDS = 30
 let worlds = 0
 const waiting: (() => void)[] = []
 
