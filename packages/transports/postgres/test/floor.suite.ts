@@ -16,8 +16,11 @@ import {
   until,
 } from './rig.ts'
 
-/** 3 s: what is behind the floor is found within about one, and the machine may be busy. */
-const SOON_MS = 3_000
+/**
+ * 15 s: a look at everything comes about once a second on an idle machine, and no other look finds an event
+ * behind the floor. The test of the interval is below, under "a look at everything".
+ */
+const SOON_MS = 15_000
 
 interface Look {
   readonly isSweep: boolean
