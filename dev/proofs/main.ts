@@ -77,10 +77,16 @@ async function runCommand({
   return { status, line: text.match(/^(PASS|SHORT) .*$/gm)?.at(-1) ?? '' }
 }
 
+/** A server that does not start must not keep the other proofs of the tier from running. */
+function reportError(error: unknown): { status: number; line: string } {
+  console.error(error)
+  return { status: 1, line: '' }
+}
+
 async function play(proof: Proof): Promise<Result> {
   console.log(`\n=== ${proof.name}: ${proof.shows}\n$ ${proof.command}`)
   const startedAt = performance.now()
-  const { status, line } = await runCommand(proof)
+  const { status, line } = await runCommand(proof).catch(reportError)
   const seconds = (performance.now() - startedAt) / 1_000
   const ok = status === 0
   // A program that fell short and still ended with 0, or the other way round, has a mistake of its own.

@@ -71,8 +71,7 @@ function everything(reason: string, graph: Graph, proofs: readonly Proof[]): Sel
 /** The files from which the change spreads; a text says why it may reach everything. */
 function startsOf(file: string, graph: Graph): readonly string[] | string {
   if (REACH_EVERYTHING.some((pattern) => pattern.test(file))) return `${file} reaches everything`
-  if (graph.has(file) || TOOL_SETTINGS.test(file)) return [file]
-  if (PROSE.test(file)) return [file]
+  if (graph.has(file) || PROSE.test(file) || TOOL_SETTINGS.test(file)) return [file]
   // A golden file, a schema, a file that was deleted: all tests of its package, and of those that use it.
   const [, folder, isInTests] =
     /^((?:packages\/(?:(?:transports|stores)\/)?|examples\/)?[\w-]+)\/(test\/)?/.exec(file) ?? []

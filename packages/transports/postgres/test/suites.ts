@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { afterAll } from 'vitest'
 import { freshDatabase, poolOn } from './services.ts'
 
-/** 40: five tests at once, some with ten consumers, and several files share the server. */
+/** 40: five tests run concurrently, some with ten consumers, and several files share the server. */
 const CONNECTIONS = 40
 
 /** Defines the suites of a test file on a database that only this file uses. */
