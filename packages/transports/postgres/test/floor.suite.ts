@@ -148,7 +148,9 @@ export function floors(url: string, pool: Pool): void {
           const before = looks.length
           const ofIt = () => hand.deliveries.filter((one) => one.id === id)
           await until('it is back', () => ofIt().length === times, { timeout: SOON_MS })
-          expect(looks[before]).toMatchObject({ isSweep: true })
+          // A turn that gives it back and looks at everything brings it at once: then there is no next one.
+          const found = looks.findLastIndex((look) => look.ids.includes(id))
+          expect(looks[Math.min(before, found)]).toMatchObject({ isSweep: true })
           inHand = ofIt().at(-1) ?? delivery
           await raiseFloor(rig, { transport, hand }, looks, Date.now() - 2_000)
         }
