@@ -1,12 +1,16 @@
-import { RedriveError } from '@redrive/core'
+import { type Duration, RedriveError } from '@redrive/core'
 import { CAPABILITIES } from '@redrive/memory'
 import { publishEvent, type Transport } from '@redrive/runtime'
 import { describe, expect, it } from 'vitest'
-import { exerciseTransport } from '../src/index.ts'
+import { exerciseTransport, memoryWorld } from '../src/index.ts'
 import { type BrokenWorld, brokenTransport } from './broken.ts'
 
 /** Plays one scenario and returns the text of its failure. */
-async function failureOf(scenario: string, open: () => BrokenWorld): Promise<string> {
+async function failureOf(
+  scenario: string,
+  open: () => BrokenWorld,
+  deadline: Duration = '5s',
+): Promise<string> {
   const tests = new Map<string, () => Promise<void>>()
   exerciseTransport({
     runner: { describe: (_, define) => define(), it: (name, test) => void tests.set(name, test) },
@@ -14,7 +18,7 @@ async function failureOf(scenario: string, open: () => BrokenWorld): Promise<str
     capabilities: CAPABILITIES,
     open,
     restartBroker: (world) => world.restart(),
-    deadline: '5s',
+    deadline,
   })
   const played = tests.get(scenario)
   if (played === undefined) throw new Error(`There is no scenario '${scenario}'`)
@@ -51,6 +55,26 @@ describe('the failure of a scenario', () => {
       'delivery number 1 arrives (waited 5000 ms). The transport reported: connection_lost: ' +
         'WRONGTYPE Operation against a key holding the wrong kind of value (3x); last enactment: none',
     )
+  })
+
+  it('comes at the deadline when a look at the broker hangs, in real time', async () => {
+    const hangs = () => new Promise<never>(() => undefined)
+    const text = await failureOf(
+      'success settles',
+      () => ({ ...memoryWorld(), backlog: hangs }),
+      '200ms',
+    )
+    expect(text).toMatch(/^messages are where they belong \(waited 200 ms\)/)
+  })
+
+  it('comes before the runner gives up when a call hangs that has no deadline', async () => {
+    const hangs = () => new Promise<never>(() => undefined)
+    const text = await failureOf(
+      'success settles',
+      () => ({ ...memoryWorld(), send: hangs }),
+      '100ms',
+    )
+    expect(text).toMatch(/^The scenario has not ended after 700 ms\..* last enactment: none/)
   })
 
   it('gives the causes of an unknown enactment', async () => {

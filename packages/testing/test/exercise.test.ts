@@ -109,6 +109,7 @@ const CALLS = 'limit and pause before receive hold from the first delivery'
 const CLOSE_TWICE = 'close resolves without open and when called again'
 const PLANES = 'two control planes drain each dead letter once'
 const LAG = 'lag counts what consumers could handle now'
+const LEASE = 'a handler that runs longer than the lease keeps its message'
 const DECLARED = 'the declared capabilities are the exercised ones'
 
 const { brokenConnection, brokenCopies, brokenSource, brokenTransport, without } = broken
@@ -438,6 +439,26 @@ describe('exerciseTransport', () => {
       skip: [{ scenario: RESTART, reason: 'shared broker' }],
     })
     expect(names).toContain(`SKIPPED: ${RESTART} (shared broker)`)
+  })
+
+  it('plays scenarios at the same time when asked to, but not those that others depend on or disturb', () => {
+    const alone: string[] = []
+    const concurrent: string[] = []
+    const options = {
+      name: 'x',
+      capabilities: CAPABILITIES,
+      open: () => memoryWorld(),
+      restartBroker: () => undefined,
+      isConcurrent: true,
+    }
+    const describeNow = (_: string, define: () => void) => define()
+    const add = (name: string) => void alone.push(name)
+    const it = Object.assign(add, { concurrent: (name: string) => void concurrent.push(name) })
+    exerciseTransport({ ...options, runner: { describe: describeNow, it } })
+    expect(alone).toEqual([DECLARED, SUCCESS, LEASE, RESTART, STRESS])
+    expect(concurrent.length).toBeGreaterThan(40)
+    const runner = { describe: describeNow, it: () => undefined }
+    expect(() => exerciseTransport({ ...options, runner })).toThrow(/no it\.concurrent/)
   })
 
   it('refuses to skip a scenario that does not exist', () => {

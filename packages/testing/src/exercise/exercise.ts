@@ -1,5 +1,5 @@
 import { type Duration, parseDuration } from '@redrive/core'
-import type { Awaitable, Capabilities } from '@redrive/runtime'
+import { type Awaitable, type Capabilities, withTimeout } from '@redrive/runtime'
 import { Basics, type Played } from './basics.ts'
 import { CALLING } from './calling.ts'
 import { CONFIRMING } from './confirming.ts'
@@ -10,7 +10,13 @@ import { describeError } from './describe-error.ts'
 import { GIVING_UP } from './giving-up.ts'
 import { KEEPING } from './keeping.ts'
 import { OWNING } from './owning.ts'
-import { reasonsOf, reportSkipped, type SkippedScenario, type TestRunner } from './runner.ts'
+import {
+  concurrentOf,
+  reasonsOf,
+  reportSkipped,
+  type SkippedScenario,
+  type TestRunner,
+} from './runner.ts'
 import type { Scenario } from './scenario.ts'
 import { Stage } from './stage.ts'
 import { STOPPING } from './stopping.ts'
@@ -31,6 +37,11 @@ export interface ExerciseOptions<World extends TransportWorld = TransportWorld> 
   readonly only?: readonly string[]
   /** How long anything may take before it counts as never. Default '30s': a shared CI machine is slow. */
   readonly deadline?: Duration
+  /**
+   * Plays scenarios at the same time, through `it.concurrent` of vitest: a broker mostly waits. Default:
+   * one after the other.
+   */
+  readonly isConcurrent?: boolean
 }
 
 /** The scenario that restarts the broker, which disturbs other tests on it. */
@@ -54,6 +65,8 @@ const SCENARIOS: readonly Scenario[] = [
 const DEADLINE_MS = 30_000
 /** A scenario waits for several things in turn, each with its own deadline. */
 const TEST_DEADLINES = 10
+/** Fewer: a call that hangs must fail with its evidence, before the runner gives up. */
+const PLAY_DEADLINES = 7
 
 /**
  * The contract of a transport as a test suite: every guarantee that the runtime relies on, played on a
@@ -74,27 +87,32 @@ const TEST_DEADLINES = 10
 export function exerciseTransport<World extends TransportWorld>(
   options: ExerciseOptions<World>,
 ): void {
-  const { runner, name, deadline = DEADLINE_MS } = options
+  const { runner, name, deadline = DEADLINE_MS, isConcurrent = false } = options
   const deadlineMs = parseDuration(deadline)
   if (deadlineMs === undefined) throw new TypeError(`deadline: ${deadline} is not a duration`)
   const isChosen = chosenBy(options.only)
   const skipped = skippedScenarios(options)
   const played = SCENARIOS.filter((scenario) => !skipped.has(scenario.name))
   const basics = new Basics()
+  const itConcurrent = isConcurrent ? concurrentOf(runner) : runner.it
   const define = (
-    scenario: Pick<Scenario, 'name' | 'isBasic'>,
+    scenario: Pick<Scenario, 'name' | 'isBasic' | 'isAlone'>,
     timeoutMs: number,
     run: () => Promise<Played>,
   ) => {
     if (!isChosen(scenario.name)) return
     const reason = skipped.get(scenario.name)
+    const isAlone = scenario.isBasic ?? scenario.isAlone ?? false
+    const add = isAlone ? runner.it : itConcurrent
     if (reason !== undefined) reportSkipped(runner, scenario.name, reason)
-    else runner.it(scenario.name, basics.guard(scenario, run), timeoutMs)
+    else add(scenario.name, basics.guard(scenario, run), timeoutMs)
   }
   runner.describe(`transport: ${name}`, () => {
     const timeoutMs = deadlineMs * TEST_DEADLINES
     for (const one of SCENARIOS) define(one, timeoutMs, () => play(one, options, deadlineMs))
-    define({ name: STRESS_SCENARIO }, timeoutMs * 2, () => stress(played, options, deadlineMs))
+    define({ name: STRESS_SCENARIO, isAlone: true }, timeoutMs * 2, () =>
+      stress(played, options, deadlineMs),
+    )
   })
 }
 
@@ -151,7 +169,9 @@ async function play<World extends TransportWorld>(
     restartBroker: () => restartBroker?.(world),
   })
   try {
-    await scenario.play(stage)
+    await withTimeout(scenario.play(stage), deadlineMs * PLAY_DEADLINES, () => {
+      throw new Error(`The scenario has not ended after ${deadlineMs * PLAY_DEADLINES} ms.`)
+    })
   } catch (error) {
     // What went wrong first is what its reader needs, not what that left behind.
     const explained = stage.evidence.explain(error)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { Awaitable, Clock } from '@redrive/runtime'
+import { type Awaitable, type Clock, withTimeout } from '@redrive/runtime'
 import { FakeClock } from '../fake-clock.ts'
 import { describeError } from './describe-error.ts'
 
@@ -10,6 +10,8 @@ const POLL_MS = 5
  * report one that is not there.
  */
 const QUIET_MS = 250
+/** 1 s: after a stall of the machine the last look still gets the time to return. */
+const LAST_LOOK_MS = 1_000
 
 /** Waiting for signals, up to a deadline: in real time by looking again, in virtual time by moving the clock. */
 export class Patience {
@@ -86,7 +88,12 @@ class Check {
 
 async function poll(isTrue: () => Awaitable<boolean>, deadlineMs: number): Promise<void> {
   const endsAt = performance.now() + deadlineMs
-  while (!(await isTrue())) {
+  // A look that hangs, as at a broker that does not answer, must not outlast the deadline.
+  const look = () =>
+    withTimeout(isTrue(), Math.max(endsAt - performance.now(), LAST_LOOK_MS), () => {
+      throw new Error('The last look has not returned.')
+    })
+  while (!(await look())) {
     if (performance.now() > endsAt) throw new Error('The deadline has passed.')
     await new Promise((resolve) => setTimeout(resolve, POLL_MS))
   }

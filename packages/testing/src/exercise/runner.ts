@@ -5,6 +5,8 @@ export interface TestRunner {
     (name: string, test: RunnableTest, timeoutMs?: number): unknown
     /** How to report a test that is not run. Without it, the name says so. */
     skip?(name: string, test: () => Promise<void>): unknown
+    /** Defines a test that runs at the same time as its neighbours; only `isConcurrent` uses it. */
+    concurrent?(name: string, test: RunnableTest, timeoutMs?: number): unknown
   }
 }
 
@@ -35,6 +37,15 @@ export function reasonsOf(
     if (reason.trim() === '') throw new Error(`skip: '${scenario}' needs a reason`)
   }
   return new Map(skip.map(({ scenario, reason }) => [scenario, reason]))
+}
+
+/** Returns how the runner defines concurrent tests; throws when it cannot. */
+export function concurrentOf({ it }: TestRunner): TestRunner['it'] {
+  const { concurrent } = it
+  if (concurrent === undefined) {
+    throw new Error('isConcurrent: the test runner has no it.concurrent. Leave the option out.')
+  }
+  return concurrent
 }
 
 export function reportSkipped({ it }: TestRunner, scenario: string, reason: string): void {

@@ -166,6 +166,8 @@ export class Stage extends Patience {
         return isDeepStrictEqual(seen, expected)
       })
     } catch (cause) {
+      // Never seen: the first look did not return.
+      if (seen === undefined) throw cause
       assert.deepEqual(seen, expected, misplaced(seen, expected))
       throw cause
     }

@@ -42,6 +42,7 @@ export async function contractOf(
     ...scenarios,
     skip: [...skip, ...(scenarios.skip ?? [])],
     runner: { describe, it },
+    isConcurrent: true,
     name,
     capabilities,
     open: () => kafkaWorld(brokers, options),

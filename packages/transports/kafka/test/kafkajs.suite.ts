@@ -37,6 +37,7 @@ type Handle = (message: Message) => Promise<void> | void
 export function consumingWithKafkaJs(brokers: readonly string[]): void {
   exerciseTransport({
     runner: { describe, it },
+    isConcurrent: true,
     name: 'clients of kafkajs',
     capabilities: { ...CAPABILITIES, deliveryCount: 'none' },
     open: () => kafkaJsWorld(brokers),

@@ -24,6 +24,7 @@ export async function contractOn({
     exerciseTransport({
       ...scenarios,
       runner: { describe, it },
+      isConcurrent: true,
       name: `${name}, order '${order}'`,
       capabilities: order === 'lane' ? LANE_CAPABILITIES : CAPABILITIES,
       open: () => postgresWorld(pool, { order }),

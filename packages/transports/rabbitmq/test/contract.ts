@@ -10,6 +10,7 @@ export async function contractOf(scenarios: Pick<ExerciseOptions, 'only' | 'skip
   exerciseTransport({
     ...scenarios,
     runner: { describe, it },
+    isConcurrent: true,
     name: 'rabbitmq, one node',
     capabilities: CAPABILITIES,
     open: () => rabbitmqWorld(urls),
