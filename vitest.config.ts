@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 
 // Tests run on the sources of every package, so they need no build.
@@ -21,13 +22,15 @@ export default defineConfig({
   test: {
     // Three on two cores: most tests wait for a broker. docs/proofs.md has the measurement.
     maxWorkers: 3,
+    // Programs that tests start run from TypeScript: compiled once, each starts in two thirds of the time.
+    env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/redrive') },
     // Properties and statistics take seconds on a busy machine; a hanging test still ends.
     testTimeout: 30_000,
     // A hook may be the first to ask for a service, which starts then.
     hookTimeout: 60_000,
     expect: { poll: { timeout: 15_000 } },
     // Projects of one group run together, in the order of their names: those that wait longest first. Tests
-    // that restart a broker run last, when no other test needs it.
+    // that restart a broker run last, next to those that need none.
     projects: [
       {
         extends: true,
@@ -52,7 +55,7 @@ export default defineConfig({
             '{simulation,faults,dev}/test/**/*.test.ts',
           ],
           exclude: [BROKERS, ...INTEGRATION, RESTARTS, NOT_TESTS],
-          sequence: { groupOrder: 0 },
+          sequence: { groupOrder: 1 },
         },
       },
       {

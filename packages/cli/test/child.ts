@@ -3,13 +3,16 @@ import type { Ended } from './world.ts'
 
 const MAIN = new URL('../src/main.ts', import.meta.url).pathname
 
+/** Where compiled programs are kept, as vitest.config.ts says. */
+const CACHE = { NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] }
+
 /** The programme as people start it. */
 export function start(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
 ): ChildProcessWithoutNullStreams {
   return spawn(process.execPath, ['--conditions=@redrive/source', MAIN, ...args], {
-    env: { PATH: process.env['PATH'], HOME: '/nonexistent', ...env },
+    env: { ...CACHE, PATH: process.env['PATH'], HOME: '/nonexistent', ...env },
   })
 }
 

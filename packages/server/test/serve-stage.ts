@@ -6,9 +6,10 @@ import { createServer, connect, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { json as readJson } from 'node:stream/consumers'
-import { urlOf } from '@redrive/dev-support'
+import { emptyDatabase, poolOn, urlOf } from '@redrive/dev-support'
 import { until } from '@redrive/testing'
 import { afterAll, afterEach } from 'vitest'
+import { migrateAll } from '../src/index.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'redrive-serve-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -27,6 +28,18 @@ export async function freePort(): Promise<number> {
   server.close()
   await once(server, 'close')
   return port
+}
+
+/** A migrated database and a config on it that others extend. */
+export async function serveDatabase(name: string) {
+  const url = await emptyDatabase(name)
+  const pool = poolOn(url)
+  afterAll(() => pool.end())
+  await migrateAll(pool)
+  // Ends soon: there is no load balancer that would have to notice.
+  const shutdown = { grace: '10s', notice: '300ms' }
+  const auth = { development: {} }
+  return { url, pool, base: { database: { url }, auth, sources: {}, approval: 'anyone', shutdown } }
 }
 
 export async function rabbitmqUrl(): Promise<string> {

@@ -1,32 +1,14 @@
-import { generateKeyPairSync, randomUUID } from 'node:crypto'
-import { once } from 'node:events'
-import { emptyDatabase, poolOn } from '@redrive/dev-support'
+import { randomUUID } from 'node:crypto'
 import { rabbitmq } from '@redrive/rabbitmq'
 import { consume } from '@redrive/runtime'
 import { memoryInbox } from '@redrive/testing'
 import { until } from '@redrive/testing'
 import { connect } from 'amqplib'
-import { afterAll, describe, expect, test } from 'vitest'
-import { migrateAll } from '../src/index.ts'
-import {
-  forwarding,
-  freePort,
-  rabbitmqUrl,
-  refused,
-  ServerProcess,
-  serving,
-} from './serve-stage.ts'
+import { describe, expect, test } from 'vitest'
+import { freePort, rabbitmqUrl, serveDatabase, serving } from './serve-stage.ts'
 
 const mq = await rabbitmqUrl()
-const url = await emptyDatabase('redrive_server_serve')
-const pool = poolOn(url)
-afterAll(() => pool.end())
-await migrateAll(pool)
-
-const auth = { development: {} }
-/** Ends soon, because nobody stands before these tests who would have to notice. */
-const shutdown = { grace: '10s', notice: '300ms' }
-const BASE = { database: { url }, auth, sources: {}, approval: 'anyone', shutdown }
+const { pool, base: BASE } = await serveDatabase('redrive_server_serve')
 
 /** A queue of the test's own; its dead letters come from a consumer that fails until it is fixed. */
 async function shop(count: number) {
@@ -134,188 +116,7 @@ describe('processes with different roles', () => {
   })
 })
 
-describe('SIGTERM', () => {
-  test('turns readiness off, answers who is in, then closes and ends with 0', async () => {
-    const config = { ...BASE, limits: { search: '30s' }, shutdown: { grace: '20s', notice: '5s' } }
-    const server = await serving(config)
-    expect((await server.get('/readyz')).status).toBe(200)
-    const client = await pool.connect()
-    await client.query('begin; lock table redrive_catalog.failure_group in access exclusive mode')
-    const asked = server.getAndStay('/api/v1/groups')
-    await until(
-      'a session that waits for a lock',
-      async () =>
-        (
-          await pool.query(`select from pg_stat_activity where wait_event_type = 'Lock'
-          and application_name = 'redrive server' and datname = current_database()`)
-        ).rowCount,
-      { accept: (count) => count > 0 },
-    )
-    const signalledAt = performance.now()
-    server.signal('SIGTERM')
-    // Still taken in, and told: that is what a load balancer needs to see.
-    const off = await until(
-      'a response that is not ready',
-      async () => {
-        const response = await server.get('/readyz')
-        return { status: response.status, text: await response.text() }
-      },
-      { accept: ({ status }) => status !== 200 },
-    )
-    expect(off).toEqual({ status: 503, text: 'not ready: stopping\n' })
-    expect((await server.get('/livez')).status).toBe(200)
-    // Then nobody is taken in any more, while the one who is in still waits.
-    await until(
-      'a refused connection',
-      () =>
-        server.get('/livez').then(
-          () => 'taken in',
-          (error: TypeError) => (error.cause as NodeJS.ErrnoException).code,
-        ),
-      { accept: (how) => how === 'ECONNREFUSED' },
-    )
-    await client.query('rollback')
-    client.release()
-    expect(await asked).toMatchObject({
-      status: 200,
-      body: { groups: expect.any(Array) as unknown },
-    })
-    expect(await server.exited).toBe(0)
-    expect(performance.now() - signalledAt).toBeLessThan(20_000)
-    expect(server.output).toContain('"msg":"Stopped."')
-  })
-
-  test('ends inside the grace period although someone is never answered, and says who', async () => {
-    const config = { ...BASE, limits: { search: '1m' }, shutdown: { grace: '2s', notice: '0ms' } }
-    const server = await serving(config, 'api')
-    const client = await pool.connect()
-    await client.query('begin; lock table redrive_catalog.failure_group in access exclusive mode')
-    const asked = server.get('/api/v1/groups').catch(() => 'cut')
-    await until(
-      'a session that waits for a lock',
-      async () =>
-        (
-          await pool.query(`select from pg_stat_activity where wait_event_type = 'Lock'
-          and application_name = 'redrive server' and datname = current_database()`)
-        ).rowCount,
-      { accept: (count) => count > 0 },
-    )
-    server.signal('SIGTERM')
-    expect(await server.exited).toBe(1)
-    expect(server.output).toContain('Not ended within 2000 ms: requests')
-    expect(await asked).toBe('cut')
-    await client.query('rollback')
-    client.release()
-  })
-
-  test('a second time ends at once', async () => {
-    const server = await serving({ ...BASE, shutdown: { grace: '30s', notice: '15s' } }, 'api')
-    server.signal('SIGTERM')
-    await server.says('Stopping, within')
-    server.signal('SIGINT')
-    expect(await server.exited).toBe(130)
-  })
-
-  test('leaves no lease behind, so that others go on at once', async () => {
-    await pool.query('delete from redrive.outbox')
-    const inHand = async () => {
-      const { rows } = await pool.query<{ queue: string }>(
-        `select queue from redrive.outbox where status = 'in_flight' and lease_until > now() order by queue, type`,
-      )
-      return rows.map((row) => row.queue)
-    }
-    const queue = `lease-${randomUUID().slice(0, 8)}`
-    const sources = { [queue]: { rabbitmq: { url: mq, queue } } }
-    const server = await serving({ ...BASE, sources }, 'ingest,replay')
-    const busy = ['redrive.catalog.ingest', 'redrive.catalog.replay', 'redrive.catalog.replay']
-    await until('the busy queues', inHand, { accept: (queues) => queues.join() === busy.join() })
-    server.signal('SIGTERM')
-    expect(await server.exited).toBe(0)
-    expect(await inHand()).toEqual([])
-  })
-})
-
 describe('a start', () => {
-  test('is refused without authentication', async () => {
-    const { auth: _, ...rest } = BASE
-    const { code, said } = await refused(rest)
-    expect(code).toBe(1)
-    expect(said).toContain(
-      '- auth: the server does not start without authentication. Say how people sign in (auth.oidc), or, to try it on this machine alone, auth.development.',
-    )
-  })
-
-  test('is refused in development mode on an address that others can reach', async () => {
-    const { code, said } = await refused({ ...BASE, listen: '0.0.0.0:0' })
-    expect(code).toBe(1)
-    expect(said).toContain('- listen: with auth.development everybody who can connect may do')
-  })
-
-  test('is refused when checkpoints of the audit cannot be kept, and then nothing goes on', async () => {
-    const { privateKey } = generateKeyPairSync('ed25519', {
-      privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
-      publicKeyEncoding: { type: 'spki', format: 'pem' },
-    })
-    const { code, said } = await refused({
-      ...BASE,
-      sources: { orders: { rabbitmq: { url: mq, queue: 'orders' } } },
-      audit: { signingKey: privateKey, checkpointFile: '/' },
-    })
-    expect(code).toBe(1)
-    expect(said).toContain('EISDIR')
-  })
-
-  test('is refused without migrations, unless it may make them', async () => {
-    const empty = await emptyDatabase('redrive_server_serve_empty')
-    const config = { ...BASE, database: { url: empty } }
-    const { code, said } = await refused(config)
-    expect(code).toBe(1)
-    expect(said).toMatch(
-      /^The database lacks \d+ migrations: redrive 0001-outbox, .*redrive_catalog 0001-tables, .*redrive_server 0001-tables.*\. Run `redrive migrate` once, or say migrate: true\.$/m,
-    )
-    const server = await serving({ ...config, migrate: true }, 'api')
-    expect(server.output).toContain('Applied the migration redrive_server 0001-tables.')
-    expect((await server.get('/readyz')).status).toBe(200)
-  })
-
-  test('waits for a database that does not answer, for so long and no longer', async () => {
-    const away = { url: `postgres://redrive@127.0.0.1:${await freePort()}/x`, waitFor: '1s' }
-    const { code, said } = await refused({ ...BASE, database: away })
-    expect(code).toBe(1)
-    expect(said).toMatch(
-      /The database does not answer \(.*ECONNREFUSED.*\)\. Trying again, for another 1 s\./,
-    )
-    expect(said).toMatch(
-      /^The database does not answer, or does not let us in: .*ECONNREFUSED.*\. Look at database\.url\.$/m,
-    )
-  })
-
-  test('succeeds when the database comes while it waits', async () => {
-    const there = new URL(url)
-    const port = await freePort()
-    const away = new URL(url)
-    away.host = `127.0.0.1:${port}`
-    const config = { ...BASE, database: { url: away.href, waitFor: '20s' } }
-    const server = new ServerProcess(config, { port: await freePort(), roles: 'api' })
-    await server.says('The database does not answer')
-    const proxy = await forwarding(port, { host: there.hostname, port: Number(there.port) })
-    await server.says('"msg":"Serving api."')
-    expect((await server.get('/readyz')).status).toBe(200)
-    await server.kill()
-    proxy.close()
-    await once(proxy, 'close')
-  })
-
-  test('does not wait when the database says no', async () => {
-    const wrong = new URL(url)
-    wrong.pathname = '/there_is_no_such_database'
-    const { code, said } = await refused({ ...BASE, database: { url: wrong.href, waitFor: '1h' } })
-    expect(code).toBe(1)
-    expect(said).toContain(
-      'database "there_is_no_such_database" does not exist. Look at database.url.',
-    )
-  })
-
   test('does not need its brokers: they are reported, and the others work', async () => {
     const { queue, ids, end } = await shop(3)
     const gone = `amqp://guest:hunter2@127.0.0.1:${await freePort()}`
@@ -349,18 +150,5 @@ describe('a start', () => {
     server.signal('SIGTERM')
     expect(await server.exited).toBe(0)
     await end()
-  })
-})
-
-describe('metrics', () => {
-  test('are for callers that may view everything, where the API is', async () => {
-    const oidc = { issuer: 'https://id.example', clientId: 'redrive' }
-    const config = { ...BASE, auth: { oidc }, publicUrl: 'https://redrive.example' }
-    const server = await serving(config, 'api')
-    const response = await server.get('/metrics')
-    expect(response.status).toBe(401)
-    expect(await response.text()).toBe(
-      'Show a token: `Authorization: Bearer rdv_…`, or say metrics.listen in the config.\n',
-    )
   })
 })

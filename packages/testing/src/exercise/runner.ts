@@ -6,7 +6,7 @@ export interface TestRunner {
     /** How to report a test that is not run. Without it, the name says so. */
     skip?(name: string, test: () => Promise<void>): unknown
     /** Defines a test that runs at the same time as its neighbours; only `isConcurrent` uses it. */
-    concurrent?(name: string, test: RunnableTest, timeoutMs?: number): unknown
+    readonly concurrent?: (name: string, test: RunnableTest, timeoutMs?: number) => unknown
   }
 }
 
