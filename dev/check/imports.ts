@@ -4,7 +4,7 @@
  */
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
-import { parseSync } from 'oxc-parser'
+import { parseSync, type Span } from 'oxc-parser'
 import { checkReferences } from './references.ts'
 import { isMain } from './workspace.ts'
 
@@ -80,6 +80,10 @@ interface Package {
 interface Import {
   readonly specifier: string
   readonly line: number
+  /** The name that is imported; undefined: the whole module. */
+  readonly name: string | undefined
+  /** The name under which it is exported again; undefined when it is not. */
+  readonly exportedAs?: string
 }
 
 interface SourceFile {
@@ -137,26 +141,47 @@ function readSources(root: string, owner: Package): SourceFile[] {
     .map((path) => ({ path, owner, imports: readImports(join(root, path)) }))
 }
 
-/** The modules that a file imports or exports from, types included. */
+/** The modules that a file imports or exports from, types included; a module once for each name. */
 export function readImports(path: string): Import[] {
   const text = readFileSync(path, 'utf8')
   const { staticImports, staticExports, dynamicImports } = parseSync(path, text).module
-  const requests = [
-    ...staticImports.map((found) => found.moduleRequest),
-    ...staticExports.flatMap((found) => found.entries.map((entry) => entry.moduleRequest)),
-    ...dynamicImports.map((found) => found.moduleRequest),
-  ].filter((request) => request !== null)
-  return requests.map(({ start, end }) => ({
+  const found = ({ start, end }: Span, name: string | undefined): Import => ({
     specifier: text.slice(start, end).replace(/^['"`]|['"`]$/g, ''),
     line: text.slice(0, start).split('\n').length,
-  }))
+    name,
+  })
+  return [
+    ...staticImports.flatMap(({ moduleRequest, entries }) =>
+      entries.length === 0
+        ? [found(moduleRequest, undefined)]
+        : entries.map(({ importName }) => found(moduleRequest, importName.name ?? undefined)),
+    ),
+    ...staticExports
+      .flatMap(({ entries }) => entries)
+      .flatMap(({ moduleRequest, importName, exportName }) => {
+        if (moduleRequest === null) return []
+        const { name } = importName
+        return { ...found(moduleRequest, name ?? undefined), exportedAs: exportName.name ?? '*' }
+      }),
+    ...dynamicImports.flatMap(({ moduleRequest }) =>
+      takenOf(text.slice(0, moduleRequest.start)).map((name) => found(moduleRequest, name)),
+    ),
+  ]
+}
+
+/** The names that the code before a dynamic import takes of it: `const { a } = await import(`. */
+function takenOf(before: string): readonly (string | undefined)[] {
+  const names = /\{([\w\s,:]+)\}\s*=\s*await import\($/.exec(before)?.[1]
+  if (names === undefined) return [undefined]
+  return names.split(',').flatMap((name) => name.split(':')[0]?.trim() || [])
 }
 
 function checkDirections(root: string, file: SourceFile, packages: readonly Package[]): string[] {
-  return file.imports.flatMap(({ specifier, line }) => {
+  const problems = file.imports.flatMap(({ specifier, line }) => {
     const reason = refusal(root, file, specifier, packages)
     return reason ? [`${file.path}:${line} imports '${specifier}': ${reason}`] : []
   })
+  return [...new Set(problems)]
 }
 
 /** Why this import is not allowed, or undefined when it is. */

@@ -10,8 +10,9 @@ const manifest = (name: string) =>
 
 const TREE = {
   'packages/core/package.json': manifest('@redrive/core'),
-  'packages/core/src/index.ts': `export { a } from './a.ts'`,
+  'packages/core/src/index.ts': `export { a } from './a.ts'\nexport { b as c } from './b.ts'`,
   'packages/core/src/a.ts': 'export const a = 1',
+  'packages/core/src/b.ts': 'export const b = 1',
   'packages/core/test/a.test.ts': `import '../src/a.ts'`,
   'packages/runtime/package.json': manifest('@redrive/runtime'),
   'packages/runtime/src/index.ts': `import { a } from '@redrive/core'`,
@@ -36,6 +37,30 @@ test('a change selects the tests that import it, through packages and started pr
   expect(selected('packages/runtime/src/index.ts').tests).toEqual([
     'packages/runtime/test/run.test.ts',
   ])
+})
+
+test('a name leads to the file behind the entry of its package, the entry itself to all its users', () => {
+  expect(selected('packages/core/src/b.ts').tests).toEqual([])
+  expect(selected('packages/core/src/index.ts').tests).toEqual([
+    'packages/runtime/test/run.test.ts',
+  ])
+  const renamed = { ...TREE, 'packages/sinks/src/index.ts': `import { c } from '@redrive/core'` }
+  const sinks = { ...renamed, 'packages/sinks/test/c.test.ts': `import '../src/index.ts'` }
+  const of = (tree: typeof renamed, file: string) =>
+    select([file], readGraph(makeTree(tree)), []).tests
+  expect(of(sinks, 'packages/core/src/b.ts')).toEqual(['packages/sinks/test/c.test.ts'])
+  const taken = {
+    ...sinks,
+    'packages/sinks/src/index.ts': `const { a, c: d } = await import('@redrive/core')`,
+  }
+  expect(of(taken, 'packages/core/src/b.ts')).toEqual(['packages/sinks/test/c.test.ts'])
+  const other = {
+    ...taken,
+    'packages/sinks/src/index.ts': `const { a } = await import('@redrive/core')`,
+  }
+  expect(of(other, 'packages/core/src/b.ts')).toEqual([])
+  const all = { ...sinks, 'packages/sinks/src/index.ts': `import * as core from '@redrive/core'` }
+  expect(of(all, 'packages/core/src/b.ts')).toEqual(['packages/sinks/test/c.test.ts'])
 })
 
 test('a page selects only the tests that read it', () => {

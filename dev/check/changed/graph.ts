@@ -1,6 +1,7 @@
 /**
  * Which file uses which. An import is a use, and so is a text that names another file of the repository: that is
- * how tests start programs and read pages and golden files.
+ * how tests start programs and read pages and golden files. A name that the entry of a package exports from
+ * another file is a use of that file: the others behind the same entry do not matter to it.
  */
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
@@ -16,8 +17,9 @@ const NAMED_FILE = /['"`/]((?:\.{0,2}\/)*[\w./-]+\.(?:ts|md|json|sh|txt|sql|ya?m
 
 export function readGraph(root: string): Graph {
   const entries = packageEntries(root)
+  const packages = { entries, exports: readExports(root, entries) }
   const paths = globSync(SOURCES, { cwd: root }).filter((path) => !NOT_OURS.test(path))
-  return new Map(paths.map((path) => [path, usedBy(root, path, entries)]))
+  return new Map(paths.map((path) => [path, usedBy(root, path, packages)]))
 }
 
 /** The file that each import of one of our packages leads to: `@redrive/api/words` too. */
@@ -43,17 +45,53 @@ interface Manifest {
   readonly exports?: Readonly<Record<string, Readonly<Record<string, string>>>>
 }
 
-function usedBy(root: string, path: string, entries: ReadonlyMap<string, string>): string[] {
+/** Stands for the text of an entry without what it exports from elsewhere. */
+export const textOf = (entry: string): string => `${entry}#text`
+
+/** For each entry of a package: the files behind the names that it exports from elsewhere. */
+type Exports = ReadonlyMap<string, ReadonlyMap<string, string>>
+
+function readExports(root: string, entries: ReadonlyMap<string, string>): Exports {
+  return new Map(
+    [...new Set(entries.values())].map((entry) => {
+      const exported = readImports(join(root, entry)).flatMap(
+        ({ specifier, exportedAs }): [string, string][] =>
+          exportedAs === undefined || !specifier.startsWith('.')
+            ? []
+            : [[exportedAs, join(dirname(entry), specifier)]],
+      )
+      return [entry, new Map(exported)]
+    }),
+  )
+}
+
+interface Packages {
+  readonly entries: ReadonlyMap<string, string>
+  readonly exports: Exports
+}
+
+function usedBy(root: string, path: string, packages: Packages): string[] {
   const absolute = join(root, path)
-  const imported = readImports(absolute).map(({ specifier }) =>
+  const imported = readImports(absolute).flatMap(({ specifier, name }) =>
     specifier.startsWith('.')
       ? relative(root, resolve(dirname(absolute), specifier))
-      : entries.get(specifier),
+      : usedOfPackage(packages, specifier, name),
   )
   const named = [...readFileSync(absolute, 'utf8').matchAll(NAMED_FILE)].map(([, name = '']) =>
     existingFile(root, dirname(absolute), name),
   )
   return [...new Set([...imported, ...named])].filter((file) => file !== undefined)
+}
+
+function usedOfPackage(
+  { entries, exports }: Packages,
+  specifier: string,
+  name: string | undefined,
+): readonly string[] {
+  const entry = entries.get(specifier)
+  if (entry === undefined) return []
+  const file = name === undefined ? undefined : exports.get(entry)?.get(name)
+  return file === undefined ? [entry, textOf(entry)] : [file, textOf(entry)]
 }
 
 function existingFile(root: string, folder: string, name: string): string | undefined {

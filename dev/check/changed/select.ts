@@ -1,6 +1,6 @@
 /** Which tests and proofs a change reaches. */
 import type { Proof } from '../../proofs/table.ts'
-import { type Graph, usersOf } from './graph.ts'
+import { type Graph, textOf, usersOf } from './graph.ts'
 
 export interface Selection {
   /** Why everything is selected; undefined when the lists below are the whole answer. */
@@ -71,11 +71,12 @@ function everything(reason: string, graph: Graph, proofs: readonly Proof[]): Sel
 /** The files from which the change spreads; a text says why it may reach everything. */
 function startsOf(file: string, graph: Graph): readonly string[] | string {
   if (REACH_EVERYTHING.some((pattern) => pattern.test(file))) return `${file} reaches everything`
-  if (graph.has(file) || PROSE.test(file) || TOOL_SETTINGS.test(file)) return [file]
+  if (graph.has(file) || PROSE.test(file) || TOOL_SETTINGS.test(file)) return [file, textOf(file)]
   // A golden file, a schema, a file that was deleted: all tests of its package, and of those that use it.
   const [, folder, isInTests] =
     /^((?:packages\/(?:(?:transports|stores)\/)?|examples\/)?[\w-]+)\/(test\/)?/.exec(file) ?? []
   const inFolder = [...graph.keys()].filter((path) => path.startsWith(`${folder}/`))
   if (folder === undefined || inFolder.length === 0) return `${file} is not known`
-  return isInTests === undefined ? inFolder : inFolder.filter(isTest)
+  if (isInTests !== undefined) return inFolder.filter(isTest)
+  return inFolder.flatMap((path) => [path, textOf(path)])
 }

@@ -18,7 +18,7 @@ import { prepare } from './declare.ts'
 import { type HandOff, type HandOffDecision, handOffOf, isEnding } from './enact.ts'
 import type { KafkaDelivery } from './headers.ts'
 import { nameOf } from './topic-partition.ts'
-import type { ResolvedOptions } from './options.ts'
+import { type KafkaOptions, type ResolvedOptions, resolveOptions } from './options.ts'
 import type { Partition } from './partition.ts'
 import { Publisher } from './publish.ts'
 import { topologyOf } from './topology.ts'
@@ -171,3 +171,8 @@ type TransportEvent =
   | { readonly type: 'connection_lost'; readonly error: unknown }
   | { readonly type: 'connection_restored' }
   | { readonly type: 'messages_expired'; readonly where: string; readonly count: number }
+
+/** A transport on a Kafka topic. */
+export function kafka(options: KafkaOptions): KafkaTransport {
+  return new KafkaTransport(resolveOptions(options))
+}

@@ -1,7 +1,7 @@
 import { compatibilityPartitioner } from '@platformatic/kafka'
 import { headerText, RedriveError } from '@redrive/core'
 import type { OutboundEvent, Sink } from '@redrive/runtime'
-import type { ResolvedSinkOptions } from './options.ts'
+import { type KafkaSinkOptions, type ResolvedSinkOptions, resolveSinkOptions } from './options.ts'
 import { closing, type KafkaProducer, type Message, producerOf } from './publish.ts'
 
 /** 500: as many as one request carries without making anyone wait. */
@@ -78,4 +78,9 @@ export class KafkaSink implements Sink {
   async close(): Promise<void> {
     if (this.#producer !== undefined) await closing(this.#producer)
   }
+}
+
+/** Produces events with proof that the brokers have stored them: for `relay` of the runtime. */
+export function kafkaSink(options: KafkaSinkOptions): KafkaSink {
+  return new KafkaSink(resolveSinkOptions(options))
 }

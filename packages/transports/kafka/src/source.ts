@@ -15,7 +15,11 @@ import { envelopeOf, type KafkaDelivery, readable, replayOf, replayTopicOf } fro
 import { saidBy } from './held.ts'
 import { lagOf } from './lag.ts'
 import { Offsets } from './offsets.ts'
-import type { ResolvedSourceOptions } from './options.ts'
+import {
+  type KafkaSourceOptions,
+  type ResolvedSourceOptions,
+  resolveSourceOptions,
+} from './options.ts'
 import { Publisher } from './publish.ts'
 
 /** 30 s: joining a group takes as long as its slowest member. */
@@ -145,3 +149,8 @@ const NO_CONFIRMATIONS: ConfirmationBatch = { confirmations: [], ...NOTHING_TO_E
 
 /** Reasons of a quarantine, in the words of the decision. */
 const QUARANTINED: ReadonlySet<string> = new Set(['same_failure_repeated', 'crash_loop'])
+
+/** The control plane's side of a topic and its group: their dead letters, or those of any topics you name. */
+export function kafkaSource(options: KafkaSourceOptions): KafkaSource {
+  return new KafkaSource(resolveSourceOptions(options))
+}

@@ -17,7 +17,7 @@ import { ask, isRefusal } from './ask.ts'
 import { CAPABILITIES, LANE_CAPABILITIES } from './capabilities.ts'
 import { explained, notMigrated, readOnly } from './explain.ts'
 import { maintain } from './maintain.ts'
-import type { ResolvedOptions } from './options.ts'
+import { type PostgresOptions, type ResolvedOptions, resolveOptions } from './options.ts'
 import {
   type Change,
   type ClaimedRow,
@@ -418,3 +418,8 @@ type TransportEvent =
   | { readonly type: 'user_code_failed'; readonly where: string; readonly error: unknown }
 
 const idIn = ([id]: readonly [string | null, ...unknown[]]) => id
+
+/** A transport on a queue of the outbox. */
+export function postgres(options: PostgresOptions): PostgresTransport {
+  return new PostgresTransport(resolveOptions(options))
+}

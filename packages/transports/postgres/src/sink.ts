@@ -96,3 +96,8 @@ function rowId(id: string, at: number): string {
   const variant = (8 + (Number.parseInt(hash[3] ?? '0', 16) % 4)).toString(16)
   return `${time.slice(0, 8)}-${time.slice(8, 12)}-7${hash.slice(0, 3)}-${variant}${hash.slice(4, 7)}-${hash.slice(7, 19)}`
 }
+
+/** Adds events to an outbox, each once: for `relay` and the emitter of the runtime. */
+export function postgresSink(options: PostgresSinkOptions): PostgresSink {
+  return new PostgresSink(options)
+}

@@ -201,3 +201,8 @@ type ConfirmationRow = [
 
 const CLAIMED_COLUMNS = 10
 type DrainedRow = [...ClaimedRow, reason: string | null, failureHistory: string]
+
+/** The control plane's side of a queue: its dead letters. */
+export function postgresSource(options: PostgresSourceOptions): PostgresSource {
+  return new PostgresSource(options)
+}

@@ -18,7 +18,7 @@ import { declare, isThere, verify } from './declare.ts'
 import { type Ending, HandOffs } from './enact.ts'
 import { type RabbitMqDelivery, toDelivery } from './headers.ts'
 import { answered, Link } from './link.ts'
-import type { ResolvedOptions } from './options.ts'
+import { type RabbitMqOptions, type ResolvedOptions, resolveOptions } from './options.ts'
 import { Publisher } from './publish.ts'
 import { type Topology, topologyOf } from './topology.ts'
 import { Unsettled } from './unsettled.ts'
@@ -353,4 +353,9 @@ function atMost(count: number): <T>(work: () => Promise<T>) => Promise<T> {
 function countsReturns({ connection }: ChannelModel): boolean {
   const [major = 0, minor = 0] = connection.serverProperties.version.split('.').map(Number)
   return major < 4 || (major === 4 && minor < 3)
+}
+
+/** A transport on a RabbitMQ queue. */
+export function rabbitmq(options: RabbitMqOptions): RabbitMqTransport {
+  return new RabbitMqTransport(resolveOptions(options))
 }

@@ -62,3 +62,8 @@ export class RabbitMqSink implements Sink {
     await this.#publisher.close()
   }
 }
+
+/** Publishes events with proof that the broker has stored them: for `relay` of the runtime. */
+export function rabbitmqSink(options: RabbitMqSinkOptions): RabbitMqSink {
+  return new RabbitMqSink(options)
+}

@@ -15,7 +15,11 @@ import { readForeignDeath } from './foreign.ts'
 import { envelopeOf, namingOf, type RabbitMqDelivery, replayOf } from './headers.ts'
 import { type Holding, hold, type OnLost } from './holding.ts'
 import { Link } from './link.ts'
-import type { ResolvedSourceOptions } from './options.ts'
+import {
+  type RabbitMqSourceOptions,
+  type ResolvedSourceOptions,
+  resolveSourceOptions,
+} from './options.ts'
 import { Publisher } from './publish.ts'
 
 /** 2 s without the next dead letter: another control plane took it first. */
@@ -179,3 +183,8 @@ const lostBefore = (source: string, what: string, cause: unknown) =>
     `${source}: the connection was lost before the broker had heard that the ${what} were released. Those it has not heard of are still in the queue and will be drained again.`,
     { cause },
   )
+
+/** The control plane's side of a queue: its dead letters, or those of any queue you name. */
+export function rabbitmqSource(options: RabbitMqSourceOptions): RabbitMqSource {
+  return new RabbitMqSource(resolveSourceOptions(options))
+}
