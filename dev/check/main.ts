@@ -3,6 +3,7 @@
  * the steps named. `pnpm check --changed [BASE]` runs types, format, lint and the tests that the change since
  * BASE reaches (default: what is not committed, and on a branch what differs from main).
  */
+import { BaseError } from './changed/files.ts'
 import { changedSteps } from './changed/steps.ts'
 import { runSteps, type Step } from './steps.ts'
 import { slowestFiles, timesTable } from './times.ts'
@@ -26,7 +27,7 @@ const STEPS: readonly Step[] = [
 ]
 
 function chooseSteps(args: readonly string[]): readonly Step[] {
-  if (args[0] === '--changed') return changedSteps(STEPS, args[1])
+  if (args[0] === '--changed') return chooseChanged(args.slice(1))
   const unknown = args.filter((name) => !STEPS.some((step) => step.name === name))
   if (unknown.length > 0) {
     const known = STEPS.map(({ name }) => name).join(', ')
@@ -36,11 +37,25 @@ function chooseSteps(args: readonly string[]): readonly Step[] {
   return args.length > 0 ? STEPS.filter((step) => args.includes(step.name)) : STEPS
 }
 
+function chooseChanged([base, ...more]: readonly string[]): readonly Step[] {
+  try {
+    if (more.length > 0 || base?.startsWith('-')) {
+      throw new BaseError('--changed takes one commit, and chooses the steps itself.')
+    }
+    return changedSteps(STEPS, base)
+  } catch (error) {
+    if (!(error instanceof BaseError)) throw error
+    console.error(`${error.message} Usage: pnpm check --changed [BASE]`)
+    process.exit(2)
+  }
+}
+
+const isChanged = process.argv[2] === '--changed'
 const steps = chooseSteps(process.argv.slice(2))
 const { times, failed } = runSteps(steps)
 if (failed) {
   console.log(`\nstep "${failed.name}" failed: ${failed.remedy ?? 'see its output above'}`)
-  console.log(`repeat it alone with \`pnpm check ${failed.name}\``)
+  if (!isChanged) console.log(`repeat it alone with \`pnpm check ${failed.name}\``)
 }
 // `.ci/run` prints one table for everything at its end.
 if (process.env['REDRIVE_TIMES'] === undefined && times.length > 1) {
@@ -48,5 +63,6 @@ if (process.env['REDRIVE_TIMES'] === undefined && times.length > 1) {
   console.log(`\n${timesTable('Time of each step', times)}`)
 }
 const passed = failed ? times.length - 1 : steps.length
+if (steps.length === 0) console.log('No step has to do with the change.')
 console.log(`${failed ? 'SHORT' : 'PASS'} check ${passed} steps, goal ${steps.length}`)
 process.exitCode = failed ? 1 : 0

@@ -1,12 +1,19 @@
+import { execFileSync } from 'node:child_process'
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { changedFiles } from '../check/changed/files.ts'
 import { readGraph } from '../check/changed/graph.ts'
 import { select } from '../check/changed/select.ts'
+import { limitSteps } from '../check/changed/steps.ts'
 import { ROOT } from '../check/workspace.ts'
 import { PROOFS } from '../proofs/table.ts'
 import { makeTree } from './tree.ts'
 
 const manifest = (name: string) =>
   JSON.stringify({ name, exports: { '.': { '@redrive/source': './src/index.ts' } } })
+
+const REAL = readGraph(ROOT)
 
 const TREE = {
   'packages/core/package.json': manifest('@redrive/core'),
@@ -68,6 +75,34 @@ test('a page selects only the tests that read it', () => {
   expect(selected('docs/other.md')).toMatchObject({ everything: undefined, tests: [] })
 })
 
+test('a page that is named after a variable, or that was deleted, selects the tests that read it', () => {
+  const tree = makeTree({
+    ...TREE,
+    'packages/sinks/test/table.test.ts': 'readFile(`${ROOT}docs/other.md`)',
+  })
+  expect(select(['docs/other.md'], readGraph(tree), []).tests).toEqual([
+    'packages/sinks/test/table.test.ts',
+  ])
+  rmSync(join(tree, 'docs/sinks.md'))
+  const graph = readGraph(tree, ['docs/sinks.md'])
+  expect(select(['docs/sinks.md'], graph, []).tests).toEqual(['packages/sinks/test/docs.test.ts'])
+})
+
+test('a package whose entry does not exist yet, or is no module, does no harm', () => {
+  const exports = {
+    '.': { '@redrive/source': './src/index.ts' },
+    './package.json': './package.json',
+  }
+  const tree = {
+    ...TREE,
+    'packages/sqs/package.json': JSON.stringify({ name: '@redrive/sqs', exports }),
+    'packages/sqs/src/options.ts': '',
+    'packages/sqs/test/options.test.ts': `import '../src/options.ts'`,
+  }
+  const { tests } = select(['packages/sqs/src/options.ts'], readGraph(makeTree(tree)), [])
+  expect(tests).toEqual(['packages/sqs/test/options.test.ts'])
+})
+
 test('a golden file and a deleted file select the tests of their package', () => {
   expect(selected('packages/sinks/test/golden/out.txt').tests).toEqual([
     'packages/sinks/test/docs.test.ts',
@@ -92,7 +127,7 @@ test.each([
 
 test('in this repository a rule of the core reaches simulator, faults and every transport', () => {
   const merge = PROOFS.filter(({ tier }) => tier === 'merge')
-  const { tests, proofs } = select(['packages/core/src/decide.ts'], readGraph(ROOT), merge)
+  const { tests, proofs } = select(['packages/core/src/decide.ts'], REAL, merge)
   expect(proofs).toEqual(merge.map(({ name }) => name))
   for (const folder of ['simulation', 'faults', 'packages/transports/kafka', 'packages/cli']) {
     expect(tests.filter((path) => path.startsWith(`${folder}/test/`))).not.toEqual([])
@@ -101,9 +136,69 @@ test('in this repository a rule of the core reaches simulator, faults and every 
 
 test('in this repository a change of one transport leaves the others alone', () => {
   const file = 'packages/transports/rabbitmq/src/unsettled.ts'
-  const { tests, proofs } = select([file], readGraph(ROOT), PROOFS)
+  const { tests, proofs } = select([file], REAL, PROOFS)
   expect(tests).toContain('packages/transports/rabbitmq/test/contract.test.ts')
   expect(tests.filter((path) => path.includes('transports/kafka'))).toEqual([])
   expect(proofs).toContain('faults-rabbitmq-smoke')
   expect(proofs).not.toContain('faults-kafka-smoke')
+})
+
+test('in this repository files that are compared with the table of proofs reach that comparison', () => {
+  const reached = (file: string) => select([file], REAL, PROOFS)
+  for (const file of ['packages/cli/test/new.proof.ts', 'examples/new/src/demo.ts']) {
+    expect(reached(file).tests, file).toContain('dev/test/proofs.test.ts')
+  }
+  const merge = PROOFS.filter(({ tier }) => tier === 'merge')
+  const { proofs } = select(['faults/src/main.ts'], REAL, merge)
+  expect(proofs).toEqual(['faults-rabbitmq-smoke', 'faults-kafka-smoke', 'faults-postgres-smoke'])
+})
+
+test('a change of a setting runs the steps that read it, without limit', () => {
+  const all = ['types', 'format', 'lint', 'unused', 'packages', 'tests'].map((name) => ({
+    name,
+    command: name,
+  }))
+  const commands = (file: string) =>
+    limitSteps(all, [file], select([file], REAL, [])).map(({ command }) => command)
+  expect(commands('tsconfig.base.json')).toEqual(all.map(({ command }) => command))
+  expect(commands('.oxlintrc.json')).toEqual(expect.arrayContaining(['lint']))
+  expect(commands('biome.json')).toEqual(expect.arrayContaining(['format']))
+  expect(commands('knip.jsonc')).toEqual(expect.arrayContaining(['unused']))
+})
+
+/** A repository with one commit on the branch. */
+function repository(branch: string) {
+  const root = makeTree({ 'a.txt': '1' })
+  const git = (...args: readonly string[]) =>
+    execFileSync('git', ['-c', 'user.name=x', '-c', 'user.email=x@x', ...args], {
+      cwd: root,
+      stdio: ['ignore', 'pipe', 'ignore'],
+      encoding: 'utf8',
+    })
+  const commit = (text: string) => {
+    writeFileSync(join(root, 'a.txt'), text)
+    git('commit', '-qam', text)
+  }
+  git('init', '-q', '-b', branch)
+  git('add', '.')
+  git('commit', '-qm', 'first')
+  return { root, git, commit }
+}
+
+test('without a base, a commit on top of main counts wherever it is checked out', () => {
+  const { root, git, commit } = repository('main')
+  git('checkout', '-qb', 'work')
+  commit('2')
+  expect(changedFiles(undefined, root).changed).toEqual(['a.txt'])
+  git('checkout', '-q', '--detach')
+  expect(changedFiles(undefined, root).changed).toEqual(['a.txt'])
+  git('checkout', '-q', 'main')
+  expect(changedFiles(undefined, root).changed).toEqual([])
+  expect(changedFiles('work', root).changed).toEqual(['a.txt'])
+})
+
+test('a base that cannot be found is an error, not an empty change', () => {
+  const { root } = repository('trunk')
+  expect(() => changedFiles(undefined, root)).toThrow(/no branch main/)
+  expect(() => changedFiles('v0', root)).toThrow('There is no commit "v0".')
 })

@@ -21,7 +21,13 @@ test('each command of a proof is a script of the workspace', () => {
 
 test('each program that a proof starts exists', () => {
   const started = PROOFS.flatMap(({ starts }) => starts)
-  expect(started.filter((path) => !existsSync(join(ROOT, path)))).toEqual([])
+  const files = started.map((path) => path.replace(/#text$/, ''))
+  expect(files.filter((path) => !existsSync(join(ROOT, path)))).toEqual([])
+})
+
+test('no command needs more than sh: it would get the braces of a glob as they are', () => {
+  const unquoted = PROOFS.map(({ command }) => command.replaceAll(/'[^']*'|"[^"]*"|\$\{/g, ''))
+  expect(unquoted.filter((command) => command.includes('{'))).toEqual([])
 })
 
 test('each file that ends in .proof.ts belongs to exactly one proof', () => {

@@ -1,22 +1,51 @@
 import { execFileSync } from 'node:child_process'
 import { ROOT } from '../workspace.ts'
 
-const git = (...args: readonly string[]): string =>
-  execFileSync('git', args, { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
-
-/**
- * Returns the files that differ from the base, with those that are not committed or not tracked yet. Without a
- * base: on main what is not committed, on a branch what differs from main as well.
- */
-export function changedFiles(base: string = defaultBase()): readonly string[] {
-  const differing = git('diff', '--name-only', '--no-renames', base, '--')
-  const untracked = git('ls-files', '--others', '--exclude-standard')
-  return [...new Set(`${differing}${untracked}`.split('\n').filter(Boolean))].sort()
+/** A base that does not exist, or that cannot be found: the message says what to do. */
+export class BaseError extends Error {
+  override readonly name = 'BaseError'
 }
 
-function defaultBase(): string {
-  const branch = git('branch', '--show-current').trim()
-  if (branch === 'main' || branch === '') return 'HEAD'
-  const hasMain = git('branch', '--list', 'main').trim() !== ''
-  return hasMain ? git('merge-base', 'main', 'HEAD').trim() : 'HEAD'
+export interface Change {
+  /** Files that differ from the base, with those that are not committed or not tracked yet. */
+  readonly changed: readonly string[]
+  /** The base, for people. */
+  readonly since: string
+}
+
+/**
+ * Returns what changed since the base. Without one: on main what is not committed, elsewhere everything since
+ * the common ancestor with main.
+ */
+export function changedFiles(base?: string, root: string = ROOT): Change {
+  const git = gitIn(root)
+  const since = base ?? defaultBase(git)
+  const commit = git('rev-parse', '--verify', '--quiet', '--end-of-options', `${since}^{commit}`)
+  if (commit === undefined) throw new BaseError(`There is no commit "${since}".`)
+  const differing = git('diff', '--name-only', '--no-renames', commit.trim(), '--') ?? ''
+  const untracked = git('ls-files', '--others', '--exclude-standard') ?? ''
+  const changed = [...new Set(`${differing}${untracked}`.split('\n').filter(Boolean))].sort()
+  return { changed, since: base ?? (since === 'HEAD' ? 'the last commit' : since.slice(0, 10)) }
+}
+
+/** Runs git; returns its output, or undefined when it fails. */
+type Git = (...args: readonly string[]) => string | undefined
+
+function gitIn(root: string): Git {
+  return (...args) => {
+    try {
+      const stdio: ['ignore', 'pipe', 'ignore'] = ['ignore', 'pipe', 'ignore']
+      return execFileSync('git', args, { cwd: root, encoding: 'utf8', stdio })
+    } catch {
+      return undefined
+    }
+  }
+}
+
+function defaultBase(git: Git): string {
+  if (git('branch', '--show-current')?.trim() === 'main') return 'HEAD'
+  // In a rebase no branch is checked out, and a clone of a branch has main only at its origin.
+  const ancestor = ['main', 'origin/main'].flatMap((one) => git('merge-base', one, 'HEAD') ?? [])[0]
+  if (ancestor !== undefined) return ancestor.trim()
+  throw new BaseError('There is no branch main here. Name the commit to compare with.')
 }

@@ -13,11 +13,12 @@ export type Graph = ReadonlyMap<string, readonly string[]>
 const SOURCES = ['{packages/*,packages/*/*,simulation,bench,faults,examples/*,dev}/**/*.ts', '*.ts']
 const NOT_OURS = /(^|\/)(node_modules|dist|\.tsbuild)\//
 /** A text that looks like the path of a file, as in `new URL('../src/main.ts', import.meta.url)`. */
-const NAMED_FILE = /['"`/]((?:\.{0,2}\/)*[\w./-]+\.(?:ts|md|json|sh|txt|sql|ya?ml))['"`]/g
+const NAMED_FILE = /['"`/}]((?:\.{0,2}\/)*[\w./-]+\.(?:ts|md|json|sh|txt|sql|ya?ml))['"`]/g
 
-export function readGraph(root: string): Graph {
+/** `deleted`: files that no longer exist; a text that names one of them still counts as a use. */
+export function readGraph(root: string, deleted: readonly string[] = []): Graph {
   const entries = packageEntries(root)
-  const packages = { entries, exports: readExports(root, entries) }
+  const packages = { entries, exports: readExports(root, entries), deleted: new Set(deleted) }
   const paths = globSync(SOURCES, { cwd: root }).filter((path) => !NOT_OURS.test(path))
   return new Map(paths.map((path) => [path, usedBy(root, path, packages)]))
 }
@@ -32,17 +33,19 @@ function packageEntries(root: string): ReadonlyMap<string, string> {
         const { name, exports = {} } = JSON.parse(
           readFileSync(join(root, path), 'utf8'),
         ) as Manifest
-        return Object.entries(exports).map(([subpath, conditions]): [string, string] => [
-          `${name}${subpath.slice(1)}`,
-          join(dirname(path), conditions['@redrive/source'] ?? ''),
-        ])
+        return Object.entries(exports).flatMap(([subpath, conditions]): [string, string][] => {
+          const source = typeof conditions === 'string' ? undefined : conditions['@redrive/source']
+          return source === undefined
+            ? []
+            : [[`${name}${subpath.slice(1)}`, join(dirname(path), source)]]
+        })
       }),
   )
 }
 
 interface Manifest {
   readonly name: string
-  readonly exports?: Readonly<Record<string, Readonly<Record<string, string>>>>
+  readonly exports?: Readonly<Record<string, string | Readonly<Record<string, string>>>>
 }
 
 /** Stands for the text of an entry without what it exports from elsewhere. */
@@ -53,21 +56,25 @@ type Exports = ReadonlyMap<string, ReadonlyMap<string, string>>
 
 function readExports(root: string, entries: ReadonlyMap<string, string>): Exports {
   return new Map(
-    [...new Set(entries.values())].map((entry) => {
-      const exported = readImports(join(root, entry)).flatMap(
-        ({ specifier, exportedAs }): [string, string][] =>
-          exportedAs === undefined || !specifier.startsWith('.')
-            ? []
-            : [[exportedAs, join(dirname(entry), specifier)]],
-      )
-      return [entry, new Map(exported)]
-    }),
+    // A package that is being written or renamed may not have the file yet.
+    [...new Set(entries.values())]
+      .filter((entry) => existsSync(join(root, entry)))
+      .map((entry) => {
+        const exported = readImports(join(root, entry)).flatMap(
+          ({ specifier, exportedAs }): [string, string][] =>
+            exportedAs === undefined || !specifier.startsWith('.')
+              ? []
+              : [[exportedAs, join(dirname(entry), specifier)]],
+        )
+        return [entry, new Map(exported)]
+      }),
   )
 }
 
 interface Packages {
   readonly entries: ReadonlyMap<string, string>
   readonly exports: Exports
+  readonly deleted: ReadonlySet<string>
 }
 
 function usedBy(root: string, path: string, packages: Packages): string[] {
@@ -78,7 +85,7 @@ function usedBy(root: string, path: string, packages: Packages): string[] {
       : usedOfPackage(packages, specifier, name),
   )
   const named = [...readFileSync(absolute, 'utf8').matchAll(NAMED_FILE)].map(([, name = '']) =>
-    existingFile(root, dirname(absolute), name),
+    existingFile(root, dirname(absolute), name, packages.deleted),
   )
   return [...new Set([...imported, ...named])].filter((file) => file !== undefined)
 }
@@ -94,8 +101,14 @@ function usedOfPackage(
   return file === undefined ? [entry, textOf(entry)] : [file, textOf(entry)]
 }
 
-function existingFile(root: string, folder: string, name: string): string | undefined {
-  const found = [resolve(folder, name), resolve(root, name)].find((path) => existsSync(path))
+function existingFile(
+  root: string,
+  folder: string,
+  name: string,
+  deleted: ReadonlySet<string>,
+): string | undefined {
+  const candidates = [resolve(folder, name), resolve(root, name)]
+  const found = candidates.find((path) => existsSync(path) || deleted.has(relative(root, path)))
   return found === undefined ? undefined : relative(root, found)
 }
 

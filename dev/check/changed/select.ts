@@ -25,7 +25,11 @@ const REACH_EVERYTHING: readonly RegExp[] = [
 /** Read by people only, unless a test names the file. */
 const PROSE = /\.md$|^LICENSE$|^\.changeset\/|^\.github\/|^\.(gitignore|editorconfig)$/
 /** Formatted and linted with these; no test reads them. */
-const TOOL_SETTINGS = /^(biome\.json|\.oxlintrc\.json|knip\.jsonc)$/
+export const TOOL_SETTINGS = /^(biome\.json|\.oxlintrc\.json|knip\.jsonc)$/
+
+/** `dev/test/proofs.test.ts` compares these files with the table of proofs. */
+const LISTED = /\.proof\.ts$|^examples\/[\w-]+\/src\/demo\.ts$/
+const LIST_TEST = 'dev/test/proofs.test.ts'
 
 /**
  * Programs that tests start from a copy of the tree, so that no text names them. Proofs name theirs in
@@ -47,7 +51,7 @@ export function select(
   for (const file of changed) {
     const found = startsOf(file, graph)
     if (typeof found === 'string') return everything(found, graph, proofs)
-    starts.push(...found)
+    starts.push(...found, ...(LISTED.test(file) ? [LIST_TEST] : []))
   }
   const reached = usersOf(graph, starts)
   return {

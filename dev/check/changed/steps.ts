@@ -5,31 +5,46 @@ import type { Step } from '../steps.ts'
 import { ROOT } from '../workspace.ts'
 import { changedFiles } from './files.ts'
 import { readGraph } from './graph.ts'
-import { type Selection, select } from './select.ts'
+import { type Selection, select, TOOL_SETTINGS } from './select.ts'
 
 /** Returns the steps of `pnpm check --changed`, each limited to the change where its tool allows it. */
 export function changedSteps(all: readonly Step[], base: string | undefined): readonly Step[] {
-  const changed = changedFiles(base)
+  const { changed, since } = changedFiles(base)
+  const deleted = changed.filter((file) => !existsSync(join(ROOT, file)))
+  const merge = PROOFS.filter(({ tier }) => tier === 'merge')
+  const selection = select(changed, readGraph(ROOT, deleted), merge)
+  report(changed, since, selection)
+  return limitSteps(all, changed, selection)
+}
+
+export function limitSteps(
+  all: readonly Step[],
+  changed: readonly string[],
+  selection: Selection,
+): readonly Step[] {
+  // A lockfile or a setting of the compiler can break any step.
+  if (selection.everything !== undefined) return all
   const existing = changed.filter((file) => existsSync(join(ROOT, file)))
   const sources = existing.filter((file) => file.endsWith('.ts'))
-  const merge = PROOFS.filter(({ tier }) => tier === 'merge')
-  const selection = select(changed, readGraph(ROOT), merge)
-  report(changed, selection)
+  const settings = changed.filter((file) => TOOL_SETTINGS.test(file))
   const limited: readonly (Step | undefined)[] = all.map((step) => {
     switch (step.name) {
       case 'format':
+        if (settings.includes('biome.json')) return step
         return onFiles(
           step,
           existing.filter((file) => /\.(ts|jsonc?)$/.test(file)),
         )
       case 'lint':
-        return onFiles(step, sources)
+        return settings.includes('.oxlintrc.json') ? step : onFiles(step, sources)
+      case 'unused':
+        return settings.includes('knip.jsonc') ? step : undefined
       case 'types':
       case 'imports':
       case 'purity':
         return changed.some((file) => file.endsWith('.ts')) ? step : undefined
       case 'tests':
-        return testsOf(step, selection)
+        return onFiles(step, selection.tests)
       default:
         return undefined
     }
@@ -42,16 +57,15 @@ function onFiles(step: Step, files: readonly string[]): Step | undefined {
   return { ...step, command: `${step.command} ${files.map(quote).join(' ')}` }
 }
 
-function testsOf(step: Step, { everything, tests }: Selection): Step | undefined {
-  if (everything !== undefined) return step
-  return onFiles(step, tests)
-}
-
 const quote = (path: string) => `'${path.replaceAll("'", `'\\''`)}'`
 
-function report(changed: readonly string[], { everything, tests, proofs }: Selection): void {
-  console.log(`${changed.length} files changed.`)
-  if (everything !== undefined) console.log(`All tests: ${everything}.`)
+function report(
+  changed: readonly string[],
+  since: string,
+  { everything, tests, proofs }: Selection,
+): void {
+  console.log(`${changed.length} files changed since ${since}.`)
+  if (everything !== undefined) console.log(`All steps: ${everything}.`)
   else console.log(`${tests.length} test files reached.`)
   for (const folder of foldersOf(tests)) console.log(`  ${folder}`)
   if (proofs.length > 0) console.log(`Proofs reached: pnpm proofs ${proofs.join(' ')}\n`)
