@@ -8,12 +8,24 @@ interface Report {
 }
 
 const path = process.argv[2] ?? '.reports/tests.json'
-if (!existsSync(path)) {
-  console.log('the tests did not run')
+
+/** Returns the report; undefined when the tests did not run, or were stopped while they wrote it. */
+function readReport(): Report | undefined {
+  if (!existsSync(path)) return undefined
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')) as Report
+  } catch (error) {
+    console.log(String(error))
+    return undefined
+  }
+}
+
+const report = readReport()
+if (report === undefined) {
+  console.log('the tests did not run to their end')
   console.log('0 passed, 0 failed')
   process.exit(1)
 }
-const report = JSON.parse(readFileSync(path, 'utf8')) as Report
 // A file that does not even load has no tests to fail: count it as one failure.
 const broken = report.testResults.filter(
   (file) => file.status === 'failed' && file.assertionResults.length === 0,

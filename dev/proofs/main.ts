@@ -51,6 +51,10 @@ function startServers(servers: readonly string[]): Readonly<Record<string, strin
   return Object.fromEntries(pairs.map(([, name = '', value = '']) => [name, value]))
 }
 
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const
+/** As a shell reports a program that a signal ended. */
+const SIGNALLED: Readonly<Partial<Record<NodeJS.Signals, number>>> = { SIGINT: 130, SIGTERM: 143 }
+
 /** Runs the command with its output shown; returns its exit status and its last PASS or SHORT line. */
 async function runCommand({
   command,
@@ -61,9 +65,16 @@ async function runCommand({
   const child = spawn(command, {
     cwd: ROOT,
     shell: true,
+    // A group of its own: the shell does not pass signals on to what it runs.
+    detached: true,
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, ...variables, PATH: path },
   })
+  const stop = (signal: NodeJS.Signals) => {
+    if (child.pid !== undefined) process.kill(-child.pid, signal)
+    process.exit(SIGNALLED[signal])
+  }
+  for (const signal of SIGNALS) process.once(signal, stop)
   let text = ''
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
     process.stdout.write(chunk)
@@ -74,6 +85,7 @@ async function runCommand({
     child.on('error', reject)
     child.on('close', (code) => resolve(code ?? 1))
   })
+  for (const signal of SIGNALS) process.off(signal, stop)
   return { status, line: text.match(/^(PASS|SHORT) .*$/gm)?.at(-1) ?? '' }
 }
 

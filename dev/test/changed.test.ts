@@ -146,7 +146,7 @@ test('in this repository a change of one transport leaves the others alone', () 
 test('in this repository files that are compared with the table of proofs reach that comparison', () => {
   const reached = (file: string) => select([file], REAL, PROOFS)
   for (const file of ['packages/cli/test/new.proof.ts', 'examples/new/src/demo.ts']) {
-    expect(reached(file).tests, file).toContain('dev/test/proofs.test.ts')
+    expect(reached(file).tests).toContain('dev/test/proofs.test.ts')
   }
   const merge = PROOFS.filter(({ tier }) => tier === 'merge')
   const { proofs } = select(['faults/src/main.ts'], REAL, merge)

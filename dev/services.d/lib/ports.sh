@@ -13,8 +13,12 @@ port_samples=(379 432 435 700 701 900 910)
 # Sets port_base. The block stays with the clone until the clone is deleted.
 claim_port_block() {
   port_base=${REDRIVE_PORT_BASE:-}
-  [[ -z $port_base ]] || return 0
+  if [[ -n $port_base ]]; then
+    check_port_base REDRIVE_PORT_BASE
+    return
+  fi
   mkdir -p .services
+  check_folder
   if [[ ! -s .services/port-base ]]; then
     local claims=/var/cache/redrive/ports
     [[ $EUID -eq 0 ]] || claims=${XDG_CACHE_HOME:-$HOME/.cache}/redrive/ports
@@ -22,6 +26,24 @@ claim_port_block() {
     (flock 9 && choose_port_block "$claims") 9>"$claims.lock" || exit 1
   fi
   port_base=$(<.services/port-base)
+  check_port_base .services/port-base
+}
+
+# check_port_base WHERE: other values would fail later, or use ports of the system.
+check_port_base() {
+  [[ $port_base =~ ^[1-9][0-9]{3,4}$ ]] && ((port_base <= 64000)) && return
+  echo "dev/services: $1 is \"$port_base\". Expected the first port of a block of a thousand, from" \
+    "1000 to 64000." >&2
+  exit 2
+}
+
+# A folder that was copied or moved brings the ports and the pids of the original: its servers would be
+# stopped from here.
+check_folder() {
+  [[ -s .services/clone && $(<.services/clone) != "$(realpath .services)" ]] || return 0
+  echo "dev/services: this folder was copied or moved from $(dirname "$(<.services/clone)"). Stop the servers" \
+    "there, then delete .services here: it gets its own ports and data." >&2
+  exit 2
 }
 
 # choose_port_block FOLDER: the folder has one file for each block in use, which names the clone.
@@ -32,6 +54,7 @@ choose_port_block() {
   for block in "${port_blocks[@]}"; do
     if block_is_free "$block" "$1"; then
       pwd -P >"$1/$block"
+      realpath .services >.services/clone
       echo "$block" >.services/port-base
       return
     fi

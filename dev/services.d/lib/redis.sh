@@ -82,7 +82,7 @@ write_settings() {
   cat >"$data/redis.conf" <<CONFIG
 bind 127.0.0.1
 port $server_port
-dir $data/files
+dir "$data/files"
 appendonly yes
 save ""
 loglevel notice
