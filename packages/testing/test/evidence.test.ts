@@ -30,6 +30,8 @@ async function failureOf(
   throw new Error(`'${scenario}' passed`)
 }
 
+const never = () => new Promise<never>(() => undefined)
+
 const scriptError = () =>
   new Error('WRONGTYPE Operation against a key holding the wrong kind of value')
 
@@ -58,20 +60,47 @@ describe('the failure of a scenario', () => {
   })
 
   it('comes at the deadline when a look at the broker hangs, in real time', async () => {
-    const hangs = () => new Promise<never>(() => undefined)
     const text = await failureOf(
       'success settles',
-      () => ({ ...memoryWorld(), backlog: hangs }),
+      () => ({ ...memoryWorld(), backlog: never }),
       '200ms',
     )
     expect(text).toMatch(/^messages are where they belong \(waited 200 ms\)/)
   })
 
-  it('comes before the runner gives up when a call hangs that has no deadline', async () => {
-    const hangs = () => new Promise<never>(() => undefined)
+  it('names the call when the world does not open', async () => {
     const text = await failureOf(
       'success settles',
-      () => ({ ...memoryWorld(), send: hangs }),
+      () => never() as unknown as BrokenWorld,
+      '100ms',
+    )
+    expect(text).toBe('open() of the world has not ended after 700 ms.')
+  })
+
+  it('names what does not close, and closes the rest', async () => {
+    let isClosed = false
+    const text = await failureOf(
+      'success settles',
+      () => {
+        const world = brokenTransport(() => ({ close: never }))
+        const close = () => {
+          isClosed = true
+          return world.close()
+        }
+        return { ...world, close }
+      },
+      '100ms',
+    )
+    expect(text).toMatch(
+      /^transport\.close\(\) resolves \(waited 100 ms\)\. The transport reported/,
+    )
+    expect(isClosed).toBe(true)
+  })
+
+  it('comes before the runner gives up when a call hangs that has no deadline', async () => {
+    const text = await failureOf(
+      'success settles',
+      () => ({ ...memoryWorld(), send: never }),
       '100ms',
     )
     expect(text).toMatch(/^The scenario has not ended after 700 ms\..* last enactment: none/)

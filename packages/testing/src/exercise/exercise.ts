@@ -156,10 +156,11 @@ async function play<World extends TransportWorld>(
   { open, capabilities, restartBroker }: ExerciseOptions<World>,
   deadlineMs: number,
 ): Promise<Played> {
-  const world = await open()
+  const playMs = deadlineMs * PLAY_DEADLINES
+  const world = await inTime('open() of the world', open(), playMs)
   const skipped = scenario.needs === undefined ? undefined : world.cannot?.[scenario.needs]
   if (skipped !== undefined) {
-    await world.close()
+    await inTime('world.close()', world.close(), playMs)
     return { skipped }
   }
   const stage = new Stage({
@@ -169,18 +170,24 @@ async function play<World extends TransportWorld>(
     restartBroker: () => restartBroker?.(world),
   })
   try {
-    await withTimeout(scenario.play(stage), deadlineMs * PLAY_DEADLINES, () => {
-      throw new Error(`The scenario has not ended after ${deadlineMs * PLAY_DEADLINES} ms.`)
-    })
+    await inTime('The scenario', scenario.play(stage), playMs)
   } catch (error) {
     // What went wrong first is what its reader needs, not what that left behind.
     const explained = stage.evidence.explain(error)
     await stage.close().catch(() => undefined)
     throw explained
   }
-  await stage.close()
+  await stage.close().catch((error: unknown) => {
+    throw stage.evidence.explain(error)
+  })
   return {}
 }
+
+/** The result of the work; rejects when it takes longer, so that a hang names its call. */
+const inTime = <T>(what: string, work: Awaitable<T>, timeoutMs: number): Promise<T> =>
+  withTimeout(work, timeoutMs, () => {
+    throw new Error(`${what} has not ended after ${timeoutMs} ms.`)
+  })
 
 async function stress<World extends TransportWorld>(
   scenarios: readonly Scenario[],

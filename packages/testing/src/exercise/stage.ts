@@ -38,7 +38,7 @@ export class Stage extends Patience {
   /** What the runtime reported about this world's source. */
   readonly events: RedriveEvent[] = []
   readonly evidence: Evidence = new Evidence()
-  readonly #closers: (() => Awaitable<unknown>)[] = []
+  readonly #closers: Closer[] = []
   #source: DeadLetterSource | undefined
 
   constructor({ world, capabilities, deadlineMs, restartBroker }: StageParts) {
@@ -57,7 +57,7 @@ export class Stage extends Patience {
 
   #watched(transport: Transport): Transport {
     this.#listen(transport.source)
-    this.#closers.push(() => transport.close({ drainMs: 0 }))
+    this.#closers.push({ name: 'transport.close()', close: () => transport.close({ drainMs: 0 }) })
     return transport
   }
 
@@ -87,7 +87,7 @@ export class Stage extends Patience {
         clock: this.clock,
       }),
     )
-    this.#closers.push(() => consumer.stop({ drain: 0 }))
+    this.#closers.push({ name: 'consumer.stop()', close: () => consumer.stop({ drain: 0 }) })
     return consumer
   }
 
@@ -118,7 +118,7 @@ export class Stage extends Patience {
 
   /** Another control plane, as another process would have it. */
   controlPlane(source: DeadLetterSource = this.world.source()): DeadLetterSource {
-    this.#closers.push(() => source.close())
+    this.#closers.push({ name: 'source.close()', close: () => source.close() })
     return source
   }
 
@@ -140,13 +140,12 @@ export class Stage extends Patience {
   #listen(source: string): void {
     if (this.#sources.has(source)) return
     this.#sources.add(source)
-    this.#closers.push(
-      onEvent((event) => {
-        if (event.source !== source) return
-        this.events.push(event)
-        this.evidence.add(event)
-      }),
-    )
+    const off = onEvent((event) => {
+      if (event.source !== source) return
+      this.events.push(event)
+      this.evidence.add(event)
+    })
+    this.#closers.push({ name: 'the listener', close: off })
   }
 
   // ---- looking --------------------------------------------------------------------------------
@@ -215,12 +214,25 @@ export class Stage extends Patience {
     )
   }
 
+  /** Closes everything, also when one of them does not close; rejects with the first problem. */
   async close(): Promise<void> {
-    for (const close of this.#closers.reverse()) {
-      await this.within('everything the scenario opened closes', close())
+    const world = { name: 'world.close()', close: () => this.world.close() }
+    const problems: unknown[] = []
+    for (const { name, close } of [...this.#closers.reverse(), world]) {
+      try {
+        await this.within(`${name} resolves`, close())
+      } catch (error) {
+        problems.push(error)
+      }
     }
-    await this.within('the world closes', this.world.close())
+    if (problems.length > 0) throw problems[0]
   }
+}
+
+interface Closer {
+  /** The call, for a failure. */
+  readonly name: string
+  readonly close: () => Awaitable<unknown>
 }
 
 export interface TapOptions {
