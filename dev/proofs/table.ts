@@ -54,8 +54,8 @@ export const PROOFS: readonly Proof[] = [
   { name: 'faults-postgres-smoke', tier: 'merge', minutes: 1, command: 'pnpm faults postgres --smoke', starts: faults('postgres'), shows: 'PostgreSQL: the same' },
   { name: 'demo-order', tier: 'merge', minutes: 0.2, command: demo('order-service'), servers: DEMO_SERVERS, starts: demoStarts('order-service'), shows: 'an order service with outbox and inbox survives crashes' },
 
-  { name: 'simulate-nightly', tier: 'nightly', minutes: 8, command: NIGHTLY_SEEDS, starts: SIMULATION, shows: 'no promise breaks in 20,000 seeds that differ each night' },
-  { name: 'simulate-mutants', tier: 'nightly', minutes: 3, command: 'pnpm simulate --mutants', starts: SIMULATION, shows: 'the simulator finds each known mistake' },
+  { name: 'simulate-nightly', tier: 'nightly', minutes: 1, command: NIGHTLY_SEEDS, starts: SIMULATION, shows: 'no promise breaks in 20,000 seeds that differ each night' },
+  { name: 'simulate-mutants', tier: 'nightly', minutes: 0.7, command: 'pnpm simulate --mutants', starts: SIMULATION, shows: 'the simulator finds each known mistake' },
   { name: 'stress', tier: 'nightly', minutes: 8, command: vitest('stress.proof'), starts: [], shows: 'the contract of each transport, ten times in parallel' },
   { name: 'cluster', tier: 'nightly', minutes: 6, command: vitest('cluster.proof'), starts: [], shows: 'the contract on three nodes of RabbitMQ and Kafka, one killed' },
   { name: 'doctor', tier: 'nightly', minutes: 3, command: vitest('packages/doctor/test/rabbitmq.proof.ts packages/doctor/test/kafka.proof.ts packages/doctor/test/postgres.proof.ts'), starts: [], shows: 'the doctor finds wrong settings of clusters' },
@@ -71,7 +71,7 @@ export const PROOFS: readonly Proof[] = [
   { name: 'demo-profile', tier: 'nightly', minutes: 0.5, command: demo('profile-service'), servers: DEMO_SERVERS, starts: demoStarts('profile-service'), shows: 'profiles on RabbitMQ whose database goes away' },
   { name: 'demo-triage', tier: 'nightly', minutes: 0.5, command: demo('triage-desk'), servers: DEMO_SERVERS, starts: demoStarts('triage-desk'), shows: 'dead letters grouped, replayed and confirmed' },
   { name: 'node-22', tier: 'nightly', minutes: 20, command: 'dev/proofs/node-22', starts: [], shows: 'the whole gate on the oldest supported Node' },
-  { name: 'faults-mutants', tier: 'nightly', minutes: 90, command: 'pnpm faults all --mutants', starts: ['faults/src/main.ts'], shows: 'the fault scenarios find each known mistake' },
+  { name: 'faults-mutants', tier: 'nightly', minutes: 40, command: 'pnpm faults all --mutants', starts: ['faults/src/main.ts'], shows: 'the fault scenarios find each known mistake' },
 
   { name: 'storm-full', tier: 'release', minutes: 10, command: 'pnpm simulate storm --out .reports/storm', starts: SIMULATION, shows: 'no retry storm, all outages and policies' },
   ...['rabbitmq', 'kafka', 'postgres', 'emission', 'catalog', 'server'].map((name): Proof => ({ name: `faults-${name}`, tier: 'release', minutes: 20, command: `pnpm faults ${name}`, starts: faults(name), shows: `${name}: all fault scenarios at full size` })),
