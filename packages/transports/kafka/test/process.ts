@@ -26,15 +26,22 @@ const asIs: OnRequest = (_, send) => send()
 export class Process {
   readonly #connections = new Set<Connection>()
   readonly #onRequest: OnRequest
+  readonly #death = Promise.withResolvers<void>()
   isAlive = true
 
   constructor(onRequest: OnRequest = asIs) {
     this.#onRequest = onRequest
   }
 
+  /** Resolves when it dies: its requests are never answered after that. */
+  get death(): Promise<void> {
+    return this.#death.promise
+  }
+
   /** As `kill -9`: no goodbye, and nothing leaves any more. */
   die(): void {
     this.isAlive = false
+    this.#death.resolve()
     for (const { socket } of this.#connections) socket?.destroy(new Error('killed'))
   }
 

@@ -130,7 +130,10 @@ export async function kafkaWorld(
     send: (message) => sendTo(producer, topic, message),
     async backlog() {
       const alive = [...processes].filter(([, { process }]) => process.isAlive)
-      await Promise.all(alive.map(([one]) => one.committed()))
+      // One that dies while it commits never answers.
+      await Promise.all(
+        alive.map(([one, { process }]) => Promise.race([one.committed(), process.death])),
+      )
       const existing = await admin.listTopics()
       return lagOf(
         client,
