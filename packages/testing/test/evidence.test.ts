@@ -63,18 +63,18 @@ describe('the failure of a scenario', () => {
     const text = await failureOf(
       'success settles',
       () => ({ ...memoryWorld(), backlog: never }),
-      '200ms',
+      '2s',
     )
-    expect(text).toMatch(/^messages are where they belong \(waited 200 ms\)/)
+    expect(text).toMatch(/^messages are where they belong \(waited 2000 ms\)/)
   })
 
   it('names the call when the world does not open', async () => {
     const text = await failureOf(
       'success settles',
       () => never() as unknown as BrokenWorld,
-      '100ms',
+      '500ms',
     )
-    expect(text).toBe('open() of the world has not ended after 700 ms.')
+    expect(text).toBe('open() of the world has not ended after 3500 ms.')
   })
 
   it('names what does not close, and closes the rest', async () => {
@@ -89,10 +89,10 @@ describe('the failure of a scenario', () => {
         }
         return { ...world, close }
       },
-      '100ms',
+      '500ms',
     )
     expect(text).toMatch(
-      /^transport\.close\(\) resolves \(waited 100 ms\)\. The transport reported/,
+      /^transport\.close\(\) resolves \(waited 500 ms\)\. The transport reported/,
     )
     expect(isClosed).toBe(true)
   })
@@ -101,9 +101,9 @@ describe('the failure of a scenario', () => {
     const text = await failureOf(
       'success settles',
       () => ({ ...memoryWorld(), send: never }),
-      '100ms',
+      '500ms',
     )
-    expect(text).toMatch(/^The scenario has not ended after 700 ms\..* last enactment: none/)
+    expect(text).toMatch(/^The scenario has not ended after 3500 ms\..* last enactment: none/)
   })
 
   it('gives the causes of an unknown enactment', async () => {
