@@ -202,3 +202,9 @@ test('a base that cannot be found is an error, not an empty change', () => {
   expect(() => changedFiles(undefined, root)).toThrow(/no branch main/)
   expect(() => changedFiles('v0', root)).toThrow('There is no commit "v0".')
 })
+
+test('a failure of git is an error, not an empty change', () => {
+  const { root } = repository('main')
+  writeFileSync(join(root, '.git/index'), 'damaged')
+  expect(() => changedFiles(undefined, root)).toThrow(/index file/)
+})

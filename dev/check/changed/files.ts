@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { ROOT } from '../workspace.ts'
 
-/** A base that does not exist, or that cannot be found: the message says what to do. */
+/** An unknown base. The message names the remedy. */
 export class BaseError extends Error {
   override readonly name = 'BaseError'
 }
@@ -20,32 +20,39 @@ export interface Change {
 export function changedFiles(base?: string, root: string = ROOT): Change {
   const git = gitIn(root)
   const since = base ?? defaultBase(git)
-  const commit = git('rev-parse', '--verify', '--quiet', '--end-of-options', `${since}^{commit}`)
+  const commit = found(() =>
+    git('rev-parse', '--verify', '--quiet', '--end-of-options', `${since}^{commit}`),
+  )
   if (commit === undefined) throw new BaseError(`There is no commit "${since}".`)
-  const differing = git('diff', '--name-only', '--no-renames', commit.trim(), '--') ?? ''
-  const untracked = git('ls-files', '--others', '--exclude-standard') ?? ''
+  const differing = git('diff', '--name-only', '--no-renames', commit, '--')
+  const untracked = git('ls-files', '--others', '--exclude-standard')
   const changed = [...new Set(`${differing}${untracked}`.split('\n').filter(Boolean))].sort()
   return { changed, since: base ?? (since === 'HEAD' ? 'the last commit' : since.slice(0, 10)) }
 }
 
-/** Runs git; returns its output, or undefined when it fails. */
-type Git = (...args: readonly string[]) => string | undefined
+/** Runs git and returns its output. Throws when git fails: an empty list would pass as "nothing changed". */
+type Git = (...args: readonly string[]) => string
 
-function gitIn(root: string): Git {
-  return (...args) => {
-    try {
-      const stdio: ['ignore', 'pipe', 'ignore'] = ['ignore', 'pipe', 'ignore']
-      return execFileSync('git', args, { cwd: root, encoding: 'utf8', stdio })
-    } catch {
-      return undefined
-    }
+const gitIn =
+  (root: string): Git =>
+  (...args) =>
+    execFileSync('git', args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
+
+/** Returns the commit that git finds; undefined when there is none. */
+function found(lookUp: () => string): string | undefined {
+  try {
+    return lookUp().trim()
+  } catch {
+    return undefined
   }
 }
 
 function defaultBase(git: Git): string {
-  if (git('branch', '--show-current')?.trim() === 'main') return 'HEAD'
+  if (git('branch', '--show-current').trim() === 'main') return 'HEAD'
   // In a rebase no branch is checked out, and a clone of a branch has main only at its origin.
-  const ancestor = ['main', 'origin/main'].flatMap((one) => git('merge-base', one, 'HEAD') ?? [])[0]
-  if (ancestor !== undefined) return ancestor.trim()
+  const [ancestor] = ['main', 'origin/main'].flatMap(
+    (one) => found(() => git('merge-base', one, 'HEAD')) ?? [],
+  )
+  if (ancestor !== undefined) return ancestor
   throw new BaseError('There is no branch main here. Name the commit to compare with.')
 }
