@@ -20,7 +20,7 @@ export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions } },
   test: {
-    // Three on two cores: most tests wait for a broker. docs/proofs.md has the measurement.
+    // Three on two cores: most tests wait for a broker.
     maxWorkers: 3,
     // Programs that tests start run from TypeScript: compiled once, each starts in two thirds of the time.
     env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/redrive') },

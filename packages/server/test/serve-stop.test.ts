@@ -6,6 +6,18 @@ import { rabbitmqUrl, serveDatabase, serving } from './serve-stage.ts'
 const mq = await rabbitmqUrl()
 const { pool, base: BASE } = await serveDatabase('redrive_server_stop')
 
+/** Resolves when a request of the server waits for a lock of this test. */
+const lockIsAwaited = () =>
+  until(
+    'a session that waits for a lock',
+    async () =>
+      (
+        await pool.query(`select from pg_stat_activity where wait_event_type = 'Lock'
+        and application_name = 'redrive server' and datname = current_database()`)
+      ).rowCount,
+    { accept: (count) => count > 0 },
+  )
+
 describe('SIGTERM', () => {
   test('turns readiness off, answers who is in, then closes and ends with 0', async () => {
     const config = { ...BASE, limits: { search: '30s' }, shutdown: { grace: '20s', notice: '5s' } }
@@ -14,15 +26,7 @@ describe('SIGTERM', () => {
     const client = await pool.connect()
     await client.query('begin; lock table redrive_catalog.failure_group in access exclusive mode')
     const asked = server.getAndStay('/api/v1/groups')
-    await until(
-      'a session that waits for a lock',
-      async () =>
-        (
-          await pool.query(`select from pg_stat_activity where wait_event_type = 'Lock'
-          and application_name = 'redrive server' and datname = current_database()`)
-        ).rowCount,
-      { accept: (count) => count > 0 },
-    )
+    await lockIsAwaited()
     const signalledAt = performance.now()
     server.signal('SIGTERM')
     // Still taken in, and told: that is what a load balancer needs to see.
@@ -63,15 +67,7 @@ describe('SIGTERM', () => {
     const client = await pool.connect()
     await client.query('begin; lock table redrive_catalog.failure_group in access exclusive mode')
     const asked = server.get('/api/v1/groups').catch(() => 'cut')
-    await until(
-      'a session that waits for a lock',
-      async () =>
-        (
-          await pool.query(`select from pg_stat_activity where wait_event_type = 'Lock'
-          and application_name = 'redrive server' and datname = current_database()`)
-        ).rowCount,
-      { accept: (count) => count > 0 },
-    )
+    await lockIsAwaited()
     server.signal('SIGTERM')
     expect(await server.exited).toBe(1)
     expect(server.output).toContain('Not ended within 2000 ms: requests')

@@ -441,7 +441,7 @@ describe('exerciseTransport', () => {
     expect(names).toContain(`SKIPPED: ${RESTART} (shared broker)`)
   })
 
-  it('plays scenarios at the same time when asked to, but not those that others depend on or disturb', () => {
+  it('plays scenarios concurrently with isConcurrent, except basic scenarios and scenarios that run alone', () => {
     const alone: string[] = []
     const concurrent: string[] = []
     const options = {
