@@ -9,7 +9,7 @@ const kinds = process.env['REDRIVE_PROOFS'] === undefined ? 'test' : '{test,proo
 
 const BROKERS = `packages/transports/{rabbitmq,kafka,postgres}/test/**/*.${kinds}.ts`
 const INTEGRATION = [
-  `packages/{catalog,cli,doctor,server}/test/**/*.${kinds}.ts`,
+  `packages/{catalog,cli,doctor,postgres-internal,server}/test/**/*.${kinds}.ts`,
   `packages/stores/redis/test/**/*.${kinds}.ts`,
   'bench/test/**/*.test.ts',
 ]
@@ -22,15 +22,16 @@ export default defineConfig({
   test: {
     // Three on two cores: most tests wait for a broker.
     maxWorkers: 3,
-    // Programs that tests start run from TypeScript: compiled once, each starts in two thirds of the time.
+    // Programs that tests start run from TypeScript. With a compile cache, each starts in two
+    // thirds of the time.
     env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/redrive') },
     // Properties and statistics take seconds on a busy machine; a hanging test still ends.
     testTimeout: 30_000,
-    // A hook may be the first to ask for a service, which starts then.
+    // A hook may be the first user of a service, which starts then.
     hookTimeout: 60_000,
     expect: { poll: { timeout: 15_000 } },
-    // Projects of one group run together, in the order of their names: those that wait longest first. Tests
-    // that restart a broker run last, next to those that need none.
+    // Projects of one group run together, in the order of their names: those with the longest waits
+    // first. Tests that restart a broker run last, next to those that need none.
     projects: [
       {
         extends: true,
@@ -48,7 +49,7 @@ export default defineConfig({
       {
         extends: true,
         test: {
-          // No server at all: these also run on the oldest supported Node before each merge.
+          // No server: these tests also run on the oldest supported Node before each merge.
           name: 'pure',
           include: [
             `packages/**/test/**/*.${kinds}.ts`,

@@ -9,23 +9,23 @@ import {
   type Verdict,
 } from './verdict.ts'
 
-/** Candidates that do the same work, measured together. */
+/** Candidates that do the same work and are measured together. */
 export interface Comparison {
-  /** For the verdict line: `core.success`. */
+  /** Name in the verdict line: `core.success`. */
   readonly name: string
   readonly summary: string
   readonly candidates: readonly Candidate[]
-  /** The ratio columns of the table are against this candidate. */
+  /** The candidate used as the base of the table's ratio columns. */
   readonly baseline: string
   readonly options: MeasureOptions
   readonly selfCheck: SelfCheckRange
   readonly goals: readonly Goal[]
 }
 
-/** What a file in `cases/` exports as `bench`. */
+/** The export `bench` of a file in `cases/`. */
 export interface BenchCase {
   readonly summary: string
-  /** Opened one at a time, so that what needs a connection can have it for its own turn only. */
+  /** Opened one at a time, so that a comparison has its connections only during its turn. */
   readonly comparisons: readonly ((overrides: Overrides) => Promise<Comparison> | Comparison)[]
   /** Run after the comparisons, one at a time. */
   readonly gauges?: readonly ((overrides: Overrides) => Promise<Gauge>)[]
@@ -34,7 +34,7 @@ export interface BenchCase {
 export interface Overrides {
   readonly rounds?: number | undefined
   readonly seed?: number | undefined
-  /** For what is measured over a stretch of time. */
+  /** Duration of gauges that measure over a time. */
   readonly minutes?: number | undefined
   readonly quick: boolean
 }
@@ -47,7 +47,7 @@ export interface Compared {
   readonly verdicts: readonly Verdict[]
 }
 
-/** Shows that a bench works and roughly what it says; its intervals are too wide to quote. */
+/** Shows that a benchmark works and its approximate result. Its intervals are too wide to quote. */
 const QUICK_SHARE = 1 / 6
 const QUICK_LEAST_ROUNDS = 9
 

@@ -1,8 +1,8 @@
-// What is judged by a limit of its own instead of beside another candidate. Pure.
+// Figures that are judged by a limit instead of a comparison with another candidate. Pure.
 import type { Estimate } from './stats.ts'
 
 export interface Limit {
-  /** For the verdict line: `retry-confirm.p99`. */
+  /** Name in the verdict line: `retry-confirm.p99`. */
   readonly name: string
   readonly unit: 'ms' | 'MB' | 'MB/min' | 'records' | 'x'
   readonly below: number
@@ -17,7 +17,7 @@ export type GaugeVerdict =
   | { readonly kind: 'noisy'; readonly limit: Limit; readonly why: string }
 
 export interface Gauge {
-  /** For the verdict line: `rabbitmq.latency`. */
+  /** Name in the verdict line: `rabbitmq.latency`. */
   readonly name: string
   readonly summary: string
   /** The figures behind the verdicts, as text. */
@@ -25,7 +25,10 @@ export interface Gauge {
   readonly verdicts: readonly GaugeVerdict[]
 }
 
-/** As for ratios: met when the whole interval is below, undecided when only the figure is. */
+/**
+ * Judges a figure as ratios are judged: met when the whole interval is below the limit, undecided
+ * when only the figure is.
+ */
 export function judgeFigure(limit: Limit, figure: Estimate): GaugeVerdict {
   if (figure.high < limit.below) return { kind: 'met', limit, figure }
   return { kind: figure.median < limit.below ? 'undecided' : 'missed', limit, figure }

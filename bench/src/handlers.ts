@@ -1,11 +1,14 @@
-// Handlers that do nothing but count themselves, and return or throw.
+// Handlers that only count their calls, and return or throw.
 
 export type Handler = () => Promise<void>
 
-/** Thrown anew each time, as in real code: what it costs to read its stack belongs to who reads it. */
+/**
+ * A new error for each call, as in real code. The cost of reading its stack belongs to the code
+ * that reads it.
+ */
 export class Declined extends Error {}
 
-/** Calls of the handler, awaited by number. */
+/** Counts calls of the handler; callers can wait for a number. */
 export class Tally {
   calls = 0
   #expected = Number.POSITIVE_INFINITY
@@ -25,7 +28,10 @@ export class Tally {
   }
 }
 
-/** A function of its own for each candidate: a shared one would be compiled for all of them together. */
+/**
+ * Creates a separate function for each candidate. A shared one would be compiled for all of them
+ * together.
+ */
 export function succeeding(tally: Tally): Handler {
   return async () => {
     tally.count()

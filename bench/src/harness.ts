@@ -5,26 +5,26 @@ export interface Candidate {
   readonly name: string
   /** Handles `count` messages; only this is timed. */
   run(count: number): Promise<void>
-  /** Untimed, before each sample: fill the queue, for example. */
+  /** Runs untimed before each sample, for example to fill the queue. */
   prepare?(count: number): Promise<void>
-  /** Untimed, after each sample: throw when the work was not really done. */
+  /** Runs untimed after each sample; throws when the work was not really done. */
   verify?(count: number): Promise<void> | void
-  /** Once, after the last sample. */
+  /** Runs once after the last sample. */
   close?(): Promise<void> | void
 }
 
 export interface MeasureOptions {
-  /** Interleaved rounds; each gives one pair per two candidates. A 3 % gate needs 60. */
+  /** Interleaved rounds; each has one pair for every two candidates. A 3 % gate needs 60. */
   readonly rounds: number
-  /** How long one sample should take. About 50 in process, 500 to 1,000 against a broker. */
+  /** Duration of one sample: about 50 ms in process, 500 to 1,000 ms with a broker. */
   readonly sampleMs: number
-  /** Full rounds thrown away before measuring. */
+  /** Complete rounds that are discarded before measuring. */
   readonly warmupRounds: number
-  /** Orders the candidates of each round. */
+  /** Seed for the order of the candidates in each round. */
   readonly seed: number
-  /** Most messages one sample may hold: bounds memory and queue length when calibrating. */
+  /** Maximum number of messages in one sample; limits memory and queue length during calibration. */
   readonly maxCount: number
-  /** Fewest messages a sample holds, where a few cost something else than many. Default 1. */
+  /** Minimum number of messages in a sample, for costs that depend on the number. Default 1. */
   readonly minCount?: number
   /** This candidate runs a second time in each round, under another name. */
   readonly twinOf: string
@@ -92,7 +92,7 @@ export async function measure(
 
 function withTwin(candidates: readonly Candidate[], twin: Measurement['twin']): Entry[] {
   const original = candidates.find(({ name }) => name === twin.of)
-  if (original === undefined) throw new Error(`No candidate "${twin.of}" to measure twice`)
+  if (original === undefined) throw new Error(`No candidate "${twin.of}" exists to measure twice`)
   const entries = candidates.map((candidate) => entry(candidate.name, candidate))
   if (new Set(entries.map(({ name }) => name)).size !== entries.length) {
     throw new Error('Two candidates have the same name')
@@ -104,7 +104,10 @@ function entry(name: string, candidate: Candidate): Entry {
   return { name, candidate, count: 1, wallNs: [], cpuNs: [] }
 }
 
-/** Calibrates, warms up, and calibrates again: compiled code is several times faster than cold. */
+/**
+ * Calibrates, warms up, and calibrates again, because compiled code is several times faster than
+ * cold code.
+ */
 async function warmUp(
   entries: readonly Entry[],
   options: MeasureOptions,
@@ -126,13 +129,16 @@ async function calibrateAll(
 ): Promise<void> {
   const counts = new Map<Candidate, number>()
   for (const each of entries) {
-    // A twin takes its original's count: samples of another size would not be the same thing twice.
+    // A twin uses the count of its original. Samples of another size would not be comparable.
     each.count = counts.get(each.candidate) ?? (await calibrate(each, options, clock))
     counts.set(each.candidate, each.count)
   }
 }
 
-/** Finds how many messages fill a sample, growing tenfold at most so that a slow one stays short. */
+/**
+ * Finds the number of messages that fill a sample. It grows at most tenfold per step, so that a
+ * slow candidate stays short.
+ */
 async function calibrate(each: Entry, options: MeasureOptions, clock: Clock): Promise<number> {
   const { sampleMs, minCount = 1, maxCount } = options
   const targetNs = sampleMs * 1e6
@@ -155,7 +161,8 @@ async function runRound(entries: readonly Entry[], clock: Clock): Promise<void> 
 async function sample(candidate: Candidate, count: number, clock: Clock): Promise<Sample> {
   try {
     await candidate.prepare?.(count)
-    // In-process samples only use microtasks; let due timers and I/O run outside the timed part.
+    // In-process samples only use microtasks, so due timers and I/O run here, outside the timed
+    // part.
     await nextLoopTurn()
     const cpuStart = clock.cpuNs()
     const wallStart = clock.wallNs()

@@ -10,7 +10,7 @@ import { thisMachine } from './machine.ts'
 import { gaugeLines, machineLine, selfCheckLine, table, verdictLines } from './report.ts'
 import { exitCode } from './verdict.ts'
 
-/** Loaded by name: a broker's client should not be in the process of another benchmark. */
+/** Loaded by name, so that a broker's client is not in the process of another benchmark. */
 const CASES = new Map<string, () => Promise<{ bench: BenchCase }>>([
   ['catalog', () => import('./cases/catalog.ts')],
   ['core', () => import('./cases/core.ts')],
@@ -25,12 +25,12 @@ const CASES = new Map<string, () => Promise<{ bench: BenchCase }>>([
 ])
 
 /**
- * V8 starts with a small young generation and grows it when objects survive, so a candidate that
- * keeps data makes its neighbours' garbage outgrow the cache: cockatiel cost about 670 ns
- * alone and 890 ns beside opossum. Pinned at the size a busy service reaches: the same in both.
+ * V8 starts with a small young generation and grows it when objects survive. So a candidate that
+ * keeps data makes its neighbours' garbage outgrow the cache. cockatiel cost about 670 ns alone and
+ * 890 ns next to opossum. With the size fixed at that of a busy service, both cost the same.
  */
 const PINNED_HEAP = ['--min-semi-space-size=16', '--max-semi-space-size=16']
-/** A benchmark that fills a queue collects its own garbage before it times others. */
+/** Allows a benchmark that fills a queue to collect its own garbage before the timing. */
 const FLAGS = [...PINNED_HEAP, '--expose-gc']
 
 interface Command extends Overrides {
@@ -47,13 +47,14 @@ async function main(args: string[]): Promise<number> {
   if (!FLAGS.every((flag) => process.execArgv.includes(flag))) return runAgain(args)
   const { bench } = await command.open()
   print(`${bench.summary}\n${machineLine(thisMachine())}`)
-  if (command.quick) print('Quick run: shows that it works; do not quote its figures.')
+  if (command.quick)
+    print('Quick run: it only shows that the benchmark works. Do not quote its figures.')
   const compared = await compareAll(bench, command)
   const gauges = await gaugeAll(bench, command)
   return conclude(compared, gauges, command)
 }
 
-/** An exception is a benchmark that fell short: it measured nothing. */
+/** Reports an exception as SHORT, because nothing was measured. */
 function fail(error: unknown): number {
   const { message, stack = message } = error instanceof Error ? error : new Error(String(error))
   process.stderr.write(`${stack}\n`)
@@ -67,7 +68,8 @@ function runAgain(args: readonly string[]): number {
     stdio: 'inherit',
   })
   if (child.error) throw child.error
-  if (child.status === null) throw new Error(`ended by ${child.signal ?? 'an unknown signal'}`)
+  if (child.status === null)
+    throw new Error(`The benchmark process ended with ${child.signal ?? 'an unknown signal'}.`)
   return child.status
 }
 
@@ -101,7 +103,7 @@ function section({ comparison, options, measurement, selfChecks }: Compared): st
   ].join('\n')
 }
 
-/** Prints the verdicts last, so that the end of the output is the answer. Returns the exit code. */
+/** Prints the verdicts last. Returns the exit code. */
 function conclude(
   compared: readonly Compared[],
   gauges: readonly Gauge[],
@@ -112,7 +114,7 @@ function conclude(
     writeFileSync(json, JSON.stringify({ machine, compared, gauges }, null, 2))
   const judged = compared.map(({ comparison: { name }, verdicts }) => ({ name, verdicts }))
   const lines = [...verdictLines(judged), ...gauges.flatMap(gaugeLines)]
-  // Indented: only the last line of a run begins with its verdict.
+  // Indented, so that only the last line of a run starts with its verdict.
   const goals = lines.map((line) => `  ${line}`).join('\n')
   print(`\nAfterwards: ${machineLine(machine)}\n\n${goals}`)
   const verdicts = compared.flatMap((one) => one.verdicts)
@@ -125,7 +127,7 @@ function conclude(
   return code
 }
 
-/** The command, or a sentence that says what is wrong with it. */
+/** Returns the command, or a sentence that describes its error. */
 function parse(args: string[]): Command | string {
   try {
     const { values, positionals } = parseArgs({
@@ -156,15 +158,16 @@ function parse(args: string[]): Command | string {
 function caseNamed(name: string | undefined): Command['open'] {
   const open = CASES.get(name ?? '')
   if (open !== undefined) return open
-  const wrong = name === undefined ? 'Name a benchmark' : `No benchmark "${name}"`
-  throw new RangeError(`${wrong}. There is: ${[...CASES.keys()].join(', ')}`)
+  const wrong =
+    name === undefined ? 'The name of a benchmark is missing' : `There is no benchmark "${name}"`
+  throw new RangeError(`${wrong}. Choose one of: ${[...CASES.keys()].join(', ')}`)
 }
 
 function positiveInteger(option: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   const value = Number(text)
   if (Number.isSafeInteger(value) && value > 0) return value
-  throw new RangeError(`${option} takes a whole number above zero, not ${text}`)
+  throw new RangeError(`${option} must be a whole number above 0, but is "${text}"`)
 }
 
 function refuse(sentence: string): number {

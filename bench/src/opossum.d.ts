@@ -1,4 +1,4 @@
-// opossum ships no types; this is the part the benchmark uses.
+// Types of opossum, which has none; only the part that the benchmark uses.
 declare module 'opossum' {
   // oxlint-disable-next-line import/no-default-export -- that is how it exports
   export default class CircuitBreaker<T> {

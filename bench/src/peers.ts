@@ -1,5 +1,5 @@
-// The wrappers that Redrive is compared with: retry and a breaker on consecutive failures, except
-// opossum, which only has a breaker, on the share of failures.
+// The wrappers that Redrive is compared with: retry and a breaker on consecutive failures. opossum
+// has only a breaker, on the share of failures.
 import { ConsecutiveBreaker, circuitBreaker, handleAll, type IPolicy, retry, wrap } from 'cockatiel'
 import CircuitBreaker from 'opossum'
 
@@ -7,10 +7,10 @@ export type Handler = () => Promise<void>
 
 const BREAKER_OPEN_MS = 30_000
 
-/** Threshold for failing handlers: they must meet a closed breaker, an open one would be cheap. */
+/** Threshold for failing handlers: the breaker must stay closed, because an open one would be cheap. */
 export const NEVER_OPENS: number = Number.MAX_SAFE_INTEGER
 
-/** The floor: what a developer writes in ten lines, with nothing recorded and nothing reported. */
+/** The lower bound: what a developer writes in ten lines, without records and reports. */
 export function handWritten(handler: Handler, maxAttempts: number, threshold: number): Handler {
   let failures = 0
   let openUntilMs = 0
@@ -42,14 +42,15 @@ export function cockatiel(maxAttempts: number, threshold: number): IPolicy {
 
 type OpossumOptions = ConstructorParameters<typeof CircuitBreaker>[1]
 
-/** Snapshots are off: they sort the whole latency window on a timer, between others' samples. */
+/** Snapshots are off. They sort the whole latency window on a timer, between the samples of other candidates. */
 export function opossum(handler: Handler, options: OpossumOptions = {}): CircuitBreaker<void> {
   return new CircuitBreaker(handler, { timeout: false, enableSnapshots: false, ...options })
 }
 
 /**
- * With percentiles on, opossum sorts every latency of its 10 s window at each failure: 3 ms per
- * message once the window holds 30,000 of them. 100 %: it opens above the threshold, so never.
+ * With percentiles on, opossum sorts every latency of its 10 s window at each failure. This takes 3
+ * ms per message once the window contains 30,000 of them. 100 %: it opens above the threshold, so
+ * never.
  */
 export const OPOSSUM_FAILING: OpossumOptions = {
   rollingPercentilesEnabled: false,
@@ -57,8 +58,8 @@ export const OPOSSUM_FAILING: OpossumOptions = {
 }
 
 /**
- * cockatiel waits in `setTimeout(0)`, a whole millisecond in Node. Without that wait its own work
- * can be compared; the figure flatters it.
+ * Removes cockatiel's wait in `setTimeout(0)`, which is a whole millisecond in Node. Without that
+ * wait its own work can be compared; the figure is better than its real cost.
  */
 export async function withoutTimers(work: () => Promise<void>): Promise<void> {
   const original = globalThis.setTimeout

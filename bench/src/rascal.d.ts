@@ -1,4 +1,4 @@
-// rascal ships no types; this is the part the benchmark uses.
+// Types of rascal, which has none; only the part that the benchmark uses.
 declare module 'rascal' {
   export interface Recovery {
     readonly strategy: 'republish' | 'nack'

@@ -1,33 +1,21 @@
-// Redrive without a broker: what is left is the cost of the loop and of deciding.
-import { type Decision, type Delivery, FIRST_CYCLE, type PolicyOptions } from '@redrive/core'
-import { CAPABILITIES } from '@redrive/memory'
+// Redrive without a broker: only the cost of the loop and of the decision.
+import type { Decision, Delivery, PolicyOptions } from '@redrive/core'
+import { aDelivery } from '@redrive/dev-support'
+import { CAPABILITIES } from '@redrive/memory/internal'
 import {
   type Capabilities,
   type Clock,
   consume,
-  placed,
+  movedTo,
   type Receiver,
   SETTLED,
   type Transport,
 } from '@redrive/runtime'
 import type { Handler } from './peers.ts'
 
-export const DELIVERY: Delivery = {
-  id: 'order-1',
-  source: 'orders',
-  lane: undefined,
-  key: 'order-1',
-  type: undefined,
-  bytes: new TextEncoder().encode('{}'),
-  contentType: undefined,
-  headers: {},
-  cycle: FIRST_CYCLE,
-  deliveryCount: 1,
-  replayId: undefined,
-  headerProblems: [],
-}
+export const DELIVERY: Delivery = aDelivery('order-1')
 
-/** Hands out the same delivery again as soon as it is settled, one at a time. */
+/** Delivers the same delivery again as soon as it is settled, one at a time. */
 export class EndlessTransport implements Transport {
   readonly source = 'orders'
   readonly capabilities: Capabilities = CAPABILITIES
@@ -65,9 +53,9 @@ export class EndlessTransport implements Transport {
   resume(): void {}
 }
 
-const DEAD = placed('dead_letter')
+const DEAD = movedTo('dead_letter')
 
-/** Waits last as long as a microtask, as for the peers; the deadline tick is real but never due. */
+/** Waits take one microtask, as for the peers; the deadline timer is real but never due. */
 const impatient: Clock = {
   now: () => Math.floor(performance.now()),
   after: (delayMs, callback) => {
@@ -76,7 +64,7 @@ const impatient: Clock = {
   },
 }
 
-/** A consumer of its own on an endless source. */
+/** Starts a separate consumer on an endless source. */
 export async function redriveLoop(
   handler: Handler,
   policy: PolicyOptions = {},

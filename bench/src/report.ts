@@ -1,4 +1,4 @@
-// Text only: what was measured and judged elsewhere, for people and for CI.
+// Formats measured and judged results as text, for people and for CI.
 import type { Gauge, GaugeVerdict } from './gauge.ts'
 import type { Measurement, Series } from './harness.ts'
 import type { Machine } from './machine.ts'
@@ -12,10 +12,10 @@ export function machineLine({ cpu, cores, node, platform, loadAverage }: Machine
   return `${cpu}, ${cores} cores, node ${node}, ${platform}, load average ${load}`
 }
 
-/** One row per candidate, ratios against `baseline`. */
+/** Returns one row per candidate, with ratios against `baseline`. */
 export function table({ series }: Measurement, baseline: string): string {
   const base = series.find(({ name }) => name === baseline)
-  if (base === undefined) throw new Error(`No candidate "${baseline}" to compare with`)
+  if (base === undefined) throw new Error(`No candidate "${baseline}" exists to compare with`)
   return aligned([HEADINGS, ...series.map((each) => row(each, base))])
 }
 
@@ -44,7 +44,7 @@ export interface Judged {
   readonly verdicts: readonly Verdict[]
 }
 
-/** Aims first: the last lines are those that the exit code repeats. */
+/** Returns the verdict lines, aims first: the exit code repeats the last lines. */
 export function verdictLines(judged: readonly Judged[]): string[] {
   const all = judged.flatMap(({ name, verdicts }) => verdicts.map((verdict) => ({ name, verdict })))
   const aims = all.filter(({ verdict }) => verdict.goal.aim)
@@ -52,7 +52,7 @@ export function verdictLines(judged: readonly Judged[]): string[] {
   return [...aims, ...goals].map(({ name, verdict }) => verdictLine(name, verdict))
 }
 
-/** `PASS|SHORT name figure goal`; an aim says so in front and never fails a run. */
+/** Returns `PASS|SHORT name figure goal`. An aim starts with "aim:" and never fails a run. */
 function verdictLine(comparison: string, verdict: Verdict): string {
   const { goal } = verdict
   const word = verdict.kind === 'met' ? 'PASS' : 'SHORT'
@@ -75,7 +75,7 @@ function figureOf(verdict: Verdict): string {
   }
 }
 
-/** `PASS|SHORT name figure limit`, as for a ratio. */
+/** Returns `PASS|SHORT name figure limit`, as for a ratio. */
 export function gaugeLines({ name, verdicts }: Gauge): string[] {
   return verdicts.map((verdict) => {
     const { limit } = verdict
@@ -93,7 +93,10 @@ function gaugeFigure(verdict: GaugeVerdict): string {
   return `${factor(figure.median)}${limit.unit}[${interval}]${doubt}`
 }
 
-/** First row: headings. First column to the left, figures to the right. */
+/**
+ * Aligns rows. The first row has the headings; the first column is left-aligned, figures are
+ * right-aligned.
+ */
 export function aligned(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, column) =>
     Math.max(...rows.map((row) => width(row, column))),
@@ -118,7 +121,7 @@ function cost(ns: number): string {
   return ns < 100 ? ns.toFixed(1) : Math.round(ns).toLocaleString('en-US')
 }
 
-/** Near a limit the third digit decides, far from it nobody reads it. */
+/** Near a limit the third digit matters; far from it, it does not. */
 function factor(value: number): string {
   return value < 10 ? value.toFixed(3) : value.toFixed(1)
 }

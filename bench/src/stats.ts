@@ -1,4 +1,4 @@
-// Pure statistics: no clock, no I/O, randomness arrives as an argument.
+// Pure statistics: no clock, no I/O; randomness is an argument.
 
 import type { Random } from '@redrive/core'
 
@@ -15,7 +15,7 @@ export interface Estimate extends Interval {
 const RESAMPLES = 2_000
 const CONFIDENCE = 0.95
 
-/** Quantile with linear interpolation between the two nearest ranks; `portion` is 0..1. */
+/** Returns a quantile with linear interpolation between the two nearest ranks; `portion` is 0..1. */
 export function quantile(values: readonly number[], portion: number): number {
   return quantileOfSorted(Float64Array.from(values).sort(), portion)
 }
@@ -25,10 +25,11 @@ export function median(values: readonly number[]): number {
 }
 
 /**
- * Median over rounds of `left[i] / right[i]`, with the percentile bootstrap of that median.
+ * Returns the median over rounds of `left[i] / right[i]`, with the percentile bootstrap of that
+ * median.
  *
- * Both sides of a pair ran within the same second, so what the machine did to one it mostly did to
- * the other; the ratio of two separate medians would lose that. Computed on logarithms so that
+ * Both sides of a pair ran within the same second, so a disturbance of the machine mostly affected
+ * both. The ratio of two separate medians would lose that. It is computed on logarithms, so that
  * left/right and right/left are exact reciprocals, for an even number of rounds too.
  */
 export function medianRatio(
@@ -48,7 +49,7 @@ export function medianRatio(
   }
 }
 
-/** Percentile bootstrap: the interval that holds 95 % of the medians of resampled values. */
+/** Percentile bootstrap: returns the interval that contains 95 % of the medians of resampled values. */
 export function bootstrapMedian(values: readonly number[], random: Random): Interval {
   const medians = new Float64Array(RESAMPLES)
   const resample = new Float64Array(values.length)
@@ -64,8 +65,8 @@ export function bootstrapMedian(values: readonly number[], random: Random): Inte
 }
 
 /**
- * A statistic with its percentile bootstrap. The blocks are what is drawn again: values that were
- * measured close together share a disturbance, so they should share a block.
+ * Returns a statistic with its percentile bootstrap, which resamples whole blocks. Values measured
+ * close together share a disturbance, so they should share a block.
  */
 export function bootstrap<T>(
   blocks: readonly T[],
@@ -89,7 +90,7 @@ export interface Point {
   readonly y: number
 }
 
-/** Of the straight line with the least squares; NaN when all points are at one x. */
+/** Returns the slope of the least-squares line; NaN when all points have the same x. */
 export function slope(points: readonly Point[]): number {
   const meanX = mean(points.map(({ x }) => x))
   const meanY = mean(points.map(({ y }) => y))

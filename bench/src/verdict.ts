@@ -1,26 +1,26 @@
-// What a measurement is allowed to claim. Pure: the same samples and seed give the same verdict.
+// The conclusions that a measurement allows. Pure: the same samples and seed give the same verdict.
 import type { Measurement, Series } from './harness.ts'
 import { seededRandom } from '@redrive/testing'
 import { type Estimate, medianRatio } from './stats.ts'
 
 export type Metric = 'wallNs' | 'cpuNs'
 
-/** The candidate may cost at most `atMost` times what `against` costs. */
+/** A limit: the candidate may cost at most `atMost` times what `against` costs. */
 export interface Goal {
-  /** One word, for the verdict line: `redrive/cockatiel`. */
+  /** One word for the verdict line: `redrive/cockatiel`. */
   readonly name: string
   readonly candidate: string
   readonly against: string
   readonly metric: Metric
   readonly atMost: number
-  /** Reported, but missing it is not a failure. */
+  /** Whether it is only reported; missing it is not a failure. */
   readonly aim?: true
 }
 
-/** Costs are compared, so a share of the throughput is turned upside down. */
+/** Converts a share of the throughput into a ratio of costs, which is its reciprocal. */
 export const slowerBy = (leastThroughput: number): number => 1 / leastThroughput
 
-/** Where the ratio of a candidate to itself must lie for anything else to be believed. */
+/** The allowed ratio of a candidate to itself. Outside of it no other ratio is trusted. */
 export interface SelfCheckRange {
   readonly low: number
   readonly high: number
@@ -28,10 +28,16 @@ export interface SelfCheckRange {
   readonly reason: string
 }
 
-export const STRICT_SELF_CHECK: SelfCheckRange = {
+export const GATE_5_PERCENT: SelfCheckRange = {
+  low: 0.97,
+  high: 1.03,
+  reason: 'a 5 % gate cannot be judged when two runs of the same code differ by about as much',
+}
+
+export const GATE_3_PERCENT: SelfCheckRange = {
   low: 0.98,
   high: 1.02,
-  reason: 'a 3 % gate cannot be judged where the same code differs from itself by more',
+  reason: 'a 3 % gate cannot be judged when two runs of the same code differ by more',
 }
 
 export interface SelfCheck {
@@ -46,7 +52,7 @@ export type Verdict =
   | { readonly kind: 'noisy'; readonly goal: Goal; readonly selfCheck: SelfCheck }
   | { readonly kind: 'unmeasured'; readonly goal: Goal; readonly missing: string }
 
-/** Fixed: the interval of given samples should not change between two prints of them. */
+/** Fixed, so that two prints of the same samples show the same interval. */
 const BOOTSTRAP_SEED = 20_260_101
 
 export function ratioOf(left: Series, right: Series, metric: Metric): Estimate {
@@ -66,8 +72,8 @@ export function checkSelf(
 }
 
 /**
- * A goal is met when the whole interval is on its good side: a median that meets it while the
- * interval crosses it would be another answer on the next run, so that is `undecided`.
+ * A goal is met when the whole interval is on its good side. If the median meets it while the
+ * interval crosses it, the next run could differ. That is `undecided`.
  */
 export function judge(measurement: Measurement, goal: Goal, range: SelfCheckRange): Verdict {
   const left = find(measurement.series, goal.candidate)
@@ -81,7 +87,7 @@ export function judge(measurement: Measurement, goal: Goal, range: SelfCheckRang
   return { kind: ratio.median <= goal.atMost ? 'undecided' : 'missed', goal, ratio }
 }
 
-/** 0 when every goal is met, 1 otherwise; aims do not count. */
+/** Returns 0 when every goal is met, 1 otherwise; aims do not count. */
 export function exitCode(verdicts: readonly Verdict[]): 0 | 1 {
   return verdicts.every(({ kind, goal }) => kind === 'met' || goal.aim) ? 0 : 1
 }

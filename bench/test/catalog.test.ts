@@ -10,7 +10,7 @@ describe('dead letters for the catalog', () => {
     }
   })
 
-  test('are of all kinds, a few of them most', () => {
+  test('are of all kinds, and a few kinds are most of them', () => {
     const counts = new Map<number, number>()
     for (let number = 0; number < 20_000; number++) {
       const group = groupOf(number)
@@ -22,10 +22,10 @@ describe('dead letters for the catalog', () => {
     expect((counts.get(0) ?? 0) / 20_000).toBeCloseTo(0.13, 1)
   })
 
-  test('are drained once each, in order', async () => {
+  test('are each drained once, in order', async () => {
     const source = listed([0, 1, 2].map((number) => letterOf(number, 0)))
     const drained = async () =>
-      (await source.drain({ most: 2 })).deadLetters.map(({ delivery }) => delivery.id)
+      (await source.drain({ limit: 2 })).deadLetters.map(({ delivery }) => delivery.id)
     expect([await drained(), await drained(), await drained()]).toEqual([
       ['m-0', 'm-1'],
       ['m-2'],

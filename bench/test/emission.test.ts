@@ -9,7 +9,7 @@ import { FIXED, redrive } from '../src/emission/redrive.ts'
 import { appending, storing } from '../src/emission/storing.ts'
 import type { Candidate } from '../src/harness.ts'
 
-/** Not a multiple of a batch: the last one is not full. */
+/** Not a multiple of a batch, so the last one is not full. */
 const COUNT = 250
 
 let opened: Candidate[] = []
@@ -36,7 +36,7 @@ describe('a candidate that emits', () => {
     ['pino', pinoLoki, 1],
     ['winston', winstonLoki, 1],
   ] as const)(
-    '%s brings every event to the server',
+    '%s delivers every event to the server',
     { timeout: 30_000 },
     async (_, open, copies) => {
       const candidate = await sampled(open, copies)
@@ -44,7 +44,7 @@ describe('a candidate that emits', () => {
     },
   )
 
-  it('fails its check when events came twice', { timeout: 30_000 }, async () => {
+  it('fails its check when events arrived twice', { timeout: 30_000 }, async () => {
     const twice: Open = (url) => {
       const contender = withFetch(url)
       return { ...contender, emit: (count) => contender.emit(count * 2) }
@@ -57,14 +57,14 @@ describe('a candidate that emits', () => {
 describe('the server', () => {
   it.each([
     ['no streams', {}],
-    ['a label that is no text', { streams: [{ stream: { a: 1 }, values: [] }] }],
+    ['a label that is not text', { streams: [{ stream: { a: 1 }, values: [] }] }],
     ['a time that is a number', { streams: [{ stream: {}, values: [[1, 'line']] }] }],
     ['a time that is not in nanoseconds', { streams: [{ stream: {}, values: [['1', 'line']] }] }],
     [
-      'metadata that is no text',
+      'metadata that is not text',
       { streams: [{ stream: {}, values: [['1'.repeat(19), 'line', { id: 1 }]] }] },
     ],
-  ])('refuses a push with %s, and counts nothing', { timeout: 30_000 }, async (_, body) => {
+  ])('rejects a push with %s, and counts nothing', { timeout: 30_000 }, async (_, body) => {
     const loki = await LokiProcess.start()
     const response = await fetch(`${loki.url}/loki/api/v1/push`, {
       method: 'POST',
@@ -92,7 +92,7 @@ describe('a candidate that stores', () => {
     ['the file', appending, '250 lines instead of 251'],
     ['redrive', storing, '250 stored instead of 251'],
   ] as const)(
-    '%s fails its check when one is missing',
+    '%s fails its check when an event is missing',
     { timeout: 30_000 },
     async (name, open, why) => {
       const candidate = await open(name)
@@ -104,13 +104,13 @@ describe('a candidate that stores', () => {
   )
 })
 
-describe('what is emitted', () => {
+describe('an emitted event', () => {
   it('has about 300 bytes', () => {
     expect(JSON.stringify(orderPaid(1)).length).toBeGreaterThan(280)
     expect(JSON.stringify(orderPaid(99_999)).length).toBeLessThan(320)
   })
 
-  it('is never more than eleven batches ahead of what has ended', async () => {
+  it('is never more than eleven batches ahead of the finished ones', async () => {
     const ends: (() => void)[] = []
     let emitted = 0
     const done = paced(2_000, () => {

@@ -25,7 +25,7 @@ describe('a gauge', () => {
     expect(lineFor(above)).toBe('SHORT demo:wait.p99 12.0ms[8.000 to 14.0] <10ms')
   })
 
-  it('says why it refuses to judge', () => {
+  it('reports why it does not judge', () => {
     expect(lineFor({ kind: 'noisy', limit, why: 'A/A 3 ms' })).toBe(
       'SHORT demo:wait.p99 noisy: A/A 3 ms <10ms',
     )
@@ -35,7 +35,7 @@ describe('a gauge', () => {
 const kindsOf = ({ verdicts }: Gauge) => verdicts.map(({ kind }) => kind)
 
 describe('the latency gauge', () => {
-  /** A hundred of each kind in a second; the bare confirm takes 5 ms. */
+  /** Returns a hundred of each kind per second; the bare confirm takes 5 ms. */
   function seconds(retryMs: number, deadLetterMs: number, againMs = 5): Second[] {
     const second = {
       retry: many(retryMs),
@@ -47,12 +47,12 @@ describe('the latency gauge', () => {
   }
   const many = (ms: number) => Array.from({ length: 100 }, () => ms)
 
-  it('counts only what goes beyond the bare confirm', () => {
+  it('counts only the time beyond the bare confirm', () => {
     expect(kindsOf(latencyGauge(seconds(14, 9)))).toEqual(['met', 'met'])
     expect(kindsOf(latencyGauge(seconds(15, 10)))).toEqual(['missed', 'missed'])
   })
 
-  it('refuses to judge when two runs of the bare confirm differ', () => {
+  it('does not judge when two runs of the bare confirm differ', () => {
     expect(kindsOf(latencyGauge(seconds(6, 6, 8)))).toEqual(['noisy', 'noisy'])
   })
 
@@ -68,12 +68,12 @@ describe('the memory gauge', () => {
     return minutes.map((minute) => ({ minute, heapMb: 12 + (minute % 1), rssMb: rssMb(minute) }))
   }
 
-  it('forgives growth in the first half', () => {
+  it('ignores growth in the first half', () => {
     const settles = samples((minute) => 80 + Math.min(minute, 4) * 10)
     expect(kindsOf(memoryGauge(settles))).toEqual(['met', 'met'])
   })
 
-  it('finds a leak of more than a megabyte a minute', () => {
+  it('finds a leak of more than a megabyte per minute', () => {
     const leaks = samples((minute) => 80 + minute * 1.5)
     expect(kindsOf(memoryGauge(leaks))).toEqual(['met', 'missed'])
   })

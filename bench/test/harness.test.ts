@@ -10,7 +10,7 @@ const options: MeasureOptions = {
   twinOf: 'steady',
 }
 
-/** Time moves only when a candidate works, so that every figure is known. */
+/** A clock that advances only when a candidate works, so that every figure is known. */
 class WorkClock implements Clock {
   wall = 0
   cpu = 0
@@ -45,7 +45,7 @@ describe('measure', () => {
     expect(series.map(({ cpuNs }) => cpuNs[0])).toEqual([40, 50, 40])
   })
 
-  it('gives each candidate as many messages as fill a sample', async () => {
+  it('gives each candidate enough messages to fill a sample', async () => {
     const clock = new WorkClock()
     const candidates = [clock.worker('steady', 100, 1), clock.worker('slow', 2_500, 1)]
     const { series } = await measure(candidates, options, clock)
@@ -67,14 +67,14 @@ describe('measure', () => {
     expect(series[1]?.count).toBe(series[0]?.count)
   })
 
-  it('never asks for more messages than allowed, nor for none', async () => {
+  it('never requests more messages than allowed, and at least one', async () => {
     const clock = new WorkClock()
     const candidates = [clock.worker('steady', 0.001, 1), clock.worker('huge', 1e9, 1)]
     const { series } = await measure(candidates, options, clock)
     expect(series.map(({ count }) => count)).toEqual([100_000, 1, 100_000])
   })
 
-  it('never asks for fewer messages than a sample must hold', async () => {
+  it('never requests fewer messages than the minimum of a sample', async () => {
     const clock = new WorkClock()
     const asked: number[] = []
     const slow: Candidate = {
@@ -130,7 +130,7 @@ describe('measure', () => {
     expect(series[0]?.wallNs[0]).toBe(100)
   })
 
-  it('waits for a check that has to ask someone, and fails with it', async () => {
+  it('waits for an asynchronous check, and fails with it', async () => {
     const clock = new WorkClock()
     const asked: Candidate = {
       ...clock.worker('steady', 100, 10),
@@ -162,7 +162,7 @@ describe('measure', () => {
     expect(closed).toEqual(['steady', 'lazy'])
   })
 
-  it('refuses an unknown twin and two candidates of one name', async () => {
+  it('rejects an unknown twin and two candidates with the same name', async () => {
     const clock = new WorkClock()
     const one = clock.worker('one', 100, 10)
     await expect(measure([one], options, clock)).rejects.toThrow('No candidate "steady"')

@@ -59,8 +59,8 @@ describe('a candidate on Kafka', () => {
   })
 })
 
-describe('the race past a poison', () => {
-  it('is over when all others are handled and the poison is set aside', {
+describe('the race past a poison record', () => {
+  it('ends when all other records are handled and the poison record is settled', {
     timeout: 60_000,
   }, async () => {
     const course = { records: 200, poison: 20 }
@@ -82,15 +82,15 @@ describe('the race past a poison', () => {
     committed: 20,
   }
 
-  it('says what became of the poison', () => {
+  it('reports the outcome of the poison record', () => {
     const course = { records: 200, poison: 20 }
     expect(fateOf(course, stuck)).toBe('blocks the partition at 20')
-    expect(fateOf(course, { ...stuck, committed: 200 })).toBe('committed, gone')
+    expect(fateOf(course, { ...stuck, committed: 200 })).toBe('committed, lost')
     expect(fateOf(course, { ...stuck, deadLetters: 1, became: 'quarantine' })).toBe('quarantined')
     expect(fateOf(course, { ...stuck, deadLetters: 1 })).toBe('dead letter')
   })
 
-  it('is lost with one record that was not handled', () => {
+  it('is lost when one record was not handled', () => {
     const { verdicts } = gaugeOf({ records: 22, poison: 20 }, [stuck], stuck)
     expect(verdicts.map(({ kind }) => kind)).toEqual(['missed'])
   })

@@ -7,7 +7,7 @@ import { bareLoop } from '../src/postgres/handwritten.ts'
 import { pgBoss } from '../src/postgres/pg-boss.ts'
 import { FIXED, ONE_ATTEMPT, redrive } from '../src/postgres/redrive.ts'
 
-/** Two batches and a half of the loop. */
+/** Two and a half batches of the loop. */
 const COUNT = 250
 
 let opened: Candidate[] = []
@@ -15,7 +15,10 @@ afterEach(async () => {
   for (const candidate of opened.splice(0)) await candidate.close?.()
 })
 
-/** A candidate with messages in its table, without the wait for a quiet server that a sample needs. */
+/**
+ * Opens a candidate with messages in its table, without the wait for a quiet server that a sample
+ * needs.
+ */
 async function filled(open: (stage: Stage) => Promise<Contender>, fate: Fate): Promise<Candidate> {
   let contender: Contender | undefined
   opened = await openAll(

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Measurement, Series } from '../src/harness.ts'
 import { machineLine, selfCheckLine, table, verdictLines } from '../src/report.ts'
-import { checkSelf, exitCode, type Goal, judge, STRICT_SELF_CHECK } from '../src/verdict.ts'
+import { checkSelf, exitCode, type Goal, judge, GATE_3_PERCENT } from '../src/verdict.ts'
 
 const ROUNDS = 60
 
@@ -10,7 +10,10 @@ function series(name: string, wallNs: (round: number) => number, cpuNs = wallNs)
   return { name, count: 1_000, wallNs: rounds.map(wallNs), cpuNs: rounds.map(cpuNs) }
 }
 
-/** "peer" costs 1,000 ns, its twin `twinFactor` times that, "ours" whatever is given. */
+/**
+ * Returns a measurement: "peer" costs 1,000 ns, its twin `twinFactor` times that, "ours" the given
+ * value.
+ */
 function measured(ours: (round: number) => number, twinFactor = 1): Measurement {
   return {
     series: [
@@ -31,28 +34,28 @@ const goal: Goal = {
 }
 
 function lineFor(measurement: Measurement, asked: Goal = goal): string | undefined {
-  const verdict = judge(measurement, asked, STRICT_SELF_CHECK)
+  const verdict = judge(measurement, asked, GATE_3_PERCENT)
   return verdictLines([{ name: 'demo', verdicts: [verdict] }])[0]
 }
 
 function codeFor(measurement: Measurement, asked: Goal = goal): number {
-  return exitCode([judge(measurement, asked, STRICT_SELF_CHECK)])
+  return exitCode([judge(measurement, asked, GATE_3_PERCENT)])
 }
 
 describe('a verdict line', () => {
-  it('says PASS when the whole interval meets the goal', () => {
+  it('shows PASS when the whole interval meets the goal', () => {
     const measurement = measured((round) => 400 + (round % 3))
     expect(lineFor(measurement)).toBe('PASS demo:ours/peer 0.401x[0.401-0.401] wall<=0.500x')
     expect(codeFor(measurement)).toBe(0)
   })
 
-  it('says SHORT when the median misses the goal', () => {
+  it('shows SHORT when the median misses the goal', () => {
     const measurement = measured(() => 620)
     expect(lineFor(measurement)).toBe('SHORT demo:ours/peer 0.620x[0.620-0.620] wall<=0.500x')
     expect(codeFor(measurement)).toBe(1)
   })
 
-  it('meets a goal that is exactly reached', () => {
+  it('counts a goal that is exactly reached as met', () => {
     expect(
       codeFor(
         measured(() => 1_000),
@@ -69,7 +72,7 @@ describe('a verdict line', () => {
     expect(codeFor(measurement)).toBe(1)
   })
 
-  it('refuses to judge when a candidate differs from itself, however good the figure', () => {
+  it('does not judge when a candidate differs from itself, whatever the figure', () => {
     for (const [twinFactor, shown] of [
       [1.05, '1.050'],
       [0.97, '0.970'],
@@ -85,7 +88,7 @@ describe('a verdict line', () => {
     expect(codeFor(measured(() => 100, 0.9801))).toBe(0)
   })
 
-  it('falls short when a candidate was not measured, so that none is forgotten', () => {
+  it('falls short when a candidate was not measured, so that no candidate is omitted', () => {
     const measurement = measured(() => 100)
     expect(lineFor(measurement, { ...goal, candidate: 'gone' })).toBe(
       'SHORT demo:ours/peer not measured: no candidate "gone" wall<=0.500x',
@@ -127,7 +130,7 @@ describe('an aim', () => {
   it('is marked, comes before the goals, and does not fail the run', () => {
     const measurement = measured(() => 450)
     const verdicts = [goal, { ...goal, name: 'stretch', atMost: 0.4, aim: true as const }].map(
-      (each) => judge(measurement, each, STRICT_SELF_CHECK),
+      (each) => judge(measurement, each, GATE_3_PERCENT),
     )
     expect(verdictLines([{ name: 'demo', verdicts }])).toEqual([
       'aim: SHORT demo:stretch 0.450x[0.450-0.450] wall<=0.400x',
@@ -154,7 +157,7 @@ describe('the table', () => {
     )
   })
 
-  it('refuses a baseline that was not measured', () => {
+  it('rejects a baseline that was not measured', () => {
     expect(() =>
       table(
         measured(() => 1),
@@ -178,7 +181,7 @@ describe('the other lines', () => {
     )
   })
 
-  it('show how well the run resolves and why that is enough', () => {
+  it('show the precision of the run and why it is enough', () => {
     const range = { low: 0.9, high: 1.1, reason: 'the effect is tenfold' }
     const quiet = checkSelf(
       measured(() => 1, 1.05),

@@ -40,7 +40,7 @@ describe('median and quantile', () => {
     expect(quantile([5, 1], 1)).toBe(5)
   })
 
-  it('leave as many values below the median as above', () => {
+  it('leave the same number of values below and above the median', () => {
     fc.assert(
       fc.property(costs, (values) => {
         const middle = median(values)
@@ -52,7 +52,7 @@ describe('median and quantile', () => {
     )
   })
 
-  it('refuse an empty list instead of answering NaN', () => {
+  it('reject an empty list instead of returning NaN', () => {
     expect(() => median([])).toThrow(RangeError)
   })
 })
@@ -62,7 +62,7 @@ describe('bootstrapMedian', () => {
     expect(bootstrapMedian([2, 2, 2], seededRandom(1))).toEqual({ low: 2, high: 2 })
   })
 
-  it('holds the median and stays inside the values', () => {
+  it('contains the median and stays inside the values', () => {
     fc.assert(
       fc.property(costs, fc.integer(), (values, seed) => {
         const { low, high } = bootstrapMedian(values, seededRandom(seed))
@@ -104,7 +104,7 @@ describe('bootstrapMedian', () => {
 })
 
 describe('medianRatio', () => {
-  it('compares round by round, so a slow minute that hits both sides cancels out', () => {
+  it('compares round by round, so a slow minute of both sides cancels out', () => {
     const right = [100, 900, 100, 120, 5_000]
     const left = right.map((cost) => cost * 0.5)
     const ratio = medianRatio(left, right, seededRandom(1))
@@ -128,14 +128,14 @@ describe('medianRatio', () => {
     )
   })
 
-  it('gives the same interval for the same seed', () => {
+  it('returns the same interval for the same seed', () => {
     const left = [1, 2, 3, 4, 5, 6, 7, 8]
     const right = [2, 1, 4, 3, 6, 5, 8, 7]
     const first = medianRatio(left, right, seededRandom(1))
     expect(medianRatio(left, right, seededRandom(1))).toEqual(first)
   })
 
-  it('refuses sides of different length and costs of zero', () => {
+  it('rejects sides of different length and costs of zero', () => {
     expect(() => medianRatio([1, 2], [1], seededRandom(1))).toThrow(RangeError)
     expect(() => medianRatio([1], [1, 2], seededRandom(1))).toThrow(RangeError)
     expect(() => medianRatio([0], [1], seededRandom(1))).toThrow(RangeError)
@@ -145,7 +145,7 @@ describe('medianRatio', () => {
 describe('bootstrap', () => {
   const highest = (blocks: readonly number[][]) => Math.max(...blocks.flat())
 
-  it('gives the statistic of the blocks as they are, inside its interval', () => {
+  it('returns the statistic of the blocks, inside its interval', () => {
     const blocks = [[1, 2], [3], [4, 9]]
     const { median: figure, low, high } = bootstrap(blocks, highest, seededRandom(1), 500)
     expect(figure).toBe(9)
@@ -153,7 +153,7 @@ describe('bootstrap', () => {
     expect(high).toBe(9)
   })
 
-  it('draws whole blocks, so that what was measured together stays together', () => {
+  it('resamples whole blocks, so that values measured together stay together', () => {
     const sizes = new Set<number>()
     const size = (blocks: readonly number[][]) => {
       sizes.add(blocks.flat().length)
@@ -180,7 +180,7 @@ describe('slope', () => {
     )
   })
 
-  it('is zero where the values only go up and down', () => {
+  it('is zero when the values only alternate', () => {
     const points = [1, 2, 2, 1].map((y, x) => ({ x, y }))
     expect(slope(points)).toBeCloseTo(0, 12)
   })

@@ -1,6 +1,7 @@
 /**
- * The public surface of each package is a file, api-report.md, so that a change of it shows in
- * review. Reads the declarations that `tsc -b` wrote; `--update` writes the reports.
+ * Keeps the public surface of each package in a file, api-report.md, so that changes show in
+ * review. A public signature refers only to types that users can import. Reads the declarations
+ * that `tsc -b` wrote; `--update` writes the reports.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
@@ -9,6 +10,7 @@ import {
   Extractor,
   ExtractorConfig,
   ExtractorLogLevel,
+  ExtractorMessageId,
 } from '@microsoft/api-extractor'
 import { type PublicPackage, publicPackages, ROOT } from './workspace.ts'
 
@@ -28,7 +30,8 @@ function configure({ name, folder }: PublicPackage): ExtractorConfig {
       mainEntryPointFilePath: entry,
       newlineKind: 'lf',
       compiler: {
-        // Api-extractor brings its own compiler, older than ours: give it only what it needs.
+        // Api-extractor contains an older compiler than ours, so it gets only the settings that it
+        // needs.
         overrideTsconfig: {
           compilerOptions: {
             target: 'es2022',
@@ -51,7 +54,7 @@ function configure({ name, folder }: PublicPackage): ExtractorConfig {
       dtsRollup: { enabled: false },
       messages: {
         extractorMessageReporting: {
-          // No @public tag on each export: being exported is being public here.
+          // Exports need no @public tag, because every export is public here.
           'ae-missing-release-tag': { logLevel: ExtractorLogLevel.None },
         },
       },
@@ -59,25 +62,50 @@ function configure({ name, folder }: PublicPackage): ExtractorConfig {
   })
 }
 
-/** The report as the declarations say it now; errors on the way go to `problems`. */
+/** Returns the report for the current declarations; adds errors to `problems`. */
 function extract(config: ExtractorConfig, state: CompilerState, problems: string[]): string {
+  const name = config.packageJson?.name ?? ''
+  const missing: string[] = []
   Extractor.invoke(config, {
-    // As a local build it only writes the report; the comparison is ours.
+    // A local build only writes the report. The comparison is done here.
     localBuild: true,
     compilerState: state,
     messageCallback(message) {
       message.handled = true
       if (message.logLevel === ExtractorLogLevel.Error) problems.push(message.text)
+      if (message.messageId === ExtractorMessageId.ForgottenExport) {
+        missing.push(/"(.+?)"/.exec(message.text)?.[1] ?? message.text)
+      }
     },
   })
-  return readFileSync(join(SCRATCH, reportName(config.packageJson?.name ?? '')), 'utf8')
+  const report = readFileSync(join(SCRATCH, reportName(name)), 'utf8')
+  problems.push(...unreachable(report, missing).map((problem) => `${name}: ${problem}`))
+  return report
+}
+
+/**
+ * Returns one sentence for each type that the report refers to and users cannot import. A value
+ * behind `typeof` may be missing, because the type that refers to it has a name.
+ */
+function unreachable(report: string, missing: readonly string[]): string[] {
+  const types = missing.filter((symbol) => !new RegExp(`typeof ${symbol}\\b`).test(report))
+  const imports = report.matchAll(/^import .*?(\w+) \}? ?from '(@redrive\/[^']+\/internal)';$/gm)
+  return [
+    ...types.map(
+      (symbol) => `a public signature refers to "${symbol}": export it from src/index.ts`,
+    ),
+    ...Array.from(
+      imports,
+      ([, symbol, entry]) => `a public signature refers to "${symbol}" of ${entry}: make it public`,
+    ),
+  ]
 }
 
 function check(update: boolean): string[] {
   const configs = publicPackages().map(configure)
   const [first, ...others] = configs
   if (!first) return ['no public packages found']
-  // One compilation for all packages: most of the time goes into it.
+  // One compilation for all packages, because it takes most of the time.
   const state = CompilerState.create(first, {
     additionalEntryPoints: others.map((config) => config.mainEntryPointFilePath),
   })
@@ -91,7 +119,7 @@ function check(update: boolean): string[] {
       writeFileSync(path, report)
       console.log(`wrote ${short}`)
     } else {
-      problems.push(`${short} is stale: run \`pnpm api:update\` and review what changed`)
+      problems.push(`${short} is stale: run \`pnpm api:update\` and review the changes`)
     }
   }
   return problems

@@ -1,6 +1,6 @@
 /**
- * Who may import whom, and no cycles. The table is the rule; the rest of the file applies it to
- * every package in the tree, so that a new package is covered from its first file.
+ * Defines which package may import which, and forbids cycles. The table is the rule. The rest of
+ * the file applies it to every package, so a new package is covered from its first file.
  */
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
@@ -9,17 +9,19 @@ import { checkReferences } from './references.ts'
 import { isMain } from './workspace.ts'
 
 interface Room {
-  /** A folder, or every folder in it with `/*`. Rooms are named without `packages/` below. */
+  /** A folder, or every folder in it with `/*`. The lists below omit `packages/`. */
   readonly folder: string
   readonly mayImport: readonly string[]
-  /** What the one file src/composition.ts may import on top: the concrete choices. */
+  /** Additional imports for the one file src/composition.ts: the concrete adapters. */
   readonly compositionMayImport?: readonly string[]
-  /** What the tests may import on top. Default: the test tools and the memory transport. */
+  /** Additional imports for tests. Default: the test tools and the memory transport. */
   readonly testsMayImport?: readonly string[]
-  /** May it use Node's own modules? Default: yes. */
+  /** Whether it may use Node's modules. Default: yes. */
   readonly node?: false
-  /** May its sources use packages from outside this repository? Default: yes. */
+  /** Whether its sources may use packages from outside this repository. Default: yes. */
   readonly outside?: false
+  /** Whether it may use the entry `./internal` of a package. Default: yes. */
+  readonly internal?: false
 }
 
 const PORTS = ['core', 'runtime']
@@ -28,39 +30,48 @@ const CONCRETE = ['transports/*', 'sinks', 'stores/*']
 
 // biome-ignore format: one row per room, to be read as a table
 export const ROOMS: readonly Room[] = [
-  // Core decides and touches nothing: not even its tests need anything else.
+  // Core decides and has no side effects. Its tests need no other package either.
   { folder: 'packages/core', mayImport: [], testsMayImport: [], node: false, outside: false },
   { folder: 'packages/runtime', mayImport: ['core'] },
 
-  // Adapters know the ports, never each other.
+  // Adapters know the ports and never each other.
+  { folder: 'packages/transports/postgres', mayImport: [...PORTS, 'postgres-internal'] },
   { folder: 'packages/transports/*', mayImport: PORTS },
   { folder: 'packages/sinks', mayImport: PORTS },
   { folder: 'packages/stores/*', mayImport: PORTS },
   { folder: 'packages/telemetry', mayImport: PORTS },
   { folder: 'packages/testing', mayImport: [...PORTS, 'transports/memory'] },
 
-  // The control plane. Server and cli alone choose concrete adapters, in one file each; the catalog's own
-  // background work runs on the outbox of the database it is in.
-  { folder: 'packages/catalog', mayImport: PORTS, compositionMayImport: ['transports/postgres'], testsMayImport: [...TEST_TOOLS, 'transports/postgres'] },
-  // The API is said once, for the server, the command line and the console, which runs in a browser.
+  // Shared by the three packages that use PostgreSQL: transactions, migrations, error messages.
+  { folder: 'packages/postgres-internal', mayImport: PORTS },
+
+  // The control plane. Only server and cli choose concrete adapters, in one file each. The
+  // catalog's background work runs on the outbox of its own database.
+  { folder: 'packages/catalog', mayImport: [...PORTS, 'postgres-internal'], compositionMayImport: ['transports/postgres'], testsMayImport: [...TEST_TOOLS, 'transports/postgres'] },
+  // One definition of the API for the server, the command line and the console, which runs in a
+  // browser.
   { folder: 'packages/api', mayImport: [], node: false },
-  { folder: 'packages/server', mayImport: [...PORTS, 'api', 'catalog', 'telemetry'], compositionMayImport: CONCRETE, testsMayImport: [...TEST_TOOLS, ...CONCRETE, 'api', 'catalog'] },
+  { folder: 'packages/server', mayImport: [...PORTS, 'api', 'catalog', 'postgres-internal', 'telemetry'], compositionMayImport: CONCRETE, testsMayImport: [...TEST_TOOLS, ...CONCRETE, 'api', 'catalog'] },
   { folder: 'packages/doctor', mayImport: PORTS, testsMayImport: [...TEST_TOOLS, 'transports/*', 'catalog'] },
   { folder: 'packages/storm', mayImport: [...PORTS, 'transports/memory'] },
   { folder: 'packages/cli', mayImport: [...PORTS, 'api', 'catalog', 'doctor', 'server', 'storm', 'telemetry'], compositionMayImport: CONCRETE, testsMayImport: [...TEST_TOOLS, ...CONCRETE, 'api', 'catalog', 'doctor', 'server'] },
   { folder: 'packages/console', mayImport: ['api', 'core'], node: false },
 
-  // What only this repository's tests, benches and faults need.
+  // Used only by the tests, benchmarks and fault scenarios of this repository.
   { folder: 'dev/support', mayImport: ['core'] },
 
-  // The proofs may use everything; no row names them, so nothing imports a proof.
+  // The proofs may use everything. No row names them, so no package imports a proof.
   { folder: 'simulation', mayImport: [...PORTS, 'storm', 'transports/memory', 'testing'] },
   { folder: 'faults', mayImport: [...PORTS, ...CONCRETE, 'api', 'catalog', 'server', 'telemetry', 'testing', 'dev/support'] },
-  { folder: 'examples/*', mayImport: [...PORTS, ...CONCRETE, 'catalog', 'telemetry', 'testing'] },
+  // Examples are programs of users.
+  { folder: 'examples/*', mayImport: [...PORTS, ...CONCRETE, 'catalog', 'telemetry', 'testing'], internal: false },
   { folder: 'bench', mayImport: [...PORTS, ...CONCRETE, 'api', 'catalog', 'server', 'telemetry', 'testing', 'dev/support'] },
 ]
 
-/** A published package may use it in tests only: `dependencies` are installed for every user. */
+/**
+ * A published package may use it only in tests, because `dependencies` are installed for every
+ * user.
+ */
 const TEST_KIT = '@redrive/testing'
 
 interface Manifest {
@@ -80,7 +91,7 @@ interface Package {
 interface Import {
   readonly specifier: string
   readonly line: number
-  /** The name that is imported; undefined: the whole module. */
+  /** The imported name; undefined for the whole module. */
   readonly name: string | undefined
   /** The name under which it is exported again; undefined when it is not. */
   readonly exportedAs?: string
@@ -93,12 +104,12 @@ interface SourceFile {
   readonly imports: readonly Import[]
 }
 
-/** Every broken rule below `root`, one sentence each; an empty list means the tree is in order. */
+/** Returns one sentence for each broken rule below `root`; an empty list when there is none. */
 export function checkImports(root: string, rooms: readonly Room[] = ROOMS): string[] {
   const problems: string[] = []
   const packages = findPackages(root, rooms, problems)
   const files = packages.flatMap((owner) => readSources(root, owner))
-  // A check that looked at nothing must not say that all is well.
+  // A check without files must not pass.
   if (files.length === 0) problems.push(`no source files below ${root}`)
   for (const file of files) problems.push(...checkDirections(root, file, packages))
   problems.push(...findCycles(importGraph(root, files, packages)))
@@ -124,7 +135,7 @@ function findPackages(root: string, rooms: readonly Room[], problems: string[]):
   return packages
 }
 
-/** Whether users of a published package would install the test kit with it. */
+/** Returns whether users of a published package would install the test kit with it. */
 function installsTestKit(manifest: Manifest): boolean {
   const { dependencies, optionalDependencies, peerDependencies } = manifest
   const installed = { ...dependencies, ...optionalDependencies, ...peerDependencies }
@@ -141,7 +152,10 @@ function readSources(root: string, owner: Package): SourceFile[] {
     .map((path) => ({ path, owner, imports: readImports(join(root, path)) }))
 }
 
-/** The modules that a file imports or exports from, types included; a module once for each name. */
+/**
+ * Returns the modules that a file imports or exports from, types included, with one entry for each
+ * name.
+ */
 export function readImports(path: string): Import[] {
   const text = readFileSync(path, 'utf8')
   const { staticImports, staticExports, dynamicImports } = parseSync(path, text).module
@@ -169,7 +183,10 @@ export function readImports(path: string): Import[] {
   ]
 }
 
-/** The names that the code before a dynamic import takes of it: `const { a } = await import(`. */
+/**
+ * Returns the names that the code before a dynamic import takes from it: `const { a } = await
+ * import(`.
+ */
 function takenOf(before: string): readonly (string | undefined)[] {
   const names = /\{([\w\s,:]+)\}\s*=\s*await import\($/.exec(before)?.[1]
   if (names === undefined) return [undefined]
@@ -184,7 +201,7 @@ function checkDirections(root: string, file: SourceFile, packages: readonly Pack
   return [...new Set(problems)]
 }
 
-/** Why this import is not allowed, or undefined when it is. */
+/** Returns why this import is not allowed, or undefined when it is. */
 function refusal(
   root: string,
   file: SourceFile,
@@ -196,13 +213,16 @@ function refusal(
   if (specifier.startsWith('.')) {
     const home = isTest ? folder : `${folder}/src`
     const target = relative(root, resolve(root, dirname(file.path), specifier))
-    return target.startsWith(`${home}/`) ? undefined : `a relative import stays inside ${home}`
+    return target.startsWith(`${home}/`) ? undefined : `a relative import must stay inside ${home}`
   }
   const target = packages.find((candidate) => isOrBelow(specifier, candidate.name))
   if (target?.name === name) {
-    return isTest ? undefined : 'a package imports its own files by relative path'
+    return isTest ? undefined : 'a package must import its own files by relative path'
   }
   if (target) {
+    if (room.internal === false && specifier === `${target.name}/internal`) {
+      return `${withoutPackages(folder)} uses only public entries`
+    }
     const allowed = allowedRooms(file, isTest)
     if (allowed.some((pattern) => covers(pattern, withoutPackages(target.folder)))) return undefined
     const list = allowed.length > 0 ? allowed.join(', ') : 'no other package'
@@ -233,13 +253,18 @@ function isOrBelow(specifier: string, name: string): boolean {
   return specifier === name || specifier.startsWith(`${name}/`)
 }
 
-/** Type-only imports count: two files that need each other's types are one unit in two places. */
+/** Type-only imports count: two files that need each other's types belong together. */
 function importGraph(
   root: string,
   files: readonly SourceFile[],
   packages: readonly Package[],
 ): Map<string, string[]> {
-  const entries = new Map(packages.map(({ name, folder }) => [name, `${folder}/src/index.ts`]))
+  const entries = new Map(
+    packages.flatMap(({ name, folder }) => [
+      [name, `${folder}/src/index.ts`],
+      [`${name}/internal`, `${folder}/src/internal.ts`],
+    ]),
+  )
   return new Map(
     files.map((file) => [
       file.path,

@@ -1,21 +1,27 @@
 /**
- * `pnpm check`: the gate. Runs every step and stops at the first that fails. `pnpm check types lint` runs only
- * the steps named. `pnpm check --changed [BASE]` runs types, format, lint and the tests that the change since
- * BASE reaches (default: what is not committed, and on a branch what differs from main).
+ * `pnpm check` is the gate. It runs every step and stops at the first failure. `pnpm check types
+ * lint` runs only the named steps. `pnpm check --changed [BASE]` runs types, format, lint and the
+ * tests that the change since BASE reaches. Default of BASE: the uncommitted changes, and on a
+ * branch the difference from main.
  */
 import { BaseError } from './changed/files.ts'
 import { changedSteps } from './changed/steps.ts'
 import { runSteps, type Step } from './steps.ts'
 import { slowestFiles, timesTable } from './times.ts'
 
-// Types first: it also writes the declarations that lint, api and packages read. Then from quick
-// to slow, so that the first complaint comes early.
+// Types first, because it also writes the declarations that lint, api and packages read. Then from
+// fast to slow, so that the first failure shows early.
 const STEPS: readonly Step[] = [
   { name: 'types', command: 'tsc -b' },
   { name: 'format', command: 'biome format --error-on-warnings', remedy: 'run `pnpm format`' },
   { name: 'lint', command: 'oxlint --type-aware --deny-warnings' },
   { name: 'imports', command: 'node dev/check/imports.ts' },
   { name: 'purity', command: 'node dev/check/purity.ts' },
+  { name: 'notes', command: 'node dev/changelog/main.ts --check' },
+  {
+    name: 'reference',
+    command: 'node --conditions=@redrive/source dev/reference/main.ts --check',
+  },
   { name: 'unused', command: 'knip --no-config-hints' },
   { name: 'packages', command: 'node dev/check/packages.ts' },
   { name: 'api', command: 'node dev/check/api.ts' },
@@ -40,7 +46,7 @@ function chooseSteps(args: readonly string[]): readonly Step[] {
 function chooseChanged([base, ...more]: readonly string[]): readonly Step[] {
   try {
     if (more.length > 0 || base?.startsWith('-')) {
-      throw new BaseError('--changed takes one commit, and chooses the steps itself.')
+      throw new BaseError('--changed accepts at most one commit and no step names.')
     }
     return changedSteps(STEPS, base)
   } catch (error) {
@@ -57,12 +63,12 @@ if (failed) {
   console.log(`\nstep "${failed.name}" failed: ${failed.remedy ?? 'see its output above'}`)
   if (!isChanged) console.log(`repeat it alone with \`pnpm check ${failed.name}\``)
 }
-// `.ci/run` prints one table for everything at its end.
+// `.ci/run` prints one table for all programs at its end.
 if (process.env['REDRIVE_TIMES'] === undefined && times.length > 1) {
   if (times.some(({ name }) => name === 'tests')) console.log(`\n${slowestFiles()}`)
   console.log(`\n${timesTable('Time of each step', times)}`)
 }
 const passed = failed ? times.length - 1 : steps.length
-if (steps.length === 0) console.log('No step has to do with the change.')
+if (steps.length === 0) console.log('No step is affected by the change.')
 console.log(`${failed ? 'SHORT' : 'PASS'} check ${passed} steps, goal ${steps.length}`)
 process.exitCode = failed ? 1 : 0

@@ -1,6 +1,6 @@
 /**
- * What a user would install: packs every public package and looks at the tarballs. The packed
- * manifest must not point at our sources, and every way of resolving the package must find types.
+ * Packs every public package as a user would install it, and checks the tarballs. The packed
+ * manifest must not refer to our sources, and every way of resolving the package must find types.
  */
 import { execFile } from 'node:child_process'
 import { mkdirSync, rmSync } from 'node:fs'
@@ -11,7 +11,7 @@ import { type PublicPackage, publicPackages, ROOT } from './workspace.ts'
 const SCRATCH = join(ROOT, '.reports/packages')
 const run = promisify(execFile)
 
-/** The problems of one package; each is the output of the tool that found it. */
+/** Returns the problems of one package; each is the output of the tool that found it. */
 async function check(found: PublicPackage): Promise<string[]> {
   const tarball = join(SCRATCH, `${found.name.replace(/\W+/g, '-')}.tgz`)
   await run('pnpm', ['pack', '--out', tarball], { cwd: found.folder })
@@ -44,7 +44,7 @@ function outputOf(reason: unknown): string {
 
 rmSync(SCRATCH, { recursive: true, force: true })
 mkdirSync(SCRATCH, { recursive: true })
-// One package after the other: the three tools above already fill the cores of a small machine.
+// One package at a time, because the three tools above already use the cores of a small machine.
 let failed = false
 for (const found of publicPackages()) {
   for (const problem of await check(found)) {

@@ -1,7 +1,7 @@
 /**
- * Core decides from its arguments alone. The compiler already refuses timers and I/O there (core
- * has no Node and no DOM types); this check refuses what the language itself offers: the clock and
- * randomness. It repeats the compiler's part so that a change of tsconfig cannot open the door.
+ * Core decides only from its arguments. The compiler already rejects timers and I/O there, because
+ * core has no Node and no DOM types. This check rejects what the language itself offers: the clock
+ * and randomness. It repeats the compiler's part, so that a change of tsconfig cannot allow it.
  */
 import { globSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -22,10 +22,10 @@ const FORBIDDEN_GLOBALS = new Set([
   'setTimeout',
 ])
 
-/** Every impure expression in the files of `folder`, one sentence each. */
+/** Returns one sentence for each impure expression in the files of `folder`. */
 export function checkPurity(folder: string): string[] {
   const paths = globSync('**/*.ts', { cwd: folder }).sort()
-  // A check that looked at nothing must not say that all is well.
+  // A check without files must not pass.
   if (paths.length === 0) return [`no source files below ${folder}`]
   return paths.flatMap((path) => impurities(path, readFileSync(join(folder, path), 'utf8')))
 }

@@ -1,6 +1,6 @@
 /**
- * Follows the README as a new user would: an empty folder, the packed packages, the program as it is
- * printed there. What it prints must be what the README says.
+ * Follows the README as a new user would: an empty folder, the packed packages, the printed
+ * program. Its output must match the README.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -8,11 +8,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { publicPackages, ROOT } from './workspace.ts'
 
-/** The fenced block behind `<!-- mark -->`. */
+/** Returns the fenced block after `<!-- mark -->`. */
 function block(readme: string, mark: string): string {
   const [, after] = readme.split(`<!-- ${mark} -->`)
   const [, text] = after?.match(/```\w*\n([\s\S]*?)```/) ?? []
-  if (text === undefined) throw new Error(`README.md has no block behind <!-- ${mark} -->`)
+  if (text === undefined) throw new Error(`README.md has no code block after <!-- ${mark} -->`)
   return text
 }
 
@@ -35,7 +35,7 @@ try {
   execFileSync('npm', [...install, ...pack(folder)], { cwd: folder, stdio: 'inherit' })
   const printed = execFileSync(process.execPath, ['orders.ts'], { cwd: folder, encoding: 'utf8' })
   const isTrue = printed === expected
-  if (!isTrue) console.error(`The README says:\n${expected}\nIts program prints:\n${printed}`)
+  if (!isTrue) console.error(`The README shows:\n${expected}\nIts program prints:\n${printed}`)
   console.log(
     `${isTrue ? 'PASS' : 'SHORT'} readme program prints what the README says, goal the same text`,
   )

@@ -22,11 +22,11 @@ function readReport(): Report | undefined {
 
 const report = readReport()
 if (report === undefined) {
-  console.log('the tests did not run to their end')
+  console.log('the tests did not finish')
   console.log('0 passed, 0 failed')
   process.exit(1)
 }
-// A file that does not even load has no tests to fail: count it as one failure.
+// A file that does not load has no tests that could fail. It counts as one failure.
 const broken = report.testResults.filter(
   (file) => file.status === 'failed' && file.assertionResults.length === 0,
 ).length

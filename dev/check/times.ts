@@ -28,7 +28,7 @@ export function formatSeconds(seconds: number): string {
   return `${Math.floor(whole / 60)} min ${String(whole % 60).padStart(2, '0')} s`
 }
 
-/** Marks a step that ran next to others. It does not count towards the total. */
+/** Marks a background step. It does not count towards the total. */
 const ASIDE = '(in the background)'
 
 /** Returns a table, slowest first, with the total in the last line. */

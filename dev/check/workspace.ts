@@ -3,7 +3,10 @@ import { dirname, join, resolve } from 'node:path'
 
 export const ROOT: string = resolve(import.meta.dirname, '../..')
 
-/** True for the program that Node was started with; `import.meta.main` is missing in Node 22. */
+/**
+ * Returns true for the program that Node was started with; `import.meta.main` is missing in Node
+ * 22.
+ */
 export function isMain({ filename }: ImportMeta): boolean {
   const started = process.argv[1]
   return started !== undefined && realpathSync(started) === filename
@@ -11,11 +14,11 @@ export function isMain({ filename }: ImportMeta): boolean {
 
 export interface PublicPackage {
   readonly name: string
-  /** Absolute. */
+  /** Absolute path. */
   readonly folder: string
 }
 
-/** The packages that are published, in a stable order. */
+/** Returns the published packages in a stable order. */
 export function publicPackages(): PublicPackage[] {
   return globSync('packages/{*,*/*}/package.json', { cwd: ROOT })
     .filter((path) => !path.includes('node_modules'))

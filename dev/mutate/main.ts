@@ -1,6 +1,6 @@
 /**
- * `pnpm mutate`: changes core in thousands of small ways, one at a time, and sees whether a test
- * notices. Survivors are listed in .reports/mutate/survivors.md. See docs/mutation.md.
+ * `pnpm mutate` changes core in thousands of small ways, one at a time, and checks whether a test
+ * fails. Survivors are listed in .reports/mutate/survivors.md. See docs/mutation.md.
  */
 import { spawnSync } from 'node:child_process'
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -19,9 +19,12 @@ const { values } = parseArgs({
   options: {
     /** Files to mutate, by the end of their path: `--only decide.ts --only policy/retry.ts`. */
     only: { type: 'string', multiple: true, default: [] },
-    /** Leaves out what runs once when a module is loaded: no test can be told apart for it. */
+    /**
+     * Leaves out code that runs once when a module is loaded, because it cannot be assigned to
+     * single tests.
+     */
     quick: { type: 'boolean', default: false },
-    /** Keeps the answers of the last such run wherever neither code nor tests have changed. */
+    /** Reuses the results of the last such run where neither code nor tests have changed. */
     incremental: { type: 'boolean', default: false },
     workers: { type: 'string', default: String(availableParallelism()) },
   },
@@ -51,7 +54,7 @@ function mutate(): Report | undefined {
     ],
     {
       cwd: ROOT,
-      // Its progress is not our answer.
+      // Its progress goes to stderr, so that stdout contains only the result.
       stdio: ['ignore', 2, 2],
       env: {
         ...process.env,

@@ -11,7 +11,7 @@ interface Mutant {
   readonly location: { readonly start: Place; readonly end: Place }
 }
 
-/** Both from 1. */
+/** Line and column, both from 1. */
 interface Place {
   readonly line: number
   readonly column: number
@@ -27,7 +27,7 @@ export interface FileScore {
 const isKilled = ({ status }: Mutant) => status === 'Killed' || status === 'Timeout'
 const hasSurvived = ({ status }: Mutant) => status === 'Survived' || status === 'NoCoverage'
 
-/** File by file; files without mutants are left out. */
+/** Returns a score for each file with mutants. */
 export function summarise(report: Report): readonly FileScore[] {
   return Object.entries(report.files)
     .map(([file, { mutants }]) => score(file, mutants))
@@ -47,7 +47,7 @@ function score(file: string, mutants: readonly Mutant[]): FileScore {
   return { file, killed, survived, percent: (100 * killed) / Math.max(1, killed + survived) }
 }
 
-/** One line each: where, what it was and what it became. */
+/** Returns one line for each survivor: position, original and replacement. */
 export function survivorsOf(report: Report): readonly string[] {
   return Object.entries(report.files).flatMap(([file, { source, mutants }]) =>
     mutants.filter(hasSurvived).map((mutant) => {

@@ -6,7 +6,7 @@ import base from '../../vitest.config.ts'
 /** Stryker runs this in a copy of the tree, which is then the working directory. */
 const FAST_CHECK = join(process.cwd(), 'dev/mutate/fast-check.ts')
 
-/** A mutant is dead with the first failure, so the tests that answer fastest are asked first. */
+/** Runs the fastest tests first, because the first failure kills a mutant. */
 class QuickFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     return files.toSorted((a, b) => cost(a) - cost(b) || a.moduleId.localeCompare(b.moduleId))
@@ -32,7 +32,7 @@ export default defineConfig({
     include: ['packages/core/test/**/*.test.ts'],
     isolate: false,
     sequence: { sequencer: QuickFirst },
-    // Code that counts what it runs is many times slower in tight loops.
+    // Code with coverage counters is many times slower in tight loops.
     testTimeout: 60_000,
   },
 })

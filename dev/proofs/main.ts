@@ -1,6 +1,7 @@
 /**
- * `pnpm proofs merge|nightly|release` runs a tier, `pnpm proofs NAME…` single proofs, and `pnpm proofs` lists
- * them. `--names TIER` prints the names as JSON, for workflows. Every proof ends with a line `PASS …` or `SHORT …`; a tier runs all of its proofs and ends with a summary.
+ * `pnpm proofs merge|nightly|release` runs a tier, `pnpm proofs NAME…` single proofs, and `pnpm
+ * proofs` lists them. `--names TIER` prints the names as JSON, for workflows. Every proof ends with
+ * a line `PASS …` or `SHORT …`; a tier runs all of its proofs and ends with a summary.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { delimiter, join } from 'node:path'
@@ -45,14 +46,22 @@ const SERVICES = join(ROOT, 'dev/services')
 /** Starts the servers of `dev/services` and returns their addresses as variables for the examples. */
 function startServers(servers: readonly string[]): Readonly<Record<string, string>> {
   const up = spawnSync(SERVICES, ['up', ...servers], { cwd: ROOT, stdio: 'inherit' })
-  if (up.status !== 0) throw new Error(`dev/services could not start ${servers.join(', ')}.`)
+  if (up.status !== 0)
+    throw new Error(`dev/services could not start ${servers.join(', ')}. See its output above.`)
   const { stdout } = spawnSync(SERVICES, ['env'], { cwd: ROOT, encoding: 'utf8' })
   const pairs = [...stdout.matchAll(/^export (\w+)=(.*)$/gm)]
   return Object.fromEntries(pairs.map(([, name = '', value = '']) => [name, value]))
 }
 
+/** Stops servers; a failure is reported, because the result of the proof is already known. */
+function stopServers(servers: readonly string[]): void {
+  const down = spawnSync(SERVICES, ['down', ...servers], { cwd: ROOT, stdio: 'inherit' })
+  if (down.status !== 0)
+    console.error(`dev/services could not stop ${servers.join(', ')}. See its output above.`)
+}
+
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const
-/** As a shell reports a program that a signal ended. */
+/** Exit statuses that a shell reports for a program ended by a signal. */
 const SIGNALLED: Readonly<Partial<Record<NodeJS.Signals, number>>> = { SIGINT: 130, SIGTERM: 143 }
 
 /** Runs the command with its output shown; returns its exit status and its last PASS or SHORT line. */
@@ -65,7 +74,7 @@ async function runCommand({
   const child = spawn(command, {
     cwd: ROOT,
     shell: true,
-    // A group of its own: the shell does not pass signals on to what it runs.
+    // A separate process group, because the shell does not pass signals on to its programs.
     detached: true,
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, ...variables, PATH: path },
@@ -89,7 +98,10 @@ async function runCommand({
   return { status, line: text.match(/^(PASS|SHORT) .*$/gm)?.at(-1) ?? '' }
 }
 
-/** A server that does not start must not keep the other proofs of the tier from running. */
+/**
+ * Reports an error and continues: a server that does not start must not stop the other proofs of
+ * the tier.
+ */
 function reportError(error: unknown): { status: number; line: string } {
   console.error(error)
   return { status: 1, line: '' }
@@ -99,9 +111,10 @@ async function play(proof: Proof): Promise<Result> {
   console.log(`\n=== ${proof.name}: ${proof.shows}\n$ ${proof.command}`)
   const startedAt = performance.now()
   const { status, line } = await runCommand(proof).catch(reportError)
+  if (proof.stops !== undefined) stopServers(proof.stops)
   const seconds = (performance.now() - startedAt) / 1_000
   const ok = status === 0
-  // A program that fell short and still ended with 0, or the other way round, has a mistake of its own.
+  // An exit status that contradicts the verdict line is a mistake in the program.
   const agrees = line === '' || line.startsWith(ok ? 'PASS' : 'SHORT')
   const own = `${ok ? 'PASS' : 'SHORT'} ${proof.name} exit status ${status}, goal 0`
   const verdict = agrees ? line || own : `SHORT ${proof.name} exit status ${status} after "${line}"`

@@ -11,24 +11,39 @@ export interface Proof {
   readonly command: string
   readonly tier: Tier
   readonly shows: string
-  /** Measured on two idle cores that also run the servers. */
+  /** Duration on two cores that also run the servers. Nightly: measured on a busy machine, so upper bounds. */
   readonly minutes: number
-  /** The programs it starts; a change that reaches one of them selects the proof (`pnpm check --changed`). */
+  /**
+   * The programs it starts. A change that reaches one of them selects the proof (`pnpm check
+   * --changed`).
+   */
   readonly starts: readonly string[]
-  /** Servers of `dev/services` that the command expects to find; others start what they need. */
+  /**
+   * Servers of `dev/services` that the command expects to be running. Other commands start what
+   * they need.
+   */
   readonly servers?: readonly string[]
+  /** Servers to stop after the proof, so that they do not slow the next ones. */
+  readonly stops?: readonly string[]
 }
 
 const vitest = (files: string) => `REDRIVE_PROOFS=1 vitest run --no-file-parallelism ${files}`
-/** Fails when the variable with the path of a program is not set: vitest would skip the tests and pass. */
+/**
+ * Fails when the variable with the path of a program is not set. Otherwise vitest would skip the
+ * tests and pass.
+ */
 const withProgram = (variable: string, command: string) =>
   `: "\${${variable}:?is not set to the path of the program}" && ${command}`
 const demo = (name: string) => `pnpm --filter @redrive/example-${name} demo`
 const demoStarts = (name: string) => [`examples/${name}/src/demo.ts`]
 const faults = (name: string) => [`faults/src/${name}/main.ts`, ...FAULTS_ENTRY]
-/** Where every fault proof begins. Their own text: what they import belongs to all subjects. */
+/**
+ * Entry files of every fault proof. Only their own text counts, because their imports belong to all
+ * subjects.
+ */
 const FAULTS_ENTRY = ['faults/src/main.ts', 'faults/src/subjects.ts'].map(textOf)
 const DEMO_SERVERS = ['rabbitmq', 'postgres', 'kafka']
+const CLUSTERS = ['rabbitmq-cluster', 'kafka-cluster']
 const SIMULATION = ['simulation/src/main.ts']
 const README = [
   'README.md',
@@ -37,12 +52,15 @@ const README = [
   'packages/transports/memory/src/index.ts',
 ]
 
-/** Other seeds every night; the range is printed. Days since 1970 times the number of seeds. */
+/**
+ * Other seeds every night; the range is printed. The start is the number of days since 1970 times
+ * the number of seeds.
+ */
 const NIGHTLY_SEEDS = 'pnpm simulate --seeds 20000 --from $(( $(date +%s) / 86400 * 20000 ))'
 
 /**
- * Every proof outside `pnpm check`, once. The merge tier has those that find most per minute; a longer form of
- * the same proof is in a later tier. docs/proofs.md explains the tiers.
+ * Every proof outside `pnpm check`, once. The merge tier has the proofs that find most per minute;
+ * a longer form of the same proof is in a later tier. docs/proofs.md explains the tiers.
  */
 // biome-ignore format: one row per proof, to be read as a table
 export const PROOFS: readonly Proof[] = [
@@ -56,9 +74,9 @@ export const PROOFS: readonly Proof[] = [
 
   { name: 'simulate-nightly', tier: 'nightly', minutes: 1, command: NIGHTLY_SEEDS, starts: SIMULATION, shows: 'no promise breaks in 20,000 seeds that differ each night' },
   { name: 'simulate-mutants', tier: 'nightly', minutes: 0.7, command: 'pnpm simulate --mutants', starts: SIMULATION, shows: 'the simulator finds each known mistake' },
-  { name: 'stress', tier: 'nightly', minutes: 8, command: vitest('stress.proof'), starts: [], shows: 'the contract of each transport, ten times in parallel' },
-  { name: 'cluster', tier: 'nightly', minutes: 6, command: vitest('cluster.proof'), starts: [], shows: 'the contract on three nodes of RabbitMQ and Kafka, one killed' },
-  { name: 'doctor', tier: 'nightly', minutes: 3, command: vitest('packages/doctor/test/rabbitmq.proof.ts packages/doctor/test/kafka.proof.ts packages/doctor/test/postgres.proof.ts'), starts: [], shows: 'the doctor finds wrong settings of clusters' },
+  { name: 'stress', tier: 'nightly', minutes: 13, command: vitest('stress.proof'), starts: [], shows: 'the contract of each transport, ten times in parallel' },
+  { name: 'cluster', tier: 'nightly', minutes: 14, command: vitest('cluster.proof'), starts: [], stops: CLUSTERS, shows: 'the contract on three nodes of RabbitMQ and Kafka, one killed' },
+  { name: 'doctor', tier: 'nightly', minutes: 4, command: vitest('packages/doctor/test/rabbitmq.proof.ts packages/doctor/test/kafka.proof.ts packages/doctor/test/postgres.proof.ts'), starts: [], stops: CLUSTERS, shows: 'the doctor finds wrong settings of clusters' },
   { name: 'terminal', tier: 'nightly', minutes: 1, command: vitest('terminal.proof'), starts: [], shows: 'an incident typed into a real terminal looks as documented' },
   { name: 'faults-rabbitmq-quick', tier: 'nightly', minutes: 5, command: 'pnpm faults rabbitmq --quick', starts: faults('rabbitmq'), shows: 'RabbitMQ: all fault scenarios, short form' },
   { name: 'faults-kafka-quick', tier: 'nightly', minutes: 5, command: 'pnpm faults kafka --quick', starts: faults('kafka'), shows: 'Kafka: the same' },
@@ -70,13 +88,13 @@ export const PROOFS: readonly Proof[] = [
   { name: 'demo-payment', tier: 'nightly', minutes: 0.5, command: demo('payment-service'), servers: DEMO_SERVERS, starts: demoStarts('payment-service'), shows: 'payments whose log sink is down' },
   { name: 'demo-profile', tier: 'nightly', minutes: 0.5, command: demo('profile-service'), servers: DEMO_SERVERS, starts: demoStarts('profile-service'), shows: 'profiles on RabbitMQ whose database goes away' },
   { name: 'demo-triage', tier: 'nightly', minutes: 0.5, command: demo('triage-desk'), servers: DEMO_SERVERS, starts: demoStarts('triage-desk'), shows: 'dead letters grouped, replayed and confirmed' },
-  { name: 'node-22', tier: 'nightly', minutes: 20, command: 'dev/proofs/node-22', starts: [], shows: 'the whole gate on the oldest supported Node' },
-  { name: 'faults-mutants', tier: 'nightly', minutes: 40, command: 'pnpm faults all --mutants', starts: ['faults/src/main.ts'], shows: 'the fault scenarios find each known mistake' },
+  { name: 'node-22', tier: 'nightly', minutes: 12, command: 'dev/proofs/node-22', starts: [], shows: 'the whole gate on the oldest supported Node' },
+  { name: 'faults-mutants', tier: 'nightly', minutes: 27, command: 'pnpm faults all --mutants', starts: ['faults/src/main.ts'], shows: 'the fault scenarios find each known mistake' },
 
   { name: 'storm-full', tier: 'release', minutes: 10, command: 'pnpm simulate storm --out .reports/storm', starts: SIMULATION, shows: 'no retry storm, all outages and policies' },
   ...['rabbitmq', 'kafka', 'postgres', 'emission', 'catalog', 'server'].map((name): Proof => ({ name: `faults-${name}`, tier: 'release', minutes: 20, command: `pnpm faults ${name}`, starts: faults(name), shows: `${name}: all fault scenarios at full size` })),
   ...['core', 'file-store', 'emission', 'rabbitmq', 'rabbitmq-memory', 'kafka', 'kafka-poison', 'postgres', 'catalog', 'server'].map((name): Proof => ({ name: `bench-${name}`, tier: 'release', minutes: 20, command: `pnpm bench ${name}`, starts: [`bench/src/cases/${name}.ts`], shows: `${name}: cost compared with the bare client and with peers, judged` })),
   { name: 'mutate', tier: 'release', minutes: 60, command: 'pnpm mutate', starts: [], shows: 'the tests of core notice changes of its code' },
-  { name: 'loki', tier: 'release', minutes: 2, command: withProgram('REDRIVE_LOKI', vitest('packages/sinks/test/loki.proof.ts')), starts: [], shows: 'a real Loki accepts what the sink sends' },
-  { name: 'collector', tier: 'release', minutes: 2, command: withProgram('REDRIVE_OTELCOL', vitest('packages/sinks/test/collector.proof.ts')), starts: [], shows: 'a real OpenTelemetry collector accepts what the sink sends' },
+  { name: 'loki', tier: 'release', minutes: 2, command: withProgram('REDRIVE_LOKI', vitest('packages/sinks/test/loki.proof.ts')), starts: [], shows: 'a real Loki accepts the requests of the sink' },
+  { name: 'collector', tier: 'release', minutes: 2, command: withProgram('REDRIVE_OTELCOL', vitest('packages/sinks/test/collector.proof.ts')), starts: [], shows: 'a real OpenTelemetry collector accepts the requests of the sink' },
 ]

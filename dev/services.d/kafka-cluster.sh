@@ -1,18 +1,20 @@
 # Kafka, three brokers that are also the controllers (KRaft), as in `kafka`; N is 1, 2 or 3.
 #   url                     host:port of each broker, with commas
 #   kill_node N             SIGKILL
-#   start_node N            returns when it has rejoined and caught up; without a majority at once
-#   pause_node N            SIGSTOP: connections stay open, nothing answers
+#   start_node N            returns when it has rejoined and caught up; immediately without a majority
+#   pause_node N            SIGSTOP: connections stay open, nothing responds
 #   unpause_node N          SIGCONT
 #   controller              number of the node that is the active controller
-#   leader TOPIC PARTITION  number of the node that leads it; a dead one until that is noticed
-# `up` repairs what was killed or paused.
+#   leader TOPIC PARTITION  number of the leader; may be a dead node until the cluster notices
+# `up` repairs killed and paused nodes.
 # shellcheck shell=bash disable=SC2034,SC2154
 
 extras=(url kill_node start_node pause_node unpause_node controller leader)
 
 # shellcheck source=dev/services.d/lib/kafka.sh
 . dev/services.d/lib/kafka.sh
+# shellcheck source=dev/services.d/lib/cluster.sh
+. dev/services.d/lib/cluster.sh
 
 # Node N adds N - 1 to these.
 first_broker_port=$((port_base + 910))
@@ -20,27 +22,18 @@ first_controller_port=$((port_base + 915))
 voters=1@127.0.0.1:$((port_base + 915)),2@127.0.0.1:$((port_base + 916)),3@127.0.0.1:$((port_base + 917))
 copies=3
 in_sync_copies=2
-# A slow copy is noticed after 3 s instead of 30, as a dead broker is. The two of the quorum are Kafka's
-# defaults, named because a fail-over is as quick as they are.
+# A slow replica is noticed after 3 s instead of 30, like a dead broker. The two quorum settings are
+# Kafka's defaults. They are listed because they determine the time of a failover.
 node_config='replica.lag.time.max.ms=3000
 controller.quorum.election.timeout.ms=1000
 controller.quorum.fetch.timeout.ms=2000'
 
 use_node() {
-  [[ ${1:-} == [123] ]] || fail "which node: 1, 2 or 3?"
+  require_node "$@"
   node_folder=$data/$1
   node_id=$1
   broker_port=$((first_broker_port + $1 - 1))
   controller_port=$((first_controller_port + $1 - 1))
-}
-
-# each_node COMMAND…: with the variables of each node in turn, until it fails.
-each_node() {
-  local n
-  for n in 1 2 3; do
-    use_node "$n"
-    "$@" || return
-  done
 }
 
 url() {
@@ -61,12 +54,12 @@ up() {
   install_kafka
   each_node launch_if_dead
   each_node await_node
-  within 30 each_node sees_nodes 1 2 3 || fail "the nodes do not find each other: see $data/*/log"
+  within 30 each_node sees_nodes 1 2 3 || fail "the nodes did not connect to each other: see $data/*/log"
   within 60 each_node has_caught_up || fail "node $node_id does not catch up: see $node_folder/log"
   say "$(url) (started in $SECONDS s)"
 }
 
-# All at once. One that waits for a controller that has gone does so for minutes, hence the bound.
+# Stops all concurrently. A node whose controller has ended waits for minutes, so there is a limit.
 down() {
   each_node begin_stop
   within 10 each_node node_is_dead || true
@@ -74,23 +67,14 @@ down() {
 }
 
 status() {
-  local n running=()
-  for n in 1 2 3; do
-    use_node "$n"
-    if node_answers; then running+=("$n"); fi
-  done
-  case ${#running[@]} in
-  0) say "not running" && return 1 ;;
-  3) say "$(url) (running)" ;;
-  *) say "only node ${running[*]} of 1 2 3 answers" && return 1 ;;
-  esac
+  cluster_status "$(url)"
 }
 
 sees_nodes() {
   is_alive "$node_folder/node.pid" && sees "$broker_port" "$@"
 }
 
-# In sync with the leader of each partition it has a copy of, by its own view.
+# Succeeds if the node sees itself in sync for each partition that it has a copy of.
 has_caught_up() {
   local rows topic partition leader replicas in_sync
   rows=$(partitions "$broker_port") || return 1
@@ -108,18 +92,10 @@ kill_node() {
 start_node() {
   use_node "${1:-}"
   launch_if_dead
-  # It cannot even start before there is a second one to elect a controller with.
+  # A node cannot start before a second one exists, because both must elect a controller.
   (($(count_alive) >= 2)) || return 0
   await_node
   within 60 has_caught_up || fail "node $node_id does not catch up: see $node_folder/log"
-}
-
-count_alive() {
-  local n count=0
-  for n in 1 2 3; do
-    if is_alive "$data/$n/node.pid"; then count=$((count + 1)); fi
-  done
-  echo "$count"
 }
 
 pause_node() {
@@ -132,13 +108,13 @@ unpause_node() {
   signal_node CONT
 }
 
-# There is none for a moment while one is elected.
+# There is no controller for a short time during an election.
 controller() {
   within 30 find_controller || fail "no node is the active controller"
 }
 
-# Each is asked itself, because what a broker knows may be old. One that was paused may believe for a
-# moment that it still leads: the later epoch is right.
+# Asks each node, because a broker's information may be old. A node that was paused may still report
+# itself as the controller for a short time; the later epoch is right.
 find_controller() {
   local n active='' latest=-1
   for n in 1 2 3; do
@@ -166,5 +142,5 @@ leader() {
     echo "$found"
     return
   done
-  fail "no node knows a leader of '$1' $2"
+  fail "no node reports a leader of topic \"$1\", partition $2"
 }

@@ -1,9 +1,9 @@
 # Kafka, one broker that is its own controller (KRaft), without TLS and passwords.
 #   url             host:port
-#   crash           SIGKILL and start again; returns when it answers
+#   crash           SIGKILL and start again; returns when it responds
 #   kill            SIGKILL
-#   start           returns when it answers
-#   pause, unpause  SIGSTOP and SIGCONT: connections stay open, nothing answers
+#   start           returns when it responds
+#   pause, unpause  SIGSTOP and SIGCONT: connections stay open, nothing responds
 # shellcheck shell=bash disable=SC2034,SC2154
 
 extras=(url crash kill start pause unpause)
@@ -58,7 +58,7 @@ crash() {
   start
 }
 
-# The name is what callers expect; with arguments it is the shell's, which lib/process.sh needs.
+# Callers expect the name `kill`. With arguments it runs the shell's `kill`, which lib/process.sh needs.
 kill() {
   if [[ $# -gt 0 ]]; then
     builtin kill "$@"

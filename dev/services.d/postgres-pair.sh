@@ -3,8 +3,8 @@
 #   crash_primary  SIGKILL of all its processes, as if the machine had lost power
 #   promote        make the replica a primary; returns when it accepts writes
 #   stop_replica   commits on the primary then wait for it to come back
-#   start_replica  returns when it answers and, if the primary runs, follows it again
-# `up` repairs what was crashed or stopped; after a failover it makes a new, empty pair.
+#   start_replica  returns when it responds and, if the primary runs, follows it again
+# `up` repairs crashed and stopped servers; after a failover it creates a new, empty pair.
 # shellcheck shell=bash disable=SC2034,SC2154
 
 extras=(url crash_primary promote stop_replica start_replica)
@@ -16,28 +16,28 @@ primary_port=$((port_base + 435))
 replica_port=$((port_base + 436))
 use_debian_server
 
-# use primary|replica: the variables of one of the two, by the role that `up` gives it.
+# use primary|replica: sets the variables of one server, by the role that `up` gives it.
 use() {
   server_home=$data/$1
   "use_$1"
 }
 
-# With a standby named, `on` means that a commit returns when the replica has it on its disk too, so
-# that a failover keeps all that a client was told is committed. It does not wait until the replica
-# shows it: a read there may be a moment behind.
+# With a named standby, `on` means that a commit returns when the replica has it on disk too. So a
+# failover keeps every confirmed commit. It does not wait until the replica shows the commit: a read
+# there may be slightly behind.
 use_primary() {
   server_port=$primary_port
-  # The log is kept for a replica that was stopped for a while.
+  # Keeps the log for a replica that was stopped for a while.
   server_settings="synchronous_standby_names = 'replica'
 synchronous_commit = on
 wal_keep_size = '512MB'"
 }
 
-# It names no standby: once promoted it must not wait for one.
+# Without a standby name, because a promoted replica must not wait for one.
 use_replica() {
   local primary="host=127.0.0.1 port=$primary_port user=redrive application_name=replica"
   server_port=$replica_port
-  # Asks soon, not after 5 s, whether a primary that was gone is back.
+  # Retries a lost primary sooner than after 5 s.
   server_settings="primary_conninfo = '$primary'
 wal_retrieve_retry_interval = '200ms'"
 }
@@ -86,7 +86,7 @@ status() {
   [[ $state == running ]]
 }
 
-# What each of them is now, which a failover has changed.
+# Prints the current role of each server, which a failover changes.
 roles() {
   use primary
   local first
@@ -110,7 +110,7 @@ ask() {
   PGCONNECT_TIMEOUT=5 "$client_bin/psql" -XAtq -d "$(server_url)" -c "$1"
 }
 
-# Both answer, and the replica gets what the primary commits.
+# Succeeds if both respond and the replica receives the primary's commits.
 follows() {
   use replica
   server_answers || return 1
@@ -127,8 +127,8 @@ is_intact() {
   [[ -f $server_folder/standby.signal ]]
 }
 
-# The replica is made last and removed first, so that half a pair is never intact. A copy of a
-# database that has not been started yet is as good as pg_basebackup, and faster.
+# The replica is created last and removed first, so that an incomplete pair never counts as intact. A
+# copy of a database before its first start is as good as pg_basebackup, and faster.
 create_pair() {
   down
   use replica
@@ -160,7 +160,7 @@ crash_primary() {
 promote() {
   use replica
   server_answers || fail "the replica is not running"
-  # It returns after it has replayed all it has received.
+  # Returns after the replica has replayed everything that it received.
   [[ $(ask 'SELECT pg_promote(true, 60)') == t ]] ||
     fail "not promoted: see $server_home/postgres.log"
 }
@@ -171,7 +171,7 @@ stop_replica() {
 }
 
 start_replica() {
-  is_intact || fail "there is no replica: \`dev/services up $service\` makes a new pair"
+  is_intact || fail "there is no replica: run \`dev/services up $service\` to create a new pair"
   use replica
   launch_if_dead
   await_server

@@ -13,22 +13,6 @@ server_port=$((port_base + 432))
 server_settings=
 use_debian_server
 
-url() {
-  server_url
-}
-
 up() {
   server_up install_debian_server
-}
-
-down() {
-  stop_server
-}
-
-status() {
-  server_status
-}
-
-crash() {
-  crash_server
 }

@@ -1,13 +1,13 @@
 # RabbitMQ, three nodes in one cluster, guest/guest; N is 1, 2 or 3.
 #   url                      AMQP of each node, then the management API of each
 #   ctl N ARGS…              rabbitmqctl on one node
-#   memory_alarm on|off [N]  block and unblock publishers, on all nodes though one has the alarm
+#   memory_alarm on|off [N]  block and unblock publishers on all nodes; one node has the alarm
 #   leader QUEUE             number of the node that leads a quorum queue, in the vhost /
 #   kill_node N              SIGKILL
 #   start_node N             returns when it has rejoined the others
-#   partition_node N         cut it off from the others but not from clients; needs root
-#   heal                     undo every cut, not before it was noticed; `up` then waits until all
-#                            three run
+#   partition_node N         cut it off from the other nodes but not from clients; needs root
+#   heal                     end all partitions after the nodes have noticed them; `up` then waits
+#                            until all three run
 # shellcheck shell=bash disable=SC2034,SC2154
 
 # Node N adds N to these.
@@ -15,24 +15,26 @@ first_amqp_port=$((port_base + 700))
 first_management_port=$((port_base + 710))
 first_distribution_port=$((port_base + 720))
 epmd_port=$((port_base + 731))
-# The nodes connect to each other from and to addresses of their own, and clients use 127.0.0.1: a
-# firewall rule can therefore separate the nodes without touching a client. Each clone has its own
-# addresses (127.0.77.N in the first block of ports).
+# The nodes connect to each other with separate addresses, and clients use 127.0.0.1. So a firewall
+# rule can separate the nodes without affecting a client. Each clone has its own addresses
+# (127.0.77.N in the first block of ports).
 network=127.0.$((port_base / 1000 + 52))
-# Seconds of silence after which a node counts as gone; the default of 60 is long for a test.
+# Seconds of silence after which a node counts as down; the default of 60 is long for a test.
 net_ticktime=5
 firewall_table=redrive_rabbitmq_cluster_$port_base
 extras=(url ctl memory_alarm leader kill_node start_node partition_node heal)
 
 # shellcheck source=dev/services.d/lib/rabbitmq.sh
 . dev/services.d/lib/rabbitmq.sh
+# shellcheck source=dev/services.d/lib/cluster.sh
+. dev/services.d/lib/cluster.sh
 
 name_of_node() {
   echo "redrive$1@$network.$1"
 }
 
 use_node() {
-  [[ ${1:-} == [123] ]] || fail "which node: 1, 2 or 3?"
+  require_node "$@"
   local address="{${network//./,},$1}"
   node_folder=$data/$1
   node_name=$(name_of_node "$1")
@@ -47,15 +49,6 @@ cluster_formation.peer_discovery_backend = classic_config
 cluster_formation.classic_config.nodes.1 = $(name_of_node 1)
 cluster_formation.classic_config.nodes.2 = $(name_of_node 2)
 cluster_formation.classic_config.nodes.3 = $(name_of_node 3)"
-}
-
-# each_node COMMAND…: with the variables of each node in turn, until it fails.
-each_node() {
-  local n
-  for n in 1 2 3; do
-    use_node "$n"
-    "$@" || return
-  done
 }
 
 url() {
@@ -75,7 +68,7 @@ amqp_urls() {
 }
 
 up() {
-  # After a cut a node can accept connections and yet be about to pause.
+  # After a partition a node can accept connections although it is about to pause.
   if [[ ! -f $data/was_cut ]] && each_node node_runs; then
     say "$(amqp_urls) (running)"
     return
@@ -86,38 +79,29 @@ up() {
   heal
   each_node launch_if_dead
   each_node await_or_restart_node
-  within 60 each_node sees_nodes 3 || fail "the nodes do not find each other: see $data/*/log"
+  within 60 each_node sees_nodes 3 || fail "the nodes did not connect to each other: see $data/*/log"
   rm -f "$data/was_cut"
   say "$(amqp_urls) (started in $SECONDS s)"
 }
 
 down() {
-  # Only our own: another clone may be running its cluster.
+  # Only the nodes of this clone: another clone may be running its cluster.
   if [[ -f $data/was_cut ]]; then remove_cuts; fi
-  # All at once, or the last one would pause because it is alone before it stops.
+  # All concurrently. Otherwise the last one would pause before it stops, because it is alone.
   each_node signal_node
   each_node stop_node
   stop_process "$data/epmd.pid"
 }
 
 status() {
-  local n running=()
-  for n in 1 2 3; do
-    use_node "$n"
-    if node_answers; then running+=("$n"); fi
-  done
-  case ${#running[@]} in
-  0) say "not running" && return 1 ;;
-  3) say "$(amqp_urls) (running)" ;;
-  *) say "only node ${running[*]} of 1 2 3 answers" && return 1 ;;
-  esac
+  cluster_status "$(amqp_urls)"
 }
 
 launch_if_dead() {
   is_alive "$node_folder/node.pid" || launch_node
 }
 
-# A node that pauses and resumes while its peers reconnect can wait for Erlang's `global` for ever.
+# A node that pauses and resumes while its peers reconnect can wait for Erlang's `global` forever.
 await_or_restart_node() {
   if ! within 60 node_answers_or_died || ! node_answers; then
     stop_process "$node_folder/node.pid" KILL
@@ -134,7 +118,7 @@ stop_node() {
   stop_process "$node_folder/node.pid"
 }
 
-# sees_nodes COUNT: the node counts itself and so many others as running members.
+# sees_nodes COUNT: succeeds if the node sees this number of running members, itself included.
 sees_nodes() {
   local status
   status=$(node_ctl -q cluster_status --formatter json 2>/dev/null) || return 1
@@ -153,14 +137,14 @@ memory_alarm() {
   node_memory_alarm "${1:-}"
 }
 
-# There is none for a moment while one is elected.
+# There is no leader for a short time during an election.
 leader() {
   [[ -n ${1:-} ]] || fail "leader QUEUE"
-  within 30 find_leader "$1" || fail "no node knows a leader of '$1'"
+  within 30 find_leader "$1" || fail "no node reports a leader of queue \"$1\""
 }
 
-# Asks the Raft group, through any member that can reach a majority: the queue's record keeps the
-# name of a dead leader until there is a new one.
+# Asks the Raft group through any member with a majority. The queue's record keeps the name of a dead
+# leader until there is a new one.
 find_leader() {
   local n answer
   local query='{ok, Q} = rabbit_amqqueue:lookup(rabbit_misc:r(<<"/">>, queue, <<"QUEUE"/utf8>>)),
@@ -191,22 +175,14 @@ start_node() {
   within 60 sees_nodes "$(count_alive)" || fail "$node_name has not rejoined"
 }
 
-count_alive() {
-  local n count=0
-  for n in 1 2 3; do
-    if is_alive "$data/$n/node.pid"; then count=$((count + 1)); fi
-  done
-  echo "$count"
-}
-
 partition_node() {
   use_node "${1:-}"
   [[ $EUID -eq 0 ]] || fail "partition_node changes the firewall: run it as root"
-  is_alive "$node_folder/node.pid" || fail "$node_name does not run"
+  is_alive "$node_folder/node.pid" || fail "$node_name is not running"
   command -v nft >/dev/null || install_packages nftables
   echo "$EPOCHSECONDS" >"$data/was_cut"
   local here=$network.$1 all=$network.0/24
-  # Dropped on arrival, silently, as on a broken wire.
+  # Drops packets on arrival without a reset, as a broken cable does.
   nft -f - <<RULES
 add table ip $firewall_table
 add chain ip $firewall_table input { type filter hook input priority 0; }
@@ -215,9 +191,9 @@ add rule ip $firewall_table input ip daddr $here ip saddr $all ip saddr != $here
 RULES
 }
 
-# A cut that ends while one side has noticed and the other has not makes nodes reconnect to peers
-# that still count them as connected; RabbitMQ 3.10 may then never resume. Silence is noticed after
-# at most 5/4 of net_ticktime.
+# Waits until both sides have noticed the partition. If it ends when only one side has, nodes
+# reconnect to peers that still count them as connected, and RabbitMQ 3.10 may never resume. Silence
+# is noticed after at most 5/4 of net_ticktime.
 heal() {
   local noticed_at=0
   if [[ -f $data/was_cut ]]; then noticed_at=$(($(<"$data/was_cut") + net_ticktime * 5 / 4 + 2)); fi

@@ -1,10 +1,10 @@
-# Redis that answers when a write is on disk, no password: the one that tests kill, fill and stop.
-# `redis` has the tests that run at the same time as these.
+# Redis that confirms a write when it is on disk, no password. Tests kill, fill and stop this server.
+# Tests that run at the same time use `redis`.
 #   url             redis://host:port
-#   crash           SIGKILL and start again; returns when it answers
+#   crash           SIGKILL and start again; returns when it responds
 #   kill            SIGKILL
-#   start           returns when it answers
-#   pause, unpause  SIGSTOP and SIGCONT: connections stay open, nothing answers
+#   start           returns when it responds
+#   pause, unpause  SIGSTOP and SIGCONT: connections stay open, nothing responds
 # shellcheck shell=bash disable=SC2034,SC2154
 
 extras=(url crash kill start pause unpause)

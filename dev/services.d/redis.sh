@@ -1,9 +1,9 @@
 # Redis with an append-only file that is on disk within a second, no password.
 #   url             redis://host:port
-#   crash           SIGKILL and start again; returns when it answers
+#   crash           SIGKILL and start again; returns when it responds
 #   kill            SIGKILL
-#   start           returns when it answers
-#   pause, unpause  SIGSTOP and SIGCONT: connections stay open, nothing answers
+#   start           returns when it responds
+#   pause, unpause  SIGSTOP and SIGCONT: connections stay open, nothing responds
 # shellcheck shell=bash disable=SC2034,SC2154
 
 extras=(url crash kill start pause unpause)

@@ -35,7 +35,7 @@ const TREE = {
 
 const selected = (file: string) => select([file], readGraph(makeTree(TREE)), [])
 
-test('a change selects the tests that import it, through packages and started programs', () => {
+test('selects the tests that import a change, through packages and started programs', () => {
   expect(selected('packages/core/src/a.ts')).toEqual({
     everything: undefined,
     tests: ['packages/core/test/a.test.ts', 'packages/runtime/test/run.test.ts'],
@@ -46,7 +46,7 @@ test('a change selects the tests that import it, through packages and started pr
   ])
 })
 
-test('a name leads to the file behind the entry of its package, the entry itself to all its users', () => {
+test('follows a name to the file behind its package entry, and the entry itself to all its users', () => {
   expect(selected('packages/core/src/b.ts').tests).toEqual([])
   expect(selected('packages/core/src/index.ts').tests).toEqual([
     'packages/runtime/test/run.test.ts',
@@ -70,12 +70,12 @@ test('a name leads to the file behind the entry of its package, the entry itself
   expect(of(all, 'packages/core/src/b.ts')).toEqual(['packages/sinks/test/c.test.ts'])
 })
 
-test('a page selects only the tests that read it', () => {
+test('selects only the tests that read a page', () => {
   expect(selected('docs/sinks.md').tests).toEqual(['packages/sinks/test/docs.test.ts'])
   expect(selected('docs/other.md')).toMatchObject({ everything: undefined, tests: [] })
 })
 
-test('a page that is named after a variable, or that was deleted, selects the tests that read it', () => {
+test('selects the readers of a page with a variable in its path, and of a deleted page', () => {
   const tree = makeTree({
     ...TREE,
     'packages/sinks/test/table.test.ts': 'readFile(`${ROOT}docs/other.md`)',
@@ -88,7 +88,7 @@ test('a page that is named after a variable, or that was deleted, selects the te
   expect(select(['docs/sinks.md'], graph, []).tests).toEqual(['packages/sinks/test/docs.test.ts'])
 })
 
-test('a package whose entry does not exist yet, or is no module, does no harm', () => {
+test('accepts a package whose entry does not exist yet or is not a module', () => {
   const exports = {
     '.': { '@redrive/source': './src/index.ts' },
     './package.json': './package.json',
@@ -103,7 +103,7 @@ test('a package whose entry does not exist yet, or is no module, does no harm', 
   expect(tests).toEqual(['packages/sqs/test/options.test.ts'])
 })
 
-test('a golden file and a deleted file select the tests of their package', () => {
+test('selects the tests of the package for a golden file and for a deleted file', () => {
   expect(selected('packages/sinks/test/golden/out.txt').tests).toEqual([
     'packages/sinks/test/docs.test.ts',
   ])
@@ -114,7 +114,7 @@ test('a golden file and a deleted file select the tests of their package', () =>
 
 test.each([
   'packages/testing/src/fake-clock.ts',
-  'packages/runtime/src/ports.ts',
+  'packages/runtime/src/ports/transport.ts',
   'packages/runtime/package.json',
   'pnpm-lock.yaml',
   'dev/services.d/kafka.sh',
@@ -125,7 +125,7 @@ test.each([
   expect(tests).toHaveLength(3)
 })
 
-test('in this repository a rule of the core reaches simulator, faults and every transport', () => {
+test('selects simulator, faults and every transport for a rule of the core in this repository', () => {
   const merge = PROOFS.filter(({ tier }) => tier === 'merge')
   const { tests, proofs } = select(['packages/core/src/decide.ts'], REAL, merge)
   expect(proofs).toEqual(merge.map(({ name }) => name))
@@ -134,8 +134,8 @@ test('in this repository a rule of the core reaches simulator, faults and every 
   }
 })
 
-test('in this repository a change of one transport leaves the others alone', () => {
-  const file = 'packages/transports/rabbitmq/src/unsettled.ts'
+test('does not select other transports for a change of one transport in this repository', () => {
+  const file = 'packages/transports/rabbitmq/src/unacked.ts'
   const { tests, proofs } = select([file], REAL, PROOFS)
   expect(tests).toContain('packages/transports/rabbitmq/test/contract.test.ts')
   expect(tests.filter((path) => path.includes('transports/kafka'))).toEqual([])
@@ -143,7 +143,7 @@ test('in this repository a change of one transport leaves the others alone', () 
   expect(proofs).not.toContain('faults-kafka-smoke')
 })
 
-test('in this repository files that are compared with the table of proofs reach that comparison', () => {
+test('selects the proofs test for files that it compares with the table of proofs', () => {
   const reached = (file: string) => select([file], REAL, PROOFS)
   for (const file of ['packages/cli/test/new.proof.ts', 'examples/new/src/demo.ts']) {
     expect(reached(file).tests).toContain('dev/test/proofs.test.ts')
@@ -153,7 +153,7 @@ test('in this repository files that are compared with the table of proofs reach 
   expect(proofs).toEqual(['faults-rabbitmq-smoke', 'faults-kafka-smoke', 'faults-postgres-smoke'])
 })
 
-test('a change of a setting runs the steps that read it, without limit', () => {
+test('runs the steps that read a changed setting, on all files', () => {
   const all = ['types', 'format', 'lint', 'unused', 'packages', 'tests'].map((name) => ({
     name,
     command: name,
@@ -166,7 +166,7 @@ test('a change of a setting runs the steps that read it, without limit', () => {
   expect(commands('knip.jsonc')).toEqual(expect.arrayContaining(['unused']))
 })
 
-/** A repository with one commit on the branch. */
+/** Creates a repository with one commit on the branch. */
 function repository(branch: string) {
   const root = makeTree({ 'a.txt': '1' })
   const git = (...args: readonly string[]) =>
@@ -185,7 +185,7 @@ function repository(branch: string) {
   return { root, git, commit }
 }
 
-test('without a base, a commit on top of main counts wherever it is checked out', () => {
+test('counts a commit on top of main wherever it is checked out, without a base', () => {
   const { root, git, commit } = repository('main')
   git('checkout', '-qb', 'work')
   commit('2')
@@ -197,9 +197,9 @@ test('without a base, a commit on top of main counts wherever it is checked out'
   expect(changedFiles('work', root).changed).toEqual(['a.txt'])
 })
 
-test('a base that cannot be found is an error, not an empty change', () => {
+test('rejects a base that cannot be found instead of returning no changes', () => {
   const { root } = repository('trunk')
-  expect(() => changedFiles(undefined, root)).toThrow(/no branch main/)
+  expect(() => changedFiles(undefined, root)).toThrow(/no branch "main"/)
   expect(() => changedFiles('v0', root)).toThrow('There is no commit "v0".')
 })
 

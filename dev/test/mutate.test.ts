@@ -27,7 +27,7 @@ const report: Report = {
 }
 
 describe('the report on mutants', () => {
-  test('counts a timeout as killed and what was never run as survived', () => {
+  test('counts a timeout as killed and code that never ran as survived', () => {
     expect(summarise(report)).toEqual([
       { file: 'src/a.ts', killed: 2, survived: 2, percent: 50 },
       { file: 'src/b.ts', killed: 1, survived: 0, percent: 100 },
@@ -35,18 +35,18 @@ describe('the report on mutants', () => {
     expect(scoreOf(report)).toEqual({ file: 'all', killed: 3, survived: 2, percent: 60 })
   })
 
-  test('is not divided by zero', () => {
+  test('does not divide by zero', () => {
     expect(scoreOf({ files: {} }).percent).toBe(0)
   })
 
-  test('shows each survivor with its place and its change', () => {
+  test('shows each survivor with its position and its change', () => {
     expect(survivorsOf(report)).toEqual([
       'src/a.ts:1:11 EqualityOperator: `b > c` → `b >= c`',
       'src/a.ts:2:11 EqualityOperator: `e` → `f` (never run)',
     ])
   })
 
-  test('shows a change of several lines in one, and not all of a long one', () => {
+  test('shows a change of several lines in one line, and shortens a long one', () => {
     const source = `x {\n${'a'.repeat(90)}\n}`
     const block = {
       ...mutant('Survived', 1, 3, 2, '{}'),

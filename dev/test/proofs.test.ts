@@ -8,7 +8,7 @@ import { PROOFS } from '../proofs/table.ts'
 const filesOf = (pattern: string) =>
   globSync(pattern, { cwd: ROOT, exclude: (path) => path.includes('node_modules') })
 
-test('each proof has a name of its own', () => {
+test('each proof has a unique name', () => {
   expect(new Set(PROOFS.map(({ name }) => name)).size).toBe(PROOFS.length)
 })
 
@@ -25,7 +25,7 @@ test('each program that a proof starts exists', () => {
   expect(files.filter((path) => !existsSync(join(ROOT, path)))).toEqual([])
 })
 
-test('no command needs more than sh: it would get the braces of a glob as they are', () => {
+test('no command needs more than sh, which does not expand braces', () => {
   const unquoted = PROOFS.map(({ command }) => command.replaceAll(/'[^']*'|"[^"]*"|\$\{/g, ''))
   expect(unquoted.filter((command) => command.includes('{'))).toEqual([])
 })
@@ -45,7 +45,7 @@ test('each example has its demo in one tier', () => {
   }
 })
 
-test('a tier, names, or both choose proofs, each once and in the order of the table', () => {
+test('a tier, names, or both select proofs, each once and in the order of the table', () => {
   const merge = PROOFS.filter(({ tier }) => tier === 'merge')
   expect(chooseProofs(['merge'])).toEqual(merge)
   expect(chooseProofs(['readme', 'merge', 'readme'])).toEqual(merge)

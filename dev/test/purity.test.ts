@@ -18,7 +18,7 @@ test.each([
   ['console', "console.log('hello')"],
   ['process', 'const { env } = process.env'],
   ['globalThis', 'const now = globalThis.Date.now()'],
-])('%s is refused in: %s', (what, statement) => {
+])('rejects %s in: %s', (what, statement) => {
   const root = makeTree({ 'deep/a.ts': `export {}\n${statement}\n` })
   expect(checkPurity(root)).toContainEqual(expect.stringContaining(`deep/a.ts:2 uses ${what}: `))
 })
@@ -33,6 +33,6 @@ test.each([
   expect(checkPurity(makeTree({ 'a.ts': content }))).toEqual([])
 })
 
-test('a folder without sources is refused', () => {
+test('rejects a folder without sources', () => {
   expect(checkPurity(makeTree({}))).toEqual([expect.stringContaining('no source files')])
 })

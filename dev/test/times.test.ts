@@ -4,14 +4,14 @@ import { formatSeconds, slowestFiles, timesTable } from '../check/times.ts'
 import { ROOT } from '../check/workspace.ts'
 import { makeTree } from './tree.ts'
 
-test('a duration is in seconds below two minutes and in minutes above', () => {
+test('formats a duration in seconds below two minutes and in minutes above', () => {
   expect(formatSeconds(0.04)).toBe('0.0 s')
   expect(formatSeconds(119.94)).toBe('119.9 s')
   expect(formatSeconds(120)).toBe('2 min 00 s')
   expect(formatSeconds(3_599.9)).toBe('60 min 00 s')
 })
 
-test('the table is slowest first, and background steps do not count towards the total', () => {
+test('sorts the table slowest first, without background steps in the total', () => {
   const times = [
     { name: 'types', seconds: 10 },
     { name: 'tests', seconds: 200 },
@@ -26,7 +26,7 @@ test('the table is slowest first, and background steps do not count towards the 
   ])
 })
 
-test('the slowest test files come from the JSON report', () => {
+test('reads the slowest test files from the JSON report', () => {
   const file = (name: string, seconds: number) => ({
     name: join(ROOT, name),
     startTime: 1_000,

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { onTestFinished } from 'vitest'
 
-/** Writes `files` (path to content) to a new folder that goes away with the test. */
+/** Writes `files` (path to content) to a new folder that is deleted with the test. */
 export function makeTree(files: Record<string, string>): string {
   const root = mkdtempSync(join(tmpdir(), 'redrive-tree-'))
   onTestFinished(() => rmSync(root, { recursive: true }))

@@ -12,8 +12,8 @@ create table if not exists shop.orders (
   currency text not null
 );
 
--- Money that came in. Deliberately without a unique order: if an order were ever booked twice, it would
--- be seen here. Nothing but the inbox keeps that from happening.
+-- Received payments. Without a unique key on purpose: an order that is booked twice would be visible
+-- here. Only the inbox prevents that.
 create table if not exists shop.ledger (
   entry bigint generated always as identity primary key,
   order_id text not null references shop.orders,

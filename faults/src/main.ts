@@ -1,18 +1,19 @@
 import { parseArgs } from 'node:util'
-import { huntMutants } from './hunt.ts'
-import type { Scale } from './scenario.ts'
-import { type Breakable, SUBJECTS } from './subjects.ts'
+import { playSubject, type Subject } from './harness/play.ts'
+import { huntMutants } from './harness/run-mutants.ts'
+import type { Scale } from './harness/scenario.ts'
+import { SUBJECTS } from './subjects.ts'
 import { UsageError } from './usage.ts'
 
 const NAMES = SUBJECTS.map(({ name }) => name).join('|')
 
 const HELP = `Usage:
   pnpm faults ${NAMES} [--smoke|--quick] [--only SCENARIO] [--messages N]
-      Breaks a real server and its consumers on purpose, and counts what came through.
+      Breaks a real server and its consumers on purpose, and counts lost and duplicated messages.
       --smoke takes about a minute, --quick a few minutes, the full run up to half an hour.
   pnpm faults ${NAMES}|all --mutants [--only SCENARIO]
-      Breaks Redrive instead, and checks that the scenarios find it.
-  --stop-at-first ends a scenario as soon as a rule is broken or nothing moves any more.
+      Adds mistakes to a copy of Redrive, and checks that the scenarios find each of them.
+  --stop-at-first ends a scenario at the first broken rule, or when there is no more progress.
 `
 
 const print = (text: string) => void process.stdout.write(`${text}\n`)
@@ -36,17 +37,21 @@ function parse(args: readonly string[]) {
 type Values = ReturnType<typeof parse>['values']
 
 /** Returns the subjects of this name; throws with the names that exist. */
-function subjectsOf(name: string | undefined, { mutants }: Values): readonly Breakable[] {
+function subjectsOf(name: string | undefined, { mutants }: Values): readonly Subject[] {
   if (mutants && (name === undefined || name === 'all')) return SUBJECTS
   const named = SUBJECTS.filter((subject) => subject.name === name)
   if (named.length > 0) return named
-  if (name === undefined) throw new UsageError(`Name a subject: ${NAMES}.\n\n${HELP}`)
-  if (name === 'all') throw new UsageError('"all" is for --mutants. Play the subjects one by one.')
-  throw new UsageError(`There is no subject "${name}". There is: ${NAMES}.`)
+  if (name === undefined)
+    throw new UsageError(`The subject is missing. Choose one of: ${NAMES}.\n\n${HELP}`)
+  if (name === 'all')
+    throw new UsageError(
+      'The subject "all" requires --mutants. Without --mutants, play one subject at a time.',
+    )
+  throw new UsageError(`There is no subject "${name}". Choose one of: ${NAMES}.`)
 }
 
 function scaleOf({ smoke, quick }: Values): Scale {
-  if (smoke && quick) throw new UsageError('--smoke and --quick exclude each other.')
+  if (smoke && quick) throw new UsageError('--smoke and --quick cannot be used together.')
   if (smoke) return 'smoke'
   return quick ? 'quick' : 'full'
 }
@@ -55,7 +60,7 @@ function messagesOf({ messages }: Values): number | undefined {
   if (messages === undefined) return undefined
   const count = Number(messages)
   if (Number.isSafeInteger(count) && count > 0) return count
-  throw new UsageError(`--messages takes a whole number above zero, not "${messages}".`)
+  throw new UsageError(`--messages must be a whole number above 0, but is "${messages}".`)
 }
 
 async function main(args: readonly string[]): Promise<boolean> {
@@ -75,11 +80,11 @@ async function main(args: readonly string[]): Promise<boolean> {
     print,
   }
   let isGood = true
-  for (const subject of subjects) isGood = (await subject.play(choice)) && isGood
+  for (const subject of subjects) isGood = (await playSubject(subject, choice)) && isGood
   return isGood
 }
 
-/** Whatever happens, the last line is a verdict and the exit code repeats it. */
+/** Prints a verdict as the last line in every case and sets the matching exit code. */
 function fail(error: unknown): never {
   const { message, stack = message } = error instanceof Error ? error : new Error(String(error))
   const reason = (message.split('\n')[0] ?? '').replace(/[.:]$/, '')
@@ -88,6 +93,6 @@ function fail(error: unknown): never {
   process.exit(1)
 }
 
-// A broker that dies rejects what the harness waits for, and sometimes what it does not wait for.
+// A broker that dies rejects promises, including some that the harness does not await.
 process.on('uncaughtException', fail)
 process.exitCode = (await main(process.argv.slice(2)).catch(fail)) ? 0 : 1

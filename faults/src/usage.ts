@@ -1,2 +1,2 @@
-/** The command line is wrong: the message is all that the caller needs, without a stack. */
+/** An error of the command line. Its message is shown without a stack. */
 export class UsageError extends Error {}

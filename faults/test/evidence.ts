@@ -1,8 +1,8 @@
-import type { Evidence, Found, Place, Rule, Verdict } from '../src/evidence.ts'
-import type { Entry, Fact } from '../src/history.ts'
-import type { Kind } from '../src/message.ts'
+import type { Evidence, Found, Place, Rule, Verdict } from '../src/evidence/evidence.ts'
+import type { Entry, Fact } from '../src/evidence/history.ts'
+import type { Kind } from '../src/evidence/message.ts'
 
-/** A history written by hand: a moment passes with every fact. */
+/** A handwritten history: time advances by 1 ms with every fact. */
 export class Story {
   readonly #entries: Entry[] = []
   readonly #found: Found[] = []
@@ -14,12 +14,12 @@ export class Story {
     return this
   }
 
-  /** Sent and accepted. */
+  /** Records a message that was sent and accepted. */
   sent(id: string, kind: Kind = 'good'): this {
     return this.at('producer', { what: 'attempted', id, kind }, { what: 'acknowledged', id })
   }
 
-  /** Run to success, for the first time or again. */
+  /** Records a successful run, the first one or a repeated one. */
   handled(id: string, isNew = true): this {
     if (isNew) this.effect(id)
     return this.at(
@@ -29,13 +29,13 @@ export class Story {
     )
   }
 
-  /** In the database. */
+  /** Records an effect in the database. */
   effect(id: string): this {
     this.#effects.set(id, (this.#effects.get(id) ?? 0) + 1)
     return this
   }
 
-  /** From now on every message has a business fact, and these are there. */
+  /** Gives every message a business fact from now on; these facts exist. */
   committed(...ids: readonly string[]): this {
     this.#committed = new Set([...(this.#committed ?? []), ...ids])
     return this
@@ -50,7 +50,7 @@ export class Story {
     return this.at('harness', { what: 'exited', process: 'consumer-1', isCrash: true, inFlight })
   }
 
-  /** The fault is over, and after so many seconds everything has drained. */
+  /** Records the end of the fault, and that everything has drained after `seconds`. */
   drained(seconds = 1): this {
     const at = this.#entries.length
     this.#entries.push({ what: 'healed', by: 'harness', at })

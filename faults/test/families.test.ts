@@ -15,19 +15,19 @@ const WRONG_UNSEEN_MAX = 0.03
 
 const ALL = [...SEEN, ...UNSEEN]
 
-/** The families that are not in order, when there are more wrong samples than `max`. */
+/** Returns the families with errors when there are more wrong samples than `max`. */
 function wrongAbove(max: number, scores: readonly FamilyScore[]): readonly FamilyScore[] {
   if (wrongShare(scores) <= max) return []
   return scores.filter(({ split, merged }) => split + merged > 0)
 }
 
 describe('error families', () => {
-  test('are at least fifty, each with a name of its own', () => {
+  test('are at least fifty with different names', () => {
     expect(ALL.length).toBeGreaterThanOrEqual(50)
     expect(new Set(ALL.map(({ name }) => name)).size).toBe(ALL.length)
   })
 
-  test('give the same failure for the same number', () => {
+  test('return the same failure for the same seed', () => {
     for (const family of ALL) {
       const [first, again] = [sampleOf(family, 7), sampleOf(family, 7)]
       expect(signatureOfSample(again)).toBe(signatureOfSample(first))
@@ -40,8 +40,9 @@ describe('error families', () => {
     expect(wrongAbove(WRONG_MAX, scores)).toEqual([])
   })
 
-  test('that nobody had in mind are grouped as well', () => {
-    // Scored among all, since they could merge with any. There are few: what one family does is some percent.
+  test('that were held out are grouped as well', () => {
+    // Scored among all families, because they could merge with any. There are few, so one family
+    // counts for some percent.
     const scores = precisionOf([...UNSEEN, ...SEEN], SAMPLES, SEED).slice(0, UNSEEN.length)
     expect(wrongAbove(WRONG_UNSEEN_MAX, scores)).toEqual([])
   })
@@ -59,14 +60,14 @@ describe('precision', () => {
   })
   const scores = (...families: readonly Family[]) => precisionOf(families, 100, 1)
 
-  test('counts what is not where most of its family is', () => {
+  test('counts samples outside the main group of their family', () => {
     const [score] = scores(family('a', (at) => (at === 0 ? 'odd' : 'usual')))
     expect(score?.split).toBeGreaterThan(10)
     expect(score?.split).toBeLessThan(50)
     expect(score?.merged).toBe(0)
   })
 
-  test('counts what is in a group where others are more, or as many', () => {
+  test('counts samples in a group with at least as many of other families', () => {
     const both = scores(
       family('a', () => 'same'),
       family('b', () => 'same'),

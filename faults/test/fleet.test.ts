@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type Member, ready } from '../src/fleet.ts'
+import { type Member, ready } from '../src/harness/fleet.ts'
 
 const member = (isReady: boolean): Member => ({
   name: 'consumer-1',
@@ -13,19 +13,19 @@ const member = (isReady: boolean): Member => ({
 })
 
 describe('a fleet', () => {
-  it('is ready when so many members are', async () => {
+  it('is ready when the requested number of members is ready', async () => {
     const members = () => [member(true), member(false), member(true)]
     await expect(ready({ members, isSupervised: false }, 2)).resolves.toBeUndefined()
   })
 
-  it('is given up at once when one has ended that nobody replaces', async () => {
+  it('fails immediately when a member ended and is not replaced', async () => {
     const members = () => [member(true)]
     await expect(ready({ members, isSupervised: false }, 2)).rejects.toThrow(
-      'only 1 of 2 consumers are left',
+      'Only 1 of 2 consumers are left',
     )
   })
 
-  it('is waited for while those that end are replaced', async () => {
+  it('waits while members that end are replaced', async () => {
     let looks = 0
     const members = () => {
       looks += 1

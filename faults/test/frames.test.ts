@@ -12,7 +12,7 @@ const CONFIRM = method(60, 80, [0, 0, 0, 0, 0, 0, 0, 1, 0])
 const OPEN_OK = method(20, 11, [0, 0, 0, 0])
 const HEARTBEAT = Buffer.from([8, 0, 0, 0, 0, 0, 0, 0xce])
 
-describe('the wire without confirms', () => {
+describe('a connection without confirms', () => {
   it('drops confirms and passes everything else', () => {
     const { pass, dropped } = withoutConfirms()
     const bytes = Buffer.concat([OPEN_OK, CONFIRM, HEARTBEAT, CONFIRM, OPEN_OK])
@@ -20,7 +20,7 @@ describe('the wire without confirms', () => {
     expect(dropped()).toBe(2)
   })
 
-  it('does so wherever the bytes are cut', () => {
+  it('works for any split of the bytes', () => {
     const bytes = Buffer.concat([OPEN_OK, CONFIRM, HEARTBEAT])
     for (let cut = 0; cut <= bytes.length; cut++) {
       const { pass, dropped } = withoutConfirms()

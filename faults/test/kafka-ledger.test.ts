@@ -34,22 +34,22 @@ const commit = (sentAt: number, isAccepted = true, generation = 1, who = member)
 const textsIn = (story: Story, commits: readonly StoredCommit[]) =>
   checkLedger(story.evidence().entries, commits).map(({ rule, text }) => `${rule}: ${text}`)
 
-describe('what a group was told', () => {
-  it('may grow, below the mark and above it', () => {
+describe('the commits of a group', () => {
+  it('may grow below and above the committed offset', () => {
     const commits = [stored(2), stored(2, runs(1, 3)), stored(6), stored(6, runs(2, 1))]
     expect(textsIn(new Story(), commits)).toEqual([])
   })
 
-  it('is never taken back', () => {
+  it('never revert finished records', () => {
     expect(textsIn(new Story(), [stored(5), stored(3)])).toEqual([
-      'not fenced: orders/0: 3 to 4 were finished, and a later commit takes that back',
+      'not fenced: orders/0: 3 to 4 were finished, and a later commit reverts that',
     ])
     expect(textsIn(new Story(), [stored(2, runs(1, 3)), stored(3, runs(1, 2))])).toEqual([
-      'not fenced: orders/0: 3 to 3 were finished, and a later commit takes that back',
+      'not fenced: orders/0: 3 to 3 were finished, and a later commit reverts that',
     ])
   })
 
-  it('covers nothing whose handler has not ended', () => {
+  it('contain no record whose handler has not ended', () => {
     const story = new Story()
       .at('consumer-1', { what: 'delivered', id: 'a', position: 'orders/0/0' })
       .at('consumer-1', { what: 'effect', id: 'a', isNew: true })
@@ -60,29 +60,29 @@ describe('what a group was told', () => {
     ])
   })
 
-  it('comes from the owner, or from who lets go of it', () => {
+  it('come from the owner, or from the member that releases the partition', () => {
     const first = assigned(['orders/0'])
     const letsGo = new Story().at('a', first, assigned([], 2), commit(0, true, 2))
     expect(textsIn(letsGo, [stored(1)])).toEqual([])
     const stale = new Story().at('a', first).at('b', assigned(['orders/0'], 2, 'two'))
     expect(textsIn(stale.at('a', commit(0, true, 2)), [stored(1)])).toEqual([
-      "not fenced: a committed for orders/0 in round 2, when it was two's",
+      'not fenced: a committed for orders/0 in generation 2, when its owner was two',
     ])
   })
 
-  it('must be something', () => {
+  it('must not be empty', () => {
     expect(textsIn(new Story(), [])).toEqual(['scenario: nothing was ever committed'])
   })
 })
 
-describe('how many duplicates are explained', () => {
+describe('the number of explained duplicates', () => {
   const life = () =>
     new Story()
       .at('harness', { what: 'spawned', process: 'consumer-1', inFlight: 20 })
       .at('consumer-1', assigned(['orders/0']), { what: 'effect', id: 'a', isNew: true })
   const died = { what: 'exited', process: 'consumer-1', isCrash: true, inFlight: 20 } as const
 
-  it('is what was in hand and what was finished since the last commit', () => {
+  it('contains the messages in flight and those finished since the last commit', () => {
     expect(boundOf(life().at('harness', died).evidence().entries)).toBe(21)
     const committed = life().at('consumer-1', commit(Number.MAX_SAFE_INTEGER))
     expect(boundOf(committed.at('harness', died).evidence().entries)).toBe(20)
@@ -90,7 +90,7 @@ describe('how many duplicates are explained', () => {
     expect(boundOf(refused.at('harness', died).evidence().entries)).toBe(21)
   })
 
-  it('is the same for one that comes back as another member, and nothing for one that goes on', () => {
+  it('is the same for a member that rejoins under another id, and 0 for one that stays', () => {
     const other = life().at('consumer-1', assigned(['orders/0'], 2, 'two'))
     expect(boundOf(other.evidence().entries)).toBe(21)
     expect(boundOf(life().at('consumer-1', assigned([], 2)).evidence().entries)).toBe(0)

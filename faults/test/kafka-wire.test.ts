@@ -13,8 +13,8 @@ import {
 
 const bytesOf = (made: unknown) => (made as { readonly buffer: Buffer }).buffer
 
-describe('what consumers tell their group', () => {
-  it('is read from a commit', () => {
+describe('the group requests of consumers', () => {
+  it('are read from a commit', () => {
     const partition = (partitionIndex: number) => ({
       partitionIndex,
       committedOffset: 7n,
@@ -32,7 +32,7 @@ describe('what consumers tell their group', () => {
     })
   })
 
-  it('is read from a sync and its answer', () => {
+  it('are read from a sync and its response', () => {
     const made = syncGroupV5.createRequest('billing', 3, 'one', null, 'consumer', 'sticky', [])
     expect(readSync(bytesOf(made))).toEqual({ group: 'billing', member: 'one', generation: 3 })
     const assignment = Writer.create()
@@ -50,7 +50,7 @@ describe('what consumers tell their group', () => {
     expect(readAssignment(Buffer.alloc(0))).toEqual([])
   })
 
-  it.each([3, 4])('is read as the cluster keeps it, version %i', (version) => {
+  it.each([3, 4])('are read as the cluster stores them, version %i', (version) => {
     const isCompact = version === 4
     const key = Writer.create()
       .appendInt16(1)
@@ -66,7 +66,7 @@ describe('what consumers tell their group', () => {
     const commit = { group: 'billing', place: 'orders/2', mark: 70, metadata: '1.AQM', at: 99 }
     expect(readStored(bytesOf(key), bytesOf(value))).toEqual(commit)
     expect(finishedAbove(commit)).toEqual([[71, 74]])
-    expect(finishedAbove({ ...commit, metadata: 'of somebody else' })).toEqual([])
+    expect(finishedAbove({ ...commit, metadata: 'of another library' })).toEqual([])
   })
 })
 
@@ -81,13 +81,13 @@ function requestOf(apiKey: number, steps: string[]): Request {
       steps.push('sent')
       answered?.(null, {})
     },
-    callback: (error) => void steps.push(error === null ? 'told' : 'told an error'),
+    callback: (error) => void steps.push(error === null ? 'received' : 'received an error'),
     connection: { socket: { bytesWritten: 0 } } as unknown as Request['connection'],
   }
 }
 
 describe('a request at which a process dies', () => {
-  const storyOf = (when: 'before' | 'answered' | 'told', topic: string) => {
+  const storyOf = (when: 'before' | 'answered' | 'received', topic: string) => {
     const steps: string[] = []
     const die = (where: string): never => {
       steps.push(`dies at ${where}`)
@@ -104,10 +104,15 @@ describe('a request at which a process dies', () => {
     return steps
   }
 
-  it('is the one that is meant, and at the moment that is meant', () => {
+  it('is the selected one, at the selected point', () => {
     expect(storyOf('before', '.dlq')).toEqual(['sent', 'dies at produce before'])
     expect(storyOf('answered', '.dlq')).toEqual(['sent', 'sent', 'dies at produce answered'])
-    expect(storyOf('told', '.dlq')).toEqual(['sent', 'sent', 'told', 'dies at produce told'])
+    expect(storyOf('received', '.dlq')).toEqual([
+      'sent',
+      'sent',
+      'received',
+      'dies at produce received',
+    ])
     expect(storyOf('before', '.retry.')).toEqual(['sent', 'sent'])
   })
 })
@@ -115,7 +120,7 @@ describe('a request at which a process dies', () => {
 describe('broken copies', () => {
   const faults = { seed: 1, refused: 50, misreported: 20, swallowed: 0, unanswered: 10 }
 
-  it('are as many as was asked for, and the same for the same seed', () => {
+  it('have the requested number, and are the same for the same seed', () => {
     expect([0, 0.49, 0.5, 0.69, 0.7, 0.79, 0.8].map((random) => chosen(faults, random))).toEqual([
       'refused',
       'refused',
@@ -130,12 +135,12 @@ describe('broken copies', () => {
     expect(numbers(3)).not.toEqual(numbers(4))
   })
 
-  it('are nothing but copies', () => {
+  it('affect only copies', () => {
     const steps: string[] = []
     const all = { seed: 1, refused: 0, misreported: 100, swallowed: 0, unanswered: 0 }
     const onRequest = breakingCopies(all, 10, (fault) => void steps.push(fault))
     onRequest(requestOf(HEARTBEAT, steps))
     onRequest(requestOf(PRODUCE, steps))
-    expect(steps).toEqual(['sent', 'misreported', 'sent', 'told an error'])
+    expect(steps).toEqual(['sent', 'misreported', 'sent', 'received an error'])
   })
 })

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { type Body, bodyOf, plan, USUAL_MIX } from '../src/message.ts'
+import { type Body, bodyOf, plan, USUAL_MIX } from '../src/evidence/message.ts'
 
 describe('a plan of messages', () => {
-  it('has every kind in its share, in every hundred', () => {
+  it('contains the share of every kind in each hundred', () => {
     const counts = Map.groupBy(plan('run', 100, USUAL_MIX), ({ kind }) => kind)
     expect(counts.get('flaky')).toHaveLength(12)
     expect(counts.get('business')).toHaveLength(4)
@@ -15,7 +15,7 @@ describe('a plan of messages', () => {
     expect(new Set(messages.map(({ id }) => id)).size).toBe(1_000)
   })
 
-  it('makes bodies of 200 bytes that say what to do, with flaky ones that fail once or twice', () => {
+  it('makes bodies of 200 bytes with instructions, and flaky ones that fail once or twice', () => {
     const bodies = plan('run', 1_000, { flaky: 100 }).map(
       (message) => JSON.parse(bodyOf(message).toString()) as Body,
     )

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { checkOrder } from '../src/order.ts'
+import { checkOrder } from '../src/evidence/check-order.ts'
 import { Story } from './evidence.ts'
 
 const laneOf = (id: string) => (id.includes('/') ? id.split('/')[0] : undefined)
@@ -12,24 +12,24 @@ const ended = (story: Story, id: string) =>
   story.at('consumer-1', { what: 'effect', id, isNew: true })
 
 describe('the order within a lane', () => {
-  it('is kept when each waits for the one before', () => {
+  it('is kept when each message waits for the previous one', () => {
     const story = new Story().sent('lane/1').sent('lane/2').handled('lane/1').handled('lane/2')
     expect(textsIn(story)).toEqual([])
   })
 
-  it('is broken when a later one overtakes', () => {
+  it('is broken when a later message overtakes', () => {
     const story = new Story().sent('lane/1').sent('lane/2').handled('lane/2').handled('lane/1')
-    expect(textsIn(story)).toEqual(['lane/2 began before lane/1 was done'])
+    expect(textsIn(story)).toEqual(['lane/2 started before lane/1 finished'])
   })
 
-  it('is broken when a later one begins while the earlier one waits for its retry', () => {
+  it('is broken when a later message starts while the earlier one waits for its retry', () => {
     const story = new Story().sent('lane/1').sent('lane/2')
     started(story, 'lane/1').at('consumer-1', { what: 'failed', id: 'lane/1', attempt: 1 })
     ended(started(ended(started(story, 'lane/2'), 'lane/2'), 'lane/1'), 'lane/1')
-    expect(textsIn(story)).toEqual(['lane/2 began before lane/1 was done'])
+    expect(textsIn(story)).toEqual(['lane/2 started before lane/1 finished'])
   })
 
-  it('does not say which of two that were sent together is first, but not both at once', () => {
+  it('allows either of two messages sent together to be first, but not both concurrently', () => {
     const together = () =>
       new Story().at(
         'producer',
@@ -41,11 +41,11 @@ describe('the order within a lane', () => {
     expect(textsIn(together().handled('lane/2').handled('lane/1'))).toEqual([])
     const both = started(started(together(), 'lane/2'), 'lane/1')
     expect(textsIn(ended(ended(both, 'lane/2'), 'lane/1'))).toEqual([
-      'lane/1 ran together with lane/2',
+      'lane/1 ran concurrently with lane/2',
     ])
   })
 
-  it('is nothing between lanes, or without one', () => {
+  it('is not checked between lanes, or without a lane', () => {
     const story = new Story().sent('a/1').sent('b/1').sent('c').sent('d')
     expect(textsIn(story.handled('d').handled('c').handled('b/1').handled('a/1'))).toEqual([])
   })

@@ -5,16 +5,16 @@ const handledAt = new Map([
   ['soon', 1_010],
   ['late', 5_000],
 ])
-const unproven = (...keys: readonly string[]) => keys.map((key) => ({ key, publishedAt: 1_000 }))
+const unconfirmed = (...keys: readonly string[]) => keys.map((key) => ({ key, publishedAt: 1_000 }))
 
 describe('consumers', () => {
-  it('are stuck when one that is without a proof was handled late, or never', () => {
-    expect(areStuck(unproven('soon', 'late'), handledAt)).toBe(true)
-    expect(areStuck(unproven('soon', 'never'), handledAt)).toBe(true)
+  it('are stuck when a message without a confirmation was handled late or never', () => {
+    expect(areStuck(unconfirmed('soon', 'late'), handledAt)).toBe(true)
+    expect(areStuck(unconfirmed('soon', 'never'), handledAt)).toBe(true)
   })
 
-  it('are not when they had handled all of them: then a proof is late', () => {
-    expect(areStuck(unproven('soon'), handledAt)).toBe(false)
+  it('are not stuck when they handled all messages: then a confirmation is late', () => {
+    expect(areStuck(unconfirmed('soon'), handledAt)).toBe(false)
     expect(areStuck([], handledAt)).toBe(false)
   })
 })

@@ -7,10 +7,10 @@ import {
   percentile,
   retryLateness,
   startLateness,
-} from '../src/punctual.ts'
+} from '../src/evidence/lateness.ts'
 import { Story } from './evidence.ts'
 
-/** A moment passes with every fact of a story: each of these is 1 ms after the one before. */
+/** Time advances by 1 ms with every fact of a story. */
 const story = () =>
   new Story()
     .sent('a')
@@ -37,12 +37,12 @@ describe('lateness', () => {
     expect(retryLateness(story(), 5)).toEqual(undisturbed(-3))
   })
 
-  it('of a start counts from the acknowledgement, and only to the first one', () => {
+  it('of a start counts from the acknowledgement, up to the first start only', () => {
     expect(startLateness(story(), () => true)).toEqual(undisturbed(1))
     expect(startLateness(story(), () => false)).toEqual([])
   })
 
-  it('of a delay counts from when the message was sent', () => {
+  it('of a delay counts from the time when the message was sent', () => {
     expect(delayLateness(story(), () => true, 5)).toEqual(undisturbed(-3))
   })
 
@@ -55,7 +55,7 @@ describe('lateness', () => {
     ])
   })
 
-  it('is known to be disturbed when somebody stood still at any moment of the wait', () => {
+  it('is disturbed when a stall overlaps the wait', () => {
     const retried = (from: number, to: number) =>
       new Story()
         .at(
@@ -75,20 +75,20 @@ describe('lateness', () => {
     expect(isDisturbed(3, 9)).toEqual([false])
   })
 
-  it('says nothing when somebody stood still, unless it was on time or early nevertheless', () => {
+  it('is not judged during a stall, unless it was on time or early', () => {
     const lateness = [...disturbed(-1, 10), ...undisturbed(11), ...disturbed(12)]
     expect(judgedOf(lateness, 10)).toEqual([...disturbed(-1, 10), ...undisturbed(11)])
     expect(textsIn(disturbed(-1, 0))).toEqual(['retry ran 1 ms early'])
   })
 
-  it('must be known of at least half of them', () => {
+  it('must be known for at least half of the messages', () => {
     expect(textsIn([...undisturbed(0), ...disturbed(11)])).toEqual([])
     expect(textsIn([...undisturbed(0), ...disturbed(11, 12)])).toEqual([
-      'only 1 of 3 can be judged, the machine stood still: retry',
+      'only 1 of 3 can be judged because the machine was stalled: retry',
     ])
   })
 
-  it('is told by percentiles of sorted numbers', () => {
+  it('is reported by percentiles of sorted numbers', () => {
     expect(percentile([1, 2, 3, 4], 50)).toBe(3)
     expect(percentile([1, 2, 3, 4], 99)).toBe(4)
     expect(percentile([], 99)).toBe(0)

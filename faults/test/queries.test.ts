@@ -9,32 +9,32 @@ const turn = (done: readonly string[], changes: string | null, most: number) => 
 })
 
 describe('the names of a query', () => {
-  it('are all that a turn takes along', () => {
+  it('contain everything that a turn sends', () => {
     const retry = JSON.stringify([{ place: 'retry', reason: 'backoff' }])
     expect(namesOf(turn([], null, 5))).toEqual(['claim'])
     expect(namesOf(turn(['a'], null, 0))).toEqual(['complete'])
     expect(namesOf(turn(['a'], retry, 5))).toEqual(['claim', 'complete', 'hand-off retry'])
   })
 
-  it('tell a quarantine from a dead letter', () => {
+  it('distinguish a quarantine from a dead letter', () => {
     const given = (reason: string) => turn([], JSON.stringify([{ place: 'failed', reason }]), 0)
     expect(namesOf(given('terminal'))).toEqual(['hand-off dead-letter'])
     expect(namesOf(given('same_failure_repeated'))).toEqual(['hand-off quarantine'])
   })
 
-  it('tell the commit of a handler from the one after forgetting', () => {
+  it('distinguish the commit of a handler from the one after a deletion of keys', () => {
     const after = (trail: string) => namesOf({ text: 'commit', values: [], trail })
     expect(after('begin; insert into faults_effects')).toEqual(['inbox commit'])
     expect(after('begin; select redrive.inbox_forget($1)')).toEqual(['inbox forget commit'])
   })
 
-  it('are none for what nobody has thought of', () => {
+  it('are empty for an unknown query', () => {
     expect(namesOf({ text: 'drop table orders', values: [], trail: '' })).toEqual([])
   })
 })
 
 describe('a watched connection', () => {
-  it('says what is sent and what was answered, and then passes the answer on', async () => {
+  it('reports the query and its response, and then passes the response on', async () => {
     const steps: string[] = []
     const client = {
       query: (text: string) => {

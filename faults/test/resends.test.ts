@@ -11,7 +11,7 @@ const directory = mkdtempSync(join(tmpdir(), 'redrive-resends-'))
 afterEach(() => rmSync(directory, { recursive: true, force: true }))
 
 describe('a send', () => {
-  it('is one again when the event was sent before, or comes out of the store', async () => {
+  it('is recorded when the event was sent before, or comes from the store', async () => {
     let refuses = 1
     const sink = recordingSink({
       onSend: () => {
@@ -22,13 +22,13 @@ describe('a send', () => {
     const emitter = createEmitter({
       sinks: { weak },
       store: fileStore({ directory }),
-      queue: { most: 10, whenFull: 'store' },
+      queue: { maxEvents: 10, onFull: 'store' },
       rateLimit: { perSecond: 0.001, burst: 1 },
-      filter: { always: [/./] },
+      filter: { keep: [/./] },
     })
     await emitter.emit({ type: 'order.paid', id: 'retried', data: 1 })
     expect(weak.resends.map(({ id }) => id)).toEqual(['retried'])
-    // Over the limit: stored, and never sent until somebody replays it.
+    // Over the limit: stored, and not sent until it is replayed.
     await emitter.emit({ type: 'order.paid', id: 'stored', data: 1 })
     await emitter.replay('stored/weak')
     expect(weak.resends.map(({ id }) => id)).toEqual(['retried', 'stored'])

@@ -1,37 +1,37 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { type Span, stoodMs, watchStandstills } from '../src/standstill.ts'
+import { type Span, stoodMs, watchStandstills } from '../src/evidence/stalls.ts'
 
 afterEach(() => vi.restoreAllMocks())
 
-/** What is told first when the beats of a server take so long, one after the other. */
-async function firstTold(...beats: readonly (() => number)[]): Promise<number> {
+/** Returns the first report for a server with these response times. */
+async function firstReport(...beats: readonly (() => number)[]): Promise<number> {
   let now = 0
   vi.spyOn(performance, 'now').mockImplementation(() => now)
   const waiting = beats.values()
-  const told = Promise.withResolvers<Span>()
-  const end = watchStandstills(told.resolve, async () => {
+  const report = Promise.withResolvers<Span>()
+  const end = watchStandstills(report.resolve, async () => {
     now += waiting.next().value?.() ?? 0
   })
-  const { from, to } = await told.promise
+  const { from, to } = await report.promise
   end()
   return to - from
 }
 
-describe('a standstill', () => {
-  it('is told when a look is more than 200 ms late', async () => {
+describe('a stall', () => {
+  it('is reported when a check is more than 200 ms late', async () => {
     expect(
-      await firstTold(
+      await firstReport(
         () => 300,
         () => 301,
       ),
     ).toBe(301)
   })
 
-  it('is not a server that refuses', async () => {
+  it('is not reported for a server that rejects requests', async () => {
     const refuses = () => {
       throw new Error('down')
     }
-    expect(await firstTold(refuses, () => 1_000)).toBe(1_000)
+    expect(await firstReport(refuses, () => 1_000)).toBe(1_000)
   })
 })
 
@@ -40,16 +40,16 @@ const standstills = [
   { from: 500, to: 1_000 },
 ]
 
-describe('what was stood still of a time', () => {
-  it('is the sum of all standstills in it', () => {
+describe('the stalled part of a time range', () => {
+  it('is the sum of all stalls in it', () => {
     expect(stoodMs({ from: 0, to: 2_000 }, standstills)).toBe(700)
   })
 
-  it('has only the part of a standstill that is in it', () => {
+  it('contains only the part of a stall that is in it', () => {
     expect(stoodMs({ from: 200, to: 600 }, standstills)).toBe(200)
   })
 
-  it('is nothing when all of them are before or after it', () => {
+  it('is 0 when all stalls are before or after it', () => {
     expect(stoodMs({ from: 300, to: 500 }, standstills)).toBe(0)
     expect(stoodMs({ from: 0, to: 2_000 }, [])).toBe(0)
   })

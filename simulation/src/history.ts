@@ -1,6 +1,6 @@
 import type { RedriveEvent } from '@redrive/runtime'
 
-/** Everything that happened, written down as it happened; the checker reads nothing else but this and the broker. */
+/** One observation, recorded when it happened. The checker reads only these and the broker. */
 export type Fact =
   | { readonly what: 'sent'; readonly at: number; readonly id: string }
   | {
@@ -20,10 +20,10 @@ export type Fact =
       /** The message that killed it; undefined when it was killed from outside. */
       readonly handling: string | undefined
       /** Everything it held or was being sent. */
-      readonly inHand: readonly string[]
+      readonly inFlight: readonly string[]
     }
   | { readonly what: 'effect'; readonly at: number; readonly id: string; readonly process: number }
-  /** Something that allows one more copy or one more run of this message. */
+  /** A disruption that allows one more copy or one more run of this message. */
   | { readonly what: 'disrupted'; readonly at: number; readonly id: string; readonly why: string }
   | { readonly what: 'event'; readonly at: number; readonly event: RedriveEvent }
   | { readonly what: 'fault'; readonly at: number; readonly text: string }
@@ -56,7 +56,7 @@ function textOf(fact: Fact): string {
     case 'started':
       return `p${fact.process} starts`
     case 'died':
-      return `p${fact.process} dies${fact.handling === undefined ? '' : ` of ${fact.handling}`} with ${fact.inHand.join(' ') || 'nothing'} in hand`
+      return `p${fact.process} dies${fact.handling === undefined ? '' : ` of ${fact.handling}`} with ${fact.inFlight.join(' ') || 'nothing'} in flight`
     case 'effect':
       return `p${fact.process} effect of ${fact.id}`
     case 'disrupted':
@@ -75,7 +75,7 @@ function eventText(event: RedriveEvent): string {
     case 'enacted': {
       const { decision, enactment } = event
       const delay = decision.kind === 'retryAt' ? ` in ${decision.delayMs} ms` : ''
-      const done = enactment.kind === 'done' ? enactment.place : enactment.kind
+      const done = enactment.kind === 'done' ? enactment.destination : enactment.kind
       return `  ${decision.kind} (${decision.reason})${delay} ${event.deliveryId} → ${done}`
     }
     case 'inline_retry':

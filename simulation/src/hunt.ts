@@ -9,7 +9,7 @@ export const ROOT: string = resolve(import.meta.dirname, '../..')
 
 /** 2,000: the mutant that is hardest to find breaks one seed in some hundreds. */
 const SEEDS = 2_000
-/** 5 min: a mutant that survives plays all seeds in one. */
+/** 5 min: a surviving mutant plays all seeds in one minute. */
 const PLAY_MS = 300_000
 
 /** Copies the sources; installed packages are shared. */
@@ -26,10 +26,12 @@ async function copyTree(): Promise<string> {
   return copy
 }
 
-/** Returns the source with the mistake. Throws when the mutant is older than the source. */
+/** Returns the source with the mistake. Throws when the source no longer contains the text. */
 export function mutated(source: string, { file, find, replace }: Mutant): string {
   if (!source.includes(find)) {
-    throw new Error(`${file} no longer contains what the mutant changes:\n${find}`)
+    throw new Error(
+      `${file} no longer contains the text that the mutant replaces. Update the mutant:\n${find}`,
+    )
   }
   return source.replace(find, () => replace)
 }
@@ -55,10 +57,10 @@ function simulate(copy: string): Promise<Outcome> {
   return new Promise((done) => child.on('close', (code) => done({ code, output })))
 }
 
-/** One mutant that was played. */
+/** The result of one mutant. */
 export interface Hunted {
   readonly mutant: Mutant
-  /** Whether a promise was broken, named and repeated by the exit code. */
+  /** Whether a promise was reported as broken, with a matching exit code. */
   readonly isCaught: boolean
   readonly output: string
   readonly seconds: number
@@ -77,7 +79,7 @@ async function hunt(copy: string, mutant: Mutant): Promise<Hunted> {
 }
 
 export interface HuntOptions {
-  /** Mutants that are played side by side, each in a copy of the sources. */
+  /** Number of concurrent mutants, each in a copy of the sources. */
   readonly workers: number
   readonly onPlayed?: (hunted: Hunted, done: number) => void
 }

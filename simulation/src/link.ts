@@ -8,29 +8,29 @@ import type {
 } from '@redrive/memory'
 import type { SeededRandom } from '@redrive/testing'
 import { between } from './random.ts'
-import type { VirtualTime } from '@redrive/storm'
+import type { VirtualTime } from '@redrive/storm/internal'
 
-/** What the link between a process and the broker does to requests right now. */
+/** The current effect of the link between a process and the broker on requests. */
 export interface LinkWeather {
-  /** Probability that a request, or else its answer, is lost. */
+  /** Returns the probability that a request, or else its response, is lost. */
   loss(): number
   disrupted(id: string, why: string): void
 }
 
-/** How long a client waits for an answer before it calls the outcome unknown. */
+/** How long a client waits for a response before the outcome counts as unknown. */
 const ANSWER_TIMEOUT_MS = 2_000
 const LONGEST_LATENCY_MS = 20
 
 /**
- * The network between one process and the broker: every request and every answer takes time, may be
- * lost, and keeps travelling when the process that sent it is dead.
+ * The network between one process and the broker. Every request and response takes time and may be
+ * lost. It keeps travelling when the process that sent it is dead.
  */
 export class Link implements MemoryConnection {
   readonly #time: VirtualTime
   readonly #random: SeededRandom
   readonly #weather: LinkWeather
   readonly #inner: MemoryConnection
-  readonly #inHand = new Map<number, string>()
+  readonly #inFlight = new Map<number, string>()
   #isLost = false
   #pauses = 0
   isAlive = true
@@ -56,7 +56,7 @@ export class Link implements MemoryConnection {
     })
   }
 
-  /** The process is gone. The broker notices when the connection times out. */
+  /** Ends the process. The broker notices it when the connection times out. */
   die(noticedAfterMs: number): void {
     if (!this.isAlive) return
     this.isAlive = false
@@ -66,13 +66,13 @@ export class Link implements MemoryConnection {
     })
   }
 
-  get inHand(): readonly string[] {
-    return this.isAlive ? [...this.#inHand.values()] : []
+  get inFlight(): readonly string[] {
+    return this.isAlive ? [...this.#inFlight.values()] : []
   }
 
   #disruptAll(why: string): void {
-    for (const id of this.#inHand.values()) this.#weather.disrupted(id, why)
-    this.#inHand.clear()
+    for (const id of this.#inFlight.values()) this.#weather.disrupted(id, why)
+    this.#inFlight.clear()
   }
 
   publish(queue: string, message: MemoryMessage, delayMs: number): Promise<void> {
@@ -92,9 +92,9 @@ export class Link implements MemoryConnection {
   }
 
   #settle(tag: number, what: string, act: () => boolean): Promise<boolean> {
-    return this.#request(this.#inHand.get(tag), what, () => {
+    return this.#request(this.#inFlight.get(tag), what, () => {
       const isOurs = act()
-      this.#inHand.delete(tag)
+      this.#inFlight.delete(tag)
       return isOurs
     })
   }
@@ -102,13 +102,11 @@ export class Link implements MemoryConnection {
   #request<T>(id: string | undefined, what: string, act: () => T): Promise<T> {
     return new Promise((resolve, reject) => {
       if (!this.isAlive) return
-      const answer = (settle: () => void, afterMs: number) =>
-        this.#time.after(afterMs, () => {
-          if (this.isAlive) settle()
-        })
+      const answer = (settle: () => void, afterMs: number, unheard?: () => void) =>
+        this.#time.after(afterMs, () => (this.isAlive ? settle() : unheard?.()))
       const unknown = (lost: string) => {
         if (id !== undefined) this.#weather.disrupted(id, `${what}: ${lost} lost`)
-        const error = new RedriveError('OUTCOME_UNKNOWN', `${what}: no answer`)
+        const error = new RedriveError('OUTCOME_UNKNOWN', `${what}: no response`)
         answer(() => reject(error), ANSWER_TIMEOUT_MS)
       }
       this.#time.after(this.#latency(), () => {
@@ -116,7 +114,12 @@ export class Link implements MemoryConnection {
         try {
           const result = act()
           if (this.#random.chance(this.#weather.loss())) return unknown('answer')
-          answer(() => resolve(result), this.#latency())
+          // A process that dies before the response does not report what it returned.
+          const unheard = () => {
+            if (what === 'release' && id !== undefined)
+              this.#weather.disrupted(id, 'release: the process died before the response')
+          }
+          answer(() => resolve(result), this.#latency(), unheard)
         } catch (error) {
           answer(() => reject(error), this.#latency())
         }
@@ -125,10 +128,10 @@ export class Link implements MemoryConnection {
   }
 
   subscribe(queue: string, listener: (handed: Handed) => void): MemorySubscription {
-    // The client has not yet heard that the connection is gone; nothing will come over it.
+    // The client has not noticed yet that the connection is lost; nothing will arrive over it.
     if (this.#isLost) return { limit: () => {}, pause: () => {}, resume: () => {} }
     const inner = this.#inner.subscribe(queue, (handed) => {
-      this.#inHand.set(handed.tag, handed.message.id)
+      this.#inFlight.set(handed.tag, handed.message.id)
       this.#time.after(this.#latency(), () => {
         if (this.isAlive) listener(handed)
       })
@@ -143,7 +146,7 @@ export class Link implements MemoryConnection {
     }
   }
 
-  /** Takes effect when the request arrives; the answer comes behind everything sent before it. */
+  /** Takes effect when the request arrives; the response follows everything that was sent before it. */
   #pause(inner: MemorySubscription): Promise<void> {
     const pause = ++this.#pauses
     return new Promise((resolve) => {

@@ -10,12 +10,12 @@ import { type BrokenSeed, sweep } from './sweep.ts'
 
 const HELP = `Usage:
   pnpm simulate [--seeds 1000] [--from 1] [--workers ${availableParallelism()}] [--stop-at-first]
-      Plays seeded scenarios of faults and checks that no promise breaks.
-      Without --from it begins with seed 1; the next run may begin where this one ended.
+      Plays seeded scenarios with faults and checks that no promise breaks.
+      --from is the first seed (default 1); use the next seed to continue a run.
   pnpm simulate --seed N [--trace]
-      Plays one seed again; --trace prints everything that happened.
+      Repeats one seed; --trace prints every event.
   pnpm simulate --mutants [--workers ${availableParallelism()}]
-      Makes mistakes in a copy of the sources, and checks that the simulator finds each of them.
+      Adds mistakes to a copy of the sources, and checks that the simulator finds each of them.
   pnpm simulate storm [--quick] [--out DIR]
       Plays outages against retry policies; prints a table and writes plots.
 `
@@ -43,13 +43,13 @@ type Values = ReturnType<typeof parse>['values']
 
 const print = (text: string) => void process.stdout.write(`${text}\n`)
 
-/** The command line is wrong: the message is all that the caller needs, without a stack. */
+/** An error of the command line. Its message is shown without a stack. */
 class UsageError extends Error {}
 
 function wholeNumber(option: string, text: string): number {
   const value = Number(text)
   if (Number.isSafeInteger(value) && value > 0) return value
-  throw new UsageError(`--${option} takes a whole number above zero, not "${text}".`)
+  throw new UsageError(`--${option} must be a whole number above 0, but is "${text}".`)
 }
 
 async function playOne(seed: number, values: Values): Promise<boolean> {
@@ -112,7 +112,7 @@ function showProgress(done: number, seeds: number): void {
   if (process.stderr.isTTY) process.stderr.write(`\r${done} of ${seeds} seeds`)
 }
 
-/** The shortest story of how it broke, and how to see it again. */
+/** Prints the smallest scenario that breaks the promise, and the command to repeat the run. */
 async function explain({ seed, violations }: BrokenSeed): Promise<void> {
   const invariant = violations[0]?.invariant ?? ''
   const smallest = await shrink(scenarioOf(seed), invariant)
@@ -120,7 +120,7 @@ async function explain({ seed, violations }: BrokenSeed): Promise<void> {
   print(`\nSeed ${seed}, shrunk to ${describe(smallest)}:`)
   print(history.lines().join('\n'))
   for (const violation of left) print(`${violation.invariant}  ${violation.text}`)
-  print(`\nThe whole run again: pnpm simulate --seed ${seed} --trace\n`)
+  print(`\nRepeat the whole run with: pnpm simulate --seed ${seed} --trace\n`)
 }
 
 function describe({ processes, messages, faults }: Scenario): string {
@@ -146,7 +146,7 @@ async function main(args: readonly string[]): Promise<boolean> {
   return playMany(values)
 }
 
-/** Whatever happens, the last line is a verdict and the exit code repeats it. */
+/** Prints a verdict as the last line in every case and sets the matching exit code. */
 function fail(error: unknown): never {
   const { message, stack = message } = error instanceof Error ? error : new Error(String(error))
   process.stderr.write(`${error instanceof UsageError ? message : stack}\n`)

@@ -1,6 +1,6 @@
 /**
- * Mistakes that have been made in real systems, each as one change to our own source. The simulator
- * must find every one of them; a mutant that survives is a hole in the simulator.
+ * A mistake that real systems have had, as one change to Redrive's source. The simulator must find
+ * every one; a mutant that survives shows a gap in the simulator.
  */
 export interface Mutant {
   readonly name: string
@@ -10,14 +10,14 @@ export interface Mutant {
 }
 
 const ENACT = 'packages/transports/memory/src/enact.ts'
-const HEADERS = 'packages/transports/memory/src/headers.ts'
-const RECEIVE = 'packages/transports/memory/src/receive.ts'
+const HEADERS = 'packages/transports/memory/src/delivery.ts'
+const RECEIVE = 'packages/transports/memory/src/transport.ts'
 const QUEUE = 'packages/transports/memory/src/queue.ts'
 const LOOP = 'packages/runtime/src/loop.ts'
 const INLINE = 'packages/runtime/src/inline.ts'
-const WORK = 'packages/runtime/src/work.ts'
+const WORK = 'packages/runtime/src/pending-delivery.ts'
 const HAND_OFF = 'packages/runtime/src/handoff.ts'
-const CALL = 'packages/runtime/src/call.ts'
+const CALL = 'packages/runtime/src/invoke.ts'
 const DECIDE = 'packages/core/src/decide.ts'
 const BREAKER = 'packages/core/src/breaker.ts'
 const GUARDS = 'packages/core/src/guards.ts'
@@ -31,7 +31,7 @@ export const MUTANTS: readonly Mutant[] = [
       'await connection.ack(delivery.tag); await connection.publish(queue, copy.message, delayMs)',
   },
   {
-    name: 'forget the confirmation',
+    name: 'ignore the confirmation',
     file: ENACT,
     find: 'await connection.publish(queue, copy.message, delayMs)',
     replace:
@@ -50,7 +50,7 @@ export const MUTANTS: readonly Mutant[] = [
     replace: 'delayMs: Math.max(0, decision.delayMs / 2)',
   },
   {
-    name: 'dead-letter to nowhere',
+    name: 'dead-letter to a missing queue',
     file: ENACT,
     find: 'queue: deadLetterQueue(source)',
     replace: 'queue: `${deadLetterQueue(source)}.typo`',
@@ -62,7 +62,7 @@ export const MUTANTS: readonly Mutant[] = [
     replace: '{ ...encoded.headers }',
   },
   {
-    name: 'acknowledge what is in hand on close',
+    name: 'acknowledge in-flight messages on close',
     file: RECEIVE,
     find: 'async (tag) => connection.release(tag)',
     replace: 'async (tag) => connection.ack(tag)',
@@ -76,13 +76,13 @@ export const MUTANTS: readonly Mutant[] = [
     replace: '    this.#makeReady',
   },
   {
-    name: 'forget that a consumer died',
+    name: 'ignore that a consumer died',
     file: QUEUE,
     find: 'one.stored.unsettled + 1',
     replace: 'one.stored.unsettled',
   },
   {
-    name: 'hand out a lane twice',
+    name: 'deliver a lane twice',
     file: QUEUE,
     find: 'this.#busyLanes.add(stored.message.lane)',
     replace: 'this.#busyLanes.clear()',
@@ -94,7 +94,7 @@ export const MUTANTS: readonly Mutant[] = [
     replace: 'this.#clock.after(delayMs / 2, () => {',
   },
   {
-    name: 'give back and forget the attempts',
+    name: 'return a message without its attempts',
     file: WORK,
     find: "if (failures === delivery.cycle || order === 'lane') return pause",
     replace: 'if (failures !== undefined) return pause',
@@ -107,33 +107,33 @@ export const MUTANTS: readonly Mutant[] = [
     replace: '  #succeeded(attempt: Attempt<D>): void {',
   },
   {
-    name: 'try a suspect beside others',
+    name: 'run a suspect together with others',
     file: LOOP,
-    find: '.then(() => this.#handOff.whenIdle())',
+    find: '.then(() => this.handOff.whenIdle())',
     replace: '',
   },
   {
     name: 'settle failures',
     file: LOOP,
-    find: '    this.#enact(work.delivery, inLegs(decision, this.#transport.capabilities))',
-    replace: '    this.#enact(work.delivery, SETTLE)',
+    find: '    this.#enact(pending.delivery, splitDelay(decision, capabilities))',
+    replace: '    this.#enact(pending.delivery, SETTLE)',
   },
   {
-    name: 'take unknown for done',
+    name: 'treat an unknown outcome as done',
     file: HAND_OFF,
     find: "if (enactment.kind !== 'unknown' || this.#isAbandoned) return",
     replace: 'if (enactment !== undefined) return',
   },
   {
-    name: 'another key for every attempt',
+    name: 'use another key for every attempt',
     file: CALL,
     find: 'const { key, replaces } = delivery',
     replace: 'const { replaces } = delivery; const key = `${delivery.key}#${attempt.attempt}`',
   },
   {
-    name: 'count attempts while the dependency is sick',
+    name: 'count attempts while the dependency is unhealthy',
     file: DECIDE,
-    find: 'cycle: spared ? begun(input.cycle, now) : ended,',
+    find: 'cycle: isUncounted ? startCycle(input.cycle, now) : ended,',
     replace: 'cycle: ended,',
   },
   {

@@ -1,19 +1,20 @@
-import { CAPABILITIES, type MemoryBroker, memory } from '@redrive/memory'
+import { type MemoryBroker, memory } from '@redrive/memory'
+import { CAPABILITIES } from '@redrive/memory/internal'
 import { type Clock, type Consumer, consume, type Handler, type Inbox } from '@redrive/runtime'
 import type { SeededRandom } from '@redrive/testing'
 import { Link, type LinkWeather } from './link.ts'
 import { between } from './random.ts'
 import type { Scenario } from './scenario.ts'
-import type { VirtualTime } from '@redrive/storm'
+import type { VirtualTime } from '@redrive/storm/internal'
 
-export interface ProcessParts {
+export interface ProcessDeps {
   readonly index: number
   readonly scenario: Scenario
   readonly broker: MemoryBroker
   readonly time: VirtualTime
   readonly random: SeededRandom
   readonly weather: LinkWeather
-  /** The handler of this incarnation. */
+  /** Returns the handler of this process. */
   readonly handler: (process: SimulatedProcess) => Handler<MessageBody, unknown>
   readonly inbox: ((process: SimulatedProcess) => Inbox) | undefined
 }
@@ -22,15 +23,15 @@ export interface MessageBody {
   readonly id: string
 }
 
-/** One life of a consumer process: production code on a clock and a link of its own. */
+/** One life of a consumer process: production code with a separate clock and link. */
 export class SimulatedProcess {
   readonly index: number
-  readonly #parts: ProcessParts
+  readonly #parts: ProcessDeps
   readonly #links: Link[] = []
   #consumer: Consumer | undefined
   isAlive = true
 
-  constructor(parts: ProcessParts) {
+  constructor(parts: ProcessDeps) {
     this.index = parts.index
     this.#parts = parts
   }
@@ -64,7 +65,7 @@ export class SimulatedProcess {
     )
   }
 
-  /** Time as this process sees it: skewed, and only while it lives. */
+  /** The time as this process sees it: skewed, and only while it lives. */
   get clock(): Clock {
     const { time, scenario, index } = this.#parts
     const skewMs = scenario.skewMs[index] ?? 0
@@ -77,13 +78,13 @@ export class SimulatedProcess {
     }
   }
 
-  /** Resolves after a while, unless the process dies first. */
+  /** Resolves after this time, unless the process dies first. */
   sleep(ms: number): Promise<void> {
     return new Promise((resolve) => void this.clock.after(ms, resolve))
   }
 
-  get inHand(): readonly string[] {
-    return this.#links.flatMap((link) => link.inHand)
+  get inFlight(): readonly string[] {
+    return this.#links.flatMap((link) => link.inFlight)
   }
 
   crash(): void {
@@ -103,7 +104,7 @@ export class SimulatedProcess {
   get isIdle(): boolean {
     const stats = this.#consumer?.stats()
     if (stats === undefined) return false
-    return stats.running + stats.waiting + stats.enacting === 0
+    return stats.running + stats.waiting + stats.settling === 0
   }
 }
 

@@ -1,6 +1,6 @@
 import type { SeededRandom } from '@redrive/testing'
 
-/** A whole number from `low` to `high`, both included. */
+/** Returns a whole number from `low` to `high`, both included. */
 export function between(random: SeededRandom, low: number, high: number): number {
   return low + random.int(high - low + 1)
 }

@@ -2,22 +2,24 @@ import { FAILURE_CLASSES } from '@redrive/core'
 import { deadLetterQueue, MemoryBroker, quarantineQueue, send } from '@redrive/memory'
 import { type Handler, type Inbox, onEvent } from '@redrive/runtime'
 import { type SeededRandom, seededRandom } from '@redrive/testing'
-import { checkRun, type Violation } from './check.ts'
+import { checkRun } from './check/check.ts'
+import type { Violation } from './check/evidence.ts'
+import { FaultInjector } from './fault-injector.ts'
 import { History } from './history.ts'
 import { type MessageBody, QUEUE, SimulatedProcess } from './process.ts'
 import { between } from './random.ts'
-import { FAULTS_END_MS, type Fault, type PlannedMessage, type Scenario } from './scenario.ts'
-import { VirtualTime } from '@redrive/storm'
+import { FAULTS_END_MS, type PlannedMessage, type Scenario } from './scenario.ts'
+import { VirtualTime } from '@redrive/storm/internal'
 
 export interface RunResult {
   readonly violations: readonly Violation[]
   readonly history: History
   readonly steps: number
-  /** Steps in which faults can happen. */
+  /** Number of steps in which faults can happen. */
   readonly stepsUnderFaults: number
 }
 
-/** After the faults: far longer than any backoff, so what is not done by then is stuck. */
+/** Time after the faults. It is far longer than any backoff, so an unfinished message is stuck. */
 const DRAIN_MS = 1_800_000
 const RESTART_AFTER_MS = 1_000
 
@@ -29,7 +31,10 @@ function refused(): Error {
   return Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
 }
 
-/** Plays one scenario from start to drained, with production code, and checks what came of it. */
+/**
+ * Plays one scenario from the start until it is drained, with production code, and checks the
+ * result.
+ */
 export async function run(scenario: Scenario): Promise<RunResult> {
   const world = new World(scenario)
   return world.play()
@@ -44,10 +49,9 @@ class World {
   readonly #processes: SimulatedProcess[] = []
   readonly #runs = new Map<string, number>()
   readonly #messages: ReadonlyMap<string, PlannedMessage>
-  readonly #active = new Set<Fault>()
+  readonly #faults: FaultInjector
   readonly #handledKeys = new Set<string>()
   readonly #startedAt: number
-  #isHealed = false
 
   constructor(scenario: Scenario) {
     this.#scenario = scenario
@@ -57,6 +61,14 @@ class World {
     this.#startedAt = this.#time.now()
     this.#history = new History(this.#startedAt)
     this.#messages = new Map(scenario.messages.map((message) => [message.id, message]))
+    this.#faults = new FaultInjector({
+      scenario,
+      time: this.#time,
+      broker: this.#broker,
+      crash: (process) => this.#crash(process),
+      redeploy: (process) => this.#redeploy(process),
+      report: (text) => this.#fault(text),
+    })
   }
 
   async play(): Promise<RunResult> {
@@ -67,7 +79,7 @@ class World {
       this.#plan()
       await this.#playUntil(this.#startedAt + FAULTS_END_MS, () => false)
       const stepsUnderFaults = this.#time.steps
-      this.#heal()
+      this.#faults.heal()
       const isDrained = await this.#playUntil(this.#time.now() + DRAIN_MS, () => this.#isDrained())
       await this.#stopAll()
       const violations = checkRun({
@@ -93,7 +105,7 @@ class World {
       this.#time.after(message.atMs, () => this.#send(message))
       if (message.isSentTwice) this.#time.after(message.atMs + 500, () => this.#send(message))
     }
-    for (const fault of this.#scenario.faults) this.#planFault(fault)
+    this.#faults.planAll()
   }
 
   #send({ id, lane }: PlannedMessage): void {
@@ -116,7 +128,7 @@ class World {
       time: this.#time,
       random: this.#random,
       weather: {
-        loss: () => this.#strongest('lossyLink', (fault) => fault.probability),
+        loss: () => this.#faults.strongest('lossyLink', (fault) => fault.probability),
         disrupted: (id, why) =>
           this.#history.write({ what: 'disrupted', at: this.#time.now(), id, why }),
       },
@@ -131,8 +143,8 @@ class World {
   #crash(index: number, handling?: string): void {
     const process = this.#processes[index]
     if (process === undefined || !process.isAlive) return
-    const { inHand } = process
-    this.#history.write({ what: 'died', at: this.#time.now(), process: index, handling, inHand })
+    const { inFlight } = process
+    this.#history.write({ what: 'died', at: this.#time.now(), process: index, handling, inFlight })
     process.crash()
     this.#time.after(RESTART_AFTER_MS, () => this.#startProcess(index))
   }
@@ -145,7 +157,7 @@ class World {
     this.#startProcess(index)
   }
 
-  // ---- what handlers do -----------------------------------------------------------------------
+  // ---- handlers -------------------------------------------------------------------------------
 
   #handler(process: SimulatedProcess): Handler<MessageBody, unknown> {
     return async (message, context) => {
@@ -175,24 +187,26 @@ class World {
     runs: number,
     signal: AbortSignal,
   ): Promise<void> {
-    const addMs = this.#strongest('slowDependency', (fault) => fault.addMs)
+    const addMs = this.#faults.strongest('slowDependency', (fault) => fault.addMs)
     const isSlow = planned.kind === 'slow' && runs <= planned.ownFailures
     await process.sleep(planned.workMs + addMs + (isSlow ? 10_000 : 0))
-    if (this.#random.chance(this.#strongest('outage', (fault) => fault.share))) throw refused()
+    if (this.#random.chance(this.#faults.strongest('outage', (fault) => fault.share)))
+      throw refused()
     if (planned.kind === 'poison')
       throw new TypeError(`Cannot read properties of undefined (${planned.id})`)
     if (planned.kind === 'business') throw new CardDeclined('declined')
     if (planned.kind === 'flaky' && runs <= planned.ownFailures) throw refused()
-    // A handler that heeds its signal ends without effect; one that does not may still take effect.
+    // A handler that checks its signal ends without an effect; one that does not may still take
+    // effect.
     if (signal.aborted && this.#random.chance(0.5)) throw signal.reason
-    if (signal.aborted) this.#disrupted(planned.id, 'ran on after its timeout')
+    if (signal.aborted) this.#disrupted(planned.id, 'continued after its timeout')
   }
 
   #effect(id: string, process: SimulatedProcess): void {
     this.#history.write({ what: 'effect', at: this.#time.now(), id, process: process.index })
   }
 
-  /** Keys and effects live in one database: both are written in one step, or neither is. */
+  /** Keys and effects are in one database: both are written in one step, or neither. */
   #inbox(process: SimulatedProcess): Inbox {
     return {
       handle: async ({ key }, work) => {
@@ -208,70 +222,7 @@ class World {
     }
   }
 
-  // ---- faults ---------------------------------------------------------------------------------
-
-  #planFault(fault: Fault): void {
-    if (fault.kind === 'crashAtStep') return
-    this.#time.after(fault.atMs, () => this.#begin(fault))
-    if ('lastsMs' in fault) this.#time.after(fault.atMs + fault.lastsMs, () => this.#finish(fault))
-  }
-
-  #begin(fault: Exclude<Fault, { kind: 'crashAtStep' }>): void {
-    if (this.#isHealed) return
-    switch (fault.kind) {
-      case 'crash':
-        return this.#crash(fault.process)
-      case 'redeploy':
-        return void this.#redeploy(fault.process)
-      case 'brokerRestart':
-        this.#fault('broker restarts')
-        return this.#broker.restart()
-      case 'deadLettersFull':
-        this.#fault('dead-letter queues are full')
-        return this.#limitDeadLetters(0)
-      default:
-        this.#fault(`${fault.kind} begins`)
-        this.#active.add(fault)
-    }
-  }
-
-  #finish(fault: Fault): void {
-    if (fault.kind === 'deadLettersFull') this.#limitDeadLetters(Number.POSITIVE_INFINITY)
-    if (this.#active.delete(fault)) this.#fault(`${fault.kind} ends`)
-  }
-
-  #limitDeadLetters(capacity: number): void {
-    this.#broker.limitQueue(deadLetterQueue(QUEUE), capacity)
-    for (const name of FAILURE_CLASSES)
-      this.#broker.limitQueue(quarantineQueue(QUEUE, name), capacity)
-  }
-
-  #crashAtSteps(): void {
-    for (const fault of this.#scenario.faults) {
-      if (fault.kind !== 'crashAtStep' || this.#active.has(fault)) continue
-      if (this.#time.steps < fault.step) continue
-      this.#active.add(fault)
-      this.#crash(fault.process)
-    }
-  }
-
-  #heal(): void {
-    this.#fault('everything heals')
-    this.#isHealed = true
-    this.#active.clear()
-    this.#limitDeadLetters(Number.POSITIVE_INFINITY)
-  }
-
-  #strongest<K extends Fault['kind']>(
-    kind: K,
-    strength: (fault: Extract<Fault, { kind: K }>) => number,
-  ): number {
-    let most = 0
-    for (const fault of this.#active) {
-      if (fault.kind === kind) most = Math.max(most, strength(fault as Extract<Fault, { kind: K }>))
-    }
-    return most
-  }
+  // ---- history --------------------------------------------------------------------------------
 
   #fault(text: string): void {
     this.#history.write({ what: 'fault', at: this.#time.now(), text })
@@ -285,7 +236,7 @@ class World {
 
   async #playUntil(until: number, isDone: () => boolean): Promise<boolean> {
     while (await this.#time.step(until)) {
-      if (!this.#isHealed) this.#crashAtSteps()
+      this.#faults.crashAtSteps()
       if (isDone()) return true
     }
     return isDone()
@@ -293,8 +244,7 @@ class World {
 
   #isDrained(): boolean {
     return (
-      this.#broker.queue(QUEUE).depth === 0 &&
-      this.#processes.every((one) => one.isAlive && one.isIdle)
+      this.#broker.depth(QUEUE) === 0 && this.#processes.every((one) => one.isAlive && one.isIdle)
     )
   }
 

@@ -2,17 +2,17 @@ import type { PolicyOptions } from '@redrive/core'
 import { type SeededRandom, seededRandom } from '@redrive/testing'
 import { between } from './random.ts'
 
-/** What a message makes its handler do. */
+/** The behaviour of the handler for a message. */
 export type MessageKind =
   /** Succeeds whenever the dependency is up. */
   | 'good'
-  /** Fails in a transient way a few times by itself, then succeeds. */
+  /** Fails a few times for transient reasons, then succeeds. */
   | 'flaky'
   /** Takes longer than the timeout at first, then succeeds. */
   | 'slow'
-  /** Fails every time, without saying why. */
+  /** Fails every time without a known reason. */
   | 'poison'
-  /** Refused by the rules of the domain. */
+  /** Rejected by a business rule. */
   | 'business'
   /** Kills the process that handles it. */
   | 'crasher'
@@ -24,14 +24,17 @@ export interface PlannedMessage {
   readonly lane: string | undefined
   /** The producer sends it twice. */
   readonly isSentTwice: boolean
-  /** Own failures of a flaky or slow one. */
+  /** Number of failures of a flaky or slow message itself. */
   readonly ownFailures: number
   readonly workMs: number
 }
 
 export type Fault =
   | { readonly kind: 'crash'; readonly atMs: number; readonly process: number }
-  /** The process dies right after the n-th event of the run: every await boundary is reachable. */
+  /**
+   * The process dies directly after the n-th event of the run, so every await boundary is
+   * reachable.
+   */
   | { readonly kind: 'crashAtStep'; readonly step: number; readonly process: number }
   | { readonly kind: 'brokerRestart'; readonly atMs: number }
   | {
@@ -46,7 +49,7 @@ export type Fault =
       readonly lastsMs: number
       readonly addMs: number
     }
-  /** Requests or answers to the broker get lost with this probability. */
+  /** Requests to the broker or their responses are lost with this probability. */
   | {
       readonly kind: 'lossyLink'
       readonly atMs: number
@@ -54,10 +57,10 @@ export type Fault =
       readonly probability: number
     }
   | { readonly kind: 'deadLettersFull'; readonly atMs: number; readonly lastsMs: number }
-  /** The consumer is asked to stop and a new one starts, as in a deployment. */
+  /** The consumer is stopped and a new one starts, as in a deployment. */
   | { readonly kind: 'redeploy'; readonly atMs: number; readonly process: number }
 
-/** Everything about a run that is not drawn while it runs. Plain data, so that it can be shrunk. */
+/** Everything about a run that is not random during the run. Plain data, so that it can be shrunk. */
 export interface Scenario {
   readonly seed: number
   readonly processes: number
@@ -70,7 +73,7 @@ export interface Scenario {
   readonly faults: readonly Fault[]
 }
 
-/** Faults happen in the first 60 s; then everything heals and the run must drain. */
+/** Faults happen in the first 60 s. Then all faults end, and the run must drain. */
 export const FAULTS_END_MS = 60_000
 
 export const MAX_ATTEMPTS = 5
@@ -90,7 +93,7 @@ export function scenarioOf(seed: number): Scenario {
     isOrdered,
     policy: policyOf(random, isOrdered),
     longestDelayMs: hasLegs ? 1_500 : 86_400_000,
-    // Delays taken in legs compare clocks of different processes, so those runs have true ones.
+    // Split delays compare the clocks of different processes, so these runs have correct clocks.
     skewMs: Array.from({ length: processes }, () =>
       hasLegs || random.chance(0.7) ? 0 : between(random, -3_600_000, 3_600_000),
     ),
@@ -107,7 +110,7 @@ function policyOf(random: SeededRandom, isOrdered: boolean): PolicyOptions {
     retry: {
       attempts: MAX_ATTEMPTS,
       backoff: { kind: 'exponential', base: random.pick(['100ms', '1s', '2s']), cap: '20s' },
-      inlineBelow: random.pick(['0ms', '200ms', '1s']),
+      maxInlineDelay: random.pick(['0ms', '200ms', '1s']),
     },
   }
 }

@@ -2,8 +2,8 @@ import { run } from './run.ts'
 import type { Scenario } from './scenario.ts'
 
 /**
- * The smallest scenario that still breaks the same promise: drops faults, messages and processes
- * one after the other for as long as that helps.
+ * Returns the smallest scenario that still breaks the same promise. It removes faults, messages and
+ * processes one by one as long as that helps.
  */
 export async function shrink(scenario: Scenario, invariant: string): Promise<Scenario> {
   let smallest = scenario

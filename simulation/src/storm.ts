@@ -1,17 +1,16 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
-  drainRatio,
   drawing,
-  GOALS,
   type NamedPolicy,
   type OutageKind,
-  type Played,
+  type PolicyResult,
   shortcomings,
   type StormResult,
-  storm,
+  simulateOutage,
   TEXTBOOK,
 } from '@redrive/storm'
+import { drainRatio, GOALS } from '@redrive/storm/internal'
 
 const FLEET = { arrivalsPerSecond: 100, capacityPerSecond: 150, seed: 1 } as const
 const KINDS: readonly OutageKind[] = ['refuse', 'brown-out']
@@ -23,22 +22,25 @@ interface Weather {
 }
 
 export interface StormCommand {
-  /** A few rows instead of all. */
+  /** Whether to play a few rows instead of all. */
   readonly quick: boolean
   readonly directory: string
   readonly print: (text: string) => void
 }
 
-/** Plays every outage against every policy. True when the default policy kept to its goals and three textbook ones did not. */
+/**
+ * Plays every outage against every policy. Returns true when the default policy met its goals and
+ * three textbook policies did not.
+ */
 export async function runStorm({ quick, directory, print }: StormCommand): Promise<boolean> {
   await mkdir(directory, { recursive: true })
   const failing = new Set<string>()
   let worst = 0
   print(HEADER)
   for (const weather of weathers(quick)) {
-    const rows: Played[] = []
+    const rows: PolicyResult[] = []
     for (const policy of TEXTBOOK) {
-      const result = await storm({
+      const result = await simulateOutage({
         ...FLEET,
         ...weather,
         policy: policy.policy,

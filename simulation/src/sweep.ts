@@ -1,11 +1,11 @@
 import { Worker } from 'node:worker_threads'
-import type { Violation } from './check.ts'
+import type { Violation } from './check/evidence.ts'
 
 export interface SweepOptions {
   readonly from: number
   readonly seeds: number
   readonly workers: number
-  /** End with the first seed that breaks a promise. */
+  /** Whether to end with the first seed that breaks a promise. */
   readonly stopAtFirst: boolean
   readonly onProgress: (done: number) => void
 }
@@ -20,13 +20,13 @@ export interface SweepResult {
   readonly broken: readonly BrokenSeed[]
 }
 
-/** What a worker says after a stretch of seeds. */
+/** The report of a worker after some seeds. */
 export interface WorkerReport {
   readonly done: number
   readonly broken: readonly BrokenSeed[]
 }
 
-/** Plays seeds side by side, each worker its own share. */
+/** Plays seeds concurrently; each worker has its own share. */
 export async function sweep(options: SweepOptions): Promise<SweepResult> {
   const broken: BrokenSeed[] = []
   let done = 0

@@ -4,8 +4,8 @@ import { MAX_ATTEMPTS, type MessageKind, type Scenario } from '../src/scenario.t
 
 const KINDS: readonly MessageKind[] = ['good', 'flaky', 'slow', 'poison', 'business']
 
-/** One message of each kind, one process, no fault but the one under test. */
-function scenario(inlineBelow: '0ms' | '1s', hasInbox: boolean): Scenario {
+/** Returns one message of each kind and one process, with no fault except the one under test. */
+function scenario(maxInlineDelay: '0ms' | '1s', hasInbox: boolean): Scenario {
   return {
     seed: 7,
     processes: 1,
@@ -16,7 +16,7 @@ function scenario(inlineBelow: '0ms' | '1s', hasInbox: boolean): Scenario {
       retry: {
         attempts: MAX_ATTEMPTS,
         backoff: { kind: 'exponential', base: '1s', cap: '20s' },
-        inlineBelow,
+        maxInlineDelay: maxInlineDelay,
       },
     },
     longestDelayMs: 86_400_000,
@@ -38,9 +38,9 @@ describe.each([
   ['hand-offs to the broker', '0ms', false],
   ['inline retries', '1s', false],
   ['the inbox', '1s', true],
-] as const)('a process that dies at any await boundary, with %s', (_, inlineBelow, hasInbox) => {
-  it('loses nothing and does nothing twice without a reason', async () => {
-    const base = scenario(inlineBelow, hasInbox)
+] as const)('a process that dies at any await boundary, with %s', (_, maxInlineDelay, hasInbox) => {
+  it('loses no message and repeats none without a reason', async () => {
+    const base = scenario(maxInlineDelay, hasInbox)
     const { stepsUnderFaults: steps, violations } = await run(base)
     expect(violations).toEqual([])
     expect(steps).toBeGreaterThan(45)

@@ -4,7 +4,10 @@ import { describe, expect, it } from 'vitest'
 import { huntAll, mutated, ROOT } from '../src/hunt.ts'
 import { MUTANTS } from '../src/mutants.ts'
 
-/** One of each kind: a lost message, an early retry, a wrong count. `pnpm simulate --mutants` plays all. */
+/**
+ * One of each kind: a lost message, an early retry, a wrong count. `pnpm simulate --mutants` plays
+ * all.
+ */
 const FEW = ['acknowledge before publish', 'retry early', 'settle failures']
 
 describe('the mutants of the simulator', () => {
@@ -13,7 +16,7 @@ describe('the mutants of the simulator', () => {
     expect(mutated(source, mutant)).not.toBe(source)
   })
 
-  it('are refused when the source no longer contains the text', () => {
+  it('are rejected when the source no longer contains the text', () => {
     const mutant = { name: 'old', file: 'a.ts', find: 'old', replace: '' }
     expect(() => mutated('new', mutant)).toThrow('a.ts no longer contains')
   })

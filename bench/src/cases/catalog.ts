@@ -1,4 +1,4 @@
-// What the catalog takes to ingest and to answer, beside the bare statements.
+// Measures how fast the catalog ingests and responds, compared with the bare statements.
 import { answering } from '../catalog/answering.ts'
 import { bareCopy, bulk, live, liveUncounted } from '../catalog/ingesting.ts'
 import { bareLoop, replayRun } from '../catalog/replaying.ts'
@@ -11,8 +11,8 @@ const COPY = 'bare COPY, no index'
 const BULK = 'redrive, batches of 1,000'
 const UNCOUNTED = 'redrive, batches of 100, no counts'
 const LIVE = 'redrive, batches of 100'
-const LOOP = 'bare loop, proof of each'
-const LOOP_OF_100 = 'bare loop, proof of 100'
+const LOOP = 'bare loop, confirm of each'
+const LOOP_OF_100 = 'bare loop, confirm of 100'
 const RUN = 'redrive, a run'
 
 const FULL: Omit<MeasureOptions, 'twinOf'> = {
@@ -20,9 +20,9 @@ const FULL: Omit<MeasureOptions, 'twinOf'> = {
   sampleMs: 1_500,
   warmupRounds: 1,
   seed: 1,
-  // Ten batches: the first and the last have nothing beside them.
+  // Ten batches, because the first and the last run without a concurrent one.
   minCount: 10_000,
-  // Rows are in memory before they are timed.
+  // Rows are in memory before the timing starts.
   maxCount: 40_000,
 }
 const QUICK: typeof FULL = { ...FULL, rounds: 4, sampleMs: 300, minCount: 3_000 }
@@ -30,7 +30,7 @@ const QUICK: typeof FULL = { ...FULL, rounds: 4, sampleMs: 300, minCount: 3_000 
 const selfCheck: SelfCheckRange = {
   low: 0.9,
   high: 1.1,
-  reason: 'the goals are twice as much and a seventh more, which 10 % can just not turn',
+  reason: 'the goals are a factor of 2 and of 8/7; a deviation of 10 % cannot change the verdict',
 }
 
 const comparison = (
@@ -65,7 +65,7 @@ const liveGoal: Goal = {
   atMost: slowerBy(0.87),
 }
 
-/** The broker's proof of each before the next, which is what a script does. */
+/** Compared with a script, which waits for the broker's confirm of each message before the next. */
 const replayGoal: Goal = {
   name: 'redrive/loop',
   candidate: RUN,
@@ -82,7 +82,7 @@ export const bench: BenchCase = {
       const candidates = [await bareCopy(COPY), await bulk(BULK)]
       return comparison(
         'bulk',
-        'what a broker has gathered is ingested',
+        'a backlog of a broker is ingested',
         candidates,
         bulkGoal,
         overrides,
@@ -92,7 +92,7 @@ export const bench: BenchCase = {
       const candidates = [await liveUncounted(UNCOUNTED), await live(LIVE)]
       return comparison(
         'live',
-        'dead letters are ingested as they come',
+        'dead letters are ingested as they arrive',
         candidates,
         liveGoal,
         overrides,
@@ -106,7 +106,7 @@ export const bench: BenchCase = {
       ]
       const summary = 'a run is published to RabbitMQ without a rate'
       const made = comparison('replay', summary, candidates, replayGoal, overrides)
-      // A run ends after as many; more would measure how it is prepared.
+      // A run ends after this number. More would measure its preparation.
       return { ...made, options: { ...made.options, minCount: 1_000, maxCount: 10_000 } }
     },
   ],

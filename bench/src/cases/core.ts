@@ -1,4 +1,4 @@
-// What a resilience wrapper costs per message inside the process: no broker, no waiting.
+// Measures the cost of a resilience wrapper per message inside the process: no broker, no waiting.
 //
 // To add a candidate: append `counted(name, attemptsPerMessage, run)` to one of the three arrays.
 // Write its loop out in its own function: a shared loop would see every candidate's callee and
@@ -37,7 +37,7 @@ const succeeds: Handler = async () => {
   attempts += 1
 }
 
-/** One error for all: a stack captured per message would add the same cost to each and blur it. */
+/** One error for all. A stack captured for each message would add the same cost to every candidate. */
 const failure = new Error('handler failed')
 
 const throwsOnce: Handler = async () => {
@@ -102,10 +102,10 @@ async function successCandidates(): Promise<Candidate[]> {
 // ---- Recover: the handler throws once, then returns; two attempts per message ----------------
 
 async function recoverCandidates(): Promise<Candidate[]> {
-  // Unlimited, as the peers are: a budget would hold back the second half of the retries.
+  // Unlimited, as for the peers: a budget would hold back the second half of the retries.
   const loop = await redriveLoop(throwsOnce, {
-    retry: { backoff: fixed('1ms'), floor: '1ms' },
-    budget: 'off',
+    retry: { backoff: fixed('1ms'), minDelay: '1ms' },
+    retryBudget: 'off',
   })
   const written = handWritten(throwsOnce, MAX_ATTEMPTS, BREAKER_THRESHOLD)
   const policy = cockatiel(MAX_ATTEMPTS, BREAKER_THRESHOLD)
@@ -140,7 +140,7 @@ async function recoverCandidates(): Promise<Candidate[]> {
 
 // ---- Give up: the handler throws and no attempt is left; one attempt per message -------------
 
-/** Everything that is decided about one failure, and nothing else: no handler, no loop. */
+/** Measures the decision about one failure alone: no handler, no loop. */
 function decideCandidate(): Candidate {
   const policy = resolvePolicy({ retry: { attempts: 1 }, flood: 'off' })
   const guards = startGuards(policy, 0)
@@ -189,8 +189,8 @@ function ignore(): void {}
 
 // ---- Goals ---------------------------------------------------------------------------------
 
-// Judged on CPU: nothing waits here, so it equals wall time on an idle machine, and on a busy one it
-// leaves out the time when another process had the core.
+// Judged on CPU time. Nothing waits here, so it equals wall time on an idle machine. On a busy
+// machine it excludes the time when another process had the core.
 const successGoals: Goal[] = [
   {
     name: 'redrive/cockatiel',
@@ -209,7 +209,7 @@ const successGoals: Goal[] = [
   },
 ]
 
-/** One decision must cost less than all of cockatiel's handling of the same failure. */
+/** One decision must cost less than cockatiel's complete handling of the same failure. */
 const giveUpGoals: Goal[] = [
   {
     name: 'decide/cockatiel',
@@ -232,7 +232,7 @@ const options: MeasureOptions = {
 const selfCheck: SelfCheckRange = {
   low: 0.95,
   high: 1.05,
-  reason: 'the goal is a factor of two, which 5 % cannot turn',
+  reason: 'the goal is a factor of two, and a deviation of 5 % cannot change the verdict',
 }
 
 function comparison(

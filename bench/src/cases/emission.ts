@@ -1,5 +1,6 @@
-// What it costs to emit, beside requests written by hand and loggers that send to Loki; and how fast events
-// are safe when the sink is down. Every event has about 300 bytes; connecting is not timed.
+// Measures the cost to emit, compared with handwritten requests and loggers that send to Loki. Also
+// measures how fast events are stored when the sink is down. Every event has about 300 bytes;
+// connecting is not timed.
 import type { BenchCase, Comparison } from '../comparison.ts'
 import { type Entrants, openAll } from '../emission/contender.ts'
 import { withFetch, withHttp } from '../emission/handwritten.ts'
@@ -13,14 +14,15 @@ const FETCH = 'fetch, hand-written'
 const HTTP = 'node:http, hand-written'
 const REDRIVE = 'redrive'
 
-// ---- The sink is well: events arrive in batches of 100 --------------------------------------------
+// ---- The sink is healthy: events arrive in batches of 100
+// -----------------------------------------
 
 const delivering: Entrants = [
   { name: FETCH, open: withFetch },
   { name: HTTP, open: withHttp },
-  // The number of requests at once is the same for everyone from the first event on.
+  // The number of concurrent requests is the same for all candidates from the first event on.
   { name: REDRIVE, open: redrive({ policy: FIXED }) },
-  // The default: it has climbed in the warm-up, because nothing fails.
+  // The default. The limit has grown in the warm-up, because nothing fails.
   { name: 'redrive, adaptive limit', open: redrive({ policy: {} }) },
   { name: 'redrive, three sinks', open: redrive({ policy: FIXED, sinks: 3 }), copies: 3 },
   { name: 'pino, pino-loki', open: pinoLoki },
@@ -37,7 +39,7 @@ const deliveryGoals: readonly Goal[] = [
     atMost: 1.5,
     aim: true,
   },
-  // Redrive's sinks have this client below them: what is more than 1 is Redrive's own.
+  // Redrive's sinks use this client. The part above 1 is Redrive's own cost.
   {
     name: 'redrive/http',
     candidate: REDRIVE,
@@ -71,7 +73,7 @@ const options: Omit<MeasureOptions, 'twinOf'> = {
   sampleMs: 750,
   warmupRounds: 2,
   seed: 1,
-  // 50 requests at least: the last one of a sample has nothing beside it.
+  // At least 50 requests, because the last one of a sample runs without a concurrent one.
   minCount: 5_000,
   maxCount: 100_000,
 }
@@ -79,7 +81,7 @@ const options: Omit<MeasureOptions, 'twinOf'> = {
 const selfCheck: SelfCheckRange = {
   low: 0.9,
   high: 1.1,
-  reason: 'the goals are half as much again and twice, which 10 % cannot turn',
+  reason: 'the goals are a factor of 1.5 and of 2; a deviation of 10 % cannot change the verdict',
 }
 
 const comparison = (
@@ -99,12 +101,12 @@ const comparison = (
 })
 
 export const bench: BenchCase = {
-  summary: 'Emitting events of 300 bytes to a server that speaks the push API of Loki',
+  summary: 'Emitting events of 300 bytes to a server with the push API of Loki',
   comparisons: [
     async () =>
       comparison(
         'deliver',
-        'the sink is well, batches of 100 (the loggers: every 10 ms)',
+        'the sink is healthy, batches of 100 (the loggers: every 10 ms)',
         await openAll(delivering),
         FETCH,
         deliveryGoals,
@@ -112,7 +114,7 @@ export const bench: BenchCase = {
     async () =>
       comparison(
         'store',
-        'the breaker is open, events go to the file store',
+        'the breaker is open, events are stored in the file store',
         [await appending(APPEND), storing(STORED)],
         APPEND,
         storingGoals,

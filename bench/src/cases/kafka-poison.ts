@@ -1,4 +1,4 @@
-// One record that always fails in a partition of many: Redrive, kafkajs and NestJS on the same input.
+// One record in a large partition always fails: Redrive, kafkajs and NestJS with the same input.
 import type { BenchCase } from '../comparison.ts'
 import { poison } from '../kafka/poison.ts'
 

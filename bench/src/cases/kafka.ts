@@ -1,5 +1,5 @@
-// What Redrive costs on Kafka, beside @platformatic/kafka written out by hand and beside kafkajs. Every
-// record has 1 KB; connecting and filling are not timed.
+// Measures the cost of Redrive on Kafka, compared with handwritten @platformatic/kafka code and
+// with kafkajs. Every record has 1 KB; connecting and filling are not timed.
 import type { BenchCase, Comparison } from '../comparison.ts'
 import type { MeasureOptions } from '../harness.ts'
 import { type Entrant, type Fate, openAll } from '../kafka/contender.ts'
@@ -7,7 +7,7 @@ import { bareLoop, handedOff } from '../kafka/handwritten.ts'
 import { kafkajs, kafkajsHandedOff } from '../kafka/kafkajs.ts'
 import { parkedMemory, parking } from '../kafka/parked.ts'
 import { FIXED, GIVING_UP, redrive, RETRYING } from '../kafka/redrive.ts'
-import { type Goal, type SelfCheckRange, slowerBy } from '../verdict.ts'
+import { GATE_5_PERCENT, type Goal, slowerBy } from '../verdict.ts'
 
 type Entrants = readonly [Entrant, ...Entrant[]]
 
@@ -19,9 +19,9 @@ const KAFKAJS = 'kafkajs, hand-written'
 
 const successes: Entrants = [
   { name: BARE, open: bareLoop },
-  // The number in flight is the same for everyone from the first record on.
+  // The number in flight is the same for all candidates from the first record on.
   { name: REDRIVE, open: redrive(FIXED) },
-  // The default: it has climbed to its ceiling in the warm-up, because nothing fails.
+  // The default. The limit has grown to its maximum in the warm-up, because nothing fails.
   { name: 'redrive, adaptive limit', open: redrive({}) },
   { name: KAFKAJS, open: kafkajs },
 ]
@@ -30,7 +30,8 @@ const successGoals: readonly Goal[] = [
   { ...between('hand-written', REDRIVE, BARE), atMost: slowerBy(0.95) },
 ]
 
-// ---- Failure: a copy that is acknowledged, then the offset ----------------------------------------
+// ---- Failure: an acknowledged copy, then the offset
+// -----------------------------------------------
 
 const deadLetters: Entrants = [
   { name: BARE, open: handedOff },
@@ -48,7 +49,8 @@ const failureGoals: readonly Goal[] = [
   { ...between('hand-written', REDRIVE, BARE), atMost: slowerBy(0.85) },
 ]
 
-// ---- The same in other circumstances --------------------------------------------------------------
+// ---- The same under other conditions
+// --------------------------------------------------------------
 
 const ONE = '1 partition'
 const MANY = '48 partitions'
@@ -84,20 +86,14 @@ const options: Omit<MeasureOptions, 'twinOf'> = {
   sampleMs: 750,
   warmupRounds: 2,
   seed: 1,
-  // 100 MB in the topic: more would measure the disk. The same for everyone: what is read ahead weighs
-  // more in a small sample.
+  // 100 MB in the topic: more would measure the disk. The number is the same for all candidates,
+  // because read-ahead counts more in a small sample.
   minCount: 100_000,
   maxCount: 100_000,
 }
 
-/** A failure takes ten times as long or more. */
+/** A failure takes at least ten times as long. */
 const FAILURES = { minCount: 2_000, maxCount: 20_000 }
-
-const selfCheck: SelfCheckRange = {
-  low: 0.97,
-  high: 1.03,
-  reason: 'a 5 % gate cannot be judged where the same code differs from itself by about as much',
-}
 
 async function comparison(
   name: string,
@@ -108,7 +104,11 @@ async function comparison(
 ): Promise<Comparison> {
   const baseline = entrants[0].name
   const counts = fate === 'done' ? {} : FAILURES
-  const judged = { options: { ...options, ...counts, twinOf: baseline }, selfCheck, goals }
+  const judged = {
+    options: { ...options, ...counts, twinOf: baseline },
+    selfCheck: GATE_5_PERCENT,
+    goals,
+  }
   const candidates = await openAll(entrants, fate)
   return { name: `kafka.${name}`, summary, candidates, baseline, ...judged }
 }

@@ -1,6 +1,6 @@
-// What Redrive costs on PostgreSQL, beside a loop written out by hand, graphile-worker and pg-boss, and
-// beside itself in circumstances that slow others down. Every message has 1 KB; connecting and filling are
-// not timed.
+// Measures the cost of Redrive on PostgreSQL, compared with a handwritten loop, graphile-worker and
+// pg-boss. Also compares Redrive with itself under conditions that slow others down. Every message
+// has 1 KB; connecting and filling are not timed.
 import type { BenchCase, Comparison, Overrides } from '../comparison.ts'
 import type { MeasureOptions } from '../harness.ts'
 import { type Entrants, type Fate, openAll } from '../postgres/contender.ts'
@@ -11,7 +11,7 @@ import { EMPTY, FULL, histories } from '../postgres/history.ts'
 import { pgBoss } from '../postgres/pg-boss.ts'
 import { ANALYZED, CHOSEN, GENERIC, planCaches, STALE, statistics } from '../postgres/plans.ts'
 import { FINAL_ERROR, FIXED, ONE_ATTEMPT, redrive } from '../postgres/redrive.ts'
-import { type Goal, type SelfCheckRange, slowerBy } from '../verdict.ts'
+import { GATE_5_PERCENT, type Goal, slowerBy } from '../verdict.ts'
 
 const BARE = 'hand-written, batches of 100'
 const REDRIVE = 'redrive'
@@ -24,7 +24,7 @@ const successes: Entrants = [
   { name: BARE, open: bareLoop },
   // The number in flight is the same from the first message on.
   { name: REDRIVE, open: redrive({ policy: FIXED }) },
-  // The default: it has climbed to its ceiling in the warm-up, because nothing fails.
+  // The default. The limit has grown to its maximum in the warm-up, because nothing fails.
   { name: 'redrive, adaptive limit', open: redrive({ policy: {} }) },
   // One transaction per message, which the others do not have.
   { name: 'redrive, inbox', open: redrive({ policy: FIXED, hasInbox: true }) },
@@ -54,12 +54,13 @@ const failureGoals: readonly Goal[] = [
   throughput('redrive/pg-boss', REDRIVE, PG_BOSS, 1),
 ]
 
-// ---- The same in other circumstances --------------------------------------------------------------
+// ---- The same under other conditions
+// --------------------------------------------------------------
 
 const DELIVERED = 5_000_000
 const QUICK_DELIVERED = 200_000
 
-/** What should make no difference. */
+/** A condition that must not change the cost. */
 const unmoved = (changed: string, usual: string): readonly Goal[] => [
   throughput('changed/usual', changed, usual, 0.95),
 ]
@@ -75,20 +76,14 @@ const options: Omit<MeasureOptions, 'twinOf'> = {
   sampleMs: 750,
   warmupRounds: 2,
   seed: 1,
-  // On tables of a thousand rows, statements of the peers get plans that take ten times as long.
+  // On tables of a thousand rows, the peers' statements get plans that take ten times as long.
   minCount: 10_000,
   // 50 MB in the table: more would measure the disk.
   maxCount: 50_000,
 }
 
-/** As many as the other queue has: statistics that know only that one are then wrong by half. */
+/** The same number as in the other queue. Statistics of only that queue are then wrong by half. */
 const SAME_COUNT = { minCount: 20_000, maxCount: 20_000 }
-
-const selfCheck: SelfCheckRange = {
-  low: 0.97,
-  high: 1.03,
-  reason: 'a 5 % gate cannot be judged where the same code differs from itself by about as much',
-}
 
 async function comparison(
   name: string,
@@ -98,7 +93,11 @@ async function comparison(
   { fate = 'done', ...changed }: { fate?: Fate } & Partial<MeasureOptions> = {},
 ): Promise<Comparison> {
   const baseline = entrants[0].name
-  const judged = { options: { ...options, ...changed, twinOf: baseline }, selfCheck, goals }
+  const judged = {
+    options: { ...options, ...changed, twinOf: baseline },
+    selfCheck: GATE_5_PERCENT,
+    goals,
+  }
   await dropLeftovers()
   const candidates = await openAll(entrants, fate)
   return { name: `postgres.${name}`, summary, candidates, baseline, ...judged }
@@ -119,7 +118,7 @@ export const bench: BenchCase = {
     () =>
       comparison(
         'statistics',
-        'analyzed before this queue was filled, beside after',
+        'analyzed before this queue was filled, compared with after',
         statistics,
         unmoved(STALE, ANALYZED),
         SAME_COUNT,
@@ -127,7 +126,7 @@ export const bench: BenchCase = {
     () =>
       comparison(
         'plans',
-        'plan_cache_mode=force_generic_plan, beside the default',
+        'plan_cache_mode=force_generic_plan, compared with the default',
         planCaches,
         unmoved(GENERIC, CHOSEN),
       ),
@@ -135,7 +134,7 @@ export const bench: BenchCase = {
       const delivered = quick ? QUICK_DELIVERED : DELIVERED
       return comparison(
         'history',
-        `${delivered.toLocaleString('en-US')} delivered rows in the table, beside none`,
+        `${delivered.toLocaleString('en-US')} delivered rows in the table, compared with none`,
         histories(delivered),
         unmoved(FULL, EMPTY),
       )

@@ -1,4 +1,4 @@
-// Alone in its process: what other benchmarks leave behind would be measured too.
+// Runs alone in its process, because memory left by other benchmarks would be measured too.
 import type { BenchCase } from '../comparison.ts'
 import { memory } from '../rabbitmq/memory.ts'
 

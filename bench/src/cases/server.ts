@@ -1,4 +1,4 @@
-// What the server takes to answer people while it ingests.
+// Measures how fast the server responds to users while it ingests.
 import type { BenchCase } from '../comparison.ts'
 import { dropLeftovers } from '../postgres/database.ts'
 import { loading } from '../server/loading.ts'

@@ -1,4 +1,5 @@
-// Pages, groups and counters: beside the bare statement of the same rows, and beside a hundredth of the rows.
+// Pages, groups and counters, compared with the bare statement for the same rows, and with 1 % of
+// the rows.
 import { seededRandom } from '@redrive/testing'
 import type { Overrides } from '../comparison.ts'
 import { type Gauge, type GaugeVerdict, judgeFigure, type Limit } from '../gauge.ts'
@@ -6,7 +7,7 @@ import { aligned } from '../report.ts'
 import { bootstrap, type Estimate, quantile } from '../stats.ts'
 import { filled, type Filled } from './filled.ts'
 import { dropOldest } from './dropping.ts'
-import { type Asked, FILTERS, PAGES, type Question, WIDE } from './questions.ts'
+import { type QueryCase, FILTERS, PAGES, type Question, WIDE } from './questions.ts'
 
 const COUNT = 5_000_000
 const QUICK_COUNT = 50_000
@@ -15,12 +16,12 @@ const QUICK_FEW = 5_000
 const ASKED = 1_000
 const QUICK_ASKED = 150
 const WIDE_ASKED = 5
-/** They take longer, and a hundredth of them is still two. */
+/** Five times fewer, because they take longer. A hundredth of them is still two. */
 const FILTERS_FEWER = 5
-/** Disturbances come in bursts, so neighbours are drawn together. */
+/** Disturbances come in bursts, so neighbouring samples are resampled together. */
 const BLOCKS = 25
 const RESAMPLES = 300
-/** The time limit of a question, and what it takes to say so. */
+/** The time limit of a query, plus the time to report it. */
 const BOUND_MS = 2_500
 
 interface Times {
@@ -43,9 +44,9 @@ export async function answering({ quick, seed = 1 }: Overrides): Promise<Gauge> 
   }
 }
 
-async function gauged(many: Filled, few: Filled, asked: number, seed: number): Promise<Gauge> {
-  const pages = await askedInTurn(PAGES, many, few, asked, seed)
-  const filters = await askedInTurn(FILTERS, many, few, Math.ceil(asked / FILTERS_FEWER), seed)
+async function gauged(many: Filled, few: Filled, perQuery: number, seed: number): Promise<Gauge> {
+  const pages = await queriesInTurn(PAGES, many, few, perQuery, seed)
+  const filters = await queriesInTurn(FILTERS, many, few, Math.ceil(perQuery / FILTERS_FEWER), seed)
   const wide = await longest(many)
   const drop = await dropOldest(many)
   const all = [...pages, ...filters]
@@ -55,7 +56,7 @@ async function gauged(many: Filled, few: Filled, asked: number, seed: number): P
   ])
   return {
     name: 'catalog.answers',
-    summary: `${many.count} dead letters beside ${few.count}, ${asked} of each question in turn`,
+    summary: `${many.count} dead letters compared with ${few.count}, ${perQuery} of each query in turn`,
     details: [
       `filled in ${many.seconds.toFixed(0)} s, ${many.megabytes.toFixed(0)} MB`,
       table,
@@ -90,7 +91,7 @@ async function gauged(many: Filled, few: Filled, asked: number, seed: number): P
   }
 }
 
-/** One word, for the verdict line. */
+/** Returns one word for the verdict line. */
 const wordOf = (name: string) => name.replaceAll(/[ ,]+/g, '-')
 
 const exactly = (value: number): Estimate => ({ median: value, low: value, high: value })
@@ -103,12 +104,15 @@ async function timed(act: () => Promise<unknown>): Promise<number> {
   return performance.now() - beganAt
 }
 
-/** Each question of all in turn, and of each first one and then the other: what disturbs one disturbs all. */
-async function askedInTurn(
+/**
+ * Runs the queries in turn, each on both catalogs in alternating order. So a disturbance affects
+ * all of them.
+ */
+async function queriesInTurn(
   questions: readonly Question[],
   many: Filled,
   few: Filled,
-  asked: number,
+  perQuery: number,
   seed: number,
 ): Promise<readonly (readonly [string, Times])[]> {
   const random = seededRandom(seed)
@@ -116,8 +120,8 @@ async function askedInTurn(
     question,
     times: { catalog: [], bare: [], few: [] } as Times,
   }))
-  const warmUp = Math.ceil(asked / 10)
-  for (let turn = -warmUp; turn < asked; turn++) {
+  const warmUp = Math.ceil(perQuery / 10)
+  for (let turn = -warmUp; turn < perQuery; turn++) {
     for (const { question, times } of all) {
       const inMany = question.pick(many, random)
       const inFew = question.pick(few, random)
@@ -137,11 +141,11 @@ async function askedInTurn(
   return all.map(({ question, times }) => [question.name, times] as const)
 }
 
-async function expectRows(ask: Asked['bare'], name: string): Promise<void> {
-  if ((await ask()) === 0) throw new Error(`Nothing found: ${name}`)
+async function expectRows(ask: QueryCase['bare'], name: string): Promise<void> {
+  if ((await ask()) === 0) throw new Error(`The query "${name}" found no rows.`)
 }
 
-/** Those that find next to nothing among everything: how long at most, whether they are answered or refused. */
+/** Measures queries that match almost nothing: their maximum duration, with a result or an error. */
 async function longest(many: Filled): Promise<readonly (readonly [string, number])[]> {
   const random = seededRandom(1)
   const found: (readonly [string, number])[] = []
@@ -161,7 +165,7 @@ function onlyTooLong(error: unknown): void {
 
 // ---- Judging ------------------------------------------------------------------------------------
 
-/** Blocks of the series, each the same stretch of time in all of them. */
+/** Groups the series into blocks; each block covers the same time in all of them. */
 function estimate(
   series: readonly (readonly number[])[],
   statistic: (series: readonly (readonly number[])[]) => number,

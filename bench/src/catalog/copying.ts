@@ -1,8 +1,9 @@
-// The rows that an ingest copies, seen on its connections and copied once more into tables without an index.
+// Records the rows that an ingest copies on its connections, and copies them again into tables
+// without an index.
 import type { Client, Connection, Pool, PoolClient, Submittable } from 'pg'
 import { poolOf } from '../postgres/database.ts'
 
-/** What of a connection the types of `pg` leave out. */
+/** Members of a connection that the types of `pg` do not contain. */
 interface CopyConnection extends Connection {
   query(text: string): void
   sendCopyFromChunk(chunk: Buffer): void
@@ -12,15 +13,15 @@ interface CopyConnection extends Connection {
 const connectionOf = (client: Client | PoolClient) =>
   (client as unknown as { readonly connection: CopyConnection }).connection
 
-/** The bytes of all rows, by what they were copied into: `dead_letter (id, …)`. */
+/** The bytes of all rows, by the target of the copy: `dead_letter (id, …)`. */
 export type Copied = Map<string, Buffer[]>
 
 const COPY = /^copy redrive_catalog\.(.*) from stdin/
-/** Signature, flags and length of the extension at the beginning, no columns at the end. */
+/** Signature, flags and extension length at the start; the end has no columns. */
 const HEADER_BYTES = 19
 const TRAILER_BYTES = 2
 
-/** A pool that writes down what is copied through it. */
+/** Returns a pool that records copied rows. */
 export function recording(url: string, copied: Copied): Pool {
   const pool = poolOf(url)
   pool.on('connect', (client) => {
@@ -46,7 +47,7 @@ export function recording(url: string, copied: Copied): Pool {
 const SIGNATURE = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1')
 const TRAILER = Buffer.from([0xff, 0xff])
 
-/** All of it in one statement. */
+/** Copies all rows in one statement. */
 class CopyIn implements Submittable {
   readonly #text: string
   readonly #chunks: readonly Buffer[]
@@ -77,7 +78,7 @@ class CopyIn implements Submittable {
   }
 }
 
-/** The table that has no index and no partitions; all else is the same. */
+/** Returns the name of the table without indexes and partitions; everything else is the same. */
 export const bareOf = (target: string): string => `bare_${target}`
 
 export async function copyBare(client: Client, copied: Copied): Promise<void> {

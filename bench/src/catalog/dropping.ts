@@ -1,11 +1,11 @@
-// How long it takes until a day is gone, with all its dead letters.
+// Measures how long the deletion of one day with all its dead letters takes.
 import type { Filled } from './filled.ts'
 
 const OLDEST = `
 select day::text as day, count::integer as count from redrive_catalog.source_day
   where expired_at is null order by day limit 1`
 
-/** All that upkeep does at that hour, and nothing else is over. */
+/** Runs the complete maintenance, with one expired day. */
 export async function dropOldest({
   pool,
   made,
@@ -19,6 +19,6 @@ export async function dropOldest({
   const beganAt = performance.now()
   const { dropped } = await made.maintain()
   const ms = performance.now() - beganAt
-  if (dropped !== 1) throw new Error(`${dropped} days dropped instead of one`)
+  if (dropped !== 1) throw new Error(`Maintenance dropped ${dropped} days instead of one.`)
   return { rows: oldest?.count ?? 0, ms }
 }

@@ -1,17 +1,17 @@
-// A catalog with many dead letters in it. Through the ingest 5 million would take too long; here the first
-// of each kind are ingested, and the server makes the others after their example, with every index and count.
+// A catalog with many dead letters. Ingesting 5 million would take too long. So the first of each
+// kind are ingested, and the server creates the others from them, with every index and count.
 import { type Catalog, catalog, migrate } from '@redrive/catalog'
 import type { DrainedDeadLetter } from '@redrive/runtime'
 import type { Pool } from 'pg'
 import { type Database, ownDatabase, poolOf } from '../postgres/database.ts'
 import { bodyOf, GROUPS, letterOf, listed, messageOf, signatureOf } from './letters.ts'
 
-/** Retention keeps them for a fortnight. */
+/** Ten days, within the retention of 14 days. */
 export const DAYS = 10
 const DAY_MS = 86_400_000
-/** Rows of one statement: bounds what a checkpoint has to write at once. */
+/** Rows of one statement; limits the amount that a checkpoint has to write. */
 const STATEMENT = 100_000
-/** The machine has two cores. */
+/** Two concurrent statements, because the machine has two cores. */
 const AT_ONCE = 2
 
 export interface Filled {
@@ -52,7 +52,10 @@ export async function filled(count: number): Promise<Filled> {
   }
 }
 
-/** One of each kind on the first day, which makes the groups, and one on each other day, which makes the days. */
+/**
+ * Returns one of each kind on the first day, which creates the groups, and one on each other day,
+ * which creates the days.
+ */
 function examples(start: number): readonly DrainedDeadLetter[] {
   const ofKind = (group: number): DrainedDeadLetter => {
     const letter = letterOf(-group - 1, start + 1_000_000)
@@ -88,8 +91,8 @@ async function groupsOf(pool: Pool): Promise<readonly string[]> {
 }
 
 /**
- * What differs from the example: ids, moment, key, tenant, numbers in the message and in the body. A group's
- * share is the same as for those that are ingested: the logarithm of its place.
+ * Values that differ from the example: ids, time, key, tenant, numbers in the message and in the
+ * body. A group's share is the same as for ingested dead letters: the logarithm of its position.
  */
 const ADD = `
 with chosen as materialized (
@@ -153,11 +156,11 @@ async function addOthers(pool: Pool, count: number, start: number): Promise<void
   }
   await Promise.all(Array.from({ length: AT_ONCE }, work))
   for (const text of COUNTS) await inSession(pool, text, [])
-  // What autovacuum does in the hours that these dead letters were said to come in.
+  // Autovacuum would do this during the hours in which these dead letters arrive.
   await pool.query('vacuum analyze')
 }
 
-/** Without waiting for the disk at each commit: nobody misses these after a crash. */
+/** Does not wait for the disk at each commit, because the data is not needed after a crash. */
 async function inSession(pool: Pool, text: string, values: readonly unknown[]): Promise<void> {
   const client = await pool.connect()
   try {

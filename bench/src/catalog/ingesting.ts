@@ -1,5 +1,5 @@
-// How fast dead letters are in the catalog: beside a copy of the same rows without any index, and beside
-// itself without the counts that it keeps.
+// Measures how fast dead letters are stored in the catalog. It compares with a copy of the same
+// rows without an index, and with an ingest without counts.
 import { type Catalog, catalog, migrate } from '@redrive/catalog'
 import type { DrainedDeadLetter } from '@redrive/runtime'
 import { Client, type Pool } from 'pg'
@@ -18,13 +18,13 @@ const TABLES = [
   'source_day',
 ].map((table) => `redrive_catalog.${table}`)
 
-/** Batches of the bulk: fewer commits. */
+/** Batch size for bulk ingest: fewer commits. */
 const BULK = 1_000
-/** Batches of live dead letters: what comes in between two looks. */
+/** Batch size for live ingest: the dead letters that arrive between two polls. */
 const LIVE = 100
 const EXTRACT = { order: '/order/id' }
 
-/** Two days back, so that no sample reaches into the future. */
+/** Two days ago, so that no sample is in the future. */
 const START = Date.now() - 172_800_000
 
 const lettersOf = (count: number): readonly DrainedDeadLetter[] =>
@@ -44,11 +44,11 @@ interface Ingesting {
   readonly name: string
   readonly batch: number
   readonly poolOn?: (url: string) => Pool
-  /** Sum of the counts of all groups. */
+  /** Whether the counts of all groups are kept and verified. */
   readonly isCounted?: boolean
 }
 
-/** In a database of its own, emptied before each sample. */
+/** Ingests into a separate database that is emptied before each sample. */
 async function ingesting({
   name,
   batch,
@@ -77,7 +77,8 @@ async function ingesting({
         'select coalesce(sum(count), 0) as count from redrive_catalog.group_hour',
       )
       const counted = Number(rows[0]?.count)
-      if (counted !== (isCounted ? count : 0)) throw new Error(`${counted} counted of ${count}`)
+      if (counted !== (isCounted ? count : 0))
+        throw new Error(`The counts contain ${counted} of ${count} dead letters.`)
     },
     async close() {
       await own.end()
@@ -98,16 +99,17 @@ async function ingested(
   count: number,
 ): Promise<void> {
   const { added } = await made.ingest(listed(letters), { batch, extract: EXTRACT })
-  if (added !== count) throw new Error(`${added} added instead of ${count}`)
+  if (added !== count)
+    throw new Error(`The ingest added ${added} dead letters instead of ${count}.`)
 }
 
 export const bulk = (name: string): Promise<Candidate> => ingesting({ name, batch: BULK })
 export const live = (name: string): Promise<Candidate> => ingesting({ name, batch: LIVE })
 
-/** Keeps all counts. */
+/** The statement that updates all counts. */
 const COUNTING = 'redrive_catalog.add_to_counts('
 
-/** The same, but this statement is answered at once and never sent. */
+/** The same ingest without this statement: it is answered immediately and never sent. */
 export const liveUncounted = (name: string): Promise<Candidate> =>
   ingesting({ name, batch: LIVE, poolOn: withoutCounts, isCounted: false })
 
@@ -124,9 +126,10 @@ function withoutCounts(url: string): Pool {
   return pool
 }
 
-// ---- The floor ------------------------------------------------------------------------------------
+// ---- The lower bound
+// -------------------------------------------------------------------------------
 
-/** The rows are made before, on one connection each table after the other, one statement each. */
+/** Copies prepared rows on one connection, one table after the other, with one statement each. */
 export async function bareCopy(name: string): Promise<Candidate> {
   const database = await ownDatabase()
   const { pool } = database
@@ -139,10 +142,12 @@ export async function bareCopy(name: string): Promise<Candidate> {
       `create table ${bareOf(table)} (like redrive_catalog.${table} including defaults including storage)`,
     )
   }
-  // As the ingest does, where the server can.
+  // As the ingest does, where the server supports it.
   await client
     .query(`set default_toast_compression = 'lz4'`)
-    .catch((error: unknown) => process.stderr.write(`No lz4: ${String(error)}\n`))
+    .catch((error: unknown) =>
+      process.stderr.write(`Cannot use lz4 compression: ${String(error)}\n`),
+    )
   let copied: { readonly count: number; readonly rows: Copied } | undefined
   return {
     name,

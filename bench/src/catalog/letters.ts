@@ -6,17 +6,20 @@ export const SOURCE = 'orders'
 export const GROUPS = 200
 const CUSTOMERS = 50_000
 const TENANTS = 500
-/** About one in a second: an hour of them meets every group. */
+/** About one per second: an hour of them contains every group. */
 const APART_MS = 1_000
 const BODY_BYTES = 1_024
 
-/** A few kinds are most of them, as in life: the first is an eighth of all. */
+/**
+ * Returns the group. A few kinds are most of the dead letters, as in production; the first has an
+ * eighth of all.
+ */
 export const groupOf = (number: number): number =>
   Math.floor((GROUPS + 1) ** ((hashOf(number).readUInt32BE() + 0.5) / 2 ** 32)) - 1
 
 const hashOf = (number: number) => createHash('sha256').update(String(number)).digest()
 
-/** Digits that do not compress, such as ids and signatures, are half of it. */
+/** Returns a body. Half of it are digits that do not compress, such as ids and signatures. */
 export function bodyOf(number: number): Buffer {
   const digits = hashOf(number).toString('hex')
   const lines = [0, 1, 2, 3].map((line) => ({
@@ -80,7 +83,7 @@ export function letterOf(number: number, now: number): DrainedDeadLetter {
     quarantined: false,
     class: 'unknown',
     reason: 'attempts_exhausted',
-    naming: 'named',
+    identity: 'stable',
   }
 }
 
@@ -88,15 +91,18 @@ export const signatureOf = (group: number): string => `1-${String(group).padStar
 export const messageOf = (group: number, number: number): string =>
   `handler-${group} could not reach host-${number % 17}: gave up after ${number % 1_000} ms`
 
-/** A source that has these, and answers at once: what a broker takes is not measured here. */
+/**
+ * Returns a source with these dead letters that responds immediately, because the broker is not
+ * measured here.
+ */
 export function listed(letters: readonly DrainedDeadLetter[]): DeadLetterSource {
   let at = 0
   const nothing = async () => undefined
   return {
     source: SOURCE,
     replay: 'copy',
-    async drain({ most }) {
-      const deadLetters = letters.slice(at, at + most)
+    async drain({ limit }) {
+      const deadLetters = letters.slice(at, at + limit)
       at += deadLetters.length
       return { deadLetters, release: nothing, abandon: nothing }
     },

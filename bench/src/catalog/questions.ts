@@ -1,4 +1,5 @@
-// What people ask a catalog, each beside the bare statement that reads the same rows on one connection.
+// Typical queries of a catalog, each with the bare statement that reads the same rows on one
+// connection.
 import type { SeededRandom } from '@redrive/testing'
 import type { Pool } from 'pg'
 import type { DeadLetterQuery } from '@redrive/catalog'
@@ -11,12 +12,12 @@ const TENANTS = 500
 
 export interface Question {
   readonly name: string
-  /** Asks the same of the catalog and of the server; both answer how many rows they got. */
-  readonly pick: (world: Filled, random: SeededRandom) => Asked
+  /** Returns the same query for the catalog and for the server; both return the number of rows. */
+  readonly pick: (world: Filled, random: SeededRandom) => QueryCase
 }
 
-export interface Asked {
-  /** Not timed, before both. */
+export interface QueryCase {
+  /** Runs before both, untimed. */
   readonly find?: () => Promise<void>
   readonly catalog: () => Promise<number>
   readonly bare: () => Promise<number>
@@ -33,14 +34,20 @@ const rowsOf = async (pool: Pool, text: string, values: readonly unknown[]): Pro
 const listed = async ({ made }: Filled, query: DeadLetterQuery): Promise<number> =>
   (await made.deadLetters(query)).deadLetters.length
 
-/** By place: a few groups have most dead letters, and every place is asked for as often. */
+/**
+ * Picks a group by position. A few groups have most dead letters, and every position is picked
+ * equally often.
+ */
 const someGroup = ({ groups }: Filled, random: SeededRandom): string =>
   groups[random.int(groups.length)] ?? ''
 
-const moment = ({ start }: Filled, random: SeededRandom): number =>
+const someTime = ({ start }: Filled, random: SeededRandom): number =>
   start + HOUR_MS + random.int(DAYS * DAY_MS - 2 * HOUR_MS)
 
-/** The same facts: sums of each source and class, the one that waits longest, the groups that stand out. */
+/**
+ * The same facts: sums of each source and class, the oldest open dead letter, the most important
+ * groups.
+ */
 const COUNTERS = [
   `select s.name, g.class, sum(g.open_count), sum(g.count), sum(g.attempts) from redrive_catalog.failure_group g
     join redrive_catalog.source s on s.id = g.source_id group by 1, 2`,
@@ -58,7 +65,7 @@ export const PAGES: readonly Question[] = [
     pick(world, random) {
       const group = someGroup(world, random)
       return {
-        catalog: () => listed(world, { groups: [group], most: PAGE }),
+        catalog: () => listed(world, { groups: [group], limit: PAGE }),
         bare: () =>
           rowsOf(world.pool, `${LETTERS} where d.group_id = $1 and d.status = 'open' ${NEWEST}`, [
             group,
@@ -67,14 +74,14 @@ export const PAGES: readonly Question[] = [
     },
   },
   {
-    name: 'page of a group, further on',
+    name: 'later page of a group',
     pick(world, random) {
       const group = someGroup(world, random)
-      const at = moment(world, random)
-      // As the page before would have said: the place is in the middle of the group.
+      const at = someTime(world, random)
+      // The cursor that the previous page would return: a position in the middle of the group.
       const next = `${at}_${'0'.repeat(8)}-0000-0000-0000-${'0'.repeat(12)}`
       return {
-        catalog: () => listed(world, { groups: [group], next, most: PAGE }),
+        catalog: () => listed(world, { groups: [group], cursor: next, limit: PAGE }),
         bare: () =>
           rowsOf(
             world.pool,
@@ -87,10 +94,10 @@ export const PAGES: readonly Question[] = [
   {
     name: 'page of an hour',
     pick(world, random) {
-      const after = moment(world, random)
+      const after = someTime(world, random)
       const before = after + HOUR_MS
       return {
-        catalog: () => listed(world, { after, before, most: PAGE }),
+        catalog: () => listed(world, { after, before, limit: PAGE }),
         bare: () =>
           rowsOf(
             world.pool,
@@ -155,7 +162,7 @@ export const PAGES: readonly Question[] = [
   },
 ]
 
-/** What has to be looked for, in the largest groups: few of their rows fit. */
+/** Filters that search the largest groups: only a few of their rows match. */
 export const FILTERS: readonly Question[] = [
   {
     name: 'extracted key in a group',
@@ -185,7 +192,7 @@ export const FILTERS: readonly Question[] = [
       const tenant = `t-${random.int(TENANTS)}`
       return {
         catalog: () =>
-          listed(world, { groups: [group], json: { '/order/tenant': tenant }, most: 10 }),
+          listed(world, { groups: [group], json: { '/order/tenant': tenant }, limit: 10 }),
         bare: () =>
           rowsOf(
             world.pool,
@@ -199,18 +206,18 @@ export const FILTERS: readonly Question[] = [
   },
 ]
 
-/** Those that find next to nothing among everything. */
+/** Queries that match almost nothing in the whole catalog. */
 export const WIDE: readonly {
   readonly name: string
   readonly ask: (world: Filled, random: SeededRandom) => Promise<unknown>
 }[] = [
   {
-    name: 'a JSON value that is nowhere, in all groups',
+    name: 'a JSON value that does not exist, in all groups',
     ask: (world) =>
       listed(world, { groups: world.groups.slice(0, 100), json: { '/order/id': 'none' } }),
   },
   {
-    name: 'a text that is nowhere, in the largest groups',
+    name: 'a text that does not exist, in the largest groups',
     ask: (world) => listed(world, { groups: world.groups.slice(0, 100), text: 'no such host' }),
   },
   {
@@ -218,7 +225,7 @@ export const WIDE: readonly {
     ask: (world) => listed(world, { after: 0, text: 'handler' }),
   },
   {
-    name: 'a header that is nowhere, at any time',
+    name: 'a header that does not exist, at any time',
     ask: (world) => listed(world, { after: 0, headers: { tenant: 'none' } }),
   },
 ]

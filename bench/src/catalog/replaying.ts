@@ -1,5 +1,5 @@
-// How fast a run goes out when nothing holds it back: beside a loop that publishes the same messages and
-// waits for the broker's proof of each.
+// Measures how fast a run without a rate limit is published. It compares with a loop that publishes
+// the same messages and waits for the broker's confirm of each.
 import { type Catalog, catalog, migrate, type Replayer } from '@redrive/catalog'
 import { rabbitmqSource } from '@redrive/rabbitmq'
 import type { DrainedDeadLetter } from '@redrive/runtime'
@@ -10,13 +10,13 @@ import { brokerUrl, connection, ownQueue } from '../rabbitmq/broker.ts'
 import { letterOf, listed, SOURCE } from './letters.ts'
 
 const QUEUE = { durable: true, arguments: { 'x-queue-type': 'quorum' } }
-/** Two days back, so that none lies in the future. */
+/** Two days ago, so that none is in the future. */
 const START = Date.now() - 172_800_000
 
 const lettersTo = (queue: string, count: number): readonly DrainedDeadLetter[] =>
   Array.from({ length: count }, (_, number) => ({ ...letterOf(number, START), origin: queue }))
 
-/** A queue of its own on the broker; emptied before each sample. */
+/** Opens a separate queue on the broker; it is emptied before each sample. */
 async function ownTarget() {
   const url = await brokerUrl()
   const link = await connection(url)
@@ -40,7 +40,7 @@ async function ownTarget() {
   }
 }
 
-/** One after the other, or several at once. */
+/** Publishes in sequence, or several concurrently. */
 export async function bareLoop(name: string, atOnce: number): Promise<Candidate> {
   const target = await ownTarget()
   let letters: readonly DrainedDeadLetter[] = []
@@ -73,7 +73,7 @@ function published(channel: ConfirmChannel, queue: string, letter: DrainedDeadLe
 
 const TABLES = ['dead_letter', 'dead_letter_payload', 'replay_item', 'replay_run', 'replay_rate']
 
-/** A run that is approved, without a ramp and as fast as it may; nobody consumes. */
+/** Runs an approved replay without a canary at full speed; there is no consumer. */
 export async function replayRun(name: string): Promise<Candidate> {
   const target = await ownTarget()
   const database = await ownDatabase()
@@ -107,8 +107,8 @@ async function approvedRun(made: Catalog): Promise<void> {
     selection: { query: { after: START, sources: [SOURCE] } },
     by: 'bench',
     ratePerSecond: 10_000,
-    ramp: [],
-    unproven: 'go_on',
+    canary: [],
+    onUnconfirmed: 'continue',
     maxAge: '7d',
   })
   await made.replays.approve(id, { hash, by: 'another' })
@@ -117,7 +117,8 @@ async function approvedRun(made: Catalog): Promise<void> {
 async function publishedAll(replayer: Replayer, count: number): Promise<void> {
   for (let done = 0; done < count; ) {
     const turn = await replayer.turn()
-    if (turn === undefined || turn.failed > 0) throw new Error(`stopped after ${done}`)
+    if (turn === undefined || turn.failed > 0)
+      throw new Error(`The run stopped after ${done} items.`)
     done += turn.published
   }
 }

@@ -1,10 +1,11 @@
-// One candidate that sends to the server of all: told how many to expect before a sample, asked after it.
+// One candidate that sends to the shared server. The server gets the expected count before a sample
+// and returns its count after it.
 import type { Candidate } from '../harness.ts'
 import { LokiProcess } from './loki.ts'
 
-/** Whatever emits. */
+/** A program that emits events. */
 export interface Contender {
-  /** Hands over so many events. They need not have arrived when it resolves. */
+  /** Emits `count` events. They may arrive after it resolves. */
   emit(count: number): Promise<void>
   close(): Promise<void> | void
 }
@@ -18,7 +19,7 @@ export interface Entrant {
 
 export type Entrants = readonly [Entrant, ...Entrant[]]
 
-/** Opens all or none: a failure halfway must not leave what keeps the process alive. */
+/** Opens all or none. After a failure, nothing may stay open and keep the process alive. */
 export async function openAll(entrants: readonly Entrant[]): Promise<Candidate[]> {
   const opened: Candidate[] = []
   try {
@@ -30,7 +31,10 @@ export async function openAll(entrants: readonly Entrant[]): Promise<Candidate[]
   }
 }
 
-/** The same program for each, but a process of its own: nobody waits for another's late request. */
+/**
+ * Opens a server process for each candidate, so that no candidate waits for a late request of
+ * another one.
+ */
 async function openOne({ name, open, copies = 1 }: Entrant): Promise<Candidate> {
   const loki = await LokiProcess.start()
   const contender = await open(loki.url)

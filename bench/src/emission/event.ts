@@ -1,4 +1,4 @@
-// What everyone tells: an event of about 300 bytes as JSON, made anew each time as a service would.
+// An event of about 300 bytes as JSON, created for each call as a service would.
 
 export const TYPE = 'order.paid'
 

@@ -1,5 +1,6 @@
-// The floors: what a developer writes who wants events to arrive while all is well, and nothing else.
-// Same requests as Redrive's: one stream, and the id, type and severity of each event beside its line.
+// The lower bounds: minimal handwritten code that delivers events while all is healthy. It sends
+// the same requests as Redrive: one stream, with the id, type and severity of each event next to
+// its line.
 import { randomUUID } from 'node:crypto'
 import { Agent, request } from 'node:http'
 import type { Contender } from './contender.ts'
@@ -17,7 +18,7 @@ const entryOf = (number: number) => [
 const bodyOf = (values: readonly unknown[]) =>
   JSON.stringify({ streams: [{ stream: { service_name: 'bench' }, values }] })
 
-/** Fills batches; waits when as many requests are under way as it may have. */
+/** Fills batches; waits while the maximum number of requests is in flight. */
 async function emit(count: number, post: Post): Promise<void> {
   const running = new Set<Promise<void>>()
   for (let number = 0; number < count; ) {
@@ -32,10 +33,10 @@ async function emit(count: number, post: Post): Promise<void> {
   await Promise.all(running)
 }
 
-const refused = (status: number) => new Error(`The server answered ${status}`)
+const refused = (status: number) => new Error(`The server returned ${status}`)
 const HEADERS = { 'content-type': 'application/json' }
 
-/** Node's fetch keeps its connections. */
+/** Uses Node's fetch, which keeps its connections. */
 export function withFetch(url: string): Contender {
   const post: Post = async (body) => {
     const { status } = await fetch(`${url}/loki/api/v1/push`, {
@@ -48,7 +49,7 @@ export function withFetch(url: string): Contender {
   return { emit: (count) => emit(count, post), close: () => undefined }
 }
 
-/** The client that Redrive's sinks have below them. */
+/** Uses the client that Redrive's sinks use. */
 export function withHttp(url: string): Contender {
   const agent = new Agent({ keepAlive: true })
   const post: Post = (body) => {

@@ -1,5 +1,5 @@
-// The peers: loggers with a transport to Loki. They batch by time and not by number, so their requests hold
-// whatever came since the last; and they tell nobody whether an event arrived.
+// The peers: loggers with a transport to Loki. They batch by time and not by number, so a request
+// contains all entries since the last one. They do not report whether an event arrived.
 import { setImmediate as nextLoopTurn } from 'node:timers/promises'
 import { randomUUID } from 'node:crypto'
 import { pino } from 'pino'
@@ -10,14 +10,14 @@ import { orderPaid, TYPE } from './event.ts'
 import { BATCH } from './pace.ts'
 
 /**
- * 10 ms between two requests: their default of 5 s would measure the wait for the last one. A request
- * then holds some hundred entries, which is to their advantage.
+ * 10 ms between two requests. Their default of 5 s would measure the wait for the last one. A
+ * request then contains some hundred entries, which is to their advantage.
  */
 const INTERVAL_S = 0.01
 
 const LABELS = { service_name: 'bench' }
 
-/** Lets the loop turn after each batch: they send from timers. */
+/** Yields to the event loop after each batch, because they send from timers. */
 async function inTurns(count: number, log: (number: number) => void): Promise<void> {
   for (let number = 0; number < count; number += 1) {
     log(number)
@@ -25,11 +25,11 @@ async function inTurns(count: number, log: (number: number) => void): Promise<vo
   }
 }
 
-/** pino-loki in pino's worker thread. The line holds level and time as well, and there is no id. */
+/** pino-loki in pino's worker thread. The line also contains level and time, and there is no id. */
 export async function pinoLoki(host: string): Promise<Contender> {
   const transport = pino.transport({
     target: import.meta.resolve('pino-loki'),
-    // No bound: it would drop the oldest in silence.
+    // No limit: with a limit it would drop the oldest without a report.
     options: { host, labels: LABELS, batching: { interval: INTERVAL_S, maxBufferSize: 0 } },
   })
   const logger = pino({ base: { hostname: 'bench' } }, transport)
@@ -44,14 +44,14 @@ export async function pinoLoki(host: string): Promise<Contender> {
   }
 }
 
-/** winston-loki with JSON, as all others have it. */
+/** winston-loki with JSON, as all other candidates use it. */
 export function winstonLoki(host: string): Contender {
   const transport = new LokiTransport({
     host,
     json: true,
     interval: INTERVAL_S,
     labels: LABELS,
-    // The message alone is the line; without a format it would write everything once more.
+    // Only the message is the line. Without this format it would write all fields again.
     format: winston.format.printf(({ message }) => String(message)),
     gracefulShutdown: false,
   })

@@ -1,10 +1,10 @@
-// What the benchmark and the server say to each other.
+// Messages between the benchmark and the server.
 
 export type Ask = { readonly kind: 'expect'; readonly count: number } | { readonly kind: 'count' }
 
 export type Tell =
   | { readonly kind: 'listening'; readonly port: number }
   | { readonly kind: 'expecting' }
-  /** All that were expected have come. */
+  /** All expected entries have arrived. */
   | { readonly kind: 'reached' }
   | { readonly kind: 'count'; readonly count: number }

@@ -1,4 +1,4 @@
-// A process of its own: a server that takes what Loki's push API takes, reads it, and counts the entries.
+// A separate process with Loki's push API. It parses requests and counts the entries.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Ask, Tell } from './loki-messages.ts'
@@ -6,9 +6,9 @@ import type { Ask, Tell } from './loki-messages.ts'
 let expected = 0
 let count = 0
 
-const tell = (told: Tell) => process.send?.(told)
+const send = (message: Tell) => process.send?.(message)
 
-/** How many entries; undefined: this is no push request. */
+/** Returns the number of entries; undefined when this is not a push request. */
 function entriesOf(body: string): number | undefined {
   const { streams } = JSON.parse(body) as { streams?: unknown }
   if (!Array.isArray(streams)) return undefined
@@ -28,7 +28,7 @@ function isEntry(value: unknown): boolean {
   )
 }
 
-/** As Loki wants labels and metadata to be. */
+/** Returns whether labels and metadata have the form that Loki requires. */
 const isStrings = (value: unknown): boolean =>
   typeof value === 'object' &&
   value !== null &&
@@ -42,23 +42,23 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   response.writeHead(entries === undefined ? 400 : 204).end()
   const before = count
   count += entries ?? 0
-  if (before < expected && count >= expected) tell({ kind: 'reached' })
+  if (before < expected && count >= expected) send({ kind: 'reached' })
 }
 
 const server = createServer((request, response) => {
   answer(request, response).catch(() => response.writeHead(400).end())
 })
-// A connection that is closed between two samples would cost whoever comes next.
+// Closing a connection between two samples would slow down the next candidate.
 server.keepAliveTimeout = 600_000
 server.listen(0, '127.0.0.1', () => {
-  tell({ kind: 'listening', port: (server.address() as AddressInfo).port })
+  send({ kind: 'listening', port: (server.address() as AddressInfo).port })
 })
 
 process.on('message', (ask: Ask) => {
-  if (ask.kind === 'count') return tell({ kind: 'count', count })
+  if (ask.kind === 'count') return send({ kind: 'count', count })
   expected = ask.count
   count = 0
-  return tell({ kind: 'expecting' })
+  return send({ kind: 'expecting' })
 })
-// Whoever started it is gone.
+// The parent process has ended.
 process.on('disconnect', () => process.exit())

@@ -1,4 +1,4 @@
-// The server that everyone sends to, as the benchmark sees it.
+// The client side of the server that all candidates send to.
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { patiently } from '../patience.ts'
@@ -16,20 +16,21 @@ export class LokiProcess {
   }
 
   static async start(): Promise<LokiProcess> {
-    // Without the flags of the benchmark: its heap is pinned for measuring, the server's is not measured.
+    // Without the flags of the benchmark. They fix the heap size for measuring, and the server's
+    // heap is not measured.
     const child = fork(PROGRAM, { execArgv: [] })
-    const { port } = await heard(child, 'listening')
+    const { port } = await nextMessage(child, 'listening')
     return new LokiProcess(child, port)
   }
 
-  /** Counts from zero. */
+  /** Restarts the count at zero. */
   async expect(count: number): Promise<void> {
     await this.#ask({ kind: 'expect', count }, 'expecting')
   }
 
-  /** Resolves when all have come that are expected. Asked for before the first is sent. */
+  /** Resolves when all expected entries have arrived. Call it before the first is sent. */
   async reached(): Promise<void> {
-    await heard(this.#child, 'reached')
+    await nextMessage(this.#child, 'reached')
   }
 
   async count(): Promise<number> {
@@ -38,9 +39,9 @@ export class LokiProcess {
   }
 
   async #ask<Kind extends Tell['kind']>(ask: Ask, answer: Kind) {
-    const told = heard(this.#child, answer)
+    const message = nextMessage(this.#child, answer)
     this.#child.send(ask)
-    return told
+    return message
   }
 
   close(): void {
@@ -48,16 +49,16 @@ export class LokiProcess {
   }
 }
 
-function heard<Kind extends Tell['kind']>(child: ChildProcess, kind: Kind) {
-  type Told = Extract<Tell, { kind: Kind }>
-  const { promise, resolve, reject } = Promise.withResolvers<Told>()
-  const onMessage = (told: Tell) => {
-    if (told.kind === kind) resolve(told as Told)
+function nextMessage<Kind extends Tell['kind']>(child: ChildProcess, kind: Kind) {
+  type Message = Extract<Tell, { kind: Kind }>
+  const { promise, resolve, reject } = Promise.withResolvers<Message>()
+  const onMessage = (message: Tell) => {
+    if (message.kind === kind) resolve(message as Message)
   }
-  const onExit = () => reject(new Error('The server that takes the events is gone.'))
+  const onExit = () => reject(new Error('The server that receives the events has ended.'))
   child.on('message', onMessage)
   child.on('exit', onExit)
-  return patiently(promise, () => `the server has not said: ${kind}`).finally(() => {
+  return patiently(promise, () => `the server has not sent "${kind}"`).finally(() => {
     child.off('message', onMessage)
     child.off('exit', onExit)
   })

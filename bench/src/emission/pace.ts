@@ -1,13 +1,13 @@
-/** As many as make one request. */
+/** Number of events in one request. */
 export const BATCH = 100
-/** Requests at once: as many as keep a server busy that has one core. */
+/** Concurrent requests: enough to keep a server with one core busy. */
 export const REQUESTS = 4
-/** 10 batches on their way: enough that no request waits for events, few enough to be a bound. */
+/** 10 batches in flight: enough that no request waits for events, few enough to be a limit. */
 const WINDOW = 10
 
 /**
- * Emits without waiting for each: after every batch it waits for the one that is ten batches back, as a
- * service does that has bounded what it works on.
+ * Emits without waiting for each event. After every batch it waits for the one ten batches before,
+ * as a service with limited concurrency does.
  */
 export async function paced(
   count: number,

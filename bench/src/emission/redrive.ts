@@ -8,15 +8,15 @@ import type { Contender } from './contender.ts'
 import { orderPaid, TYPE } from './event.ts'
 import { BATCH, paced, REQUESTS } from './pace.ts'
 
-/** As many requests at once as the others have, from the first event on. */
-export const FIXED: SinkPolicy = { limit: 'off', concurrency: REQUESTS }
+/** The same number of concurrent requests as the others have, from the first event on. */
+export const FIXED: SinkPolicy = { adaptiveConcurrency: 'off', concurrency: REQUESTS }
 
-/** 2,000: more than are ever on their way here, so a full queue is no part of the figure. */
-const QUEUE = { most: 2_000, whenFull: 'wait' } as const
+/** 2,000: more than are ever in flight here, so a full queue does not affect the figure. */
+const QUEUE = { maxEvents: 2_000, onFull: 'wait' } as const
 
 interface Setup {
   readonly policy: SinkPolicy
-  /** So many sinks, all of them the same server. Default 1. */
+  /** Number of sinks, all with the same server. Default 1. */
   readonly sinks?: number
 }
 
@@ -27,7 +27,7 @@ export const redrive =
     const sink = () => loki({ url, batch: BATCH, labels: { service_name: 'bench' } })
     const emitter = createEmitter({
       sinks: Object.fromEntries(Array.from({ length: sinks }, (_, at) => [`loki-${at}`, sink()])),
-      // Never needed here, and it must cost nothing then.
+      // Not used here, and it must cost nothing then.
       store: fileStore({ directory }),
       queue: QUEUE,
       policy,

@@ -1,4 +1,5 @@
-// Events whose sink is down: how fast they are safe on the disk, beside a file written by hand.
+// Measures how fast events are stored on disk when their sink is down, compared with a handwritten
+// file.
 import { type FileHandle, mkdtemp, open, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,20 +10,21 @@ import {
   type Emitter,
   type DeadLetterStore,
   type StoredDeadLetter,
-  writeStored,
+  serializeStoredDeadLetter,
 } from '@redrive/runtime'
 import { loki } from '@redrive/sinks'
 import type { Candidate } from '../harness.ts'
 import { orderPaid, TYPE } from './event.ts'
 import { BATCH, paced } from './pace.ts'
 
-/** Nobody listens on the first port. */
+/** An address without a server: no program listens on port 1. */
 const NOBODY = 'http://127.0.0.1:1'
 const SINK = 'loki'
 
 const ownFolder = () => mkdtemp(join(tmpdir(), 'redrive-benchmark-'))
 
-// ---- Redrive: the breaker is open, the event goes to the store ------------------------------------
+// ---- Redrive: the breaker is open, the event is stored
+// --------------------------------------------
 
 interface Opened {
   readonly directory: string
@@ -30,14 +32,14 @@ interface Opened {
   readonly store: DeadLetterStore
 }
 
-/** One failure opens the breaker, and no sample lasts until it would let a probe through. */
+/** Opens the breaker with one failure. No sample lasts until the breaker would allow a probe. */
 async function opened(): Promise<Opened> {
   const directory = await ownFolder()
   const store = fileStore({ directory, fsync: 'batch' })
   const emitter = createEmitter({
     sinks: { [SINK]: loki({ url: NOBODY, batch: BATCH }) },
     store,
-    queue: { most: 2_000, whenFull: 'wait' },
+    queue: { maxEvents: 2_000, onFull: 'wait' },
     policy: {
       retry: { attempts: 1 },
       breaker: { trip: { kind: 'consecutive', failures: 1 }, minOpen: '10m', maxOpen: '10m' },
@@ -55,11 +57,11 @@ async function closed({ directory, emitter }: Pick<Opened, 'directory' | 'emitte
   await rm(directory, { recursive: true })
 }
 
-/** A store of its own for each sample. */
+/** Uses a separate store for each sample. */
 export function storing(name: string): Candidate {
   let world: Opened | undefined
   const current = () => {
-    if (world === undefined) throw new Error('It was not prepared')
+    if (world === undefined) throw new Error('The sample was not prepared. Call prepare() first.')
     return world
   }
   return {
@@ -76,7 +78,7 @@ export function storing(name: string): Candidate {
       const { count: stored } = await store.stats()
       await closed(current())
       world = undefined
-      // The one that opened the breaker is there, too.
+      // The event that opened the breaker is stored as well.
       if (stored !== count + 1) throw new Error(`${stored - 1} stored instead of ${count}`)
     },
     async close() {
@@ -85,9 +87,13 @@ export function storing(name: string): Candidate {
   }
 }
 
-// ---- The floor: append, and one fdatasync for all that wait ---------------------------------------
+// ---- The lower bound: append, and one fdatasync for all waiting lines
+// ------------------------------
 
-/** The same promise as a save of the store: resolves when the line survives a crash of the machine. */
+/**
+ * Gives the same promise as a save of the store: resolves when the line survives a crash of the
+ * machine.
+ */
 class GroupCommit {
   readonly #file: FileHandle
   #waiting: { readonly line: string; readonly resolve: () => void }[] = []
@@ -124,11 +130,11 @@ class GroupCommit {
   }
 }
 
-/** What Redrive writes about such an event: the lines are to be the same. */
+/** Returns what Redrive writes for such an event, so that the lines are the same. */
 async function example(): Promise<StoredDeadLetter> {
   const world = await opened()
   await world.emitter.emit({ type: TYPE, data: orderPaid(0) })
-  const { deadLetters } = await world.store.list({ most: 2 })
+  const { deadLetters } = await world.store.list({ limit: 2 })
   await closed(world)
   const last = deadLetters.at(-1)
   if (last === undefined) throw new Error('Redrive stored nothing')
@@ -140,7 +146,7 @@ function lineOf(number: number, like: StoredDeadLetter): string {
   const bytes = Buffer.from(JSON.stringify(orderPaid(number)))
   const at = Date.now()
   const event = { ...like.event, id, key: id, at, bytes }
-  return `${writeStored({ ...like, id: `${id}/${SINK}`, event, savedAt: at })}\n`
+  return `${serializeStoredDeadLetter({ ...like, id: `${id}/${SINK}`, event, savedAt: at })}\n`
 }
 
 export async function appending(name: string): Promise<Candidate> {

@@ -1,22 +1,25 @@
-// The broker of `dev/services` and what a benchmark does to it outside of the timed part.
+// The broker of `dev/services`, and the untimed steps of a benchmark on it.
 import { randomUUID } from 'node:crypto'
 import { Admin, type MessageToProduce, Producer } from '@platformatic/kafka'
 import { urlsOf } from '@redrive/dev-support'
 import { deadLetterTopic, retryTopic, TIERS_MS } from '@redrive/kafka'
 import { PATIENCE_MS } from '../patience.ts'
 
-/** Records of one batch and one partition. */
+/** Number of records in one batch of one partition. */
 const FILL_BATCH = 500
-/** 16 MB: whole segments are deleted, so the disk keeps little of what was consumed. */
+/** 16 MB. Whole segments are deleted, so few consumed records stay on the disk. */
 const SEGMENT_BYTES = 16_777_216
 const LATEST = -1n
 
 type Record = MessageToProduce<Buffer, Buffer, Buffer, Buffer>
 
-/** The broker is shared: names that no test uses, so that what an aborted run leaves can be told apart. */
+/**
+ * Names that no test uses, because the broker is shared. So leftovers of an aborted run can be
+ * recognised.
+ */
 export interface Names {
   readonly topic: string
-  /** A group is the whole broker's. */
+  /** The consumer group; groups are global in a broker. */
   readonly group: string
 }
 
@@ -27,16 +30,19 @@ export function ownNames(): Names {
 
 export const brokers = (): Promise<readonly string[]> => urlsOf('kafka')
 
-/** Makes the record of a number. */
+/** Creates the record with a number. */
 export type RecordOf = (number: number) => Pick<Record, 'key' | 'value' | 'headers'>
 
-/** Topics that belong to the source, for those who write a loop by hand. */
+/** Returns the dead-letter topic of the source, for handwritten loops. */
 export const deadLettersOf = ({ topic, group }: Names): string => deadLetterTopic(topic, group)
-/** The longest delay: nothing comes back while it is measured how it got there. */
+/**
+ * Returns the retry topic with the longest delay, so that nothing comes back during the
+ * measurement.
+ */
 export const retriesOf = ({ topic, group }: Names): string =>
   retryTopic(topic, group, TIERS_MS.at(-1) as number)
 
-/** A connection of the benchmark's own: declares, fills, counts and cleans up. */
+/** A separate connection of the benchmark: declares, fills, counts and cleans up. */
 export class Broker {
   readonly hosts: readonly string[]
   readonly #admin: Admin
@@ -54,14 +60,15 @@ export class Broker {
     this.#producer = new Producer({ ...base, autocreateTopics: false })
   }
 
-  /** Makes the topic unless it is there; resolves when it is known. */
+  /** Creates the topic if it does not exist; resolves when the broker lists it. */
   async declare(partitions: number, topic: string): Promise<void> {
     if (await this.has(topic)) return
     const configs = [{ name: 'segment.bytes', value: String(SEGMENT_BYTES) }]
     await this.#admin.createTopics({ topics: [topic], partitions, replicas: 1, configs })
     const endsAt = performance.now() + PATIENCE_MS
     while (!(await this.has(topic))) {
-      if (performance.now() > endsAt) throw new Error(`${topic} was not made`)
+      if (performance.now() > endsAt)
+        throw new Error(`The broker does not list the new topic "${topic}"`)
     }
   }
 
@@ -81,13 +88,15 @@ export class Broker {
     }
   }
 
-  /** Where the log ends, by partition. */
+  /** Returns the end offsets, by partition. */
   async ends(topic: string, partitions: number): Promise<readonly number[]> {
-    const asked = Array.from({ length: partitions }, (_, partitionIndex) => ({
+    const requested = Array.from({ length: partitions }, (_, partitionIndex) => ({
       partitionIndex,
       timestamp: LATEST,
     }))
-    const [found] = await this.#admin.listOffsets({ topics: [{ name: topic, partitions: asked }] })
+    const [found] = await this.#admin.listOffsets({
+      topics: [{ name: topic, partitions: requested }],
+    })
     const ends = zeros(partitions)
     for (const { partitionIndex, offset } of found?.partitions ?? []) {
       ends[partitionIndex] = Number(offset)
@@ -99,7 +108,7 @@ export class Broker {
     return (await this.ends(topic, partitions)).reduce((sum, end) => sum + end, 0)
   }
 
-  /** What the group has committed, by partition. */
+  /** Returns the committed offsets of the group, by partition. */
   async committed({ topic, group }: Names, partitions: number): Promise<readonly number[]> {
     const partitionIndexes = Array.from({ length: partitions }, (_, index) => index)
     const [found] = await this.#admin.listConsumerGroupOffsets({
@@ -112,7 +121,7 @@ export class Broker {
     return offsets
   }
 
-  /** Asks again and again, without a pause: this is about the last few milliseconds of a sample. */
+  /** Polls without a pause, because the last few milliseconds of a sample matter. */
   async untilCommitted(names: Names, ends: readonly number[]): Promise<void> {
     const endsAt = performance.now() + PATIENCE_MS
     for (;;) {
@@ -124,13 +133,13 @@ export class Broker {
     }
   }
 
-  /** Frees the disk; everyone is at the end of the log. */
+  /** Deletes all records to free the disk; all consumers are at the end of the log. */
   async deleteRecords(topic: string, ends: readonly number[]): Promise<void> {
     const partitions = ends.map((end, partition) => ({ partition, offset: BigInt(end) }))
     await this.#admin.deleteRecords({ topics: [{ name: topic, partitions }] })
   }
 
-  /** Everything that belongs to the topic; what was never made counts as deleted. */
+  /** Deletes all topics of the source; a missing topic counts as deleted. */
   async delete({ topic }: Names): Promise<void> {
     const known = await this.#admin.listTopics()
     const own = known.filter((name) => name === topic || name.startsWith(`${topic}.`))

@@ -1,7 +1,8 @@
-// One candidate on its own topic: filled before each sample, counted after it.
+// One candidate on a separate topic: filled before each sample, counted after it.
 import { setImmediate as nextLoopTurn } from 'node:timers/promises'
 import { failing, type Handler, succeeding, Tally } from '../handlers.ts'
 import type { Candidate } from '../harness.ts'
+import { openEach } from '../opening.ts'
 import { patiently } from '../patience.ts'
 import {
   Broker,
@@ -21,55 +22,48 @@ export const PARTITIONS = 6
 const BODY = Buffer.alloc(1_024, 'x')
 const KEYS = Array.from({ length: 1_000 }, (_, number) => Buffer.from(`key-${number}`))
 
-/** 1 KB, and a key as most have it. */
+/** Returns a record of 1 KB with a key, as most records have. */
 export const recordOf: RecordOf = (number) => ({
   key: KEYS[number % KEYS.length] as Buffer,
   value: BODY,
 })
 
-/** What a candidate gets to work with. */
+/** Everything that a candidate needs. */
 export interface Stage extends Names {
   readonly hosts: readonly string[]
   readonly partitions: number
   readonly concurrency: number
   readonly handler: Handler
-  /** Where the record goes when its handler throws. */
+  /** Topic for records whose handler throws. */
   readonly failedTo: string
-  /** Those who use the same client library as Redrive give it to them as `context`. */
+  /** Passed as `context` to the client library by candidates that use the same library as Redrive. */
   readonly gate: Gate
 }
 
-/** Whatever consumes: connected once, receiving only during a sample. */
+/** A program that consumes: connected once, receiving only during a sample. */
 export interface Contender {
-  /** Some records stay unfinished, so the committed offset never reaches the end. */
+  /** Whether some records stay unfinished, so that the committed offset never reaches the end. */
   readonly isHeldBack?: true
   start(): Promise<void> | void
-  /** Stops receiving, and commits what is finished by now. */
+  /** Stops receiving and commits the finished records. */
   stop(): Promise<void> | void
   close(): Promise<void>
 }
 
-/** What happens to every record of a sample: one call of the handler, and then this. */
+/** The outcome of every record of a sample after one call of the handler. */
 export type Fate = 'done' | 'deadLettered' | 'retried'
 
 export interface Entrant {
   readonly name: string
   readonly open: (stage: Stage) => Promise<Contender>
-  /** Default 6. */
+  /** Number of partitions. Default 6. */
   readonly partitions?: number
 }
 
-/** Opens all or none: a failure halfway must not leave connections that keep the process alive. */
+/** Opens all candidates, or none if one fails. */
 export async function openAll(entrants: readonly Entrant[], fate: Fate): Promise<Candidate[]> {
   const hosts = await brokers()
-  const opened: Candidate[] = []
-  try {
-    for (const entrant of entrants) opened.push(await onItsOwnTopic(hosts, entrant, fate))
-    return opened
-  } catch (error) {
-    for (const candidate of opened) await candidate.close?.()
-    throw error
-  }
+  return openEach(entrants, (entrant) => onItsOwnTopic(hosts, entrant, fate))
 }
 
 async function onItsOwnTopic(
@@ -95,7 +89,7 @@ async function onItsOwnTopic(
   }
 }
 
-/** Joining a group takes seconds, and is no part of any sample. */
+/** Joins the group before the first sample, because joining takes seconds. */
 async function primed(candidate: Candidate): Promise<void> {
   await candidate.prepare?.(1)
   await candidate.run(1)
@@ -118,7 +112,7 @@ async function candidateOn(
   const stage = { ...names, hosts, partitions, concurrency: CONCURRENCY, handler, failedTo, gate }
   const contender = await open(stage)
   await contender.stop()
-  // Redrive has made its own by now.
+  // Redrive has created its own topics by now.
   await broker.declare(partitions, failedTo)
   let ends: readonly number[] = []
   let failedBefore = 0
@@ -131,8 +125,8 @@ async function candidateOn(
       failedBefore = await broker.count(failedTo, partitions)
       await broker.fill(topic, partitions, count, recordOf)
       ends = await broker.ends(topic, partitions)
-      // The garbage of filling is ours, not the candidate's. Only the young: a full collection also
-      // throws away compiled code, and every sample would begin cold.
+      // Collects the garbage from filling, which is not the candidate's. Only the young generation:
+      // a full collection also removes compiled code, and every sample would start cold.
       await nextLoopTurn()
       globalThis.gc?.({ type: 'minor' })
     },

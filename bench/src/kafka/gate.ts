@@ -1,15 +1,15 @@
-// Holds back the fetches of a candidate while its topic is filled: what it read ahead in that time would
-// not be timed, and one with more partitions would have read more.
+// Holds back the fetches of a candidate while its topic is filled. Records read ahead during that
+// time would not be timed, and a candidate with more partitions would read more.
 import { subscribe } from 'node:diagnostics_channel'
 import type { Connection } from '@platformatic/kafka'
 
 type Send = Connection['send']
 type Callback = (error: Error | null, answer?: unknown) => void
 
-/** The number of the request in the protocol. */
+/** The API key of the request in the protocol. */
 const FETCH = 1
 
-/** All connections of one candidate. Give it to the client library as its `context`. */
+/** Controls all connections of one candidate. Pass it to the client library as `context`. */
 export class Gate {
   #isOpen = true
   #inFlight = 0
@@ -21,7 +21,7 @@ export class Gate {
     for (const send of this.#held.splice(0)) send()
   }
 
-  /** Resolves when no fetch is under way. */
+  /** Resolves when no fetch is in progress. */
   async close(): Promise<void> {
     this.#isOpen = false
     if (this.#inFlight === 0) return

@@ -1,15 +1,15 @@
-// The floors: what a developer writes against @platformatic/kafka, as fast as it can be written, with the
-// guarantee that Redrive gives: an offset is committed when it and all before it are finished.
+// The lower bounds: handwritten code against @platformatic/kafka, as fast as possible, with
+// Redrive's guarantee. An offset is committed when it and all offsets before it are finished.
 import { type BaseOptions, Consumer, type Message, Producer } from '@platformatic/kafka'
 import type { Contender, Stage } from './contender.ts'
 
 type Record = Message<Buffer, Buffer, Buffer, Buffer>
 
-/** As Redrive does. */
+/** The same interval as Redrive's. */
 const COMMIT_EVERY_MS = 100
 const FETCH = { maxWaitTime: 250, maxBytes: 8_388_608, maxBytesPerPartition: 1_048_576 }
 
-/** Finished records of one partition: all below the mark, and some above it. */
+/** Finished records of one partition: all below the committed offset, and some above it. */
 interface Progress {
   mark: number
   committed: number
@@ -47,7 +47,7 @@ class Marks {
   }
 }
 
-/** What to do with a record whose handler threw; resolves when its offset may be committed. */
+/** Handles a record whose handler threw; resolves when its offset may be committed. */
 type OnFailure = (record: Record) => Promise<void>
 
 async function loop(
@@ -97,7 +97,7 @@ async function loop(
       pump()
     },
     async stop() {
-      // All that was read is handled by then, and nothing more is read before the next sample.
+      // All read records are handled by then, and nothing more is read before the next sample.
       await commit()
     },
     async close() {
@@ -109,7 +109,7 @@ async function loop(
   }
 }
 
-/** The failure would go unnoticed. */
+/** A loop without failure handling: a failure would not be noticed. */
 export const bareLoop = (stage: Stage): Promise<Contender> =>
   loop(
     stage,
@@ -117,7 +117,7 @@ export const bareLoop = (stage: Stage): Promise<Contender> =>
     async () => {},
   )
 
-/** Copies to the topic of failures: all that have come together, one request at a time. */
+/** Copies failed records to the failure topic: all waiting ones together, one request at a time. */
 export async function handedOff(stage: Stage): Promise<Contender> {
   const { hosts, failedTo } = stage
   const producer = new Producer<Buffer, Buffer, Buffer, Buffer>({

@@ -1,16 +1,16 @@
 import kafkajsModule, { type Batch, type EachBatchPayload, type Producer } from 'kafkajs'
 import type { Contender, Stage } from './contender.ts'
 
-/** As Redrive does. */
+/** The same interval as Redrive's. */
 const COMMIT_EVERY_MS = 100
-/** 10 ms: it sleeps that long at a time while it is paused, and the sample has begun when it wakes. */
+/** 10 ms: it sleeps this long while it is paused, and the sample has started when it wakes up. */
 const WAIT_MS = 10
 const ALL_REPLICAS = -1
 
-/** What to do with records whose handlers threw; resolves when their offsets may be committed. */
+/** Handles records whose handlers threw; resolves when their offsets may be committed. */
 type OnFailures = (batch: Batch, failed: readonly Batch['messages'][number][]) => Promise<void>
 
-/** A loop over each batch, in slices that together have as many in flight as the others. */
+/** Processes each batch in slices that together have the same number in flight as the others. */
 async function loop(
   { hosts, topic, group, partitions, concurrency, handler }: Stage,
   onFailures: (client: kafkajsModule.Kafka) => Promise<{ act: OnFailures; close(): Promise<void> }>,
@@ -61,7 +61,7 @@ async function loop(
 export const kafkajs = (stage: Stage): Promise<Contender> =>
   loop(stage, async () => ({ act: async () => {}, close: async () => {} }))
 
-/** Copies to the topic of failures, a slice at a time. */
+/** Copies failed records to the failure topic, one slice at a time. */
 export const kafkajsHandedOff = (stage: Stage): Promise<Contender> =>
   loop(stage, async (client) => {
     const producer: Producer = client.producer({ idempotent: true, maxInFlightRequests: 1 })

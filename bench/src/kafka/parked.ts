@@ -1,6 +1,7 @@
-// Lane order while many keys are stuck: each has one record that failed and waits for its retry, and one
-// parked behind it.
+// Lane order while many keys are blocked. Each key has one failed record that waits for its retry,
+// and one record parked behind it.
 import { fixed, type PolicyOptions } from '@redrive/core'
+import { GUARDS_OFF } from '@redrive/dev-support'
 import { kafka } from '@redrive/kafka'
 import { consume, type Message } from '@redrive/runtime'
 import { until } from '@redrive/testing'
@@ -11,14 +12,13 @@ import { aligned } from '../report.ts'
 import { Broker, brokers, ownNames, type RecordOf } from './broker.ts'
 import { CONCURRENCY, type Contender, PARTITIONS, recordOf, type Stage } from './contender.ts'
 import { Gate } from './gate.ts'
-import { ONLY_FAILING } from './redrive.ts'
 
 const STUCK = 'stuck'
 const HEADERS = new Map([[Buffer.from('ce_type'), Buffer.from(STUCK)]])
 
-/** In order a retry waits in the process; this one for longer than any run takes. */
+/** A retry in lane order waits in the process; this one waits longer than any run takes. */
 const POLICY: PolicyOptions = {
-  ...ONLY_FAILING,
+  ...GUARDS_OFF,
   order: 'lane',
   concurrency: CONCURRENCY,
   retry: { attempts: 5, backoff: fixed('1h') },
@@ -32,11 +32,11 @@ const stuckRecord: RecordOf = (number) => ({
 
 interface Counter {
   readonly stuck: () => number
-  /** Resolves when so many have failed. */
+  /** Resolves when `count` records have failed. */
   readonly reached: (count: number) => Promise<void>
 }
 
-/** A consumer in lane order whose stuck records fail; the others are handled by `handler`. */
+/** A consumer in lane order whose blocked records fail; `handler` handles the others. */
 async function laneConsumer(stage: Omit<Stage, 'partitions' | 'failedTo' | 'concurrency'>) {
   const { hosts, topic, group, handler, gate } = stage
   const transport = kafka({
@@ -68,7 +68,7 @@ async function laneConsumer(stage: Omit<Stage, 'partitions' | 'failedTo' | 'conc
   return { transport, consumer, counter }
 }
 
-/** So many keys are stuck before the first sample and stay so. */
+/** Blocks this number of keys before the first sample; they stay blocked. */
 export const parking =
   (keys: number) =>
   async (stage: Stage): Promise<Contender> => {
@@ -84,7 +84,7 @@ export const parking =
       isHeldBack: true,
       start: () => consumer.resume(),
       async stop() {
-        // Resumed and paused again, what waits for its retry stays where it is.
+        // Pausing and resuming leaves records that wait for a retry where they are.
         consumer.pause()
         await transport.committed()
       },
@@ -96,7 +96,7 @@ export const parking =
 
 const KEYS = 10_000
 const QUICK_KEYS = 2_000
-/** Of so many records one is stuck: what others were read together with it should not stay, too. */
+/** One in ten records is blocked. Other records read together with it should not stay in memory. */
 const SPREAD = 10
 
 interface Memory {
@@ -118,8 +118,8 @@ export async function parkedMemory({ quick }: Overrides): Promise<Gauge> {
     name: 'kafka.parked-memory',
     summary: `${keys} keys, each with one record of 1 KB that failed and one parked behind it`,
     details: aligned([
-      ['bytes per key', 'heap', 'external', 'MB in all'],
-      row('nothing but them', alone),
+      ['bytes per key', 'heap', 'external', 'MB in total'],
+      row('only blocked keys', alone),
       row(`one of ${SPREAD} records`, spread),
     ]),
     verdicts: [],
@@ -139,7 +139,7 @@ async function taken(keys: number, spread: number): Promise<Memory> {
   try {
     const mixed: RecordOf = (number) =>
       number % spread === 0 ? stuckRecord(number) : recordOf(number)
-    // All is warm and joined, and the code that it needs is compiled.
+    // The code is compiled and the group is joined before the measurement.
     await broker.fill(names.topic, PARTITIONS, 1_000, recordOf)
     await until('1,000 records', () => others, {
       accept: (count) => count === 1_000,
@@ -165,7 +165,7 @@ async function taken(keys: number, spread: number): Promise<Memory> {
   }
 }
 
-/** Twice: the first collection runs finalizers, whose garbage the second one takes. */
+/** Collects twice: the first collection runs finalizers, and the second removes their garbage. */
 function afterCollection(): Memory {
   if (globalThis.gc === undefined) throw new Error('Memory needs node --expose-gc')
   globalThis.gc()

@@ -7,7 +7,7 @@ import { kafkajsRacer, nestRacer, redriveRacer } from './racers.ts'
 const RECORDS = 100_000
 const QUICK_RECORDS = 5_000
 const POISON = 1_000
-/** 30 s beyond what Redrive needed, and 120 s at most for Redrive itself. */
+/** 30 s more than Redrive needed, and at most 120 s for Redrive itself. */
 const BEYOND_MS = 30_000
 const REDRIVE_MS = 120_000
 
@@ -55,10 +55,10 @@ function row(course: Course, result: Result): string[] {
   ]
 }
 
-/** What became of the poison, as far as the broker shows it. */
+/** Returns the outcome of the poison record, as far as the broker shows it. */
 export function fateOf({ records }: Course, result: Result): string {
   const { poisonAttempts, deadLetters, became, committed } = result
   if (poisonAttempts === 0) return ''
   if (deadLetters > 0) return became === 'quarantine' ? 'quarantined' : 'dead letter'
-  return committed === records ? 'committed, gone' : `blocks the partition at ${committed}`
+  return committed === records ? 'committed, lost' : `blocks the partition at ${committed}`
 }

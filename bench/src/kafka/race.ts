@@ -1,4 +1,5 @@
-// One partition with one record that always fails: who gets past it, and what becomes of it.
+// One partition with one record that always fails: which consumers get past it, and what happens to
+// the record.
 import { onEvent } from '@redrive/runtime'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Broker, brokers, deadLettersOf, type Names, ownNames, type RecordOf } from './broker.ts'
@@ -8,44 +9,47 @@ const POLL_MS = 10
 
 export interface Course {
   readonly records: number
-  /** Its number; undefined when all are good. */
+  /** Number of the poison record; undefined when all are good. */
   readonly poison: number | undefined
 }
 
-/** What a consumer gets to work with. */
+/** Everything that a consumer needs. */
 export interface Lane extends Names {
   readonly hosts: readonly string[]
-  /** Handles the record with that number, which is its key; throws when it is the poison. */
+  /** Handles the record with that number, which is its key; throws for the poison record. */
   readonly handle: (number: number) => void
 }
 
 export interface Racer {
   readonly name: string
-  /** Its events say when the poison is settled. For others that is when its offset is committed. */
+  /**
+   * Whether its events report the end of the poison record. For others the committed offset shows
+   * it.
+   */
   readonly reportsTheEnd?: true
-  /** Consumes with what its library does by default; answers how to stop it. */
+  /** Consumes with the defaults of its library; returns a function to stop it. */
   readonly start: (lane: Lane) => Promise<{ readonly group: string; stop(): Promise<void> }>
 }
 
 export interface Result {
   readonly name: string
-  /** Others that were handled. */
+  /** Number of other records that were handled. */
   readonly others: number
-  /** Calls with records that had been handled already. */
+  /** Number of calls with records that were already handled. */
   readonly repeated: number
-  /** From the first call to the last record that was handled for the first time. */
+  /** Time from the first call to the last record that was handled for the first time. */
   readonly seconds: number
   readonly perSecondBefore: number | undefined
   readonly perSecondAfter: number | undefined
   readonly poisonAttempts: number
   readonly deadLetters: number
-  /** What Redrive decided about the poison. */
+  /** Redrive's decision about the poison record. */
   readonly became: 'deadLetter' | 'quarantine' | undefined
-  /** The offset that the group has committed at the end. */
+  /** The committed offset of the group at the end. */
   readonly committed: number
 }
 
-/** What was handled, and when. */
+/** Records which numbers were handled, and when. */
 class Watch {
   readonly #course: Course
   readonly #isHandled: Uint8Array
@@ -92,7 +96,7 @@ class Watch {
     return (this.#lastAt - (this.#firstAt ?? 0)) / 1_000
   }
 
-  /** Until the last one was handled, or until the end when some were not. */
+  /** Returns rates up to the last handled record, or up to the end when some were not handled. */
   rates(endedAt: number): readonly [before: number | undefined, after: number | undefined] {
     const first = this.#firstAt ?? endedAt
     const last = this.isComplete ? this.#lastAt : endedAt
@@ -107,8 +111,8 @@ const rate = (count: number, ms: number) => (ms <= 0 ? 0 : (count * 1_000) / ms)
 const recordOf: RecordOf = (number) => ({ key: Buffer.from(String(number)), value: BODY })
 
 /**
- * Runs until all others are handled and the poison is settled, or until the time is over that begins
- * with the first record.
+ * Runs until all other records are handled and the poison record is settled, or until the time
+ * limit. The time starts with the first record.
  */
 export async function race(racer: Racer, course: Course, mostMs: number): Promise<Result> {
   const broker = new Broker(await brokers())
@@ -154,7 +158,7 @@ function endOfPoison(): { became(): Result['became']; forget(): void } {
   return { became: () => became, forget }
 }
 
-/** Answers when. Joining a group takes as long as it takes. */
+/** Returns the end time. The time to join a group does not count. */
 async function ended(
   watch: Watch,
   isOver: () => Promise<boolean>,

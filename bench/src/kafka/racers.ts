@@ -15,14 +15,14 @@ export const redriveRacer: Racer = {
   reportsTheEnd: true,
   async start({ hosts, topic, group, handle }) {
     const transport = kafka({ brokers: hosts, topic, group })
-    const retry = { inlineBelow: 0, backoff: exponential({ base: '250ms', cap: '1s' }) }
+    const retry = { maxInlineDelay: 0, backoff: exponential({ base: '250ms', cap: '1s' }) }
     const handler = ({ lane }: { readonly lane: string | undefined }) => handle(Number(lane))
     const consumer = await consume(transport, handler, { retry })
     return { group, stop: () => consumer.stop() }
   },
 }
 
-/** `eachMessage`, nothing else. */
+/** Uses only `eachMessage`. */
 export const kafkajsRacer: Racer = {
   name: 'kafkajs, eachMessage',
   async start({ hosts, topic, group, handle }) {
@@ -36,7 +36,7 @@ export const kafkajsRacer: Racer = {
   },
 }
 
-/** An event handler that throws; `KafkaRetriableException` makes no difference to those. */
+/** An event handler that throws; `KafkaRetriableException` has no effect in event handlers. */
 export const nestRacer: Racer = {
   name: 'NestJS, event handler',
   start: startNest,
@@ -65,7 +65,10 @@ async function startNest({ hosts, topic, group, handle }: Lane) {
   return { group, stop: () => service.close() }
 }
 
-/** What `@Controller()`, `@EventPattern(topic)`, `@Payload()` and `@Ctx()` do: Node runs no decorators. */
+/**
+ * Does the work of `@Controller()`, `@EventPattern(topic)`, `@Payload()` and `@Ctx()`, because Node
+ * does not run decorators.
+ */
 function decorate(controller: { readonly prototype: object; new (): object }, topic: string): void {
   const { prototype } = controller
   const method = Object.getOwnPropertyDescriptor(prototype, 'handle') as PropertyDescriptor

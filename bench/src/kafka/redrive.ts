@@ -1,10 +1,11 @@
 import { business, fixed, type PolicyOptions } from '@redrive/core'
+import { GUARDS_OFF } from '@redrive/dev-support'
 import { type KafkaOptions, kafka } from '@redrive/kafka'
 import { consume } from '@redrive/runtime'
 import { Declined } from '../handlers.ts'
 import type { Contender, Stage } from './contender.ts'
 
-/** `consume(kafka(…), handler, policy)`, paused between the samples. */
+/** Returns `consume(kafka(…), handler, policy)`, paused between the samples. */
 export const redrive =
   (policy: PolicyOptions, own: Partial<KafkaOptions> = {}) =>
   async ({ hosts, topic, group, concurrency, handler, gate }: Stage): Promise<Contender> => {
@@ -21,23 +22,13 @@ export const redrive =
   }
 
 /** The number in flight is the same from the first record on. */
-export const FIXED: PolicyOptions = { limit: 'off' }
+export const FIXED: PolicyOptions = { adaptiveConcurrency: 'off' }
 
-/** Whatever would slow down or stop a consumer that only fails is off. */
-export const ONLY_FAILING: PolicyOptions = {
-  breaker: 'off',
-  outage: 'off',
-  limit: 'off',
-  budget: 'off',
-  poison: 'off',
-  flood: 'off',
-}
+/** The error is classified as final. A guard would slow down or stop a consumer that only fails. */
+export const GIVING_UP: PolicyOptions = { ...GUARDS_OFF, classify: [business(Declined)] }
 
-/** The error is known to be final. */
-export const GIVING_UP: PolicyOptions = { ...ONLY_FAILING, classify: [business(Declined)] }
-
-/** The longest tier: nothing comes back while it is measured how it got there. */
+/** The longest delay, so that nothing comes back during the measurement. */
 export const RETRYING: PolicyOptions = {
-  ...ONLY_FAILING,
-  retry: { attempts: 5, inlineBelow: 0, backoff: fixed('1h') },
+  ...GUARDS_OFF,
+  retry: { attempts: 5, maxInlineDelay: 0, backoff: fixed('1h') },
 }

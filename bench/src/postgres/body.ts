@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 
 /**
- * 1 KB of JSON that does not compress: a table that stores it smaller would be measured otherwise. The
- * messages are made of it by SQL: made in this process, their garbage would be collected in the sample.
+ * 1 KB of JSON that does not compress, so that all tables store the same size. SQL creates the
+ * messages. Created in this process, their garbage would be collected during the sample.
  */
 export const BODY: string = JSON.stringify({ text: hexDigits(1_013) })
 

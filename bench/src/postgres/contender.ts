@@ -1,62 +1,59 @@
-// One candidate in its own database: filled before each sample, counted after it.
+// One candidate in a separate database: filled before each sample, counted after it.
 import { setImmediate as nextLoopTurn } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import { failing, type Handler, succeeding, Tally } from '../handlers.ts'
 import type { Candidate } from '../harness.ts'
+import { openEach } from '../opening.ts'
 import { patiently } from '../patience.ts'
 import { type Database, emptied, ownDatabase, undisturbed, withoutAutovacuum } from './database.ts'
 
-/** What a candidate gets to work with. */
+/** Everything that a candidate needs. */
 export interface Stage {
   readonly database: Database
   readonly handler: Handler
   readonly fate: Fate
 }
 
-/** What happens to every message of a sample: one attempt, and then this. */
+/** The outcome of every message of a sample after one attempt. */
 export type Fate = 'done' | 'failed'
 
-/** Whatever handles: connected once, receiving only during a sample. */
+/** A program that handles messages: connected once, receiving only during a sample. */
 export interface Contender {
   readonly table: string
   readonly rows: RowConditions
   /** Puts `count` messages of 1 KB into the table. */
   fill(count: number): Promise<void>
   start(): Promise<void> | void
-  /** Stops receiving, and comes back when all that was handled is written. */
+  /** Stops receiving; resolves when the results of all handled messages are written. */
   stop(): Promise<void> | void
   close(): Promise<void>
 }
 
 interface RowConditions {
-  /** The messages of the sample. Default: all rows. */
+  /** Condition for the messages of the sample. Default: all rows. */
   readonly own?: string
-  /** Undefined: those are deleted. */
+  /** Condition for done messages; undefined when they are deleted. */
   readonly done: string | undefined
-  /** Given up, with its error. */
+  /** Condition for dead-lettered messages with their error. */
   readonly failed: string
 }
 
 export interface Entrant {
   readonly name: string
   readonly open: (stage: Stage) => Promise<Contender>
-  /** Untimed, before each sample: leaves `count` messages in the table. Default: only them, analyzed. */
+  /**
+   * Runs untimed before each sample and leaves `count` messages in the table. Default: only these,
+   * analyzed.
+   */
   readonly prepare?: (contender: Contender, pool: Pool, count: number) => Promise<void>
 }
 
-/** The first is what the others are compared with. */
+/** Candidates; the others are compared with the first. */
 export type Entrants = readonly [Entrant, ...Entrant[]]
 
-/** Opens all or none: a failure halfway must not leave databases behind. */
+/** Opens all candidates, or none if one fails. */
 export async function openAll(entrants: readonly Entrant[], fate: Fate): Promise<Candidate[]> {
-  const opened: Candidate[] = []
-  try {
-    for (const entrant of entrants) opened.push(await inItsOwnDatabase(entrant, fate))
-    return opened
-  } catch (error) {
-    for (const candidate of opened) await candidate.close?.()
-    throw error
-  }
+  return openEach(entrants, (entrant) => inItsOwnDatabase(entrant, fate))
 }
 
 async function inItsOwnDatabase(entrant: Entrant, fate: Fate): Promise<Candidate> {
@@ -85,8 +82,8 @@ async function candidateIn(
     async prepare(count) {
       await prepare(contender, pool, count)
       await undisturbed(pool)
-      // The garbage of filling is ours, not the candidate's. Only the young: a full collection also
-      // throws away compiled code, and every sample would begin cold.
+      // Collects the garbage from filling, which is not the candidate's. Only the young generation:
+      // a full collection also removes compiled code, and every sample would start cold.
       await nextLoopTurn()
       globalThis.gc?.({ type: 'minor' })
     },

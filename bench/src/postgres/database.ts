@@ -1,27 +1,27 @@
-// The server of `dev/services`, and a database of its own for each candidate: tables, statistics and
-// settings are then its own, and whoever else uses the server finds it as it was.
+// The server of `dev/services`, with a separate database for each candidate. So tables, statistics
+// and settings are separate, and the rest of the server is unchanged.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { dropDatabase, emptyDatabase, ignoreConnectionErrors, urlOf } from '@redrive/dev-support'
 import { Client, Pool, type PoolConfig } from 'pg'
 
-/** Tests have another server: beside them, those of the transport crash the usual one. */
+/** Tests use another server, because tests of the transport crash the usual one. */
 const SERVICE = process.env['VITEST'] === undefined ? 'postgres' : 'postgres-pair'
 
 const PREFIX = 'redrive_bench_'
-/** SQLSTATE of a database that somebody is connected to. */
+/** SQLSTATE of a database with open connections. */
 const OBJECT_IN_USE = '55006'
 
 export interface Database {
   readonly url: string
-  /** Of the benchmark: fills, counts and cleans up. Candidates open their own. */
+  /** Pool of the benchmark: fills, counts and cleans up. Candidates open their own. */
   readonly pool: Pool
   drop(): Promise<void>
 }
 
 export async function ownDatabase(): Promise<Database> {
   const url = await emptyDatabase(`${PREFIX}${randomUUID().slice(0, 8)}`, SERVICE)
-  // As long as its connection is there, nobody takes the database for a leftover.
+  // While this connection is open, no other run treats the database as a leftover.
   const pool = poolOf(url, { max: 1 })
   return {
     url,
@@ -33,7 +33,7 @@ export async function ownDatabase(): Promise<Database> {
   }
 }
 
-/** What runs that were killed have left. Nobody is connected to those, so dropping them succeeds. */
+/** Drops databases of killed runs. They have no connections, so dropping them succeeds. */
 export async function dropLeftovers(): Promise<void> {
   await onServer(await urlOf(SERVICE), async (client) => {
     const { rows } = await client.query<{ datname: string }>(
@@ -49,13 +49,13 @@ export async function dropLeftovers(): Promise<void> {
 }
 
 /**
- * Connections stay: a candidate waits longer for its turn than `pg` keeps them, and a new one has yet to
- * read the catalog and make its plans.
+ * Keeps connections open. A candidate waits longer for its turn than `pg` keeps them, and a new
+ * connection must read the catalog and make its plans first.
  */
 export const STAYING = { idleTimeoutMillis: 0 } as const
 
 export function poolOf(url: string, options: PoolConfig = {}): Pool {
-  // A query that fails rejects on its own. Graphile-worker expects the handler on each connection.
+  // A failed query rejects as well. Graphile-worker expects the handler on each connection.
   return ignoreConnectionErrors(new Pool({ connectionString: url, ...STAYING, ...options }))
 }
 
@@ -69,7 +69,10 @@ async function onServer(url: string, work: (client: Client) => Promise<unknown>)
   }
 }
 
-/** Vacuum comes between the samples, not into them. Settings are those of the partitions, if there are any. */
+/**
+ * Turns autovacuum off, so that vacuum runs between the samples. The settings apply to the
+ * partitions, if there are any.
+ */
 export async function withoutAutovacuum(pool: Pool, table: string): Promise<void> {
   const { rows } = await pool.query<{ name: string }>(
     'select relid::regclass::text as name from pg_partition_tree($1) where isleaf',
@@ -83,25 +86,30 @@ export async function withoutAutovacuum(pool: Pool, table: string): Promise<void
 }
 
 /**
- * Before the table is filled: the checkpoint of one sample must not fall into the next, and after it
- * every page that is touched for the first time is written twice. The pages of what is filled in are new.
+ * Runs before the table is filled, because the checkpoint of one sample must not fall into the
+ * next. After a checkpoint, the first change of every old page is written twice. Filled pages are
+ * new.
  */
 export async function emptied(pool: Pool, table: string): Promise<void> {
   await pool.query(`truncate ${table}`)
   await pool.query('checkpoint')
 }
 
-/** A second: no statement of the benchmark takes as long, so an older transaction is somebody else's. */
+/**
+ * One second: no statement of the benchmark takes as long, so an older transaction is from another
+ * program.
+ */
 const DISTURBING = `
   select count(*)::int as transactions from pg_stat_activity
   where backend_xid is not null and xact_start < now() - interval '1 second'`
 const AGAIN_MS = 100
-/** 5 minutes: tests that hold a transaction open on purpose are over by then. */
+/** 5 minutes: tests that hold a transaction open on purpose have ended by then. */
 const DISTURBED_MS = 300_000
 
 /**
- * A transaction that has written and stays open, in whatever database, keeps dead rows and index entries
- * from being cleaned up in all of them: every claim then reads what all claims before it left behind.
+ * Waits until no other transaction is open. One that has written and stays open, in any database,
+ * prevents the clean-up of dead rows and index entries in all of them. Every claim then reads the
+ * dead rows of all earlier claims.
  */
 export async function undisturbed(pool: Pool): Promise<void> {
   const endsAt = performance.now() + DISTURBED_MS
@@ -109,7 +117,9 @@ export async function undisturbed(pool: Pool): Promise<void> {
     const { rows } = await pool.query<{ transactions: number }>(DISTURBING)
     if (rows[0]?.transactions === 0) return
     if (performance.now() > endsAt) {
-      throw new Error('Somebody keeps a transaction open on this server: run the benchmark later')
+      throw new Error(
+        'Another program keeps a transaction open on this PostgreSQL server. Close it, or run the benchmark later.',
+      )
     }
     await sleep(AGAIN_MS)
   }

@@ -5,7 +5,10 @@ import { poolOf } from './database.ts'
 
 const TASK = 'message'
 const CONCURRENCY = 50
-/** Jobs it takes at a time. With it and without delays before marking, it is at its fastest. */
+/**
+ * Number of jobs it takes at a time. With it and without delays before marking, it is at its
+ * fastest.
+ */
 const LOCAL_QUEUE = 500
 
 const FILL = `
@@ -13,10 +16,10 @@ const FILL = `
     select ('${TASK}', $1::json, null, null, 1, null, null, null)::graphile_worker.job_spec
     from generate_series(1, $2)))`
 
-/** A runner for each sample, on connections that stay open. */
+/** Starts a runner for each sample, on connections that stay open. */
 export async function graphileWorker({ database, handler }: Stage): Promise<Contender> {
   const pgPool = poolOf(database.url)
-  // It reports each failure.
+  // It logs each failure, so its log is discarded.
   const logger = new Logger(() => () => {})
   await runMigrations({ pgPool, logger })
   let runner: Runner | undefined

@@ -1,4 +1,4 @@
-// The floor: what a developer writes against pg, as fast as it can be written.
+// The lower bound: handwritten code against pg, as fast as possible.
 import type { Handler } from '../handlers.ts'
 import { BODY } from './body.ts'
 import type { Contender, Fate, Stage } from './contender.ts'
@@ -25,7 +25,7 @@ const TABLE = `
 
 const FILL = 'insert into outbox (payload) select $1::jsonb from generate_series(1, $2)'
 
-/** Not a join with the rows that were locked: for that, a generic plan reads the whole table. */
+/** Does not join with the locked rows, because a generic plan for that reads the whole table. */
 const CLAIM = `
   update outbox
   set status = ${CLAIMED}, attempts = attempts + 1, lease_until = now() + interval '30 seconds'
@@ -45,7 +45,7 @@ interface Row {
   readonly payload: unknown
 }
 
-/** Claims 100, handles them, marks them together; on one connection, until nothing is left. */
+/** Claims 100, handles them and marks them together, on one connection, until none is left. */
 export async function bareLoop({ database, handler, fate }: Stage): Promise<Contender> {
   await database.pool.query(TABLE)
   const pool = poolOf(database.url, { max: 1 })
@@ -81,7 +81,7 @@ interface Statement {
   readonly values: unknown[]
 }
 
-/** Runs the handlers of a batch and says how to mark it. */
+/** Runs the handlers of a batch and returns the statement that marks it. */
 type Mark = (rows: readonly Row[], handler: Handler) => Promise<Statement>
 
 const marks: Readonly<Record<Fate, Mark>> = {

@@ -1,26 +1,29 @@
-// Redrive against itself, with and without a week of delivered rows in the table.
+// Compares Redrive with itself, with and without a week of delivered rows in the table.
 import type { Pool } from 'pg'
 import type { Contender, Entrants, Stage } from './contender.ts'
 import { FIXED, QUEUE, redrive } from './redrive.ts'
 
 const DAYS = 7
-/** Rows of one statement: bounds what it keeps in memory. */
+/** Rows of one statement; limits its memory. */
 const STATEMENT = 500_000
 
 const MAKE_PARTITIONS = `
   select redrive.outbox_make_partition((now() at time zone 'UTC')::date - day)
   from generate_series(1, ${DAYS}) as day`
 
-/** Of the queue that is drained, spread over the days; small, because nobody reads them. */
+/**
+ * Delivered rows of the same queue, spread over the days. They are small, because they are never
+ * read.
+ */
 const ADD_DELIVERED = `
   insert into redrive.outbox (id, queue, status, due_at, created_at, delivered_at, lease_token, payload)
-  select redrive.uuid_v7(moment), '${QUEUE}', 'delivered', null, moment, moment, 1, '{}'
+  select redrive.uuid_v7(added_at), '${QUEUE}', 'delivered', null, added_at, added_at, 1, '{}'
   from (
-    select now() - interval '1 hour' - random() * interval '${DAYS} days' as moment
+    select now() - interval '1 hour' - random() * interval '${DAYS} days' as added_at
     from generate_series(1, $1)
-  ) as moments`
+  ) as times`
 
-/** Nothing but the messages of a sample goes: the table is too large to fill it each time. */
+/** Deletes only the messages of a sample, because the table is too large to fill it each time. */
 async function prepare(contender: Contender, pool: Pool, count: number): Promise<void> {
   const { table, rows } = contender
   await pool.query(`delete from ${table} where ${rows.own}`)
@@ -32,7 +35,7 @@ async function prepare(contender: Contender, pool: Pool, count: number): Promise
   for (const { name } of partitions.rows) await pool.query(`vacuum analyze ${name}`)
 }
 
-// Its old partitions would be dropped.
+// Maintenance is off, because it would drop the old partitions.
 const open = redrive({ policy: FIXED, transport: { maintain: false } })
 
 const after =
@@ -51,7 +54,7 @@ const after =
 export const EMPTY = 'redrive, empty table'
 export const FULL = 'redrive, delivered rows'
 
-/** The partitions are the same in both: only what is in them differs. */
+/** Both have the same partitions; only their content differs. */
 export const histories = (delivered: number): Entrants => [
   { name: EMPTY, open: after(0), prepare },
   { name: FULL, open: after(delivered), prepare },

@@ -11,9 +11,9 @@ const FILL = `
   insert into pgboss.job (name, data, retry_limit, policy)
   select '${QUEUE}', $1::jsonb, 0, 'standard' from generate_series(1, $2)`
 
-/** Fetches again at once while batches are full; maintenance and schedules are off. */
+/** Fetches again immediately while batches are full; maintenance and schedules are off. */
 export async function pgBoss({ database, handler, fate }: Stage): Promise<Contender> {
-  // It hands all of them to its pool, and its types do not say so.
+  // It passes all options to its pool, but its types do not contain them.
   const connections = { connectionString: database.url, ...STAYING }
   const boss = new PgBoss({ ...connections, schedule: false, supervise: false })
   boss.on('error', fail)
@@ -39,7 +39,8 @@ const work: Readonly<Record<Fate, (boss: PgBoss, handler: Handler) => Promise<vo
       await Promise.all(jobs.map(() => handler()))
     })
   },
-  // Each job with its own error, as for everyone else: what is thrown is the error of the whole batch.
+  // Fails each job with its own error, as for all candidates. A thrown error would fail the whole
+  // batch.
   async failed(boss, handler) {
     await boss.work(QUEUE, { ...OPTIONS, perJobResults: true }, (jobs) =>
       Promise.all(jobs.map(({ id }) => outcome(id, handler))),

@@ -1,16 +1,19 @@
-// Redrive against itself where planners go wrong: statistics that know nothing of the queue, and plans
-// that are made once for all parameters.
+// Compares Redrive with itself where planners go wrong: statistics without this queue, and plans
+// made once for all parameters.
 import type { Pool } from 'pg'
 import type { Contender, Entrants } from './contender.ts'
 import { emptied } from './database.ts'
 import { FIXED, redrive } from './redrive.ts'
 
-/** Of another queue, waiting in the same table. */
+/** Number of messages of another queue that wait in the same table. */
 const OTHERS = 20_000
 const ADD_OTHERS = `
   insert into redrive.outbox (queue, payload) select 'others', '{}' from generate_series(1, ${OTHERS})`
 
-/** All that statistics know of is the other queue, or both. No vacuum after the fill: it counts rows too. */
+/**
+ * The statistics contain only the other queue, or both. No vacuum after the fill, because it counts
+ * rows too.
+ */
 const amongOthers =
   (analyzed: 'before the fill' | 'after the fill') =>
   async (contender: Contender, pool: Pool, count: number): Promise<void> => {

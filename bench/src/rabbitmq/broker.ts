@@ -1,11 +1,11 @@
-// The broker of `dev/services` and what a benchmark does to it outside of the timed part.
+// The broker of `dev/services`, and the untimed steps of a benchmark on it.
 import { randomUUID } from 'node:crypto'
 import { urlOf } from '@redrive/dev-support'
 import { deadLetterExchange, topologyOf } from '@redrive/rabbitmq'
 import { type ChannelModel, type ConfirmChannel, connect, type Options } from 'amqplib'
 import { PATIENCE_MS } from '../patience.ts'
 
-/** What Redrive connects with by default, for everyone: Nagle's delay would be measured otherwise. */
+/** Redrive's default socket options, for all candidates. Otherwise Nagle's delay would be measured. */
 export const SOCKET: { noDelay: true; keepAlive: true; timeout: number } = {
   noDelay: true,
   keepAlive: true,
@@ -13,7 +13,10 @@ export const SOCKET: { noDelay: true; keepAlive: true; timeout: number } = {
 }
 
 const BODY = Buffer.alloc(1_024, 'x')
-/** Published before their confirms are awaited: bounds what waits in this process. */
+/**
+ * Number of publishes before their confirms are awaited; limits the waiting messages in this
+ * process.
+ */
 const FILL_BATCH = 1_000
 
 export interface Look {
@@ -25,14 +28,17 @@ export async function brokerUrl(): Promise<string> {
   return `${await urlOf('rabbitmq', 'amqp')}?heartbeat=10`
 }
 
-/** The broker is shared: a name that no test uses, so that what an aborted run leaves can be told apart. */
+/**
+ * Returns a name that no test uses, because the broker is shared. So leftovers of an aborted run
+ * can be recognised.
+ */
 export const ownQueue = (): string => `redrive-benchmark-${randomUUID()}`
 
 export function connection(url: string): Promise<ChannelModel> {
   return connect(url, SOCKET)
 }
 
-/** A connection of the benchmark's own: declares, fills, counts and cleans up. */
+/** A separate connection of the benchmark: declares, fills, counts and cleans up. */
 export class Broker {
   readonly url: string
   readonly #connection: ChannelModel
@@ -50,7 +56,10 @@ export class Broker {
     return new Broker(url, opened, await opened.createConfirmChannel())
   }
 
-  /** A source and its dead letters as Redrive would declare them; `changed` for those who cannot use that. */
+  /**
+   * Declares a source and its dead-letter queue as Redrive does; `changed` contains other
+   * arguments.
+   */
   async declare(queue: string, changed: Readonly<Record<string, unknown>> = {}): Promise<void> {
     const { exchange, source, deadLetters } = topologyOf(queue, 'quorum')
     await this.#channel.assertExchange(exchange, 'direct', { durable: true })
@@ -74,14 +83,14 @@ export class Broker {
     await this.#channel.waitForConfirms()
   }
 
-  /** Answers the id of the message; `onStored` is called when the broker has confirmed it. */
+  /** Returns the id of the message; calls `onStored` when the broker has confirmed it. */
   send(queue: string, options: Options.Publish = {}, onStored?: () => void): string {
     this.#sent += 1
     const messageId = `m-${this.#sent}`
     this.#channel.sendToQueue(
       queue,
       BODY,
-      // Not JSON: nobody in the comparison should decode a body that the handler does not read.
+      // Not JSON, so that no candidate decodes a body that the handler does not read.
       {
         contentType: 'application/octet-stream',
         persistent: true,
@@ -99,7 +108,7 @@ export class Broker {
     return { ready: messageCount, consumers: consumerCount }
   }
 
-  /** Asks again and again, without a pause: this is about the last few milliseconds of a sample. */
+  /** Polls without a pause, because the last few milliseconds of a sample matter. */
   async until(queue: string, isReached: (look: Look) => boolean): Promise<void> {
     const endsAt = performance.now() + PATIENCE_MS
     for (;;) {
@@ -111,13 +120,13 @@ export class Broker {
     }
   }
 
-  /** Answers how many messages there were. */
+  /** Returns the number of deleted messages. */
   async purge(queue: string): Promise<number> {
     const { messageCount } = await this.#channel.purgeQueue(queue)
     return messageCount
   }
 
-  /** Everything that belongs to the queue; what was never made counts as deleted. */
+  /** Deletes all queues of the source; a missing queue counts as deleted. */
   async delete(queue: string): Promise<void> {
     const { source, deadLetters, later } = topologyOf(queue, 'quorum')
     for (const { name } of [source, deadLetters, ...later]) await this.#channel.deleteQueue(name)

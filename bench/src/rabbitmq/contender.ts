@@ -1,12 +1,13 @@
-// One candidate on its own queue: filled before each sample, counted after it.
+// One candidate on a separate queue: filled before each sample, counted after it.
 import { setImmediate as nextLoopTurn } from 'node:timers/promises'
 import { deadLetterQueue } from '@redrive/rabbitmq'
 import { failing, type Handler, succeeding, Tally } from '../handlers.ts'
 import type { Candidate } from '../harness.ts'
+import { openEach } from '../opening.ts'
 import { patiently } from '../patience.ts'
 import { Broker, brokerUrl, ownQueue } from './broker.ts'
 
-/** What a candidate gets to work with. */
+/** Everything that a candidate needs. */
 export interface Stage {
   readonly url: string
   readonly queue: string
@@ -15,7 +16,7 @@ export interface Stage {
   readonly handler: Handler
 }
 
-/** Whatever consumes: connected once, receiving only during a sample. */
+/** A program that consumes: connected once, receiving only during a sample. */
 export interface Contender {
   start(): Promise<void> | void
   /** Stops receiving; everything is acknowledged by then. */
@@ -23,10 +24,10 @@ export interface Contender {
   close(): Promise<void>
 }
 
-/** What happens to every message of a sample. */
+/** The outcome of every message of a sample. */
 export interface Fate {
   readonly prefetch: number
-  /** Calls of the handler per message. */
+  /** Number of handler calls per message. */
   readonly attempts: number
   readonly isDeadLettered: boolean
 }
@@ -34,21 +35,14 @@ export interface Fate {
 export interface Entrant {
   readonly name: string
   readonly open: (stage: Stage) => Promise<Contender>
-  /** Arguments of its source queue that differ from what Redrive declares. */
+  /** Arguments of its source queue that differ from Redrive's. */
   readonly queueArguments?: Readonly<Record<string, unknown>>
 }
 
-/** Opens all or none: a failure halfway must not leave connections that keep the process alive. */
+/** Opens all candidates, or none if one fails. */
 export async function openAll(entrants: readonly Entrant[], fate: Fate): Promise<Candidate[]> {
   const url = await brokerUrl()
-  const opened: Candidate[] = []
-  try {
-    for (const entrant of entrants) opened.push(await onItsOwnQueue(url, entrant, fate))
-    return opened
-  } catch (error) {
-    for (const candidate of opened) await candidate.close?.()
-    throw error
-  }
+  return openEach(entrants, (entrant) => onItsOwnQueue(url, entrant, fate))
 }
 
 async function onItsOwnQueue(
@@ -75,8 +69,8 @@ async function onItsOwnQueue(
       await broker.purge(deadLetters)
       await broker.until(queue, ({ consumers }) => consumers === 0)
       await broker.fill(queue, count)
-      // The garbage of filling is ours, not the candidate's. Only the young: a full collection also
-      // throws away compiled code, and every sample would begin cold.
+      // Collects the garbage from filling, which is not the candidate's. Only the young generation:
+      // a full collection also removes compiled code, and every sample would start cold.
       await nextLoopTurn()
       globalThis.gc?.({ type: 'minor' })
     },
@@ -87,7 +81,8 @@ async function onItsOwnQueue(
       await patiently(handled, () => `${tally.calls} of ${calls} calls`)
       if (dead > 0) await broker.until(deadLetters, ({ ready }) => ready >= dead)
       await contender.stop()
-      // Behind the acknowledgements on the same channel: they have arrived when it has.
+      // The cancel follows the acknowledgements on the same channel, so they have arrived when it
+      // has.
       await broker.until(queue, ({ consumers }) => consumers === 0)
     },
     async verify(count) {
@@ -98,7 +93,7 @@ async function onItsOwnQueue(
     },
     async close() {
       await contender.close()
-      // What was never acknowledged is back in the queue once its channel is closed.
+      // Unacknowledged messages return to the queue when the channel is closed.
       await broker.until(queue, ({ consumers }) => consumers === 0)
       const { ready } = await broker.look(queue)
       await broker.delete(queue)

@@ -1,9 +1,9 @@
-// The floors: what a developer writes against amqplib, as fast as it can be written.
+// The lower bounds: handwritten code against amqplib, as fast as possible.
 import type { ConfirmChannel, ConsumeMessage } from 'amqplib'
 import { connection } from './broker.ts'
 import type { Contender, Stage } from './contender.ts'
 
-/** Acknowledges each message when its handler is done; a failure would go unnoticed. */
+/** Acknowledges each message when its handler is done; a failure would not be noticed. */
 export async function bareAcks({ url, queue, prefetch, handler }: Stage): Promise<Contender> {
   const opened = await connection(url)
   const channel = await opened.createChannel()
@@ -23,10 +23,10 @@ export async function bareAcks({ url, queue, prefetch, handler }: Stage): Promis
   }
 }
 
-/** What to do about a failure on the one channel that consumes and publishes. */
+/** Handles a failure on the one channel that consumes and publishes. */
 type OnFailure = (channel: ConfirmChannel, message: ConsumeMessage, stage: Stage) => void
 
-/** One connection and one channel for everything: a second one would only cost. */
+/** Uses one connection and one channel for everything, because a second one would only cost time. */
 async function confirming(stage: Stage, onFailure: OnFailure): Promise<Contender> {
   const opened = await connection(stage.url)
   const channel = await opened.createConfirmChannel()
@@ -58,7 +58,10 @@ export const confirmedDeadLetters = (stage: Stage): Promise<Contender> =>
 
 const ATTEMPT = 'x-attempt'
 
-/** Back to the end of the same queue, with the number of the attempt in a header, then the dead letters. */
+/**
+ * Republishes to the end of the same queue with the attempt number in a header, then to the
+ * dead-letter queue.
+ */
 export const confirmedRetries =
   (attempts: number) =>
   (stage: Stage): Promise<Contender> =>
@@ -67,7 +70,7 @@ export const confirmedRetries =
       moveTo(made < attempts ? queue : deadLetters, channel, message, made + 1)
     })
 
-/** Copy, wait for the confirm, acknowledge the original. */
+/** Publishes a copy, waits for the confirm, and acknowledges the original. */
 function moveTo(
   queue: string,
   channel: ConfirmChannel,

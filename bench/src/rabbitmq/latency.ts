@@ -1,5 +1,5 @@
-// How long a failed message is on its way: from the handler's throw until the copy is confirmed and
-// the original released, beside what the broker takes to confirm anyone's publish at that moment.
+// Measures the time of a failed message from the handler's throw until the copy is confirmed and
+// the original released. It compares with the time the broker takes to confirm a bare publish.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { business, fixed, type PolicyOptions } from '@redrive/core'
@@ -13,37 +13,40 @@ import { aligned } from '../report.ts'
 import { bootstrap, type Estimate, quantile } from '../stats.ts'
 import { Broker, brokerUrl, ownQueue } from './broker.ts'
 
-/** Bare publishes come twice under two names, as everywhere: their difference is noise. */
+/** Bare publishes appear twice under two names, as in all benchmarks: their difference is noise. */
 const KINDS = ['retry', 'confirm', 'deadLetter', 'confirm (again)'] as const
 type Kind = (typeof KINDS)[number]
 
-/** One of them every 2.5 ms: 100 retries and 100 dead letters a second, far from saturation. */
+/** One every 2.5 ms: 100 retries and 100 dead letters per second, far from saturation. */
 const SLOT_MS = 2.5
 const SECONDS = 60
 const QUICK_SECONDS = 10
-/** Connections, compiled code and the delay queue are made in the first seconds. */
+/** Connections, compiled code and the delay queue are created in the first seconds. */
 const WARM_UP_SECONDS = 2
 const RETRY_DELAY_MS = 1_000
-/** 1,000 for p99 of thousands of values: the ends of the interval move by a few percent between seeds. */
+/**
+ * 1,000 for p99 of thousands of values: the ends of the interval move by a few percent between
+ * seeds.
+ */
 const RESAMPLES = 1_000
 const SEED = 1
 
 const RETRY: Limit = { name: 'retry-confirm.p99', unit: 'ms', below: 10 }
 const DEAD_LETTER: Limit = { name: 'deadLetter-confirm.p99', unit: 'ms', below: 5 }
-/** Half of the smaller limit: what the same thing may differ from itself. */
+/** Half of the smaller limit: the allowed difference between two measurements of the same operation. */
 const NOISE_MS = 2.5
 
-/** What was timed in one second, by kind. */
+/** Times measured in one second, by kind. */
 export type Second = Readonly<Record<Kind, readonly number[]>>
 
-/** Nothing that reacts to failures may stop or slow the load: half of all messages fail. */
+/** No guard may stop or slow the load: half of all messages fail. */
 const POLICY: PolicyOptions = {
   classify: [business(Declined)],
-  retry: { backoff: fixed(RETRY_DELAY_MS), inlineBelow: 0 },
+  retry: { backoff: fixed(RETRY_DELAY_MS), maxInlineDelay: 0 },
   breaker: 'off',
   outage: 'off',
-  limit: 'off',
-  budget: 'off',
+  adaptiveConcurrency: 'off',
+  retryBudget: 'off',
   flood: 'off',
 }
 
@@ -55,7 +58,7 @@ export async function latency({ minutes, quick }: Overrides): Promise<Gauge> {
 
 // ---- Measuring ----------------------------------------------------------------------------------
 
-/** Collects what is timed by the second in which it began. */
+/** Collects times by the second in which they started. */
 class Timings {
   readonly seconds: Record<Kind, number[]>[] = []
   readonly #begun = new Map<string, { kind: Kind; at: number; second: number }>()
@@ -71,7 +74,7 @@ class Timings {
   end(id: string): void {
     const now = performance.now()
     const begun = this.#begun.get(id)
-    if (begun === undefined) throw new Error(`${id} ended, but did not begin`)
+    if (begun === undefined) throw new Error(`${id} ended, but did not start`)
     this.#begun.delete(id)
     this.seconds[begun.second]?.[begun.kind].push(now - begun.at)
   }
@@ -85,7 +88,7 @@ class Timings {
 
 async function run(seconds: number): Promise<readonly Second[]> {
   const broker = await Broker.open(await brokerUrl())
-  // A connection of its own, as our publisher has one.
+  // A separate connection, as Redrive's publisher has one.
   const publisher = await Broker.open(broker.url)
   const queue = ownQueue()
   const plain = ownQueue()
@@ -119,7 +122,7 @@ function sendTimed(publisher: Broker, queue: string, kind: Kind, timings: Timing
   publisher.send(queue, {}, () => timings.end(id))
 }
 
-/** Fails every first attempt; a retry that comes back is settled. */
+/** Fails every first attempt; a returned retry is settled. */
 async function consumeFailing(
   url: string,
   queue: string,
@@ -148,7 +151,7 @@ async function consumeFailing(
   }
 }
 
-/** An open load: what is due is sent, however long the last one takes. */
+/** Creates an open load: due messages are sent, however long the last one takes. */
 async function paced(seconds: number, act: (kind: Kind, second: number) => void): Promise<void> {
   const startedAt = performance.now()
   const slots = (seconds * 1_000) / SLOT_MS
@@ -161,7 +164,7 @@ async function paced(seconds: number, act: (kind: Kind, second: number) => void)
 
 // ---- Judging ------------------------------------------------------------------------------------
 
-/** The 99th percentile of all seconds together. */
+/** Returns the 99th percentile of all seconds together. */
 function p99(seconds: readonly Second[], kind: Kind): number {
   return quantile(
     seconds.flatMap((second) => second[kind]),
@@ -169,7 +172,10 @@ function p99(seconds: readonly Second[], kind: Kind): number {
   )
 }
 
-/** Of a kind beyond the bare confirm; drawn by the second, because disturbances come in bursts. */
+/**
+ * Returns the time of a kind minus that of the bare confirm. It resamples whole seconds, because
+ * disturbances come in bursts.
+ */
 function beyondConfirm(seconds: readonly Second[], kind: Kind): Estimate {
   const difference = (some: readonly Second[]) => p99(some, kind) - p99(some, 'confirm')
   return bootstrap(seconds, difference, seededRandom(SEED), RESAMPLES)
@@ -183,7 +189,7 @@ export function gaugeOf(seconds: readonly Second[]): Gauge {
       : judgeFigure(limit, beyondConfirm(seconds, kind))
   return {
     name: 'rabbitmq.latency',
-    summary: 'from throw to released, 200 failures a second beside 200 bare publishes',
+    summary: 'from throw to released, 200 failures per second compared with 200 bare publishes',
     details: aligned([
       ['ms', 'count', 'p50', 'p90', 'p99', 'worst', 'p99 - confirm', '95 %'],
       ...KINDS.map((kind) => row(seconds, kind)),

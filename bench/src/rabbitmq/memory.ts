@@ -1,4 +1,5 @@
-// Whether a consumer that sees many failures keeps something of each: memory after a collection, over time.
+// Measures whether a consumer with many failures keeps memory for each: memory after a collection,
+// over time.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { business, exponential, type PolicyOptions } from '@redrive/core'
 import { deadLetterQueue, rabbitmq } from '@redrive/rabbitmq'
@@ -12,7 +13,7 @@ import { bootstrap, type Estimate, slope } from '../stats.ts'
 import { Broker, brokerUrl, ownQueue } from './broker.ts'
 
 const PER_SECOND = 500
-/** Messages are sent in bursts this far apart. */
+/** Time between two bursts of messages. */
 const BURST_MS = 20
 const MINUTES = 10
 const QUICK_MINUTES = 1 / 3
@@ -21,7 +22,7 @@ const SEED = 1
 const RESAMPLES = 2_000
 const MEGABYTE = 2 ** 20
 
-/** 1 MB a minute: 35 bytes per message; whoever keeps anything of each keeps more. */
+/** 1 MB per minute: 35 bytes per message. A leak for each message would be larger. */
 const BELOW = 1
 const LIMITS = {
   heapMb: { name: 'heap.slope', unit: 'MB/min', below: BELOW },
@@ -35,15 +36,15 @@ export interface MemorySample {
 }
 
 /**
- * Every guard is on and keeps its books, with bounds that this share of failures does not reach.
- * Retries wait up to a second, a part of them in the process and the rest on the broker.
+ * Every guard is on and records, with limits that this share of failures does not reach. Retries
+ * wait up to a second, some of them in the process and the rest on the broker.
  */
 const POLICY: PolicyOptions = {
   classify: [business(Declined)],
-  retry: { backoff: exponential({ base: '1s', cap: '1s' }), inlineBelow: '250ms' },
+  retry: { backoff: exponential({ base: '1s', cap: '1s' }), maxInlineDelay: '250ms' },
   breaker: { trip: { kind: 'ratio', ratio: 1, minimum: 10_000 } },
   outage: { ratio: 1, failures: 200 },
-  budget: { ratio: 10, floorPerSecond: PER_SECOND, ratePerSecond: 100_000, burst: 100_000 },
+  retryBudget: { ratio: 10, floorPerSecond: PER_SECOND, ratePerSecond: 100_000, burst: 100_000 },
   flood: { burst: 1_000_000, perMinute: 1_000_000 },
 }
 
@@ -54,7 +55,7 @@ export async function memory({ minutes, quick }: Overrides): Promise<Gauge> {
 
 // ---- Measuring ----------------------------------------------------------------------------------
 
-/** Of ten messages seven succeed, two fail once, and one is given up at once. */
+/** Returns the outcome. Of ten messages seven succeed, two fail once, and one is dead-lettered. */
 function fateOf(number: number): 'succeeds' | 'retries' | 'dies' {
   const digit = number % 10
   if (digit < 7) return 'succeeds'
@@ -65,7 +66,7 @@ interface Count {
   sent: number
   handled: number
   dead: number
-  /** Dead letters that the broker had. */
+  /** Number of dead letters found in the broker. */
   purged: number
 }
 
@@ -115,7 +116,7 @@ async function sampled(
     }
     if (nowMs >= (samples.length * totalMs) / SAMPLES) {
       samples.push(afterCollection(nowMs / 60_000))
-      // The broker shares the machine and should stay small.
+      // The broker shares the machine, so its queues stay small.
       count.purged += await broker.purge(deadLetterQueue(queue))
     }
     await sleep(BURST_MS)
@@ -123,7 +124,7 @@ async function sampled(
   return samples
 }
 
-/** Twice: the first collection runs finalizers, whose garbage the second one takes. */
+/** Collects twice: the first collection runs finalizers, and the second removes their garbage. */
 function afterCollection(minute: number): MemorySample {
   if (globalThis.gc === undefined) throw new Error('Memory needs node --expose-gc')
   globalThis.gc()
@@ -141,7 +142,7 @@ async function expectAll(broker: Broker, queue: string, count: Count): Promise<v
 
 // ---- Judging ------------------------------------------------------------------------------------
 
-/** The first half is for caches and compiled code to reach their size. */
+/** Ignores the first half, in which caches and compiled code reach their size. */
 export function gaugeOf(samples: readonly MemorySample[]): Gauge {
   const late = samples.slice(samples.length / 2)
   const heap = growth(late, 'heapMb')

@@ -5,14 +5,14 @@ import type { Contender, Stage } from './contender.ts'
 const SUBSCRIPTION = 'messages'
 
 /**
- * rascal leaves dead letters to the broker: a nack, and the queue's dead-letter exchange. As people
- * have it, that is the broker's default strategy, at most once.
+ * Queue arguments for rascal, which uses a nack and the queue's dead-letter exchange. In a usual
+ * setup that is the broker's default strategy, at most once.
  */
 export const AT_MOST_ONCE: Readonly<Record<string, unknown>> = {
   'x-dead-letter-strategy': undefined,
 }
 
-/** Subscribes for each sample; an error is nacked after the recovery that was asked for. */
+/** Subscribes for each sample; an error is nacked after the configured recovery. */
 export const rascal =
   (recovery: readonly Recovery[] = []) =>
   async ({ url, queue, prefetch, handler }: Stage): Promise<Contender> => {
@@ -21,7 +21,7 @@ export const rascal =
         vhosts: {
           '/': {
             connection: { url, socketOptions: SOCKET },
-            // Declared already, with the arguments of everyone else.
+            // Already declared, with the same arguments as for all candidates.
             queues: { [queue]: { assert: false, check: true } },
           },
         },

@@ -1,4 +1,5 @@
 import { business, type Decision, fixed, type PolicyOptions } from '@redrive/core'
+import { GUARDS_OFF } from '@redrive/dev-support'
 import { type RabbitMqDelivery, rabbitmq } from '@redrive/rabbitmq'
 import { consume, type Transport } from '@redrive/runtime'
 import { Declined } from '../handlers.ts'
@@ -6,7 +7,7 @@ import type { Contender, Stage } from './contender.ts'
 
 type RabbitMq = Transport<RabbitMqDelivery>
 
-/** `consume(rabbitmq(…), handler, policy)`, paused between the samples. */
+/** Returns `consume(rabbitmq(…), handler, policy)`, paused between the samples. */
 export const redrive =
   (policy: PolicyOptions, around: (transport: RabbitMq) => RabbitMq = (same) => same) =>
   async ({ url, queue, prefetch, handler }: Stage): Promise<Contender> => {
@@ -19,28 +20,26 @@ export const redrive =
     }
   }
 
-/** Every failure is final, and no flood of them stops the consumer: it is what is measured. */
+/**
+ * Every failure is final, and a flood of failures does not stop the consumer, because it is
+ * measured.
+ */
 export const GIVING_UP: PolicyOptions = {
   classify: [business(Declined)],
   flood: 'off',
-  limit: 'off',
+  adaptiveConcurrency: 'off',
 }
 
-/** Nothing but the way of a retry: whatever would slow down or stop a consumer that only fails is off. */
+/** All guards are off that would slow down or stop a consumer that only fails. */
 export const retrying = (attempts: number): PolicyOptions => ({
-  retry: { attempts, inlineBelow: 0, backoff: fixed('1ms'), floor: '1ms' },
-  breaker: 'off',
-  outage: 'off',
-  limit: 'off',
-  budget: 'off',
-  poison: 'off',
-  flood: 'off',
+  retry: { attempts, maxInlineDelay: 0, backoff: fixed('1ms'), minDelay: '1ms' },
+  ...GUARDS_OFF,
 })
 
 /**
- * Retries go straight back to their queue. No policy says so, because a retry without any delay is
- * what Redrive exists to prevent; but the hand-written loop has none, and waiting in a delay queue
- * would hide what the hand-off costs.
+ * Sends retries directly back to their queue. No policy allows this, because Redrive exists to
+ * prevent retries without a delay. The handwritten loop has no delay, and waiting in a delay queue
+ * would hide the cost of the hand-off.
  */
 export function withoutDelay(transport: RabbitMq): RabbitMq {
   return {

@@ -1,4 +1,4 @@
-// Mixed reads at a fixed rate, whether or not the answers keep up, beside a running ingest.
+// Sends mixed reads at a fixed rate, whether or not the responses keep up, during an ingest.
 import { randomBytes } from 'node:crypto'
 import { urlOf } from '@redrive/dev-support'
 import { migrate as migrateOutbox } from '@redrive/postgres'
@@ -15,25 +15,25 @@ const QUICK_COUNT = 50_000
 const SECONDS = 300
 const QUICK_SECONDS = 20
 const PER_SECOND = 200
-/** Before it counts: a process that has just started compiles what it runs for the first time. */
+/** Not counted: a new process compiles the code that it runs for the first time. */
 const WARM_SECONDS = 10
-/** Dead letters each second: a bad day, not the end of the world. */
+/** Dead letters per second on a bad day. */
 const INGEST_PER_SECOND = 100
 const P99_MS = 100
-/** A tenth more than after it was warm: what a leak of one page in a thousand answers would make. */
+/** 10 % more than after the warm-up: the growth from a leak of one page in a thousand responses. */
 const MEMORY_SHARE = 1.1
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 
 interface Mixed {
   readonly name: string
-  /** Of 100 questions. */
+  /** Share in 100 requests. */
   readonly share: number
   readonly path: (world: World, random: SeededRandom) => string
 }
 
 interface World extends Filled {
-  /** Some of the dead letters. */
+  /** Ids of some dead letters. */
   readonly ids: readonly string[]
 }
 
@@ -59,7 +59,7 @@ const MIX: readonly Mixed[] = [
     share: 10,
     path: ({ count }, random) => `dead-letters?key=m-${random.int(count)}`,
   },
-  // With its body, which is written down in the audit before it is shown.
+  // With its body. The audit log gets an entry before the body is shown.
   {
     name: 'one dead letter',
     share: 10,
@@ -125,11 +125,14 @@ async function ingestedOf({ pool }: World): Promise<number> {
 interface Load {
   readonly times: ReadonlyMap<string, number[]>
   readonly errors: readonly string[]
-  /** MB, each second. */
+  /** Memory in MB for each second. */
   readonly memory: readonly number[]
 }
 
-/** From the moment at which it was due: what waits for its turn has waited. */
+/**
+ * Sends requests; the time counts from when a request was due, so it includes the wait for its
+ * turn.
+ */
 async function asking(api: Program, world: World, seconds: number, seed: number): Promise<Load> {
   const random = seededRandom(seed)
   const times = new Map<string, number[]>(MIX.map(({ name }) => [name, []]))
@@ -144,12 +147,12 @@ async function asking(api: Program, world: World, seconds: number, seed: number)
     if (response.status !== 200) errors.push(`${response.status} ${name}: ${text.slice(0, 200)}`)
     times.get(name)?.push(performance.now() - dueAt)
   }
-  let asked = 0
+  let requested = 0
   await new Promise<void>((resolve) => {
     const timer = setInterval(() => {
       const elapsed = performance.now() - beganAt
-      for (; asked < Math.min(elapsed / 1_000, seconds) * PER_SECOND; asked++) {
-        const one = ask(beganAt + (asked * 1_000) / PER_SECOND).catch((error: unknown) => {
+      for (; requested < Math.min(elapsed / 1_000, seconds) * PER_SECOND; requested++) {
+        const one = ask(beganAt + (requested * 1_000) / PER_SECOND).catch((error: unknown) => {
           errors.push(String(error))
         })
         inFlight.add(one)
@@ -180,7 +183,7 @@ interface Beside {
   readonly ingested: number
 }
 
-function gaugeOf(world: World, { times, errors, memory }: Load, beside: Beside): Gauge {
+function gaugeOf(world: World, { times, errors, memory }: Load, during: Beside): Gauge {
   const all = [...times.values()].flat()
   const ms = (value: number) => value.toFixed(1)
   const exactly = (value: number) => ({ median: value, low: value, high: value })
@@ -190,21 +193,21 @@ function gaugeOf(world: World, { times, errors, memory }: Load, beside: Beside):
       String(of.length),
       ...[0.5, 0.95, 0.99, 1].map((share) => ms(quantile(of, share))),
     ] as const
-  const { seconds, sent, ingested } = beside
+  const { seconds, sent, ingested } = during
   const fifth = Math.max(1, Math.floor(memory.length / 5))
   const growth = median(memory.slice(-fifth)) / median(memory.slice(fifth, 2 * fifth))
   return {
     name: 'server.load',
-    summary: `${PER_SECOND} mixed reads each second for ${seconds} s at ${world.count} dead letters, beside an ingest of ${INGEST_PER_SECOND}/s`,
+    summary: `${PER_SECOND} mixed reads each second for ${seconds} s at ${world.count} dead letters, during an ingest of ${INGEST_PER_SECOND}/s`,
     details: [
       aligned([
-        ['ms', 'asked', 'p50', 'p95', 'p99', 'most'],
+        ['ms', 'count', 'p50', 'p95', 'p99', 'most'],
         ...[...times].map(([name, of]) => row(name, of)),
         row('all', all),
       ]),
       `${errors.length} errors${errors.length === 0 ? '' : `: ${[...new Set(errors)].slice(0, 3).join('; ')}`}`,
       `memory of the API: ${memory[0]?.toFixed(0)} MB at first, ${median(memory.slice(fifth, 2 * fifth)).toFixed(0)} MB warm, ${median(memory.slice(-fifth)).toFixed(0)} MB in the last fifth`,
-      `${ingested} of ${sent} dead letters ingested meanwhile`,
+      `${ingested} of ${sent} dead letters ingested during this time`,
     ].join('\n'),
     verdicts: [
       judgeFigure({ name: 'p99', unit: 'ms', below: P99_MS }, exactly(quantile(all, 0.99))),

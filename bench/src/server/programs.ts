@@ -1,26 +1,26 @@
-// The server as people run it, and a producer of dead letters that it ingests meanwhile.
+// The server as users run it, and a producer of dead letters that it ingests at the same time.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as after } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { freePort } from '@redrive/dev-support'
 import { connect } from 'amqplib'
 import { bodyOf } from '../catalog/letters.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../../packages/cli/src/main.ts', import.meta.url))
-/** 60 s: seconds on a busy machine. */
+/** 60 s: a start takes seconds on a busy machine. */
 const START_MS = 60_000
 
 export interface Program {
   readonly url: string
-  /** Resident memory, MB, as Linux counts it. */
+  /** Returns the resident memory in MB, as Linux counts it. */
   memory(): number
   stop(): Promise<void>
 }
 
-/** Resolves when it says that it is ready. */
+/** Resolves when the server reports that it is ready. */
 export async function startServer(roles: string, config: object): Promise<Program> {
   const folder = mkdtempSync(join(tmpdir(), 'redrive-bench-'))
   const listen = `127.0.0.1:${await freePort()}`
@@ -46,14 +46,16 @@ export async function startServer(roles: string, config: object): Promise<Progra
 async function ready(child: ChildProcess, url: string, folder: string): Promise<void> {
   const endsAt = performance.now() + START_MS
   for (;;) {
-    // Refused until it listens.
+    // Refused until the server listens.
     const isReady = await fetch(`${url}/readyz`).then(
       ({ ok }) => ok,
       () => false,
     )
     if (isReady) return
     if (child.exitCode !== null || performance.now() > endsAt) {
-      throw new Error(`the server is not ready:\n${readFileSync(join(folder, 'log'), 'utf8')}`)
+      throw new Error(
+        `The server is not ready. Its log:\n${readFileSync(join(folder, 'log'), 'utf8')}`,
+      )
     }
     await after(50)
   }
@@ -64,14 +66,6 @@ function memoryOf(pid: number | undefined): number {
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1_024
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
-
 export interface Producer {
   sent(): number
   stop(): Promise<void>
@@ -79,7 +73,7 @@ export interface Producer {
 
 const TICK_MS = 50
 
-/** Fills a dead-letter queue at a rate, as a broker would on the refusals of a consumer. */
+/** Fills a dead-letter queue at a rate, as a broker does when a consumer rejects messages. */
 export async function produce(url: string, queue: string, perSecond: number): Promise<Producer> {
   const connection = await connect(url)
   const channel = await connection.createConfirmChannel()

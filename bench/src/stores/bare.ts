@@ -1,7 +1,7 @@
 import type { FileHandle } from 'node:fs/promises'
 import { BODY } from './samples.ts'
 
-/** What the disk alone takes: no save can be quicker. */
+/** Measures the disk alone: no save can be faster. */
 export class BareFile {
   readonly #file: FileHandle
   #waiting: (() => void)[] = []

@@ -1,4 +1,5 @@
-// What a file store with many dead letters in it takes to find one, to list a page and to save one more.
+// Measures how long a file store with many dead letters takes to find one, to list a page and to
+// save one more.
 import { mkdtemp, open, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,14 +16,14 @@ import { numbered, SINKS, START } from './samples.ts'
 
 const COUNT = 1_000_000
 const QUICK_COUNT = 50_000
-/** Saves that wait while the store is filled: what an emitter in an outage does. */
+/** Concurrent saves while the store is filled, as from an emitter in an outage. */
 const FILLING_AT_ONCE = 200
 const READS = 3_000
 const PAGE = 50
 const SAVES_PER_SECOND = 1_000
 const SAVING_SECONDS = 20
 const QUICK_SAVING_SECONDS = 5
-/** Disturbances come in bursts, so neighbours are drawn together. */
+/** Disturbances come in bursts, so neighbouring samples are resampled together. */
 const BLOCKS = 50
 const RESAMPLES = 300
 const MEGABYTE = 2 ** 20
@@ -36,7 +37,7 @@ const LIMITS = {
 } satisfies Record<string, Limit>
 
 const BARE = 'bare append'
-/** Half of the limit: a disk that takes longer by itself says nothing about the store. */
+/** Half of the limit: if the disk alone takes longer, the store cannot be judged. */
 const NOISE_MS = 2.5
 
 type Timed = Readonly<Record<string, readonly number[]>>
@@ -106,7 +107,7 @@ async function fill(
   return { perSecond: count / (totalMs / 1_000), ms }
 }
 
-/** What the process holds after a collection, buffers included. */
+/** Returns the memory of the process after a collection, buffers included. */
 function memoryMb(): number {
   if (globalThis.gc === undefined) throw new Error('Memory needs node --expose-gc')
   globalThis.gc()
@@ -124,7 +125,7 @@ async function read(store: FileStore, count: number, random: SeededRandom): Prom
   }
   const page = (filter: Parameters<FileStore['list']>[0]['filter'] = {}) => {
     const savedAfter = START + random.int(count - PAGE * SINKS.length) - 1
-    return store.list({ filter: { ...filter, savedAfter }, most: PAGE })
+    return store.list({ filter: { ...filter, savedAfter }, limit: PAGE })
   }
   for (let turn = 0; turn < READS; turn++) {
     const id = `event-${random.int(count)}`
@@ -139,16 +140,17 @@ async function read(store: FileStore, count: number, random: SeededRandom): Prom
 }
 
 function expectOne(found: StoredDeadLetter | undefined, id: string): void {
-  if (found?.id !== id) throw new Error(`${id} was not found`)
+  if (found?.id !== id) throw new Error(`The store did not find ${id}`)
 }
 
 function expectPage({ deadLetters }: { readonly deadLetters: readonly unknown[] }): void {
-  if (deadLetters.length !== PAGE) throw new Error(`A page of ${deadLetters.length}`)
+  if (deadLetters.length !== PAGE)
+    throw new Error(`The page has ${deadLetters.length} entries instead of ${PAGE}`)
 }
 
 /**
- * An open load: what is due is saved, however long the last one takes. Every other second goes to
- * bare appends that share an fdatasync, so that both meet the same disk.
+ * Creates an open load: due events are saved, however long the last one takes. Every other second
+ * uses bare appends that share an fdatasync, so that both use the same disk.
  */
 async function savePaced(
   store: FileStore,
@@ -168,7 +170,7 @@ async function savePaced(
   return { save: await Promise.all(save), [BARE]: await Promise.all(bareSaves) }
 }
 
-/** A second of it. */
+/** Runs one second of the load. */
 async function paced(
   begun: Promise<number>[],
   begin: (number: number) => Promise<number>,
@@ -197,7 +199,7 @@ function gaugeOf(timings: Timed, facts: Facts): Gauge {
   const exact = { median: memory, low: memory, high: memory }
   const lines = [
     `${count} dead letters, ${diskMb.toFixed(0)} MB; filled at ${fillPerSecond.toFixed(0)} a second`,
-    `opened in ${openMs.toFixed(0)} ms; ${memory.toFixed(1)} MB for what there is, resident ${rssMb.toFixed(0)} MB after filling`,
+    `opened in ${openMs.toFixed(0)} ms; ${memory.toFixed(1)} MB for the content, resident ${rssMb.toFixed(0)} MB after filling`,
   ]
   const table = aligned([
     ['ms', 'count', 'p50', 'p90', 'p99', 'worst', '95 % of p99'],

@@ -3,9 +3,9 @@ import type { StoredDeadLetter } from '@redrive/runtime'
 
 export const BODY: string = 'x'.repeat(1_024)
 export const SINKS: readonly string[] = ['loki', 'sentry', 'otlp']
-/** Saved a millisecond apart; 2026-01-01. */
+/** Saved one millisecond apart; starts at 2026-01-01. */
 export const START = 1_767_225_600_000
-/** One in so many has it: a list of its job passes over all the others. */
+/** One in 10,000 has the rare job. A list of this job skips all others. */
 const RARE = 10_000
 
 export function numbered(number: number): StoredDeadLetter {

@@ -1,21 +1,21 @@
 import { execFileSync } from 'node:child_process'
 import { ROOT } from '../workspace.ts'
 
-/** An unknown base. The message names the remedy. */
+/** An error for a base that does not exist or cannot be found. Its message contains the remedy. */
 export class BaseError extends Error {
   override readonly name = 'BaseError'
 }
 
 export interface Change {
-  /** Files that differ from the base, with those that are not committed or not tracked yet. */
+  /** Files that differ from the base, with uncommitted and untracked ones. */
   readonly changed: readonly string[]
-  /** The base, for people. */
+  /** The base, as readable text. */
   readonly since: string
 }
 
 /**
- * Returns what changed since the base. Without one: on main what is not committed, elsewhere everything since
- * the common ancestor with main.
+ * Returns the changes since the base. Default: on main the uncommitted changes; on a branch
+ * everything since the common ancestor with main.
  */
 export function changedFiles(base?: string, root: string = ROOT): Change {
   const git = gitIn(root)
@@ -54,5 +54,5 @@ function defaultBase(git: Git): string {
     (one) => found(() => git('merge-base', one, 'HEAD')) ?? [],
   )
   if (ancestor !== undefined) return ancestor
-  throw new BaseError('There is no branch main here. Name the commit to compare with.')
+  throw new BaseError('There is no branch "main". Pass the commit to compare with.')
 }

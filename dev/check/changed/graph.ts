@@ -1,13 +1,14 @@
 /**
- * Which file uses which. An import is a use, and so is a text that names another file of the repository: that is
- * how tests start programs and read pages and golden files. A name that the entry of a package exports from
- * another file is a use of that file: the others behind the same entry do not matter to it.
+ * Finds which file uses which. An import is a use. A text with the path of another file is also a
+ * use, because tests start programs and read pages and golden files by path. A name that a
+ * package's entry exports from another file is a use of that file only, not of the other files
+ * behind the entry.
  */
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { readImports } from '../imports.ts'
 
-/** For each file, relative to the root, the files it uses. */
+/** The files that each file uses; paths are relative to the root. */
 export type Graph = ReadonlyMap<string, readonly string[]>
 
 const SOURCES = ['{packages/*,packages/*/*,simulation,bench,faults,examples/*,dev}/**/*.ts', '*.ts']
@@ -15,7 +16,7 @@ const NOT_OURS = /(^|\/)(node_modules|dist|\.tsbuild)\//
 /** A text that looks like the path of a file, as in `new URL('../src/main.ts', import.meta.url)`. */
 const NAMED_FILE = /['"`/}]((?:\.{0,2}\/)*[\w./-]+\.(?:ts|md|json|sh|txt|sql|ya?ml))['"`]/g
 
-/** `deleted`: files that no longer exist; a text that names one of them still counts as a use. */
+/** `deleted`: files that no longer exist. A text with the path of one of them still counts as a use. */
 export function readGraph(root: string, deleted: readonly string[] = []): Graph {
   const entries = packageEntries(root)
   const packages = { entries, exports: readExports(root, entries), deleted: new Set(deleted) }
@@ -23,7 +24,7 @@ export function readGraph(root: string, deleted: readonly string[] = []): Graph 
   return new Map(paths.map((path) => [path, usedBy(root, path, packages)]))
 }
 
-/** The file that each import of one of our packages leads to: `@redrive/api/words` too. */
+/** Returns the file for each import of a Redrive package, such as `@redrive/api/enums`. */
 function packageEntries(root: string): ReadonlyMap<string, string> {
   const manifests = globSync('packages/{*,*/*}/package.json', { cwd: root })
   return new Map(
@@ -48,10 +49,10 @@ interface Manifest {
   readonly exports?: Readonly<Record<string, string | Readonly<Record<string, string>>>>
 }
 
-/** Stands for the text of an entry without what it exports from elsewhere. */
+/** Returns the id for the text of an entry, without the names that it exports from other files. */
 export const textOf = (entry: string): string => `${entry}#text`
 
-/** For each entry of a package: the files behind the names that it exports from elsewhere. */
+/** The files behind the names that each package entry exports from other files. */
 type Exports = ReadonlyMap<string, ReadonlyMap<string, string>>
 
 function readExports(root: string, entries: ReadonlyMap<string, string>): Exports {
@@ -112,14 +113,17 @@ function existingFile(
   return found === undefined ? undefined : relative(root, found)
 }
 
-/** Returns what uses one of the files, directly or through others, and the files themselves. */
+/**
+ * Returns the files that use one of these files, directly or through others, and the files
+ * themselves.
+ */
 export function usersOf(graph: Graph, files: readonly string[]): ReadonlySet<string> {
   const users = new Map<string, string[]>()
   for (const [user, used] of graph) {
     for (const file of used) users.set(file, [...(users.get(file) ?? []), user])
   }
   const reached = new Set(files)
-  // The set grows while it is read: each new file is visited once.
+  // The set grows while it is iterated: each new file is visited once.
   for (const file of reached) for (const user of users.get(file) ?? []) reached.add(user)
   return reached
 }

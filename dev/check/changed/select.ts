@@ -1,9 +1,9 @@
-/** Which tests and proofs a change reaches. */
+/** Selects the tests and proofs that a change reaches. */
 import type { Proof } from '../../proofs/table.ts'
 import { type Graph, textOf, usersOf } from './graph.ts'
 
 export interface Selection {
-  /** Why everything is selected; undefined when the lists below are the whole answer. */
+  /** Why everything is selected; undefined when the lists below are complete. */
   readonly everything: string | undefined
   readonly tests: readonly string[]
   readonly proofs: readonly string[]
@@ -12,7 +12,7 @@ export interface Selection {
 /** A change of these reaches everything, whatever the imports are. */
 const REACH_EVERYTHING: readonly RegExp[] = [
   /^packages\/testing\//,
-  /^packages\/runtime\/src\/ports\.ts$/,
+  /^packages\/runtime\/src\/ports\//,
   /^pnpm-(lock|workspace)\.yaml$/,
   /(^|\/)package\.json$/,
   /(^|\/)tsconfig[\w.]*\.json$/,
@@ -22,9 +22,9 @@ const REACH_EVERYTHING: readonly RegExp[] = [
   /^\.node-version$/,
 ]
 
-/** Read by people only, unless a test names the file. */
+/** Read only by people, unless a test names the file. */
 const PROSE = /\.md$|^LICENSE$|^\.changeset\/|^\.github\/|^\.(gitignore|editorconfig)$/
-/** Formatted and linted with these; no test reads them. */
+/** Settings of the formatter and linters; no test reads them. */
 export const TOOL_SETTINGS = /^(biome\.json|\.oxlintrc\.json|knip\.jsonc)$/
 
 /** `dev/test/proofs.test.ts` compares these files with the table of proofs. */
@@ -32,8 +32,8 @@ const LISTED = /\.proof\.ts$|^examples\/[\w-]+\/src\/demo\.ts$/
 const LIST_TEST = 'dev/test/proofs.test.ts'
 
 /**
- * Programs that tests start from a copy of the tree, so that no text names them. Proofs name theirs in
- * dev/proofs/table.ts.
+ * Programs that tests start from a copy of the tree, so that no text names them. Proofs name theirs
+ * in dev/proofs/table.ts.
  */
 const STARTED: Readonly<Record<string, readonly string[]>> = {
   'simulation/test/mutants.test.ts': ['simulation/src/main.ts'],
@@ -72,15 +72,19 @@ function everything(reason: string, graph: Graph, proofs: readonly Proof[]): Sel
   return { everything: reason, tests, proofs: proofs.map(({ name }) => name) }
 }
 
-/** The files from which the change spreads; a text says why it may reach everything. */
+/**
+ * Returns the files from which the change spreads, or a text that explains why it may reach
+ * everything.
+ */
 function startsOf(file: string, graph: Graph): readonly string[] | string {
   if (REACH_EVERYTHING.some((pattern) => pattern.test(file))) return `${file} reaches everything`
   if (graph.has(file) || PROSE.test(file) || TOOL_SETTINGS.test(file)) return [file, textOf(file)]
-  // A golden file, a schema, a file that was deleted: all tests of its package, and of those that use it.
+  // A golden file, a schema or a deleted file: all tests of its package, and of packages that use
+  // it.
   const [, folder, isInTests] =
     /^((?:packages\/(?:(?:transports|stores)\/)?|examples\/)?[\w-]+)\/(test\/)?/.exec(file) ?? []
   const inFolder = [...graph.keys()].filter((path) => path.startsWith(`${folder}/`))
-  if (folder === undefined || inFolder.length === 0) return `${file} is not known`
+  if (folder === undefined || inFolder.length === 0) return `${file} is unknown`
   if (isInTests !== undefined) return inFolder.filter(isTest)
   return inFolder.flatMap((path) => [path, textOf(path)])
 }

@@ -22,7 +22,7 @@ export function limitSteps(
   changed: readonly string[],
   selection: Selection,
 ): readonly Step[] {
-  // A lockfile or a setting of the compiler can break any step.
+  // A lockfile or a compiler setting can break any step.
   if (selection.everything !== undefined) return all
   const existing = changed.filter((file) => existsSync(join(ROOT, file)))
   const sources = existing.filter((file) => file.endsWith('.ts'))
@@ -43,6 +43,10 @@ export function limitSteps(
       case 'imports':
       case 'purity':
         return changed.some((file) => file.endsWith('.ts')) ? step : undefined
+      case 'notes':
+        return changed.some((file) => file.startsWith('.changeset/')) ? step : undefined
+      case 'reference':
+        return changed.some((file) => REFERENCE.test(file)) ? step : undefined
       case 'tests':
         return onFiles(step, selection.tests)
       default:
@@ -51,6 +55,9 @@ export function limitSteps(
   })
   return limited.filter((step) => step !== undefined)
 }
+
+/** What the reference pages are generated from, and the pages that link to them. */
+const REFERENCE = /^packages\/.*\/src\/.*\.ts$|\.config\.schema\.json$|\.md$/
 
 function onFiles(step: Step, files: readonly string[]): Step | undefined {
   if (files.length === 0) return undefined
@@ -71,7 +78,7 @@ function report(
   if (proofs.length > 0) console.log(`Proofs reached: pnpm proofs ${proofs.join(' ')}\n`)
 }
 
-/** `packages/cli 12 files`, for people who wonder what takes the time. */
+/** Returns texts such as `packages/cli 12 files`, which explain the duration. */
 function foldersOf(tests: readonly string[]): readonly string[] {
   const byFolder = Map.groupBy(tests, (path) => path.slice(0, path.indexOf('/test/')))
   return [...byFolder].map(([folder, files]) => `${folder}: ${files.length}`)

@@ -1,5 +1,5 @@
-# A program that tests start themselves: it is installed and not started. The service names it in `program`.
-#   path            of the program
+# A program that is installed and not started; tests start it. The service file sets `program`.
+#   path            prints the path of the program
 # shellcheck shell=bash disable=SC2034,SC2154
 
 extras=(path)

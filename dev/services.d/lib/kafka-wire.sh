@@ -1,12 +1,12 @@
-# Questions to a Kafka broker in its own protocol: a JVM would take seconds for each.
-# The fields of every request and answer: https://kafka.apache.org/protocol
+# Requests to a Kafka broker in its own protocol. A JVM would take seconds for each.
+# The fields of every request and response: https://kafka.apache.org/protocol
 # shellcheck shell=bash disable=SC2034
 
-# Seconds; one that is stopped (SIGSTOP) accepts a connection and never answers.
+# Time limit in seconds. A stopped broker (SIGSTOP) accepts a connection and never responds.
 answer_timeout=2
 
-# ask PORT API VERSION BODY: all but the port in hex. Sets `answer` to the bytes that come after the
-# correlation id, as numbers, and `at` to the first of them.
+# ask PORT API VERSION BODY: sends a request; all arguments except the port are in hex. Sets `answer`
+# to the bytes after the correlation id, as numbers, and `at` to the first of them.
 ask() {
   # An API, a version, a correlation id, and null as client id.
   local request=$2$3'00000001ffff'$4
@@ -37,7 +37,7 @@ take() {
   done
 }
 
-# take_text: sets `taken` to the next text, which is ASCII in names of hosts and topics.
+# take_text: sets `taken` to the next text; names of hosts and topics are ASCII.
 take_text() {
   local size bytes
   take 2
@@ -62,7 +62,7 @@ take_ids() {
   taken="${ids[*]}"
 }
 
-# take_brokers: sets `brokers` to the ids of those that are registered and not fenced.
+# take_brokers: sets `brokers` to the ids of registered brokers that are not fenced.
 take_brokers() {
   local count
   brokers=()
@@ -77,7 +77,7 @@ take_brokers() {
   done
 }
 
-# sees PORT ID…: the broker answers, and these brokers are in its view of the cluster.
+# sees PORT ID…: succeeds if the broker responds and lists these brokers.
 sees() {
   # Metadata, of no topic.
   ask "$1" 0003 0001 00000000 || return 1
@@ -89,8 +89,8 @@ sees() {
   done
 }
 
-# partitions PORT: a line for each: topic, partition, leader, replicas, replicas in sync. The leader
-# is 4294967295, a -1 without its sign, if there is none.
+# partitions PORT: prints a line for each: topic, partition, leader, replicas, replicas in sync.
+# Without a leader the number is 4294967295, which is -1 read as unsigned.
 partitions() {
   local topics
   # Metadata, of all topics.
@@ -123,12 +123,12 @@ take_partitions() {
   done
 }
 
-# leads_quorum PORT: sets `epoch`; succeeds if this controller is the active one, to its knowledge.
+# leads_quorum PORT: sets `epoch`; succeeds if this controller reports itself as the active one.
 leads_quorum() {
   local topic=5f5f636c75737465725f6d65746164617461 # __cluster_metadata
   # DescribeQuorum, of the one partition of that topic. The zeros end the compact structures.
   ask "$1" 0037 0000 "00""0213${topic}020000000000""0000" || return 1
-  # Up to the number of the partition all has a fixed size.
+  # All fields before the partition number have a fixed size.
   at=32
   ((${#answer[@]} > at + 10)) || return 1
   take 2

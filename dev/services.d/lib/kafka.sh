@@ -10,22 +10,22 @@
 . dev/services.d/lib/kafka-wire.sh
 
 kafka_version=4.3.1
-# The one that Kafka's own distribution adds to what its artifact asks for, which is no logger.
+# The logger of Kafka's distribution; the Maven artifact depends on none.
 log4j_version=2.25.4
-# Of the list of all jars with theirs, as `sha256sum *.jar` prints it.
+# Checksum of the list of all jars with their checksums, as `sha256sum *.jar` prints it.
 jars_sha256=6953bfc4d23c24004ed3d44b741c7a4538a923f476f85ff7cf086e87ead4b49c
 # All clones share it.
 cache=/var/cache/redrive
 [[ $EUID -eq 0 ]] || cache=${XDG_CACHE_HOME:-$HOME/.cache}/redrive
 dist=$cache/kafka-$kafka_version
-# Any will do: it says which cluster a folder belongs to.
+# Any id works. It shows which cluster a folder belongs to.
 cluster_id=cmVkcml2ZS1rYWZrYS10ZQ
-# Quick to start and sparing with the cores, which tests and other brokers use too.
+# Starts quickly and uses few cores, because tests and other brokers share them.
 java_options=(-Xms256m -Xmx512m -XX:+UseSerialGC -XX:-UsePerfData)
 
 install_kafka() {
   has_java || install_packages openjdk-17-jre-headless
-  has_java || fail "Kafka needs Java 17 or newer, and the first \`java\` on PATH is not"
+  has_java || fail "Kafka needs Java 17 or newer, but the first \`java\` on PATH is older: install Java 17"
   [[ -d $dist ]] || download_kafka
 }
 
@@ -37,18 +37,18 @@ download_kafka() {
   command -v mvn >/dev/null || install_packages maven
   say "downloading Kafka $kafka_version" >&2
   mkdir -p "$cache"
-  # The other service, or another clone, may be at it.
+  # The other service, or another clone, may be installing at the same time.
   (flock 9 && { [[ -d $dist ]] || fetch_jars_into "$dist.new"; }) \
     9>"$dist.lock" >"$data/install.log" 2>&1 || fail "could not install: see $data/install.log"
 }
 
-# fetch_jars_into FOLDER: made there and moved, so that half a download is never taken for one.
-# Joined by &&, because `set -e` is off in the condition above.
+# fetch_jars_into FOLDER: downloads to a temporary folder and moves it, so that an incomplete download
+# is never used. Joined by &&, because `set -e` is off in the condition above.
 fetch_jars_into() {
   rm -rf "$1" &&
     mkdir "$1" &&
     write_pom >"$1/pom.xml" &&
-    # A repository of its own: neither is the user's filled, nor are old files from there used.
+    # A separate repository: it neither adds files to the user's repository nor uses old ones from it.
     mvn --batch-mode --no-transfer-progress --file "$1/pom.xml" \
       -Dmaven.repo.local="$1/repository" -DincludeScope=runtime -DoutputDirectory="$1" \
       org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies &&
@@ -83,13 +83,13 @@ POM
 }
 
 launch_node() {
-  # There is one if it was not us who stopped it.
+  # The file exists if another program stopped the server.
   if [[ -s $node_folder/node.pid ]]; then await_threads "$(pid_in "$node_folder/node.pid")"; fi
   require_free_ports "$broker_port" "$controller_port"
   mkdir -p "$node_folder/log"
   write_node_config
   [[ -f $node_folder/formatted ]] || format_node
-  # As many connections as the machine permits, up to the usual setting of a server.
+  # The maximum number of connections that the machine permits, up to the usual setting of a server.
   ulimit -n 65536 2>/dev/null || ulimit -n "$(ulimit -Hn)"
   launch "$node_folder/node.pid" "$node_folder/log/console.log" \
     java "${java_options[@]}" -XX:ErrorFile="$node_folder/log/jvm-error.log" \
@@ -97,7 +97,7 @@ launch_node() {
     -cp "$dist/*" kafka.Kafka "$node_folder/server.properties"
 }
 
-# The mark is made last, so that half a format is never taken for one.
+# The marker file is created last, so that an incomplete format is never used.
 format_node() {
   rm -rf "$node_folder/data"
   java -Xshare:auto -XX:+UseSerialGC -XX:TieredStopAtLevel=1 \
@@ -108,9 +108,9 @@ format_node() {
   touch "$node_folder/formatted"
 }
 
-# Small numbers of threads and partitions for a small machine; the lower bounds of sessions are for
-# tests that wait until a consumer counts as dead. A broker's own session lasts 3 s, not 9: until it
-# is over a broker that was killed may not come back. Less would take a busy machine for a dead one.
+# Small numbers of threads and partitions for a small machine. The low session limits are for tests
+# that wait until a consumer counts as dead. A broker's own session lasts 3 s instead of 9, because a
+# killed broker cannot come back before its end. With less, a busy broker would count as dead.
 write_node_config() {
   write_log_config
   cat >"$node_folder/server.properties" <<CONFIG
@@ -153,7 +153,7 @@ $node_config
 CONFIG
 }
 
-# At most 30 MB: a broker that misses another one warns many times a second.
+# At most 30 MB: a broker that cannot reach another one logs many warnings per second.
 write_log_config() {
   cat >"$node_folder/log4j2.properties" <<CONFIG
 status = error
@@ -172,7 +172,7 @@ rootLogger.appenderRef.file.ref = file
 CONFIG
 }
 
-# A broker answers before the controller lets it serve; in its own view it is there only after.
+# A broker responds before the controller allows it to serve. It lists itself only after that.
 node_answers() {
   is_alive "$node_folder/node.pid" && sees "$broker_port" "$node_id"
 }
@@ -202,7 +202,7 @@ fail_with_log() {
 
 # signal_node SIGNAL
 signal_node() {
-  is_alive "$node_folder/node.pid" || fail "node $node_id does not run"
+  is_alive "$node_folder/node.pid" || fail "node $node_id is not running"
   builtin kill -s "$1" "$(pid_in "$node_folder/node.pid")"
 }
 
@@ -213,8 +213,8 @@ kill_now() {
   if [[ -n $pid ]]; then await_threads "$pid"; fi
 }
 
-# await_threads PID: a killed process counts as dead when its first thread is; its ports and files
-# are free when the last one is.
+# await_threads PID: waits for all threads. A killed process counts as dead when its first thread
+# ends, but its ports and files are free only when the last one ends.
 await_threads() {
   within 10 has_no_threads "$1" || true
 }
@@ -224,7 +224,7 @@ has_no_threads() {
   ((${#threads[@]} <= 1))
 }
 
-# begin_stop: TERM, which one that is stopped (SIGSTOP) gets when it continues.
+# begin_stop: sends TERM. A stopped process (SIGSTOP) gets it when it continues.
 begin_stop() {
   if is_alive "$node_folder/node.pid"; then
     signal_node TERM

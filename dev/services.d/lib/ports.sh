@@ -10,7 +10,7 @@ port_blocks=({25..31}000 {24..11}000)
 # to a clone that was deleted while its servers ran.
 port_samples=(379 432 435 700 701 900 910)
 
-# Sets port_base. The block stays with the clone until the clone is deleted.
+# Sets port_base. The clone keeps its block until it is deleted.
 claim_port_block() {
   port_base=${REDRIVE_PORT_BASE:-}
   if [[ -n $port_base ]]; then
@@ -37,8 +37,8 @@ check_port_base() {
   exit 2
 }
 
-# A folder that was copied or moved brings the ports and the pids of the original: its servers would be
-# stopped from here.
+# A copied or moved folder contains the ports and pids of the original. This clone would stop the
+# servers of the original.
 check_folder() {
   [[ -s .services/clone && $(<.services/clone) != "$(realpath .services)" ]] || return 0
   echo "dev/services: this folder was copied or moved from $(dirname "$(<.services/clone)"). Stop the servers" \

@@ -10,7 +10,7 @@
 as_owner=()
 [[ $EUID -ne 0 ]] || as_owner=(setpriv --reuid=postgres --regid=postgres --init-groups)
 
-# newest_with PROGRAM: the folder of Debian's newest installed version of it; they are not on PATH.
+# newest_with PROGRAM: prints the folder of Debian's newest installed version, which is not on PATH.
 newest_with() {
   dirname "$(printf '%s\n' /usr/lib/postgresql/*/bin/"$1" | sort -V | tail -n 1)"
 }
@@ -50,8 +50,25 @@ server_status() {
   say "$(server_url) (running)"
 }
 
-# One that is alive and does not answer is only slow, and others may be at work on it; or it was left
-# stopped by a crash that was interrupted.
+# The commands of a service that is one server. A service with more servers defines its own.
+url() {
+  server_url
+}
+
+down() {
+  stop_server
+}
+
+status() {
+  server_status
+}
+
+crash() {
+  crash_server
+}
+
+# A live server that does not respond is slow, and other programs may be using it. Or an interrupted
+# `crash` left it stopped.
 launch_if_dead() {
   if is_alive "$server_home/postgres.pid"; then
     kill -s CONT "$(pid_in "$server_home/postgres.pid")"
@@ -87,7 +104,7 @@ crash_server() {
   is_alive "$pid_file" || fail "not running"
   local postmaster children
   postmaster=$(pid_in "$pid_file")
-  # Stopped first, so that it neither starts nor cleans up anything while its children are counted.
+  # Stopped first, so that it neither starts nor cleans up processes while its children are listed.
   kill -s STOP "$postmaster"
   read -ra children <"/proc/$postmaster/task/$postmaster/children" || true
   kill -s KILL "${children[@]}" "$postmaster"
@@ -110,8 +127,8 @@ server_answers_or_died() {
   is_dead "$server_home/postgres.pid" || server_answers
 }
 
-# The folder must be reachable for the user postgres, which a clone under /root is not. The choice
-# is remembered, because that may change.
+# The folder must be accessible to the user postgres, which a clone under /root is not. The choice is
+# stored, because the access may change.
 choose_folder() {
   mkdir -p "$server_home"
   server_folder=$server_home/cluster
@@ -123,7 +140,7 @@ choose_folder() {
   fi
 }
 
-# Made beside its place and moved there, so that half a database is never taken for one.
+# Created next to its final folder and moved there, so that an incomplete database is never used.
 create_database() {
   local new=$server_folder.new log=$server_home/initdb.log
   rm -rf "$new"
@@ -136,15 +153,15 @@ create_database() {
   mv -T "$new" "$server_folder"
 }
 
-# Where nobody collects exit statuses at once, as in many containers, a killed postmaster stays a
-# zombie, and the next one takes it for alive.
+# In many containers no process collects exit statuses immediately. A killed postmaster then stays a
+# zombie, and the next one treats it as alive.
 forget_dead_postmaster() {
   local old
   { read -r old <"$server_folder/postmaster.pid"; } 2>/dev/null || return 0
   identity "$old" >/dev/null || rm "$server_folder/postmaster.pid"
 }
 
-# All settings that are not the default; fsync stays on, for a crash to mean something.
+# All settings that differ from the default. fsync stays on, so that a crash is a real test.
 write_settings() {
   cat >"$server_folder/postgresql.conf" <<CONFIG
 listen_addresses = '127.0.0.1'

@@ -1,7 +1,7 @@
 # Packages, processes and ports for the files in dev/services.d. Linux with apt-get.
 # shellcheck shell=bash
 
-# nft and friends live in sbin, which is not on every user's PATH.
+# nft and similar tools are in sbin, which is not on every user's PATH.
 PATH=$PATH:/usr/sbin:/sbin
 
 say() {
@@ -23,12 +23,12 @@ install_packages() {
   ' sh "$@" >"${data:?}/install.log" 2>&1 || fail "could not install: see $data/install.log"
 }
 
-# identity PID: a line that no later process with the same number shares; fails if it is dead.
+# identity PID: prints a line that differs for a later process with the same pid; fails if it is dead.
 identity() {
   local stat fields
   { read -r stat <"/proc/$1/stat"; } 2>/dev/null || return 1
   read -ra fields <<<"${stat##*) }"
-  # A zombie (Z) is dead, only nobody has asked for its exit status yet. The 20th is its start time.
+  # A zombie (Z) is dead, but its exit status is not collected yet. The 20th field is its start time.
   [[ ${fields[0]} != Z ]] && echo "$1 ${fields[19]}"
 }
 
@@ -52,7 +52,7 @@ launch() {
   identity $! >"$pid_file" || true
 }
 
-# stop_process PIDFILE [SIGNAL]: returns when it is gone.
+# stop_process PIDFILE [SIGNAL]: returns when the process has ended.
 stop_process() {
   if is_alive "$1"; then
     kill -s "${2:-TERM}" "$(pid_in "$1")"
@@ -78,15 +78,20 @@ within() {
   done
 }
 
-# accepts PORT: something listens there.
+# accepts PORT: succeeds if a program listens there.
 accepts() {
   (: <>"/dev/tcp/127.0.0.1/$1") 2>/dev/null
 }
 
-# Another program may have taken one of them.
+# is_free PORT: nothing listens there.
+is_free() {
+  ! accepts "$1"
+}
+
+# Another program may use one of the ports. A killed server keeps its ports until its last process has ended.
 require_free_ports() {
   local port
   for port in "$@"; do
-    ! accepts "$port" || fail "port $port is taken by another program: stop it, or set REDRIVE_PORT_BASE to another block of ports"
+    within 5 is_free "$port" || fail "port $port is used by another program: stop it, or set REDRIVE_PORT_BASE to another block of ports"
   done
 }

@@ -1,13 +1,13 @@
 # One RabbitMQ node, described by these variables of the service file:
 #   node_folder  node_name  amqp_port  management_port  distribution_port  epmd_port
 #   node_config (lines for rabbitmq.conf)  node_erl_args
-# Every name and port is our own, epmd's too: nothing is shared with a broker of the machine.
+# Every name and port is separate, including those of epmd, so nothing is shared with another broker.
 # shellcheck shell=bash disable=SC2154
 
 # shellcheck source=dev/services.d/lib/process.sh
 . dev/services.d/lib/process.sh
 
-# Not the wrapper in sbin: it changes the user and drops the environment.
+# Does not use the wrapper in sbin, which changes the user and drops the environment.
 rabbitmq_scripts=/usr/lib/rabbitmq/bin
 memory_limit=2GB
 
@@ -35,7 +35,7 @@ node_environment() {
     RABBITMQ_SCHEDULER_BIND_TYPE=u
     RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS="$node_erl_args"
     RABBITMQ_CTL_ERL_ARGS="-kernel inet_dist_use_interface {127,0,0,1}"
-    # Makes the script exec the server instead of waiting for it, so that we know the server's pid.
+    # Makes the script exec the server instead of waiting for it, so that the pid is the server's.
     detached=true
   )
 }
@@ -70,13 +70,13 @@ launch_node() {
   require_free_ports "$amqp_port" "$management_port" "$distribution_port"
   write_node_config
   node_environment
-  # As many connections as the machine permits, up to the usual setting of a server.
+  # The maximum number of connections that the machine permits, up to the usual setting of a server.
   ulimit -n 65536 2>/dev/null || ulimit -n "$(ulimit -Hn)"
   launch "$node_folder/node.pid" "$node_folder/log/console.log" \
     env -i "${environment[@]}" "$rabbitmq_scripts/rabbitmq-server"
 }
 
-# The listeners open last: a node that greets has started.
+# The listeners open last, so a node that sends its greeting has started.
 node_greets() {
   local first
   first=$({
@@ -84,12 +84,12 @@ node_greets() {
     printf 'AMQP\0\0\11\1' >&3
     timeout 5 head -c 1 <&3 | od -An -tu1
   } 2>/dev/null) || return 1
-  # 1 is a method frame, connection.start; a refusal would begin with the A of AMQP.
+  # 1 is a method frame, connection.start; a rejection would start with the A of AMQP.
   [[ $first -eq 1 ]]
 }
 
-# Without a greeting, which the broker would log as a client that went away: for `up`, which every
-# test file calls.
+# Checks the port without a greeting, which the broker would log as a lost client. Used by `up`, which
+# every test file calls.
 node_runs() {
   is_alive "$node_folder/node.pid" && accepts "$amqp_port"
 }
@@ -109,12 +109,12 @@ await_node() {
 }
 
 node_ctl() {
-  is_alive "$node_folder/node.pid" || fail "$node_name does not run"
+  is_alive "$node_folder/node.pid" || fail "$node_name is not running"
   node_environment
   env -i "${environment[@]}" "$rabbitmq_scripts/rabbitmqctl" "$@"
 }
 
-# node_memory_alarm on|off: an alarm blocks whoever publishes (connection.blocked).
+# node_memory_alarm on|off: an alarm blocks publishers (connection.blocked).
 node_memory_alarm() {
   case ${1:-} in
   on) node_ctl -q set_vm_memory_high_watermark absolute 1MB ;;

@@ -23,7 +23,7 @@ up() {
 }
 
 down() {
-  # TERM reaches one that is stopped (SIGSTOP) when it continues.
+  # A stopped server (SIGSTOP) gets TERM when it continues.
   if is_alive "$pid_file"; then signal_server CONT; fi
   stop_process "$pid_file"
 }
@@ -52,7 +52,7 @@ crash() {
   start
 }
 
-# The name is what callers expect; with arguments it is the shell's, which lib/process.sh needs.
+# Callers expect the name `kill`. With arguments it runs the shell's `kill`, which lib/process.sh needs.
 kill() {
   if [[ $# -gt 0 ]]; then
     builtin kill "$@"
@@ -76,7 +76,7 @@ launch_server() {
   launch "$pid_file" "$data/redis.log" redis-server "$data/redis.conf"
 }
 
-# Written anew at each start: what a test has changed with CONFIG SET is forgotten.
+# Written again at each start, so changes of a test with CONFIG SET are lost.
 # No snapshots: the append-only file has everything, and a fork takes a core from the tests.
 write_settings() {
   cat >"$data/redis.conf" <<CONFIG
@@ -90,8 +90,8 @@ $server_settings
 CONFIG
 }
 
-# While it loads its file it answers with an error. One that is stopped (SIGSTOP) accepts a
-# connection and never answers, hence the timeout.
+# While it loads its file it returns an error. A stopped server (SIGSTOP) accepts a connection and
+# never responds, so there is a timeout.
 server_answers() {
   is_alive "$pid_file" &&
     [[ $(timeout 2 redis-cli -h 127.0.0.1 -p "$server_port" ping 2>/dev/null) == PONG ]]
@@ -103,6 +103,6 @@ server_answers_or_died() {
 
 # signal_server SIGNAL
 signal_server() {
-  is_alive "$pid_file" || fail "does not run"
+  is_alive "$pid_file" || fail "not running"
   builtin kill -s "$1" "$(pid_in "$pid_file")"
 }

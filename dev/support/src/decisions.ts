@@ -2,7 +2,6 @@ import {
   type AttemptRecord,
   type DeadLetter,
   type Drop,
-  type Failure,
   type FailureClass,
   type FailureCycle,
   FIRST_CYCLE,
@@ -10,22 +9,12 @@ import {
   type Quarantine,
   type RetryAt,
 } from '@redrive/core'
+import { aFailure } from './samples.ts'
 
 /** 14 November 2023, so that no test depends on the current date. */
 const FAILED_AT = 1_700_000_000_000
 
-const failureOf = (failureClass: FailureClass): Failure => ({
-  class: failureClass,
-  signature: `v1-${failureClass}`,
-  type: 'Error',
-  code: undefined,
-  message: 'it broke',
-  retryAfterMs: undefined,
-  timedOut: false,
-  stack: undefined,
-})
-
-/** A cycle with this many failed attempts, 1 ms apart. */
+/** Returns a cycle with this many failed attempts, 1 ms apart. */
 export function failedCycle(attempts: number, message = 'it broke'): FailureCycle {
   const attempt = (index: number): AttemptRecord => ({
     number: index + 1,
@@ -44,44 +33,44 @@ export function failedCycle(attempts: number, message = 'it broke'): FailureCycl
   }
 }
 
-/** The decision to retry after this delay. */
+/** Returns the decision to retry after this delay. */
 export const retryIn = (delayMs: number, cycle: FailureCycle = failedCycle(1)): RetryAt => ({
   kind: 'retryAt',
   reason: 'backoff',
   dueAt: Date.now() + delayMs,
   delayMs,
   cycle,
-  failure: failureOf('unknown'),
+  failure: aFailure(),
 })
 
-/** The decision to dead-letter after the last attempt. */
+/** Returns the decision to dead-letter after the last attempt. */
 export const deadLetter = (cycle: FailureCycle = failedCycle(1)): DeadLetter => ({
   kind: 'deadLetter',
   reason: 'attempts_exhausted',
-  failure: failureOf('unknown'),
+  failure: aFailure(),
   cycle,
 })
 
-/** The decision to quarantine a message that fails in the same way each time. */
+/** Returns the decision to quarantine a message that fails in the same way each time. */
 export const quarantine = (failureClass: FailureClass = 'unknown'): Quarantine => ({
   kind: 'quarantine',
   reason: 'same_failure_repeated',
-  failure: failureOf(failureClass),
+  failure: aFailure({ class: failureClass }),
   cycle: failedCycle(1),
 })
 
-/** The decision to drop a message that a filter does not keep. */
+/** Returns the decision to drop a message that a filter does not keep. */
 export const drop = (): Drop => ({
   kind: 'drop',
   reason: 'filtered',
-  failure: failureOf('unknown'),
+  failure: aFailure(),
   cycle: failedCycle(1),
 })
 
 /** The decision to return a message to its source, uncounted. */
 export const giveBack: Pause = {
   kind: 'pause',
-  reason: 'dependency_sick',
+  reason: 'dependency_unhealthy',
   until: 0,
   failure: undefined,
 }

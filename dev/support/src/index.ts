@@ -1,4 +1,6 @@
 export { deadLetter, drop, failedCycle, giveBack, quarantine, retryIn } from './decisions.ts'
+export { GUARDS_OFF } from './policies.ts'
+export { freePort } from './ports.ts'
 export {
   createDatabase,
   dropDatabase,
@@ -6,4 +8,6 @@ export {
   ignoreConnectionErrors,
   poolOn,
 } from './postgres.ts'
+export { refusal } from './rejections.ts'
+export { aDelivery, aFailure } from './samples.ts'
 export { ROOT, services, urlOf, urlsOf } from './services.ts'

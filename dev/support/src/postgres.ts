@@ -1,7 +1,7 @@
 import { Pool } from 'pg'
 import { urlOf } from './services.ts'
 
-/** A pool that survives a server that restarts. */
+/** Returns a pool that survives a restart of the server. */
 export function poolOn(connectionString: string, max = 10): Pool {
   const pool = new Pool({ connectionString, max })
   // A server that restarts ends idle connections. The pool opens new ones.
@@ -27,7 +27,8 @@ export async function createDatabase(serverUrl: string, name: string): Promise<s
   await onServer(serverUrl, async (server) => {
     await server.query(`drop database if exists ${name} with (force)`)
     await server.query(`create database ${name}`)
-    // The role has the name of the schema, so its default search_path would find the schema. Users' roles do not.
+    // The role has the name of the schema, so its default search_path would find the schema. The
+    // roles of users do not have this name.
     await server.query(`alter database ${name} set search_path = public`)
   })
   return at(serverUrl, name)

@@ -22,10 +22,12 @@ export async function urlsOf(service: string, scheme?: string): Promise<readonly
   const all = (await services('do', service, 'url')).split(/[\s,]+/)
   const urls = scheme === undefined ? all : all.filter((url) => url.startsWith(`${scheme}:`))
   if (urls.length > 0) return urls
-  throw new Error(`dev/services lists no "${scheme}" address for ${service}: ${all.join(', ')}`)
+  throw new Error(
+    `dev/services lists no "${scheme}" address for "${service}". It lists: ${all.join(', ')}`,
+  )
 }
 
-/** The first of `urlsOf`. */
+/** Returns the first address of `urlsOf`. */
 export async function urlOf(service: string, scheme?: string): Promise<string> {
   const [url = ''] = await urlsOf(service, scheme)
   return url

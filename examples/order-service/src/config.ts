@@ -1,16 +1,19 @@
 export interface Config {
   readonly databaseUrl: string
   readonly rabbitmqUrl: string
-  /** Where the shop's events are published. Declared by whoever owns it: here, by its subscribers. */
+  /** Exchange for the shop's events. Its owner declares it: here, the subscribers. */
   readonly exchange: string
   readonly paymentsUrl: string
-  /** Currencies for which there is a contract with the payment gateway. */
+  /** Currencies covered by the contract with the payment gateway. */
   readonly currencies: readonly string[]
   /** How soon another process takes over from one that died. */
   readonly leaseMs: number
 }
 
-/** The defaults are the servers that `dev/services up postgres rabbitmq` starts. */
+/**
+ * Reads the configuration. The defaults are the servers that `dev/services up postgres rabbitmq`
+ * starts.
+ */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   return {
     databaseUrl: env['DATABASE_URL'] ?? 'postgres://redrive@127.0.0.1:25432/redrive_example_orders',

@@ -20,12 +20,12 @@ const UNFINISHED = `select id, queue, status, last_error from redrive.outbox whe
 
 async function ending(world: World): Promise<void> {
   const { story, database, subscriber, orderIds } = world
-  story.heading('6. The service is told to stop, and the books are checked')
+  story.heading('6. The service is stopped, and the books are checked')
   assert.equal(await world.service.stop(), 0, 'exit code of the service')
   await mustBeBookedOnce(world)
   assert.deepEqual(await database.rows(UNFINISHED), [])
-  const told = subscriber.events.all.map(({ body }) => body.orderId)
-  assert.deepEqual(told.sort(), [...orderIds].sort())
+  const paid = subscriber.events.all.map(({ body }) => body.orderId)
+  assert.deepEqual(paid.sort(), [...orderIds].sort())
   story.end(`demo ok: ${orderIds.length} orders, each charged, booked and announced once`)
 }
 

@@ -4,7 +4,7 @@ import type { RedriveEvent } from '@redrive/runtime'
 type Level = 'info' | 'warn' | 'error'
 type Fields = Readonly<Record<string, unknown>>
 
-/** One line in logfmt: `level=warn event=breaker_changed from=closed to=open`. */
+/** Writes one line in logfmt: `level=warn event=breaker_changed from=closed to=open`. */
 export function log(level: Level, event: string, fields: Fields = {}): void {
   const known = Object.entries({ level, event, ...fields }).filter(
     ([, value]) => value !== undefined,
@@ -17,7 +17,7 @@ function shown(value: unknown): string {
   return /^[^\s"=]+$/.test(text) ? text : JSON.stringify(text)
 }
 
-/** A listener for `onEvent`: what is worth a line. The profile service has a longer one. */
+/** A listener for `onEvent` that logs important events. The profile service has a longer one. */
 export function logEvent(event: RedriveEvent): void {
   const { type, source } = event
   switch (type) {
@@ -54,7 +54,7 @@ function logEnacted(event: Extract<RedriveEvent, { type: 'enacted' }>): void {
     return log('info', 'retry', { queue, id, in: formatDuration(decision.delayMs), reason })
   }
   if (reason === 'already_handled') return log('info', reason, { queue, id })
-  if (enactment.place === 'dead_letter' || enactment.place === 'quarantine') {
-    log('error', enactment.place, { queue, id, reason })
+  if (enactment.destination === 'dead_letter' || enactment.destination === 'quarantine') {
+    log('error', enactment.destination, { queue, id, reason })
   }
 }

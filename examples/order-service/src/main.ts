@@ -5,7 +5,10 @@ import { openPool } from './database.ts'
 import { log, logEvent } from './log.ts'
 import { startRelay } from './relay.ts'
 
-/** What two consumers use beside the handlers: two at a time each, and one that both listen on. */
+/**
+ * Connections of two consumers in addition to the handlers: two each, and one for LISTEN that both
+ * share.
+ */
 const CONSUMER_CONNECTIONS = 5
 
 async function start(): Promise<void> {
@@ -18,7 +21,7 @@ async function start(): Promise<void> {
 
   const stop = async (signal: string) => {
     log('info', 'stopping', { signal })
-    // First what uses the pool, then the pool.
+    // First stop the users of the pool, then the pool.
     await Promise.all([billing.stop(), relay.stop()])
     await pool.end()
     log('info', 'stopped')

@@ -4,4 +4,4 @@ import { openPool, prepareDatabase } from './database.ts'
 const pool = openPool(readConfig(process.env).databaseUrl, 1)
 await prepareDatabase(pool)
 await pool.end()
-console.log('The tables are there.')
+console.log('The tables exist.')

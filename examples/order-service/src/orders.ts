@@ -3,7 +3,7 @@ import type { Pool } from 'pg'
 import { z } from 'zod'
 import { inTransaction } from './database.ts'
 
-/** What happened, as billing reads it. */
+/** The event as billing reads it. */
 export const OrderPlaced = z.object({
   orderId: z.string(),
   amountCents: z.number().int().positive(),
@@ -15,7 +15,7 @@ export interface Order extends OrderPlaced {
   readonly sku: string
 }
 
-/** Takes orders: what the route `POST /orders` would call. */
+/** Accepts orders; the route `POST /orders` would call it. */
 export class Orders {
   readonly #pool: Pool
   readonly #billing: Outbox
@@ -25,21 +25,22 @@ export class Orders {
     this.#billing = outbox({ queue: 'billing', pool })
   }
 
-  /** The order, its event and the stock: all three are stored, or none is. */
+  /** Stores the order, its event and the stock: all three, or none. */
   async place({ sku, ...placed }: Order): Promise<void> {
     const { orderId, amountCents, currency } = placed
     await inTransaction(this.#pool, async (tx) => {
       await tx.query(INSERT, [orderId, sku, amountCents, currency])
       await this.#billing.add(tx, {
         type: 'order.placed',
-        // The same however often this event is added, retried or replayed: it is charged once.
+        // The same key however often this event is added, retried or replayed, so it is charged
+        // once.
         key: `charge-${orderId}`,
         body: placed satisfies OrderPlaced,
       })
-      // Fails when it is sold out, and takes everything above with it.
+      // Fails when the product is sold out, and rolls back everything above.
       await tx.query('update shop.products set stock = stock - 1 where sku = $1', [sku])
     })
-    // After the commit, and only a hint: without it billing looks within a second.
+    // After the commit, and only a hint: without it billing polls within a second.
     this.#billing.wake()
   }
 }

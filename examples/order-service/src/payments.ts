@@ -1,20 +1,20 @@
 import type { OrderPlaced } from './orders.ts'
 
-/** The gateway's answer when it is not yes. Redrive reads `status`, and `Retry-After` in `headers`. */
+/** A failed response of the gateway. Redrive reads `status`, and `Retry-After` in `headers`. */
 class PaymentsError extends Error {
   readonly status: number
   readonly headers: Headers
 
   constructor({ status, headers }: Response) {
-    super(`The payment gateway answered ${status}.`)
+    super(`The payment gateway returned ${status}.`)
     this.status = status
     this.headers = headers
   }
 }
 
 /**
- * Takes the money. That does not roll back with our transaction, so the gateway is told the key: asked
- * again with the same one, it says yes and takes nothing.
+ * Charges the customer. A charge does not roll back with the transaction, so the request has an
+ * idempotency key. A repeated request with the same key succeeds and charges nothing.
  */
 export async function charge(
   paymentsUrl: string,

@@ -9,9 +9,9 @@ export interface Relay {
 }
 
 /**
- * Tells the rest of the company what happened: every event goes to RabbitMQ, under its type as routing
- * key. While RabbitMQ is away they wait in their table. At least once: subscribers know an event
- * they have seen by its message id.
+ * Publishes every event to RabbitMQ with its type as routing key. While RabbitMQ is down, events
+ * wait in their table. Delivery is at least once; subscribers recognise duplicates by the message
+ * id.
  */
 export async function startRelay(
   pool: Pool,

@@ -10,7 +10,7 @@ const topic = `scans-${randomUUID().slice(0, 8)}`
 const group = 'tracking'
 const STEPS = Scan.shape.step.options
 
-/** For most of a minute: nothing here is given up because its carrier was away for seconds. */
+/** Retries for most of a minute, so a carrier that is unreachable for seconds causes no dead letter. */
 const RETRY = { attempts: 50, backoff: { kind: 'exponential', cap: '2s' } } as const
 
 const client = { clientId: 'demo', bootstrapBrokers: brokers }
@@ -41,7 +41,7 @@ async function main(): Promise<void> {
 }
 
 async function play(parcels: Parcels): Promise<void> {
-  say('1. The carrier of P-1 does not answer. All parcels are scanned four times.')
+  say('1. The carrier of P-1 does not respond. All parcels are scanned four times.')
   parcels.unreachable.add('P-1')
   for (const step of STEPS) {
     await producer.send({ messages: PARCELS.map((parcel) => scan(parcel, { parcel, step })) })
@@ -50,24 +50,24 @@ async function play(parcels: Parcels): Promise<void> {
   await until('all others are delivered', () =>
     others.every((parcel) => isThrough(parcels, parcel)),
   )
-  say(`   ${others.length} parcels went their way. P-1: ${shown(parcels, 'P-1')}`)
+  say(`   ${others.length} parcels are delivered. P-1: ${shown(parcels, 'P-1')}`)
 
   say('2. The carrier is back.')
   parcels.unreachable.delete('P-1')
   await until('P-1 is delivered', () => isThrough(parcels, 'P-1'))
   say(`   P-1: ${shown(parcels, 'P-1')}`)
 
-  say('3. A scanner sends something that is no scan.')
+  say('3. A scanner sends an invalid scan.')
   await producer.send({ messages: [scan('P-2', { parcel: 'P-2', step: 'eaten by a dog' })] })
   const source = kafkaSource({ brokers, topic, group })
-  await until('it is a dead letter', async () => (await source.depth()) === 1)
-  const batch = await source.drain({ most: 10 })
+  await until('the scan is a dead letter', async () => (await source.depth()) === 1)
+  const batch = await source.drain({ limit: 10 })
   const [deadLetter] = batch.deadLetters
   if (deadLetter === undefined) throw new Error('There is no dead letter.')
   const [attempt] = deadLetter.delivery.cycle.history
   say(`   In ${topic}.${group}.dlq: class ${deadLetter.class}, ${attempt?.message}`)
 
-  say('4. Someone corrects it, and it goes back to its topic, partition and key.')
+  say('4. An operator corrects it and replays it to its topic, partition and key.')
   const bytes = Buffer.from(JSON.stringify({ parcel: 'P-2', step: 'delivered' }))
   const delivery = { ...deadLetter.delivery, bytes }
   await source.publish({ deadLetter: { ...deadLetter, delivery }, replayId: randomUUID() })
@@ -88,7 +88,7 @@ const isThrough = (parcels: Parcels, parcel: string) =>
   parcels.stepsOf(parcel).length >= STEPS.length
 
 const shown = (parcels: Parcels, parcel: string) =>
-  parcels.stepsOf(parcel).join(', ') || 'nothing yet, its scans wait'
+  parcels.stepsOf(parcel).join(', ') || 'nothing yet, its scans are waiting'
 
 async function cleanUp(): Promise<void> {
   const { retries, deadLetters } = topologyOf(topic, group, 0)

@@ -7,13 +7,16 @@ export const Scan = z.object({
 })
 export type Scan = z.infer<typeof Scan>
 
-/** What the service knows of parcels; in a real one this is a database and a call to the carrier. */
+/**
+ * The service's knowledge of parcels; in a real service this is a database and a call to the
+ * carrier.
+ */
 export class Parcels {
   readonly #steps = new Map<string, Scan['step'][]>()
-  /** Parcels of a carrier that does not answer. */
+  /** Parcels of a carrier that does not respond. */
   readonly unreachable = new Set<string>()
 
-  /** Each step follows from the one before it, so order matters. */
+  /** Applies a step. Each step depends on the previous one, so order matters. */
   follow({ parcel, step }: Scan): void {
     if (this.unreachable.has(parcel)) throw new CarrierAway(parcel)
     this.#steps.set(parcel, [...this.stepsOf(parcel), step])
@@ -24,11 +27,11 @@ export class Parcels {
   }
 }
 
-/** As any client of an HTTP service would throw it. */
+/** An error as an HTTP client would throw it. */
 class CarrierAway extends Error {
   readonly code = 'ECONNREFUSED'
 
   constructor(parcel: string) {
-    super(`the carrier of ${parcel} does not answer`)
+    super(`the carrier of ${parcel} does not respond`)
   }
 }

@@ -24,12 +24,12 @@ const partner = new Partner(secret)
 const output = new Output()
 const receivers: Readonly<Record<string, Receiver>> = { loki: logStore, partner, stdout: output }
 
-/** Events that must reach all three, by id. One for each order. */
+/** Ids of events that must reach all three sinks, one for each order. */
 const payments = new Set<string>()
-/** Those of them that the rate limit kept back. */
+/** Payment events that the rate limit held back. */
 const limited = new Set<string>()
 let orders = 0
-/** Events that were sent again, for all sinks together. */
+/** Number of events sent again, for all sinks together. */
 let replayed = 0
 
 const ORDERS_IN_OUTAGE = 30
@@ -55,10 +55,10 @@ async function main(): Promise<void> {
     },
     store,
     schemas: EVENTS,
-    queue: { most: 10_000, whenFull: 'store' },
-    // Over the limit page views are dropped; payments are stored, and sent later.
+    queue: { maxEvents: 10_000, onFull: 'store' },
+    // Over the limit, page views are dropped; payments are stored and sent later.
     rateLimit: { perSecond: 50, burst: 200 },
-    filter: { always: [/^order\./, /^payment\./] },
+    filter: { keep: [/^order\./, /^payment\./] },
     policy: { timeout: '2s', retry: { attempts: 2 } },
     autoReplay: { schedule: '* * * * * *' },
   })
@@ -79,12 +79,12 @@ async function play(
   store: DeadLetterStore,
   service: OrderService,
 ): Promise<void> {
-  chapter('1. All is well. Ten orders are placed; the last card is empty.')
+  chapter('1. All sinks are healthy. Ten orders are placed; the last card has no money.')
   const first = await placed(service, 10)
   await until('all three have ten events', () => missing().length === 0)
   say(`   ${first}; ${arrived()}`)
   await forge()
-  say(`   A forged event is refused by the partner: ${partner.refused} signature was wrong.`)
+  say(`   The partner rejects a forged event: ${partner.refused} signature was wrong.`)
 
   chapter('2. The log store goes down. Thirty more orders, and five refunds.')
   logStore.down()
@@ -92,24 +92,26 @@ async function play(
   await refunded(service, REFUNDS_IN_OUTAGE)
   say(`   ${second}, ${REFUNDS_IN_OUTAGE} refunded: no job failed or waited.`)
   await until('the others have everything', () => missing().every(([sink]) => sink === 'loki'))
-  await until('what the log store missed is stored', async () => {
+  await until('the missed events of the log store are stored', async () => {
     const { count } = await store.stats()
     return count === MISSED
   })
   say(`   Now ${arrived()}`)
   await showStored(events, store)
 
-  chapter('3. The log store is back. Nobody does anything.')
+  chapter('3. The log store is back. No action by a person is needed.')
   await logStore.up()
   await until('the log store has everything', () => missing().length === 0)
   await until('the store is empty', async () => (await store.stats()).count === 0)
-  await until('the replay is told of', () => replayed >= MISSED)
+  await until('the replay is reported', () => replayed >= MISSED)
   say(`   Its breaker closed after a health check, and ${replayed} events were replayed.`)
   say(`   Now ${arrived()}. Stored: 0.`)
 
-  chapter('4. A crawler views page after page, and ten orders come in the middle of it.')
+  chapter('4. A crawler views page after page, and ten orders arrive at the same time.')
   const third = await whileCrawling(events, () => placed(service, 10))
-  await until('what did not arrive is stored', () => missing().every(([, id]) => limited.has(id)))
+  await until('the events that did not arrive are stored', () =>
+    missing().every(([, id]) => limited.has(id)),
+  )
   const { dropped = 0 } = events.stats().sinks['loki'] ?? {}
   say(`   ${third}. Over the limit: ${dropped} page views, which are dropped,`)
   say(`   and ${limited.size} payment events, which are stored and sent later.`)
@@ -119,9 +121,9 @@ async function play(
   check(events)
 }
 
-// ---- what happens -------------------------------------------------------------------------------
+// ---- events -------------------------------------------------------------------------------------
 
-/** Of what is emitted, payments are written down: the demo knows what must arrive. */
+/** Records emitted payments, so that the demo knows what must arrive. */
 const remembering = (events: Emitter<typeof EVENTS>): Emitter<typeof EVENTS> => ({
   ...events,
   async emit(event) {
@@ -152,7 +154,7 @@ async function refunded(service: OrderService, count: number): Promise<void> {
   await Promise.all(Array.from({ length: count }, () => service.refund(nextOrder(GOOD_CARD))))
 }
 
-/** 500 page views between any two things that happen, until the work is done. */
+/** Emits 500 page views between two steps until the work is done. */
 async function whileCrawling<T>(
   events: Emitter<typeof EVENTS>,
   work: () => Promise<T>,
@@ -170,7 +172,7 @@ async function whileCrawling<T>(
   return done
 }
 
-/** Somebody who does not have the secret. */
+/** Sends an event without the secret. */
 async function forge(): Promise<void> {
   await fetch(partner.url, {
     method: 'POST',
@@ -183,7 +185,7 @@ async function forge(): Promise<void> {
   })
 }
 
-// ---- what is seen of it -------------------------------------------------------------------------
+// ---- results ------------------------------------------------------------------------------------
 
 function watch(event: RedriveEvent): void {
   if (event.type === 'replayed') {
@@ -195,7 +197,7 @@ function watch(event: RedriveEvent): void {
   }
 }
 
-/** Payments that a sink does not have. */
+/** Returns payments that a sink does not have. */
 const missing = (): readonly (readonly [sink: string, id: string])[] =>
   Object.entries(receivers).flatMap(([sink, { ids }]) =>
     [...payments].filter((id) => !ids.has(id)).map((id) => [sink, id] as const),
@@ -211,17 +213,17 @@ function arrived(): string {
 
 async function showStored(events: Emitter<typeof EVENTS>, store: DeadLetterStore): Promise<void> {
   const { jobs, sinks } = events.stats()
-  const told = Object.entries(jobs).map(([job, { stored }]) => `${stored} of job ${job}`)
-  say(`   Stored for loki: ${told.join(', ')}. Its breaker is ${sinks['loki']?.breaker}.`)
+  const counts = Object.entries(jobs).map(([job, { stored }]) => `${stored} of job ${job}`)
+  say(`   Stored for loki: ${counts.join(', ')}. Its breaker is ${sinks['loki']?.breaker}.`)
   for (const job of Object.keys(jobs)) {
-    const { deadLetters } = await store.list({ filter: { job }, most: 2 })
+    const { deadLetters } = await store.list({ filter: { job }, limit: 2 })
     for (const { event, sink, reason, failure } of deadLetters) {
       say(`     ${job}: ${event.type} ${event.key} for ${sink}, ${reason}: ${failure.message}`)
     }
   }
 }
 
-/** Says whether it is true what was told; throws when it is not. */
+/** Checks the printed results; throws when one is wrong. */
 function check(events: Emitter<typeof EVENTS>): void {
   const { sinks } = events.stats()
   const lost = Object.values(sinks).reduce((sum, { lost: count }) => sum + count, 0)
@@ -230,9 +232,9 @@ function check(events: Emitter<typeof EVENTS>): void {
     ...(limited.size === 0 ? ['no payment was over the limit'] : []),
     ...(lost > 0 ? [`${lost} events are lost`] : []),
     ...(payments.size === orders ? [] : [`${payments.size} payment events for ${orders} orders`]),
-    ...(partner.refused === 1 ? [] : [`the partner refused ${partner.refused} events`]),
+    ...(partner.refused === 1 ? [] : [`the partner rejected ${partner.refused} events`]),
   ]
-  if (wrong.length > 0) throw new Error(`The demo did not go as told:\n- ${wrong.join('\n- ')}`)
+  if (wrong.length > 0) throw new Error(`The demo had unexpected results:\n- ${wrong.join('\n- ')}`)
   say(`\ndemo ok: ${payments.size} payment events at each of 3 sinks, 0 lost`)
 }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** What the service tells others. Amounts are in cents. */
+/** Events that the service emits. Amounts are in cents. */
 export const EVENTS = {
   'order.paid': z.object({ order: z.string(), amount: z.int(), authorisation: z.string() }),
   'payment.failed': z.object({ order: z.string(), amount: z.int(), why: z.string() }),

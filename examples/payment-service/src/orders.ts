@@ -3,13 +3,13 @@ import type { EVENTS } from './events.ts'
 import { Declined, type Order, type PaymentProvider } from './payments.ts'
 
 export interface OrderService {
-  /** Charges the order in a job of its own. */
+  /** Charges the order in a separate job. */
   place(order: Order): Promise<'paid' | 'declined'>
   refund(order: Order): Promise<void>
 }
 
 /**
- * Takes orders, charges them, and tells others. Nothing here knows that a sink can be down: in a
+ * Accepts orders, charges them and emits events. The code ignores that a sink can be down: in a
  * non-failing job `emit` neither throws nor waits.
  */
 export function orderService(

@@ -10,7 +10,7 @@ export class Declined extends Error {}
 
 /** The payment provider; in a real service this is a call over the network. */
 export class PaymentProvider {
-  /** It takes its time, as they all do. */
+  /** Response time of the provider. */
   static readonly #ANSWER_MS = 5
   charges = 0
   refunds = 0

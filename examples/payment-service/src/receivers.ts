@@ -1,16 +1,17 @@
-// The other side, on this machine: a log store, a partner's endpoint, and what is shown of the output.
+// The receivers on this machine: a log store, a partner's endpoint, and the shown part of the
+// output.
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Writable } from 'node:stream'
 
-/** Which events came, by id: the same one twice is one. */
+/** The received events by id; a duplicate counts once. */
 export interface Receiver {
   readonly ids: ReadonlySet<string>
 }
 
-/** A server that can be stopped, and comes back where it was. */
+/** A server that can be stopped and restarted on the same port. */
 abstract class LocalServer {
   #server: Server | undefined
   #port = 0
@@ -38,7 +39,7 @@ abstract class LocalServer {
     response.writeHead(this.take(request, body)).end()
   }
 
-  /** The status to answer with. */
+  /** Handles a request and returns the response status. */
   protected abstract take(request: IncomingMessage, body: string): number
 }
 
@@ -48,7 +49,7 @@ interface Push {
   }[]
 }
 
-/** Speaks as much of Loki's API as the sink uses. */
+/** Implements the part of Loki's API that the sink uses. */
 export class LogStore extends LocalServer implements Receiver {
   readonly ids: Set<string> = new Set()
 
@@ -60,10 +61,10 @@ export class LogStore extends LocalServer implements Receiver {
   }
 }
 
-/** 5 minutes: what is older may be a recording that someone plays again. */
+/** 5 minutes: an older request may be a recording that an attacker sends again. */
 const TOLERANCE_S = 300
 
-/** A partner that believes only what is signed. */
+/** A partner that accepts only signed events. */
 export class Partner extends LocalServer implements Receiver {
   readonly ids: Set<string> = new Set()
   refused = 0
@@ -92,7 +93,7 @@ export class Partner extends LocalServer implements Receiver {
   }
 }
 
-/** Standard output, of which the first line of each chapter is shown and the others are counted. */
+/** Standard output. It shows the first line of each chapter and counts the others. */
 export class Output extends Writable implements Receiver {
   readonly ids: Set<string> = new Set()
   isFirst = true

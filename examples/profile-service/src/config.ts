@@ -16,10 +16,10 @@ export interface Config extends z.infer<typeof Settings> {
   readonly policy: PolicyOptions
 }
 
-/** Reads `config.yaml`; one error that says what is wrong, or a configuration that is right. */
+/** Reads `config.yaml`; returns a valid configuration or throws one error that lists all problems. */
 export function readConfig(env: Env): Config {
   const file: unknown = parse(readFileSync(new URL('../config.yaml', import.meta.url), 'utf8'))
-  // After parsing, not before: a password may then hold any character that means something to YAML.
+  // After parsing, so that a password may contain any character that has a meaning in YAML.
   const { policy, ...settings } = z.looseObject({}).parse(fillConfig(file, env))
   const checked = Settings.safeParse(settings)
   if (!checked.success) throw new Error(`config.yaml:\n${z.prettifyError(checked.error)}`)

@@ -24,7 +24,7 @@ async function goodEvents({ queue, broker, database, service }: World, users: Us
     users.delete('tony'),
   ]
   await broker.publish(events)
-  await until('all of them are handled', async () => {
+  await until('all events are handled', async () => {
     const { handled } = await service.health()
     return handled === events.length
   })
@@ -37,18 +37,18 @@ async function badMessage({ queue, broker, service }: World) {
   const name = { firstName: 'Mallory', lastName: 'Example' }
   const data = { subject: 'user-mallory', email: 'no address', ...name, occurredAt: NOW }
   await broker.publish([{ type: 'user.registered', data }])
-  const [deadLetter] = await until('it is a dead letter', async () => {
+  const [deadLetter] = await until('the message is a dead letter', async () => {
     const found = await broker.readDeadLetters()
     return found.length > 0 && found
   })
   if (deadLetter === undefined) throw new Error('There is no dead letter.')
-  say(`No retry can help, so it is in ${queue}.dlq at once, with its history:`)
+  say(`No retry can help, so it is immediately in ${queue}.dlq, with its history:`)
   say(`  reason     ${deadLetter.reason}, class ${deadLetter.class}`)
   for (const { number, message } of deadLetter.delivery.cycle.history) {
     say(`  attempt ${number}  ${message}`)
   }
   say(`  body       ${Buffer.from(deadLetter.delivery.bytes).toString()}`)
-  say(`The others are not held up. ${shown(await service.health())}`)
+  say(`Other messages are not delayed. ${shown(await service.health())}`)
 }
 
 const NOW = new Date().toISOString()
@@ -67,9 +67,9 @@ async function outage({ broker, proxy, service }: World, users: Users) {
     return now.breaker === 'open' && now
   })
   say(`Five failures in a row: the breaker of postgres opens. ${shown(health)}`)
-  say('Consumption pauses, and what comes now stays in the queue.')
+  say('Consumption pauses, and new events stay in the queue.')
   await broker.publish([...register('later'), users.rename('ada', 'King'), users.delete('edsger')])
-  // Two: one to see that it asks again, and one to see that it goes on asking.
+  // Two: one to see the first probe, and one to see that it keeps probing.
   await until('two probes have failed', () => service.count(/from=halfOpen to=open/) >= 2)
   await broker.publish([...register('late'), users.rename('barbara', 'Liskov')])
 
@@ -80,17 +80,17 @@ async function outage({ broker, proxy, service }: World, users: Users) {
   })
   const seconds = ((performance.now() - cutAt) / 1000).toFixed(1)
   say(
-    `From time to time one message probes. After ${seconds} s all ${missed} events wait unharmed;`,
+    `From time to time one message probes. After ${seconds} s all ${missed} events are still waiting;`,
   )
   await mustHaveOneDeadLetter(broker)
-  say('there is still one dead letter, the one of before.')
+  say('there is still only the first dead letter.')
 }
 
 async function recovery({ broker, database, proxy, service }: World, users: Users) {
   story.heading('4. The database is back')
   proxy.restore()
   await until('the breaker is closed', async () => (await service.health()).breaker === 'closed')
-  say('Two probes went through: the breaker closes and the backlog drains.')
+  say('Two probes succeeded: the breaker closes and the backlog drains.')
   const expected = users.expected().join('\n')
   await until('the backlog is drained', async () => {
     const { status, running, waiting } = await service.health()
@@ -101,16 +101,17 @@ async function recovery({ broker, database, proxy, service }: World, users: User
 }
 
 async function ending({ broker, database, service }: World, users: Users) {
-  story.heading('5. The service is told to stop, and the books are checked')
+  story.heading('5. The service is stopped, and the books are checked')
   const code = await service.stop()
-  if (code !== 0) throw new Error(`The service ended with ${code}.`)
+  if (code !== 0) throw new Error(`The service ended with exit code ${code}.`)
   const profiles = await database.profiles()
   const expected = users.expected()
   const left = await broker.waiting()
   say(`${users.made} good events and 1 bad one were published; ${left} are left in the queue.`)
   const lost = expected.filter((line) => !profiles.includes(line))
   if (lost.length > 0) throw new Error(`Lost: ${lost.join(', ')}`)
-  if (profiles.length !== expected.length) throw new Error('There are profiles too many.')
+  if (profiles.length !== expected.length)
+    throw new Error(`There are ${profiles.length} profiles instead of ${expected.length}.`)
   if (left !== 0) throw new Error(`${left} messages are left in the queue.`)
   await mustHaveOneDeadLetter(broker)
   story.end(`demo ok: ${profiles.length} profiles, 1 dead letter, 0 lost`)
@@ -118,7 +119,7 @@ async function ending({ broker, database, service }: World, users: Users) {
 
 async function mustHaveOneDeadLetter(broker: World['broker']): Promise<void> {
   const count = await broker.deadLetters()
-  if (count !== 1) throw new Error(`There should be 1 dead letter, and there are ${count}.`)
+  if (count !== 1) throw new Error(`Expected 1 dead letter, found ${count}.`)
 }
 
 function shown({ status, breaker, handled, failed }: Health): string {

@@ -12,7 +12,7 @@ const Profile = z.object({
   occurredAt: Moment,
 })
 
-/** What the identity service tells about its users. */
+/** Events of the identity service about its users. */
 export const UserEvent = z.discriminatedUnion('type', [
   z.object({ type: z.literal('user.registered'), data: Profile }),
   z.object({ type: z.literal('user.updated'), data: Profile }),
@@ -23,7 +23,7 @@ export const UserEvent = z.discriminatedUnion('type', [
 ])
 export type UserEvent = z.infer<typeof UserEvent>
 
-/** The type of the event is a property of the AMQP message, the rest is its body; the schema reads both. */
+/** Combines the type, a property of the AMQP message, with the body; the schema reads both. */
 export const decodeUserEvent: Decode = (bytes, delivery) => ({
   type: delivery.type,
   data: decodeByContentType(bytes, delivery),

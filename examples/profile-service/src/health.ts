@@ -1,17 +1,20 @@
 import { createServer, type Server } from 'node:http'
-import { type Consumer, type LoopStats, onEvent, type RedriveEvent } from '@redrive/runtime'
+import { type Consumer, type ConsumerStats, onEvent, type RedriveEvent } from '@redrive/runtime'
 import { entryOf } from './log.ts'
 
 export interface Health {
-  /** down: no messages come in. degraded: they wait in the queue, because something else is in trouble. */
+  /**
+   * down: no messages are consumed. degraded: messages wait in the queue, because a dependency is
+   * unhealthy.
+   */
   readonly status: 'up' | 'degraded' | 'down'
-  /** To the broker. */
+  /** Whether the broker connection is open. */
   readonly connected: boolean
-  readonly breaker: LoopStats['breaker'] | undefined
+  readonly breaker: ConsumerStats['breaker'] | undefined
   readonly paused: boolean
   readonly running: number
   readonly waiting: number
-  /** These three since the start of the process. */
+  /** These three counts start with the process. */
   readonly handled: number
   readonly failed: number
   readonly deadLetters: number
@@ -19,7 +22,7 @@ export interface Health {
   readonly lastEvent: { readonly event: string; readonly at: string } | undefined
 }
 
-/** What a probe, a dashboard or a person wants to know of the consumer. */
+/** The state of the consumer, for a probe, a dashboard or a person. */
 export class ConsumerHealth {
   #consumer: Consumer | undefined
   #isConnected = true
@@ -31,7 +34,7 @@ export class ConsumerHealth {
     onEvent((event) => this.#learn(event))
   }
 
-  /** The consumer runs; undefined: it has stopped. */
+  /** Sets the running consumer; undefined when it has stopped. */
   watch(consumer: Consumer | undefined): void {
     this.#consumer = consumer
   }
@@ -61,18 +64,21 @@ export class ConsumerHealth {
     if (event.type === 'connection_lost') this.#isConnected = false
     if (event.type === 'connection_restored') this.#isConnected = true
     if (event.type !== 'enacted' || event.enactment.kind !== 'done') return
-    const { place } = event.enactment
-    if (place === 'settled') this.#lastHandledAt = at
-    if (place === 'dead_letter' || place === 'quarantine') this.#deadLetters += 1
+    const { destination } = event.enactment
+    if (destination === 'settled') this.#lastHandledAt = at
+    if (destination === 'dead_letter' || destination === 'quarantine') this.#deadLetters += 1
   }
 }
 
-/** A database that is down is no reason to restart us: we wait for it, and messages wait in the queue. */
-function statusOf({ breaker, isPaused }: LoopStats): Health['status'] {
+/**
+ * Returns the status. A database that is down is no reason to restart the service, because messages
+ * wait in the queue.
+ */
+function statusOf({ breaker, isPaused }: ConsumerStats): Health['status'] {
   return breaker === 'closed' && !isPaused ? 'up' : 'degraded'
 }
 
-/** `GET /healthz/consumer`: 503 when the consumer is down, else 200. */
+/** Serves `GET /healthz/consumer`: 503 when the consumer is down, else 200. */
 export function serveHealth(health: ConsumerHealth, port: number): Promise<Server> {
   const server = createServer((request, response) => {
     if (request.method !== 'GET' || request.url !== '/healthz/consumer') {

@@ -7,7 +7,7 @@ export interface Entry {
   readonly fields: Readonly<Record<string, unknown>>
 }
 
-/** One line in logfmt: `at=… level=warn event=breaker_changed from=closed to=open`. */
+/** Writes one line in logfmt: `at=… level=warn event=breaker_changed from=closed to=open`. */
 export function log(level: Entry['level'], event: string, fields: Entry['fields'] = {}): void {
   const all = Object.entries({ at: new Date().toISOString(), level, event, ...fields })
   const known = all.filter(([, value]) => value !== undefined)
@@ -25,7 +25,10 @@ export function logEvent(event: RedriveEvent): void {
   if (entry !== undefined) log(entry.level, entry.event, entry.fields)
 }
 
-/** What is worth a line. Messages that were handled, or returned unharmed, are not: there are many. */
+/**
+ * Returns a log entry for important events. Handled and returned messages get none, because there
+ * are many.
+ */
 export function entryOf(event: RedriveEvent): Entry | undefined {
   switch (event.type) {
     case 'enacted':
@@ -68,7 +71,7 @@ function enacted({ deliveryId: id, decision, enactment }: Enacted): Entry | unde
     case 'quarantine':
     case 'drop': {
       const { class: kind, message } = decision.failure
-      const place = enactment.kind === 'done' ? enactment.place : enactment.kind
+      const place = enactment.kind === 'done' ? enactment.destination : enactment.kind
       return entry('error', place, { id, reason: decision.reason, class: kind, message })
     }
     default:

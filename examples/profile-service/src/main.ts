@@ -18,15 +18,17 @@ async function start(): Promise<void> {
 
   const consumer = await consume(
     rabbitmq(config.rabbitmq),
-    // Nothing is caught here: what it throws decides what becomes of the message.
+    // No errors are caught here. A thrown error decides what happens to the message.
     (message) => profiles.apply(message.body),
     {
       ...config.policy,
       decode: decodeUserEvent,
-      // A message that does not fit is a dead letter at once: trying again would not help.
+      // A message that does not match the schema is dead-lettered immediately, because a retry
+      // would not help.
       schema: UserEvent,
-      // While it is down its breaker pauses consumption: messages wait in the queue, uncounted. No rule
-      // is needed for that: Redrive knows ECONNREFUSED, 57P01, 08006 and the like.
+      // While the database is down, its breaker pauses consumption. Messages wait in the queue,
+      // uncounted. This needs no rule: Redrive recognises ECONNREFUSED, 57P01, 08006 and similar
+      // codes.
       dependency: 'postgres',
     },
   )
@@ -36,7 +38,7 @@ async function start(): Promise<void> {
 
   const stop = async (signal: string) => {
     log('info', 'stopping', { signal })
-    // First what uses the pool, then the pool.
+    // First stop the user of the pool, then the pool.
     await consumer.stop()
     health.watch(undefined)
     server.close()

@@ -5,4 +5,4 @@ import { Profiles } from './profiles.ts'
 const pool = new Pool({ connectionString: readConfig(process.env).postgres.url })
 await new Profiles(pool).createTable()
 await pool.end()
-console.log('The table profiles is there.')
+console.log('The table "profiles" exists.')

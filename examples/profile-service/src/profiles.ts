@@ -7,21 +7,24 @@ import { log } from './log.ts'
 export function openPool(url: string, { concurrency, timeoutMs }: Policy): Pool {
   const pool = new Pool({
     connectionString: url,
-    // One for each attempt that may run: with fewer, attempts would time out waiting for each other.
+    // One connection for each concurrent attempt. With fewer, attempts would time out waiting for
+    // each other.
     max: concurrency,
-    // pg knows no AbortSignal: without these a query that hangs would keep its connection for good.
+    // pg does not support AbortSignal. Without these limits a hanging query would keep its
+    // connection forever.
     connectionTimeoutMillis: timeoutMs,
     query_timeout: timeoutMs,
   })
-  // Of connections that nobody uses. Without a listener the first outage would end the process.
+  // Errors of idle connections. Without a listener the first outage would end the process.
   pool.on('error', (error) => log('warn', 'idle_connection_lost', { error }))
   return pool
 }
 
 /**
- * The table of profiles. Each event is one statement, with the same effect when it runs twice and
- * in whatever order they come: a message that waits for its retry is overtaken by later ones. So this
- * needs no transaction and no inbox; a handler that adds to a sum or writes in two places would.
+ * The table of profiles. Each event is one statement with the same effect when it runs twice and in
+ * any order. Order can change, because later messages overtake one that waits for its retry. So
+ * this needs no transaction and no inbox. A handler that adds to a sum or writes to two systems
+ * would need them.
  */
 export class Profiles {
   readonly #pool: Pool
@@ -60,7 +63,7 @@ const personal = ({ subject, occurredAt, email, firstName, lastName }: Personal)
   lastName,
 ]
 
-/** Whatever is there already came from this event or a later one. */
+/** An existing row came from this event or a later one. */
 const REGISTER = `
   INSERT INTO profiles (subject, changed_at, email, first_name, last_name)
   VALUES ($1, $2, $3, $4, $5)

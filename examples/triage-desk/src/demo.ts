@@ -26,7 +26,7 @@ const say = (text: string) => console.log(text)
 
 let release: Release = 'first'
 
-/** The booking and the key of the order are written together, or neither is. */
+/** Stores the booking and the key of the order together, or neither. */
 async function handle({ body }: { body: Order }, { tx }: { tx: PoolClient }): Promise<void> {
   const amount = booking(body, release)
   const values = [queue, body.id, amount]
@@ -64,7 +64,7 @@ async function main(): Promise<void> {
 }
 
 async function play(desk: Catalog): Promise<void> {
-  say(`1. ${ORDERS} orders come in, to a service that has never heard of Switzerland.`)
+  say(`1. ${ORDERS} orders arrive at a service without a tax rate for Switzerland.`)
   await send()
   const groups = await until(
     'all failures are in the catalog',
@@ -80,38 +80,42 @@ async function play(desk: Catalog): Promise<void> {
   const [country, currency] = groups
   if (country === undefined || currency === undefined) throw new Error('Expected two groups.')
 
-  say('2. The next release knows it. Ada plans a replay of that group, Bob approves it.')
+  say('2. The next release has the tax rate. Ada plans a replay of that group, Bob approves it.')
   release = 'second'
   const first = await replayed(desk, { selection: { group: country.id } })
   say(`   ${shown(first)}`)
-  say(`   Paused by itself: ${first.pausedBecause}`)
-  say('   Those have no currency either: open again, in the other group, in their second cycle.')
-  say(`   Bob looks at them and lets the rest go on. ${shown(await finished(desk, first.id))}`)
+  say(`   Paused automatically: ${first.pauseReason}`)
+  say(
+    '   Those orders also have no currency: open again, in the other group, in their second cycle.',
+  )
+  say(`   Bob checks them and resumes the run. ${shown(await finished(desk, first.id))}`)
 
-  say('3. What has no currency is repaired by one patch for the group, checked before it goes out.')
-  await desk.replays.keepSchema({ source: queue, schema: { required: ['id', 'currency'] } })
+  say('3. One patch adds the currency to the whole group. It is checked before the replay.')
+  await desk.replays.setSchema({ source: queue, schema: { required: ['id', 'currency'] } })
   const selection = { group: currency.id }
   const plain = await desk.replays.plan({ selection, by: 'ada' })
-  say(`   Without the patch, nothing would go: ${JSON.stringify(plain.skipped)}`)
+  say(`   Without the patch, nothing would be replayed: ${JSON.stringify(plain.skipped)}`)
   const patch = [{ op: 'add', path: '/currency', value: 'EUR' }] as const
   say(`   ${shown(await replayed(desk, { selection, change: { patch } }))}`)
 
   const rest = (await desk.groups({ sources: [queue], hasOpen: true })).groups
   const total = await booked()
   if (rest.length > 0 || total !== ORDERS) {
-    throw new Error(`${total} of ${ORDERS} are booked once, and ${rest.length} groups are open.`)
+    throw new Error(
+      `${total} of ${ORDERS} orders are booked once, and ${rest.length} groups are open.`,
+    )
   }
   say(`demo ok: ${total} orders, each booked once, 0 dead letters open`)
 }
 
-type Asked = Pick<ReplayRequest, 'selection' | 'change'>
+type ReplayInput = Pick<ReplayRequest, 'selection' | 'change'>
 
-async function replayed(desk: Catalog, asked: Asked): Promise<ReplayRun> {
-  const plan = await desk.replays.plan({ ...asked, by: 'ada', ratePerSecond: 100 })
+async function replayed(desk: Catalog, input: ReplayInput): Promise<ReplayRun> {
+  const plan = await desk.replays.plan({ ...input, by: 'ada', ratePerSecond: 100 })
   say(`   Planned: ${plan.counts.planned} of ${plan.counts.planned + plan.counts.skipped}.`)
   await desk.replays.approve(plan.id, { hash: plan.hash, by: 'bob' })
   return until(
-    'the run is over or paused',
+    'the run has ended or paused',
     async () => {
       const run = await desk.replays.run(plan.id)
       return run === undefined || run.state === 'running' ? undefined : run
@@ -120,10 +124,10 @@ async function replayed(desk: Catalog, asked: Asked): Promise<ReplayRun> {
   )
 }
 
-/** Lets it go on whenever it pauses, as someone does who has seen why. */
+/** Waits for the end of a run and resumes it after each pause, as an operator does after a check. */
 async function finished(desk: Catalog, id: string): Promise<ReplayRun> {
   return until(
-    'the run is over',
+    'the run has ended',
     async () => {
       const run = await desk.replays.run(id)
       if (run?.state === 'paused') await desk.replays.resume(id, { by: 'bob' })
@@ -134,9 +138,9 @@ async function finished(desk: Catalog, id: string): Promise<ReplayRun> {
 }
 
 const shown = ({ counts }: ReplayRun) =>
-  `${counts.resolved} resolved with proof, ${counts.refailed} failed again, ${counts.queued} wait.`
+  `${counts.resolved} resolved with a confirmation, ${counts.failed_again} failed again, ${counts.queued} wait.`
 
-/** How many orders are booked; rejects when one is booked twice. */
+/** Returns the number of booked orders; rejects when one is booked twice. */
 async function booked(): Promise<number> {
   const { rows } = await pool.query<{ bookings: number; orders: number }>(
     `select count(*)::integer as bookings, count(distinct id)::integer as orders

@@ -3,11 +3,11 @@ export interface Order {
   readonly id: number
   readonly country: string
   readonly cents: number
-  /** One of the partners forgets it. */
+  /** The currency; one of the partners omits it. */
   readonly currency?: string
 }
 
-/** The first release knows no Switzerland. Both insist on a currency. */
+/** The first release has no tax rate for Switzerland. Both require a currency. */
 export type Release = 'first' | 'second'
 
 const COUNTRIES: Readonly<Record<Release, readonly string[]>> = {
@@ -15,14 +15,14 @@ const COUNTRIES: Readonly<Record<Release, readonly string[]>> = {
   second: ['DE', 'FR', 'CH'],
 }
 
-/** What is to be booked, or the reason why not. */
+/** Returns the booking, or throws the reason why it is not possible. */
 export function booking({ id, country, cents, currency }: Order, release: Release): string {
   if (!COUNTRIES[release].includes(country)) throw new Error(`no tax rate for country ${country}`)
   if (currency === undefined) throw new TypeError(`order ${id} has no currency`)
   return `${cents} ${currency}`
 }
 
-/** Every fourth is from Switzerland, and every tenth has no currency; some are both. */
+/** Returns orders. Every fourth is from Switzerland, and every tenth has no currency; some are both. */
 export function orders(count: number): readonly Order[] {
   return Array.from({ length: count }, (_, id) => ({
     id,

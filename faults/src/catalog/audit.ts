@@ -1,47 +1,46 @@
-import type { Broken } from '../drill.ts'
-import { brokenIf } from '../drill.ts'
-import { readEffects } from '../effects.ts'
-import { readHistory } from '../history.ts'
+import { brokenIf, type Violation } from '../evidence/evidence.ts'
+import { readEffects } from '../harness/effects.ts'
+import { readHistory } from '../evidence/history.ts'
 import type { Stage } from './stage.ts'
 
-/** How a row of the table must end. */
+/** The expected state after a row of the table. */
 export interface Ending {
-  /** How many dead letters have each status. */
+  /** Number of dead letters in each status. */
   readonly statuses: Readonly<Record<string, number>>
-  /** How many messages took effect. Default: as many as are resolved. */
+  /** Number of messages that took effect. Default: the number of resolved dead letters. */
   readonly effects?: number
-  /** Copies on the wire beyond the first of each replay, at most. */
+  /** Maximum number of copies delivered beyond the first of each replay. */
   readonly duplicates: number
-  /** Of them, those that no row of the catalog explains. Default 0. */
+  /** Number of these copies that no row of the catalog explains. Default 0. */
   readonly unexplained?: number
-  readonly told?: readonly string[]
-  readonly broken?: readonly Broken[]
+  readonly figures?: readonly string[]
+  readonly broken?: readonly Violation[]
 }
 
 export interface Audit {
-  readonly told: readonly string[]
-  readonly broken: readonly Broken[]
+  readonly figures: readonly string[]
+  readonly broken: readonly Violation[]
 }
 
-/** Reads the tables and what the consumers wrote down, and holds it against what was promised. */
+/** Compares the tables and the consumers' records with the expected state. */
 export async function audit(stage: Stage, ending: Ending): Promise<Audit> {
   const letters = await lettersOf(stage)
   const effects = await readEffects(stage.books, stage.where.queue)
-  const wire = await wireOf(stage)
+  const deliveries = await deliveriesOf(stage)
   const lost = stage.ids.filter((id) => isLost(id, letters, effects))
   const twice = [...effects].filter(([, count]) => count > 1)
   const statuses = countsOf([...letters.values()].flat())
   const expected = ending.effects ?? ending.statuses['resolved'] ?? 0
   const several = [...letters.values()].filter(({ length }) => length > 1).length
   const depth = await stage.source.depth()
-  const explained = wire.explained + (ending.unexplained ?? 0)
+  const explained = deliveries.explained + (ending.unexplained ?? 0)
   const wrong = await miscounted(stage)
   return {
-    told: [
+    figures: [
       `${stage.ids.length} messages, ${lost.length} lost`,
-      `${wire.duplicates} wire duplicates of at most ${ending.duplicates}`,
-      `${twice.length} effect duplicates`,
-      ...(ending.told ?? []),
+      `${deliveries.duplicates} duplicate deliveries of at most ${ending.duplicates}`,
+      `${twice.length} duplicate effects`,
+      ...(ending.figures ?? []),
     ],
     broken: [
       ...brokenIf(
@@ -49,11 +48,15 @@ export async function audit(stage: Stage, ending: Ending): Promise<Audit> {
         [twice.length > 0, 'effect duplicated', `${twice.length}, such as ${twice[0]?.join(': ')}`],
         [several > 0, 'copied twice', `${several} messages have several dead letters`],
         [
-          wire.duplicates > Math.min(ending.duplicates, explained),
+          deliveries.duplicates > Math.min(ending.duplicates, explained),
           'duplicates over the bound',
-          `${wire.duplicates}; the row allows ${ending.duplicates}, what was begun explains ${explained}`,
+          `${deliveries.duplicates}; the row allows ${ending.duplicates}, the started publishes explain ${explained}`,
         ],
-        [wire.strangers > 0, 'unexpected', `${wire.strangers} replay ids that nobody planned`],
+        [
+          deliveries.strangers > 0,
+          'unexpected',
+          `${deliveries.strangers} replay ids that no plan contains`,
+        ],
         [
           !isSame(statuses, ending.statuses),
           'in the wrong place',
@@ -69,7 +72,7 @@ export async function audit(stage: Stage, ending: Ending): Promise<Audit> {
 }
 
 interface Letter {
-  /** The business key, which is the id that producers know. */
+  /** The business key: the id that producers use. */
   readonly key: string
   readonly status: string
 }
@@ -83,7 +86,10 @@ async function lettersOf({ pool, where }: Stage): Promise<ReadonlyMap<string, re
   return Map.groupBy(rows, ({ key }) => key)
 }
 
-/** Neither done nor known as not done: without an effect, and not in the catalog or believed to be done. */
+/**
+ * Returns whether a message is lost: it had no effect, and the catalog does not have it or counts
+ * it as done.
+ */
 function isLost(
   id: string,
   letters: ReadonlyMap<string, readonly Letter[]>,
@@ -113,10 +119,10 @@ select i.replay_id, i.publishes from redrive_catalog.replay_item i
   where s.name = $1 and i.state not in ('planned', 'skipped', 'cancelled')`
 
 /**
- * What consumers were handed. Beginning to publish is counted before anything goes out, so a replay is
- * on the wire at most as often as it was begun; what a consumer dies with is handed out again on top.
+ * Counts the deliveries to consumers. The catalog counts a publish before it starts, so a replay is
+ * published at most as often as counted. Deliveries of a consumer that died come again on top.
  */
-async function wireOf({ pool, where, world }: Stage) {
+async function deliveriesOf({ pool, where, world }: Stage) {
   const { rows } = await pool.query<{ replay_id: string; publishes: number }>(PUBLISHES, [
     where.queue,
   ])
@@ -131,7 +137,7 @@ async function wireOf({ pool, where, world }: Stage) {
   return { duplicates: copies, explained: again, strangers }
 }
 
-/** Every count that the catalog keeps, next to a count of the rows it stands for. */
+/** Compares every stored count of the catalog with a count of its rows. */
 const GROUPS = `
 select 'group ' || g.id as what, g.open_count || '/' || g.count || '/' || coalesce(m.count, 0) as kept,
     d.open || '/' || d.count + c.count || '/' || d.count + c.count as counted
@@ -141,7 +147,7 @@ select 'group ' || g.id as what, g.open_count || '/' || g.count || '/' || coales
     cross join lateral (select count(*) as count from redrive_catalog.failure_cycle where group_id = g.id) c
     cross join lateral (select sum(count) as count from redrive_catalog.group_minute where group_id = g.id) m
   where s.name = $1`
-const STATES = `array['planned', 'skipped', 'queued', 'claimed', 'publishing', 'published', 'resolved', 'refailed',
+const STATES = `array['planned', 'skipped', 'queued', 'claimed', 'publishing', 'published', 'resolved', 'failed_again',
   'unknown', 'expired', 'cancelled']`
 const RUNS = `
 select 'run ' || r.id || ' ' || n.state as what, to_jsonb(r) ->> n.state as kept,

@@ -1,11 +1,12 @@
-/** A consumer of our runtime with an inbox, which writes down every replay it is handed. */
+/** A Redrive consumer with an inbox. It records every replay that it receives. */
 import { flushCompileCache } from 'node:module'
 import { postgresInbox } from '@redrive/postgres'
 import { consume, type Inbox, type Transport } from '@redrive/runtime'
 import type { PoolClient } from 'pg'
-import { dieAt } from '../consumer.ts'
-import { addEffect, openDatabase } from '../effects.ts'
-import { openHistory } from '../history.ts'
+import { dieAt } from '../harness/consumer.ts'
+import { ready } from '../harness/process.ts'
+import { addEffect, openDatabase } from '../harness/effects.ts'
+import { openHistory } from '../evidence/history.ts'
 import { brokerOf } from './brokers/broker.ts'
 import type { Body, CatalogConsumerOptions } from './options.ts'
 
@@ -13,7 +14,7 @@ const options = JSON.parse(process.argv[2] ?? '') as CatalogConsumerOptions
 const { kind, queue, name, diesAfter, takeOver } = options
 const history = openHistory(options.folder, name)
 const CONCURRENCY = 10
-/** One for each handler, and those that the transport needs. */
+/** One connection for each handler, plus those that the transport needs. */
 const pool = openDatabase(options.consumerUrl, { connections: CONCURRENCY + 4 })
 
 function watched(transport: Transport): Transport {
@@ -33,7 +34,7 @@ function watched(transport: Transport): Transport {
 const inbox = postgresInbox({ pool })
 let committed = 0
 
-/** The inbox under test, with a failpoint behind its commit. */
+/** The inbox under test, with a failpoint after its commit. */
 const failing: Inbox<PoolClient> = {
   ...inbox,
   async handle(entry, work, attempt) {
@@ -56,10 +57,9 @@ await consume<Body, PoolClient>(
     inbox: failing,
     concurrency: CONCURRENCY,
     retry: { attempts: 1 },
-    // What they protect from is not what fails here.
-    ...{ limit: 'off', poison: 'off', flood: 'off', breaker: 'off', outage: 'off' },
+    // These guards are off: the failures here must not trigger them.
+    ...{ adaptiveConcurrency: 'off', poison: 'off', flood: 'off', breaker: 'off', outage: 'off' },
   },
 )
 flushCompileCache()
-process.on('disconnect', () => process.exit(1))
-process.send?.({ kind: 'ready' })
+ready()

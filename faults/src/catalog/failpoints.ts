@@ -1,13 +1,13 @@
 import { setTimeout as after } from 'node:timers/promises'
 import type { DeadLetterSource } from '@redrive/runtime'
 import type { Pool, PoolClient } from 'pg'
-import { openDatabase } from '../effects.ts'
+import { openDatabase } from '../harness/effects.ts'
 import { type Sent, watchQueries } from '../postgres/queries.ts'
 import type { Failpoint, Point } from './options.ts'
 
 type When = 'before' | 'after'
 
-/** A commit of the transaction in which such a statement was sent. */
+/** Matches the commit of a transaction that sent such a statement. */
 const commitOf =
   (statement: string) =>
   ({ text, trail }: Sent) =>
@@ -18,7 +18,7 @@ const APPROVAL = commitOf('set approved_by')
 const INGEST = commitOf('savepoint fresh')
 const CONFIRMATIONS = commitOf('set state = $2, proof = $3')
 
-/** Where in the conversation with the database a point is. */
+/** The database query at which each point is. */
 const QUERIES: Partial<Record<Point, readonly [when: When, isIt: (sent: Sent) => boolean]>> = {
   'plan not committed': ['before', PLAN],
   'plan committed': ['after', PLAN],
@@ -35,7 +35,7 @@ const QUERIES: Partial<Record<Point, readonly [when: When, isIt: (sent: Sent) =>
 
 const die = () => process.kill(process.pid, 'SIGKILL')
 
-/** Ends this process, or makes it stand still, at one moment of its work. */
+/** Kills or stops this process at one point of its work. */
 export class Failpoints {
   readonly #failpoint: Failpoint | undefined
   #left: number
@@ -45,7 +45,7 @@ export class Failpoints {
     this.#left = failpoint?.nth ?? 0
   }
 
-  /** True when the moment has come. */
+  /** Returns true when the point is reached. */
   isNow(point: Point): boolean {
     if (this.#failpoint?.point !== point) return false
     this.#left -= 1
@@ -56,7 +56,7 @@ export class Failpoints {
     if (this.isNow(point)) process.kill(process.pid, this.#signal)
   }
 
-  /** A pool of the catalog that is watched. */
+  /** Opens a pool of the catalog with failpoints. */
   pool(url: string): Pool {
     const pool = openDatabase(url)
     pool.on('connect', (client) => this.#watch(client as PoolClient))
@@ -68,7 +68,7 @@ export class Failpoints {
     const query = point === undefined ? undefined : QUERIES[point]
     if (point === undefined || query === undefined) return
     const [when, isIt] = query
-    // A connection has one question at a time, so the last one is the one that is answered.
+    // A connection runs one query at a time, so a result belongs to the last query.
     let last: Sent | undefined
     watchQueries(client, {
       before: (_, sent) => {
@@ -81,7 +81,7 @@ export class Failpoints {
     })
   }
 
-  /** The same source, with points around what is published. */
+  /** Returns the same source with failpoints around its publishes. */
   source(source: DeadLetterSource): DeadLetterSource {
     return {
       source: source.source,
@@ -97,7 +97,8 @@ export class Failpoints {
         }
         const proof = source.publish(message)
         if (this.isNow('publish called')) {
-          // From not yet on the wire to stored: nobody hears of it in any case.
+          // The message may not be sent yet, or already be stored. The publisher gets no
+          // confirmation in either case.
           await Promise.race([proof, after(Math.random() * SENT_MS)])
           die()
         }
@@ -112,7 +113,7 @@ export class Failpoints {
   }
 }
 
-/** 100 ms: connected and stored by then, or somewhere between. */
+/** 100 ms: by then it is connected and stored, or somewhere in between. */
 const SENT_MS = 100
-/** 300 ms: who does not wait for the broker has gone on by then. */
+/** 300 ms: code that does not wait for the broker has continued by then. */
 const UNHEARD_MS = 300

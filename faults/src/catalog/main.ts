@@ -1,75 +1,64 @@
 import { randomBytes } from 'node:crypto'
 import { migrate as migrateCatalog } from '@redrive/catalog'
 import { migrate as migrateOutbox } from '@redrive/postgres'
-import {
-  chosenOf,
-  type Drill,
-  type DrillResult,
-  type DrillWorld,
-  judged,
-  playInTurn,
-} from '../drill.ts'
-import { makeTables, openDatabase } from '../effects.ts'
-import type { Choice } from '../play.ts'
+import { makeTables, openDatabase } from '../harness/effects.ts'
+import type { Subject } from '../harness/play.ts'
+import { notPlayed, type Result, type Scenario, type Session } from '../harness/scenario.ts'
+import { urlsOf } from '../harness/services.ts'
 import { createDatabase, dropDatabase } from '../postgres/database.ts'
-import { urlsOf } from '../services.ts'
 import { audit } from './audit.ts'
 import { brokerOf } from './brokers/broker.ts'
+import { CONFIRM } from './crash-table/confirm.ts'
+import { INGEST } from './crash-table/ingest.ts'
+import { PLAN } from './crash-table/plan.ts'
+import { PUBLISH } from './crash-table/publish.ts'
+import { RESTORE } from './crash-table/restore.ts'
+import type { Row } from './crash-table/row.ts'
 import { DRILLS } from './drills/index.ts'
+import { MUTANTS } from './mutants.ts'
 import type { Where } from './options.ts'
-import { CONFIRM } from './rows/confirm.ts'
-import { INGEST } from './rows/ingest.ts'
-import { PLAN } from './rows/plan.ts'
-import { PUBLISH } from './rows/publish.ts'
-import { RESTORE } from './rows/restore.ts'
-import type { Row } from './rows/row.ts'
 import { Stage } from './stage.ts'
 
 const ROWS: readonly Row[] = [...PLAN, ...PUBLISH, ...INGEST, ...CONFIRM, ...RESTORE].sort(
   (a, b) => (a.name < b.name ? -1 : 1),
 )
 
-/** Rows and drills, by their names. */
-export const CATALOG_DRILLS: readonly Pick<Drill, 'name' | 'isInSmoke'>[] = [...ROWS, ...DRILLS]
-
-type Servers = Omit<Where, 'kind' | 'queue'>
-type RowDrill = Drill & Pick<Row, 'kind'>
-
-/** Plays the table of crash points, the sources side by side, then the drills; true when no promise was broken. */
-export async function playCatalog(choice: Choice): Promise<boolean> {
-  const isWanted = ({ isOnlyFull = false }: Row) =>
-    choice.scale === 'full' || choice.only !== undefined || !isOnlyFull
-  const opening = Promise.withResolvers<Servers>()
-  const drills = ROWS.filter(isWanted).map((row) => drillOf(row, opening.promise))
-  const chosen = chosenOf<Drill | RowDrill>([...drills, ...DRILLS], choice)
-  // Whoever interrupts a run must not be left with processes that stand still.
-  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1))
-  const servers = await openServers(chosen.some((one) => isRow(one) && one.kind === 'kafka'))
-  opening.resolve(servers)
-  const lanes = [...Map.groupBy(chosen.filter(isRow), laneOf).values()]
-  const played = await Promise.all(lanes.map((lane) => playInTurn('catalog', lane, choice)))
-  // Rates are measured in them, so they have the machine to themselves.
-  const whole = chosen.filter((one) => !isRow(one))
-  played.push(await playInTurn('catalog', whole, choice))
-  const isGood = judged('catalog', played.flat(), choice.print)
-  // What failed stays for people to look at.
-  if (isGood) for (const url of [servers.catalogUrl, servers.consumerUrl]) await dropDatabase(url)
-  return isGood
+/** The table of crash points, and the scenarios that play the whole way of dead letters. */
+export const CATALOG: Subject = {
+  name: 'catalog',
+  scenarios: [...ROWS.map(scenarioOf), ...DRILLS],
+  mutants: MUTANTS,
+  services: ['postgres', 'rabbitmq', 'kafka'],
+  end: dropServers,
 }
 
-/** Rows on Kafka spend much of their time waiting for groups to notice who died: two at a time. */
-const laneOf = ({ kind }: RowDrill, at: number) => (kind === 'kafka' ? `${kind} ${at % 2}` : kind)
+/**
+ * Plays the sources concurrently, and two rows on Kafka at a time. They spend much time waiting
+ * until groups notice dead members.
+ */
+function scenarioOf(row: Row, at: number): Scenario {
+  const { kind } = row
+  const lane = kind === 'kafka' ? `${kind} ${at % 2}` : kind
+  return { ...row, lane: () => lane, play: (session) => playRow(row, session) }
+}
 
-const isRow = (drill: Drill | RowDrill): drill is RowDrill => 'kind' in drill
+type Servers = Pick<Where, 'amqpUrl' | 'consumerUrl' | 'catalogUrl'>
 
-const drillOf = (row: Row, servers: Promise<Servers>): RowDrill => ({
-  ...row,
-  play: async (world) => playRow(row, await servers, world),
-})
+let opened: Promise<Servers> | undefined
 
-async function openServers(needsKafka: boolean): Promise<Servers> {
+/** Drops the databases that the rows share. After a failure they stay for inspection. */
+async function dropServers(isGood: boolean): Promise<void> {
+  // Each row has reported why the servers did not open.
+  const servers = await opened?.catch(() => undefined)
+  opened = undefined
+  if (!isGood || servers === undefined) return
+  for (const url of [servers.catalogUrl, servers.consumerUrl]) await dropDatabase(url)
+}
+
+async function openServers(): Promise<Servers> {
+  // An interrupted run must not leave stopped processes behind.
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1))
   const [amqpUrl = ''] = await urlsOf('rabbitmq')
-  const [kafkaBroker = ''] = needsKafka ? await urlsOf('kafka') : []
   const [serverUrl = ''] = await urlsOf('postgres')
   const consumerUrl = await createDatabase(serverUrl, 'replay_inbox')
   const catalogUrl = await newCatalog(serverUrl, 'catalog')
@@ -77,7 +66,7 @@ async function openServers(needsKafka: boolean): Promise<Servers> {
   await migrateOutbox(books)
   await makeTables(books)
   await books.end()
-  return { amqpUrl, kafkaBroker, consumerUrl, catalogUrl }
+  return { amqpUrl, consumerUrl, catalogUrl }
 }
 
 async function newCatalog(serverUrl: string, name: string): Promise<string> {
@@ -88,24 +77,25 @@ async function newCatalog(serverUrl: string, name: string): Promise<string> {
   return url
 }
 
-async function playRow(row: Row, servers: Servers, world: DrillWorld): Promise<DrillResult> {
+async function playRow(row: Row, session: Session): Promise<Result> {
   const { kind, hasOwnCatalog = false } = row
+  const servers = await (opened ??= openServers())
+  const [kafkaBroker = ''] = kind === 'kafka' ? await urlsOf('kafka') : []
   const catalogUrl = hasOwnCatalog
     ? await newCatalog(servers.consumerUrl, row.name)
     : servers.catalogUrl
   const queue = `faults-${row.name}-${randomBytes(4).toString('hex')}`
-  const where = { ...servers, kind, queue, catalogUrl }
+  const where = { ...servers, kafkaBroker, kind, queue, catalogUrl }
   const broker = await brokerOf(kind)
   await broker.declare(where)
-  const stage = new Stage({ broker, where, world })
+  const stage = new Stage({ broker, where, world: session })
   try {
     await stage.open(row.consumer)
     const ending = await row.play(stage)
     await stage.quiet()
     return { events: stage.ids.length, ...(await audit(stage, ending)) }
   } catch (error) {
-    const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
-    return { events: stage.ids.length, told: [], broken: [{ rule: 'scenario', text }] }
+    return notPlayed(error, stage.ids.length)
   } finally {
     await stage.end()
     await broker.forget(where)

@@ -1,25 +1,25 @@
 import type { ReplayRequest, ReplayRun, Turn } from '@redrive/catalog'
 import type { Duration } from '@redrive/core'
 
-/** Where dead letters come from and replays go to. */
+/** The kind of source: where dead letters come from and replays are published. */
 export type Kind = 'rabbitmq' | 'kafka' | 'postgres'
 
-/** Everything a process needs to reach what is under test. */
+/** Everything a process needs to reach the system under test. */
 export interface Where {
   readonly kind: Kind
   /** The queue or topic; also the name of the source, of the consumer and of the run. */
   readonly queue: string
   readonly amqpUrl: string
   readonly kafkaBroker: string
-  /** Effects, the inbox, and the outbox when that is the source. */
+  /** Database with the effects, the inbox, and the outbox when that is the source. */
   readonly consumerUrl: string
   readonly catalogUrl: string
 }
 
-/** What a process of the control plane does. */
+/** The role of a process of the control plane. */
 export type Role = 'ingest' | 'operator' | 'publish' | 'settle'
 
-/** A moment in its work at which a process ends or stands still. */
+/** A point in its work at which a process dies or stops. */
 export type Point =
   | 'plan not committed'
   | 'plan committed'
@@ -28,7 +28,7 @@ export type Point =
   | 'claimed'
   | 'begun'
   | 'publish called'
-  /** It never gets anywhere, although nobody says so. */
+  /** The message never arrives, and no error is reported. */
   | 'publish lost'
   | 'publish proven'
   | 'mark wanted'
@@ -39,21 +39,21 @@ export type Point =
 
 export interface Failpoint {
   readonly point: Point
-  /** The how manieth time it is reached, from 1. */
+  /** Number of the time at which the point applies, from 1. */
   readonly nth: number
-  /** Once it stands still, somebody else makes it go on. Default `die`. */
+  /** `stop`: the process is stopped until another process continues it. Default `die`. */
   readonly what?: 'die' | 'stop'
 }
 
 export interface WorkerOptions extends Where {
   readonly role: Role
   readonly failpoint?: Failpoint
-  /** What an operator asks for, and who approves it when told to. */
+  /** The operator's request, and the approver if the operator also approves. */
   readonly request?: ReplayRequest
   readonly approver?: string
 }
 
-/** What a worker tells the harness. */
+/** A message from a worker to the harness. */
 export type Told =
   | { readonly kind: 'ready' }
   | { readonly kind: 'turn'; readonly turn: Turn }
@@ -64,13 +64,13 @@ export type Told =
 export interface CatalogConsumerOptions extends Where {
   readonly name: string
   readonly folder: string
-  /** It dies when so many transactions of its inbox are committed, before anybody hears of the last. */
+  /** The process dies after this number of inbox commits, before it reports the last one. */
   readonly diesAfter?: number
-  /** Until others take over from it when it died. Default: the transport's own. */
+  /** Time until other consumers take over after its death. Default: the transport's default. */
   readonly takeOver?: Duration
 }
 
-/** What the messages say: in so many cycles the handler fails. */
+/** Content of a message: the number of cycles in which the handler fails. */
 export interface Body {
   readonly id: string
   readonly fails: number

@@ -9,45 +9,49 @@ import {
 import { handledKeys } from '@redrive/postgres'
 import type { DeadLetterSource } from '@redrive/runtime'
 import type { Pool } from 'pg'
-import type { DrillWorld } from '../drill.ts'
-import { openDatabase } from '../effects.ts'
-import { readHistory } from '../history.ts'
-import { becomesTrue, until } from '../wait.ts'
+import type { Session } from '../harness/scenario.ts'
+import { openDatabase } from '../harness/effects.ts'
+import { readHistory } from '../evidence/history.ts'
+import { becomesTrue, until } from '../harness/wait.ts'
 import type { Broker } from './brokers/broker.ts'
-import { type Child, startConsumer, startWorker } from './child.ts'
+import { type Child, startChild } from '../harness/process.ts'
 import type {
   Body,
   CatalogConsumerOptions,
   Failpoint,
   Role,
+  Told,
   Where,
   WorkerOptions,
 } from './options.ts'
 
-/** 60 s for what takes seconds: groups of Kafka wait for their dead, and the machine may be busy. */
+/**
+ * 60 s for steps that take seconds. Kafka groups wait for dead members, and the machine may be
+ * busy.
+ */
 const PATIENCE_MS = 60_000
 
 export interface StageParts {
   readonly broker: Broker
   readonly where: Where
-  readonly world: DrillWorld
+  readonly world: Session
 }
 
-/** One source with its consumer, and the control plane's own view of it. */
+/** One source with its consumer, and the control plane's view of it. */
 export class Stage {
   readonly where: Where
-  readonly world: DrillWorld
-  /** Messages that producers were told are accepted. */
+  readonly world: Session
+  /** Messages whose acceptance was confirmed to the producers. */
   readonly ids: string[] = []
-  /** Of the database with the catalog, and of the one with inbox and effects. */
+  /** Connections to the catalog's database; the other pool is for inbox and effects. */
   pool: Pool
   readonly books: Pool
   source: DeadLetterSource
   catalog: Catalog
   replayer: Replayer
   readonly #broker: Broker
-  readonly #children: Child[] = []
-  #first: Child | undefined
+  readonly #children: Child<Told>[] = []
+  #first: Child<Told> | undefined
   #consumers = 0
 
   constructor({ broker, where, world }: StageParts) {
@@ -68,7 +72,7 @@ export class Stage {
     return this.catalog.replays.replayer({ sources: [{ source, handled }] })
   }
 
-  /** As a process that starts anew: it remembers nothing of the database. */
+  /** Reopens the catalog as a new process does, without cached state. */
   async reopen(): Promise<void> {
     await this.pool.end()
     this.pool = openDatabase(this.where.catalogUrl)
@@ -81,68 +85,75 @@ export class Stage {
     this.#first = await this.consumer(special)
   }
 
-  get firstConsumer(): Child {
-    if (this.#first === undefined) throw new Error('There is no consumer yet.')
+  get firstConsumer(): Child<Told> {
+    if (this.#first === undefined)
+      throw new Error('The first consumer is not started. Call open() first.')
     return this.#first
   }
 
   // ---- processes ------------------------------------------------------------------------------
 
-  async consumer(special: Partial<CatalogConsumerOptions> = {}): Promise<Child> {
+  async consumer(special: Partial<CatalogConsumerOptions> = {}): Promise<Child<Told>> {
     this.#consumers += 1
     const name = `consumer-${this.#consumers}`
     const { folder } = this.world
-    const child = startConsumer({ ...this.where, name, folder, ...special })
-    this.#children.push(child)
-    await child.heard('ready')
+    const child = this.#start(CONSUMER, { ...this.where, name, folder, ...special })
+    await child.waitFor('ready')
     return child
   }
 
-  worker(role: Role, special: Partial<WorkerOptions> = {}): Child {
-    const child = startWorker({ ...this.where, role, ...special })
+  worker(role: Role, special: Partial<WorkerOptions> = {}): Child<Told> {
+    return this.#start(WORKER, { ...this.where, role, ...special })
+  }
+
+  #start(program: URL, options: WorkerOptions | CatalogConsumerOptions): Child<Told> {
+    const child = startChild<Told>(program, options)
     this.#children.push(child)
     return child
   }
 
-  /** A worker that dies at that point; resolves when it is dead and what it held has lapsed. */
+  /** Starts a worker that dies at that point. Resolves when it is dead and its leases have expired. */
   async crash(
     role: Role,
     failpoint: Failpoint,
     special: Partial<WorkerOptions> = {},
   ): Promise<void> {
-    if (role === 'ingest' || role === 'settle') await this.#letGo()
+    if (role === 'ingest' || role === 'settle') await this.#leaveGroup()
     const child = this.worker(role, { ...special, failpoint })
     const end = await Promise.race([child.gone, patience()])
     if (end !== 'SIGKILL') {
-      const told = JSON.stringify(child.told.slice(-3))
-      throw new Error(`${role} did not come to '${failpoint.point}': ${String(end)}, ${told}`)
+      const messages = JSON.stringify(child.messages.slice(-3))
+      throw new Error(`${role} did not reach '${failpoint.point}': ${String(end)}, ${messages}`)
     }
-    await this.lapse()
+    await this.expireLeases()
   }
 
-  /** What we would hold as a member of a group, the process that is to die would not get. */
-  async #letGo(): Promise<void> {
+  /**
+   * Leaves the group. A partition that the harness holds would not be assigned to the process that
+   * has to die.
+   */
+  async #leaveGroup(): Promise<void> {
     await this.source.close()
     this.source = this.#broker.source(this.where, this.books)
     this.replayer = this.#newReplayer()
   }
 
-  /** As if the time was over for which the dead hold what they had. */
-  async lapse(): Promise<void> {
+  /** Expires the leases of dead processes. */
+  async expireLeases(): Promise<void> {
     const { queue } = this.where
-    await this.pool.query(LAPSE_ITEMS, [queue])
-    await this.books.query(LAPSE_DEAD, [queue])
-    await this.books.query(LAPSE_SAID, [queue])
+    await this.pool.query(EXPIRE_ITEMS, [queue])
+    await this.books.query(EXPIRE_DEAD, [queue])
+    await this.books.query(EXPIRE_CONFIRMATIONS, [queue])
   }
 
-  /** The opposite: who has something in hand keeps it, however long the machine takes. */
-  async hold(): Promise<void> {
-    await this.pool.query(HOLD_ITEMS, [this.where.queue])
+  /** Extends all leases, so that in-flight items keep their owner on a slow machine. */
+  async extendLeases(): Promise<void> {
+    await this.pool.query(EXTEND_ITEMS, [this.where.queue])
   }
 
-  // ---- what happens ---------------------------------------------------------------------------
+  // ---- messages and runs ----------------------------------------------------------------------
 
-  /** Messages that fail in so many cycles, until all of them are dead letters of the broker. */
+  /** Sends messages that fail in `fails` cycles. Resolves when all are dead letters in the broker. */
   async fill(count: number, fails = 1): Promise<void> {
     const sink = this.#broker.sink(this.where, this.books)
     const bodies = Array.from({ length: count }, (): Body => ({ id: randomUUID(), fails }))
@@ -157,7 +168,7 @@ export class Stage {
     await this.waiting(count)
   }
 
-  /** Resolves when so many dead letters wait in the broker. */
+  /** Resolves when `count` dead letters wait in the broker. */
   async waiting(count: number): Promise<void> {
     const isThere = async () => (await this.source.depth()) >= count
     await until(`${count} dead letters`, isThere, { withinMs: PATIENCE_MS })
@@ -167,7 +178,7 @@ export class Stage {
     await this.catalog.ingest(this.source)
   }
 
-  /** Ids of the dead letters in the catalog, oldest first. */
+  /** Returns the ids of the dead letters in the catalog, oldest first. */
   async deadLetters(): Promise<readonly string[]> {
     const { rows } = await this.pool.query<{ id: string }>(IDS, [this.where.queue])
     return rows.map(({ id }) => id)
@@ -175,16 +186,19 @@ export class Stage {
 
   async request(special: Partial<ReplayRequest> = {}): Promise<ReplayRequest> {
     const selection = { ids: await this.deadLetters() }
-    return { selection, by: 'ada', ratePerSecond: RATE, ramp: [], refailLimit: 1, ...special }
+    return { selection, by: 'ada', ratePerSecond: RATE, canary: [], maxFailureRatio: 1, ...special }
   }
 
-  /** Planned by one and approved by another. */
+  /** Plans a replay and approves it as another person. */
   async started(special: Partial<ReplayRequest> = {}): Promise<ReplayRun> {
     const { id, hash } = await this.catalog.replays.plan(await this.request(special))
     return this.catalog.replays.approve(id, { hash, by: 'bob' })
   }
 
-  /** Does the work of every role until the runs are over; what paused is let go on. False: not in time. */
+  /**
+   * Does the work of every role until the runs have ended, and resumes paused runs. Returns false
+   * after the time limit.
+   */
   async finish(...runs: readonly string[]): Promise<boolean> {
     const { replays } = this.catalog
     const isOver = async () => {
@@ -205,13 +219,13 @@ export class Stage {
     await this.replayer.sweep()
   }
 
-  /** How many replays consumers were handed, copies included; those of some consumers, or of all. */
+  /** Counts the replays delivered to consumers, copies included; optionally of some consumers only. */
   received(isMeant: (consumer: string) => boolean = () => true): number {
     const entries = readHistory(this.world.folder)
     return entries.filter(({ what, by }) => what === 'replay_received' && isMeant(by)).length
   }
 
-  /** Copies that are late must be seen as well: resolves when nothing was handed out for a while. */
+  /** Resolves when no delivery happened for a while, so that late copies are counted as well. */
   async quiet(): Promise<void> {
     let [seen, since] = [-1, 0]
     const isQuiet = () => {
@@ -219,8 +233,8 @@ export class Stage {
       if (now !== seen) [seen, since] = [now, performance.now()]
       return performance.now() - since > QUIET_MS
     }
-    await until('nothing is handed out any more', isQuiet, { withinMs: PATIENCE_MS })
-    // What a dead member of a group had in hand comes when the group notices.
+    await until('no more deliveries happen', isQuiet, { withinMs: PATIENCE_MS })
+    // In-flight messages of a dead group member arrive when the group notices the death.
     const isEmpty = async () => {
       await this.settle()
       return (await this.source.depth()) === 0
@@ -229,33 +243,35 @@ export class Stage {
   }
 
   async end(): Promise<void> {
-    for (const child of this.#children) if (child.isAlive) child.signal('SIGKILL')
-    await Promise.all(this.#children.map(({ gone }) => gone))
+    await Promise.all(this.#children.map((child) => child.kill()))
     await this.source.close()
     await Promise.all([this.pool.end(), this.books.end()])
   }
 }
 
-/** 20 s: twice what a group waits for one that died. */
+const WORKER = new URL('./worker.ts', import.meta.url)
+const CONSUMER = new URL('./consumer.ts', import.meta.url)
+
+/** 20 s: twice the time a group waits for a dead member. */
 const GROUP_MS = 20_000
-/** 500 ms: a copy that is in the broker is handed out in a few. */
+/** 500 ms: a copy in the broker is delivered within a few ms. */
 const QUIET_MS = 500
-/** 1,000 a second: what goes out at once is bounded by what is not proven yet. */
+/** 1,000 per second: the number of unconfirmed items limits the concurrent publishes. */
 const RATE = 1_000
-/** 30 s for what takes seconds. */
+/** 30 s for steps that take seconds. */
 const FINISH_MS = 30_000
 
 const OF_SOURCE = `in (select r.id from redrive_catalog.replay_run r join redrive_catalog.source s
   on s.id = r.source_id where s.name = $1)`
 const PAST = `lease_until = clock_timestamp() - interval '1 second'`
-const LAPSE_ITEMS = `
+const EXPIRE_ITEMS = `
 update redrive_catalog.replay_item set ${PAST} where lease_until is not null and run_id ${OF_SOURCE}`
-const HOLD_ITEMS = `
+const EXTEND_ITEMS = `
 update redrive_catalog.replay_item set lease_until = clock_timestamp() + interval '1 hour'
   where lease_until is not null and run_id ${OF_SOURCE}`
-const LAPSE_DEAD = `
+const EXPIRE_DEAD = `
 update redrive.outbox set ${PAST} where queue = $1 and failed_at is not null and lease_until is not null`
-const LAPSE_SAID = `
+const EXPIRE_CONFIRMATIONS = `
 update redrive.replay_confirmation set ${PAST} where queue = $1 and lease_until is not null`
 const IDS = `
 select d.id from redrive_catalog.dead_letter d join redrive_catalog.source s on s.id = d.source_id

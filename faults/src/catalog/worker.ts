@@ -1,9 +1,12 @@
-/** A process of the control plane: one of its roles, until it is killed or told to stop. */
+/**
+ * A process of the control plane with one role. It runs until it is killed or stopped by the
+ * harness.
+ */
 import { flushCompileCache } from 'node:module'
 import { setTimeout as after } from 'node:timers/promises'
 import { catalog, type ReplayRequest } from '@redrive/catalog'
 import { handledKeys } from '@redrive/postgres'
-import { openDatabase } from '../effects.ts'
+import { openDatabase } from '../harness/effects.ts'
 import { brokerOf } from './brokers/broker.ts'
 import { Failpoints } from './failpoints.ts'
 import type { Role, Told, WorkerOptions } from './options.ts'
@@ -14,7 +17,7 @@ const failpoints = new Failpoints(options.failpoint)
 const books = openDatabase(options.consumerUrl)
 const control = catalog({ pool: failpoints.pool(options.catalogUrl) })
 
-const tell = (told: Told) => void process.send?.(told)
+const report = (message: Told) => void process.send?.(message)
 /** Small batches, so that there are several. */
 const BATCH = 10
 const LOOK_MS = 20
@@ -30,9 +33,9 @@ async function working() {
   const source = failpoints.source((await brokerOf(kind)).source(options, books))
   const handled = (keys: readonly string[]) => handledKeys(books, { consumer: queue, keys })
   const replayer = control.replays.replayer({ sources: [{ source, handled }] })
-  // Whoever is killed saves nothing at its end.
+  // A killed process saves nothing at its end, so the cache is written now.
   flushCompileCache()
-  tell({ kind: 'ready' })
+  report({ kind: 'ready' })
   return { source, replayer }
 }
 
@@ -45,7 +48,7 @@ const ROLES: Readonly<Record<Role, () => Promise<void>>> = {
     const { replayer } = await working()
     await again(async () => {
       const turn = await replayer.turn()
-      if (turn !== undefined) tell({ kind: 'turn', turn })
+      if (turn !== undefined) report({ kind: 'turn', turn })
     })
   },
   async settle() {
@@ -58,17 +61,17 @@ const ROLES: Readonly<Record<Role, () => Promise<void>>> = {
   async operator() {
     flushCompileCache()
     const run = await control.replays.plan(request as ReplayRequest)
-    tell({ kind: 'planned', run })
+    report({ kind: 'planned', run })
     await new Promise((resolve) => process.once('message', resolve))
     const { id, hash } = run
-    tell({ kind: 'approved', run: await control.replays.approve(id, { hash, by: approver }) })
+    report({ kind: 'approved', run: await control.replays.approve(id, { hash, by: approver }) })
   },
 }
 
-// The harness is gone, and nobody would stop us any more.
+// The harness has ended, so no other process would stop this one.
 process.on('disconnect', () => process.exit(1))
 try {
   await ROLES[role]()
 } catch (error) {
-  tell({ kind: 'refused', message: error instanceof Error ? error.message : String(error) })
+  report({ kind: 'refused', message: error instanceof Error ? error.message : String(error) })
 }

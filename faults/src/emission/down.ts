@@ -1,6 +1,6 @@
 import type { Sink } from '@redrive/runtime'
 
-/** A sink that nobody answers at. */
+/** A sink that never responds. */
 export const down: Sink = {
   name: 'down',
   batch: 1,

@@ -1,13 +1,13 @@
-/** The value that so many of a hundred stay below. */
+/** Returns a percentile by nearest rank; 0 when there are no values. */
 export function percentile(values: readonly number[], percent: number): number {
   const sorted = values.toSorted((one, other) => one - other)
   const index = Math.ceil((sorted.length * percent) / 100) - 1
   return sorted[Math.max(0, index)] ?? 0
 }
 
-/** The most moments that lie within one second of each other. */
-export function mostInOneSecond(moments: readonly number[]): number {
-  const sorted = moments.toSorted((one, other) => one - other)
+/** Returns the maximum number of times that lie within one second. */
+export function mostInOneSecond(times: readonly number[]): number {
+  const sorted = times.toSorted((one, other) => one - other)
   let first = 0
   let most = 0
   for (const [index, at] of sorted.entries()) {

@@ -1,24 +1,27 @@
 import { createEmitter, nonFailing } from '@redrive/runtime'
 import { fileStore } from '@redrive/file-store'
+import { brokenIf } from '../evidence/evidence.ts'
+import { atScale, type ByScale, type Scenario } from '../harness/scenario.ts'
 import { down } from './down.ts'
-import { brokenIf, type Drill } from '../drill.ts'
-import { atScale, type ByScale } from '../scenario.ts'
-import { lasting } from '../wait.ts'
+import { lasting } from '../harness/wait.ts'
 import { percentile } from './figures.ts'
 
 const JOBS: ByScale<number> = { smoke: 1_000, quick: 1_000, full: 5_000 }
-/** At least: more when the machine had something else to do in all of them. */
+/** Minimum number of rounds. More follow when the machine was busy in all of them. */
 const ROUNDS = 5
 const PATIENCE_MS = 30_000
 const ADDED_MS = 1
-/** Of the store, on top of the disk: a job that waits for it shows, however fast the disk is. */
+/**
+ * Added delay of the store, on top of the disk. So a job that waits for the store is visible on any
+ * disk.
+ */
 const STORE_MS = 5
 
-/** What a job does by itself: it waits for something, as jobs do. */
+/** The work of a job: it waits, as most jobs do. */
 const work = () => new Promise<void>((resolve) => setTimeout(resolve, 1))
 
-/** A job neither fails nor waits when what it emits to is down. */
-export const jobs: Drill = {
+/** A job neither fails nor waits when its sink is down. */
+export const jobs: Scenario = {
   name: 'jobs',
   story: 'jobs that emit to a sink whose breaker is open',
   isInSmoke: true,
@@ -32,7 +35,7 @@ export const jobs: Drill = {
     const emitter = createEmitter({
       sinks: { down },
       store,
-      queue: { most: 1_000, whenFull: 'store' },
+      queue: { maxEvents: 1_000, onFull: 'store' },
     })
     await Promise.all(Array.from({ length: 5 }, () => emitter.emit({ type: 'first', data: 0 })))
     const perRound = atScale(JOBS, scale) / ROUNDS
@@ -55,15 +58,15 @@ export const jobs: Drill = {
     const count = rounds.length * perRound
     const { jobs: counted } = emitter.stats()
     const again = fileStore({ directory: folder })
-    const { deadLetters } = await again.list({ most: count + 10, filter: { job: 'charge-card' } })
+    const { deadLetters } = await again.list({ limit: count + 10, filter: { job: 'charge-card' } })
     await again.close()
     const addedMs = leastOf(rounds)
     const usualMs = Math.min(...rounds.map(({ p50Ms }) => p50Ms))
     return {
       events: count,
-      told: [
+      figures: [
         `${count} jobs, ${failed} failed`,
-        `${deadLetters.length} of their events in the store with the job's name`,
+        `${deadLetters.length} of their events are in the store with the job's name`,
         `added ${addedMs.toFixed(2)} ms at p99, ${usualMs.toFixed(2)} ms at p50`,
       ],
       broken: brokenIf(
@@ -82,13 +85,14 @@ interface Added {
 }
 
 /**
- * Others on the machine can only add to it: the round with the least is the nearest to what is ours.
- * What every job pays shows at p50 as well, also where plain jobs were slow by chance.
+ * Returns the lowest result. Other programs on the machine can only add time, so the lowest round
+ * is the most accurate. A cost for every job shows at p50 as well, even where plain jobs were slow
+ * by chance.
  */
 const leastOf = (rounds: readonly Added[]): number =>
   Math.min(...rounds.map(({ p50Ms, p99Ms }) => Math.max(p50Ms, p99Ms)))
 
-/** How much longer the one takes than the other, taken in turn. */
+/** Measures how much longer the first takes than the second, in alternating order. */
 async function compare(
   count: number,
   plain: () => Promise<unknown>,

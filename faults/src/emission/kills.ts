@@ -1,21 +1,20 @@
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
 import { statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { fileStore } from '@redrive/file-store'
-import { brokenIf, type Drill } from '../drill.ts'
-import { atScale, type ByScale } from '../scenario.ts'
-import { becomesTrue } from '../wait.ts'
+import { brokenIf } from '../evidence/evidence.ts'
+import { atScale, type ByScale, type Scenario } from '../harness/scenario.ts'
+import { startChild } from '../harness/process.ts'
+import { becomesTrue, lasting } from '../harness/wait.ts'
+import type { Emitting } from './emitting.ts'
 
-const PROGRAM = fileURLToPath(new URL('./emitting.ts', import.meta.url))
+const PROGRAM = new URL('./emitting.ts', import.meta.url)
 const KILLS: ByScale<number> = { smoke: 8, quick: 20, full: 200 }
-/** From when it is ready: from the first save to hundreds of them. */
+/** Maximum time from ready to the kill: from the first save to hundreds of saves. */
 const LONGEST_MS = 250
 
-/** Every event that its process was told to be stored is there when that process is dead. */
-export const kills: Drill = {
+/** Every event that was confirmed as stored is in the store after its process died. */
+export const kills: Scenario = {
   name: 'kills',
   story: 'an emitting process is killed again and again while its sink is down',
   isInSmoke: true,
@@ -24,7 +23,7 @@ export const kills: Drill = {
     const ledger = join(folder, 'ledger')
     const count = atScale(KILLS, scale)
     for (let time = 1; time <= count; time++) {
-      // One in four dies whenever it may be, perhaps before its first event is stored.
+      // One in four dies at any time, perhaps before its first event is stored.
       await killOnce(directory, ledger, time % 4 !== 0)
       if (time % 20 === 0) say(`${time} kills`)
     }
@@ -33,10 +32,13 @@ export const kills: Drill = {
     const kept = new Map<string, string>()
     let after: string | undefined
     do {
-      const page = await store.list({ most: 1_000, ...(after === undefined ? {} : { after }) })
+      const page = await store.list({
+        limit: 1_000,
+        ...(after === undefined ? {} : { cursor: after }),
+      })
       for (const { event } of page.deadLetters)
         kept.set(event.id, Buffer.from(event.bytes).toString('base64'))
-      after = page.next
+      after = page.nextCursor
     } while (after !== undefined)
     const missing = acknowledged.filter(({ id }) => !kept.has(id))
     const changed = acknowledged.filter(({ id, body }) => kept.has(id) && kept.get(id) !== body)
@@ -44,7 +46,7 @@ export const kills: Drill = {
     await store.close()
     return {
       events: acknowledged.length,
-      told: [
+      figures: [
         `${count} kills`,
         `${acknowledged.length} events acknowledged as stored`,
         `${missing.length} missing`,
@@ -52,19 +54,19 @@ export const kills: Drill = {
         `${kept.size - acknowledged.length} more were stored than acknowledged`,
       ],
       broken: brokenIf(
-        [missing.length > 0, 'lost', `acknowledged and not there: ${missing[0]?.id}`],
-        [changed.length > 0, 'changed', `not as it was: ${changed[0]?.id}`],
+        [missing.length > 0, 'lost', `acknowledged but not in the store: ${missing[0]?.id}`],
+        [changed.length > 0, 'changed', `changed in the store: ${changed[0]?.id}`],
         [counted !== kept.size, 'unexpected', `${counted} counted, ${kept.size} listed`],
-        [acknowledged.length < count / 2, 'scenario', 'hardly anything was acknowledged'],
+        [acknowledged.length < count / 2, 'scenario', 'too few events were acknowledged'],
       ),
     }
   },
 }
 
-/** 10 s until a first event is stored: far beyond what a busy disk takes. */
+/** 10 s until a first event is stored: far more than a busy disk takes. */
 const FIRST_MS = 10_000
 
-/** The size of the ledger; none before its first line. */
+/** Returns the size of the ledger; 0 before its first line. */
 const sizeOf = (ledger: string) => statSync(ledger, { throwIfNoEntry: false })?.size ?? 0
 
 async function killOnce(
@@ -73,21 +75,16 @@ async function killOnce(
   hasAcknowledged: boolean,
 ): Promise<void> {
   const sizeBefore = sizeOf(ledger)
-  const child = fork(PROGRAM, [directory, ledger], {
-    execArgv: ['--conditions=@redrive/source'],
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-  })
-  const gone = once(child, 'exit')
-  await once(child, 'message')
+  const child = startChild(PROGRAM, { directory, ledger } satisfies Emitting)
+  await child.waitFor('ready')
   if (hasAcknowledged) {
     await becomesTrue(() => sizeOf(ledger) > sizeBefore, { withinMs: FIRST_MS, everyMs: 5 })
   }
-  await new Promise((resolve) => setTimeout(resolve, Math.random() * LONGEST_MS))
-  child.kill('SIGKILL')
-  await gone
+  await lasting(Math.random() * LONGEST_MS)
+  await child.kill()
 }
 
-/** The last line may be torn: it was being written when the process died, so it acknowledges nothing. */
+/** Reads the complete lines. The last line may be cut off by the kill, so it acknowledges nothing. */
 const linesOf = (ledger: string) =>
   ledger
     .split('\n')

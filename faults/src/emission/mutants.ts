@@ -1,50 +1,32 @@
-import type { Mutant } from '../hunt.ts'
+import type { Mutant } from '../harness/run-mutants.ts'
 
 const FAN_OUT = 'packages/runtime/src/emit/fan-out.ts'
-const HEAL = 'packages/runtime/src/emit/heal.ts'
-const KEEP = 'packages/runtime/src/emit/keep.ts'
+const HEAL = 'packages/runtime/src/emit/sink-recovery.ts'
+const KEEP = 'packages/runtime/src/emit/dead-letter-writer.ts'
 
 export const MUTANTS: readonly Mutant[] = [
-  {
-    name: 'say stored before it is',
-    edits: [
-      {
-        file: KEEP,
-        find: 'await this.#store.save(deadLetter)',
-        replace: 'void this.#store.save(deadLetter)',
-      },
-    ],
-    scenario: 'kills',
-    breaks: 'lost',
-  },
-  {
-    name: 'replay without regard to the budget',
-    edits: [{ file: HEAL, find: '    await this.#turn(outlet)\n', replace: '' }],
-    scenario: 'outage',
-    breaks: 'storm',
-  },
-  {
-    name: 'drop what is over the rate limit, whatever it is',
-    edits: [
-      {
-        file: FAN_OUT,
-        find: 'mayDrop ? isAlwaysKept(filter, candidate)',
-        replace: 'mayDrop ? false',
-      },
-    ],
-    scenario: 'rate-limit',
-    breaks: 'lost',
-  },
-  {
-    name: 'wait for the store in a job',
-    edits: [
-      {
-        file: FAN_OUT,
-        find: 'if (!scope.isFailing) {',
-        replace: 'if (this === undefined) {',
-      },
-    ],
-    scenario: 'jobs',
-    breaks: 'too slow',
-  },
+  [
+    'report "stored" before the event is stored',
+    'kills',
+    'lost',
+    [KEEP, 'await this.#store.save(deadLetter)', 'void this.#store.save(deadLetter)'],
+  ],
+  [
+    'replay without the retry budget',
+    'outage',
+    'storm',
+    [HEAL, '    await this.#waitForTurn(sinkQueue)\n', ''],
+  ],
+  [
+    'drop every event over the rate limit',
+    'rate-limit',
+    'lost',
+    [FAN_OUT, 'mayDrop ? isAlwaysKept(filter, candidate)', 'mayDrop ? false'],
+  ],
+  [
+    'wait for the store in a job',
+    'jobs',
+    'too slow',
+    [FAN_OUT, 'if (!scope.isFailing) {', 'if (this === undefined) {'],
+  ],
 ]

@@ -1,11 +1,17 @@
 import { createEmitter, type Emitter, type Sink } from '@redrive/runtime'
 import { fileStore } from '@redrive/file-store'
 import { webhook } from '@redrive/sinks'
-import { brokenIf, type Drill, type DrillResult, type DrillWorld } from '../drill.ts'
-import { judgedOf, type Late } from '../punctual.ts'
-import { isDisturbed, type Span, watchStandstills } from '../standstill.ts'
-import { atScale, type ByScale } from '../scenario.ts'
-import { lasting, until } from '../wait.ts'
+import { brokenIf } from '../evidence/evidence.ts'
+import {
+  atScale,
+  type ByScale,
+  type Result,
+  type Scenario,
+  type Session,
+} from '../harness/scenario.ts'
+import { judgedOf, type Late } from '../evidence/lateness.ts'
+import { isDisturbed, type Span, watchStandstills } from '../evidence/stalls.ts'
+import { lasting, until } from '../harness/wait.ts'
 import { mostInOneSecond, percentile } from './figures.ts'
 import { type Arrival, Receivers, type Tell } from './receivers.ts'
 import { notingResends, type Resend } from './resends.ts'
@@ -17,28 +23,31 @@ const PLAIN_MS: ByScale<number> = { quick: 10_000, full: 60_000 }
 /** The retry rate that is configured for the sink that was down. */
 const RETRIES_PER_SECOND = 100
 const RECOVERY_MS = 60_000
-/** What a good sink may take at most for one of a hundred events: it is on the same two cores. */
+/** Maximum p99 of a healthy sink. It runs on the same two cores. */
 const GOOD_MS = 500
 
 const SECRET = `whsec_${Buffer.alloc(24, 7).toString('base64')}`
 const sinkTo = (url: string): Sink =>
   webhook({ url, secret: SECRET, allowHttp: true, allow: ['127.0.0.1'] })
 
-/** The one that was down comes back slow and weak. With Redrive it recovers; with plain retries it does not. */
-export const outage: Drill = {
+/**
+ * One sink comes back slow and weak after an outage. With Redrive it recovers; with plain retries
+ * it does not.
+ */
+export const outage: Scenario = {
   name: 'outage',
-  story: 'one of three sinks refuses everything for seconds and comes back slow, at 100 events/s',
+  story: 'one of three sinks rejects everything for seconds and comes back slow, at 100 events/s',
   isInSmoke: true,
   async play(world) {
     const ours = await playOurs(world)
-    // For comparison only: it proves nothing about Redrive.
+    // This part is for comparison only. It proves nothing about Redrive.
     if (world.scale === 'smoke') return ours
     const plain = await playPlain(world)
-    return { ...ours, told: [...ours.told, plain] }
+    return { ...ours, figures: [...ours.figures, plain] }
   },
 }
 
-async function playOurs({ scale, folder, say }: DrillWorld): Promise<DrillResult> {
+async function playOurs({ scale, folder, say }: Session): Promise<Result> {
   const lastsMs = atScale(LASTS_MS, scale)
   const receivers = new Receivers()
   const [left, right, weak] = [
@@ -53,10 +62,10 @@ async function playOurs({ scale, folder, say }: DrillWorld): Promise<DrillResult
   const emitter = createEmitter({
     sinks: { left: sinkTo(left.url), right: sinkTo(right.url), weak: weakSink },
     store,
-    queue: { most: 10_000, whenFull: 'store' },
+    queue: { maxEvents: 10_000, onFull: 'store' },
     policy: {
       timeout: '5s',
-      budget: {
+      retryBudget: {
         ratePerSecond: RETRIES_PER_SECOND,
         floorPerSecond: RETRIES_PER_SECOND,
         burst: RETRIES_PER_SECOND,
@@ -99,7 +108,7 @@ async function emitting(emitter: Emitter, lastsMs: number, emitted: Set<string>)
   await Promise.all(pending)
 }
 
-/** At the rate, also when a timer comes late. */
+/** Calls `step` at the configured rate, even when a timer fires late. */
 async function paced(lastsMs: number, step: (count: number) => void): Promise<void> {
   const begunAt = performance.now()
   const total = (lastsMs * PER_SECOND) / 1_000
@@ -113,14 +122,14 @@ async function paced(lastsMs: number, step: (count: number) => void): Promise<vo
 interface Outage {
   readonly emitted: ReadonlySet<string>
   readonly upAt: number
-  /** To the weak one. */
+  /** Repeated sends to the weak sink. */
   readonly resends: readonly Resend[]
-  /** Of the process that emits. */
+  /** Stalls of the emitting process. */
   readonly standstills: readonly Span[]
   readonly reports: readonly [left: Tell, right: Tell, weak: Tell]
 }
 
-function judge({ emitted, upAt, resends, standstills, reports }: Outage): DrillResult {
+function judge({ emitted, upAt, resends, standstills, reports }: Outage): Result {
   const [left, right, weak] = reports
   const missing = (arrivals: readonly Arrival[]) =>
     [...emitted].filter((id) => !new Set(arrivals.map((one) => one.id)).has(id)).length
@@ -138,7 +147,7 @@ function judge({ emitted, upAt, resends, standstills, reports }: Outage): DrillR
   const recoveryS = (recoveredAt - upAt) / 1_000
   return {
     events: emitted.size,
-    told: [
+    figures: [
       `${emitted.size} events to 3 sinks`,
       `lost ${lost.join(' ')}`,
       `the others at p99 ${goodMs.toFixed(0)} ms`,
@@ -149,10 +158,10 @@ function judge({ emitted, upAt, resends, standstills, reports }: Outage): DrillR
     ],
     broken: brokenIf(
       [lost.some((count) => count > 0), 'lost', `${lost.join(', ')} events never arrived`],
-      [goodMs > GOOD_MS, 'too slow', `the good sinks were late: p99 ${goodMs} ms`],
-      [judged.length * 2 < good.length, 'too slow', 'the machine stood still for most of the time'],
+      [goodMs > GOOD_MS, 'too slow', `the healthy sinks were late: p99 ${goodMs} ms`],
+      [judged.length * 2 < good.length, 'too slow', 'the machine was stalled for most of the time'],
       [rate > RETRIES_PER_SECOND, 'storm', `${rate} retries in one second`],
-      [weak.falls > 0, 'storm', `it fell ${weak.falls} times more`],
+      [weak.falls > 0, 'storm', `the sink fell ${weak.falls} times more`],
       [recoveryS * 1_000 > RECOVERY_MS, 'slow recovery', `${recoveryS} s`],
     ),
   }
@@ -167,10 +176,11 @@ function latenessOf({ arrivals, standstills }: Tell, ofEmitter: readonly Span[])
 }
 
 /**
- * The same outage with what people write first: keep events in memory while the sink refuses, and when
- * it answers again send all of them, three attempts each, 100 and 200 ms apart.
+ * Plays the same outage with a typical first solution. It keeps events in memory while the sink
+ * rejects them. When the sink responds again, it sends all of them, with three attempts, 100 and
+ * 200 ms apart.
  */
-async function playPlain({ scale, say }: DrillWorld): Promise<string> {
+async function playPlain({ scale, say }: Session): Promise<string> {
   const receivers = new Receivers()
   const weak = await receivers.open({ isWeak: true })
   let lost = 0
@@ -195,5 +205,5 @@ async function playPlain({ scale, say }: DrillWorld): Promise<string> {
   const { requests, falls } = await receivers.ask({ kind: 'report', port: weak.port })
   receivers.end()
   const total = buffered.length + live.length
-  return `with plain retries ${mostInOneSecond(requests)} requests in a second, it fell ${falls} times more and ${lost} of ${total} were lost`
+  return `with plain retries ${mostInOneSecond(requests)} requests in a second, the sink fell ${falls} times more and ${lost} of ${total} were lost`
 }

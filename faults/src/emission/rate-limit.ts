@@ -2,17 +2,21 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { createEmitter } from '@redrive/runtime'
 import { fileStore } from '@redrive/file-store'
 import { recordingSink } from '@redrive/testing'
-import { brokenIf, type Drill } from '../drill.ts'
+import { brokenIf } from '../evidence/evidence.ts'
+import type { Scenario } from '../harness/scenario.ts'
 
 const LIMIT = 1_000
-/** One in five is a payment. They come as fast as they can: the limit is always slower. */
+/**
+ * One in five events is a payment. They are emitted as fast as possible, so the limit is always
+ * slower.
+ */
 const EVENTS = 5_000
 const AT_ONCE = 50
 
-/** No payment is lost in a flood of junk, and the junk is dropped and counted. */
-export const rateLimit: Drill = {
+/** No payment is lost in a flood of junk events. Junk is dropped and counted. */
+export const rateLimit: Scenario = {
   name: 'rate-limit',
-  story: '1,000 payments among 4,000 junk events at once, at a limit of 1,000 a second',
+  story: '1,000 payments among 4,000 junk events in one burst, at a limit of 1,000 per second',
   isInSmoke: true,
   async play({ folder }) {
     const store = fileStore({ directory: folder })
@@ -21,9 +25,9 @@ export const rateLimit: Drill = {
     const emitter = createEmitter({
       sinks: { sink },
       store,
-      queue: { most: EVENTS, whenFull: 'store' },
+      queue: { maxEvents: EVENTS, onFull: 'store' },
       rateLimit: { perSecond: LIMIT },
-      filter: { always: [/^payment\./] },
+      filter: { keep: [/^payment\./] },
     })
     const types = Array.from({ length: EVENTS }, (_, index) =>
       index % 5 === 0 ? 'payment.made' : 'junk',
@@ -36,7 +40,7 @@ export const rateLimit: Drill = {
       elapsedS = (performance.now() - begunAt) / 1_000
       await nextTurn()
     }
-    // A second's worth is saved up, and one may be due in this moment.
+    // One second's worth is saved up, and one more event may be due now.
     const most = LIMIT + LIMIT * elapsedS + 1
     const kinds = (await Promise.all(pending)).map(({ sinks }) => sinks['sink']?.kind)
     const count = (type: string, kind: string) =>
@@ -49,7 +53,7 @@ export const rateLimit: Drill = {
     await emitter.close()
     return {
       events: EVENTS,
-      told: [
+      figures: [
         `payments: ${delivered} delivered, ${stored} stored, ${lost} lost`,
         `junk: ${count('junk', 'delivered')} delivered, ${dropped} dropped`,
         `${limited} over the limit in ${elapsedS.toFixed(2)} s`,
@@ -59,14 +63,18 @@ export const rateLimit: Drill = {
         [
           count('payment.made', 'stored') !== stored,
           'unexpected',
-          'something else is in the store',
+          'the store has an event that is not a payment',
         ],
         [
           dropped === 0 || dropped + stored !== limited,
           'unexpected',
           `${dropped} dropped and ${stored} stored of ${limited}`,
         ],
-        [sink.events.length > most, 'storm', `${sink.events.length} got through in ${elapsedS} s`],
+        [
+          sink.events.length > most,
+          'storm',
+          `${sink.events.length} were delivered in ${elapsedS} s`,
+        ],
       ),
     }
   },

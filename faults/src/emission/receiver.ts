@@ -1,15 +1,15 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { type Span, watchStandstills } from '../standstill.ts'
+import { type Span, watchStandstills } from '../evidence/stalls.ts'
 import type { Arrival, Ask, Tell } from './receivers.ts'
 
 /**
- * Receivers in a process of their own, one for each port. One of them can be down, slow, and so weak
- * that too many requests at once bring it down again, as a recovering log store really is.
+ * Receivers in a separate process, one for each port. One of them can be down, slow, and so weak
+ * that too many concurrent requests bring it down again. A recovering log store behaves like this.
  */
 const SLOW_MS = 50
-/** 100 at once: connections and memory that were there are gone, and it has to begin anew. */
+/** 100 concurrent requests use up its connections and memory, and it has to restart. */
 const MOST_AT_ONCE = 100
-/** 10 s for each new start. */
+/** 10 s for each restart. */
 const DOWN_AGAIN_MS = 10_000
 
 interface Receiver {
@@ -19,7 +19,7 @@ interface Receiver {
   open: number
   falls: number
   readonly arrivals: Arrival[]
-  /** Requests while it is up, refused or not. */
+  /** Times of requests while the receiver is up, rejected ones included. */
   readonly requests: number[]
 }
 
@@ -67,7 +67,7 @@ function fall(receiver: Receiver): void {
   setTimeout(() => void start(receiver), DOWN_AGAIN_MS)
 }
 
-const tell = (told: Tell) => process.send?.(told)
+const report = (message: Tell) => process.send?.(message)
 
 process.on('message', (ask: Ask) => {
   void (async () => {
@@ -89,7 +89,7 @@ process.on('message', (ask: Ask) => {
     if (ask.kind === 'up') await start(receiver)
     if (ask.kind === 'down') stop(receiver)
     const { arrivals, requests, falls } = receiver
-    if (ask.kind === 'report') tell({ arrivals, requests, falls, standstills })
-    else tell({ arrivals: [], requests: [], falls, standstills: [] })
+    if (ask.kind === 'report') report({ kind: 'told', arrivals, requests, falls, standstills })
+    else report({ kind: 'told', arrivals: [], requests: [], falls, standstills: [] })
   })()
 })

@@ -1,11 +1,9 @@
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { fileURLToPath } from 'node:url'
-import type { Span } from '../standstill.ts'
+import { freePort } from '../harness/listening.ts'
+import { type Child, startChild } from '../harness/process.ts'
+import { until } from '../harness/wait.ts'
+import type { Span } from '../evidence/stalls.ts'
 
-/** An event that a receiver has taken. */
+/** An event that a receiver accepted. */
 export interface Arrival {
   readonly id: string
   readonly emittedAt: number
@@ -22,25 +20,24 @@ export type Ask =
   | { readonly kind: 'up' | 'down' | 'report'; readonly port: number }
 
 export interface Tell {
+  readonly kind: 'told'
   readonly arrivals: readonly Arrival[]
   readonly requests: readonly number[]
   readonly falls: number
-  /** Of the process that all receivers are in. */
+  /** Stalls of the process that contains all receivers. */
   readonly standstills: readonly Span[]
 }
 
-const PROGRAM = fileURLToPath(new URL('./receiver.ts', import.meta.url))
+const PROGRAM = new URL('./receiver.ts', import.meta.url)
+/** 30 s for a response that takes milliseconds. */
+const ANSWERED = { withinMs: 30_000, everyMs: 5 }
 
-/** HTTP servers in another process. */
+/** HTTP servers in a separate process. */
 export class Receivers {
-  readonly #child: ChildProcess
+  readonly #child: Child<Tell> = startChild(PROGRAM)
   #last: Promise<unknown> = Promise.resolve()
 
-  constructor() {
-    this.#child = fork(PROGRAM, { execArgv: ['--conditions=@redrive/source'] })
-  }
-
-  /** Opens one; the URL is where it is, or will be when it is up. */
+  /** Opens a receiver; its URL is valid even before it is up. */
   async open({
     isWeak = false,
     isDown = false,
@@ -56,27 +53,20 @@ export class Receivers {
     return { port, url: `http://127.0.0.1:${port}/events` }
   }
 
-  /** One question after the other: answers carry no name. */
+  /** Sends one request at a time, because responses carry no id. */
   ask(question: Ask): Promise<Tell> {
     const answer = this.#last.then(async () => {
+      const { messages } = this.#child
+      const known = messages.length
       this.#child.send(question)
-      const [told] = (await once(this.#child, 'message')) as [Tell]
-      return told
+      await until('a receiver responds', () => messages.length > known, ANSWERED)
+      return messages[known] as Tell
     })
     this.#last = answer
     return answer
   }
 
   end(): void {
-    this.#child.kill('SIGKILL')
+    this.#child.signal('SIGKILL')
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }

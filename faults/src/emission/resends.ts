@@ -1,18 +1,18 @@
 import { onEvent, type Sink } from '@redrive/runtime'
 
-/** An event that was sent although it had been before, or that came out of the store. */
+/** An event that was sent again, or that came from the store. */
 export interface Resend {
   readonly id: string
   readonly at: number
 }
 
-/** The same sink under its name in the emitter; what it is asked to send again is written down. */
+/** Returns the same sink under its emitter name; repeated sends are recorded. */
 export function notingResends(
   name: string,
   sink: Sink,
 ): Sink & { readonly resends: readonly Resend[] } {
   const resends: Resend[] = []
-  /** Sent once, or stored. */
+  /** Events that were sent once or stored. */
   const known = new Set<string>()
   const stopListening = onEvent((event) => {
     if (event.type === 'emission_failed' && event.source === name) known.add(event.event.id)

@@ -8,7 +8,7 @@ function parsed(draw: Draw, message: string): Sample {
   return { thrown: error }
 }
 
-/** As Node 20 tells a place, and as later ones do. */
+/** Returns a position as Node 20 formats it, or as later versions do. */
 function place(draw: Draw): string {
   const at = draw.int(1, 9_000)
   return draw.pick([
@@ -40,7 +40,7 @@ function undefinedRead(draw: Draw, property: string): Sample {
   return thrown(draw, { type: 'TypeError', message, own: ['priceOf', 'pricing.ts'] })
 }
 
-/** One bundle for all: a chunk with a hash of its content in the name. */
+/** One bundle for all: a chunk with a content hash in its name. */
 function bundled(draw: Draw, name: string): Sample {
   const hash = draw.pick([draw.text('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ', 8), draw.base62(8)])
   const own = [name, `../dist/chunk-${hash}.js`] as const

@@ -5,8 +5,8 @@ const PG = ['/app/node_modules/pg-pool/index.js:45:11']
 
 function postgres(draw: Draw, code: string, message: string, fields: object = {}): Sample {
   const [own, libraries] = [['save', 'store.ts'], PG] as const
-  const said = { code, severity: 'ERROR', length: draw.int(90, 300), ...fields }
-  return thrown(draw, { type: 'error', message, own, libraries, fields: said })
+  const allFields = { code, severity: 'ERROR', length: draw.int(90, 300), ...fields }
+  return thrown(draw, { type: 'error', message, own, libraries, fields: allFields })
 }
 
 function redis(draw: Draw, message: string, fields: object = {}): Sample {

@@ -3,9 +3,12 @@ import type { SeededRandom } from '@redrive/testing'
 const HEX = '0123456789abcdef'
 const BASE36 = '0123456789abcdefghijklmnopqrstuvwxyz'
 const BASE62 = `${BASE36}ABCDEFGHIJKLMNOPQRSTUVWXYZ`
-/** Crockford's, as in a ULID. */
+/** The alphabet of Crockford, as in a ULID. */
 const BASE32 = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
-/** What Kubernetes names pods with: no vowels, and the hash of a template uses ten of them. */
+/**
+ * The alphabet of Kubernetes pod names: no vowels. The hash of a template uses ten of these
+ * characters.
+ */
 const POD = 'bcdfghjklmnpqrstvwxz2456789'
 const TEMPLATE = '456789bcdf'
 
@@ -13,7 +16,7 @@ const WORDS = ['blue', 'Ana', 'size 42', 'Zoë O’Neil', 'x', '', 'N/A', '12,5'
 const PEOPLE = ['ana', 'bob.smith', 'li-wei', 'o.neil+shop', 'user17', 'k_mbappe']
 const DOMAINS = ['example.com', 'mail.example.org', 'shop-7.example.co.uk']
 
-/** Values as they vary between two failures of one kind. */
+/** Random values that differ between two failures of one kind. */
 export interface Draw {
   readonly random: SeededRandom
   readonly text: (alphabet: string, length: number) => string
@@ -24,7 +27,7 @@ export interface Draw {
   readonly hex: (length: number) => string
   readonly uuid: () => string
   readonly ulid: () => string
-  /** Letters of both cases and digits, as Stripe and nanoid make them. */
+  /** Letters of both cases and digits, as Stripe and nanoid use them. */
   readonly base62: (length: number) => string
   readonly base36: (length: number) => string
   readonly at: () => Date
@@ -33,9 +36,9 @@ export interface Draw {
   readonly pod: (service: string) => string
   readonly host: (service: string) => string
   readonly email: () => string
-  /** What a person or another system wrote. */
+  /** Text that a person or another system wrote. */
   readonly word: () => string
-  /** A number of things, each made by the function. */
+  /** Returns between `low` and `high` values, each made by the function. */
   readonly several: <T>(low: number, high: number, make: () => T) => T[]
 }
 

@@ -12,15 +12,15 @@ import { OTHERS } from './others.ts'
 const listed = (families: Families): readonly Family[] =>
   Object.entries(families).map(([name, sample]) => ({ name, sample }))
 
-/** Seen while the rules of the signature were written. */
+/** Families that were known when the rules of the signature were written. */
 export const SEEN: readonly Family[] = [DATABASES, NETWORK, CODE, DOMAIN, FOREIGN, OTHERS].flatMap(
   listed,
 )
 
-/** Not seen. */
+/** Families that were not known then. */
 export const UNSEEN: readonly Family[] = listed(HELD_OUT)
 
-/** The same failure for the same number, in every process. */
+/** Returns the same failure for the same seed, in every process. */
 export function sampleOf(family: Family, seed: number): Sample {
   const random: SeededRandom = seededRandom(seed)
   return family.sample(drawFrom(random))

@@ -1,10 +1,10 @@
-import type { ToldFailure } from '@redrive/core'
+import type { ReportedFailure } from '@redrive/core'
 import type { Draw } from './draw.ts'
 
-/** One failure: thrown by a handler, or told by the headers of somebody else's dead letter. */
-export type Sample = { readonly thrown: unknown } | { readonly told: ToldFailure }
+/** One failure: thrown by a handler, or reported in the headers of another library's dead letter. */
+export type Sample = { readonly thrown: unknown } | { readonly told: ReportedFailure }
 
-/** Failures that one person would look at once: one cause, one remedy. */
+/** Failures with one cause and one remedy. A person would look at them together. */
 export interface Family {
   readonly name: string
   readonly sample: (draw: Draw) => Sample
@@ -13,19 +13,19 @@ export interface Family {
 export type Families = Readonly<Record<string, (draw: Draw) => Sample>>
 
 interface Thrown {
-  /** Name of its class. */
+  /** Name of the error's class. */
   readonly type?: string
   readonly message: string
-  /** What the library puts on its errors. */
+  /** Fields that the library sets on its errors. */
   readonly fields?: object
   readonly cause?: unknown
-  /** `function file` of the user's own code. */
+  /** Function and file of the user's own code. */
   readonly own?: readonly [name: string, file: string]
   /** Frames of libraries above it. */
   readonly libraries?: readonly string[]
 }
 
-/** An error as if it had been thrown in a service: deployed somewhere, built at some time. */
+/** Returns an error as a deployed service throws it, with its paths and line numbers. */
 export function errorOf(draw: Draw, thrown: Thrown): Error {
   const { type = 'Error', message, fields = {}, cause, own = ['handle', 'orders.ts'] } = thrown
   const error = cause === undefined ? new Error(message) : new Error(message, { cause })
@@ -55,7 +55,7 @@ function ownFrames(draw: Draw, [name, file]: readonly [string, string]): readonl
   ]
 }
 
-/** As told by headers: nothing but text. */
+/** Returns a failure reported in headers: only text. */
 export function told(given: { type: string; message: string; stack: string }): Sample {
   return { told: { ...given, at: undefined, attempts: 1 } }
 }

@@ -4,7 +4,7 @@ import { type Families, type Sample, told } from './family.ts'
 const LISTENER =
   "Listener method 'public void com.acme.orders.OrderListener.onOrder(com.acme.orders.OrderEvent)' threw exception"
 
-/** What Spring Kafka writes: the listener's exception, and deep below it the one that matters. */
+/** Returns what Spring Kafka writes: the listener's exception, with the real cause further down. */
 function spring(draw: Draw, type: string, message: string, method: string): Sample {
   const at = (frame: string) => `\tat ${frame}:${draw.int(20, 400)})`
   const generated = `\tat com.acme.orders.OrderListener$$Lambda/0x${draw.hex(16)}.run(Unknown Source)`
@@ -30,7 +30,7 @@ function spring(draw: Draw, type: string, message: string, method: string): Samp
 const STATE = 'java.lang.IllegalStateException'
 const NULL = 'java.lang.NullPointerException'
 
-/** The message of the exception itself, as a listener without a wrapper has it. */
+/** Returns the exception's own message, as from a listener without a wrapper. */
 function direct(draw: Draw, type: string, message: string): Sample {
   const stack = `${type}: ${message}\n\tat com.acme.billing.Billing.bill(Billing.java:${draw.int(1, 300)})`
   return told({ type, message, stack })
@@ -88,7 +88,7 @@ export const FOREIGN: Families = {
   'rabbitmq: expired': () => broker('expired'),
 }
 
-/** A queue of the broker tells no more than this. */
+/** Returns a failure as a broker queue reports it: only the reason. */
 function broker(reason: string): Sample {
   const message = `the broker dead-lettered it: ${reason}`
   return { told: { type: undefined, message, stack: undefined, at: undefined, attempts: 1 } }

@@ -1,6 +1,6 @@
 /**
- * Written before anybody looked how they are grouped: what the rules are worth on errors that nobody
- * had in mind. Who changes a rule because of one of these moves them all to others.ts and writes new ones.
+ * Families written before their grouping was checked. They measure the rules on unknown errors. If
+ * you change a rule because of one of them, move all of them to others.ts and write new ones.
  */
 import type { Draw } from './draw.ts'
 import { type Families, type Sample, thrown, told } from './family.ts'

@@ -1,7 +1,7 @@
 import type { Draw } from './draw.ts'
 import { errorOf, type Families, type Sample, thrown } from './family.ts'
 
-/** undici puts what happened into the cause. */
+/** Creates an undici error, which has its reason in the cause. */
 function fetchFailed(draw: Draw, type: string, message: string, code: string): Sample {
   const cause = errorOf(draw, { type, message, fields: { code } })
   return thrown(draw, { type: 'TypeError', message: 'fetch failed', cause })
@@ -31,8 +31,8 @@ function query(draw: Draw): string {
   return draw.pick(['', `?expand=items&limit=${draw.id()}`, `?cursor=${draw.base62(12)}`])
 }
 
-/** A wrapper that tells the status in words only. */
-function said(draw: Draw, status: string, path: string): Sample {
+/** Creates an error of a wrapper that has the status only in its text. */
+function withStatusText(draw: Draw, status: string, path: string): Sample {
   const url = `https://${draw.pick(['api-1', 'api-2', 'api-17'])}.example.com/v1/${path}${query(draw)}`
   const message = `Request failed with status code ${status}: GET ${url}`
   return thrown(draw, { type: 'HTTPError', message, own: ['fetchJson', 'http.ts'] })
@@ -71,9 +71,11 @@ export const NETWORK: Families = {
     thrown(draw, { message: 'socket hang up', fields: { code: 'ECONNRESET' } }),
   'axios: 404': (draw) => axios(draw, 404),
   'axios: 409': (draw) => axios(draw, 409),
-  'wrapper: no order': (draw) => said(draw, '404 Not Found', `orders/${draw.ulid()}`),
-  'wrapper: no customer': (draw) => said(draw, '404 Not Found', `customers/cus_${draw.base62(14)}`),
-  'wrapper: order conflict': (draw) => said(draw, '409 Conflict', `orders/${draw.uuid()}`),
+  'wrapper: no order': (draw) => withStatusText(draw, '404 Not Found', `orders/${draw.ulid()}`),
+  'wrapper: no customer': (draw) =>
+    withStatusText(draw, '404 Not Found', `customers/cus_${draw.base62(14)}`),
+  'wrapper: order conflict': (draw) =>
+    withStatusText(draw, '409 Conflict', `orders/${draw.uuid()}`),
   'bare status: 404': (draw) =>
     thrown(draw, { message: `GET /v2/stock/${draw.id()}: HTTP 404`, own: ['stock', 'http.ts'] }),
   'bare status: 410': (draw) =>

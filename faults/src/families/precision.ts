@@ -1,25 +1,25 @@
-import { classify, cycleOfTold } from '@redrive/core'
+import { classify, cycleFromReport } from '@redrive/core'
 import { type Family, type Sample } from './family.ts'
 import { sampleOf } from './families.ts'
 
-/** How the samples of one family were grouped. */
+/** The grouping result of one family. */
 export interface FamilyScore {
   readonly name: string
   readonly samples: number
-  /** Not in the group where most of the family is. */
+  /** Number of samples outside the group where most of the family is. */
   readonly split: number
-  /** In a group where most are of another family. */
+  /** Number of samples in a group where most samples are of another family. */
   readonly merged: number
 }
 
-/** As a dead letter of this failure would be signed, in one source with all the others. */
+/** Returns the signature of a dead letter with this failure, with all families in one source. */
 export function signatureOfSample(sample: Sample): string {
-  if ('told' in sample) return cycleOfTold(sample.told).history[0]?.signature ?? ''
+  if ('told' in sample) return cycleFromReport(sample.told).history[0]?.signature ?? ''
   const options = { rules: [], handler: 'orders', includeStack: false, now: 0 }
   return classify(sample.thrown, options).signature
 }
 
-/** Scores each family among the others. `samples` of each, drawn from seeds that follow `seed`. */
+/** Scores each family among the others, with `samples` of each. The seeds follow `seed`. */
 export function precisionOf(
   families: readonly Family[],
   samples: number,
@@ -34,7 +34,7 @@ export function precisionOf(
   )
 }
 
-/** The same for groups that are known: of each family, the group of each of its samples. */
+/** Scores known groups: for each family, the group of each sample. */
 export function scoresOf(
   names: readonly string[],
   groups: readonly (readonly string[])[],
@@ -52,7 +52,7 @@ export function scoresOf(
   })
 }
 
-/** Share of samples that are in a wrong group, split off or merged. */
+/** Returns the share of samples in a wrong group, split off or merged. */
 export function wrongShare(scores: readonly FamilyScore[]): number {
   const wrong = scores.reduce((sum, { split, merged }) => sum + split + merged, 0)
   return wrong / scores.reduce((sum, { samples }) => sum + samples, 0)

@@ -1,18 +1,19 @@
-import type { Entry } from '../history.ts'
+import type { Entry } from '../evidence/history.ts'
 
-/** What is known of one process. */
+/** Known facts of one process. */
 interface Life {
   inFlight: number
-  /** Who it is, in each of its groups. */
+  /** Its member id in each of its groups. */
   readonly members: Map<string, string>
-  /** When handlers ended since the last commit was sent that the group has accepted. */
+  /** Times of handler ends since the last accepted commit was sent. */
   endedAt: number[]
 }
 
 /**
- * How many duplicates the faults explain. When a process dies, or its group goes on without it, what it
- * had in hand and what it finished since its last commit is handed out again. A connection that breaks
- * costs nothing: what was read stays ours. A copy whose proof is unknown is made again.
+ * Returns the number of duplicates that the faults explain. When a process dies or its group
+ * continues without it, its in-flight and uncommitted messages are delivered again. A broken
+ * connection costs nothing, because records already read stay with the process. A copy without a
+ * known confirmation is made again.
  */
 export function boundOf(entries: readonly Entry[]): number {
   const lives = new Map<string, Life>()

@@ -7,11 +7,11 @@ import {
   listOffsetsV9,
   metadataV12,
 } from '@platformatic/kafka'
-import { becomesTrue } from '../wait.ts'
+import { becomesTrue } from '../harness/wait.ts'
 
 /**
- * The cluster as an administrator sees it: plain requests of the client library. Nothing here comes
- * from the transport under test, so that a mistake of it cannot hide itself.
+ * The cluster as an administrator sees it, with plain requests of the client library. It uses no
+ * code of the transport under test, so a mistake there stays visible.
  */
 export interface Broker {
   readonly addresses: readonly string[]
@@ -42,7 +42,7 @@ export function brokerAt(addresses: readonly string[]): Broker {
 
 const MOST_REPLICAS = 3
 
-/** 30 s: a new topic is known everywhere within one, unless a broker is on its way up. */
+/** 30 s: all brokers know a new topic within one second, unless a broker is starting. */
 const KNOWN_MS = 30_000
 
 export async function createTopics(
@@ -61,16 +61,19 @@ export async function createTopics(
     return leaders.length === topics.length * partitions && leaders.every((leader) => leader > 0)
   }
   if (await becomesTrue(isKnown, { withinMs: KNOWN_MS })) return
-  throw new Error('Kafka does not know the topics it made.')
+  throw new Error('Kafka does not list the topics that were just created.')
 }
 
-/** Topics whose names begin like this: those of a run, or one that the cluster keeps for itself. */
+/**
+ * Returns topics whose names start with this text: those of a run, or an internal one of the
+ * cluster.
+ */
 export async function topicsOf({ admin }: Broker, run: string): Promise<readonly string[]> {
   const all = await admin.listTopics({ includeInternals: true })
   return all.filter((topic) => topic.startsWith(run))
 }
 
-/** 50 at a time: a broker that deletes hundreds at once is busy with nothing else. */
+/** 50 at a time: a broker that deletes hundreds concurrently does nothing else. */
 const DELETED = 50
 
 export async function deleteRun(broker: Broker, run: string): Promise<void> {
@@ -85,7 +88,7 @@ const LATEST = -1n
 const ANY = -1
 const NO_TRANSACTION = 0
 
-/** Where logs end. */
+/** Returns the end offsets of the logs. */
 export async function endsOf(broker: Broker, topics: readonly string[]): Promise<Offsets> {
   const layout = await layoutOf(broker, topics)
   const partitions = [...layout].flatMap(([name, { leaders }]) =>
@@ -117,7 +120,7 @@ export interface Committed {
   readonly metadata: string
 }
 
-/** What a group has committed. */
+/** Returns the committed offsets of a group. */
 export async function committedBy(
   { admin }: Broker,
   group: string,
@@ -145,11 +148,11 @@ export interface StoredRecord {
 
 interface TopicLayout {
   readonly id: string
-  /** Of each partition. */
+  /** The leader of each partition. */
   readonly leaders: readonly number[]
 }
 
-/** Who has what, as any broker knows it; the client library leaves out what the cluster keeps for itself. */
+/** Returns the leaders as any broker reports them. The client library omits internal topics. */
 async function layoutOf(
   broker: Broker,
   topics: readonly string[],
@@ -167,7 +170,7 @@ async function layoutOf(
 
 async function anyConnection(broker: Broker): Promise<Connection> {
   const { brokers } = await broker.base.metadata({ topics: [], forceUpdate: true })
-  let problem: unknown = new Error('there is no broker')
+  let problem: unknown = new Error('no broker is known')
   for (const node of brokers.keys()) {
     try {
       return await connectionTo(broker, node)
@@ -181,7 +184,7 @@ async function anyConnection(broker: Broker): Promise<Connection> {
 async function connectionTo({ base }: Broker, number: number): Promise<Connection> {
   const { brokers } = await base.metadata({ topics: [] })
   const node = brokers.get(number)
-  if (node === undefined) throw new Error(`there is no broker ${number}`)
+  if (node === undefined) throw new Error(`broker ${number} is not known`)
   return new Promise((resolve, reject) => {
     base[kGetConnection](node, (error, connection) => {
       if (connection === undefined) reject(error ?? new Error('no connection'))
@@ -197,7 +200,7 @@ const MOST_BYTES = 4_194_304
 
 type Batch = NonNullable<fetchV17.FetchResponsePartition['records']>[number]
 
-/** Everything a partition holds from an offset on, but for what was aborted or is not decided. */
+/** Reads all records of a partition from an offset on, except aborted and undecided ones. */
 export async function readPartition(
   broker: Broker,
   topic: string,
@@ -214,7 +217,7 @@ export async function readPartition(
   while (next < end) {
     const batches = await fetchFrom(connection, id, partition, next)
     if (batches.length === 0)
-      throw new Error(`${topic}/${partition} does not answer from ${next} on`)
+      throw new Error(`${topic}/${partition} does not return records from offset ${next} on`)
     for (const batch of batches) {
       const last = Number(batch.firstOffset) + batch.lastOffsetDelta
       if (last < next) continue
@@ -226,7 +229,7 @@ export async function readPartition(
   return found.sort((a, b) => a.offset - b.offset)
 }
 
-/** Of a transaction nothing counts before its end is there. */
+/** Records of a transaction count only after its end marker. */
 function decide(
   { attributes, producerId, records: [marker] }: Batch,
   records: readonly StoredRecord[],

@@ -1,4 +1,4 @@
-import { services } from '../services.ts'
+import { services } from '../harness/services.ts'
 import type { KafkaService } from './world.ts'
 
 /** Nodes are numbered from 1, in the order of their addresses. */
@@ -10,12 +10,12 @@ export async function controller(): Promise<NodeNumber> {
   return Number(await on('controller')) as NodeNumber
 }
 
-/** Kills a node with SIGKILL; of one broker, that one. */
+/** Kills a node with SIGKILL. With one broker, kills that one. */
 export async function killNode(service: KafkaService, node: NodeNumber): Promise<void> {
   await (service === 'kafka' ? services('do', 'kafka', 'kill') : on('kill_node', String(node)))
 }
 
-/** Resolves when it has caught up with the others. */
+/** Resolves when the node has caught up with the others. */
 export async function startNode(service: KafkaService, node: NodeNumber): Promise<void> {
   await (service === 'kafka' ? services('do', 'kafka', 'start') : on('start_node', String(node)))
 }

@@ -1,10 +1,10 @@
 import { type Broker, endsOf, type Offsets, readPartition, topicsOf } from './broker.ts'
 import { readStored, type StoredCommit } from './wire-format.ts'
 
-/** The topic in which a cluster keeps what groups commit. */
+/** The internal topic for commits of groups. */
 export const COMMITS = '__consumer_offsets'
 
-/** All commits for the topics of a run, in the order in which the cluster took them. */
+/** Returns all commits for the topics of a run, in the order in which the cluster stored them. */
 export async function storedCommits(
   broker: Broker,
   run: string,

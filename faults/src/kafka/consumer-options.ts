@@ -1,7 +1,7 @@
-import type { ConsumerOptions } from '../consumer-options.ts'
+import type { ConsumerOptions } from '../harness/consumer-options.ts'
 import type { RequestName } from './requests.ts'
 
-/** What a consumer of a topic is told on top. */
+/** Additional options of a consumer of a topic. */
 export interface KafkaConsumerOptions extends ConsumerOptions {
   readonly brokers: readonly string[]
   readonly sessionMs: number
@@ -17,30 +17,30 @@ export interface KafkaConsumerOptions extends ConsumerOptions {
 export interface Failpoint {
   readonly request: RequestName
   readonly when: When
-  /** Is part of the names of the topics that the copy goes to; without it, whatever comes first. */
+  /** Part of the names of the topics that receive the copy. Without it, the first request counts. */
   readonly topic?: string
 }
 
 export type When =
-  /** It is not sent. */
+  /** The request is not sent. */
   | 'before'
-  /** It has left the process; the answer has not been read. */
+  /** The request was sent; the response has not been read. */
   | 'written'
-  /** The answer is there; the transport has not been told. */
+  /** The response arrived; the transport has not received it. */
   | 'answered'
-  /** The transport has been told, and has not gone on. */
-  | 'told'
+  /** The transport has received the response and not continued. */
+  | 'received'
 
-/** What becomes of copies on their way to the brokers: of a hundred requests, so many each. */
+/** Faults for copies to the brokers: the number of each in a hundred requests. */
 export interface ProduceFaults {
-  /** The same faults again. */
+  /** Seed; the same seed produces the same faults. */
   readonly seed: number
-  /** Refused with an error of the protocol; nothing is stored. */
+  /** Rejected with a protocol error; nothing is stored. */
   readonly refused: number
-  /** Stored, and answered with an error. */
+  /** Stored, and an error is returned. */
   readonly misreported: number
-  /** Never answered, and not stored. */
+  /** No response, and not stored. */
   readonly swallowed: number
-  /** Stored, and never answered. */
+  /** Stored, and no response. */
   readonly unanswered: number
 }

@@ -1,10 +1,13 @@
-/** A consumer process: `consume` on the transport under test, with a real effect and a history of its own. */
+/**
+ * A consumer process: `consume` on the transport under test, with a real effect and a separate
+ * history.
+ */
 import { kafka, type KafkaTransport } from '@redrive/kafka'
 import { type Consumer, consume } from '@redrive/runtime'
-import { dieAt, live, RULES } from '../consumer.ts'
-import { countRun, inboxOf, openDatabase } from '../effects.ts'
-import { handlerOf } from '../handler.ts'
-import { openHistory } from '../history.ts'
+import { dieAt, live, RULES } from '../harness/consumer.ts'
+import { countRun, inboxOf, openDatabase } from '../harness/effects.ts'
+import { handlerOf } from '../harness/handler.ts'
+import { openHistory } from '../evidence/history.ts'
 import type { KafkaConsumerOptions } from './consumer-options.ts'
 import { dyingAt } from './failpoints.ts'
 import { breakingCopies } from './produce-faults.ts'
@@ -15,7 +18,7 @@ import { readAssignment, readCommit, readSync } from './wire-format.ts'
 const options = JSON.parse(process.argv[2] ?? '') as KafkaConsumerOptions
 const { name, run, brokers, policy, failpoint, produceFaults } = options
 const history = openHistory(options.folder, name)
-// Nobody stops the database here: what is committed need not wait for the disk.
+// This scenario does not stop the database, so commits need not wait for the disk.
 const pool = openDatabase(options.databaseUrl, { isInHurry: true })
 const die = (where: string) => dieAt(history, where)
 
@@ -32,7 +35,7 @@ const dying = failpoint === undefined ? breaking : dyingAt(failpoint, die)
 
 const unnamed = new Set<number>()
 
-/** Writes down what the group is told and what it answers. */
+/** Records commits to the group and their responses. */
 function watched(request: Request): void {
   const { apiKey } = request
   const kind = nameOfRequest(apiKey)
@@ -47,7 +50,7 @@ function watched(request: Request): void {
 
 type Note = (error: Error | null, answer: unknown) => void
 
-/** The same request; its answer is noted before anybody else is told. */
+/** Returns the same request. Its response is recorded before any other code gets it. */
 const noting = (request: Request, note: Note): Request => ({
   ...request,
   payload: () => request.payload(),
@@ -59,25 +62,25 @@ const noting = (request: Request, note: Note): Request => ({
 })
 
 function noteCommit(request: Request): Note {
-  const asked = readCommit(request.payload())
+  const commit = readCommit(request.payload())
   const sentAt = Date.now()
   return (error) => {
     const isAccepted = error === null
     const note = isAccepted ? {} : { note: String(error) }
-    history.write({ what: 'commit', ...asked, sentAt, isAccepted, ...note })
+    history.write({ what: 'commit', ...commit, sentAt, isAccepted, ...note })
   }
 }
 
 function noteAssignment(request: Request): Note {
-  const asked = readSync(request.payload())
+  const sync = readSync(request.payload())
   return (error, answer) => {
     if (error !== null) return
     const { assignment } = answer as { readonly assignment: Buffer }
-    history.write({ what: 'assigned', ...asked, places: readAssignment(assignment) })
+    history.write({ what: 'assigned', ...sync, places: readAssignment(assignment) })
   }
 }
 
-/** Says where each record is that is handed out. */
+/** Records the position of each delivered record. */
 function noteDeliveries(transport: KafkaTransport): KafkaTransport {
   const receive = transport.receive.bind(transport)
   transport.receive = (receiver) => {
@@ -96,7 +99,7 @@ function noteDeliveries(transport: KafkaTransport): KafkaTransport {
 
 let consumers: readonly Consumer[] = []
 
-/** Whoever should die while leaving must leave. */
+/** A process that has to die while it leaves the group must leave it first. */
 function afterSuccess(): void {
   if (failpoint?.request !== 'leave') return
   void Promise.all(consumers.map((consumer) => consumer.stop({ drain: '1s' })))

@@ -4,15 +4,15 @@ import type { Failpoint, When } from './consumer-options.ts'
 import { nameOfRequest, type OnRequest, type Request } from './requests.ts'
 
 /**
- * Kills the process at one request. It sits between the client library and the socket, so that the
- * transport runs as it is.
+ * Kills the process at one request. It is between the client library and the socket, so the
+ * transport runs unchanged.
  */
 export function dyingAt(failpoint: Failpoint, die: (where: string) => never): OnRequest {
   const { request: meant, when, topic } = failpoint
   const at = (here: When) => {
     if (here === when) die(`${meant} ${here}`)
   }
-  /** The copy that is meant has been stored: what follows belongs to it. */
+  /** Whether the selected copy is stored; later requests belong to it. */
   let hasBegun = topic === undefined
   return (request) => {
     const name = nameOfRequest(request.apiKey)
@@ -23,13 +23,13 @@ export function dyingAt(failpoint: Failpoint, die: (where: string) => never): On
     const { socket } = request.connection
     const sentBefore = socket.bytesWritten
     request.send((error, answer) => {
-      // An error is none of what is meant, and whoever asked will ask again.
+      // An error is not the selected response, and the caller retries.
       if (error !== null) return request.callback(error, answer)
-      // The transport must not hear of it: the process dies as soon as the request is on its way.
+      // The transport must not get the response. The process dies as soon as the request is sent.
       if (when === 'written') return
       at('answered')
       request.callback(error, answer)
-      at('told')
+      at('received')
     })
     if (when === 'written') whenSent(socket, sentBefore, () => at('written'))
   }
@@ -37,21 +37,24 @@ export function dyingAt(failpoint: Failpoint, die: (where: string) => never): On
 
 const isTo = (request: Request, topic: string) => request.payload().includes(topic)
 
-/** A fetch that finds nothing leaves nothing half done: the one that is meant brings something. */
+/** An empty fetch leaves nothing half done, so this waits for a fetch with records. */
 function dieAtRecords(request: Request, at: (here: When) => void): void {
   at('before')
   request.send((error, answer) => {
     const isMeant = error === null && hasRecords(answer as fetchV17.FetchResponse)
     if (isMeant) at('answered')
     request.callback(error, answer)
-    if (isMeant) at('told')
+    if (isMeant) at('received')
   })
 }
 
 const hasRecords = ({ responses }: fetchV17.FetchResponse) =>
   responses.some(({ partitions }) => partitions.some(({ records }) => (records ?? []).length > 0))
 
-/** Calls back when the system has taken what was written: it then arrives even if we die. */
+/**
+ * Calls back when the operating system has accepted the bytes. They then arrive even if this
+ * process dies.
+ */
 function whenSent(socket: Socket, sentBefore: number, done: () => void): void {
   if (socket.bytesWritten > sentBefore && socket.writableLength === 0) done()
   else setImmediate(() => whenSent(socket, sentBefore, done))

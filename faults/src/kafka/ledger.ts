@@ -1,11 +1,10 @@
-import type { Violation } from '../evidence.ts'
-import type { Entry } from '../history.ts'
+import type { Violation } from '../evidence/evidence.ts'
+import type { Entry } from '../evidence/history.ts'
 import { finishedAbove, type Range, type StoredCommit } from './wire-format.ts'
 
 /**
- * What consumers told their group, held against what they did. It comes from three places that know
- * nothing of each other: the cluster's own log of commits, the requests as they left the processes, and
- * what handlers wrote down.
+ * Compares the commits of consumers with what they did. It uses three independent sources: the
+ * cluster's log of commits, the requests of the processes, and the records of the handlers.
  */
 export function checkLedger(
   entries: readonly Entry[],
@@ -19,7 +18,7 @@ export function checkLedger(
   ]
 }
 
-/** Rules that hold for nothing prove nothing. */
+/** Checks that there are commits. Without any, the rules prove nothing. */
 const checkThere = (commits: readonly StoredCommit[]): readonly Violation[] =>
   commits.length > 0 ? [] : [{ rule: 'scenario', text: 'nothing was ever committed' }]
 
@@ -38,7 +37,10 @@ const stateOf = (commit: StoredCommit): State => ({
 const byPlace = (commits: readonly StoredCommit[]) =>
   Map.groupBy(commits, ({ place }) => place).entries()
 
-/** What was finished stays finished: somebody else's older view would have it run again. */
+/**
+ * Checks that finished records stay finished. A commit with an older state would let them run
+ * again.
+ */
 function checkGrowth(commits: readonly StoredCommit[]): readonly Violation[] {
   const violations: Violation[] = []
   for (const [place, ofPlace] of byPlace(commits)) {
@@ -47,7 +49,7 @@ function checkGrowth(commits: readonly StoredCommit[]): readonly Violation[] {
       const now = stateOf(commit)
       const [taken] = missingIn(now, before)
       if (taken !== undefined) {
-        const text = `${place}: ${taken[0]} to ${taken[1] - 1} were finished, and a later commit takes that back`
+        const text = `${place}: ${taken[0]} to ${taken[1] - 1} were finished, and a later commit reverts that`
         violations.push({ rule: 'not fenced', text })
       }
       before = now
@@ -56,7 +58,7 @@ function checkGrowth(commits: readonly StoredCommit[]): readonly Violation[] {
   return violations
 }
 
-/** What the one has finished and the other has not. */
+/** Returns the ranges that are finished in `before` and not in `now`. */
 function missingIn(now: State, before: State): readonly Range[] {
   const missing: Range[] = []
   for (const [from, to] of [[0, before.mark] as const, ...before.above]) {
@@ -71,7 +73,7 @@ function missingIn(now: State, before: State): readonly Range[] {
   return missing.filter(([from, to]) => from < to)
 }
 
-/** Nothing is committed before a handler has run to its end. */
+/** Checks that no record is committed before its handler has ended. */
 function checkFinished(
   entries: readonly Entry[],
   commits: readonly StoredCommit[],
@@ -96,7 +98,7 @@ function checkFinished(
   return violations
 }
 
-/** When a record was first run to an end, by its position. */
+/** Returns when each record first ended, by its position. */
 function endsIn(
   entries: readonly Entry[],
 ): ReadonlyMap<string, { readonly id: string; readonly at: number }> {
@@ -112,7 +114,7 @@ function endsIn(
   return ends
 }
 
-/** Only the owner of a partition may be told that its commit counts. */
+/** Checks that only the owner of a partition gets a confirmation of its commit. */
 function checkOwned(entries: readonly Entry[]): readonly Violation[] {
   const rounds = new Map<string, string>()
   const givenTo = new Map<string, Set<string>>()
@@ -129,10 +131,11 @@ function checkOwned(entries: readonly Entry[]): readonly Violation[] {
   return accepted.flatMap(({ by, member, generation, places }) =>
     places.flatMap((place): readonly Violation[] => {
       const owner = rounds.get(`${generation} ${place}`)
-      // Nobody's in this round: whoever had it before says how far it came, and lets go of it.
+      // No member owns it in this generation: the previous owner commits its progress and releases
+      // it.
       const had = [...(givenTo.get(place) ?? [])].some((one) => one.startsWith(`${member} `))
       if (owner === member || (owner === undefined && had)) return []
-      const text = `${by} committed for ${place} in round ${generation}, when it was ${owner ?? 'nobody'}'s`
+      const text = `${by} committed for ${place} in generation ${generation}, when its owner was ${owner ?? 'no member'}`
       return [{ rule: 'not fenced', text }]
     }),
   )

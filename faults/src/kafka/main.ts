@@ -1,59 +1,38 @@
-import { makeTables, openDatabase } from '../effects.ts'
-import type { Subject } from '../play.ts'
-import { playScenario } from '../run.ts'
-import { serviceOf } from '../scenario.ts'
-import { services, urlsOf } from '../services.ts'
-import { becomesTrue } from '../wait.ts'
+import { makeTables, openDatabase } from '../harness/effects.ts'
+import { playLoad, serviceOf, subjectOn } from '../harness/load-scenario.ts'
+import type { Subject } from '../harness/play.ts'
+import type { Result, Session } from '../harness/scenario.ts'
+import { services, urlsOf } from '../harness/services.ts'
+import { repeated } from '../harness/wait.ts'
 import { type Broker, brokerAt, endsOf, type Offsets, topicsOf } from './broker.ts'
 import { COMMITS } from './commits.ts'
+import { MUTANTS } from './mutants.ts'
 import { SCENARIOS } from './scenarios/index.ts'
 import { kafkaServer } from './server.ts'
 import { type KafkaScenario, kafkaWorldOf } from './world.ts'
 
-export const KAFKA: Subject<KafkaScenario> = {
-  name: 'kafka',
-  scenarios: SCENARIOS,
-  async prepare(session) {
-    const [databaseUrl = ''] = await urlsOf('postgres')
-    const pool = openDatabase(databaseUrl, { isInHurry: true })
+export const KAFKA: Subject = subjectOn('kafka', SCENARIOS, MUTANTS, play)
+
+async function play(scenario: KafkaScenario, session: Session): Promise<Result> {
+  const [databaseUrl = ''] = await urlsOf('postgres')
+  const service = serviceOf(scenario, session.scale)
+  // After a scenario that broke nodes, this waits until all of them are back.
+  const broker = brokerAt((await urlsOf(service)).flatMap((line) => line.split(',')))
+  const pool = openDatabase(databaseUrl, { isInHurry: true })
+  try {
     await makeTables(pool)
-    return {
-      async play(scenario) {
-        const service = serviceOf(scenario, session.scale)
-        // After a scenario that broke nodes this waits until all of them are back.
-        const addresses = (await urlsOf(service)).flatMap((line) => line.split(','))
-        const broker = brokerAt(addresses)
-        const commitsFrom = await endOfCommits(broker)
-        const parts = { session, scenario, service, broker, pool, databaseUrl, commitsFrom }
-        const world = kafkaWorldOf(parts)
-        try {
-          return await playScenario({ scenario, world, server: kafkaServer, session })
-        } finally {
-          await broker.close()
-          await services('up', service)
-        }
-      },
-      end: () => pool.end(),
-    }
-  },
+    const commitsFrom = await endOfCommits(broker)
+    const parts = { session, scenario, service, broker, pool, databaseUrl, commitsFrom }
+    return await playLoad({ scenario, world: kafkaWorldOf(parts), server: kafkaServer })
+  } finally {
+    await Promise.all([broker.close(), pool.end()])
+    await services('up', service)
+  }
 }
 
 /** 30 s: a broker that has just started accepts requests before it leads its partitions. */
-const LEADS_MS = 30_000
+const LEADS = { withinMs: 30_000, everyMs: 500 }
 
 /** Returns where the log of all commits ends, as soon as the broker leads it. */
-async function endOfCommits(broker: Broker): Promise<Offsets> {
-  let ends: Offsets | undefined
-  let problem: unknown
-  const isKnown = async () => {
-    try {
-      ends = await endsOf(broker, await topicsOf(broker, COMMITS))
-    } catch (error) {
-      problem = error
-    }
-    return ends !== undefined
-  }
-  await becomesTrue(isKnown, { withinMs: LEADS_MS, everyMs: 500 })
-  if (ends === undefined) throw problem
-  return ends
-}
+const endOfCommits = (broker: Broker): Promise<Offsets> =>
+  repeated(async () => endsOf(broker, await topicsOf(broker, COMMITS)), LEADS)

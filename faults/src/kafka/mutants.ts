@@ -1,78 +1,57 @@
-import type { Mutant } from '../hunt.ts'
+import type { Mutant } from '../harness/run-mutants.ts'
 
-const COMMIT = 'packages/transports/kafka/src/commit.ts'
-const CONSUMING = 'packages/transports/kafka/src/consuming.ts'
-const FETCH = 'packages/transports/kafka/src/fetch.ts'
-const MEMBERSHIP = 'packages/transports/kafka/src/membership.ts'
-const PARTITION = 'packages/transports/kafka/src/partition.ts'
-const RECEIVE = 'packages/transports/kafka/src/receive.ts'
+const ASSIGNMENT = 'packages/transports/kafka/src/consume/assignment.ts'
+const COMMIT = 'packages/transports/kafka/src/consume/committer.ts'
+const FETCH = 'packages/transports/kafka/src/protocol/fetcher.ts'
+const MEMBERSHIP = 'packages/transports/kafka/src/protocol/membership.ts'
+const PARTITION = 'packages/transports/kafka/src/consume/partition.ts'
+const RECEIVE = 'packages/transports/kafka/src/transport.ts'
 
 export const MUTANTS: readonly Mutant[] = [
-  {
-    name: 'commit how far was read instead of how far was finished',
-    edits: [
-      {
-        file: COMMIT,
-        find: '{ topic, partition, deaths }',
-        replace: '{ topic, partition, deaths, position }',
-      },
-      { file: COMMIT, find: 'offset: progress.mark', replace: 'offset: position' },
+  [
+    'commit the read position instead of the finished position',
+    'kill-random',
+    'committed early',
+    [COMMIT, '{ topic, partition, deaths }', '{ topic, partition, deaths, position }'],
+    [COMMIT, 'offset: progress.mark', 'offset: position'],
+  ],
+  [
+    'finish the original before the copy is acknowledged',
+    'produce-errors',
+    'lost',
+    [
+      RECEIVE,
+      '    try {\n      await this.#publisher.inTime(this.#sentOnce',
+      '    const isOurs = this.#consumption.finish(delivery)\n    try {\n      await this.#publisher.inTime(this.#sentOnce',
     ],
-    scenario: 'kill-random',
-    breaks: 'committed early',
-  },
-  {
-    name: 'finish the original before the copy is acknowledged',
-    edits: [
-      {
-        file: RECEIVE,
-        find: '    try {\n      await this.#publisher.inTime(this.#sentOnce',
-        replace:
-          '    const isOurs = this.#consumption.finish(delivery)\n    try {\n      await this.#publisher.inTime(this.#sentOnce',
-      },
-      {
-        file: RECEIVE,
-        find: 'if (!this.#consumption.finish(delivery)) return LOST',
-        replace: 'if (!isOurs) return LOST',
-      },
+    [RECEIVE, 'if (!this.#consumption.finish(delivery)) return LOST', 'if (!isOurs) return LOST'],
+  ],
+  [
+    'continue with old progress after rejoining as another member',
+    'stopped',
+    'not fenced',
+    [
+      MEMBERSHIP,
+      '    } else {\n      this.#options.onLost(leaving)\n    }\n',
+      '    } else {\n      return\n    }\n',
     ],
-    scenario: 'produce-errors',
-    breaks: 'lost',
-  },
-  {
-    name: 'go on with old progress after coming back as another member',
-    edits: [
-      {
-        file: MEMBERSHIP,
-        find: '    } else {\n      this.#parts.onLost(going)\n    }\n',
-        replace: '    } else {\n      return\n    }\n',
-      },
-    ],
-    scenario: 'stopped',
-    breaks: 'not fenced',
-  },
-  {
-    name: 'let go of partitions without committing what is finished',
-    edits: [{ file: CONSUMING, find: '    await this.#commitBy(endsAt, going)\n', replace: '' }],
-    scenario: 'rebalance-storm',
-    breaks: 'duplicates over the bound',
-  },
-  {
-    name: 'hand out a record although one of its key is in hand',
-    edits: [
-      {
-        file: PARTITION,
-        find: '      if (this.#isParked(record)) continue\n',
-        replace: '',
-      },
-    ],
-    scenario: 'ordered',
-    breaks: 'out of order',
-  },
-  {
-    name: 'read copies of transactions that were aborted',
-    edits: [{ file: FETCH, find: 'const READ_COMMITTED = 1', replace: 'const READ_COMMITTED = 0' }],
-    scenario: 'transactional',
-    breaks: 'copied twice',
-  },
+  ],
+  [
+    'release partitions without committing finished records',
+    'rebalance-storm',
+    'duplicates over the bound',
+    [ASSIGNMENT, '    await this.#commitBy(endsAt, leaving)\n', ''],
+  ],
+  [
+    'deliver a record while another one of its key is in flight',
+    'ordered',
+    'out of order',
+    [PARTITION, '      if (this.#isParked(record)) continue\n', ''],
+  ],
+  [
+    'read copies of aborted transactions',
+    'transactional',
+    'copied twice',
+    [FETCH, 'const READ_COMMITTED = 1', 'const READ_COMMITTED = 0'],
+  ],
 ]

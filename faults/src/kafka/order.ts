@@ -1,27 +1,30 @@
-import type { Violation } from '../evidence.ts'
-import type { Entry } from '../history.ts'
-import { END_OF, type Kind } from '../message.ts'
+import type { Violation } from '../evidence/evidence.ts'
+import type { Entry } from '../evidence/history.ts'
+import { END_OF, type Kind } from '../evidence/message.ts'
 
-/** One key: its messages in the order of the log, and who runs which of them. */
+/** One key: its messages in the order of the log, and which process runs which of them. */
 interface Lane {
   /** The partition it is in. */
   readonly place: string | undefined
   readonly order: Map<string, number>
   readonly done: Set<string>
-  /** Up to here all are done. */
+  /** All messages before this index are done. */
   doneUpTo: number
-  /** By process: what it runs, and the last one it began. */
+  /** The running message of each process, and the last message that it started. */
   readonly running: Map<string, string>
   readonly last: Map<string, number>
-  /** Processes that are gone, or that the group goes on without: nothing keeps others from beginning. */
+  /**
+   * Processes that have ended or were removed from the group. They do not prevent others from
+   * starting.
+   */
   readonly gone: Set<string>
 }
 
 type Assigned = Extract<Entry, { readonly what: 'assigned' }>
 
 /**
- * Within a key: no message is begun before all that were sent before it came to an end, and no two run at
- * the same time. After a crash some may run again, in order again. All consumers are of one group.
+ * Checks the order within a key. No message starts before all earlier ones have ended, and no two
+ * run concurrently. After a crash some may run again, in order. All consumers are in one group.
  */
 export function checkKeys(
   entries: readonly Entry[],
@@ -34,7 +37,7 @@ export function checkKeys(
   const violations: Violation[] = []
   for (const entry of entries) {
     if (entry.what === 'attempted') kinds.set(entry.id, entry.kind)
-    // Whatever it ran is over; what it had not finished runs again somewhere else.
+    // Its runs have ended. Unfinished messages run again in another process.
     if (entry.what === 'killed' || entry.what === 'exited') {
       for (const lane of lanes.values()) forget(lane, entry.process)
     }
@@ -59,7 +62,10 @@ export function checkKeys(
 
 const isGivenUp = (kind: Kind | undefined) => kind !== undefined && END_OF[kind] === 'dlq'
 
-/** Messages that are in the log, in the order they were sent in: acknowledged, or seen by a consumer. */
+/**
+ * Returns messages in the log, in the order in which they were sent: acknowledged, or seen by a
+ * consumer.
+ */
 function storedOf(entries: readonly Entry[]): readonly string[] {
   const stored = new Set<string>()
   for (const entry of entries) {
@@ -100,8 +106,9 @@ const newLane = (place: string | undefined): Lane => ({
 })
 
 /**
- * What a process was given last before its group went on without it: it came back as another member, or
- * was killed before it could. A process that stands still past its session cannot know.
+ * Returns the last assignment of each process before its group removed it. The process rejoined as
+ * another member, or was killed before. A process stopped past its session cannot notice the
+ * removal.
  */
 function thrownOutIn(entries: readonly Entry[]): ReadonlySet<Assigned> {
   const last = new Map<string, Assigned>()
@@ -116,7 +123,7 @@ function thrownOutIn(entries: readonly Entry[]): ReadonlySet<Assigned> {
   return found
 }
 
-/** Whoever is out by now does not have it any more when somebody else has. */
+/** A removed process does not own the partition any more when another process has it. */
 function assign(lane: Lane, { by, places }: Assigned, out: readonly string[]): void {
   lane.last.delete(by)
   lane.gone.delete(by)
@@ -136,14 +143,14 @@ function begin(lane: Lane, id: string, by: string): readonly Violation[] {
   const number = lane.order.get(id) ?? 0
   const missing = firstUndone(lane)
   if (missing !== undefined && (lane.order.get(missing) ?? 0) < number) {
-    add(`began before ${missing} was done`)
+    add(`started before ${missing} finished`)
   }
   if (!lane.gone.has(by)) {
-    for (const [process, other] of lane.running) add(`ran together with ${other} in ${process}`)
+    for (const [process, other] of lane.running) add(`ran concurrently with ${other} in ${process}`)
     lane.running.set(by, id)
   }
   const last = lane.last.get(by) ?? -1
-  if (number < last) add(`${by} began it again after one behind it`)
+  if (number < last) add(`${by} started it again after a later one`)
   lane.last.set(by, number)
   return violations
 }
@@ -158,7 +165,7 @@ function firstUndone(lane: Lane): string | undefined {
 
 const known = new WeakMap<Lane, readonly string[]>()
 
-/** All are known before the first begins. */
+/** Returns the ids; all are known before the first starts. */
 function idsOf(lane: Lane): readonly string[] {
   const ids = known.get(lane) ?? [...lane.order.keys()]
   known.set(lane, ids)

@@ -2,7 +2,7 @@ import { ProtocolError, TimeoutError } from '@platformatic/kafka'
 import type { ProduceFaults } from './consumer-options.ts'
 import { nameOfRequest, type OnRequest } from './requests.ts'
 
-/** Errors that a cluster answers with while a leader moves or a copy is slow. */
+/** Errors that a cluster returns while a leader moves or a copy is slow. */
 const ERRORS = [
   'NOT_LEADER_OR_FOLLOWER',
   'REQUEST_TIMED_OUT',
@@ -16,7 +16,7 @@ export type ProduceFault = Exclude<keyof ProduceFaults, 'seed'>
 
 const FAULTS: readonly ProduceFault[] = ['refused', 'misreported', 'swallowed', 'unanswered']
 
-/** Breaks the requests that carry copies, in the same way for the same seed. */
+/** Breaks requests that carry copies; the same seed breaks the same ones. */
 export function breakingCopies(
   faults: ProduceFaults,
   timeoutMs: number,
@@ -28,7 +28,7 @@ export function breakingCopies(
     if (fault === undefined) return request.send()
     onFault(fault)
     const error = () => new ProtocolError(ERRORS[Math.floor(random() * ERRORS.length)] ?? ERRORS[0])
-    // As the client library does with a request that is not answered in time.
+    // Fails as the client library does when no response arrives in time.
     const giveUp = () =>
       setTimeout(() => request.callback(new TimeoutError('No answer.')), timeoutMs)
     if (fault === 'refused') setImmediate(() => request.callback(error()))
@@ -47,7 +47,7 @@ export function chosen(faults: ProduceFaults, random: number): ProduceFault | un
   return undefined
 }
 
-/** Numbers from 0 to 1 that look random and are the same for the same seed (mulberry32). */
+/** Returns pseudo-random numbers from 0 to 1, the same for the same seed (mulberry32). */
 export function randomOf(seed: number): () => number {
   let state = seed
   return () => {

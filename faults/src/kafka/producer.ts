@@ -1,9 +1,9 @@
 import { setTimeout as after } from 'node:timers/promises'
 import { findErrorBy, ProduceAcks, Producer } from '@platformatic/kafka'
-import type { HistoryWriter } from '../history.ts'
-import { bodyOf, type PlannedMessage } from '../message.ts'
+import type { HistoryWriter } from '../evidence/history.ts'
+import { bodyOf, type PlannedMessage } from '../evidence/message.ts'
 
-/** A message, and the key it has; without one it goes to the partitions in turn. */
+/** A message with its key. Without a key, the partitions are used in turn. */
 export interface PlannedRecord extends PlannedMessage {
   readonly key?: string
 }
@@ -15,30 +15,30 @@ export interface ProducerOptions {
   readonly messages: readonly PlannedRecord[]
   readonly ratePerSecond: number
   readonly history: HistoryWriter
-  /** False while consumers have so much before them that more would only be waited for. */
+  /** Returns false while consumers have a large backlog. More messages would only wait. */
   readonly hasRoom: () => boolean
 }
 
 const TICK_MS = 20
-/** 200 in one request: what a request without an answer leaves unknown. */
+/** 200 in one request: the number left unknown by a request without a response. */
 const BATCH = 200
-/** 500 ms after an error: the partition has no leader at the moment. */
+/** 500 ms after an error: the partition currently has no leader. */
 const BACK_OFF_MS = 500
 const ANSWER_MS = 5_000
 
-/** What waits for one partition. */
+/** Messages that wait for one partition. */
 interface Line {
   readonly partition: number
   waiting: PlannedRecord[]
   isSending: boolean
-  /** Among those that wait: they were sent before, and the broker said no. */
+  /** Waiting messages that the broker rejected before. */
   readonly refused: Set<string>
 }
 
 /**
- * Produces every message once, to all replicas, and writes down what the broker said. One request at a
- * time to each partition, so that the log has the order in which they were sent. What a broker refused is
- * sent again; a message whose answer never came is not: the checker wants to know what became of it.
+ * Produces every message once, to all replicas, and records the broker's response. Each partition
+ * gets one request at a time, so the log has the order of sending. Rejected messages are sent
+ * again. Messages without a response are not, because the checker must find out their outcome.
  */
 export async function produce(options: ProducerOptions): Promise<void> {
   const { messages, ratePerSecond, partitions, brokers } = options
@@ -80,7 +80,7 @@ export async function produce(options: ProducerOptions): Promise<void> {
 
 const asBytes = (text: string | undefined) => (text === undefined ? undefined : Buffer.from(text))
 
-/** Any function of the key will do, as long as it is one. */
+/** Returns the partition; any function of the key works. */
 function partitionOf({ key }: PlannedRecord, index: number): number {
   if (key === undefined) return index
   let hash = 7
@@ -102,7 +102,7 @@ async function sendLine(
   }
   try {
     await producer.send({
-      // Said with each request: what the client library is told when it is made, it forgets.
+      // Set in each request, because the client library ignores the constructor's value.
       acks: ProduceAcks.ALL,
       messages: batch.map((message) => ({
         topic: queue,
@@ -114,7 +114,7 @@ async function sendLine(
     })
     for (const { id } of batch) history.write({ what: 'acknowledged', id })
   } catch (error) {
-    // Otherwise nobody knows whether they are stored.
+    // Otherwise it is unknown whether they are stored.
     if (isRefused(error)) {
       for (const { id } of batch) line.refused.add(id)
       line.waiting.unshift(...batch)
@@ -124,7 +124,7 @@ async function sendLine(
   line.isSending = false
 }
 
-/** Answers after which nothing is stored: the partition has no leader here, or too few replicas. */
+/** Errors after which nothing is stored: the partition has no leader here, or too few replicas. */
 const REFUSALS = [
   'UNKNOWN_TOPIC_OR_PARTITION',
   'LEADER_NOT_AVAILABLE',
@@ -134,7 +134,7 @@ const REFUSALS = [
 
 function isRefused(error: unknown): boolean {
   if (!(error instanceof Error)) return false
-  // A topic that is not known yet, in the client library's words: it has sent nothing.
+  // The client library's message for an unknown topic. It has sent nothing.
   if (error.message.startsWith('Unknown topic')) return true
   return REFUSALS.some((id) => findErrorBy(error, 'apiId', id) !== null)
 }

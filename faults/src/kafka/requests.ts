@@ -1,7 +1,7 @@
 import { subscribe } from 'node:diagnostics_channel'
 import type { Connection } from '@platformatic/kafka'
 
-/** Requests that a consumer sends, by their number in the protocol. */
+/** Requests that a consumer sends, by their API key in the protocol. */
 const NAMES = {
   0: 'produce',
   1: 'fetch',
@@ -26,7 +26,7 @@ const NAMES = {
 
 export type RequestName = (typeof NAMES)[keyof typeof NAMES]
 
-/** Undefined for one that nobody has thought of. */
+/** Returns the name; undefined for an unknown request. */
 export const nameOfRequest = (apiKey: number): RequestName | undefined =>
   (NAMES as Readonly<Record<number, RequestName>>)[apiKey]
 
@@ -36,7 +36,10 @@ export interface Request {
   readonly apiKey: number
   /** Its bytes, without the header. */
   payload(): Buffer
-  /** Sends it, or does not: whoever watches decides. Whatever else is answered is the caller's to make up. */
+  /**
+   * Sends the request; the watcher decides whether to call it. The watcher creates any other
+   * response.
+   */
   send(answered?: Callback): void
   readonly callback: Callback
   readonly connection: Connection
@@ -46,7 +49,7 @@ export type OnRequest = (request: Request) => void
 
 type Send = Connection['send']
 
-/** Sees every request of all connections of the clients that have it as their `context`. */
+/** Receives every request on all connections of clients that use it as their `context`. */
 export class Wire {
   readonly #onRequest: OnRequest
 

@@ -1,9 +1,9 @@
-import { endingIn } from '../ending.ts'
-import type { Evidence, Found, Place } from '../evidence.ts'
-import { countEffects, forgetRun, readEffects } from '../effects.ts'
-import { readHistory } from '../history.ts'
-import { isAsSent } from '../message.ts'
-import type { Seen, Server } from '../server.ts'
+import { endingIn } from '../evidence/expected-ends.ts'
+import type { Evidence, Found, Place } from '../evidence/evidence.ts'
+import { countEffects, forgetRun, readEffects } from '../harness/effects.ts'
+import { readHistory } from '../evidence/history.ts'
+import { isAsSent } from '../evidence/message.ts'
+import type { Seen, Server } from '../harness/server.ts'
 import { boundOf } from './bound.ts'
 import {
   type Committed,
@@ -27,7 +27,7 @@ export interface KafkaEvidence extends Evidence {
 
 export const kafkaServer: Server<KafkaWorld> = {
   look,
-  // Offsets are exact: what they do not count is nowhere else.
+  // Offsets are exact: they count every message.
   isOver: async () => true,
   countEffects: ({ pool, run }) => countEffects(pool, run),
   collect,
@@ -37,7 +37,7 @@ export const kafkaServer: Server<KafkaWorld> = {
   },
 }
 
-/** `topic.of-topic.retry.1s`, and so on. */
+/** Returns the place of a topic such as `topic.of-topic.retry.1s`. */
 function placeOf(topic: string): Place | 'dead letters' {
   if (topic.endsWith('.dlq')) return 'dead letters'
   return topic.includes('.retry.') ? 'delay' : 'source'
@@ -46,14 +46,15 @@ function placeOf(topic: string): Place | 'dead letters' {
 const topicOf = (place: string) => place.slice(0, place.lastIndexOf('/'))
 const numberOf = (place: string) => Number(place.slice(place.lastIndexOf('/') + 1))
 
-/** The source that a topic belongs to. */
+/** Returns the source of a topic. */
 const sourceOf = (topic: string) => topic.split('.of-')[0] ?? topic
 
 async function look(world: KafkaWorld): Promise<Seen> {
   const { broker, run, expected, pool } = world
   const effects = await countEffects(pool, run)
   const topics = await topicsOf(broker, run)
-  // Commits first: a copy is stored before its original is committed, so one of the two is seen.
+  // Reads commits first. A copy is stored before its original is committed, so at least one of the
+  // two is seen.
   const committed = await committedIn(broker, topics)
   const ends = await endsOf(broker, topics)
   let [dead, waiting] = [0, 0]
@@ -66,7 +67,7 @@ async function look(world: KafkaWorld): Promise<Seen> {
   return { hasAll: areEnough && isQuiet && (await hasEach(world, ends)), isQuiet }
 }
 
-/** One that is there twice makes up for one that is missing: each must have been seen. */
+/** A duplicate could hide a missing message in a count, so each message must have been seen. */
 async function hasEach({ broker, run, folder, pool }: KafkaWorld, ends: Offsets): Promise<boolean> {
   const dead = [...ends].filter(([name]) => placeOf(topicOf(name)) === 'dead letters')
   const records = await Promise.all(
@@ -77,7 +78,7 @@ async function hasEach({ broker, run, folder, pool }: KafkaWorld, ends: Offsets)
   return endingIn(readHistory(folder)).every((id) => seen.has(id))
 }
 
-/** Of all groups that consume one of these. */
+/** Returns the committed offsets of all groups that consume one of these topics. */
 async function committedIn(
   broker: KafkaWorld['broker'],
   topics: readonly string[],
@@ -101,7 +102,7 @@ async function collect(world: KafkaWorld): Promise<KafkaEvidence> {
   }
 }
 
-/** All dead letters, and of the other topics what their groups have not finished. */
+/** Returns all dead letters, and the unfinished records of the other topics. */
 async function findRecords({ broker, run }: KafkaWorld): Promise<readonly Found[]> {
   const topics = await topicsOf(broker, run)
   const committed = await committedIn(broker, topics)
@@ -126,7 +127,7 @@ const QUARANTINED: ReadonlySet<string | undefined> = new Set([
 ])
 
 function foundIn({ topic, value, headers }: StoredRecord): Found {
-  const id = headers.get('redrive-key') ?? 'nobody knows'
+  const id = headers.get('redrive-key') ?? 'unknown'
   const reason = headers.get('redrive-reason')
   const place = placeOf(topic)
   return {

@@ -1,5 +1,5 @@
-/** A group is the whole cluster's, so each topic has one of its own. */
+/** Returns the group of a topic. Groups are global in a cluster, so each topic has a separate one. */
 export const groupOf = (topic: string): string => `of-${topic}`
 
-/** As many as the published figures speak of. */
+/** The number of partitions used for the published figures. */
 export const PARTITIONS = 6

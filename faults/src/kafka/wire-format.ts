@@ -1,6 +1,6 @@
 /**
- * Reads what consumers tell their group, byte by byte as the protocol documents it. It shares no code
- * with the client library or the transport, so that a mistake of theirs cannot hide itself.
+ * Reads the consumers' group requests byte by byte, as the protocol documents them. It shares no
+ * code with the client library or the transport, so their mistakes stay visible.
  */
 class Bytes {
   readonly #bytes: Buffer
@@ -37,7 +37,7 @@ class Bytes {
     }
   }
 
-  /** With its length as a varint that is one too high; 0 for none. */
+  /** Reads a string with its length plus one as a varint; 0 means none. */
   compactString(): string | undefined {
     return this.#text(this.varint() - 1)
   }
@@ -52,7 +52,7 @@ class Bytes {
     return this.#bytes.toString('utf8', this.#at - length, this.#at)
   }
 
-  /** None that we know of is ever sent. */
+  /** Checks that there are no tagged fields; no known version sends any. */
   noTags(): void {
     if (this.varint() !== 0) throw new Error('unexpected tagged fields')
   }
@@ -68,7 +68,7 @@ export interface CommitRequest {
   readonly places: readonly string[]
 }
 
-/** Version 9 of an OffsetCommit. */
+/** Reads an OffsetCommit request, version 9. */
 export function readCommit(bytes: Buffer): CommitRequest {
   const from = new Bytes(bytes)
   const group = from.compactString() ?? ''
@@ -91,7 +91,7 @@ export function readCommit(bytes: Buffer): CommitRequest {
   return { group, member, generation, places: places.flat() }
 }
 
-/** Version 5 of a SyncGroup: who asks, and in which round of the group. */
+/** Reads a SyncGroup request, version 5: the member and the generation of the group. */
 export function readSync(bytes: Buffer): Omit<CommitRequest, 'places'> {
   const from = new Bytes(bytes)
   const group = from.compactString() ?? ''
@@ -99,7 +99,7 @@ export function readSync(bytes: Buffer): Omit<CommitRequest, 'places'> {
   return { group, generation, member: from.compactString() ?? '' }
 }
 
-/** What the leader of the group gives a member. */
+/** Reads the assignment that the group leader gives a member. */
 export function readAssignment(bytes: Buffer): readonly string[] {
   if (bytes.length === 0) return []
   const from = new Bytes(bytes)
@@ -110,17 +110,17 @@ export function readAssignment(bytes: Buffer): readonly string[] {
   }).flat()
 }
 
-/** A commit as the broker keeps it. */
+/** A commit as the broker stores it. */
 export interface StoredCommit {
   readonly group: string
   readonly place: string
   readonly mark: number
   readonly metadata: string
-  /** When the broker took it. */
+  /** When the broker stored it. */
   readonly at: number
 }
 
-/** A record of `__consumer_offsets`; undefined for what is no commit. */
+/** Reads a record of `__consumer_offsets`; undefined when it is not a commit. */
 export function readStored(key: Buffer | null, value: Buffer | null): StoredCommit | undefined {
   if (key === null || value === null) return undefined
   const from = new Bytes(key)
@@ -135,10 +135,13 @@ export function readStored(key: Buffer | null, value: Buffer | null): StoredComm
   return { group, place, mark, metadata, at: stored.int64() }
 }
 
-/** Offsets from the first up to, not including, the second. */
+/** Offsets from the first up to the second, which is not included. */
 export type Range = readonly [from: number, to: number]
 
-/** What a commit says is finished above its mark: lengths of runs, unfinished and finished in turn. */
+/**
+ * Returns the finished ranges above the committed offset. The metadata contains run lengths,
+ * alternating between unfinished and finished.
+ */
 export function finishedAbove({ mark, metadata }: StoredCommit): readonly Range[] {
   const text = /^1\.([\w-]*)/.exec(metadata)?.[1]
   if (text === undefined) return []
@@ -154,5 +157,5 @@ export function finishedAbove({ mark, metadata }: StoredCommit): readonly Range[
   }
 }
 
-/** Two runs of nothing: no commit has them. */
+/** Two empty runs: no commit contains them. */
 const END = Buffer.from([0, 0])

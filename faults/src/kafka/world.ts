@@ -1,22 +1,22 @@
-import { fileURLToPath } from 'node:url'
 import type { Pool } from 'pg'
-import { POLICY } from '../consumer-options.ts'
-import { countEffects } from '../effects.ts'
-import type { FleetOptions } from '../fleet.ts'
-import type { Scenario } from '../scenario.ts'
-import { type Session, type World, worldOf } from '../world.ts'
+import { POLICY } from '../harness/consumer-options.ts'
+import { countEffects } from '../harness/effects.ts'
+import type { FleetOptions } from '../harness/fleet.ts'
+import type { LoadScenario } from '../harness/load-scenario.ts'
+import type { Session } from '../harness/scenario.ts'
+import { type World, worldOf } from '../harness/world.ts'
 import type { Broker, Offsets } from './broker.ts'
 import type { KafkaConsumerOptions } from './consumer-options.ts'
 import { type PlannedRecord, produce } from './producer.ts'
 import { PARTITIONS } from './topology.ts'
 
-/** Three brokers, or the one that `--smoke` uses. */
+/** Three brokers, or the single one that `--smoke` uses. */
 export type KafkaService = 'kafka-cluster' | 'kafka'
 
-export interface KafkaScenario extends Scenario<KafkaWorld> {
+export interface KafkaScenario extends LoadScenario<KafkaWorld> {
   readonly service: KafkaService
   readonly smokeService: KafkaService
-  /** Of the topics of the run. Default 6. */
+  /** Number of partitions of the run's topics. Default 6. */
   readonly partitions?: number
 }
 
@@ -25,9 +25,9 @@ export interface KafkaWorld extends World<KafkaConsumerOptions, PlannedRecord> {
   readonly broker: Broker
   readonly pool: Pool
   readonly partitions: number
-  /** Messages are on their way to the cluster: faults go on for as long. */
+  /** Returns whether messages are being sent to the cluster. Faults continue during this time. */
   isSending(): boolean
-  /** Where the log of all commits ended before the run. */
+  /** End offsets of the commit log before the run. */
   readonly commitsFrom: Offsets
 }
 
@@ -41,9 +41,9 @@ export interface KafkaWorldParts {
   readonly commitsFrom: Offsets
 }
 
-const PROGRAM = fileURLToPath(new URL('./consumer.ts', import.meta.url))
+const PROGRAM = new URL('./consumer.ts', import.meta.url)
 
-/** 3 s: a consumer that died is not what these runs should wait for. */
+/** 3 s: these runs must not wait long for a dead consumer. */
 export const SESSION_MS = 3_000
 
 type Common = Omit<FleetOptions<KafkaConsumerOptions>, 'folder' | 'run' | 'queues'>
@@ -55,8 +55,8 @@ export function kafkaWorldOf(parts: KafkaWorldParts): KafkaWorld {
   const common: Common = {
     databaseUrl,
     brokers,
-    // A broker that is down for seconds is no reason to hand out less.
-    policy: { ...POLICY, limit: 'off' },
+    // A broker that is down for seconds must not reduce the concurrency.
+    policy: { ...POLICY, adaptiveConcurrency: 'off' },
     workMs: 5,
     sessionMs: SESSION_MS,
     drainMs: 1_000,
@@ -83,13 +83,19 @@ export function kafkaWorldOf(parts: KafkaWorldParts): KafkaWorld {
   return { ...world, service, broker, pool, partitions, commitsFrom, isSending }
 }
 
-/** 3,000: what two slow cores handle within half of what a recovery may take. */
+/** 3,000: two slow cores handle this many in half of the allowed recovery time. */
 const MOST_WAITING = 3_000
 const LOOK_MS = 500
-/** 20 s without one more effect: what is missing is lost and not waiting, so the producer continues. */
+/**
+ * 20 s without another effect: the missing messages are lost and not waiting, so the producer
+ * continues.
+ */
 const STALLED_MS = 20_000
 
-/** What is timed is the recovery from a fault, and not how long a slow machine takes for its load. */
+/**
+ * Limits the backlog. The run measures the recovery from a fault, not the time a slow machine needs
+ * for its load.
+ */
 function roomIn({ expected, run }: World, pool: Pool) {
   let isThere = true
   let seen = -1
@@ -102,7 +108,7 @@ function roomIn({ expected, run }: World, pool: Pool) {
         const isStalled = performance.now() - changedAt > STALLED_MS
         isThere = isStalled || expected.effect - effects < MOST_WAITING
       },
-      // It is closed when the run is over.
+      // The pool is closed when the run has ended.
       () => undefined,
     )
   }, LOOK_MS)

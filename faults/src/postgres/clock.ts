@@ -1,8 +1,8 @@
 import type { WrongClock } from './consumer-options.ts'
 
 /**
- * Makes the wall clock of this process wrong, as that of a machine that nobody sets: ahead or behind
- * from the start, and then it jumps. What counts the time that passes is not touched.
+ * Makes the wall clock of this process wrong. It is ahead or behind from the start, and then it
+ * jumps. Monotonic clocks are not changed.
  */
 export function tamper({ aheadMs, jumpMs, everyMs }: WrongClock): void {
   const trueNow = Date.now
@@ -19,7 +19,7 @@ export function tamper({ aheadMs, jumpMs, everyMs }: WrongClock): void {
     get: (target, key, receiver) =>
       key === 'now' ? now : (Reflect.get(target, key, receiver) as unknown),
   })
-  // Read once, at the start: what the process believes the time was then.
+  // Read once at the start: the time at which the process believes it started.
   const timeOrigin = performance.timeOrigin + aheadMs
   Object.defineProperty(performance, 'timeOrigin', { get: () => timeOrigin })
 }

@@ -1,27 +1,27 @@
 import type { Duration } from '@redrive/core'
-import type { ConsumerOptions } from '../consumer-options.ts'
+import type { ConsumerOptions } from '../harness/consumer-options.ts'
 
-/** What a consumer of the outbox is told on top. */
+/** Additional options of an outbox consumer. */
 export interface PostgresConsumerOptions extends ConsumerOptions {
   readonly lease: Duration
-  /** Where the harness keeps its own books, when the way of the transport is broken. */
+  /** Database of the harness's own records, used when the transport's connection is broken. */
   readonly booksUrl?: string
   readonly failpoint?: Failpoint
   readonly clock?: WrongClock
 }
 
-/** A wall clock that is wrong from the start, and jumps. */
+/** A wall clock that is wrong from the start and jumps. */
 export interface WrongClock {
   readonly aheadMs: number
-  /** It jumps by as much, back and forth. */
+  /** Size of its jumps, forward and back in turn. */
   readonly jumpMs: number
   readonly everyMs: number
 }
 
-/** A query of the consumer at which something happens to the process: before it is sent, or when it was answered. */
+/** A query at which the process dies or stops: before it is sent, or after its response. */
 export interface Failpoint {
   readonly query: string
   readonly when: 'before' | 'after'
-  /** Once it stands still, somebody else makes it go on. Default `die`. */
+  /** `stop`: the process is stopped until another process continues it. Default `die`. */
   readonly what?: 'die' | 'stop'
 }

@@ -1,11 +1,11 @@
-/** A consumer process: `consume` on the transport under test, with its inbox and a history of its own. */
+/** A consumer process: `consume` on the transport under test, with its inbox and a separate history. */
 import { postgres, postgresInbox } from '@redrive/postgres'
 import { type Consumer, consume, type Inbox, onEvent } from '@redrive/runtime'
 import { Pool, type PoolClient, type QueryResult } from 'pg'
-import { dieAt, live, RULES } from '../consumer.ts'
-import { addEffect, countRun, openDatabase } from '../effects.ts'
-import { handlerOf } from '../handler.ts'
-import { openHistory } from '../history.ts'
+import { dieAt, live, RULES } from '../harness/consumer.ts'
+import { addEffect, countRun, openDatabase } from '../harness/effects.ts'
+import { handlerOf } from '../harness/handler.ts'
+import { openHistory } from '../evidence/history.ts'
 import { tamper } from './clock.ts'
 import type { Failpoint, PostgresConsumerOptions } from './consumer-options.ts'
 import { type QueryName, type Watch, watchQueries } from './queries.ts'
@@ -16,7 +16,10 @@ const history = openHistory(options.folder, name)
 if (options.clock !== undefined) tamper(options.clock)
 const die = (where: string) => dieAt(history, where)
 
-/** One for the transport of each queue, one that listens, one for upkeep, and one for each handler. */
+/**
+ * One connection for the transport of each queue, one that listens, one for maintenance, and one
+ * for each handler.
+ */
 const pool = new Pool({
   connectionString: databaseUrl,
   max: queues.length + 2 + (policy.concurrency ?? 50),
@@ -34,7 +37,7 @@ function note(query: QueryName, tookMs: number): void {
   all.push(Math.round(tookMs * 100) / 100)
 }
 
-/** A claim that found nothing leaves nothing half done: the one that is meant brings something. */
+/** An empty claim leaves nothing half done, so this waits for a claim with rows. */
 const isMeant = (query: QueryName, { rows }: QueryResult) => query !== 'claim' || rows.length > 0
 
 let hasStopped = false
@@ -68,7 +71,7 @@ const watch: Watch = {
 
 const inbox = postgresInbox({ pool })
 
-/** The inbox under test; what it answered is written down before anybody else is told. */
+/** The inbox under test. Its result is recorded before any other code gets it. */
 const witnessed: Inbox<PoolClient> = {
   ...inbox,
   async handle(entry, work, attempt) {
@@ -93,7 +96,7 @@ const start = (queue: string): Promise<Consumer> =>
     { ...policy, classify: RULES, inbox: witnessed },
   )
 
-/** Only the owner of a row may be told that it is done with. */
+/** Records completions. Only the owner of a row may get the confirmation that it is done. */
 onEvent((event) => {
   if (event.type !== 'enacted' || event.enactment.kind !== 'done') return
   if (event.decision.kind === 'settle') history.write({ what: 'settled', id: event.deliveryId })

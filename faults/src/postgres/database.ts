@@ -1,32 +1,32 @@
 import { randomBytes } from 'node:crypto'
 import { migrate } from '@redrive/postgres'
 import type { Pool } from 'pg'
-import { makeTables, openDatabase } from '../effects.ts'
+import { makeTables, openDatabase } from '../harness/effects.ts'
 
-/** A database of one run, with the schema under test and the tables of the harness. */
+/** The database of one run, with the schema under test and the tables of the harness. */
 export interface Database {
   readonly url: string
-  /** For the harness alone. */
+  /** Pool for the harness alone. */
   readonly pool: Pool
   end(): Promise<void>
 }
 
-/** The same address by way of another port of this machine. */
+/** Returns the same address with another port of this machine. */
 export function throughPort(url: string, port: number): string {
   const changed = new URL(url)
   changed.port = String(port)
   return changed.href
 }
 
-/** Written by producers in the transaction that adds the event: the business fact it tells of. */
+/** Business facts. Producers write them in the transaction that adds the event. */
 const ORDERS = 'create table if not exists faults_orders (run text, id text)'
 
-/** Written by the harness alone. */
+/** Written only by the harness. */
 const BEATS = 'create table if not exists faults_beats (at timestamptz)'
 
 const PREFIX = 'redrive_faults'
 
-/** Made on the server at this address. One that a failed run left behind for people to look at goes now. */
+/** Creates a database on this server. It first drops databases that failed runs left for inspection. */
 export async function createDatabase(serverUrl: string, scenario: string): Promise<string> {
   const server = openDatabase(serverUrl, { connections: 1 })
   const family = `${PREFIX}_${scenario.replaceAll('-', '_')}_`
@@ -58,11 +58,11 @@ export async function openRunDatabase(url: string): Promise<Database> {
   return { url, pool, end: () => pool.end() }
 }
 
-/** The smallest commit that waits for the disk. */
+/** Runs the smallest commit that waits for the disk. */
 export const beat = (pool: Pool): Promise<unknown> =>
   pool.query('insert into faults_beats values (now())')
 
-/** With whoever is still connected: nothing in it is needed any more. */
+/** Drops a database together with all its connections. */
 export async function dropDatabase(url: string): Promise<void> {
   const name = new URL(url).pathname.slice(1)
   const server = openDatabase(databaseAt(url, 'postgres'), { connections: 1 })
@@ -73,7 +73,7 @@ export async function dropDatabase(url: string): Promise<void> {
   }
 }
 
-/** Business facts that are there, whatever their producer was told. */
+/** Returns the existing business facts, whatever response their producer got. */
 export async function readOrders(pool: Pool, run: string): Promise<ReadonlySet<string>> {
   const { rows } = await pool.query<{ id: string }>('select id from faults_orders where run = $1', [
     run,

@@ -1,144 +1,115 @@
-import type { Mutant } from '../hunt.ts'
+import type { Mutant } from '../harness/run-mutants.ts'
 
-const ASK = 'packages/transports/postgres/src/ask.ts'
-/** Where the last `outbox_turn` is. */
+const ENACT = 'packages/transports/postgres/src/enact.ts'
+/** The file with the current `outbox_turn`. */
 const FUNCTIONS = 'packages/transports/postgres/src/migrations/0003-replays.ts'
 const INBOX = 'packages/transports/postgres/src/inbox.ts'
-const RECEIVE = 'packages/transports/postgres/src/receive.ts'
-const ROWS = 'packages/transports/postgres/src/rows.ts'
+const POOL = 'packages/postgres-internal/src/pool.ts'
+const SCHEDULE = 'packages/transports/postgres/src/claim-schedule.ts'
+const TURN = 'packages/transports/postgres/src/turn.ts'
 
-const ENTER = `          answer = await enter(query(tx), entry)
-          if (answer !== 'handled') throw NOT_NEW
+const ENTER = `          result = await enter(query(tx), entry)
+          if (result !== 'handled') throw NOT_NEW
 `
 
 export const MUTANTS: readonly Mutant[] = [
-  {
-    name: 'complete without looking at the token',
-    edits: [
-      {
-        file: FUNCTIONS,
-        find: `      from unnest(done, done_tokens) as d (id, token)
+  [
+    'complete without checking the lease token',
+    'stopped',
+    'not fenced',
+    [
+      FUNCTIONS,
+      `      from unnest(done, done_tokens) as d (id, token)
       where o.id = any (array[d.id]) and o.lease_token = d.token and`,
-        replace: `      from unnest(done, done_tokens) as d (id, token)
+      `      from unnest(done, done_tokens) as d (id, token)
       where o.id = any (array[d.id]) and`,
-      },
     ],
-    scenario: 'stopped',
-    breaks: 'not fenced',
-  },
-  {
-    name: 'hand off without looking at the token',
-    edits: [
-      {
-        file: FUNCTIONS,
-        find: `reason text, error text)
+  ],
+  [
+    'hand off without checking the lease token',
+    'stopped',
+    'not fenced',
+    [
+      FUNCTIONS,
+      `reason text, error text)
       where o.id = any (array[d.id]) and o.lease_token = d.token and`,
-        replace: `reason text, error text)
+      `reason text, error text)
       where o.id = any (array[d.id]) and`,
-      },
     ],
-    scenario: 'stopped',
-    breaks: 'not fenced',
-  },
-  {
-    name: 'say until when a lease runs by the clock of the consumer',
-    edits: [
-      {
-        file: FUNCTIONS,
-        find: `lease interval := lease_ms * interval '1 millisecond';`,
-        replace: `lease interval := to_timestamp(lease_ms / 1000.0) - now();`,
-      },
-      {
-        file: RECEIVE,
-        find: '      most,\n      leaseMs,\n',
-        replace: '      most,\n      Date.now() + leaseMs,\n',
-      },
+  ],
+  [
+    "compute the end of a lease with the consumer's clock",
+    'client-clock',
+    'duplicates over the bound',
+    [
+      FUNCTIONS,
+      `lease interval := lease_ms * interval '1 millisecond';`,
+      `lease interval := to_timestamp(lease_ms / 1000.0) - now();`,
     ],
-    scenario: 'client-clock',
-    breaks: 'duplicates over the bound',
-  },
-  {
-    name: 'say when a retry is due by the clock of the consumer',
-    edits: [
-      {
-        file: ROWS,
-        find: 'Math.max(0, decision.delayMs)',
-        replace: 'Math.max(0, decision.dueAt - Date.now())',
-      },
-    ],
-    scenario: 'client-clock',
-    breaks: 'scenario',
-  },
-  {
-    name: 'look only behind the last one that was taken',
-    edits: [
-      { file: RECEIVE, find: 'isSweep ? NO_FLOOR : this.#floor', replace: 'this.#floor' },
-      { file: RECEIVE, find: 'const OVERLAP_MS = 1_000', replace: 'const OVERLAP_MS = 0' },
-    ],
-    scenario: 'long-transactions',
-    breaks: 'not drained',
-  },
-  {
-    name: 'forget that one of the lane is in hand when an earlier one is committed late',
-    edits: [
-      {
-        file: FUNCTIONS,
-        find: ' or (first.id <> o.id and first.lease_until >= now())',
-        replace: '',
-      },
-    ],
-    scenario: 'long-transactions',
-    breaks: 'out of order',
-  },
-  {
-    name: 'remember the key before the transaction',
-    edits: [
-      {
-        file: INBOX,
-        find: ENTER,
-        replace: `          await transaction(async (other) => {
-            answer = await enter(query(other), entry)
+    [TURN, '    maxRows,\n    leaseMs,\n', '    maxRows,\n    Date.now() + leaseMs,\n'],
+  ],
+  [
+    "compute the due time of a retry with the consumer's clock",
+    'client-clock',
+    'scenario',
+    [ENACT, 'Math.max(0, decision.delayMs)', 'Math.max(0, decision.dueAt - Date.now())'],
+  ],
+  [
+    'search only after the last claimed row',
+    'long-transactions',
+    'not drained',
+    [SCHEDULE, 'isFullScan ? NO_WATERMARK : this.#watermark', 'this.#watermark'],
+    [SCHEDULE, 'const OVERLAP_MS = 1_000', 'const OVERLAP_MS = 0'],
+  ],
+  [
+    'ignore an in-flight row of the lane when an earlier one is committed late',
+    'long-transactions',
+    'out of order',
+    [FUNCTIONS, ' or (first.id <> o.id and first.lease_until >= now())', ''],
+  ],
+  [
+    'store the key before the transaction',
+    'kill-random',
+    'lost',
+    [
+      INBOX,
+      ENTER,
+      `          await transaction(async (other) => {
+            result = await enter(query(other), entry)
           })
-          if (answer !== 'handled') throw NOT_NEW
+          if (result !== 'handled') throw NOT_NEW
 `,
-      },
     ],
-    scenario: 'kill-random',
-    breaks: 'lost',
-  },
-  {
-    name: 'remember the key after the transaction',
-    edits: [
-      { file: INBOX, find: ENTER, replace: '' },
-      {
-        file: INBOX,
-        find: '      return answer\n',
-        replace: `      await transaction(async (tx) => {
-        answer = await enter(query(tx), entry)
+  ],
+  [
+    'store the key after the transaction',
+    'kill-at-boundaries',
+    'effect duplicated',
+    [INBOX, ENTER, ''],
+    [
+      INBOX,
+      '      return result\n',
+      `      await transaction(async (tx) => {
+        result = await enter(query(tx), entry)
       })
-      return answer
+      return result
 `,
-      },
     ],
-    scenario: 'kill-at-boundaries',
-    breaks: 'effect duplicated',
-  },
-  {
-    name: 'nobody listens for the end of a connection',
-    edits: [{ file: ASK, find: "  client.on('error', ignore)\n", replace: '' }],
-    scenario: 'cuts',
-    breaks: 'not drained',
-  },
-  {
-    name: 'look only when told to',
-    edits: [
-      {
-        file: RECEIVE,
-        find: 'this.#lookAt = performance.now() + waitMs\n    clearTimeout(this.#lookTimer)\n',
-        replace: 'this.#lookAt = Number.POSITIVE_INFINITY\n    if (waitMs > 0) return\n',
-      },
+  ],
+  [
+    'do not listen for the end of a connection',
+    'cuts',
+    'not drained',
+    [POOL, "  client.on('error', ignore)\n", ''],
+  ],
+  [
+    'search only after a notification',
+    'wake-off',
+    'not drained',
+    [
+      SCHEDULE,
+      'this.#claimAfter = performance.now() + waitMs\n    clearTimeout(this.#claimTimer)\n',
+      'this.#claimAfter = Number.POSITIVE_INFINITY\n    if (waitMs > 0) return\n',
     ],
-    scenario: 'wake-off',
-    breaks: 'not drained',
-  },
+  ],
 ]

@@ -1,17 +1,17 @@
 import { setTimeout as after } from 'node:timers/promises'
 import { type Outbox, outbox } from '@redrive/postgres'
 import type { Pool, PoolClient } from 'pg'
-import type { HistoryWriter } from '../history.ts'
-import { bodyOf, type PlannedMessage } from '../message.ts'
-import type { Sending } from '../world.ts'
+import type { HistoryWriter } from '../evidence/history.ts'
+import { bodyOf, type PlannedMessage } from '../evidence/message.ts'
+import type { Sending } from '../harness/world.ts'
 
-/** What a producer does with an event beside adding it. */
+/** An event and what its producer does in addition to adding it. */
 export interface PlannedEvent extends PlannedMessage {
   readonly lane?: string
   readonly delayMs?: number
-  /** How long its transaction stays open after it was added. */
+  /** How long its transaction stays open after the event was added. */
   readonly holdMs?: number
-  /** Its transaction is rolled back at the end. */
+  /** Whether its transaction is rolled back at the end. */
   readonly isAborted?: boolean
 }
 
@@ -21,12 +21,13 @@ export interface ProducerParts extends Sending {
   readonly messages: readonly PlannedEvent[]
 }
 
-/** 200 ms until a server that refused is asked again. */
+/** 200 ms until the next request to a server that refused one. */
 const BACK_OFF_MS = 200
 
 /**
- * Adds every event once, in a transaction with its business fact, and writes down what the server said.
- * One whose answer never came is not sent again: the checker wants to know what became of it.
+ * Adds every event once, in a transaction with its business fact, and records the server's
+ * response. Events without a response are not sent again, because the checker must find out their
+ * outcome.
  */
 export async function produce(parts: ProducerParts): Promise<void> {
   const { pool, messages, ratePerSecond } = parts
@@ -45,7 +46,10 @@ export async function produce(parts: ProducerParts): Promise<void> {
   await Promise.all(Array.from({ length: pool.options.max }, worker))
 }
 
-/** Most transactions add one event, every fifth adds three; one with a plan of its own is alone. */
+/**
+ * Groups events into transactions. Most add one event, every fifth adds three. An event with
+ * special options has its own transaction.
+ */
 function transactionsOf(events: readonly PlannedEvent[]): readonly (readonly PlannedEvent[])[] {
   const transactions: PlannedEvent[][] = []
   for (let next = 0; next < events.length; ) {
@@ -57,7 +61,7 @@ function transactionsOf(events: readonly PlannedEvent[]): readonly (readonly Pla
   return transactions
 }
 
-/** Patient: the server may be restarting. */
+/** Connects with retries, because the server may be restarting. */
 async function connected(pool: Pool): Promise<PoolClient> {
   for (;;) {
     try {
@@ -75,7 +79,7 @@ async function commit(
   { run, history }: ProducerParts,
 ): Promise<void> {
   for (const { id, kind } of events) history.write({ what: 'attempted', id, kind })
-  // A connection that breaks while it is in use says so here as well as to whoever waits for an answer.
+  // A connection that breaks in use reports the error here and to the waiting query.
   const ignore = () => undefined
   client.on('error', ignore)
   let isAsked = false
@@ -86,13 +90,14 @@ async function commit(
     if (holdMs > 0) await after(holdMs)
     isAsked = !isAborted
     await client.query(isAborted ? 'rollback' : 'commit')
-    tell(history, isAborted ? 'refused' : 'acknowledged', events)
+    record(history, isAborted ? 'refused' : 'acknowledged', events)
     client.off('error', ignore)
     client.release()
     queue.wake()
   } catch (error) {
-    // Without a commit it cannot be there; with one that was not answered, nobody knows.
-    if (!isAsked) tell(history, 'refused', events)
+    // Without a commit the events cannot be stored. With a commit without a response, the outcome
+    // is unknown.
+    if (!isAsked) record(history, 'refused', events)
     client.release(error instanceof Error ? error : true)
     await after(BACK_OFF_MS)
   }
@@ -118,7 +123,7 @@ async function addAll(
   else await queue.addMany(client, added)
 }
 
-function tell(
+function record(
   history: HistoryWriter,
   what: 'acknowledged' | 'refused',
   events: readonly PlannedEvent[],

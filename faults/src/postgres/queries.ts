@@ -4,11 +4,11 @@ import type { PoolClient, QueryResult } from 'pg'
 export interface Sent {
   readonly text: string
   readonly values: readonly unknown[]
-  /** What was sent before it in the same transaction. */
+  /** Queries sent before it in the same transaction. */
   readonly trail: string
 }
 
-/** What the transport takes along in one turn, by the place of its parameter. */
+/** Results that the transport sends in one turn, by the position of the parameter. */
 const DONE = 0
 const CHANGES = 2
 const MOST = 4
@@ -18,7 +18,7 @@ const isTurn = ({ text }: Sent) => text.includes('redrive.outbox_turn(')
 const isEffect = (text: string) => text.includes('insert into faults_effects')
 const isForget = (text: string) => text.includes('redrive.inbox_forget(')
 
-/** A turn that hands a row off to there. */
+/** Matches a turn that hands a row off to this destination. */
 const handsOff =
   (place: string, reason = '') =>
   (sent: Sent) => {
@@ -27,7 +27,7 @@ const handsOff =
     return changes.includes(`"place":"${place}"`) && changes.includes(reason)
   }
 
-/** Everything a consumer asks the database. One query may be several: a turn takes all along. */
+/** All queries of a consumer. One statement may count as several, because a turn combines them. */
 export type QueryName =
   | 'ready'
   | 'maintain'
@@ -45,11 +45,9 @@ export type QueryName =
   | 'inbox enter'
   | 'inbox seen'
   | 'inbox effect'
-  | 'inbox alive'
   | 'inbox commit'
   | 'inbox rollback'
   | 'inbox forget'
-  | 'inbox forget alive'
   | 'inbox forget commit'
 
 const NAMED: Readonly<Record<QueryName, (sent: Sent) => boolean>> = {
@@ -67,30 +65,28 @@ const NAMED: Readonly<Record<QueryName, (sent: Sent) => boolean>> = {
   'inbox begin': ({ text }) => text === 'begin',
   'inbox limit': ({ text }) => text.includes('idle_in_transaction_session_timeout'),
   'inbox enter': ({ text }) => text.includes('insert into redrive.event_handled'),
-  'inbox seen': ({ text }) => text.startsWith('select fingerprint'),
+  'inbox seen': ({ text }) => text.includes('select fingerprint'),
   'inbox effect': ({ text }) => isEffect(text),
-  'inbox alive': ({ text, trail }) => text === 'select 1' && isEffect(trail),
   'inbox commit': ({ text, trail }) => text === 'commit' && !isForget(trail),
   'inbox rollback': ({ text }) => text === 'rollback',
   'inbox forget': ({ text }) => isForget(text),
-  'inbox forget alive': ({ text, trail }) => text === 'select 1' && isForget(trail),
   'inbox forget commit': ({ text, trail }) => text === 'commit' && isForget(trail),
 }
 
-/** The names of a query; none for one that nobody has thought of. */
+/** Returns the names of a query; none for an unknown one. */
 export function namesOf(sent: Sent): readonly QueryName[] {
   return (Object.keys(NAMED) as QueryName[]).filter((name) => NAMED[name](sent))
 }
 
 export interface Watch {
   before(names: readonly QueryName[], sent: Sent): void
-  /** Answered, and nobody has been told. */
+  /** Called after the response and before other code gets it. */
   after(names: readonly QueryName[], result: QueryResult, tookMs: number): void
 }
 
 type Query = (...args: readonly unknown[]) => unknown
 
-/** Sits between the code under test and the client library, which both run as they are. */
+/** Watches queries between the code under test and the client library; both run unchanged. */
 export function watchQueries(client: PoolClient, watch: Watch): void {
   const query = client.query.bind(client) as Query
   let trail = ''
@@ -112,7 +108,7 @@ export function watchQueries(client: PoolClient, watch: Watch): void {
   client.query = watched as PoolClient['query']
 }
 
-/** From its begin to its end; empty outside of a transaction. */
+/** Returns the queries from the begin to the end of a transaction; empty outside of one. */
 function trailAfter(trail: string, text: string): string {
   if (/^begin\b/.test(text)) return text
   return trail === '' || text === 'commit' || text === 'rollback' ? '' : `${trail}; ${text}`
@@ -126,7 +122,7 @@ function sentIn([first, second]: readonly unknown[]): Omit<Sent, 'trail'> {
 
 const valuesIn = (values: unknown): readonly unknown[] => (Array.isArray(values) ? values : [])
 
-/** `pool.query` asks with a callback; it comes after us. */
+/** `pool.query` uses a callback; it is called after ours. */
 function withCallback(
   args: readonly unknown[],
   seen: (result: unknown) => void,

@@ -1,23 +1,23 @@
 import type { Pool } from 'pg'
-import type { Evidence, Found, Place } from '../evidence.ts'
-import { countEffects, readEffects } from '../effects.ts'
-import { readHistory } from '../history.ts'
-import { isAsSent } from '../message.ts'
-import type { Seen, Server } from '../server.ts'
+import type { Evidence, Found, Place } from '../evidence/evidence.ts'
+import { countEffects, readEffects } from '../harness/effects.ts'
+import { readHistory } from '../evidence/history.ts'
+import { isAsSent } from '../evidence/message.ts'
+import type { Seen, Server } from '../harness/server.ts'
 import { readOrders } from './database.ts'
 import type { PostgresWorld } from './world.ts'
 
 /**
- * The table as an administrator sees it: plain SQL on the columns that are documented. No function of
- * the schema is called, so that a mistake in one cannot hide itself.
+ * The table as an administrator sees it, with plain SQL on documented columns. It calls no function
+ * of the schema, so a mistake there stays visible.
  */
 export const postgresServer: Server<PostgresWorld> = {
   look,
-  // The table is exact: what it does not hold is nowhere else.
+  // The table is exact: it contains every message.
   isOver: async () => true,
   countEffects: ({ database, run }) => countEffects(database.pool, run),
   collect,
-  // The database of the run goes as a whole.
+  // The database of the run is dropped as a whole.
   forget: async () => undefined,
 }
 
@@ -56,7 +56,7 @@ interface Row {
   readonly payload: Buffer
 }
 
-/** All that is not delivered. A row that says so and has no effect is the checker's to miss. */
+/** All rows that are not delivered. The checker notices a delivered row without an effect. */
 const FOUND = `
 select key, queue, status, due_at <= now() as "isDue", reason, payload
 from redrive.outbox where status <> 'delivered'`

@@ -1,24 +1,24 @@
-import { fileURLToPath } from 'node:url'
 import type { Pool } from 'pg'
-import { POLICY } from '../consumer-options.ts'
-import type { FleetOptions } from '../fleet.ts'
-import type { Proxy } from '../proxy.ts'
-import type { Scenario } from '../scenario.ts'
-import { type Session, type World, worldOf } from '../world.ts'
+import { POLICY } from '../harness/consumer-options.ts'
+import type { FleetOptions } from '../harness/fleet.ts'
+import type { Proxy } from '../harness/proxy.ts'
+import type { LoadScenario } from '../harness/load-scenario.ts'
+import type { Session } from '../harness/scenario.ts'
+import { type World, worldOf } from '../harness/world.ts'
 import type { PostgresConsumerOptions } from './consumer-options.ts'
 import { beat, type Database } from './database.ts'
 import { type PlannedEvent, produce } from './producer.ts'
 
-export interface PostgresScenario extends Scenario<PostgresWorld> {
-  /** The pair only where one server is not enough. */
+export interface PostgresScenario extends LoadScenario<PostgresWorld> {
+  /** The pair is used only where one server is not enough. */
   readonly service: 'postgres' | 'postgres-pair'
-  /** Transactions of producers at once. Default 10. */
+  /** Number of concurrent producer transactions. Default 10. */
   readonly producers?: number
 }
 
 export interface PostgresWorld extends World<PostgresConsumerOptions, PlannedEvent> {
   readonly database: Database
-  /** On the pair, what everybody connects through: aimed at the other server after a fail-over. */
+  /** The proxy for all connections on the pair. It leads to the other server after a failover. */
   readonly wire: Proxy
 }
 
@@ -27,15 +27,18 @@ export interface PostgresWorldParts {
   readonly scenario: PostgresScenario
   readonly database: Database
   readonly wire: Proxy
-  /** For producers alone. */
+  /** Pool for producers alone. */
   readonly pool: Pool
 }
 
-const PROGRAM = fileURLToPath(new URL('./consumer.ts', import.meta.url))
+const PROGRAM = new URL('./consumer.ts', import.meta.url)
 
-/** 2 s: a consumer that died is not what these runs should wait for. */
+/** 2 s: these runs must not wait long for a dead consumer. */
 export const LEASE_MS = 2_000
-/** 30 s, where nobody dies: a process that stands still for seconds must not lose what it has in hand. */
+/**
+ * 30 s, where no consumer dies: a process that is stalled for seconds must keep its in-flight
+ * messages.
+ */
 export const LONG_LEASE_MS = 30_000
 
 type Common = Omit<FleetOptions<PostgresConsumerOptions>, 'folder' | 'run' | 'queues'>

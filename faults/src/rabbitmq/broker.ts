@@ -1,10 +1,11 @@
 import { type Channel, type ChannelModel, connect, type GetMessage } from 'amqplib'
-import type { Found, Place } from '../evidence.ts'
-import { isAsSent } from '../message.ts'
+import type { Found, Place } from '../evidence/evidence.ts'
+import { isAsSent } from '../evidence/message.ts'
+import { repeated } from '../harness/wait.ts'
 
 /**
- * The broker as an administrator sees it: plain amqplib and the management API. Nothing here comes
- * from the transport under test, so that a mistake of it cannot hide itself.
+ * The broker as an administrator sees it, with plain amqplib and the management API. It uses no
+ * code of the transport under test, so a mistake there stays visible.
  */
 export interface Broker {
   readonly urls: readonly string[]
@@ -18,7 +19,7 @@ export function brokerAt(urls: readonly string[]): Broker {
   }
 }
 
-/** Tries the nodes in turn: any of them may be down. */
+/** Tries the nodes in turn, because any of them may be down. */
 async function atAnyNode<T>(
   addresses: readonly string[],
   work: (address: string) => Promise<T>,
@@ -35,16 +36,43 @@ async function atAnyNode<T>(
 }
 
 const CONNECT_TIMEOUT_MS = 5_000
+/** 30 s: longer than a node takes to restart. */
+const REPEATED = { withinMs: 30_000, everyMs: 500 }
 
-/** A connection for one piece of work, on the first node that takes it. */
-export async function onChannel<T>(
+/** The connection of the harness ended during a task, or none was accepted. */
+class ConnectionLost extends Error {}
+
+/**
+ * Runs an idempotent task on a separate connection to the first node that accepts it. The faults of
+ * a scenario also break connections of the harness, so the task is then repeated on a new one.
+ */
+export const onChannel = <T>(broker: Broker, task: (channel: Channel) => Promise<T>): Promise<T> =>
+  repeated(
+    () => onConnection(broker, task),
+    REPEATED,
+    (error) => error instanceof ConnectionLost,
+  )
+
+async function onConnection<T>(
   { urls }: Broker,
-  work: (channel: Channel) => Promise<T>,
+  task: (channel: Channel) => Promise<T>,
 ): Promise<T> {
-  const connection = await atAnyNode(urls, (url) => connect(url, { timeout: CONNECT_TIMEOUT_MS }))
-  connection.on('error', () => undefined)
+  const lost = (cause: unknown) =>
+    new ConnectionLost(`No connection to RabbitMQ: ${String(cause)}`, { cause })
+  const opening = atAnyNode(urls, (url) => connect(url, { timeout: CONNECT_TIMEOUT_MS }))
+  const connection = await opening.catch((error: unknown) => {
+    throw lost(error)
+  })
+  let isLost = false
+  const onEnd = () => {
+    isLost = true
+  }
+  connection.on('error', onEnd).on('close', onEnd)
   try {
-    return await work(await quietChannel(connection))
+    return await task(await quietChannel(connection))
+  } catch (error) {
+    // An error of the channel, such as a missing queue, would come again.
+    throw isLost ? lost(error) : error
   } finally {
     await connection.close().catch(() => undefined)
   }
@@ -52,7 +80,7 @@ export async function onChannel<T>(
 
 async function quietChannel(connection: ChannelModel): Promise<Channel> {
   const channel = await connection.createChannel()
-  // What fails on it rejects as well; without a listener it would end the process.
+  // Failed operations reject as well. Without a listener the error would end the process.
   channel.on('error', () => undefined)
   return channel
 }
@@ -65,7 +93,7 @@ async function manage(
   path: string,
   body?: unknown,
 ): Promise<unknown> {
-  return atAnyNode(managementUrls, async (address) => {
+  const request = async (address: string) => {
     const { origin, username, password } = new URL(address)
     const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
     const response = await fetch(`${origin}/api${path}`, {
@@ -74,19 +102,33 @@ async function manage(
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       signal: AbortSignal.timeout(CONNECT_TIMEOUT_MS),
     })
-    if (!response.ok) throw new Error(`${method} ${path}: ${response.status}`)
+    if (!response.ok) {
+      const problem = `${method} ${path}: ${response.status}`
+      throw response.status < 500 ? new Refused(problem) : new Error(problem)
+    }
     const text = await response.text()
     return text === '' ? undefined : (JSON.parse(text) as unknown)
-  })
+  }
+  return repeated(
+    () => atAnyNode(managementUrls, request),
+    REPEATED,
+    (error) => !(error instanceof Refused),
+  )
 }
 
-/** Names of all queues that belong to a run. */
+/** The management API rejected a request. It would reject it again. */
+class Refused extends Error {}
+
+/** Returns the names of all queues of a run. */
 async function queuesOf(broker: Broker, run: string): Promise<readonly string[]> {
   const queues = (await manage(broker, 'GET', '/queues/%2F?columns=name')) as { name: string }[]
   return queues.map(({ name }) => name).filter((name) => name.startsWith(run))
 }
 
-/** Messages of a run that have not come to an end, in hand or on their way included, as counted lately. */
+/**
+ * Returns the number of unfinished messages of a run, in-flight ones included. The broker's count
+ * may be some seconds old.
+ */
 export async function unfinishedIn(broker: Broker, run: string): Promise<number> {
   const path = '/queues/%2F?columns=name,messages'
   const queues = (await manage(broker, 'GET', path)) as { name: string; messages?: number }[]
@@ -95,7 +137,7 @@ export async function unfinishedIn(broker: Broker, run: string): Promise<number>
     .reduce((sum, { messages = 0 }) => sum + messages, 0)
 }
 
-/** The queue refuses what is beyond that length. */
+/** Makes the queue reject messages above this length. */
 export async function limitQueue(broker: Broker, queue: string, most: number): Promise<void> {
   await manage(broker, 'PUT', policyPath(queue), {
     pattern: `^${queue.replaceAll('.', '\\.')}$`,
@@ -106,7 +148,7 @@ export async function limitQueue(broker: Broker, queue: string, most: number): P
 
 const policyPath = (queue: string) => `/policies/%2F/${encodeURIComponent(queue)}`
 
-// ---- what is where ----------------------------------------------------------------------------
+// ---- content of queues ------------------------------------------------------------------------
 
 function placeOf(queue: string): Place {
   if (queue.includes('.dlq.quarantine')) return 'quarantine'
@@ -116,10 +158,10 @@ function placeOf(queue: string): Place {
 
 export type Depths = Readonly<Record<Place, number>>
 
-/** Delays before sources: what leaves a delay meanwhile is then found in its source. */
+/** Delays before sources: a message that leaves a delay during this is then found in its source. */
 const IN_TURN: readonly Place[] = ['delay', 'source', 'dlq', 'quarantine']
 
-/** Messages ready in the queues of a run. What is in somebody's hands is not among them. */
+/** Returns the number of ready messages in the queues of a run, without those in flight. */
 export async function depthsOf(broker: Broker, run: string): Promise<Depths> {
   const turnOf = (name: string) => IN_TURN.indexOf(placeOf(name))
   const names = (await queuesOf(broker, run)).toSorted((a, b) => turnOf(a) - turnOf(b))
@@ -130,27 +172,51 @@ export async function depthsOf(broker: Broker, run: string): Promise<Depths> {
   return depths
 }
 
-/** Takes everything out of the queues of a run. All of them only when all consumers have gone. */
+/**
+ * Takes all messages out of the queues of a run. It is complete only after all consumers have
+ * ended.
+ */
 export async function drainRun(
   broker: Broker,
   run: string,
   places: readonly Place[] = IN_TURN,
 ): Promise<readonly Found[]> {
-  const found: Found[] = []
   const names = (await queuesOf(broker, run)).filter((name) => places.includes(placeOf(name)))
-  // Delays first, and once more after the rest: what comes out of them goes to the source.
+  // Delays first, and again after the rest, because their messages move to the source.
   const delays = names.filter((name) => placeOf(name) === 'delay')
   const others = names.filter((name) => placeOf(name) !== 'delay')
-  await onChannel(broker, async (channel) => {
-    for (const name of [...delays, ...others, ...delays, ...others]) {
-      for (;;) {
-        const message = await channel.get(name, { noAck: true })
-        if (message === false) break
-        found.push(foundIn(name, message))
-      }
-    }
-  })
+  const found: Found[] = []
+  for (const name of [...delays, ...others, ...delays, ...others]) {
+    found.push(...(await emptied(broker, name)))
+  }
   return found
+}
+
+/**
+ * Takes all messages out of a queue. They are acknowledged together when all have arrived. So a
+ * repeated task finds those of a lost connection again.
+ */
+async function emptied(broker: Broker, queue: string): Promise<readonly Found[]> {
+  const taken: Found[] = []
+  /** Acknowledged on a connection that was lost before the broker confirmed it. */
+  let unconfirmed: readonly Found[] = []
+  return onChannel(broker, async (channel) => {
+    const found: Found[] = []
+    for (;;) {
+      const message = await channel.get(queue)
+      if (message === false) break
+      found.push(foundIn(queue, message))
+    }
+    // They did not come again, so the broker had received the acknowledgement.
+    const ids = new Set(found.map(({ id }) => id))
+    if (!unconfirmed.some(({ id }) => ids.has(id))) taken.push(...unconfirmed)
+    unconfirmed = found
+    if (found.length === 0) return taken
+    channel.ackAll()
+    // The broker handles requests of a channel in order. Its response confirms the acknowledgement.
+    await channel.checkQueue(queue)
+    return [...taken, ...found]
+  })
 }
 
 function foundIn(queue: string, { properties, content }: GetMessage): Found {

@@ -1,18 +1,18 @@
-import type { ConsumerOptions } from '../consumer-options.ts'
+import type { ConsumerOptions } from '../harness/consumer-options.ts'
 
-/** What a consumer of a RabbitMQ queue is told on top. */
+/** Additional options of a RabbitMQ consumer. */
 export interface RabbitConsumerOptions extends ConsumerOptions {
   readonly urls: readonly string[]
   readonly topology?: 'declare' | 'verify'
   readonly failpoint?: Failpoint
 }
 
-/** A moment in the life of a hand-off at which the process kills itself. */
+/** A point in a hand-off at which the process kills itself. */
 export type Point =
   | 'publish.before'
-  /** The copy has left the process; the confirm has not been read. */
+  /** The copy was sent; the confirm has not been read. */
   | 'publish.written'
-  /** The confirm is there; the transport has not been told. */
+  /** The confirm arrived; the transport has not received it. */
   | 'confirm.arrived'
   | 'confirm.seen'
   | 'ack.before'
@@ -26,6 +26,6 @@ export type Point =
 
 export interface Failpoint {
   readonly point: Point
-  /** Ends the name of the queue whose copy is meant; without it, whatever comes first. */
+  /** End of the queue name of the selected copy. Without it, the first one counts. */
   readonly queue?: string
 }

@@ -1,17 +1,20 @@
-/** A consumer process: `consume` on the transport under test, with a real effect and a history of its own. */
+/**
+ * A consumer process: `consume` on the transport under test, with a real effect and a separate
+ * history.
+ */
 import { rabbitmq } from '@redrive/rabbitmq'
 import { type Consumer, consume } from '@redrive/runtime'
-import { dieAt, live, RULES } from '../consumer.ts'
-import { countRun, inboxOf, openDatabase } from '../effects.ts'
-import { handlerOf } from '../handler.ts'
-import { openHistory } from '../history.ts'
+import { dieAt, live, RULES } from '../harness/consumer.ts'
+import { countRun, inboxOf, openDatabase } from '../harness/effects.ts'
+import { handlerOf } from '../harness/handler.ts'
+import { openHistory } from '../evidence/history.ts'
 import type { RabbitConsumerOptions } from './consumer-options.ts'
 import { connectWith } from './failpoints.ts'
 
 const options = JSON.parse(process.argv[2] ?? '') as RabbitConsumerOptions
 const { name, run, urls, policy, failpoint } = options
 const history = openHistory(options.folder, name)
-// Nobody stops the database here: what is committed need not wait for the disk.
+// This scenario does not stop the database, so commits need not wait for the disk.
 const pool = openDatabase(options.databaseUrl, { isInHurry: true })
 const die = (where: string) => dieAt(history, where)
 

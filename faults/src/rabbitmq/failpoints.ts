@@ -4,8 +4,8 @@ import { type Channel, type ChannelModel, type ConfirmChannel, connect } from 'a
 import type { Failpoint, Point } from './consumer-options.ts'
 
 /**
- * Connections that kill their process at one moment of a hand-off. They sit between the transport
- * and the client library, so that the transport runs as it is.
+ * Returns connections that kill their process at one point of a hand-off. They are between the
+ * transport and the client library, so the transport runs unchanged.
  */
 export function connectWith(failpoint: Failpoint, die: (point: Point) => never): Connect {
   const trap = trapOf(failpoint, die)
@@ -27,11 +27,11 @@ export function connectWith(failpoint: Failpoint, die: (point: Point) => never):
   }
 }
 
-/** Knows where to die, and whether the hand-off that is meant has begun. */
+/** The point at which to die, and whether the selected hand-off has started. */
 interface Trap {
   readonly point: Point
   isMeant(queue: string): boolean
-  /** The copy that is meant has been published: what follows belongs to it. */
+  /** Whether the selected copy is published; later calls belong to it. */
   hasBegun: boolean
   at(point: Point): void
   die(): never
@@ -57,7 +57,7 @@ function watchPublisher(channel: ConfirmChannel, model: ChannelModel, trap: Trap
     trap.hasBegun = true
     const sentBefore = socketOf(model).bytesWritten
     const answer = publish(exchange, routingKey, content, options, (error: unknown, ok) => {
-      // The transport must not hear of it: the process dies as soon as the copy is on its way.
+      // The transport must not get the result. The process dies as soon as the copy is sent.
       if (trap.point === 'publish.written') return
       trap.at('confirm.arrived')
       callback?.(error, ok)
@@ -71,7 +71,7 @@ function watchPublisher(channel: ConfirmChannel, model: ChannelModel, trap: Trap
 function watchConsumer(channel: Channel, model: ChannelModel, trap: Trap): void {
   const { assertQueue, consume, cancel, ack } = bound(channel)
   channel.assertQueue = async (name = '', options) => {
-    // A declaration is meant when its queue is; never those that every start makes.
+    // A declaration is selected with its queue; declarations at every start are never selected.
     const isMeant = trap.isMeant(name) && /\.(delay|quarantine)\./.test(name)
     if (isMeant) trap.at('declare.before')
     const answer = await assertQueue(name, options)
@@ -99,7 +99,10 @@ function watchConsumer(channel: Channel, model: ChannelModel, trap: Trap): void 
   }
 }
 
-/** Calls back when the system has taken what was written: it then arrives even if we die. */
+/**
+ * Calls back when the operating system has accepted the bytes. They then arrive even if this
+ * process dies.
+ */
 function whenSent(model: ChannelModel, sentBefore: number, done: () => void): void {
   const { bytesWritten, writableLength } = socketOf(model)
   if (bytesWritten > sentBefore && writableLength === 0) done()
@@ -115,7 +118,7 @@ function bound(channel: Channel): Pick<Channel, 'assertQueue' | 'consume' | 'can
   }
 }
 
-/** amqplib does not name the socket in its types. */
+/** Returns the socket, which the types of amqplib do not contain. */
 function socketOf({ connection }: ChannelModel): Socket {
   return (connection as unknown as { stream: Socket }).stream
 }

@@ -7,15 +7,15 @@ const ACK = 80
 const NACK = 120
 
 export interface ConfirmFilter {
-  /** What is left of the server's bytes. */
+  /** Returns the server's bytes without the dropped ones. */
   readonly pass: (bytes: Buffer) => Buffer
-  /** Confirms that did not get through. */
+  /** Returns the number of dropped confirms. */
   readonly dropped: () => number
 }
 
 /**
- * Takes the confirms out of what a server sends, and leaves everything else: the connection looks
- * alive, and whoever published waits for a word that the broker has long said.
+ * Removes the confirms from the server's bytes and passes everything else. The connection looks
+ * alive, and the publisher waits for confirms that the broker has already sent.
  */
 export function withoutConfirms(): ConfirmFilter {
   let rest: Buffer = Buffer.alloc(0)

@@ -1,78 +1,68 @@
-import type { Edit, Mutant } from '../hunt.ts'
+import type { Edit, Mutant } from '../harness/run-mutants.ts'
 
 const ENACT = 'packages/transports/rabbitmq/src/enact.ts'
 const PUBLISH = 'packages/transports/rabbitmq/src/publish.ts'
 const TOPOLOGY = 'packages/transports/rabbitmq/src/topology.ts'
 
-const SEND = '      const { proof, place, truncated } = await this.#sentOnce(delivery, decision)\n'
-const PROVE = `      await this.#parts.publisher.inTime(proof)
+const SEND =
+  '      const { proof, destination, truncated } = await this.#sentOnce(delivery, decision)\n'
+const PROVE = `      await this.#deps.publisher.inTime(proof)
       return unsettled.settle(delivery) ?`
 
-const EARLY: Edit = {
-  file: ENACT,
-  find: PROVE,
-  replace: `      const isOurs = unsettled.settle(delivery)
-      await this.#parts.publisher.inTime(proof)
+const EARLY: Edit = [
+  ENACT,
+  PROVE,
+  `      const isOurs = unsettled.settle(delivery)
+      await this.#deps.publisher.inTime(proof)
       return isOurs ?`,
-}
+]
 
 export const MUTANTS: readonly Mutant[] = [
-  {
-    name: 'acknowledge before the confirm, and the copy is refused',
-    edits: [EARLY],
-    scenario: 'dlq-full',
-    breaks: 'lost',
-  },
-  {
-    name: 'acknowledge before the confirm, and the copy does not arrive',
-    edits: [EARLY],
-    scenario: 'confirm-dropped',
-    breaks: 'lost',
-  },
-  {
-    name: 'publish without asking for a route',
-    edits: [{ file: PUBLISH, find: 'mandatory: true', replace: 'mandatory: false' }],
-    scenario: 'dlq-missing',
-    breaks: 'lost',
-  },
-  {
-    name: 'ignore what the broker returns',
-    edits: [
-      {
-        file: PUBLISH,
-        find: 'this.#returned.set(copyIn(message), replyIn(message))',
-        replace: 'void replyIn(message)',
-      },
+  ['acknowledge before the confirm, and the copy is rejected', 'dlq-full', 'lost', EARLY],
+  [
+    'acknowledge before the confirm, and the copy does not arrive',
+    'confirm-dropped',
+    'lost',
+    EARLY,
+  ],
+  [
+    'publish without the mandatory flag',
+    'dlq-missing',
+    'lost',
+    [PUBLISH, 'mandatory: true', 'mandatory: false'],
+  ],
+  [
+    'ignore returned messages',
+    'dlq-unroutable',
+    'lost',
+    [
+      PUBLISH,
+      'this.#returned.set(copyNumberIn(message), replyIn(message))',
+      'void replyIn(message)',
     ],
-    scenario: 'dlq-unroutable',
-    breaks: 'lost',
-  },
-  {
-    name: 'one delay queue for all, with a time to live for each message',
-    edits: [
-      {
-        file: TOPOLOGY,
-        find: '`${queue}.delay.${formatDuration(stepMs)}`',
-        replace: '`${queue}.delay.all${formatDuration(stepMs).slice(0, 0)}`',
-      },
-      { file: TOPOLOGY, find: "          'x-message-ttl': stepMs,\n", replace: '' },
+  ],
+  [
+    'use one delay queue with a time to live for each message',
+    'mixed-delays',
+    'not drained',
+    [
+      TOPOLOGY,
+      '`${queue}.delay.${formatDuration(stepMs)}`',
+      '`${queue}.delay.all${formatDuration(stepMs).slice(0, 0)}`',
     ],
-    scenario: 'mixed-delays',
-    breaks: 'not drained',
-  },
-  {
-    name: 'requeue instead of handing off',
-    edits: [
-      {
-        file: ENACT,
-        find: SEND,
-        replace: `      if (decision.kind === 'retryAt') {
-        return unsettled.giveBack(delivery) ? placed('retry') : LOST
+    [TOPOLOGY, "          'x-message-ttl': stepMs,\n", ''],
+  ],
+  [
+    'requeue instead of handing off',
+    'mixed-delays',
+    'scenario',
+    [
+      ENACT,
+      SEND,
+      `      if (decision.kind === 'retryAt') {
+        return unsettled.returnToQueue(delivery) ? movedTo('retry') : LOST
       }
 ${SEND}`,
-      },
     ],
-    scenario: 'mixed-delays',
-    breaks: 'scenario',
-  },
+  ],
 ]

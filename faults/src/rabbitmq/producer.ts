@@ -1,8 +1,9 @@
 import type { Socket } from 'node:net'
 import { setTimeout as after } from 'node:timers/promises'
 import { type ChannelModel, type ConfirmChannel, connect } from 'amqplib'
-import type { HistoryWriter } from '../history.ts'
-import { bodyOf, type PlannedMessage } from '../message.ts'
+import type { HistoryWriter } from '../evidence/history.ts'
+import { bodyOf, type PlannedMessage } from '../evidence/message.ts'
+import { repeated } from '../harness/wait.ts'
 
 export interface ProducerOptions {
   readonly urls: readonly string[]
@@ -12,12 +13,15 @@ export interface ProducerOptions {
   readonly history: HistoryWriter
 }
 
-/** 200 unconfirmed at once: what one lost connection may leave unknown. */
+/** 200 unconfirmed messages: the number that one lost connection may leave unknown. */
 const WINDOW = 200
 const TICK_MS = 20
-/** 500 ms after a refusal: the queue has no leader at the moment, and more would be refused as well. */
+/**
+ * 500 ms after a rejection: the queue currently has no leader, and more messages would be rejected
+ * as well.
+ */
 const BACK_OFF_MS = 500
-/** 15 s without a confirm: the node behind this connection has no majority any more. */
+/** 15 s without a confirm: the node of this connection has lost its majority. */
 const STALLED_MS = 15_000
 
 interface Session {
@@ -27,8 +31,8 @@ interface Session {
 }
 
 /**
- * Publishes every message once, confirmed, and writes down what the broker said. A message whose
- * answer never came is not sent again: the checker wants to know what became of it.
+ * Publishes every message once with confirms and records the broker's response. Messages without a
+ * response are not sent again, because the checker must find out their outcome.
  */
 export async function produce(options: ProducerOptions): Promise<void> {
   const { messages, ratePerSecond } = options
@@ -49,7 +53,7 @@ export async function produce(options: ProducerOptions): Promise<void> {
   await session?.connection.close().catch(() => undefined)
 }
 
-/** What has been sent and not answered, and whether more may be sent. */
+/** Messages without a response, and whether more may be sent. */
 interface Pending {
   readonly size: number
   hasRoom(): boolean
@@ -94,7 +98,7 @@ function send(
     bodyOf(message),
     { messageId: id, persistent: true, contentType: 'application/json' },
     (error: unknown) => {
-      // The end of the channel says nothing about the message; a refusal does.
+      // The end of the channel does not reveal the outcome of the message; a rejection does.
       const isRefused = error !== null && session.isOpen
       pending.answered(id, isRefused)
       if (error === null) history.write({ what: 'acknowledged', id })
@@ -103,25 +107,23 @@ function send(
   )
 }
 
-/** Patient: the node may be restarting. */
-async function open(urls: readonly string[]): Promise<Session> {
-  for (let attempt = 0; ; attempt++) {
-    try {
-      const connection = await connect(`${urls[attempt % urls.length]}?heartbeat=5`, {
-        timeout: 5_000,
-      })
-      return await sessionOn(connection)
-    } catch {
-      await after(200)
-    }
-  }
+/** 2 min: a node that was killed is back by then. */
+const OPEN = { withinMs: 120_000, everyMs: 200 }
+
+/** Opens a connection to one node after the other, because a node may be restarting. */
+function open(urls: readonly string[]): Promise<Session> {
+  let attempt = 0
+  return repeated(async () => {
+    const url = `${urls[attempt++ % urls.length]}?heartbeat=5`
+    return sessionOn(await connect(url, { timeout: 5_000 }))
+  }, OPEN)
 }
 
 async function sessionOn(connection: ChannelModel): Promise<Session> {
   connection.on('error', () => undefined)
   const channel = await connection.createConfirmChannel()
   const session: Session = { connection, channel, isOpen: true }
-  // First of the listeners: those of amqplib then report what was unconfirmed.
+  // Added as the first listener. Those of amqplib then report the unconfirmed messages.
   const closed = () => {
     session.isOpen = false
   }
@@ -131,7 +133,7 @@ async function sessionOn(connection: ChannelModel): Promise<Session> {
   return session
 }
 
-/** amqplib does not name the socket in its types. */
+/** Returns the socket, which the types of amqplib do not contain. */
 function socketOf({ connection }: ChannelModel): Socket {
   return (connection as unknown as { stream: Socket }).stream
 }

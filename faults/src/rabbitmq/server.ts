@@ -1,9 +1,9 @@
-import { endingIn } from '../ending.ts'
-import type { Evidence } from '../evidence.ts'
-import { countEffects, forgetRun, readEffects } from '../effects.ts'
-import { readHistory } from '../history.ts'
-import type { Seen, Server } from '../server.ts'
-import { becomesTrue } from '../wait.ts'
+import { endingIn } from '../evidence/expected-ends.ts'
+import type { Evidence } from '../evidence/evidence.ts'
+import { countEffects, forgetRun, readEffects } from '../harness/effects.ts'
+import { readHistory } from '../evidence/history.ts'
+import type { Seen, Server } from '../harness/server.ts'
+import { becomesTrue } from '../harness/wait.ts'
 import { deleteRun, depthsOf, drainRun, unfinishedIn } from './broker.ts'
 import type { RabbitWorld } from './world.ts'
 
@@ -27,8 +27,8 @@ async function look(world: RabbitWorld): Promise<Seen> {
 }
 
 /**
- * One that is there twice makes up for one that is on its way from a delay queue, where nobody can
- * count it. So each must have been seen before all is said to be over.
+ * Checks that each message was seen. A duplicate could hide a message that is moving out of a delay
+ * queue, where it cannot be counted.
  */
 async function hasEach({ broker, run, folder, pool, taken }: RabbitWorld): Promise<boolean> {
   taken.push(...(await drainRun(broker, run, ['dlq', 'quarantine'])))
@@ -46,15 +46,15 @@ async function collect(world: RabbitWorld): Promise<Evidence> {
   return { entries: readHistory(folder), found, effects }
 }
 
-/** 200 s: the broker itself moves again what it was moving after three minutes. */
+/** 200 s: the broker repeats an unconfirmed move after three minutes. */
 const HIDDEN_MS = 200_000
 
-/** 6 s between two looks: the broker counts anew every five. */
+/** 6 s between two checks: the broker updates its counts every five. */
 const COUNT_MS = 6_000
 
 /**
- * What is on its way from a delay queue to the source cannot be taken out of either. It is not lost,
- * only late: before anybody says otherwise, it must have had the time to arrive.
+ * Waits for messages that are moving from a delay queue to the source. They cannot be taken from
+ * either queue. They are late and not lost, so they get the time to arrive.
  */
 async function awaitHidden(world: RabbitWorld): Promise<void> {
   const { broker, run, taken } = world
@@ -64,9 +64,9 @@ async function awaitHidden(world: RabbitWorld): Promise<void> {
       taken.push(...(await drainRun(broker, run)))
       const hidden = await unfinishedIn(broker, run)
       if (hidden > 0) {
-        world.say(`the broker still holds ${hidden} messages that it does not hand out`)
+        world.say(`the broker still holds ${hidden} messages that it does not deliver`)
       }
-      // Twice: the first time the count may be older than what it counts.
+      // Checked twice, because the first count may be older than the queue.
       const isOver = wasEmpty && hidden === 0
       wasEmpty = hidden === 0
       return isOver || (await hasEach(world))

@@ -3,7 +3,7 @@ import { type Broker, onChannel } from './broker.ts'
 
 const TYPE: QueueType = 'quorum'
 
-/** Makes the source and its dead letters before anybody consumes. */
+/** Creates the source and its dead-letter queue before any consumer starts. */
 export async function declareSource(broker: Broker, ...queues: readonly string[]): Promise<void> {
   await onChannel(broker, async (channel) => {
     for (const queue of queues) {
@@ -17,7 +17,7 @@ export async function declareSource(broker: Broker, ...queues: readonly string[]
   })
 }
 
-/** Makes everything, as an administrator does for applications that may not. */
+/** Creates all queues, as an administrator does for applications without that permission. */
 export async function declareAll(broker: Broker, queue: string): Promise<void> {
   await declareSource(broker, queue)
   await onChannel(broker, async (channel) => {
@@ -27,13 +27,12 @@ export async function declareAll(broker: Broker, queue: string): Promise<void> {
   })
 }
 
-/** Deletes a queue that must be empty: what an operator throws away is not ours to keep. */
+/** Deletes a queue that must be empty. Redrive does not protect messages that an operator deletes. */
 export async function deleteEmpty(broker: Broker, ...queues: readonly string[]): Promise<void> {
-  await onChannel(broker, async (channel) => {
-    for (const queue of queues) {
-      const { messageCount } = await channel.checkQueue(queue)
-      if (messageCount > 0) throw new Error(`${queue} holds ${messageCount} messages`)
-      await channel.deleteQueue(queue)
-    }
-  })
+  for (const queue of queues) {
+    const { messageCount } = await onChannel(broker, (channel) => channel.checkQueue(queue))
+    if (messageCount > 0) throw new Error(`${queue} holds ${messageCount} messages`)
+    // Separate from the check, because a repeated check would not find the queue any more.
+    await onChannel(broker, (channel) => channel.deleteQueue(queue))
+  }
 }

@@ -1,16 +1,16 @@
-import { fileURLToPath } from 'node:url'
 import type { Pool } from 'pg'
-import type { Found } from '../evidence.ts'
-import { POLICY } from '../consumer-options.ts'
-import type { FleetOptions } from '../fleet.ts'
-import type { Scenario } from '../scenario.ts'
-import { type Session, type World, worldOf } from '../world.ts'
+import type { Found } from '../evidence/evidence.ts'
+import { POLICY } from '../harness/consumer-options.ts'
+import type { FleetOptions } from '../harness/fleet.ts'
+import type { LoadScenario } from '../harness/load-scenario.ts'
+import type { Session } from '../harness/scenario.ts'
+import { type World, worldOf } from '../harness/world.ts'
 import type { Broker } from './broker.ts'
 import type { RabbitConsumerOptions } from './consumer-options.ts'
 import { produce } from './producer.ts'
 
-export interface RabbitScenario extends Scenario<RabbitWorld> {
-  /** The cluster only where one node is not enough, or must not be harmed. */
+export interface RabbitScenario extends LoadScenario<RabbitWorld> {
+  /** The cluster is used only where one node is not enough or must stay intact. */
   readonly service: 'rabbitmq' | 'rabbitmq-cluster'
 }
 
@@ -31,7 +31,7 @@ export interface RabbitWorldParts {
 
 type Common = Omit<FleetOptions<RabbitConsumerOptions>, 'folder' | 'run' | 'queues'>
 
-const PROGRAM = fileURLToPath(new URL('./consumer.ts', import.meta.url))
+const PROGRAM = new URL('./consumer.ts', import.meta.url)
 
 export function rabbitWorldOf(parts: RabbitWorldParts): RabbitWorld {
   const { session, scenario, broker, pool, databaseUrl } = parts

@@ -1,26 +1,26 @@
-import type { Span } from '../standstill.ts'
+import type { Span } from '../evidence/stalls.ts'
 
 export interface Pace {
-  /** Each second while it went on. */
+  /** Rate per second while it was active. */
   readonly perSecond: number
-  /** Each second, the gaps included. */
+  /** Rate per second, with the gaps. */
   readonly overall: number
-  /** Between each and the next. */
+  /** The time between each and the next. */
   readonly gaps: readonly Span[]
 }
 
-/** A second without anything: it stood still, because who had it died. */
+/** One second without a message is a gap: the process that held the work died. */
 const GAP_MS = 1_000
 
 export const lengthOf = ({ from, to }: Span): number => to - from
 
-/** Of what came at these moments and should have come at this rate. */
-export function paceOf(moments: readonly number[], ratePerSecond: number): Pace {
-  const gaps = moments.slice(1).map((to, at): Span => ({ from: moments[at] ?? to, to }))
+/** Computes the pace of messages that arrived at these times and were expected at this rate. */
+export function paceOf(times: readonly number[], ratePerSecond: number): Pace {
+  const gaps = times.slice(1).map((to, at): Span => ({ from: times[at] ?? to, to }))
   const stoodMs = gaps.map((gap, at) =>
-    lengthOf(gap) > GAP_MS ? missedMs(gap, moments.slice(at + 1), ratePerSecond) : 0,
+    lengthOf(gap) > GAP_MS ? missedMs(gap, times.slice(at + 1), ratePerSecond) : 0,
   )
-  const lastedMs = (moments.at(-1) ?? 0) - (moments[0] ?? 0)
+  const lastedMs = (times.at(-1) ?? 0) - (times[0] ?? 0)
   return {
     perSecond: (gaps.length * 1_000) / (lastedMs - stoodMs.reduce((sum, ms) => sum + ms, 0)),
     overall: (gaps.length * 1_000) / lastedMs,
@@ -28,7 +28,7 @@ export function paceOf(moments: readonly number[], ratePerSecond: number): Pace 
   }
 }
 
-/** What comes all at once after a gap was sent in it: only the rest of the gap was missed. */
+/** Returns the missed part of a gap. Messages that arrive together after a gap were sent during it. */
 function missedMs(gap: Span, after: readonly number[], ratePerSecond: number): number {
   const length = lengthOf(gap)
   const near = after.filter((at) => at <= gap.to + length)

@@ -1,43 +1,42 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { openSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { type Client, createClient } from '@redrive/api'
-import { ROOT } from '../services.ts'
-import { until } from '../wait.ts'
+import { freePort } from '../harness/listening.ts'
+import { type Child, followed } from '../harness/process.ts'
+import { ROOT } from '../harness/services.ts'
+import { until } from '../harness/wait.ts'
 
-/** A process of the server, started as people start it. */
+/** A process of the server, started as users start it. */
 export interface Replica {
   readonly name: string
   readonly url: string
   readonly client: Client
   /** Resolves when it is dead. */
   kill(): Promise<void>
-  /** As the orchestrator does it: resolves with its exit code. */
-  terminate(): Promise<number | null>
-  /** The same again, after it died. */
+  /** Starts it again after its death. */
   restart(): Promise<void>
-  /** Bytes of memory in use, as Linux counts them. */
+  /** Process id, used to read its memory from Linux. */
   readonly pid: number
 }
 
 export interface ReplicaOptions {
   readonly name: string
-  /** `api`, `ingest`, `replay`, `watch`, with commas between. */
+  /** Roles with commas between: `api`, `ingest`, `replay`, `watch`. */
   readonly roles: string
   readonly folder: string
-  /** What `redrive.config.json` says, without `listen`. */
+  /** Content of `redrive.config.json` without `listen`. */
   readonly config: Readonly<Record<string, unknown>>
-  /** What the server is run from. Default: this repository. */
+  /** Folder from which the server runs. Default: this repository. */
   readonly root?: string
-  /** Variables on top of those of the harness. */
+  /** Environment variables in addition to those of the harness. */
   readonly env?: Readonly<Record<string, string>>
 }
 
-/** 60 s to start: seconds on a busy machine, when five of them start at once. */
+/** 60 s: a start takes seconds on a busy machine when five of them start concurrently. */
 const START_MS = 60_000
 
-/** Resolves when it says that it is ready. */
+/** Resolves when the server reports that it is ready. */
 export async function startReplica(options: ReplicaOptions): Promise<Replica> {
   const { name, folder, config } = options
   const listen = `127.0.0.1:${await freePort()}`
@@ -51,16 +50,9 @@ export async function startReplica(options: ReplicaOptions): Promise<Replica> {
     url,
     client: createClient({ url }),
     get pid() {
-      return running.child.pid ?? 0
+      return running.pid
     },
-    async kill() {
-      running.child.kill('SIGKILL')
-      await running.gone
-    },
-    async terminate() {
-      running.child.kill('SIGTERM')
-      return running.gone
-    },
+    kill: () => running.kill(),
     async restart() {
       running = run(options, path)
       await isReady(name, url, running)
@@ -68,18 +60,7 @@ export async function startReplica(options: ReplicaOptions): Promise<Replica> {
   }
 }
 
-interface Running {
-  readonly child: ChildProcess
-  readonly gone: Promise<number | null>
-}
-
-/** Nobody would stop them when the harness is gone. */
-const alive = new Set<ChildProcess>()
-process.on('exit', () => {
-  for (const child of alive) child.kill('SIGKILL')
-})
-
-function run(options: ReplicaOptions, config: string): Running {
+function run(options: ReplicaOptions, config: string): Child {
   const { name, roles, folder, root = ROOT } = options
   const log = openSync(join(folder, `${name}.log`), 'a')
   const program = join(root, 'packages/cli/src/main.ts')
@@ -94,33 +75,17 @@ function run(options: ReplicaOptions, config: string): Running {
   ]
   const env = { ...process.env, ...options.env }
   const child = spawn(process.execPath, args, { stdio: ['ignore', log, log], cwd: folder, env })
-  alive.add(child)
-  const gone = new Promise<number | null>((resolve) => {
-    child.once('exit', (code) => {
-      alive.delete(child)
-      resolve(code)
-    })
-  })
-  return { child, gone }
+  return followed(child, name)
 }
 
-async function isReady(name: string, url: string, { child }: Running): Promise<void> {
+async function isReady(name: string, url: string, child: Child): Promise<void> {
   const answers = async () => {
-    if (child.exitCode !== null) throw new Error(`${name} ended before it was ready; see its log`)
-    // Not there yet: the connection is refused.
+    if (!child.isAlive) throw new Error(`${name} ended before it was ready; see its log`)
+    // Not listening yet: the connection is refused.
     return fetch(`${url}/readyz`).then(
       ({ ok }) => ok,
       () => false,
     )
   }
   await until(`${name} is ready`, answers, { withinMs: START_MS })
-}
-
-/** One that is free now: nobody else on this machine starts servers meanwhile. */
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }

@@ -1,38 +1,41 @@
 import { randomUUID } from 'node:crypto'
-import type { Answer, Client } from '@redrive/api'
+import type { Output, Client } from '@redrive/api'
+import { brokenIf } from '../evidence/evidence.ts'
+import { atScale, type Result, type Scenario, type Session } from '../harness/scenario.ts'
 import { arrivals, auditResolved } from '../catalog/drills/audit.ts'
 import { eventOf, type Order, ordersOf } from '../catalog/drills/orders.ts'
 import { type Pause, wrongPauses } from '../catalog/drills/pauses.ts'
 import { onSite, type Site } from '../catalog/drills/site.ts'
-import { brokenIf, type Drill, type DrillResult, type DrillWorld } from '../drill.ts'
-import { atScale } from '../scenario.ts'
-import { lasting, until } from '../wait.ts'
+import { lasting, until } from '../harness/wait.ts'
 import { lengthOf, paceOf } from './pace.ts'
 import { type Replica, startReplica } from './replica.ts'
 
 const COUNT = { full: 10_000, quick: 1_000 } as const
 const RATE = { full: 200, quick: 25 } as const
-/** 5 %: what the rate may be off while it goes on. A quick run lasts 40 s, on a machine that does other things. */
+/**
+ * 5 %: allowed deviation of the rate while it is active. A quick run lasts 40 s, on a machine that
+ * does other work.
+ */
 const RATE_OFF = { full: 0.05, quick: 0.25 } as const
-/** The lease of the dead, and 3 s for the one that takes over. */
+/** The lease of the dead process, plus 3 s for the process that takes over. */
 const GAP_MAX_MS = 8_000
-const RAMP = [1, 5, 50]
-/** A minute for the lease of what a dead worker had claimed, and the run itself. */
+const CANARY = [1, 5, 50]
+/** One minute for the lease of a dead worker's claims, plus the run itself. */
 const RUN_MS = 240_000
-/** How long a dead process stays dead: what an orchestrator needs to notice. */
+/** How long a dead process stays dead: the time that an orchestrator needs to notice. */
 const DEAD_MS = 2_000
 const HOUR_MS = 3_600_000
-/** 20 looks each second at the run, which is more than people do. */
+/** 20 requests per second for the run, which is more than users send. */
 const LOOK_MS = 50
 
-/** Two of each that matter, every one killed in turn while a run goes out. */
-export const REPLICAS: Drill = {
+/** Two replicas of each important role. Each is killed in turn during a run. */
+export const REPLICAS: Scenario = {
   name: 'replicas',
   story: 'two API replicas and two replay workers are killed in turn during a replay',
   play: (world) => onSite('server-replicas', 'rabbitmq', (site) => playOn(site, world)),
 }
 
-async function playOn(site: Site, { scale, folder, say }: DrillWorld): Promise<DrillResult> {
+async function playOn(site: Site, { scale, folder, say }: Session): Promise<Result> {
   const orders = ordersOf(atScale(COUNT, scale)).map(
     (order): Order => ({ ...order, failsAgain: false }),
   )
@@ -46,7 +49,7 @@ async function playOn(site: Site, { scale, folder, say }: DrillWorld): Promise<D
     startReplica({ name, roles, folder, config: configOf(site) })
   const other = await start('other', 'ingest,watch')
   const [one, two] = [await start('api-1', 'api'), await start('api-2', 'api')]
-  // Two of a kind are never dead together.
+  // Two of the same role are never dead together.
   const victims = [await start('replay-1', 'replay'), one, await start('replay-2', 'replay'), two]
   const asking = new Asking([one.client, two.client])
   site.watch()
@@ -54,36 +57,37 @@ async function playOn(site: Site, { scale, folder, say }: DrillWorld): Promise<D
     await site.send(orders.map(eventOf))
     await site.ingested(orders.length)
     say(`${orders.length} are in the catalog`)
-    consumer.tell('fixed')
+    consumer.send('fixed')
     const run = await planned(asking, site, atScale(RATE, scale))
     const { killed, last, pauses } = await killEach(victims, asking, run, say)
-    // As the consumer saw it from the end of the ramp on.
-    const moments = arrivals(folder).moments.slice(RAMP.reduce((sum, one) => sum + one, 0))
-    const pace = paceOf(moments, atScale(RATE, scale))
+    // The consumer's view, from the end of the canary on.
+    const times = arrivals(folder).times.slice(CANARY.reduce((sum, one) => sum + one, 0))
+    const pace = paceOf(times, atScale(RATE, scale))
     const longestGapMs = Math.max(0, ...pace.gaps.map(lengthOf))
     const idleMs = Math.max(0, ...pace.gaps.map((gap) => lengthOf(gap) - site.stoodMs(gap)))
-    const { told, broken } = await auditResolved(
+    const { figures, broken } = await auditResolved(
       site,
       orders.map(({ id }) => id),
     )
     return {
       events: orders.length,
-      told: [
+      figures: [
         `${orders.length} messages, ${killed} processes killed`,
-        ...told,
+        ...figures,
         `replayed at ${pace.perSecond.toFixed(1)}/s of ${atScale(RATE, scale)}, ${pace.overall.toFixed(1)}/s with the gaps, of which the longest was ${(longestGapMs / 1_000).toFixed(1)} s`,
-        `${asking.asked} questions while they died, ${asking.turned} asked again of the other replica, ${asking.failed} without answer`,
+        `${asking.requests} requests while they died, ${asking.turned} repeated at the other replica, ${asking.failed} without a response`,
         `${pauses.length} pauses`,
       ],
       broken: [
-        // Killed between the publish and its mark: the copy is explained, its effect is not.
+        // A kill between publish and mark explains a second copy. It does not explain a second
+        // effect.
         ...broken.filter(({ rule }) => rule !== 'duplicates over the bound'),
         ...brokenIf(
           [killed !== victims.length, 'scenario', `${killed} were killed while it ran`],
           [
             asking.failed > 0,
             'unexpected',
-            `${asking.failed} questions had no answer: ${asking.problem}`,
+            `${asking.failed} requests had no response: ${asking.problem}`,
           ],
           [last.state !== 'done', 'not drained', `the run is ${last.state}`],
           [
@@ -94,7 +98,7 @@ async function playOn(site: Site, { scale, folder, say }: DrillWorld): Promise<D
           [
             idleMs > GAP_MAX_MS,
             'slow recovery',
-            `nothing for ${idleMs} ms in which the machine went on`,
+            `nothing for ${idleMs} ms while the machine was not stalled`,
           ],
         ),
         ...(await wrongPauses({ pool: site.pool, pauses }, folder)),
@@ -109,24 +113,27 @@ const configOf = ({ where }: Site) => ({
   database: { url: where.catalogUrl },
   auth: { development: { name: 'ada' } },
   approval: 'anyone',
-  // More looks than people have: the limit of requests is not what is under test.
+  // The scenario sends more requests than users do. The limit of requests is not under test.
   limits: { requestsPerMinute: 1_000_000 },
   migrate: true,
   sources: { [where.queue]: { rabbitmq: { url: where.amqpUrl, queue: where.queue } } },
 })
 
-type Run = Answer<'getReplay'>
+type Run = Output<'getReplay'>
 
 async function planned(asking: Asking, site: Site, ratePerSecond: number): Promise<Run> {
   const query = { after: Date.now() - HOUR_MS, sources: [site.where.queue] }
   const run = await asking.ask((client) =>
-    client.call('planReplay', { body: { selection: { query }, ratePerSecond, ramp: RAMP } }),
+    client.call('planReplay', { body: { selection: { query }, ratePerSecond, canary: CANARY } }),
   )
   const { id, hash } = run
   return asking.ask((client) => client.call('approveReplay', { params: { id }, body: { hash } }))
 }
 
-/** One at an eighth of the run each, and back after a moment; somebody looks at the run all the time. */
+/**
+ * Kills one process at each eighth of the run and restarts it shortly after. The run is requested
+ * all the time.
+ */
 async function killEach(
   victims: readonly Replica[],
   asking: Asking,
@@ -136,8 +143,8 @@ async function killEach(
   const looking = new AbortController()
   const look = () => asking.ask((client) => client.call('getReplay', { params: { id } }))
   const pauses: Pause[] = []
-  const resumed = ({ pausedAt = 0, pausedBecause = '' }: Run) => {
-    pauses.push({ run: id, at: pausedAt, because: pausedBecause })
+  const resumed = ({ pausedAt = 0, pauseReason = '' }: Run) => {
+    pauses.push({ run: id, at: pausedAt, because: pauseReason })
     const once = { idempotencyKey: randomUUID() }
     return asking.ask((client) => client.call('resumeReplay', { params: { id } }, once))
   }
@@ -148,7 +155,7 @@ async function killEach(
   }
   const looks = (async () => {
     while (!looking.signal.aborted) {
-      // What had no answer is counted where it is asked.
+      // Requests without a response are counted where they are sent.
       await lookOn().catch(() => undefined)
       await lasting(LOOK_MS)
     }
@@ -168,7 +175,7 @@ async function killEach(
       await back[0]
     }
     await back[1]
-    await until('the run is over', () => last.state !== 'running', { withinMs: RUN_MS })
+    await until('the run has ended', () => last.state !== 'running', { withinMs: RUN_MS })
   } finally {
     looking.abort()
     await looks
@@ -176,14 +183,14 @@ async function killEach(
   return { killed, last, pauses }
 }
 
-/** As a balancer does it: when one replica does not answer, the other is asked. */
+/** Sends requests as a load balancer does: when one replica does not respond, it uses the other. */
 class Asking {
   readonly #clients: readonly Client[]
   #turn = 0
-  asked = 0
+  requests = 0
   turned = 0
   failed = 0
-  /** Why the last that had no answer had none. */
+  /** Why the last request without a response failed. */
   problem = ''
 
   constructor(clients: readonly Client[]) {
@@ -191,7 +198,7 @@ class Asking {
   }
 
   async ask<T>(question: (client: Client) => Promise<T>): Promise<T> {
-    this.asked += 1
+    this.requests += 1
     this.#turn += 1
     const [first, second] = [this.#turn % 2, (this.#turn + 1) % 2]
     try {

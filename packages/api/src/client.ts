@@ -1,56 +1,56 @@
 import type { z } from 'zod'
 import { ApiError, problem, PROBLEM_TYPE, type Problem } from './problem.ts'
 import { toQueryString } from './query-string.ts'
-import { type Answer, type Input, type Operation, type Route, ROUTES } from './routes.ts'
+import { type Output, type Input, type Operation, type Route, ROUTES } from './routes.ts'
 
 export interface ClientOptions {
-  /** Where the server is, such as `https://redrive.example.com`. */
+  /** URL of the server, such as `https://redrive.example.com`. */
   readonly url: string
-  /** A token that begins with `rdv_`. Default: none, for a page that has a session. */
+  /** API token, which begins with `rdv_`. Default: none, for a page with a session. */
   readonly token?: string
-  /** With a session: `csrf` of `me`. */
+  /** Returns the CSRF token of the session: `csrf` of the operation `me`. */
   readonly csrf?: () => string | undefined
-  /** Default: the global one. */
+  /** Fetch function. Default: the global one. */
   readonly fetch?: typeof globalThis.fetch
 }
 
 export interface CallOptions {
   readonly signal?: AbortSignal
-  /** Names the mutation, so that asking again does not repeat it. Default: a new one for each call. */
+  /** Identifies the mutation, so that a repeated call is not applied twice. Default: a new UUID for each call. */
   readonly idempotencyKey?: string
 }
 
-/** An answer, and the ETag that a change of it has to name. */
-export interface Answered<T> {
-  readonly answer: T
+/** A result with its ETag, which a change must send. */
+export interface OutputWithEtag<T> {
+  readonly output: T
   readonly etag: string | undefined
 }
 
-type StreamOf<K extends Operation> = (typeof ROUTES)[K] extends { readonly stream: string }
-  ? K
-  : never
-export type StreamOperation = { [K in Operation]: StreamOf<K> }[Operation]
+export type StreamOperation = {
+  [K in Operation]: (typeof ROUTES)[K] extends { readonly stream: string } ? K : never
+}[Operation]
 export type PlainOperation = Exclude<Operation, StreamOperation>
 
-/** Every operation of the API, with the types of its table. */
+/** A typed client for every operation of the API. */
 export interface Client {
+  /** Calls an operation and returns its result. */
   call<K extends PlainOperation>(
     operation: K,
     input: Input<K>,
     options?: CallOptions,
-  ): Promise<Answer<K>>
-  /** The same, with its ETag. */
+  ): Promise<Output<K>>
+  /** Calls an operation and returns its result with the ETag. */
   ask<K extends PlainOperation>(
     operation: K,
     input: Input<K>,
     options?: CallOptions,
-  ): Promise<Answered<Answer<K>>>
-  /** One after the other, as they come. */
+  ): Promise<OutputWithEtag<Output<K>>>
+  /** Calls a streaming operation and yields its values. */
   stream<K extends StreamOperation>(
     operation: K,
     input: Input<K>,
     options?: CallOptions,
-  ): AsyncGenerator<Answer<K>, void, undefined>
+  ): AsyncGenerator<Output<K>, void, undefined>
 }
 
 export function createClient(options: ClientOptions): Client {
@@ -59,13 +59,13 @@ export function createClient(options: ClientOptions): Client {
     const etag = response.headers.get('etag') ?? undefined
     const text = await response.text()
     const value = text === '' ? undefined : parseJson(text)
-    if (text !== '' && value === undefined) throw new ApiError(notOurs(response))
-    return { answer: read(operation, value), etag }
+    if (text !== '' && value === undefined) throw new ApiError(notRedrive(response))
+    return { output: read(operation, value), etag }
   }
   return {
     ask,
     async call(operation, input, call) {
-      return (await ask(operation, input, call)).answer
+      return (await ask(operation, input, call)).output
     },
     async *stream(operation, input, call) {
       const response = await send(options, operation, input as AnyInput, call)
@@ -77,10 +77,10 @@ export function createClient(options: ClientOptions): Client {
   }
 }
 
-/** What is not understood is an error here, and not somewhere later. */
-function read<K extends Operation>(operation: K, value: unknown): Answer<K> {
-  const schema: z.ZodType = ROUTES[operation].answer
-  return schema.parse(value) as Answer<K>
+/** Validates a result, so that an unexpected value fails here and not later. */
+function read<K extends Operation>(operation: K, value: unknown): Output<K> {
+  const schema: z.ZodType = ROUTES[operation].output
+  return schema.parse(value) as Output<K>
 }
 
 interface AnyInput {
@@ -103,8 +103,8 @@ async function send(
   if (input.ifMatch !== undefined) headers.set('if-match', strong(input.ifMatch))
   if (route.method !== 'GET') {
     headers.set('idempotency-key', idempotencyKey ?? crypto.randomUUID())
-    const proof = csrf?.()
-    if (proof !== undefined) headers.set('x-redrive-csrf', proof)
+    const csrfToken = csrf?.()
+    if (csrfToken !== undefined) headers.set('x-redrive-csrf', csrfToken)
   }
   const response = await fetch(url.replace(/\/$/, '') + pathOf(route.path, input), {
     method: route.method,
@@ -116,15 +116,15 @@ async function send(
   if (!response.ok) throw new ApiError(await problemOf(response))
   if (isPage(response)) {
     await response.body?.cancel()
-    throw new ApiError(notOurs(response))
+    throw new ApiError(notRedrive(response))
   }
   return response
 }
 
-/** A proxy that compresses an answer makes its ETag weak, and a weak one fits nothing. What it names is the same. */
+/** Makes an ETag strong. A proxy that compresses a response makes its ETag weak, which `If-Match` never accepts. */
 const strong = (etag: string): string => etag.replace(/^W\//, '')
 
-/** For people: a proxy wants a login, or the address is of something else. In a stream it would look like silence. */
+/** Returns whether the response is an HTML page, for example the login page of a proxy. A stream would ignore it. */
 const isPage = ({ headers }: Response): boolean =>
   headers.get('content-type')?.startsWith('text/html') === true
 
@@ -135,21 +135,21 @@ function pathOf(path: string, { params = {}, query = {} }: AnyInput): string {
   return filled + toQueryString(query)
 }
 
-/** Proxies in between answer in words of their own. */
+/** Returns the problem of a response. A response of a proxy is not a problem document and gets a general text. */
 async function problemOf(response: Response): Promise<Problem> {
   const text = await response.text()
   const parsed = problem.safeParse(parseJson(text))
   if (parsed.success) return parsed.data
   return unexplained(
     response,
-    `The server answered ${response.status} without saying why. Is this the address of a Redrive server?`,
+    `The server returned status ${response.status} without a reason. Check that the URL is the address of a Redrive server.`,
   )
 }
 
-const notOurs = (response: Response): Problem =>
+const notRedrive = (response: Response): Problem =>
   unexplained(
     response,
-    `The server answered ${response.status} with something that is not JSON. Is this the address of a Redrive server, and does a proxy in between ask for a login?`,
+    `The server returned status ${response.status} with a body that is not JSON. Check that the URL is the address of a Redrive server and that no proxy requires a login.`,
   )
 
 const unexplained = (response: Response, detail: string): Problem => ({
@@ -165,7 +165,7 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // Not JSON: then it is not an answer of ours, and the caller says so.
+    // Not JSON, so it is not a response of Redrive. The caller reports it.
     return undefined
   }
 }
@@ -181,7 +181,7 @@ async function* linesOf(response: Response): AsyncGenerator<string, void, undefi
   if (rest !== '') yield rest
 }
 
-/** The JSON in a line; undefined: a comment, a blank or the name of an event. */
+/** Returns the JSON of a line; undefined for a comment, an empty line or an event name. */
 function textOf(kind: 'events' | 'lines', line: string): string | undefined {
   if (kind === 'lines') return line === '' ? undefined : line
   return line.startsWith('data: ') ? line.slice('data: '.length) : undefined

@@ -1,6 +1,5 @@
-export { ACTIONS, type Action, ROLES, type Role } from './words.ts'
 export {
-  type Answered,
+  type OutputWithEtag,
   type CallOptions,
   type Client,
   type ClientOptions,
@@ -8,28 +7,9 @@ export {
   type PlainOperation,
   type StreamOperation,
 } from './client.ts'
-export type {
-  AuditEntry,
-  DeadLetter,
-  DeadLetterDetail,
-  Group,
-  Run,
-} from './models.ts'
-export {
-  ApiError,
-  type Problem,
-  type ProblemCode,
-  PROBLEM_TYPE,
-  PROBLEMS,
-  problem,
-} from './problem.ts'
-export { fromQueryString, toQueryString } from './query-string.ts'
-export {
-  type Answer,
-  type Input,
-  isMutation,
-  type Operation,
-  type Route,
-  type Routes,
-  ROUTES,
-} from './routes.ts'
+export type { AuditEntry } from './models/audit.ts'
+export type { DeadLetter, DeadLetterDetail } from './models/dead-letters.ts'
+export type { Group } from './models/groups.ts'
+export type { Run } from './models/replays.ts'
+export { ApiError, type Problem, type ProblemCode, PROBLEMS } from './problem.ts'
+export type { Output, Input, InputPart, InputQuery, Operation, Routes } from './routes.ts'

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 
-/** Lists as the same name several times, everything else as text. */
+/** Serializes a query. A list repeats its name for each item. */
 export function toQueryString(query: Readonly<Record<string, unknown>>): string {
   const text = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) {
@@ -10,7 +10,7 @@ export function toQueryString(query: Readonly<Record<string, unknown>>): string 
   return text.size === 0 ? '' : `?${text.toString()}`
 }
 
-/** Undoes it: the schema says what each text was. What does not fit stays a text, for the schema to refuse. */
+/** Parses a query with the types of the schema. An invalid value stays a text, which the schema rejects later. */
 export function fromQueryString(
   schema: z.ZodObject,
   raw: Readonly<Record<string, unknown>>,
@@ -31,7 +31,7 @@ const READERS: Readonly<Record<string, (value: unknown) => unknown>> = {
 
 const isNumeral = (value: unknown) => typeof value === 'string' && /^-?\d+(\.\d+)?$/.test(value)
 
-/** What it is, whether it may be absent or not. */
+/** Returns the type of a schema without `optional`. */
 function kindOf(schema: unknown): string {
   const { def } = (schema ?? {}) as { readonly def?: { type: string; innerType?: unknown } }
   if (def === undefined) return 'unknown'

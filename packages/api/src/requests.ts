@@ -1,13 +1,25 @@
 import { z } from 'zod'
-import { GROUP_ORDERS, OVERRIDES } from './words.ts'
-import { action, failureClass, groupState, id, itemState, runState, status } from './models.ts'
+import { GROUP_ORDERS, OVERRIDES } from './enums.ts'
+import {
+  action,
+  failureClass,
+  groupState,
+  id,
+  itemState,
+  runState,
+  status,
+} from './models/fields.ts'
 
-/** 1 to 200 on one page, default 50. */
-const most = z.int().min(1).max(200).optional()
-const next = z.string().max(500).optional()
+const limit = z
+  .int()
+  .min(1)
+  .max(200)
+  .optional()
+  .describe('Maximum number of rows (1–200, default 50)')
+const cursor = z.string().max(500).optional().describe('Cursor from the previous page')
 const name = z.string().min(1).max(500)
 const names = z.array(name).max(100).optional()
-const moment = z.number()
+const timestamp = z.number()
 
 export const byId = z.object({ id })
 export const bySource = z.object({ source: name })
@@ -19,18 +31,18 @@ export const groupQuery = z.object({
   class: failureClass.optional(),
   regressed: z.boolean().optional(),
   owner: name.optional(),
-  hasOpen: z.boolean().optional().describe('With dead letters that nobody has dealt with'),
+  hasOpen: z.boolean().optional().describe('Only groups that have open dead letters'),
   text: name
     .optional()
     .describe(
       "Part of the group's title or first message, ignoring case; later messages are not searched",
     ),
   order: z.enum(GROUP_ORDERS).optional(),
-  most,
-  next,
+  limit,
+  cursor,
 })
 
-/** Pairs as `name=value`, so that they fit in an address. At most 8. */
+/** At most 8 pairs `name=value`. */
 const pairs = z
   .array(
     z
@@ -43,8 +55,12 @@ const pairs = z
 
 const filter = {
   groups: z.array(id).max(100).optional(),
-  after: moment.optional().describe('Last failed at that moment or later'),
-  before: moment.optional(),
+  after: timestamp
+    .optional()
+    .describe('Only dead letters whose last failure is at or after this timestamp'),
+  before: timestamp
+    .optional()
+    .describe('Only dead letters whose last failure is before this timestamp'),
   key: name.optional(),
   sources: names,
   handler: name.optional(),
@@ -62,17 +78,19 @@ export const deadLetterQuery = z.object({
       'Part of a failure message, ignoring case. With `groups`, `key` or `extracted` it matches the message of each dead letter. Otherwise it matches groups by their title or first message: the result can contain dead letters without this text and lack dead letters with it',
     ),
   statuses: z.array(status).optional(),
-  extracted: pairs.describe('`name=value` of what was extracted at ingest'),
+  extracted: pairs.describe('`name=value` of a field that was extracted at ingest'),
   headers: pairs.describe('`name=value` of a header'),
-  json: pairs.describe('`/pointer=value` of the body; the value is JSON, or a text when it is not'),
-  most,
-  next,
+  json: pairs.describe(
+    '`/pointer=value` of the body. The value is parsed as JSON; a value that is not JSON is compared as text',
+  ),
+  limit,
+  cursor,
 })
 
 const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()])
 const values = z.record(z.string(), z.string()).optional()
 
-/** The same as a selection: open ones only, and no pages. */
+/** The same filter as a selection: only open dead letters, without pages. */
 const selected = z.strictObject({
   ...filter,
   text: name
@@ -87,8 +105,8 @@ const selected = z.strictObject({
 
 export const trendQuery = z.object({
   per: z.enum(['minute', 'hour']),
-  after: moment,
-  before: moment,
+  after: timestamp,
+  before: timestamp,
   groups: z.array(id).max(100).optional(),
   sources: names,
 })
@@ -96,8 +114,10 @@ export const trendQuery = z.object({
 export const groupChange = z
   .strictObject({
     state: groupState.optional(),
-    mutedUntil: moment.optional().describe('With the state `muted`; absent: until it is reopened'),
-    owner: name.nullable().optional().describe('null: nobody'),
+    mutedUntil: timestamp
+      .optional()
+      .describe('End of the mute, with state `muted`; absent: muted until the group is reopened'),
+    owner: name.nullable().optional().describe('Owner; null removes the owner'),
   })
   .meta({ id: 'GroupChange' })
 
@@ -115,7 +135,9 @@ export const selection = z.union(
 
 export const decision = z.strictObject({
   ids,
-  as: z.enum(['resolved', 'open']).describe('They took effect, or they may be replayed again'),
+  as: z
+    .enum(['resolved', 'open'])
+    .describe('`resolved`: the replay took effect; `open`: it can be replayed again'),
 })
 
 const path = z.string().max(1_000)
@@ -125,7 +147,7 @@ const operation = z.union([
   z.strictObject({ op: z.enum(['move', 'copy']), path, from: path }),
 ])
 
-/** 8 MiB: what a person can still look at. */
+/** 8 MiB: the largest body that people edit in practice. */
 const EDIT_MAX = 8 * 1_048_576
 
 const change = z.union([
@@ -144,36 +166,36 @@ export const planRequest = z
     note: z.string().max(2_000).optional(),
     change: change.optional(),
     ratePerSecond: z.number().min(0.1).max(10_000).optional(),
-    ramp: z.array(z.int().min(1)).max(8).optional(),
-    refailLimit: z.number().min(0).max(1).optional(),
-    confirmWithin: z.string().max(20).optional(),
-    unproven: z.enum(['pause', 'go_on']).optional(),
+    canary: z.array(z.int().min(1)).max(8).optional(),
+    maxFailureRatio: z.number().min(0).max(1).optional(),
+    outcomeTimeout: z.string().max(20).optional(),
+    onUnconfirmed: z.enum(['pause', 'continue']).optional(),
     maxAge: z.string().max(20).optional(),
-    inboxKeep: z.string().max(20).optional(),
+    inboxRetention: z.string().max(20).optional(),
     overrides: z.array(z.enum(OVERRIDES)).optional(),
   })
   .meta({ id: 'PlanRequest' })
 
 export const approval = z.strictObject({
-  hash: z.string().min(1).max(200).describe('Of the run, as the approver saw it'),
+  hash: z.string().min(1).max(200).describe('Hash of the run that the approver reviewed'),
 })
 
 export const runQuery = z.object({
   source: name.optional(),
   states: z.array(runState).optional(),
-  most,
-  next,
+  limit,
+  cursor,
 })
 
 export const itemQuery = z.object({
   states: z.array(itemState).optional(),
-  most,
-  after: z.int().optional().describe('The place after which to go on'),
+  limit,
+  after: z.int().optional().describe('Position of the last item of the previous page'),
 })
 
 export const schemaOf = z.strictObject({
-  type: name.optional().describe('Type of event; absent: all that have no schema of their own'),
-  schema: z.record(z.string(), z.unknown()).describe('A JSON Schema'),
+  type: name.optional().describe('Event type; absent: all types without a separate schema'),
+  schema: z.record(z.string(), z.unknown()).describe('JSON Schema'),
 })
 
 export const autoReplay = z.strictObject({
@@ -186,15 +208,15 @@ export const tokenRequest = z.strictObject({
   name: z.string().min(1).max(100),
   actions: z.array(action).min(1),
   sources: z.array(name).min(1).max(100),
-  days: z.int().min(1).max(365).describe('How long it is valid'),
+  days: z.int().min(1).max(365).describe('Days until the token expires (1–365)'),
   isAgent: z.boolean().optional(),
 })
 
 export const auditQuery = z.object({
   person: name.optional(),
   source: name.optional(),
-  what: name.optional(),
+  operation: name.optional(),
   subject: name.optional(),
-  most,
-  before: z.int().optional().describe('The sequence before which to go on'),
+  limit,
+  before: z.int().optional().describe('Sequence of the last entry of the previous page'),
 })

@@ -1,9 +1,10 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, describe, expect, test } from 'vitest'
-import { ApiError, createClient, isMutation, PROBLEMS, ROUTES } from '../src/index.ts'
+import { ApiError, createClient, PROBLEMS } from '../src/index.ts'
+import { isMutation, ROUTES } from '../src/routes.ts'
 
-interface Got {
+interface ReceivedRequest {
   readonly method: string | undefined
   readonly url: string | undefined
   readonly headers: IncomingMessage['headers']
@@ -12,9 +13,9 @@ interface Got {
 
 type Reply = (response: ServerResponse) => void
 
-/** A server that answers as it is told, and remembers what it was asked. */
+/** Starts a server that sends this reply and records the requests. */
 async function serverThat(reply: Reply) {
-  const got: Got[] = []
+  const got: ReceivedRequest[] = []
   const server = createServer((request, response) => {
     const pieces: Buffer[] = []
     request.on('data', (piece: Buffer) => pieces.push(piece))
@@ -51,7 +52,7 @@ async function caught(work: Promise<unknown>): Promise<unknown> {
 }
 
 describe('a call', () => {
-  test('shows the token, and nothing that a question does not need', async () => {
+  test('sends the token, and no headers that a read does not need', async () => {
     const { url, got } = await serverThat(json({ ...ME, more: 'than is known' }))
     const client = createClient({ url: `${url}/`, token: 'rdv_1', csrf: () => 'proof' })
     expect(await client.call('me', {})).toEqual(ME)
@@ -65,7 +66,7 @@ describe('a call', () => {
     expect(got[0]?.headers).not.toHaveProperty('content-type')
   })
 
-  test('names each mutation anew, or as it is told', async () => {
+  test('sends a new Idempotency-Key for each mutation, or the given one', async () => {
     const { url, got } = await serverThat(json({ changed: 1, skipped: [] }))
     const client = createClient({ url, csrf: () => 'proof' })
     const body = { ids: [ID] }
@@ -81,15 +82,15 @@ describe('a call', () => {
     })
   })
 
-  test('puts what is asked into the address, whatever characters it has', async () => {
+  test('escapes parameters in the path', async () => {
     const { url, got } = await serverThat((response) => void response.writeHead(204).end())
     const client = createClient({ url })
     const source = '../a b/ü?#%'
-    await client.call('keepSchema', { params: { source }, body: { schema: {} } })
+    await client.call('setSchema', { params: { source }, body: { schema: {} } })
     expect(got[0]?.url).toBe(`/api/v1/sources/${encodeURIComponent(source)}/schema`)
   })
 
-  test('gives the ETag, and shows it with a change', async () => {
+  test('returns the ETag and sends it with a change', async () => {
     const { url, got } = await serverThat(json(ME, 200, { etag: '"1"' }))
     const client = createClient({ url })
     expect((await client.ask('me', {})).etag).toBe('"1"')
@@ -98,14 +99,14 @@ describe('a call', () => {
     expect(got[1]?.headers['if-match']).toBe('"1"')
   })
 
-  test('shows an ETag that a proxy made weak as the server gave it', async () => {
+  test('sends a weak ETag of a proxy as a strong one', async () => {
     const { url, got } = await serverThat(json(ME))
     const change = { params: { id: ID }, body: {}, ifMatch: 'W/"1"' }
     await caught(createClient({ url }).call('changeGroup', change))
     expect(got[0]?.headers['if-match']).toBe('"1"')
   })
 
-  test('does not follow anybody elsewhere with its token', async () => {
+  test('does not follow redirects, so that the token stays secret', async () => {
     const other = await serverThat(json(ME))
     const { url } = await serverThat(
       (response) => void response.writeHead(302, { location: other.url }).end(),
@@ -114,7 +115,7 @@ describe('a call', () => {
     expect(other.got).toEqual([])
   })
 
-  test('that is answered with something else is an error here', async () => {
+  test('fails when the response has an unexpected shape', async () => {
     const { url } = await serverThat(json({ person: 1 }))
     const error = await caught(createClient({ url }).call('me', {}))
     expect(error).toBeInstanceOf(Error)
@@ -123,13 +124,13 @@ describe('a call', () => {
 })
 
 describe('a problem', () => {
-  test('has the code of the server, and all that was wrong in its message', async () => {
+  test('has the code of the server, and its message contains all problems', async () => {
     const problem = {
       type: 'urn:redrive:problem:invalid',
-      title: 'The request does not fit',
+      title: 'Invalid request',
       status: 400,
       code: 'invalid',
-      detail: 'It does not fit.',
+      detail: 'The request is not valid.',
       problems: ['a: one', 'b: two'],
       requestId: 'r1',
     }
@@ -138,10 +139,10 @@ describe('a problem', () => {
     expect(error).toBeInstanceOf(ApiError)
     expect(error.code).toBe('invalid')
     expect(error.problem).toEqual(problem)
-    expect(error.message).toBe('It does not fit.\n- a: one\n- b: two')
+    expect(error.message).toBe('The request is not valid.\n- a: one\n- b: two')
   })
 
-  test('of something in between says that it is not ours', async () => {
+  test('of a proxy is reported as an unknown server', async () => {
     const { url } = await serverThat(
       (response) => void response.writeHead(502, { 'x-request-id': 'r2' }).end('<h1>Bad Gateway'),
     )
@@ -151,31 +152,34 @@ describe('a problem', () => {
   })
 })
 
-describe('a page of a proxy instead of an answer', () => {
+describe('an HTML page of a proxy', () => {
   const page =
     (type: string): Reply =>
     (response) =>
       void response.writeHead(200, { 'content-type': type }).end('<!doctype html><h1>Log in')
 
-  test.each(['text/html; charset=utf-8', 'text/plain'])('as %s is said', async (type) => {
-    const { url } = await serverThat(page(type))
-    const error = (await caught(createClient({ url }).call('me', {}))) as ApiError
-    expect(error).toBeInstanceOf(ApiError)
-    expect(error.message).toContain('answered 200 with something that is not JSON')
-    expect(error.message).toContain('a proxy in between')
-  })
+  test.each(['text/html; charset=utf-8', 'text/plain'])(
+    'with the type %s is an error',
+    async (type) => {
+      const { url } = await serverThat(page(type))
+      const error = (await caught(createClient({ url }).call('me', {}))) as ApiError
+      expect(error).toBeInstanceOf(ApiError)
+      expect(error.message).toContain('returned status 200 with a body that is not JSON')
+      expect(error.message).toContain('no proxy requires a login')
+    },
+  )
 
-  test('is not a stream in which nothing happens', async () => {
+  test('is an error in a stream', async () => {
     const { url } = await serverThat(page('text/html'))
     const events = createClient({ url }).stream('watchReplay', { params: { id: ID } })
-    expect(String(await caught(events.next()))).toContain('a proxy in between')
+    expect(String(await caught(events.next()))).toContain('no proxy requires a login')
   })
 })
 
 describe('a stream', () => {
   const run = { id: ID, state: 'running' }
 
-  test('of lines gives one after the other, wherever the pieces end', async () => {
+  test('of lines joins chunks of any size', async () => {
     const { url } = await serverThat((response) => {
       const text = `${JSON.stringify({ ...ME, person: 'ü1' })}\n${JSON.stringify(ME)}\n`
       const bytes = Buffer.from(text)
@@ -193,21 +197,21 @@ describe('a stream', () => {
         for await (const one of lines) seen.push(one)
       })(),
     )
-    // They are not dead letters: the first is refused, and was read as a whole.
+    // The values are not dead letters, so the first one is rejected after it was read completely.
     expect(String(error)).toContain('group')
     expect(seen).toEqual([])
   })
 
-  test('of events passes over comments and names, and ends with the server', async () => {
+  test('of events ignores comments and event names', async () => {
     const text = `: beat\n\nevent: run\ndata: ${JSON.stringify(run)}\n\n`
     const { url } = await serverThat((response) => void response.writeHead(200).end(text))
     const events = createClient({ url }).stream('watchReplay', { params: { id: ID } })
     const error = await caught(events.next())
-    // What is not a run is refused; a comment would have been refused earlier, as no JSON.
+    // The value is not a run, so it is rejected. A comment would have failed earlier, because it is not JSON.
     expect(String(error)).toContain('hash')
   })
 
-  test('is ended by its signal', async () => {
+  test('ends when its signal fires', async () => {
     const { url } = await serverThat((response) => void response.writeHead(200).write(': beat\n\n'))
     const stop = new AbortController()
     const events = createClient({ url }).stream(
@@ -222,7 +226,7 @@ describe('a stream', () => {
 })
 
 describe('the table of routes', () => {
-  test('has every path and method once, and a parameter for each name in a path', () => {
+  test('contains each method and path once, and a parameter for each name in a path', () => {
     const all = Object.values(ROUTES)
     expect(new Set(all.map(({ method, path }) => `${method} ${path}`)).size).toBe(all.length)
     for (const route of all) {
@@ -232,7 +236,7 @@ describe('the table of routes', () => {
     }
   })
 
-  test('only mutations have bodies, and problems have statuses of their kind', () => {
+  test('has bodies only for mutations, and problem statuses from 400 to 599', () => {
     const withBody = Object.values(ROUTES).filter((route) => 'body' in route)
     expect(withBody.every(isMutation)).toBe(true)
     expect(Object.values(PROBLEMS).every((status) => status >= 400 && status < 600)).toBe(true)

@@ -7,15 +7,15 @@ import {
   changeGroup,
   type Comment,
   type GroupChange,
-  type GroupChanged,
-  type SeenGroup,
+  type GroupChangeResult,
+  type GroupVersion,
   mute,
   readComments,
   reopen,
   resolveGroup,
-} from './act/group.ts'
-import { discard, restore, type Selection, type Settled } from './act/settle.ts'
-import { type Ingested, ingestAll } from './ingest/ingest.ts'
+} from './triage/group.ts'
+import { discard, restore, type Selection, type DiscardResult } from './triage/discard.ts'
+import { type IngestResult, ingestAll } from './ingest/ingest.ts'
 import { type IngestOptions, resolveIngest } from './ingest/options.ts'
 import {
   type DeadLetterDetail,
@@ -34,48 +34,47 @@ import {
 } from './read/groups.ts'
 import type { DeadLetterQuery } from './read/query.ts'
 import type { Reader } from './read/sql.ts'
-import { readSourceNames, readSourcesOf, type Sourced } from './read/sources.ts'
+import { readSourceNames, readSourcesOf, type ResourceKind } from './read/sources.ts'
 import { readTrend, type TrendPoint, type TrendQuery } from './read/trend.ts'
-import { type WhyGrouped, whyGrouped } from './read/why.ts'
-import type { ApprovalRule } from './replay/lifecycle.ts'
-import type { Origins } from './replay/parts.ts'
+import { type GroupExplanation, explainGroup } from './read/explain-group.ts'
+import type { ApprovalRule } from './replay/run/lifecycle.ts'
 import { Replays } from './replay/replays.ts'
-import { type Maintained, maintainAll } from './retention.ts'
-import type { PayloadKeys } from './seal.ts'
-import { type CatalogCounts, readCounts } from './watch/counts.ts'
-import { readReplayed, type SourceReplays } from './watch/replayed.ts'
+import { type MaintenanceResult, maintainAll } from './retention.ts'
+import type { PayloadKeys } from './encryption.ts'
+import { type CatalogCounts, readCounts } from './metrics/counts.ts'
+import { readReplayed, type SourceReplayStats } from './metrics/replay-stats.ts'
 
 export interface CatalogOptions {
   /**
-   * Of the primary, never of a replica, and not in pipeline mode. An ingest borrows up to two connections at
-   * once, every question one.
+   * A connection pool of the primary, not of a replica and not in pipeline mode. An ingest uses up to two
+   * connections at the same time, every other call one.
    */
   readonly pool: Pool
-  /** Encrypts payloads from now on; without it they are stored in the clear. Default: none. */
+  /** Encrypts the payloads of new dead letters. Without keys, payloads are stored unencrypted. Default: none. */
   readonly keys?: PayloadKeys
-  /** How long a question may take before it is ended. '100ms' to '1m', default '2s'. */
+  /** Maximum duration of each read statement ('100ms' to '1m', default '2s'). */
   readonly searchTimeout?: Duration
   /**
-   * Where dead letters may go back to, by the name of their source. Where one came from is said by its own
-   * headers, which whoever sent it could write: one that says anything else is not replayed. Default: to
-   * where each of them says.
+   * Allowed replay targets, by source name. The origin of a dead letter is read from its headers, and every
+   * producer can write those. A dead letter with an origin that is not listed is not replayed. Default: every
+   * origin is allowed.
    */
-  readonly origins?: Origins
-  /** Who may approve a replay. Default `'another_person'`: not the one who planned it. */
+  readonly origins?: Readonly<Record<string, readonly string[]>>
+  /** Rule for approvals. Default `'another_person'`: the planner cannot approve their own run. */
   readonly approval?: ApprovalRule
 }
 
-/** 2 s: a page takes milliseconds, so what takes longer is a search that should be narrowed. */
+/** 2 s: reading a page takes milliseconds. A search that takes longer has to be narrowed. */
 const SEARCH_MS = 2_000
 const LEAST_SEARCH_MS = 100
 const MOST_SEARCH_MS = 60_000
 
-/** The record of dead letters and of what people did with them. */
+/** The record of all dead letters and of every change that users made to them. */
 export class Catalog {
   readonly #pool: Pool
   readonly #keys: PayloadKeys | undefined
   readonly #reader: Reader
-  /** Sending dead letters back, and what became of it. */
+  /** Plans and controls replays, and reads their outcomes. */
   readonly replays: Replays
 
   constructor(options: CatalogOptions) {
@@ -93,31 +92,31 @@ export class Catalog {
   }
 
   /**
-   * Takes over what waits in the source, batch by batch, until nothing is left. A batch is released from
-   * the broker when it is committed here, and given back when it is not. Any number may run at once, on
-   * one source or many; one that is stopped in any way goes on where it was when it is called again.
+   * Moves all dead letters of the source into the catalog, batch by batch. A batch is released from the broker
+   * after its commit here; if the commit fails, the batch is returned to the broker. Several ingests can run at
+   * the same time, on one source or many. After an interruption, the next call continues with the rest.
    */
-  async ingest(source: DeadLetterSource, options: IngestOptions = {}): Promise<Ingested> {
+  async ingest(source: DeadLetterSource, options: IngestOptions = {}): Promise<IngestResult> {
     const resolved = resolveIngest(options, source.source, this.#keys)
     return ingestAll(this.#pool, source, resolved, options.signal)
   }
 
-  /** A page of dead letters, newest last failure first. */
+  /** Returns a page of dead letters, newest last failure first. */
   async deadLetters(query: DeadLetterQuery): Promise<DeadLetterPage> {
     return readDeadLetters(this.#reader, query)
   }
 
-  /** One dead letter with its payload; undefined when there is none. */
+  /** Returns one dead letter with its payload, or undefined if it does not exist. */
   async deadLetter(id: string): Promise<DeadLetterDetail | undefined> {
     return readDeadLetter(this.#reader, this.#keys, id)
   }
 
-  /** One dead letter with its preview alone: no body is read and no key is needed. */
+  /** Returns one dead letter with its preview only. Reads no body and needs no key. */
   async deadLetterPreview(id: string): Promise<DeadLetterPreview | undefined> {
     return readDeadLetterPreview(this.#reader, id)
   }
 
-  /** A page of groups. */
+  /** Returns a page of groups. */
   async groups(query: GroupQuery = {}): Promise<GroupPage> {
     return readGroups(this.#reader, query)
   }
@@ -126,62 +125,69 @@ export class Catalog {
     return readGroup(this.#reader, id)
   }
 
-  /** Names of all sources there are, in their order. */
+  /** Returns the names of all sources in alphabetical order. */
   async sourceNames(): Promise<readonly string[]> {
     return readSourceNames(this.#reader)
   }
 
-  /** The source of each of these; those that are not there are not in the answer. */
-  async sourcesOf(kind: Sourced, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  /** Returns the source name of each id. Ids that do not exist are left out. */
+  async sourcesOf(
+    kind: ResourceKind,
+    ids: readonly string[],
+  ): Promise<ReadonlyMap<string, string>> {
     return readSourcesOf(this.#reader, kind, ids)
   }
 
-  /** What the dead letters of a group have in common; undefined when there is no such group. */
-  async whyGrouped(id: string): Promise<WhyGrouped | undefined> {
-    return whyGrouped(this.#reader, id)
+  /** Explains what the dead letters of a group share. Returns undefined if the group does not exist. */
+  async whyGrouped(id: string): Promise<GroupExplanation | undefined> {
+    return explainGroup(this.#reader, id)
   }
 
-  /** How many dead letters there were in each minute or hour. */
+  /** Counts dead letters per minute or hour. */
   async trend(query: TrendQuery): Promise<readonly TrendPoint[]> {
     return readTrend(this.#reader, query)
   }
 
-  /** Nobody has to deal with these any more; they can be restored until retention takes them. */
-  async discard(selection: Selection, { by }: { readonly by: string }): Promise<Settled> {
+  /** Discards dead letters: they no longer count as open. They can be restored until retention deletes them. */
+  async discard(selection: Selection, { by }: { readonly by: string }): Promise<DiscardResult> {
     return discard(this.#pool, selection, by)
   }
 
   /** Undoes a discard. */
-  async restore(selection: Selection, { by }: { readonly by: string }): Promise<Settled> {
+  async restore(selection: Selection, { by }: { readonly by: string }): Promise<DiscardResult> {
     return restore(this.#pool, selection, by)
   }
 
-  /** Its cause is gone: a later failure of the same kind makes it regressed. False: no such group. */
+  /** Marks a group as resolved. A later failure of the same kind marks it as regressed. False: no such group. */
   async resolveGroup(id: string): Promise<boolean> {
     return resolveGroup(this.#pool, id)
   }
 
-  /** Raises no alerts, for ever or until that moment (epoch ms). False: no such group. */
+  /** Mutes the alerts of a group, forever or until a timestamp (epoch ms). False: no such group. */
   async muteGroup(id: string, { until }: { readonly until?: number } = {}): Promise<boolean> {
     return mute(this.#pool, id, until)
   }
 
-  /** Neither muted nor resolved. False: no such group. */
+  /** Sets a muted or resolved group to open. False: no such group. */
   async reopenGroup(id: string): Promise<boolean> {
     return reopen(this.#pool, id)
   }
 
-  /** Whose it is; undefined: nobody's. False: no such group. */
+  /** Sets the owner of a group; undefined removes the owner. False: no such group. */
   async assignGroup(id: string, owner: string | undefined): Promise<boolean> {
     return assign(this.#pool, id, owner)
   }
 
-  /** All of it at once, and only while the group is as it was seen. */
-  async changeGroup(id: string, change: GroupChange, seen: SeenGroup): Promise<GroupChanged> {
+  /** Applies all changes in one statement, but only if the group still equals `seen`. */
+  async changeGroup(
+    id: string,
+    change: GroupChange,
+    seen: GroupVersion,
+  ): Promise<GroupChangeResult> {
     return changeGroup(this.#pool, id, change, seen)
   }
 
-  /** About a dead letter or a group. */
+  /** Adds a comment to a dead letter or a group. */
   async comment(
     subject: string,
     comment: { readonly author: string; readonly text: string },
@@ -189,23 +195,23 @@ export class Catalog {
     return addComment(this.#pool, subject, comment)
   }
 
-  /** Oldest first, the last 500. */
+  /** Returns the newest 500 comments, oldest first. */
   async comments(subject: string): Promise<readonly Comment[]> {
     return readComments(this.#pool, subject)
   }
 
-  /** For `metricsOf` and `alertsOf`. */
+  /** Returns the counts that `metricsOf` and `alertsOf` need. */
   async counts(): Promise<CatalogCounts> {
     return readCounts(this.#reader)
   }
 
-  /** What became of the items of all runs, by source. */
-  async replayed(): Promise<readonly SourceReplays[]> {
+  /** Counts the replay items of all runs by state, for each source. */
+  async replayStats(): Promise<readonly SourceReplayStats[]> {
     return readReplayed(this.#reader)
   }
 
-  /** Makes the days to come and drops those that no source has to keep. Call it every hour. */
-  async maintain(): Promise<Maintained> {
+  /** Creates the partitions of the coming days and drops expired ones. Call it every hour. */
+  async maintain(): Promise<MaintenanceResult> {
     return maintainAll(this.#pool)
   }
 }
@@ -214,12 +220,12 @@ function checkedTimeout(pool: Pool, searchTimeout: Duration): number {
   const problems: string[] = []
   const timeoutMs = parseDuration(searchTimeout) ?? Number.NaN
   if (!(timeoutMs >= LEAST_SEARCH_MS && timeoutMs <= MOST_SEARCH_MS)) {
-    problems.push(`searchTimeout: expected '100ms' to '1m', got ${searchTimeout}`)
+    problems.push(`searchTimeout: expected '100ms' to '1m', got '${searchTimeout}'`)
   }
   if (typeof (pool as Pool | undefined)?.connect !== 'function') {
-    problems.push("pool: expected a Pool of 'pg'")
+    problems.push('pool: expected a Pool of the package "pg"')
   }
   if (problems.length === 0) return Math.round(timeoutMs)
-  const message = `catalog() cannot be set up:\n- ${problems.join('\n- ')}`
+  const message = `The options of catalog() are invalid:\n- ${problems.join('\n- ')}`
   throw new RedriveError('POLICY_INVALID', message, { problems })
 }

@@ -2,88 +2,87 @@ import { type Consumer, consume, type Message, type StopOptions } from '@redrive
 import { type Outbox, outbox, postgres } from '@redrive/postgres'
 import type { Pool } from 'pg'
 import {
-  type BackgroundParts,
+  type BackgroundDeps,
   type BackgroundRole,
   type BackgroundSource,
   CHORES,
-  CHORES_OF,
+  JOBS_OF_ROLE,
   runChore,
-  type Trouble,
+  type JobFailure,
 } from './background/chores.ts'
 import type { Catalog } from './catalog.ts'
 import { resolveIngest } from './ingest/options.ts'
-import type { Alert, AlertLimits } from './watch/metrics.ts'
+import type { Alert, AlertLimits } from './metrics/metrics.ts'
 
 export interface BackgroundOptions {
   readonly catalog: Catalog
-  /** Of the database that has the catalog and the outbox. At least 12 connections. */
+  /** A pool of the database that has the catalog and the outbox, with at least 12 connections. */
   readonly pool: Pool
   readonly sources: readonly BackgroundSource[]
-  /** Told of every alert that holds, once a minute in each process. Default: nobody is told. */
+  /** Receives the active alerts once a minute, in each process. Default: none. */
   readonly onAlerts?: (alerts: readonly Alert[]) => Promise<void>
   readonly alertLimits?: AlertLimits
-  /** Told of every chore that fails. It is done again; without this, only counts say so. Default: nobody is told. */
-  readonly onTrouble?: (trouble: Trouble) => void
+  /** Receives every failed background job. The job is retried. Without this callback, only counters show it. */
+  readonly onJobFailure?: (failure: JobFailure) => void
   /** See `replayer()`. Default: none. */
-  readonly witness?: string
+  readonly restoreMarkerFile?: string
   /**
-   * Which part of the work. The parts go through queues of their own, so that a process never takes what it
-   * has no role for; between them, some process must do each. Default `'all'`.
+   * The jobs that this process runs. Each role has a separate queue, so a process never receives a job outside
+   * its role. Together, your processes must cover all roles. Default `'all'`.
    */
   readonly role?: BackgroundRole
-  /** The queue of the outbox that the work goes through. Default 'redrive.catalog', and the role after a dot. */
+  /** The outbox queue for the jobs. Default 'redrive.catalog', or 'redrive.catalog.<role>' for one role. */
   readonly queue?: string
 }
 
-/** The work of the catalog, going on until it is stopped. */
+/** The running background jobs of the catalog. */
 export interface Background {
-  /** Of the chores: what runs, fails and is retried. */
+  /** The consumer of the background jobs: it reports running, failed and retried jobs. */
   readonly consumer: Consumer
-  /** Ends shifts at once, finishes what is begun and gives back the rest. */
+  /** Ends the time slices immediately, finishes started steps and returns the other jobs to the queue. */
   stop(options?: StopOptions): Promise<void>
 }
 
 const QUEUE = 'redrive.catalog'
 const queueOf = (role: BackgroundRole) => (role === 'all' ? QUEUE : `${QUEUE}.${role}`)
-/** 60 s: ten times as long as the longest shift. */
+/** 60 s: more than ten times a time slice. */
 const TIMEOUT = '60s'
-/** Two rounds: what nobody took by then is asked for again anyway. */
-const STALE_ROUNDS = 2
+/** Two intervals: a job that waited longer was requested again since. */
+const STALE_INTERVALS = 2
 
 /**
- * Ingest, replay, retention and alerts, on our own runtime and outbox. Each process asks for every chore as
- * often as it is due, and whoever is free takes it: two processes do twice the work. A process that dies
- * leaves its chore to the others, one that fails is retried, and what fails for good is a dead letter of
- * the queue, like anybody's.
+ * Runs ingest, replay, retention and alerts on Redrive's runtime and outbox. Each process requests every job
+ * at its interval, and any free process runs it. So two processes do twice the work. If a process crashes,
+ * another one runs its job. A failed job is retried; after the last retry it is a dead letter of the queue.
  */
 export async function startBackground(options: BackgroundOptions): Promise<Background> {
-  const { catalog, pool, sources, witness, role = 'all', queue = queueOf(role) } = options
-  // What no ingest would take is refused now, and not every few seconds.
+  const { catalog, pool, sources, restoreMarkerFile, role = 'all', queue = queueOf(role) } = options
+  // Reports invalid ingest options here, once, and not every few seconds in a job.
   for (const { ingest, name, source } of sources) resolveIngest(ingest ?? {}, name ?? source.source)
-  const chores = CHORES_OF[role]
+  const jobs = JOBS_OF_ROLE[role]
   const replayer = catalog.replays.replayer({
     sources,
-    ...(witness === undefined ? {} : { witness }),
+    ...(restoreMarkerFile === undefined ? {} : { restoreMarkerFile }),
   })
-  const parts: BackgroundParts = { ...options, replayer }
+  const deps: BackgroundDeps = { ...options, replayer }
   const box = outbox({ queue, pool })
-  // Shifts end at once when we stop, and not when their time is over.
+  // Aborts the current time slices on stop, so that stop() does not wait for their end.
   const stopping = new AbortController()
-  const consumer = await consume<Asked>(
-    postgres({ pool, queue, keepDelivered: '1h' }),
-    (message, { signal }) => work(parts, message, AbortSignal.any([signal, stopping.signal])),
+  const consumer = await consume<JobRequest>(
+    postgres({ pool, queue, deliveredRetention: '1h' }),
+    (message, { signal }) => work(deps, message, AbortSignal.any([signal, stopping.signal])),
     {
       name: queue,
-      // Whatever the role: while one waits for a broker that is silent, the next round goes on with the others.
+      // The same for every role: one job that waits for an unresponsive broker must not block the other jobs.
       concurrency: Object.keys(CHORES).length,
       timeout: TIMEOUT,
-      // Slower chores are not a sign of trouble, and one that fails must not stop the others.
-      limit: 'off',
+      // A slow job does not mean overload, and a failing job must not stop the others.
+      adaptiveConcurrency: 'off',
       breaker: 'off',
       outage: 'off',
     },
   )
-  const timers = chores.map((name) => asking(box, pool, name))
+  const timers = jobs.map((name) => requestRepeatedly(box, pool, name))
   return {
     consumer,
     async stop(stop) {
@@ -94,27 +93,27 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
   }
 }
 
-interface Asked {
+interface JobRequest {
   readonly at: number
 }
 
 async function work(
-  parts: BackgroundParts,
-  { type = '', body }: Message<Asked>,
+  deps: BackgroundDeps,
+  { type = '', body }: Message<JobRequest>,
   signal: AbortSignal,
 ): Promise<void> {
-  const chore = CHORES[type]
-  // Of another release: it is asked for by those who know it.
-  if (chore === undefined || Date.now() - body.at > STALE_ROUNDS * chore.everyMs) return
-  await runChore(type, chore, { ...parts, signal })
+  const job = CHORES[type]
+  // A job of another release is ignored: processes of that release request it themselves.
+  if (job === undefined || Date.now() - body.at > STALE_INTERVALS * job.everyMs) return
+  await runChore(type, job, { ...deps, signal })
 }
 
-function asking(box: Outbox, pool: Pool, name: string): NodeJS.Timeout {
-  const ask = () => {
-    const asked = box.add(pool, { type: name, body: { at: Date.now() } })
-    // The database does not answer now: it is asked for again in the next round.
-    asked.then(() => box.wake()).catch(() => undefined)
+function requestRepeatedly(box: Outbox, pool: Pool, name: string): NodeJS.Timeout {
+  const request = () => {
+    const added = box.add(pool, { type: name, body: { at: Date.now() } })
+    // If the database is unreachable now, the next interval requests the job again.
+    added.then(() => box.wake()).catch(() => undefined)
   }
-  ask()
-  return setInterval(ask, CHORES[name]?.everyMs)
+  request()
+  return setInterval(request, CHORES[name]?.everyMs)
 }

@@ -1,11 +1,11 @@
 import { Catalog, type CatalogOptions } from './catalog.ts'
 
-export type { Comment, GroupChange, GroupChanged, SeenGroup } from './act/group.ts'
-export type { Selection, Settled } from './act/settle.ts'
-export type { BackgroundRole, BackgroundSource, Trouble } from './background/chores.ts'
+export type { Comment, GroupChange, GroupChangeResult, GroupVersion } from './triage/group.ts'
+export type { Selection, DiscardResult } from './triage/discard.ts'
+export type { BackgroundRole, BackgroundSource, JobFailure } from './background/chores.ts'
 export type { CatalogOptions } from './catalog.ts'
 export { type Background, type BackgroundOptions, startBackground } from './composition.ts'
-export type { Ingested } from './ingest/ingest.ts'
+export type { IngestResult } from './ingest/ingest.ts'
 export type { IngestOptions } from './ingest/options.ts'
 export { migrate, migrationSql, missingMigrations } from './migrate.ts'
 export type {
@@ -16,12 +16,11 @@ export type {
 } from './read/dead-letters.ts'
 export type { FailureGroup, GroupOrder, GroupPage, GroupQuery, GroupState } from './read/groups.ts'
 export type { DeadLetterQuery, Scalar, Status } from './read/query.ts'
-export type { Sourced } from './read/sources.ts'
+export type { ResourceKind } from './read/sources.ts'
 export type { TrendPoint, TrendQuery } from './read/trend.ts'
-export type { WhyGrouped } from './read/why.ts'
+export type { GroupExplanation } from './read/explain-group.ts'
 export type { AutoReplay } from './replay/auto.ts'
-export type { Verdict } from './replay/gates.ts'
-export type { Approval, ApprovalRule } from './replay/lifecycle.ts'
+export type { Approval, ApprovalRule } from './replay/run/lifecycle.ts'
 export type {
   Override,
   PatchOperation,
@@ -29,24 +28,23 @@ export type {
   ReplayRequest,
   ReplaySelection,
   RunOptions,
-} from './replay/options.ts'
-export type { Replayer, ReplaySource, Turn } from './replay/replayer.ts'
-export type { By, ReplayerOptions, Replays } from './replay/replays.ts'
+} from './replay/run/options.ts'
+export type { Turn } from './replay/publish/publish-claim.ts'
+export type { Replayer, ReplaySource } from './replay/publish/replayer.ts'
+export type { ActorOption, ReplayerOptions, Replays } from './replay/replays.ts'
 export type {
-  ItemCounts,
   ItemQuery,
-  ItemState,
   ReplayItem,
   ReplayRun,
   RunPage,
   RunQuery,
-  RunState,
-} from './replay/runs.ts'
-export type { SchemaOf, StandardJsonSchema } from './replay/schema.ts'
-export type { Confirmed, Decided, HandledKeys } from './replay/settle.ts'
-export type { Maintained } from './retention.ts'
-export type { PayloadKeys } from './seal.ts'
-export type { CatalogCounts, NotableGroup, SourceCounts } from './watch/counts.ts'
+} from './replay/run/read-runs.ts'
+export type { ItemCounts, ItemState, RunState } from './replay/run/states.ts'
+export type { SchemaOf, StandardJsonSchema } from './replay/plan/schema.ts'
+export type { ConfirmResult, OutcomeResult } from './replay/outcome/confirm.ts'
+export type { MaintenanceResult } from './retention.ts'
+export type { PayloadKeys } from './encryption.ts'
+export type { CatalogCounts, NotableGroup, SourceCounts } from './metrics/counts.ts'
 export {
   ALERT_LIMITS,
   type Alert,
@@ -54,11 +52,11 @@ export {
   alertsOf,
   type Metrics,
   metricsOf,
-} from './watch/metrics.ts'
-export type { SourceReplays } from './watch/replayed.ts'
+} from './metrics/metrics.ts'
+export type { SourceReplayStats } from './metrics/replay-stats.ts'
 export type { Catalog }
 
-/** The catalog in this database. Its schema is made by `migrate(pool)`. */
+/** Returns the catalog in this database. Create its schema first with `migrate(pool)`. */
 export function catalog(options: CatalogOptions): Catalog {
   return new Catalog(options)
 }

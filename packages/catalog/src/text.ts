@@ -1,10 +1,10 @@
-/** Has NUL or halves of pairs, whole pairs included: nearly no text does, and the look is cheap. */
+/** Matches NUL and surrogates, also in valid pairs. Few texts have them, and this first check is cheap. */
 // oxlint-disable-next-line no-control-regex
 const UNSTORABLE = /[\0\ud800-\udfff]/
 
-/** Text that PostgreSQL can store: without NUL and halves of surrogate pairs, and no longer than that. */
+/** Returns text that PostgreSQL can store: without NUL and lone surrogates, and at most `max` characters. */
 export function storable(text: string, max: number): string {
-  // Cut before cleaning, so that a hostile length costs nothing; cleaning never makes it longer.
+  // Cut before cleaning, so that a very long hostile text costs nothing. Cleaning never makes a text longer.
   const cut = text.length > max ? text.slice(0, max) : text
   return UNSTORABLE.test(cut) ? cut.toWellFormed().replaceAll('\0', '\ufffd') : cut
 }
@@ -13,7 +13,7 @@ export function storableOrNull(text: string | undefined, max: number): string | 
   return text === undefined ? null : storable(text, max)
 }
 
-/** 512 characters of a name: more than brokers allow, and an index entry of PostgreSQL still fits. */
+/** Maximum length of a name: more than brokers allow, and short enough for an index entry of PostgreSQL. */
 export const NAME_MAX = 512
-/** 1,000 characters of a message: twice what a failure keeps. */
+/** Maximum length of a message: twice what a failure record keeps. */
 export const MESSAGE_MAX = 1_000

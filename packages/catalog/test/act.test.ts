@@ -9,7 +9,7 @@ const BY = { by: 'ada' }
 const DAY = 86_400_000
 const SIGNATURE = '1-00000000000000aa'
 
-/** Dead letters in a source of the test's own; answers the group. */
+/** Adds dead letters to a separate source for the test; returns the group. */
 async function filled(source: string, count: number, at = NOW): Promise<string> {
   const all = Array.from({ length: count }, () => dead({ at, signature: SIGNATURE }))
   await made.ingest(new ListSource(all, source), { extract: { order: '/order' } })
@@ -18,11 +18,11 @@ async function filled(source: string, count: number, at = NOW): Promise<string> 
 
 const openOf = async (group: string) => (await made.group(group))?.openCount
 const idsOf = async (group: string, status: 'open' | 'discarded' = 'open') =>
-  (await made.deadLetters({ groups: [group], statuses: [status], most: 200 })).deadLetters.map(
+  (await made.deadLetters({ groups: [group], statuses: [status], limit: 200 })).deadLetters.map(
     ({ id }) => id,
   )
 
-/** As if everything of that source had been ingested so long ago. */
+/** Moves the ingest time of all dead letters of the source into the past. */
 const age = (source: string, ms: number) =>
   pool.query(
     `with letters as (
@@ -34,7 +34,7 @@ const age = (source: string, ms: number) =>
   )
 
 describe('discard and restore', () => {
-  test('change those that are open and no others, count them, and say who did it', async () => {
+  test('change open dead letters only, update the counts and record the user', async () => {
     const group = await filled('a', 5)
     const [one = '', two = ''] = await idsOf(group)
     const missing = '00000000-0000-0000-0000-000000000000'
@@ -55,7 +55,7 @@ describe('discard and restore', () => {
     expect(await made.deadLetter(one)).toMatchObject({ status: 'open', version: 2 })
   })
 
-  test('a whole group, more than fit one transaction, and back', async () => {
+  test('change a whole group that needs several transactions', async () => {
     const group = await filled('b', 2_050)
     expect(await made.discard({ group }, BY)).toEqual({ changed: 2_050, skipped: [] })
     expect(await openOf(group)).toBe(0)
@@ -64,7 +64,7 @@ describe('discard and restore', () => {
     expect(await openOf(group)).toBe(2_050)
   })
 
-  test('two people and an ingest at once leave counts that are right', async () => {
+  test('keep correct counts when two users and an ingest run at the same time', async () => {
     const group = await filled('c', 300)
     const ids = await idsOf(group)
     await Promise.all([
@@ -81,7 +81,7 @@ describe('discard and restore', () => {
     expect(await openOf(group)).toBe(row?.open)
   })
 
-  test('a discarded one that is ingested again stays discarded', async () => {
+  test('keep a dead letter discarded when it is ingested again', async () => {
     const one = dead()
     await made.ingest(new ListSource([one], 'd'))
     const group = groupId('d', SIGNATURE)
@@ -91,7 +91,7 @@ describe('discard and restore', () => {
     expect(await openOf(group)).toBe(0)
   })
 
-  test('refuse a filter such as "text" instead of ignoring it', async () => {
+  test('reject a filter such as "text" instead of ignoring it', async () => {
     const group = await filled('filter', 3)
     const filters = [
       { group, text: 'declined' },
@@ -108,14 +108,14 @@ describe('discard and restore', () => {
     expect(await openOf(group)).toBe(3)
   })
 
-  test('refuse what is no id and nobody', async () => {
+  test('reject invalid ids and an empty user name', async () => {
     expect((await refusal(made.discard({ ids: ['x'] }, BY))).message).toContain('ids')
     expect((await refusal(made.discard({ ids: [] }, { by: '' }))).message).toContain('by:')
   })
 })
 
 describe('a group', () => {
-  test('that is resolved regresses with a younger failure, and only reopens with an older one', async () => {
+  test('regresses after a newer failure, and only reopens after an older one', async () => {
     const group = await filled('e', 1)
     expect(await made.resolveGroup(group)).toBe(true)
     expect(await made.group(group)).toMatchObject({ state: 'resolved', regressed: false })
@@ -128,7 +128,7 @@ describe('a group', () => {
     expect(await made.group(group)).toMatchObject({ state: 'resolved', regressed: false })
   })
 
-  test('that is muted stays so until its time is over or someone reopens it', async () => {
+  test('stays muted until the mute expires or a user reopens it', async () => {
     const group = await filled('f', 1)
     await made.muteGroup(group)
     await filled('f', 1)
@@ -164,11 +164,11 @@ describe('a group', () => {
 describe('a change of a group', () => {
   const seenOf = async (group: string) => {
     const found = await made.group(group)
-    if (found === undefined) throw new Error('There is no such group.')
+    if (found === undefined) throw new Error('The group does not exist.')
     return found
   }
 
-  test('does all of it at once, and only while the group is as it was seen', async () => {
+  test('applies all fields together, and only if the group has not changed since it was read', async () => {
     const group = await filled('changing', 1)
     const seen = await seenOf(group)
     const mutedUntil = Date.now() + 60_000
@@ -181,7 +181,7 @@ describe('a change of a group', () => {
     expect(await made.group(group)).toMatchObject({ state: 'muted', mutedUntil, owner: undefined })
   })
 
-  test('sees each part that someone else may have changed', async () => {
+  test('detects a concurrent change of each field', async () => {
     const group = await filled('seen', 1)
     const seen = await seenOf(group)
     const others = [
@@ -199,7 +199,7 @@ describe('a change of a group', () => {
     expect(await made.changeGroup('none', {}, seen)).toBe('missing')
   })
 
-  test('that resolves it forgets a regression, and a failure after that is a new one', async () => {
+  test('clears a regression when it resolves the group, and the next failure is a new regression', async () => {
     const group = await filled('again', 1)
     expect(await made.changeGroup(group, { state: 'resolved' }, await seenOf(group))).toBe('done')
     await filled('again', 1, Date.now() + 60_000)
@@ -211,7 +211,7 @@ describe('a change of a group', () => {
 })
 
 describe('sources', () => {
-  test('are named in their order, and known of everything that has one', async () => {
+  test('are listed by name, and found for dead letters, groups and runs', async () => {
     const [b, a] = [await filled('names.b', 2), await filled('names.a', 1)]
     const names = await made.sourceNames()
     expect(names.filter((name) => name.startsWith('names.'))).toEqual(['names.a', 'names.b'])
@@ -255,7 +255,7 @@ describe('retention', () => {
     }
   }
 
-  test('keeps a late comer as long as any other, deletes for one source, drops the day with the last, and writes it down', async () => {
+  test('keeps late dead letters for the full time, deletes by source, drops an expired day and records it', async () => {
     const one = await filled('short', 4, at)
     const other = await filled('long', 3, at)
     await made.ingest(new ListSource([], 'long'), { retention: '60d' })
@@ -282,7 +282,7 @@ describe('retention', () => {
     await expectNoOrphans()
   })
 
-  test('gives up a day that someone is at work in, and drops it the next time', async () => {
+  test('skips a locked day, and drops it in the next call', async () => {
     await filled('busy', 1, at)
     await age('busy', 15 * DAY)
     const client = await pool.connect()
@@ -295,7 +295,7 @@ describe('retention', () => {
     expect(await isThere()).toBe(false)
   })
 
-  test('leaves what comes while it deletes, and takes it when its own time is over', async () => {
+  test('keeps dead letters that arrive during a deletion until their own retention ends', async () => {
     await filled('keeper', 1, at)
     await made.ingest(new ListSource([], 'keeper'), { retention: '60d' })
     const group = await filled('late', 3, at)
@@ -314,7 +314,7 @@ describe('retention', () => {
     expect(await recorded('late')).toMatchObject([{ is_expired: true, expired: { open: 4 } }])
   })
 
-  test('goes on with a day of which it has deleted as many as it may at once', async () => {
+  test('continues with a day after it has deleted the maximum number of rows', async () => {
     await filled('keeper2', 1, at)
     await made.ingest(new ListSource([], 'keeper2'), { retention: '60d' })
     const group = await filled('much', 3, at)
@@ -327,7 +327,7 @@ describe('retention', () => {
     expect(await idsOf(group)).toEqual([])
   })
 
-  test('takes those of a day without a partition as well', async () => {
+  test('also deletes dead letters of a day without a partition', async () => {
     const group = await filled('stray', 3, NOW - 3_000 * DAY)
     await age('stray', 15 * DAY)
     expect((await made.maintain()).deleted).toBeGreaterThanOrEqual(3)
@@ -337,7 +337,7 @@ describe('retention', () => {
 })
 
 describe('metrics and alerts', () => {
-  test('come from counts that are kept', async () => {
+  test('are read from stored counts', async () => {
     await filled('watched', 120)
     const counts = await made.counts()
     const mine = counts.sources.find(({ source }) => source === 'watched')

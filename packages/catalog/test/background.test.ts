@@ -9,7 +9,7 @@ import {
   type BackgroundSource,
   catalog,
   startBackground,
-  type Trouble,
+  type JobFailure,
 } from '../src/index.ts'
 import { dead, migrated, poolOn, refusal, rows } from './rig.ts'
 import { SIGNATURE, staged, Wire } from './replay-stage.ts'
@@ -24,7 +24,7 @@ afterEach(async () => {
 
 async function working(
   sources: readonly BackgroundSource[],
-  said: Pick<BackgroundOptions, 'onAlerts' | 'onTrouble'> = {},
+  said: Pick<BackgroundOptions, 'onAlerts' | 'onJobFailure'> = {},
 ) {
   const own = poolOn(pool.options.connectionString ?? '', 16)
   const made = catalog({ pool: own })
@@ -40,7 +40,7 @@ async function working(
 }
 
 describe('the background', () => {
-  test('takes messages from their failure to their proof, with two processes at work', async () => {
+  test('handles messages from failure to confirmation, with two processes', async () => {
     const broker = new MemoryBroker()
     const where = { broker, queue: 'orders' }
     const effects: string[] = []
@@ -78,8 +78,8 @@ describe('the background', () => {
     expect(effects.toSorted()).toEqual(ids.toSorted())
   })
 
-  test('tells alerts', async () => {
-    const told: Alert[] = []
+  test('reports alerts', async () => {
+    const reported: Alert[] = []
     const wire = new Wire(
       'alerting',
       Array.from({ length: 101 }, () => dead({ signature: SIGNATURE })),
@@ -87,21 +87,21 @@ describe('the background', () => {
     const made = catalog({ pool })
     await made.ingest(wire)
     await working([{ source: wire }], {
-      onAlerts: async (alerts) => void told.push(...alerts),
+      onAlerts: async (alerts) => void reported.push(...alerts),
     })
     const isIt = (one: Alert) => one.kind === 'depth' && one.source === 'alerting'
-    await until('the alert', async () => told, { accept: (alerts) => alerts.some(isIt) })
-    expect(told.find(isIt)).toEqual({ kind: 'depth', source: 'alerting', depth: 101 })
+    await until('the alert', async () => reported, { accept: (alerts) => alerts.some(isIt) })
+    expect(reported.find(isIt)).toEqual({ kind: 'depth', source: 'alerting', depth: 101 })
   })
 
-  test('goes on with the other sources when one is in trouble, counts the failure and tells of it', async () => {
+  test('continues with other sources when one fails, and counts and reports the failure', async () => {
     const wire = new Wire('broken')
     const error = new TypeError('this source is not set up')
     wire.drain = () => Promise.reject(error)
     const healthy = new Wire('healthy', [dead({ signature: SIGNATURE })])
-    const troubles: Trouble[] = []
+    const failures: JobFailure[] = []
     const { catalog: made, background } = await working([{ source: wire }, { source: healthy }], {
-      onTrouble: (trouble) => void troubles.push(trouble),
+      onJobFailure: (failure) => void failures.push(failure),
     })
     await until(
       'one open dead letter',
@@ -112,26 +112,28 @@ describe('the background', () => {
       accept: (count) => count > 0,
     })
     expect(failed).toBeGreaterThan(0)
-    expect(troubles[0]).toEqual({ chore: 'ingest', source: 'broken', error })
+    expect(failures[0]).toEqual({ job: 'ingest', source: 'broken', error })
   })
 
-  test('does not start with settings that no ingest would take', async () => {
+  test('does not start with invalid ingest options', async () => {
     const source = { source: new Wire('unset'), ingest: { mask: ['card/number'] } }
     const { message } = await refusal(working([source]))
-    expect(message).toContain("mask: expected a pointer such as '/card/number', got 'card/number'")
+    expect(message).toContain(
+      "mask: expected a JSON Pointer such as '/card/number', got 'card/number'",
+    )
   })
 })
 
 describe('a role', () => {
-  test('does its own chores through a queue of its own, and none of the others', async () => {
+  test('runs only its own jobs, through a separate queue', async () => {
     await pool.query('delete from redrive.outbox')
     const wire = new Wire('roles', [dead({ signature: SIGNATURE })])
     const own = poolOn(pool.options.connectionString ?? '', 16)
     const made = catalog({ pool: own })
-    const parts = { catalog: made, pool: own, sources: [{ source: wire }] }
+    const options = { catalog: made, pool: own, sources: [{ source: wire }] }
     const started = [
-      await startBackground({ ...parts, role: 'replay' }),
-      await startBackground({ ...parts, role: 'watch' }),
+      await startBackground({ ...options, role: 'replay' }),
+      await startBackground({ ...options, role: 'watch' }),
     ]
     stops.push(async () => {
       await Promise.all(started.map((one) => one.stop({ drain: '5s' })))
@@ -152,32 +154,36 @@ describe('a role', () => {
     })
     expect(await asked()).toEqual([...ofReplay, ...ofWatch])
     expect(await wire.depth()).toBe(1)
-    started.push(await startBackground({ ...parts, role: 'ingest' }))
+    started.push(await startBackground({ ...options, role: 'ingest' }))
     await until('an empty source', () => wire.depth(), { accept: (depth) => depth === 0 })
     expect(await asked()).toEqual(['redrive.catalog.ingest ingest', ...ofReplay, ...ofWatch])
   })
 })
 
-describe('replay without a person', () => {
-  test('happens only where someone allowed it, to what is transient, quiet and well', async () => {
+describe('automatic replay', () => {
+  test('runs only if a user enabled it, for transient failures without new ones and healthy consumers', async () => {
     const transient = () => ({ class: 'transient', at: Date.now() - 600_000 }) as const
     const stage = await staged(pool, 'auto', 3, transient)
     const sources = [{ source: stage.wire }]
     await stage.replays.autoReplay(sources)
     expect(await stage.statuses()).toEqual({ open: 3 })
-    await stage.replays.allowAuto('auto', { by: 'ada', quietFor: '1h' })
+    await stage.replays.enableAutoReplay('auto', { by: 'ada', quietFor: '1h' })
     await stage.replays.autoReplay(sources)
     expect(await stage.statuses()).toEqual({ open: 3 })
-    await stage.replays.allowAuto('auto', { by: 'ada', quietFor: '5m', ratePerSecond: 1_000 })
-    const sick = { source: stage.wire, health: () => Promise.reject(new Error('503')) }
-    await stage.replays.autoReplay([sick])
+    await stage.replays.enableAutoReplay('auto', {
+      by: 'ada',
+      quietFor: '5m',
+      ratePerSecond: 1_000,
+    })
+    const unhealthy = { source: stage.wire, health: () => Promise.reject(new Error('503')) }
+    await stage.replays.autoReplay([unhealthy])
     expect(await stage.statuses()).toEqual({ open: 3 })
     await stage.replays.autoReplay(sources)
     await stage.replays.autoReplay(sources)
     const { runs } = await stage.replays.runs({ source: 'auto' })
     expect(runs).toMatchObject([{ plannedBy: 'redrive', approvedBy: 'ada' }])
     expect(await stage.ended(runs[0]?.id ?? '')).toMatchObject({ state: 'done' })
-    await stage.replays.allowAuto('auto', undefined)
+    await stage.replays.enableAutoReplay('auto', undefined)
     const [row] = await rows(
       pool,
       `select auto_replay from redrive_catalog.source where name = 'auto'`,
@@ -185,28 +191,28 @@ describe('replay without a person', () => {
     expect(row).toEqual({ auto_replay: null })
   })
 
-  test('of a group is not kept back by another whose outcomes are all unknown', async () => {
+  test('of a group is not blocked by another group whose outcomes are all unknown', async () => {
     const transient = () => ({ class: 'transient', at: Date.now() - 600_000 }) as const
     const stuck = await staged(pool, 'auto3', 1, transient)
     stuck.wire.answer = () => 'silent'
-    const run = await stuck.started({ confirmWithin: '1s', unproven: 'go_on' })
+    const run = await stuck.started({ outcomeTimeout: '1s', onUnconfirmed: 'continue' })
     await stuck.until(run.id, ({ counts }) => counts.unknown === 1)
     expect(await stuck.openCount()).toBe(1)
     const others = await Promise.all(
       ['auto4', 'auto5'].map((name) => staged(pool, name, 1, transient)),
     )
     const all = [stuck, ...others]
-    for (const { wire } of all) await stuck.replays.allowAuto(wire.source, { by: 'ada' })
+    for (const { wire } of all) await stuck.replays.enableAutoReplay(wire.source, { by: 'ada' })
     await stuck.replays.autoReplay(all.map(({ wire }) => ({ source: wire })))
     for (const one of others) expect(await one.statuses()).toEqual({ replaying: 1 })
     expect(await stuck.statuses()).toEqual({ unknown: 1 })
   })
 
-  test('goes on after a group that fails, and tells of it afterwards', async () => {
+  test('continues after a group that fails, and reports the error at the end', async () => {
     const transient = () => ({ class: 'transient', at: Date.now() - 600_000 }) as const
     const names = ['auto6', 'auto7', 'auto8'] as const
     const all = await Promise.all(names.map((name) => staged(pool, name, 1, transient)))
-    for (const one of all) await one.replays.allowAuto(one.wire.source, { by: 'ada' })
+    for (const one of all) await one.replays.enableAutoReplay(one.wire.source, { by: 'ada' })
     const lag = () => Promise.reject(new Error('who knows'))
     const sources = all.map(({ wire }) =>
       wire.source === 'auto8' ? { source: wire } : { source: wire, lag },
@@ -219,27 +225,27 @@ describe('replay without a person', () => {
     expect(await all[2]?.statuses()).toEqual({ replaying: 1 })
   })
 
-  test('is not begun any more after someone has forbidden it', async () => {
+  test('does not start after a user has disabled it', async () => {
     const transient = () => ({ class: 'transient', at: Date.now() - 600_000 }) as const
     const all = await Promise.all(
       ['auto9', 'auto10'].map((name) => staged(pool, name, 1, transient)),
     )
     const allow = async (auto: { readonly by: string } | undefined) => {
-      for (const one of all) await one.replays.allowAuto(one.wire.source, auto)
+      for (const one of all) await one.replays.enableAutoReplay(one.wire.source, auto)
     }
     await allow({ by: 'ada' })
-    // While it is looked whether they may go out.
+    // Disables it while the replay is being checked.
     const health = () => allow(undefined)
     await all[0]?.replays.autoReplay(all.map(({ wire }) => ({ source: wire, health })))
     for (const one of all) expect(await one.statuses()).toEqual({ open: 1 })
   })
 
-  test('leaves alone what fails for another reason', async () => {
+  test('ignores failures of another class', async () => {
     const stage = await staged(pool, 'auto2', 2, () => ({
       class: 'business',
       at: Date.now() - 600_000,
     }))
-    await stage.replays.allowAuto('auto2', { by: 'ada', quietFor: '1m' })
+    await stage.replays.enableAutoReplay('auto2', { by: 'ada', quietFor: '1m' })
     await stage.replays.autoReplay([{ source: stage.wire }])
     expect(await stage.statuses()).toEqual({ open: 2 })
   })

@@ -8,24 +8,24 @@ import { migrated, refusal, rows } from './rig.ts'
 
 const pool = await migrated('redrive_catalog_database')
 const connectionString = pool.options.connectionString as string
-const nobody = '00000000-0000-0000-0000-000000000000'
+const MISSING_ID = '00000000-0000-0000-0000-000000000000'
 
-test('waiting too long for a connection is a database that does not answer', async () => {
+test('reports a timeout of the pool as an unreachable database', async () => {
   const small = new Pool({ connectionString, max: 1 })
   const held = await small.connect()
   small.options.connectionTimeoutMillis = 50
   const made = catalog({ pool: small })
-  const asked = [
-    made.group(nobody),
-    made.resolveGroup(nobody),
+  const calls = [
+    made.group(MISSING_ID),
+    made.resolveGroup(MISSING_ID),
     made.replays.runs(),
-    made.replays.run(nobody),
-    made.replays.items({ run: nobody }),
-    made.replays.pause(nobody, { by: 'ada' }),
-    made.replays.frozenBecause(),
-    made.replays.plan({ selection: { group: nobody }, by: 'ada', request: 'a' }),
+    made.replays.run(MISSING_ID),
+    made.replays.items({ run: MISSING_ID }),
+    made.replays.pause(MISSING_ID, { by: 'ada' }),
+    made.replays.freezeReason(),
+    made.replays.plan({ selection: { group: MISSING_ID }, by: 'ada', request: 'a' }),
   ]
-  for (const error of await Promise.all(asked.map(refusal))) {
+  for (const error of await Promise.all(calls.map(refusal))) {
     expect(error).toMatchObject({ code: 'UNREACHABLE' })
     expect(error.message).toContain('timeout exceeded')
   }
@@ -33,7 +33,7 @@ test('waiting too long for a connection is a database that does not answer', asy
   await small.end()
 })
 
-test('so is a connection that is cut while it waits for an answer', async () => {
+test('reports a connection that closes during a query as an unreachable database', async () => {
   const cut = new Pool({ connectionString })
   cut.on('error', () => undefined)
   const clients: PoolClient[] = []
@@ -41,13 +41,15 @@ test('so is a connection that is cut while it waits for an answer', async () => 
   const holder = await pool.connect()
   await holder.query('begin; lock table redrive_catalog.failure_group, redrive_catalog.replay_run')
   const made = catalog({ pool: cut, searchTimeout: '1m' })
-  const asked = [made.group(nobody), made.replays.runs(), made.resolveGroup(nobody)].map(refusal)
+  const calls = [made.group(MISSING_ID), made.replays.runs(), made.resolveGroup(MISSING_ID)].map(
+    refusal,
+  )
   await until(
     'all wait for the lock',
-    async () => (await rows(pool, WAITING)).length === asked.length,
+    async () => (await rows(pool, WAITING)).length === calls.length,
   )
   for (const client of clients) streamOf(client).destroy()
-  for (const error of await Promise.all(asked)) {
+  for (const error of await Promise.all(calls)) {
     expect(error).toMatchObject({ code: 'UNREACHABLE' })
     expect(error.message).toContain('terminated')
   }
@@ -56,12 +58,12 @@ test('so is a connection that is cut while it waits for an answer', async () => 
   await cut.end()
 })
 
-test('so is a server that has no room for another connection', () => {
+test('reports too many connections as an unreachable database', () => {
   const full = Object.assign(new Error('sorry, too many clients already'), { code: '53300' })
   expect(explained(full)).toMatchObject({ code: 'UNREACHABLE' })
 })
 
-test('a mistake in the program is not', async () => {
+test('does not report a programming error as an unreachable database', async () => {
   const circular: Record<string, unknown> = {}
   circular['self'] = circular
   const statement = 'select $1::jsonb'
@@ -73,18 +75,18 @@ test('a mistake in the program is not', async () => {
   expect(explained(ours)).toBe(ours)
 })
 
-test('what the server says about a statement is left as it said it', async () => {
+test('keeps an error of the server about a statement unchanged', async () => {
   expect(await refusal(query(pool, 'select 1/0'))).toMatchObject({ code: '22012' })
   const missing = await refusal(query(pool, 'select from redrive_catalog.nothing'))
   expect(missing).toBeInstanceOf(RedriveError)
   expect(missing).toMatchObject({ code: 'TOPOLOGY_MISMATCH' })
 })
 
-/** Who waits for a lock of another. */
+/** The sessions that wait for a lock. */
 const WAITING = `
 select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
 
-/** The socket, which the types of `pg` leave out. */
+/** Returns the socket of a client, which is missing in the types of `pg`. */
 const streamOf = (client: PoolClient) =>
   (client as unknown as { readonly connection: { readonly stream: { destroy(): void } } })
     .connection.stream

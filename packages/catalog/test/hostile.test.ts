@@ -7,11 +7,11 @@ import { dead, ListSource, migrated, refusal, rows } from './rig.ts'
 const pool = await migrated('redrive_catalog_hostile')
 const made = catalog({ pool })
 
-/** Ingests one and reads it back. */
+/** Ingests one dead letter and reads it back. */
 async function through(deadLetter: DrainedDeadLetter, from = made) {
   expect(await from.ingest(new ListSource([deadLetter]))).toEqual({
     added: 1,
-    refailed: 0,
+    failedAgain: 0,
     known: 0,
     quarantined: 0,
   })
@@ -20,27 +20,27 @@ async function through(deadLetter: DrainedDeadLetter, from = made) {
     'select id from redrive_catalog.dead_letter order by ingested_at desc limit 1',
   )
   const found = await from.deadLetter(row?.id ?? '')
-  if (found === undefined) throw new Error('It is not there.')
+  if (found === undefined) throw new Error('The dead letter does not exist.')
   return found
 }
 
-/** Exactly as it was drained. */
-const expectSame = (kept: DrainedDeadLetter, came: DrainedDeadLetter) => {
-  expect(Buffer.from(kept.delivery.bytes).equals(Buffer.from(came.delivery.bytes))).toBe(true)
-  const { bytes: _, ...delivery } = kept.delivery
-  const { bytes: __, ...expected } = came.delivery
-  expect({ ...kept, delivery }).toStrictEqual({ ...came, delivery: expected })
+/** Expects that the dead letter equals the drained one exactly. */
+const expectSame = (stored: DrainedDeadLetter, drained: DrainedDeadLetter) => {
+  expect(Buffer.from(stored.delivery.bytes).equals(Buffer.from(drained.delivery.bytes))).toBe(true)
+  const { bytes: _, ...delivery } = stored.delivery
+  const { bytes: __, ...expected } = drained.delivery
+  expect({ ...stored, delivery }).toStrictEqual({ ...drained, delivery: expected })
 }
 
 const deep = (levels: number) => Buffer.from('['.repeat(levels) + ']'.repeat(levels))
 
-describe('a hostile dead letter is kept exactly as it came', () => {
+describe('a hostile dead letter is stored exactly as it arrived', () => {
   test.each([
     ['bytes that are no text', { bytes: Buffer.from([0xff, 0xfe, 0, 0xc3, 0x28]) }],
     ['a body of 100,000 levels', { bytes: deep(100_000) }],
     ['a small body of 30,000 levels', { bytes: deep(30_000) }],
     [
-      'JSON with NUL, halves of pairs and __proto__',
+      'JSON with NUL, lone surrogates and __proto__',
       {
         bytes: Buffer.from(
           String.raw`{"a":"\u0000","b":"\ud800","__proto__":{"admin":true},"c\u0000":1e400}`,
@@ -49,7 +49,7 @@ describe('a hostile dead letter is kept exactly as it came', () => {
     ],
     ['no body at all', { bytes: new Uint8Array(), isTombstone: true }],
     [
-      'names with NUL and halves of pairs',
+      'names with NUL and lone surrogates',
       {
         id: 'a\0b\ud800',
         key: 'k\0\udfff',
@@ -92,7 +92,7 @@ describe('a hostile dead letter is kept exactly as it came', () => {
     expect(Object.getPrototypeOf(drained.delivery.headers)).toBe(Object.prototype)
   })
 
-  test('10,000 headers, of which a list shows the first', async () => {
+  test('10,000 headers, while a list shows only the first', async () => {
     const headers = Object.fromEntries(
       Array.from({ length: 10_000 }, (_, at) => [`h${at}`, 'v'.repeat(50)]),
     )
@@ -103,7 +103,7 @@ describe('a hostile dead letter is kept exactly as it came', () => {
     expect(found.headers['…']).toBe(10_000 - 64)
   })
 
-  test('numbers and times that no clock or counter says', async () => {
+  test('implausible numbers and times', async () => {
     const { delivery, ...rest } = dead()
     const cycle = { ...delivery.cycle, attempts: 9e15, number: 2 ** 40 }
     const came = { ...rest, delivery: { ...delivery, cycle } }
@@ -131,7 +131,7 @@ describe('a preview', () => {
     ['more digits than we know', '[12345678901234567890]', [12345678901234567000]],
     ['more digits behind the point', '[0.12345678901234567]', [JSON.parse('0.12345678901234567')]],
     [
-      'digits and exponents inside of texts',
+      'digits and exponents inside texts',
       '["1e999","12345678901234567890"]',
       ['1e999', '12345678901234567890'],
     ],
@@ -139,13 +139,13 @@ describe('a preview', () => {
     ['a long text', `["${'x'.repeat(9_000)}"]`, ['x'.repeat(8_192)]],
     ['a number alone', '7', 7],
     ['brackets behind an escaped quote', `["\\"${'['.repeat(100)}"]`, [`"${'['.repeat(100)}`]],
-  ])('says what we would read: %s', async (_, text, preview) => {
+  ])('equals the value that JavaScript parses: %s', async (_, text, preview) => {
     const found = await through(dead({ delivery: { bytes: Buffer.from(text) } }))
     expect(found.preview).toEqual(preview)
   })
 })
 
-test('a number with more digits than we know is found by what we read', async () => {
+test('finds a number with too many digits by the value that JavaScript parses', async () => {
   const number = '12345678901234567890'
   const { group } = await through(dead({ delivery: { bytes: Buffer.from(`{"n":${number}}`) } }))
   const { deadLetters } = await made.deadLetters({
@@ -155,14 +155,14 @@ test('a number with more digits than we know is found by what we read', async ()
   expect(deadLetters).toHaveLength(1)
 })
 
-describe('what cannot be kept is set aside, once, and holds nobody up', () => {
+describe('a message that cannot be stored is quarantined once and does not block others', () => {
   const aside = () =>
     rows<{ reason: string; sha256: Buffer; head: Buffer; payload_bytes: string }>(
       pool,
       'select * from redrive_catalog.ingest_quarantine order by id',
     )
 
-  test('a body that is too large, headers that are too deep, and what the database refuses', async () => {
+  test('a body that is too large, headers that are nested too deeply, and a value that the database rejects', async () => {
     let nested: unknown = 'x'
     for (let level = 0; level < 100_000; level++) nested = [nested]
     const bytes = randomBytes(100_000)
@@ -179,14 +179,14 @@ describe('what cannot be kept is set aside, once, and holds nobody up', () => {
     const source = new ListSource(all)
     expect(await made.ingest(source, options)).toEqual({
       added: 3,
-      refailed: 0,
+      failedAgain: 0,
       known: 0,
       quarantined: 4,
     })
     expect(source.released).toBe(7)
     expect(await made.ingest(new ListSource(all), options)).toEqual({
       added: 0,
-      refailed: 0,
+      failedAgain: 0,
       known: 3,
       quarantined: 4,
     })
@@ -195,9 +195,9 @@ describe('what cannot be kept is set aside, once, and holds nobody up', () => {
     expect(kept).toHaveLength(4)
     expect(kept.map(({ reason }) => reason).sort()).toEqual([
       expect.stringContaining('100000 bytes'),
-      expect.stringContaining('a function cannot be kept'),
+      expect.stringContaining('the database rejected it'),
+      expect.stringContaining('a function cannot be stored'),
       expect.stringContaining('deeper than 64'),
-      expect.stringContaining('the database refused it'),
     ])
     const large = kept.find(({ payload_bytes }) => payload_bytes === '100000')
     expect(large?.sha256.equals(createHash('sha256').update(bytes).digest())).toBe(true)
@@ -206,7 +206,7 @@ describe('what cannot be kept is set aside, once, and holds nobody up', () => {
 })
 
 describe('masks', () => {
-  test('hide values where people look, never in what is replayed', async () => {
+  test('hide values for display, but not in replays', async () => {
     const body = {
       card: { number: '4111' },
       items: [{ pin: 1 }, { pin: 2, name: 'a' }],
@@ -254,7 +254,7 @@ describe('encryption', () => {
       },
     })
 
-  test('keeps the body, the exact headers and the preview out of sight, and reads them with any known key', async () => {
+  test('hides the body, the exact headers and the preview, and decrypts them with any known key', async () => {
     const came = secret()
     const { id, drained, preview } = await through(came, catalog({ pool, keys: keysOf('k1') }))
     expectSame(drained, came)
@@ -275,13 +275,13 @@ describe('encryption', () => {
       const without = catalog(keys === undefined ? { pool } : { pool, keys })
       const error = await refusal(without.deadLetter(id))
       expect(error).toMatchObject({ code: 'CONFLICT' })
-      expect(error.message).toContain("encrypted with the key 'k1', which is not here")
-      // What needs no key is there all the same.
+      expect(error.message).toContain('encrypted with the key "k1", which is missing')
+      // The preview is still readable, because it needs no key.
       expect(await without.deadLetterPreview(id)).toMatchObject({ id, preview: undefined })
     }
   })
 
-  test('keeps a preview only when it is asked for', async () => {
+  test('stores a preview only if it is enabled', async () => {
     const from = catalog({ pool, keys: keysOf('k1') })
     const { preview } = await through(dead(), from)
     expect(preview).toBeUndefined()
@@ -291,7 +291,7 @@ describe('encryption', () => {
     expect((await from.deadLetter(deadLetters[0]?.id ?? ''))?.preview).toEqual({ order: 1 })
   })
 
-  test('opens in its own place only', async () => {
+  test('does not decrypt a part of another dead letter', async () => {
     const from = catalog({ pool, keys: keysOf('k1') })
     const one = await through(secret(), from)
     const other = await through(secret(), from)

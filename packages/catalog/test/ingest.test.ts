@@ -45,7 +45,7 @@ const many = (count: number, groups: number) =>
     }),
   )
 
-/** A server that takes its time for each group, and goes through them in the order it is given them. */
+/** A database that is slow for each group, and processes groups in the given order. */
 async function slowly() {
   const { connectionString } = pool.options
   const options = '-c enable_hashjoin=off -c enable_mergejoin=off -c enable_seqscan=off'
@@ -62,11 +62,11 @@ async function slowly() {
 }
 
 describe('ingest', () => {
-  test('takes everything over in batches, counts it by group and time, and releases it', async () => {
+  test('stores everything in batches, counts it by group and time, and releases it', async () => {
     const source = new ListSource(many(250, 7))
     expect(await made.ingest(source, { batch: 40 })).toEqual({
       added: 250,
-      refailed: 0,
+      failedAgain: 0,
       known: 0,
       quarantined: 0,
     })
@@ -81,18 +81,23 @@ describe('ingest', () => {
     expect(Number(first?.['attempts'])).toBe(3 * Number(first?.['count']))
   })
 
-  test('a crash between commit and release ingests again and changes nothing', async () => {
+  test('changes nothing when it is repeated after a crash between commit and release', async () => {
     const source = new ListSource(many(30, 3))
     source.failingReleases = 1
     expect(String(await refusal(made.ingest(source)))).toContain('the broker is gone')
     const before = await counted()
     expect(before.letters).toHaveLength(30)
-    expect(await made.ingest(source)).toEqual({ added: 0, refailed: 0, known: 30, quarantined: 0 })
+    expect(await made.ingest(source)).toEqual({
+      added: 0,
+      failedAgain: 0,
+      known: 30,
+      quarantined: 0,
+    })
     expect(await counted()).toEqual(before)
     expect(source.released).toBe(30)
   })
 
-  test('what does not say when it failed keeps the moment at which it was first seen', async () => {
+  test('keeps the time of the first ingest for a dead letter without a failure time', async () => {
     const undated = dead({
       delivery: { id: 'foreign', cycle: FIRST_CYCLE },
       reason: 'broker_rejected',
@@ -101,7 +106,7 @@ describe('ingest', () => {
     const before = await counted()
     expect(await made.ingest(new ListSource([undated]))).toMatchObject({
       added: 0,
-      refailed: 0,
+      failedAgain: 0,
       known: 1,
     })
     expect(await counted()).toEqual(before)
@@ -109,7 +114,7 @@ describe('ingest', () => {
     expect(groups).toMatchObject([{ class: 'unknown', title: 'broker_rejected', algorithm: 2 }])
   })
 
-  test('another cycle, another source and another body of the same id are other dead letters', async () => {
+  test('adds separate dead letters for another cycle, source or body of the same message id', async () => {
     const one = dead({ delivery: { id: 'same' } })
     await made.ingest(new ListSource([one]))
     await made.ingest(new ListSource([dead({ delivery: { id: 'same' }, cycle: 2 })]))
@@ -119,13 +124,13 @@ describe('ingest', () => {
     expect((await counted()).letters).toHaveLength(4)
   })
 
-  test('an id begins with the moment of the first failure', async () => {
+  test('creates ids that start with the time of the first failure', async () => {
     await made.ingest(new ListSource([dead({ at: NOW - 5_000, lastAt: NOW })]))
     const [id] = (await counted()).letters
     expect(Number.parseInt(String(id).replaceAll('-', '').slice(0, 12), 16)).toBe(NOW - 5_000)
   })
 
-  test('moments and texts are kept to the millisecond and to the letter', async () => {
+  test('keeps exact times and texts', async () => {
     const message = '€'.repeat(500)
     const all = Array.from({ length: 50 }, (_, at) =>
       dead({ at: NOW + 5_001 + at, lastAt: NOW + 10_007, message, delivery: { type: `🙂 ${at}` } }),
@@ -147,7 +152,7 @@ describe('ingest', () => {
     })
   })
 
-  test('several at once on the same dead letters add each once and never wait for each other in a circle', async () => {
+  test('adds each dead letter once and never deadlocks when several ingests store the same ones', async () => {
     const all = many(600, 23)
     const shuffled = (step: number) =>
       all.map((_, at) => all[((at + 1) * step) % 600] as (typeof all)[0])
@@ -163,7 +168,7 @@ describe('ingest', () => {
     expect(groups.reduce((sum, { count }) => sum + Number(count), 0)).toBe(1_200)
   })
 
-  test('several at once on other dead letters of the same groups never wait for each other in a circle', async () => {
+  test('never deadlocks when several ingests store different dead letters of the same groups', async () => {
     const GROUPS = 40
     const ofOne = (ingester: number, step: number) =>
       Array.from({ length: GROUPS }, (_, at) =>
@@ -173,7 +178,7 @@ describe('ingest', () => {
         }),
       )
     const slow = await slowly()
-    // Once where the groups are new to all, and then where they are known.
+    // First with new groups, then with existing groups.
     for (const round of [1, 2, 3]) {
       const ingesting = [1, 3, 7, 9, 39].map((step, at) =>
         slow.ingest(new ListSource(ofOne(round * 10 + at, step))),
@@ -185,7 +190,7 @@ describe('ingest', () => {
     expect(minutes.map(({ count }) => count)).toEqual(Array<number>(GROUPS).fill(15))
   })
 
-  test('what cannot be committed is given back', async () => {
+  test('returns a batch to the broker when the commit fails', async () => {
     const source = new ListSource(many(5, 1))
     await pool.query('alter table redrive_catalog.group_hour rename to gone')
     const error = await refusal(made.ingest(source))
@@ -196,7 +201,7 @@ describe('ingest', () => {
     expect(await made.ingest(source)).toMatchObject({ added: 5 })
   })
 
-  test('goes on with the next batch until it is told to stop', async () => {
+  test('continues with the next batch until its signal is aborted', async () => {
     const stop = new AbortController()
     const source = new ListSource(many(100, 1))
     const drain = source.drain.bind(source)
@@ -210,7 +215,7 @@ describe('ingest', () => {
     expect(await source.depth()).toBe(90)
   })
 
-  test('those that are known do not keep the others out', async () => {
+  test('adds new dead letters of a batch that also has known ones', async () => {
     const all = many(50, 3)
     await made.ingest(new ListSource(all.filter((_, at) => at % 7 === 0)))
     expect(await made.ingest(new ListSource(all))).toMatchObject({ added: 42, known: 8 })
@@ -219,7 +224,7 @@ describe('ingest', () => {
     expect(groups.reduce((sum, { count }) => sum + Number(count), 0)).toBe(50)
   })
 
-  test('drains one batch at a time, and no more than two are in hand', async () => {
+  test('drains one batch at a time, with at most two batches in flight', async () => {
     const source = new ListSource(many(60, 2))
     const drain = source.drain.bind(source)
     let draining = 0
@@ -239,7 +244,7 @@ describe('ingest', () => {
     expect([source.released, inHand]).toEqual([60, { now: 0, most: 2 }])
   })
 
-  test('when a batch fails, what is begun is finished, and nothing more is drained', async () => {
+  test('finishes started batches and drains no more when a batch fails', async () => {
     const source = new ListSource(many(60, 2))
     const drain = source.drain.bind(source)
     const { promise: hasFailed, resolve: fail } = Promise.withResolvers<void>()
@@ -252,21 +257,21 @@ describe('ingest', () => {
           fail()
           throw new Error('the broker is gone')
         }
-        // Nobody is faster than the second: what comes after it must not be drained.
+        // No batch ends before the second one fails: later batches must not be drained.
         await hasFailed
         await batch.release()
       }
       return { ...batch, release }
     }
     expect((await refusal(made.ingest(source, { batch: 10 }))).message).toBe('the broker is gone')
-    // One that was about to be drained at that moment.
+    // One more batch was possibly being drained at that time.
     expect(drained).toBeLessThanOrEqual(3)
-    // All but the second batch.
+    // All batches except the second.
     expect(source.released).toBe((drained - 1) * 10)
     expect((await counted()).letters).toHaveLength(drained * 10)
   })
 
-  test('a source that cannot be drained says so when the batch before is released', async () => {
+  test('reports a failed drain after the previous batch is released', async () => {
     const source = new ListSource(many(20, 2))
     const drain = source.drain.bind(source)
     let drained = 0
@@ -276,7 +281,7 @@ describe('ingest', () => {
     expect([source.released, (await counted()).letters.length]).toEqual([10, 10])
   })
 
-  test('one partition for each day, and none for a clock that is years away', async () => {
+  test('creates one partition for each day, but none for a clock that is wrong by years', async () => {
     const day = 86_400_000
     const times = [
       NOW,
@@ -345,7 +350,7 @@ describe('ingest', () => {
     expect(Buffer.from(found?.drained.delivery.bytes ?? []).toString()).toBe('{"total":null}')
   })
 
-  test('kinds of failures beyond the limit share one group', async () => {
+  test('puts failures into one shared group above the limit of groups', async () => {
     await made.ingest(new ListSource(many(1, 1)))
     await pool.query(`insert into redrive_catalog.failure_group
       (id, source_id, algorithm, signature, class, title, sample, first_seen_at, last_seen_at)
@@ -360,7 +365,7 @@ describe('ingest', () => {
     expect(groups[2]?.signature).toBe('overflow')
   })
 
-  test('says every problem of its options at once', async () => {
+  test('reports all problems of its options together', async () => {
     const error = await refusal(
       made.ingest(new ListSource([]), {
         batch: 0,

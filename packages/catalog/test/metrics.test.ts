@@ -41,7 +41,7 @@ describe('alerts', () => {
   test.each([
     ['99 are not deep', { open: 99 }, []],
     ['100 are', { open: 100 }, ['depth']],
-    ['a moment short of half an hour is not old', { open: 1, ageMs: 1_799_999 }, []],
+    ['an age just below half an hour raises no alert', { open: 1, ageMs: 1_799_999 }, []],
     ['half an hour is', { open: 1, ageMs: 1_800_000 }, ['age']],
     ['half of a source does not dominate it', { open: 40, inGroup: 20 }, []],
     ['more than half does', { open: 40, inGroup: 21 }, ['dominance']],
@@ -51,7 +51,7 @@ describe('alerts', () => {
     ['a regression is fresh for ten minutes', { open: 1, regressedAgo: 599_999 }, ['regressed']],
     ['and not longer', { open: 1, regressedAgo: 600_000 }, []],
     [
-      'a muted group says nothing',
+      'a muted group raises no alert',
       { open: 50, inGroup: 50, isMuted: true, createdAgo: 0, regressedAgo: 0 },
       [],
     ],
@@ -61,7 +61,7 @@ describe('alerts', () => {
 })
 
 describe('metrics', () => {
-  test('add up', () => {
+  test('are calculated from the counts', () => {
     expect(metricsOf(counts({ open: 100, ageMs: 7 }))).toEqual({
       depth: 100,
       depthBySource: { s: 100 },
@@ -72,7 +72,7 @@ describe('metrics', () => {
     })
   })
 
-  test('of nothing say so', () => {
+  test('of an empty catalog are zero or undefined', () => {
     expect(metricsOf({ at: AT, sources: [], groups: [] })).toEqual({
       depth: 0,
       depthBySource: {},

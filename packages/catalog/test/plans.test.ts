@@ -4,7 +4,7 @@ import { dead, emptyDatabase, ListSource, poolOn, rows } from './rig.ts'
 
 const url = await emptyDatabase('redrive_catalog_plans')
 
-test('a question is planned once for each connection, and asked anew where the connection forgot', async () => {
+test('plans a query once per connection, and repeats it when the connection has lost its plans', async () => {
   const pool = poolOn(url, 1)
   try {
     await migrate(pool)
@@ -14,7 +14,7 @@ test('a question is planned once for each connection, and asked anew where the c
     expect([await asked(), await asked()]).toEqual([1, 1])
     const kept = `select name from pg_prepared_statements where statement like '%failure_group%'`
     expect(await rows(pool, kept)).toHaveLength(1)
-    // A pooler that hands out another connection each time does as much.
+    // A pooler that switches connections has the same effect.
     for (const _ of [1, 2]) {
       await pool.query('deallocate all')
       expect(await asked()).toBe(1)

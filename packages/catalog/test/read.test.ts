@@ -13,7 +13,7 @@ const ORDERS = Array.from({ length: 60 }, (_, at) =>
     message: `order ${at} failed with 100% of _ ${['declined', 'timeout', 'empty'][at % 3]}`,
     class: at % 3 === 1 ? 'transient' : 'business',
     code: at % 3 === 1 ? 'ETIMEDOUT' : undefined,
-    // Several at the same moment, and over several days.
+    // Several with the same timestamp, and over several days.
     at: NOW - 10 * HOUR * (at >> 2),
     quarantined: at % 10 === 0,
     delivery: {
@@ -50,7 +50,7 @@ const LONG_AGO = NOW - 1_000 * HOUR
 const GROUPS = [0, 1, 2].map((n) => groupId('orders', `1-${String(n).padStart(16, '0')}`))
 
 async function ids(query: DeadLetterQuery): Promise<readonly string[]> {
-  const { deadLetters } = await made.deadLetters({ most: 200, ...query })
+  const { deadLetters } = await made.deadLetters({ limit: 200, ...query })
   return deadLetters.map(({ messageId }) => messageId)
 }
 
@@ -60,17 +60,17 @@ const orders = (isFit: (at: number) => boolean) =>
     .map((at) => `order-${at}`)
 
 describe('a list', () => {
-  test('comes in pages that repeat and skip nothing, newest last failure first', async () => {
+  test('has pages without repeated or missing rows, newest last failure first', async () => {
     const seen: { id: string; at: number }[] = []
     let next: string | undefined
     do {
       const page = await made.deadLetters({
         after: LONG_AGO,
-        most: 7,
-        ...(next === undefined ? {} : { next }),
+        limit: 7,
+        ...(next === undefined ? {} : { cursor: next }),
       })
       seen.push(...page.deadLetters.map(({ id, lastFailedAt }) => ({ id, at: lastFailedAt })))
-      next = page.next
+      next = page.nextCursor
     } while (next !== undefined)
     expect(seen).toHaveLength(70)
     expect(new Set(seen.map(({ id }) => id)).size).toBe(70)
@@ -117,7 +117,7 @@ describe('a list', () => {
       { extracted: { order: '7' }, sources: ['parcels'] },
       () => false,
     ],
-    ['list that was asked for as a value', { extracted: { tags: 'a,b' } }, () => false],
+    ['list that is compared as a value', { extracted: { tags: 'a,b' } }, () => false],
     ['header', { after: LONG_AGO, headers: { tenant: 't2' } }, (at) => at % 5 === 2],
     [
       'headers',
@@ -159,7 +159,7 @@ describe('a list', () => {
     expect([...(await ids(query))].sort()).toEqual([...orders(isFit)].sort())
   })
 
-  test('a dead letter is found by the time of its last failure', async () => {
+  test('finds a dead letter by the time of its last failure', async () => {
     const slow = { sources: ['slow'], statuses: ['discarded'] } as const
     expect(await ids({ ...slow, after: NOW - 3_001 * HOUR, before: NOW - 2_500 * HOUR })).toEqual(
       [],
@@ -169,9 +169,9 @@ describe('a list', () => {
     ])
   })
 
-  test('a query that nothing bounds, or that is none, is refused with every reason', async () => {
+  test('rejects an unbounded or invalid query with all reasons', async () => {
     expect((await refusal(made.deadLetters({ class: 'schema' }))).message).toContain(
-      'one of groups, key, extracted and after',
+      'one of "groups", "key", "extracted" and "after" is required',
     )
     const odd = {
       groups: ['x'],
@@ -179,18 +179,18 @@ describe('a list', () => {
       statuses: ['gone'],
       headers: { a: 1 },
       json: { order: 1 },
-      most: 1_000,
+      limit: 1_000,
       text: 'a\0',
       sql: 'select 1',
     }
     const { message } = await refusal(made.deadLetters(odd as unknown as DeadLetterQuery))
     for (const name of Object.keys(odd)) expect(message).toContain(`${name}:`)
-    expect((await refusal(made.deadLetters({ after: 0, next: '1; select' }))).message).toContain(
-      'next',
+    expect((await refusal(made.deadLetters({ after: 0, cursor: '1; select' }))).message).toContain(
+      'cursor',
     )
   })
 
-  test('one that takes too long is ended and says what to do', async () => {
+  test('cancels a query that takes too long, and explains how to narrow it', async () => {
     const slow = catalog({ pool, searchTimeout: '100ms' })
     const client = await pool.connect()
     await client.query('begin; lock table redrive_catalog.dead_letter in access exclusive mode')
@@ -201,7 +201,7 @@ describe('a list', () => {
     expect((await slow.deadLetters({ after: LONG_AGO })).deadLetters).toHaveLength(50)
   })
 
-  test('looks at no more rows than a page has, in a group and in a source', async () => {
+  test('reads no more rows than one page, in a group and in a source', async () => {
     const { compileDeadLetters } = await import('../src/read/compile.ts')
     const explain = async (query: DeadLetterQuery) => {
       const { text, values } = compileDeadLetters(query)
@@ -212,14 +212,14 @@ describe('a list', () => {
       client.release()
       return JSON.stringify(plan)
     }
-    const group = await explain({ groups: [GROUPS[0] as string], most: 5 })
+    const group = await explain({ groups: [GROUPS[0] as string], limit: 5 })
     expect(group).toContain('group_id_status_last_failed_at_id_idx')
     expect(group).not.toContain('Seq Scan on dead_letter')
-    const source = await explain({ after: LONG_AGO, most: 5 })
+    const source = await explain({ after: LONG_AGO, limit: 5 })
     expect(source).toContain('source_id_status_last_failed_at_id_idx')
   })
 
-  test('nothing is answered for what is not there', async () => {
+  test('returns undefined for ids that do not exist', async () => {
     expect(await made.deadLetter('no id')).toBeUndefined()
     expect(await made.deadLetter('00000000-0000-0000-0000-000000000000')).toBeUndefined()
     expect(await made.group('no id')).toBeUndefined()
@@ -228,7 +228,7 @@ describe('a list', () => {
 })
 
 describe('groups', () => {
-  test('say how many, since when and why', async () => {
+  test('have counts, times and an explanation', async () => {
     const { groups } = await made.groups({ sources: ['orders'] })
     expect(groups).toHaveLength(3)
     const timeout = groups.find(({ code }) => code === 'ETIMEDOUT')
@@ -256,19 +256,23 @@ describe('groups', () => {
     })
   })
 
-  test('come in pages by what is asked for', async () => {
+  test('have pages in the requested order', async () => {
     for (const order of ['last_seen', 'open_count', 'count'] as const) {
       const seen: string[] = []
       let next: string | undefined
       do {
-        const page = await made.groups({ order, most: 1, ...(next === undefined ? {} : { next }) })
+        const page = await made.groups({
+          order,
+          limit: 1,
+          ...(next === undefined ? {} : { cursor: next }),
+        })
         seen.push(...page.groups.map(({ id }) => id))
-        next = page.next
+        next = page.nextCursor
       } while (next !== undefined)
       expect(new Set(seen).size).toBe(5)
       expect(seen).toHaveLength(5)
     }
-    expect((await made.groups({ order: 'count', most: 1 })).groups[0]?.count).toBe(20)
+    expect((await made.groups({ order: 'count', limit: 1 })).groups[0]?.count).toBe(20)
   })
 
   test('are found by class, text and state', async () => {
@@ -284,7 +288,7 @@ describe('groups', () => {
 })
 
 describe('a trend', () => {
-  test('adds up to what there is, by minute and by hour', async () => {
+  test('sums up to the number of dead letters, by minute and by hour', async () => {
     const sum = (points: readonly { count: number }[]) =>
       points.reduce((all, { count }) => all + count, 0)
     const hours = await made.trend({ per: 'hour', after: NOW - 500 * HOUR, before: NOW + HOUR })
@@ -297,7 +301,7 @@ describe('a trend', () => {
     ])
     expect(sum(await made.trend({ ...some, sources: ['parcels'] }))).toBe(10)
     expect((await refusal(made.trend({ per: 'minute', after: 0, before: NOW }))).message).toContain(
-      'spans',
+      'at most 1500 minutes or hours',
     )
   })
 })

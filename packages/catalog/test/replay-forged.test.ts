@@ -45,7 +45,7 @@ describe('a message with the replay id of another source', () => {
     const { stage, id, run, sent } = await published(`orders ${name}`)
     const other = await staged(pool, `billing ${name}`, 0)
     other.wire.back(withBody(bytes, sent))
-    expect(await other.catalog.ingest(other.wire)).toMatchObject({ added: 1, refailed: 0 })
+    expect(await other.catalog.ingest(other.wire)).toMatchObject({ added: 1, failedAgain: 0 })
     expect(await stage.catalog.deadLetter(id)).toMatchObject({ status: 'replaying', cycle: 1 })
     expect(await bodyOf(stage, id)).toBe(ORIGINAL.toString())
     expect(await itemsOf(stage, run.id)).toMatchObject([{ state: 'published' }])
@@ -54,7 +54,7 @@ describe('a message with the replay id of another source', () => {
     expect(await other.openCount()).toBe(1)
     // The real outcome still counts.
     stage.wire.back(withBody(ORIGINAL, sent))
-    expect(await stage.catalog.ingest(stage.wire)).toMatchObject({ added: 0, refailed: 1 })
+    expect(await stage.catalog.ingest(stage.wire)).toMatchObject({ added: 0, failedAgain: 1 })
     expect(await stage.catalog.deadLetter(id)).toMatchObject({ status: 'open', cycle: 2 })
     expect(await bodyOf(stage, id)).toBe(ORIGINAL.toString())
   })
@@ -68,7 +68,7 @@ describe('a message with the replay id of another source', () => {
     expect(await other.catalog.ingest(other.wire)).toMatchObject({ added: 1, known: 0 })
   })
 
-  test('leaves the replay alone when both arrive at the same time', async () => {
+  test('does not change the replay when both arrive at the same time', async () => {
     const { stage, id, run, sent } = await published('orders together')
     const other = await staged(pool, 'billing together', 0)
     other.wire.back(withBody(FORGED, sent))
@@ -78,11 +78,11 @@ describe('a message with the replay id of another source', () => {
       stage.catalog.ingest(stage.wire),
     ])
     expect(both).toMatchObject([
-      { added: 1, refailed: 0 },
-      { added: 0, refailed: 1 },
+      { added: 1, failedAgain: 0 },
+      { added: 0, failedAgain: 1 },
     ])
     expect(await bodyOf(stage, id)).toBe(ORIGINAL.toString())
-    expect(await itemsOf(stage, run.id)).toMatchObject([{ state: 'refailed' }])
+    expect(await itemsOf(stage, run.id)).toMatchObject([{ state: 'failed_again' }])
   })
 })
 
@@ -90,7 +90,7 @@ describe('a message with a replay id of its own source', () => {
   test('is another dead letter when its body is not the published one', async () => {
     const { stage, id, run, sent } = await published('changed')
     stage.wire.back(withBody(FORGED, sent))
-    expect(await stage.catalog.ingest(stage.wire)).toMatchObject({ added: 1, refailed: 0 })
+    expect(await stage.catalog.ingest(stage.wire)).toMatchObject({ added: 1, failedAgain: 0 })
     expect(await stage.catalog.deadLetter(id)).toMatchObject({ status: 'replaying', cycle: 1 })
     expect(await bodyOf(stage, id)).toBe(ORIGINAL.toString())
     expect(await itemsOf(stage, run.id)).toMatchObject([{ state: 'published' }])
@@ -116,7 +116,7 @@ describe('a message with a replay id of its own source', () => {
     if (item === undefined || detail === undefined) throw new Error('Expected an item.')
     const sent = { deadLetter: detail.drained, replayId: item.replayId }
     stage.wire.back(withBody(FORGED, sent))
-    expect(await stage.catalog.ingest(stage.wire)).toMatchObject({ added: 1, refailed: 0 })
+    expect(await stage.catalog.ingest(stage.wire)).toMatchObject({ added: 1, failedAgain: 0 })
     expect(await bodyOf(stage, id)).toBe(ORIGINAL.toString())
     expect(await itemsOf(stage, run.id)).toMatchObject([{ state: 'queued' }])
   })
@@ -133,10 +133,10 @@ describe('a message with a replay id of its own source', () => {
     const [sent] = stage.wire.sent
     if (sent === undefined) throw new Error('Nothing was sent.')
     stage.wire.back(withBody(ORIGINAL, sent))
-    expect(await stage.catalog.ingest(stage.wire)).toMatchObject({ added: 1, refailed: 0 })
+    expect(await stage.catalog.ingest(stage.wire)).toMatchObject({ added: 1, failedAgain: 0 })
     expect(await bodyOf(stage, id)).toBe(ORIGINAL.toString())
     stage.wire.back(withBody(edit, sent))
-    expect(await stage.catalog.ingest(stage.wire)).toMatchObject({ added: 0, refailed: 1 })
+    expect(await stage.catalog.ingest(stage.wire)).toMatchObject({ added: 0, failedAgain: 1 })
     expect(await bodyOf(stage, id)).toBe(edit.toString())
     expect(await bodiesBefore(id)).toEqual([ORIGINAL.toString()])
   })
@@ -150,7 +150,7 @@ describe('a message with a replay id of its own source', () => {
     await stage.replayer.turn()
     expect(stage.wire.sent).toHaveLength(2)
     stage.wire.back(withBody(ORIGINAL, sent))
-    expect(await stage.catalog.ingest(stage.wire)).toMatchObject({ added: 0, refailed: 1 })
+    expect(await stage.catalog.ingest(stage.wire)).toMatchObject({ added: 0, failedAgain: 1 })
     expect(await bodyOf(stage, id)).toBe(ORIGINAL.toString())
     expect(await bodiesBefore(id)).toEqual([])
   })
@@ -169,7 +169,9 @@ describe('a confirmation', () => {
     expect(await other.replayer.confirm()).toEqual({ resolved: 0, expired: 0 })
     expect(other.wire.released).toBe(1)
     expect(await stage.catalog.deadLetter(id)).toMatchObject({ status: 'replaying' })
-    expect(await itemsOf(stage, run.id)).toMatchObject([{ state: 'published', proof: undefined }])
+    expect(await itemsOf(stage, run.id)).toMatchObject([
+      { state: 'published', confirmedBy: undefined },
+    ])
     expect(await stage.openCount()).toBe(1)
     stage.wire.say(confirmation)
     expect(await stage.replayer.confirm()).toMatchObject({ [status]: 1 })
@@ -179,8 +181,8 @@ describe('a confirmation', () => {
   })
 
   test('of another source does not resolve a dead letter that failed again', async () => {
-    const { stage, id, sent } = await published('orders refailed')
-    const other = await staged(pool, 'billing refailed', 0)
+    const { stage, id, sent } = await published('orders failed again')
+    const other = await staged(pool, 'billing failed again', 0)
     stage.wire.back(withBody(ORIGINAL, sent))
     await stage.catalog.ingest(stage.wire)
     other.wire.say({ replayId: sent.replayId, outcome: 'handled', at: 0 })

@@ -8,7 +8,7 @@ import { failedAgain, staged } from './replay-stage.ts'
 
 const pool = await migrated('redrive_catalog_replay_safety')
 
-/** As if the lease of everything that is claimed or being published had run out. */
+/** Lets the leases of all claimed and publishing items expire. */
 const lapse = (run: string) =>
   pool.query(
     `update redrive_catalog.replay_item set lease_until = now() - interval '1 second' where run_id = $1 and lease_until is not null`,
@@ -24,14 +24,14 @@ const tokenOf = async (run: string) => {
   return row?.lease_token
 }
 
-/** A pool on the same database whose commits wait until they are let through. */
+/** A pool on the same database whose commits wait until the test releases them. */
 function lateCommits() {
   const late = poolOn(pool.options.connectionString ?? '')
   const [reached, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   late.on('connect', (client) => {
     const query = client.query.bind(client) as (...args: unknown[]) => Promise<unknown>
     const held = async (...args: unknown[]) => {
-      if (args[0] !== 'commit') return query(...args)
+      if ((args[0] as { text?: string }).text !== 'commit') return query(...args)
       reached.resolve()
       await gate.promise
       return query(...args)
@@ -41,7 +41,7 @@ function lateCommits() {
   return { late, reached: reached.promise, letThrough: gate.resolve }
 }
 
-/** Who waits for a lock of another. */
+/** The sessions that wait for a lock. */
 const WAITING = `
 select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
 const oneWaits = async () => {
@@ -49,24 +49,24 @@ const oneWaits = async () => {
 }
 
 describe('stopping a run', () => {
-  test('paused, nothing more goes out; resumed, it goes on', async () => {
+  test('publishes nothing while it is paused, and continues when it is resumed', async () => {
     const stage = await staged(pool, 's1', 20)
-    const { id } = await stage.started({ ramp: [] })
+    const { id } = await stage.started({ canary: [] })
     await stage.replays.pause(id, { by: 'ada' })
     expect(await stage.replayer.turn()).toBeUndefined()
     expect(stage.wire.sent).toHaveLength(0)
     expect(await stage.replays.run(id)).toMatchObject({
       state: 'paused',
-      pausedBecause: 'paused by ada',
+      pauseReason: 'paused by ada',
     })
     expect(await stage.replays.resume(id, { by: 'eve' })).toMatchObject({ resumedBy: 'eve' })
     expect(await stage.ended(id)).toMatchObject({ state: 'done', counts: { resolved: 20 } })
   })
 
-  test('cancelled, what is not out is open again and what is out settles', async () => {
+  test('reopens unpublished items on cancel, and published items get their outcome', async () => {
     const stage = await staged(pool, 's2', 30)
     stage.wire.answer = () => 'silent'
-    const { id } = await stage.started({ ramp: [10, 20] })
+    const { id } = await stage.started({ canary: [10, 20] })
     await stage.replayer.turn()
     const run = await stage.replays.cancel(id, { by: 'ada' })
     expect(run).toMatchObject({ state: 'cancelled', counts: { cancelled: 20, published: 10 } })
@@ -78,14 +78,14 @@ describe('stopping a run', () => {
     await stage.replayer.confirm()
     expect(await stage.statuses()).toEqual({ open: 20, resolved: 10 })
     expect(await stage.openCount()).toBe(20)
-    expect((await refusal(stage.replays.cancel(id, { by: 'ada' }))).message).toContain('over')
+    expect((await refusal(stage.replays.cancel(id, { by: 'ada' }))).message).toContain('has ended')
   })
 
-  test('cancelled while a worker has claimed some, those never go out', async () => {
+  test('never publishes claimed items after a cancel', async () => {
     const stage = await staged(pool, 's3', 5)
-    const { id } = await stage.started({ ramp: [] })
+    const { id } = await stage.started({ canary: [] })
     let isFirst = true
-    // Cancels after the first has gone out and before the rest is marked.
+    // Cancels after the first is published and before the rest is marked.
     stage.wire.onPublish = async () => {
       if (isFirst) await stage.replays.cancel(id, { by: 'ada' })
       isFirst = false
@@ -97,11 +97,11 @@ describe('stopping a run', () => {
     expect(stage.wire.sent).toHaveLength(counts?.resolved ?? -1)
   })
 
-  test('cancelled before it was approved, it leaves alone what another run has', async () => {
+  test('does not change the items of another run when a plan is cancelled', async () => {
     const stage = await staged(pool, 's10', 3)
     stage.wire.answer = () => 'silent'
     const plan = await stage.plan()
-    const { id } = await stage.started({ ramp: [] })
+    const { id } = await stage.started({ canary: [] })
     await stage.replayer.turn()
     expect(await stage.replays.cancel(plan.id, { by: 'ada' })).toMatchObject({
       state: 'cancelled',
@@ -111,18 +111,18 @@ describe('stopping a run', () => {
     expect(await stage.replays.run(id)).toMatchObject({ counts: { published: 3 } })
   })
 
-  test('cancelled, what the broker did not confirm may be out, and waits for its proof', async () => {
+  test('waits for the outcome of items that the broker did not confirm before a cancel', async () => {
     const stage = await staged(pool, 's9', 2)
     stage.wire.refuse = (message) =>
       stage.wire.sent.push(message) > 0 ? new Error('no answer') : undefined
-    const { id } = await stage.started({ ramp: [1] })
+    const { id } = await stage.started({ canary: [1] })
     await stage.replayer.turn()
     const run = await stage.replays.cancel(id, { by: 'ada' })
     expect(run.counts).toMatchObject({ published: 1, cancelled: 1 })
     expect(await stage.statuses()).toEqual({ replaying: 1, open: 1 })
   })
 
-  test('cancelled while it is approved, all of it is open again', async () => {
+  test('reopens all items when it is cancelled during its approval', async () => {
     const stage = await staged(pool, 's12', 3)
     const { id, hash } = await stage.plan()
     const { late, reached, letThrough } = lateCommits()
@@ -140,12 +140,12 @@ describe('stopping a run', () => {
     expect(await stage.statuses()).toEqual({ open: 3 })
   })
 
-  test('cancelled while a worker has some in hand, those that it gives back are not forgotten', async () => {
+  test('reopens items that a worker returns after a cancel', async () => {
     const stage = await staged(pool, 's13', 2)
     stage.wire.answer = () => 'silent'
-    const { id } = await stage.started({ ramp: [] })
+    const { id } = await stage.started({ canary: [] })
     const stopping = new AbortController()
-    // With the first on its way the worker is told to stop, and the run is cancelled.
+    // While the first message is in flight, the worker is stopped and the run is cancelled.
     stage.wire.refuse = () => {
       stopping.abort()
       return undefined
@@ -160,12 +160,12 @@ describe('stopping a run', () => {
     expect(await stage.statuses()).toEqual({ replaying: 1, open: 1 })
   })
 
-  test('cancelled while the broker does not answer, what may be out waits for its proof', async () => {
+  test('waits for the outcome of items in flight when it is cancelled during a broker outage', async () => {
     const stage = await staged(pool, 's14', 2)
     stage.wire.answer = () => 'silent'
-    const { id } = await stage.started({ ramp: [] })
+    const { id } = await stage.started({ canary: [] })
     stage.wire.onPublish = async () => {
-      // The second finds it cancelled.
+      // The second turn finds the run cancelled.
       await stage.replays.cancel(id, { by: 'ada' }).catch(() => undefined)
       throw new Error('no answer')
     }
@@ -179,7 +179,7 @@ describe('stopping a run', () => {
     expect(await stage.statuses()).toEqual({ resolved: 2 })
   })
 
-  test('resumed, it does not pause for what was found out before', async () => {
+  test('does not pause again after a resume because of earlier outcomes', async () => {
     const stage = await staged(pool, 's15', 2)
     const [asked, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const health = () => {
@@ -187,7 +187,7 @@ describe('stopping a run', () => {
       return answer.promise
     }
     const replayer = stage.replays.replayer({ sources: [{ source: stage.wire, health }] })
-    const { id } = await stage.started({ ramp: [] })
+    const { id } = await stage.started({ canary: [] })
     const turn = replayer.turn()
     await asked.promise
     await stage.replays.pause(id, { by: 'ada' })
@@ -197,9 +197,9 @@ describe('stopping a run', () => {
     expect(await stage.replays.run(id)).toMatchObject({ state: 'running', counts: { queued: 2 } })
   })
 
-  test('is in the hands of one worker, also when another looked before it was taken', async () => {
+  test('is claimed by one worker, also when another worker read it before the claim', async () => {
     const stage = await staged(pool, 's16', 2)
-    const { id } = await stage.started({ ramp: [], ratePerSecond: 1 })
+    const { id } = await stage.started({ canary: [], ratePerSecond: 1 })
     const slow = poolOn(pool.options.connectionString ?? '')
     slow.on('connect', (client) => {
       const query = client.query.bind(client) as (...args: unknown[]) => Promise<unknown>
@@ -237,35 +237,35 @@ describe('stopping a run', () => {
     await slow.end()
   })
 
-  test('pauses when the latest fail again, and tells the share', async () => {
+  test('pauses when too many of the latest items fail again, and reports the share', async () => {
     const stage = await staged(pool, 's4', 200)
     stage.wire.answer = () => (stage.wire.sent.length > 60 ? 'fails' : 'handled')
     const run = await stage.ended((await stage.started({ ratePerSecond: 100 })).id)
     expect(run.state).toBe('paused')
-    expect(run.pausedBecause).toMatch(/\d+ of the latest \d+ failed again/)
-    expect(run.counts.refailed).toBeLessThan(60)
+    expect(run.pauseReason).toMatch(/\d+ of the latest \d+ messages failed again/)
+    expect(run.counts.failed_again).toBeLessThan(60)
     expect(run.counts.queued).toBeGreaterThan(50)
   })
 
-  test('pauses when no proof comes any more, with few out', async () => {
+  test('pauses when no more confirmations arrive, with few items published', async () => {
     const stage = await staged(pool, 's5', 400)
     let isBroken = false
     stage.wire.answer = () => (isBroken ? 'silent' : 'handled')
-    const { id } = await stage.started({ ratePerSecond: 2_000, confirmWithin: '1h' })
+    const { id } = await stage.started({ ratePerSecond: 2_000, outcomeTimeout: '1h' })
     await stage.until(id, ({ counts }) => counts.resolved >= 100)
     isBroken = true
     const before = stage.wire.sent.length
     const run = await stage.ended(id)
     expect(run).toMatchObject({
       state: 'paused',
-      pausedBecause: expect.stringContaining('No proof') as unknown,
+      pauseReason: expect.stringContaining('No confirmation') as unknown,
     })
     expect(stage.wire.sent.length - before).toBeLessThanOrEqual(50)
   })
 
-  test('does not pause for proofs that are there and that nobody has taken yet', async () => {
+  test('does not pause while unread confirmations exist', async () => {
     const stage = await staged(pool, 's11', 60)
-    const { id } = await stage.started({ ramp: [], ratePerSecond: 2_000, confirmWithin: '1h' })
+    const { id } = await stage.started({ canary: [], ratePerSecond: 2_000, outcomeTimeout: '1h' })
     expect(await stage.replayer.turn()).toMatchObject({ published: 50 })
     await pool.query(
       `update redrive_catalog.replay_run set resumed_at = resumed_at - interval '1 minute' where id = $1`,
@@ -282,7 +282,7 @@ describe('stopping a run', () => {
     })
   })
 
-  test('pauses when the consumers say that they cannot take more, or are too far behind', async () => {
+  test('pauses when the health check fails or the lag is above its limit', async () => {
     const stage = await staged(pool, 's6', 10)
     const problem = { health: 'the payment API answers 503' as string | undefined, lag: 0 }
     const replayer = stage.replays.replayer({
@@ -293,33 +293,33 @@ describe('stopping a run', () => {
             if (problem.health !== undefined) throw new Error(problem.health)
           },
           lag: async () => problem.lag,
-          mostLag: 5,
+          maxLag: 5,
         },
       ],
     })
-    const { id } = await stage.started({ ramp: [] })
+    const { id } = await stage.started({ canary: [] })
     await replayer.turn()
     expect(await stage.replays.run(id)).toMatchObject({
       state: 'paused',
-      pausedBecause: expect.stringContaining('503') as unknown,
+      pauseReason: expect.stringContaining('503') as unknown,
       counts: { queued: 10 },
     })
     problem.health = undefined
     problem.lag = 6
     await stage.replays.resume(id, { by: 'ada' })
     await replayer.turn()
-    expect((await stage.replays.run(id))?.pausedBecause).toContain('6 behind')
+    expect((await stage.replays.run(id))?.pauseReason).toContain('6 messages behind')
     expect(stage.wire.sent).toHaveLength(0)
   })
 
-  test('pauses when the broker takes nothing, and publishes the same replay ids afterwards', async () => {
+  test('pauses when every publish fails, and publishes the same replay ids after a resume', async () => {
     const stage = await staged(pool, 's7', 4)
     stage.wire.refuse = () => new Error('no route')
-    const { id } = await stage.started({ ramp: [] })
+    const { id } = await stage.started({ canary: [] })
     const run = await stage.ended(id)
     expect(run).toMatchObject({
       state: 'paused',
-      pausedBecause: expect.stringContaining('no route') as unknown,
+      pauseReason: expect.stringContaining('no route') as unknown,
     })
     stage.wire.refuse = undefined
     await stage.replays.resume(id, { by: 'ada' })
@@ -327,9 +327,9 @@ describe('stopping a run', () => {
     expect(stage.wire.sent).toHaveLength(4)
   })
 
-  test('ended by its signal, what was not sent goes back to the queue', async () => {
+  test('returns unsent items to the queue when its signal is aborted', async () => {
     const stage = await staged(pool, 's8', 10)
-    const { id } = await stage.started({ ramp: [], ratePerSecond: 20 })
+    const { id } = await stage.started({ canary: [], ratePerSecond: 20 })
     const abort = new AbortController()
     stage.wire.onPublish = async () => abort.abort()
     await stage.replayer.turn(abort.signal)
@@ -339,10 +339,10 @@ describe('stopping a run', () => {
   })
 })
 
-describe('a worker that has a run', () => {
-  test('keeps it for as long as the broker takes for its proof', async () => {
+describe('a worker that has claimed a run', () => {
+  test('keeps its lease while it waits for broker confirmations', async () => {
     const stage = await staged(pool, 'k1', 1)
-    const { id } = await stage.started({ ramp: [] })
+    const { id } = await stage.started({ canary: [] })
     const { promise: proof, resolve: prove } = Promise.withResolvers<void>()
     stage.wire.onPublish = () => proof
     const turn = stage.replayer.turn()
@@ -356,7 +356,7 @@ describe('a worker that has a run', () => {
     }
     await expect.poll(leaseOf).toBeGreaterThan(0)
     const first = await leaseOf()
-    // Longer than the lease was at first.
+    // Longer than the first lease.
     await expect.poll(leaseOf, { timeout: 20_000 }).toBeGreaterThan(first + 5)
     expect(await stage.replayer.turn()).toBeUndefined()
     prove()
@@ -364,15 +364,15 @@ describe('a worker that has a run', () => {
     expect(stage.wire.sent).toHaveLength(1)
   })
 
-  test('does not get back what has lapsed', async () => {
+  test('does not renew an expired lease', async () => {
     const stage = await staged(pool, 'k2', 1)
-    const { id } = await stage.started({ ramp: [] })
+    const { id } = await stage.started({ canary: [] })
     const { promise: proof, resolve: prove } = Promise.withResolvers<void>()
     stage.wire.onPublish = () => proof
     const turn = stage.replayer.turn()
     await expect.poll(() => stage.wire.sent.length).toBe(1)
     await lapse(id)
-    // Two more chances to keep it.
+    // Time for two more renewals.
     const until = performance.now() + 2_500
     await expect.poll(() => performance.now(), { timeout: 5_000 }).toBeGreaterThan(until)
     stage.wire.onPublish = undefined
@@ -382,10 +382,10 @@ describe('a worker that has a run', () => {
   })
 })
 
-describe('a worker that is gone or late', () => {
-  test('leaves what it had claimed to another, who publishes it once', async () => {
+describe('a worker that crashed or is late', () => {
+  test('leaves its claimed items to another worker, which publishes them once', async () => {
     const stage = await staged(pool, 'w1', 5)
-    const { id } = await stage.started({ ramp: [] })
+    const { id } = await stage.started({ canary: [] })
     const dying = stage.replays.replayer({
       sources: [{ source: stage.wire, health: () => Promise.withResolvers<void>().promise }],
     })
@@ -396,10 +396,10 @@ describe('a worker that is gone or late', () => {
     expect(stage.wire.sent).toHaveLength(5)
   })
 
-  test('publishes with the same replay id as whoever took over, and is not heard', async () => {
+  test('publishes with the same replay id as its successor, and cannot change the item', async () => {
     const stage = await staged(pool, 'w2', 1)
     stage.wire.answer = () => 'silent'
-    const { id } = await stage.started({ ramp: [] })
+    const { id } = await stage.started({ canary: [] })
     const late = Promise.withResolvers<void>()
     stage.wire.onPublish = () => late.promise
     const stale = stage.replayer.turn()
@@ -413,13 +413,13 @@ describe('a worker that is gone or late', () => {
     const [first, second] = stage.wire.sent
     expect(second?.replayId).toBe(first?.replayId)
     expect(await stage.replays.items({ run: id })).toMatchObject([
-      { state: 'published', publishes: 2 },
+      { state: 'published', publishCount: 2 },
     ])
   })
 
-  test('keeps others from the same run while it has some of it in hand, so that nothing is overtaken', async () => {
+  test('blocks other workers from its run while items are in flight, so that no message overtakes another', async () => {
     const stage = await staged(pool, 'w4', 20)
-    const { id } = await stage.started({ ramp: [], ratePerSecond: 10 })
+    const { id } = await stage.started({ canary: [], ratePerSecond: 10 })
     const { promise: proof, resolve: prove } = Promise.withResolvers<void>()
     stage.wire.onPublish = () => proof
     const busy = stage.replayer.turn()
@@ -431,9 +431,9 @@ describe('a worker that is gone or late', () => {
     expect(await other.turn()).toMatchObject({ published: 10 })
   })
 
-  test('does not send what someone else has claimed meanwhile', async () => {
+  test('does not publish items that another worker has claimed since', async () => {
     const stage = await staged(pool, 'w5', 1)
-    const { id } = await stage.started({ ramp: [] })
+    const { id } = await stage.started({ canary: [] })
     const waits = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const
     const workers = waits.map(({ promise }) =>
       stage.replays.replayer({ sources: [{ source: stage.wire, health: () => promise }] }),
@@ -451,10 +451,10 @@ describe('a worker that is gone or late', () => {
     expect(await next).toMatchObject({ published: 1, fenced: 0 })
   })
 
-  test('does not say that it is published while someone else is publishing it', async () => {
+  test('does not mark an item as published while another worker is publishing it', async () => {
     const stage = await staged(pool, 'w6', 1)
     stage.wire.answer = () => 'silent'
-    const { id } = await stage.started({ ramp: [] })
+    const { id } = await stage.started({ canary: [] })
     const waits = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const
     stage.wire.onPublish = () => waits[stage.wire.sent.length - 1]?.promise ?? Promise.resolve()
     const stale = stage.replayer.turn()
@@ -470,10 +470,10 @@ describe('a worker that is gone or late', () => {
     expect(await next).toMatchObject({ published: 1 })
   })
 
-  test('that may have published before the run was cancelled leaves an item that waits for its proof', async () => {
+  test('leaves an item that waits for its outcome if it may have published before the cancel', async () => {
     const stage = await staged(pool, 'w3', 1)
     stage.wire.answer = () => 'silent'
-    const { id } = await stage.started({ ramp: [], confirmWithin: '1s' })
+    const { id } = await stage.started({ canary: [], outcomeTimeout: '1s' })
     const never = Promise.withResolvers<void>()
     stage.wire.onPublish = () => never.promise
     void stage.replayer.turn()
@@ -487,33 +487,33 @@ describe('a worker that is gone or late', () => {
   })
 })
 
-describe('an outcome that nobody proves', () => {
-  test('is unknown, is not replayed by anyone, and waits for a person', async () => {
+describe('an unconfirmed outcome', () => {
+  test('is unknown, is not replayed again, and waits for a user', async () => {
     const stage = await staged(pool, 'u1', 3)
     stage.wire.answer = () => 'silent'
-    const { id } = await stage.started({ ramp: [], confirmWithin: '1s' })
+    const { id } = await stage.started({ canary: [], outcomeTimeout: '1s' })
     await stage.until(id, ({ counts }) => counts.unknown === 3)
     expect(await stage.statuses()).toEqual({ unknown: 3 })
     expect(await stage.openCount()).toBe(3)
     const ids = await stage.ids()
     expect((await stage.plan({ selection: { ids } })).skipped).toEqual({ in_run: 3 })
     const [one = '', two = '', three = ''] = ids
-    expect(await stage.replays.decide([one], { as: 'resolved', by: 'ada' })).toEqual({
+    expect(await stage.replays.setOutcome([one], { as: 'resolved', by: 'ada' })).toEqual({
       changed: 1,
       skipped: [],
     })
-    expect(await stage.replays.decide([one, two], { as: 'open', by: 'ada' })).toEqual({
+    expect(await stage.replays.setOutcome([one, two], { as: 'open', by: 'ada' })).toEqual({
       changed: 1,
       skipped: [one],
     })
     expect(await stage.statuses()).toEqual({ resolved: 1, open: 1, unknown: 1 })
     expect(await stage.openCount()).toBe(2)
-    // A proof that comes late is one.
+    // A late confirmation still counts.
     const replayId = stage.wire.sent[2]?.replayId ?? ''
     stage.wire.say({ replayId, outcome: 'already_handled', at: 0 })
     await stage.replayer.confirm()
     expect(await stage.catalog.deadLetter(three)).toMatchObject({ status: 'resolved' })
-    // Replayed again on purpose, it has another replay id.
+    // An intended second replay has another replay id.
     stage.wire.answer = () => 'handled'
     await stage.ended((await stage.started({ selection: { ids: [two] } })).id)
     expect(stage.wire.sent).toHaveLength(4)
@@ -523,19 +523,19 @@ describe('an outcome that nobody proves', () => {
     )
   })
 
-  /** One dead letter whose replay nobody proved, so that someone said it may be replayed again. */
+  /** Creates a dead letter with an unconfirmed replay that a user has reopened. */
   async function reopened(name: string) {
     const stage = await staged(pool, name, 1)
     stage.wire.answer = () => 'silent'
-    const { id } = await stage.started({ ramp: [], confirmWithin: '1s' })
+    const { id } = await stage.started({ canary: [], outcomeTimeout: '1s' })
     await stage.until(id, ({ counts }) => counts.unknown === 1)
-    await stage.replays.decide(await stage.ids(), { as: 'open', by: 'ada' })
+    await stage.replays.setOutcome(await stage.ids(), { as: 'open', by: 'ada' })
     const [sent] = stage.wire.sent
     if (sent === undefined) throw new Error('Nothing was sent.')
     return { stage, sent }
   }
 
-  test('that a person decided about stays decided when a late copy is dropped, and not when one was handled', async () => {
+  test('set by a user stays when a late copy is dropped, and changes when a late copy was handled', async () => {
     const { stage, sent } = await reopened('u6')
     const { replayId } = sent
     stage.wire.say({ replayId, outcome: 'dropped', at: 0 })
@@ -547,7 +547,7 @@ describe('an outcome that nobody proves', () => {
     expect(await stage.openCount()).toBe(0)
   })
 
-  test('is counted once when it fails after all, though it was discarded meanwhile', async () => {
+  test('is counted once when the replay fails later, although the dead letter was discarded', async () => {
     const { stage, sent } = await reopened('u7')
     await stage.catalog.discard({ ids: await stage.ids() }, { by: 'ada' })
     expect(await stage.openCount()).toBe(0)
@@ -572,7 +572,7 @@ describe('an outcome that nobody proves', () => {
         },
       ],
     })
-    const { id } = await stage.started({ ramp: [], confirmWithin: '1s' })
+    const { id } = await stage.started({ canary: [], outcomeTimeout: '1s' })
     await replayer.turn()
     const endsAt = Date.now() + 10_000
     while ((await stage.replays.run(id))?.state === 'running' && Date.now() < endsAt)
@@ -585,12 +585,12 @@ describe('an outcome that nobody proves', () => {
     expect(await stage.statuses()).toEqual({ resolved: 1, unknown: 1 })
   })
 
-  test('of what was forced is not proven by the key it had before', async () => {
+  test('of a forced replay is not confirmed by its old key', async () => {
     const stage = await staged(pool, 'u11', 1, () => ({ delivery: { key: 'order-9' } }))
     stage.wire.answer = () => 'silent'
     const handled = async () => new Set(['order-9'])
     const replayer = stage.replays.replayer({ sources: [{ source: stage.wire, handled }] })
-    const { id } = await stage.started({ change: { force: true }, confirmWithin: '1s' })
+    const { id } = await stage.started({ change: { force: true }, outcomeTimeout: '1s' })
     await replayer.turn()
     const endsAt = Date.now() + 10_000
     while ((await stage.statuses())['replaying'] === 1 && Date.now() < endsAt) {
@@ -599,42 +599,42 @@ describe('an outcome that nobody proves', () => {
     expect(await stage.replays.run(id)).toMatchObject({ counts: { unknown: 1 } })
   })
 
-  test('stops a ramp, unless the plan says that the consumers never prove anything', async () => {
+  test('pauses the canary, unless the plan sets onUnconfirmed to continue', async () => {
     const stage = await staged(pool, 'u3', 10)
     stage.wire.answer = () => 'silent'
-    const careful = await stage.ended((await stage.started({ confirmWithin: '1s' })).id)
+    const careful = await stage.ended((await stage.started({ outcomeTimeout: '1s' })).id)
     expect(careful).toMatchObject({ state: 'paused', counts: { unknown: 1, queued: 9 } })
-    expect(careful.pausedBecause).toContain('go_on')
+    expect(careful.pauseReason).toContain('continue')
     await stage.replays.cancel(careful.id, { by: 'ada' })
-    const request = { confirmWithin: '1s', unproven: 'go_on', ramp: [2] } as const
+    const request = { outcomeTimeout: '1s', onUnconfirmed: 'continue', canary: [2] } as const
     const bold = await stage.ended((await stage.started(request)).id)
     expect(bold).toMatchObject({ state: 'done', counts: { unknown: 9 } })
   })
 
-  test('counts as one that did not fail, where consumers never prove anything', async () => {
+  test('does not count as a failure if consumers never confirm', async () => {
     const stage = await staged(pool, 'u7', 600)
     const failing = (share: number) => {
       let count = 0
       stage.wire.answer = () => (++count % share === 0 ? 'fails' : 'silent')
     }
     const request = {
-      unproven: 'go_on',
-      ramp: [],
+      onUnconfirmed: 'continue',
+      canary: [],
       ratePerSecond: 100,
-      confirmWithin: '1s',
+      outcomeTimeout: '1s',
     } as const
     failing(20)
     const { id } = await stage.started(request)
     const most = await stage.until(id, (run) => run.counts.queued < 350 || run.state !== 'running')
     expect(most).toMatchObject({ state: 'running' })
-    expect(most.counts.refailed).toBeGreaterThan(10)
+    expect(most.counts.failed_again).toBeGreaterThan(10)
     failing(2)
     const stopped = await stage.ended(id)
     expect(stopped).toMatchObject({ state: 'paused' })
-    expect(stopped.pausedBecause).toContain('failed again')
+    expect(stopped.pauseReason).toContain('failed again')
   })
 
-  test('is expired when the consumer dropped it', async () => {
+  test('is expired when the consumer dropped the message', async () => {
     const stage = await staged(pool, 'u4', 1)
     stage.wire.answer = () => 'dropped'
     const { counts } = await stage.ended((await stage.started()).id)
@@ -643,7 +643,7 @@ describe('an outcome that nobody proves', () => {
     expect(await stage.openCount()).toBe(0)
   })
 
-  test('stays with the broker while it cannot be written down', async () => {
+  test('stays in the broker while the catalog cannot store it', async () => {
     const stage = await staged(pool, 'u6', 1)
     await stage.started()
     await stage.replayer.turn()
@@ -656,7 +656,7 @@ describe('an outcome that nobody proves', () => {
     expect(stage.wire.released).toBe(1)
   })
 
-  test('is proven although another source is in trouble, which is told', async () => {
+  test('is confirmed although another source fails, which is reported', async () => {
     const stage = await staged(pool, 'u9', 1)
     const away = await staged(pool, 'u10', 0)
     away.wire.confirmations = () => Promise.reject(new Error('the broker is gone'))
@@ -668,7 +668,7 @@ describe('an outcome that nobody proves', () => {
     expect(await stage.statuses()).toEqual({ resolved: 1 })
   })
 
-  test('of someone else says nothing', async () => {
+  test('with an unknown replay id is ignored', async () => {
     const stage = await staged(pool, 'u5', 1)
     stage.wire.say(
       { replayId: 'not-a-replay', outcome: 'handled', at: 0 },
@@ -679,12 +679,12 @@ describe('an outcome that nobody proves', () => {
   })
 })
 
-describe('a change on the way', () => {
+describe('a changed message', () => {
   const body = (value: unknown) => ({ delivery: { bytes: Buffer.from(JSON.stringify(value)) } })
   const sentBody = (stage: Awaited<ReturnType<typeof staged>>, at = 0): unknown =>
     JSON.parse(Buffer.from(stage.wire.sent[at]?.deadLetter.delivery.bytes ?? []).toString())
 
-  test('edited, it has a key made of its content and names the one it stands in for', async () => {
+  test('has a key made of its content after an edit, and contains the key that it replaces', async () => {
     const stage = await staged(pool, 'c1', 1, () => ({
       delivery: { key: 'order-9', bytes: Buffer.from('{"a":1}') },
     }))
@@ -697,7 +697,7 @@ describe('a change on the way', () => {
     const [first] = stage.wire.sent
     expect(first?.deadLetter.delivery).toMatchObject({ bytes: edit, replaces: 'order-9' })
     expect(first?.deadLetter.delivery.key).toMatch(/^redrive-/)
-    // What failed again is the edited one, and the original is kept.
+    // The edited message failed again, and the original is kept.
     const kept = await rows<{ bytes: Buffer }>(
       pool,
       'select bytes from redrive_catalog.payload_before where dead_letter_id = $1',
@@ -707,16 +707,16 @@ describe('a change on the way', () => {
     expect((await stage.catalog.deadLetter(ids[0] ?? ''))?.drained.delivery.bytes.toString()).toBe(
       '{"a":2}',
     )
-    // Edited again, it still stands in for the message that came first.
+    // After a second edit, it still replaces the original message.
     const change = { edit: Buffer.from('{"a":3}') }
-    const overrides = ['failing_again'] as const
+    const overrides = ['failed_recently'] as const
     await stage.ended((await stage.started({ selection: { ids }, change, overrides })).id)
     const second = stage.wire.sent[1]?.deadLetter.delivery
     expect(second?.replaces).toBe('order-9')
     expect(second?.key).not.toBe(first?.deadLetter.delivery.key)
   })
 
-  test('patched, every body is changed in the same way and nothing else is', async () => {
+  test('has only its body changed by a patch, in the same way for all messages', async () => {
     const stage = await staged(pool, 'c2', 3, (at) => body({ order: at, price: '12', tags: ['x'] }))
     const patch = [
       { op: 'test', path: '/price', value: '12' },
@@ -728,7 +728,7 @@ describe('a change on the way', () => {
     expect(sentBody(stage, 1)).toEqual({ order: 1, price: 12, tags: ['x', 'repaired'] })
   })
 
-  test('is not made of what is no JSON, lacks what the patch tests, or has a number that would change', async () => {
+  test('is skipped if the body is not JSON, fails a patch test, or has a number that would change', async () => {
     const bodies = ['{"n":1}', 'no json', '{"n":12345678901234567890}', '{"m":1}', '{"n":1.10}']
     const stage = await staged(pool, 'c3', bodies.length, (at) => ({
       delivery: { bytes: Buffer.from(bodies[at] ?? '') },
@@ -738,17 +738,17 @@ describe('a change on the way', () => {
     })
     expect(planned).toMatchObject({
       counts: { planned: 2, skipped: 3 },
-      skipped: { not_changeable: 3 },
+      skipped: { patch_failed: 3 },
     })
     const items = await stage.replays.items({ run: planned.id, states: ['skipped'] })
     expect(items.map(({ reason }) => reason)).toEqual([
-      'not_changeable: its body is not JSON',
-      'not_changeable: a number in it cannot be kept exactly',
+      'patch_failed: the body is not JSON',
+      'patch_failed: the body has a number with more digits than JavaScript can keep',
       expect.stringContaining('operation 1 (replace /n)') as unknown,
     ])
   })
 
-  test('cannot reach the prototype of everything', async () => {
+  test('cannot change the prototype of all objects', async () => {
     const stage = await staged(pool, 'c4', 1, () => body({ a: 1 }))
     for (const path of ['/__proto__/polluted', '/constructor/prototype/polluted']) {
       const { counts } = await stage.plan({ change: { patch: [{ op: 'add', path, value: true }] } })
@@ -757,7 +757,7 @@ describe('a change on the way', () => {
     expect({}).not.toHaveProperty('polluted')
   })
 
-  test('by force, it has a new key and stands in for nothing', async () => {
+  test('has a new key with force, and replaces no key', async () => {
     const stage = await staged(pool, 'c5', 1, () => ({ delivery: { key: 'order-9' } }))
     await stage.ended((await stage.started({ change: { force: true } })).id)
     const delivery = stage.wire.sent[0]?.deadLetter.delivery
@@ -765,7 +765,7 @@ describe('a change on the way', () => {
     expect(delivery).not.toHaveProperty('replaces')
   })
 
-  test('is refused while the dead letter is in a run', async () => {
+  test('is skipped while the dead letter is in a run', async () => {
     const stage = await staged(pool, 'c6', 1)
     const ids = await stage.ids()
     stage.wire.answer = () => 'silent'
@@ -774,7 +774,7 @@ describe('a change on the way', () => {
     expect(planned.skipped).toEqual({ in_run: 1 })
   })
 
-  test('and payloads that are encrypted stay so, in the run as well', async () => {
+  test('stays encrypted if payloads are encrypted, also in the run', async () => {
     const keys = { current: 'k1', get: () => Buffer.alloc(32, 7) }
     const stage = await staged(pool, 'c7', 1, () => body({ secret: 'before' }), { keys })
     const edit = Buffer.from('{"secret":"after"}')
@@ -789,7 +789,7 @@ describe('a change on the way', () => {
     expect(sentBody(stage)).toEqual({ secret: 'after' })
   })
 
-  test('must give what the consumers expect', async () => {
+  test('must match the JSON Schema of the source', async () => {
     const stage = await staged(pool, 'c8', 3, (at) =>
       body(at === 0 ? { price: 1 } : { price: 'one' }),
     )
@@ -798,10 +798,10 @@ describe('a change on the way', () => {
       properties: { price: { type: 'number' } },
       required: ['price'],
     }
-    await stage.replays.keepSchema({ source: 'c8', schema })
+    await stage.replays.setSchema({ source: 'c8', schema })
     const plain = await stage.plan()
-    expect(plain).toMatchObject({ counts: { planned: 1 }, skipped: { invalid: 2 } })
-    const [item] = await stage.replays.items({ run: plain.id, states: ['skipped'], most: 1 })
+    expect(plain).toMatchObject({ counts: { planned: 1 }, skipped: { schema_invalid: 2 } })
+    const [item] = await stage.replays.items({ run: plain.id, states: ['skipped'], limit: 1 })
     expect(item?.reason).toContain('body/price must be number')
     const repaired = await stage.plan({
       change: { patch: [{ op: 'replace', path: '/price', value: 5 }] },
@@ -809,31 +809,31 @@ describe('a change on the way', () => {
     expect(repaired.counts).toMatchObject({ planned: 3, skipped: 0 })
   })
 
-  test('is checked in bounded time, whatever the schema', async () => {
+  test('is checked in limited time for every schema', async () => {
     const stage = await staged(pool, 'c9', 1, () => body({ name: `${'a'.repeat(40)}!` }))
     const schema = { properties: { name: { pattern: '^(a+)+$' } } }
-    await stage.replays.keepSchema({ source: 'c9', schema })
+    await stage.replays.setSchema({ source: 'c9', schema })
     const { skipped } = await stage.plan()
-    expect(skipped).toEqual({ invalid: 1 })
+    expect(skipped).toEqual({ schema_invalid: 1 })
     const { message } = await refusal(
-      stage.replays.keepSchema({ source: 'c9', schema: { type: 'nonsense' } }),
+      stage.replays.setSchema({ source: 'c9', schema: { type: 'nonsense' } }),
     )
-    expect(message).toContain('cannot be used')
+    expect(message).toContain('The JSON Schema of the source is invalid')
     expect(
-      (await refusal(stage.replays.keepSchema({ source: 'nobody', schema: {} }))).message,
-    ).toContain('no source')
+      (await refusal(stage.replays.setSchema({ source: 'missing', schema: {} }))).message,
+    ).toContain('The catalog has no source "missing"')
   })
 })
 
-describe('a catalog that was restored', () => {
-  test('is frozen until someone acknowledges it', async () => {
+describe('a restored catalog', () => {
+  test('is frozen until a user acknowledges the restore', async () => {
     const stage = await staged(pool, 'r1', 3)
-    const { id } = await stage.started({ ramp: [] })
+    const { id } = await stage.started({ canary: [] })
     await stage.replayer.turn()
-    // A restored table has another number than the one that is written in it.
+    // The OID of a restored table differs from the OID that is stored in it.
     await pool.query(`update redrive_catalog.replay_epoch set identity = identity || '0'`)
     expect(await stage.replayer.turn()).toBeUndefined()
-    expect(await stage.replays.frozenBecause()).toContain('restored')
+    expect(await stage.replays.freezeReason()).toContain('restored')
     const ids = (await stage.ids()).slice(0, 1)
     expect(await stage.plan({ selection: { ids } })).toMatchObject({ state: 'planned' })
     const other = await staged(pool, 'r2', 1)
@@ -841,11 +841,11 @@ describe('a catalog that was restored', () => {
     expect(message).toContain('frozen')
     expect(message).toContain('redrive replay acknowledge-restore')
     await stage.replays.acknowledgeRestore({ by: 'ada' })
-    expect(await stage.replays.frozenBecause()).toBeUndefined()
+    expect(await stage.replays.freezeReason()).toBeUndefined()
     expect(await stage.ended(id)).toMatchObject({ state: 'done' })
   })
 
-  test('is noticed from the first moment on, and by whoever approves next', async () => {
+  test('is detected by the next approval, before any turn', async () => {
     const stage = await staged(pool, 'r7', 1)
     await pool.query(`update redrive_catalog.replay_epoch set identity = identity || '0'`)
     const other = await staged(pool, 'r8', 1)
@@ -853,42 +853,48 @@ describe('a catalog that was restored', () => {
     await stage.replays.acknowledgeRestore({ by: 'ada' })
   })
 
-  test('in place is noticed by who remembers more, and by a file after a restart', async () => {
+  test('with the same identity is detected by the counter, and by a file after a restart', async () => {
     const stage = await staged(pool, 'r3', 3)
-    const witness = join(await mkdtemp(join(tmpdir(), 'redrive-')), 'mark')
-    const replayer = stage.replays.replayer({ sources: [{ source: stage.wire }], witness })
+    const restoreMarkerFile = join(await mkdtemp(join(tmpdir(), 'redrive-')), 'mark')
+    const replayer = stage.replays.replayer({
+      sources: [{ source: stage.wire }],
+      restoreMarkerFile,
+    })
     await replayer.turn()
-    expect(Number(await readFile(witness, 'utf8'))).toBeGreaterThan(0)
+    expect(Number(await readFile(restoreMarkerFile, 'utf8'))).toBeGreaterThan(0)
     await pool.query('update redrive_catalog.replay_epoch set beat = beat - 1')
     await stage.started()
     expect(await replayer.turn()).toBeUndefined()
-    expect(await stage.replays.frozenBecause()).toContain('earlier state')
+    expect(await stage.replays.freezeReason()).toContain('earlier state')
     await stage.replays.acknowledgeRestore({ by: 'ada' })
     expect(await replayer.turn()).toMatchObject({ published: 1 })
-    await writeFile(witness, '999999999999999')
-    const restarted = stage.replays.replayer({ sources: [{ source: stage.wire }], witness })
+    await writeFile(restoreMarkerFile, '999999999999999')
+    const restarted = stage.replays.replayer({
+      sources: [{ source: stage.wire }],
+      restoreMarkerFile,
+    })
     expect(await restarted.turn()).toBeUndefined()
-    expect(await stage.replays.frozenBecause()).toContain('earlier state')
+    expect(await stage.replays.freezeReason()).toContain('earlier state')
     await stage.replays.acknowledgeRestore({ by: 'ada' })
   })
 
-  test('is not what two turns of one process look like', async () => {
+  test('is not reported for two concurrent turns of one process', async () => {
     const stage = await staged(pool, 'r6', 1)
     const { late, reached, letThrough } = lateCommits()
     const { replays } = catalog({ pool: late })
     const replayer = replays.replayer({ sources: [{ source: stage.wire }] })
     const first = replayer.turn()
     await reached
-    // The first has grown the mark, and nobody else sees it yet.
+    // The first turn has increased the counter, but the change is not committed yet.
     const second = replayer.turn()
     await oneWaits()
     letThrough()
     await Promise.all([first, second])
-    expect(await stage.replays.frozenBecause()).toBeUndefined()
+    expect(await stage.replays.freezeReason()).toBeUndefined()
     await late.end()
   })
 
-  test('is not frozen again by who looked while someone acknowledged it', async () => {
+  test('is not frozen again by a turn that started before the acknowledgement', async () => {
     const stage = await staged(pool, 'r9', 1)
     await stage.replayer.turn()
     await pool.query(`update redrive_catalog.replay_epoch set identity = identity || '0'`)
@@ -897,16 +903,16 @@ describe('a catalog that was restored', () => {
     await acknowledging.query(
       'update redrive_catalog.replay_epoch set identity = redrive_catalog.identity()',
     )
-    // Sees the state before, and waits for who acknowledges.
+    // Reads the earlier state, and waits for the acknowledgement.
     const turn = stage.replayer.turn()
     await oneWaits()
     await acknowledging.query('commit')
     acknowledging.release()
     await turn
-    expect(await stage.replays.frozenBecause()).toBeUndefined()
+    expect(await stage.replays.freezeReason()).toBeUndefined()
   })
 
-  test('stays acknowledged, however often the same backup is restored', async () => {
+  test('is detected each time the same backup is restored, and can be acknowledged each time', async () => {
     const stage = await staged(pool, 'r10', 1)
     const [epoch] = await rows<{ beat: string }>(
       pool,
@@ -917,14 +923,14 @@ describe('a catalog that was restored', () => {
       await replayer.turn()
       await pool.query('update redrive_catalog.replay_epoch set beat = $1', [epoch?.beat])
       expect(await replayer.turn()).toBeUndefined()
-      expect(await stage.replays.frozenBecause()).toContain('earlier state')
+      expect(await stage.replays.freezeReason()).toContain('earlier state')
       await stage.replays.acknowledgeRestore({ by: 'ada' })
       await replayer.turn()
-      expect(await stage.replays.frozenBecause()).toBeUndefined()
+      expect(await stage.replays.freezeReason()).toBeUndefined()
     }
   })
 
-  test('can be told by a role that owns nothing', async () => {
+  test('can be checked by a role that owns no tables', async () => {
     await pool.query(`do $$ begin create role replay_reader login; exception when duplicate_object then null; end $$;
       grant usage on schema redrive_catalog to replay_reader;
       grant select, insert, update, delete on all tables in schema redrive_catalog to replay_reader;
@@ -941,11 +947,11 @@ describe('a catalog that was restored', () => {
 })
 
 describe('retention', () => {
-  test('leaves a day alone while something of it is replayed', async () => {
+  test('keeps a day while one of its dead letters is being replayed', async () => {
     const DAY = 86_400_000
     const stage = await staged(pool, 'd1', 2, () => ({ at: Date.now() - 40 * DAY }))
     stage.wire.answer = () => 'silent'
-    const request = { overrides: ['too_old'], inboxKeep: '60d', ramp: [] } as const
+    const request = { overrides: ['too_old'], inboxRetention: '60d', canary: [] } as const
     const { id } = await stage.started(request)
     await stage.replayer.turn()
     await pool.query(

@@ -13,22 +13,22 @@ export const SIGNATURE = '1-00000000000000aa'
 
 type Answer = 'handled' | 'already_handled' | 'dropped' | 'fails' | 'silent'
 
-/** A source whose consumers do what the test says with each replay, as soon as it is published. */
+/** A source whose consumers handle each published replay in the way that the test sets. */
 export class Wire implements DeadLetterSource {
   readonly source: string
   readonly replay = 'copy'
-  /** Everything that was ever on the wire. */
+  /** All published messages. */
   readonly sent: ReplayMessage[] = []
   readonly sentAt: number[] = []
   answer: (message: ReplayMessage) => Answer = () => 'handled'
-  /** Rejects the publish, after it was sent or before. */
+  /** Rejects the publish, before or after the message is stored. */
   refuse: ((message: ReplayMessage) => Error | undefined) | undefined
-  /** Runs before a publish is answered. */
+  /** Runs before a publish is confirmed. */
   onPublish: (() => Promise<void>) | undefined
-  /** Confirmations that the broker was told to forget. */
+  /** Number of released confirmations. */
   released = 0
   #waiting: DrainedDeadLetter[]
-  #said: ReplayConfirmation[] = []
+  #pendingConfirmations: ReplayConfirmation[] = []
 
   constructor(source: string, deadLetters: readonly DrainedDeadLetter[] = []) {
     this.source = source
@@ -48,20 +48,21 @@ export class Wire implements DeadLetterSource {
     const answer = this.answer(message)
     const { replayId, deadLetter } = message
     if (answer === 'fails') this.#waiting.push(failedAgain(deadLetter, replayId))
-    else if (answer !== 'silent') this.#said.push({ replayId, outcome: answer, at: Date.now() })
+    else if (answer !== 'silent')
+      this.#pendingConfirmations.push({ replayId, outcome: answer, at: Date.now() })
   }
 
-  async confirmations({ most }: { readonly most: number }) {
-    const confirmations = this.#said.splice(0, most)
+  async confirmations({ limit }: { readonly limit: number }) {
+    const confirmations = this.#pendingConfirmations.splice(0, limit)
     return {
       confirmations,
       release: async () => void (this.released += confirmations.length),
-      abandon: async () => void this.#said.unshift(...confirmations),
+      abandon: async () => void this.#pendingConfirmations.unshift(...confirmations),
     }
   }
 
-  async drain({ most }: { readonly most: number }) {
-    const deadLetters = this.#waiting.splice(0, most)
+  async drain({ limit }: { readonly limit: number }) {
+    const deadLetters = this.#waiting.splice(0, limit)
     return {
       deadLetters,
       release: async () => undefined,
@@ -69,8 +70,8 @@ export class Wire implements DeadLetterSource {
     }
   }
 
-  say(...said: readonly ReplayConfirmation[]): void {
-    this.#said.push(...said)
+  say(...confirmations: readonly ReplayConfirmation[]): void {
+    this.#pendingConfirmations.push(...confirmations)
   }
 
   back(...deadLetters: readonly DrainedDeadLetter[]): void {
@@ -84,7 +85,7 @@ export class Wire implements DeadLetterSource {
   async close(): Promise<void> {}
 }
 
-/** The same message, dead again in its next cycle. */
+/** Returns the same message as a dead letter in its next cycle. */
 export function failedAgain(
   deadLetter: DrainedDeadLetter,
   replayId: string,
@@ -97,7 +98,7 @@ export function failedAgain(
   return { ...deadLetter, delivery: { ...delivery, cycle, replayId } }
 }
 
-/** A catalog, a source with dead letters, and what is done with them. */
+/** Creates a catalog and a source with dead letters, with functions for tests. */
 export async function staged(
   pool: Pool,
   name: string,
@@ -123,13 +124,13 @@ export async function staged(
     replayer,
     plan: (request: Partial<ReplayRequest> = {}) =>
       made.replays.plan({ selection: { group }, by: 'ada', ratePerSecond: 5_000, ...request }),
-    /** Planned by one and approved by another. */
+    /** Plans a run as one user and approves it as another. */
     async started(request: Partial<ReplayRequest> = {}): Promise<ReplayRun> {
       const { id, hash } = await this.plan(request)
       return made.replays.approve(id, { hash, by: 'bob' })
     },
-    /** Works until the run says what the test waits for. */
-    async until(id: string, isSo: (run: ReplayRun) => boolean): Promise<ReplayRun> {
+    /** Runs turns until the run fulfils the condition. */
+    async until(id: string, isReached: (run: ReplayRun) => boolean): Promise<ReplayRun> {
       const endsAt = Date.now() + 20_000
       for (;;) {
         await replayer.turn()
@@ -137,17 +138,23 @@ export async function staged(
         await made.ingest(wire)
         await replayer.sweep()
         const run = (await made.replays.run(id)) as ReplayRun
-        if (isSo(run)) return run
-        if (Date.now() > endsAt) throw new Error(`Not in time: ${JSON.stringify(run)}`)
+        if (isReached(run)) return run
+        if (Date.now() > endsAt)
+          throw new Error(
+            `The run did not reach the expected state in time: ${JSON.stringify(run)}`,
+          )
       }
     },
-    /** Only looks. */
-    async seen(id: string, isSo: (run: ReplayRun) => boolean): Promise<ReplayRun> {
+    /** Waits until the run fulfils the condition, without running turns. */
+    async seen(id: string, isReached: (run: ReplayRun) => boolean): Promise<ReplayRun> {
       const endsAt = Date.now() + 20_000
       for (;;) {
         const run = (await made.replays.run(id)) as ReplayRun
-        if (isSo(run)) return run
-        if (Date.now() > endsAt) throw new Error(`Not in time: ${JSON.stringify(run)}`)
+        if (isReached(run)) return run
+        if (Date.now() > endsAt)
+          throw new Error(
+            `The run did not reach the expected state in time: ${JSON.stringify(run)}`,
+          )
       }
     },
     ended(id: string) {
@@ -162,7 +169,7 @@ export async function staged(
       )
       return found.map(({ id }) => id)
     },
-    /** How many dead letters have each status. */
+    /** Counts dead letters by status. */
     async statuses(): Promise<Readonly<Record<string, number>>> {
       const found = await rows<{ status: string; count: number }>(
         pool,
@@ -172,7 +179,7 @@ export async function staged(
       )
       return Object.fromEntries(found.map(({ status, count: many }) => [status, many]))
     },
-    /** What the group says is open, which nothing may have got wrong. */
+    /** Returns the stored open count of the group, which must always be correct. */
     async openCount(): Promise<number | undefined> {
       return (await made.group(group))?.openCount
     },

@@ -6,7 +6,7 @@ import { failedAgain, SIGNATURE, staged } from './replay-stage.ts'
 const pool = await migrated('redrive_catalog_replay')
 
 describe('a replay run', () => {
-  test('goes out in order, one replay id each, and ends when everyone is proven', async () => {
+  test('publishes in order, with one replay id each, and ends when all items are confirmed', async () => {
     const stage = await staged(pool, 'whole', 120)
     const planned = await stage.plan()
     expect(planned).toMatchObject({ state: 'planned', counts: { planned: 120, skipped: 0 } })
@@ -26,11 +26,11 @@ describe('a replay run', () => {
     expect(new Set(stage.wire.sent.map(({ replayId }) => replayId)).size).toBe(120)
     const firsts = stage.wire.sent.map(({ deadLetter }) => deadLetter.delivery.cycle.firstFailedAt)
     expect(firsts).toEqual(firsts.toSorted((a, b) => (a ?? 0) - (b ?? 0)))
-    const [item] = await stage.replays.items({ run: run.id, most: 1 })
-    expect(item).toMatchObject({ state: 'resolved', proof: 'confirmation', publishes: 1 })
+    const [item] = await stage.replays.items({ run: run.id, limit: 1 })
+    expect(item).toMatchObject({ state: 'resolved', confirmedBy: 'confirmation', publishCount: 1 })
   })
 
-  test('sends what came in, byte for byte, with the key it had', async () => {
+  test('publishes the original bytes and key', async () => {
     const bytes = Buffer.from([0, 255, 254, 10])
     const headers = { tenant: 'a', weight: 7n, __proto__: { evil: true } }
     const delivery = { bytes, headers, key: 'order-1', id: 'm-1', contentType: undefined }
@@ -43,8 +43,8 @@ describe('a replay run', () => {
     expect(stage.wire.sent[0]?.deadLetter.delivery).not.toHaveProperty('replaces')
   })
 
-  test('sends one, then five, then fifty, each after the ones before are proven', async () => {
-    const stage = await staged(pool, 'ramp', 100)
+  test('publishes one, then five, then fifty, each after the previous stage is confirmed', async () => {
+    const stage = await staged(pool, 'canary', 100)
     stage.wire.answer = () => 'silent'
     const { id } = await stage.started({ ratePerSecond: 10_000 })
     const steps: number[] = []
@@ -63,9 +63,9 @@ describe('a replay run', () => {
     expect(await stage.replays.run(id)).toMatchObject({ counts: { resolved: 56, queued: 44 } })
   })
 
-  test('makes up for a moment that was lost between two turns', async () => {
-    const stage = await staged(pool, 'lost moment', 5)
-    await stage.started({ ratePerSecond: 10, ramp: [2] })
+  test('catches up on a short delay between two turns', async () => {
+    const stage = await staged(pool, 'short delay', 5)
+    await stage.started({ ratePerSecond: 10, canary: [2] })
     await stage.replayer.turn()
     await stage.replayer.confirm()
     await pool.query(
@@ -73,19 +73,19 @@ describe('a replay run', () => {
     )
     await stage.replayer.turn()
     const [, , third = 0, fourth = 0, fifth = 0] = stage.wire.sentAt
-    // A quarter of a second is made up for, which is two and a half of them; a minute is not.
+    // A delay of 250 ms, which is two and a half items, is caught up; a delay of a minute is not.
     expect(fourth - third).toBeLessThan(50)
     expect(fifth - third).toBeLessThan(50)
   })
 
-  test('keeps to its rate, also when two workers replay two runs into the same source', async () => {
+  test('keeps its rate, also when two workers publish two runs to the same source', async () => {
     const stage = await staged(pool, 'rate', 500)
     const ids = await stage.ids()
     const other = stage.catalog.replays.replayer({ sources: [{ source: stage.wire }] })
     const halves = [ids.slice(0, 250), ids.slice(250)]
     const runs = await Promise.all(
       halves.map((half) =>
-        stage.started({ selection: { ids: half }, ratePerSecond: 200, ramp: [] }),
+        stage.started({ selection: { ids: half }, ratePerSecond: 200, canary: [] }),
       ),
     )
     const isRunning = async () => {
@@ -104,13 +104,13 @@ describe('a replay run', () => {
     const from = performance.now()
     await Promise.all([publish(stage.replayer), publish(other), settle()])
     const { sent, sentAt } = stage.wire
-    // The turn of the last comes 499 times 5 ms after that of the first, whatever is made up for in between.
+    // The last item is due 499 times 5 ms after the first, whatever delay is caught up in between.
     expect(Math.max(...sentAt) - from).toBeGreaterThanOrEqual(2_490)
     expect(sent).toHaveLength(500)
     expect(new Set(sent.map(({ replayId }) => replayId)).size).toBe(500)
   })
 
-  test('planned again under the same name is the same run', async () => {
+  test('is the same run when it is planned again with the same request name', async () => {
     const stage = await staged(pool, 'named', 3)
     const first = await stage.plan({ request: 'incident-7' })
     const again = await stage.plan({ request: 'incident-7' })
@@ -118,7 +118,7 @@ describe('a replay run', () => {
     expect((await stage.plan()).id).not.toBe(first.id)
   })
 
-  test('asked for several times at the same moment under one name, it is one run', async () => {
+  test('is one run when it is planned several times concurrently with one request name', async () => {
     const stage = await staged(pool, 'named_at_once', 3)
     const asked = await Promise.all([1, 2, 3, 4].map(() => stage.plan({ request: 'incident-8' })))
     expect(new Set(asked.map(({ id }) => id)).size).toBe(1)
@@ -126,13 +126,13 @@ describe('a replay run', () => {
 })
 
 describe('a dead letter that fails again', () => {
-  test('is the same one, open in its next cycle, with the cycle before kept', async () => {
+  test('stays the same dead letter, open in its next cycle, with its previous cycle kept', async () => {
     const stage = await staged(pool, 'again', 2)
     const [id = ''] = await stage.ids()
     stage.wire.answer = () => 'fails'
     const run = await stage.ended((await stage.started()).id)
-    expect(run).toMatchObject({ state: 'paused', counts: { refailed: 1 } })
-    expect(run.pausedBecause).toContain('failed again')
+    expect(run).toMatchObject({ state: 'paused', counts: { failed_again: 1 } })
+    expect(run.pauseReason).toContain('failed again')
     expect(await stage.ids()).toHaveLength(2)
     expect(await stage.catalog.deadLetter(id)).toMatchObject({ status: 'open', cycle: 2 })
     expect(await stage.openCount()).toBe(2)
@@ -143,21 +143,21 @@ describe('a dead letter that fails again', () => {
     )
     expect(cycles).toEqual([{ cycle: 1, attempts: 3 }])
     const [item] = await stage.replays.items({ deadLetter: id })
-    expect(item).toMatchObject({ state: 'refailed', cycle: 1 })
+    expect(item).toMatchObject({ state: 'failed_again', cycle: 1 })
   })
 
-  test('moves to the group of its new failure, and both groups count right', async () => {
+  test('moves to the group of its new failure, and both groups have correct counts', async () => {
     const stage = await staged(pool, 'moved', 2)
     const other = '1-00000000000000bb'
     stage.wire.answer = () => 'silent'
-    const { id } = await stage.started({ ramp: [] })
+    const { id } = await stage.started({ canary: [] })
     await stage.replayer.turn()
     const [sent] = stage.wire.sent
     if (sent === undefined) throw new Error('Nothing was sent.')
     stage.wire.back(failedAgain(sent.deadLetter, sent.replayId, { signature: other }))
     expect(await stage.catalog.ingest(stage.wire)).toMatchObject({
       added: 0,
-      refailed: 1,
+      failedAgain: 1,
       known: 0,
     })
     const { groups } = await stage.catalog.groups({ sources: ['moved'] })
@@ -165,21 +165,21 @@ describe('a dead letter that fails again', () => {
       groups.map(({ signature, openCount }) => [signature, openCount]),
     )
     expect(open).toEqual({ [SIGNATURE]: 1, [other]: 1 })
-    // A second copy of the same replay that fails as well is nothing new.
+    // A second copy of the same replay that also fails changes nothing.
     stage.wire.back(failedAgain(sent.deadLetter, sent.replayId, { signature: other }))
     expect(await stage.catalog.ingest(stage.wire)).toMatchObject({
       added: 0,
-      refailed: 0,
+      failedAgain: 0,
       known: 1,
     })
-    expect(await stage.replays.run(id)).toMatchObject({ counts: { refailed: 1, published: 1 } })
+    expect(await stage.replays.run(id)).toMatchObject({ counts: { failed_again: 1, published: 1 } })
   })
 
-  test('is resolved after all when another copy of the same replay took effect', async () => {
+  test('is resolved when another copy of the same replay took effect', async () => {
     const stage = await staged(pool, 'both', 1)
     stage.wire.answer = () => 'fails'
     const { id } = await stage.started()
-    await stage.until(id, ({ counts }) => counts.refailed === 1)
+    await stage.until(id, ({ counts }) => counts.failed_again === 1)
     const replayId = stage.wire.sent[0]?.replayId ?? ''
     stage.wire.say({ replayId, outcome: 'handled', at: 0 })
     await stage.replayer.confirm()
@@ -187,28 +187,28 @@ describe('a dead letter that fails again', () => {
     expect(await stage.openCount()).toBe(0)
   })
 
-  test('gets a replay id of its own in the next cycle', async () => {
+  test('gets a new replay id in the next cycle', async () => {
     const stage = await staged(pool, 'twice', 1)
     stage.wire.answer = ({ deadLetter }) =>
       deadLetter.delivery.cycle.number < 2 ? 'fails' : 'handled'
     await stage.ended((await stage.started()).id)
-    const run = await stage.ended((await stage.started({ overrides: ['failing_again'] })).id)
+    const run = await stage.ended((await stage.started({ overrides: ['failed_recently'] })).id)
     expect(run).toMatchObject({ state: 'done', counts: { resolved: 1 } })
     const [first, second] = stage.wire.sent
     expect(first?.replayId).not.toBe(second?.replayId)
     expect(second?.deadLetter.delivery.cycle.number).toBe(2)
   })
 
-  test('of a replay that nobody here knows is a dead letter like any other', async () => {
+  test('is a new dead letter if its replay id is unknown', async () => {
     const stage = await staged(pool, 'stranger', 0)
     const one = dead({ delivery: { replayId: '0c6b7f0e-1111-4222-8333-944455556666' } })
     stage.wire.back(one)
-    expect(await stage.catalog.ingest(stage.wire)).toMatchObject({ added: 1, refailed: 0 })
+    expect(await stage.catalog.ingest(stage.wire)).toMatchObject({ added: 1, failedAgain: 0 })
   })
 })
 
 describe('the gates', () => {
-  test('refuse what says that it came from elsewhere, where the catalog knows the origins', async () => {
+  test('skip a dead letter whose origin is not in the allowed origins', async () => {
     const stage = await staged(pool, 'g9', 3)
     const [id = ''] = await stage.ids()
     await pool.query(`update redrive_catalog.dead_letter set origin = 'payments' where id = $1`, [
@@ -216,7 +216,10 @@ describe('the gates', () => {
     ])
     const bound = catalog({ pool, origins: { g9: ['orders'] } }).replays
     const plan = await bound.plan({ selection: { ids: await stage.ids() }, by: 'ada' })
-    expect(plan).toMatchObject({ counts: { planned: 2, skipped: 1 }, skipped: { elsewhere: 1 } })
+    expect(plan).toMatchObject({
+      counts: { planned: 2, skipped: 1 },
+      skipped: { unknown_origin: 1 },
+    })
     const both = catalog({ pool, origins: { g9: ['orders', 'payments'] } }).replays
     expect((await both.plan({ selection: { ids: [id] }, by: 'ada' })).counts.planned).toBe(1)
     expect((await stage.plan()).counts.planned).toBe(3)
@@ -229,7 +232,7 @@ describe('the gates', () => {
     return { planned: counts.planned, skipped }
   }
 
-  test('refuse what is quarantined, too old, or forgotten by the inbox, unless overridden', async () => {
+  test('skip dead letters that are quarantined, too old or expired in the inbox, unless overridden', async () => {
     const quarantined = () => ({ quarantined: true })
     expect(await verdicts('g1', quarantined)).toEqual({ planned: 0, skipped: { quarantined: 1 } })
     expect(await verdicts('g2', quarantined, { overrides: ['quarantined'] })).toMatchObject({
@@ -238,14 +241,17 @@ describe('the gates', () => {
     const old = () => ({ at: Date.now() - 2 * DAY })
     expect(await verdicts('g3', old)).toEqual({ planned: 0, skipped: { too_old: 1 } })
     expect(await verdicts('g4', old, { maxAge: '3d' })).toMatchObject({ planned: 1 })
-    const request = { overrides: ['too_old'], inboxKeep: '1d' }
-    expect(await verdicts('g5', old, request)).toEqual({ planned: 0, skipped: { forgotten: 1 } })
+    const request = { overrides: ['too_old'], inboxRetention: '1d' }
+    expect(await verdicts('g5', old, request)).toEqual({
+      planned: 0,
+      skipped: { inbox_expired: 1 },
+    })
     expect(await verdicts('g6', old, { ...request, change: { force: true } })).toMatchObject({
       planned: 1,
     })
   })
 
-  test('refuse what came back three times', async () => {
+  test('skip a dead letter that failed again three times', async () => {
     expect(await verdicts('g7', () => ({ cycle: 3 }))).toMatchObject({ planned: 1 })
     expect(await verdicts('g8', () => ({ cycle: 4 }))).toEqual({
       planned: 0,
@@ -253,11 +259,11 @@ describe('the gates', () => {
     })
   })
 
-  test('refuse what failed again in the same way less than an hour ago', async () => {
+  test('skip a dead letter that failed again in the same way less than an hour ago', async () => {
     const stage = await staged(pool, 'g9', 1)
     stage.wire.answer = () => 'fails'
     await stage.ended((await stage.started()).id)
-    expect((await stage.plan()).skipped).toEqual({ failing_again: 1 })
+    expect((await stage.plan()).skipped).toEqual({ failed_recently: 1 })
     await pool.query(
       `update redrive_catalog.dead_letter d set first_failed_at = now() - interval '3 hours', last_failed_at = now() - interval '2 hours'
         from redrive_catalog.source s where s.id = d.source_id and s.name = 'g9'`,
@@ -265,7 +271,7 @@ describe('the gates', () => {
     expect((await stage.plan()).counts.planned).toBe(1)
   })
 
-  test('refuse what somebody has dealt with', async () => {
+  test('skip dead letters that are no longer open', async () => {
     const stage = await staged(pool, 'g10', 2)
     const ids = await stage.ids()
     await stage.catalog.discard({ ids: ids.slice(0, 1) }, { by: 'ada' })
@@ -277,7 +283,7 @@ describe('the gates', () => {
     })
   })
 
-  test('refuse "text", which would also select messages without it', async () => {
+  test('reject "text", which would also select messages without it', async () => {
     const stage = await staged(pool, 'g12', 0)
     const bank = (name: string) => dead({ message: `no rate for customer "${name}"` })
     stage.wire.back(bank('eu-bank'))
@@ -301,24 +307,24 @@ describe('the gates', () => {
     expect((await stage.replays.runs({ source: 'g12' })).runs).toEqual([])
   })
 
-  test('say all that is wrong with a request at once', async () => {
+  test('report all problems of a request together', async () => {
     const stage = await staged(pool, 'g11', 1)
     const wrong = {
       ratePerSecond: 0,
-      ramp: [0],
-      refailLimit: 2,
-      confirmWithin: 'soon',
+      canary: [0],
+      maxFailureRatio: 2,
+      outcomeTimeout: 'soon',
       by: '',
     } as const
     const { message } = await refusal(stage.plan(wrong as never))
-    for (const field of ['ratePerSecond', 'ramp', 'refailLimit', 'confirmWithin', 'by']) {
+    for (const field of ['ratePerSecond', 'canary', 'maxFailureRatio', 'outcomeTimeout', 'by']) {
       expect(message).toContain(field)
     }
   })
 })
 
 describe('an approval', () => {
-  test('is for the plan that was seen, by another person, within an hour', async () => {
+  test('needs the hash of the plan and another person, within one hour', async () => {
     const stage = await staged(pool, 'a1', 1)
     const { id, hash } = await stage.plan()
     expect(await refusal(stage.replays.approve(id, { hash, by: 'ada' }))).toMatchObject({
@@ -328,20 +334,20 @@ describe('an approval', () => {
     const other = await stage.plan({ ratePerSecond: 1 })
     expect(
       (await refusal(stage.replays.approve(id, { hash: other.hash, by: 'bob' }))).message,
-    ).toContain('another plan')
+    ).toContain('not the hash of this run')
     await pool.query(
       `update redrive_catalog.replay_run set planned_at = now() - interval '2 hours' where id = $1`,
       [id],
     )
     expect((await refusal(stage.replays.approve(id, { hash, by: 'bob' }))).message).toContain(
-      'older than an hour',
+      'older than one hour',
     )
     await stage.replayer.sweep()
-    expect(await stage.replays.run(id)).toMatchObject({ state: 'lapsed' })
+    expect(await stage.replays.run(id)).toMatchObject({ state: 'plan_expired' })
     expect(await stage.statuses()).toEqual({ open: 1 })
   })
 
-  test('skips what changed since, and says who has it', async () => {
+  test('skips dead letters that have changed, and names the run that contains them', async () => {
     const stage = await staged(pool, 'a2', 3)
     const ids = await stage.ids()
     const first = await stage.plan({ selection: { ids: ids.slice(0, 2) } })
@@ -355,7 +361,7 @@ describe('an approval', () => {
     expect(items.map(({ otherRun }) => otherRun)).toEqual([first.id, first.id, undefined])
   })
 
-  test('of two people at once for a hundred items gives each item to one of them', async () => {
+  test('assigns each item to one run when two users approve a hundred items at the same time', async () => {
     const stage = await staged(pool, 'a3', 100)
     const plans = await Promise.all([
       stage.plan(),
@@ -370,10 +376,10 @@ describe('an approval', () => {
     for (const { id } of runs) await stage.ended(id)
     expect(stage.wire.sent).toHaveLength(100)
     const winner = runs.find(({ counts }) => counts.queued === 100)?.id
-    const [told] = await stage.replays.items({
+    const [item] = await stage.replays.items({
       run: runs.find(({ id }) => id !== winner)?.id ?? '',
-      most: 1,
+      limit: 1,
     })
-    expect(told).toMatchObject({ state: 'skipped', reason: 'in_run', otherRun: winner })
+    expect(item).toMatchObject({ state: 'skipped', reason: 'in_run', otherRun: winner })
   })
 })

@@ -6,9 +6,9 @@ import type { Pool } from 'pg'
 import { afterAll } from 'vitest'
 import { migrate } from '../src/index.ts'
 
-export { emptyDatabase, poolOn } from '@redrive/dev-support'
+export { emptyDatabase, poolOn, refusal } from '@redrive/dev-support'
 
-/** The same with the schema in it, and a pool that ends with the file. */
+/** Creates a database with the schema of the catalog. Its pool ends with the test file. */
 export async function migrated(name: string): Promise<Pool> {
   const pool = poolOn(await emptyDatabase(name), 20)
   afterAll(() => pool.end())
@@ -16,7 +16,7 @@ export async function migrated(name: string): Promise<Pool> {
   return pool
 }
 
-/** The rows of a question. */
+/** Returns the rows of a statement. */
 export async function rows<R = Record<string, unknown>>(
   pool: Pool,
   text: string,
@@ -32,18 +32,18 @@ export interface Said {
   readonly message?: string
   readonly class?: FailureClass
   readonly code?: string
-  /** First failure; the last one is there as well unless it is said. */
+  /** Time of the first failure, and of the last failure unless it is set. */
   readonly at?: number
   readonly lastAt?: number
   readonly cycle?: number
   readonly quarantined?: boolean
   readonly reason?: string
-  readonly naming?: DrainedDeadLetter['naming']
+  readonly identity?: DrainedDeadLetter['identity']
   readonly envelope?: Readonly<Record<string, string>>
   readonly delivery?: Partial<Delivery>
 }
 
-/** A dead letter as a source would hand it out. */
+/** Returns a dead letter as a source would drain it. */
 export function dead(said: Said = {}): DrainedDeadLetter {
   const { at = NOW, lastAt = at, cycle = 1, class: kind = 'unknown', delivery = {} } = said
   const id = delivery.id ?? randomUUID()
@@ -76,18 +76,18 @@ export function dead(said: Said = {}): DrainedDeadLetter {
     quarantined: said.quarantined ?? false,
     class: kind,
     reason: said.reason ?? 'attempts_exhausted',
-    naming: said.naming ?? 'named',
+    identity: said.identity ?? 'stable',
   }
 }
 
-/** A source on a list: what is drained comes again until it is released. */
+/** A source with a list of dead letters. Drained ones are redelivered until they are released. */
 export class ListSource implements DeadLetterSource {
   readonly source: string
   readonly replay = 'copy'
   readonly #waiting: DrainedDeadLetter[]
   released = 0
   abandoned = 0
-  /** Fails this often before a release works. */
+  /** Number of releases that fail before one succeeds. */
   failingReleases = 0
 
   constructor(deadLetters: readonly DrainedDeadLetter[], source = 'orders') {
@@ -95,8 +95,8 @@ export class ListSource implements DeadLetterSource {
     this.source = source
   }
 
-  async drain({ most }: { readonly most: number }): Promise<DrainedBatch> {
-    const deadLetters = this.#waiting.splice(0, most)
+  async drain({ limit }: { readonly limit: number }): Promise<DrainedBatch> {
+    const deadLetters = this.#waiting.splice(0, limit)
     return {
       deadLetters,
       release: async () => {
@@ -126,13 +126,4 @@ export class ListSource implements DeadLetterSource {
   }
 
   async close(): Promise<void> {}
-}
-
-export async function refusal(work: Promise<unknown>): Promise<Error> {
-  try {
-    await work
-  } catch (error) {
-    return error as Error
-  }
-  throw new Error('Expected to be refused.')
 }

@@ -6,7 +6,7 @@ import { dead, emptyDatabase, ListSource, NOW, poolOn, refusal, rows } from './r
 const url = await emptyDatabase('redrive_catalog_schema')
 
 describe('migrate', () => {
-  test('applies once, also when several start at once; the text does the same and can be run again', async () => {
+  test('applies each migration once, also from several processes; its text does the same and can be run again', async () => {
     const pool = poolOn(url)
     try {
       expect((await refusal(catalog({ pool }).ingest(new ListSource([])))).message).toContain(
@@ -36,7 +36,7 @@ describe('migrate', () => {
     }
   })
 
-  test('a role that may only read and write rows can ingest into new days and let old ones go', async () => {
+  test('lets a role that can only read and write rows create and drop the partitions of days', async () => {
     const pool = poolOn(url)
     const role = 'redrive_catalog_clerk'
     await migrate(pool)

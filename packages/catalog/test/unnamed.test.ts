@@ -17,14 +17,14 @@ interface Message {
   readonly body: string
   readonly headers?: Readonly<Record<string, unknown>>
   readonly cycle?: number
-  /** Was in hand before. */
+  /** Whether the message was drained before. */
   isAgain?: boolean
 }
 
-/** A queue of messages without names: whatever was in hand and is back says so, and nothing else. */
+/** A queue of messages without stable ids. Returned messages are marked as redelivered, other messages are not. */
 class NamelessSource extends ListSource implements DeadLetterSource {
   readonly waiting: Message[]
-  /** Instead of the release. */
+  /** Runs instead of the release. */
   onRelease: (() => Promise<void>) | undefined
   onDrain: (() => void) | undefined
 
@@ -33,15 +33,15 @@ class NamelessSource extends ListSource implements DeadLetterSource {
     this.waiting = messages.map((message) => ({ ...message }))
   }
 
-  override async drain({ most }: { readonly most: number }): Promise<DrainedBatch> {
-    const taken = this.waiting.splice(0, most)
+  override async drain({ limit }: { readonly limit: number }): Promise<DrainedBatch> {
+    const taken = this.waiting.splice(0, limit)
     const back = () => this.waiting.unshift(...taken.map((one) => ({ ...one, isAgain: true })))
     this.onDrain?.()
     return {
       deadLetters: taken.map(({ body, headers = {}, cycle = 1, isAgain = false }) =>
         dead({
           cycle,
-          naming: isAgain ? 'unnamed_again' : 'unnamed',
+          identity: isAgain ? 'generated_redelivered' : 'generated',
           delivery: { id: randomUUID(), bytes: Buffer.from(body), headers },
         }),
       ),
@@ -62,7 +62,7 @@ class NamelessSource extends ListSource implements DeadLetterSource {
   }
 }
 
-/** As far as the hold of a batch is concerned. */
+/** Moves the end of all holds 10 s back. */
 const tenSecondsLater = () =>
   pool.query(
     `update redrive_catalog.unreleased set held_until = held_until - interval '10 seconds'`,
@@ -71,7 +71,7 @@ const tenSecondsLater = () =>
 const count = async (table: string) =>
   Number((await rows(pool, `select count(*) from redrive_catalog.${table}`))[0]?.['count'])
 
-/** Ingests what is committed and never released, as when the process dies in between. */
+/** Ingests a batch that is committed but never released, as after a crash. */
 async function crashed(messages: readonly Message[], source?: string): Promise<NamelessSource> {
   const queue = new NamelessSource(messages, source)
   queue.onRelease = async () => {
@@ -83,42 +83,42 @@ async function crashed(messages: readonly Message[], source?: string): Promise<N
   return queue
 }
 
-describe('dead letters without a name', () => {
-  test('are all other ones, however alike, and nothing is kept of them after their release', async () => {
+describe('dead letters without a stable id', () => {
+  test('are separate even with the same content, and leave no rows after their release', async () => {
     const queue = new NamelessSource([{ body: 'a' }, { body: 'a' }, { body: 'b' }])
     expect(await made.ingest(queue)).toMatchObject({ added: 3, known: 0 })
     expect(await made.ingest(new NamelessSource([{ body: 'a' }]))).toMatchObject({ added: 1 })
     expect([await count('dead_letter'), await count('unreleased')]).toEqual([4, 0])
   })
 
-  test('are known again, one to one, after a crash between commit and release', async () => {
+  test('are recognised, one to one, after a crash between commit and release', async () => {
     const queue = await crashed([{ body: 'a' }, { body: 'a' }, { body: 'b' }])
     expect(await count('dead_letter')).toBe(3)
-    // One more of the same content, which was in hand before and never committed.
+    // One more with the same content, which was drained before but never committed.
     queue.waiting.push({ body: 'a', isAgain: true })
     expect(await made.ingest(queue)).toMatchObject({ added: 1, known: 3 })
     expect([await count('dead_letter'), await count('unreleased')]).toEqual([4, 0])
   })
 
-  test('stay known when the crash repeats itself', async () => {
+  test('are still recognised after several crashes', async () => {
     const queue = await crashed([{ body: 'a' }, { body: 'a' }])
     const again = await crashed(queue.waiting)
     expect(await made.ingest(again, { batch: 1 })).toMatchObject({ added: 0, known: 2 })
     expect([await count('dead_letter'), await count('unreleased')]).toEqual([2, 0])
   })
 
-  test('are new when they were given back before they were committed', async () => {
+  test('are new if they were returned before their commit', async () => {
     const queue = new NamelessSource([{ body: 'a', isAgain: true }])
     expect(await made.ingest(queue)).toMatchObject({ added: 1, known: 0 })
   })
 
-  test('never drained before are new, though one like it is not yet released', async () => {
+  test('are new if they were never drained before, although one with the same content is not released', async () => {
     await crashed([{ body: 'a' }])
     expect(await made.ingest(new NamelessSource([{ body: 'a' }]))).toMatchObject({ added: 1 })
     expect(await count('dead_letter')).toBe(2)
   })
 
-  test('are told apart by source, cycle, body and headers', async () => {
+  test('are distinguished by source, cycle, body and headers', async () => {
     await crashed([{ body: 'a', headers: { tenant: '1' } }])
     const others: readonly Message[] = [
       { body: 'a', headers: { tenant: '2' }, isAgain: true },
@@ -132,7 +132,7 @@ describe('dead letters without a name', () => {
     expect(await made.ingest(new NamelessSource([same]))).toMatchObject({ added: 0, known: 1 })
   })
 
-  test('are not taken for those that someone is about to release', async () => {
+  test('are not matched with dead letters that another process is about to release', async () => {
     const { promise: released, resolve: release } = Promise.withResolvers<void>()
     const { promise: releasing, resolve: isReleasing } = Promise.withResolvers<void>()
     const first = new NamelessSource([{ body: 'a' }])
@@ -153,7 +153,7 @@ describe('dead letters without a name', () => {
     expect([await count('dead_letter'), await count('unreleased')]).toEqual([2, 0])
   })
 
-  test('are given back when it took so long that someone else may have them, and are known then', async () => {
+  test('are returned if the transaction took too long, and are recognised later', async () => {
     const queue = new NamelessSource([{ body: 'a' }])
     const now = vi.spyOn(performance, 'now')
     queue.onDrain = () => {
@@ -171,9 +171,9 @@ describe('dead letters without a name', () => {
     expect([await count('dead_letter'), await count('unreleased')]).toEqual([1, 0])
   })
 
-  test('are released however long was waited until someone else let go of them', async () => {
+  test('are released after a long wait for the hold of another process', async () => {
     const queue = await crashed([{ body: 'a' }])
-    // Longer than a release may take.
+    // Longer than the time limit for a release.
     await pool.query(
       `update redrive_catalog.unreleased set held_until = clock_timestamp() + interval '5500 milliseconds'`,
     )
@@ -182,11 +182,11 @@ describe('dead letters without a name', () => {
     expect([await count('dead_letter'), await count('unreleased')]).toEqual([1, 0])
   }, 30_000)
 
-  test('are added once more rather than lost where nobody lets go of them', async () => {
+  test('are added a second time and not lost if the hold of another process never ends', async () => {
     const queue = await crashed([{ body: 'a' }])
     await pool.query(`update redrive_catalog.unreleased set held_until = 'infinity'`)
     const now = vi.spyOn(performance, 'now')
-    // Its patience is over at once.
+    // The wait ends immediately.
     queue.onDrain = () => {
       queue.onDrain = undefined
       now.mockReturnValueOnce(performance.now() - 20_000)
@@ -196,7 +196,7 @@ describe('dead letters without a name', () => {
     expect([await count('dead_letter'), await count('unreleased')]).toEqual([2, 1])
   })
 
-  test('upkeep forgets after a day what was never heard of again', async () => {
+  test('are deleted from the held rows by maintenance after one day', async () => {
     await crashed([{ body: 'a' }])
     await made.maintain()
     expect(await count('unreleased')).toBe(1)

@@ -11,43 +11,46 @@ describe('why an item was skipped', () => {
   const patches = {
     'a test that fails': { op: 'test', path: '/card', value: '1' },
     'a test of a whole part': { op: 'test', path: '/holder', value: {} },
-    'a place inside of a text': { op: 'add', path: '/card/x', value: 1 },
+    'a path inside a text': { op: 'add', path: '/card/x', value: 1 },
     'a part of a text': { op: 'remove', path: '/card/0' },
-    'a place that is not there': { op: 'replace', path: '/none', value: 1 },
+    'a path that does not exist': { op: 'replace', path: '/none', value: 1 },
     'a move from nowhere': { op: 'move', path: '/card', from: '/none' },
     'a copy into a text': { op: 'copy', path: '/card/0/x', from: '/holder' },
   } as const
 
   for (const [name, operation] of Object.entries(patches)) {
-    test(`has nothing of the body in it: ${name}`, async () => {
+    test(`contains nothing of the body: ${name}`, async () => {
       const source = `skipped ${name}`
       const stage = await staged(pool, source, 1, () =>
         bodyOf({ card: SECRET, holder: { name: SECRET } }),
       )
       const { id, skipped } = await stage.plan({ change: { patch: [operation] } })
-      expect(skipped).toEqual({ not_changeable: 1 })
+      expect(skipped).toEqual({ patch_failed: 1 })
       const [item] = await stage.replays.items({ run: id })
-      const place = `operation 1 (${operation.op} ${operation.path})`
-      const why = operation.op === 'test' ? 'has another value there' : 'has no place for it'
-      expect(item?.reason).toBe(`not_changeable: ${place}: the body ${why}`)
+      const where = `operation 1 (${operation.op} ${operation.path})`
+      const why =
+        operation.op === 'test'
+          ? 'the body has a different value there'
+          : 'a path of the operation does not exist in the body'
+      expect(item?.reason).toBe(`patch_failed: ${where}: ${why}`)
     })
   }
 
-  test('names of a body only what the schema of the consumer names', async () => {
+  test('contains only property names of the schema', async () => {
     const body = { orders: { 'ada@example.com': { price: 'x' } }, 'bob@example.com': 1 }
     const stage = await staged(pool, 'named', 1, () => bodyOf(body))
     const price = { type: 'object', properties: { price: { type: 'number' } } }
     const orders = { type: 'object', additionalProperties: price }
     const schema = { type: 'object', properties: { orders } }
-    await stage.replays.keepSchema({ source: 'named', schema })
+    await stage.replays.setSchema({ source: 'named', schema })
     const { id } = await stage.plan()
     const [item] = await stage.replays.items({ run: id })
-    expect(item?.reason).toBe('invalid: body/orders/*/price must be number')
+    expect(item?.reason).toBe('schema_invalid: body/orders/*/price must be number')
   })
 })
 
 describe('a patch', () => {
-  test('is sealed when payloads are, and goes out as it was written', async () => {
+  test('is encrypted if payloads are, and is applied unchanged', async () => {
     const keys = { current: 'k1', get: () => Buffer.alloc(32, 7) }
     const stage = await staged(pool, 'sealed', 1, () => bodyOf({ card: 'x' }), { keys })
     const patch = [{ op: 'replace', path: '/card', value: SECRET }] as const
@@ -65,7 +68,7 @@ describe('a patch', () => {
     expect(JSON.parse(Buffer.from(sent).toString())).toEqual({ card: SECRET })
   })
 
-  test('gives another hash each time, which says nothing about what it makes of a body', async () => {
+  test('has another hash in each plan, which reveals nothing about the changed body', async () => {
     const stage = await staged(pool, 'hashed', 1, () => bodyOf({ pin: 1234 }))
     const change = { patch: [{ op: 'add', path: '/x', value: 1 }] } as const
     const [one, other] = [await stage.plan({ change }), await stage.plan({ change })]

@@ -3,12 +3,12 @@ import type { Admin } from '@platformatic/kafka'
 import type { DrainedDeadLetter } from '@redrive/runtime'
 import { CommandError, EXIT } from './exit.ts'
 import { reasonOf } from './failure.ts'
-import type { Place } from './peek/look.ts'
+import type { PeekTarget } from './peek/read-queue.ts'
 
-/** The concrete choices of the command line: which broker is behind an address. Each is loaded when it is needed. */
-export async function openPlace(address: string, queue: string): Promise<Place> {
+/** Opens the broker or database at an address. Each client library is loaded only when it is needed. */
+export async function openPeekTarget(address: string, queue: string): Promise<PeekTarget> {
   const url = URL.parse(address)
-  const open = url === null ? undefined : PLACES[url.protocol]
+  const open = url === null ? undefined : OPENERS[url.protocol]
   if (url === null || open === undefined) {
     throw new CommandError(
       EXIT.usage,
@@ -18,9 +18,9 @@ export async function openPlace(address: string, queue: string): Promise<Place> 
   return open(url, queue)
 }
 
-type Open = (url: URL, queue: string) => Promise<Place>
+type Open = (url: URL, queue: string) => Promise<PeekTarget>
 
-const PLACES: Readonly<Record<string, Open>> = {
+const OPENERS: Readonly<Record<string, Open>> = {
   'amqp:': openRabbitMq,
   'amqps:': openRabbitMq,
   'kafka:': openKafka,
@@ -29,91 +29,95 @@ const PLACES: Readonly<Record<string, Open>> = {
   'postgresql:': openPostgres,
 }
 
-async function openRabbitMq({ href }: URL, queue: string): Promise<Place> {
+async function openRabbitMq({ href }: URL, queue: string): Promise<PeekTarget> {
   const { rabbitmqSource } = await import('@redrive/rabbitmq')
   const { isQuorum, major } = await queueAt(href, queue)
   const source = rabbitmqSource({ url: href, queue, deadLetterQueues: [queue] })
   return {
     source,
     trace: isQuorum
-      ? 'The queue is a quorum queue: RabbitMQ counts each look on each message. Better not to look often.'
-      : 'RabbitMQ marks what was looked at as redelivered.',
+      ? 'This is a quorum queue: RabbitMQ counts each peek on each message. Do not peek often.'
+      : 'RabbitMQ marks the messages that were read as redelivered.',
     ...(isQuorum
-      ? { refuseSome: behindTheRest, refuseMore: (first) => nearLimit(first, major) }
+      ? { refuseSome: wouldReorder, refuseMore: (first) => nearLimit(first, major) }
       : {}),
     close: () => source.close(),
   }
 }
 
-/** A quorum queue without a delivery limit puts what is given back behind everything else. */
-function behindTheRest(most: number, total: number): string | undefined {
-  if (total <= most) return undefined
-  return `This is a quorum queue with ${total} messages, and what is looked at may go behind the rest. To look at all and keep their order: --limit ${total}.`
+/** Refuses to read a part: a quorum queue without a delivery limit puts returned messages at its end. */
+function wouldReorder(limit: number, total: number): string | undefined {
+  if (total <= limit) return undefined
+  return `This is a quorum queue with ${total} messages, and messages that are read may move to its end. To keep the order, read all of them: --limit ${total}.`
 }
 
-/** Of the 20 that RabbitMQ 4 allows by default. It counts crashes alone, and ours would be one more. */
+/** 15 of the 20 returns that RabbitMQ 4 allows by default. It counts only crashes, and ours would add one. */
 const NEAR_LIMIT = 15
-/** Before RabbitMQ 4 each look counts, and the limit cannot be seen from here: people set no lower one. */
+/** Before RabbitMQ 4 each peek counts, and the limit is not visible here. Users set no lower limit than 2. */
 const NEAR_UNKNOWN_LIMIT = 2
 
-/** A quorum queue drops or dead-letters what was returned more often than its limit. */
+/** Refuses to read more near the limit: a quorum queue drops or dead-letters messages beyond it. */
 function nearLimit({ delivery }: DrainedDeadLetter, major: number): string | undefined {
   const returned = delivery.deliveryCount - 1
   if (returned < (major >= 4 ? NEAR_LIMIT : NEAR_UNKNOWN_LIMIT)) return undefined
-  return `The first message was returned ${returned} times already, and a quorum queue gives up what was returned too often: nothing more was looked at.`
+  return `The first message was already returned ${returned} times, and a quorum queue drops or dead-letters messages beyond its delivery limit. No more messages were read.`
 }
 
-/** AMQP's code for what a broker cannot do. */
+/** AMQP code for a feature that the broker does not support. */
 const NOT_IMPLEMENTED = 540
-/** And for a queue that is not there. */
+/** AMQP code for a queue that does not exist. */
 const NOT_FOUND = 404
 
 /**
- * AMQP has no question for the type of a queue. But a quorum queue refuses a consumer on a channel whose
- * prefetch is shared, before it hands out anything; any other queue accepts it, and takes back what it handed
- * out into its place. A refusal ends the connection, so it has one of its own.
+ * Returns whether a queue is a quorum queue. AMQP has no request for this. But a quorum queue rejects a
+ * consumer on a channel with a shared prefetch, before it delivers a message. Any other queue accepts the
+ * consumer, and later puts its deliveries back in their old position. The rejection closes the connection,
+ * so this function opens a separate one.
  */
 async function queueAt(url: string, queue: string): Promise<{ isQuorum: boolean; major: number }> {
   const { connect } = await import('amqplib')
   const model = await connect(url, { clientProperties: { connection_name: 'redrive peek' } })
   const { serverProperties } = model.connection as unknown as Connection
   const major = Number.parseInt(serverProperties?.version ?? '', 10)
-  let refused: unknown
-  let missing: unknown
-  model.on('error', ({ code }: Coded) => {
-    refused = code
+  let connectionError: unknown
+  let channelError: unknown
+  model.on('error', ({ code }: AmqpError) => {
+    connectionError = code
   })
   try {
     const channel = await model.createChannel()
-    channel.on('error', ({ code }: Coded) => {
-      missing = code
+    channel.on('error', ({ code }: AmqpError) => {
+      channelError = code
     })
     await channel.prefetch(1, true)
     await channel.consume(queue, () => undefined)
   } catch {
-    // The events have said why, before this. Whatever is not told apart here keeps the look itself from
-    // consuming, which then says so.
+    // The error events above have already delivered the code. Any other error also fails the peek itself,
+    // which then reports it.
   }
-  if (refused === undefined) await model.close()
-  if (missing === NOT_FOUND) throw noQueue(url, queue)
-  return { isQuorum: refused === NOT_IMPLEMENTED, major }
+  if (connectionError === undefined) await model.close()
+  if (channelError === NOT_FOUND) throw noQueue(url, queue)
+  return { isQuorum: connectionError === NOT_IMPLEMENTED, major }
 }
 
-interface Coded {
+interface AmqpError {
   readonly code?: unknown
 }
 
 function noQueue(url: string, queue: string): CommandError {
   const vhost = decodeURIComponent(new URL(url).pathname.slice(1)) || '/'
-  return new CommandError(EXIT.notFound, `There is no queue ${queue} in the virtual host ${vhost}.`)
+  return new CommandError(
+    EXIT.notFound,
+    `Queue "${queue}" does not exist in virtual host "${vhost}". Check the name and the address.`,
+  )
 }
 
-/** What the client library knows of the broker and does not have in its types. */
+/** Properties of the broker that are missing in the types of the client library. */
 interface Connection {
   readonly serverProperties?: { readonly version?: string }
 }
 
-async function openKafka(url: URL, topic: string): Promise<Place> {
+async function openKafka(url: URL, topic: string): Promise<PeekTarget> {
   const [kafka, { kafkaSource }] = await Promise.all([
     import('@platformatic/kafka'),
     import('@redrive/kafka'),
@@ -144,7 +148,7 @@ async function openKafka(url: URL, topic: string): Promise<Place> {
       await admin.close()
     }
   }
-  // A group of its own, which nobody else is in: it commits nothing, and is gone afterwards.
+  // A separate consumer group: it commits nothing and is deleted afterwards.
   const drainGroup = `redrive-peek-${randomUUID()}`
   const source = kafkaSource({
     brokers,
@@ -165,10 +169,11 @@ async function openKafka(url: URL, topic: string): Promise<Place> {
   }
 }
 
-/** All are asked for: to ask for one may make it. */
+/** Lists all topics. A request for a single topic may create it. */
 async function missingTopic(admin: Admin, topic: string): Promise<string | undefined> {
   const topics = await admin.listTopics({ includeInternals: true })
-  return topics.includes(topic) ? undefined : `There is no topic ${topic}, or you may not see it.`
+  if (topics.includes(topic)) return undefined
+  return `Topic "${topic}" does not exist, or your user has no permission to see it.`
 }
 
 async function deleteGroups(admin: Admin, prefix: string): Promise<void> {
@@ -178,18 +183,18 @@ async function deleteGroups(admin: Admin, prefix: string): Promise<void> {
     await admin.deleteGroups({ groups })
   } catch (cause) {
     throw new Error(
-      `The consumer group ${groups.join(', ')} is still there, with nobody in it: ${reasonOf(cause)}`,
+      `Cannot delete the empty consumer group ${groups.join(', ')}: ${reasonOf(cause)}`,
       { cause },
     )
   }
 }
 
-async function openPostgres({ href }: URL, queue: string): Promise<Place> {
+async function openPostgres({ href }: URL, queue: string): Promise<PeekTarget> {
   const [{ default: pg }, { postgresSource }] = await Promise.all([
     import('pg'),
     import('@redrive/postgres'),
   ])
-  // One connection, and one transaction on it that is rolled back: nothing that is done to look ever happened.
+  // One connection with one transaction, which is rolled back. The peek changes nothing.
   const pool = new pg.Pool({
     connectionString: href,
     max: 1,

@@ -1,24 +1,29 @@
 import type { ProblemCode } from '@redrive/api'
 
-/** What a script can rely on. */
+/** Exit codes. Scripts rely on them, so they never change. */
 export const EXIT = {
+  /** The command succeeded. */
   ok: 0,
+  /** The command failed, or the prompt was declined. */
   failure: 1,
+  /** A flag, an argument or a setting is invalid. */
   usage: 2,
+  /** The resource does not exist, or you may not see it. */
   notFound: 3,
+  /** You are not signed in, or lack the permission. */
   auth: 4,
-  /** What is there does not allow it, or it was changed meanwhile. */
+  /** The current state does not allow the change, or another user changed it first. */
   conflict: 5,
-  /** Some of a batch, and not all. */
+  /** A part of a batch succeeded. */
   partial: 6,
-  /** It goes on, but nobody waits for it any more. */
+  /** The command stopped waiting; the run continues. */
   timeout: 7,
-  /** 128 and the number of SIGINT, as shells have it. */
+  /** Ctrl-C: 128 plus the number of SIGINT, as in shells. */
   interrupted: 130,
 } as const
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 
-/** One row for each code of the API. */
+/** The exit code for each problem code of the API. */
 export const EXIT_OF_PROBLEM: Readonly<Record<ProblemCode, ExitCode>> = {
   invalid: EXIT.usage,
   idempotency_key_missing: EXIT.failure,
@@ -27,7 +32,7 @@ export const EXIT_OF_PROBLEM: Readonly<Record<ProblemCode, ExitCode>> = {
   not_found: EXIT.notFound,
   conflict: EXIT.conflict,
   in_progress: EXIT.conflict,
-  changed: EXIT.conflict,
+  precondition_failed: EXIT.conflict,
   too_large: EXIT.usage,
   unsupported_media_type: EXIT.failure,
   idempotency_key_reused: EXIT.conflict,
@@ -38,7 +43,7 @@ export const EXIT_OF_PROBLEM: Readonly<Record<ProblemCode, ExitCode>> = {
   unavailable: EXIT.failure,
 }
 
-/** A command cannot go on; its message says what to do. */
+/** An error that ends a command. The message contains what to do. */
 export class CommandError extends Error {
   override readonly name = 'CommandError'
   readonly exitCode: ExitCode

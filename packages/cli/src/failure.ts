@@ -4,33 +4,33 @@ import { Page } from './text/page.ts'
 import { red } from './text/painted.ts'
 import { safeLines } from './text/safe.ts'
 
-interface Failed {
+interface FailureReport {
   readonly exitCode: ExitCode
   readonly message: string
-  /** Names the request in the logs of the server. */
+  /** Identifies the request in the log of the server. */
   readonly requestId?: string
 }
 
-/** Says what went wrong and what to do, and answers the exit code. */
+/** Prints what failed and what to do, and returns the exit code. */
 export async function fail(io: Io, error: unknown, isVerbose: boolean): Promise<ExitCode> {
-  const { exitCode, message, requestId } = await failedOf(io, error)
+  const { exitCode, message, requestId } = await reportOf(io, error)
   const page = new Page(io.stderr)
   const [first = '', ...others] = safeLines(message)
   page.line`${red('Error:')} ${first}`
   for (const line of others) page.line`${line}`
-  if (requestId) page.line`Request ${requestId}`
+  if (requestId) page.line`Request id: ${requestId}`
   if (isVerbose && error instanceof Error) page.block(error.stack ?? '')
   return exitCode
 }
 
-async function failedOf(io: Io, error: unknown): Promise<Failed> {
+async function reportOf(io: Io, error: unknown): Promise<FailureReport> {
   if (error instanceof CommandError) return error
-  if (io.signal.aborted) return { exitCode: EXIT.interrupted, message: 'Stopped.' }
-  // Loaded only here: most commands that fail without a server need none of it.
+  if (io.signal.aborted) return { exitCode: EXIT.interrupted, message: 'Interrupted.' }
+  // Loaded only here, because most commands that fail without a server do not need it.
   const { ApiError } = await import('@redrive/api')
   if (error instanceof ApiError) {
     const { code, problem } = error
-    // The detail may list them already.
+    // The detail may already contain some of them.
     const others = (problem.problems ?? []).filter((one) => !problem.detail.includes(one))
     const message = [
       problem.detail,
@@ -43,7 +43,7 @@ async function failedOf(io: Io, error: unknown): Promise<Failed> {
   if (error instanceof ZodError) {
     return {
       exitCode: EXIT.failure,
-      message: `The server answered something that this version does not understand. Use the redrive of the same version.\n${error.message}`,
+      message: `This version cannot read the response of the server. Use the same version of redrive as the server.\n${error.message}`,
     }
   }
   return { exitCode: EXIT.failure, message: messageOf(error) }
@@ -51,27 +51,30 @@ async function failedOf(io: Io, error: unknown): Promise<Failed> {
 
 const HINTS: Readonly<Partial<Record<string, readonly string[]>>> = {
   unauthenticated: [
-    'Set REDRIVE_TOKEN or REDRIVE_TOKEN_FILE to a token that is valid. Who has the config of the server makes one:',
-    "redrive token create NAME --for SUBJECT --may view --source '*' --config FILE",
+    'Set REDRIVE_TOKEN or REDRIVE_TOKEN_FILE to a valid token. An administrator can create one:',
+    "redrive token create NAME --user SUBJECT --allow view --source '*' --config FILE",
   ],
-  forbidden: ['redrive whoami says what you may do.'],
+  forbidden: ['To list your permissions: redrive whoami'],
 }
 
-/** `fetch` says nothing itself; its cause does. */
+/** Returns a message for any other error. The reason of a failed `fetch` is in its cause. */
 function messageOf(error: unknown): string {
   if (error instanceof TypeError && error.cause instanceof Error) {
-    return `The server cannot be reached: ${reasonOf(error.cause)}. Check REDRIVE_URL, and that the server runs.`
+    return `Cannot connect to the server: ${reasonOf(error.cause)}. Check REDRIVE_URL, and that the server is running.`
   }
-  const isAway = UNREACHABLE.has(codeOf(error))
-  return isAway
-    ? `${reasonOf(error)}. Check the address, and that something answers there.`
+  const isUnreachable = UNREACHABLE.has(codeOf(error))
+  return isUnreachable
+    ? `${reasonOf(error)}. Check the address, and that the service is running.`
     : reasonOf(error)
 }
 
-/** What a database or broker that is away fails with. */
+/** Error codes of a database or broker that cannot be reached. */
 const UNREACHABLE: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ENOTFOUND', 'ETIMEDOUT'])
 
-/** Never nothing: a host with several addresses, as localhost is, fails with one error for each and no message. */
+/**
+ * Returns the reason of an error, never an empty text. A host with several addresses, such as localhost,
+ * fails with one error per address and no message.
+ */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if (error.message) return error.message

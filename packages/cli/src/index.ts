@@ -1,2 +1,2 @@
-// For `redrive.config.ts`: whoever has the command line need not install the server by its own name.
+// For `redrive.config.ts`, so that projects with the CLI do not need a dependency on @redrive/server.
 export { type ConfigInput, defineConfig } from '@redrive/server'

@@ -1,37 +1,69 @@
 /**
- * Everything outside of a command. A command is a plain function `(io, options) => Promise<ExitCode>`, so
- * that a test gives it another world and looks at what came out.
+ * The environment of a command. A command is a plain function `(io, options) => Promise<ExitCode>`, so a
+ * test can pass another environment and check the output.
  */
 export interface Io {
-  /** Data, and nothing else: what a program would read. */
+  /** Output for data and nothing else, so that other programs can read it. */
   readonly stdout: Output
   /** Messages, progress and questions. */
   readonly stderr: Output
   readonly stdin: Input
-  readonly env: Readonly<Record<string, string | undefined>>
-  /** Absolute. Paths of options are relative to it. */
+  readonly env: Environment
+  /** Absolute path. Paths in options are relative to it. */
   readonly cwd: string
   /** Epoch ms. */
   readonly now: () => number
   /** Resolves after `ms`, or when the signal is aborted. */
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>
   readonly fetch: typeof globalThis.fetch
-  /** Aborted by Ctrl-C, and when the process is asked to end. A command then ends by itself, soon. */
+  /** Aborted by Ctrl-C (SIGINT) and SIGTERM. The command then ends soon. */
   readonly signal: AbortSignal
-  /** From now on the process goes on when nobody can read its stdout any more. Else it ends then. */
+  /** Keeps the process running when the reader of stdout closes. By default the process ends then. */
   readonly outliveReader: () => void
-  /** Asks a person. Called only when `canAsk`; undefined: they left the question with Ctrl-C. */
+  /** Prompts the user. Called only when `canAsk`. Undefined: the user cancelled with Ctrl-C. */
   readonly confirm: (question: string) => Promise<boolean | undefined>
-  /** Opens a file in the editor of the person and resolves with its exit code when it is closed. */
+  /** Opens a file in the editor of the user and resolves with the editor's exit code. */
   readonly edit: (path: string) => Promise<number>
+}
+
+/** Environment variables. The config of the server may refer to others by their names. */
+export interface Environment extends Readonly<Record<string, string | undefined>> {
+  /** Address of the server, such as `https://redrive.example.com`. */
+  readonly REDRIVE_URL?: string
+  /** API token. There is no flag for it, because other users can see process arguments. */
+  readonly REDRIVE_TOKEN?: string
+  /** File with an API token, used if `REDRIVE_TOKEN` is not set. */
+  readonly REDRIVE_TOKEN_FILE?: string
+  /** Name of a profile, used if `REDRIVE_URL` is not set. `--profile` has priority over both. */
+  readonly REDRIVE_PROFILE?: string
+  /** Config file of the server, used if `--config` is not set. Default: `redrive.config.*` in the current folder. */
+  readonly REDRIVE_CONFIG?: string
+  /** Folder of `redrive/config.json` with the profiles. Default: `.config` in the home folder. */
+  readonly XDG_CONFIG_HOME?: string
+  /** Home folder of the user. */
+  readonly HOME?: string
+  /** Editor of `redrive edit`. */
+  readonly VISUAL?: string
+  /** Editor of `redrive edit`, used if `VISUAL` is not set. Default: `vi`. */
+  readonly EDITOR?: string
+  /** Folder for the temporary file of `redrive edit`. Default: that of the system. */
+  readonly TMPDIR?: string
+  /** Disables colours, if it is not empty. `--no-color` has the same effect. */
+  readonly NO_COLOR?: string
+  /** Forces colours, or disables them with `0`. `NO_COLOR` has priority. */
+  readonly FORCE_COLOR?: string
+  /** Type of the terminal. `dumb` disables colours. */
+  readonly TERM?: string
+  /** Width of the output, if it is not a terminal. Default: 100. */
+  readonly COLUMNS?: string
 }
 
 export interface Output {
   readonly write: (text: string) => void
   readonly isTTY: boolean
-  /** Width of the terminal; without one, what fits into most. */
+  /** Width of the terminal, or a default without one. */
   readonly columns: number
-  /** Whether text may be coloured: `NO_COLOR`, `FORCE_COLOR`, `--no-color` and the terminal decide. */
+  /** Whether to colour text. Depends on `NO_COLOR`, `FORCE_COLOR`, `--no-color` and the terminal. */
   readonly hasColor: boolean
 }
 
@@ -41,7 +73,7 @@ export interface Input {
   readonly lines: () => AsyncIterable<string>
 }
 
-/** There is a person at the keyboard who sees what is asked. */
+/** Returns whether a user can see and answer a prompt. */
 export const canAsk = (io: Io): boolean => io.stdin.isTTY && io.stderr.isTTY
 
 /** Options that every command has. */
@@ -50,9 +82,9 @@ export interface CommonOptions {
   readonly json?: boolean
   /** One JSON document per line on stdout. */
   readonly jsonl?: boolean
-  /** Questions are answered with yes. */
+  /** Skips confirmation prompts. */
   readonly yes?: boolean
-  /** Say what would be asked for, and do nothing. */
+  /** Prints the request without sending it. */
   readonly dryRun?: boolean
   /** Name of a profile in `$XDG_CONFIG_HOME/redrive/config.json`. */
   readonly profile?: string

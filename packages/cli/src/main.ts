@@ -6,7 +6,7 @@ import { runProgram } from './program.ts'
 const ending = new AbortController()
 for (const name of ['SIGINT', 'SIGTERM'] as const) {
   process.on(name, () => {
-    // Asked twice: whoever asks does not want to wait for an orderly end.
+    // A second signal ends the process immediately.
     if (ending.signal.aborted) process.exit(EXIT.interrupted)
     ending.abort()
   })
@@ -14,10 +14,10 @@ for (const name of ['SIGINT', 'SIGTERM'] as const) {
 let isOutliving = false
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (isOutliving) return
-  // The reader of a pipe has had enough, as `head` has: that is no failure.
+  // The reader of the pipe, such as `head`, has closed it. This is not a failure.
   process.exit(error.code === 'EPIPE' ? EXIT.ok : EXIT.failure)
 })
-// Nobody is left to be told that nobody reads the messages; the exit code says how it ended.
+// A failing stderr cannot be reported anywhere. The exit code still shows the result.
 process.stderr.on('error', () => undefined)
 
 const io = processIo(ending.signal, () => {

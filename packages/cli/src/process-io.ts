@@ -2,14 +2,15 @@ import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { WriteStream } from 'node:tty'
-import type { Io, Output } from './io.ts'
+import type { Environment, Io, Output } from './io.ts'
 
-/** 100 columns where nobody says: it fits into a log and a mail. */
+/** 100 columns when the width is unknown. This fits into a log and an email. */
 const COLUMNS = 100
 
-/** The world of a process. */
+const env: Environment = process.env
+
+/** Returns the environment of the current process. */
 export function processIo(signal: AbortSignal, outliveReader: () => void): Io {
-  const { env } = process
   return {
     stdout: outputOf(process.stdout),
     stderr: outputOf(process.stderr),
@@ -23,14 +24,14 @@ export function processIo(signal: AbortSignal, outliveReader: () => void): Io {
     now: Date.now,
     sleep: async (ms, until) => {
       const ends = until === undefined ? signal : AbortSignal.any([signal, until])
-      // Woken early is woken as well: who sleeps looks at the signal afterwards.
+      // An abort ends the sleep early. The caller checks the signal afterwards.
       await sleep(ms, undefined, { signal: ends }).catch(() => undefined)
     },
     fetch: globalThis.fetch,
     signal,
     outliveReader,
     confirm,
-    edit: (path) => edit(path, env['VISUAL'] || env['EDITOR'] || 'vi'),
+    edit: (path) => edit(path, env.VISUAL || env.EDITOR || 'vi'),
   }
 }
 
@@ -39,15 +40,15 @@ function outputOf(stream: WriteStream | (NodeJS.WriteStream & { readonly fd: 1 |
     write: (text) => void stream.write(text),
     isTTY: stream.isTTY === true,
     get columns() {
-      return stream.columns || Number(process.env['COLUMNS']) || COLUMNS
+      return stream.columns || Number(env.COLUMNS) || COLUMNS
     },
     hasColor: hasColor(stream.isTTY === true),
   }
 }
 
-/** https://no-color.org and https://force-color.org; the flag before both. */
+/** Follows https://no-color.org and https://force-color.org. The flag has priority over both. */
 function hasColor(isTTY: boolean): boolean {
-  const { NO_COLOR, FORCE_COLOR, TERM } = process.env
+  const { NO_COLOR, FORCE_COLOR, TERM } = env
   if (process.argv.includes('--no-color') || NO_COLOR) return false
   if (FORCE_COLOR !== undefined && FORCE_COLOR !== '') return FORCE_COLOR !== '0'
   return isTTY && TERM !== 'dumb'
@@ -59,7 +60,7 @@ async function confirm(question: string): Promise<boolean | undefined> {
   return isCancel(answer) ? undefined : answer
 }
 
-/** The editor may be a command with arguments; a path is never part of what a shell reads. */
+/** Runs the editor, which may be a command with arguments. The shell never parses the path. */
 function edit(path: string, editor: string): Promise<number> {
   const isWindows = process.platform === 'win32'
   const child = isWindows

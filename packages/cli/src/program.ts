@@ -2,24 +2,24 @@ import { Command, CommanderError } from 'commander'
 import { EXIT, type ExitCode } from './exit.ts'
 import { fail } from './failure.ts'
 import type { CommonOptions, Io } from './io.ts'
-import { addActing } from './program/act.ts'
+import { addActing } from './program/manage.ts'
 import { addLocal } from './program/local.ts'
-import { addAudit, addLooking } from './program/look.ts'
-import type { Run } from './program/run.ts'
+import { addAudit, addLooking } from './program/inspect.ts'
+import type { BindAction } from './program/command.ts'
 import { addServer } from './program/server.ts'
 
 interface GlobalOptions extends CommonOptions {
   readonly verbose?: boolean
 }
 
-/** Runs what was typed and answers the exit code. `args` are without `node` and the script. */
+/** Runs the command in `args` and returns the exit code. `args` are without `node` and the script. */
 export async function runProgram(io: Io, args: readonly string[]): Promise<ExitCode> {
   let exitCode: ExitCode = EXIT.ok
   let isEndless = false
-  const run: Run = (work) =>
+  const run: BindAction = (command) =>
     async function (this: Command) {
       isEndless = ENDLESS.has(this.name())
-      exitCode = await work(io, this.optsWithGlobals() as never, this.args)
+      exitCode = await command(io, this.optsWithGlobals() as never, this.args)
     }
   const root = programOf(io, run)
   try {
@@ -27,19 +27,19 @@ export async function runProgram(io: Io, args: readonly string[]): Promise<ExitC
     await root.parseAsync(args, { from: 'user' })
     return io.signal.aborted && exitCode === EXIT.ok && !isEndless ? EXIT.interrupted : exitCode
   } catch (error) {
-    // Help and version end in the same way as a mistake, but with 0.
+    // Commander also throws for --help and --version, with exit code 0.
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage
     return fail(io, error, root.opts<GlobalOptions>().verbose === true)
   }
 }
 
-/** These go on until they are asked to end: for them that is no interruption. */
+/** Commands that run until a signal stops them. For them, a signal is a normal end. */
 const ENDLESS: ReadonlySet<string> = new Set(['serve', 'mcp'])
 
-/** Every command. */
-function programOf(io: Io, run: Run): Command {
+/** Builds the program with all commands. */
+function programOf(io: Io, run: BindAction): Command {
   const root = new Command('redrive')
-  // First: commands that are made later take both over.
+  // Set first, because commands that are added later inherit both.
   root.exitOverride().configureOutput({
     writeOut: (text) => io.stdout.write(text),
     writeErr: (text) => io.stderr.write(text),
@@ -49,15 +49,15 @@ function programOf(io: Io, run: Run): Command {
     getErrHasColors: () => io.stderr.hasColor,
   })
   root
-    .description('Dead letters: look at them, and get them back to where they belong.')
+    .description('Inspect and replay dead letters.')
     .version(VERSION, '-V, --version')
-    .option('--json', 'one JSON document on stdout')
-    .option('--jsonl', 'one JSON document in each line on stdout')
-    .option('--profile <name>', 'a server of your profiles')
-    .option('--no-color', 'no colours; NO_COLOR does the same')
-    .option('-v, --verbose', 'where an error came from')
+    .option('--json', 'print one JSON document on stdout')
+    .option('--jsonl', 'print one JSON document per line on stdout')
+    .option('--profile <name>', 'use this server profile')
+    .option('--no-color', 'disable colours, as NO_COLOR does')
+    .option('-v, --verbose', 'print stack traces')
     .configureHelp({ showGlobalOptions: true })
-    .showHelpAfterError('Add --help to see what there is.')
+    .showHelpAfterError('Add --help to list commands and options.')
     .addHelpText('after', EPILOGUE)
   addLooking(root, run)
   addActing(root, run)
@@ -67,7 +67,7 @@ function programOf(io: Io, run: Run): Command {
   return root
 }
 
-/** Completion for a shell, and what it asks while someone types. */
+/** Adds the completion script and the command that the shell calls while the user types. */
 async function addCompletion(root: Command): Promise<void> {
   const placeholder = root.commands.findIndex((command) => command.name() === 'completion')
   ;(root.commands as Command[]).splice(placeholder, 1)
@@ -78,6 +78,6 @@ async function addCompletion(root: Command): Promise<void> {
 const VERSION = '0.1.0'
 
 const EPILOGUE = `
-The server: REDRIVE_URL and REDRIVE_TOKEN (or REDRIVE_TOKEN_FILE), or --profile.
-Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 not allowed, 5 conflict,
-6 some and not all, 7 timeout while waiting, 130 Ctrl-C.`
+Set the server with REDRIVE_URL and REDRIVE_TOKEN (or REDRIVE_TOKEN_FILE), or --profile.
+Exit codes: 0 success, 1 failure, 2 usage error, 3 not found, 4 not allowed,
+5 conflict, 6 partial success, 7 timeout while waiting, 130 Ctrl-C.`

@@ -13,7 +13,7 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(folder, { recursive: true }))
 
-/** Of a config with these sources. */
+/** Writes a config with these sources and returns its path. */
 const file = (sources: object, database = 'postgres://redrive@db/redrive'): string => {
   const path = join(folder, 'redrive.config.json')
   writeFileSync(
@@ -28,7 +28,7 @@ const config = async (sources: object): Promise<Config> =>
 const SCRAM = { mechanism: 'SCRAM-SHA-512', username: 'ada', password: 'hunter2' }
 
 describe('the brokers of a config', () => {
-  test('are each there once, with all sources that the config has on them', async () => {
+  test('are listed once each, with all their sources', async () => {
     const rabbit = ['amqp://a@one/shop', 'amqp://a@two/shop']
     const kafka = { brokers: ['one:9092', 'two:9092'], tls: true, sasl: SCRAM }
     const found = brokersIn(
@@ -65,7 +65,7 @@ describe('the brokers of a config', () => {
     ])
   })
 
-  test('are not one when who we are to them differs', async () => {
+  test('are separate when their credentials differ', async () => {
     const brokers = ['one:9092']
     const found = brokersIn(
       await config({
@@ -76,7 +76,7 @@ describe('the brokers of a config', () => {
     expect(found.filter(({ kafka }) => kafka !== undefined)).toHaveLength(2)
   })
 
-  test('are looked at by their next address when the first does not answer', async () => {
+  test('are read at the next address when the first one is unreachable', async () => {
     const [postgres, rabbitmq] = [await urlOf('postgres'), await urlOf('rabbitmq')]
     const url = ['amqp://guest:guest@127.0.0.1:9', rabbitmq]
     const path = file({ orders: { rabbitmq: { url, queue: 'orders' } } }, postgres)
@@ -86,13 +86,13 @@ describe('the brokers of a config', () => {
     }
     const found = brokers[0]?.findings.map((finding) => finding.found)
     expect(found).toEqual([
-      'not readable: AMQP does not tell them, and no management API was given',
+      'not readable: AMQP cannot read them, and no management API is configured',
     ])
   }, 120_000)
 })
 
 describe('an address', () => {
-  test('of Kafka may say how to sign in, and what to look at', () => {
+  test('of Kafka may contain credentials, topics and groups', () => {
     expect(
       brokerAt(
         'kafkas://ada:hunter2@one:9092?mechanism=scram-sha-512&topic=paid&group=billing&topic=sent&group=mail',
@@ -112,7 +112,7 @@ describe('an address', () => {
     })
   })
 
-  test('of RabbitMQ may say which vhost and queues to look at', () => {
+  test('of RabbitMQ may contain a virtual host and queues', () => {
     expect(brokerAt('http://ada:hunter2@one:15672/?vhost=/shop&queue=a&queue=b')).toEqual({
       rabbitmq: {
         management: 'http://ada:hunter2@one:15672',
@@ -126,7 +126,7 @@ describe('an address', () => {
   })
 
   test.each(['kafka://ada:hunter2@one:9092?mechanism=GSSAPI', 'kafka://one:9092?topic=paid'])(
-    'that cannot be meant is refused: %s',
+    'is rejected if it is invalid: %s',
     (address) => {
       expect(() => brokerAt(address)).toThrow(/^Expected /)
     },

@@ -1,12 +1,12 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
-import type { Ended } from './world.ts'
+import type { CommandResult } from './world.ts'
 
 const MAIN = new URL('../src/main.ts', import.meta.url).pathname
 
-/** Where compiled programs are kept, as vitest.config.ts says. */
+/** The compile cache that vitest.config.ts sets. */
 const CACHE = { NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] }
 
-/** The programme as people start it. */
+/** Starts the program as a child process. */
 export function start(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
@@ -18,7 +18,7 @@ export function start(
 
 export async function ended(
   child: ChildProcessWithoutNullStreams,
-): Promise<Omit<Ended, 'questions'>> {
+): Promise<Omit<CommandResult, 'questions'>> {
   let [stdout, stderr] = ['', '']
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
   child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))

@@ -1,12 +1,12 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { type Answer, ApiError, type ProblemCode, PROBLEMS } from '@redrive/api'
-import { STATUSES } from '@redrive/api/words'
+import { type Output, ApiError, type ProblemCode, PROBLEMS } from '@redrive/api'
+import { STATUSES } from '@redrive/api/enums'
 import { afterEach, describe, expect, test } from 'vitest'
 import { EXIT_OF_PROBLEM } from '../src/exit.ts'
 import {
-  type Asked,
+  type RecordedRequest,
   type FakeServer,
   fakeServer,
   type Handlers,
@@ -34,7 +34,7 @@ afterEach(async () => {
   server = undefined
 })
 
-async function played(handlers: Handlers, args: readonly string[], options: WorldOptions = {}) {
+async function runWith(handlers: Handlers, args: readonly string[], options: WorldOptions = {}) {
   server ??= await fakeServer(handlers)
   return run(args, { ...options, env: { ...server.env, ...options.env } })
 }
@@ -50,21 +50,21 @@ const TREND = {
   }),
 }
 
-describe('what people read', () => {
-  test('groups are a table with a trend, sized to the terminal', async () => {
+describe('output for people', () => {
+  test('prints groups as a table with a trend that fits the terminal', async () => {
     const handlers: Handlers = { listGroups: () => ({ groups: groups() }), ...TREND }
-    const { stdout, code } = await played(handlers, ['groups', 'list'])
+    const { stdout, code } = await runWith(handlers, ['groups', 'list'])
     expect(code).toBe(0)
     await expect(stdout).toMatchFileSnapshot(golden('groups-list'))
-    const narrow = await played(handlers, ['groups', 'list'], { columns: 90 })
+    const narrow = await runWith(handlers, ['groups', 'list'], { columns: 90 })
     expect(Math.max(...narrow.stdout.split('\n').map(({ length }) => length))).toBeLessThanOrEqual(
       90,
     )
     await expect(narrow.stdout).toMatchFileSnapshot(golden('groups-list-90'))
   })
 
-  test('a group says why it is one, and how to replay it', async () => {
-    const { stdout } = await played(
+  test('explains why failures are one group and how to replay them', async () => {
+    const { stdout } = await runWith(
       {
         getGroup: () => group(),
         explainGroup: () => ({
@@ -91,15 +91,15 @@ describe('what people read', () => {
     await expect(stdout).toMatchFileSnapshot(golden('groups-show'))
   })
 
-  test('a message is shown with its attempts, newest first, and a masked body', async () => {
-    const { stdout } = await played(
+  test('shows a message with its attempts, newest first, and a masked body', async () => {
+    const { stdout } = await runWith(
       { getDeadLetter: () => detail(), listDeadLetterReplays: () => ({ items: [] }) },
       ['messages', 'show', MESSAGE_A],
     )
     await expect(stdout).toMatchFileSnapshot(golden('messages-show'))
   })
 
-  test('someone at a terminal is told what to type next; a script is not', async () => {
+  test('prints the next command on a terminal, but not in a script', async () => {
     const handlers: Handlers = {
       ...TREND,
       listGroups: () => ({ groups: groups() }),
@@ -108,21 +108,21 @@ describe('what people read', () => {
       getDeadLetter: () => detail(),
       listDeadLetterReplays: () => ({ items: [] }),
     }
-    const NEXT: readonly (readonly [args: readonly string[], told: string])[] = [
+    const NEXT: readonly (readonly [args: readonly string[], expected: string])[] = [
       [['sources'], 'redrive groups list --open'],
       [['groups', 'list'], 'redrive groups show 7f3a'],
       [['messages', 'list', '--group', GROUP_A], 'redrive messages show 019c'],
       [['messages', 'show', MESSAGE_A], `redrive replay plan --id ${MESSAGE_A}`],
     ]
-    for (const [args, told] of NEXT) {
-      expect((await played(handlers, args, { isTTY: true })).stderr).toContain(told)
-      expect((await played(handlers, args)).stderr).toBe('')
-      expect((await played(handlers, [...args, '--json'], { isTTY: true })).stderr).toBe('')
+    for (const [args, expected] of NEXT) {
+      expect((await runWith(handlers, args, { isTTY: true })).stderr).toContain(expected)
+      expect((await runWith(handlers, args)).stderr).toBe('')
+      expect((await runWith(handlers, [...args, '--json'], { isTTY: true })).stderr).toBe('')
     }
   })
 
-  test('a plan says what goes out, what is kept out and how to start it', async () => {
-    const { stdout, code } = await played({ planReplay: () => theRun() }, [
+  test('prints how many a plan replays, how many it skips, and how to start it', async () => {
+    const { stdout, code } = await runWith({ planReplay: () => theRun() }, [
       'replay',
       'plan',
       '--group',
@@ -131,11 +131,11 @@ describe('what people read', () => {
       '200/s',
     ])
     expect(code).toBe(0)
-    expect(server?.asked[0]?.body).toEqual({ selection: { group: GROUP_A }, ratePerSecond: 200 })
+    expect(server?.requests[0]?.body).toEqual({ selection: { group: GROUP_A }, ratePerSecond: 200 })
     await expect(stdout).toMatchFileSnapshot(golden('replay-plan'))
   })
 
-  test('sources, runs, tokens and the audit are tables', async () => {
+  test('prints sources, runs, tokens and audit entries as tables', async () => {
     const handlers: Handlers = {
       listSources: () => ({
         sources: [source(), source({ source: 'users', open: 3, oldestAt: undefined })],
@@ -144,8 +144,8 @@ describe('what people read', () => {
         runs: [
           theRun({
             state: 'paused',
-            pausedBecause: 'too many refailed',
-            counts: { resolved: 900, refailed: 40, queued: 60 },
+            pauseReason: 'too many failures',
+            counts: { resolved: 900, failed_again: 40, queued: 60 },
           }),
         ],
       }),
@@ -169,7 +169,7 @@ describe('what people read', () => {
             at: NOW - 1_000,
             person: 'alex',
             via: 'token',
-            what: 'approveReplay',
+            operation: 'approveReplay',
             outcome: 'denied',
             source: 'orders',
             subject: RUN_A,
@@ -182,45 +182,45 @@ describe('what people read', () => {
     }
     let all = ''
     for (const args of [['sources'], ['replay', 'list'], ['token', 'list'], ['audit', 'list']]) {
-      all += `$ redrive ${args.join(' ')}\n${(await played(handlers, args)).stdout}`
+      all += `$ redrive ${args.join(' ')}\n${(await runWith(handlers, args)).stdout}`
     }
     await expect(all).toMatchFileSnapshot(golden('tables'))
   })
 
-  test('nothing is more than an empty table, and a filter that nothing fits is not nothing', async () => {
+  test('prints different sentences for no groups and for a filter without matches', async () => {
     const handlers: Handlers = { listGroups: () => ({ groups: [] }) }
     for (const args of [[], ['--open']]) {
-      const { stdout } = await played(handlers, ['groups', 'list', ...args])
-      expect(stdout).toBe('No failure group. Nothing waits here.\n')
+      const { stdout } = await runWith(handlers, ['groups', 'list', ...args])
+      expect(stdout).toBe('No failure groups. There is nothing to do.\n')
     }
     for (const args of [['--source', 'oders'], ['--class', 'schema'], ['--regressed']]) {
-      const { stdout } = await played(handlers, ['groups', 'list', ...args])
-      expect(stdout).toBe('No group fits the filter.\n')
+      const { stdout } = await runWith(handlers, ['groups', 'list', ...args])
+      expect(stdout).toBe('No group matches the filter.\n')
     }
   })
 })
 
-describe('what programs read', () => {
-  test('--json is one document and nothing else; --jsonl one for each row', async () => {
-    const handlers: Handlers = { listGroups: () => ({ groups: groups(), next: 'more' }) }
-    const one = await played(handlers, ['groups', 'list', '--json'])
+describe('output for programs', () => {
+  test('prints one document with --json and one per row with --jsonl', async () => {
+    const handlers: Handlers = { listGroups: () => ({ groups: groups(), nextCursor: 'more' }) }
+    const one = await runWith(handlers, ['groups', 'list', '--json'])
     expect(JSON.parse(one.stdout)).toEqual({
       groups: JSON.parse(JSON.stringify(groups())) as unknown,
-      next: 'more',
+      nextCursor: 'more',
     })
-    const lines = await played(handlers, ['groups', 'list', '--jsonl'])
+    const lines = await runWith(handlers, ['groups', 'list', '--jsonl'])
     expect(
       lines.stdout
         .trimEnd()
         .split('\n')
         .map((line) => (JSON.parse(line) as { id: string }).id),
     ).toEqual([GROUP_A, GROUP_B])
-    // No trend is asked for when nobody looks at it.
-    expect(server?.asked.map(({ operation }) => operation)).toEqual(['listGroups', 'listGroups'])
+    // Without a table, the trend is not requested.
+    expect(server?.requests.map(({ operation }) => operation)).toEqual(['listGroups', 'listGroups'])
   })
 
-  test('an export is lines, as they come', async () => {
-    const { stdout } = await played(
+  test('exports one line per dead letter', async () => {
+    const { stdout } = await runWith(
       { exportDeadLetters: () => [deadLetter(), deadLetter({ id: MESSAGE_B })] },
       [
         'messages',
@@ -236,7 +236,7 @@ describe('what programs read', () => {
       ],
     )
     expect(stdout.trimEnd().split('\n')).toHaveLength(2)
-    expect(server?.asked[0]?.query).toEqual({
+    expect(server?.requests[0]?.query).toEqual({
       groups: [GROUP_A],
       statuses: ['open'],
       headers: ['tenant=acme'],
@@ -250,26 +250,26 @@ describe('what programs read', () => {
     },
   }
 
-  test('an export that breaks off says so, and how to go on', async () => {
-    const { code, stdout, stderr } = await played(broken, ['messages', 'export'])
+  test('reports an incomplete export and how to continue', async () => {
+    const { code, stdout, stderr } = await runWith(broken, ['messages', 'export'])
     expect(code).toBe(1)
     expect(stdout.trimEnd().split('\n')).toHaveLength(2)
-    expect(stderr).toContain('Broke off after 2; the output is not whole')
-    expect(stderr).not.toContain('cannot be reached')
-    // One later than the last: others may have failed in the same millisecond.
-    const [goOn] = /--after \S+ --before \S+/.exec(stderr) as unknown as [string]
-    expect(goOn).toBe('--after 2026-01-30T03:04:11.000Z --before 2026-01-31T03:04:06.001Z')
-    await played(broken, ['messages', 'export', ...goOn.split(' ')])
-    expect(server?.asked.at(-1)?.query).toEqual({ after: NOW - 86_400_000, before: NOW - 4_999 })
+    expect(stderr).toContain('Export stopped after 2 messages; the output is incomplete')
+    expect(stderr).not.toContain('Cannot connect')
+    // 1 ms later than the last one: others may have failed in the same millisecond.
+    const [flags] = /--after \S+ --before \S+/.exec(stderr) as unknown as [string]
+    expect(flags).toBe('--after 2026-01-30T03:04:11.000Z --before 2026-01-31T03:04:06.001Z')
+    await runWith(broken, ['messages', 'export', ...flags.split(' ')])
+    expect(server?.requests.at(-1)?.query).toEqual({ after: NOW - 86_400_000, before: NOW - 4_999 })
   })
 
-  test('an export of a group goes on without a beginning', async () => {
-    const { stderr } = await played(broken, ['messages', 'export', '--group', GROUP_A])
+  test('continues the export of a group without --after', async () => {
+    const { stderr } = await runWith(broken, ['messages', 'export', '--group', GROUP_A])
     expect(stderr).toContain('the same filters and --before 2026-01-31T03:04:06.001Z\n')
   })
 
-  test('an export that never began is as any other that fails', async () => {
-    const { stderr } = await played(
+  test('reports an export that failed before its first line as any other failure', async () => {
+    const { stderr } = await runWith(
       {
         exportDeadLetters: () => {
           throw new Lost()
@@ -277,108 +277,108 @@ describe('what programs read', () => {
       },
       ['messages', 'export'],
     )
-    expect(stderr).toContain('cannot be reached')
-    expect(stderr).not.toContain('Broke off')
+    expect(stderr).toContain('Cannot connect')
+    expect(stderr).not.toContain('Export stopped')
   })
 
-  /** A run with so many that failed again, in the pages that are asked for. */
-  const refailed = (count: number): Handlers => ({
-    getReplay: () => theRun({ state: 'done', counts: { refailed: count, resolved: 9 } }),
+  /** Handlers for a run with `count` items that failed again, in pages. */
+  const failedAgain = (count: number): Handlers => ({
+    getReplay: () => theRun({ state: 'done', counts: { failed_again: count, resolved: 9 } }),
     listReplayItems: ({ query }) => {
-      const { after = -1, most = 100 } = query as { after?: number; most?: number }
-      const places = Array.from({ length: count }, (_, place) => place * 3)
-      const items = places
-        .filter((place) => place > after)
-        .slice(0, most)
-        .map((place) => ({
+      const { after = -1, limit = 100 } = query as { after?: number; limit?: number }
+      const positions = Array.from({ length: count }, (_, position) => position * 3)
+      const items = positions
+        .filter((position) => position > after)
+        .slice(0, limit)
+        .map((position) => ({
           run: RUN_A,
-          place,
+          position,
           deadLetter: MESSAGE_A,
           replayId: MESSAGE_B,
           cycle: 2,
-          state: 'refailed' as const,
-          publishes: 1,
+          state: 'failed_again' as const,
+          publishCount: 1,
         }))
       return { items }
     },
   })
 
-  test('all items of a run are listed, however many there are', async () => {
-    const args = ['replay', 'show', RUN_A, '--items', 'refailed']
+  test('lists all items of a run over several pages', async () => {
+    const args = ['replay', 'show', RUN_A, '--items', 'failed_again']
     for (const count of [0, 199, 200, 401]) {
-      server = await fakeServer(refailed(count))
-      const { stdout, stderr } = await played({}, [...args, '--jsonl'])
-      const places = stdout
+      server = await fakeServer(failedAgain(count))
+      const { stdout, stderr } = await runWith({}, [...args, '--jsonl'])
+      const positions = stdout
         .split('\n')
         .filter((line) => line !== '')
-        .map((line) => (JSON.parse(line) as { place: number }).place)
-      expect(places).toEqual(Array.from({ length: count }, (_, place) => place * 3))
+        .map((line) => (JSON.parse(line) as { position: number }).position)
+      expect(positions).toEqual(Array.from({ length: count }, (_, position) => position * 3))
       expect(stderr).toBe('')
-      const one = await played({}, [...args, '--json'])
+      const one = await runWith({}, [...args, '--json'])
       expect((JSON.parse(one.stdout) as { items: unknown[] }).items).toHaveLength(count)
       await server.close()
     }
   })
 
-  test('people see a screen of items, how many more there are, and how to see them', async () => {
-    const args = ['replay', 'show', RUN_A, '--items', 'refailed']
-    const first = await played(refailed(1_401), args)
+  test('prints 50 items for people, how many more exist, and how to list them', async () => {
+    const args = ['replay', 'show', RUN_A, '--items', 'failed_again']
+    const first = await runWith(failedAgain(1_401), args)
     expect(first.stdout.match(new RegExp(MESSAGE_A, 'g'))).toHaveLength(50)
-    expect(first.stderr).toBe(`1,351 more. All of them: redrive ${args.join(' ')} --limit 1401\n`)
-    const all = await played({}, [...args, '--limit', '1401'])
+    expect(first.stderr).toBe(`1,351 more. List all: redrive ${args.join(' ')} --limit 1401\n`)
+    const all = await runWith({}, [...args, '--limit', '1401'])
     expect(all.stdout.match(new RegExp(MESSAGE_A, 'g'))).toHaveLength(1_401)
     expect(all.stderr).toBe('')
-    const few = await played({}, [...args, '--jsonl', '--limit', '7'])
+    const few = await runWith({}, [...args, '--jsonl', '--limit', '7'])
     expect(few.stdout.trimEnd().split('\n')).toHaveLength(7)
     expect(few.stderr).toContain('1,394 more')
   })
 
-  test('who asks for everything gets a day, and is told so', async () => {
-    const { stderr } = await played({ listDeadLetters: () => ({ deadLetters: [] }) }, [
+  test('limits a query without a time to one day and prints the limit', async () => {
+    const { stderr } = await runWith({ listDeadLetters: () => ({ deadLetters: [] }) }, [
       'messages',
       'list',
       '--status',
       'open',
     ])
     expect(stderr).toContain('--after')
-    expect(server?.asked[0]?.query).toEqual({
+    expect(server?.requests[0]?.query).toEqual({
       statuses: ['open'],
-      most: 50,
+      limit: 50,
       after: NOW - 86_400_000,
     })
   })
 
-  test('problems are said once', async () => {
-    const { stderr } = await played(
+  test('prints each problem once', async () => {
+    const { stderr } = await runWith(
       {
         listSources: () =>
           refuse('invalid', 'this is wrong', { problems: ['this is wrong', 'that too'] }),
       },
       ['sources'],
     )
-    expect(stderr).toBe('Error: this is wrong\n- that too\nRequest req-1\n')
+    expect(stderr).toBe('Error: this is wrong\n- that too\nRequest id: req-1\n')
   })
 
   test.each(Object.keys(PROBLEMS) as ProblemCode[])(
-    'a refusal with %s has its own exit code',
+    'maps the problem %s to its exit code',
     async (code) => {
-      const ended = await played({ listSources: () => refuse(code, 'because of that') }, [
+      const result = await runWith({ listSources: () => refuse(code, 'because of that') }, [
         'sources',
       ])
-      expect(ended.code).toBe(EXIT_OF_PROBLEM[code])
-      expect(ended.stdout).toBe('')
-      expect(ended.stderr).toContain('because of that')
+      expect(result.code).toBe(EXIT_OF_PROBLEM[code])
+      expect(result.stdout).toBe('')
+      expect(result.stderr).toContain('because of that')
     },
   )
 
-  test('exit codes stay what they are', () => {
+  test('keeps the exit codes stable', () => {
     expect(EXIT_OF_PROBLEM).toMatchObject({
       invalid: 2,
       not_found: 3,
       unauthenticated: 4,
       forbidden: 4,
       conflict: 5,
-      changed: 5,
+      precondition_failed: 5,
       internal: 1,
     })
   })
@@ -406,16 +406,16 @@ describe('ids', () => {
     listDeadLetters: () => ({ deadLetters: [] }),
   }
 
-  test('the beginning of an id is enough, and only whole ids are sent', async () => {
-    const { code } = await played(handlers, ['groups', 'change', 'C01D', '--state', 'resolved'])
+  test('accepts a prefix of an id and sends only full ids', async () => {
+    const { code } = await runWith(handlers, ['groups', 'change', 'C01D', '--state', 'resolved'])
     expect(code).toBe(0)
-    const asked = server?.asked.at(-1)
-    expect(asked?.params).toEqual({ id: GROUP_B })
-    expect(asked?.headers['if-match']).toBe('"tag"')
+    const request = server?.requests.at(-1)
+    expect(request?.params).toEqual({ id: GROUP_B })
+    expect(request?.headers['if-match']).toBe('"tag"')
   })
 
-  test('one that can be several is refused with the candidates', async () => {
-    const { code, stderr } = await played(handlers, [
+  test('rejects an ambiguous prefix and lists the candidates', async () => {
+    const { code, stderr } = await runWith(handlers, [
       'groups',
       'change',
       '7f3a',
@@ -425,48 +425,48 @@ describe('ids', () => {
     expect(code).toBe(2)
     expect(stderr).toContain(GROUP_A)
     expect(stderr).toContain('7f3a0000-0000-5000-8000-00000000ffff')
-    expect(server?.asked.map(({ operation }) => operation)).toEqual(['listGroups'])
+    expect(server?.requests.map(({ operation }) => operation)).toEqual(['listGroups'])
   })
 
-  test('one that was not compared with everything is enough to look, and not to change', async () => {
+  test('accepts a prefix that was not compared with all ids for reading, but not for changes', async () => {
     const endless: Handlers = {
       ...handlers,
-      listGroups: () => ({ groups: [group({ id: GROUP_B })], next: 'more' }),
+      listGroups: () => ({ groups: [group({ id: GROUP_B })], nextCursor: 'more' }),
     }
-    expect((await played(endless, ['groups', 'show', 'c01d'])).code).toBe(0)
+    expect((await runWith(endless, ['groups', 'show', 'c01d'])).code).toBe(0)
     for (const args of [
       ['groups', 'change', 'c01d', '--state', 'resolved'],
       ['groups', 'comment', 'c01d', 'hello'],
       ['discard', '--group', 'c01d', '--yes'],
       ['replay', 'plan', '--group', 'c01d'],
     ]) {
-      const { code, stderr } = await played(endless, args)
+      const { code, stderr } = await runWith(endless, args)
       expect(code).toBe(2)
       expect(stderr).toContain(GROUP_B)
-      expect(stderr).toContain('give the whole id')
+      expect(stderr).toContain('use the full id')
     }
-    expect(server?.asked.filter(({ body }) => body !== undefined)).toEqual([])
-    const whole = await played(endless, ['groups', 'change', GROUP_B, '--state', 'resolved'])
+    expect(server?.requests.filter(({ body }) => body !== undefined)).toEqual([])
+    const whole = await runWith(endless, ['groups', 'change', GROUP_B, '--state', 'resolved'])
     expect(whole.code).toBe(0)
   })
 
-  test('the beginning of an id finds a message that is not open', async () => {
+  test('finds a message that is not open by a prefix of its id', async () => {
     const discarded: Handlers = {
       listDeadLetters: ({ query }) => {
         const { statuses = ['open'] } = query as { statuses?: string[] }
-        const isThere = statuses.includes('discarded')
-        return { deadLetters: isThere ? [deadLetter({ status: 'discarded' })] : [] }
+        const isIncluded = statuses.includes('discarded')
+        return { deadLetters: isIncluded ? [deadLetter({ status: 'discarded' })] : [] }
       },
       restore: () => ({ changed: 1, skipped: [] }),
     }
-    expect((await played(discarded, ['restore', MESSAGE_A.slice(0, 8)])).code).toBe(0)
-    expect(server?.asked[0]?.query['statuses']).toEqual([...STATUSES])
-    expect(server?.asked.at(-1)?.body).toEqual({ ids: [MESSAGE_A] })
+    expect((await runWith(discarded, ['restore', MESSAGE_A.slice(0, 8)])).code).toBe(0)
+    expect(server?.requests[0]?.query['statuses']).toEqual([...STATUSES])
+    expect(server?.requests.at(-1)?.body).toEqual({ ids: [MESSAGE_A] })
   })
 
-  test('one that is nowhere is not found', async () => {
-    expect((await played(handlers, ['groups', 'show', 'dead'])).code).toBe(3)
-    expect((await played(handlers, ['groups', 'show', '../me'])).code).toBe(2)
+  test('reports an unknown prefix as not found', async () => {
+    expect((await runWith(handlers, ['groups', 'show', 'dead'])).code).toBe(3)
+    expect((await runWith(handlers, ['groups', 'show', '../me'])).code).toBe(2)
   })
 })
 
@@ -477,7 +477,7 @@ describe('changes', () => {
       skipped: [MESSAGE_B],
     }),
     restore: () => ({ changed: 2, skipped: [] }),
-    decide: () => ({ decided: 0, skipped: [MESSAGE_A] }),
+    setOutcomes: () => ({ changed: 0, skipped: [MESSAGE_A] }),
     getReplay: () => theRun(),
     approveReplay: () => theRun({ state: 'running' }),
     getGroup: () => group(),
@@ -488,38 +488,38 @@ describe('changes', () => {
       depthBySource: {},
       depthByClass: {},
       alerts: [],
-      frozenBecause: 'The catalog was restored.',
+      freezeReason: 'The catalog was restored.',
     }),
     acknowledgeRestore: () => undefined,
   }
   const mutations = () =>
-    server?.asked.filter(({ headers }) => headers['idempotency-key'] !== undefined) ?? []
+    server?.requests.filter(({ headers }) => headers['idempotency-key'] !== undefined) ?? []
 
-  test('nothing is asked without a terminal: it says which flag to use', async () => {
-    const { code, stderr } = await played(handlers, ['discard', MESSAGE_A])
+  test('does not prompt without a terminal, and names the flag to use', async () => {
+    const { code, stderr } = await runWith(handlers, ['discard', MESSAGE_A])
     expect(code).toBe(2)
     expect(stderr).toContain('--yes')
     expect(mutations()).toEqual([])
   })
 
-  test('no means no', async () => {
-    const { code, questions } = await played(handlers, ['discard', MESSAGE_A], { answers: false })
+  test('does nothing when the prompt is declined', async () => {
+    const { code, questions } = await runWith(handlers, ['discard', MESSAGE_A], { answers: false })
     expect(code).toBe(1)
     expect(questions).toEqual(['Discard 1 message?'])
     expect(mutations()).toEqual([])
   })
 
-  test('some and not all is exit code 6, none is 5, all is 0', async () => {
-    expect((await played(handlers, ['discard', MESSAGE_A, MESSAGE_B, '--yes'])).code).toBe(6)
-    expect((await played(handlers, ['decide', MESSAGE_A, '--as', 'open'])).code).toBe(5)
-    expect((await played(handlers, ['restore', MESSAGE_A, MESSAGE_B])).code).toBe(0)
+  test('exits with 0 if all messages changed, 6 if some did and 5 if none did', async () => {
+    expect((await runWith(handlers, ['discard', MESSAGE_A, MESSAGE_B, '--yes'])).code).toBe(6)
+    expect((await runWith(handlers, ['set-outcome', MESSAGE_A, '--as', 'open'])).code).toBe(5)
+    expect((await runWith(handlers, ['restore', MESSAGE_A, MESSAGE_B])).code).toBe(0)
   })
 
   test.each([
     ['discard', MESSAGE_A],
     ['discard', '--group', GROUP_A],
     ['restore', MESSAGE_A],
-    ['decide', MESSAGE_A, '--as', 'open'],
+    ['set-outcome', MESSAGE_A, '--as', 'open'],
     ['groups', 'change', GROUP_A, '--state', 'muted'],
     ['groups', 'comment', GROUP_A, 'hello'],
     ['replay', 'plan', '--group', GROUP_A],
@@ -529,17 +529,17 @@ describe('changes', () => {
     ['replay', 'cancel', RUN_A],
     ['replay', 'acknowledge-restore'],
     ['approve', RUN_A],
-    ['token', 'create', 'ci', '--may', 'view', '--source', 'orders'],
+    ['token', 'create', 'ci', '--allow', 'view', '--source', 'orders'],
     ['token', 'revoke', GROUP_A],
-  ])('--dry-run changes nothing: %s %s', async (...args) => {
-    const { code, stdout } = await played(handlers, [...args, '--dry-run'])
+  ])('changes nothing with --dry-run: %s %s', async (...args) => {
+    const { code, stdout } = await runWith(handlers, [...args, '--dry-run'])
     expect(code).toBe(0)
-    expect(stdout).toContain('Nothing was done')
+    expect(stdout).toContain('Nothing was changed')
     expect(mutations()).toEqual([])
   })
 
-  test('an approval shows what it is about and names the hash that was shown', async () => {
-    const { code, stderr, questions } = await played(handlers, ['approve', RUN_A], {
+  test('shows the run before an approval and sends its hash', async () => {
+    const { code, stderr, questions } = await runWith(handlers, ['approve', RUN_A], {
       answers: true,
     })
     expect(code).toBe(0)
@@ -548,54 +548,54 @@ describe('changes', () => {
     expect(mutations().at(-1)?.body).toEqual({ hash: 'sha256:abc' })
   })
 
-  test.each<[string, Answer<'getReplayChange'>, string]>([
+  test.each<[string, Output<'getReplayChange'>, string]>([
     [
       'a patch',
       { kind: 'patch', isHidden: false, patch: [{ op: 'replace', path: '/a', value: 'b\u001b' }] },
       '"value": "b\\u001b"',
     ],
     ['an edit', { kind: 'edit', isHidden: false, bytes: 'eyJ9', text: '{"a":1}' }, '  {"a":1}'],
-    ['a hidden edit', { kind: 'edit', isHidden: true }, 'only for who may unmask'],
-    ['a new key', { kind: 'force', isHidden: false }, 'under a new key'],
-  ])('an approval shows what goes out instead: %s', async (_, change, shown) => {
+    ['a hidden edit', { kind: 'edit', isHidden: true }, 'permission "view_unmasked" is required'],
+    ['a new key', { kind: 'force', isHidden: false }, 'gets a new key'],
+  ])('shows the changes of a run before an approval: %s', async (_, change, shown) => {
     const changing = {
       ...handlers,
       getReplay: () => theRun({ isChanged: true }),
       getReplayChange: () => change,
     }
-    const { code, stderr } = await played(changing, ['approve', RUN_A, '--yes'])
+    const { code, stderr } = await runWith(changing, ['approve', RUN_A, '--yes'])
     expect(code).toBe(0)
     expect(stderr).toContain(shown)
   })
 
-  test('an approval says when what goes out instead may not be seen', async () => {
+  test('reports when the approver may not see the changes', async () => {
     const changing = {
       ...handlers,
       getReplay: () => theRun({ isChanged: true }),
       getReplayChange: () => refuse('forbidden', 'Not you.'),
     }
-    const { code, stderr } = await played(changing, ['approve', RUN_A, '--yes'])
+    const { code, stderr } = await runWith(changing, ['approve', RUN_A, '--yes'])
     expect(code).toBe(0)
-    expect(stderr).toContain('You may not see what it changes.')
+    expect(stderr).toContain('You may not see the changes of this run.')
   })
 
-  test('a start that needs another person says who does what', async () => {
-    const { code, stderr } = await played(
+  test('prints what another person must do when a start needs their approval', async () => {
+    const { code, stderr } = await runWith(
       {
         ...handlers,
         approveReplay: () =>
-          refuse('conflict', 'Not by who planned it.', { needsAnotherPerson: true }),
+          refuse('conflict', 'Not by its planner.', { needsAnotherPerson: true }),
       },
       ['replay', 'start', RUN_A, '--yes'],
     )
     expect(code).toBe(5)
     expect(stderr).toContain(`redrive approve ${RUN_A}`)
-    expect(stderr).toContain('They must see the hash sha256:abc')
+    expect(stderr).toContain('must show them this hash: sha256:abc')
   })
 
-  test('a start that nobody may make sends nobody to another person', async () => {
+  test('does not suggest another person when no user may start the run', async () => {
     const frozen = 'Replays are frozen. Look, then: redrive replay acknowledge-restore.'
-    const { code, stderr } = await played(
+    const { code, stderr } = await runWith(
       { ...handlers, approveReplay: () => refuse('conflict', frozen) },
       ['replay', 'start', RUN_A, '--yes'],
     )
@@ -604,23 +604,23 @@ describe('changes', () => {
     expect(stderr).not.toContain('redrive approve')
   })
 
-  test('a restore is acknowledged by someone who sees what it means', async () => {
+  test('explains the consequences before it acknowledges a restore', async () => {
     const args = ['replay', 'acknowledge-restore']
-    expect((await played(handlers, args)).code).toBe(2)
-    expect((await played(handlers, args, { answers: false })).code).toBe(1)
+    expect((await runWith(handlers, args)).code).toBe(2)
+    expect((await runWith(handlers, args, { answers: false })).code).toBe(1)
     expect(mutations()).toEqual([])
-    const { code, stdout, stderr, questions } = await played(handlers, args, { answers: true })
+    const { code, stdout, stderr, questions } = await runWith(handlers, args, { answers: true })
     expect(code).toBe(0)
     expect(stderr).toContain('Replays are frozen. The catalog was restored.')
-    expect(questions).toEqual([expect.stringContaining('may be made again')])
+    expect(questions).toEqual([expect.stringContaining('may be repeated')])
     expect(stdout).toContain('Acknowledged')
     expect(mutations().map(({ operation }) => operation)).toEqual(['acknowledgeRestore'])
-    expect((await played(handlers, [...args, '--yes', '--json'])).stdout).toContain('true')
+    expect((await runWith(handlers, [...args, '--yes', '--json'])).stdout).toContain('true')
   })
 
-  test('a group is muted until a moment to come, or for so long', async () => {
+  test('mutes a group until a future time or for a duration', async () => {
     const mute = (until: string) =>
-      played(handlers, ['groups', 'change', GROUP_A, '--state', 'muted', '--until', until])
+      runWith(handlers, ['groups', 'change', GROUP_A, '--state', 'muted', '--until', until])
     const HOURS = 3_600_000
     expect((await mute('2h')).code).toBe(0)
     expect(mutations().at(-1)?.body).toEqual({ state: 'muted', mutedUntil: NOW + 2 * HOURS })
@@ -634,50 +634,50 @@ describe('changes', () => {
     expect(mutations()).toHaveLength(2)
   })
 
-  test('a plan with nothing to replay is a conflict', async () => {
-    const { code, stdout } = await played(
+  test('exits with a conflict when a plan has nothing to replay', async () => {
+    const { code, stdout } = await runWith(
       { planReplay: () => theRun({ counts: { skipped: 5 }, skipped: { too_old: 5 } }) },
       ['replay', 'plan', '--source', 'orders', '--class', 'transient', '--after', '2h'],
     )
     expect(code).toBe(5)
     expect(stdout).toContain('--override too_old')
     const selection = { query: { sources: ['orders'], class: 'transient', after: NOW - 7_200_000 } }
-    expect(server?.asked[0]?.body).toEqual({ selection })
+    expect(server?.requests[0]?.body).toEqual({ selection })
   })
 
   test.each([
     ['replay', 'plan'],
     ['groups', 'change', GROUP_A],
     ['replay', 'plan', '--group', GROUP_A, '--rate', 'fast'],
-    ['replay', 'plan', '--group', GROUP_A, '--ramp', '1,x'],
+    ['replay', 'plan', '--group', GROUP_A, '--canary', '1,x'],
     ['messages', 'list', '--after', 'yesterday-ish'],
     ['discard'],
     ['discard', '--text', 'declined'],
     ['restore', '--text', 'declined'],
-    ['decide', MESSAGE_A, '--text', 'declined'],
+    ['set-outcome', MESSAGE_A, '--text', 'declined'],
     ['groups', 'list', '--limit', 'many'],
     ['groups', 'list', '--class', 'weird'],
     ['nonsense'],
-  ])('what cannot be meant is a usage error: %s %s %s %s', async (...args) => {
-    expect((await played(handlers, args, { answers: true })).code).toBe(2)
+  ])('rejects invalid arguments: %s %s %s %s', async (...args) => {
+    expect((await runWith(handlers, args, { answers: true })).code).toBe(2)
     expect(mutations()).toEqual([])
   })
 })
 
 describe('--text', () => {
   test.each([[['--source', 'orders']], [['--group', '7f3a']], [['--id', MESSAGE_A]]])(
-    'is refused in a plan with %j before anything is sent',
+    'rejects it in a plan with %j before any request',
     async (args) => {
       const plan = ['replay', 'plan', ...args, '--text', 'eu-bank']
-      const { code, stderr } = await played({ planReplay: () => theRun() }, plan)
+      const { code, stderr } = await runWith({ planReplay: () => theRun() }, plan)
       expect(code).toBe(2)
       expect(stderr).toContain('--text cannot select messages for a replay')
       expect(stderr).toContain('Select by --id or --group')
-      expect(server?.asked).toEqual([])
+      expect(server?.requests).toEqual([])
     },
   )
 
-  test('is not listed in the help of a plan, and is explained in the help of a list', async () => {
+  test('hides it in the help of a plan and explains it in the help of a list', async () => {
     expect((await run(['replay', 'plan', '--help'])).stdout).not.toContain('--text')
     for (const command of ['list', 'export']) {
       const { stdout } = await run(['messages', command, '--help'])
@@ -686,104 +686,104 @@ describe('--text', () => {
   })
 })
 
-describe('what excludes each other', () => {
+describe('mutually exclusive flags', () => {
   test.each([
     [['--group', '7f3a', '--id', MESSAGE_A], '--id and filters such as --group'],
     [['--source', 'orders', '--id', MESSAGE_A], '--id and filters such as --group'],
     [['--id', MESSAGE_A, '--patch', 'fix.json', '--force'], '--patch and --force'],
-  ])('a plan with %j is refused before anything is asked', async (args, told) => {
-    const { code, stderr } = await played({ planReplay: () => theRun() }, [
+  ])('rejects a plan with %j before any request', async (args, expected) => {
+    const { code, stderr } = await runWith({ planReplay: () => theRun() }, [
       'replay',
       'plan',
       ...args,
     ])
     expect(code).toBe(2)
-    expect(stderr).toContain(told)
-    expect(stderr).toContain('exclude each other')
-    expect(server?.asked).toEqual([])
+    expect(stderr).toContain(expected)
+    expect(stderr).toContain('are mutually exclusive')
+    expect(server?.requests).toEqual([])
   })
 })
 
 describe('comments', () => {
-  test('that one was made is said, and is data for programs', async () => {
+  test('confirms a new comment, also as JSON', async () => {
     const handlers: Handlers = { commentGroup: () => undefined }
     const args = ['groups', 'comment', GROUP_A, 'hello']
-    expect((await played(handlers, args)).stdout).toBe(`Group ${GROUP_A} has a new comment.\n`)
-    const { stdout } = await played(handlers, [...args, '--json'])
+    expect((await runWith(handlers, args)).stdout).toBe(`Added a comment to group ${GROUP_A}.\n`)
+    const { stdout } = await runWith(handlers, [...args, '--json'])
     expect(JSON.parse(stdout)).toEqual({ commented: GROUP_A })
   })
 })
 
-describe('a change whose answer is lost', () => {
+describe('a change whose response is lost', () => {
   const RESTORE = ['restore', MESSAGE_A]
   const lost = (): never => {
     throw new Lost()
   }
-  /** Answers one after the other; the last one from then on. */
-  const inTurn = (...answers: readonly (() => Answer<'restore'>)[]): Handlers => {
+  /** Returns one response after the other, and then always the last one. */
+  const inTurn = (...answers: readonly (() => Output<'restore'>)[]): Handlers => {
     let turn = 0
     return {
       restore: () => {
-        const answer = answers[Math.min(turn, answers.length - 1)] as () => Answer<'restore'>
+        const answer = answers[Math.min(turn, answers.length - 1)] as () => Output<'restore'>
         turn += 1
         return answer()
       },
     }
   }
-  const done = (): Answer<'restore'> => ({ changed: 1, skipped: [] })
-  const keys = () => server?.asked.map(({ headers }) => headers['idempotency-key']) ?? []
+  const done = (): Output<'restore'> => ({ changed: 1, skipped: [] })
+  const keys = () => server?.requests.map(({ headers }) => headers['idempotency-key']) ?? []
 
-  test('is asked for again under the same name', async () => {
+  test('is retried with the same idempotency key', async () => {
     const inProgress = () => refuse('in_progress', 'It is being worked on.')
-    const { code, stdout, stderr } = await played(inTurn(lost, inProgress, done), RESTORE)
+    const { code, stdout, stderr } = await runWith(inTurn(lost, inProgress, done), RESTORE)
     expect(code).toBe(0)
     expect(stdout).toContain('1 message restored.')
-    expect(stderr).toContain('Asking again; it is not done twice.')
+    expect(stderr).toContain('Retrying; the change is applied at most once.')
     expect(keys()).toHaveLength(3)
     expect(new Set(keys()).size).toBe(1)
   })
 
-  test('may have been done, and who asked is told to look', async () => {
-    const { code, stdout, stderr } = await played(inTurn(lost), RESTORE)
+  test('may have been applied, and the error asks the user to check', async () => {
+    const { code, stdout, stderr } = await runWith(inTurn(lost), RESTORE)
     expect(code).toBe(1)
     expect(stdout).toBe('')
     expect(stderr).toMatch(
-      /Error: The answer did not arrive: .+\. It may have been done: look before/,
+      /Error: The response did not arrive: .+\. The change may have been applied\. Check before/,
     )
-    expect(stderr).not.toContain('cannot be reached')
+    expect(stderr).not.toContain('Cannot connect')
     expect(keys()).toHaveLength(5)
     expect(new Set(keys()).size).toBe(1)
   })
 
-  test('to a proxy is lost, too', async () => {
-    const unheard = (): never => {
+  test('is also retried when a proxy got no response', async () => {
+    const proxyTimeout = (): never => {
       const facts = { code: 'internal', status: 504, title: 'Gateway Timeout', detail: '' } as const
       throw new ApiError({ ...facts, type: '', requestId: '' })
     }
-    const { code, stderr } = await played(inTurn(unheard, done), RESTORE)
+    const { code, stderr } = await runWith(inTurn(proxyTimeout, done), RESTORE)
     expect(code).toBe(0)
-    expect(stderr).toContain('did not arrive: 504 Gateway Timeout. Asking again')
+    expect(stderr).toContain('did not arrive: 504 Gateway Timeout. Retrying')
     expect(new Set(keys()).size).toBe(1)
   })
 
-  test('and is then refused was not done', async () => {
+  test('was not applied if a retry is rejected', async () => {
     const refused = () => refuse('conflict', 'Not in this status.')
-    const { code, stderr } = await played(inTurn(lost, refused), RESTORE)
+    const { code, stderr } = await runWith(inTurn(lost, refused), RESTORE)
     expect(code).toBe(5)
     expect(stderr).toContain('Error: Not in this status.')
-    expect(stderr).not.toContain('may have been done')
+    expect(stderr).not.toContain('may have been applied')
   })
 
-  test('is another thing than one that nobody got', async () => {
+  test('is not retried if the server never got the request', async () => {
     const { code, stderr } = await run(RESTORE, { env: { REDRIVE_URL: 'http://127.0.0.1:59999' } })
     expect(code).toBe(1)
-    expect(stderr).toContain('cannot be reached')
-    expect(stderr).not.toContain('Asking again')
+    expect(stderr).toContain('Cannot connect')
+    expect(stderr).not.toContain('Retrying')
   })
 
-  test('because someone stopped it may have been done', async () => {
+  test('may have been applied if the command was interrupted', async () => {
     const stop = new AbortController()
-    const { code, stderr } = await played(
+    const { code, stderr } = await runWith(
       {
         restore: () => {
           stop.abort()
@@ -794,7 +794,7 @@ describe('a change whose answer is lost', () => {
       { signal: stop.signal },
     )
     expect(code).toBe(130)
-    expect(stderr).toContain('Stopped. It may have been done')
+    expect(stderr).toContain('Interrupted. The change may have been applied')
   })
 })
 
@@ -805,20 +805,20 @@ describe('edit', () => {
     planReplay: () => theRun({ isChanged: true, counts: { planned: 1 }, skipped: {} }),
   }
 
-  test('shows a diff, and plans a run of one that names what was looked at', async () => {
+  test('shows a diff and plans a run for the version that was read', async () => {
     let folder = ''
     const edit = (path: string) => {
       folder = path
       writeFileSync(path, readFileSync(path, 'utf8').replace('a@b', 'a@example.com') + '\n')
       return 0
     }
-    const { code, stderr } = await played(handlers, ['edit', MESSAGE_A], { answers: true, edit })
+    const { code, stderr } = await runWith(handlers, ['edit', MESSAGE_A], { answers: true, edit })
     expect(code).toBe(0)
     expect(stderr).toContain('-   "email": "a@b"')
     expect(stderr).toContain('+   "email": "a@example.com"')
-    const asked = server?.asked.at(-1) as Asked
-    expect(asked.headers['if-match']).toBe('"tag"')
-    const { selection, change } = asked.body as { selection: unknown; change: { edit: string } }
+    const request = server?.requests.at(-1) as RecordedRequest
+    expect(request.headers['if-match']).toBe('"tag"')
+    const { selection, change } = request.body as { selection: unknown; change: { edit: string } }
     expect(selection).toEqual({ ids: [MESSAGE_A] })
     expect(Buffer.from(change.edit, 'base64').toString()).toBe('{\n  "email": "a@example.com"\n}')
     expect(() => readFileSync(folder)).toThrow('ENOENT')
@@ -831,19 +831,19 @@ describe('edit', () => {
   const keptAt = (stderr: string) => /still in (\S+\.json)\./.exec(stderr)?.[1] as string
 
   test.each([
-    ['they say no', { answers: false }, handlers],
+    ['the prompt is declined', { answers: false }, handlers],
     [
-      'the server refuses',
+      'the server rejects the plan',
       { answers: true },
-      { ...handlers, planReplay: () => refuse('changed', 'It was changed.') },
+      { ...handlers, planReplay: () => refuse('precondition_failed', 'It was changed.') },
     ],
     [
       'nothing can be replayed',
       { answers: true },
       { ...handlers, planReplay: () => theRun({ counts: { skipped: 1 } }) },
     ],
-  ] as const)('what someone wrote is kept when %s', async (_, world, by) => {
-    const { code, stderr } = await played(by, ['edit', MESSAGE_A], { ...world, edit: write })
+  ] as const)('keeps the changes of the user when %s', async (_, world, failing) => {
+    const { code, stderr } = await runWith(failing, ['edit', MESSAGE_A], { ...world, edit: write })
     expect(code).not.toBe(0)
     const path = keptAt(stderr)
     expect(readFileSync(path, 'utf8')).toBe('{"email":"new"}')
@@ -851,36 +851,36 @@ describe('edit', () => {
     rmSync(dirname(path), { recursive: true })
   })
 
-  test('an editor that fails loses nothing that was written', async () => {
+  test('keeps the changes of the user when the editor fails', async () => {
     const edit = (path: string) => write(path) + 1
-    const { code, stderr } = await played(handlers, ['edit', MESSAGE_A], { answers: true, edit })
+    const { code, stderr } = await runWith(handlers, ['edit', MESSAGE_A], { answers: true, edit })
     expect(code).toBe(1)
     const path = keptAt(stderr)
     expect(readFileSync(path, 'utf8')).toBe('{"email":"new"}')
     rmSync(dirname(path), { recursive: true })
   })
 
-  test('nobody is let into an editor who cannot answer afterwards', async () => {
+  test('does not open an editor without a terminal for the prompt', async () => {
     let isOpened = false
     const edit = () => {
       isOpened = true
       return 0
     }
-    const { code, stderr } = await played(handlers, ['edit', MESSAGE_A], { edit })
+    const { code, stderr } = await runWith(handlers, ['edit', MESSAGE_A], { edit })
     expect([code, isOpened]).toEqual([2, false])
     expect(stderr).toContain('--yes')
   })
 
-  test('what was not changed is not planned, and not kept', async () => {
-    const { code, stderr } = await played(handlers, ['edit', MESSAGE_A], { answers: true })
+  test('plans and keeps nothing when the body was not changed', async () => {
+    const { code, stderr } = await runWith(handlers, ['edit', MESSAGE_A], { answers: true })
     expect(code).toBe(1)
     expect(stderr).not.toContain('still in')
-    expect(server?.asked.map(({ operation }) => operation)).not.toContain('planReplay')
+    expect(server?.requests.map(({ operation }) => operation)).not.toContain('planReplay')
   })
 })
 
-describe('which server', () => {
-  test('a profile names it, and a token of the environment does not go there', async () => {
+describe('server settings', () => {
+  test('uses the server of a profile without the token of the environment', async () => {
     const home = mkdtempSync(join(tmpdir(), 'redrive-profiles-'))
     server = await fakeServer({
       me: () => ({ person: 'alex', name: 'Alex', via: 'token', grants: [] }),
@@ -899,13 +899,13 @@ describe('which server', () => {
       REDRIVE_TOKEN: 'rdv_env',
     }
     expect((await run(['whoami', '--profile', 'prod'], { env })).code).toBe(0)
-    expect(server.asked.at(-1)?.headers.authorization).toBe('Bearer rdv_profile')
+    expect(server.requests.at(-1)?.headers.authorization).toBe('Bearer rdv_profile')
     expect((await run(['whoami', '--profile', 'none'], { env })).code).toBe(0)
-    expect(server.asked.at(-1)?.headers.authorization).toBeUndefined()
+    expect(server.requests.at(-1)?.headers.authorization).toBeUndefined()
     expect((await run(['whoami', '--profile', 'test'], { env })).code).toBe(2)
   })
 
-  test('a token in a file that others can read is refused', async () => {
+  test('rejects a token in a file that other users can read', async () => {
     const home = mkdtempSync(join(tmpdir(), 'redrive-profiles-'))
     const { chmodSync } = await import('node:fs')
     mkdirSync(join(home, 'redrive'))
@@ -924,17 +924,17 @@ describe('which server', () => {
   })
 
   test.each([
-    ['postgres://redrive:hunter2@db.internal/redrive', 'begins with postgres:'],
-    ['https://ada:hunter2@redrive.example.com', 'without a name or password'],
-    ['hunter2', 'something else'],
-  ])('an address that cannot be meant is refused, and not repeated: %s', async (url, told) => {
+    ['postgres://redrive:hunter2@db.internal/redrive', 'starts with "postgres:"'],
+    ['https://ada:hunter2@redrive.example.com', 'without a user name or password'],
+    ['hunter2', 'a value that is not a URL'],
+  ])('rejects a wrong address without printing it: %s', async (url, expected) => {
     const { code, stderr } = await run(['sources'], { env: { REDRIVE_URL: url } })
     expect(code).toBe(2)
-    expect(stderr).toContain(told)
+    expect(stderr).toContain(expected)
     expect(stderr).not.toContain('hunter2')
   })
 
-  test('a token that cannot be one is refused by where it is from, and not repeated', async () => {
+  test('rejects an invalid token by its location without printing it', async () => {
     const home = mkdtempSync(join(tmpdir(), 'redrive-tokens-'))
     mkdirSync(join(home, 'redrive'))
     const [file, profiles] = [join(home, 'two'), join(home, 'redrive', 'config.json')]
@@ -947,53 +947,53 @@ describe('which server', () => {
     const SOURCES = [
       [[], { REDRIVE_URL: url, REDRIVE_TOKEN: wrong }, 'REDRIVE_TOKEN'],
       [[], { REDRIVE_URL: url, REDRIVE_TOKEN_FILE: file }, file],
-      [['--profile', 'inline'], env, `profile inline in ${profiles}`],
+      [['--profile', 'inline'], env, `profile "inline" in ${profiles}`],
       [['--profile', 'file'], env, file],
     ] as const
-    for (const [args, from, told] of SOURCES) {
+    for (const [args, from, expected] of SOURCES) {
       for (const command of ['whoami', 'mcp']) {
         const { code, stdout, stderr } = await run([command, ...args], { env: from })
         expect(code).toBe(2)
-        expect(stderr).toContain(told)
+        expect(stderr).toContain(expected)
         expect(stdout + stderr).not.toContain('hunter')
       }
     }
   })
 
-  test('a line end after a token is no part of it', async () => {
-    const me = () => ({ person: 'alex', name: 'Alex', via: 'token', grants: [] }) as Answer<'me'>
+  test('ignores a line end after a token', async () => {
+    const me = () => ({ person: 'alex', name: 'Alex', via: 'token', grants: [] }) as Output<'me'>
     const env = { REDRIVE_TOKEN: 'rdv_1\n' }
-    expect((await played({ me }, ['whoami'], { env })).code).toBe(0)
-    expect(server?.asked[0]?.headers.authorization).toBe('Bearer rdv_1')
+    expect((await runWith({ me }, ['whoami'], { env })).code).toBe(0)
+    expect(server?.requests[0]?.headers.authorization).toBe('Bearer rdv_1')
   })
 
-  test('who has no token, or may make none, is told what makes one', async () => {
-    const FOR = /--for SUBJECT .*--config FILE/
-    const unknown = await played({ me: () => refuse('unauthenticated', 'Who?') }, ['whoami'])
+  test('prints how to create a token when it is missing or cannot be created', async () => {
+    const FOR = /--user SUBJECT .*--config FILE/
+    const unknown = await runWith({ me: () => refuse('unauthenticated', 'Who?') }, ['whoami'])
     expect(unknown.code).toBe(4)
     expect(unknown.stderr).toMatch(FOR)
     await server?.close()
     server = undefined
-    const { code, stderr } = await played(
+    const { code, stderr } = await runWith(
       { createToken: () => refuse('forbidden', 'A token cannot make tokens.') },
-      ['token', 'create', 'ci', '--may', 'view', '--source', 'orders'],
+      ['token', 'create', 'ci', '--allow', 'view', '--source', 'orders'],
     )
     expect(code).toBe(4)
     expect(stderr).toContain('A token cannot make tokens.')
     expect(stderr).toMatch(FOR)
   })
 
-  test('no server at all says what to set', async () => {
+  test('prints what to set when no server is configured', async () => {
     const { code, stderr } = await run(['sources'], { env: { HOME: '/nonexistent' } })
     expect(code).toBe(2)
     expect(stderr).toContain('REDRIVE_URL')
   })
 
-  test('a server that is not there is a failure that says so', async () => {
+  test('reports a server that cannot be reached', async () => {
     const { code, stderr } = await run(['sources'], {
       env: { REDRIVE_URL: 'http://127.0.0.1:59999' },
     })
     expect(code).toBe(1)
-    expect(stderr).toContain('cannot be reached')
+    expect(stderr).toContain('Cannot connect')
   })
 })

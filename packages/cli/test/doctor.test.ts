@@ -2,14 +2,14 @@ import { urlOf } from '@redrive/dev-support'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { run } from './world.ts'
 
-/** What is found is for the tests of the doctor to prove; here, that it comes out, and what a script sees. */
+/** Checks only the output and the exit codes. The tests of the doctor package check the findings. */
 describe('doctor', () => {
   let postgres: string
   beforeAll(async () => {
     postgres = await urlOf('postgres')
   }, 120_000)
 
-  test('prints findings and the grade, fails for what loses messages, and not for what is accepted', async () => {
+  test('prints findings and the grade, and fails for risks of loss that are not accepted', async () => {
     const { code, stdout } = await run(['doctor', postgres])
     expect(stdout).toMatch(/^PostgreSQL: \d+ findings, grade [BC]/)
     expect(stdout).toMatch(/^Grade [BC]: /m)
@@ -23,7 +23,7 @@ describe('doctor', () => {
     const found = (JSON.parse(json) as Report).brokers.flatMap(({ findings }) => findings)
     const losing = found.filter(({ severity }) => severity === 'loss').map(({ check }) => check)
     expect((await run(['doctor', postgres, '--accept', ...losing])).code).toBe(0)
-    // As people type it, although the flag takes all that is after it.
+    // Users type the address last, although the flag takes all following arguments.
     expect((await run(['doctor', '--accept', ...losing, postgres])).code).toBe(0)
   })
 
@@ -31,11 +31,11 @@ describe('doctor', () => {
     ['doctor', 'ftp://somewhere'],
     ['doctor', 'postgres://127.0.0.1/x', '--accept', 'no.such-check'],
     ['topology', 'somewhere'],
-  ])('what cannot be meant is a usage error: %s %s', async (...args) => {
+  ])('rejects invalid arguments: %s %s', async (...args) => {
     expect((await run(args)).code).toBe(2)
   })
 
-  test('an address with a password is never repeated as the name of a check', async () => {
+  test('never prints an address with a password as an unknown check', async () => {
     const address = 'ftp://ada:hunter2@somewhere'
     const { code, stderr } = await run(['doctor', '--accept', 'no.such-check', address])
     expect(code).toBe(2)
@@ -43,7 +43,7 @@ describe('doctor', () => {
     expect(stderr).not.toContain('hunter2')
   })
 
-  test('a broker that does not answer is a failure that says so', async () => {
+  test('reports a broker that cannot be reached', async () => {
     const { code, stdout } = await run(['doctor', 'http://guest:guest@127.0.0.1:9'])
     expect(code).toBe(1)
     expect(stdout).toContain('rabbitmq.unreadable')

@@ -1,19 +1,16 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import {
-  type Answer,
+  type Output,
   ApiError,
-  fromQueryString,
   type Operation,
   type Problem,
-  PROBLEM_TYPE,
   type ProblemCode,
   PROBLEMS,
-  type Route,
-  ROUTES,
 } from '@redrive/api'
+import { fromQueryString, PROBLEM_TYPE, type Route, ROUTES } from '@redrive/api/internal'
 
-export interface Asked {
+export interface RecordedRequest {
   readonly operation: Operation
   readonly params: Readonly<Record<string, string>>
   readonly query: Readonly<Record<string, unknown>>
@@ -21,28 +18,28 @@ export interface Asked {
   readonly headers: IncomingMessage['headers']
 }
 
-/** Thrown by a handler: the connection breaks after these, and there is no answer. */
+/** Thrown by a handler: the server sends these lines and then breaks the connection. */
 export class Lost extends Error {
-  readonly told: readonly unknown[]
+  readonly lines: readonly unknown[]
 
-  constructor(...told: readonly unknown[]) {
+  constructor(...lines: readonly unknown[]) {
     super('lost')
-    this.told = told
+    this.lines = lines
   }
 }
 
-/** What the server says; of a stream, one after the other. */
+/** Responses of the server. A handler of a stream returns all its events. */
 export type Handlers = {
   readonly [K in Operation]?: (
-    asked: Asked,
-  ) => Answer<K> | readonly Answer<K>[] | Promise<Answer<K>>
+    request: RecordedRequest,
+  ) => Output<K> | readonly Output<K>[] | Promise<Output<K>>
 }
 
 export interface FakeServer {
   readonly url: string
   readonly env: Readonly<Record<string, string>>
-  /** Everything it was asked, in order. */
-  readonly asked: Asked[]
+  /** All requests, in order. */
+  readonly requests: RecordedRequest[]
   close(): Promise<void>
 }
 
@@ -62,11 +59,11 @@ export const refuse = (
   })
 }
 
-/** A few routes of the contract: what is asked must fit it, and what is answered too. */
+/** Starts a server with some routes of the API. Requests must match the schemas of the API. */
 export async function fakeServer(handlers: Handlers): Promise<FakeServer> {
-  const asked: Asked[] = []
+  const requests: RecordedRequest[] = []
   const server = createServer((request, response) => {
-    void answer(request, response, handlers, asked).catch((error: unknown) => {
+    void answer(request, response, handlers, requests).catch((error: unknown) => {
       response.statusCode = 500
       response.end(String(error))
     })
@@ -76,7 +73,7 @@ export async function fakeServer(handlers: Handlers): Promise<FakeServer> {
   return {
     url,
     env: { REDRIVE_URL: url, REDRIVE_TOKEN: 'rdv_test' },
-    asked,
+    requests,
     close: async () => {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))
@@ -88,7 +85,7 @@ async function answer(
   request: IncomingMessage,
   response: ServerResponse,
   handlers: Handlers,
-  asked: Asked[],
+  requests: RecordedRequest[],
 ): Promise<void> {
   const url = new URL(request.url ?? '/', 'http://fake')
   const found = routeOf(request.method ?? '', url.pathname)
@@ -101,15 +98,15 @@ async function answer(
   route.params?.parse(params)
   route.query?.parse(query)
   route.body?.parse(body)
-  asked.push({ operation, params, query, body, headers: request.headers })
-  const handle = handlers[operation] as ((asked: Asked) => unknown) | undefined
-  if (handle === undefined) return missing(response, `${operation} is not played`)
+  requests.push({ operation, params, query, body, headers: request.headers })
+  const handle = handlers[operation] as ((request: RecordedRequest) => unknown) | undefined
+  if (handle === undefined) return missing(response, `${operation} has no handler in this test`)
   try {
-    const told = await handle(asked.at(-1) as Asked)
+    const result = await handle(requests.at(-1) as RecordedRequest)
     response.statusCode = route.status ?? 200
     response.setHeader('etag', '"tag"')
-    if (route.stream === undefined) response.end(JSON.stringify(told))
-    else await stream(response, route.stream, told as unknown[])
+    if (route.stream === undefined) response.end(JSON.stringify(result))
+    else await stream(response, route.stream, result as unknown[])
   } catch (error) {
     if (error instanceof Lost) return breakOff(response, error)
     if (!(error instanceof ApiError)) throw error
@@ -120,9 +117,9 @@ async function answer(
 async function stream(
   response: ServerResponse,
   kind: 'events' | 'lines',
-  told: readonly unknown[],
+  values: readonly unknown[],
 ) {
-  for (const one of told) {
+  for (const one of values) {
     response.write(
       kind === 'events'
         ? `event: run\ndata: ${JSON.stringify(one)}\n\n`
@@ -132,9 +129,9 @@ async function stream(
   response.end()
 }
 
-function breakOff(response: ServerResponse, { told }: Lost): void {
-  if (told.length === 0) return void response.destroy()
-  const text = told.map((one) => `${JSON.stringify(one)}\n`).join('')
+function breakOff(response: ServerResponse, { lines }: Lost): void {
+  if (lines.length === 0) return void response.destroy()
+  const text = lines.map((one) => `${JSON.stringify(one)}\n`).join('')
   response.write(text, () => response.destroy())
 }
 
@@ -145,10 +142,10 @@ const missing = (response: ServerResponse, detail: string): void => {
   problem(response, { type, title: code, status, code, detail, requestId: 'req-1' })
 }
 
-function problem(response: ServerResponse, told: Problem): void {
-  response.statusCode = told.status
+function problem(response: ServerResponse, body: Problem): void {
+  response.statusCode = body.status
   response.setHeader('content-type', 'application/problem+json')
-  response.end(JSON.stringify(told))
+  response.end(JSON.stringify(body))
 }
 
 function routeOf(method: string, path: string) {

@@ -1,5 +1,6 @@
 import { appendFileSync } from 'node:fs'
-import { type Operation, type Route, ROUTES } from '@redrive/api'
+import type { Operation } from '@redrive/api'
+import { type Route, ROUTES } from '@redrive/api/internal'
 import { FIRST_CYCLE } from '@redrive/core'
 import type { DeadLetterSource, DrainedDeadLetter } from '@redrive/runtime'
 import fc from 'fast-check'
@@ -12,11 +13,11 @@ import { type FakeServer, fakeServer, type Handlers } from './fake-server.ts'
 import { GROUP_A, MESSAGE_A, RUN_A } from './things.ts'
 import { run } from './world.ts'
 
-/** What may never reach a terminal, but for the line ends that are ours. */
+/** Characters that may never reach a terminal, except for line ends of the output itself. */
 const RAW = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u
 const rawIn = (text: string) => RAW.exec(text.replaceAll('\n', ''))?.[0]
 
-/** All kinds of it, each of which does something to some terminal or reader. */
+/** One example of each kind. Each one affects some terminal or reader. */
 const WORST = [
   '\u001b]0;owned\u0007',
   '\u001b[2J',
@@ -62,7 +63,7 @@ interface Def {
   readonly format?: string
 }
 
-/** Something that fits the schema, hostile wherever that allows a text. */
+/** Returns a value that matches the schema, with hostile text wherever the schema allows text. */
 function made(schema: z.ZodType, text: () => string): unknown {
   const { def } = schema as unknown as { readonly def: Def }
   switch (def.type) {
@@ -98,15 +99,15 @@ function made(schema: z.ZodType, text: () => string): unknown {
   }
 }
 
-let said = 'x'
+let producerText = 'x'
 let server: FakeServer
 beforeAll(async () => {
   const handlers = Object.fromEntries(
     (Object.entries(ROUTES) as [Operation, Route][]).map(([operation, route]) => [
       operation,
       () => {
-        const value = made(route.answer, () => said) as Record<string, unknown>
-        // A run that is over, so that who watches it leaves.
+        const value = made(route.output, () => producerText) as Record<string, unknown>
+        // The run ends, so that `replay watch` ends too.
         if (operation === 'watchReplay')
           return [
             { ...value, state: 'running' },
@@ -133,7 +134,7 @@ const COMMANDS: readonly (readonly string[])[] = [
   ['messages', 'export'],
   ['replay', 'plan', '--group', GROUP_A],
   ['replay', 'list'],
-  ['replay', 'show', RUN_A, '--items', 'refailed'],
+  ['replay', 'show', RUN_A, '--items', 'failed_again'],
   ['replay', 'start', RUN_A, '--yes'],
   ['replay', 'pause', RUN_A],
   ['replay', 'acknowledge-restore', '--yes'],
@@ -142,9 +143,9 @@ const COMMANDS: readonly (readonly string[])[] = [
   ['edit', MESSAGE_A, '--yes'],
   ['discard', '--group', GROUP_A],
   ['restore', MESSAGE_A],
-  ['decide', MESSAGE_A, '--as', 'open'],
+  ['set-outcome', MESSAGE_A, '--as', 'open'],
   ['token', 'list'],
-  ['token', 'create', 'x', '--may', 'view', '--source', '*'],
+  ['token', 'create', 'x', '--allow', 'view', '--source', '*'],
   ['audit', 'list'],
 ]
 
@@ -154,9 +155,9 @@ const edit = (path: string) => {
   return 0
 }
 
-describe('text of peers', () => {
-  test.each(COMMANDS)('is what these commands show: %s %s', async (...args) => {
-    said = 'peculiar'
+describe('text of producers', () => {
+  test.each(COMMANDS)('is printed by these commands: %s %s', async (...args) => {
+    producerText = 'peculiar'
     const { code, stdout, stderr } = await run(args, { env: server.env, answers: true, edit })
     expect([0, 5, 6]).toContain(code)
     expect(stderr).not.toContain('Error:')
@@ -166,16 +167,16 @@ describe('text of peers', () => {
   test.each(COMMANDS)('never reaches a terminal raw: %s %s', async (...args) => {
     await fc.assert(
       fc.asyncProperty(hostile, fc.boolean(), async (text, isTTY) => {
-        said = text
+        producerText = text
         const { stdout, stderr, questions } = await run(args, {
           env: server.env,
           isTTY,
           answers: true,
           edit,
         })
-        // The bar of a terminal is drawn with two sequences of ours.
-        const told = stderr.replaceAll('\r', '').replaceAll('\u001b[K', '')
-        expect([stdout, told, ...questions].map(rawIn)).toEqual([
+        // The progress bar uses these two control sequences.
+        const messages = stderr.replaceAll('\r', '').replaceAll('\u001b[K', '')
+        expect([stdout, messages, ...questions].map(rawIn)).toEqual([
           undefined,
           undefined,
           ...questions.map(() => undefined),
@@ -185,29 +186,26 @@ describe('text of peers', () => {
     )
   })
 
-  test.each(COMMANDS)(
-    'is escaped in JSON too, and is the same text when it is read: %s %s',
-    async (...args) => {
-      await fc.assert(
-        fc.asyncProperty(hostile, async (text) => {
-          said = text
-          const { stdout } = await run([...args, '--jsonl'], { env: server.env, answers: true })
-          expect(rawIn(stdout)).toBeUndefined()
-          for (const line of stdout.split('\n').filter((one) => one !== '')) JSON.parse(line)
-        }),
-        { numRuns: 5 },
-      )
-    },
-  )
+  test.each(COMMANDS)('is escaped in JSON, which stays valid: %s %s', async (...args) => {
+    await fc.assert(
+      fc.asyncProperty(hostile, async (text) => {
+        producerText = text
+        const { stdout } = await run([...args, '--jsonl'], { env: server.env, answers: true })
+        expect(rawIn(stdout)).toBeUndefined()
+        for (const line of stdout.split('\n').filter((one) => one !== '')) JSON.parse(line)
+      }),
+      { numRuns: 5 },
+    )
+  })
 
-  test('is shown, so that it can be seen', () => {
+  test('is printed with visible escapes', () => {
     expect(safe('a\u001b[2Jb\u202ec\nd\u{e0041}\ud800')).toBe(
       'a\\u001b[2Jb\\u202ec\\nd\\udb40\\udc41\\ud800',
     )
     expect(safe('Zoë 表 🙂 naïve')).toBe('Zoë 表 🙂 naïve')
   })
 
-  test('JSON stays the same document', () => {
+  test('does not change the JSON document', () => {
     fc.assert(
       fc.property(fc.jsonValue(), hostile, (value, text) => {
         const given = { [text]: [value, text] }
@@ -217,7 +215,7 @@ describe('text of peers', () => {
     )
   })
 
-  test('never reaches a terminal raw by a look at a queue', async () => {
+  test('never reaches a terminal raw from a peek', async () => {
     await fc.assert(
       fc.asyncProperty(hostile, fc.option(fc.constant(1)), async (text, show) => {
         const source = sourceOf(text)
@@ -274,7 +272,7 @@ function sourceOf(text: string): DeadLetterSource {
     quarantined: false,
     class: 'unknown',
     reason: text,
-    naming: 'named',
+    identity: 'stable',
   }
   let left = [one]
   const nothing = () => Promise.resolve()

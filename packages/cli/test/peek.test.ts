@@ -77,7 +77,7 @@ describe('RabbitMQ', () => {
       async () => (await channel.checkQueue(queue)).messageCount === count,
     )
 
-  /** Everything in it, in order. */
+  /** Removes and returns all messages, in order. */
   async function emptied(queue: string): Promise<readonly GetMessage[]> {
     const all: GetMessage[] = []
     for (let one = await channel.get(queue); one !== false; one = await channel.get(queue)) {
@@ -90,7 +90,7 @@ describe('RabbitMQ', () => {
   const ids = (count: number) => Array.from({ length: count }, (_, index) => `m-${index}`)
 
   test.each(['classic', 'quorum'] as const)(
-    'a %s queue is as it was: count, order and bytes',
+    'keeps count, order and bytes of a %s queue',
     async (type) => {
       const queue = await filled(type, 30)
       const all = await runChild(['peek', url, queue, '--json'])
@@ -112,7 +112,7 @@ describe('RabbitMQ', () => {
     },
   )
 
-  test('a part of a classic queue goes back to its place; of a quorum queue it is not looked at', async () => {
+  test('reads a part of a classic queue and keeps its order, but rejects a part of a quorum queue', async () => {
     const classic = await filled('classic', 9)
     expect(
       json((await runChild(['peek', url, classic, '--limit', '4', '--json'])).stdout),
@@ -130,16 +130,16 @@ describe('RabbitMQ', () => {
     expect(left.map(({ fields }) => fields.redelivered)).toEqual(ids(9).map(() => false))
   })
 
-  test('people see tables, and are told what a look leaves behind', async () => {
+  test('prints tables for people, and what a peek changes at the broker', async () => {
     const queue = await filled('quorum', 3)
     const { code, stdout, stderr } = await runChild(['peek', url, queue])
     expect(code).toBe(0)
     expect(stdout).toMatch(/^SIGNATURE +CLASS +COUNT/)
-    expect(stderr).toContain('Looked at 3 of 3')
-    expect(stderr).toContain('counts each look')
+    expect(stderr).toContain('Read 3 of 3')
+    expect(stderr).toContain('counts each peek')
   })
 
-  test('what was returned often is left alone, unless one insists', async () => {
+  test('does not read messages that were returned often, unless --ignore-delivery-limit is set', async () => {
     const queue = await filled('quorum', 2)
     for (let crash = 1; crash <= 20; crash += 1) {
       const other = await connect(url)
@@ -149,7 +149,7 @@ describe('RabbitMQ', () => {
       const { promise: taken, resolve } = Promise.withResolvers<void>()
       await taking.consume(queue, () => resolve())
       await taken
-      // Without a word, as a process that dies.
+      // Without closing the connection, as a process that crashes.
       ;(other.connection as unknown as { stream: { destroy(): void } }).stream.destroy()
       await ready(queue, 2)
     }
@@ -157,25 +157,25 @@ describe('RabbitMQ', () => {
     expect(code).toBe(5)
     expect(stderr).toMatch(/returned \d+ times/)
     await ready(queue, 2)
-    expect((await runChild(['peek', url, queue, '--even-so'])).code).toBe(0)
+    expect((await runChild(['peek', url, queue, '--ignore-delivery-limit'])).code).toBe(0)
     await ready(queue, 2)
     expect(
       (await emptied(queue)).map(({ properties }) => properties.messageId as string).sort(),
     ).toEqual(['m-0', 'm-1'])
   })
 
-  test('an empty queue is empty', async () => {
+  test('reports an empty queue', async () => {
     const queue = await filled('classic', 0)
     const { code, stdout } = await runChild(['peek', url, queue])
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'The queue is empty.\n' })
   })
 
-  test('a queue that is not there is not found, and not made', async () => {
+  test('reports a queue that does not exist, and does not create it', async () => {
     const queue = `cli-peek-none-${randomUUID()}`
     const { code, stdout, stderr } = await runChild(['peek', url, queue])
     const vhost = decodeURIComponent(new URL(url).pathname.slice(1)) || '/'
-    const told = `Error: There is no queue ${queue} in the virtual host ${vhost}.\n`
-    expect({ code, stdout, stderr }).toEqual({ code: 3, stdout: '', stderr: told })
+    const message = `Error: Queue "${queue}" does not exist in virtual host "${vhost}". Check the name and the address.\n`
+    expect({ code, stdout, stderr }).toEqual({ code: 3, stdout: '', stderr: message })
     const probe = await model.createChannel()
     probe.on('error', () => undefined)
     await expect(probe.checkQueue(queue)).rejects.toThrow('NOT_FOUND')
@@ -190,7 +190,7 @@ describe('Kafka', () => {
     brokers = await urlOf('kafka')
     admin = new Admin({ clientId: 'cli-test', bootstrapBrokers: [brokers] })
     await admin.createTopics({ topics: [topic], partitions: 2, replicas: 1 })
-    // A topic is there a moment after its making is answered.
+    // A topic exists only shortly after the response to its creation.
     await until('the topic', async () => (await admin.listTopics()).includes(topic))
     const producer = new Producer({
       clientId: 'cli-test',
@@ -207,7 +207,7 @@ describe('Kafka', () => {
         'kafka_dlt-exception-fqcn': 'com.acme.Gone',
       },
     }))
-    // One by one: a request for two partitions is repeated whole when one of them has no leader yet.
+    // One by one: a request for two partitions is repeated for both when one of them has no leader yet.
     for (const message of messages) await producer.send({ messages: [message] })
     await producer.close()
   }, 120_000)
@@ -216,11 +216,11 @@ describe('Kafka', () => {
     await admin.close()
   })
 
-  /** Others use the same brokers. */
+  /** Returns only our groups, because other tests use the same brokers. */
   const groupNames = async () =>
     [...(await admin.listGroups()).keys()].filter((name) => name.includes(topic))
 
-  test('a topic is as it was, and no group is left behind', async () => {
+  test('does not change a topic and deletes its consumer group', async () => {
     const { code, stdout, stderr } = await runChild(['peek', `kafka://${brokers}`, topic, '--json'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     const { total, looked, groups, messages } = json(stdout)
@@ -233,17 +233,17 @@ describe('Kafka', () => {
       encoding: 'utf8',
       body: expect.stringMatching(/^value \d+$/) as string,
     })
-    // Again: all of them are still there.
+    // A second peek finds all messages again.
     expect(
       json((await runChild(['peek', `kafka://${brokers}`, topic, '--json'])).stdout).looked,
     ).toBe(12)
   }, 120_000)
 
-  test('a topic that is not there is not found, and not made', async () => {
+  test('reports a topic that does not exist, and does not create it', async () => {
     const none = `cli-peek-none-${randomUUID()}`
     const { code, stdout, stderr } = await runChild(['peek', `kafka://${brokers}`, none])
     expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
-    expect(stderr).toContain(`There is no topic ${none}`)
+    expect(stderr).toContain(`Topic "${none}" does not exist`)
     expect(await admin.listTopics()).not.toContain(none)
   }, 120_000)
 })
@@ -269,7 +269,7 @@ describe('PostgreSQL', () => {
     (await pool.query('select xmin, ctid, o.* from redrive.outbox o order by position'))
       .rows as unknown[]
 
-  test('not a row is touched', async () => {
+  test('does not change any row', async () => {
     const before = await everything()
     const { code, stdout, stderr } = await runChild([
       'peek',
@@ -290,7 +290,7 @@ describe('PostgreSQL', () => {
   })
 })
 
-test('what was read is shown although something is left behind', async () => {
+test('prints the messages and a warning when the clean-up fails', async () => {
   const written = { stdout: '', stderr: '' }
   const output = (name: keyof typeof written) => ({
     write: (text: string) => void (written[name] += text),
@@ -309,8 +309,8 @@ test('what was read is shown although something is left behind', async () => {
   expect(written.stderr).toContain('Not allowed to delete the group g.')
 })
 
-test('a broker or database that is not there is an error that says so', async () => {
-  // Two addresses, both of which refuse: the error of both has no message of its own.
+test('reports a broker or database that cannot be reached', async () => {
+  // localhost has two addresses and both refuse: the combined error has no message.
   for (const address of ['amqp://localhost:1', 'postgres://u@localhost:1/db']) {
     const { code, stdout, stderr } = await runChild(['peek', address, 'q'])
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
@@ -318,6 +318,6 @@ test('a broker or database that is not there is an error that says so', async ()
   }
 })
 
-test('an address of something else is a usage error', async () => {
+test('rejects an address that is not a broker', async () => {
   expect((await runChild(['peek', 'http://example.com', 'q'])).code).toBe(2)
 })

@@ -1,10 +1,9 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { emptyDatabase, poolOn } from '@redrive/dev-support'
+import { emptyDatabase, freePort, poolOn } from '@redrive/dev-support'
 import { until } from '@redrive/testing'
 import { parse } from 'yaml'
 import { afterAll, describe, expect, test } from 'vitest'
@@ -26,16 +25,16 @@ function folderWith(files: Readonly<Record<string, string>> = {}): string {
   return made
 }
 
-interface Said {
+interface WorldOptions {
   readonly cwd: string
   readonly env?: Readonly<Record<string, string>>
-  /** Somebody is there and answers this. */
+  /** The answer of the user to a prompt. Undefined: there is no terminal. */
   readonly answers?: boolean
   readonly signal?: AbortSignal
 }
 
-/** A command in a small world, and what came out of it. */
-function world({ cwd, env = {}, answers, signal = new AbortController().signal }: Said) {
+/** Returns an environment for one command, and its output. */
+function world({ cwd, env = {}, answers, signal = new AbortController().signal }: WorldOptions) {
   const out = { stdout: '', stderr: '', questions: [] as string[] }
   const isTTY = answers !== undefined
   const output = (name: 'stdout' | 'stderr') => ({
@@ -76,7 +75,7 @@ sources: { orders: { rabbitmq: { url: amqp://app:hunter2@mq.example, queue: orde
 const env = { DATABASE_URL: 'postgres://redrive:hunter2@db.example/redrive' }
 
 describe('redrive config', () => {
-  test('validate says that it is valid, and what is in it', async () => {
+  test('validate reports a valid config and its sources', async () => {
     const { out, run } = world({ cwd: folderWith({ 'redrive.config.yaml': CONFIG }), env })
     expect(await run((io) => validateConfig(io, {}))).toBe(0)
     expect(out).toMatchObject({
@@ -85,20 +84,20 @@ describe('redrive config', () => {
     })
   })
 
-  test('validate says everything that is wrong, on stderr, and exits with 2', async () => {
+  test('validate lists all problems on stderr and exits with 2', async () => {
     const wrong = `${CONFIG}listen: nowhere\n`
     const { out, run } = world({ cwd: folderWith({ 'redrive.config.yaml': wrong }) })
     expect(await run((io) => validateConfig(io, {}))).toBe(2)
     expect(out.stdout).toBe('')
     expect(out.stderr.split('\n')).toEqual([
-      'Error: redrive.config.yaml cannot be used:',
-      '- database.url: the placeholder ${DATABASE_URL} is not set. Set DATABASE_URL, or set DATABASE_URL_FILE to the name of a file that has the value.',
+      'Error: redrive.config.yaml is not valid:',
+      '- database.url: the placeholder ${DATABASE_URL} has no value. Set DATABASE_URL, or set DATABASE_URL_FILE to the path of a file with the value.',
       "- listen: expected an address and a port, such as '127.0.0.1:8080'",
       '',
     ])
   })
 
-  test('print shows it with its defaults and without its secrets', async () => {
+  test('print shows the config with defaults and without secrets', async () => {
     const cwd = folderWith({ 'redrive.config.yaml': CONFIG })
     const { out, run } = world({ cwd, env })
     expect(await run((io) => printConfig(io, {}))).toBe(0)
@@ -111,7 +110,7 @@ describe('redrive config', () => {
     })
   })
 
-  test('schema prints what editors read', async () => {
+  test('schema prints the JSON Schema for editors', async () => {
     const { out, run } = world({ cwd: folder })
     expect(await run(printConfigSchema)).toBe(0)
     expect(JSON.parse(out.stdout)).toMatchObject({ title: 'Redrive', type: 'object' })
@@ -123,7 +122,7 @@ describe('redrive init', () => {
     'package.json': JSON.stringify({ dependencies: { amqplib: '1', kafkajs: '2', pg: '8' } }),
   })
 
-  test('shows what it would write as a diff, asks, and writes a config that is valid', async () => {
+  test('shows a diff, prompts, and writes a valid config', async () => {
     const cwd = folderWith(files())
     const given = { AMQP_URL: 'amqp://app:hunter2@mq', KAFKA_BROKERS: 'k:9092', ...env }
     const { out, run } = world({ cwd, env: given, answers: true })
@@ -143,7 +142,7 @@ describe('redrive init', () => {
     expect(await world({ cwd, env: given }).run((io) => validateConfig(io, {}))).toBe(0)
   })
 
-  test('writes an example where it finds nothing, which is valid too', async () => {
+  test('writes a valid example when it finds no broker', async () => {
     const cwd = folderWith()
     const { out, run } = world({ cwd })
     expect(await run((io) => initCommand(io, { yes: true }))).toBe(0)
@@ -151,60 +150,69 @@ describe('redrive init', () => {
     expect(await world({ cwd, env }).run((io) => validateConfig(io, {}))).toBe(0)
   })
 
-  test('does not ask where nobody can answer: it refuses', async () => {
+  test('fails instead of prompting without a terminal', async () => {
     const cwd = folderWith(files())
     const { out, run } = world({ cwd })
     expect(await run((io) => initCommand(io, {}))).toBe(2)
-    expect(out.stderr).toContain('There is no terminal to ask on: add --yes to go on.')
+    expect(out.stderr).toContain('Cannot prompt without a terminal. Add --yes to confirm.')
     expect(readdirSync(cwd)).toEqual(['package.json'])
   })
 
   test.each([
-    ['the answer is no', { answers: false }, {}, 1],
+    ['the prompt is declined', { answers: false }, {}, 1],
     ['it is a dry run', {}, { dryRun: true }, 0],
-  ] as const)('writes nothing when %s', async (_, said, options, code) => {
+  ] as const)('writes nothing when %s', async (_, terminal, options, code) => {
     const cwd = folderWith(files())
-    const { run } = world({ cwd, ...said })
+    const { run } = world({ cwd, ...terminal })
     expect(await run((io) => initCommand(io, options))).toBe(code)
     expect(readdirSync(cwd)).toEqual(['package.json'])
   })
 
-  test.each(['redrive.config.yaml', 'redrive.config.ts'])('never touches a %s', async (name) => {
-    const cwd = folderWith({ [name]: 'mine' })
-    const { out, run } = world({ cwd })
-    expect(await run((io) => initCommand(io, { yes: true }))).toBe(5)
-    expect(out.stderr).toBe(
-      `Error: There is a ${name} already, and it is left as it is. See it with: redrive config print\n`,
-    )
-    expect(readdirSync(cwd)).toEqual([name])
-    expect(readFileSync(join(cwd, name), 'utf8')).toBe('mine')
-  })
+  test.each(['redrive.config.yaml', 'redrive.config.ts'])(
+    'never changes an existing %s',
+    async (name) => {
+      const cwd = folderWith({ [name]: 'mine' })
+      const { out, run } = world({ cwd })
+      expect(await run((io) => initCommand(io, { yes: true }))).toBe(5)
+      expect(out.stderr).toBe(
+        `Error: ${name} already exists and was not changed. Print it with: redrive config print\n`,
+      )
+      expect(readdirSync(cwd)).toEqual([name])
+      expect(readFileSync(join(cwd, name), 'utf8')).toBe('mine')
+    },
+  )
 })
 
-describe('redrive migrate and redrive serve', () => {
-  test('bring a database up to date, and serve until they are told to end', async () => {
-    const DATABASE_URL = await emptyDatabase('redrive_cli_serve')
-    const port = await freePort()
-    const config = `
+/** Returns a folder with the config of a server without sources. */
+const folderServing = (port: number, migrate = 'migrate: false') =>
+  folderWith({
+    'redrive.config.yaml': `
 database: { url: "\${DATABASE_URL}" }
 auth: { development: {} }
 listen: 127.0.0.1:${port}
-shutdown: { grace: 5s, notice: 0ms }
+shutdown: { grace: 5s, readinessDelay: 0ms }
+${migrate}
 sources: {}
-`
-    const cwd = folderWith({ 'redrive.config.yaml': config })
-    const said = { cwd, env: { DATABASE_URL } }
+`,
+  })
 
-    const dry = world(said)
+describe('redrive migrate and redrive serve', () => {
+  test('migrate a database, and serve until a signal arrives', async () => {
+    const DATABASE_URL = await emptyDatabase('redrive_cli_serve')
+    const port = await freePort()
+    const cwd = folderServing(port)
+    const options = { cwd, env: { DATABASE_URL } }
+
+    const dry = world(options)
     expect(await dry.run((io) => migrateCommand(io, { dryRun: true }))).toBe(0)
     expect(dry.out.stdout).toMatch(/^Would apply redrive 0001-outbox\n/)
     expect(dry.out.stdout).toContain('Would apply redrive_server 0001-tables\n')
 
-    const early = world(said)
+    const early = world(options)
     expect(await early.run((io) => serveCommand(io, { role: ['api'] }))).toBe(1)
-    expect(early.out.stderr).toContain('Run `redrive migrate` once, or say migrate: true.')
+    expect(early.out.stderr).toContain('Run `redrive migrate`, or set migrate: true.')
 
-    const first = world(said)
+    const first = world(options)
     expect(await first.run((io) => migrateCommand(io, { json: true }))).toBe(0)
     const { applied } = JSON.parse(first.out.stdout) as { applied: readonly string[] }
     expect(applied).toEqual(
@@ -213,14 +221,14 @@ sources: {}
         .split('\n')
         .map((line) => line.slice(12)),
     )
-    const again = world(said)
+    const again = world(options)
     expect(await again.run((io) => migrateCommand(io, {}))).toBe(0)
     expect(again.out.stdout).toBe('Everything is up to date.\n')
 
     const ending = new AbortController()
-    const server = world({ ...said, signal: ending.signal })
+    const server = world({ ...options, signal: ending.signal })
     const served = server.run((io) => serveCommand(io, { role: ['api'] }))
-    await until('it serves', () => server.out.stdout.includes('"msg":"Serving api."'))
+    await until('the server is ready', () => server.out.stdout.includes('"msg":"Serving api."'))
     const ready = await fetch(`http://127.0.0.1:${port}/readyz`)
     expect([ready.status, await ready.text()]).toEqual([200, 'ok\n'])
     ending.abort()
@@ -228,50 +236,34 @@ sources: {}
     expect(server.out.stdout).toContain('"msg":"Stopped."')
   })
 
-  test('end with 0 as a process, when it is told to end', async () => {
+  test('exit with 0 after SIGTERM', async () => {
     const DATABASE_URL = await emptyDatabase('redrive_cli_process')
-    const config = `
-database: { url: "\${DATABASE_URL}" }
-auth: { development: {} }
-listen: 127.0.0.1:${await freePort()}
-shutdown: { grace: 5s, notice: 0ms }
-migrate: true
-sources: {}
-`
-    const cwd = folderWith({ 'redrive.config.yaml': config })
+    const cwd = folderServing(await freePort(), 'migrate: true')
     const args = ['--conditions=@redrive/source', '--no-warnings', MAIN, 'serve', '--role', 'watch']
     const child = spawn(process.execPath, args, { cwd, env: { DATABASE_URL } })
-    let said = ''
-    child.stdout.on('data', (chunk: Buffer) => void (said += chunk.toString()))
-    child.stderr.on('data', (chunk: Buffer) => void (said += chunk.toString()))
+    let output = ''
+    child.stdout.on('data', (chunk: Buffer) => void (output += chunk.toString()))
+    child.stderr.on('data', (chunk: Buffer) => void (output += chunk.toString()))
     const closed = once(child, 'close')
-    await until('it serves', () => said.includes('"msg":"Serving watch."'))
+    await until('the server is ready', () => output.includes('"msg":"Serving watch."'))
     child.kill('SIGTERM')
-    expect([await closed, said.includes('"msg":"Stopped."')]).toEqual([[0, null], true])
+    expect([await closed, output.includes('"msg":"Stopped."')]).toEqual([[0, null], true])
   })
 
-  test('goes on when nobody reads its log any more', async () => {
+  test('continue when the reader of the log closes', async () => {
     const DATABASE_URL = await emptyDatabase('redrive_cli_log')
     const port = await freePort()
-    const config = `
-database: { url: "\${DATABASE_URL}" }
-auth: { development: {} }
-listen: 127.0.0.1:${port}
-shutdown: { grace: 5s, notice: 0ms }
-migrate: true
-sources: {}
-`
-    const cwd = folderWith({ 'redrive.config.yaml': config })
+    const cwd = folderServing(port, 'migrate: true')
     const args = ['--conditions=@redrive/source', '--no-warnings', MAIN, 'serve', '--role', 'api']
     const child = spawn(process.execPath, args, { cwd, env: { DATABASE_URL } })
     const closed = once(child, 'close')
-    let said = ''
-    child.stdout.on('data', (chunk: Buffer) => void (said += chunk.toString()))
-    await until('it serves', () => said.includes('"msg":"Serving api."'))
+    let output = ''
+    child.stdout.on('data', (chunk: Buffer) => void (output += chunk.toString()))
+    await until('the server is ready', () => output.includes('"msg":"Serving api."'))
     child.stdout.destroy()
     child.stderr.destroy()
-    // Each answer is a line of the log, which is gone.
-    for (let asked = 0; asked < 5; asked += 1) {
+    // Each request writes a log line, and the reader of the log has closed.
+    for (let request = 0; request < 5; request += 1) {
       const { status } = await fetch(`http://127.0.0.1:${port}/api/v1/me`)
       expect(status).toBe(200)
     }
@@ -279,7 +271,7 @@ sources: {}
     expect(await closed).toEqual([0, null])
   })
 
-  test('print SQL that an administrator can run, twice', async () => {
+  test('print SQL that an administrator can run twice', async () => {
     const { out, run } = world({ cwd: folder })
     expect(await run((io) => migrateCommand(io, { printSql: true }))).toBe(0)
     const DATABASE_URL = await emptyDatabase('redrive_cli_sql')
@@ -293,25 +285,17 @@ sources: {}
     expect(after.out.stdout).toBe('Everything is up to date.\n')
   })
 
-  test('refuse a role that does not exist with 2', async () => {
+  test('reject an unknown role with exit code 2', async () => {
     const { out, run } = world({ cwd: folder })
     expect(await run((io) => serveCommand(io, { role: ['api,cook'] }))).toBe(2)
     expect(out.stderr).toBe(
-      "Error: --role: expected some of api, ingest, replay, watch, got 'cook'.\n",
+      "Error: --role: expected one or more of api, ingest, replay, watch, got 'cook'.\n",
     )
   })
 
-  test('at a level of the log that there is not is refused before anything else', async () => {
+  test('reject an unknown log level before anything else', async () => {
     const { out, run } = world({ cwd: folder })
     expect(await run((io) => serveCommand(io, { logLevel: 'loud' }))).toBe(2)
     expect(out.stderr).toContain('--log-level: expected one of trace, debug, info')
   })
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  const { port } = server.address() as { readonly port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}

@@ -1,9 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { dropDatabase, emptyDatabase, ignoreConnectionErrors, urlOf } from '@redrive/dev-support'
+import {
+  dropDatabase,
+  emptyDatabase,
+  freePort,
+  ignoreConnectionErrors,
+  urlOf,
+} from '@redrive/dev-support'
 import { rabbitmq, replayedQueue, topologyOf } from '@redrive/rabbitmq'
 import { type Consumer, consume } from '@redrive/runtime'
 import { until } from '@redrive/testing'
@@ -13,13 +18,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ended, start } from './child.ts'
 import { run } from './world.ts'
 
-/** Somebody in an editor. */
+/** An editor that changes one number. */
 const edit = (path: string) => {
   writeFileSync(path, readFileSync(path, 'utf8').replace('99', '100'))
   return 0
 }
 
-/** The whole way on the real server, in the order an engineer on call goes it. */
+/** All steps on a real server, in the order of an engineer on call. */
 describe('with a server', () => {
   const name = `redrive_cli_${randomUUID().slice(0, 8)}`
   const queue = `cli-${randomUUID()}`
@@ -54,8 +59,8 @@ describe('with a server', () => {
         auth: { development: { name: 'dev' } },
         approval: 'anyone',
         sources: { orders: { rabbitmq: { url: amqp, queue } } },
-        shutdown: { notice: '0ms' },
-        // A test that looks again and again is quicker than any person.
+        shutdown: { readinessDelay: '0ms' },
+        // A test that polls sends more requests than any person.
         limits: { requestsPerMinute: 100_000 },
       }),
     )
@@ -74,7 +79,7 @@ describe('with a server', () => {
       async ({ body }) => {
         if (!isBroken) return
         const message = `customer ${(body as { id: number }).id} is unknown`
-        // Not a sign of an outage, during which nothing would be given up.
+        // A status that is no sign of an outage. During an outage no message would become a dead letter.
         throw Object.assign(new Error(message), { status: 422 })
       },
       { retry: { attempts: 1 } },
@@ -93,7 +98,7 @@ describe('with a server', () => {
     for (const end of ends.reverse()) await end()
   }, 60_000)
 
-  test('from a failing consumer to a finished replay', async () => {
+  test('replays the dead letters of a failing consumer', async () => {
     expect(await redrive('migrate', '--dry-run')).toMatchObject({
       code: 0,
       stdout: expect.stringContaining('Would apply') as string,
@@ -128,12 +133,12 @@ describe('with a server', () => {
     ])
     const [first, second] = deadLetters.map(({ id }) => id) as [string, string]
     expect((await redrive('messages', 'show', first)).stdout).toContain('"id"')
-    // The beginning of an id that is on the screen is enough.
+    // A prefix of the id is enough.
     expect((await json<{ id: string }>('messages', 'show', first.slice(0, 30))).id).toBe(first)
 
     expect((await redrive('discard', second, '--yes')).code).toBe(0)
     expect((await redrive('discard', second, '--yes')).code).toBe(5)
-    // Nor does it have to be open.
+    // A prefix also finds a message that is not open.
     expect((await redrive('restore', second.slice(0, 30))).code).toBe(0)
     expect((await redrive('groups', 'change', short, '--owner', 'dev')).code).toBe(0)
     expect((await redrive('groups', 'comment', short, 'fixed in 1.2.3')).code).toBe(0)
@@ -145,7 +150,7 @@ describe('with a server', () => {
       short,
       '--rate',
       '50/s',
-      '--ramp',
+      '--canary',
       '1',
       '--note',
       'fixed',
@@ -169,21 +174,21 @@ describe('with a server', () => {
     )
     expect((await answered).stdout).toContain('m-5')
 
-    const { entries } = await json<{ entries: { what: string; outcome: string }[] }>(
+    const { entries } = await json<{ entries: { operation: string; outcome: string }[] }>(
       'audit',
       'list',
-      '--what',
+      '--operation',
       'approveReplay',
     )
     expect(entries.map(({ outcome }) => outcome).toSorted()).toContain('done')
     const verified = await redrive('audit', 'verify')
     expect(verified).toMatchObject({
       code: 0,
-      stdout: expect.stringContaining('As it was written') as string,
+      stdout: expect.stringContaining('Verified, unchanged') as string,
     })
   }, 180_000)
 
-  /** One more that failed; those after it would not. */
+  /** Adds one more dead letter and returns its id. Later messages succeed. */
   async function oneMore(number: number): Promise<string> {
     isBroken = true
     const channel = await channelOf.createConfirmChannel()
@@ -192,7 +197,7 @@ describe('with a server', () => {
       contentType: 'application/json',
     })
     await channel.waitForConfirms()
-    await until('it is a dead letter', async () => (await openCount()) === 1)
+    await until('the message is a dead letter', async () => (await openCount()) === 1)
     isBroken = false
     const { deadLetters } = await json<{ deadLetters: { id: string }[] }>(
       'messages',
@@ -203,10 +208,10 @@ describe('with a server', () => {
     return deadLetters[0]?.id as string
   }
 
-  test('replays that a restore has frozen go on when someone acknowledges it', async () => {
+  test('continues frozen replays after a restore is acknowledged', async () => {
     const { id: run } = await json<{ id: string }>('replay', 'plan', '--id', await oneMore(50))
     const database = ignoreConnectionErrors(new pg.Pool({ connectionString: databaseUrl, max: 1 }))
-    // A restored table has another number than the one that is written in it.
+    // A restored table has another identity than the one stored in it.
     await database.query(`update redrive_catalog.replay_epoch set identity = identity || '0'`)
     await database.end()
     const refused = await redrive('replay', 'start', run, '--yes')
@@ -221,7 +226,7 @@ describe('with a server', () => {
     expect(replayed).toMatchObject({ code: 0, stdout: 'Done: 1 resolved\n' })
   }, 120_000)
 
-  test('an edit is planned against what was looked at, and goes out changed', async () => {
+  test('replays an edited message', async () => {
     const id = await oneMore(99)
     const planned = await redrive('edit', id, '--yes', '--json')
     expect(planned).toMatchObject({
@@ -237,12 +242,12 @@ describe('with a server', () => {
     })
   }, 120_000)
 
-  test('a token of a profile does a part of what its owner may', async () => {
+  test('limits a token to its permissions until it is revoked', async () => {
     const made = await json<{ secret: string; id: string }>(
       'token',
       'create',
       'ci',
-      '--may',
+      '--allow',
       'view',
       '--source',
       'orders',
@@ -258,11 +263,3 @@ describe('with a server', () => {
     delete env['REDRIVE_TOKEN']
   }, 60_000)
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}

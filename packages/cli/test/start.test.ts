@@ -6,8 +6,8 @@ import { ended, runChild, start } from './child.ts'
 const run = promisify(execFile)
 const MAIN = new URL('../src/main.ts', import.meta.url).pathname
 
-/** Tells every module that is loaded, on stderr at the end. */
-const TELLER = `data:text/javascript,${encodeURIComponent(`
+/** Prints every loaded module on stderr at exit. */
+const LOAD_REPORTER = `data:text/javascript,${encodeURIComponent(`
 import { registerHooks } from 'node:module'
 const loaded = []
 registerHooks({ load: (url, context, next) => { loaded.push(url); return next(url, context) } })
@@ -17,7 +17,7 @@ async function loadedBy(...args: readonly string[]): Promise<readonly string[]> 
   const { stderr } = await run(process.execPath, [
     '--conditions=@redrive/source',
     '--import',
-    TELLER,
+    LOAD_REPORTER,
     MAIN,
     ...args,
   ])
@@ -25,31 +25,31 @@ async function loadedBy(...args: readonly string[]): Promise<readonly string[]> 
 }
 
 describe('a quick start', () => {
-  test('--help loads commander and files of ours, and nothing else', async () => {
+  test('loads only commander and files of the CLI for --help', async () => {
     const loaded = await loadedBy('--help')
     expect(loaded.length).toBeGreaterThan(5)
     const others = loaded.filter(
-      (url) => !url.startsWith('node:') && !/\/packages\/(cli\/src\/|api\/src\/words)/.test(url),
+      (url) => !url.startsWith('node:') && !/\/packages\/(cli\/src\/|api\/src\/enums)/.test(url),
     )
     expect(others.filter((url) => !url.startsWith('commander/'))).toEqual([])
     expect(loaded.filter((url) => url.includes('/commands/'))).toEqual([])
   })
 
-  test('--version is said, and a command that is not there is a usage error', async () => {
+  test('prints the version, and rejects an unknown command', async () => {
     expect(await runChild(['--version'])).toMatchObject({ code: 0, stdout: '0.1.0\n' })
     expect(await runChild(['grops'])).toMatchObject({ code: 2, stdout: '' })
     expect((await runChild([])).code).toBe(2)
   })
 })
 
-describe('output that nobody reads', () => {
-  test('of messages does not change how it ends', async () => {
+describe('output without a reader', () => {
+  test('keeps the exit code when stderr is closed', async () => {
     const child = start(['grops'])
     child.stderr.destroy()
     expect((await ended(child)).code).toBe(2)
   })
 
-  test('of data is no failure', async () => {
+  test('does not fail when stdout is closed', async () => {
     const child = start(['--help'])
     child.stdout.destroy()
     expect(await ended(child)).toMatchObject({ code: 0, stderr: '' })
@@ -57,13 +57,13 @@ describe('output that nobody reads', () => {
 })
 
 describe('completion', () => {
-  test.each(['zsh', 'bash', 'fish', 'powershell'])('there is a script for %s', async (shell) => {
+  test.each(['zsh', 'bash', 'fish', 'powershell'])('prints a script for %s', async (shell) => {
     const { code, stdout } = await runChild(['completion', shell])
     expect(code).toBe(0)
     expect(stdout).toContain('redrive')
   })
 
-  test('it knows commands and flags', async () => {
+  test('completes commands and flags', async () => {
     expect((await runChild(['complete', '--', 'replay', 'p'])).stdout).toMatch(/^plan\t/m)
     expect((await runChild(['complete', '--', 'replay', 'plan', '--ra'])).stdout).toMatch(
       /^--rate/m,
@@ -76,7 +76,7 @@ describe('colour', () => {
   const help = (env: Readonly<Record<string, string>>, ...args: string[]) =>
     runChild(['whoami', ...args], { REDRIVE_URL: 'http://127.0.0.1:1', ...env })
 
-  test('is only where it is wanted', async () => {
+  test('follows NO_COLOR, FORCE_COLOR and --no-color', async () => {
     const hasColor = ({ stderr }: { stderr: string }) => stderr.includes('\u001b[31m')
     expect(hasColor(await help({}))).toBe(false)
     expect(hasColor(await help({ FORCE_COLOR: '1' }))).toBe(true)

@@ -1,9 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { delimiter, dirname } from 'node:path'
 import { createClient } from '@redrive/api'
-import { services, urlsOf } from '@redrive/dev-support'
+import { freePort, services, urlsOf } from '@redrive/dev-support'
 import { until } from '@redrive/testing'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { EXPECTED, type Incident, incident, QUEUE } from './terminal/incident.ts'
@@ -16,7 +15,7 @@ const ends: (() => Promise<unknown>)[] = []
 let broken: Incident
 let screens: Terminals
 let url: string
-let places: { amqp: string; management: string }
+let addresses: { amqp: string; management: string }
 beforeAll(async () => {
   await services('up', 'tmux')
   broken = await incident(ends)
@@ -28,12 +27,12 @@ beforeAll(async () => {
     auth: { development: { name: 'ada' } },
     approval: 'anyone',
     sources: { orders: { rabbitmq: { url: broken.amqp, queue: QUEUE }, handler: 'billing' } },
-    shutdown: { notice: '0ms' },
-    // An alert would be in the log of a slow run alone.
+    shutdown: { readinessDelay: '0ms' },
+    // No alerts: they would appear only in the log of a slow test run.
     alerts: { age: '1d', dominanceCount: 1_000 },
   }
   const folder = project(config)
-  // Again and again: programs that are just ending still write to it.
+  // With retries, because ending programs may still write to the folder.
   ends.push(() => rm(folder, { recursive: true, maxRetries: 10, retryDelay: 200 }))
   screens = terminals(folder, {
     PATH: [`${folder}/node_modules/.bin`, dirname(process.execPath), process.env['PATH']].join(
@@ -47,7 +46,7 @@ beforeAll(async () => {
     npm_config_update_notifier: 'false',
   })
   ends.push(() => screens.close())
-  places = { amqp: broken.amqp, management: await managementOf(broken.vhost) }
+  addresses = { amqp: broken.amqp, management: await managementOf(broken.vhost) }
 }, 300_000)
 afterAll(async () => {
   for (const end of ends.reverse()) await end()
@@ -59,13 +58,16 @@ async function managementOf(vhost: string): Promise<string> {
   return management.href
 }
 
-test('in a terminal, from a first look to a finished replay', async () => {
+test('shows the expected terminal from the first peek to a finished replay', async () => {
   const screen = await screens.open('on-call', { NO_COLOR: '1' })
   const server = await screens.open('server', { NO_COLOR: '1' })
-  await look(screen, places)
-  // Not by npx, which ends with a code of its own after Ctrl-C, whatever the program ended with.
+  await look(screen, addresses)
+  // Without npx, because npx replaces the exit code of the program after Ctrl-C.
   await server.begin('redrive serve', 'Serving api')
-  await until('all of them in the catalog', async () => (await openAt(url)) === EXPECTED.length)
+  await until(
+    'all dead letters are in the catalog',
+    async () => (await openAt(url)) === EXPECTED.length,
+  )
   const { refused, misshapen } = await triage(screen)
   const colours = await screens.open('colours')
   await colours.type('npx redrive groups list')
@@ -89,7 +91,7 @@ const FRAME =
   // oxlint-disable-next-line no-control-regex
   /\r(?<bar>[█░]{24}) {2}(?<percent>\d+) % {2}(?<done>\d+) of (?<total>\d+) {2}(?<rest>[^\u001b]*)\u001b\[K/g
 
-/** The bar was redrawn in its line, and only ever grew. */
+/** Checks that the bar was redrawn in its line and only grew. */
 function framesAreLive(bytes: string, total: number): void {
   const frames = [...bytes.matchAll(FRAME)]
     .map(({ groups = {} }) => groups)
@@ -106,7 +108,7 @@ function framesAreLive(bytes: string, total: number): void {
   )
 }
 
-/** Loosely: which colour is a matter of taste. */
+/** Checks that there are colours, but not which ones. */
 async function coloursAreThere(colours: Terminal): Promise<void> {
   const coloured = await colours.coloured()
   // oxlint-disable-next-line no-control-regex
@@ -118,16 +120,8 @@ async function coloursAreThere(colours: Terminal): Promise<void> {
 
 const GOLDEN = new URL('golden/terminal.txt', import.meta.url)
 
-/** Written anew only when that is asked for: UPDATE_GOLDEN=1. */
+/** Compares with the golden file. UPDATE_GOLDEN=1 rewrites it. */
 function isGolden(shown: string): void {
   if (process.env['UPDATE_GOLDEN'] === '1') writeFileSync(GOLDEN, plain(shown))
   expect(plain(shown)).toBe(readFileSync(GOLDEN, 'utf8'))
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  const { port } = server.address() as { readonly port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }

@@ -1,4 +1,4 @@
-import type { Answer, DeadLetter, DeadLetterDetail, Group, Run } from '@redrive/api'
+import type { Output, DeadLetter, DeadLetterDetail, Group, Run } from '@redrive/api'
 import { NOW } from './world.ts'
 
 const MINUTE = 60_000
@@ -104,7 +104,7 @@ const NONE: Run['counts'] = {
   publishing: 0,
   published: 0,
   resolved: 0,
-  refailed: 0,
+  failed_again: 0,
   unknown: 0,
   expired: 0,
   cancelled: 0,
@@ -122,12 +122,12 @@ export const theRun = ({
   selection: { group: GROUP_A },
   options: {
     ratePerSecond: 200,
-    ramp: [1, 5, 50],
-    refailLimit: 0.2,
-    confirmWithinMs: 30_000,
-    unproven: 'pause',
+    canary: [1, 5, 50],
+    maxFailureRatio: 0.2,
+    outcomeTimeoutMs: 30_000,
+    onUnconfirmed: 'pause',
     maxAgeMs: 86_400_000,
-    inboxKeepMs: 604_800_000,
+    inboxRetentionMs: 604_800_000,
     overrides: [],
   },
   isChanged: false,
@@ -138,12 +138,12 @@ export const theRun = ({
   counts: { ...NONE, ...(counts ?? { planned: 37_980, skipped: 132 }) },
 })
 
-export const source = (over: Partial<Answer<'listSources'>['sources'][number]> = {}) => ({
+export const source = (over: Partial<Output<'listSources'>['sources'][number]> = {}) => ({
   source: 'orders',
   open: 38_112,
   count: 51_000,
   openByClass: { transient: 38_000, schema: 112 },
   oldestAt: NOW - 23 * MINUTE,
-  may: ['view', 'replay'] as const as ('view' | 'replay')[],
+  permissions: ['view', 'replay'] as const as ('view' | 'replay')[],
   ...over,
 })

@@ -28,7 +28,7 @@ async function watched(
 }
 
 describe('watching a run', () => {
-  test('says how far it is and what became of all of them', async () => {
+  test('prints the progress and the outcomes', async () => {
     const { code, stdout, stderr } = await watched([
       [running(1), running(50), done({ resolved: 100 })],
     ])
@@ -38,39 +38,39 @@ describe('watching a run', () => {
     expect(stderr).not.toContain('█')
   })
 
-  test('is a bar on a terminal', async () => {
+  test('draws a bar on a terminal', async () => {
     const { stderr } = await watched([[running(50), done({ resolved: 100 })]], [], { isTTY: true })
     expect(stderr).toContain('████████████░░░░░░░░░░░░  50 %  50 of 100')
   })
 
-  test('what refailed or is unknown is partial success, and says what to do', async () => {
-    const { code, stdout } = await watched([[done({ resolved: 90, refailed: 7, unknown: 3 })]])
+  test('exits with partial success for failed or unknown outcomes and prints what to do', async () => {
+    const { code, stdout } = await watched([[done({ resolved: 90, failed_again: 7, unknown: 3 })]])
     expect(code).toBe(6)
-    expect(stdout).toContain(`redrive replay show ${RUN_A} --items refailed`)
-    expect(stdout).toContain('redrive decide')
-    expect((await watched([[done({ refailed: 1 })]])).code).toBe(1)
+    expect(stdout).toContain(`redrive replay show ${RUN_A} --items failed_again`)
+    expect(stdout).toContain('redrive set-outcome')
+    expect((await watched([[done({ failed_again: 1 })]])).code).toBe(1)
   })
 
-  test('a stream that ends too early is asked for again', async () => {
+  test('reconnects when the stream ends too early', async () => {
     const { code } = await watched([[running(10)], [], [running(60)], [done({ resolved: 100 })]])
     expect(code).toBe(0)
-    expect(server?.asked.filter(({ operation }) => operation === 'watchReplay')).toHaveLength(4)
+    expect(server?.requests.filter(({ operation }) => operation === 'watchReplay')).toHaveLength(4)
   })
 
-  test('a run that pauses is an end only for who waits', async () => {
+  test('ends when the run pauses, but only with --wait', async () => {
     const paused = theRun({
       state: 'paused',
-      pausedBecause: 'too many refailed',
+      pauseReason: 'too many failures',
       counts: { resolved: 5, queued: 5 },
     })
     const waited = await watched([[running(1), paused]], ['--wait'])
     expect(waited.code).toBe(5)
     const followed = await watched([[paused, running(50), done({ resolved: 100 })]])
     expect(followed.code).toBe(0)
-    expect(followed.stderr).toContain('too many refailed')
+    expect(followed.stderr).toContain('too many failures')
   })
 
-  test('--timeout leaves the run alone', async () => {
+  test('does not stop the run after --timeout', async () => {
     const { code, stderr } = await watched(
       Array.from({ length: 100_000 }, () => [running(1)]),
       ['--timeout', '200ms'],
@@ -78,28 +78,28 @@ describe('watching a run', () => {
     expect(code).toBe(7)
     expect(stderr).toContain(`redrive replay pause ${RUN_A}`)
     expect(
-      server?.asked.every(
+      server?.requests.every(
         ({ operation }) => operation.startsWith('get') || operation.startsWith('watch'),
       ),
     ).toBe(true)
   })
 
-  test('Ctrl-C leaves the run alone and says how to stop it', async () => {
+  test('does not stop the run on Ctrl-C and prints how to pause it', async () => {
     server = await fakeServer({ getReplay: () => running(0), watchReplay: () => [running(1)] })
     const child = start(['replay', 'watch', RUN_A], server.env)
     const ending = ended(child)
     await until(
-      'it watches',
-      () => server?.asked.some(({ operation }) => operation === 'watchReplay') === true,
+      'the command watches the run',
+      () => server?.requests.some(({ operation }) => operation === 'watchReplay') === true,
     )
     child.kill('SIGINT')
     const { code, stderr } = await ending
     expect(code).toBe(130)
     expect(stderr).toContain(`redrive replay pause ${RUN_A}`)
-    expect(server.asked.map(({ operation }) => operation)).not.toContain('pauseReplay')
+    expect(server.requests.map(({ operation }) => operation)).not.toContain('pauseReplay')
   })
 
-  test('start with --wait approves and follows', async () => {
+  test('approves and follows a run with start --wait', async () => {
     server = await fakeServer({
       getReplay: () => theRun(),
       approveReplay: () => running(0),
@@ -115,19 +115,19 @@ describe('watching a run', () => {
   test.each([
     [['--wait', '--timeout', '10x'], 'such as 10m'],
     [['--wait', '--timeout', '0s'], 'such as 10m'],
-    [['--wait', '--timeout', '25d'], '24d at most'],
-    [['--timeout', '10m'], 'add --wait'],
-  ])('a start with %j is refused before anything is asked', async (args, told) => {
+    [['--wait', '--timeout', '25d'], 'at most 24d'],
+    [['--timeout', '10m'], 'requires --wait'],
+  ])('rejects a start with %j before any request', async (args, expected) => {
     server = await fakeServer({ getReplay: () => theRun(), approveReplay: () => running(0) })
     const { code, stderr } = await run(['replay', 'start', RUN_A, '--yes', ...args], {
       env: server.env,
     })
     expect(code).toBe(2)
-    expect(stderr).toContain(told)
-    expect(server.asked).toEqual([])
+    expect(stderr).toContain(expected)
+    expect(server.requests).toEqual([])
   })
 
-  test('the longest timeout is no timeout of a moment', async () => {
+  test('does not time out immediately with the longest timeout', async () => {
     const { code } = await watched([[running(1)], [done({ resolved: 100 })]], ['--timeout', '24d'])
     expect(code).toBe(0)
   })

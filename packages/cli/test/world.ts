@@ -8,29 +8,32 @@ export const NOW = Date.UTC(2026, 0, 31, 3, 4, 11)
 export interface WorldOptions {
   readonly env?: Readonly<Record<string, string | undefined>>
   readonly columns?: number
-  /** Somebody sits at the terminal, and answers this. */
+  /** The answer of the user to a prompt. Undefined: there is no terminal. */
   readonly answers?: boolean | undefined
   readonly isTTY?: boolean
   readonly hasColor?: boolean
-  /** What the editor does. */
+  /** Replaces the editor. Returns its exit code. */
   readonly edit?: (path: string) => number
   readonly input?: AsyncIterable<string>
   readonly signal?: AbortSignal
   readonly cwd?: string
-  /** Real time, for what others do meanwhile. Default: it is always NOW, and nobody sleeps. */
+  /** Uses real time, for tests with other processes. Default: the time is always NOW and sleeps return immediately. */
   readonly isRealTime?: boolean
 }
 
-export interface Ended {
+export interface CommandResult {
   readonly code: number
   readonly stdout: string
   readonly stderr: string
-  /** What a person was asked. */
+  /** Prompts that were shown. */
   readonly questions: readonly string[]
 }
 
-/** A command in a small world of its own. */
-export async function run(args: readonly string[], options: WorldOptions = {}): Promise<Ended> {
+/** Runs a command in a separate test environment. */
+export async function run(
+  args: readonly string[],
+  options: WorldOptions = {},
+): Promise<CommandResult> {
   const { columns = 120, isTTY = options.answers !== undefined, hasColor = false } = options
   const written = { stdout: '', stderr: '' }
   const questions: string[] = []

@@ -3,10 +3,10 @@ import type { Delivery } from './delivery.ts'
 import { CRASH_LOOP, judgeCrashes } from './poison.ts'
 import type { Policy } from './policy.ts'
 
-/** Whether a delivery may run, asked before every attempt. */
+/** The result of the check before each attempt: may this delivery run? */
 export type Admission =
   | { readonly kind: 'run' }
-  /** Nothing else may run beside it: it is suspected of killing processes. */
+  /** Run it while no other delivery runs: it is suspected of crashing processes. */
   | { readonly kind: 'runAlone' }
   | { readonly kind: 'refused'; readonly decision: Decision }
 
@@ -19,7 +19,7 @@ export interface AdmitInput {
   readonly now: number
 }
 
-/** The common case, told without looking at a clock: a first delivery with nothing against it. */
+/** Returns true for the common case: a first delivery that is not a split retry. Such a delivery may always run. */
 export function isPlain({ cycle, deliveryCount }: Delivery): boolean {
   return deliveryCount === 1 && cycle.notBefore === undefined
 }

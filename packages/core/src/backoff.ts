@@ -1,51 +1,66 @@
 import type { Duration } from './duration.ts'
 import type { FailureClass } from './failure.ts'
 
-/** A source of chance in [0, 1). */
+/** A source of random numbers in [0, 1). */
 export type Random = () => number
 
 /**
- * How a delay is spread so that a crowd does not return together.
- * `full`: anywhere below it. `equal`: the upper half. `{ proportional: 0.2 }`: ±20 %. `none`: exact.
+ * How a delay is spread, so that many messages do not return at the same time.
+ * `full`: anywhere below the delay. `equal`: in its upper half. `{ proportional: 0.2 }`: ±20 %. `none`: exact.
  */
 export type Jitter = 'full' | 'equal' | 'none' | { readonly proportional: number }
 
-/** base · factor^(n-1), at most cap. */
+/** Delays that grow by a factor: base · factor^(n-1), at most cap. */
 export interface ExponentialOptions {
+  /** First delay ('1ms'–'366d', default '1s', sinks '100ms'). */
   readonly base?: Duration
+  /** Factor from one delay to the next (1–100, default 2). */
   readonly factor?: number
+  /** Longest delay ('1ms'–'366d', default '60s', sinks '5s'). */
   readonly cap?: Duration
+  /** How the delay is spread. Default 'full'. */
   readonly jitter?: Jitter
 }
 
-/** base + (n-1) · step, at most cap. */
+/** Delays that grow by a step: base + (n-1) · step, at most cap. */
 export interface LinearOptions {
+  /** First delay ('1ms'–'366d', default '1s', sinks '100ms'). */
   readonly base?: Duration
+  /** Difference from one delay to the next ('0ms'–'366d', default '1s', sinks '100ms'). */
   readonly step?: Duration
+  /** Longest delay ('1ms'–'366d', default '60s', sinks '5s'). */
   readonly cap?: Duration
+  /** How the delay is spread. Default 'full'. */
   readonly jitter?: Jitter
 }
 
+/** The same delay every time. */
 export interface FixedOptions {
+  /** The delay ('0ms'–'366d'). */
   readonly delay: Duration
+  /** How the delay is spread. Default 'none'. */
   readonly jitter?: Jitter
 }
 
-/** Anywhere between base and three times the last delay, at most cap. */
+/** A random delay between base and three times the last delay, at most cap. */
 export interface DecorrelatedOptions {
+  /** Shortest delay ('1ms'–'366d', default '1s', sinks '100ms'). */
   readonly base?: Duration
+  /** Longest delay ('1ms'–'366d', default '60s', sinks '5s'). */
   readonly cap?: Duration
 }
 
 /** A list of delays per failure class; the last one repeats. */
 export interface ProgressiveOptions {
+  /** Delays of each failure class, the first retry first. */
   readonly tiers: Partial<Readonly<Record<FailureClass, readonly Duration[]>>>
-  /** For classes without tiers of their own. */
+  /** Delays of the classes that `tiers` does not list. */
   readonly otherwise: readonly Duration[]
+  /** How the delay is spread. Default 'full'. */
   readonly jitter?: Jitter
 }
 
-/** Backoff as the user writes it; plain data, so a configuration file can hold it. */
+/** Backoff as the user writes it. It is plain data, so a configuration file can contain it. */
 export type BackoffOptions =
   | ({ readonly kind: 'exponential' } & ExponentialOptions)
   | ({ readonly kind: 'linear' } & LinearOptions)
@@ -75,7 +90,7 @@ export const progressive = (options: ProgressiveOptions): BackoffOptions => ({
   ...options,
 })
 
-/** Backoff in force: every field set, in milliseconds. */
+/** The resolved backoff: every field is set, in milliseconds. */
 export type Backoff =
   | {
       readonly kind: 'exponential'
@@ -101,16 +116,16 @@ export type Backoff =
     }
 
 export interface BackoffInput {
-  /** The attempt that just failed, from 1. */
+  /** Number of the attempt that just failed, from 1. */
   readonly attemptNumber: number
   readonly failureClass: FailureClass
-  /** The delay chosen last time, 0 when there was none. */
+  /** The previous delay, 0 when there was none. */
   readonly lastDelayMs: number
   readonly floorMs: number
   readonly random: Random
 }
 
-/** Milliseconds to wait after a failed attempt: at least the floor, whatever the jitter draws. */
+/** Returns the milliseconds to wait after a failed attempt. Jitter never makes it shorter than the minimum delay. */
 export function delayAfter(backoff: Backoff, input: BackoffInput): number {
   return Math.max(input.floorMs, Math.round(drawDelay(backoff, input)))
 }
@@ -148,7 +163,7 @@ function spread(delayMs: number, jitter: Jitter, random: Random): number {
   return delayMs * (1 + jitter.proportional * (2 * random() - 1))
 }
 
-/** The longest delay this backoff can ask for; a transport must be able to hold a message that long. */
+/** Returns the longest delay this backoff can produce. A transport must be able to delay a message that long. */
 export function longestDelayMs(backoff: Backoff): number {
   switch (backoff.kind) {
     case 'fixed':

@@ -7,7 +7,7 @@ import { BREAKER_OPEN_JITTER } from './defaults.ts'
  * ```
  *  closed ──trip──▶ open ──until passes──▶ half-open ──successes──▶ closed
  *                    ▲                        │ one failure
- *                    └────────────────────────┘            isolate / restore: by hand, any time
+ *                    └────────────────────────┘            isolate / restore: manual, any time
  * ```
  * Half-open is not stored: it is an open breaker whose `until` has passed.
  */
@@ -20,24 +20,24 @@ export interface BreakerPolicy {
         readonly windowMs: number
         readonly minimum: number
       }
-  /** Shortest and longest time to stay open, ±20 %; between them, `openShare` of the outage so far. */
+  /** Shortest and longest time to stay open, ±20 %. Between them: `openShare` of the outage so far. */
   readonly minOpenMs: number
   readonly maxOpenMs: number
   readonly openShare: number
-  /** Attempts let through at a time while half-open. */
+  /** Concurrent attempts allowed while half-open. */
   readonly probes: number
-  /** Successes in a row that close it. */
+  /** Consecutive successes that close it. */
   readonly successes: number
 }
 
 export type BreakerState =
   | {
       readonly phase: 'closed'
-      /** Failures in a row (consecutive) or in the window (ratio). */
+      /** Consecutive failures (consecutive) or failures in the window (ratio). */
       readonly failures: number
-      /** Messages whose failure may be their own fault and is therefore counted once. Bounded. */
+      /** Messages that may have caused their failure themselves; each counts once. Bounded. */
       readonly suspects: readonly string[]
-      /** Ratio only: when the window began and what succeeded in it. */
+      /** Ratio only: start of the window and the successes in it. */
       readonly windowFrom: number
       readonly handled: number
     }
@@ -45,23 +45,31 @@ export type BreakerState =
       readonly phase: 'open'
       /** When this outage began. */
       readonly since: number
-      /** When the next probe may go. */
+      /** Time of the next probe. */
       readonly until: number
-      /** Successful probes in a row. */
+      /** Consecutive successful probes. */
       readonly successes: number
-      /** Messages whose unexplained failure kept it open; a second one of theirs is no news. Bounded. */
+      /** Messages whose unexplained failure kept it open. A second failure of the same message adds nothing. Bounded. */
       readonly suspects: readonly string[]
     }
   | { readonly phase: 'isolated' }
 
-export type BreakerPhase = 'closed' | 'open' | 'halfOpen' | 'isolated'
+export type BreakerPhase =
+  /** Attempts run. */
+  | 'closed'
+  /** No attempts run until the next probe. */
+  | 'open'
+  /** Only probes run. */
+  | 'halfOpen'
+  /** No attempts run until `restore`, because `isolate` was called. */
+  | 'isolated'
 
-/** What an attempt says about the dependency. */
+/** Evidence about the dependency from the result of an attempt. */
 export type BreakerInput =
   | { readonly kind: 'handled'; readonly count: number }
-  /** Certainly about the dependency: refused, reset, timed out. Every one counts. It may say how long to stay away. */
+  /** Certainly caused by the dependency: refused, reset, timed out. Each one counts. May carry a wait time. */
   | { readonly kind: 'unreachable'; readonly retryAfterMs: number }
-  /** Could be the dependency or this message: one message counts once. */
+  /** Caused by the dependency or by this message: one message counts once. */
   | { readonly kind: 'unexplained'; readonly messageId: string }
 
 export const CLOSED: BreakerState = Object.freeze({
@@ -72,10 +80,10 @@ export const CLOSED: BreakerState = Object.freeze({
   handled: 0,
 })
 
-/** 256 messages: far above any sensible threshold, and a failure costs one look at each. */
+/** 256 messages: far above any sensible threshold. A failure compares with each of them. */
 const COUNTED_BOUND = 256
 
-/** 16 probes: with more messages than that on the source, the same one does not come up again soon. */
+/** 16 probes: when the source has more messages, the same one does not return soon. */
 const SUSPECT_BOUND = 16
 
 export const ISOLATED: BreakerState = Object.freeze({ phase: 'isolated' })
@@ -85,7 +93,7 @@ export function breakerPhase(state: BreakerState, now: number): BreakerPhase {
   return now >= state.until ? 'halfOpen' : 'open'
 }
 
-/** The state after one more thing was learned about the dependency. */
+/** Returns the state after one more result of the dependency. */
 export function nextBreaker(
   policy: BreakerPolicy,
   state: BreakerState,
@@ -115,7 +123,7 @@ function afterHandled(
     const current = inWindow(policy.trip.windowMs, state, now)
     return { ...current, handled: current.handled + count }
   }
-  // The common case: nothing has failed, so there is nothing to forget and nothing to allocate.
+  // The common case: nothing has failed, so there is nothing to reset and nothing to allocate.
   return state.failures === 0 ? state : CLOSED
 }
 
@@ -126,7 +134,7 @@ function whileOpen(
   now: number,
   random: Random,
 ): BreakerState {
-  // What was already in flight when the breaker opened says nothing new about the dependency.
+  // An attempt that was in flight when the breaker opened adds no information.
   if (now < state.until) return state
   if (input.kind === 'unreachable') return openAgain(policy, state, input, now, random)
   if (input.kind === 'unexplained') return afterUnexplained(policy, state, input, now, random)
@@ -135,9 +143,9 @@ function whileOpen(
 }
 
 /**
- * A probe failed and nobody knows why. From another message than before that is news about the
- * dependency; from the same one it is not, or a single bad message on a quiet source would keep the
- * breaker open for good.
+ * Handles a probe that failed for an unknown reason. A failure of another message than before keeps
+ * the breaker open. A failure of the same message does not: otherwise one bad message on a quiet
+ * source would keep the breaker open forever.
  */
 function afterUnexplained(
   policy: BreakerPolicy,
@@ -175,7 +183,7 @@ function countFailure(
   const current = policy.trip.kind === 'ratio' ? inWindow(policy.trip.windowMs, state, now) : state
   if (input.kind === 'unreachable') return { ...current, failures: current.failures + 1 }
   if (current.suspects.includes(input.messageId)) return current
-  // Past the bound a message may count twice; by then there is no doubt left to keep.
+  // Past the bound a message may count twice. With 256 failed messages the cause is clear.
   const suspects = [...current.suspects, input.messageId].slice(-COUNTED_BOUND)
   return {
     ...current,

@@ -1,33 +1,33 @@
 import type { Random } from './backoff.ts'
 
 /**
- * Retry budget: retries are a share of successes plus a floor, and never more than a rate. Each
- * process keeps to its own share, so a fleet of any size keeps to the same share without talking.
- * What is over budget returns in stages, a batch per interval, spread inside the interval.
+ * Retry budget: retries are a share of successes plus a minimum, and never exceed a rate. Each
+ * process limits only its own share. A fleet of any size then keeps the same share without coordination.
+ * Retries over budget return in stages: one batch per interval, spread within the interval.
  */
 export interface BudgetPolicy {
   readonly ratio: number
   readonly floorPerSecond: number
   readonly burst: number
   readonly ratePerSecond: number
-  readonly whenOver: 'delay' | 'deadLetter' | 'drop'
+  readonly onExceeded: 'delay' | 'deadLetter' | 'drop'
   readonly release: { readonly batch: number; readonly intervalMs: number }
 }
 
 export interface BudgetState {
-  /** Retries the ratio and floor still allow. */
+  /** Retries that the ratio and the minimum still allow. */
   readonly tokens: number
   /** Retries the rate still allows. */
   readonly rateTokens: number
   readonly at: number
-  /** The release stage being filled, and how many are in it. */
+  /** The release stage that is being filled, and how many retries it contains. */
   readonly stageAt: number
   readonly staged: number
 }
 
-export interface BudgetAnswer {
+export interface BudgetResult {
   readonly state: BudgetState
-  /** When the retry may run at the earliest: now when within budget, else its stage. */
+  /** Earliest time of the retry: now when within budget, otherwise the time of its stage. */
   readonly releaseAt: number
   readonly granted: boolean
 }
@@ -51,13 +51,13 @@ export function depositSuccesses(
   return { ...state, tokens: Math.min(policy.burst, state.tokens + count * policy.ratio) }
 }
 
-/** Take one retry from the budget, or the next free place in the staged release. */
+/** Takes one retry from the budget, or the next free slot in the staged release. */
 export function takeRetry(
   policy: BudgetPolicy,
   state: BudgetState,
   now: number,
   random: Random,
-): BudgetAnswer {
+): BudgetResult {
   const filled = refill(policy, state, now)
   if (filled.tokens >= 1 && filled.rateTokens >= 1) {
     return {
@@ -66,8 +66,8 @@ export function takeRetry(
       granted: true,
     }
   }
-  // Only what will run again takes a place in the stages.
-  if (policy.whenOver !== 'delay') return { state: filled, releaseAt: now, granted: false }
+  // Only a retry that will run takes a slot in the stages.
+  if (policy.onExceeded !== 'delay') return { state: filled, releaseAt: now, granted: false }
   return stage(policy, filled, now, random)
 }
 
@@ -86,7 +86,7 @@ function stage(
   state: BudgetState,
   now: number,
   random: Random,
-): BudgetAnswer {
+): BudgetResult {
   const isPast = state.stageAt <= now
   const isFull = state.staged >= release.batch
   const stageAt = isPast
@@ -96,7 +96,7 @@ function stage(
       : state.stageAt
   const staged = stageAt === state.stageAt ? state.staged + 1 : 1
   return {
-    // Charged in advance: what is staged fits in the budget of the time it is released in.
+    // Charged in advance: a staged retry uses the budget of the interval in which it is released.
     state: { ...state, tokens: state.tokens - 1, stageAt, staged },
     releaseAt: stageAt + Math.floor(random() * release.intervalMs),
     granted: false,

@@ -1,32 +1,33 @@
-import { delayAfter, longestDelayMs, type Random } from './backoff.ts'
+import type { Random } from './backoff.ts'
 import { breakerPhase } from './breaker.ts'
 import { takeRetry } from './budget.ts'
-import { type Decision, type DeadLetter, type Pause, type RetryAt, SETTLE } from './decision.ts'
-import { PUSHBACK_JITTER, PUSHBACK_MAX_MS } from './defaults.ts'
-import type { AttemptRecord, Delivery, FailureCycle } from './delivery.ts'
+import { countAttempt, startCycle } from './cycle.ts'
+import { type Decision, type DeadLetter, type Pause, SETTLE } from './decision.ts'
+import type { Delivery, FailureCycle } from './delivery.ts'
 import type { CoreEvent } from './events.ts'
 import type { Failure } from './failure.ts'
 import { isAlwaysKept, isKept } from './filter.ts'
 import { takeDeadLetter } from './flood.ts'
 import {
   type Guards,
-  type Handled,
+  type SuccessBatch,
   isDependencyToBlame,
-  learnFailure,
-  learnHandled,
+  recordFailure,
+  recordSuccesses,
 } from './guards.ts'
-import type { ClassPolicy, Policy } from './policy.ts'
+import type { Policy } from './policy.ts'
 import { hasServedOthers } from './outage.ts'
 import { isPoison } from './poison.ts'
+import { backoffDelay, type RetryContext, scheduleRetry } from './schedule-retry.ts'
 
-/** What an attempt ended in. */
+/** The result of an attempt. */
 export type Outcome =
-  | ({ readonly kind: 'success' } & Handled)
+  | ({ readonly kind: 'success' } & SuccessBatch)
   | {
       readonly kind: 'failure'
       readonly failure: Failure
       readonly startedAt: number
-      /** Attempts running at that moment, this one included. */
+      /** Attempts running at that time, including this one. */
       readonly inFlight: number
     }
 
@@ -34,7 +35,7 @@ export interface DecideInput {
   readonly policy: Policy
   readonly delivery: Delivery
   readonly outcome: Outcome
-  /** Where the delivery's cycle stands; inline retries move it on while the delivery stays the same. */
+  /** The current cycle. Inline retries advance it while the delivery stays the same. */
   readonly cycle: FailureCycle
   readonly guards: Guards
   readonly now: number
@@ -48,8 +49,8 @@ export interface DecideResult {
 }
 
 /**
- * What must happen next. Synchronous, total, deterministic; the ladder reads top to bottom:
- * success → terminal class or too old → dependency sick → poison → attempts → budget → retry.
+ * Decides what happens next. Synchronous, total and deterministic. The checks run in this order:
+ * success → terminal class or too old → dependency unhealthy → poison → attempts → budget → retry.
  */
 export function decide(input: DecideInput): DecideResult {
   const { policy, outcome, delivery, now } = input
@@ -57,44 +58,44 @@ export function decide(input: DecideInput): DecideResult {
   if (outcome.kind === 'success') {
     return {
       decision: SETTLE,
-      ...learnHandled(policy, input.guards, outcome, { ...input, source }),
+      ...recordSuccesses(policy, input.guards, outcome, { ...input, source }),
     }
   }
   const { failure } = outcome
-  const learned = learnFailure(
+  const update = recordFailure(
     policy,
     input.guards,
     { ...outcome, messageId: delivery.id },
     { ...input, source },
   )
   const rule = policy.retry.classes[failure.class]
-  const spared =
+  const isUncounted =
     rule.action === 'retry' &&
-    (isDependencyToBlame(policy, failure, input.guards, learned.guards, now) ||
-      lacksProof(policy, failure, input.cycle, learned.guards, now))
-  const ended = counted(policy, input.cycle, failure, now)
-  const step: Step = {
+    (isDependencyToBlame(policy, failure, input.guards, update.guards, now) ||
+      mayBeOutage(policy, failure, input.cycle, update.guards, now))
+  const ended = countAttempt(policy, input.cycle, failure, now)
+  const context: FailureContext = {
     ...input,
     failure,
     rule,
-    spared,
-    cycle: spared ? begun(input.cycle, now) : ended,
+    isUncounted,
+    cycle: isUncounted ? startCycle(input.cycle, now) : ended,
     ended,
-    guards: learned.guards,
+    guards: update.guards,
     wasProbe: breakerPhase(input.guards.breaker, now) === 'halfOpen',
   }
-  const result = rule.action === 'retry' ? chooseRetry(step) : giveUp(step, 'terminal')
-  const isCounted = !spared && result.decision.kind !== 'pause'
+  const result = rule.action === 'retry' ? chooseRetry(context) : giveUp(context, 'terminal')
+  const isCounted = !isUncounted && result.decision.kind !== 'pause'
   const failed = attemptFailed(input, failure, isCounted)
-  return { ...result, events: [failed, ...learned.events, ...result.events] }
+  return { ...result, events: [failed, ...update.events, ...result.events] }
 }
 
 /**
- * A retry failed in a way that points at the dependency, and the dependency served nobody else while
- * this message waited: nothing proves that the message is to blame. It tries once more and the count
- * stays.
+ * Returns true when a retry failed in a way that points at the dependency, and the dependency served no
+ * other message while this one waited. Nothing then proves that the message is at fault. It tries once
+ * more and the count does not change.
  */
-function lacksProof(
+function mayBeOutage(
   policy: Policy,
   failure: Failure,
   cycle: FailureCycle,
@@ -106,126 +107,82 @@ function lacksProof(
   return isRetry && !hasServedOthers(guards.outage, cycle.lastDelayMs, now)
 }
 
-/** The failure on its way down the ladder. */
-interface Step {
-  readonly policy: Policy
+/** A failure and the data that the checks of `decide` need. */
+interface FailureContext extends RetryContext {
   readonly delivery: Delivery
-  readonly failure: Failure
-  readonly rule: ClassPolicy
-  /** The attempt is not counted. */
-  readonly spared: boolean
-  /** The cycle if it goes on. */
-  readonly cycle: FailureCycle
-  /** The cycle if it ends here: this failure is part of its history in any case. */
+  /** The cycle if it ends here. This failure is part of the history in both cases. */
   readonly ended: FailureCycle
   readonly guards: Guards
-  readonly now: number
-  readonly random: Random
   readonly wasProbe: boolean
 }
 
-function chooseRetry(step: Step): DecideResult {
-  const { policy, cycle, failure, rule, now } = step
-  if (now - (cycle.firstFailedAt ?? now) > policy.retry.maxAgeMs) return giveUp(step, 'too_old')
-  if (step.spared) return waitForDependency(step)
+function chooseRetry(context: FailureContext): DecideResult {
+  const { policy, cycle, failure, rule, now } = context
+  if (now - (cycle.firstFailedAt ?? now) > policy.retry.maxAgeMs) return giveUp(context, 'too_old')
+  if (context.isUncounted) return waitForDependency(context)
   if (policy.poison !== undefined && isPoison(policy.poison, cycle, failure, now)) {
-    return done(step, { kind: 'quarantine', reason: 'same_failure_repeated', failure, cycle })
+    return done(context, { kind: 'quarantine', reason: 'same_failure_repeated', failure, cycle })
   }
-  if (cycle.attempts >= rule.attempts) return giveUp(step, 'attempts_exhausted')
-  return retryWithinBudget(step)
+  if (cycle.attempts >= rule.attempts) return giveUp(context, 'attempts_exhausted')
+  return retryWithinBudget(context)
 }
 
-/** The attempt is not counted. The consumer stops by itself: the breaker in the guards allows no attempts. */
-function waitForDependency(step: Step): DecideResult {
-  const { policy, guards, now, failure } = step
-  if (guards.breaker.phase === 'closed') return retryWithinBudget(step)
-  if (policy.whenOpen === 'deadLetter') return giveUp(step, 'breaker_open')
+/** Waits without counting the attempt. The consumer pauses, because the open breaker allows no attempts. */
+function waitForDependency(context: FailureContext): DecideResult {
+  const { policy, guards, now, failure } = context
+  if (guards.breaker.phase === 'closed') return retryWithinBudget(context)
+  if (policy.onBreakerOpen === 'deadLetter') return giveUp(context, 'breaker_open')
   const until = guards.breaker.phase === 'open' ? guards.breaker.until : now
-  // A probe that failed makes room for another message; otherwise one bad message at the head of
-  // the source could be every probe, and the breaker would stay open for good. In lane order it keeps
-  // its place and waits longer than the breaker, so that another lane is the next probe.
-  if (step.wasProbe) {
-    const earliest = policy.order === 'lane' ? until + backoffDelay(step) : until
-    return done(step, retry(step, earliest))
+  // A failed probe makes room for another message. Otherwise one bad message at the head of the source
+  // could be every probe, and the breaker would stay open forever. In lane order it keeps its position
+  // and waits longer than the breaker, so that the next probe comes from another lane.
+  if (context.wasProbe) {
+    const earliest = policy.order === 'lane' ? until + backoffDelay(context) : until
+    return done(context, scheduleRetry(context, earliest))
   }
-  return done(step, { kind: 'pause', reason: 'dependency_sick', until, failure })
+  return done(context, { kind: 'pause', reason: 'dependency_unhealthy', until, failure })
 }
 
-function retryWithinBudget(step: Step): DecideResult {
-  const { policy, guards, now } = step
-  if (policy.budget === undefined) return done(step, retry(step, now))
-  const answer = takeRetry(policy.budget, guards.budget, now, step.random)
-  const paid = { ...step, guards: { ...guards, budget: answer.state } }
-  if (answer.granted) return done(paid, retry(step, now))
-  const { delivery, failure, ended: cycle } = step
+function retryWithinBudget(context: FailureContext): DecideResult {
+  const { policy, guards, now } = context
+  if (policy.retryBudget === undefined) return done(context, scheduleRetry(context, now))
+  const result = takeRetry(policy.retryBudget, guards.retryBudget, now, context.random)
+  const afterBudget = { ...context, guards: { ...guards, retryBudget: result.state } }
+  if (result.granted) return done(afterBudget, scheduleRetry(context, now))
+  const { delivery, failure, ended: cycle } = context
   const exhausted: CoreEvent = {
     type: 'budget_exhausted',
     at: now,
     source: delivery.source,
     deliveryId: delivery.id,
-    releaseAt: answer.releaseAt,
+    releaseAt: result.releaseAt,
   }
-  switch (policy.budget.whenOver) {
+  switch (policy.retryBudget.onExceeded) {
     case 'delay':
-      return done(paid, retry(step, answer.releaseAt), [exhausted])
+      return done(afterBudget, scheduleRetry(context, result.releaseAt), [exhausted])
     case 'deadLetter':
-      return giveUp(paid, 'over_budget', [exhausted])
+      return giveUp(afterBudget, 'over_budget', [exhausted])
     case 'drop':
       return isAlwaysKept(policy.deadLetter.filter, { delivery, failure })
-        ? giveUp(paid, 'over_budget', [exhausted])
-        : done(paid, { kind: 'drop', reason: 'over_budget', failure, cycle }, [exhausted])
+        ? giveUp(afterBudget, 'over_budget', [exhausted])
+        : done(afterBudget, { kind: 'drop', reason: 'over_budget', failure, cycle }, [exhausted])
   }
 }
 
-/** The next attempt, not before `earliest`: server pushback wins over our own backoff. */
-function retry(step: Step, earliest: number): RetryAt {
-  const { failure, cycle, now } = step
-  const wanted = failure.retryAfterMs ?? 0
-  const delayMs = wanted > 0 ? pushbackDelay(step, wanted) : backoffDelay(step)
-  const dueAt = Math.max(earliest, now + delayMs)
-  return {
-    kind: 'retryAt',
-    reason: earliest > now + delayMs ? 'held_back' : wanted > 0 ? 'pushback' : 'backoff',
-    dueAt,
-    delayMs: dueAt - now,
-    cycle: { ...cycle, lastDelayMs: delayMs, notBefore: undefined },
-    failure,
-  }
-}
-
-function pushbackDelay({ policy, random }: Step, wantedMs: number): number {
-  const spreadMs = Math.min(wantedMs, PUSHBACK_MAX_MS) * (1 + PUSHBACK_JITTER * random())
-  return Math.max(policy.retry.floorMs, Math.ceil(spreadMs))
-}
-
-function backoffDelay({ rule, policy, failure, cycle, spared, random }: Step): number {
-  const drawnMs = delayAfter(rule.backoff, {
-    attemptNumber: Math.max(1, cycle.attempts),
-    failureClass: failure.class,
-    lastDelayMs: cycle.lastDelayMs,
-    floorMs: policy.retry.floorMs,
-    random,
-  })
-  if (!spared) return drawnMs
-  // The count stands still, so the delay grows from the last one instead, up to what the backoff allows.
-  const grownMs = Math.round(cycle.lastDelayMs * (1 + 2 * random()))
-  return Math.max(drawnMs, Math.min(grownMs, longestDelayMs(rule.backoff)))
-}
-
-/** Nothing was run: the breaker is open, and the policy says not to wait. */
+/** The failure of a delivery that was not attempted: the breaker is open and the policy does not wait. */
 const BREAKER_OPEN: Failure = Object.freeze({
   class: 'transient',
   signature: 'breaker-open',
   type: 'BreakerOpen',
   code: 'BREAKER_OPEN',
-  message: 'the breaker of its dependency was open',
+  message: 'the circuit breaker of the dependency was open',
   retryAfterMs: undefined,
   timedOut: false,
   stack: undefined,
 })
 
-/** Gives a delivery up without an attempt, for `whenOpen: 'deadLetter'`. */
-export function giveUpUnrun({
+/** Gives up a delivery without an attempt, for `onBreakerOpen: 'deadLetter'`. */
+export function deadLetterWithoutAttempt({
   policy,
   delivery,
   guards,
@@ -233,63 +190,45 @@ export function giveUpUnrun({
   random,
 }: Omit<DecideInput, 'outcome' | 'cycle'>): DecideResult {
   const failure = BREAKER_OPEN
-  const cycle = counted(policy, delivery.cycle, failure, now)
+  const cycle = countAttempt(policy, delivery.cycle, failure, now)
   const rule = policy.retry.classes.transient
-  const step = { policy, delivery, guards, now, random, failure, rule, cycle, ended: cycle }
-  return giveUp({ ...step, spared: false, wasProbe: false }, 'breaker_open')
+  const context = { policy, delivery, guards, now, random, failure, rule, cycle, ended: cycle }
+  return giveUp({ ...context, isUncounted: false, wasProbe: false }, 'breaker_open')
 }
 
-/** No more attempts: keep it as a dead letter, unless the filter says it is not worth keeping or too many alike are. */
+/** Ends the attempts and keeps a dead letter, unless the filter drops it or too many similar ones exist. */
 function giveUp(
-  step: Step,
+  context: FailureContext,
   reason: DeadLetter['reason'],
   events: readonly CoreEvent[] = [],
 ): DecideResult {
-  const { policy, delivery, failure, ended: cycle, guards, now } = step
+  const { policy, delivery, failure, ended: cycle, guards, now } = context
   if (!isKept(policy.deadLetter.filter, { delivery, failure })) {
-    return done(step, { kind: 'drop', reason: 'filtered', failure, cycle }, events)
+    return done(context, { kind: 'drop', reason: 'filtered', failure, cycle }, events)
   }
   if (policy.flood === undefined)
-    return done(step, { kind: 'deadLetter', reason, failure, cycle }, events)
-  const answer = takeDeadLetter(policy.flood, guards.flood, failure.signature, now)
-  const next = { ...step, guards: { ...guards, flood: answer.state } }
-  if (answer.until === undefined)
+    return done(context, { kind: 'deadLetter', reason, failure, cycle }, events)
+  const result = takeDeadLetter(policy.flood, guards.flood, failure.signature, now)
+  const next = { ...context, guards: { ...guards, flood: result.state } }
+  if (result.until === undefined)
     return done(next, { kind: 'deadLetter', reason, failure, cycle }, events)
-  const pause: Pause = { kind: 'pause', reason: 'flood', until: answer.until, failure }
+  const pause: Pause = { kind: 'pause', reason: 'flood', until: result.until, failure }
   const flood: CoreEvent = {
     type: 'flood_detected',
     at: now,
     source: delivery.source,
     signature: failure.signature,
-    until: answer.until,
+    until: result.until,
   }
   return done(next, pause, [...events, flood])
 }
 
 function done(
-  { guards }: Step,
+  { guards }: FailureContext,
   decision: Decision,
   events: readonly CoreEvent[] = [],
 ): DecideResult {
   return { decision, guards, events }
-}
-
-function begun(cycle: FailureCycle, now: number): FailureCycle {
-  return cycle.firstFailedAt === undefined ? { ...cycle, firstFailedAt: now } : cycle
-}
-
-function counted(policy: Policy, cycle: FailureCycle, failure: Failure, now: number): FailureCycle {
-  const attempts = cycle.attempts + 1
-  const record: AttemptRecord = {
-    number: attempts,
-    at: now,
-    class: failure.class,
-    signature: failure.signature,
-    code: failure.code,
-    message: failure.message,
-  }
-  const history = [...cycle.history, record].slice(-policy.retry.history)
-  return { ...begun(cycle, now), attempts, history }
 }
 
 function attemptFailed(

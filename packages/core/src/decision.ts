@@ -1,21 +1,21 @@
 import type { FailureCycle } from './delivery.ts'
 import type { Failure } from './failure.ts'
 
-/** Done with it: acknowledge. */
+/** The message is done: acknowledge it. */
 export interface Settle {
   readonly kind: 'settle'
   readonly reason: 'handled' | 'already_handled'
 }
 
-/** Run it again, not before `dueAt`. */
+/** Run the message again, not before `dueAt`. */
 export interface RetryAt {
   readonly kind: 'retryAt'
   readonly reason:
     | 'backoff'
     | 'pushback'
-    /** The budget or an open breaker allows it only later than its backoff. */
+    /** The budget or an open breaker allows the retry only later than its backoff. */
     | 'held_back'
-    /** It came back before its time because the broker's longest delay is shorter. */
+    /** It was delivered too early, because the broker's longest delay is shorter. */
     | 'not_due'
   readonly dueAt: number
   readonly delayMs: number
@@ -23,23 +23,23 @@ export interface RetryAt {
   readonly failure: Failure | undefined
 }
 
-/** Give it back unharmed and stop consuming until then. No attempt is counted. */
+/** Return the delivery unchanged and stop consuming until then. No attempt is counted. */
 export interface Pause {
   readonly kind: 'pause'
   readonly reason:
-    | 'dependency_sick'
+    | 'dependency_unhealthy'
     | 'flood'
     /** Another delivery must run alone first. */
     | 'trial'
-    /** The broker does not confirm what we hand over. */
+    /** The broker does not confirm the copies that we publish. */
     | 'hand_off_failing'
-    | 'asked'
+    | 'requested'
     | 'stopping'
   readonly until: number
   readonly failure: Failure | undefined
 }
 
-/** Suspected poison: set aside, reversibly. */
+/** Suspected poison: set it aside. This can be undone. */
 export interface Quarantine {
   readonly kind: 'quarantine'
   readonly reason: 'same_failure_repeated' | 'crash_loop'
@@ -47,7 +47,7 @@ export interface Quarantine {
   readonly cycle: FailureCycle
 }
 
-/** Given up, with its whole history. */
+/** Give up the message and keep it with its whole history. */
 export interface DeadLetter {
   readonly kind: 'deadLetter'
   readonly reason: 'terminal' | 'attempts_exhausted' | 'too_old' | 'over_budget' | 'breaker_open'
@@ -55,7 +55,7 @@ export interface DeadLetter {
   readonly cycle: FailureCycle
 }
 
-/** Forget it, because the policy says so for this one. */
+/** Discard the message, because the policy does not keep it. */
 export interface Drop {
   readonly kind: 'drop'
   readonly reason: 'filtered' | 'over_budget'
@@ -63,7 +63,7 @@ export interface Drop {
   readonly cycle: FailureCycle
 }
 
-/** What must happen next. Always a value, always with a reason; a transport enacts it. */
+/** What happens next. It always has a reason; a transport enacts it. */
 export type Decision = Settle | RetryAt | Pause | Quarantine | DeadLetter | Drop
 
 export const SETTLE: Settle = Object.freeze({ kind: 'settle', reason: 'handled' })

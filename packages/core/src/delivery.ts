@@ -1,6 +1,6 @@
 import type { FailureClass } from './failure.ts'
 
-/** One failed attempt, as it travels with the message. */
+/** One failed attempt, as it is stored with the message. */
 export interface AttemptRecord {
   /** Number of the attempt in its cycle, from 1. */
   readonly number: number
@@ -9,21 +9,24 @@ export interface AttemptRecord {
   readonly class: FailureClass
   readonly signature: string
   readonly code: string | undefined
-  /** Bounded; the whole text belongs to logs and the catalog. */
+  /** The message of the error, at most 500 characters. */
   readonly message: string
 }
 
-/** The attempts from first failure to settlement. A replay opens the next cycle. */
+/**
+ * The failed attempts of a message in its current cycle. A cycle ends when the message is settled, dropped,
+ * quarantined or dead-lettered; a replay starts the next one.
+ */
 export interface FailureCycle {
   /** From 1; a replay adds 1. */
   readonly number: number
-  /** Attempts that count against the limit. Failures while a dependency is sick are not among them. */
+  /** Attempts that count against the limit. Failures while a dependency is unhealthy are not included. */
   readonly attempts: number
   /** Epoch ms of the first failure of this cycle. */
   readonly firstFailedAt: number | undefined
-  /** Last delay chosen, ms: decorrelated jitter grows from it. */
+  /** The last delay, in ms. A `decorrelated` backoff computes the next delay from it. */
   readonly lastDelayMs: number
-  /** The retry must not run before this moment although the broker delivered it (a delay longer than the broker's longest). */
+  /** Due time of a retry whose delay was split: the broker delivers it earlier, and it is delayed again. Otherwise undefined. */
   readonly notBefore: number | undefined
   /** The last attempts, oldest first; bounded by the policy. */
   readonly history: readonly AttemptRecord[]
@@ -38,35 +41,35 @@ export const FIRST_CYCLE: FailureCycle = Object.freeze({
   history: Object.freeze([]),
 })
 
-/** One message handed to us by a transport. Transports extend it with what they need to settle it. */
+/** One message that a transport delivered. Transports extend it with the data they need to settle it. */
 export interface Delivery {
-  /** Identity that survives retries and replays. */
+  /** Id of the message. It stays the same in retries and replays. */
   readonly id: string
   /** Queue, topic, subject or table it came from. */
   readonly source: string
-  /** The unit of order it belongs to: partition, key, message group. */
+  /** Messages with the same lane keep their order. A lane is a key, a partition or a message group. */
   readonly lane: string | undefined
-  /** Business idempotency key; the id when the producer gave none. */
+  /** Business idempotency key; the id when the producer set none. */
   readonly key: string
   /** Type of the event when the producer names one (CloudEvents `type`, AMQP `type`). */
   readonly type: string | undefined
-  /** The body exactly as it arrived; never changed, never re-encoded. */
+  /** The body exactly as it arrived. It is never changed or encoded again. */
   readonly bytes: Uint8Array
-  /** There is no body, which is not an empty one: a record that deletes its key. Absent where there is no such thing. */
+  /** True when there is no body, as in a record that deletes its key. An empty body is different. Absent on brokers without tombstones. */
   readonly isTombstone?: boolean
   readonly contentType: string | undefined
   /** Headers as the producer sent them, without Redrive's own. */
   readonly headers: Readonly<Record<string, unknown>>
   readonly cycle: FailureCycle
   /**
-   * 1, plus the times this copy was handed out and its consumer was never heard of again. A return
-   * that we asked for does not count. Always 1 when the broker cannot tell.
+   * 1, plus the number of times this copy was delivered and its consumer disappeared. A return that
+   * Redrive requested does not count. Always 1 when the broker does not count deliveries.
    */
   readonly deliveryCount: number
-  /** Present on a replayed message: confirms which replay this is. */
+  /** Identifies the replay of a replayed message. */
   readonly replayId: string | undefined
-  /** The key of the message it stands in for: a person edited it before the replay. Absent otherwise. */
+  /** The key of the original message, when a user edited it before the replay. Absent otherwise. */
   readonly replaces?: string
-  /** Problems met while reading Redrive's headers; the message then counts as a first attempt. */
+  /** Problems found in Redrive's headers. The message then counts as a first attempt. */
   readonly headerProblems: readonly string[]
 }

@@ -9,7 +9,7 @@ const UNIT_MS: Readonly<Record<string, number>> = {
   d: 86_400_000,
 }
 
-/** Milliseconds of a duration, or `undefined` when the text is not one. Never throws: the caller collects problems. */
+/** Returns the milliseconds of a duration, or `undefined` for an invalid text. Never throws: the caller collects problems. */
 export function parseDuration(value: unknown): number | undefined {
   if (typeof value === 'number') return wholeMs(value)
   if (typeof value !== 'string') return undefined
@@ -18,12 +18,12 @@ export function parseDuration(value: unknown): number | undefined {
   return unit === undefined ? undefined : wholeMs(Number(match?.[1]) * unit)
 }
 
-/** Whole milliseconds: fractions would travel in headers and clocks, which know none. */
+/** Rounds to whole milliseconds, because headers and clocks have no fractions. */
 function wholeMs(value: number): number | undefined {
   return Number.isFinite(value) && value >= 0 ? Math.round(value) : undefined
 }
 
-/** The shortest exact spelling, for messages and tables: `formatDuration(90_000) === '90s'`. */
+/** Returns the shortest exact spelling, for messages and tables: `formatDuration(90_000) === '90s'`. */
 export function formatDuration(ms: number): string {
   for (const unit of ['d', 'h', 'm', 's'] as const) {
     const size = UNIT_MS[unit] ?? 1

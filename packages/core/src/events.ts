@@ -1,48 +1,66 @@
 import type { BreakerPhase } from './breaker.ts'
 import type { FailureClass } from './failure.ts'
 
-/** What `decide` noticed, as data. Logs, metrics, traces and alerts are readers of it. */
+/** An observation of `decide`, as data. Logs, metrics, traces and alerts read it. */
 export type CoreEvent =
+  /** An attempt failed: the handler threw, timed out, or the body could not be read. */
   | {
       readonly type: 'attempt_failed'
+      /** Time of the event, epoch ms. */
       readonly at: number
+      /** Queue, topic or table of the message; for emitted events the name of the sink. */
       readonly source: string
+      /** Id of the message. It survives retries and replays. */
       readonly deliveryId: string
+      /** Number of the attempt in its cycle, from 1. */
       readonly attemptNumber: number
+      /** Class of the failure. */
       readonly class: FailureClass
+      /** Fingerprint of the failure. Similar failures share it. */
       readonly signature: string
+      /** Machine-readable code of the error, such as `ECONNREFUSED`; undefined when it has none. */
       readonly code: string | undefined
-      /** False while the dependency is sick: the attempt does not count against the message. */
+      /** False while the dependency is unhealthy: the attempt does not count against the message. */
       readonly counted: boolean
     }
+  /** The circuit breaker of a dependency changed its phase. */
   | {
       readonly type: 'breaker_changed'
       readonly at: number
       readonly source: string
+      /** Phase before. */
       readonly from: BreakerPhase
+      /** Phase after. */
       readonly to: BreakerPhase
-      /** When the next probe may go; undefined unless open. */
+      /** Time of the next probe, epoch ms; undefined unless open. */
       readonly until: number | undefined
     }
+  /** Adaptive concurrency lowered its limit, because the dependency is overloaded. */
   | {
       readonly type: 'limit_shrunk'
       readonly at: number
       readonly source: string
+      /** Attempts in flight allowed before. */
       readonly from: number
+      /** Attempts in flight allowed from now on. */
       readonly to: number
     }
+  /** A retry exceeded the retry budget. It returns later than its backoff. */
   | {
       readonly type: 'budget_exhausted'
       readonly at: number
       readonly source: string
       readonly deliveryId: string
+      /** Earliest time of the retry, epoch ms. */
       readonly releaseAt: number
     }
+  /** Too many similar messages would become dead letters. The consumer pauses instead. */
   | {
       readonly type: 'flood_detected'
       readonly at: number
       readonly source: string
       readonly signature: string
+      /** End of the pause, epoch ms. */
       readonly until: number
     }
 

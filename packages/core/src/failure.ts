@@ -1,15 +1,15 @@
-/**
- * What kind of trouble a failure is. The class decides what happens by default:
- *
- * | class       | meaning                                        | default        |
- * |-------------|------------------------------------------------|----------------|
- * | transient   | the dependency was unreachable, slow or busy   | retry          |
- * | schema      | the payload cannot be read                     | dead letter    |
- * | business    | the rules of the domain say no                 | dead letter    |
- * | integration | a dependency understood us and refused         | dead letter    |
- * | unknown     | none of the above could be told                | retry          |
- */
-export type FailureClass = 'transient' | 'schema' | 'business' | 'integration' | 'unknown'
+/** The kind of a failure. The class decides what happens by default. */
+export type FailureClass =
+  /** The dependency was unreachable, slow or busy. Default: retry. */
+  | 'transient'
+  /** The payload cannot be read. Default: dead letter. */
+  | 'schema'
+  /** A rule of the domain rejects the message. Default: dead letter. */
+  | 'business'
+  /** A dependency understood the request and rejected it. Default: dead letter. */
+  | 'integration'
+  /** The cause could not be determined. Default: retry. */
+  | 'unknown'
 
 export const FAILURE_CLASSES: readonly FailureClass[] = [
   'transient',
@@ -19,10 +19,10 @@ export const FAILURE_CLASSES: readonly FailureClass[] = [
   'unknown',
 ]
 
-/** A normalised error. Never a raw `unknown`. */
+/** A normalised error, never a raw `unknown`. */
 export interface Failure {
   readonly class: FailureClass
-  /** Stable fingerprint: alike failures have the same one. */
+  /** Stable fingerprint. Similar failures share it. */
   readonly signature: string
   /** The error's type, e.g. `TypeError`. */
   readonly type: string
@@ -30,9 +30,9 @@ export interface Failure {
   readonly code: string | undefined
   /** The error's message, bounded in length. */
   readonly message: string
-  /** The dependency asked us to wait this long (Retry-After). */
+  /** The wait time that the dependency requested (Retry-After). */
   readonly retryAfterMs: number | undefined
-  /** True when the attempt was cut by its timeout: a sign of overload, whatever the class. */
+  /** True when the timeout ended the attempt. This is a sign of overload for every class. */
   readonly timedOut: boolean
   readonly stack: string | undefined
 }

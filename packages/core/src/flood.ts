@@ -1,7 +1,7 @@
 /**
- * Flood guard: one bucket of dead letters per signature. A burst of alike dead letters is an
- * incident, and an incident should wait in the source, where order and retention are, instead of
- * being poured into the dead-letter queue.
+ * Flood guard: one bucket of dead letters per signature. A burst of similar dead letters is an
+ * incident. Its messages should wait in the source, which keeps order and retention, and not fill
+ * the dead-letter queue.
  */
 export interface FloodPolicy {
   readonly burst: number
@@ -20,9 +20,9 @@ export type FloodState = readonly FloodBucket[]
 
 export const NO_FLOOD: FloodState = Object.freeze([])
 
-export interface FloodAnswer {
+export interface FloodResult {
   readonly state: FloodState
-  /** Undefined when the dead letter may pass; else when the next one may. */
+  /** Undefined when the dead letter may pass; otherwise the time when the next one may. */
   readonly until: number | undefined
 }
 
@@ -31,7 +31,7 @@ export function takeDeadLetter(
   state: FloodState,
   signature: string,
   now: number,
-): FloodAnswer {
+): FloodResult {
   const bucket = state.find((one) => one.signature === signature)
   const tokens = bucket === undefined ? policy.burst : refilled(policy, bucket, now)
   const allowed = tokens >= 1

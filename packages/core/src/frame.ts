@@ -1,4 +1,4 @@
-/** `charge payments.ts`: line, column and directory differ between builds and machines, so they are left out. */
+/** Returns the first frame of the user's code, such as `charge payments.ts`. Line, column and directory differ between builds, so they are omitted. */
 export function ownFrame(stack: string): string | undefined {
   for (const line of stack.split('\n')) {
     const text = /^\s*at (?:async )?(.*)$/.exec(line)?.[1]
@@ -9,57 +9,57 @@ export function ownFrame(stack: string): string | undefined {
   return undefined
 }
 
-/** What is not the user's own. */
-const NOBODY = ''
+/** The result for a frame that is not the user's code. */
+const NOT_OWN = ''
 
 /**
- * A frame of Java (`com.acme.Orders.charge(Orders.java:42)`) or .NET (`Acme.Orders.Charge(Order order)`):
- * a dotted name right before its bracket. Undefined: it is none.
+ * Reads a frame of Java (`com.acme.Orders.charge(Orders.java:42)`) or .NET (`Acme.Orders.Charge(Order order)`):
+ * a dotted name directly before its bracket. Returns undefined when it is neither.
  */
 function managedFrame(text: string): string | undefined {
-  // The module or class loader stands before a slash: `java.base/`, `app//`.
+  // The module or class loader precedes a slash: `java.base/`, `app//`.
   const name = /^(?:[\w.@-]+\/{1,2})?([\w$<>`+|]+(?:\.{1,2}[\w$<>`+|/]+)+)(?:\[[^\]]*\])?\(/.exec(
     text,
   )?.[1]
   if (name === undefined) return undefined
-  if (PLATFORM.test(name)) return NOBODY
-  // Compilers number what has no name: `lambda$charge$3`, `<Charge>d__12`.
+  if (PLATFORM.test(name)) return NOT_OWN
+  // Compilers number items without a name: `lambda$charge$3`, `<Charge>d__12`.
   return name.replace(/\d+/g, '')
 }
 
-/** Of the runtime and its frameworks; what has `$$` or an address was generated. */
+/** Frames of the runtime and its frameworks. A name with `$$` or an address was generated. */
 const PLATFORM =
   /^(?:javax?|jakarta|jdk|kotlinx?|scala|sun|com\.sun|com\.fasterxml|org\.(?:springframework|apache|hibernate|postgresql)|System|Microsoft|NServiceBus|MassTransit)\.|\$\$|\//
 
-/** A frame of V8. */
+/** Reads a frame of V8. */
 function scriptFrame(text: string): string {
   const { name, location } = parseFrame(text)
-  return isOwn(location) ? `${name} ${baseName(location)}` : NOBODY
+  return isOwn(location) ? `${name} ${baseName(location)}` : NOT_OWN
 }
 
-/** V8 writes `name (location)`, or the location alone for a function without a name. */
+/** Splits `name (location)`. V8 writes only the location for a function without a name. */
 function parseFrame(frame: string): { readonly name: string; readonly location: string } {
   const open = frame.endsWith(')') ? frame.indexOf(' (') : -1
   if (open === -1) return { name: '<anonymous>', location: frame }
   const name = frame.slice(0, open).replace(/ \[as .*$/, '')
-  // One or two letters are what a minifier left of a name, and other ones after the next build.
+  // Names of one or two letters come from a minifier and change with the next build.
   return { name: name.length > 2 ? name : '<anonymous>', location: frame.slice(open + 2, -1) }
 }
 
-/** Without a directory it is no file: `<anonymous>`, `native`, `index 0` of a Promise.all. */
+/** Returns true for a file in a directory. `<anonymous>`, `native` and `index 0` of a Promise.all are not files. */
 function isOwn(location: string): boolean {
   if (location.startsWith('node:') || /[\\/]node_modules[\\/]/.test(location)) return false
   return /[\\/]/.test(location)
 }
 
 /**
- * Bundlers put a hash of the content into the names of what they build: hex, or eight characters of
- * which one is a digit or a capital inside. `order-handlers.js` is a name.
+ * Matches the content hash that bundlers put into file names: hex, or eight characters with a digit or
+ * an inner capital letter. `order-handlers.js` is a normal name.
  */
 const BUILT = /(?:-(?=[\w-]*(?:\d|[\w-][A-Z]))[\w-]{8}|[-.][0-9a-f]{8,32})(?=\.)/
 
 function baseName(location: string): string {
   const file = location.slice(Math.max(location.lastIndexOf('/'), location.lastIndexOf('\\')) + 1)
-  // Dev servers put a query behind the name.
+  // Dev servers append a query to the name.
   return file.replace(/[:?].*$/, '').replace(BUILT, '-<hash>')
 }

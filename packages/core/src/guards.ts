@@ -29,15 +29,15 @@ import {
 import type { Policy } from './policy.ts'
 
 /**
- * Everything a consumer remembers between messages: small, plain, serialisable. One per dependency;
- * consumers that name the same dependency share it. A guard that the policy switches off keeps its
- * start value.
+ * The state of a consumer between messages: small, plain and serialisable. One per dependency;
+ * consumers that name the same dependency share it. A guard that the policy turns off keeps its
+ * initial value.
  */
 export interface Guards {
   readonly breaker: BreakerState
   readonly outage: OutageState
-  readonly limit: LimitState
-  readonly budget: BudgetState
+  readonly adaptiveConcurrency: LimitState
+  readonly retryBudget: BudgetState
   readonly flood: FloodState
 }
 
@@ -45,8 +45,9 @@ export function startGuards(policy: Policy, now: number): Guards {
   return {
     breaker: CLOSED,
     outage: NO_OUTAGE,
-    limit: startLimit(policy.limit ?? fullLimit(policy)),
-    budget: policy.budget === undefined ? NO_BUDGET : startBudget(policy.budget, now),
+    adaptiveConcurrency: startLimit(policy.adaptiveConcurrency ?? fullLimit(policy)),
+    retryBudget:
+      policy.retryBudget === undefined ? NO_BUDGET : startBudget(policy.retryBudget, now),
     flood: NO_FLOOD,
   }
 }
@@ -66,97 +67,105 @@ const fullLimit = ({ concurrency }: Policy) => ({
   decrease: 1,
 })
 
-/** How many attempts may run now: none while open, the probes while half-open, else the adaptive limit. */
+/** Returns how many attempts may run now: none while open, the probes while half-open, else the adaptive limit. */
 export function attemptsAllowed(policy: Policy, guards: Guards, now: number): number {
   switch (breakerPhase(guards.breaker, now)) {
     case 'closed':
-      return guards.limit.limit
+      return guards.adaptiveConcurrency.limit
     case 'halfOpen':
-      return Math.min(policy.breaker?.probes ?? 1, guards.limit.limit)
+      return Math.min(policy.breaker?.probes ?? 1, guards.adaptiveConcurrency.limit)
     default:
       return 0
   }
 }
 
-/** When consumption may go on: undefined when it may now or only a person can tell (isolated). */
+/** Returns when consumption may resume: undefined when it may now, or when an operator must restore it (isolated). */
 export function pausedUntil({ breaker }: Guards, now: number): number | undefined {
   return breaker.phase === 'open' && now < breaker.until ? breaker.until : undefined
 }
 
-/** Successes seen since the last call, in one go: the loop counts, and calls this when it matters. */
-export interface Handled {
+/** The successes since the last call. The loop counts them and records them together. */
+export interface SuccessBatch {
   readonly count: number
-  /** When the last of them ended; rather too early than too late. */
+  /** End time of the last of them; rounded down when uncertain. */
   readonly at: number
-  /** The limit was what held more attempts back. */
+  /** True when the limit prevented further attempts. */
   readonly saturated: boolean
-  /** This success took more than its share of the timeout. */
+  /** True when this success took more than its share of the timeout. */
   readonly late: boolean
   readonly startedAt: number
   readonly inFlight: number
 }
 
-export interface Learned {
+export interface GuardUpdate {
   readonly guards: Guards
   readonly events: readonly CoreEvent[]
 }
 
-export function learnHandled(
+export function recordSuccesses(
   policy: Policy,
   guards: Guards,
-  seen: Handled,
+  seen: SuccessBatch,
   { source, now, random }: { source: string; now: number; random: Random },
-): Learned {
-  const breaker = knowing(policy, guards, { kind: 'handled', count: seen.count }, now, random)
+): GuardUpdate {
+  const breaker = updateBreaker(policy, guards, { kind: 'handled', count: seen.count }, now, random)
   const next: Guards = {
     breaker,
     outage:
       policy.outage === undefined
         ? guards.outage
         : outageHandled(policy.outage, guards.outage, seen, now),
-    limit: limitAfterHandled(policy, guards, seen, now),
-    budget:
-      policy.budget === undefined
-        ? guards.budget
-        : depositSuccesses(policy.budget, guards.budget, seen.count),
+    adaptiveConcurrency: limitAfterHandled(policy, guards, seen, now),
+    retryBudget:
+      policy.retryBudget === undefined
+        ? guards.retryBudget
+        : depositSuccesses(policy.retryBudget, guards.retryBudget, seen.count),
     flood: guards.flood,
   }
   return { guards: next, events: changes(guards, next, source, now) }
 }
 
-function limitAfterHandled(policy: Policy, guards: Guards, seen: Handled, now: number): LimitState {
-  if (policy.limit === undefined) return guards.limit
-  if (seen.late) return lateLimit(policy.limit, guards.limit, { ...seen, now })
-  // The common case allocates nothing.
-  if (guards.limit.isSlow === undefined && !seen.saturated) return guards.limit
-  return quickLimit(policy.limit, guards.limit, seen)
+function limitAfterHandled(
+  policy: Policy,
+  guards: Guards,
+  seen: SuccessBatch,
+  now: number,
+): LimitState {
+  if (policy.adaptiveConcurrency === undefined) return guards.adaptiveConcurrency
+  if (seen.late)
+    return lateLimit(policy.adaptiveConcurrency, guards.adaptiveConcurrency, { ...seen, now })
+  // The common case allocates no memory.
+  if (guards.adaptiveConcurrency.isSlow === undefined && !seen.saturated)
+    return guards.adaptiveConcurrency
+  return quickLimit(policy.adaptiveConcurrency, guards.adaptiveConcurrency, seen)
 }
 
-/** What a failure says about the dependency, before anything is decided about the message. */
-export function learnFailure(
+/** Records what a failure shows about the dependency, before the message is decided. */
+export function recordFailure(
   policy: Policy,
   guards: Guards,
   failed: { failure: Failure; messageId: string; startedAt: number; inFlight: number },
   { source, now, random }: { source: string; now: number; random: Random },
-): Learned {
+): GuardUpdate {
   const input = aboutDependency(failed.failure, failed.messageId)
-  const breaker = input === undefined ? guards.breaker : knowing(policy, guards, input, now, random)
+  const breaker =
+    input === undefined ? guards.breaker : updateBreaker(policy, guards, input, now, random)
   const next: Guards = {
     ...guards,
     breaker,
     outage: outageAfter(policy, guards.outage, input, now),
-    limit: limitAfterFailure(policy, guards, breaker, { ...failed, now }),
+    adaptiveConcurrency: limitAfterFailure(policy, guards, breaker, { ...failed, now }),
   }
   return { guards: next, events: changes(guards, next, source, now) }
 }
 
 /**
- * | class                 | what it says about the dependency                  |
+ * | class                 | what it shows about the dependency                 |
  * |-----------------------|----------------------------------------------------|
  * | transient             | unreachable, slow or busy                          |
  * | unknown               | perhaps the dependency, perhaps this message       |
- * | business, integration | it answered, so it is well                         |
- * | schema                | nothing: the payload never got that far            |
+ * | business, integration | it responded, so it is healthy                     |
+ * | schema                | nothing: the dependency was not called             |
  */
 function aboutDependency(failure: Failure, messageId: string): BreakerInput | undefined {
   switch (failure.class) {
@@ -197,17 +206,17 @@ function limitAfterFailure(
   breaker: BreakerState,
   failed: { failure: Failure; startedAt: number; inFlight: number; now: number },
 ): LimitState {
-  if (policy.limit === undefined) return guards.limit
+  if (policy.adaptiveConcurrency === undefined) return guards.adaptiveConcurrency
   if (breaker.phase === 'open' && guards.breaker.phase === 'closed') {
-    return restartLimit(policy.limit, guards.limit, failed.now)
+    return restartLimit(policy.adaptiveConcurrency, guards.adaptiveConcurrency, failed.now)
   }
-  // Only trouble with the dependency is a reason to send it less.
+  // Only a problem of the dependency is a reason to send it less.
   return failed.failure.class === 'transient' || failed.failure.timedOut
-    ? shrinkLimit(policy.limit, guards.limit, failed)
-    : guards.limit
+    ? shrinkLimit(policy.adaptiveConcurrency, guards.adaptiveConcurrency, failed)
+    : guards.adaptiveConcurrency
 }
 
-function knowing(
+function updateBreaker(
   policy: Policy,
   guards: Guards,
   input: BreakerInput,
@@ -220,8 +229,8 @@ function knowing(
 }
 
 /**
- * The dependency is known to be in trouble, so this failure does not count against the message. The
- * exception is a probe that told nothing new: then it is the message's own.
+ * Returns true when the dependency is known to be unhealthy. The failure then does not count against the
+ * message. The exception is a probe without new information: that failure counts.
  */
 export function isDependencyToBlame(
   policy: Policy,
@@ -230,7 +239,7 @@ export function isDependencyToBlame(
   after: Guards,
   now: number,
 ): boolean {
-  // Refused by the rules or unreadable: whatever state the dependency is in, this is the message's.
+  // Rejected by rules or unreadable: this is the message's fault in every state of the dependency.
   if (failure.class !== 'transient' && failure.class !== 'unknown') return false
   if (after.breaker.phase !== 'closed') {
     return breakerPhase(before.breaker, now) !== 'halfOpen' || after.breaker !== before.breaker
@@ -246,9 +255,15 @@ function changes(before: Guards, after: Guards, source: string, now: number): Co
     const until = after.breaker.phase === 'open' ? after.breaker.until : undefined
     if (from !== to) events.push({ type: 'breaker_changed', at: now, source, from, to, until })
   }
-  if (after.limit.limit < before.limit.limit) {
-    const from = before.limit.limit
-    events.push({ type: 'limit_shrunk', at: now, source, from, to: after.limit.limit })
+  if (after.adaptiveConcurrency.limit < before.adaptiveConcurrency.limit) {
+    const from = before.adaptiveConcurrency.limit
+    events.push({
+      type: 'limit_shrunk',
+      at: now,
+      source,
+      from,
+      to: after.adaptiveConcurrency.limit,
+    })
   }
   return events
 }

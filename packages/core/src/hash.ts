@@ -1,12 +1,12 @@
 /**
- * FNV-1a, 64 bits, over the text as UTF-16LE bytes, then a finaliser: simple and published, so a
- * signature can be computed again in another language. UTF-16 because that is what a string already
- * is: nothing to encode, and lone surrogates need no rule. FNV alone leaves the last characters in
- * few of the bits, and people do spread and shorten by a few digits; hence the finaliser. It is no
- * defence against somebody who looks for collisions.
+ * FNV-1a, 64 bits, over the text as UTF-16LE bytes, then a finaliser. It is simple and published, so
+ * other languages can compute a signature too. A string already is UTF-16, so nothing must be encoded
+ * and lone surrogates need no rule. FNV alone puts the last characters into few of the bits, and users
+ * do partition by or shorten to a few digits; the finaliser avoids that. It does not resist an attacker
+ * who searches for collisions.
  * http://www.isthe.com/chongo/tech/comp/fnv/
  *
- * The state is two 32-bit halves: BigInt would be some fifty times slower.
+ * The state is two 32-bit halves: BigInt would be about fifty times slower.
  */
 const OFFSET_HIGH = 0xcbf29ce4
 const OFFSET_LOW = 0x84222325
@@ -14,7 +14,7 @@ const OFFSET_LOW = 0x84222325
 /** The prime is 2^40 + 0x1b3: multiply by the small part, and add the low half shifted by 40. */
 const PRIME = 0x1b3
 
-/** 16 lowercase hex digits. */
+/** Returns 16 lowercase hex digits. */
 export function hash64(text: string): string {
   let high = OFFSET_HIGH | 0
   let low = OFFSET_LOW | 0
@@ -24,25 +24,25 @@ export function hash64(text: string): string {
     high = (Math.imul(high, PRIME) + (low << 8) + carryOf(low)) | 0
     low = Math.imul(low, PRIME)
   }
-  // Each step can be undone, so no two states become one.
+  // Each step is reversible, so two states never become one.
   low ^= mix(high)
   high ^= mix(low)
   return hex(high >>> 16) + hex(high & 0xffff) + hex(low >>> 16) + hex(low & 0xffff)
 }
 
-/** The finaliser of MurmurHash3: every bit of the input moves every bit of the output. */
+/** The finaliser of MurmurHash3: every input bit affects every output bit. */
 function mix(word: number): number {
   const once = Math.imul(word ^ (word >>> 16), 0x85ebca6b)
   const twice = Math.imul(once ^ (once >>> 13), 0xc2b2ae35)
   return twice ^ (twice >>> 16)
 }
 
-/** What `low * PRIME` has above its 32 bits, from its halves so that nothing leaves the integers. */
+/** Returns the part of `low * PRIME` above 32 bits, from its halves, so that all values stay integers. */
 function carryOf(low: number): number {
   return ((low >>> 16) * PRIME + (((low & 0xffff) * PRIME) >>> 16)) >>> 16
 }
 
-/** Four digits at a time: beyond 31 bits V8 takes the slow way of floating point. */
+/** Writes four digits at a time: above 31 bits V8 uses slow floating point. */
 function hex(word: number): string {
   return word.toString(16).padStart(4, '0')
 }

@@ -1,56 +1,60 @@
 import { type AttemptRecord, type FailureCycle, FIRST_CYCLE } from './delivery.ts'
 import { FAILURE_CLASSES, type FailureClass } from './failure.ts'
+import type { RedriveHeaderTable } from './header-table.ts'
 import { clip, shown } from './text.ts'
 
 /**
- * The wire format of what Redrive knows about a message. Text headers with the prefix `redrive-`,
- * because text survives every broker and every tool; versioned, bounded, and read with tolerance:
- * a header that cannot be read is reported and counts as absent, never as an error.
+ * The header format of Redrive's data about a message. Text headers with the prefix `redrive-`, because
+ * text survives every broker and tool. The format is versioned and bounded. A header that cannot be
+ * read is reported and counts as absent; it never causes an error.
  */
 export const HEADER_PREFIX = 'redrive-'
 const VERSION = '1'
 
-/** 8 KiB: what fits beside a producer's own headers on every broker (NATS 4 KiB and SQS have their own, smaller budget). */
+/** Headers by name; the compiler rejects a name that is not in the table. */
+type RedriveHeaders = { -readonly [Name in keyof RedriveHeaderTable]?: string }
+
+/** 8 KiB: fits next to a producer's own headers on every broker (NATS with 4 KiB and SQS have their own, smaller budget). */
 export const HEADER_BUDGET_BYTES = 8_192
-/** 200 characters of an attempt's message: the whole text belongs to the catalog. */
+/** 200 characters of an attempt's message. The catalog contains the whole text. */
 const MESSAGE_BOUND = 200
 const COUNT_BOUND = 1_000_000
 
-/** Everything Redrive writes on a message. */
+/** All data that Redrive writes on a message. */
 export interface WireState {
   readonly id: string
   readonly key: string
-  /** The source the message first came from; a replay goes back there. */
+  /** The source the message first came from. A replay publishes it there. */
   readonly source: string
   readonly replayId: string | undefined
-  /** The key of the message it stands in for. */
+  /** The key of the original message that this one replaces. */
   readonly replaces?: string | undefined
   readonly cycle: FailureCycle
-  /** Of the failure that led to a dead letter or quarantine. */
+  /** The reason of the failure that led to a dead letter or quarantine. */
   readonly reason: string | undefined
-  /** Its stack, when the policy asks for it; left out where it does not fit. */
+  /** Its stack, when the policy includes it. Omitted where it does not fit. */
   readonly stack?: string | undefined
 }
 
 export interface EncodedHeaders {
   readonly headers: Readonly<Record<string, string>>
-  /** Attempts left out so that the rest fits the budget. */
+  /** Number of attempts omitted so that the rest fits the budget. */
   readonly truncated: number
 }
 
-/** Headers for a copy of the message. Over budget, the oldest attempts go first, and the gap is written down. */
+/** Returns the headers for a copy of the message. Over budget, it drops the oldest attempts and records how many. */
 export function encodeHeaders(
   state: WireState,
   budgetBytes: number = HEADER_BUDGET_BYTES,
 ): EncodedHeaders {
   const { headers, truncated } = withHistory(fixedHeaders(state), state.cycle.history, budgetBytes)
   if (state.stack === undefined) return { headers, truncated }
-  const stack = { 'redrive-stack': headerText(state.stack) }
+  const stack: RedriveHeaders = { 'redrive-stack': headerText(state.stack) }
   const fits = sizeOf(headers) + sizeOf(stack) <= budgetBytes
   return { headers: fits ? { ...headers, ...stack } : headers, truncated }
 }
 
-/** The newest attempts that fit; each is encoded once, because a long history must not block the loop. */
+/** Keeps the newest attempts that fit. Each is encoded once, because a long history must not block the loop. */
 function withHistory(
   fixed: Readonly<Record<string, string>>,
   history: readonly AttemptRecord[],
@@ -69,9 +73,9 @@ function withHistory(
   return { headers: fixed, truncated: history.length }
 }
 
-const HISTORY = 'redrive-history'
+const HISTORY = 'redrive-history' satisfies keyof RedriveHeaderTable
 
-/** Everything but the number of dropped attempts in front. */
+/** Joins everything except the leading number of dropped attempts. */
 const joined = (rows: readonly string[]) => `[${rows.map((row) => `,${row}`).join('')}]`
 
 function fixedHeaders({
@@ -82,16 +86,16 @@ function fixedHeaders({
   replaces,
   cycle,
   reason,
-}: WireState): Record<string, string> {
+}: WireState): RedriveHeaders {
   const last = cycle.history.at(-1)
-  const headers: Record<string, string> = {
+  const headers: RedriveHeaders = {
     'redrive-version': VERSION,
-    // Never shortened: two messages must not become one.
+    // Never shortened: two messages must not get the same id.
     'redrive-id': headerText(id),
     'redrive-source': headerText(source),
     'redrive-attempt': String(cycle.attempts),
   }
-  // Only what says something: each header is encoded, stored and decoded with every hand-off.
+  // Only fields with information: each header is encoded, stored and decoded with every hand-off.
   if (key !== id) headers['redrive-key'] = headerText(key)
   if (cycle.number !== 1) headers['redrive-cycle'] = String(cycle.number)
   if (cycle.firstFailedAt !== undefined) {
@@ -111,7 +115,7 @@ function fixedHeaders({
 
 const whole = (value: number) => String(Math.round(value))
 
-/** Text as a header of ours carries it. Percent-encoded where it is not printable ASCII: other bytes are mangled by some brokers, and a line break could forge a header. */
+/** Encodes text for a Redrive header. Percent-encodes everything but printable ASCII: some brokers change other bytes, and a line break could forge a header. */
 export function headerText(value: string): string {
   return value.replace(/[^\x20-\x24\x26-\x7e]/gu, (char) =>
     isLoneSurrogate(char) ? '%EF%BF%BD' : encodeURIComponent(char),
@@ -129,13 +133,13 @@ function plain(value: string | undefined): string | undefined {
   }
 }
 
-/** Compact JSON; the header is `[dropped, [number, at, class, signature, code, message], …]`. */
+/** Encodes compact JSON; the header is `[dropped, [number, at, class, signature, code, message], …]`. */
 function encodeAttempt(one: AttemptRecord): string {
   const message = clip(one.message, MESSAGE_BOUND)
   return asciiJson([one.number, one.at, one.class, one.signature, one.code ?? null, message])
 }
 
-/** ASCII only: header values with other characters are mangled by some brokers and refused by others. */
+/** Writes ASCII only: some brokers change other characters in header values, and others reject them. */
 function asciiJson(value: unknown): string {
   return JSON.stringify(value).replace(
     /[^\x20-\x7e]/g,
@@ -143,7 +147,7 @@ function asciiJson(value: unknown): string {
   )
 }
 
-/** Characters are bytes: everything we write is ASCII. */
+/** Returns the size in bytes. All text is ASCII, so it counts characters. */
 function sizeOf(headers: Readonly<Record<string, string>>): number {
   let size = 0
   for (const name of Object.keys(headers)) size += name.length + (headers[name]?.length ?? 0)
@@ -161,14 +165,15 @@ export interface DecodedHeaders {
   readonly stack?: string
   /** The producer's own headers. */
   readonly foreign: Readonly<Record<string, unknown>>
-  /** What could not be read, one sentence each. Not empty: the message counts as a first attempt. */
+  /** Headers that could not be read, one sentence each. When not empty, the message counts as a first attempt. */
   readonly problems: readonly string[]
 }
 
-/** Reads headers of any origin: missing, foreign, torn, or written by a newer version. Never throws. */
+/** Reads headers of any origin: missing, foreign, damaged, or written by a newer version. Never throws. */
 export function decodeHeaders(raw: Readonly<Record<string, unknown>>): DecodedHeaders {
-  // No prototype: a producer may name a header `__proto__`.
+  // No prototype, because a producer may name a header `__proto__`.
   const own = Object.create(null) as Record<string, string>
+  const known: RedriveHeaders = own
   const foreign = Object.create(null) as Record<string, unknown>
   const problems: string[] = []
   for (const [name, value] of Object.entries(raw)) {
@@ -176,30 +181,28 @@ export function decodeHeaders(raw: Readonly<Record<string, unknown>>): DecodedHe
     else if (typeof value === 'string') own[name] = value
     else problems.push(`${name}: expected text, got ${typeof value}`)
   }
-  const cycle = readCycle(own, problems)
-  const stack = plain(own['redrive-stack'])
-  const replaces = plain(own['redrive-replaces'])
+  const cycle = readCycle(known, problems)
+  const stack = plain(known['redrive-stack'])
+  const replaces = plain(known['redrive-replaces'])
   return {
     ...(stack === undefined ? {} : { stack }),
     ...(replaces === undefined ? {} : { replaces }),
-    id: plain(own['redrive-id']),
-    key: plain(own['redrive-key']),
-    source: plain(own['redrive-source']),
-    replayId: plain(own['redrive-replay-id']),
-    reason: plain(own['redrive-reason']),
+    id: plain(known['redrive-id']),
+    key: plain(known['redrive-key']),
+    source: plain(known['redrive-source']),
+    replayId: plain(known['redrive-replay-id']),
+    reason: plain(known['redrive-reason']),
     cycle: problems.length === 0 ? cycle : { ...FIRST_CYCLE, number: cycle.number },
     foreign,
     problems,
   }
 }
 
-type Own = Readonly<Record<string, string>>
-
-function readCycle(own: Own, problems: string[]): FailureCycle {
+function readCycle(own: RedriveHeaders, problems: string[]): FailureCycle {
   if (own['redrive-version'] === undefined) return FIRST_CYCLE
   if (own['redrive-version'] !== VERSION) {
     problems.push(
-      `redrive-version: ${shown(own['redrive-version'])} is not one this release can read`,
+      `redrive-version: ${shown(own['redrive-version'])} is not supported by this release`,
     )
   }
   return {
@@ -212,7 +215,12 @@ function readCycle(own: Own, problems: string[]): FailureCycle {
   }
 }
 
-function readCount(own: Own, name: string, fallback: number, problems: string[]): number {
+function readCount(
+  own: RedriveHeaders,
+  name: keyof RedriveHeaders,
+  fallback: number,
+  problems: string[],
+): number {
   const value = readTime(own, name, problems)
   if (value === undefined) return fallback
   if (value <= COUNT_BOUND) return value
@@ -220,7 +228,11 @@ function readCount(own: Own, name: string, fallback: number, problems: string[])
   return fallback
 }
 
-function readTime(own: Own, name: string, problems: string[]): number | undefined {
+function readTime(
+  own: RedriveHeaders,
+  name: keyof RedriveHeaders,
+  problems: string[],
+): number | undefined {
   const value = own[name]
   if (value === undefined) return undefined
   if (/^\d{1,15}$/.test(value)) return Number(value)
@@ -234,7 +246,7 @@ function readHistory(value: string | undefined, problems: string[]): readonly At
   const records = rows?.map(readRecord)
   const readable = records?.filter((one) => one !== undefined)
   if (readable !== undefined && readable.length === records?.length) return readable
-  problems.push('redrive-history: cannot be read')
+  problems.push('redrive-history: cannot be parsed')
   return []
 }
 

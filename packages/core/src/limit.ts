@@ -1,27 +1,27 @@
 /**
  * Adaptive concurrency (AIMD). With K attempts in flight, timeout T and a dependency of capacity μ,
- * K > μ·T makes every call late and the trouble sustains itself after its cause is gone. The limit
- * finds a K on the safe side without knowing μ: it grows while attempts come back in time and
- * shrinks when they fail or come back late.
+ * K > μ·T makes every call late. The overload then continues after its cause has ended. The limit
+ * finds a safe K without knowing μ: it grows while attempts finish in time and shrinks when they fail
+ * or finish late.
  */
 export interface LimitPolicy {
   readonly start: number
   readonly min: number
   /** The policy's concurrency. */
   readonly max: number
-  /** Factor on trouble. */
+  /** Factor applied on overload. */
   readonly decrease: number
 }
 
 export interface LimitState {
   readonly limit: number
-  /** Successes since the limit last grew; `limit` of them earn one more (additive increase). */
+  /** Successes since the limit last grew; `limit` of them increase it by one (additive increase). */
   readonly credit: number
-  /** Below it every success earns one more (slow start). */
+  /** Below it every success increases the limit by one (slow start). */
   readonly threshold: number
-  /** Attempts that began up to this moment have already been answered for. */
+  /** Attempts that began up to this time have already reduced the limit. */
   readonly shrunkAt: number
-  /** Even alone an attempt takes long: being late is then the handler's nature and no sign of overload. */
+  /** Set when an attempt takes long even alone: the handler is slow, so lateness is no sign of overload. */
   readonly isSlow?: true
 }
 
@@ -34,7 +34,7 @@ export function startLimit(policy: LimitPolicy): LimitState {
   }
 }
 
-/** `count` attempts came back in time while the limit was what held more back. */
+/** Grows the limit after `count` attempts finished in time while the limit prevented more. */
 export function growLimit(policy: LimitPolicy, state: LimitState, count: number): LimitState {
   if (state.limit >= policy.max) return state
   if (state.limit < state.threshold) {
@@ -45,7 +45,7 @@ export function growLimit(policy: LimitPolicy, state: LimitState, count: number)
   return { ...state, limit: state.limit + 1, credit: credit - state.limit }
 }
 
-/** A success that took more than its share of the timeout: overload, unless the handler is slow by nature. */
+/** Records a success that took more than its share of the timeout: overload, unless the handler itself is slow. */
 export function lateLimit(
   policy: LimitPolicy,
   state: LimitState,
@@ -57,7 +57,7 @@ export function lateLimit(
   return seen.saturated ? growLimit(policy, slow, seen.count) : slow
 }
 
-/** Successes in time: the handler is quick after all. */
+/** Records successes in time: the handler is not slow. */
 export function quickLimit(
   policy: LimitPolicy,
   { isSlow: _, ...state }: LimitState,
@@ -66,7 +66,7 @@ export function quickLimit(
   return saturated ? growLimit(policy, state, count) : state
 }
 
-/** An attempt that began at `startedAt` failed or was late, with `inFlight` running beside it. */
+/** Shrinks the limit after an attempt that began at `startedAt` failed or was late, with `inFlight` running. */
 export function shrinkLimit(
   policy: LimitPolicy,
   state: LimitState,
@@ -78,7 +78,7 @@ export function shrinkLimit(
   return { limit, credit: 0, threshold: limit, shrunkAt: now }
 }
 
-/** After an outage: from the bottom, quickly up to half of what worked before, carefully from there. */
+/** Restarts after an outage: from the minimum, quickly up to half of the last good limit, slowly from there. */
 export function restartLimit(policy: LimitPolicy, state: LimitState, now: number): LimitState {
   const threshold = Math.max(policy.min, Math.floor(state.limit / 2))
   return { limit: policy.min, credit: 0, threshold, shrunkAt: now }

@@ -1,7 +1,7 @@
 /**
- * Tells a sick dependency from a bad message: when many messages fail together it is the
- * dependency; when one fails while others pass it is the message. The breaker catches a dependency
- * that is gone; this window catches one that answers only some of the time, and keeps the proof that
+ * Distinguishes an unhealthy dependency from a bad message. When many messages fail together, the
+ * dependency is the cause; when one fails while others pass, the message is. The breaker detects a
+ * dependency that is down. This window detects one that responds only sometimes, and records that
  * others passed.
  */
 export interface OutagePolicy {
@@ -10,24 +10,24 @@ export interface OutagePolicy {
   readonly windowMs: number
 }
 
-/** Two halves of the window: the older one keeps counting until the newer one is full. */
+/** Two halves of the window. The older one keeps counting until the newer one is full. */
 export interface OutageState {
   readonly from: number
   readonly now: OutageHalf
   readonly before: OutageHalf
-  /** When the dependency last served anyone, as far as this process knows. */
+  /** When the dependency last handled any message, as observed by this process. */
   readonly handledAt: number
 }
 
 export interface OutageHalf {
   readonly handled: number
-  /** Failures that are certainly about the dependency. */
+  /** Failures that the dependency certainly caused. */
   readonly unreachable: number
-  /** Distinct messages whose failure may be their own. Bounded. */
+  /** Distinct messages that may have caused their failure themselves. Bounded. */
   readonly suspects: readonly string[]
 }
 
-/** 256 distinct messages: far above any threshold, and a failure costs one look at each. */
+/** 256 distinct messages: far above any threshold. A failure compares with each of them. */
 const SUSPECT_BOUND = 256
 
 const EMPTY: OutageHalf = Object.freeze({
@@ -76,7 +76,7 @@ export function outageUnexplained(
   const { suspects, unreachable } = current.now
   if (suspects.includes(messageId)) return current
   if (suspects.length >= SUSPECT_BOUND) {
-    // So many different messages cannot all be bad: from here on they only count.
+    // That many different messages cannot all be bad: from here on each failure counts.
     return { ...current, now: { ...current.now, unreachable: unreachable + 1 } }
   }
   return { ...current, now: { ...current.now, suspects: [...suspects, messageId] } }
@@ -91,10 +91,10 @@ export function isSick(policy: OutagePolicy, state: OutageState, now: number): b
 }
 
 /**
- * Whether the dependency served someone while this message waited for its retry. Without that proof
- * nobody can tell the message from the dependency: in a fleet of thousands, five attempts of one
- * message may meet five processes that each see their first failure. The wait is measured on this
- * process's clock alone, so skew between processes cannot fake a proof.
+ * Returns true when the dependency handled another message while this one waited for its retry. Without
+ * that proof the cause is unknown: in a fleet of thousands, five attempts of one message may reach five
+ * processes that each see their first failure. The wait is measured only on this process's clock, so
+ * differences between the clocks of processes have no effect.
  */
 export function hasServedOthers(state: OutageState, waitedMs: number, now: number): boolean {
   return state.handledAt > now - waitedMs && state.handledAt <= now

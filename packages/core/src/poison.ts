@@ -1,20 +1,20 @@
 import type { FailureCycle } from './delivery.ts'
 import type { Failure, FailureClass } from './failure.ts'
 
-/** When a message is suspected of being poison. */
+/** The limits that make a message suspected poison. */
 export interface PoisonPolicy {
-  /** Failures with the same signature, this one included. */
+  /** Failures with the same signature, including this one. */
   readonly repeats: number
   readonly windowMs: number
-  /** Classes it applies to: a transient failure repeats because the dependency is still down. */
+  /** Classes it applies to. A transient failure repeats because the dependency is still down. */
   readonly classes: readonly FailureClass[]
-  /** Hand-outs without a word from us that make a message suspect. */
+  /** Deliveries without a settlement that make a message suspect. */
   readonly suspectDeliveries: number
-  /** Deaths of a process that held only this message. */
+  /** Crashes of a process that had only this message in flight. */
   readonly trials: number
 }
 
-/** `cycle` already contains the failure. */
+/** Returns true when the message is poison; `cycle` already contains the failure. */
 export function isPoison(
   policy: PoisonPolicy,
   cycle: FailureCycle,
@@ -29,11 +29,11 @@ export function isPoison(
 }
 
 /**
- * What the broker's delivery count says about crashes.
+ * What the broker's delivery count shows about crashes.
  *
- * A process that dies takes all its deliveries with it, the innocent with the guilty. So a message
- * handed out too often is only *suspect*: it runs alone, with everything else given back first. From
- * then on only its own deaths add to its count, and after `trials` of them it is poison.
+ * A crash of a process affects all its deliveries, also those of good messages. So a message that was
+ * delivered too often is only *suspect*: it runs alone, after all others were returned. From
+ * then on only its own crashes add to its count, and after `trials` of them it is poison.
  */
 export type CrashVerdict = 'clean' | 'suspect' | 'poison'
 
@@ -42,13 +42,13 @@ export function judgeCrashes(policy: PoisonPolicy, deliveryCount: number): Crash
   return deliveryCount < policy.suspectDeliveries + policy.trials ? 'suspect' : 'poison'
 }
 
-/** No error was ever caught: the process died before it could say one. */
+/** The failure of a crash loop. No error was caught, because the process crashed first. */
 export const CRASH_LOOP: Failure = Object.freeze({
   class: 'unknown',
   signature: 'crash-loop',
   type: 'CrashLoop',
   code: 'CRASH_LOOP',
-  message: 'it was in hand, at last alone, when processes or connections died without a word',
+  message: 'the process crashed or disconnected each time it handled this message',
   retryAfterMs: undefined,
   timedOut: false,
   stack: undefined,

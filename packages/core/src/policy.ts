@@ -9,7 +9,7 @@ import type { LimitPolicy } from './limit.ts'
 import type { OutagePolicy } from './outage.ts'
 import type { PoisonPolicy } from './poison.ts'
 
-/** What is in force: validated, complete, immutable, in milliseconds. */
+/** The resolved policy: validated, complete, immutable, in milliseconds. */
 export interface Policy {
   readonly timeoutMs: number
   readonly concurrency: number
@@ -17,23 +17,23 @@ export interface Policy {
   readonly retry: RetryPolicy
   readonly rules: readonly Rule[]
   readonly breaker: BreakerPolicy | undefined
-  readonly whenOpen: 'pause' | 'deadLetter'
+  readonly onBreakerOpen: 'pause' | 'deadLetter'
   readonly outage: OutagePolicy | undefined
-  readonly limit: LimitPolicy | undefined
-  readonly budget: BudgetPolicy | undefined
+  readonly adaptiveConcurrency: LimitPolicy | undefined
+  readonly retryBudget: BudgetPolicy | undefined
   readonly poison: PoisonPolicy | undefined
   readonly flood: FloodPolicy | undefined
   readonly deadLetter: {
     readonly filter: DeadLetterFilter
-    readonly stack: boolean
+    readonly includeStack: boolean
     readonly retentionMs: number
   }
 }
 
 export interface RetryPolicy {
-  readonly floorMs: number
+  readonly minDelayMs: number
   readonly maxAgeMs: number
-  readonly inlineBelowMs: number
+  readonly maxInlineDelayMs: number
   readonly history: number
   readonly classes: Readonly<Record<FailureClass, ClassPolicy>>
 }
@@ -44,5 +44,5 @@ export interface ClassPolicy {
   readonly backoff: Backoff
 }
 
-/** Who the policy is for: a consumer can leave work in the broker, a sink's producer cannot wait. */
+/** The user of the policy: a consumer can leave messages in the broker, the producer behind a sink cannot wait. */
 export type PolicyRole = 'consumer' | 'sink'

@@ -1,4 +1,4 @@
-/** A rate: so many a second, and a burst that may be saved up. */
+/** A rate per second, and the maximum number of unused tokens that are kept. */
 export interface RatePolicy {
   readonly perSecond: number
   readonly burst: number
@@ -9,7 +9,7 @@ export interface RateState {
   readonly at: number
 }
 
-export interface RateAnswer {
+export interface RateResult {
   readonly state: RateState
   readonly granted: boolean
 }
@@ -19,8 +19,8 @@ export const startRate = ({ burst }: RatePolicy, now: number): RateState => ({
   at: now,
 })
 
-/** Takes one, if there is one. */
-export function takeOne(policy: RatePolicy, state: RateState, now: number): RateAnswer {
+/** Takes one token when one is available. */
+export function takeOne(policy: RatePolicy, state: RateState, now: number): RateResult {
   const seconds = Math.max(0, now - state.at) / 1_000
   const tokens = Math.min(policy.burst, state.tokens + seconds * policy.perSecond)
   const granted = tokens >= 1

@@ -25,7 +25,8 @@ export interface SeededRandom extends Random {
 
 /** Returns a random source whose numbers all follow from the seed, a whole number. */
 export function seededRandom(seed: number): SeededRandom {
-  if (!Number.isSafeInteger(seed)) throw new TypeError(`A seed is a whole number, got ${seed}`)
+  if (!Number.isSafeInteger(seed))
+    throw new TypeError(`The seed must be a whole number, got "${seed}"`)
   const draw = sfc32(seed)
   const random = () => draw() / 2 ** 32
   const int = (below: number) => Math.floor(random() * below)
@@ -55,7 +56,7 @@ function sfc32(seed: number): () => number {
     c = (((c << 21) | (c >>> 11)) + sum) >>> 0
     return sum
   }
-  // 15 rounds, as its author does for a seed of 64 bits: until then alike seeds give alike numbers.
+  // 15 rounds, as its author does for a 64-bit seed: before that, similar seeds give similar numbers.
   for (let round = 0; round < 15; round++) draw()
   return draw
 }

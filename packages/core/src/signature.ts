@@ -5,7 +5,7 @@ import { hash64 } from './hash.ts'
 import { normaliseMessage } from './normalise.ts'
 import { clip } from './text.ts'
 
-/** Raise it whenever a rule of normalise.ts or frame.ts changes: groups of different versions must never be compared. */
+/** Increase it when a rule of normalise.ts or frame.ts changes: groups of different versions must never be compared. */
 const SIGNATURE_VERSION = 2
 
 export interface SignatureInput {
@@ -17,28 +17,28 @@ export interface SignatureInput {
   readonly handler: string
 }
 
-/** What two failures must share to be alike; shown to answer "why are these one group?". */
-export interface SignatureParts {
+/** The parts that similar failures share. They explain why failures are in one group. */
+export interface SignatureFields {
   readonly version: number
   readonly class: FailureClass
   readonly type: string
   readonly code: string | undefined
   /** The message with its ids, numbers and quoted values replaced. */
   readonly message: string
-  /** The first frame of the user's own code: function and file, no line. Only of what is unknown otherwise. */
+  /** The first frame of the user's own code: function and file, no line. Set only for unknown failures. */
   readonly frame: string | undefined
   readonly handler: string
 }
 
-/** Stable fingerprint of a failure: `2-` (the version) and 16 hex digits. */
+/** Returns the stable fingerprint of a failure: `2-` (the version) and 16 hex digits. */
 export function signatureOf(input: SignatureInput): string {
   const parts = signatureParts(input)
   const { version, class: kind, type, code, message, frame, handler } = parts
-  // JSON keeps the borders between the parts, whatever characters they contain.
+  // JSON keeps the parts separate, whatever characters they contain.
   return `${version}-${hash64(JSON.stringify([kind, type, code, message, frame, handler]))}`
 }
 
-export function signatureParts(input: SignatureInput): SignatureParts {
+export function signatureParts(input: SignatureInput): SignatureFields {
   return {
     version: SIGNATURE_VERSION,
     class: input.class,

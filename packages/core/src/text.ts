@@ -1,4 +1,4 @@
-/** At most `max` UTF-16 units, never ending inside a surrogate pair. */
+/** Returns at most `max` UTF-16 units and never cuts a surrogate pair. */
 export function clip(text: string, max: number): string {
   if (text.length <= max) return text
   const last = text.charCodeAt(max - 1)
@@ -6,7 +6,7 @@ export function clip(text: string, max: number): string {
   return detach(text.slice(0, end))
 }
 
-/** V8 keeps the whole original alive behind a slice of it, for as long as the failure lives; not behind this. */
+/** Copies a slice. V8 keeps the whole original text in memory for a plain slice, as long as the failure lives. */
 export function detach(slice: string): string {
   return ` ${slice}`.slice(1)
 }
@@ -15,7 +15,7 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** A value as people should see it in a message: short, and never throwing. */
+/** Formats a value for a message: short, and without throwing. */
 export function shown(value: unknown): string {
   if (typeof value === 'string')
     return value.length > 40 ? `'${value.slice(0, 40)}…'` : `'${value}'`

@@ -9,7 +9,7 @@ const jitter: fc.Arbitrary<Jitter> = fc.oneof(
   fc.constantFrom<Jitter>('none', 'full', 'equal'),
   fc.record({ proportional: fc.double({ min: 0, max: 1, noNaN: true }) }),
 )
-/** Base never above cap: the policy refuses it. */
+/** Base is never above cap, because the policy rejects that. */
 const baseAndCap = fc.tuple(ms, ms).map(([a, b]) => ({
   baseMs: Math.min(a, b),
   capMs: Math.max(a, b),
@@ -60,7 +60,7 @@ const anyInput = fc.record({
 })
 
 describe('the delay after a failed attempt', () => {
-  test('is a whole number between the floor and the longest delay, for every backoff', () => {
+  test('is a whole number between the minimum and the longest delay, for every backoff', () => {
     fc.assert(
       fc.property(anyBackoff, anyInput, (backoff, input) => {
         const delayMs = delayAfter(backoff, input)
@@ -72,7 +72,7 @@ describe('the delay after a failed attempt', () => {
     )
   })
 
-  test('lies in the range its jitter promises around the delay without jitter', () => {
+  test('lies within the range of its jitter around the delay without jitter', () => {
     fc.assert(
       fc.property(anyBackoff, anyInput, (backoff, input) => {
         fc.pre(backoff.kind !== 'decorrelated')
@@ -85,7 +85,7 @@ describe('the delay after a failed attempt', () => {
     )
   })
 
-  test('never gets shorter from attempt to attempt when it grows and the draw is the same', () => {
+  test('never decreases with the attempts when it grows and the draw is the same', () => {
     fc.assert(
       fc.property(anyBackoff, anyInput, (backoff, input) => {
         fc.pre(backoff.kind === 'exponential' || backoff.kind === 'linear')
@@ -95,7 +95,7 @@ describe('the delay after a failed attempt', () => {
     )
   })
 
-  test('never gets shorter when the draw is higher', () => {
+  test('never decreases when the draw is higher', () => {
     fc.assert(
       fc.property(anyBackoff, anyInput, chance, chance, (backoff, input, one, other) => {
         const low = delayAfter(backoff, { ...input, random: () => Math.min(one, other) })
@@ -105,7 +105,7 @@ describe('the delay after a failed attempt', () => {
     )
   })
 
-  test('is reached at both ends of the range by the lowest and the highest draw', () => {
+  test('reaches both ends of the range with the lowest and the highest draw', () => {
     fc.assert(
       fc.property(ms, jitter, (delayMs, spread) => {
         const backoff: Backoff = { kind: 'fixed', delayMs, jitter: spread }
@@ -147,7 +147,7 @@ describe('the decorrelated delay', () => {
     )
   })
 
-  test('climbs to the cap along a chain of highest draws', () => {
+  test('reaches the cap with a chain of highest draws', () => {
     fc.assert(
       fc.property(baseAndCap, ({ baseMs, capMs }) => {
         let lastDelayMs = baseMs
@@ -171,7 +171,7 @@ describe('the decorrelated delay', () => {
   })
 })
 
-describe('a crowd that fails together', () => {
+describe('many messages that fail together', () => {
   test.each<[Jitter, number, number]>([
     ['full', 0, 1_000],
     ['equal', 500, 1_000],
@@ -208,7 +208,7 @@ function rangeOf(delayMs: number, spread: Jitter): readonly [number, number] {
   return [delayMs * (1 - spread.proportional), delayMs * (1 + spread.proportional)]
 }
 
-/** mulberry32: the same crowd on every run. */
+/** mulberry32: the same random numbers on every run. */
 function seeded(seed: number): () => number {
   let state = seed
   return () => {

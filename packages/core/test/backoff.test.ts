@@ -34,13 +34,13 @@ function fixedAt(delayMs: number, jitter: Jitter): Backoff {
 }
 
 describe('the helpers that write backoff options', () => {
-  test('say nothing that the user did not say', () => {
+  test('set no field that the user did not set', () => {
     expect(exponential()).toEqual({ kind: 'exponential' })
     expect(linear()).toEqual({ kind: 'linear' })
     expect(decorrelated()).toEqual({ kind: 'decorrelated' })
   })
 
-  test('pass on what the user said', () => {
+  test('pass on the fields of the user', () => {
     expect(exponential({ base: '2s', factor: 3, cap: '1m', jitter: 'equal' })).toEqual({
       kind: 'exponential',
       base: '2s',
@@ -68,7 +68,7 @@ describe('the helpers that write backoff options', () => {
     })
   })
 
-  test('make a fixed delay exact unless jitter is asked for', () => {
+  test('make a fixed delay exact unless the user sets jitter', () => {
     expect(fixed('5s')).toEqual({ kind: 'fixed', delay: '5s', jitter: 'none' })
     expect(fixed('5s', { proportional: 0.1 })).toEqual({
       kind: 'fixed',
@@ -79,18 +79,7 @@ describe('the helpers that write backoff options', () => {
 })
 
 describe('the delay after a failed attempt', () => {
-  test('multiplies from base by factor up to the cap when exponential', () => {
-    const backoff: Backoff = {
-      kind: 'exponential',
-      baseMs: 100,
-      factor: 3,
-      capMs: 1_000,
-      jitter: 'none',
-    }
-    expect(delays(backoff, 5)).toEqual([100, 300, 900, 1_000, 1_000])
-  })
-
-  test('stays at the cap when the power no longer fits a number', () => {
+  test('stays at the cap when the power is too large for a number', () => {
     const backoff: Backoff = {
       kind: 'exponential',
       baseMs: 1_000,
@@ -101,19 +90,20 @@ describe('the delay after a failed attempt', () => {
     expect(delay(backoff, { attemptNumber: 1_000 })).toBe(60_000)
   })
 
-  test('adds a step per attempt up to the cap when linear', () => {
-    const backoff: Backoff = {
-      kind: 'linear',
-      baseMs: 100,
-      stepMs: 50,
-      capMs: 220,
-      jitter: 'none',
-    }
-    expect(delays(backoff, 5)).toEqual([100, 150, 200, 220, 220])
-  })
-
-  test('is the same every time when fixed', () => {
-    expect(delays(fixedAt(700, 'none'), 3)).toEqual([700, 700, 700])
+  test.each<[how: string, backoff: Backoff, expected: readonly number[]]>([
+    [
+      'multiplies from base by factor up to the cap when exponential',
+      { kind: 'exponential', baseMs: 100, factor: 3, capMs: 1_000, jitter: 'none' },
+      [100, 300, 900, 1_000, 1_000],
+    ],
+    [
+      'adds a step per attempt up to the cap when linear',
+      { kind: 'linear', baseMs: 100, stepMs: 50, capMs: 220, jitter: 'none' },
+      [100, 150, 200, 220, 220],
+    ],
+    ['is the same every time when fixed', fixedAt(700, 'none'), [700, 700, 700]],
+  ])('%s', (_, backoff, expected) => {
+    expect(delays(backoff, expected.length)).toEqual(expected)
   })
 
   test('follows the tiers of the failure class and repeats the last one when progressive', () => {
@@ -128,7 +118,7 @@ describe('the delay after a failed attempt', () => {
     expect(delays(backoff, 4, { failureClass: 'business' })).toEqual([5, 50, 500, 500])
   })
 
-  test('is the floor when there is no tier at all', () => {
+  test('is the minimum when there is no tier at all', () => {
     const backoff: Backoff = {
       kind: 'progressive',
       tiersMs: { transient: [] },
@@ -153,7 +143,7 @@ describe('the delay after a failed attempt', () => {
     expect(delay(backoff, { random: () => 0.75 })).toBe(threeQuarters)
   })
 
-  test('applies the jitter after the cap, so that a crowd at the cap is spread as well', () => {
+  test('applies the jitter after the cap, so that messages at the cap are spread too', () => {
     const backoff: Backoff = {
       kind: 'exponential',
       baseMs: 100,
@@ -169,14 +159,14 @@ describe('the delay after a failed attempt', () => {
     expect(delay(fixedAt(10.5, 'none'))).toBe(11)
   })
 
-  test('is never below the floor, whatever the jitter draws', () => {
+  test('is never below the minimum, whatever the jitter draws', () => {
     const backoff = fixedAt(1_000, 'full')
     expect(delay(backoff, { floorMs: 10, random: () => 0 })).toBe(10)
     expect(delay(backoff, { floorMs: 10, random: () => 0.01 })).toBe(10)
     expect(delay(backoff, { floorMs: 10, random: () => 0.011 })).toBe(11)
   })
 
-  test('asks for chance once at most, and not at all when it is exact', () => {
+  test('draws one random number at most, and none when it is exact', () => {
     let draws = 0
     const random = () => {
       draws += 1
@@ -209,7 +199,7 @@ describe('the decorrelated delay', () => {
     }
   })
 
-  test('is cut at the cap', () => {
+  test('is limited by the cap', () => {
     expect(delay(backoff, { lastDelayMs: 1_000, random: () => 0.25 })).toBe(825)
     expect(delay(backoff, { lastDelayMs: 1_000, random: () => 0.5 })).toBe(1_000)
   })
@@ -225,7 +215,7 @@ describe('the decorrelated delay', () => {
   })
 })
 
-describe('the longest delay a backoff can ask for', () => {
+describe('the longest delay of a backoff', () => {
   test('is the cap when exponential, linear or decorrelated', () => {
     expect(
       longestDelayMs({

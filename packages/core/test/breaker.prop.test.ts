@@ -54,12 +54,12 @@ const anyInput: fc.Arbitrary<BreakerInput> = fc.oneof(
   }),
 )
 
-interface Happening {
+interface TimedInput {
   readonly input: BreakerInput
   readonly afterMs: number
   readonly chance: number
 }
-const story: fc.Arbitrary<Happening[]> = fc.array(
+const anyInputs: fc.Arbitrary<TimedInput[]> = fc.array(
   fc.record({
     input: anyInput,
     afterMs: fc.oneof(fc.nat({ max: 50 }), fc.nat({ max: 100_000 })),
@@ -68,32 +68,32 @@ const story: fc.Arbitrary<Happening[]> = fc.array(
   { minLength: 1, maxLength: 80 },
 )
 
-interface Moment extends Happening {
+interface Transition extends TimedInput {
   readonly before: BreakerState
   readonly after: BreakerState
   readonly now: number
 }
 
-function live(policy: BreakerPolicy, happenings: readonly Happening[]): Moment[] {
-  const moments: Moment[] = []
+function applyAll(policy: BreakerPolicy, timedInputs: readonly TimedInput[]): Transition[] {
+  const transitions: Transition[] = []
   let before = CLOSED
   let now = 1_700_000_000_000
-  for (const happening of happenings) {
-    now += happening.afterMs
-    const { input, chance } = happening
+  for (const timedInput of timedInputs) {
+    now += timedInput.afterMs
+    const { input, chance } = timedInput
     const after = nextBreaker(policy, before, input, now, () => chance)
-    moments.push({ ...happening, before, after, now })
+    transitions.push({ ...timedInput, before, after, now })
     before = after
   }
-  return moments
+  return transitions
 }
 
-describe('a breaker, whatever happens to it', () => {
+describe('a breaker, for any sequence of results', () => {
   test('closes only after enough successes since it last opened', () => {
     fc.assert(
-      fc.property(anyPolicy, story, (policy, happenings) => {
+      fc.property(anyPolicy, anyInputs, (policy, timedInputs) => {
         let successes = 0
-        for (const { before, after, input, now } of live(policy, happenings)) {
+        for (const { before, after, input, now } of applyAll(policy, timedInputs)) {
           if (breakerPhase(before, now) !== 'halfOpen') successes = 0
           else if (input.kind === 'handled') successes += input.count
           else if (after !== before) successes = 0
@@ -106,10 +106,10 @@ describe('a breaker, whatever happens to it', () => {
     )
   })
 
-  test('is opened again by one failure while half-open, and the outage goes on', () => {
+  test('opens again after one failure while half-open, and the outage continues', () => {
     fc.assert(
-      fc.property(anyPolicy, story, (policy, happenings) => {
-        for (const { before, after, input, now } of live(policy, happenings)) {
+      fc.property(anyPolicy, anyInputs, (policy, timedInputs) => {
+        for (const { before, after, input, now } of applyAll(policy, timedInputs)) {
           if (breakerPhase(before, now) !== 'halfOpen' || before.phase !== 'open') continue
           if (input.kind === 'handled') continue
           if (input.kind === 'unexplained' && before.suspects.includes(input.messageId)) continue
@@ -120,10 +120,10 @@ describe('a breaker, whatever happens to it', () => {
     )
   })
 
-  test('does not move before its open time has passed', () => {
+  test('does not change before its open time has passed', () => {
     fc.assert(
-      fc.property(anyPolicy, story, (policy, happenings) => {
-        for (const { before, after, now } of live(policy, happenings)) {
+      fc.property(anyPolicy, anyInputs, (policy, timedInputs) => {
+        for (const { before, after, now } of applyAll(policy, timedInputs)) {
           if (breakerPhase(before, now) !== 'open') continue
           expect(after).toBe(before)
         }
@@ -131,10 +131,10 @@ describe('a breaker, whatever happens to it', () => {
     )
   })
 
-  test('stays open between its shortest and longest time give or take a fifth, or as long as it was asked', () => {
+  test('stays open between its shortest and longest time ±20 %, or for the requested wait', () => {
     fc.assert(
-      fc.property(anyPolicy, story, (policy, happenings) => {
-        for (const { before, after, input, now } of live(policy, happenings)) {
+      fc.property(anyPolicy, anyInputs, (policy, timedInputs) => {
+        for (const { before, after, input, now } of applyAll(policy, timedInputs)) {
           if (after.phase !== 'open' || input.kind === 'handled' || after === before) continue
           const openMs = after.until - now
           const askedMs = input.kind === 'unreachable' ? input.retryAfterMs : 0
@@ -145,10 +145,10 @@ describe('a breaker, whatever happens to it', () => {
     )
   })
 
-  test('is opened by a failure only, never by a success or by time', () => {
+  test('opens only on a failure, never on a success or with time', () => {
     fc.assert(
-      fc.property(anyPolicy, story, (policy, happenings) => {
-        for (const { before, after, input } of live(policy, happenings)) {
+      fc.property(anyPolicy, anyInputs, (policy, timedInputs) => {
+        for (const { before, after, input } of applyAll(policy, timedInputs)) {
           if (before.phase !== 'closed' || after.phase !== 'open') continue
           expect(input.kind).not.toBe('handled')
         }
@@ -156,10 +156,10 @@ describe('a breaker, whatever happens to it', () => {
     )
   })
 
-  test('counts no more suspects than failures, each one once', () => {
+  test('counts no more suspects than failures, each suspect once', () => {
     fc.assert(
-      fc.property(anyPolicy, story, (policy, happenings) => {
-        for (const { after } of live(policy, happenings)) {
+      fc.property(anyPolicy, anyInputs, (policy, timedInputs) => {
+        for (const { after } of applyAll(policy, timedInputs)) {
           if (after.phase === 'isolated') continue
           expect(new Set(after.suspects).size).toBe(after.suspects.length)
           if (after.phase !== 'closed') continue
@@ -171,8 +171,8 @@ describe('a breaker, whatever happens to it', () => {
 
   test('behaves the same after a round trip through JSON', () => {
     fc.assert(
-      fc.property(anyPolicy, story, (policy, happenings) => {
-        for (const { before, after, input, now, chance } of live(policy, happenings)) {
+      fc.property(anyPolicy, anyInputs, (policy, timedInputs) => {
+        for (const { before, after, input, now, chance } of applyAll(policy, timedInputs)) {
           const restored = JSON.parse(JSON.stringify(before)) as BreakerState
           expect(restored).toEqual(before)
           expect(nextBreaker(policy, restored, input, now, () => chance)).toEqual(after)
@@ -181,10 +181,10 @@ describe('a breaker, whatever happens to it', () => {
     )
   })
 
-  test('stays isolated once a person isolated it', () => {
+  test('stays isolated after an operator isolated it', () => {
     fc.assert(
-      fc.property(anyPolicy, story, (policy, happenings) => {
-        for (const { input, now } of live(policy, happenings)) {
+      fc.property(anyPolicy, anyInputs, (policy, timedInputs) => {
+        for (const { input, now } of applyAll(policy, timedInputs)) {
           expect(nextBreaker(policy, ISOLATED, input, now, () => 0.5)).toBe(ISOLATED)
         }
       }),
@@ -197,13 +197,13 @@ describe('one message that fails without explanation, alone', () => {
 
   function failAgainAndAgain(policy: BreakerPolicy, waits: readonly number[]): void {
     const input = { kind: 'unexplained', messageId: 'poison' } as const
-    const happenings = waits.map((afterMs) => ({ input, afterMs, chance: 0.5 }))
-    for (const { after } of live(policy, happenings)) {
+    const timedInputs = waits.map((afterMs) => ({ input, afterMs, chance: 0.5 }))
+    for (const { after } of applyAll(policy, timedInputs)) {
       expect(after).toMatchObject({ phase: 'closed', failures: 1, suspects: ['poison'] })
     }
   }
 
-  test('never opens a breaker that needs two failures in a row', () => {
+  test('never opens a breaker that needs two consecutive failures', () => {
     const needsTwo = policies(
       fc.record({
         kind: fc.constant('consecutive' as const),
@@ -226,8 +226,8 @@ describe('one message that fails without explanation, alone', () => {
   })
 })
 
-describe('one bad message on a source that has nothing else', () => {
-  test('cannot keep a half-open breaker open for good', () => {
+describe('one bad message on a source without other messages', () => {
+  test('cannot keep a half-open breaker open forever', () => {
     fc.assert(
       fc.property(anyPolicy, fc.integer({ min: 2, max: 50 }), (policy, probes) => {
         const input = { kind: 'unexplained', messageId: 'poison' } as const
@@ -249,15 +249,15 @@ describe('one bad message on a source that has nothing else', () => {
   })
 })
 
-describe('a breaker that counts failures in a row', () => {
+describe('a breaker that counts consecutive failures', () => {
   test('opens exactly when a plain counter of certain failures reaches the threshold', () => {
-    const certain = story.map((happenings) =>
-      happenings.filter(({ input }) => input.kind !== 'unexplained'),
+    const certain = anyInputs.map((timedInputs) =>
+      timedInputs.filter(({ input }) => input.kind !== 'unexplained'),
     )
     fc.assert(
-      fc.property(policies(consecutiveTrip), certain, (policy, happenings) => {
+      fc.property(policies(consecutiveTrip), certain, (policy, timedInputs) => {
         let inRow = 0
-        for (const { before, after, input } of live(policy, happenings)) {
+        for (const { before, after, input } of applyAll(policy, timedInputs)) {
           if (before.phase !== 'closed') {
             inRow = 0
             continue

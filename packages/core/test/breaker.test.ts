@@ -36,7 +36,7 @@ const open = (fields: Partial<Extract<BreakerState, { phase: 'open' }>> = {}): B
   ...fields,
 })
 
-/** Half of the jitter's range: the open time exactly as the policy says it. */
+/** The middle of the jitter range: exactly the open time of the policy. */
 const noJitter = () => 0.5
 
 function after(
@@ -47,8 +47,8 @@ function after(
   return inputs.reduce((state, input) => nextBreaker(policy, state, input, now, noJitter), from)
 }
 
-describe('the start values', () => {
-  test('cannot be changed by anyone', () => {
+describe('the initial values', () => {
+  test('are frozen', () => {
     expect(CLOSED).toEqual({
       phase: 'closed',
       failures: 0,
@@ -64,7 +64,7 @@ describe('the start values', () => {
 })
 
 describe('the phase of a breaker', () => {
-  test('is half-open from the moment its open time has passed', () => {
+  test('is half-open as soon as its open time has passed', () => {
     expect(breakerPhase(open({ until: 20_000 }), 19_999)).toBe('open')
     expect(breakerPhase(open({ until: 20_000 }), 20_000)).toBe('halfOpen')
     expect(breakerPhase(open({ until: 20_000 }), 20_001)).toBe('halfOpen')
@@ -78,7 +78,7 @@ describe('the phase of a breaker', () => {
   })
 })
 
-describe('a closed breaker that counts failures in a row', () => {
+describe('a closed breaker that counts consecutive failures', () => {
   test('opens at the threshold and not one failure earlier', () => {
     expect(after(CONSECUTIVE, [unreachable(), unreachable()])).toEqual({
       phase: 'closed',
@@ -96,19 +96,19 @@ describe('a closed breaker that counts failures in a row', () => {
     })
   })
 
-  test('opens at once with a threshold of one', () => {
+  test('opens immediately with a threshold of one', () => {
     const policy: BreakerPolicy = { ...CONSECUTIVE, trip: { kind: 'consecutive', failures: 1 } }
     expect(after(policy, [unreachable()]).phase).toBe('open')
   })
 
-  test('forgets all failures and suspects on a success', () => {
+  test('clears all failures and suspects on a success', () => {
     const failed = after(CONSECUTIVE, [unreachable(), unexplained('a')])
     expect(after(CONSECUTIVE, [handled()], { from: failed })).toEqual(CLOSED)
     const again = after(CONSECUTIVE, [handled(), unreachable(), unexplained('a')], { from: failed })
     expect(again).toMatchObject({ phase: 'closed', failures: 2, suspects: ['a'] })
   })
 
-  test('is the very same value after a success when nothing had failed', () => {
+  test('returns the same object after a success when nothing had failed', () => {
     const calm: BreakerState = {
       phase: 'closed',
       failures: 0,
@@ -120,7 +120,7 @@ describe('a closed breaker that counts failures in a row', () => {
     expect(nextBreaker(CONSECUTIVE, CLOSED, handled(), 5_000, noJitter)).toBe(CLOSED)
   })
 
-  test('has no window: failures long apart are still in a row', () => {
+  test('has no window: failures far apart are still consecutive', () => {
     let state = CLOSED
     for (const now of [0, 1e9, 2e9]) {
       state = nextBreaker(CONSECUTIVE, state, unreachable(), now, noJitter)
@@ -128,7 +128,7 @@ describe('a closed breaker that counts failures in a row', () => {
     expect(state).toMatchObject({ phase: 'open', since: 2e9 })
   })
 
-  test('counts a message whose failure may be its own fault once', () => {
+  test('counts a message once when its failure may be its own fault', () => {
     const state = after(CONSECUTIVE, [unexplained('a'), unexplained('a'), unexplained('a')])
     expect(state).toEqual({
       phase: 'closed',
@@ -151,13 +151,13 @@ describe('a closed breaker that counts failures in a row', () => {
     })
   })
 
-  test('opens without suspects: what tripped it is no news about the probes that follow', () => {
+  test('opens without suspects: the failures that opened it do not affect later probes', () => {
     const opened = after(CONSECUTIVE, [unexplained('a'), unexplained('b'), unexplained('c')])
     const probed = nextBreaker(CONSECUTIVE, opened, unexplained('c'), 6_000, noJitter)
     expect(probed).toMatchObject({ phase: 'open', until: 7_000, suspects: ['c'] })
   })
 
-  test('remembers the last 256 messages that may be at fault themselves', () => {
+  test('keeps the last 256 messages that may have caused their own failure', () => {
     const patient: BreakerPolicy = { ...CONSECUTIVE, trip: { kind: 'consecutive', failures: 999 } }
     const suspects = Array.from({ length: 255 }, (_, index) => `m${index}`)
     const from: BreakerState = {
@@ -173,13 +173,13 @@ describe('a closed breaker that counts failures in a row', () => {
     expect(later).toMatchObject({ failures: 257, suspects: [...suspects.slice(1), 'x', 'y'] })
   })
 
-  test('counts a certain failure every time, beside the suspects', () => {
+  test('counts every certain failure, in addition to the suspects', () => {
     const state = after(CONSECUTIVE, [unexplained('a'), unreachable()])
     expect(state).toMatchObject({ phase: 'closed', failures: 2, suspects: ['a'] })
     expect(after(CONSECUTIVE, [unreachable()], { from: state }).phase).toBe('open')
   })
 
-  test('does not change the state it was given', () => {
+  test('does not change the given state', () => {
     const before = after(CONSECUTIVE, [unexplained('a')])
     const copy = structuredClone(before)
     after(CONSECUTIVE, [unexplained('b')], { from: before })
@@ -197,7 +197,7 @@ describe('a closed breaker that counts a ratio', () => {
     ...fields,
   })
 
-  test('adds up what was handled', () => {
+  test('adds up the successes', () => {
     expect(after(RATIO, [handled(3), handled()], { from: window({}) })).toEqual(
       window({ handled: 4 }),
     )
@@ -220,7 +220,7 @@ describe('a closed breaker that counts a ratio', () => {
     })
   })
 
-  test('opens when the ratio is reached and not below it', () => {
+  test('opens when the ratio is reached, not below it', () => {
     // 4 of 9 is below one half, 4 of 8 is one half.
     expect(after(RATIO, [unreachable()], { from: window({ failures: 3, handled: 5 }) })).toEqual(
       window({ failures: 4, handled: 5 }),
@@ -230,12 +230,12 @@ describe('a closed breaker that counts a ratio', () => {
     )
   })
 
-  test('is not opened by a success', () => {
+  test('does not open on a success', () => {
     const state = after(RATIO, [handled()], { from: window({ failures: 3, handled: 0 }) })
     expect(state).toEqual(window({ failures: 3, handled: 1 }))
   })
 
-  test('keeps counting until the window has passed and then begins anew', () => {
+  test('keeps counting until the window has passed and then starts again', () => {
     const from = window({ failures: 2, suspects: ['a'], handled: 5 })
     expect(after(RATIO, [unreachable()], { from, now: 10_999 })).toEqual(
       window({ failures: 3, suspects: ['a'], handled: 5 }),
@@ -300,26 +300,26 @@ describe('how long a breaker stays open', () => {
     expect(openFor({ minOpenMs: 3 }, { random: () => 0 })).toBe(2)
   })
 
-  test('is what the dependency asked for when that is longer', () => {
+  test('is the requested wait of the dependency when that is longer', () => {
     expect(openFor({}, { input: unreachable(999) })).toBe(1_000)
     expect(openFor({}, { input: unreachable(1_001) })).toBe(1_001)
     expect(openFor({}, { input: unreachable(45_000) })).toBe(45_000)
     expect(openFor({}, { input: unreachable(1_150), random: () => 0.999_999_999 })).toBe(1_200)
   })
 
-  test('takes what the dependency asked for into account when it trips, too', () => {
+  test('uses the requested wait also when it trips', () => {
     const state = after(CONSECUTIVE, [unreachable(), unreachable(), unreachable(7_000)])
     expect(state).toMatchObject({ phase: 'open', since: 5_000, until: 12_000, successes: 0 })
   })
 
-  test('is not changed by an unexplained failure, which cannot ask for time', () => {
+  test('is not changed by an unexplained failure, which has no requested wait', () => {
     expect(openFor({}, { input: unexplained('a') })).toBe(1_000)
     expect(openFor({ minOpenMs: 0 }, { input: unexplained('a') })).toBe(0)
   })
 })
 
 describe('an open breaker', () => {
-  test('learns nothing from attempts that end before its time has passed', () => {
+  test('ignores attempts that end before its time has passed', () => {
     const state = open()
     for (const input of [handled(100), unreachable(60_000), unexplained('a')]) {
       expect(nextBreaker(CONSECUTIVE, state, input, 19_999, noJitter)).toBe(state)
@@ -328,13 +328,13 @@ describe('an open breaker', () => {
 })
 
 describe('a half-open breaker', () => {
-  test('closes after enough successes in a row and not one earlier', () => {
+  test('closes after enough consecutive successes and not one earlier', () => {
     const one = nextBreaker(CONSECUTIVE, open(), handled(), 20_000, noJitter)
     expect(one).toEqual(open({ successes: 1 }))
     expect(nextBreaker(CONSECUTIVE, one, handled(), 20_001, noJitter)).toBe(CLOSED)
   })
 
-  test('counts successes that are told in one go', () => {
+  test('counts successes reported together', () => {
     const policy = { ...CONSECUTIVE, successes: 5 }
     const state = nextBreaker(policy, open(), handled(4), 20_000, noJitter)
     expect(state).toEqual(open({ successes: 4 }))
@@ -342,7 +342,7 @@ describe('a half-open breaker', () => {
     expect(nextBreaker(policy, state, handled(3), 20_000, noJitter)).toBe(CLOSED)
   })
 
-  test('opens again on one certain failure and remembers when the outage began', () => {
+  test('opens again on one certain failure and keeps the start of the outage', () => {
     const from = open({ successes: 1, suspects: ['a'] })
     expect(nextBreaker(CONSECUTIVE, from, unreachable(), 40_000, noJitter)).toEqual({
       phase: 'open',
@@ -353,7 +353,7 @@ describe('a half-open breaker', () => {
     })
   })
 
-  test('opens again on an unexplained failure of a message that is news', () => {
+  test('opens again on an unexplained failure of a new message', () => {
     const from = open({ successes: 1, suspects: ['a'] })
     expect(nextBreaker(CONSECUTIVE, from, unexplained('b'), 40_000, noJitter)).toEqual({
       phase: 'open',
@@ -364,13 +364,13 @@ describe('a half-open breaker', () => {
     })
   })
 
-  test('learns nothing from a message whose unexplained failure it knows already', () => {
+  test('ignores a message whose unexplained failure it already counted', () => {
     const from = open({ successes: 1, suspects: ['a', 'b'] })
     expect(nextBreaker(CONSECUTIVE, from, unexplained('a'), 40_000, noJitter)).toBe(from)
     expect(nextBreaker(CONSECUTIVE, from, unexplained('b'), 40_000, noJitter)).toBe(from)
   })
 
-  test('remembers the last 16 messages that kept it open', () => {
+  test('keeps the last 16 messages that kept it open', () => {
     const suspects = Array.from({ length: 15 }, (_, index) => `m${index}`)
     const full = nextBreaker(CONSECUTIVE, open({ suspects }), unexplained('x'), 40_000, noJitter)
     expect(full).toMatchObject({ suspects: [...suspects, 'x'] })
@@ -378,7 +378,7 @@ describe('a half-open breaker', () => {
     expect(later).toMatchObject({ suspects: [...suspects.slice(1), 'x', 'y'] })
   })
 
-  test('forgets its suspects when it closes', () => {
+  test('clears its suspects when it closes', () => {
     const from = open({ successes: 1, suspects: ['a'] })
     expect(nextBreaker(CONSECUTIVE, from, handled(), 40_000, noJitter)).toBe(CLOSED)
   })
@@ -392,7 +392,7 @@ describe('a half-open breaker', () => {
 })
 
 describe('an isolated breaker', () => {
-  test('stays isolated whatever happens', () => {
+  test('stays isolated for every input', () => {
     for (const input of [handled(100), unreachable(), unexplained('a')]) {
       expect(nextBreaker(CONSECUTIVE, ISOLATED, input, 1e15, noJitter)).toBe(ISOLATED)
     }

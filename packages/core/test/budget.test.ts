@@ -12,7 +12,7 @@ const POLICY: BudgetPolicy = {
   floorPerSecond: 2,
   burst: 5,
   ratePerSecond: 10,
-  whenOver: 'delay',
+  onExceeded: 'delay',
   release: { batch: 3, intervalMs: 1_000 },
 }
 
@@ -26,11 +26,11 @@ const state = (fields: Partial<BudgetState> = {}): BudgetState => ({
 })
 
 const never = () => {
-  throw new Error('a retry within budget needs no chance')
+  throw new Error('a retry within budget draws no random number')
 }
 
 describe('a new budget', () => {
-  test('holds a whole burst and a whole second of the rate', () => {
+  test('starts with a full burst and one second of the rate', () => {
     expect(startBudget(POLICY, 7_000)).toEqual({
       tokens: 5,
       rateTokens: 10,
@@ -42,12 +42,12 @@ describe('a new budget', () => {
 })
 
 describe('a success', () => {
-  test('earns its ratio of a retry', () => {
+  test('adds its ratio of a retry', () => {
     expect(depositSuccesses(POLICY, state({ tokens: 1 }), 1)).toEqual(state({ tokens: 1.1 }))
     expect(depositSuccesses(POLICY, state({ tokens: 1 }), 10)).toEqual(state({ tokens: 2 }))
   })
 
-  test('saves up no more than the burst', () => {
+  test('saves no more than the burst', () => {
     expect(depositSuccesses(POLICY, state({ tokens: 4.5 }), 5)).toEqual(state({ tokens: 5 }))
     expect(depositSuccesses(POLICY, state({ tokens: 4.5 }), 1_000)).toEqual(state({ tokens: 5 }))
   })
@@ -57,14 +57,14 @@ describe('a success', () => {
     expect(depositSuccesses(POLICY, full, 1_000)).toBe(full)
   })
 
-  test('never takes away what a wider policy had saved up', () => {
+  test('keeps tokens that a larger policy had saved', () => {
     const rich = state({ tokens: 9 })
     expect(depositSuccesses(POLICY, rich, 1)).toBe(rich)
   })
 })
 
 describe('a retry within budget', () => {
-  test('runs now and costs one of both', () => {
+  test('runs now and takes one token of both kinds', () => {
     expect(takeRetry(POLICY, state(), 1_000, never)).toEqual({
       state: state({ tokens: 2, rateTokens: 3 }),
       releaseAt: 1_000,
@@ -72,7 +72,7 @@ describe('a retry within budget', () => {
     })
   })
 
-  test('needs a whole token of the ratio and floor', () => {
+  test('needs a whole token of the ratio and minimum', () => {
     expect(takeRetry(POLICY, state({ tokens: 1 }), 1_000, never)).toMatchObject({
       granted: true,
       state: { tokens: 0 },
@@ -88,7 +88,7 @@ describe('a retry within budget', () => {
     expect(takeRetry(POLICY, state({ rateTokens: 0.999 }), 1_000, () => 0).granted).toBe(false)
   })
 
-  test('is earned by time at the floor, up to the burst', () => {
+  test('gains tokens over time at the minimum rate, up to the burst', () => {
     const empty = state({ tokens: 0, rateTokens: 10 })
     expect(takeRetry(POLICY, empty, 1_499, () => 0).granted).toBe(false)
     expect(takeRetry(POLICY, empty, 1_500, never)).toMatchObject({
@@ -112,7 +112,7 @@ describe('a retry within budget', () => {
     expect(takeRetry(POLICY, empty, 900_000, never)).toMatchObject({ state: { rateTokens: 9 } })
   })
 
-  test('earns nothing when the clock steps back, and loses nothing', () => {
+  test('gains and loses no tokens when the clock steps back', () => {
     expect(takeRetry(POLICY, state({ at: 60_000 }), 1_000, never)).toMatchObject({
       granted: true,
       releaseAt: 1_000,
@@ -120,7 +120,7 @@ describe('a retry within budget', () => {
     })
   })
 
-  test('earns a span of time once, also when the clock steps back in between', () => {
+  test('gains tokens once for a span of time, also when the clock steps back in between', () => {
     const empty = state({ tokens: 0, rateTokens: 10, at: 60_000 })
     const back = takeRetry(POLICY, empty, 1_000, () => 0).state
     expect(takeRetry(POLICY, back, 60_000, () => 0).state).toMatchObject({
@@ -136,7 +136,7 @@ describe('a retry over budget', () => {
   const take = (from: BudgetState, now: number, chance = 0) =>
     takeRetry(POLICY, from, now, () => chance)
 
-  test('opens a stage one interval ahead when none is ahead', () => {
+  test('opens a stage one interval ahead when no stage exists', () => {
     expect(take(empty({ stageAt: 1_000 }), 1_000)).toEqual({
       state: empty({ tokens: -1, stageAt: 2_000, staged: 1 }),
       releaseAt: 2_000,
@@ -162,7 +162,7 @@ describe('a retry over budget', () => {
     })
   })
 
-  test('does not count a full stage that has passed', () => {
+  test('ignores a full stage that has passed', () => {
     expect(take(empty({ stageAt: 1_000, staged: 3 }), 1_000)).toMatchObject({
       state: { stageAt: 2_000, staged: 1 },
     })
@@ -173,7 +173,7 @@ describe('a retry over budget', () => {
     expect(take(empty(), 1_000, 0.999_9).releaseAt).toBe(2_999)
   })
 
-  test('is paid in advance from what was earned so far, and not from the rate', () => {
+  test('takes its token in advance from the saved tokens, not from the rate', () => {
     const answer = take(empty({ tokens: 0.25, rateTokens: 0.5 }), 1_010)
     expect(answer.granted).toBe(false)
     expect(answer.state.tokens).toBeCloseTo(-0.73)
@@ -181,7 +181,7 @@ describe('a retry over budget', () => {
     expect(answer.state.at).toBe(1_010)
   })
 
-  test('is owed: the next one within budget waits until the debt is earned back', () => {
+  test('leaves a debt: the next retry within budget waits until the debt is covered', () => {
     const owing = empty({ tokens: -3, rateTokens: 10, stageAt: 0 })
     expect(takeRetry(POLICY, owing, 2_999, () => 0).granted).toBe(false)
     expect(takeRetry(POLICY, owing, 3_000, never)).toMatchObject({
@@ -192,9 +192,9 @@ describe('a retry over budget', () => {
   })
 
   test.each(['deadLetter', 'drop'] as const)(
-    'that will not run again takes no place and owes nothing: %s',
-    (whenOver) => {
-      const policy: BudgetPolicy = { ...POLICY, whenOver }
+    'takes no slot and owes nothing when it will not run again: %s',
+    (onExceeded) => {
+      const policy: BudgetPolicy = { ...POLICY, onExceeded }
       const from = empty({ tokens: 0.25, rateTokens: 0.5, stageAt: 400, staged: 2 })
       expect(takeRetry(policy, from, 1_500, never)).toMatchObject({ granted: true })
       const answer = takeRetry(policy, from, 1_250, never)

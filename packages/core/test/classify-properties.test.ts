@@ -26,7 +26,7 @@ const FIELDS = [
   'constructor',
 ] as const
 
-/** Objects and errors that carry anything at all under the names we look at. */
+/** Objects and errors with any value under the names that Redrive reads. */
 const anyError = fc
   .tuple(
     fc.boolean(),
@@ -75,12 +75,12 @@ function expectFailure(error: unknown): void {
   expect(classify(error, options)).toEqual(failure)
 }
 
-describe('classify answers for every thrown value, within bounds and always the same', () => {
+describe('classify returns a bounded and stable result for every thrown value', () => {
   test('anything', () => {
     fc.assert(fc.property(fc.anything({ withBigInt: true }), expectFailure))
   })
 
-  test('errors with anything under the names we look at', () => {
+  test('errors with any value under the names that Redrive reads', () => {
     fc.assert(fc.property(anyError, expectFailure), { numRuns: 200 })
   })
 
@@ -118,7 +118,7 @@ describe('classify answers for every thrown value, within bounds and always the 
     expect(classify(error, options)).toMatchObject({ class: 'unknown', type: 'object' })
   })
 
-  test('a proxy that answers every question with itself', () => {
+  test('a proxy that returns itself for every property', () => {
     const mirror: object = new Proxy(() => 1, { get: () => mirror })
     expectFailure(mirror)
   })
@@ -136,7 +136,7 @@ describe('classify answers for every thrown value, within bounds and always the 
     expectFailure(many)
   })
 
-  test('what cannot be read does not hide what can', () => {
+  test('an unreadable property does not hide readable ones', () => {
     const error = Object.defineProperty({ status: 503 }, 'code', { get: refuse })
     expect(classify(error, options)).toMatchObject({ class: 'transient', code: 'HTTP 503' })
     const hostile = new AggregateError([HOSTILE, Object.assign(new Error('no'), { status: 503 })])

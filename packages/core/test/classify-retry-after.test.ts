@@ -27,7 +27,7 @@ describe('where the wait is found', () => {
     expect(waitOf(error)).toBe(expected)
   })
 
-  test('the error’s own figure wins over a header', () => {
+  test('the retryAfterMs of the error wins over a header', () => {
     expect(waitOf({ retryAfterMs: 10, headers: { 'retry-after': '4' } })).toBe(10)
   })
 
@@ -36,18 +36,18 @@ describe('where the wait is found', () => {
     expect(waitOf({ headers, response: { headers: { 'retry-after': '9' } } })).toBe(9000)
   })
 
-  test('a cause is asked when the thrown error says nothing', () => {
+  test('the cause is read when the thrown error has no wait', () => {
     expect(waitOf(new Error('charge failed', { cause: { retryAfterMs: 250 } }))).toBe(250)
   })
 
-  test('the thrown error is asked before its cause', () => {
+  test('the thrown error is read before its cause', () => {
     const error = Object.assign(new Error('charge failed', { cause: { retryAfterMs: 250 } }), {
       retryAfterMs: 100,
     })
     expect(waitOf(error)).toBe(100)
   })
 
-  test('headers that throw when asked say nothing', () => {
+  test('headers that throw count as absent', () => {
     const get = (): never => {
       throw new Error('closed')
     }
@@ -65,7 +65,7 @@ describe('where the wait is found', () => {
   })
 })
 
-describe('how the wait is read', () => {
+describe('how the wait is parsed', () => {
   test.each([
     ['0', 0],
     ['120', 120_000],
@@ -108,11 +108,11 @@ describe('how the wait is read', () => {
     expect(waitOf(header(`${' '.repeat(63)}1`))).toBe(1000)
   })
 
-  test.each([[-1], [Number.NaN], ['100'], [undefined]])('retryAfterMs %s is no wait', (said) => {
-    expect(waitOf({ retryAfterMs: said })).toBeUndefined()
+  test.each([[-1], [Number.NaN], ['100'], [undefined]])('retryAfterMs %s is no wait', (value) => {
+    expect(waitOf({ retryAfterMs: value })).toBeUndefined()
   })
 
-  test('retryAfterMs 0 means at once, and an endless one is bounded by a day', () => {
+  test('retryAfterMs 0 means immediately, and an infinite one is limited to a day', () => {
     expect(waitOf({ retryAfterMs: 0 })).toBe(0)
     expect(waitOf({ retryAfterMs: Number.POSITIVE_INFINITY })).toBe(86_400_000)
   })

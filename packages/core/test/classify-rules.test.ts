@@ -22,7 +22,7 @@ function classOf(error: unknown, ...rules: readonly Rule[]): string {
 }
 
 describe('classes', () => {
-  test('each constructor names its class', () => {
+  test('each constructor sets its class', () => {
     const made = [transient, business, schema, integration].map((rule) => rule(CardDeclined).class)
     expect(made).toEqual(['transient', 'business', 'schema', 'integration'])
   })
@@ -40,14 +40,14 @@ describe('classes', () => {
     expect(classOf('not an error', integration(Error))).toBe('unknown')
   })
 
-  test('one rule may name several matches, any of which is enough', () => {
+  test('one rule may list several matches, any of which is enough', () => {
     const rule = business(RateLimited, CardDeclined, { code: 'OUT_OF_STOCK' })
     expect(classOf(new CardDeclined('no'), rule)).toBe('business')
     expect(classOf({ code: 'OUT_OF_STOCK' }, rule)).toBe('business')
     expect(classOf(new Error('no'), rule)).toBe('unknown')
   })
 
-  test('a rule written as data may hold one match without a list', () => {
+  test('a rule written as data may contain one match without a list', () => {
     expect(classOf({ code: 'X' }, { class: 'schema', when: { code: 'X' } })).toBe('schema')
     expect(classOf({ code: 'X' }, { class: 'unknown', when: [{ code: 'X' }] })).toBe('unknown')
   })
@@ -60,20 +60,20 @@ describe('order', () => {
     expect(classOf(error, transient(CardDeclined), business(LimitReached))).toBe('transient')
   })
 
-  test('rules win over what Redrive knows, and leave the facts as they are', () => {
+  test('rules win over the built-in tables, and do not change the facts', () => {
     const error = Object.assign(new Error('no'), { code: 'ETIMEDOUT' })
     const { failure, rule } = diagnose(error, options([schema(RateLimited), business(Error)]))
     expect(failure).toMatchObject({ class: 'business', code: 'ETIMEDOUT', timedOut: true })
     expect(rule).toBe(1)
   })
 
-  test('without a match nobody is named', () => {
+  test('no rule is reported without a match', () => {
     const { rule, ruleProblems } = diagnose(new Error('no'), options([business(CardDeclined)]))
     expect(rule).toBeUndefined()
     expect(ruleProblems).toEqual([])
   })
 
-  test('a rule sees the causes too', () => {
+  test('a rule is tried on the causes too', () => {
     const wrapped = new Error('charge failed', { cause: new CardDeclined('no') })
     const many = new AggregateError([new Error('other'), new CardDeclined('no')], 'all failed')
     expect(classOf(wrapped, business(CardDeclined))).toBe('business')
@@ -122,7 +122,7 @@ describe('patterns', () => {
     [100, 'business'],
     [599, 'business'],
     [600, 'unknown'],
-  ])('%s is a status of HTTP or not one: %s', (status, expected) => {
+  ])('%s is an HTTP status: %s', (status, expected) => {
     expect(classOf({ status }, business({ status: [0, 999] }))).toBe(expected)
   })
 
@@ -148,7 +148,7 @@ describe('predicates', () => {
     ).toBe('unknown')
   })
 
-  test('one that throws counts as no match, and is reported with its place', () => {
+  test('a predicate that throws counts as no match, and is reported with its index', () => {
     const broken = business(() => {
       throw new TypeError('x is undefined')
     })
@@ -159,7 +159,7 @@ describe('predicates', () => {
     expect(ruleProblems).toEqual(['classify[1]: the predicate threw TypeError: x is undefined'])
   })
 
-  test('one that throws is reported although another match of its rule fits', () => {
+  test('a predicate that throws is reported although another match of its rule matches', () => {
     const rule = business(() => {
       throw new Error('broken')
     }, CardDeclined)
@@ -168,7 +168,7 @@ describe('predicates', () => {
     expect(diagnosis.ruleProblems).toEqual(['classify[0]: the predicate threw Error: broken'])
   })
 
-  test('one that throws for every link of a chain is reported once, within bounds', () => {
+  test('a predicate that throws for every error of a chain is reported once, within bounds', () => {
     const rule = business(() => {
       throw new Error('x'.repeat(1000))
     })
@@ -178,11 +178,13 @@ describe('predicates', () => {
     expect(ruleProblems[0]).toHaveLength(200)
   })
 
-  test('an async one would match everything, so it matches nothing and is reported', () => {
+  test('an async predicate would match everything, so it matches nothing and is reported', () => {
     const slow = (() => Promise.resolve(true)) as unknown as (error: unknown) => boolean
     const { failure, ruleProblems } = diagnose('teapot', options([business(slow)]))
     expect(failure.class).toBe('unknown')
-    expect(ruleProblems).toEqual(['classify[0]: the predicate answered with an object'])
+    expect(ruleProblems).toEqual([
+      'classify[0]: the predicate returned an object instead of true or false',
+    ])
   })
 
   test.each([
@@ -191,14 +193,14 @@ describe('predicates', () => {
     [null, 'unknown'],
     [undefined, 'unknown'],
     [1, 'business'],
-  ])('an answer of %j from plain JavaScript means %s', (answer, expected) => {
+  ])('a result of %j from plain JavaScript means %s', (answer, expected) => {
     const loose = (() => answer) as unknown as (error: unknown) => boolean
     const { failure, ruleProblems } = diagnose('teapot', options([business(loose)]))
     expect(failure.class).toBe(expected)
     expect(ruleProblems).toEqual([])
   })
 
-  test('a class that is not an error class is reported, not called a match', () => {
+  test('a class that is not an error class is reported and does not match', () => {
     class Money {}
     const rule = business(Money as unknown as (error: unknown) => boolean)
     const { failure, ruleProblems } = diagnose(new Money(), options([rule]))

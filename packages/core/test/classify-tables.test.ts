@@ -87,7 +87,7 @@ describe('codes of Node, undici and axios', () => {
     },
   )
 
-  test('a code that is empty, not text or endless is none or cut', () => {
+  test('a code that is empty or not text is ignored, and a long one is cut', () => {
     expect(verdict(coded(''))).toBe('unknown undefined')
     expect(verdict(coded(42))).toBe('unknown undefined')
     expect(classify(coded('X'.repeat(101)), options).code).toBe('X'.repeat(100))
@@ -112,7 +112,7 @@ describe('Redrive’s own errors', () => {
     expect(verdict(new RedriveError(code, 'it failed'))).toBe(expected)
   })
 
-  test('the same code without the brand says nothing', () => {
+  test('the same code without the brand is unknown', () => {
     expect(verdict(coded('PAYLOAD_INVALID'))).toBe('unknown PAYLOAD_INVALID')
   })
 
@@ -121,7 +121,7 @@ describe('Redrive’s own errors', () => {
     expect(verdict(error)).toBe('unknown FROM_THE_FUTURE')
   })
 
-  test('that lost its code on the way is known by what is left of it', () => {
+  test('an error that lost its code is known by what is left of it', () => {
     const error = Object.defineProperty({ status: 503 }, Symbol.for('redrive.error'), {
       value: true,
     })
@@ -192,7 +192,7 @@ describe('Postgres', () => {
     expect(verdict(coded(state, fields))).toBe(`transient SQLSTATE ${state} timed out`)
   })
 
-  test('severity alone or routine alone is mark enough', () => {
+  test('severity alone or routine alone is enough', () => {
     expect(verdict(coded('23505', { severity: 'ERROR' }))).toBe('business SQLSTATE 23505')
     expect(verdict(coded('23505', { routine: 'x' }))).toBe('business SQLSTATE 23505')
   })
@@ -202,12 +202,9 @@ describe('Postgres', () => {
     expect(verdict(coded('EPIPE'))).toBe('transient EPIPE')
   })
 
-  test.each(['2350', '235050', '23-05', '2350a', ' 23505'])(
-    '%j has not the form of a SQLSTATE',
-    (code) => {
-      expect(verdict(coded(code, fields))).toBe(`unknown ${code}`)
-    },
-  )
+  test.each(['2350', '235050', '23-05', '2350a', ' 23505'])('%j is not a SQLSTATE', (code) => {
+    expect(verdict(coded(code, fields))).toBe(`unknown ${code}`)
+  })
 })
 
 describe('gRPC', () => {
@@ -283,12 +280,12 @@ describe('the AWS SDK', () => {
     expect(verdict(error)).toBe('transient Busy')
   })
 
-  test('any other refusal goes by its status', () => {
+  test('any other refusal is classified by its status', () => {
     const error = Object.assign(new Error('no'), { name: 'AccessDenied', $metadata })
     expect(verdict(error)).toBe('integration HTTP 400')
   })
 
-  test('the name alone, without the SDK’s metadata, says nothing', () => {
+  test('the name alone, without the SDK’s metadata, is unknown', () => {
     const error = Object.assign(new Error('no'), { name: 'ThrottlingException', $retryable: {} })
     expect(verdict(error)).toBe('unknown undefined')
   })
@@ -338,11 +335,11 @@ describe('HTTP', () => {
     expect(verdict(error)).toBe('transient HTTP 503')
   })
 
-  test('a word under one name does not hide the number under the next', () => {
+  test('a text under one name does not hide the number under the next', () => {
     expect(verdict({ status: 'error', response: { status: 422 } })).toBe('integration HTTP 422')
   })
 
-  test('an answer says more than the client’s own code for it', () => {
+  test('a status wins over the client’s own code', () => {
     const error = coded('ERR_BAD_RESPONSE', { response: { status: 502 } })
     expect(verdict(error)).toBe('transient HTTP 502')
     expect(verdict(coded('ECONNRESET', { status: 404 }))).toBe('integration HTTP 404')
@@ -423,7 +420,7 @@ describe('payloads that cannot be read', () => {
     expect(verdict(thrownBy(() => JSON.parse(text) as unknown))).toBe('schema INVALID_JSON')
   })
 
-  test('a SyntaxError of code is not about a payload', () => {
+  test('a SyntaxError of code is unrelated to a payload', () => {
     const pattern = '('
     expect(verdict(thrownBy(() => new RegExp(pattern)))).toBe('unknown undefined')
   })
@@ -434,15 +431,15 @@ describe('payloads that cannot be read', () => {
     'found x in JSON at position one',
     'found x after JSON at position one',
     'it is not valid JSON5',
-  ])('a SyntaxError that says %j did not come from JSON.parse', (message) => {
+  ])('a SyntaxError with the message %j did not come from JSON.parse', (message) => {
     expect(verdict(new SyntaxError(message))).toBe('unknown undefined')
   })
 
-  test('the words of JSON.parse in another error say nothing', () => {
+  test('the message of JSON.parse in another error is unknown', () => {
     expect(verdict(new Error('Unexpected end of JSON input'))).toBe('unknown undefined')
   })
 
-  test('a SyntaxError whose message or stack was taken away is still answered', () => {
+  test('a SyntaxError without message or stack is still classified', () => {
     const bare = new SyntaxError('Unexpected end of JSON input')
     expect(verdict(Object.defineProperty(bare, 'stack', { value: undefined }))).toBe(
       'schema INVALID_JSON',
@@ -491,7 +488,7 @@ describe('errors without a code', () => {
   test.each([
     ['part of a sentence', new Error('Order 7: Connection terminated unexpectedly')],
     ['not an error', { message: 'Connection terminated unexpectedly' }],
-  ])('%s is not taken for one', (_, error) => {
+  ])('%s does not match', (_, error) => {
     expect(classify(error, options).class).toBe('unknown')
   })
 })

@@ -35,7 +35,7 @@ describe('real errors of Node', () => {
     })
   })
 
-  test('a fetch whose connection is refused is known by its cause', async () => {
+  test('a fetch whose connection is refused is classified by its cause', async () => {
     const port = await closedPort()
     const failure = failureOf(await rejection(fetch(`http://127.0.0.1:${port}/`)))
     expect(failure).toMatchObject({
@@ -58,20 +58,20 @@ describe('real errors of Node', () => {
     })
   })
 
-  test('a fetch that somebody aborts is cut short, not timed out', async () => {
+  test('a fetch that the caller aborts is cancelled, not timed out', async () => {
     const failure = await serving(noAnswer, async (url) =>
       failureOf(await rejection(fetch(url, { signal: AbortSignal.abort() }))),
     )
     expect(failure).toMatchObject({ class: 'transient', code: 'ABORT_ERR', timedOut: false })
   })
 
-  test('the timeout inside Node’s AbortError is seen', async () => {
+  test('a timeout inside Node’s AbortError is found', async () => {
     const error = await rejection(delay(60_000, undefined, { signal: AbortSignal.timeout(1) }))
     const failure = failureOf(error)
     expect(failure).toMatchObject({ class: 'transient', code: 'ABORT_ERR', timedOut: true })
   })
 
-  test('a server that hangs up in the middle', async () => {
+  test('a server that closes the connection during the response', async () => {
     const failure = await serving(
       (request) => request.socket.destroy(),
       async (url) => failureOf(await rejection(fetch(url))),
@@ -104,30 +104,30 @@ describe('real errors of Node', () => {
 })
 
 describe('causes', () => {
-  const refused = (): Error => Object.assign(new Error('no one there'), { code: 'ECONNREFUSED' })
+  const refused = (): Error => Object.assign(new Error('no listener'), { code: 'ECONNREFUSED' })
 
   test('the outermost error that is known decides', () => {
     const error = Object.assign(new Error('bad', { cause: refused() }), { status: 404 })
     expect(failureOf(error)).toMatchObject({ class: 'integration', code: 'HTTP 404' })
   })
 
-  test('an unknown wrapper does not hide what it wraps, nor does its code', () => {
+  test('an unknown wrapper does not hide its cause, nor does its code', () => {
     const error = Object.assign(new Error('bad', { cause: refused() }), { code: 'CHARGE_FAILED' })
     expect(failureOf(error)).toMatchObject({ class: 'transient', code: 'ECONNREFUSED' })
   })
 
-  test('when nobody is known the first code is shown', () => {
+  test('the first code is shown when no class is known', () => {
     const error = new Error('bad', { cause: { code: 'A', cause: { code: 'B' } } })
     expect(failureOf(error)).toMatchObject({ class: 'unknown', code: 'A', timedOut: false })
   })
 
-  test('a chain that bites its tail ends', () => {
+  test('a circular chain ends', () => {
     const error = new Error('a')
     error.cause = new Error('b', { cause: error })
     expect(failureOf(error)).toMatchObject({ class: 'unknown', message: 'a; caused by Error: b' })
   })
 
-  test('an error that is its own cause is told once', () => {
+  test('an error that is its own cause is described once', () => {
     const error = new Error('a')
     error.cause = error
     expect(failureOf(error).message).toBe('a')
@@ -157,7 +157,7 @@ describe('causes', () => {
   })
 })
 
-describe('several errors at once', () => {
+describe('AggregateError', () => {
   const status = (value: number): Error => Object.assign(new Error('no'), { status: value })
 
   test.each([
@@ -169,13 +169,13 @@ describe('several errors at once', () => {
     expect(failureOf(error)).toMatchObject({ class: expected, code })
   })
 
-  test('what an unknown member wraps is asked too', () => {
+  test('the cause of an unknown member is read too', () => {
     const member = new Error('bad', { cause: status(503) })
     const error = new AggregateError([member, status(404)], 'all failed')
     expect(failureOf(error)).toMatchObject({ class: 'transient', code: 'HTTP 503' })
   })
 
-  test('plain issues under `errors` are no errors', () => {
+  test('plain issues under `errors` are not errors', () => {
     const issue = { message: 'Required', code: 'ECONNREFUSED' }
     const error = Object.assign(new Error('invalid'), { errors: [issue] })
     expect(failureOf(error)).toMatchObject({ class: 'unknown', message: 'invalid' })
@@ -255,7 +255,7 @@ describe('message', () => {
     ).toBe('thrown object { a, b, c, d, e, f, g, h }')
   })
 
-  test('issues are told instead of the library’s own text, at most three', () => {
+  test('issues replace the library’s own text, at most three', () => {
     const issues = [
       { message: 'Required', path: ['contact', 'email'] },
       { message: 'Too small', path: [{ key: 'items' }, 0] },
@@ -267,7 +267,7 @@ describe('message', () => {
     )
   })
 
-  test('an issue without steps has no place, and a deep one is shown to eight steps', () => {
+  test('an issue without a path has no location, and a deep path is shown to eight steps', () => {
     const deep = { message: 'Deep', path: 'abcdefghij'.split('') }
     expect(failureOf({ issues: [{ message: 'Flat', path: [] }] }).message).toBe('Flat')
     expect(failureOf({ issues: [deep] }).message).toBe('Deep at /a/b/c/d/e/f/g/h')
@@ -291,16 +291,16 @@ describe('message', () => {
     expect(failureOf(text).message).toBe(expected)
   })
 
-  test('the deepest cause that has something to say is added', () => {
+  test('the deepest cause with a message is added', () => {
     const root = new RangeError('root', { cause: { message: ' ' } })
     const error = new Error('outer', { cause: new Error('middle', { cause: root }) })
     expect(failureOf(error).message).toBe('outer; caused by RangeError: root')
   })
 
-  test('a cause that the message already tells is not told twice', () => {
-    const cause = new Error('no one there')
+  test('a cause that the message already contains is not repeated', () => {
+    const cause = new Error('no listener')
     expect(failureOf(new Error(`charge: ${cause.message}`, { cause })).message).toBe(
-      'charge: no one there',
+      'charge: no listener',
     )
   })
 
@@ -309,7 +309,7 @@ describe('message', () => {
     expect(failureOf(new Error('outer', { cause: new Error('') })).message).toBe('outer')
   })
 
-  test('a long message cannot push its cause out', () => {
+  test('a long message cannot displace its cause', () => {
     const error = new Error('x'.repeat(10_000), { cause: new Error('root'.repeat(1000)) })
     const { message } = failureOf(error)
     expect(message).toHaveLength(500)
@@ -317,7 +317,7 @@ describe('message', () => {
   })
 })
 
-describe('the message of nothing', () => {
+describe('the message of an empty value', () => {
   test('is empty', () => {
     expect(messageOf([])).toBe('')
   })
@@ -330,7 +330,7 @@ describe('stack', () => {
     expect(stack).not.toContain('lines')
   })
 
-  test('is left out when asked, and the signature stays', () => {
+  test('is omitted when disabled, and the signature stays the same', () => {
     const error = new Error('no')
     const without = classify(error, { ...options, includeStack: false })
     expect(without.stack).toBeUndefined()
@@ -353,7 +353,7 @@ describe('stack', () => {
     expect(failureOf({ message, stack }).stack).toBe('    at a (/b.js:1:1)\n    at c (/d.js:1:1)')
   })
 
-  test('frames are found behind any message, also one that looks like frames', () => {
+  test('frames are found after any message, also one that looks like frames', () => {
     const message = 'no\n    at fake (/fake.js:1:1)'
     const stack = `Error: ${message}\n    at real (/real.js:1:1)`
     expect(failureOf({ message, stack }).stack).toBe('    at real (/real.js:1:1)')
@@ -369,7 +369,7 @@ describe('stack', () => {
     expect(failureOf({ stack: `head\n${'x'.repeat(2047)}😀` }).stack).toBe('x'.repeat(2047))
   })
 
-  test('a message of ten million characters leaves the frames and little else', () => {
+  test('a message of ten million characters does not displace the frames', () => {
     const failure = failureOf(new Error('x'.repeat(10_000_000)))
     expect(failure.message).toBe('x'.repeat(500))
     expect(failure.stack).toContain('classify.test.ts')
@@ -420,12 +420,12 @@ describe('the signature', () => {
       return classify(error, { ...options, rules }).signature
     })
 
-  test('of what nothing recognises says where it came from', () => {
+  test('of an unknown error depends on its origin', () => {
     const [here, there] = signatures(() => new Error('it broke'))
     expect(here).not.toBe(there)
   })
 
-  test('of what is recognised does not need to, and does not read the stack', () => {
+  test('of a known error does not depend on the stack, and does not read it', () => {
     class Declined extends Error {}
     const [here, there] = signatures(() => new Declined('no'), [business(Declined)])
     expect(here).toBe(there)

@@ -34,7 +34,7 @@ const options: fc.Arbitrary<PolicyOptions> = fc.record({
   retry: fc.record({
     attempts: fc.integer({ min: 1, max: 6 }),
     backoff,
-    floor: fc.integer({ min: 1, max: 100 }),
+    minDelay: fc.integer({ min: 1, max: 100 }),
     maxAge: fc.constantFrom(0, '1m' as const, '14d' as const),
     history: fc.integer({ min: 3, max: 6 }),
     classes: fc.record({
@@ -45,13 +45,13 @@ const options: fc.Arbitrary<PolicyOptions> = fc.record({
   breaker: maybeOff(
     fc.constantFrom({}, { probes: 3 }, { trip: { kind: 'ratio', minimum: 3 } } as const),
   ),
-  whenOpen: fc.constantFrom('pause', 'deadLetter'),
+  onBreakerOpen: fc.constantFrom('pause', 'deadLetter'),
   outage: maybeOff(fc.constantFrom({}, { failures: 2, ratio: 0.01 })),
-  limit: maybeOff(fc.constantFrom({}, { min: 2 })),
-  budget: maybeOff(fc.record({ whenOver: fc.constantFrom('delay', 'deadLetter', 'drop') })),
+  adaptiveConcurrency: maybeOff(fc.constantFrom({}, { min: 2 })),
+  retryBudget: maybeOff(fc.record({ onExceeded: fc.constantFrom('delay', 'deadLetter', 'drop') })),
   poison: maybeOff(fc.constant({})),
   flood: maybeOff(fc.constantFrom({}, { burst: 1 })),
-  deadLetter: fc.constantFrom({}, { never: ['order.created'] }, { always: ['order.created'] }),
+  deadLetter: fc.constantFrom({}, { drop: ['order.created'] }, { keep: ['order.created'] }),
 })
 
 const breaker: fc.Arbitrary<BreakerState> = fc.oneof(
@@ -85,13 +85,13 @@ const guards: fc.Arbitrary<Guards> = fc.record({
     fc.constant(NO_OUTAGE),
     fc.record({ from: near, now: outageHalf, before: outageHalf, handledAt: near }),
   ),
-  limit: fc.record({
+  adaptiveConcurrency: fc.record({
     limit: fc.integer({ min: 1, max: 50 }),
     credit: small,
     threshold: fc.integer({ min: 1, max: 50 }),
     shrunkAt: near,
   }),
-  budget: fc.record({
+  retryBudget: fc.record({
     tokens: fc.constantFrom(-5, 0, 0.9, 1, 100),
     rateTokens: fc.constantFrom(0, 1, 100),
     at: near,
@@ -162,7 +162,7 @@ const chances = fc.array(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: t
   maxLength: 4,
 })
 
-/** The same draws each time it is made. */
+/** Returns the same draws each time it is created. */
 function drawing(draws: readonly number[]): Random {
   let next = 0
   return () => draws[next++ % draws.length] ?? 0
@@ -191,7 +191,7 @@ function expectEach(check: (input: World, result: DecideResult) => void, numRuns
 const REASONS: Readonly<Record<Decision['kind'], readonly string[]>> = {
   settle: ['handled'],
   retryAt: ['backoff', 'pushback', 'held_back'],
-  pause: ['dependency_sick', 'flood'],
+  pause: ['dependency_unhealthy', 'flood'],
   quarantine: ['same_failure_repeated'],
   deadLetter: ['terminal', 'attempts_exhausted', 'too_old', 'over_budget', 'breaker_open'],
   drop: ['filtered', 'over_budget'],
@@ -201,8 +201,8 @@ function isCounted({ events }: DecideResult): boolean {
   return events.some((event) => event.type === 'attempt_failed' && event.counted)
 }
 
-describe('for any world', () => {
-  test('decide answers the same twice, and changes nothing it was given', () => {
+describe('for any input', () => {
+  test('decide returns the same result twice, and does not change its input', () => {
     fc.assert(
       fc.property(world, chances, (input, draws) => {
         const frozen = deepFrozen(input)
@@ -223,32 +223,32 @@ describe('for any world', () => {
     })
   })
 
-  test('a failure is told first, exactly once', () => {
+  test('reports a failure first, exactly once', () => {
     expectEach((input, { events }) => {
-      const told = events.map((event) => event.type === 'attempt_failed')
+      const isReport = events.map((event) => event.type === 'attempt_failed')
       const expected = input.outcome.kind === 'failure' ? [true] : []
-      expect(told.filter(Boolean)).toEqual(expected)
-      expect(told.slice(0, 1).every((first) => first === expected.length > 0)).toBe(true)
+      expect(isReport.filter(Boolean)).toEqual(expected)
+      expect(isReport.slice(0, 1).every((first) => first === expected.length > 0)).toBe(true)
     })
   })
 
-  test('events carry the moment and the source they are about', () => {
+  test('events contain the time and the source', () => {
     expectEach((_, { events }) => {
       for (const event of events) expect(event).toMatchObject({ at: NOW, source: 'orders' })
     })
   })
 
-  test('a retry is due at the floor at the earliest, in whole milliseconds', () => {
+  test('a retry is due after the minimum delay at the earliest, in whole milliseconds', () => {
     expectEach(({ policy }, { decision }) => {
       if (decision.kind !== 'retryAt') return
-      expect(decision.dueAt).toBeGreaterThanOrEqual(NOW + policy.retry.floorMs)
+      expect(decision.dueAt).toBeGreaterThanOrEqual(NOW + policy.retry.minDelayMs)
       expect(decision.delayMs).toBe(decision.dueAt - NOW)
       expect(Number.isSafeInteger(decision.dueAt)).toBe(true)
       expect(decision.cycle.notBefore).toBeUndefined()
     })
   })
 
-  test('a retry that counts leaves attempts over', () => {
+  test('a counted retry leaves at least one attempt', () => {
     expectEach((input, result) => {
       if (input.outcome.kind !== 'failure' || result.decision.kind !== 'retryAt') return
       if (!isCounted(result)) return
@@ -257,7 +257,7 @@ describe('for any world', () => {
     })
   })
 
-  test('a failure that counts or ends the cycle adds one attempt, another changes neither count nor history', () => {
+  test('a counted or final failure adds one attempt; any other changes neither count nor history', () => {
     expectEach((input, result) => {
       if (!('cycle' in result.decision)) return
       const { attempts, history } = result.decision.cycle
@@ -284,14 +284,14 @@ describe('for any world', () => {
     })
   })
 
-  test('what must always be kept is never dropped, unless it must never be', () => {
+  test('keeps what the policy always keeps, unless the policy also drops it', () => {
     expectEach(({ policy }, { decision }) => {
-      const isKept = policy.deadLetter.filter.always.length > 0
+      const isKept = policy.deadLetter.filter.keep.length > 0
       expect(isKept && decision.kind === 'drop').toBe(false)
     })
   })
 
-  test('the number of the cycle stays, and its first failure is never forgotten or moved', () => {
+  test('the cycle number stays, and the time of its first failure never changes', () => {
     expectEach((input, { decision }) => {
       if (!('cycle' in decision)) return
       expect(decision.cycle.number).toBe(input.cycle.number)
@@ -299,15 +299,15 @@ describe('for any world', () => {
     })
   })
 
-  test('the guards can be written down and read again', () => {
+  test('the guards can be serialised and read again', () => {
     expectEach((_, result) => {
       expect(JSON.parse(JSON.stringify(result.guards))).toEqual(result.guards)
     })
   })
 
-  test('guards that are off stay as they were', () => {
+  test('guards that are off do not change', () => {
     expectEach((input, { guards: after }) => {
-      const names = ['breaker', 'outage', 'limit', 'budget', 'flood'] as const
+      const names = ['breaker', 'outage', 'adaptiveConcurrency', 'retryBudget', 'flood'] as const
       const off = names.filter((name) => input.policy[name] === undefined)
       expect(off.map((name) => after[name])).toEqual(off.map((name) => input.guards[name]))
     })
@@ -315,7 +315,7 @@ describe('for any world', () => {
 })
 
 describe('a message that fails every time', () => {
-  /** Runs one message to its end; a pause and a wait only move the clock. */
+  /** Runs one message to its end. A pause or a wait only moves the clock. */
   function run(given: PolicyOptions, classOf: FailureClass, draws: readonly number[]) {
     const policy = resolvePolicy(given)
     const random = drawing(draws)
@@ -347,9 +347,9 @@ describe('a message that fails every time', () => {
   test('is never counted more often than its attempts, and its waiting ends', () => {
     const bounded = options.map((one) => ({
       ...one,
-      // What waits for the dependency ends with its age: soon, because each wait may be a millisecond.
+      // A message that waits for the dependency ends by age. The age is short, because each wait may be one millisecond.
       retry: { ...one.retry, maxAge: '1s' as const },
-      whenOpen: 'deadLetter' as const,
+      onBreakerOpen: 'deadLetter' as const,
     }))
     fc.assert(
       fc.property(bounded, failureClass, chances, (given, classOf, draws) => {

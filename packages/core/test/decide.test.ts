@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Random } from '../src/backoff.ts'
 import { type BreakerState, CLOSED, ISOLATED } from '../src/breaker.ts'
 import type { BudgetState } from '../src/budget.ts'
-import { type DecideResult, decide, giveUpUnrun } from '../src/decide.ts'
+import { type DecideResult, decide, deadLetterWithoutAttempt } from '../src/decide.ts'
 import { SETTLE } from '../src/decision.ts'
 import type { Delivery, FailureCycle } from '../src/delivery.ts'
 import type { CoreEvent } from '../src/events.ts'
@@ -11,9 +11,18 @@ import { type Guards, startGuards } from '../src/guards.ts'
 import { NO_OUTAGE, type OutageState } from '../src/outage.ts'
 import type { PolicyOptions } from '../src/policy/options.ts'
 import { resolvePolicy } from '../src/policy/resolve.ts'
-import { aCycle, aDelivery, aFailure, anAttempt, deepFrozen, half, NOW } from './fixtures.ts'
+import {
+  aCycle,
+  aDelivery,
+  aFailure,
+  anAttempt,
+  breakerChanged,
+  deepFrozen,
+  half,
+  NOW,
+} from './fixtures.ts'
 
-/** One attempt that failed, and the world around it. */
+/** One failed attempt and its context. */
 interface World {
   readonly options?: PolicyOptions
   readonly delivery?: Partial<Delivery>
@@ -24,9 +33,9 @@ interface World {
   readonly random?: Random
 }
 
-/** Waits are exact and the limit stands still, unless the test is about them. */
+/** Delays are exact and the limit does not change, unless the test is about them. */
 const PLAIN: PolicyOptions = {
-  limit: 'off',
+  adaptiveConcurrency: 'off',
   retry: { backoff: { kind: 'fixed', delay: '5s' } },
 }
 
@@ -56,36 +65,36 @@ function open(until: number): BreakerState {
 const OPEN = { breaker: open(NOW + 4_000) }
 const HALF_OPEN = { breaker: open(NOW) }
 
-/** A window in which 4 failed already, so that one more makes it a quarter. */
+/** A window with 4 failures, so that one more makes it a quarter. */
 function degraded(handled: number): OutageState {
   return { ...NO_OUTAGE, from: NOW, now: { handled, unreachable: 4, suspects: [] } }
 }
 
-const SPENT: { budget: BudgetState } = {
-  budget: { tokens: 0, rateTokens: 100, at: NOW, stageAt: NOW, staged: 0 },
+const SPENT: { retryBudget: BudgetState } = {
+  retryBudget: { tokens: 0, rateTokens: 100, at: NOW, stageAt: NOW, staged: 0 },
 }
 const FLOODED = { flood: [{ signature: 's1', tokens: 0, at: NOW }] }
 
 const thrice = [anAttempt({ number: 1 }), anAttempt({ number: 2 })]
 const DAYS_14 = 1_209_600_000
 const LANE = { order: 'lane' } as const
-const GIVE_UP_WHEN_OPEN = { whenOpen: 'deadLetter' } as const
-const NOT_KEPT = { deadLetter: { never: ['order.created'] } }
+const GIVE_UP_WHEN_OPEN = { onBreakerOpen: 'deadLetter' } as const
+const NOT_KEPT = { deadLetter: { drop: ['order.created'] } }
 
 function withAttempts(attempts: number): PolicyOptions {
   return { retry: { attempts, backoff: { kind: 'fixed', delay: '5s' } } }
 }
 
-describe('the ladder', () => {
+describe('the order of the checks', () => {
   test.each<[rung: string, world: World, decision: string]>([
     // Terminal classes
-    ['schema is not worth a retry', { failure: { class: 'schema' } }, 'deadLetter terminal'],
-    ['business is not worth a retry', { failure: { class: 'business' } }, 'deadLetter terminal'],
-    ['integration is not worth one', { failure: { class: 'integration' } }, 'deadLetter terminal'],
-    ['unknown is worth a retry', { failure: { class: 'unknown' } }, 'retryAt backoff'],
-    ['transient is worth a retry', { failure: { class: 'transient' } }, 'retryAt backoff'],
+    ['schema is not retried', { failure: { class: 'schema' } }, 'deadLetter terminal'],
+    ['business is not retried', { failure: { class: 'business' } }, 'deadLetter terminal'],
+    ['integration is not retried', { failure: { class: 'integration' } }, 'deadLetter terminal'],
+    ['unknown is retried', { failure: { class: 'unknown' } }, 'retryAt backoff'],
+    ['transient is retried', { failure: { class: 'transient' } }, 'retryAt backoff'],
     [
-      'a class is terminal when the policy says so',
+      'a class is terminal when the policy sets it',
       {
         failure: { class: 'unknown' },
         options: { retry: { classes: { unknown: { action: 'deadLetter' } } } },
@@ -98,48 +107,44 @@ describe('the ladder', () => {
       'deadLetter terminal',
     ],
     [
-      'terminal comes before a sick dependency',
+      'terminal comes before an unhealthy dependency',
       { failure: { class: 'schema' }, guards: OPEN },
       'deadLetter terminal',
     ],
     // Age
     [
-      'old enough to be given up',
+      'older than the maximum age',
       { cycle: { firstFailedAt: NOW - DAYS_14 - 1 } },
       'deadLetter too_old',
     ],
-    ['not quite old enough', { cycle: { firstFailedAt: NOW - DAYS_14 } }, 'retryAt backoff'],
+    ['exactly the maximum age', { cycle: { firstFailedAt: NOW - DAYS_14 } }, 'retryAt backoff'],
     [
-      'failed in a future of another clock',
+      'failed in the future of another clock',
       { cycle: { firstFailedAt: NOW + 5 } },
       'retryAt backoff',
     ],
     [
-      'age comes before a sick dependency',
+      'age comes before an unhealthy dependency',
       { cycle: { firstFailedAt: NOW - DAYS_14 - 1 }, guards: OPEN },
       'deadLetter too_old',
     ],
-    // Sick dependency
-    ['the breaker is open', { guards: OPEN }, 'pause dependency_sick'],
-    ['the breaker is isolated', { guards: { breaker: ISOLATED } }, 'pause dependency_sick'],
+    // Unhealthy dependency
+    ['the breaker is open', { guards: OPEN }, 'pause dependency_unhealthy'],
+    ['the breaker is isolated', { guards: { breaker: ISOLATED } }, 'pause dependency_unhealthy'],
     ['a probe failed', { guards: HALF_OPEN }, 'retryAt backoff'],
+    ['a probe failed in lane order', { guards: HALF_OPEN, options: LANE }, 'retryAt held_back'],
     [
-      'a probe failed where order matters',
-      { guards: HALF_OPEN, options: LANE },
-      'retryAt held_back',
-    ],
-    [
-      'the breaker is open and nobody can wait',
+      'the breaker is open and the policy does not wait',
       { guards: OPEN, options: GIVE_UP_WHEN_OPEN },
       'deadLetter breaker_open',
     ],
     [
-      'a probe failed and nobody can wait',
+      'a probe failed and the policy does not wait',
       { guards: HALF_OPEN, options: GIVE_UP_WHEN_OPEN },
       'deadLetter breaker_open',
     ],
     [
-      'a degraded dependency: not the breaker, so no dead letter',
+      'a degraded dependency: the breaker is closed, so no dead letter',
       {
         failure: { class: 'transient' },
         guards: { outage: degraded(15) },
@@ -148,14 +153,14 @@ describe('the ladder', () => {
       'retryAt backoff',
     ],
     [
-      'sick comes before poison',
+      'an unhealthy dependency comes before poison',
       { cycle: { attempts: 2, history: thrice }, guards: OPEN },
-      'pause dependency_sick',
+      'pause dependency_unhealthy',
     ],
     [
-      'sick comes before attempts',
+      'an unhealthy dependency comes before attempts',
       { cycle: { attempts: 4 }, guards: OPEN },
-      'pause dependency_sick',
+      'pause dependency_unhealthy',
     ],
     // Poison
     [
@@ -186,7 +191,11 @@ describe('the ladder', () => {
     // Attempts
     ['the fifth attempt', { cycle: { attempts: 4 } }, 'deadLetter attempts_exhausted'],
     ['the fourth attempt', { cycle: { attempts: 3 } }, 'retryAt backoff'],
-    ['a sixth that should not be', { cycle: { attempts: 5 } }, 'deadLetter attempts_exhausted'],
+    [
+      'a sixth attempt, beyond the limit',
+      { cycle: { attempts: 5 } },
+      'deadLetter attempts_exhausted',
+    ],
     ['the only attempt', { options: withAttempts(1) }, 'deadLetter attempts_exhausted'],
     [
       'the only attempt of its class',
@@ -206,40 +215,40 @@ describe('the ladder', () => {
     ],
     ['over budget, released before its backoff', { guards: SPENT }, 'retryAt backoff'],
     [
-      'over budget, given up',
-      { guards: SPENT, options: { budget: { whenOver: 'deadLetter' } } },
+      'over budget, dead-lettered',
+      { guards: SPENT, options: { retryBudget: { onExceeded: 'deadLetter' } } },
       'deadLetter over_budget',
     ],
     [
-      'over budget, forgotten',
-      { guards: SPENT, options: { budget: { whenOver: 'drop' } } },
+      'over budget, dropped',
+      { guards: SPENT, options: { retryBudget: { onExceeded: 'drop' } } },
       'drop over_budget',
     ],
-    ['no budget at all', { guards: SPENT, options: { budget: 'off' } }, 'retryAt backoff'],
+    ['the budget is off', { guards: SPENT, options: { retryBudget: 'off' } }, 'retryAt backoff'],
     // Giving up
+    ['given up, but filtered', { cycle: { attempts: 4 }, options: NOT_KEPT }, 'drop filtered'],
     [
-      'given up, and not worth keeping',
-      { cycle: { attempts: 4 }, options: NOT_KEPT },
-      'drop filtered',
+      'given up, too many similar dead letters',
+      { cycle: { attempts: 4 }, guards: FLOODED },
+      'pause flood',
     ],
-    ['given up, one of too many alike', { cycle: { attempts: 4 }, guards: FLOODED }, 'pause flood'],
     [
-      'given up, one of too many alike, with the flood guard off',
+      'given up, too many similar dead letters, with the flood guard off',
       { cycle: { attempts: 4 }, guards: FLOODED, options: { flood: 'off' } },
       'deadLetter attempts_exhausted',
     ],
     [
-      'given up, too many of another kind',
+      'given up, too many dead letters of another signature',
       { cycle: { attempts: 4 }, failure: { signature: 's2' }, guards: FLOODED },
       'deadLetter attempts_exhausted',
     ],
     [
-      'what is not kept is no flood',
+      'a filtered message does not count as a flood',
       { cycle: { attempts: 4 }, guards: FLOODED, options: NOT_KEPT },
       'drop filtered',
     ],
     [
-      'a quarantine is neither filtered nor a flood',
+      'a quarantine is neither filtered nor counted as a flood',
       { cycle: { attempts: 2, history: thrice }, guards: FLOODED, options: NOT_KEPT },
       'quarantine same_failure_repeated',
     ],
@@ -250,8 +259,12 @@ describe('the ladder', () => {
     ],
     ['a retry is never filtered', { options: NOT_KEPT }, 'retryAt backoff'],
     // Pushback
-    ['the dependency says when', { failure: { retryAfterMs: 20_000 } }, 'retryAt pushback'],
-    ['the dependency says: at once', { failure: { retryAfterMs: 0 } }, 'retryAt backoff'],
+    ['the dependency requests a wait', { failure: { retryAfterMs: 20_000 } }, 'retryAt pushback'],
+    [
+      'the dependency requests an immediate retry',
+      { failure: { retryAfterMs: 0 } },
+      'retryAt backoff',
+    ],
   ])('%s', (_, world, decision) => {
     const result = afterFailure(world).decision
     expect(`${result.kind} ${result.reason}`).toBe(decision)
@@ -281,15 +294,15 @@ describe('a success', () => {
     })
   }
 
-  test('settles the delivery and teaches the guards', () => {
+  test('settles the delivery and updates the guards', () => {
     const { decision, guards, events } = afterSuccess({})
     expect(decision).toBe(SETTLE)
     expect(events).toEqual([])
-    expect(guards.limit.limit).toBe(11)
+    expect(guards.adaptiveConcurrency.limit).toBe(11)
     expect(guards.outage).toMatchObject({ from: NOW, now: { handled: 1 }, handledAt: NOW - 1 })
   })
 
-  test('that closes the breaker says so', () => {
+  test('reports when it closes the breaker', () => {
     const breaker: BreakerState = {
       phase: 'open',
       since: NOW - 10_000,
@@ -299,16 +312,7 @@ describe('a success', () => {
     }
     const { guards, events } = afterSuccess({ breaker })
     expect(guards.breaker).toEqual(CLOSED)
-    expect(events).toEqual([
-      {
-        type: 'breaker_changed',
-        at: NOW,
-        source: 'orders',
-        from: 'halfOpen',
-        to: 'closed',
-        until: undefined,
-      },
-    ])
+    expect(events).toEqual([breakerChanged('halfOpen', 'closed', undefined)])
   })
 })
 
@@ -330,7 +334,7 @@ describe('a counted failure', () => {
     history: [anAttempt()],
   })
 
-  test('becomes a retry with its cycle one attempt on', () => {
+  test('becomes a retry with one more attempt in its cycle', () => {
     const { decision } = afterFailure({ failure, cycle: { ...before, notBefore: NOW - 1 } })
     expect(decision).toEqual({
       kind: 'retryAt',
@@ -349,14 +353,12 @@ describe('a counted failure', () => {
     })
   })
 
+  const counted = { ...before, attempts: 2, history: [anAttempt(), record] }
+
   test('becomes a dead letter with its whole history', () => {
     const { decision } = afterFailure({ failure, cycle: before, options: withAttempts(2) })
-    expect(decision).toEqual({
-      kind: 'deadLetter',
-      reason: 'attempts_exhausted',
-      failure,
-      cycle: { ...before, attempts: 2, history: [anAttempt(), record] },
-    })
+    const reason = 'attempts_exhausted'
+    expect(decision).toEqual({ kind: 'deadLetter', reason, failure, cycle: counted })
   })
 
   test('of a terminal class is counted and kept in the history too', () => {
@@ -370,7 +372,7 @@ describe('a counted failure', () => {
     })
   })
 
-  test('of a class that is given up at once counts whatever state the dependency is in', () => {
+  test('of a class that is given up immediately counts in every state of the dependency', () => {
     const { decision, events } = afterFailure({
       failure: { class: 'transient' },
       guards: OPEN,
@@ -397,18 +399,13 @@ describe('a counted failure', () => {
     })
   })
 
-  test('becomes a drop that still knows its history', () => {
+  test('becomes a drop with its history', () => {
     const { decision } = afterFailure({
       failure,
       cycle: before,
       options: { ...withAttempts(2), ...NOT_KEPT },
     })
-    expect(decision).toEqual({
-      kind: 'drop',
-      reason: 'filtered',
-      failure,
-      cycle: { ...before, attempts: 2, history: [anAttempt(), record] },
-    })
+    expect(decision).toEqual({ kind: 'drop', reason: 'filtered', failure, cycle: counted })
   })
 
   test('that is the first one starts the age of the cycle', () => {
@@ -417,7 +414,7 @@ describe('a counted failure', () => {
     })
   })
 
-  test('keeps as many attempts as the policy says, the newest', () => {
+  test('keeps the newest attempts, as many as the policy sets', () => {
     const { decision } = afterFailure({
       cycle: { attempts: 2, history: [anAttempt({ number: 1 }), anAttempt({ number: 2 })] },
       options: { poison: 'off', retry: { history: 2 } },
@@ -426,7 +423,7 @@ describe('a counted failure', () => {
     expect(decision).toHaveProperty('cycle.history.length', 2)
   })
 
-  test('is told with its number, and that it counts', () => {
+  test('is reported with its number, and as counted', () => {
     expect(afterFailure({ failure, cycle: before }).events).toEqual([
       {
         type: 'attempt_failed',
@@ -442,7 +439,7 @@ describe('a counted failure', () => {
     ])
   })
 
-  test('teaches the guards about this message', () => {
+  test('updates the guards about this message', () => {
     const { guards } = afterFailure({ delivery: { id: 'm7' } })
     expect(guards.breaker).toMatchObject({ failures: 1, suspects: ['m7'] })
     expect(guards.outage.now.suspects).toEqual(['m7'])
@@ -452,11 +449,11 @@ describe('a counted failure', () => {
 describe('a failure while the breaker is open', () => {
   const before = aCycle({ number: 3, attempts: 4, firstFailedAt: NOW - 500, history: thrice })
 
-  test('pauses until the next probe, and gives the message back as it was', () => {
+  test('pauses until the next probe, and returns the message unchanged', () => {
     const { decision, events } = afterFailure({ cycle: before, guards: OPEN })
     expect(decision).toEqual({
       kind: 'pause',
-      reason: 'dependency_sick',
+      reason: 'dependency_unhealthy',
       until: NOW + 4_000,
       failure: aFailure(),
     })
@@ -465,12 +462,12 @@ describe('a failure while the breaker is open', () => {
     ])
   })
 
-  test('pauses without an end that a clock could tell while isolated', () => {
+  test('pauses without an end time while isolated', () => {
     const { decision } = afterFailure({ guards: { breaker: ISOLATED } })
     expect(decision).toMatchObject({ kind: 'pause', until: NOW })
   })
 
-  test('is a dead letter where nobody can wait, with this failure in its history', () => {
+  test('becomes a dead letter when the policy does not wait, with this failure in its history', () => {
     const { decision, events } = afterFailure({
       cycle: before,
       guards: OPEN,
@@ -489,7 +486,7 @@ describe('a failure while the breaker is open', () => {
     expect(events).toEqual([expect.objectContaining({ type: 'attempt_failed', counted: false })])
   })
 
-  test('is too old with this failure in its history, although it was spared', () => {
+  test('is too old with this failure in its history, although it was not counted', () => {
     const { decision } = afterFailure({
       cycle: { ...before, firstFailedAt: NOW - DAYS_14 - 1 },
       guards: OPEN,
@@ -514,7 +511,7 @@ describe('a failure while the breaker is open', () => {
     expect(events.map((event) => event.type)).toEqual(['attempt_failed', 'breaker_changed'])
   })
 
-  test('of a probe is held back until the breaker lets another one through', () => {
+  test('of a probe is held back until the breaker allows another one', () => {
     const { decision } = afterFailure({
       cycle: before,
       guards: HALF_OPEN,
@@ -530,7 +527,7 @@ describe('a failure while the breaker is open', () => {
     })
   })
 
-  test('of a probe waits longer than the breaker where order matters, so that another lane is next', () => {
+  test('of a probe waits longer than the breaker in lane order, so that another lane is next', () => {
     const { decision, guards } = afterFailure({ guards: HALF_OPEN, options: LANE })
     const until = guards.breaker.phase === 'open' ? guards.breaker.until : 0
     expect(until).toBe(NOW + 1_000)
@@ -538,27 +535,20 @@ describe('a failure while the breaker is open', () => {
     expect(decision).toMatchObject({ dueAt: until + 5_000, delayMs: 6_000 })
   })
 
-  test('of a probe that told nothing new counts against the message', () => {
+  test('of a probe counts when its failure is already known for this message', () => {
     const breaker = { ...open(NOW), suspects: ['m1'] } as BreakerState
     const { decision, events } = afterFailure({ guards: { breaker }, cycle: { attempts: 1 } })
     expect(decision).toMatchObject({ kind: 'retryAt', reason: 'backoff', cycle: { attempts: 2 } })
     expect(events).toEqual([expect.objectContaining({ type: 'attempt_failed', counted: true })])
   })
 
-  test('that opens it pauses at once', () => {
+  test('that opens the breaker pauses immediately', () => {
     const breaker = { ...CLOSED, failures: 4 } as BreakerState
     const { decision, events } = afterFailure({ guards: { breaker } })
     expect(decision).toMatchObject({ kind: 'pause', until: NOW + 1_000 })
     expect(events).toEqual([
       expect.objectContaining({ type: 'attempt_failed', counted: false }),
-      {
-        type: 'breaker_changed',
-        at: NOW,
-        source: 'orders',
-        from: 'closed',
-        to: 'open',
-        until: NOW + 1_000,
-      },
+      breakerChanged('closed', 'open', NOW + 1_000),
     ])
   })
 })
@@ -634,7 +624,7 @@ describe('a failure while the dependency is degraded', () => {
     [40_000, 0.5, 60_000],
     [90_000, 0.5, 60_000],
   ])(
-    'grows from the last delay of %s ms, with chance %s, to %s ms, because the count stands still',
+    'grows from the last delay of %s ms, with random number %s, to %s ms, because the count does not change',
     (lastDelayMs, chance, ms) => {
       const { decision } = afterFailure({
         failure: transient,
@@ -666,7 +656,7 @@ describe('a failure while the dependency is degraded', () => {
     expect(decision).toMatchObject({ delayMs: 1_000, cycle: { attempts: 1 } })
   })
 
-  test('of a class that is retried but says nothing about the dependency counts', () => {
+  test('of a class that is retried but unrelated to the dependency counts', () => {
     const { decision } = afterFailure({
       failure: { class: 'business' },
       guards: OPEN,
@@ -680,7 +670,7 @@ describe('a failure while the dependency is degraded', () => {
     expect(decision).toMatchObject({ kind: 'retryAt', reason: 'backoff', cycle: { attempts: 1 } })
   })
 
-  test('is paid for from the budget like any retry', () => {
+  test('takes a token from the budget like any retry', () => {
     const { decision, events } = afterFailure({
       failure: transient,
       guards: { outage: degraded(15), ...SPENT },
@@ -700,7 +690,7 @@ describe('a retry that fails and points at the dependency', () => {
     guards: served(NOW - 3_000),
   } as const
 
-  test('does not count as long as nobody else was served while it waited', () => {
+  test('does not count while the dependency served no other message during its wait', () => {
     const { decision, events } = afterFailure(world)
     expect(decision).toEqual({
       kind: 'retryAt',
@@ -722,22 +712,22 @@ describe('a retry that fails and points at the dependency', () => {
     ).toMatchObject({ delayMs: 24_690 })
   })
 
-  test('does not count when the success is one of the future', () => {
+  test('does not count when the success lies in the future', () => {
     const { decision } = afterFailure({ ...world, guards: served(NOW + 1) })
     expect(decision).toMatchObject({ kind: 'retryAt', cycle: { attempts: 4 } })
   })
 
-  test('counts when someone was', () => {
+  test('counts when another message was served', () => {
     const { decision } = afterFailure({ ...world, guards: served(NOW - 2_999) })
     expect(decision).toMatchObject({ kind: 'deadLetter', reason: 'attempts_exhausted' })
   })
 
-  test('counts when the window that could tell is off', () => {
+  test('counts when the outage window is off', () => {
     const { decision } = afterFailure({ ...world, options: { outage: 'off' } })
     expect(decision).toMatchObject({ kind: 'deadLetter', reason: 'attempts_exhausted' })
   })
 
-  test('counts when it may be the message: another class', () => {
+  test('counts when the message may be the cause: another class', () => {
     const { decision } = afterFailure({
       ...world,
       failure: { class: 'unknown', signature: 's2' },
@@ -745,14 +735,14 @@ describe('a retry that fails and points at the dependency', () => {
     expect(decision).toMatchObject({ kind: 'deadLetter', reason: 'attempts_exhausted' })
   })
 
-  test.each([1, 2, 3, 4, 7])('is spared whatever its number: after %s attempts', (attempts) => {
+  test.each([1, 2, 3, 4, 7])('is not counted at any number: after %s attempts', (attempts) => {
     const { decision } = afterFailure({ ...world, cycle: { ...last, attempts } })
     expect(decision).toMatchObject({ kind: 'retryAt', cycle: { attempts } })
     const proven = { ...world, guards: served(NOW), cycle: { ...last, attempts } }
     expect(afterFailure(proven).decision).toMatchObject({ cycle: { attempts: attempts + 1 } })
   })
 
-  test('is the second attempt at the earliest: the first had no wait to learn from', () => {
+  test('is the second attempt at the earliest: the first had no wait', () => {
     const first = { failure: world.failure, guards: served(0) }
     expect(afterFailure(first).decision).toMatchObject({
       kind: 'retryAt',
@@ -765,7 +755,7 @@ describe('a retry that fails and points at the dependency', () => {
     })
   })
 
-  test('is given up for its age all the same', () => {
+  test('is still given up when it is too old', () => {
     const cycle = { ...last, firstFailedAt: NOW - DAYS_14 - 1 }
     expect(afterFailure({ ...world, cycle }).decision).toMatchObject({ reason: 'too_old' })
   })
@@ -783,7 +773,7 @@ describe('the wait', () => {
     expect(waitOf({ options, cycle: { attempts: 2 } })).toEqual([4_000, 4_000])
   })
 
-  test('is drawn by the source of chance it is given', () => {
+  test('is drawn from the given random source', () => {
     const options: PolicyOptions = { retry: { backoff: { kind: 'exponential' } } }
     expect(waitOf({ options, random: () => 0.25 })).toEqual([250, 250])
   })
@@ -814,8 +804,8 @@ describe('the wait', () => {
     expect(waitOf({ options, cycle: { lastDelayMs: 4_000 } })).toEqual([6_500, 6_500])
   })
 
-  test('is never shorter than the floor', () => {
-    const retry = { floor: '25ms', backoff: { kind: 'exponential' } } as const
+  test('is never shorter than the minimum', () => {
+    const retry = { minDelay: '25ms', backoff: { kind: 'exponential' } } as const
     expect(waitOf({ options: { retry }, random: () => 0 })).toEqual([25, 25])
   })
 
@@ -826,18 +816,21 @@ describe('the wait', () => {
     [86_400_000, 0, 86_400_000],
     [86_400_001, 0, 86_400_000],
     [Number.MAX_VALUE, 0.5, 90_720_000],
-  ])('of %s ms asked by the dependency, with chance %s, is %s ms', (asked, chance, delayMs) => {
-    const world = { failure: { retryAfterMs: asked }, random: () => chance }
-    expect(waitOf(world)).toEqual([delayMs, delayMs])
-  })
+  ])(
+    'of %s ms requested by the dependency, with random number %s, is %s ms',
+    (asked, chance, delayMs) => {
+      const world = { failure: { retryAfterMs: asked }, random: () => chance }
+      expect(waitOf(world)).toEqual([delayMs, delayMs])
+    },
+  )
 
-  test('asked by the dependency wins over our own, longer or shorter', () => {
+  test('requested by the dependency wins over the backoff, longer or shorter', () => {
     const { decision } = afterFailure({ failure: { retryAfterMs: 2_000 }, random: () => 0 })
     expect(decision).toMatchObject({ reason: 'pushback', dueAt: NOW + 2_000, delayMs: 2_000 })
   })
 
-  test('asked by the dependency counts from the first millisecond', () => {
-    const retry = { floor: '1ms', backoff: { kind: 'fixed', delay: '5s' } } as const
+  test('requested by the dependency counts from the first millisecond', () => {
+    const retry = { minDelay: '1ms', backoff: { kind: 'fixed', delay: '5s' } } as const
     const { decision } = afterFailure({
       failure: { retryAfterMs: 1 },
       options: { retry },
@@ -851,9 +844,9 @@ describe('the wait', () => {
     [23, 25],
     [24, 26],
   ])(
-    'of %s ms asked by the dependency is never shorter than the floor: %s ms',
+    'of %s ms requested by the dependency is never shorter than the minimum: %s ms',
     (asked, delayMs) => {
-      const retry = { floor: '25ms', backoff: { kind: 'fixed', delay: '5s' } } as const
+      const retry = { minDelay: '25ms', backoff: { kind: 'fixed', delay: '5s' } } as const
       const { decision } = afterFailure({ failure: { retryAfterMs: asked }, options: { retry } })
       expect(decision).toMatchObject({
         reason: 'pushback',
@@ -863,7 +856,7 @@ describe('the wait', () => {
     },
   )
 
-  test('asked by the dependency is held back by the budget like any other', () => {
+  test('requested by the dependency is held back by the budget like any other', () => {
     const { decision } = afterFailure({ failure: { retryAfterMs: 100 }, guards: SPENT })
     expect(decision).toMatchObject({ reason: 'held_back', dueAt: NOW + 1_500 })
     expect(decision).toMatchObject({ cycle: { lastDelayMs: 105 } })
@@ -873,23 +866,29 @@ describe('the wait', () => {
 describe('the budget', () => {
   const fast = { retry: { backoff: { kind: 'fixed', delay: '1s' } } } as const
 
-  test('pays for a retry', () => {
+  test('gives a token for a retry', () => {
     const { guards, events } = afterFailure({})
-    expect(guards.budget).toEqual({ tokens: 99, rateTokens: 99, at: NOW, stageAt: NOW, staged: 0 })
+    expect(guards.retryBudget).toEqual({
+      tokens: 99,
+      rateTokens: 99,
+      at: NOW,
+      stageAt: NOW,
+      staged: 0,
+    })
     expect(events).toHaveLength(1)
   })
 
-  test('that is off is not touched', () => {
-    const { guards } = afterFailure({ options: { budget: 'off' }, guards: SPENT })
-    expect(guards.budget).toEqual(SPENT.budget)
+  test('does not change when it is off', () => {
+    const { guards } = afterFailure({ options: { retryBudget: 'off' }, guards: SPENT })
+    expect(guards.retryBudget).toEqual(SPENT.retryBudget)
   })
 
-  test('does not pay for what is given up', () => {
+  test('gives no token for a message that is given up', () => {
     const { guards } = afterFailure({ cycle: { attempts: 4 } })
-    expect(guards.budget.tokens).toBe(100)
+    expect(guards.retryBudget.tokens).toBe(100)
   })
 
-  test('that is spent lets the retry go in stages, and says when', () => {
+  test('releases retries in stages when it is spent, and reports the time', () => {
     const { decision, guards, events } = afterFailure({ guards: SPENT, options: fast })
     expect(decision).toEqual({
       kind: 'retryAt',
@@ -904,7 +903,7 @@ describe('the budget', () => {
       }),
       failure: aFailure(),
     })
-    expect(guards.budget).toMatchObject({ tokens: -1, stageAt: NOW + 1_000, staged: 1 })
+    expect(guards.retryBudget).toMatchObject({ tokens: -1, stageAt: NOW + 1_000, staged: 1 })
     expect(events).toEqual([
       expect.objectContaining({ type: 'attempt_failed' }),
       {
@@ -917,14 +916,14 @@ describe('the budget', () => {
     ])
   })
 
-  test('does not hold back what is due at that very moment anyway', () => {
+  test('does not hold back a retry that is due at the same time', () => {
     const retry = { backoff: { kind: 'fixed', delay: '1500ms' } } as const
     const { decision } = afterFailure({ guards: SPENT, options: { retry } })
     expect(decision).toMatchObject({ reason: 'backoff', dueAt: NOW + 1_500 })
   })
 
-  test('that is spent gives up when the policy says so, through filter and flood guard', () => {
-    const world = { guards: SPENT, options: { budget: { whenOver: 'deadLetter' } } } as const
+  test('gives up when it is spent and the policy requires it, through filter and flood guard', () => {
+    const world = { guards: SPENT, options: { retryBudget: { onExceeded: 'deadLetter' } } } as const
     const { decision, guards, events } = afterFailure(world)
     expect(decision).toMatchObject({
       kind: 'deadLetter',
@@ -933,7 +932,7 @@ describe('the budget', () => {
       cycle: { attempts: 1 },
     })
     expect(guards.flood).toEqual([{ signature: 's1', tokens: 99, at: NOW }])
-    expect(guards.budget.at).toBe(NOW)
+    expect(guards.retryBudget.at).toBe(NOW)
     expect(events.map((event) => event.type)).toEqual(['attempt_failed', 'budget_exhausted'])
     const flooded = afterFailure({ ...world, guards: { ...SPENT, ...FLOODED } })
     expect(flooded.decision).toMatchObject({ kind: 'pause', reason: 'flood' })
@@ -950,19 +949,19 @@ describe('the budget', () => {
     ])
   })
 
-  test('that is spent with the flood guard off still says so beside the dead letter', () => {
+  test('reports that it is spent, with the dead letter, when the flood guard is off', () => {
     const { decision, events } = afterFailure({
       guards: SPENT,
-      options: { budget: { whenOver: 'deadLetter' }, flood: 'off' },
+      options: { retryBudget: { onExceeded: 'deadLetter' }, flood: 'off' },
     })
     expect(decision.kind).toBe('deadLetter')
     expect(events.map((event) => event.type)).toEqual(['attempt_failed', 'budget_exhausted'])
   })
 
-  test('that is spent never drops what must always be kept', () => {
+  test('never drops a message that must be kept when it is spent', () => {
     const world = {
       guards: SPENT,
-      options: { budget: { whenOver: 'drop' }, deadLetter: { always: [/^order/] } },
+      options: { retryBudget: { onExceeded: 'drop' }, deadLetter: { keep: [/^order/] } },
     } as const
     const { decision, guards, events } = afterFailure(world)
     expect(decision).toEqual({
@@ -972,8 +971,8 @@ describe('the budget', () => {
       cycle: aCycle({ attempts: 1, firstFailedAt: NOW, history: [anAttempt({ at: NOW })] }),
     })
     expect(guards.flood).toEqual([{ signature: 's1', tokens: 99, at: NOW }])
-    // What never runs again takes no place in the stages and costs nothing.
-    expect(guards.budget).toMatchObject({ stageAt: NOW, staged: 0 })
+    // A message that never runs again takes no slot in the stages and costs nothing.
+    expect(guards.retryBudget).toMatchObject({ stageAt: NOW, staged: 0 })
     expect(events.map((event) => event.type)).toEqual(['attempt_failed', 'budget_exhausted'])
     const flooded = afterFailure({ ...world, guards: { ...SPENT, ...FLOODED } })
     expect(flooded.decision).toMatchObject({ kind: 'pause', reason: 'flood' })
@@ -984,7 +983,7 @@ describe('the budget', () => {
     ])
   })
 
-  test('that is spent asks about this very message whether it must be kept', () => {
+  test('asks the keep filter about this message when it is spent', () => {
     const asked: unknown[] = []
     const always = (candidate: unknown) => {
       asked.push(candidate)
@@ -992,26 +991,26 @@ describe('the budget', () => {
     }
     const { decision } = afterFailure({
       guards: SPENT,
-      options: { budget: { whenOver: 'drop' }, deadLetter: { always: [always] } },
+      options: { retryBudget: { onExceeded: 'drop' }, deadLetter: { keep: [always] } },
     })
     expect(decision.kind).toBe('drop')
     expect(asked).toEqual([{ delivery: aDelivery(), failure: aFailure() }])
   })
 
-  test('that is spent drops a spared failure with its whole history', () => {
+  test('drops an uncounted failure with its whole history when it is spent', () => {
     const { decision } = afterFailure({
       failure: { class: 'transient' },
       cycle: { attempts: 2 },
       guards: { outage: degraded(15), ...SPENT },
-      options: { budget: { whenOver: 'drop' } },
+      options: { retryBudget: { onExceeded: 'drop' } },
     })
     expect(decision).toMatchObject({ kind: 'drop', reason: 'over_budget', cycle: { attempts: 3 } })
   })
 
-  test('that is spent drops when the policy says so', () => {
+  test('drops when it is spent and the policy requires it', () => {
     const { decision, events } = afterFailure({
       guards: SPENT,
-      options: { budget: { whenOver: 'drop' } },
+      options: { retryBudget: { onExceeded: 'drop' } },
     })
     expect(decision).toEqual({
       kind: 'drop',
@@ -1024,12 +1023,12 @@ describe('the budget', () => {
 })
 
 describe('giving up', () => {
-  test('takes a place in the flood window of its signature', () => {
+  test('takes a slot in the flood window of its signature', () => {
     const { guards } = afterFailure({ failure: { class: 'schema', signature: 's3' } })
     expect(guards.flood).toEqual([{ signature: 's3', tokens: 99, at: NOW }])
   })
 
-  test('pauses when there is no place left, and says so', () => {
+  test('pauses when no slot is left, and reports it', () => {
     const { decision, guards, events } = afterFailure({
       failure: { class: 'schema' },
       guards: FLOODED,
@@ -1053,7 +1052,7 @@ describe('giving up', () => {
     ])
   })
 
-  test('leaves the flood window alone when the guard is off or the message is dropped', () => {
+  test('does not change the flood window when the guard is off or the message is dropped', () => {
     const schema = { failure: { class: 'schema' }, guards: FLOODED } as const
     expect(afterFailure({ ...schema, options: { flood: 'off' } }).guards.flood).toEqual(
       FLOODED.flood,
@@ -1061,14 +1060,14 @@ describe('giving up', () => {
     expect(afterFailure({ ...schema, options: NOT_KEPT }).guards.flood).toEqual(FLOODED.flood)
   })
 
-  test('asks the filter about the delivery and the failure', () => {
+  test('calls the filter with the delivery and the failure', () => {
     const asked: unknown[] = []
     const when = (candidate: unknown) => {
       asked.push(candidate)
       return false
     }
     const failure = { class: 'schema' } as const
-    const { decision } = afterFailure({ failure, options: { deadLetter: { when } } })
+    const { decision } = afterFailure({ failure, options: { deadLetter: { keepIf: when } } })
     expect(decision).toMatchObject({ kind: 'drop', reason: 'filtered' })
     expect(asked).toEqual([{ delivery: aDelivery(), failure: aFailure(failure) }])
   })
@@ -1080,7 +1079,7 @@ describe('a delivery that is given up without an attempt', () => {
     signature: 'breaker-open',
     type: 'BreakerOpen',
     code: 'BREAKER_OPEN',
-    message: 'the breaker of its dependency was open',
+    message: 'the circuit breaker of the dependency was open',
     retryAfterMs: undefined,
     timedOut: false,
     stack: undefined,
@@ -1089,7 +1088,7 @@ describe('a delivery that is given up without an attempt', () => {
   function givenUp(options: PolicyOptions = {}, change: Partial<Guards> = {}): DecideResult {
     const policy = resolvePolicy({ ...PLAIN, ...options })
     const cycle = aCycle({ number: 2, attempts: 1, firstFailedAt: NOW - 9, history: [anAttempt()] })
-    return giveUpUnrun({
+    return deadLetterWithoutAttempt({
       policy,
       delivery: deepFrozen(aDelivery({ cycle })),
       guards: deepFrozen({ ...startGuards(policy, NOW), ...OPEN, ...change }),
@@ -1098,7 +1097,7 @@ describe('a delivery that is given up without an attempt', () => {
     })
   }
 
-  test('says why in its history, and teaches the guards nothing but the flood', () => {
+  test('records the reason in its history, and updates only the flood guard', () => {
     const { decision, guards, events } = givenUp()
     const { signature, code, message } = failure
     expect(decision).toEqual({
@@ -1131,19 +1130,19 @@ describe('a delivery that is given up without an attempt', () => {
     expect(flooded.events.map((event) => event.type)).toEqual(['flood_detected'])
   })
 
-  test('shares a failure that nobody can change', () => {
+  test('shares a frozen failure', () => {
     const { decision } = givenUp()
     expect('failure' in decision && Object.isFrozen(decision.failure)).toBe(true)
   })
 })
 
 describe('events of a failure', () => {
-  test('name what was learned after the attempt, in order', () => {
+  test('list the changes after the attempt, in order', () => {
     const breaker = { ...CLOSED, failures: 4 } as BreakerState
     const { events } = afterFailure({
       failure: { class: 'transient' },
       guards: { breaker },
-      options: { limit: {} },
+      options: { adaptiveConcurrency: {} },
     })
     expect(events.map((event) => event.type)).toEqual([
       'attempt_failed',
@@ -1152,10 +1151,14 @@ describe('events of a failure', () => {
     ])
   })
 
-  test('tell the limit what was in flight and since when', () => {
+  test('give the limit the number of attempts in flight and their start', () => {
     const failure = { class: 'transient' } as const
     const limit = { limit: 10, credit: 0, threshold: 50, shrunkAt: NOW - 20 }
-    const world = { failure, options: { limit: {} }, guards: { limit } }
+    const world = {
+      failure,
+      options: { adaptiveConcurrency: {} },
+      guards: { adaptiveConcurrency: limit },
+    }
     const shrunk = afterFailure({ ...world, attempt: { inFlight: 5, startedAt: NOW - 19 } })
     expect(shrunk.events.at(-1)).toEqual({
       type: 'limit_shrunk',
@@ -1165,6 +1168,6 @@ describe('events of a failure', () => {
       to: 3,
     })
     const kept = afterFailure({ ...world, attempt: { inFlight: 5, startedAt: NOW - 20 } })
-    expect(kept.guards.limit).toEqual(limit)
+    expect(kept.guards.adaptiveConcurrency).toEqual(limit)
   })
 })

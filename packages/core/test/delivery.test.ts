@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { FIRST_CYCLE } from '../src/delivery.ts'
 
 describe('the first failure cycle', () => {
-  test('is number one and has seen nothing', () => {
+  test('is number one and empty', () => {
     expect(FIRST_CYCLE).toEqual({
       number: 1,
       attempts: 0,
@@ -13,7 +13,7 @@ describe('the first failure cycle', () => {
     })
   })
 
-  test('is shared by all messages, so nobody can change it', () => {
+  test('is shared by all messages, so it is frozen', () => {
     expect(Object.isFrozen(FIRST_CYCLE)).toBe(true)
     expect(Object.isFrozen(FIRST_CYCLE.history)).toBe(true)
   })

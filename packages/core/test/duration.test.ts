@@ -35,13 +35,13 @@ describe('parsing a duration', () => {
     expect(parseDuration(value)).toBe(ms)
   })
 
-  test('refuses a text whose number has no end', () => {
+  test('rejects a text with an infinite number', () => {
     expect(parseDuration(`${'9'.repeat(400)}ms`)).toBeUndefined()
     expect(parseDuration(`${'9'.repeat(305)}d`)).toBeUndefined()
   })
 
   test.each([-1, -0.001, Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY])(
-    'refuses the number %d',
+    'rejects the number %d',
     (value) => {
       expect(parseDuration(value)).toBeUndefined()
     },
@@ -70,19 +70,19 @@ describe('parsing a duration', () => {
     '5min',
     'as',
     '1.as',
-  ])('refuses the text %j', (text) => {
+  ])('rejects the text %j', (text) => {
     expect(parseDuration(text)).toBeUndefined()
   })
 
   test.each([[undefined], [null], [true], [[5]], [['5s']], [{}], [5n], [new String('5s')]])(
-    'refuses %o, which is neither a number nor text',
+    'rejects %o, which is neither a number nor text',
     (value) => {
       expect(parseDuration(value)).toBeUndefined()
     },
   )
 })
 
-describe('writing a duration', () => {
+describe('formatting a duration', () => {
   test.each([
     [0, '0ms'],
     [1, '1ms'],
@@ -107,7 +107,7 @@ describe('writing a duration', () => {
     expect(formatDuration(ms)).toBe(text)
   })
 
-  test('loses nothing: reading what was written gives the same milliseconds', () => {
+  test('loses nothing: parsing the text gives the same milliseconds', () => {
     fc.assert(
       fc.property(fc.nat({ max: 366 * 86_400_000 }), (ms) => {
         expect(parseDuration(formatDuration(ms))).toBe(ms)

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { isRedriveError, RedriveError } from '../src/errors.ts'
 
 describe('a Redrive error', () => {
-  test('is an Error with a name, a stable code and a message for people', () => {
+  test('is an Error with a name, a stable code and a readable message', () => {
     const error = new RedriveError('CLOSED', 'The consumer is closed.')
     expect(error).toBeInstanceOf(Error)
     expect(error.name).toBe('RedriveError')
@@ -10,7 +10,7 @@ describe('a Redrive error', () => {
     expect(error.message).toBe('The consumer is closed.')
   })
 
-  test('has no facts unless it is given some', () => {
+  test('has no problems, cause or wait by default', () => {
     const error = new RedriveError('CLOSED', 'The consumer is closed.')
     expect(error.problems).toEqual([])
     expect(error.retryAfterMs).toBeUndefined()
@@ -40,11 +40,11 @@ describe('a Redrive error', () => {
 })
 
 describe('isRedriveError', () => {
-  test('knows an error of this install', () => {
+  test('recognises an error of this install', () => {
     expect(isRedriveError(new RedriveError('CLOSED', 'Closed.'))).toBe(true)
   })
 
-  test('knows an error of another install of the package, where instanceof does not', () => {
+  test('recognises an error of another install of the package, where instanceof fails', () => {
     const foreign = Object.assign(new Error('Closed.'), {
       code: 'CLOSED',
       [Symbol.for('redrive.error')]: true,
@@ -55,13 +55,13 @@ describe('isRedriveError', () => {
     expect(isRedriveError(foreign, 'DLQ_CLOSED')).toBe(false)
   })
 
-  test('asks for one code when it is given one', () => {
+  test('matches one code when a code is given', () => {
     const error = new RedriveError('DLQ_FULL', 'Full.')
     expect(isRedriveError(error, 'DLQ_FULL')).toBe(true)
     expect(isRedriveError(error, 'CLOSED')).toBe(false)
   })
 
-  test('looks through a wrapper only when it is asked about the cause', () => {
+  test('does not look inside a wrapper: pass the cause to check it', () => {
     const wrapper = new Error('handler failed', { cause: new RedriveError('CLOSED', 'Closed.') })
     expect(isRedriveError(wrapper)).toBe(false)
     expect(isRedriveError(wrapper.cause)).toBe(true)
@@ -75,7 +75,7 @@ describe('isRedriveError', () => {
     ['an Error', new Error('no')],
     ['an error that only has the name', Object.assign(new Error('no'), { name: 'RedriveError' })],
     ['an object that only has the code', { code: 'CLOSED' }],
-  ])('says no to %s', (_, value) => {
+  ])('returns false for %s', (_, value) => {
     expect(isRedriveError(value)).toBe(false)
     expect(isRedriveError(value, 'CLOSED')).toBe(false)
   })

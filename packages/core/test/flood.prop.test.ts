@@ -10,7 +10,7 @@ const anyPolicy: fc.Arbitrary<FloodPolicy> = fc.record({
   signatures: fc.integer({ min: 2, max: 8 }),
 })
 
-const story = fc.array(
+const anyInputs = fc.array(
   fc.record({
     signature: fc.constantFrom(...SIGNATURES),
     afterMs: fc.oneof(fc.constant(0), fc.nat({ max: 200 }), fc.nat({ max: 60_000 })),
@@ -18,27 +18,27 @@ const story = fc.array(
   { minLength: 1, maxLength: 120 },
 )
 
-function live(policy: FloodPolicy, happenings: readonly { signature: string; afterMs: number }[]) {
+function applyAll(policy: FloodPolicy, inputs: readonly { signature: string; afterMs: number }[]) {
   let before: FloodState = NO_FLOOD
   let now = 1_700_000_000_000
-  return happenings.map(({ signature, afterMs }) => {
+  return inputs.map(({ signature, afterMs }) => {
     now += afterMs
     const answer = takeDeadLetter(policy, before, signature, now)
-    const moment = { ...answer, signature, now, before }
+    const transition = { ...answer, signature, now, before }
     before = answer.state
-    return moment
+    return transition
   })
 }
 
 describe('the flood guard, over any span of time', () => {
-  test('lets no more of one signature pass than the burst and its share of the minutes', () => {
+  test('allows no more of one signature than the burst and its share of the minutes', () => {
     fc.assert(
-      fc.property(anyPolicy, story, (policy, happenings) => {
-        // Enough room for all: a forgotten signature starts with a new burst.
+      fc.property(anyPolicy, anyInputs, (policy, inputs) => {
+        // Enough room for all signatures: a removed signature starts with a new burst.
         const roomy = { ...policy, signatures: SIGNATURES.length }
-        const moments = live(roomy, happenings)
+        const transitions = applyAll(roomy, inputs)
         for (const signature of SIGNATURES) {
-          const passes = moments.filter(
+          const passes = transitions.filter(
             (one) => one.signature === signature && one.until === undefined,
           )
           for (const [first, { now }] of passes.entries()) {
@@ -54,10 +54,10 @@ describe('the flood guard, over any span of time', () => {
     )
   })
 
-  test('watches no more signatures than it may, each one once', () => {
+  test('watches no more signatures than allowed, each one once', () => {
     fc.assert(
-      fc.property(anyPolicy, story, (policy, happenings) => {
-        for (const { state } of live(policy, happenings)) {
+      fc.property(anyPolicy, anyInputs, (policy, inputs) => {
+        for (const { state } of applyAll(policy, inputs)) {
           expect(state.length).toBeLessThanOrEqual(policy.signatures)
           expect(new Set(state.map(({ signature }) => signature)).size).toBe(state.length)
         }
@@ -67,9 +67,9 @@ describe('the flood guard, over any span of time', () => {
 
   test('keeps the signatures seen last, in the order they were seen', () => {
     fc.assert(
-      fc.property(anyPolicy, story, (policy, happenings) => {
+      fc.property(anyPolicy, anyInputs, (policy, inputs) => {
         const seen: string[] = []
-        for (const { state, signature } of live(policy, happenings)) {
+        for (const { state, signature } of applyAll(policy, inputs)) {
           if (seen.includes(signature)) seen.splice(seen.indexOf(signature), 1)
           seen.push(signature)
           expect(state.map((one) => one.signature)).toEqual(seen.slice(-policy.signatures))
@@ -78,10 +78,10 @@ describe('the flood guard, over any span of time', () => {
     )
   })
 
-  test('holds tokens between none and the burst', () => {
+  test('keeps tokens between zero and the burst', () => {
     fc.assert(
-      fc.property(anyPolicy, story, (policy, happenings) => {
-        for (const { tokens } of live(policy, happenings).flatMap(({ state }) => state)) {
+      fc.property(anyPolicy, anyInputs, (policy, inputs) => {
+        for (const { tokens } of applyAll(policy, inputs).flatMap(({ state }) => state)) {
           expect(tokens).toBeGreaterThanOrEqual(0)
           expect(tokens).toBeLessThanOrEqual(policy.burst)
         }
@@ -89,10 +89,10 @@ describe('the flood guard, over any span of time', () => {
     )
   })
 
-  test('says when the next may pass, to the millisecond', () => {
+  test('returns when the next may pass, to the millisecond', () => {
     fc.assert(
-      fc.property(anyPolicy, story, (policy, happenings) => {
-        for (const { state, signature, now, until } of live(policy, happenings)) {
+      fc.property(anyPolicy, anyInputs, (policy, inputs) => {
+        for (const { state, signature, now, until } of applyAll(policy, inputs)) {
           if (until === undefined) continue
           expect(until).toBeGreaterThan(now)
           // A sum of fractions may end just above a whole millisecond, which is rounded up to the next one,
@@ -106,8 +106,8 @@ describe('the flood guard, over any span of time', () => {
 
   test('behaves the same after a round trip through JSON', () => {
     fc.assert(
-      fc.property(anyPolicy, story, (policy, happenings) => {
-        for (const { before, state, until, signature, now } of live(policy, happenings)) {
+      fc.property(anyPolicy, anyInputs, (policy, inputs) => {
+        for (const { before, state, until, signature, now } of applyAll(policy, inputs)) {
           const restored = JSON.parse(JSON.stringify(before)) as FloodState
           expect(restored).toEqual(before)
           expect(takeDeadLetter(policy, restored, signature, now)).toEqual({ state, until })

@@ -3,7 +3,7 @@ import { type FloodPolicy, type FloodState, NO_FLOOD, takeDeadLetter } from '../
 
 const POLICY: FloodPolicy = { burst: 3, perMinute: 60, signatures: 3 }
 
-/** Dead letters one after the other, all at the same moment. */
+/** Creates dead letters one after the other, all at the same time. */
 function pour(
   signatures: readonly string[],
   { policy = POLICY, from = NO_FLOOD, now = 1_000 } = {},
@@ -21,24 +21,24 @@ function pour(
 const bucket = (tokens: number, at: number, signature = 'a') => ({ signature, tokens, at })
 
 describe('the flood guard', () => {
-  test('starts with nothing, which nobody can change', () => {
+  test('starts empty and frozen', () => {
     expect(NO_FLOOD).toEqual([])
     expect(Object.isFrozen(NO_FLOOD)).toBe(true)
   })
 
-  test('lets a burst of alike dead letters pass and holds the next', () => {
+  test('allows a burst of similar dead letters and stops the next', () => {
     const { state, untils } = pour(['a', 'a', 'a', 'a'])
     expect(untils).toEqual([undefined, undefined, undefined, 2_000])
     expect(state).toEqual([bucket(0, 1_000)])
   })
 
-  test('counts each signature on its own', () => {
+  test('counts each signature separately', () => {
     const { state, untils } = pour(['a', 'a', 'a', 'b', 'a', 'b'])
     expect(untils).toEqual([undefined, undefined, undefined, undefined, 2_000, undefined])
     expect(state).toEqual([bucket(0, 1_000), bucket(1, 1_000, 'b')])
   })
 
-  test('lets one more pass when its share of a minute has gone by, and not earlier', () => {
+  test('allows one more when its share of a minute has passed, and not earlier', () => {
     const empty: FloodState = [bucket(0, 1_000)]
     const early = takeDeadLetter(POLICY, empty, 'a', 1_750)
     expect(early).toEqual({ state: [bucket(0.75, 1_750)], until: 2_000 })
@@ -61,7 +61,7 @@ describe('the flood guard', () => {
     [1, 0.5, 30_000],
     [7, 0, 8_572],
   ])(
-    'says when the next may pass: at %d a minute with %d saved up in %d ms',
+    'returns when the next may pass: at %d a minute with %d saved in %d ms',
     (perMinute, tokens, waitMs) => {
       const policy = { ...POLICY, perMinute }
       const answer = takeDeadLetter(policy, [bucket(tokens, 5_000)], 'a', 5_000)
@@ -71,21 +71,21 @@ describe('the flood guard', () => {
     },
   )
 
-  test('saves up no more than a burst', () => {
+  test('saves no more than a burst', () => {
     const empty: FloodState = [bucket(0, 1_000)]
     expect(takeDeadLetter(POLICY, empty, 'a', 3_999).state[0]?.tokens).toBeCloseTo(1.999)
     expect(takeDeadLetter(POLICY, empty, 'a', 4_000).state).toEqual([bucket(2, 4_000)])
     expect(takeDeadLetter(POLICY, empty, 'a', 9_000_000).state).toEqual([bucket(2, 9_000_000)])
   })
 
-  test('earns nothing when the clock steps back, and loses nothing', () => {
+  test('gains and loses no tokens when the clock steps back', () => {
     expect(takeDeadLetter(POLICY, [bucket(2, 60_000)], 'a', 1_000)).toEqual({
       state: [bucket(1, 1_000)],
       until: undefined,
     })
   })
 
-  test('forgets the signature that was idle longest when it watches too many', () => {
+  test('removes the signature that was idle longest when it watches too many', () => {
     const three = pour(['a', 'b', 'c']).state
     expect(three.map(({ signature }) => signature)).toEqual(['a', 'b', 'c'])
     expect(pour(['d'], { from: three }).state.map(({ signature }) => signature)).toEqual([
@@ -95,12 +95,12 @@ describe('the flood guard', () => {
     ])
   })
 
-  test('moves a signature to the end when it is seen again, even when it is held', () => {
+  test('moves a signature to the end when it occurs again, even when it is stopped', () => {
     const { state } = pour(['a', 'a', 'a', 'b', 'c', 'a', 'd'])
     expect(state).toEqual([bucket(2, 1_000, 'c'), bucket(0, 1_000, 'a'), bucket(2, 1_000, 'd')])
   })
 
-  test('watches as many signatures as the policy says', () => {
+  test('watches as many signatures as the policy sets', () => {
     const two = { ...POLICY, signatures: 2 }
     expect(pour(['a', 'b', 'a', 'b'], { policy: two }).state).toEqual([
       bucket(1, 1_000, 'a'),
@@ -109,7 +109,7 @@ describe('the flood guard', () => {
     expect(pour(['a', 'b', 'c'], { policy: two }).state).toHaveLength(2)
   })
 
-  test('watches no more after the policy became narrower', () => {
+  test('watches fewer after the policy was reduced', () => {
     const six = { ...POLICY, signatures: 6 }
     const wide = pour(['a', 'b', 'c', 'd', 'e'], { policy: six }).state
     const names = (state: FloodState) => state.map(({ signature }) => signature)
@@ -118,7 +118,7 @@ describe('the flood guard', () => {
     expect(names(pour(['a'], { from: wide }).state)).toEqual(['d', 'e', 'a'])
   })
 
-  test('does not change the state it was given', () => {
+  test('does not change the given state', () => {
     const before = pour(['a', 'b', 'c']).state
     const copy = structuredClone(before)
     pour(['a', 'd'], { from: before })

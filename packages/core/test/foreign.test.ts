@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { cycleOfTold, type ToldFailure } from '../src/foreign.ts'
+import { cycleFromReport, type ReportedFailure } from '../src/reported-failure.ts'
 
-const told: ToldFailure = {
+const told: ReportedFailure = {
   type: 'java.lang.IllegalStateException',
   message: 'Listener failed',
   stack: [
@@ -18,24 +18,25 @@ const told: ToldFailure = {
   attempts: 3,
 }
 
-const record = (change: Partial<ToldFailure> = {}) => cycleOfTold({ ...told, ...change }).history[0]
+const record = (change: Partial<ReportedFailure> = {}) =>
+  cycleFromReport({ ...told, ...change }).history[0]
 
-describe('a failure that headers of someone else tell', () => {
+describe('a failure reported by headers of another library', () => {
   test('is one record of a cycle', () => {
-    const cycle = cycleOfTold(told)
+    const cycle = cycleFromReport(told)
     expect(cycle).toMatchObject({ attempts: 3, firstFailedAt: 5 })
     expect(cycle.history).toHaveLength(1)
     expect(record()).toMatchObject({ number: 3, at: 5, class: 'unknown' })
     expect(record({ attempts: 0, at: undefined })).toMatchObject({ number: 1, at: 0 })
   })
 
-  test('says the last of the causes', () => {
+  test('contains the last cause', () => {
     expect(record()?.message).toBe(
       'Listener failed; caused by java.lang.IllegalStateException: Order 42 is closed',
     )
   })
 
-  test('is known by its last cause and where that came from', () => {
+  test('is identified by its last cause and the frame of that cause', () => {
     const change = (from: string, to: string) => {
       const stack = told.stack?.replace(from, to)
       expect(stack).not.toBe(told.stack)
@@ -67,14 +68,14 @@ describe('a failure that headers of someone else tell', () => {
     expect(record({ stack })?.message).toBe('Listener failed; caused by c.D: one\n two')
   })
 
-  test('is known by its first frame where the stack has no head', () => {
+  test('is identified by its first frame when the stack has no head', () => {
     const dotnet = (method: string) =>
       record({ stack: `   at Acme.Labels.${method}(Parcel parcel)\n   at Acme.Handler.Handle()` })
     expect(dotnet('Print')?.signature).not.toBe(dotnet('Find')?.signature)
     expect(dotnet('Print')?.signature).toBe(dotnet('Print')?.signature)
   })
 
-  test('may tell nothing at all', () => {
+  test('may be empty', () => {
     const nothing = record({ type: undefined, message: undefined, stack: undefined })
     expect(nothing).toMatchObject({ message: 'no message', class: 'unknown' })
   })

@@ -5,17 +5,17 @@ import type { Failure } from '../src/failure.ts'
 import {
   attemptsAllowed,
   type Guards,
-  type Handled,
+  type SuccessBatch,
   isDependencyToBlame,
-  learnFailure,
-  learnHandled,
+  recordFailure,
+  recordSuccesses,
   pausedUntil,
   startGuards,
 } from '../src/guards.ts'
 import { NO_OUTAGE } from '../src/outage.ts'
 import type { PolicyOptions } from '../src/policy/options.ts'
 import { resolvePolicy } from '../src/policy/resolve.ts'
-import { aFailure, deepFrozen, half, NOW } from './fixtures.ts'
+import { aFailure, breakerChanged, deepFrozen, GUARDS_OFF, half, NOW } from './fixtures.ts'
 
 const context = { source: 'orders', now: NOW, random: half }
 
@@ -23,19 +23,10 @@ function open(until: number): BreakerState {
   return { phase: 'open', since: NOW - 10_000, until, successes: 0, suspects: [] }
 }
 
-/** Closed, after so many failures in a row. */
+/** Closed, after the given number of consecutive failures. */
 function shaken(failures: number): BreakerState {
   return { ...CLOSED, phase: 'closed', failures } as BreakerState
 }
-
-const OFF = {
-  breaker: 'off',
-  outage: 'off',
-  limit: 'off',
-  budget: 'off',
-  poison: 'off',
-  flood: 'off',
-} as const
 
 function aWorld(options: PolicyOptions = {}, change: Partial<Guards> = {}) {
   const policy = resolvePolicy(options)
@@ -44,7 +35,7 @@ function aWorld(options: PolicyOptions = {}, change: Partial<Guards> = {}) {
 
 function afterHandled(
   { policy, guards }: ReturnType<typeof aWorld>,
-  change: Partial<Handled> = {},
+  change: Partial<SuccessBatch> = {},
 ) {
   const seen = {
     count: 1,
@@ -55,7 +46,7 @@ function afterHandled(
     inFlight: 1,
     ...change,
   }
-  return learnHandled(policy, guards, seen, context)
+  return recordSuccesses(policy, guards, seen, context)
 }
 
 function afterFailure(
@@ -70,24 +61,24 @@ function afterFailure(
     inFlight: 10,
     ...attempt,
   }
-  return learnFailure(policy, guards, failed, context)
+  return recordFailure(policy, guards, failed, context)
 }
 
 describe('guards at the start', () => {
-  test('trust everyone', () => {
+  test('are closed and healthy', () => {
     expect(aWorld().guards).toEqual({
       breaker: { phase: 'closed', failures: 0, suspects: [], windowFrom: 0, handled: 0 },
       outage: NO_OUTAGE,
-      limit: { limit: 10, credit: 0, threshold: 50, shrunkAt: 0 },
-      budget: { tokens: 100, rateTokens: 100, at: NOW, stageAt: NOW, staged: 0 },
+      adaptiveConcurrency: { limit: 10, credit: 0, threshold: 50, shrunkAt: 0 },
+      retryBudget: { tokens: 100, rateTokens: 100, at: NOW, stageAt: NOW, staged: 0 },
       flood: [],
     })
   })
 
-  test('allow the whole concurrency without an adaptive limit, and hold nothing for a budget that is off', () => {
-    const { guards } = aWorld({ ...OFF, concurrency: 7 })
-    expect(guards.limit).toEqual({ limit: 7, credit: 0, threshold: 7, shrunkAt: 0 })
-    expect(guards.budget).toEqual({ tokens: 0, rateTokens: 0, at: 0, stageAt: 0, staged: 0 })
+  test('allow the full concurrency without an adaptive limit, and keep no tokens when the budget is off', () => {
+    const { guards } = aWorld({ ...GUARDS_OFF, concurrency: 7 })
+    expect(guards.adaptiveConcurrency).toEqual({ limit: 7, credit: 0, threshold: 7, shrunkAt: 0 })
+    expect(guards.retryBudget).toEqual({ tokens: 0, rateTokens: 0, at: 0, stageAt: 0, staged: 0 })
   })
 })
 
@@ -96,9 +87,9 @@ describe('attempts allowed', () => {
     ['the limit while closed', CLOSED, {}, 10],
     ['none while open', open(NOW + 1), {}, 0],
     ['one probe while half-open', open(NOW), {}, 1],
-    ['as many probes as the policy says', open(NOW), { breaker: { probes: 3 } }, 3],
+    ['the probes of the policy while half-open', open(NOW), { breaker: { probes: 3 } }, 3],
     ['never more probes than the limit', open(NOW), { breaker: { probes: 30 } }, 10],
-    ['one probe when the breaker is off now', open(NOW), { breaker: 'off' }, 1],
+    ['one probe while half-open, when the breaker is off now', open(NOW), { breaker: 'off' }, 1],
     ['none while isolated', ISOLATED, {}, 0],
   ])('%s', (_, breaker, options, allowed) => {
     const { policy, guards } = aWorld(options, { breaker })
@@ -109,16 +100,16 @@ describe('attempts allowed', () => {
 describe('paused until', () => {
   test.each<[why: string, breaker: BreakerState, until: number | undefined]>([
     ['the next probe while open', open(NOW + 1), NOW + 1],
-    ['nothing once the probe may go', open(NOW), undefined],
-    ['nothing while closed', CLOSED, undefined],
-    ['nothing that a clock can tell while isolated', ISOLATED, undefined],
+    ['undefined once the probe may run', open(NOW), undefined],
+    ['undefined while closed', CLOSED, undefined],
+    ['undefined while isolated, because only an operator ends it', ISOLATED, undefined],
   ])('%s', (_, breaker, until) => {
     expect(pausedUntil(aWorld({}, { breaker }).guards, NOW)).toBe(until)
   })
 })
 
 describe('a success', () => {
-  test('makes the breaker forget the failures before it', () => {
+  test('clears the earlier failures of the breaker', () => {
     expect(afterHandled(aWorld({}, { breaker: shaken(4) })).guards.breaker).toEqual(CLOSED)
   })
 
@@ -127,89 +118,91 @@ describe('a success', () => {
       {},
       {
         breaker: open(NOW),
-        budget: { tokens: 5, rateTokens: 100, at: NOW, stageAt: NOW, staged: 0 },
+        retryBudget: { tokens: 5, rateTokens: 100, at: NOW, stageAt: NOW, staged: 0 },
       },
     )
     const { guards } = afterHandled(world, { count: 2, at: NOW - 3 })
     expect(guards.breaker).toEqual(CLOSED)
     expect(guards.outage).toMatchObject({ now: { handled: 2 }, handledAt: NOW - 3 })
-    expect(guards.budget.tokens).toBe(5.2)
+    expect(guards.retryBudget.tokens).toBe(5.2)
   })
 
-  test('that closes the breaker is an event, once', () => {
+  test('reports once that it closed the breaker', () => {
     const first = afterHandled(aWorld({}, { breaker: open(NOW) }))
     expect(first.events).toEqual([])
     expect(first.guards.breaker).toMatchObject({ phase: 'open', successes: 1 })
     const second = afterHandled({ policy: resolvePolicy(), guards: first.guards })
-    expect(second.events).toEqual([
-      {
-        type: 'breaker_changed',
-        at: NOW,
-        source: 'orders',
-        from: 'halfOpen',
-        to: 'closed',
-        until: undefined,
-      },
-    ])
+    expect(second.events).toEqual([breakerChanged('halfOpen', 'closed', undefined)])
     expect(afterHandled({ policy: resolvePolicy(), guards: second.guards }).events).toEqual([])
   })
 
-  test('lets the limit grow only when the limit was what held more back', () => {
-    expect(afterHandled(aWorld(), { count: 3, saturated: true }).guards.limit.limit).toBe(13)
-    expect(afterHandled(aWorld(), { count: 3, saturated: false }).guards.limit.limit).toBe(10)
+  test('grows the limit only when the limit prevented more attempts', () => {
+    expect(
+      afterHandled(aWorld(), { count: 3, saturated: true }).guards.adaptiveConcurrency.limit,
+    ).toBe(13)
+    expect(
+      afterHandled(aWorld(), { count: 3, saturated: false }).guards.adaptiveConcurrency.limit,
+    ).toBe(10)
   })
 
-  test('that came late shrinks the limit, saturated or not, and is an event', () => {
+  test('shrinks the limit when it was late, saturated or not, and reports it', () => {
     const { guards, events } = afterHandled(aWorld(), { late: true, saturated: true, inFlight: 10 })
-    expect(guards.limit).toEqual({ limit: 7, credit: 0, threshold: 7, shrunkAt: NOW })
+    expect(guards.adaptiveConcurrency).toEqual({ limit: 7, credit: 0, threshold: 7, shrunkAt: NOW })
     expect(events).toEqual([{ type: 'limit_shrunk', at: NOW, source: 'orders', from: 10, to: 7 }])
   })
 
-  test('that came late at the least limit is the handler’s nature until one is quick again', () => {
+  test('marks a slow handler when it was late at the lowest limit, until one success is quick', () => {
     const limit = { limit: 1, credit: 0, threshold: 5, shrunkAt: 0 }
-    const slow = afterHandled(aWorld({}, { limit }), { late: true, saturated: true, count: 2 })
-    expect(slow.guards.limit).toEqual({ ...limit, limit: 3, isSlow: true })
+    const slow = afterHandled(aWorld({}, { adaptiveConcurrency: limit }), {
+      late: true,
+      saturated: true,
+      count: 2,
+    })
+    expect(slow.guards.adaptiveConcurrency).toEqual({ ...limit, limit: 3, isSlow: true })
     expect(slow.events).toEqual([])
     const policy = resolvePolicy()
     const again = afterHandled({ policy, guards: slow.guards }, { late: true })
-    expect(again.guards.limit).toEqual(slow.guards.limit)
+    expect(again.guards.adaptiveConcurrency).toEqual(slow.guards.adaptiveConcurrency)
     const quick = afterHandled({ policy, guards: slow.guards }, { late: false })
-    expect(quick.guards.limit).toEqual({ ...limit, limit: 3 })
+    expect(quick.guards.adaptiveConcurrency).toEqual({ ...limit, limit: 3 })
   })
 
-  test('that is neither late nor held back leaves the very same limit', () => {
+  test('returns the same limit when it is neither late nor saturated', () => {
     const world = aWorld()
-    expect(afterHandled(world).guards.limit).toBe(world.guards.limit)
+    expect(afterHandled(world).guards.adaptiveConcurrency).toBe(world.guards.adaptiveConcurrency)
   })
 
-  test('that came late but began before the limit last shrank says nothing new', () => {
+  test('ignores a late success that began before the limit last shrank', () => {
     const limit = { limit: 10, credit: 0, threshold: 50, shrunkAt: NOW - 5 }
-    const late = afterHandled(aWorld({}, { limit }), { late: true, startedAt: NOW - 10 })
-    expect(late.guards.limit).toEqual(limit)
+    const late = afterHandled(aWorld({}, { adaptiveConcurrency: limit }), {
+      late: true,
+      startedAt: NOW - 10,
+    })
+    expect(late.guards.adaptiveConcurrency).toEqual(limit)
     expect(late.events).toEqual([])
   })
 
-  test('teaches nothing to guards that are off', () => {
-    const world = aWorld(OFF, { breaker: shaken(4) })
+  test('does not change guards that are off', () => {
+    const world = aWorld(GUARDS_OFF, { breaker: shaken(4) })
     const { guards, events } = afterHandled(world, { late: true, saturated: true, inFlight: 50 })
     expect(guards).toEqual(world.guards)
     expect(events).toEqual([])
   })
 
-  test('leaves the flood window alone', () => {
+  test('does not change the flood window', () => {
     const flood = [{ signature: 's1', tokens: 1, at: NOW }]
     expect(afterHandled(aWorld({}, { flood })).guards.flood).toEqual(flood)
   })
 })
 
 describe('a failure', () => {
-  test('of class transient is about the dependency, each one', () => {
+  test('of class transient counts against the dependency, each one', () => {
     const { guards } = afterFailure(aWorld({}, { breaker: shaken(1) }), { class: 'transient' })
     expect(guards.breaker).toMatchObject({ failures: 2, suspects: [] })
     expect(guards.outage.now).toEqual({ handled: 0, unreachable: 1, suspects: [] })
   })
 
-  test('of class unknown may be the message, and counts once for it', () => {
+  test('of class unknown may be caused by the message, and counts once for it', () => {
     const first = afterFailure(aWorld(), { class: 'unknown' })
     expect(first.guards.breaker).toMatchObject({ failures: 1, suspects: ['m1'] })
     expect(first.guards.outage.now).toEqual({ handled: 0, unreachable: 0, suspects: ['m1'] })
@@ -224,12 +217,12 @@ describe('a failure', () => {
   })
 
   test.each(['business', 'integration'] as const)(
-    'of class %s shows that the dependency answers',
+    'of class %s shows that the dependency responds',
     (name) => {
       const { guards, events } = afterFailure(aWorld({}, { breaker: shaken(4) }), { class: name })
       expect(guards.breaker).toEqual(CLOSED)
       expect(guards.outage).toMatchObject({ now: { handled: 1, unreachable: 0 }, handledAt: NOW })
-      expect(guards.limit.limit).toBe(10)
+      expect(guards.adaptiveConcurrency.limit).toBe(10)
       expect(events).toEqual([])
     },
   )
@@ -239,12 +232,12 @@ describe('a failure', () => {
     expect(guards.breaker).toMatchObject({ phase: 'open', successes: 1 })
   })
 
-  test('of class schema says nothing at all', () => {
+  test('of class schema changes nothing', () => {
     const world = aWorld({}, { breaker: shaken(4) })
     expect(afterFailure(world, { class: 'schema' })).toEqual({ guards: world.guards, events: [] })
   })
 
-  test('that trips the breaker restarts the limit from the bottom, and both are events', () => {
+  test('that trips the breaker restarts the limit from the minimum, and reports both', () => {
     const { guards, events } = afterFailure(aWorld({}, { breaker: shaken(4) }), {
       class: 'transient',
     })
@@ -255,26 +248,19 @@ describe('a failure', () => {
       successes: 0,
       suspects: [],
     })
-    expect(guards.limit).toEqual({ limit: 1, credit: 0, threshold: 5, shrunkAt: NOW })
+    expect(guards.adaptiveConcurrency).toEqual({ limit: 1, credit: 0, threshold: 5, shrunkAt: NOW })
     expect(events).toEqual([
-      {
-        type: 'breaker_changed',
-        at: NOW,
-        source: 'orders',
-        from: 'closed',
-        to: 'open',
-        until: NOW + 1_000,
-      },
+      breakerChanged('closed', 'open', NOW + 1_000),
       { type: 'limit_shrunk', at: NOW, source: 'orders', from: 10, to: 1 },
     ])
   })
 
-  test('that trips the breaker restarts the limit whatever the class', () => {
+  test('that trips the breaker restarts the limit for every class', () => {
     const { guards } = afterFailure(aWorld({}, { breaker: shaken(4) }), { class: 'unknown' })
-    expect(guards.limit).toEqual({ limit: 1, credit: 0, threshold: 5, shrunkAt: NOW })
+    expect(guards.adaptiveConcurrency).toEqual({ limit: 1, credit: 0, threshold: 5, shrunkAt: NOW })
   })
 
-  test('that trips the breaker stays away as long as the dependency asks', () => {
+  test('that trips the breaker keeps it open as long as the dependency requests', () => {
     const { guards } = afterFailure(aWorld({}, { breaker: shaken(4) }), {
       class: 'transient',
       retryAfterMs: 20_000,
@@ -284,72 +270,72 @@ describe('a failure', () => {
 
   test('of a probe opens the breaker again, without restarting the limit', () => {
     const limit = { limit: 8, credit: 3, threshold: 8, shrunkAt: NOW }
-    const world = aWorld({}, { breaker: open(NOW), limit })
+    const world = aWorld({}, { breaker: open(NOW), adaptiveConcurrency: limit })
     const { guards, events } = afterFailure(world, { class: 'unknown' })
-    expect(guards.limit).toEqual(limit)
-    expect(events).toEqual([
-      {
-        type: 'breaker_changed',
-        at: NOW,
-        source: 'orders',
-        from: 'halfOpen',
-        to: 'open',
-        until: NOW + 1_000,
-      },
-    ])
+    expect(guards.adaptiveConcurrency).toEqual(limit)
+    expect(events).toEqual([breakerChanged('halfOpen', 'open', NOW + 1_000)])
   })
 
-  test('while the breaker is open says nothing new to it', () => {
-    const world = aWorld({ limit: 'off' }, { breaker: open(NOW + 1) })
+  test('while the breaker is open does not change it', () => {
+    const world = aWorld({ adaptiveConcurrency: 'off' }, { breaker: open(NOW + 1) })
     const { guards, events } = afterFailure(world, { class: 'transient' })
     expect(guards.breaker).toBe(world.guards.breaker)
     expect(events).toEqual([])
   })
 
-  test('shrinks the limit by what was in flight, when the dependency is to blame', () => {
+  test('shrinks the limit from the attempts in flight, when the dependency is to blame', () => {
     const { guards, events } = afterFailure(aWorld(), { class: 'transient' }, { inFlight: 10 })
-    expect(guards.limit).toEqual({ limit: 7, credit: 0, threshold: 7, shrunkAt: NOW })
+    expect(guards.adaptiveConcurrency).toEqual({ limit: 7, credit: 0, threshold: 7, shrunkAt: NOW })
     expect(events).toEqual([{ type: 'limit_shrunk', at: NOW, source: 'orders', from: 10, to: 7 }])
   })
 
   test.each(['unknown', 'business', 'integration', 'schema'] as const)(
-    'of class %s is no reason to send less',
+    'of class %s does not shrink the limit',
     (name) => {
-      expect(afterFailure(aWorld(), { class: name }).guards.limit.limit).toBe(10)
+      expect(afterFailure(aWorld(), { class: name }).guards.adaptiveConcurrency.limit).toBe(10)
     },
   )
 
   test('that began before the limit last shrank does not shrink it again', () => {
     const limit = { limit: 10, credit: 0, threshold: 50, shrunkAt: NOW }
-    const world = aWorld({}, { limit })
+    const world = aWorld({}, { adaptiveConcurrency: limit })
     expect(
-      afterFailure(world, { class: 'transient' }, { startedAt: NOW - 1 }).guards.limit,
+      afterFailure(world, { class: 'transient' }, { startedAt: NOW - 1 }).guards
+        .adaptiveConcurrency,
     ).toEqual(limit)
-    expect(afterFailure(world, { class: 'transient' }, { startedAt: NOW }).guards.limit).toEqual(
-      limit,
-    )
     expect(
-      afterFailure(world, { class: 'transient' }, { startedAt: NOW + 1 }).guards.limit.limit,
+      afterFailure(world, { class: 'transient' }, { startedAt: NOW }).guards.adaptiveConcurrency,
+    ).toEqual(limit)
+    expect(
+      afterFailure(world, { class: 'transient' }, { startedAt: NOW + 1 }).guards.adaptiveConcurrency
+        .limit,
     ).toBe(7)
   })
 
   test.each(['unknown', 'business', 'integration', 'schema'] as const)(
-    'of class %s is a reason to send less when the attempt timed out',
+    'of class %s shrinks the limit when the attempt timed out',
     (name) => {
       const { guards, events } = afterFailure(aWorld(), { class: name, timedOut: true })
-      expect(guards.limit).toEqual({ limit: 7, credit: 0, threshold: 7, shrunkAt: NOW })
+      expect(guards.adaptiveConcurrency).toEqual({
+        limit: 7,
+        credit: 0,
+        threshold: 7,
+        shrunkAt: NOW,
+      })
       expect(events).toEqual([{ type: 'limit_shrunk', at: NOW, source: 'orders', from: 10, to: 7 }])
     },
   )
 
-  test('that cannot shrink the limit any further is no event', () => {
+  test('that cannot shrink the limit any further is not reported', () => {
     const limit = { limit: 1, credit: 0, threshold: 1, shrunkAt: 0 }
-    const { events } = afterFailure(aWorld({}, { limit }), { class: 'transient' })
+    const { events } = afterFailure(aWorld({}, { adaptiveConcurrency: limit }), {
+      class: 'transient',
+    })
     expect(events).toEqual([])
   })
 
-  test('teaches nothing to guards that are off', () => {
-    const world = aWorld(OFF, { breaker: shaken(4) })
+  test('does not change guards that are off', () => {
+    const world = aWorld(GUARDS_OFF, { breaker: shaken(4) })
     for (const name of ['transient', 'unknown', 'business'] as const) {
       expect(afterFailure(world, { class: name })).toEqual({ guards: world.guards, events: [] })
     }
@@ -358,12 +344,12 @@ describe('a failure', () => {
   test('leaves budget and flood window to the decision', () => {
     const world = aWorld({}, { flood: [{ signature: 's1', tokens: 1, at: NOW }] })
     const { guards } = afterFailure(world, { class: 'transient' })
-    expect(guards.budget).toBe(world.guards.budget)
+    expect(guards.retryBudget).toBe(world.guards.retryBudget)
     expect(guards.flood).toBe(world.guards.flood)
   })
 })
 
-describe('the dependency is to blame', () => {
+describe('isDependencyToBlame', () => {
   const failing = (unreachable: number, handled: number) => ({
     ...NO_OUTAGE,
     from: NOW,
@@ -385,47 +371,47 @@ describe('the dependency is to blame', () => {
     )
   }
 
-  test('not while everything is well', () => {
+  test('is false while everything works', () => {
     expect(isToBlame({}, {})).toBe(false)
   })
 
-  test('while the breaker is open, and when it just opened', () => {
+  test('is true while the breaker is open, and when it just opened', () => {
     const breaker = open(NOW + 1)
     expect(isToBlame({ breaker }, { breaker })).toBe(true)
     expect(isToBlame({}, { breaker })).toBe(true)
   })
 
-  test('while the breaker is isolated by hand', () => {
+  test('is true while the breaker is isolated manually', () => {
     expect(isToBlame({ breaker: ISOLATED }, { breaker: ISOLATED })).toBe(true)
   })
 
-  test('when a probe opened the breaker again', () => {
+  test('is true when a probe opened the breaker again', () => {
     expect(isToBlame({ breaker: open(NOW) }, { breaker: open(NOW + 1_000) })).toBe(true)
   })
 
-  test('not when a probe told nothing new', () => {
+  test('is false when the failure of a probe is already known', () => {
     const breaker = open(NOW)
     expect(isToBlame({ breaker }, { breaker })).toBe(false)
   })
 
-  test('while enough fails together, although the breaker is closed', () => {
+  test('is true while enough messages fail together, although the breaker is closed', () => {
     expect(isToBlame({}, { outage: failing(5, 15) })).toBe(true)
     expect(isToBlame({}, { outage: failing(5, 16) })).toBe(false)
     expect(isToBlame({}, { outage: failing(4, 0) })).toBe(false)
   })
 
-  test('not by a window that is off', () => {
+  test('is false when the window is off', () => {
     expect(isToBlame({}, { outage: failing(5, 0) }, { options: { outage: 'off' } })).toBe(false)
   })
 
-  test.each(['transient', 'unknown'] as const)('for a failure of class %s', (name) => {
+  test.each(['transient', 'unknown'] as const)('is true for a failure of class %s', (name) => {
     const failure = { class: name }
     expect(isToBlame({ breaker: ISOLATED }, { breaker: ISOLATED }, { failure })).toBe(true)
     expect(isToBlame({}, { outage: failing(5, 0) }, { failure })).toBe(true)
   })
 
   test.each(['schema', 'business', 'integration'] as const)(
-    'never for a failure of class %s, which is the message’s own',
+    'is never true for a failure of class %s, which the message caused',
     (name) => {
       const failure = { class: name }
       expect(isToBlame({ breaker: ISOLATED }, { breaker: ISOLATED }, { failure })).toBe(false)

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { hash64 } from '../src/hash.ts'
 
-/** The definition, in the plainest form there is. */
+/** The definition in its simplest form. */
 function fnv1a(bytes: Uint8Array): bigint {
   let hash = 0xcbf29ce484222325n
   for (const byte of bytes) hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * 0x100000001b3n)

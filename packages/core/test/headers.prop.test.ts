@@ -5,7 +5,7 @@ import { FIRST_CYCLE } from '../src/delivery.ts'
 import { FAILURE_CLASSES } from '../src/failure.ts'
 import { decodeHeaders, encodeHeaders, type WireState } from '../src/headers.ts'
 
-/** Any characters at all, as long as they are whole ones. */
+/** Any complete characters. */
 const word = fc.oneof(
   fc.string({ unit: 'binary', minLength: 1, maxLength: 300 }),
   fc.string({ unit: fc.constantFrom('%', '4', '1', 'é', '\n', 'a'), minLength: 1, maxLength: 20 }),
@@ -70,7 +70,7 @@ describe('headers', () => {
     )
   })
 
-  test('are printable ASCII, whatever the failures said', () => {
+  test('are printable ASCII for all failures', () => {
     fc.assert(
       fc.property(state, (written) => {
         for (const value of Object.values(encodeHeaders(written).headers)) {
@@ -80,7 +80,7 @@ describe('headers', () => {
     )
   })
 
-  test('keep to any budget that holds the fixed part, and to the newest attempts', () => {
+  test('fit any budget that has room for the fixed part, with the newest attempts', () => {
     fc.assert(
       fc.property(state, fc.nat({ max: 4_000 }), (written, room) => {
         const fixedBytes = bytesOf(encodeHeaders(written, 0).headers)
@@ -94,7 +94,7 @@ describe('headers', () => {
     )
   })
 
-  test('leave out no more than they must', () => {
+  test('omit as few attempts as possible', () => {
     fc.assert(
       fc.property(state, fc.nat({ max: 4_000 }), (written, room) => {
         const budget = bytesOf(encodeHeaders(written, 0).headers) + room
@@ -104,14 +104,14 @@ describe('headers', () => {
           ...written,
           cycle: { ...written.cycle, history: written.cycle.history.slice(truncated - 1) },
         }
-        // Written whole, with one attempt more than fitted: at most a digit of the gap is missing here.
+        // Written completely, with one more attempt than fits: at most one digit of the dropped count is missing here.
         const { headers } = encodeHeaders(oneMore, Number.POSITIVE_INFINITY)
         expect(bytesOf(headers)).toBeGreaterThan(budget)
       }),
     )
   })
 
-  test('never throw on garbage: it is reported, or it was in order', () => {
+  test('never throw on garbage: it is reported, or it is valid', () => {
     const names = [
       'version',
       'id',

@@ -21,7 +21,7 @@ function aState(change: Partial<WireState> = {}): WireState {
   }
 }
 
-/** What a broker counts: the bytes of every name and value. */
+/** Counts bytes like a broker: every name and value. */
 function bytesOf(headers: Readonly<Record<string, string>>): number {
   return Object.entries(headers)
     .flat()
@@ -36,11 +36,11 @@ const attempts = [1, 2, 3].map((number) =>
   anAttempt({ number, at: NOW + number, message: `failure ${number}` }),
 )
 
-/** Headers that say little, and are all in order. */
+/** Few headers, all valid. */
 const sound = { 'redrive-version': '1', 'redrive-attempt': '2', 'redrive-cycle': '3' }
 
 describe('headers of a message', () => {
-  test('say only what there is to say about a first attempt', () => {
+  test('contain only the known fields of a first attempt', () => {
     expect(encodeHeaders(aState())).toEqual({
       headers: {
         'redrive-version': '1',
@@ -52,7 +52,7 @@ describe('headers of a message', () => {
     })
   })
 
-  test('say everything that is known', () => {
+  test('contain all known fields', () => {
     const state = aState({
       key: 'order-7',
       replayId: 'replay-1',
@@ -121,7 +121,7 @@ describe('headers of a message', () => {
     expect(Object.keys(headers).every((name) => name.startsWith('redrive-'))).toBe(true)
   })
 
-  test('say whom it stands in for, also when that one has an empty key', () => {
+  test('contain the key of the replaced message, also when that key is empty', () => {
     const { headers } = encodeHeaders(aState({ replaces: '' }))
     expect(headers['redrive-replaces']).toBe('')
     expect(decodeHeaders(headers).replaces).toBe('')
@@ -150,7 +150,7 @@ describe('headers of a message', () => {
     ['\u001f\u007f', '%1F%7F'],
     ['é€', '%C3%A9%E2%82%AC'],
     ['a😀b', 'a%F0%9F%98%80b'],
-  ])('write %j as %j where it is no history, and read it back', (plain, written) => {
+  ])('write %j as %j outside the history, and read it back', (plain, written) => {
     const state = aState({
       id: plain,
       key: `${plain}k`,
@@ -182,7 +182,7 @@ describe('headers of a message', () => {
     },
   )
 
-  test('carry the stack where it is given, and read it back', () => {
+  test('contain the stack when it is given, and read it back', () => {
     const stack = '    at charge (/app/é.ts:1:2)\n    at run (/app/run.ts:3:4)'
     const { headers } = encodeHeaders(aState({ stack }))
     expect(headers['redrive-stack']).toBe(
@@ -200,7 +200,7 @@ describe('headers of a message', () => {
     })
   })
 
-  test('bound the message of an attempt at 200 characters', () => {
+  test('limit the message of an attempt to 200 characters', () => {
     const messageOf = (length: number) => {
       const cycle = aCycle({ history: [anAttempt({ message: 'x'.repeat(length) })] })
       return decodeHeaders(encodeHeaders(aState({ cycle })).headers).cycle.history[0]?.message
@@ -209,7 +209,7 @@ describe('headers of a message', () => {
     expect(messageOf(201)).toBe('x'.repeat(200))
   })
 
-  test('carry any message in ASCII', () => {
+  test('encode any message in ASCII', () => {
     const message = 'é€😀\u0000\n\u007f\ud800"\\~ '
     const cycle = aCycle({ history: [anAttempt({ message })] })
     const { headers } = encodeHeaders(aState({ cycle }))
@@ -229,7 +229,7 @@ describe('headers within a budget', () => {
     expect(encodeHeaders(state, bytesOf(whole))).toEqual({ headers: whole, truncated: 0 })
   })
 
-  test('lose the oldest attempt first when they are one byte too long, and say so', () => {
+  test('drop the oldest attempt first when they are one byte too long, and record it', () => {
     const { headers, truncated } = encodeHeaders(state, bytesOf(whole) - 1)
     expect(truncated).toBe(1)
     expect(rowsOf(headers)).toEqual([
@@ -240,28 +240,28 @@ describe('headers within a budget', () => {
     expect(decodeHeaders(headers).cycle.history).toEqual(attempts.slice(1))
   })
 
-  test('lose as many as they must', () => {
+  test('drop as many as necessary', () => {
     const two = encodeHeaders(state, bytesOf(whole) - 1).headers
     const { headers, truncated } = encodeHeaders(state, bytesOf(two) - 1)
     expect(truncated).toBe(2)
     expect(rowsOf(headers)).toEqual([2, [3, NOW + 3, 'unknown', 's1', 'E1', 'failure 3']])
   })
 
-  test('still say how many are missing when none fits', () => {
+  test('still contain the number of dropped attempts when none fits', () => {
     const noted = { ...fixed, 'redrive-history': '[3]' }
     expect(encodeHeaders(state, bytesOf(noted))).toEqual({ headers: noted, truncated: 3 })
     expect(decodeHeaders(noted).cycle.history).toEqual([])
     expect(decodeHeaders(noted).problems).toEqual([])
   })
 
-  test('keep what cannot be left out, whatever the budget', () => {
+  test('keep the required fields for every budget', () => {
     const noted = bytesOf({ ...fixed, 'redrive-history': '[3]' })
     for (const budget of [noted - 1, bytesOf(fixed), 0, -1]) {
       expect(encodeHeaders(state, budget)).toEqual({ headers: fixed, truncated: 3 })
     }
   })
 
-  test('leave the stack out where it does not fit, and only the stack', () => {
+  test('omit the stack when it does not fit, and only the stack', () => {
     const stacked = { ...state, stack: 'at x' }
     const all = encodeHeaders(stacked).headers
     expect(all).toEqual({ ...whole, 'redrive-stack': 'at x' })
@@ -269,14 +269,14 @@ describe('headers within a budget', () => {
     expect(encodeHeaders(stacked, bytesOf(all) - 1)).toEqual({ headers: whole, truncated: 0 })
   })
 
-  test('keep the stack where the history does not fit but the stack does', () => {
+  test('keep the stack when the history does not fit but the stack does', () => {
     const stacked = { ...state, stack: 'x' }
     const { headers, truncated } = encodeHeaders(stacked, bytesOf(fixed) + 14)
     expect(truncated).toBe(3)
     expect(headers).toEqual({ ...fixed, 'redrive-stack': 'x' })
   })
 
-  test('count the digits of the number of missing attempts', () => {
+  test('count the digits of the number of dropped attempts', () => {
     const history = Array.from({ length: 12 }, (_, index) => anAttempt({ number: index + 1 }))
     const many = aState({ cycle: aCycle({ history }) })
     const none = { ...encodeHeaders(many, 0).headers, 'redrive-history': '[12]' }
@@ -294,7 +294,7 @@ describe('headers within a budget', () => {
     expect(headers).toMatchObject({ 'redrive-class': 'unknown', 'redrive-signature': 's1' })
   })
 
-  test('have 8 KiB unless they are told otherwise', () => {
+  test('have 8 KiB by default', () => {
     expect(HEADER_BUDGET_BYTES).toBe(8_192)
     const history = Array.from({ length: 100 }, (_, index) =>
       anAttempt({ number: index + 1, message: 'x'.repeat(200) }),
@@ -307,7 +307,7 @@ describe('headers within a budget', () => {
   })
 
   test.each(['\u007f', '\u0080', '\u07ff', '\u0800', '\uffff', '\u{10000}', '\ud800', 'aé€😀'])(
-    'count the bytes that a broker counts, also for %j',
+    'count the same bytes as a broker, also for %j',
     (source) => {
       const some = aState({ source, cycle: aCycle({ attempts: 3, history: attempts }) })
       const full = encodeHeaders(some, Number.POSITIVE_INFINITY).headers
@@ -318,7 +318,7 @@ describe('headers within a budget', () => {
 })
 
 describe('reading headers', () => {
-  test('of a message that Redrive has never seen finds nothing and no problem', () => {
+  test('of a message without Redrive headers finds nothing and no problem', () => {
     expect(decodeHeaders({ traceparent: '00-1', 'x-retry': 5 })).toEqual({
       id: undefined,
       key: undefined,
@@ -331,7 +331,7 @@ describe('reading headers', () => {
     })
   })
 
-  test('keeps what the producer sent, as it was', () => {
+  test("keeps the producer's headers unchanged", () => {
     const value = Buffer.from('x')
     const { foreign } = decodeHeaders({
       ...sound,
@@ -347,34 +347,34 @@ describe('reading headers', () => {
     expect(foreign['x-a']).toBe(value)
   })
 
-  test('takes what is not said for a first attempt', () => {
+  test('uses the values of a first attempt for missing headers', () => {
     expect(decodeHeaders({ 'redrive-version': '1' })).toMatchObject({
       cycle: FIRST_CYCLE,
       problems: [],
     })
   })
 
-  test('without a version reads who the message is, and nothing about its attempts', () => {
+  test('without a version reads the identity of the message, and nothing about its attempts', () => {
     const decoded = decodeHeaders({ 'redrive-id': 'm1', 'redrive-attempt': '4' })
     expect(decoded).toMatchObject({ id: 'm1', cycle: FIRST_CYCLE, problems: [] })
   })
 
-  test('of a newer version says so, keeps the number of the cycle and counts a first attempt', () => {
+  test('of a newer version reports it, keeps the cycle number and counts a first attempt', () => {
     const decoded = decodeHeaders({ ...sound, 'redrive-version': '2', 'redrive-id': 'm1' })
     expect(decoded).toMatchObject({
       id: 'm1',
       cycle: { ...FIRST_CYCLE, number: 3 },
-      problems: ["redrive-version: '2' is not one this release can read"],
+      problems: ["redrive-version: '2' is not supported by this release"],
     })
   })
 
-  test('of a version that is no version shows only the beginning of it', () => {
+  test('of an invalid version shows only the beginning of it', () => {
     expect(decodeHeaders({ 'redrive-version': 'x'.repeat(99) }).problems).toEqual([
-      `redrive-version: '${'x'.repeat(40)}…' is not one this release can read`,
+      `redrive-version: '${'x'.repeat(40)}…' is not supported by this release`,
     ])
   })
 
-  test('leaves a text with a percent sign that encodes nothing as it is', () => {
+  test('keeps a text with a percent sign that encodes nothing', () => {
     expect(decodeHeaders({ 'redrive-id': '100%', 'redrive-key': '%zz%41' })).toMatchObject({
       id: '100%',
       key: '%zz%41',
@@ -382,7 +382,7 @@ describe('reading headers', () => {
     })
   })
 
-  test('counts cycles from 1, whatever the header says', () => {
+  test('counts cycles from 1, even when the header is lower', () => {
     expect(decodeHeaders({ ...sound, 'redrive-cycle': '0' }).cycle.number).toBe(1)
     expect(decodeHeaders({ ...sound, 'redrive-cycle': '1' }).cycle.number).toBe(1)
     expect(decodeHeaders({ ...sound, 'redrive-cycle': '2' }).cycle.number).toBe(2)
@@ -402,12 +402,12 @@ describe('reading headers', () => {
     ['redrive-delay', 'x', 'redrive-delay: expected a whole number'],
     ['redrive-first-failed-at', 'x', 'redrive-first-failed-at: expected a whole number'],
     ['redrive-not-before', 'x', 'redrive-not-before: expected a whole number'],
-    ['redrive-history', 'x', 'redrive-history: cannot be read'],
-    ['redrive-history', '{}', 'redrive-history: cannot be read'],
-    ['redrive-history', 'null', 'redrive-history: cannot be read'],
-    ['redrive-history', '[0,1]', 'redrive-history: cannot be read'],
-    ['redrive-history', '[0,{}]', 'redrive-history: cannot be read'],
-    ['redrive-history', '[0,[1,2,"unknown"', 'redrive-history: cannot be read'],
+    ['redrive-history', 'x', 'redrive-history: cannot be parsed'],
+    ['redrive-history', '{}', 'redrive-history: cannot be parsed'],
+    ['redrive-history', 'null', 'redrive-history: cannot be parsed'],
+    ['redrive-history', '[0,1]', 'redrive-history: cannot be parsed'],
+    ['redrive-history', '[0,{}]', 'redrive-history: cannot be parsed'],
+    ['redrive-history', '[0,[1,2,"unknown"', 'redrive-history: cannot be parsed'],
     ['redrive-history', Buffer.from('[0]'), 'redrive-history: expected text, got object'],
     ['redrive-anything', 1, 'redrive-anything: expected text, got number'],
   ])('%s: %j counts as a first attempt', (name, value, problem) => {
@@ -425,12 +425,12 @@ describe('reading headers', () => {
     ['code', [1, 2, 'unknown', 's', 4, 'm']],
     ['missing code', [1, 2, 'unknown', 's']],
     ['message', [1, 2, 'unknown', 's', null, 5]],
-  ])('a row of the history with a wrong %s spoils the history', (_, row) => {
+  ])('a history row with a wrong %s invalidates the history', (_, row) => {
     const good = [1, 2, 'unknown', 's', null, 'm']
     const history = JSON.stringify([0, good, row])
     expect(decodeHeaders({ ...sound, 'redrive-history': history })).toMatchObject({
       cycle: { ...FIRST_CYCLE, number: 3 },
-      problems: ['redrive-history: cannot be read'],
+      problems: ['redrive-history: cannot be parsed'],
     })
     const alone = JSON.stringify([0, good])
     expect(decodeHeaders({ ...sound, 'redrive-history': alone }).cycle.history).toEqual([
@@ -438,7 +438,7 @@ describe('reading headers', () => {
     ])
   })
 
-  test('a cycle that cannot be read is the first one', () => {
+  test('a cycle that cannot be parsed is the first one', () => {
     expect(decodeHeaders({ ...sound, 'redrive-cycle': 'x' })).toMatchObject({
       cycle: FIRST_CYCLE,
       problems: ['redrive-cycle: expected a whole number'],
@@ -449,7 +449,7 @@ describe('reading headers', () => {
     })
   })
 
-  test('takes the largest numbers that still make sense', () => {
+  test('accepts the largest valid numbers', () => {
     const headers = {
       'redrive-version': '1',
       'redrive-cycle': '1000000',
@@ -479,13 +479,13 @@ describe('reading headers', () => {
     })
     expect(problems).toEqual([
       'redrive-key: expected text, got number',
-      "redrive-version: '9' is not one this release can read",
+      "redrive-version: '9' is not supported by this release",
       'redrive-attempt: expected a whole number',
-      'redrive-history: cannot be read',
+      'redrive-history: cannot be parsed',
     ])
   })
 
-  test('is safe with names that mean something to JavaScript', () => {
+  test('is safe with names that have a meaning in JavaScript', () => {
     const raw = JSON.parse(
       '{"__proto__": {"polluted": true}, "constructor": "c", "toString": "t", "redrive-__proto__": "x"}',
     ) as Record<string, unknown>

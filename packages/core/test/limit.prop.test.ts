@@ -8,8 +8,9 @@ import {
   shrinkLimit,
   startLimit,
 } from '../src/limit.ts'
+import { transitionsOf } from './fixtures.ts'
 
-/** least <= start <= most */
+/** min <= start <= max */
 const anyPolicy: fc.Arbitrary<LimitPolicy> = fc
   .tuple(
     fc.array(fc.integer({ min: 1, max: 100 }), { minLength: 3, maxLength: 3 }),
@@ -20,7 +21,7 @@ const anyPolicy: fc.Arbitrary<LimitPolicy> = fc
     return { min, start, max, decrease }
   })
 
-type Happening =
+type Input =
   | { readonly kind: 'grow'; readonly count: number; readonly afterMs: number }
   | {
       readonly kind: 'shrink'
@@ -31,7 +32,7 @@ type Happening =
   | { readonly kind: 'restart'; readonly afterMs: number }
 
 const afterMs = fc.integer({ min: 1, max: 1_000 })
-const story: fc.Arbitrary<Happening[]> = fc.array(
+const anyInputs: fc.Arbitrary<Input[]> = fc.array(
   fc.oneof(
     fc.record({
       kind: fc.constant('grow' as const),
@@ -49,14 +50,14 @@ const story: fc.Arbitrary<Happening[]> = fc.array(
   { minLength: 1, maxLength: 80 },
 )
 
-function step(policy: LimitPolicy, state: LimitState, happening: Happening, now: number) {
-  switch (happening.kind) {
+function step(policy: LimitPolicy, state: LimitState, input: Input, now: number) {
+  switch (input.kind) {
     case 'grow':
-      return growLimit(policy, state, happening.count)
+      return growLimit(policy, state, input.count)
     case 'shrink':
       return shrinkLimit(policy, state, {
-        startedAt: now - happening.ageMs,
-        inFlight: happening.inFlight,
+        startedAt: now - input.ageMs,
+        inFlight: input.inFlight,
         now,
       })
     case 'restart':
@@ -64,23 +65,17 @@ function step(policy: LimitPolicy, state: LimitState, happening: Happening, now:
   }
 }
 
-function live(policy: LimitPolicy, happenings: readonly Happening[]) {
-  let now = 1_700_000_000_000
-  let before = startLimit(policy)
-  return happenings.map((happening) => {
-    now += happening.afterMs
-    const after = step(policy, before, happening, now)
-    const moment = { happening, before, after, now }
-    before = after
-    return moment
-  })
+function applyAll(policy: LimitPolicy, inputs: readonly Input[]) {
+  return transitionsOf<Input, LimitState>(startLimit(policy), inputs, (state, input, now) =>
+    step(policy, state, input, now),
+  )
 }
 
-describe('the limit, whatever happens', () => {
-  test('is a whole number between the least and the most, and so is its threshold', () => {
+describe('the limit, for any sequence', () => {
+  test('is a whole number between the minimum and the maximum, and so is its threshold', () => {
     fc.assert(
-      fc.property(anyPolicy, story, (policy, happenings) => {
-        const states = [startLimit(policy), ...live(policy, happenings).map(({ after }) => after)]
+      fc.property(anyPolicy, anyInputs, (policy, inputs) => {
+        const states = [startLimit(policy), ...applyAll(policy, inputs).map(({ after }) => after)]
         for (const { limit, threshold, credit } of states) {
           for (const value of [limit, threshold]) {
             expect(Number.isInteger(value)).toBe(true)
@@ -93,29 +88,29 @@ describe('the limit, whatever happens', () => {
     )
   })
 
-  test('never falls on success and never rises on trouble', () => {
+  test('never decreases on success and never increases on overload', () => {
     fc.assert(
-      fc.property(anyPolicy, story, (policy, happenings) => {
-        for (const { happening, before, after } of live(policy, happenings)) {
-          const direction = happening.kind === 'grow' ? 1 : -1
+      fc.property(anyPolicy, anyInputs, (policy, inputs) => {
+        for (const { input, before, after } of applyAll(policy, inputs)) {
+          const direction = input.kind === 'grow' ? 1 : -1
           expect((after.limit - before.limit) * direction).toBeGreaterThanOrEqual(0)
         }
       }),
     )
   })
 
-  test('rises to its threshold at most, and by one at most once it is there', () => {
+  test('grows to its threshold at most, and by one at most from there', () => {
     fc.assert(
-      fc.property(anyPolicy, story, (policy, happenings) => {
-        for (const { happening, before, after } of live(policy, happenings)) {
-          if (happening.kind !== 'grow') continue
+      fc.property(anyPolicy, anyInputs, (policy, inputs) => {
+        for (const { input, before, after } of applyAll(policy, inputs)) {
+          if (input.kind !== 'grow') continue
           expect(after.limit).toBeLessThanOrEqual(Math.max(before.threshold, before.limit + 1))
         }
       }),
     )
   })
 
-  test('shrinks once for all attempts that were running together', () => {
+  test('shrinks once for all attempts that ran together', () => {
     fc.assert(
       fc.property(
         anyPolicy,
@@ -137,11 +132,11 @@ describe('the limit, whatever happens', () => {
 
   test('behaves the same after a round trip through JSON', () => {
     fc.assert(
-      fc.property(anyPolicy, story, (policy, happenings) => {
-        for (const { happening, before, after, now } of live(policy, happenings)) {
+      fc.property(anyPolicy, anyInputs, (policy, inputs) => {
+        for (const { input, before, after, now } of applyAll(policy, inputs)) {
           const restored = JSON.parse(JSON.stringify(before)) as LimitState
           expect(restored).toEqual(before)
-          expect(step(policy, restored, happening, now)).toEqual(after)
+          expect(step(policy, restored, input, now)).toEqual(after)
         }
       }),
     )

@@ -21,17 +21,17 @@ const state = (fields: Partial<LimitState> = {}): LimitState => ({
 })
 
 describe('a new limit', () => {
-  test('begins where the policy says, in slow start up to the most', () => {
+  test('starts at the value of the policy, in slow start up to the maximum', () => {
     expect(startLimit(POLICY)).toEqual({ limit: 10, credit: 0, threshold: 50, shrunkAt: 0 })
   })
 
-  test('begins no higher than the most', () => {
+  test('starts no higher than the maximum', () => {
     expect(startLimit({ ...POLICY, start: 51 }).limit).toBe(50)
     expect(startLimit({ ...POLICY, start: 50 }).limit).toBe(50)
     expect(startLimit({ ...POLICY, start: 49 }).limit).toBe(49)
   })
 
-  test('begins no lower than the least', () => {
+  test('starts no lower than the minimum', () => {
     expect(startLimit({ ...POLICY, start: 1 }).limit).toBe(2)
     expect(startLimit({ ...POLICY, start: 2 }).limit).toBe(2)
     expect(startLimit({ ...POLICY, start: 3 }).limit).toBe(3)
@@ -54,19 +54,19 @@ describe('a limit in slow start', () => {
     )
   })
 
-  test('stops at the most, also with a threshold from a wider policy', () => {
+  test('stops at the maximum, also with a threshold from a larger policy', () => {
     expect(growLimit(POLICY, state({ limit: 48, threshold: 60 }), 5).limit).toBe(50)
   })
 })
 
 describe('a limit above its threshold', () => {
-  test('grows by one for as many successes as it is high', () => {
+  test('grows by one after as many successes as its value', () => {
     expect(growLimit(POLICY, state({ credit: 0 }), 9)).toEqual(state({ credit: 9 }))
     expect(growLimit(POLICY, state({ credit: 9 }), 1)).toEqual(state({ limit: 11, credit: 0 }))
     expect(growLimit(POLICY, state({ credit: 0 }), 10)).toEqual(state({ limit: 11, credit: 0 }))
   })
 
-  test('keeps the successes that were left over', () => {
+  test('keeps the remaining successes', () => {
     expect(growLimit(POLICY, state({ credit: 8 }), 5)).toEqual(state({ limit: 11, credit: 3 }))
   })
 
@@ -80,7 +80,7 @@ describe('a limit above its threshold', () => {
     expect(successes).toBe(10 + 11 + 12)
   })
 
-  test('stays at the most', () => {
+  test('stays at the maximum', () => {
     expect(growLimit(POLICY, state({ limit: 49, credit: 48 }), 1)).toEqual(
       state({ limit: 50, credit: 0 }),
     )
@@ -91,8 +91,10 @@ describe('a limit above its threshold', () => {
   })
 })
 
-describe('trouble', () => {
-  const trouble = (fields: Partial<{ startedAt: number; inFlight: number; now: number }> = {}) => ({
+describe('overload', () => {
+  const overload = (
+    fields: Partial<{ startedAt: number; inFlight: number; now: number }> = {},
+  ) => ({
     startedAt: 2_000,
     inFlight: 100,
     now: 3_000,
@@ -100,41 +102,43 @@ describe('trouble', () => {
   })
 
   test('shrinks the limit by its factor, in whole attempts, and ends slow start', () => {
-    expect(shrinkLimit(POLICY, state({ limit: 20, credit: 5, threshold: 50 }), trouble())).toEqual({
-      limit: 14,
-      credit: 0,
-      threshold: 14,
-      shrunkAt: 3_000,
-    })
-    expect(shrinkLimit(POLICY, state({ limit: 9 }), trouble()).limit).toBe(6)
-    expect(shrinkLimit({ ...POLICY, decrease: 0.5 }, state({ limit: 9 }), trouble()).limit).toBe(4)
+    expect(shrinkLimit(POLICY, state({ limit: 20, credit: 5, threshold: 50 }), overload())).toEqual(
+      {
+        limit: 14,
+        credit: 0,
+        threshold: 14,
+        shrunkAt: 3_000,
+      },
+    )
+    expect(shrinkLimit(POLICY, state({ limit: 9 }), overload()).limit).toBe(6)
+    expect(shrinkLimit({ ...POLICY, decrease: 0.5 }, state({ limit: 9 }), overload()).limit).toBe(4)
   })
 
-  test('starts from what was really in flight when that is less than the limit', () => {
-    expect(shrinkLimit(POLICY, state({ limit: 40 }), trouble({ inFlight: 10 })).limit).toBe(7)
-    expect(shrinkLimit(POLICY, state({ limit: 10 }), trouble({ inFlight: 11 })).limit).toBe(7)
+  test('starts from the attempts really in flight when they are fewer than the limit', () => {
+    expect(shrinkLimit(POLICY, state({ limit: 40 }), overload({ inFlight: 10 })).limit).toBe(7)
+    expect(shrinkLimit(POLICY, state({ limit: 10 }), overload({ inFlight: 11 })).limit).toBe(7)
   })
 
-  test('never shrinks the limit below the least', () => {
-    expect(shrinkLimit(POLICY, state({ limit: 4 }), trouble()).limit).toBe(2)
-    expect(shrinkLimit(POLICY, state({ limit: 2 }), trouble())).toEqual({
+  test('never shrinks the limit below the minimum', () => {
+    expect(shrinkLimit(POLICY, state({ limit: 4 }), overload()).limit).toBe(2)
+    expect(shrinkLimit(POLICY, state({ limit: 2 }), overload())).toEqual({
       limit: 2,
       credit: 0,
       threshold: 2,
       shrunkAt: 3_000,
     })
-    expect(shrinkLimit(POLICY, state({ limit: 40 }), trouble({ inFlight: 1 })).limit).toBe(2)
+    expect(shrinkLimit(POLICY, state({ limit: 40 }), overload({ inFlight: 1 })).limit).toBe(2)
   })
 
-  test('is answered once: attempts that began before the limit shrank change nothing', () => {
+  test('counts once: attempts that began before the limit shrank change nothing', () => {
     const shrunk = state({ limit: 20, shrunkAt: 2_500 })
-    expect(shrinkLimit(POLICY, shrunk, trouble({ startedAt: 2_499 }))).toBe(shrunk)
-    expect(shrinkLimit(POLICY, shrunk, trouble({ startedAt: 2_500 }))).toBe(shrunk)
-    expect(shrinkLimit(POLICY, shrunk, trouble({ startedAt: 2_501 })).limit).toBe(14)
+    expect(shrinkLimit(POLICY, shrunk, overload({ startedAt: 2_499 }))).toBe(shrunk)
+    expect(shrinkLimit(POLICY, shrunk, overload({ startedAt: 2_500 }))).toBe(shrunk)
+    expect(shrinkLimit(POLICY, shrunk, overload({ startedAt: 2_501 })).limit).toBe(14)
   })
 })
 
-describe('a success that came late', () => {
+describe('a late success', () => {
   const late = (fields: Partial<Parameters<typeof lateLimit>[2]> = {}) => ({
     count: 1,
     saturated: true,
@@ -144,7 +148,7 @@ describe('a success that came late', () => {
     ...fields,
   })
 
-  test('is trouble as long as there is room below', () => {
+  test('is overload while the limit can still shrink', () => {
     expect(lateLimit(POLICY, state({ limit: 20 }), late())).toEqual({
       limit: 14,
       credit: 0,
@@ -152,11 +156,11 @@ describe('a success that came late', () => {
       shrunkAt: 3_000,
     })
     expect(lateLimit(POLICY, state({ limit: 3 }), late()).limit).toBe(2)
-    const answered = state({ limit: 20, shrunkAt: 2_000 })
-    expect(lateLimit(POLICY, answered, late())).toBe(answered)
+    const alreadyShrunk = state({ limit: 20, shrunkAt: 2_000 })
+    expect(lateLimit(POLICY, alreadyShrunk, late())).toBe(alreadyShrunk)
   })
 
-  test('at the least is the nature of the handler, and the limit may grow again', () => {
+  test('at the minimum marks a slow handler, and the limit may grow again', () => {
     const least = state({ limit: 2, threshold: 2, credit: 0 })
     expect(lateLimit(POLICY, least, late())).toEqual({ ...least, credit: 1, isSlow: true })
     expect(lateLimit(POLICY, least, late({ count: 2 }))).toEqual({
@@ -170,7 +174,7 @@ describe('a success that came late', () => {
     })
   })
 
-  test('of a slow handler no longer shrinks the limit, however high', () => {
+  test('of a slow handler no longer shrinks the limit at any value', () => {
     const slow = state({ limit: 20, threshold: 50, isSlow: true })
     expect(lateLimit(POLICY, slow, late({ count: 3 }))).toEqual({ ...slow, limit: 23 })
     expect(lateLimit(POLICY, slow, late({ saturated: false }))).toEqual(slow)
@@ -178,13 +182,13 @@ describe('a success that came late', () => {
 })
 
 describe('successes in time', () => {
-  test('let the limit grow when it was what held more back', () => {
+  test('grow the limit when it prevented more attempts', () => {
     const slow = state({ limit: 20, threshold: 50 })
     expect(quickLimit(POLICY, slow, { count: 3, saturated: true })).toEqual({ ...slow, limit: 23 })
     expect(quickLimit(POLICY, slow, { count: 3, saturated: false })).toEqual(slow)
   })
 
-  test('show that the handler is quick after all', () => {
+  test('show that the handler is not slow', () => {
     const quick = state({ limit: 20 })
     for (const saturated of [true, false]) {
       const after = quickLimit(POLICY, { ...quick, isSlow: true }, { count: 1, saturated })
@@ -194,8 +198,8 @@ describe('successes in time', () => {
   })
 })
 
-describe('trouble of a slow handler', () => {
-  test('shrinks the limit, and lateness means something again', () => {
+describe('overload with a slow handler', () => {
+  test('shrinks the limit, and lateness counts again', () => {
     const slow = state({ limit: 20, isSlow: true })
     const failed = { startedAt: 2_000, inFlight: 20, now: 3_000 }
     expect('isSlow' in shrinkLimit(POLICY, slow, failed)).toBe(false)
@@ -204,7 +208,7 @@ describe('trouble of a slow handler', () => {
 })
 
 describe('a limit after an outage', () => {
-  test('restarts at the least, in slow start up to half of what worked before', () => {
+  test('restarts at the minimum, in slow start up to half of the last good limit', () => {
     expect(restartLimit(POLICY, state({ limit: 31, credit: 4 }), 7_000)).toEqual({
       limit: 2,
       credit: 0,
@@ -213,13 +217,13 @@ describe('a limit after an outage', () => {
     })
   })
 
-  test('has a threshold no lower than the least', () => {
+  test('has a threshold no lower than the minimum', () => {
     expect(restartLimit(POLICY, state({ limit: 3 }), 7_000).threshold).toBe(2)
     expect(restartLimit(POLICY, state({ limit: 5 }), 7_000).threshold).toBe(2)
     expect(restartLimit(POLICY, state({ limit: 6 }), 7_000).threshold).toBe(3)
   })
 
-  test('climbs quickly to its threshold and carefully from there', () => {
+  test('grows quickly to its threshold and slowly from there', () => {
     const restarted = restartLimit(POLICY, state({ limit: 20 }), 7_000)
     const quick = growLimit(POLICY, restarted, 8)
     expect(quick.limit).toBe(10)

@@ -10,6 +10,7 @@ import {
   outageUnexplained,
   outageUnreachable,
 } from '../src/outage.ts'
+import { NOW, transitionsOf } from './fixtures.ts'
 
 const anyPolicy: fc.Arbitrary<OutagePolicy> = fc.record({
   ratio: fc.double({ min: 0.01, max: 1, noNaN: true }),
@@ -17,7 +18,7 @@ const anyPolicy: fc.Arbitrary<OutagePolicy> = fc.record({
   windowMs: fc.integer({ min: 100, max: 3_600_000 }),
 })
 
-type Happening = { readonly afterMs: number } & (
+type Input = { readonly afterMs: number } & (
   | { readonly kind: 'handled'; readonly count: number }
   | { readonly kind: 'unreachable' }
   | { readonly kind: 'unexplained'; readonly messageId: string }
@@ -35,50 +36,39 @@ const anyUnexplained = fc.record({
   afterMs,
 })
 const bounds = { minLength: 1, maxLength: 120 }
-const story = fc.array(fc.oneof(anyHandled, anyUnreachable, anyUnexplained), bounds)
-const storyOfMessages = fc.array(fc.oneof(anyHandled, anyUnexplained), bounds)
+const anyInputs = fc.array(fc.oneof(anyHandled, anyUnreachable, anyUnexplained), bounds)
+const anyMessageInputs = fc.array(fc.oneof(anyHandled, anyUnexplained), bounds)
 
-const START = 1_700_000_000_000
-
-function step(policy: OutagePolicy, state: OutageState, happening: Happening, now: number) {
-  switch (happening.kind) {
+function step(policy: OutagePolicy, state: OutageState, input: Input, now: number) {
+  switch (input.kind) {
     case 'handled':
-      return outageHandled(policy, state, { count: happening.count, at: now }, now)
+      return outageHandled(policy, state, { count: input.count, at: now }, now)
     case 'unreachable':
       return outageUnreachable(policy, state, now)
     case 'unexplained':
-      return outageUnexplained(policy, state, happening.messageId, now)
+      return outageUnexplained(policy, state, input.messageId, now)
   }
 }
 
-function withIds(
-  happenings: readonly Happening[],
-  rename: (messageId: string) => string,
-): Happening[] {
-  return happenings.map((one) =>
+function withIds(inputs: readonly Input[], rename: (messageId: string) => string): Input[] {
+  return inputs.map((one) =>
     one.kind === 'unexplained' ? { ...one, messageId: rename(one.messageId) } : one,
   )
 }
 
-function live(policy: OutagePolicy, happenings: readonly Happening[]) {
-  let now = START
-  let before: OutageState = NO_OUTAGE
-  return happenings.map((happening) => {
-    now += happening.afterMs
-    const after = step(policy, before, happening, now)
-    const moment = { happening, before, after, now }
-    before = after
-    return moment
-  })
+function applyAll(policy: OutagePolicy, inputs: readonly Input[]) {
+  return transitionsOf<Input, OutageState>(NO_OUTAGE, inputs, (state, input, now) =>
+    step(policy, state, input, now),
+  )
 }
 
-describe('the outage window, whatever happens', () => {
-  test('never calls a dependency sick because of one bad message', () => {
+describe('the outage window, for any sequence', () => {
+  test('never marks a dependency unhealthy because of one bad message', () => {
     fc.assert(
-      fc.property(anyPolicy, storyOfMessages, (policy, happenings) => {
-        for (const { after, now } of live(
+      fc.property(anyPolicy, anyMessageInputs, (policy, inputs) => {
+        for (const { after, now } of applyAll(
           policy,
-          withIds(happenings, () => 'poison'),
+          withIds(inputs, () => 'poison'),
         )) {
           expect(isSick(policy, after, now)).toBe(false)
         }
@@ -86,11 +76,11 @@ describe('the outage window, whatever happens', () => {
     )
   })
 
-  test('calls a dependency well while fewer distinct messages than needed fail', () => {
+  test('keeps a dependency healthy while fewer distinct messages than needed fail', () => {
     fc.assert(
-      fc.property(anyPolicy, storyOfMessages, (policy, happenings) => {
-        const few = withIds(happenings, (id) => String(Number(id) % (policy.failures - 1)))
-        for (const { after, now } of live(policy, few)) {
+      fc.property(anyPolicy, anyMessageInputs, (policy, inputs) => {
+        const few = withIds(inputs, (id) => String(Number(id) % (policy.failures - 1)))
+        for (const { after, now } of applyAll(policy, few)) {
           expect(isSick(policy, after, now)).toBe(false)
         }
       }),
@@ -98,7 +88,7 @@ describe('the outage window, whatever happens', () => {
   })
 
   test.each(['unexplained', 'unreachable'] as const)(
-    'calls a dependency sick when enough failures come together: %s',
+    'marks a dependency unhealthy when enough failures come together: %s',
     (kind) => {
       fc.assert(
         fc.property(anyPolicy, (policy) => {
@@ -107,7 +97,7 @@ describe('the outage window, whatever happens', () => {
             messageId: String(index),
             afterMs: 0,
           }))
-          for (const [index, { after, now }] of live(policy, all).entries()) {
+          for (const [index, { after, now }] of applyAll(policy, all).entries()) {
             expect(isSick(policy, after, now)).toBe(index + 1 >= policy.failures)
           }
         }),
@@ -117,15 +107,15 @@ describe('the outage window, whatever happens', () => {
 
   test('counts all of the last half window, and nothing older than one and a half', () => {
     fc.assert(
-      fc.property(anyPolicy, story, (policy, happenings) => {
-        const moments = live(policy, happenings)
-        for (const [index, { after, now }] of moments.entries()) {
+      fc.property(anyPolicy, anyInputs, (policy, inputs) => {
+        const transitions = applyAll(policy, inputs)
+        for (const [index, { after, now }] of transitions.entries()) {
           const since = (ms: number) =>
             totals(
-              moments
+              transitions
                 .slice(0, index + 1)
                 .filter((one) => now - one.now < ms)
-                .map((one) => one.happening),
+                .map((one) => one.input),
             )
           const least = since(policy.windowMs / 2)
           const most = since(policy.windowMs * 1.5)
@@ -142,10 +132,10 @@ describe('the outage window, whatever happens', () => {
     )
   })
 
-  test('forgets an outage that is over', () => {
+  test('drops an outage that has ended', () => {
     fc.assert(
-      fc.property(anyPolicy, story, (policy, happenings) => {
-        for (const { after, now } of live(policy, happenings)) {
+      fc.property(anyPolicy, anyInputs, (policy, inputs) => {
+        for (const { after, now } of applyAll(policy, inputs)) {
           expect(isSick(policy, after, now + policy.windowMs)).toBe(false)
         }
       }),
@@ -154,24 +144,24 @@ describe('the outage window, whatever happens', () => {
 
   test('has a proof of service exactly when a success came after the wait began', () => {
     fc.assert(
-      fc.property(anyPolicy, story, fc.nat({ max: 20_000 }), (policy, happenings, waitedMs) => {
-        const moments = live(policy, happenings)
-        for (const [index, { after, now }] of moments.entries()) {
-          const served = moments
+      fc.property(anyPolicy, anyInputs, fc.nat({ max: 20_000 }), (policy, inputs, waitedMs) => {
+        const transitions = applyAll(policy, inputs)
+        for (const [index, { after, now }] of transitions.entries()) {
+          const served = transitions
             .slice(0, index + 1)
-            .some((one) => one.happening.kind === 'handled' && one.now > now - waitedMs)
+            .some((one) => one.input.kind === 'handled' && one.now > now - waitedMs)
           expect(hasServedOthers(after, waitedMs, now)).toBe(served)
         }
       }),
     )
   })
 
-  test('is bounded, however many messages fail', () => {
+  test('is bounded for any number of failing messages', () => {
     fc.assert(
       fc.property(anyPolicy, fc.nat({ max: 2_000 }), (policy, count) => {
         let state: OutageState = NO_OUTAGE
         for (let index = 0; index < count; index += 1) {
-          state = outageUnexplained(policy, state, String(index), START + index)
+          state = outageUnexplained(policy, state, String(index), NOW + index)
         }
         expect(state.now.suspects.length).toBeLessThanOrEqual(256)
         expect(state.before.suspects.length).toBeLessThanOrEqual(256)
@@ -180,10 +170,10 @@ describe('the outage window, whatever happens', () => {
     )
   })
 
-  test('is not changed by asking', () => {
+  test('does not change when it is read', () => {
     fc.assert(
-      fc.property(anyPolicy, story, (policy, happenings) => {
-        for (const { after, now } of live(policy, happenings)) {
+      fc.property(anyPolicy, anyInputs, (policy, inputs) => {
+        for (const { after, now } of applyAll(policy, inputs)) {
           const copy = structuredClone(after)
           isSick(policy, after, now + policy.windowMs)
           expect(after).toEqual(copy)
@@ -194,11 +184,11 @@ describe('the outage window, whatever happens', () => {
 
   test('behaves the same after a round trip through JSON', () => {
     fc.assert(
-      fc.property(anyPolicy, story, (policy, happenings) => {
-        for (const { happening, before, after, now } of live(policy, happenings)) {
+      fc.property(anyPolicy, anyInputs, (policy, inputs) => {
+        for (const { input, before, after, now } of applyAll(policy, inputs)) {
           const restored = JSON.parse(JSON.stringify(before)) as OutageState
           expect(restored).toEqual(before)
-          expect(step(policy, restored, happening, now)).toEqual(after)
+          expect(step(policy, restored, input, now)).toEqual(after)
           expect(isSick(policy, restored, now)).toBe(isSick(policy, before, now))
         }
       }),
@@ -206,10 +196,10 @@ describe('the outage window, whatever happens', () => {
   })
 })
 
-function totals(happenings: readonly Happening[]) {
+function totals(inputs: readonly Input[]) {
   return {
-    handled: happenings.reduce((sum, one) => sum + (one.kind === 'handled' ? one.count : 0), 0),
-    unreachable: happenings.filter((one) => one.kind === 'unreachable').length,
-    suspects: happenings.flatMap((one) => (one.kind === 'unexplained' ? one.messageId : [])),
+    handled: inputs.reduce((sum, one) => sum + (one.kind === 'handled' ? one.count : 0), 0),
+    unreachable: inputs.filter((one) => one.kind === 'unreachable').length,
+    suspects: inputs.flatMap((one) => (one.kind === 'unexplained' ? one.messageId : [])),
   }
 }

@@ -30,12 +30,12 @@ const state = (fields: Partial<OutageState> = {}): OutageState => ({
 
 const ids = (count: number) => Array.from({ length: count }, (_, index) => `m${index}`)
 
-/** Whether a dependency with these two halves is sick. */
-const sick = (now: Partial<OutageHalf>, before: Partial<OutageHalf> = {}) =>
+/** Returns whether a dependency with these two halves is unhealthy. */
+const isUnhealthy = (now: Partial<OutageHalf>, before: Partial<OutageHalf> = {}) =>
   isSick(POLICY, state({ now: half(now), before: half(before) }), 10_000)
 
-describe('the start value', () => {
-  test('cannot be changed by anyone', () => {
+describe('the initial value', () => {
+  test('is frozen', () => {
     expect(NO_OUTAGE).toEqual(state({ from: 0 }))
     for (const part of [
       NO_OUTAGE,
@@ -48,7 +48,7 @@ describe('the start value', () => {
     }
   })
 
-  test('is well', () => {
+  test('is healthy', () => {
     expect(isSick(POLICY, NO_OUTAGE, 0)).toBe(false)
     expect(isSick(POLICY, NO_OUTAGE, 1e15)).toBe(false)
   })
@@ -57,7 +57,7 @@ describe('the start value', () => {
 describe('what is counted', () => {
   const before = half({ handled: 9, unreachable: 8, suspects: ['z'] })
 
-  test('adds up what was handled, and remembers when', () => {
+  test('adds up the successes, and keeps the last time', () => {
     const from = state({ now: half({ handled: 2, unreachable: 1, suspects: ['a'] }), before })
     expect(outageHandled(POLICY, from, { count: 3, at: 10_000 }, 10_100)).toEqual({
       ...from,
@@ -80,7 +80,7 @@ describe('what is counted', () => {
     })
   })
 
-  test('remembers each message that failed without explanation once', () => {
+  test('keeps each message that failed without explanation once', () => {
     const one = outageUnexplained(POLICY, state({ before }), 'a', 10_000)
     expect(one).toEqual(state({ now: half({ suspects: ['a'] }), before }))
     expect(outageUnexplained(POLICY, one, 'a', 10_001)).toBe(one)
@@ -89,7 +89,7 @@ describe('what is counted', () => {
     )
   })
 
-  test('remembers no more than 256 of them, and only counts the others', () => {
+  test('keeps no more than 256 of them, and only counts the others', () => {
     const almost = state({ now: half({ suspects: ids(255), unreachable: 4 }) })
     const full = outageUnexplained(POLICY, almost, 'new', 10_000)
     expect(full.now).toEqual(half({ suspects: [...ids(255), 'new'], unreachable: 4 }))
@@ -100,7 +100,7 @@ describe('what is counted', () => {
     })
   })
 
-  test('does not change the state it was given', () => {
+  test('does not change the given state', () => {
     const given = state({ now: half({ suspects: ['a'] }) })
     const copy = structuredClone(given)
     outageUnexplained(POLICY, given, 'b', 10_000)
@@ -111,42 +111,42 @@ describe('what is counted', () => {
 })
 
 describe('a dependency', () => {
-  test('is sick when enough distinct messages fail, and not one earlier', () => {
-    expect(sick({ suspects: ids(2) })).toBe(false)
-    expect(sick({ suspects: ids(3) })).toBe(true)
+  test('is unhealthy when enough distinct messages fail, and not one earlier', () => {
+    expect(isUnhealthy({ suspects: ids(2) })).toBe(false)
+    expect(isUnhealthy({ suspects: ids(3) })).toBe(true)
   })
 
-  test('is sick when it was out of reach often enough, and not one earlier', () => {
-    expect(sick({ unreachable: 2 })).toBe(false)
-    expect(sick({ unreachable: 3 })).toBe(true)
+  test('is unhealthy when it was unreachable often enough, and not one earlier', () => {
+    expect(isUnhealthy({ unreachable: 2 })).toBe(false)
+    expect(isUnhealthy({ unreachable: 3 })).toBe(true)
   })
 
   test('is judged by both kinds of failure together', () => {
-    expect(sick({ unreachable: 1, suspects: ['a'] })).toBe(false)
-    expect(sick({ unreachable: 1, suspects: ['a', 'b'] })).toBe(true)
-    expect(sick({ unreachable: 2, suspects: ['a'] })).toBe(true)
+    expect(isUnhealthy({ unreachable: 1, suspects: ['a'] })).toBe(false)
+    expect(isUnhealthy({ unreachable: 1, suspects: ['a', 'b'] })).toBe(true)
+    expect(isUnhealthy({ unreachable: 2, suspects: ['a'] })).toBe(true)
   })
 
-  test('is sick when the share of failures is reached, and well below it', () => {
-    expect(sick({ suspects: ids(3), handled: 9 })).toBe(true)
-    expect(sick({ suspects: ids(3), handled: 10 })).toBe(false)
-    expect(sick({ unreachable: 4, handled: 12 })).toBe(true)
-    expect(sick({ unreachable: 4, handled: 13 })).toBe(false)
+  test('is unhealthy when the share of failures is reached, and healthy below it', () => {
+    expect(isUnhealthy({ suspects: ids(3), handled: 9 })).toBe(true)
+    expect(isUnhealthy({ suspects: ids(3), handled: 10 })).toBe(false)
+    expect(isUnhealthy({ unreachable: 4, handled: 12 })).toBe(true)
+    expect(isUnhealthy({ unreachable: 4, handled: 13 })).toBe(false)
   })
 
   test('is judged by both halves of the window', () => {
-    expect(sick({ suspects: ['a', 'b'] }, { suspects: ['c'] })).toBe(true)
-    expect(sick({}, { suspects: ids(3) })).toBe(true)
-    expect(sick({ unreachable: 2 }, { unreachable: 1 })).toBe(true)
-    expect(sick({ unreachable: 1 }, { unreachable: 1 })).toBe(false)
-    expect(sick({}, { unreachable: 3 })).toBe(true)
-    expect(sick({ unreachable: 3, handled: 4 }, { handled: 5 })).toBe(true)
-    expect(sick({ unreachable: 3, handled: 4 }, { handled: 6 })).toBe(false)
-    expect(sick({ unreachable: 3, handled: 5 }, { handled: 5 })).toBe(false)
+    expect(isUnhealthy({ suspects: ['a', 'b'] }, { suspects: ['c'] })).toBe(true)
+    expect(isUnhealthy({}, { suspects: ids(3) })).toBe(true)
+    expect(isUnhealthy({ unreachable: 2 }, { unreachable: 1 })).toBe(true)
+    expect(isUnhealthy({ unreachable: 1 }, { unreachable: 1 })).toBe(false)
+    expect(isUnhealthy({}, { unreachable: 3 })).toBe(true)
+    expect(isUnhealthy({ unreachable: 3, handled: 4 }, { handled: 5 })).toBe(true)
+    expect(isUnhealthy({ unreachable: 3, handled: 4 }, { handled: 6 })).toBe(false)
+    expect(isUnhealthy({ unreachable: 3, handled: 5 }, { handled: 5 })).toBe(false)
   })
 
-  test('is not sick because the same messages fail in both halves', () => {
-    expect(sick({ suspects: ['a', 'b'] }, { suspects: ['b', 'a'] })).toBe(false)
+  test('is healthy when the same messages fail in both halves', () => {
+    expect(isUnhealthy({ suspects: ['a', 'b'] }, { suspects: ['b', 'a'] })).toBe(false)
   })
 })
 
@@ -174,47 +174,33 @@ describe('the window', () => {
     })
   })
 
+  /** Expects that each kind of input is the only one in the newer half of the window. */
+  const expectEachCounts = (now: number, rest: Omit<OutageState, 'now'>) => {
+    const counted = (change: Parameters<typeof half>[0]) => ({ ...rest, now: half(change) })
+    expect(outageHandled(POLICY, filled, success, now)).toEqual(counted({ handled: 1 }))
+    expect(outageUnreachable(POLICY, filled, now)).toEqual(counted({ unreachable: 1 }))
+    expect(outageUnexplained(POLICY, filled, 'a', now)).toEqual(counted({ suspects: ['a'] }))
+  }
+
   test.each([10_500, 10_999])(
     'turns after half of its time: at %d the newer half becomes the older one',
     (now) => {
       const turned = { from: now, before: newer, handledAt: 9_000 }
-      expect(outageHandled(POLICY, filled, success, now)).toEqual({
-        ...turned,
-        now: half({ handled: 1 }),
-      })
-      expect(outageUnreachable(POLICY, filled, now)).toEqual({
-        ...turned,
-        now: half({ unreachable: 1 }),
-      })
-      expect(outageUnexplained(POLICY, filled, 'a', now)).toEqual({
-        ...turned,
-        now: half({ suspects: ['a'] }),
-      })
+      expectEachCounts(now, turned)
       expect(isSick(POLICY, filled, now)).toBe(true)
     },
   )
 
   test.each([11_000, 99_000])(
-    'forgets all it counted after all of its time, but not the last success: at %d',
+    'drops all counts after its whole time, but not the last success: at %d',
     (now) => {
       const empty = { from: now, before: half(), handledAt: 9_000 }
-      expect(outageHandled(POLICY, filled, success, now)).toEqual({
-        ...empty,
-        now: half({ handled: 1 }),
-      })
-      expect(outageUnreachable(POLICY, filled, now)).toEqual({
-        ...empty,
-        now: half({ unreachable: 1 }),
-      })
-      expect(outageUnexplained(POLICY, filled, 'a', now)).toEqual({
-        ...empty,
-        now: half({ suspects: ['a'] }),
-      })
+      expectEachCounts(now, empty)
       expect(isSick(POLICY, filled, now)).toBe(false)
     },
   )
 
-  test('begins anew when the clock steps back', () => {
+  test('starts again when the clock steps back', () => {
     expect(outageUnreachable(POLICY, filled, 10_000).now.unreachable).toBe(7)
     expect(outageUnreachable(POLICY, filled, 9_999)).toEqual(
       state({ from: 9_999, now: half({ unreachable: 1 }), handledAt: 9_000 }),
@@ -223,7 +209,7 @@ describe('the window', () => {
     expect(isSick(POLICY, filled, 9_999)).toBe(false)
   })
 
-  test('forgets the older half when it turns twice', () => {
+  test('drops the older half when it turns twice', () => {
     const once = outageUnreachable(POLICY, filled, 10_500)
     expect(outageHandled(POLICY, once, success, 11_000)).toEqual(
       state({
@@ -236,7 +222,7 @@ describe('the window', () => {
   })
 })
 
-describe('the proof that the dependency served someone while a message waited', () => {
+describe('the proof that the dependency served another message while this one waited', () => {
   test('is a success after the wait began', () => {
     const served = state({ handledAt: 9_500 })
     expect(hasServedOthers(served, 499, 10_000)).toBe(false)
@@ -244,11 +230,11 @@ describe('the proof that the dependency served someone while a message waited', 
     expect(hasServedOthers(served, 501, 10_000)).toBe(true)
   })
 
-  test('is missing when nobody was ever served', () => {
+  test('is missing when no message was ever served', () => {
     expect(hasServedOthers(NO_OUTAGE, 10_000, 10_000)).toBe(false)
   })
 
-  test('is missing when the success comes from a future of another clock', () => {
+  test('is missing when the success lies in the future of another clock', () => {
     const served = state({ handledAt: 10_001 })
     expect(hasServedOthers(served, 500, 10_000)).toBe(false)
     expect(hasServedOthers(served, 500, 10_001)).toBe(true)

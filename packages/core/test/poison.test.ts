@@ -45,7 +45,7 @@ function cycleOf(...attempts: readonly Partial<AttemptRecord>[]): FailureCycle {
 }
 
 describe('a message', () => {
-  test('is suspected of being poison when it failed the same way often enough, and not one earlier', () => {
+  test('is suspected poison when it failed the same way often enough, and not one earlier', () => {
     expect(isPoison(POLICY, cycleOf({}, {}), failure(), NOW)).toBe(false)
     expect(isPoison(POLICY, cycleOf({}, {}, {}), failure(), NOW)).toBe(true)
     expect(isPoison(POLICY, cycleOf({}, {}, {}, {}), failure(), NOW)).toBe(true)
@@ -57,7 +57,7 @@ describe('a message', () => {
     expect(isPoison(POLICY, cycle, failure({ signature: '1-bbbb' }), NOW)).toBe(false)
   })
 
-  test('is poison although other failures lie between the alike ones', () => {
+  test('is poison although other failures lie between the similar ones', () => {
     const cycle = cycleOf({}, { signature: '1-bbbb' }, {}, { signature: '1-bbbb' }, {})
     expect(isPoison(POLICY, cycle, failure(), NOW)).toBe(true)
   })
@@ -82,26 +82,26 @@ describe('a message', () => {
   })
 })
 
-describe('what the delivery count says about crashes', () => {
+describe('what the delivery count shows about crashes', () => {
   const judge = (deliveryCount: number, policy: Partial<PoisonPolicy> = {}) =>
     judgeCrashes({ ...POLICY, ...policy }, deliveryCount)
 
   test.each<[number, CrashVerdict]>([
     [1, 'clean'],
     [2, 'clean'],
-    // Two processes died with it in hand: it runs alone.
+    // Two processes crashed while it was in flight: it runs alone.
     [3, 'suspect'],
     [4, 'suspect'],
-    // Two more died with nothing else in hand.
+    // Two more crashed while no other message was in flight.
     [5, 'poison'],
     [6, 'poison'],
     [1_000, 'poison'],
-  ])('on hand-out number %d is: %s', (deliveryCount, verdict) => {
+  ])('delivery number %d is: %s', (deliveryCount, verdict) => {
     expect(judge(deliveryCount)).toBe(verdict)
   })
 
   test.each<[number, number, number, CrashVerdict]>([
-    // suspectDeliveries, trials, hand-out
+    // suspectDeliveries, trials, delivery number
     [2, 2, 1, 'clean'],
     [2, 2, 2, 'suspect'],
     [2, 2, 3, 'suspect'],
@@ -113,7 +113,7 @@ describe('what the delivery count says about crashes', () => {
     [3, 4, 6, 'suspect'],
     [3, 4, 7, 'poison'],
   ])(
-    'with suspicion at %d and %d trials, hand-out number %d is: %s',
+    'with suspicion at %d and %d trials, delivery number %d is: %s',
     (suspectDeliveries, trials, deliveryCount, verdict) => {
       expect(judge(deliveryCount, { suspectDeliveries, trials })).toBe(verdict)
     },
@@ -128,13 +128,13 @@ describe('what the delivery count says about crashes', () => {
 })
 
 describe('the failure of a crash loop', () => {
-  test('says what is known although no error was caught', () => {
+  test('describes the crash although no error was caught', () => {
     expect(CRASH_LOOP).toEqual({
       class: 'unknown',
       signature: 'crash-loop',
       type: 'CrashLoop',
       code: 'CRASH_LOOP',
-      message: 'it was in hand, at last alone, when processes or connections died without a word',
+      message: 'the process crashed or disconnected each time it handled this message',
       retryAfterMs: undefined,
       timedOut: false,
       stack: undefined,

@@ -3,10 +3,21 @@ import type { Backoff, BackoffOptions } from '../src/backoff.ts'
 import { transient } from '../src/classify/rules.ts'
 import { isRedriveError, RedriveError } from '../src/errors.ts'
 import type { PolicyOptions } from '../src/policy/options.ts'
-import { fillConfig, readPolicy, readPolicyOptions, resolvePolicy } from '../src/policy/resolve.ts'
+import {
+  fillConfig,
+  type PolicySource,
+  readPolicyOptions,
+  resolvePolicy,
+} from '../src/policy/resolve.ts'
 import type { Policy, PolicyRole } from '../src/policy.ts'
+import { GUARDS_OFF } from './fixtures.ts'
 
-/** Every problem of these options; none when they are good. */
+/** Returns the policy of plain data. */
+function readPolicy(config: unknown, source: PolicySource = {}): Policy {
+  return resolvePolicy(readPolicyOptions(config, source), source.role)
+}
+
+/** Returns every problem of these options; an empty list when they are valid. */
 function problemsOf(options: unknown, role: PolicyRole = 'consumer'): readonly string[] {
   try {
     readPolicy(options, { role })
@@ -17,7 +28,7 @@ function problemsOf(options: unknown, role: PolicyRole = 'consumer'): readonly s
   }
 }
 
-/** `{ a: { b: value } }` of `a.b`. */
+/** Returns `{ a: { b: value } }` for `a.b`. */
 function nested(path: string, value: unknown): unknown {
   return path.split('.').reduceRight<unknown>((inner, key) => ({ [key]: inner }), value)
 }
@@ -49,16 +60,16 @@ const retriedBySink = {
   backoff: { kind: 'exponential', baseMs: 100, factor: 2, capMs: 5_000, jitter: 'full' },
 }
 
-describe('the policy in force without any options', () => {
+describe('the resolved policy without any options', () => {
   test('of a consumer', () => {
     expect(resolvePolicy()).toEqual({
       timeoutMs: 30_000,
       concurrency: 50,
       order: 'none',
       retry: {
-        floorMs: 10,
+        minDelayMs: 10,
         maxAgeMs: 1_209_600_000,
-        inlineBelowMs: 1_000,
+        maxInlineDelayMs: 1_000,
         history: 10,
         classes: {
           transient: retried,
@@ -77,15 +88,15 @@ describe('the policy in force without any options', () => {
         probes: 1,
         successes: 2,
       },
-      whenOpen: 'pause',
+      onBreakerOpen: 'pause',
       outage: { ratio: 0.25, failures: 5, windowMs: 30_000 },
-      limit: { start: 10, min: 1, max: 50, decrease: 0.7 },
-      budget: {
+      adaptiveConcurrency: { start: 10, min: 1, max: 50, decrease: 0.7 },
+      retryBudget: {
         ratio: 0.1,
         floorPerSecond: 10,
         burst: 100,
         ratePerSecond: 100,
-        whenOver: 'delay',
+        onExceeded: 'delay',
         release: { batch: 10, intervalMs: 1_000 },
       },
       poison: {
@@ -97,8 +108,8 @@ describe('the policy in force without any options', () => {
       },
       flood: { burst: 100, perMinute: 60, signatures: 64 },
       deadLetter: {
-        filter: { never: [], always: [], when: undefined },
-        stack: false,
+        filter: { drop: [], keep: [], keepIf: undefined },
+        includeStack: false,
         retentionMs: 1_209_600_000,
       },
     })
@@ -119,7 +130,7 @@ describe('the policy in force without any options', () => {
         },
       },
       breaker: { ...consumer.breaker, maxOpenMs: 60_000 },
-      whenOpen: 'deadLetter',
+      onBreakerOpen: 'deadLetter',
     })
   })
 
@@ -131,14 +142,14 @@ describe('the policy in force without any options', () => {
     expect(readPolicy({}, { role: 'sink' })).toEqual(resolvePolicy({}, 'sink'))
   })
 
-  test('is what every section says when it is there but empty', () => {
+  test('is the same with every section present but empty', () => {
     const empty = {
       retry: { classes: { transient: {}, schema: {} } },
       classify: [],
       breaker: { trip: {} },
       outage: {},
-      limit: {},
-      budget: { release: {} },
+      adaptiveConcurrency: {},
+      retryBudget: { release: {} },
       poison: {},
       flood: {},
       deadLetter: {},
@@ -162,14 +173,19 @@ const RANGES: readonly [
     whole(1, 1_000),
     [0, 1, 1_000, 1_001],
   ],
-  ['retry.floor', 'retry.floorMs', duration('1ms', '1h'), [0, 1, 3_600_000, 3_600_001]],
+  ['retry.minDelay', 'retry.minDelayMs', duration('1ms', '1h'), [0, 1, 3_600_000, 3_600_001]],
   [
     'retry.maxAge',
     'retry.maxAgeMs',
     duration('0ms', '366d'),
     [-1, 0, 31_622_400_000, 31_622_400_001],
   ],
-  ['retry.inlineBelow', 'retry.inlineBelowMs', duration('0ms', '5m'), [-1, 0, 300_000, 300_001]],
+  [
+    'retry.maxInlineDelay',
+    'retry.maxInlineDelayMs',
+    duration('0ms', '5m'),
+    [-1, 0, 300_000, 300_001],
+  ],
   ['breaker.minOpen', 'breaker.minOpenMs', duration('1ms', '1h'), [0, 1, 30_000, 3_600_001]],
   ['breaker.maxOpen', 'breaker.maxOpenMs', duration('1ms', '1h'), [0, 1_000, 3_600_000, 3_600_001]],
   ['breaker.openShare', 'breaker.openShare', number(0, 1), [-0.01, 0, 1, 1.01]],
@@ -179,16 +195,41 @@ const RANGES: readonly [
   ['outage.ratio', 'outage.ratio', number(0.01, 1), [0.009, 0.01, 1, 1.01]],
   ['outage.failures', 'outage.failures', whole(2, 200), [1, 2, 200, 201]],
   ['outage.window', 'outage.windowMs', duration('100ms', '1h'), [99, 100, 3_600_000, 3_600_001]],
-  ['limit.start', 'limit.start', whole(1, 10_000), [0, 1, 10_000, 10_001]],
-  ['limit.decrease', 'limit.decrease', number(0.1, 0.95), [0.09, 0.1, 0.95, 0.96]],
-  ['budget.ratio', 'budget.ratio', number(0, 10), [-0.1, 0, 10, 10.1]],
-  ['budget.floorPerSecond', 'budget.floorPerSecond', number(0, 100_000), [-1, 0, 100_000, 100_001]],
-  ['budget.burst', 'budget.burst', number(1, 1_000_000), [0.9, 1, 1_000_000, 1_000_001]],
-  ['budget.ratePerSecond', 'budget.ratePerSecond', number(1, 100_000), [0.9, 1, 100_000, 100_001]],
-  ['budget.release.batch', 'budget.release.batch', whole(1, 100_000), [0, 1, 100_000, 100_001]],
   [
-    'budget.release.interval',
-    'budget.release.intervalMs',
+    'adaptiveConcurrency.start',
+    'adaptiveConcurrency.start',
+    whole(1, 10_000),
+    [0, 1, 10_000, 10_001],
+  ],
+  [
+    'adaptiveConcurrency.decrease',
+    'adaptiveConcurrency.decrease',
+    number(0.1, 0.95),
+    [0.09, 0.1, 0.95, 0.96],
+  ],
+  ['retryBudget.ratio', 'retryBudget.ratio', number(0, 10), [-0.1, 0, 10, 10.1]],
+  [
+    'retryBudget.floorPerSecond',
+    'retryBudget.floorPerSecond',
+    number(0, 100_000),
+    [-1, 0, 100_000, 100_001],
+  ],
+  ['retryBudget.burst', 'retryBudget.burst', number(1, 1_000_000), [0.9, 1, 1_000_000, 1_000_001]],
+  [
+    'retryBudget.ratePerSecond',
+    'retryBudget.ratePerSecond',
+    number(1, 100_000),
+    [0.9, 1, 100_000, 100_001],
+  ],
+  [
+    'retryBudget.release.batch',
+    'retryBudget.release.batch',
+    whole(1, 100_000),
+    [0, 1, 100_000, 100_001],
+  ],
+  [
+    'retryBudget.release.interval',
+    'retryBudget.release.intervalMs',
     duration('1ms', '1h'),
     [0, 1, 3_600_000, 3_600_001],
   ],
@@ -229,14 +270,14 @@ describe.each(RANGES)('%s', (option, inForce, expected, [below, min, max, above]
     expect(at(readPolicy(nested(option, max)), inForce)).toBe(max)
   })
 
-  test(`is refused just outside of it, at ${String(below)} and ${String(above)}`, () => {
+  test(`is rejected just outside of it, at ${String(below)} and ${String(above)}`, () => {
     for (const value of [below, above]) {
       const problems = problemsOf(nested(option, value))
       expect(problems).toContain(`${option}: expected ${expected}, got ${String(value)}`)
     }
   })
 
-  test('is refused as a text that is none, and as null', () => {
+  test('is rejected as other text, and as null', () => {
     expect(problemsOf(nested(option, 'many'))).toEqual([
       `${option}: expected ${expected}, got 'many'`,
     ])
@@ -245,7 +286,7 @@ describe.each(RANGES)('%s', (option, inForce, expected, [below, min, max, above]
 })
 
 test.each(RANGES.filter(([, , expected]) => expected.startsWith('a whole')))(
-  '%s is refused as a fraction',
+  '%s is rejected as a fraction',
   (option, _, expected, [, min]) => {
     expect(problemsOf(nested(option, min + 0.5))).toEqual([
       `${option}: expected ${expected}, got ${min + 0.5}`,
@@ -253,42 +294,45 @@ test.each(RANGES.filter(([, , expected]) => expected.startsWith('a whole')))(
   },
 )
 
-describe('ranges that are tied to another field', () => {
+describe('ranges that depend on another field', () => {
   test('retry.history keeps from 1 to 100 attempts', () => {
-    const ask = (history: number) => problemsOf({ retry: { history }, poison: 'off' })
-    expect(ask(1)).toEqual([])
-    expect(ask(100)).toEqual([])
-    expect(ask(0)).toEqual([`retry.history: expected ${whole(1, 100)}, got 0`])
-    expect(ask(101)).toEqual([`retry.history: expected ${whole(1, 100)}, got 101`])
+    const check = (history: number) => problemsOf({ retry: { history }, poison: 'off' })
+    expect(check(1)).toEqual([])
+    expect(check(100)).toEqual([])
+    expect(check(0)).toEqual([`retry.history: expected ${whole(1, 100)}, got 0`])
+    expect(check(101)).toEqual([`retry.history: expected ${whole(1, 100)}, got 101`])
     expect(resolvePolicy({ retry: { history: 42 } }).retry.history).toBe(42)
   })
 
   test('poison.repeats goes from 2 to 100', () => {
-    const ask = (repeats: number) => problemsOf({ retry: { history: 100 }, poison: { repeats } })
-    expect(ask(2)).toEqual([])
-    expect(ask(100)).toEqual([])
-    expect(ask(1)).toEqual([`poison.repeats: expected ${whole(2, 100)}, got 1`])
-    expect(ask(101)).toEqual([`poison.repeats: expected ${whole(2, 100)}, got 101`])
+    const check = (repeats: number) => problemsOf({ retry: { history: 100 }, poison: { repeats } })
+    expect(check(2)).toEqual([])
+    expect(check(100)).toEqual([])
+    expect(check(1)).toEqual([`poison.repeats: expected ${whole(2, 100)}, got 1`])
+    expect(check(101)).toEqual([`poison.repeats: expected ${whole(2, 100)}, got 101`])
     expect(resolvePolicy({ poison: { repeats: 7 } }).poison?.repeats).toBe(7)
   })
 
-  test('limit.min goes from 1 to 10000', () => {
-    const ask = (min: number) => problemsOf({ concurrency: 10_000, limit: { start: 10_000, min } })
-    expect(ask(1)).toEqual([])
-    expect(ask(10_000)).toEqual([])
-    expect(ask(0)).toEqual([`limit.min: expected ${whole(1, 10_000)}, got 0`])
-    expect(ask(10_001)).toEqual([`limit.min: expected ${whole(1, 10_000)}, got 10001`])
-    expect(resolvePolicy({ limit: { min: 4 } }).limit?.min).toBe(4)
+  test('adaptiveConcurrency.min goes from 1 to 10000', () => {
+    const check = (min: number) =>
+      problemsOf({ concurrency: 10_000, adaptiveConcurrency: { start: 10_000, min } })
+    expect(check(1)).toEqual([])
+    expect(check(10_000)).toEqual([])
+    expect(check(0)).toEqual([`adaptiveConcurrency.min: expected ${whole(1, 10_000)}, got 0`])
+    expect(check(10_001)).toEqual([
+      `adaptiveConcurrency.min: expected ${whole(1, 10_000)}, got 10001`,
+    ])
+    expect(resolvePolicy({ adaptiveConcurrency: { min: 4 } }).adaptiveConcurrency?.min).toBe(4)
   })
 
-  test('the breaker may stay open for an hour when both ends say so', () => {
+  test('the breaker may stay open for an hour when both limits allow it', () => {
     const open = resolvePolicy({ breaker: { minOpen: '1h', maxOpen: '1h' } }).breaker
     expect(open).toMatchObject({ minOpenMs: 3_600_000, maxOpenMs: 3_600_000 })
     const shut = resolvePolicy({ breaker: { minOpen: 1, maxOpen: 1 } }).breaker
     expect(shut).toMatchObject({ minOpenMs: 1, maxOpenMs: 1 })
   })
 
-  test('a breaker that trips by ratio has a window and a minimum of its own', () => {
+  test('a breaker that trips by ratio has its own window and minimum', () => {
     const trip = (more: object) =>
       readPolicy({ breaker: { trip: { kind: 'ratio', ...more } } }).breaker?.trip
     expect(trip({})).toEqual({ kind: 'ratio', ratio: 0.5, windowMs: 30_000, minimum: 20 })
@@ -306,15 +350,15 @@ describe('ranges that are tied to another field', () => {
     })
   })
 
-  test('a breaker that trips by ratio is refused outside of its ranges', () => {
-    const ask = (ratio: unknown, window: unknown, minimum: unknown) =>
+  test('a breaker that trips by ratio is rejected outside of its ranges', () => {
+    const check = (ratio: unknown, window: unknown, minimum: unknown) =>
       problemsOf({ breaker: { trip: { kind: 'ratio', ratio, window, minimum } } })
-    expect(ask(0.009, 99, 0)).toEqual([
+    expect(check(0.009, 99, 0)).toEqual([
       `breaker.trip.ratio: expected ${number(0.01, 1)}, got 0.009`,
       `breaker.trip.window: expected ${duration('100ms', '1h')}, got 99`,
       `breaker.trip.minimum: expected ${whole(1, 100_000)}, got 0`,
     ])
-    expect(ask(1.1, 3_600_001, 100_001)).toEqual([
+    expect(check(1.1, 3_600_001, 100_001)).toEqual([
       `breaker.trip.ratio: expected ${number(0.01, 1)}, got 1.1`,
       `breaker.trip.window: expected ${duration('100ms', '1h')}, got 3600001`,
       `breaker.trip.minimum: expected ${whole(1, 100_000)}, got 100001`,
@@ -322,13 +366,13 @@ describe('ranges that are tied to another field', () => {
   })
 })
 
-describe('words', () => {
+describe('enumerations', () => {
   test.each<[option: string, inForce: string, allowed: readonly string[], expected: string]>([
     ['order', 'order', ['none', 'lane'], "'none' or 'lane'"],
-    ['whenOpen', 'whenOpen', ['pause', 'deadLetter'], "'pause' or 'deadLetter'"],
+    ['onBreakerOpen', 'onBreakerOpen', ['pause', 'deadLetter'], "'pause' or 'deadLetter'"],
     [
-      'budget.whenOver',
-      'budget.whenOver',
+      'retryBudget.onExceeded',
+      'retryBudget.onExceeded',
       ['delay', 'deadLetter', 'drop'],
       "'delay' or 'deadLetter' or 'drop'",
     ],
@@ -344,7 +388,7 @@ describe('words', () => {
       ['retry', 'deadLetter'],
       "'retry' or 'deadLetter'",
     ],
-  ])('%s is one of its words', (option, inForce, allowed, expected) => {
+  ])('%s is one of its values', (option, inForce, allowed, expected) => {
     for (const word of allowed) expect(at(readPolicy(nested(option, word)), inForce)).toBe(word)
     expect(problemsOf(nested(option, 'maybe'))).toEqual([
       `${option}: expected ${expected}, got 'maybe'`,
@@ -352,31 +396,39 @@ describe('words', () => {
     expect(problemsOf(nested(option, null))).toEqual([`${option}: expected ${expected}, got null`])
   })
 
-  test('whenOpen means what it says for both roles', () => {
-    expect(resolvePolicy({ whenOpen: 'deadLetter' }, 'consumer').whenOpen).toBe('deadLetter')
-    expect(resolvePolicy({ whenOpen: 'pause' }, 'sink').whenOpen).toBe('pause')
+  test('onBreakerOpen has its value for both roles', () => {
+    expect(resolvePolicy({ onBreakerOpen: 'deadLetter' }, 'consumer').onBreakerOpen).toBe(
+      'deadLetter',
+    )
+    expect(resolvePolicy({ onBreakerOpen: 'pause' }, 'sink').onBreakerOpen).toBe('pause')
   })
 
-  test('deadLetter.stack is true or false', () => {
-    expect(resolvePolicy({ deadLetter: { stack: true } }).deadLetter.stack).toBe(true)
-    expect(resolvePolicy({ deadLetter: { stack: false } }).deadLetter.stack).toBe(false)
-    expect(problemsOf({ deadLetter: { stack: 'yes' } })).toEqual([
-      "deadLetter.stack: expected true or false, got 'yes'",
+  test('deadLetter.includeStack is true or false', () => {
+    expect(resolvePolicy({ deadLetter: { includeStack: true } }).deadLetter.includeStack).toBe(true)
+    expect(resolvePolicy({ deadLetter: { includeStack: false } }).deadLetter.includeStack).toBe(
+      false,
+    )
+    expect(problemsOf({ deadLetter: { includeStack: 'yes' } })).toEqual([
+      "deadLetter.includeStack: expected true or false, got 'yes'",
     ])
   })
 })
 
 describe('a guard', () => {
-  test.each(['breaker', 'outage', 'limit', 'budget', 'poison', 'flood'] as const)(
-    '%s can be switched off, and the others stay',
-    (guard) => {
-      const policy = resolvePolicy({ [guard]: 'off' })
-      expect(policy).toEqual({ ...resolvePolicy(), [guard]: undefined })
-      expect(policy[guard]).toBeUndefined()
-    },
-  )
+  test.each([
+    'breaker',
+    'outage',
+    'adaptiveConcurrency',
+    'retryBudget',
+    'poison',
+    'flood',
+  ] as const)('%s can be switched off, and the others stay', (guard) => {
+    const policy = resolvePolicy({ [guard]: 'off' })
+    expect(policy).toEqual({ ...resolvePolicy(), [guard]: undefined })
+    expect(policy[guard]).toBeUndefined()
+  })
 
-  test.each(['breaker', 'outage', 'limit', 'budget', 'poison', 'flood'])(
+  test.each(['breaker', 'outage', 'adaptiveConcurrency', 'retryBudget', 'poison', 'flood'])(
     '%s is an object or off',
     (guard) => {
       for (const [value, seen] of [
@@ -391,25 +443,20 @@ describe('a guard', () => {
     },
   )
 
-  test.each(['retry', 'deadLetter', 'concurrency'])('%s is none and cannot', (name) => {
-    expect(problemsOf({ [name]: 'off' })).toHaveLength(1)
-  })
+  test.each(['retry', 'deadLetter', 'concurrency'])(
+    '%s is not a guard and cannot be switched off',
+    (name) => {
+      expect(problemsOf({ [name]: 'off' })).toHaveLength(1)
+    },
+  )
 
-  test('all of them can be off at once', () => {
-    const off = {
-      breaker: 'off',
-      outage: 'off',
-      limit: 'off',
-      budget: 'off',
-      poison: 'off',
-      flood: 'off',
-    } as const
-    expect(resolvePolicy(off)).toEqual({
+  test('all of them can be off together', () => {
+    expect(resolvePolicy(GUARDS_OFF)).toEqual({
       ...resolvePolicy(),
       breaker: undefined,
       outage: undefined,
-      limit: undefined,
-      budget: undefined,
+      adaptiveConcurrency: undefined,
+      retryBudget: undefined,
       poison: undefined,
       flood: undefined,
     })
@@ -430,7 +477,7 @@ describe('backoff', () => {
     ).toEqual({ kind: 'exponential', baseMs: 2_000, factor: 3, capMs: 9_000, jitter: 'none' })
   })
 
-  test('is exponential when it does not say its kind', () => {
+  test('is exponential by default', () => {
     expect(backoffOf({ base: '2s' })).toMatchObject({ kind: 'exponential', baseMs: 2_000 })
   })
 
@@ -460,9 +507,9 @@ describe('backoff', () => {
     })
   })
 
-  test('fixed needs its delay', () => {
+  test('fixed requires its delay', () => {
     expect(problemsOf({ retry: { backoff: { kind: 'fixed' } } })).toEqual([
-      "retry.backoff.delay: required, such as '5s'",
+      "retry.backoff.delay: expected a duration such as '5s', got nothing",
     ])
   })
 
@@ -495,13 +542,13 @@ describe('backoff', () => {
     })
   })
 
-  test('progressive names every class and every list it cannot read', () => {
+  test('progressive lists every class and every list it cannot read', () => {
     const backoff = {
       kind: 'progressive',
       tiers: { flaky: ['1s'], transient: ['1s', 'soon'], schema: [], business: '1s' },
     }
     expect(problemsOf({ retry: { backoff } })).toEqual([
-      'retry.backoff.tiers.flaky: unknown failure class; known are transient, schema, business, integration, unknown',
+      'retry.backoff.tiers.flaky: unknown failure class; known classes: transient, schema, business, integration, unknown',
       "retry.backoff.tiers.transient: expected a list of durations such as ['1s', '10s', '1m'], got an array",
       "retry.backoff.tiers.schema: expected a list of durations such as ['1s', '10s', '1m'], got an array",
       "retry.backoff.tiers.business: expected a list of durations such as ['1s', '10s', '1m'], got '1s'",
@@ -514,18 +561,18 @@ describe('backoff', () => {
     [['1s'], 'an array'],
     [5, '5'],
     [false, 'false'],
-  ])('progressive needs an object of tiers and refuses %j', (tiers, seen) => {
+  ])('progressive needs an object of tiers and rejects %j', (tiers, seen) => {
     expect(
       problemsOf({ retry: { backoff: { kind: 'progressive', tiers, otherwise: ['1s'] } } }),
     ).toEqual([`retry.backoff.tiers: expected an object of lists, got ${seen}`])
   })
 
   test('progressive waits a year at most, in each entry of its lists', () => {
-    const ask = (transient: unknown, otherwise: unknown) =>
+    const check = (transient: unknown, otherwise: unknown) =>
       problemsOf({ retry: { backoff: { kind: 'progressive', tiers: { transient }, otherwise } } })
     const list = "expected a list of durations such as ['1s', '10s', '1m'], got an array"
-    expect(ask(['366d', 0], ['0ms', '366d'])).toEqual([])
-    expect(ask(['1s', '367d'], [31_622_400_001])).toEqual([
+    expect(check(['366d', 0], ['0ms', '366d'])).toEqual([])
+    expect(check(['1s', '367d'], [31_622_400_001])).toEqual([
       `retry.backoff.tiers.transient: ${list}`,
       `retry.backoff.otherwise: ${list}`,
     ])
@@ -534,40 +581,40 @@ describe('backoff', () => {
   test.each(['exponential', 'linear', 'decorrelated'])(
     '%s has a base and a cap from 1 ms to a year',
     (kind) => {
-      const ask = (base: unknown, cap: unknown) =>
+      const check = (base: unknown, cap: unknown) =>
         problemsOf({ retry: { backoff: { kind, base, cap } } })
       const range = duration('1ms', '366d')
-      expect(ask(1, 1)).toEqual([])
-      expect(ask('366d', '366d')).toEqual([])
-      expect(ask(0, 0)).toEqual([
+      expect(check(1, 1)).toEqual([])
+      expect(check('366d', '366d')).toEqual([])
+      expect(check(0, 0)).toEqual([
         `retry.backoff.base: expected ${range}, got 0`,
         `retry.backoff.cap: expected ${range}, got 0`,
       ])
-      expect(ask(31_622_400_001, 31_622_400_001)).toEqual([
+      expect(check(31_622_400_001, 31_622_400_001)).toEqual([
         `retry.backoff.base: expected ${range}, got 31622400001`,
         `retry.backoff.cap: expected ${range}, got 31622400001`,
       ])
     },
   )
 
-  test('of a sink keeps its own base and cap for what is not said', () => {
-    const ask = (backoff: unknown) =>
+  test('of a sink keeps its own base and cap for missing fields', () => {
+    const check = (backoff: unknown) =>
       readPolicy({ retry: { backoff } }, { role: 'sink' }).retry.classes.unknown.backoff
-    expect(ask({ jitter: 'none' })).toEqual({
+    expect(check({ jitter: 'none' })).toEqual({
       kind: 'exponential',
       baseMs: 100,
       factor: 2,
       capMs: 5_000,
       jitter: 'none',
     })
-    expect(ask({ kind: 'linear' })).toEqual({
+    expect(check({ kind: 'linear' })).toEqual({
       kind: 'linear',
       baseMs: 100,
       stepMs: 100,
       capMs: 5_000,
       jitter: 'full',
     })
-    expect(ask({ kind: 'decorrelated', cap: '9s' })).toEqual({
+    expect(check({ kind: 'decorrelated', cap: '9s' })).toEqual({
       kind: 'decorrelated',
       baseMs: 100,
       capMs: 9_000,
@@ -578,7 +625,7 @@ describe('backoff', () => {
     ).toEqual({ kind: 'exponential', baseMs: 100, factor: 3, capMs: 5_000, jitter: 'full' })
   })
 
-  test('of an unknown kind is answered with the known ones', () => {
+  test('of an unknown kind is rejected with the known kinds', () => {
     expect(problemsOf({ retry: { backoff: { kind: 'fibonacci' } } })).toEqual([
       "retry.backoff.kind: expected 'exponential' or 'linear' or 'fixed' or 'decorrelated' or 'progressive', got 'fibonacci'",
     ])
@@ -594,44 +641,44 @@ describe('backoff', () => {
     ['exponential', 'base, cap, factor, jitter, kind'],
     ['linear', 'base, cap, jitter, kind, step'],
     ['decorrelated', 'base, cap, kind'],
-  ])('%s knows only its own options', (kind, known) => {
+  ])('%s has only its own options', (kind, known) => {
     expect(problemsOf({ retry: { backoff: { kind, delay: '5s' } } })).toEqual([
-      `retry.backoff.delay: unknown option; known are ${known}`,
+      `retry.backoff.delay: unknown option; known options: ${known}`,
     ])
   })
 
-  test('fixed and progressive know only their own options', () => {
+  test('fixed and progressive have only their own options', () => {
     expect(problemsOf({ retry: { backoff: { kind: 'fixed', delay: 1, base: 1 } } })).toEqual([
-      'retry.backoff.base: unknown option; known are delay, jitter, kind',
+      'retry.backoff.base: unknown option; known options: delay, jitter, kind',
     ])
     const progressive = { kind: 'progressive', otherwise: ['1s'], base: 1 }
     expect(problemsOf({ retry: { backoff: progressive } })).toEqual([
-      'retry.backoff.base: unknown option; known are jitter, kind, otherwise, tiers',
+      'retry.backoff.base: unknown option; known options: jitter, kind, otherwise, tiers',
     ])
   })
 
   test('has a factor from 1 to 100', () => {
-    const ask = (factor: number) =>
+    const check = (factor: number) =>
       problemsOf({ retry: { backoff: { kind: 'exponential', factor } } })
-    expect(ask(1)).toEqual([])
-    expect(ask(100)).toEqual([])
-    expect(ask(0.99)).toEqual([`retry.backoff.factor: expected ${number(1, 100)}, got 0.99`])
-    expect(ask(100.1)).toEqual([`retry.backoff.factor: expected ${number(1, 100)}, got 100.1`])
+    expect(check(1)).toEqual([])
+    expect(check(100)).toEqual([])
+    expect(check(0.99)).toEqual([`retry.backoff.factor: expected ${number(1, 100)}, got 0.99`])
+    expect(check(100.1)).toEqual([`retry.backoff.factor: expected ${number(1, 100)}, got 100.1`])
   })
 
   test.each(['exponential', 'linear', 'decorrelated'])(
     '%s has no base longer than its cap',
     (kind) => {
-      const ask = (base: string, cap: string) =>
+      const check = (base: string, cap: string) =>
         problemsOf({ retry: { backoff: { kind, base, cap } } })
-      expect(ask('10s', '10s')).toEqual([])
-      expect(ask('10s', '9s')).toEqual(['retry.backoff.base: 10s is longer than cap, 9s'])
+      expect(check('10s', '10s')).toEqual([])
+      expect(check('10s', '9s')).toEqual(['retry.backoff.base: 10s is longer than cap (9s)'])
     },
   )
 
   test('is checked against the default cap too', () => {
     expect(problemsOf({ retry: { backoff: { kind: 'linear', base: '2m' } } })).toEqual([
-      'retry.backoff.base: 2m is longer than cap, 1m',
+      'retry.backoff.base: 2m is longer than cap (1m)',
     ])
   })
 
@@ -641,7 +688,7 @@ describe('backoff', () => {
     ['none'],
     [{ proportional: 0 }],
     [{ proportional: 1 }],
-  ])('takes the jitter %j', (jitter) => {
+  ])('accepts the jitter %j', (jitter) => {
     expect(backoffOf({ kind: 'exponential', jitter })).toMatchObject({ jitter })
   })
 
@@ -653,7 +700,7 @@ describe('backoff', () => {
     [{}, 'an object'],
     [0.2, '0.2'],
     [null, 'null'],
-  ])('refuses the jitter %j', (jitter, seen) => {
+  ])('rejects the jitter %j', (jitter, seen) => {
     expect(problemsOf({ retry: { backoff: { kind: 'fixed', delay: 1, jitter } } })).toEqual([
       `retry.backoff.jitter: expected 'full', 'equal', 'none' or { proportional: 0…1 }, got ${seen}`,
     ])
@@ -687,10 +734,10 @@ describe('retry per failure class', () => {
     })
   })
 
-  test('names its backoff by its whole path', () => {
+  test('reports its backoff with the whole path', () => {
     const classes = { schema: { backoff: { kind: 'fixed' } } }
     expect(problemsOf({ retry: { classes } })).toEqual([
-      "retry.classes.schema.backoff.delay: required, such as '5s'",
+      "retry.classes.schema.backoff.delay: expected a duration such as '5s', got nothing",
     ])
   })
 })
@@ -699,27 +746,29 @@ describe('a typing mistake', () => {
   test.each<[where: string, known: string]>([
     [
       'nope',
-      'breaker, budget, classify, concurrency, deadLetter, flood, limit, order, outage, poison, retry, timeout, whenOpen',
+      'adaptiveConcurrency, breaker, classify, concurrency, deadLetter, flood, onBreakerOpen, order, outage, poison, retry, retryBudget, timeout',
     ],
-    ['retry.nope', 'attempts, backoff, classes, floor, history, inlineBelow, maxAge'],
+    ['retry.nope', 'attempts, backoff, classes, history, maxAge, maxInlineDelay, minDelay'],
     ['retry.classes.nope', 'business, integration, schema, transient, unknown'],
     ['retry.classes.schema.nope', 'action, attempts, backoff'],
     ['breaker.nope', 'maxOpen, minOpen, openShare, probes, successes, trip'],
     ['breaker.trip.nope', 'failures, kind'],
     ['outage.nope', 'failures, ratio, window'],
-    ['limit.nope', 'decrease, min, start'],
-    ['budget.nope', 'burst, floorPerSecond, ratePerSecond, ratio, release, whenOver'],
-    ['budget.release.nope', 'batch, interval'],
+    ['adaptiveConcurrency.nope', 'decrease, min, start'],
+    ['retryBudget.nope', 'burst, floorPerSecond, onExceeded, ratePerSecond, ratio, release'],
+    ['retryBudget.release.nope', 'batch, interval'],
     ['poison.nope', 'classes, repeats, suspectDeliveries, trials, window'],
     ['flood.nope', 'burst, perMinute, signatures'],
-    ['deadLetter.nope', 'always, never, retention, stack, when'],
-  ])('%s is answered with the options that exist there', (where, known) => {
-    expect(problemsOf(nested(where, 1))).toEqual([`${where}: unknown option; known are ${known}`])
+    ['deadLetter.nope', 'drop, includeStack, keep, keepIf, retention'],
+  ])('%s is rejected with the list of options that exist there', (where, known) => {
+    expect(problemsOf(nested(where, 1))).toEqual([
+      `${where}: unknown option; known options: ${known}`,
+    ])
   })
 
   test('an option of the other kind of trip is one too', () => {
     expect(problemsOf({ breaker: { trip: { kind: 'ratio', failures: 5 } } })).toEqual([
-      'breaker.trip.failures: unknown option; known are kind, minimum, ratio, window',
+      'breaker.trip.failures: unknown option; known options: kind, minimum, ratio, window',
     ])
   })
 })
@@ -746,7 +795,7 @@ describe('rules', () => {
     ['an unknown class', { class: 'flaky', when: {} }, 'an object'],
     ['no class', { when: {} }, 'an object'],
     ['a list', ['transient'], 'an array'],
-  ])('are refused by their place in the list: %s', (_, rule, seen) => {
+  ])('are rejected with their index in the list: %s', (_, rule, seen) => {
     const good = { class: 'transient', when: { code: 'X' } }
     expect(problemsOf({ classify: [good, rule] })).toEqual([
       `classify[1]: expected a rule such as transient(RateLimited) or { class: 'transient', when: { code: 'EX_BUSY' } }, got ${seen}`,
@@ -755,11 +804,11 @@ describe('rules', () => {
 })
 
 describe('the condition of a rule', () => {
-  const ask = (when: unknown) => problemsOf({ classify: [{ class: 'transient', when }] })
+  const check = (when: unknown) => problemsOf({ classify: [{ class: 'transient', when }] })
   const expectedMatch = 'when: expected an error class, a function or { code, status, type }, got'
   const expectedCode = 'when.code: expected text or a list of texts, got'
   const expectedStatus = 'when.status: expected a number or [from, to], got'
-  const empty = 'when is empty, so the rule would match nothing'
+  const empty = '"when" is empty, so the rule would match nothing'
 
   test.each<[unknown]>([
     [{ code: 'X' }],
@@ -773,7 +822,7 @@ describe('the condition of a rule', () => {
     [() => true],
     [[RangeError, { code: 'X' }]],
   ])('may be %o', (when) => {
-    expect(ask(when)).toEqual([])
+    expect(check(when)).toEqual([])
   })
 
   test.each<[unknown, string]>([
@@ -783,8 +832,8 @@ describe('the condition of a rule', () => {
     [503, `${expectedMatch} 503`],
     [[[]], `${expectedMatch} an array`],
     [[RangeError, 'X'], `${expectedMatch} 'X'`],
-    [{ cod: 'X' }, 'when.cod: unknown; known are code, status, type'],
-    [{ code: 'X', message: 'm' }, 'when.message: unknown; known are code, status, type'],
+    [{ cod: 'X' }, 'when.cod: unknown field; known fields: code, status, type'],
+    [{ code: 'X', message: 'm' }, 'when.message: unknown field; known fields: code, status, type'],
     [{ code: 503 }, `${expectedCode} 503; put quotes around numbers`],
     [{ code: ['X', 503] }, `${expectedCode} an array; put quotes around numbers`],
     [{ code: null }, `${expectedCode} null; put quotes around numbers`],
@@ -801,10 +850,10 @@ describe('the condition of a rule', () => {
     [[], empty],
     [[{ code: 'X' }, {}], empty],
   ])('cannot be %o', (when, problem) => {
-    expect(ask(when)).toEqual([`classify[0]: ${problem}`])
+    expect(check(when)).toEqual([`classify[0]: ${problem}`])
   })
 
-  test('is refused with its place in the list, once for each rule', () => {
+  test('is rejected with its index in the list, once for each rule', () => {
     const good = { class: 'transient', when: { code: 'X' } }
     const bad = { class: 'transient', when: [{ code: 1 }, { status: 'x' }] }
     expect(problemsOf({ classify: [bad, good, bad] })).toEqual([
@@ -815,44 +864,44 @@ describe('the condition of a rule', () => {
 })
 
 describe('the dead-letter filter', () => {
-  test('takes texts, patterns and functions', () => {
+  test('accepts texts, patterns and functions', () => {
     const when = () => true
     const matcher = () => false
     const { filter } = resolvePolicy({
-      deadLetter: { never: ['a', /b/g, matcher], always: ['c'], when },
+      deadLetter: { drop: ['a', /b/g, matcher], keep: ['c'], keepIf: when },
     }).deadLetter
-    expect(filter.never).toEqual(['a', /b/g, matcher])
-    expect(filter.always).toEqual(['c'])
-    expect(filter.when).toBe(when)
+    expect(filter.drop).toEqual(['a', /b/g, matcher])
+    expect(filter.keep).toEqual(['c'])
+    expect(filter.keepIf).toBe(when)
   })
 
-  test.each(['never', 'always'])('refuses in %s anything else', (key) => {
+  test.each(['drop', 'keep'])('rejects any other value in %s', (key) => {
     const problem = `deadLetter.${key}: expected a list of texts, patterns or functions, got`
     expect(problemsOf({ deadLetter: { [key]: 'a' } })).toEqual([`${problem} 'a'`])
     expect(problemsOf({ deadLetter: { [key]: ['a', 1] } })).toEqual([`${problem} an array`])
     expect(problemsOf({ deadLetter: { [key]: null } })).toEqual([`${problem} null`])
   })
 
-  test('refuses a condition that is no function', () => {
-    expect(problemsOf({ deadLetter: { when: 'always' } })).toEqual([
-      "deadLetter.when: expected a function, got 'always'",
+  test('rejects a condition that is not a function', () => {
+    expect(problemsOf({ deadLetter: { keepIf: 'always' } })).toEqual([
+      "deadLetter.keepIf: expected a function, got 'always'",
     ])
   })
 
   test('is not changed by a list that grows later', () => {
     const never = ['a']
     const always = ['b']
-    const { filter } = resolvePolicy({ deadLetter: { never, always } }).deadLetter
+    const { filter } = resolvePolicy({ deadLetter: { drop: never, keep: always } }).deadLetter
     never.push('c')
     always.push('d')
-    expect(filter.never).toEqual(['a'])
-    expect(filter.always).toEqual(['b'])
+    expect(filter.drop).toEqual(['a'])
+    expect(filter.keep).toEqual(['b'])
   })
 
   test('leaves a pattern usable', () => {
-    const { never } = resolvePolicy({ deadLetter: { never: [/b/g] } }).deadLetter.filter
-    expect('abc'.search(never[0] as RegExp)).toBe(1)
-    expect(Object.isFrozen(never[0])).toBe(false)
+    const { drop } = resolvePolicy({ deadLetter: { drop: [/b/g] } }).deadLetter.filter
+    expect('abc'.search(drop[0] as RegExp)).toBe(1)
+    expect(Object.isFrozen(drop[0])).toBe(false)
   })
 })
 
@@ -869,7 +918,7 @@ describe('poison classes', () => {
     [['unknown', 'flaky'], 'an array'],
     ['unknown', "'unknown'"],
     [null, 'null'],
-  ])('are refused as %j', (classes, seen) => {
+  ])('are rejected as %j', (classes, seen) => {
     expect(problemsOf({ poison: { classes } })).toEqual([
       `poison.classes: expected a list of transient, schema, business, integration, unknown, got ${seen}`,
     ])
@@ -877,54 +926,60 @@ describe('poison classes', () => {
 })
 
 describe('relations between fields', () => {
-  test('the breaker cannot stay open shorter than its longest time', () => {
-    const ask = (minOpen: string, maxOpen: string) => problemsOf({ breaker: { minOpen, maxOpen } })
-    expect(ask('5s', '5s')).toEqual([])
-    expect(ask('5s', '4s')).toEqual(['breaker.minOpen: 5s is longer than breaker.maxOpen, 4s'])
+  test('the shortest open time cannot be longer than the longest', () => {
+    const check = (minOpen: string, maxOpen: string) =>
+      problemsOf({ breaker: { minOpen, maxOpen } })
+    expect(check('5s', '5s')).toEqual([])
+    expect(check('5s', '4s')).toEqual(['breaker.minOpen: 5s is longer than breaker.maxOpen (4s)'])
   })
 
-  test('the default of the other side counts, and it depends on the role', () => {
+  test('the default of the other field counts, and it depends on the role', () => {
     const options = { breaker: { minOpen: '45s' } }
     expect(problemsOf(options)).toEqual([
-      'breaker.minOpen: 45s is longer than breaker.maxOpen, 30s',
+      'breaker.minOpen: 45s is longer than breaker.maxOpen (30s)',
     ])
     expect(problemsOf(options, 'sink')).toEqual([])
   })
 
   test('the adaptive limit cannot start above the concurrency that bounds it', () => {
-    const ask = (min: number, concurrency: number) =>
-      problemsOf({ concurrency, limit: { min, start: min } })
-    expect(ask(8, 8)).toEqual([])
-    expect(ask(8, 7)).toEqual(['limit.min: 8 is more than concurrency, 7'])
+    const check = (min: number, concurrency: number) =>
+      problemsOf({ concurrency, adaptiveConcurrency: { min, start: min } })
+    expect(check(8, 8)).toEqual([])
+    expect(check(8, 7)).toEqual(['adaptiveConcurrency.min: 8 is more than concurrency (7)'])
   })
 
   test('the adaptive limit moves below the concurrency', () => {
-    expect(resolvePolicy({ concurrency: 7 }).limit?.max).toBe(7)
+    expect(resolvePolicy({ concurrency: 7 }).adaptiveConcurrency?.max).toBe(7)
   })
 
   test('poison needs a history that is long enough to see it', () => {
-    const ask = (repeats: number, history: number) =>
+    const check = (repeats: number, history: number) =>
       problemsOf({ poison: { repeats }, retry: { history } })
-    expect(ask(4, 4)).toEqual([])
-    expect(ask(4, 3)).toEqual([
-      'poison.repeats: 4 can never be seen in a history of 3; raise retry.history',
+    expect(check(4, 4)).toEqual([])
+    expect(check(4, 3)).toEqual([
+      'poison.repeats: 4 is more than retry.history (3), so it is never reached; increase retry.history or decrease poison.repeats',
     ])
   })
 
   test('a guard that is off has none', () => {
     expect(
-      problemsOf({ poison: 'off', breaker: 'off', limit: 'off', retry: { history: 1 } }),
+      problemsOf({
+        poison: 'off',
+        breaker: 'off',
+        adaptiveConcurrency: 'off',
+        retry: { history: 1 },
+      }),
     ).toEqual([])
   })
 })
 
-describe('what is wrong', () => {
-  test('is said all at once, relations included', () => {
+describe('problems', () => {
+  test('are all listed together, including relations', () => {
     const options = {
       timeout: 'soon',
       retry: { attempts: 0, classes: { transient: { attempts: 1.5 } } },
       breaker: { probes: 0, minOpen: '2m' },
-      budget: { release: { batch: 'all' } },
+      retryBudget: { release: { batch: 'all' } },
       tiemout: '5s',
     }
     expect(problemsOf(options)).toEqual([
@@ -932,13 +987,13 @@ describe('what is wrong', () => {
       `retry.attempts: expected ${whole(1, 1_000)}, got 0`,
       `retry.classes.transient.attempts: expected ${whole(1, 1_000)}, got 1.5`,
       `breaker.probes: expected ${whole(1, 100)}, got 0`,
-      `budget.release.batch: expected ${whole(1, 100_000)}, got 'all'`,
-      'tiemout: unknown option; known are breaker, budget, classify, concurrency, deadLetter, flood, limit, order, outage, poison, retry, timeout, whenOpen',
-      'breaker.minOpen: 2m is longer than breaker.maxOpen, 30s',
+      `retryBudget.release.batch: expected ${whole(1, 100_000)}, got 'all'`,
+      'tiemout: unknown option; known options: adaptiveConcurrency, breaker, classify, concurrency, deadLetter, flood, onBreakerOpen, order, outage, poison, retry, retryBudget, timeout',
+      'breaker.minOpen: 2m is longer than breaker.maxOpen (30s)',
     ])
   })
 
-  test('is one error with a list for people', () => {
+  test('are one error with a readable list', () => {
     const problems = [
       `concurrency: expected ${whole(1, 10_000)}, got 0`,
       `timeout: expected ${duration('1ms', '12h')}, got 0`,
@@ -952,13 +1007,13 @@ describe('what is wrong', () => {
     )
   })
 
-  test('is counted in the singular too', () => {
+  test('are counted in the singular too', () => {
     expect(() => readPolicy({ concurrency: 0 })).toThrow(
       `The policy has 1 problem:\n- concurrency: expected ${whole(1, 10_000)}, got 0`,
     )
   })
 
-  test('has the code POLICY_INVALID from code and from data', () => {
+  test('have the code POLICY_INVALID from code and from data', () => {
     const wrong = { concurrency: 0 }
     for (const resolve of [() => resolvePolicy(wrong), () => readPolicy(wrong)]) {
       let thrown: unknown
@@ -975,29 +1030,32 @@ describe('what is wrong', () => {
     [null, 'null'],
     [[], 'an array'],
     ['policy', "'policy'"],
-  ])('includes the whole being %j', (config, seen) => {
+  ])('include an input of %j', (config, seen) => {
     expect(problemsOf(config)).toEqual([`options: expected an object, got ${seen}`])
   })
 })
 
-describe('the policy in force', () => {
+describe('the resolved policy', () => {
   test.each<[string, () => Policy]>([
     ['from code', () => resolvePolicy({ retry: { backoff: { kind: 'fixed', delay: 1 } } })],
     ['from data', () => readPolicy({ poison: { classes: ['unknown'] } })],
-    ['with matchers', () => resolvePolicy({ deadLetter: { never: ['a'], always: ['b'] } })],
-  ])('cannot be changed by anyone: %s', (_, resolve) => {
+    ['with matchers', () => resolvePolicy({ deadLetter: { drop: ['a'], keep: ['b'] } })],
+  ])('is frozen: %s', (_, resolve) => {
     expect(isDeeplyFrozen(resolve())).toBe(true)
   })
 
-  test('leaves what belongs to the user as it is, and freezes its own lists of it', () => {
+  test("keeps the user's values unchanged, and freezes its own lists of them", () => {
     const rule = { class: 'transient', when: { code: ['X'] } } as const
     const classify = [rule]
     const matcher = Object.assign(() => true, { calls: { count: 0 } })
     const when = Object.assign(() => true, { calls: { count: 0 } })
     const never = [matcher]
     const always = [/c/]
-    const { rules, deadLetter } = resolvePolicy({ classify, deadLetter: { never, always, when } })
-    for (const list of [rules, deadLetter.filter.never, deadLetter.filter.always]) {
+    const { rules, deadLetter } = resolvePolicy({
+      classify,
+      deadLetter: { drop: never, keep: always, keepIf: when },
+    })
+    for (const list of [rules, deadLetter.filter.drop, deadLetter.filter.keep]) {
       expect(Object.isFrozen(list)).toBe(true)
     }
     expect(rules[0]).toBe(rule)
@@ -1015,15 +1073,15 @@ describe('the policy in force', () => {
     expect(rules).toHaveLength(1)
   })
 
-  test('takes durations as texts and as milliseconds', () => {
+  test('accepts durations as texts and as milliseconds', () => {
     const options: PolicyOptions = {
       timeout: '1.5s',
-      retry: { floor: 20, maxAge: '1h', inlineBelow: '250ms' },
+      retry: { minDelay: 20, maxAge: '1h', maxInlineDelay: '250ms' },
       deadLetter: { retention: '7d' },
     }
     expect(resolvePolicy(options)).toMatchObject({
       timeoutMs: 1_500,
-      retry: { floorMs: 20, maxAgeMs: 3_600_000, inlineBelowMs: 250 },
+      retry: { minDelayMs: 20, maxAgeMs: 3_600_000, maxInlineDelayMs: 250 },
       deadLetter: { retentionMs: 604_800_000 },
     })
   })
@@ -1059,11 +1117,11 @@ describe('a policy from a file', () => {
     )
   })
 
-  test('is filled from the environment, numbers and words included', () => {
+  test('is filled from the environment, including numbers and words', () => {
     const config = {
       timeout: '${TIMEOUT:-10s}',
       concurrency: '${WORKERS}',
-      retry: { attempts: '${ATTEMPTS:-4}', floor: '${FLOOR_MS}ms' },
+      retry: { attempts: '${ATTEMPTS:-4}', minDelay: '${FLOOR_MS}ms' },
       breaker: '${BREAKER:-off}',
     }
     const policy = readPolicy(config, {
@@ -1072,38 +1130,38 @@ describe('a policy from a file', () => {
     expect(policy.timeoutMs).toBe(10_000)
     expect(policy.concurrency).toBe(8)
     expect(policy.retry.classes.transient.attempts).toBe(4)
-    expect(policy.retry.floorMs).toBe(25)
+    expect(policy.retry.minDelayMs).toBe(25)
     expect(policy.breaker).toBeUndefined()
   })
 
-  test('says which variable is missing, once, before the other problems', () => {
-    expect(problemsOf({ retry: { floor: '${FLOOR}' }, concurrency: 0 })).toEqual([
-      'retry.floor: the environment has no FLOOR, and there is no default (${FLOOR:-…})',
+  test('lists a missing variable once, before the other problems', () => {
+    expect(problemsOf({ retry: { minDelay: '${FLOOR}' }, concurrency: 0 })).toEqual([
+      'retry.minDelay: environment variable "FLOOR" is not set; set it or add a default (${FLOOR:-…})',
       `concurrency: expected ${whole(1, 10_000)}, got 0`,
     ])
-    expect(problemsOf({ deadLetter: { never: ['a', '${SKIPPED}'] } })[0]).toBe(
-      'deadLetter.never.1: the environment has no SKIPPED, and there is no default (${SKIPPED:-…})',
+    expect(problemsOf({ deadLetter: { drop: ['a', '${SKIPPED}'] } })[0]).toBe(
+      'deadLetter.drop.1: environment variable "SKIPPED" is not set; set it or add a default (${SKIPPED:-…})',
     )
   })
 
-  test('is filled with words that mean true and false', () => {
-    const config = { deadLetter: { stack: '${STACK:-false}' } }
-    expect(readPolicy(config).deadLetter.stack).toBe(false)
-    expect(readPolicy(config, { env: { STACK: 'true' } }).deadLetter.stack).toBe(true)
+  test('is filled with texts that mean true and false', () => {
+    const config = { deadLetter: { includeStack: '${STACK:-false}' } }
+    expect(readPolicy(config).deadLetter.includeStack).toBe(false)
+    expect(readPolicy(config, { env: { STACK: 'true' } }).deadLetter.includeStack).toBe(true)
   })
 
-  test('that contains itself is refused and not read for ever', () => {
+  test('that contains itself is rejected without an endless loop', () => {
     const config: Record<string, unknown> = {}
     config['retry'] = config
     expect(problemsOf(config)[0]).toBe('retry.retry.retry…: nested deeper than 32 levels')
   })
 
-  test('has no environment and the role of a consumer unless it is given', () => {
+  test('has no environment and the role of a consumer by default', () => {
     expect(readPolicy({ timeout: '${PATH:-1s}' }).timeoutMs).toBe(1_000)
     expect(readPolicy({}, { env: {} })).toEqual(resolvePolicy({}, 'consumer'))
   })
 
-  test('gives options that mean the same as the file, checked and with nothing added', () => {
+  test('returns checked options that equal the file', () => {
     const config = {
       timeout: '${TIMEOUT:-10s}',
       classify: [{ class: 'schema', when: { code: 'X' } }],
@@ -1113,26 +1171,28 @@ describe('a policy from a file', () => {
     expect(resolvePolicy(options)).toEqual(readPolicy(config, { env: { TIMEOUT: '9s' } }))
     expect(readPolicyOptions({})).toEqual({})
     expect(() => readPolicyOptions({ timeout: '${TIMEOUT}' })).toThrow(
-      'timeout: the environment has no TIMEOUT',
+      'timeout: environment variable "TIMEOUT" is not set',
     )
   })
 
-  test('gives options that are checked for their role', () => {
+  test('returns options that are checked for their role', () => {
     const config = { breaker: { minOpen: '45s' } }
     expect(readPolicyOptions(config, { role: 'sink' })).toEqual(config)
     expect(() => readPolicyOptions(config)).toThrow(
-      'breaker.minOpen: 45s is longer than breaker.maxOpen, 30s',
+      'breaker.minOpen: 45s is longer than breaker.maxOpen (30s)',
     )
   })
 
   test('from code is taken literally', () => {
     const never = ['${A:-b}']
-    expect(resolvePolicy({ deadLetter: { never } }).deadLetter.filter.never).toEqual(['${A:-b}'])
+    expect(resolvePolicy({ deadLetter: { drop: never } }).deadLetter.filter.drop).toEqual([
+      '${A:-b}',
+    ])
   })
 })
 
 describe('fillConfig', () => {
-  test('fills what stands beside the policy, and names all that is missing', () => {
+  test('fills settings outside the policy, and lists all missing variables', () => {
     const config = { url: '${URL:-amqp://localhost}', http: { port: '${PORT}' }, list: ['${A}'] }
     expect(fillConfig(config, { PORT: '80', A: 'a' })).toEqual({
       url: 'amqp://localhost',
@@ -1140,7 +1200,7 @@ describe('fillConfig', () => {
       list: ['a'],
     })
     expect(() => fillConfig(config, {})).toThrow(
-      /^The configuration has 2 problems:\n- http\.port: .*PORT.*\n- list\.0: .* A,/,
+      /^The configuration has 2 problems:\n- http\.port: .*"PORT".*\n- list\.0: .*"A"/,
     )
   })
 })

@@ -3,14 +3,14 @@ import { describe, expect, test } from 'vitest'
 import { formatDuration, parseDuration } from '../src/duration.ts'
 import { fillPlaceholders, readSection, type Section } from '../src/policy/section.ts'
 
-/** Reads `input` with one question and hands back the answer beside the problems. */
+/** Reads `input` with one function and returns its result and the problems. */
 function reading<T>(input: unknown, question: (section: Section) => T, path = '') {
   const problems: string[] = []
   return { value: question(readSection(path, input, problems)), problems }
 }
 
 describe('a section of options', () => {
-  test('gives the fallback for what is not said, without a problem', () => {
+  test('returns the fallback for a missing field, without a problem', () => {
     const read = reading({}, (section) => [
       section.duration('a', 7),
       section.integer('b', 8, { min: 1, max: 9 }),
@@ -21,7 +21,7 @@ describe('a section of options', () => {
     expect(read).toEqual({ value: [7, 8, 0.5, 'x', undefined], problems: [] })
   })
 
-  test('does not check a fallback against the bounds: it is ours', () => {
+  test('does not check a fallback against the bounds, because it is built in', () => {
     const read = reading({}, (section) => section.integer('a', 0, { min: 1, max: 9 }))
     expect(read).toEqual({ value: 0, problems: [] })
   })
@@ -30,7 +30,7 @@ describe('a section of options', () => {
     [1, 1],
     [9, 9],
     [5, 5],
-  ])('takes the whole number %s', (value, expected) => {
+  ])('accepts the whole number %s', (value, expected) => {
     const read = reading({ a: value }, (section) => section.integer('a', 3, { min: 1, max: 9 }))
     expect(read).toEqual({ value: expected, problems: [] })
   })
@@ -49,23 +49,20 @@ describe('a section of options', () => {
     [{}, 'an object'],
     [() => 5, 'a function'],
     [Symbol('five'), 'Symbol(five)'],
-  ])(
-    'refuses %s where a whole number is expected, and goes on with the fallback',
-    (value, seen) => {
-      const read = reading({ a: value }, (section) => section.integer('a', 3, { min: 1, max: 9 }))
-      expect(read).toEqual({
-        value: 3,
-        problems: [`a: expected a whole number from 1 to 9, got ${seen}`],
-      })
-    },
-  )
+  ])('rejects %s where a whole number is expected, and uses the fallback', (value, seen) => {
+    const read = reading({ a: value }, (section) => section.integer('a', 3, { min: 1, max: 9 }))
+    expect(read).toEqual({
+      value: 3,
+      problems: [`a: expected a whole number from 1 to 9, got ${seen}`],
+    })
+  })
 
-  test('takes a fraction where any number is expected', () => {
+  test('accepts a fraction where any number is expected', () => {
     const read = reading({ a: 1.5 }, (section) => section.number('a', 3, { min: 1, max: 9 }))
     expect(read).toEqual({ value: 1.5, problems: [] })
   })
 
-  test.each([0.99, 9.01])('refuses the number %s outside its range', (value) => {
+  test.each([0.99, 9.01])('rejects the number %s outside its range', (value) => {
     const read = reading({ a: value }, (section) => section.number('a', 3, { min: 1, max: 9 }))
     expect(read).toEqual({
       value: 3,
@@ -78,7 +75,7 @@ describe('a section of options', () => {
     ['2m', 120_000],
     [1_000, 1_000],
     [120_000, 120_000],
-  ])('takes the duration %s', (value, expected) => {
+  ])('accepts the duration %s', (value, expected) => {
     const read = reading({ a: value }, (section) =>
       section.duration('a', 3, { min: 1_000, max: 120_000 }),
     )
@@ -90,7 +87,7 @@ describe('a section of options', () => {
     [120_001, '120001'],
     ['5 s', "'5 s'"],
     [null, 'null'],
-  ])('refuses the duration %s', (value, seen) => {
+  ])('rejects the duration %s', (value, seen) => {
     const read = reading({ a: value }, (section) =>
       section.duration('a', 3, { min: 1_000, max: 120_000 }),
     )
@@ -100,32 +97,32 @@ describe('a section of options', () => {
     })
   })
 
-  test('bounds a duration by nothing and a leap year when nobody says otherwise', () => {
-    const ask = (a: unknown) => reading({ a }, (section) => section.duration('a', 3))
-    expect(ask('0ms')).toEqual({ value: 0, problems: [] })
-    expect(ask('366d')).toEqual({ value: 31_622_400_000, problems: [] })
-    expect(ask('367d')).toEqual({
+  test('limits a duration to 0–366 days by default', () => {
+    const check = (a: unknown) => reading({ a }, (section) => section.duration('a', 3))
+    expect(check('0ms')).toEqual({ value: 0, problems: [] })
+    expect(check('366d')).toEqual({ value: 31_622_400_000, problems: [] })
+    expect(check('367d')).toEqual({
       value: 3,
       problems: [
         "a: expected a duration from 0ms to 366d such as '250ms', '5s' or '2m', got '367d'",
       ],
     })
-    expect(ask(31_622_400_001).problems).toHaveLength(1)
+    expect(check(31_622_400_001).problems).toHaveLength(1)
   })
 
-  test('takes one of the allowed words and names them all when it gets another', () => {
-    const ask = (a: unknown) => reading({ a }, (section) => section.choice('a', 'x', ['x', 'y']))
-    expect(ask('y')).toEqual({ value: 'y', problems: [] })
-    expect(ask('z')).toEqual({ value: 'x', problems: ["a: expected 'x' or 'y', got 'z'"] })
-    expect(ask(0)).toEqual({ value: 'x', problems: ["a: expected 'x' or 'y', got 0"] })
+  test('accepts one of the allowed words and lists them all for another', () => {
+    const check = (a: unknown) => reading({ a }, (section) => section.choice('a', 'x', ['x', 'y']))
+    expect(check('y')).toEqual({ value: 'y', problems: [] })
+    expect(check('z')).toEqual({ value: 'x', problems: ["a: expected 'x' or 'y', got 'z'"] })
+    expect(check(0)).toEqual({ value: 'x', problems: ["a: expected 'x' or 'y', got 0"] })
   })
 
-  test('hands over what it cannot judge itself', () => {
+  test('returns raw values that it cannot check itself', () => {
     const value = () => 1
     expect(reading({ a: value }, (section) => section.raw('a')).value).toBe(value)
   })
 
-  test('names a field by its whole path', () => {
+  test('reports a field with its whole path', () => {
     const read = reading({ b: { c: { d: 0 } } }, (section) => {
       const inner = section.section('b').section('c')
       inner.problem('e', 'is odd')
@@ -143,23 +140,24 @@ describe('a section of options', () => {
     ['text', "'text'"],
     [1, '1'],
     [false, 'false'],
-  ])('refuses %s instead of an object, and reads it as an empty one', (input, seen) => {
+  ])('rejects %s instead of an object, and reads it as an empty one', (input, seen) => {
     const read = reading(input, (section) => section.duration('a', 7))
     expect(read).toEqual({ value: 7, problems: [`options: expected an object, got ${seen}`] })
     const inner = reading({ b: input }, (section) => section.section('b').duration('a', 7))
     expect(inner).toEqual({ value: 7, problems: [`b: expected an object, got ${seen}`] })
   })
 
-  test('takes the absence of a whole section for an empty one', () => {
+  test('reads a missing section as an empty one', () => {
     const read = reading(undefined, (section) => section.section('b').duration('a', 7))
     expect(read).toEqual({ value: 7, problems: [] })
   })
 
   test('an optional section can be switched off', () => {
-    const ask = (b: unknown) => reading({ b }, (section) => section.optional('b')?.duration('a', 7))
-    expect(ask('off')).toEqual({ value: undefined, problems: [] })
-    expect(ask({ a: 1 })).toEqual({ value: 1, problems: [] })
-    expect(ask(undefined)).toEqual({ value: 7, problems: [] })
+    const check = (b: unknown) =>
+      reading({ b }, (section) => section.optional('b')?.duration('a', 7))
+    expect(check('off')).toEqual({ value: undefined, problems: [] })
+    expect(check({ a: 1 })).toEqual({ value: 1, problems: [] })
+    expect(check(undefined)).toEqual({ value: 7, problems: [] })
   })
 
   test.each<[unknown, string]>([
@@ -167,7 +165,7 @@ describe('a section of options', () => {
     [null, 'null'],
     [[], 'an array'],
     [true, 'true'],
-  ])('an optional section is no %j: it is read as an empty one', (b, seen) => {
+  ])('an optional section rejects %j and reads it as an empty one', (b, seen) => {
     const read = reading({ b }, (section) => section.optional('b')?.duration('a', 7), 'top')
     expect(read).toEqual({
       value: 7,
@@ -175,24 +173,24 @@ describe('a section of options', () => {
     })
   })
 
-  test('an optional section names its fields by their whole path', () => {
+  test('an optional section reports its fields with their whole path', () => {
     const read = reading({ b: { a: 'x' } }, (section) => section.optional('b')?.duration('a', 7))
     expect(read.problems).toEqual([
       "b.a: expected a duration from 0ms to 366d such as '250ms', '5s' or '2m', got 'x'",
     ])
   })
 
-  test('a key that nobody asked for is a typing mistake, answered with the known ones in order', () => {
+  test('reports a key that was not read, with the known keys in order', () => {
     const read = reading({ zeta: 1, attempt: 5, alpha: 2 }, (section) => {
       section.raw('zeta')
       section.raw('attempts')
       section.raw('alpha')
       section.end()
     })
-    expect(read.problems).toEqual(['attempt: unknown option; known are alpha, attempts, zeta'])
+    expect(read.problems).toEqual(['attempt: unknown option; known options: alpha, attempts, zeta'])
   })
 
-  test('a typing mistake deeper down is named by its path', () => {
+  test('reports a nested unknown key with its path', () => {
     const read = reading(
       { b: 1 },
       (section) => {
@@ -201,10 +199,10 @@ describe('a section of options', () => {
       },
       'retry',
     )
-    expect(read.problems).toEqual(['retry.b: unknown option; known are a'])
+    expect(read.problems).toEqual(['retry.b: unknown option; known options: a'])
   })
 
-  test('asking about a key is enough to know it', () => {
+  test('reading a key is enough to make it known', () => {
     const read = reading({ a: 1, b: 1, c: 'x', d: {}, e: 'off', f: '1s' }, (section) => {
       section.integer('a', 1, { min: 0, max: 1 })
       section.number('b', 1, { min: 0, max: 1 })
@@ -217,7 +215,7 @@ describe('a section of options', () => {
     expect(read.problems).toEqual([])
   })
 
-  test('never takes a value from the prototype', () => {
+  test('never reads a value from the prototype', () => {
     const input = Object.create({ a: 99 }) as object
     expect(reading(input, (section) => section.raw('a')).value).toBeUndefined()
     expect(reading({}, (section) => section.raw('constructor')).value).toBeUndefined()
@@ -230,7 +228,10 @@ describe('a section of options', () => {
       section.end()
       return value
     })
-    expect(read).toEqual({ value: undefined, problems: ['__proto__: unknown option; known are a'] })
+    expect(read).toEqual({
+      value: undefined,
+      problems: ['__proto__: unknown option; known options: a'],
+    })
   })
 })
 
@@ -248,7 +249,7 @@ describe('placeholders', () => {
     })
   })
 
-  test('leave everything else as it is', () => {
+  test('keep everything else', () => {
     const when = () => true
     const pattern = /x/
     const config = { a: 1, b: null, c: true, d: 'plain', when, pattern }
@@ -258,7 +259,7 @@ describe('placeholders', () => {
     expect(filled.pattern).toBe(pattern)
   })
 
-  test('do not change what they are filled into', () => {
+  test('do not change the input', () => {
     const config = Object.freeze({ a: '${A}', b: Object.freeze(['${A}']) })
     expect(filling(config, { A: 'one' }).value).toEqual({ a: 'one', b: ['one'] })
     expect(config).toEqual({ a: '${A}', b: ['${A}'] })
@@ -270,20 +271,20 @@ describe('placeholders', () => {
     expect(filling('${A:-5s}', { A: '9s' }).value).toBe('9s')
   })
 
-  test('without a value and without a default are a problem that says how to give one', () => {
+  test('without a value and without a default are a problem that explains the fix', () => {
     const filled = filling({ a: { b: ['x', '<${A}>'] } })
     expect(filled).toEqual({
       value: { a: { b: ['x', undefined] } },
-      problems: ['a.b.1: the environment has no A, and there is no default (${A:-…})'],
+      problems: ['a.b.1: environment variable "A" is not set; set it or add a default (${A:-…})'],
     })
   })
 
-  test('an empty value is as good as none: the default stands in, or it is a problem', () => {
+  test('an empty value counts as missing: the default replaces it, or it is a problem', () => {
     expect(filling('${A:-5s}', { A: '' })).toEqual({ value: '5s', problems: [] })
     expect(filling('${A:-}', { A: '' })).toEqual({ value: '', problems: [] })
     expect(filling({ a: '${A}' }, { A: '' })).toEqual({
       value: { a: undefined },
-      problems: ['a: the environment has no A, and there is no default (${A:-…})'],
+      problems: ['a: environment variable "A" is not set; set it or add a default (${A:-…})'],
     })
   })
 
@@ -302,7 +303,7 @@ describe('placeholders', () => {
     })
   })
 
-  test('leave an object of a class alone', () => {
+  test('keep an object of a class', () => {
     class Own {
       readonly a = '${A}'
     }
@@ -311,10 +312,10 @@ describe('placeholders', () => {
     expect((filling({ own }).value as { own: Own }).own).toBe(own)
   })
 
-  test('each missing one is named', () => {
+  test('each missing one is listed', () => {
     expect(filling({ a: '${A}', b: '${B} ${C:-c}' }, { A: undefined }).problems).toEqual([
-      'a: the environment has no A, and there is no default (${A:-…})',
-      'b: the environment has no B, and there is no default (${B:-…})',
+      'a: environment variable "A" is not set; set it or add a default (${A:-…})',
+      'b: environment variable "B" is not set; set it or add a default (${B:-…})',
     ])
   })
 
@@ -344,7 +345,7 @@ describe('placeholders', () => {
     expect(filling('5').value).toBe('5')
   })
 
-  test('a placeholder with something around it stays text', () => {
+  test('a placeholder with text around it stays text', () => {
     expect(filling('${A}s', { A: '5' }).value).toBe('5s')
     expect(filling('${A}0', { A: '5' }).value).toBe('50')
     expect(filling('1${A}', { A: '5' }).value).toBe('15')
@@ -354,7 +355,7 @@ describe('placeholders', () => {
   })
 
   test.each(['${}', '${1A}', '${A-x}', '${A B}', '$A', '{A}', '$${', '${A'])(
-    'what only looks like one is left alone: %s',
+    'similar text is not a placeholder: %s',
     (text) => {
       expect(filling(text, { A: 'one' })).toEqual({ value: text, problems: [] })
     },
@@ -380,7 +381,7 @@ describe('placeholders', () => {
     expect(JSON.stringify(tooDeep.value)).not.toContain('one')
   })
 
-  test('data with a loop in it is a problem and not a hang', () => {
+  test('circular data is a problem and does not cause an endless loop', () => {
     const loop: Record<string, unknown> = { a: 1 }
     loop['again'] = loop
     expect(filling(loop).problems).toEqual(['again.again.again…: nested deeper than 32 levels'])
@@ -445,7 +446,7 @@ describe('a duration', () => {
     [5n],
     [['5s']],
     [{}],
-  ])('%s is none', (value) => {
+  ])('%s is invalid', (value) => {
     expect(parseDuration(value)).toBeUndefined()
   })
 
@@ -466,7 +467,7 @@ describe('a duration', () => {
     expect(formatDuration(ms)).toBe(text)
   })
 
-  test('what is written can be read again', () => {
+  test('written durations can be parsed again', () => {
     fc.assert(
       fc.property(fc.nat({ max: 31_622_400_000 }), (ms) => {
         expect(parseDuration(formatDuration(ms))).toBe(ms)

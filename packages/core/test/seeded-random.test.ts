@@ -24,7 +24,7 @@ describe('seededRandom', () => {
     expect(seededRandom(42).seed).toBe(42)
   })
 
-  it('gives other numbers for another seed, however close', () => {
+  it('gives other numbers for another seed, even a close one', () => {
     const firsts = Array.from({ length: 1_000 }, (_, seed) => draws(seed, 1)[0])
     expect(new Set(firsts).size).toBe(1_000)
     expect(draws(1)).not.toEqual(draws(1 + 2 ** 32))
@@ -61,13 +61,13 @@ describe('seededRandom', () => {
     expect(seededRandom(3).shuffle(list)).not.toEqual(list)
   })
 
-  it('picks from a list and refuses an empty one', () => {
+  it('picks from a list and rejects an empty one', () => {
     const random = seededRandom(1)
     expect(['a', 'b']).toContain(random.pick(['a', 'b']))
     expect(() => random.pick([])).toThrow(/empty/)
   })
 
-  it('is true as often as asked', () => {
+  it('is true with the given probability', () => {
     const random = seededRandom(9)
     const count = Array.from({ length: 10_000 }, () => random.chance(0.3)).filter(Boolean).length
     expect(Math.abs(count - 3_000)).toBeLessThan(200)
@@ -75,7 +75,7 @@ describe('seededRandom', () => {
     expect(random.chance(1)).toBe(true)
   })
 
-  it('refuses a seed that could not be typed in again', () => {
+  it('rejects a seed that is not a safe integer', () => {
     expect(() => seededRandom(0.5)).toThrow(/whole number/)
     expect(() => seededRandom(Number.NaN)).toThrow(/whole number/)
   })

@@ -25,7 +25,7 @@ describe('the signature', () => {
     expect(signatureOf(input)).toBe('2-6b37a1cd04f2e0c2')
   })
 
-  test('shows what it is made of', () => {
+  test('shows its parts', () => {
     expect(signatureParts(input)).toEqual({
       version: 2,
       class: 'transient',
@@ -51,7 +51,7 @@ describe('the signature', () => {
     expect(signatureOf({ ...input, ...change })).not.toBe(signatureOf(input))
   })
 
-  test('keeps the borders between its parts', () => {
+  test('keeps its parts separate', () => {
     const a = signatureOf({ ...input, type: 'A', code: 'B C' })
     expect(signatureOf({ ...input, type: 'A B', code: 'C' })).not.toBe(a)
   })
@@ -192,7 +192,7 @@ describe('the message', () => {
     expect(normalised(`${value} or ${value}`)).toBe(`${expected} or ${expected}`)
   })
 
-  test('is bounded before it is normalised and after', () => {
+  test('is limited before and after it is normalised', () => {
     expect(normalised(`${' '.repeat(999)}ab`)).toBe('a')
     expect(normalised('x '.repeat(250))).toBe('x '.repeat(150))
     expect(normalised('y'.repeat(300))).toBe('y'.repeat(300))
@@ -244,7 +244,7 @@ describe('the message', () => {
       signatureOf(hostile)
       return performance.now() - start
     })
-    // The best of five: a busy machine must not fail it, a slow pattern must.
+    // The best of five: a busy machine must not fail the test, but a slow pattern must.
     expect(Math.min(...times)).toBeLessThan(5)
   })
 })
@@ -296,7 +296,7 @@ describe('the frame', () => {
     expect(frameOf(line)).toBe(expected)
   })
 
-  test('is the first of the user’s own code', () => {
+  test('is the first frame of the user’s own code', () => {
     const frame = frameOf(
       'Error: no',
       '    at JSON.parse (<anonymous>)',
@@ -308,13 +308,13 @@ describe('the frame', () => {
     expect(frame).toBe('charge payments.ts')
   })
 
-  test('beyond 2 KiB is not looked for', () => {
+  test('is not searched beyond 2 KiB', () => {
     const far = `${'    at a (node:x)\n'.repeat(200)}    at charge (/app/payments.ts:1:1)`
     expect(frameOf(far)).toBeUndefined()
   })
 })
 
-describe('failures that are alike', () => {
+describe('similar failures', () => {
   const options: ClassifyOptions = { rules: [], handler: 'orders', includeStack: false, now: 0 }
   const signature = (error: unknown, handler = 'orders'): string =>
     classify(error, { ...options, handler }).signature
@@ -344,7 +344,7 @@ describe('failures that are alike', () => {
   }: typeof ids extends fc.Arbitrary<infer T> ? T : never): string =>
     `order ${order} (${uuid}, ${hash}) at ${ip}:${port} on ${at.toISOString()} for "${name}"`
 
-  test('have one signature whatever ids, numbers, addresses, times and names they tell', () => {
+  test('have one signature for all ids, numbers, addresses, times and names', () => {
     fc.assert(
       fc.property(ids, ids, (a, b) => {
         expect(signature(failed(told(a)))).toBe(signature(failed(told(b))))
@@ -352,7 +352,7 @@ describe('failures that are alike', () => {
     )
   })
 
-  test('have one signature wherever their ids push the end of a long message', () => {
+  test('have one signature even when their ids move the end of a long message', () => {
     const long = (ids: number, tail = 'x') =>
       `cannot merge ${'550e8400-e29b-41d4-a716-446655440000, '.repeat(ids)}because ${tail.repeat(400)}`
     const wrapped = (ids: number, root = 'no tariff') =>
@@ -374,7 +374,7 @@ describe('failures that are alike', () => {
     )
   })
 
-  test('differ by what lies at the bottom of the chain', () => {
+  test('differ by the root cause of the chain', () => {
     const wrap = (cause: unknown): Error => new TypeError('fetch failed', { cause })
     class Refused extends Error {}
     const signatures = [

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { clip, detach, isRecord, shown } from '../src/text.ts'
 
-describe('a text cut to a bound', () => {
+describe('a clipped text', () => {
   test.each<[string, number, string]>([
     ['abc', 4, 'abc'],
     ['abc', 3, 'abc'],
@@ -22,12 +22,12 @@ describe('a text cut to a bound', () => {
 })
 
 describe('a detached text', () => {
-  test.each(['', ' ', 'a', ' a ', 'a\ud83d'])('%j stays what it is', (text) => {
+  test.each(['', ' ', 'a', ' a ', 'a\ud83d'])('%j stays the same', (text) => {
     expect(detach(text)).toBe(text)
   })
 })
 
-describe('a value as people see it in a message', () => {
+describe('a value formatted for a message', () => {
   test.each<[unknown, string]>([
     ['short', "'short'"],
     ['x'.repeat(40), `'${'x'.repeat(40)}'`],
@@ -46,7 +46,7 @@ describe('a value as people see it in a message', () => {
     expect(shown(value)).toBe(expected)
   })
 
-  test('never throws and stays short, whatever it is', () => {
+  test('never throws and stays short for any value', () => {
     fc.assert(
       fc.property(fc.anything({ withBigInt: true, withNullPrototype: true }), (value) => {
         expect(typeof shown(value)).toBe('string')

@@ -1,18 +1,18 @@
 import { FILLS, QUOTES, shell } from './quote.ts'
 
-/** The brokers that are looked at. */
+/** The brokers that can be checked. */
 export type Broker = 'rabbitmq' | 'kafka' | 'postgres'
 
-/** Worst first. What becomes of messages when nothing is changed. */
+/** The effects on messages if nothing is changed, worst first. */
 export const SEVERITIES: readonly Severity[] = ['loss', 'duplicates', 'delay', 'advice']
 export type Severity = 'loss' | 'duplicates' | 'delay' | 'advice'
 
-/** What a deployment survives; the table is `GRADES`. */
+/** The faults that a deployment survives; `GRADES` describes them. */
 export type Grade = 'A' | 'B' | 'C'
 
-/** Something in the settings that can lose, double or stall messages, with what to do about it. */
+/** A setting that can lose, duplicate or delay messages, with a fix. */
 export interface Finding {
-  /** Stable, such as `rabbitmq.dead-letter-strategy`. */
+  /** Stable id of the check, such as `rabbitmq.dead-letter-strategy`. */
   readonly check: string
   readonly severity: Severity
   /** The queue, topic or setting. */
@@ -21,45 +21,51 @@ export interface Finding {
   readonly why: string
   /** A command, or a setting and its value. */
   readonly fix: string
-  /** The best grade that is possible with it. A: it costs none. */
+  /** The best grade that is possible with this finding; `A` means no limit. */
   readonly caps: Grade
 }
 
 /**
- * One hit of a check. `fill` has what the braces of the check's `fix` stand for, beside `{subject}`: in quotes
- * of a shell, or of another kind, as in `{subject:literal}`.
+ * One hit of a check. `fill` contains the values for the placeholders in `fix`, in addition to `{subject}`. They
+ * are quoted for a shell, or for another syntax, as in `{subject:literal}`.
  */
-export interface Hit {
+export interface CheckHit {
   readonly subject: string
   readonly found: string
   readonly fill?: Readonly<Record<string, string | number>>
-  /** Where it depends on what was hit. */
+  /** Severity of this hit, if it differs from the check. */
   readonly severity?: Severity
   readonly caps?: Grade
 }
 
-/** A trap: what it looks for, and a pure function that finds it. */
+/** The problem of one subject, with the values for its fix; undefined when there is none. */
+export type CheckResult =
+  | string
+  | undefined
+  | { readonly found: string; readonly fill: CheckHit['fill'] & object }
+
+/** A check: its description, and a pure function that returns the hits. */
 export interface Check<Facts> {
   readonly id: string
   readonly severity: Severity
   readonly caps: Grade
-  /** Half a sentence, for the table of all checks. */
+  /** Short description for the table of all checks. */
   readonly looksFor: string
   readonly why: string
   readonly fix: string
-  readonly hits: (facts: Facts) => readonly Hit[]
+  readonly hits: (facts: Facts) => readonly CheckHit[]
 }
 
-/** A fact that could not be read. What is not known counts as the worst that it may hide. */
+/** A fact that could not be read. It counts as the worst finding that it may hide. */
 export interface Unreadable {
   readonly what: string
   readonly why: string
-  /** How to allow it. */
+  /** How to make it readable. */
   readonly allow: string
   readonly hides: Severity
 }
 
-/** All that the checks find in the facts, worst first. */
+/** Returns the findings of the checks, worst first. */
 export function findIn<Facts>(checks: readonly Check<Facts>[], facts: Facts): readonly Finding[] {
   return checks
     .flatMap((check) => check.hits(facts).map((hit) => asFinding(check, hit)))
@@ -72,7 +78,7 @@ const byWeight = (one: Finding, other: Finding): number =>
 
 function asFinding(
   { id, severity, caps, why, fix }: Check<never>,
-  { subject, found, fill = {}, ...own }: Hit,
+  { subject, found, fill = {}, ...own }: CheckHit,
 ): Finding {
   const filled: Readonly<Record<string, string | number>> = { subject, ...fill }
   return {
@@ -88,7 +94,7 @@ function asFinding(
   }
 }
 
-/** A check that found nothing because it looked at nothing must not look like a good grade. */
+/** Creates a check for empty facts, because a check without anything to check must not give a good grade. */
 export const nothingCheck = <Facts>(
   broker: Broker,
   fix: string,
@@ -97,14 +103,13 @@ export const nothingCheck = <Facts>(
   id: `${broker}.nothing-looked-at`,
   severity: 'loss',
   caps: 'C',
-  looksFor: 'nothing to look at',
-  why: 'No setting of a place that holds messages was looked at, so nothing is known about it.',
+  looksFor: 'no queues or topics to check',
+  why: 'No queue, topic or table with messages was checked, so their settings are unknown.',
   fix,
-  hits: (facts) =>
-    isNothing(facts) ? [{ subject: 'sources', found: 'nothing was looked at' }] : [],
+  hits: (facts) => (isNothing(facts) ? [{ subject: 'sources', found: 'nothing was checked' }] : []),
 })
 
-/** The same check for every broker: a fact that could not be read. */
+/** Creates the check for facts that could not be read; it is the same for every broker. */
 export const unreadableCheck = (
   broker: Broker,
 ): Check<{ readonly unreadable: readonly Unreadable[] }> => ({
@@ -112,7 +117,7 @@ export const unreadableCheck = (
   severity: 'loss',
   caps: 'C',
   looksFor: 'a fact that could not be read',
-  why: 'What is not known counts as the worst that it may hide: the checks that need it did not run.',
+  why: 'The checks that need this fact did not run. It counts as the worst finding that it may hide.',
   fix: '{allow:text}',
   hits: ({ unreadable }) =>
     unreadable.map(({ what, why, allow, hides }) => ({

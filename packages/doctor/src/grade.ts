@@ -1,20 +1,20 @@
 import type { Finding, Grade } from './finding.ts'
 
-/** What each grade promises about a message that was accepted. */
+/** The guarantee of each grade for an accepted message. */
 export const GRADES: Readonly<Record<Grade, string>> = {
-  A: 'survives the loss of a minority of nodes, and restarts of all of them',
-  B: 'survives restarts of processes and nodes, not the loss of a node for good',
-  C: 'can lose accepted messages while nothing is broken for good: on a restart, a fail-over, a full queue or by age',
+  A: 'survives the loss of a minority of nodes, and restarts of all nodes',
+  B: 'survives restarts of processes and nodes, but not the permanent loss of a node',
+  C: 'can lose accepted messages without a permanent failure: on a restart, a failover, a full queue or by age',
 }
 
-export interface Graded {
+export interface GradeResult {
   readonly grade: Grade
-  /** The findings without which it would be better; empty for an A. */
+  /** The findings that limit the grade; empty for an A. */
   readonly cappedBy: readonly Finding[]
 }
 
-/** As good as the worst finding allows. What costs no grade (duplicates, delay) does not matter here. */
-export function gradeOf(findings: readonly Finding[]): Graded {
+/** Returns the best grade that the worst finding allows. Findings that cap nothing (duplicates, delay) are ignored. */
+export function gradeOf(findings: readonly Finding[]): GradeResult {
   const grade = findings.reduce<Grade>((worst, { caps }) => (caps > worst ? caps : worst), 'A')
   return { grade, cappedBy: grade === 'A' ? [] : findings.filter(({ caps }) => caps === grade) }
 }

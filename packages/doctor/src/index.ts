@@ -1,6 +1,6 @@
-export type { Broker, Check, Finding, Grade, Hit, Severity, Unreadable } from './finding.ts'
-export { findIn, SEVERITIES } from './finding.ts'
-export { type Graded, GRADES, gradeOf } from './grade.ts'
+export type { Broker, Check, Finding, Grade, CheckHit, Severity, Unreadable } from './finding.ts'
+export { findIn } from './finding.ts'
+export { type GradeResult, gradeOf } from './grade.ts'
 export { KAFKA_CHECKS } from './kafka/checks.ts'
 export type { KafkaFacts, KafkaSourceFacts, PartitionFacts, TopicFacts } from './kafka/facts.ts'
 export type { KafkaSource } from './kafka/names.ts'
@@ -35,14 +35,3 @@ export {
   exitCodeOf,
   type Report,
 } from './report.ts'
-export { ALL_CHECKS, type CheckInfo, checkTable } from './table.ts'
-export {
-  asMermaid,
-  asTree,
-  kafkaTopology,
-  type Place,
-  type PlaceRole,
-  type Route,
-  rabbitmqTopology,
-  type TopologyFacts,
-} from './topology.ts'

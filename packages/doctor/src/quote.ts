@@ -1,16 +1,16 @@
 /**
- * Names come from brokers, and whoever may make a queue chooses them. What a fix tells people to run has
- * them in quotes, so that a name stays a name.
+ * Quotes names in the commands of a fix. Names come from brokers, and every user who may create a queue chooses
+ * them. Without quotes, a name could contain a command.
  */
 
-/** Signs that mean nothing to any shell. */
-const PLAIN = /^[A-Za-z0-9_./:@%+=,-]+$/
+/** Characters without a special meaning in any shell. */
+const SAFE_CHARACTERS = /^[A-Za-z0-9_./:@%+=,-]+$/
 
-/** One word of a command. */
+/** Quotes one word of a command. */
 export const shell = (text: string): string =>
-  PLAIN.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
+  SAFE_CHARACTERS.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
 
-/** With a backslash in it the server must be told that it is escaped, whatever it is set to. */
+/** Quotes an SQL literal. A text with a backslash uses the `E''` syntax, which does not depend on server settings. */
 const literal = (text: string): string => {
   const quoted = `'${text.replaceAll("'", "''")}'`
   return text.includes('\\') ? `E${quoted.replaceAll('\\', String.raw`\\`)}` : quoted
@@ -19,21 +19,21 @@ const literal = (text: string): string => {
 const identifier = (text: string): string =>
   /^[a-z_][a-z0-9_]*$/.test(text) ? text : `"${text.replaceAll('"', '""')}"`
 
-/** Only the name of the table may have dots in it: the schemas are ours. */
+/** Quotes the name of a table. Only the table part may contain dots, because the schemas belong to Redrive. */
 function table(text: string): string {
   const [schema = '', ...name] = text.split('.')
   return [schema, name.join('.')].map(identifier).join('.')
 }
 
-/** How a fix writes what it is filled with: `{name}` for a shell, `{name:kind}` for others. */
+/** The quoting functions for placeholders in a fix: `{name}` for a shell, `{name:kind}` for others. */
 export const QUOTES: Readonly<Record<string, (text: string) => string>> = {
   literal,
   identifier,
   table,
   js: (text) => JSON.stringify(text),
-  /** Our own words, or what is quoted already. */
+  /** Redrive's own text, or text that is already quoted. */
   text: (text) => text,
 }
 
-/** `{name}` or `{name:kind}`. Braces with anything else in them are JSON in a command, and stay. */
+/** Matches `{name}` or `{name:kind}`. Other braces are JSON in a command, and stay. */
 export const FILLS: RegExp = /\{([a-z][A-Za-z]*)(?::([a-z]+))?\}/g

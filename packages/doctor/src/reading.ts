@@ -1,14 +1,14 @@
-import { withTimeout } from '@redrive/runtime'
+import { withTimeout } from '@redrive/runtime/internal'
 import type { Severity, Unreadable } from './finding.ts'
 
-/** 10 s: a management API is slow on a loaded broker, and someone is waiting. */
+/** 10 s: a management API is slow on a loaded broker, but a user waits for the result. */
 export const ANSWER_MS = 10_000
 
-/** Reads facts one by one, and notes which could not be read and why. */
+/** Reads facts one by one, and records which could not be read and why. */
 export class Reading {
   readonly unreadable: Unreadable[] = []
 
-  /** Undefined, and a note, when it cannot be read. */
+  /** Returns the fact, or records the reason and returns undefined when it cannot be read. */
   async fact<T>(
     about: { readonly what: string; readonly allow: string; readonly hides: Severity },
     read: () => Promise<T>,
@@ -22,7 +22,7 @@ export class Reading {
   }
 }
 
-/** The reason at the bottom: "fetch failed" alone helps nobody. Never with an address that has a password in it. */
+/** Returns the innermost cause, because "fetch failed" alone does not help. Removes passwords from addresses. */
 function reasonOf(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return reasonOf(error.errors[0])
   if (!(error instanceof Error)) return String(error)
@@ -33,7 +33,7 @@ function reasonOf(error: unknown): string {
 
 const withoutPassword = (text: string) => text.replace(/\/\/[^@/\s]*@/g, '//')
 
-/** Of the first that answers. When none does, why the last one did not. */
+/** Returns the answer of the first address that works. If none works, rejects with the error of the last one. */
 export async function firstAnswer<T>(
   urls: readonly string[],
   ask: (url: string) => Promise<T>,
@@ -42,8 +42,8 @@ export async function firstAnswer<T>(
   return others.length === 0 ? ask(url) : ask(url).catch(() => firstAnswer(others, ask))
 }
 
-/** Rejects when there is no answer in time. The work itself must end by its own timeouts. */
+/** Rejects when the answer takes too long. The work itself must have separate timeouts. */
 export const answerWithin = <T>(timeoutMs: number, work: Promise<T>): Promise<T> =>
   withTimeout(work, timeoutMs, () => {
-    throw new Error(`no answer in ${timeoutMs} ms`)
+    throw new Error(`no response within ${timeoutMs} ms`)
   })

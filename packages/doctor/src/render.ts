@@ -1,9 +1,9 @@
 import type { Broker, Finding } from './finding.ts'
-import { GRADES, type Graded } from './grade.ts'
+import { GRADES, type GradeResult } from './grade.ts'
 import type { Report } from './report.ts'
 import { visible } from './visible.ts'
 
-/** One part of a report, to be printed or coloured by whoever shows it. */
+/** One section of a report; the caller prints or colours it. */
 export interface Section {
   readonly title: string
   readonly lines: readonly string[]
@@ -15,19 +15,19 @@ const NAMES: Readonly<Record<Broker, string>> = {
   postgres: 'PostgreSQL',
 }
 
-/** The report in sections: one for each broker, then the grade and what caps it. */
+/** Returns the report in sections: one per broker, then the grade and the checks that limit it. */
 export function sectionsOf({ brokers, graded, accepted }: Report): readonly Section[] {
-  const parts = brokers.map(({ broker, findings, graded: own }) => ({
+  const sections = brokers.map(({ broker, findings, graded: own }) => ({
     title: `${NAMES[broker]}: ${countOf(findings.length)}, grade ${own.grade}`,
-    lines: alike(findings).flatMap((findings) => linesOf(findings, accepted)),
+    lines: groupBySeverityAndCheck(findings).flatMap((findings) => linesOf(findings, accepted)),
   }))
   return [
-    ...parts,
+    ...sections,
     { title: `Grade ${graded.grade}: ${GRADES[graded.grade]}`, lines: capsOf(graded) },
   ]
 }
 
-/** The same as text. */
+/** Returns the report as text. */
 export function renderReport(report: Report): string {
   const sections = sectionsOf(report).map(({ title, lines }) =>
     [title, ...lines.map((line) => `  ${line}`)].join('\n'),
@@ -38,15 +38,15 @@ export function renderReport(report: Report): string {
 const countOf = (count: number) =>
   count === 1 ? '1 finding' : `${count === 0 ? 'no' : count} findings`
 
-/** Those of one check that are as bad, in the order they came. */
-const alike = (findings: readonly Finding[]): readonly (readonly Finding[])[] => [
+/** Groups the findings of one check with the same severity, and keeps their order. */
+const groupBySeverityAndCheck = (findings: readonly Finding[]): readonly (readonly Finding[])[] => [
   ...Map.groupBy(findings, ({ check, severity }) => `${severity} ${check}`).values(),
 ]
 
-/** 5 by name: who repairs those knows how to find the others. */
-const NAMED_MOST = 5
+/** 5 subjects are listed by name; the same fix applies to the others. */
+const MAX_NAMED = 5
 
-/** Twenty queues with one fault are one thing to repair, by the example of the first. */
+/** Returns the lines for findings of one check. Only the first is shown in full, because the others have the same fix. */
 function linesOf(findings: readonly Finding[], accepted: readonly string[]): readonly string[] {
   const [first, ...others] = findings
   if (first === undefined) return []
@@ -63,17 +63,17 @@ function linesOf(findings: readonly Finding[], accepted: readonly string[]): rea
 
 function alsoOf(others: readonly Finding[]): readonly string[] {
   const lines = others
-    .slice(0, NAMED_MOST - 1)
+    .slice(0, MAX_NAMED - 1)
     .map(({ subject, found }) => `  also   ${visible(subject)}: ${visible(found)}`)
   const left = others.length - lines.length
-  return left === 0 ? lines : [...lines, `  also   ${left} more; --json has them all`]
+  return left === 0 ? lines : [...lines, `  also   ${left} more; use --json to list all`]
 }
 
-/** The checks that cap it, with how often each was hit: twenty queues with one fault are one thing to repair. */
-function capsOf({ grade, cappedBy }: Graded): readonly string[] {
+/** Returns one line per check that limits the grade, with its number of findings. */
+function capsOf({ grade, cappedBy }: GradeResult): readonly string[] {
   const byCheck = Map.groupBy(cappedBy, ({ check }) => check)
   return [...byCheck].map(([check, { length, 0: first }]) => {
     const more = length > 1 ? ` and ${length - 1} more` : ''
-    return `not better than ${grade} because of ${check}: ${visible(first?.subject ?? '')}${more}`
+    return `limited to grade ${grade} by ${check}: ${visible(first?.subject ?? '')}${more}`
   })
 }

@@ -1,5 +1,5 @@
 import { type Broker, type Finding, findIn } from './finding.ts'
-import { type Graded, gradeOf } from './grade.ts'
+import { type GradeResult, gradeOf } from './grade.ts'
 import { KAFKA_CHECKS } from './kafka/checks.ts'
 import { type KafkaOptions, readKafka } from './kafka/read.ts'
 import { POSTGRES_CHECKS } from './postgres/checks.ts'
@@ -7,12 +7,12 @@ import { type PostgresOptions, readPostgres } from './postgres/read.ts'
 import { RABBITMQ_CHECKS } from './rabbitmq/checks.ts'
 import { type RabbitmqOptions, readRabbitmq } from './rabbitmq/read.ts'
 
-/** What to look at; at least one. */
+/** The brokers to check; at least one. */
 export interface DiagnoseOptions {
   readonly rabbitmq?: RabbitmqOptions
   readonly kafka?: KafkaOptions
   readonly postgres?: PostgresOptions
-  /** Checks whose findings are known and accepted: still reported and graded, but not in the exit code. */
+  /** Checks whose findings are accepted: they are reported and graded, but do not affect the exit code. */
   readonly accept?: readonly string[]
 }
 
@@ -20,17 +20,17 @@ export interface BrokerReport {
   readonly broker: Broker
   /** Worst first. */
   readonly findings: readonly Finding[]
-  readonly graded: Graded
+  readonly graded: GradeResult
 }
 
 export interface Report {
   readonly brokers: readonly BrokerReport[]
-  /** Of all together: a message is as safe as the worst place it passes through. */
-  readonly graded: Graded
+  /** The grade of all brokers together: the worst of them decides. */
+  readonly graded: GradeResult
   readonly accepted: readonly string[]
 }
 
-/** Reads the live settings and finds the traps. Changes nothing. */
+/** Reads the live settings and runs all checks. Changes nothing. */
 export async function diagnose(options: DiagnoseOptions): Promise<Report> {
   const { rabbitmq, kafka, postgres, accept = [] } = options
   const found = await Promise.all([
@@ -51,7 +51,7 @@ const reportOf = (broker: Broker, findings: readonly Finding[]): BrokerReport =>
   graded: gradeOf(findings),
 })
 
-/** For a command: 0 when nothing was found that loses messages, 1 when something was that is not accepted. */
+/** Returns the exit code of a command: 1 when an unaccepted finding can lose messages, otherwise 0. */
 export function exitCodeOf({ brokers, accepted }: Report): 0 | 1 {
   const isLosing = ({ severity, check }: Finding) =>
     severity === 'loss' && !accepted.includes(check)

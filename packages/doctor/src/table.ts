@@ -4,7 +4,7 @@ import { POSTGRES_CHECKS } from './postgres/checks.ts'
 import { FILLS } from './quote.ts'
 import { RABBITMQ_CHECKS } from './rabbitmq/checks.ts'
 
-/** What can be said of a check without facts. */
+/** The description of a check, without its function. */
 export type CheckInfo = Omit<Check<never>, 'hits'>
 
 /** All checks, for a list or a page of documentation. */
@@ -14,7 +14,7 @@ export const ALL_CHECKS: readonly CheckInfo[] = [
   ...POSTGRES_CHECKS,
 ].map(({ id, severity, caps, looksFor, why, fix }) => ({ id, severity, caps, looksFor, why, fix }))
 
-/** A table in Markdown of the checks of one broker, worst first; docs/doctor.md has it, and a test compares. */
+/** Returns a Markdown table of the checks of one broker, worst first. docs/doctor.md contains it, and a test compares them. */
 export function checkTable(checks: readonly CheckInfo[]): string {
   const order = (severity: Severity) => SEVERITIES.indexOf(severity)
   const rows = checks
@@ -30,5 +30,5 @@ export function checkTable(checks: readonly CheckInfo[]): string {
   ].join('\n')
 }
 
-/** A bar would end the cell, and braces stand for what the finding fills in. */
+/** Escapes a cell: `|` would end it, and placeholders in braces are shown as ‹name›. */
 const cell = (text: string) => text.replaceAll('|', '\\|').replace(FILLS, '‹$1›')

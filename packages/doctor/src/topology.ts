@@ -2,34 +2,34 @@ import type { KafkaFacts } from './kafka/facts.ts'
 import { placedIn as topicsIn } from './kafka/look.ts'
 import { deadLetterTopics, replayedTopic, retryTopics } from './kafka/names.ts'
 import type { RabbitmqFacts } from './rabbitmq/facts.ts'
-import { deadLetterTargets, type Placed, placedIn as queuesIn } from './rabbitmq/roles.ts'
+import { deadLetterTargets, type QueueWithRole, placedIn as queuesIn } from './rabbitmq/roles.ts'
 import { visible } from './visible.ts'
 
-/** What a place is for. */
-export type PlaceRole = 'source' | 'retry' | 'deadLetters' | 'confirmations'
+/** The purpose of a queue or topic. */
+export type TopologyNodeRole = 'source' | 'retry' | 'deadLetters' | 'confirmations'
 
 /** A queue or a topic. */
-export interface Place {
+export interface TopologyNode {
   readonly name: string
-  readonly role: PlaceRole
-  /** A few words: type, time to live, partitions, policy. */
+  readonly role: TopologyNodeRole
+  /** Short description: type, time to live, partitions, policy. */
   readonly about: string
 }
 
-/** A way that messages go. */
+/** A route of messages between two queues or topics. */
 export interface Route {
   readonly from: string
   readonly to: string
-  /** What goes that way, such as `given up` or `after 5000 ms`. */
+  /** Reason for the route, such as `retry by billing` or `after the delay`. */
   readonly because: string
 }
 
 export interface TopologyFacts {
-  readonly places: readonly Place[]
+  readonly places: readonly TopologyNode[]
   readonly routes: readonly Route[]
 }
 
-/** The queues of a RabbitMQ, and the ways between them that the broker itself knows. */
+/** Returns the queues of a RabbitMQ broker, and the dead-letter routes between them. */
 export function rabbitmqTopology(facts: RabbitmqFacts): TopologyFacts {
   const placed = queuesIn(facts)
   return {
@@ -48,15 +48,15 @@ export function rabbitmqTopology(facts: RabbitmqFacts): TopologyFacts {
   }
 }
 
-function routesFrom(facts: RabbitmqFacts, placed: Placed): readonly Route[] {
+function routesFrom(facts: RabbitmqFacts, placed: QueueWithRole): readonly Route[] {
   const { queue, setting } = placed
   const exchange = setting('dead-letter-exchange')
   const because =
-    placed.role === 'retry' ? 'wait is over' : `by ${String(exchange) || 'default exchange'}`
+    placed.role === 'retry' ? 'after the delay' : `by ${String(exchange) || 'default exchange'}`
   return (deadLetterTargets(facts, placed) ?? []).map((to) => ({ from: queue.name, to, because }))
 }
 
-/** The topics of a Kafka cluster, and the ways between them that a group takes. */
+/** Returns the topics of a Kafka cluster, and the routes between them that a group uses. */
 export function kafkaTopology(facts: KafkaFacts): TopologyFacts {
   const places = topicsIn(facts).map(({ topic, role }) => ({
     name: topic.name,
@@ -67,21 +67,21 @@ export function kafkaTopology(facts: KafkaFacts): TopologyFacts {
   const routes = facts.sources.flatMap((source) => [
     ...retryTopics(source).flatMap((retry) => [
       { from: source.topic, to: retry, because: `retry by ${source.group}` },
-      { from: retry, to: source.topic, because: 'wait is over' },
+      { from: retry, to: source.topic, because: 'after the delay' },
     ]),
     ...deadLetterTopics(source).map((to) => ({
       from: source.topic,
       to,
-      because: `given up by ${source.group}`,
+      because: `dead-lettered by ${source.group}`,
     })),
-    { from: source.topic, to: replayedTopic(source), because: 'replay is done' },
+    { from: source.topic, to: replayedTopic(source), because: 'replay finished' },
   ])
   return { places, routes: routes.filter(({ from, to }) => present.has(from) && present.has(to)) }
 }
 
-const ORDER: readonly PlaceRole[] = ['source', 'retry', 'deadLetters', 'confirmations']
+const ORDER: readonly TopologyNodeRole[] = ['source', 'retry', 'deadLetters', 'confirmations']
 
-/** Lines of a tree: each source with what belongs to it, and where it leads. */
+/** Returns the lines of a tree: each source with its queues or topics and their routes. */
 export function asTree({ places, routes }: TopologyFacts): readonly string[] {
   const sources = places.filter(({ role }) => role === 'source')
   const ofSource = (name: string) =>
@@ -91,7 +91,7 @@ export function asTree({ places, routes }: TopologyFacts): readonly string[] {
   const alone = places.filter(
     (place) => place.role !== 'source' && ownerOf(place.name, sources) === undefined,
   )
-  const line = ({ name, about }: Place) => {
+  const line = ({ name, about }: TopologyNode) => {
     const targets = [...new Set(routes.filter(({ from }) => from === name).map(({ to }) => to))]
     return visible(`${name} (${about})${targets.length === 0 ? '' : ` -> ${targets.join(', ')}`}`)
   }
@@ -107,14 +107,14 @@ export function asTree({ places, routes }: TopologyFacts): readonly string[] {
   ]
 }
 
-/** The source with the longest name that this begins with. */
-const ownerOf = (name: string, sources: readonly Place[]): string | undefined =>
+/** Returns the source with the longest name that is a prefix of this name. */
+const ownerOf = (name: string, sources: readonly TopologyNode[]): string | undefined =>
   sources
     .map((source) => source.name)
     .filter((source) => name.startsWith(`${source}.`))
     .toSorted((one, other) => other.length - one.length)[0]
 
-/** The same as a Mermaid flowchart. Names are numbered, because they may have any sign in them. */
+/** Returns a Mermaid flowchart. Nodes are numbered, because names may contain any character. */
 export function asMermaid({ places, routes }: TopologyFacts): string {
   const ids = new Map(places.map(({ name }, index) => [name, `p${index}`]))
   const nodes = places.map(({ name }) => `  ${ids.get(name)}["${escaped(name)}"]`)

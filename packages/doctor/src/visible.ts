@@ -1,4 +1,4 @@
-/** Names come from brokers: an escape sequence in one must not reach a terminal. */
+/** Escapes control characters: names come from brokers, and an escape sequence must not reach a terminal. */
 export const visible = (text: string): string =>
   text.replace(
     /[\p{Cc}\p{Cf}\u2028\u2029]/gu,

@@ -155,7 +155,7 @@ const OF_RABBITMQ: Table<RabbitmqFacts> = {
   ],
 }
 
-/** What comes along, because one fault is also another. */
+/** Additional findings, because one fault causes another. */
 const ALSO: Readonly<Record<string, readonly string[]>> = {
   'rabbitmq.dead-letters-nowhere': ['rabbitmq.classic-source'],
   'kafka.replication-factor': ['kafka.no-spare-replica'],
@@ -301,7 +301,7 @@ const OF_POSTGRES: Table<PostgresFacts> = {
   'postgres.inbox-retention': [
     { catalogRetentionMs: 2_592_000_001 },
     expects({ deadLetterRetentionMs: 2_592_000_001 }),
-    expects({ inboxKeepMs: 1_209_599_999 }),
+    expects({ inboxRetentionMs: 1_209_599_999 }),
   ],
   'postgres.schema-missing': [expects({ schemas: ['redrive_server'] })],
   'postgres.schema-old': [
@@ -334,7 +334,7 @@ function suite<Facts>(
       const expected = [id, ...(ALSO[id] ?? [])].sort()
       const facts = { ...good, ...bad }
       expect(idsIn(checks, facts)).toEqual(expected)
-      // A command with a word in braces left in it was not filled in.
+      // A word in braces would be an unfilled placeholder.
       for (const { fix } of findIn(checks, facts)) expect(fix).not.toMatch(/\{[a-zA-Z]+\}/)
     })
   })
@@ -344,11 +344,11 @@ suite('RabbitMQ', RABBITMQ_CHECKS, RABBITMQ, OF_RABBITMQ)
 suite('Kafka', KAFKA_CHECKS, KAFKA, OF_KAFKA)
 suite('PostgreSQL', POSTGRES_CHECKS, POSTGRES, OF_POSTGRES)
 
-describe('what is not wrong', () => {
+describe('no finding for', () => {
   const fine: readonly (readonly [string, RabbitmqFacts])[] = [
     ['five nodes', { ...RABBITMQ, ...nodes(5) }],
     ['guest on this machine', { ...RABBITMQ, user: 'guest', isLoopback: true }],
-    ['the limit that 4.0 has by itself, when it is set high', { ...RABBITMQ, version: '4.2.0' }],
+    ['the default limit of 4.0, when it is set high', { ...RABBITMQ, version: '4.2.0' }],
     [
       'no limit at all since 4.0',
       { ...RABBITMQ, ...withArgs(SOURCE, { 'delivery-limit': -1 }), version: '4.2.0' },
@@ -358,7 +358,7 @@ describe('what is not wrong', () => {
       { ...RABBITMQ, ...queues({ ...SOURCE, policy: { overflow: 'reject-publish' } }) },
     ],
     [
-      'a queue that is none of ours',
+      'a queue without a role',
       {
         ...RABBITMQ,
         queues: [
@@ -400,7 +400,7 @@ describe('what is not wrong', () => {
     expect(idsIn(RABBITMQ_CHECKS, facts)).toEqual([])
   })
 
-  it('retention for ever, of all kinds', () => {
+  it('unlimited retention, of all kinds', () => {
     const forever = (KAFKA.topics ?? []).map((one) => ({
       ...one,
       config: { ...one.config, 'retention.ms': '-1' },
@@ -424,7 +424,7 @@ describe('what is not wrong', () => {
     expect(idsIn(POSTGRES_CHECKS, archived)).toEqual(['postgres.no-synchronous-standby'])
   })
 
-  it('commits that wait for the disk alone, where no replica is asked for', () => {
+  it('commits that wait only for the disk, without a synchronous replica', () => {
     const local = {
       ...POSTGRES,
       ...settings({ synchronous_commit: 'local', synchronous_standby_names: '' }),

@@ -15,7 +15,7 @@ import {
 import { DEAD_LETTERS, KAFKA, POSTGRES, queue, RABBITMQ, RETRY, SOURCE, topic } from './good.ts'
 import { idsIn } from './ids.ts'
 
-/** Where a number is still good, and which queue is taken for what. */
+/** Limits of numbers, and roles of queues. */
 
 const rabbitmq = (changed: Partial<RabbitmqFacts>) =>
   idsIn(RABBITMQ_CHECKS, { ...RABBITMQ, ...changed })
@@ -35,29 +35,29 @@ const retention = (name: string, ms: string): Partial<KafkaFacts> => ({
   ),
 })
 
-describe('RabbitMQ at the edge', () => {
-  it('takes a delivery limit of 1,000 for high, and of 0 for low', () => {
+describe('edge cases of RabbitMQ', () => {
+  it('accepts a delivery limit of 1,000, and reports one of 0', () => {
     expect(rabbitmq(limited(1_000))).toEqual([])
     expect(rabbitmq(limited(0))).toEqual(['rabbitmq.delivery-limit-low'])
   })
 
-  it('says nothing of nodes that were not told, or of a version that is none', () => {
+  it('ignores unknown nodes and an invalid version', () => {
     expect(rabbitmq({ nodes: [] })).toEqual([])
     expect(rabbitmq({ version: 'unknown' })).toEqual([])
     expect(rabbitmq({ version: '3.10.0' })).toEqual([])
   })
 
-  it('does not judge members that the broker did not tell, and does when it tells of none', () => {
-    const told = (changed: Partial<QueueFacts>) =>
+  it('ignores unknown members, and reports an empty list of members', () => {
+    const idsWith = (changed: Partial<QueueFacts>) =>
       rabbitmq({ queues: [{ ...SOURCE, ...changed }, DEAD_LETTERS, RETRY] })
-    expect(told({ members: undefined, online: undefined })).toEqual([])
-    expect(told({ members: undefined })).toEqual([])
-    expect(told({ online: undefined })).toEqual([])
-    expect(told({ members: [], online: [] })).toEqual(['rabbitmq.quorum-members'])
-    expect(told({ online: [] })).toEqual(['rabbitmq.members-offline'])
+    expect(idsWith({ members: undefined, online: undefined })).toEqual([])
+    expect(idsWith({ members: undefined })).toEqual([])
+    expect(idsWith({ online: undefined })).toEqual([])
+    expect(idsWith({ members: [], online: [] })).toEqual(['rabbitmq.quorum-members'])
+    expect(idsWith({ online: [] })).toEqual(['rabbitmq.members-offline'])
   })
 
-  it('reads that there are no members only where the broker says so', async () => {
+  it('reads an empty list of members only when the broker returns one', async () => {
     const queues = [
       { name: 'new', type: 'quorum' },
       { name: 'empty', type: 'quorum', members: [], online: [] },
@@ -92,7 +92,7 @@ describe('RabbitMQ at the edge', () => {
     )
   })
 
-  it('says which exchange is missing, and to which nothing is bound', () => {
+  it('reports which exchange is missing or has no binding', () => {
     const found = (changed: Partial<RabbitmqFacts>) =>
       findIn(RABBITMQ_CHECKS, { ...RABBITMQ, ...changed })[0]?.found
     expect(found({ bindings: [] })).toBe("nothing is bound to 'orders.dlx' for the key orders")
@@ -105,7 +105,7 @@ describe('RabbitMQ at the edge', () => {
   })
 })
 
-describe('which queue is taken for what', () => {
+describe('the role of a queue', () => {
   const FOREIGN: ExchangeFacts = {
     name: 'dead',
     type: 'fanout',
@@ -222,7 +222,7 @@ describe('which queue is taken for what', () => {
   })
 })
 
-describe('Kafka at the edge', () => {
+describe('edge cases of Kafka', () => {
   const replicas = (ids: readonly number[], inSync: string): Partial<KafkaFacts> => ({
     topics: (KAFKA.topics ?? []).map((one) =>
       one.name === 'orders'
@@ -242,7 +242,7 @@ describe('Kafka at the edge', () => {
     ])
   })
 
-  it('looks at the dead-letter topics that were named, and does not ask for ours beside them', () => {
+  it('checks the listed dead-letter topics, and does not require those of Redrive', () => {
     const sources = [
       { topic: 'orders', group: 'billing', committed: 2, deadLetterTopics: ['errors'] },
     ]
@@ -264,7 +264,7 @@ describe('Kafka at the edge', () => {
     expect(kafka({ topics: bytes })).toEqual(['kafka.retention-bytes'])
   })
 
-  it('takes the version that is just new enough, and brokers that were not told, for fine', () => {
+  it('accepts the oldest supported version and unknown brokers', () => {
     expect(kafka({ apis: { Fetch: 15, EndTxn: 5 } })).toEqual([])
     expect(kafka({ brokers: [] })).toEqual([])
   })
@@ -285,13 +285,13 @@ describe('Kafka at the edge', () => {
   })
 })
 
-describe('PostgreSQL at the edge', () => {
-  it('takes what is just good enough for fine', () => {
+describe('edge cases of PostgreSQL', () => {
+  it('accepts values at the limit', () => {
     expect(postgres({ version: 13, transactionAge: 1_000_000_000, partitionDaysAhead: 2 })).toEqual(
       [],
     )
     expect(postgres({ connections: { used: 80, most: 100 } })).toEqual([])
-    expect(postgres({ catalogRetentionMs: POSTGRES.expects.inboxKeepMs })).toEqual([])
+    expect(postgres({ catalogRetentionMs: POSTGRES.expects.inboxRetentionMs })).toEqual([])
     expect(
       postgres({ transactions: [{ pid: 1, who: 'x', state: 'active', ageMs: 900_000 }] }),
     ).toEqual([])
@@ -304,7 +304,7 @@ describe('PostgreSQL at the edge', () => {
   it.each([
     [10_000, 9_999],
     [10_001, 10_001],
-  ])('takes %i dead rows beside %i live ones for fine', (deadRows, liveRows) => {
+  ])('accepts %i dead rows with %i live rows', (deadRows, liveRows) => {
     expect(postgres({ tables: [{ name: 'x', liveRows, deadRows, isVacuumed: true }] })).toEqual([])
   })
 
@@ -321,7 +321,7 @@ describe('PostgreSQL at the edge', () => {
     expect(found({ overrides })).toEqual(['synchronous_commit of database shop'])
   })
 
-  it('says how long a transaction is open', () => {
+  it('reports the age of a transaction', () => {
     const transactions = [{ pid: 1, who: 'x', state: 'idle in transaction', ageMs: 3_600_400 }]
     expect(findIn(POSTGRES_CHECKS, { ...POSTGRES, transactions })[0]?.found).toBe(
       'idle in transaction, open for 1h',

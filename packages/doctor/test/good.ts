@@ -6,7 +6,7 @@ import type {
   TopicFacts,
 } from '../src/index.ts'
 
-/** Facts of deployments in which nothing is wrong, to change one thing in. */
+/** Facts of deployments without findings; tests change one value. */
 
 const NODES = ['one', 'two', 'three']
 
@@ -145,7 +145,7 @@ export const POSTGRES: PostgresFacts = {
   catalogRetentionMs: 1_209_600_000,
   expects: {
     schemas: ['redrive', 'redrive_catalog'],
-    inboxKeepMs: 2_592_000_000,
+    inboxRetentionMs: 2_592_000_000,
     deadLetterRetentionMs: undefined,
     oldTransactionMs: 900_000,
   },

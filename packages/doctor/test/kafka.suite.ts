@@ -4,10 +4,10 @@ import { findIn, gradeOf, KAFKA_CHECKS, readKafka } from '../src/index.ts'
 import { type KafkaWorld, kafkaWorld } from './kafka.world.ts'
 import { idsIn } from './ids.ts'
 
-/** The brokers tell each other of a change, and a busy one takes its time. */
+/** Brokers exchange metadata about a change, and a busy one is slow. */
 const SOON = { timeout: 30_000 }
 
-/** Nobody listens there. */
+/** An address without a server. */
 const DEAD = '127.0.0.1:25899'
 
 type Place = 'source' | 'retry' | 'deadLetters' | 'replayed'
@@ -17,7 +17,7 @@ interface Seed {
   readonly expected: string
   readonly at: Place
   readonly config: Readonly<Record<string, string>>
-  /** How it was; default: not set. */
+  /** The previous value; default: not set. */
   readonly was?: Readonly<Record<string, string>>
 }
 
@@ -92,7 +92,7 @@ const TOPIC_SEEDS: readonly Seed[] = [
   },
 ]
 
-/** Settings that need more than one broker to be wrong. */
+/** Wrong settings that need more than one broker. */
 const REPLICA_SEEDS: readonly Seed[] = [
   {
     name: 'records that count as stored on one broker',
@@ -108,7 +108,7 @@ const REPLICA_SEEDS: readonly Seed[] = [
   },
 ]
 
-/** Each misconfiguration, one by one. `always` is what the cluster itself is found to be. */
+/** Tests each misconfiguration. `always` lists the findings of the cluster itself. */
 export function kafkaSuite(service: string, replicas: number, always: readonly string[]): void {
   const seeds = replicas > 1 ? [...TOPIC_SEEDS, ...REPLICA_SEEDS] : TOPIC_SEEDS
   let brokers: readonly string[]
@@ -161,7 +161,7 @@ export function kafkaSuite(service: string, replicas: number, always: readonly s
       expect(sources).toEqual([{ ...named, committed: 0 }])
     })
 
-    it('finds nothing to look at when no source can be told, and gives no good grade for it', async () => {
+    it('reports that nothing was checked when no source is found, and gives grade C', async () => {
       const facts = await readKafka({ brokers, sources: [] })
       expect(gradeOf(findIn(KAFKA_CHECKS, facts)).grade).toBe('C')
       expect(idsIn(KAFKA_CHECKS, facts)).toContain('kafka.nothing-looked-at')
@@ -209,7 +209,7 @@ export function kafkaSuite(service: string, replicas: number, always: readonly s
     })
   })
 
-  it('is a finding, not an error, when nobody answers', async () => {
+  it('returns a finding instead of an error when no server answers', async () => {
     const facts = await readKafka({ brokers: [DEAD], timeoutMs: 2_000 })
     expect(idsIn(KAFKA_CHECKS, facts)).toEqual(['kafka.unreadable'])
     expect(facts.unreadable).toMatchObject([{ what: 'cluster', hides: 'loss' }])

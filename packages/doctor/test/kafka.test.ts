@@ -2,7 +2,7 @@ import { describe } from 'vitest'
 import { kafkaSuite } from './kafka.suite.ts'
 
 describe('Kafka, one broker', () => {
-  // One broker is what it is: on the cluster of the proof nothing at all is found.
+  // Findings of every single broker; the cluster of the proof has none.
   kafkaSuite('kafka', 1, [
     'kafka.few-brokers',
     'kafka.offsets-replication',

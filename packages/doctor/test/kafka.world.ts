@@ -10,7 +10,7 @@ const TOPIC = 2 as const
 const SET = 0 as const
 const DELETE = 1 as const
 
-/** A topic of the test's own with what the transport makes beside it, and a group that has committed. */
+/** A separate topic with the topics that the transport creates, and a group that has committed. */
 export interface KafkaWorld {
   readonly admin: Admin
   readonly topic: string
@@ -20,9 +20,9 @@ export interface KafkaWorld {
     readonly replayed: string
   }
   readonly options: KafkaOptions
-  /** What is found. */
+  /** Returns the ids of the findings. */
   readonly ids: () => Promise<readonly string[]>
-  /** Sets topic settings; undefined takes one back. */
+  /** Sets topic settings; undefined removes one. */
   readonly alter: (
     topic: string,
     config: Readonly<Record<string, string | undefined>>,

@@ -31,7 +31,7 @@ describe('PostgreSQL, a primary and a synchronous replica', () => {
     await asAdmin(
       'alter system reset all',
       'select pg_reload_conf()',
-      // What a run that was killed has left behind.
+      // Remains of a killed run.
       "select pg_drop_replication_slot(slot_name) from pg_replication_slots where slot_name = 'abandoned'",
     )
   }, 240_000)
@@ -86,11 +86,11 @@ describe('PostgreSQL, a primary and a synchronous replica', () => {
         "synchronous_standby_names = 'elsewhere'",
       ],
       ['autovacuum off', 'postgres.autovacuum', 'autovacuum = off'],
-      ['statements that may take for ever', 'postgres.statement-timeout', 'statement_timeout = 0'],
+      ['statements without a timeout', 'postgres.statement-timeout', 'statement_timeout = 0'],
     ])(
       'finds %s',
       async (_, expected, setting) => {
-        // What the database says for itself would win.
+        // A setting of the database would win.
         await asAdmin(`alter database ${world.name} reset statement_timeout`)
         await asAdmin(`alter system set ${setting}`, 'select pg_reload_conf()')
         await expect.poll(ids, { timeout: 30_000 }).toEqual([expected])
@@ -108,7 +108,7 @@ describe('PostgreSQL, a primary and a synchronous replica', () => {
       }
     }, 120_000)
 
-    it('finds a replication slot that nobody uses', async () => {
+    it('finds an unused replication slot', async () => {
       await asAdmin("select pg_create_physical_replication_slot('abandoned', true)")
       try {
         expect(await ids()).toEqual(['postgres.abandoned-slot'])
@@ -117,7 +117,7 @@ describe('PostgreSQL, a primary and a synchronous replica', () => {
       }
     })
 
-    it('finds a prepared transaction that nobody ends', async () => {
+    it('finds a prepared transaction that is not ended', async () => {
       const client = await world.session()
       await client.query(
         "begin; insert into redrive_catalog.source (name, retention) values ('x', '1 day'); prepare transaction 'orphan'",

@@ -6,13 +6,13 @@ import { idsIn } from './ids.ts'
 interface Seed {
   readonly name: string
   readonly expected: string
-  /** Statements in the database, which `$db` stands for. */
+  /** Statements to run; `$db` is the name of the database. */
   readonly sql?: readonly string[]
   readonly seed?: (world: PostgresWorld) => Promise<void>
   readonly options?: Partial<PostgresOptions>
 }
 
-/** 6,000 rows that were changed three times, while a session still may want to see how they were. */
+/** 6,000 rows that were changed three times, while an open session still needs the old versions. */
 async function bloat(world: PostgresWorld): Promise<void> {
   const holder = await world.session()
   await holder.query('begin isolation level repeatable read')
@@ -34,12 +34,12 @@ const SEEDS: readonly Seed[] = [
     sql: ['alter role redrive in database $db set synchronous_commit = off'],
   },
   {
-    name: 'sessions that may be idle in a transaction for ever',
+    name: 'sessions without an idle-in-transaction timeout',
     expected: 'postgres.idle-in-transaction-timeout',
     sql: ['alter database $db set idle_in_transaction_session_timeout = 0'],
   },
   {
-    name: 'statements that may take for ever',
+    name: 'statements without a timeout',
     expected: 'postgres.statement-timeout',
     sql: ['alter database $db set statement_timeout = 0'],
   },
@@ -68,7 +68,7 @@ const SEEDS: readonly Seed[] = [
   {
     name: 'an inbox that forgets before dead letters are gone',
     expected: 'postgres.inbox-retention',
-    options: { inboxKeepMs: 86_400_000, deadLetterRetentionMs: 1_209_600_000 },
+    options: { inboxRetentionMs: 86_400_000, deadLetterRetentionMs: 1_209_600_000 },
   },
   {
     name: 'an outbox of an older release',
@@ -99,7 +99,7 @@ const SEEDS: readonly Seed[] = [
   },
 ]
 
-/** Each misconfiguration, one by one. `always` is what the server itself is found to be. */
+/** Tests each misconfiguration. `always` lists the findings of the server itself. */
 export function postgresSuite(server: () => Promise<string>, always: readonly string[]): void {
   let world: PostgresWorld
 
@@ -116,13 +116,13 @@ export function postgresSuite(server: () => Promise<string>, always: readonly st
   it.each(SEEDS)('finds $name', async ({ expected, sql = [], seed, options }) => {
     for (const text of sql) await world.run(text.replaceAll('$db', world.name))
     await seed?.(world)
-    // Figures of tables come in a second later.
+    // Table statistics arrive a second later.
     await expect
       .poll(() => world.ids(options), { timeout: 20_000 })
       .toEqual([expected, ...always].sort())
   })
 
-  it('says who has left a transaction open, and how to end it', async () => {
+  it('reports the session of an open transaction, and how to end it', async () => {
     const client = await world.session()
     await client.query('begin')
     const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
@@ -135,7 +135,7 @@ export function postgresSuite(server: () => Promise<string>, always: readonly st
     expect(finding?.fix).toContain(`pg_terminate_backend(${rows[0]?.pid})`)
   })
 
-  it('needs no more than pg_monitor and usage of the schemas, and says so without', async () => {
+  it('needs only pg_monitor and usage of the schemas, and reports missing privileges', async () => {
     const role = `${world.name}_role`
     await world.run(`create role ${role} login`)
     try {
@@ -159,7 +159,7 @@ export function postgresSuite(server: () => Promise<string>, always: readonly st
     }
   })
 
-  it('is a finding, not an error, when nobody answers', async () => {
+  it('returns a finding instead of an error when no server answers', async () => {
     const facts = await readPostgres({
       url: 'postgres://redrive:secret@127.0.0.1:25498/redrive',
       timeoutMs: 2_000,

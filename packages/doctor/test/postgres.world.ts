@@ -6,7 +6,7 @@ import { Client, Pool } from 'pg'
 import { POSTGRES_CHECKS, type PostgresOptions, readPostgres } from '../src/index.ts'
 import { idsIn } from './ids.ts'
 
-/** A database of the test's own with all that Redrive needs in it, and the settings that it should have. */
+/** A separate database with all schemas of Redrive and the recommended settings. */
 export interface PostgresWorld {
   readonly url: string
   readonly name: string

@@ -19,21 +19,21 @@ import {
 import { idsIn } from './ids.ts'
 
 interface Seed {
-  /** What is wrong, as it ends the sentence. */
+  /** The problem, as the end of the test name. */
   readonly name: string
   readonly expected: readonly string[]
   readonly changes?: Changes
   /** The management API shows it some 10 s after it is in force. */
   readonly policy?: readonly [pattern: string, definition: object]
-  /** More than another declaration. */
+  /** Additional set-up. */
   readonly seed?: (world: RabbitmqWorld) => Promise<void>
   readonly options?: Partial<RabbitmqOptions>
 }
 
-/** What is to be run, after the words about it. */
+/** Returns the command of a fix, without its description. */
 const commandIn = (fix: string) => fix.slice(fix.indexOf(': ') + 2)
 
-/** What the management API knows of a queue may be some seconds old. */
+/** Data of the management API may be some seconds old. */
 const SOON = { timeout: 20_000 }
 
 const SEEDS: readonly Seed[] = [
@@ -48,7 +48,7 @@ const SEEDS: readonly Seed[] = [
     changes: { deadLetters: AS_CLASSIC },
   },
   {
-    // A quorum queue is always durable, and never deletes itself: these two are classic, too.
+    // A quorum queue is always durable and never auto-delete: these two are classic.
     name: 'a dead-letter queue that is not durable',
     expected: ['rabbitmq.classic-dead-letter-queue', 'rabbitmq.not-durable'],
     changes: { deadLetters: AS_CLASSIC, deadLetterOptions: { durable: false } },
@@ -217,7 +217,7 @@ const SEEDS: readonly Seed[] = [
   },
 ]
 
-/** Each misconfiguration, one by one. `always` is what the broker itself is found to be. */
+/** Tests each misconfiguration. `always` lists the findings of the broker itself. */
 export function rabbitmqSuite(service: string, always: readonly string[]): void {
   const worlds: RabbitmqWorld[] = []
   const world = async () => {
@@ -270,7 +270,7 @@ export function rabbitmqSuite(service: string, always: readonly string[]): void 
   it('prints fixes that all work, one after the other, and none of which undoes another', async () => {
     const made = await world()
     const { channel, api, vhost, shell } = made
-    // Of a policy for several queues, as people have it: it stays, and so does what it says.
+    // A policy for several queues, which is common: it stays unchanged.
     const definition = { 'delivery-limit': 5, 'max-length': 1_000 }
     const body = {
       pattern: '^orders(\\.retried.*)?$',
@@ -347,7 +347,7 @@ export function rabbitmqSuite(service: string, always: readonly string[]): void 
       ])
   })
 
-  it('looks only at what belongs to the queues it is asked for', async () => {
+  it('checks only the listed queues and those that belong to them', async () => {
     const made = await world()
     await deploy(made)
     await made.channel.assertQueue('other', { durable: true, deadLetterExchange: 'nowhere' })
@@ -382,7 +382,7 @@ export function rabbitmqSuite(service: string, always: readonly string[]): void 
     }
   })
 
-  it('says what a user without the tag may not read, and how to allow it', async () => {
+  it('reports what a user without the tag cannot read, and how to allow it', async () => {
     const made = await world()
     await deploy(made)
     const user = `doctor_${made.vhost}`
@@ -403,9 +403,9 @@ export function rabbitmqSuite(service: string, always: readonly string[]): void 
     }
   })
 
-  it('knows the version by AMQP alone, and says what it does not know', async () => {
+  it('reads only the version by AMQP, and reports what it cannot read', async () => {
     const made = await world()
-    // Of a cluster, whose first node does not answer.
+    // A cluster whose first node does not answer.
     const amqp = ['amqp://guest:guest@127.0.0.1:25799', made.amqp]
     const facts = await readRabbitmq({ amqp, vhost: made.vhost })
     expect(facts.version).toMatch(/^\d+\.\d+\.\d+$/)
@@ -414,7 +414,7 @@ export function rabbitmqSuite(service: string, always: readonly string[]): void 
     ])
   })
 
-  it('is a finding, not an error, when nobody answers', async () => {
+  it('returns a finding instead of an error when no server answers', async () => {
     for (const address of [
       { management: 'http://guest:secret@127.0.0.1:25799' },
       { amqp: 'amqp://guest:secret@127.0.0.1:25799' },

@@ -5,7 +5,7 @@ import { ROOT, urlsOf } from '@redrive/dev-support'
 import { topologyOf } from '@redrive/rabbitmq'
 import { type Channel, type ChannelModel, connect, type Options } from 'amqplib'
 
-/** A virtual host of the test's own on a running broker. */
+/** A separate virtual host on a running broker. */
 export interface RabbitmqWorld {
   readonly channel: Channel
   readonly vhost: string
@@ -13,7 +13,7 @@ export interface RabbitmqWorld {
   readonly amqp: string
   /** The management API. */
   readonly api: (method: string, path: string, body?: object) => Promise<unknown>
-  /** Runs the command of a fix as people do, in a shell. */
+  /** Runs the command of a fix in a shell. */
   readonly shell: (command: string) => Promise<void>
   readonly end: () => Promise<void>
 }
@@ -34,7 +34,7 @@ export async function rabbitmqWorld(service: string): Promise<RabbitmqWorld> {
     await connection.close()
     await api('DELETE', `vhosts/${vhost}`)
   }
-  // Of a cluster the first node.
+  // The first node of a cluster.
   const ctl = `${ROOT}dev/services do ${service} ctl ${service === 'rabbitmq' ? '' : '1'}`
   const shell = async (command: string) => {
     await run('bash', ['-ec', `rabbitmqctl() { ${ctl} "$@"; }\n${command}`], { cwd: ROOT })
@@ -59,7 +59,7 @@ const apiOf = (management: string): RabbitmqWorld['api'] => {
 
 type Arguments = Readonly<Record<string, unknown>>
 
-/** What to change in a good deployment: arguments (undefined removes one) and options of a queue. */
+/** Changes of a good deployment: arguments (undefined removes one) and options of a queue. */
 export interface Changes {
   readonly source?: Arguments
   readonly deadLetters?: Arguments
@@ -72,7 +72,7 @@ export interface Changes {
   readonly nodes?: number
 }
 
-/** What the transport itself makes for `orders`, but for the changes. */
+/** The queues that the transport declares for `orders`, with the given changes. */
 export async function deploy({ channel }: RabbitmqWorld, changes: Changes = {}): Promise<void> {
   const { exchange, source, deadLetters, later } = topologyOf('orders', 'quorum')
   const delay = later.find(({ name }) => name === 'orders.delay.5s')
@@ -97,7 +97,7 @@ export async function deploy({ channel }: RabbitmqWorld, changes: Changes = {}):
   await declare('orders.replayed', { ...replayed?.arguments })
 }
 
-/** Everything of a quorum queue that a classic one does not know. */
+/** The arguments of a quorum queue that a classic queue does not support. */
 export const AS_CLASSIC: Arguments = {
   'x-queue-type': 'classic',
   'x-overflow': undefined,

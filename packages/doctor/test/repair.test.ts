@@ -10,7 +10,7 @@ import {
 } from '../src/index.ts'
 import { DEAD_LETTERS, KAFKA, POSTGRES, queue, RABBITMQ, RETRY, SOURCE, topic } from './good.ts'
 
-/** What the doctor tells people to run. That a broker takes it is for the suite of RabbitMQ to prove. */
+/** The commands of the fixes. The suite of RabbitMQ checks that a broker accepts them. */
 
 const policy = (changed: Partial<PolicyFacts> = {}): PolicyFacts => ({
   name: 'all',
@@ -21,7 +21,7 @@ const policy = (changed: Partial<PolicyFacts> = {}): PolicyFacts => ({
   ...changed,
 })
 
-/** A source without arguments of its own, to which a policy applies. */
+/** A source without arguments, to which a policy applies. */
 const policed = (...policies: readonly PolicyFacts[]): Partial<RabbitmqFacts> => {
   const [applied] = policies
   const source: QueueFacts = {
@@ -39,29 +39,29 @@ const fixes = (changed: Partial<RabbitmqFacts>) =>
   )
 
 describe('the fix of a setting', () => {
-  it('has all that the policy says and all that the findings of the queue want', () => {
+  it('contains all values of the policy and of the findings of the queue', () => {
     const own = policy({ name: 'mine', pattern: '^orders$', applyTo: 'quorum_queues' })
     const found = fixes(policed(own))
     const command = `rabbitmqctl set_policy --vhost / --priority 3 --apply-to quorum_queues mine '^orders$' '{"max-length":5,"dead-letter-exchange":"orders.dlx","delivery-limit":1000000,"dead-letter-strategy":"at-least-once","overflow":"reject-publish"}'`
     expect(found).toEqual({
-      'rabbitmq.delivery-limit-missing': `set a high one: ${command}`,
+      'rabbitmq.delivery-limit-missing': `set a high limit: ${command}`,
       'rabbitmq.dead-letter-strategy': `dead-letter at least once: ${command}`,
     })
   })
 
-  it('is a policy above the one that is for others too, and says so', () => {
+  it('is a policy with a higher priority than a shared one, with a note', () => {
     const { 'rabbitmq.dead-letter-strategy': fix } = fixes(policed(policy()))
     expect(fix).toContain(" --priority 4 --apply-to queues orders '^orders$' '{\"max-length\":5,")
-    expect(fix).toContain('# a policy of its own above all, which is for others too')
+    expect(fix).toContain('# a separate policy with a higher priority than all, which also applies')
   })
 
-  it('takes no name that another policy has', () => {
+  it('does not use the name of another policy', () => {
     const other = policy({ name: 'orders', pattern: '^x$' })
     const { 'rabbitmq.dead-letter-strategy': fix } = fixes(policed(policy(), other))
     expect(fix).toContain(' --priority 4 --apply-to queues orders.redrive ')
   })
 
-  it('makes the exchange, the queue and the binding that are missing', () => {
+  it('creates the missing exchange, queue and binding', () => {
     const { 'rabbitmq.no-dead-letter-exchange': fix } = fixes({
       queues: [queue('orders', { 'delivery-limit': 1_000_000 })],
       sources: ['orders'],
@@ -78,15 +78,15 @@ describe('the fix of a setting', () => {
     expect(fix).toContain('"dead-letter-exchange":"orders.dlx","dead-letter-routing-key":"orders"')
   })
 
-  it('is a new declaration where an argument counts before any policy', () => {
+  it('declares the queue again when an argument wins over any policy', () => {
     const limited = { ...SOURCE, arguments: { ...SOURCE.arguments, 'delivery-limit': 5 } }
     expect(fixes({ queues: [limited, DEAD_LETTERS, RETRY] })).toEqual({
       'rabbitmq.delivery-limit-low':
-        'raise it: move its messages, delete it and declare it anew with x-delivery-limit: 1000000',
+        'raise it: move its messages, delete it and declare it again with x-delivery-limit: 1000000',
     })
   })
 
-  it('is a policy where an argument is as it should be, and the policy is not', () => {
+  it('changes the policy when the argument is right and the policy is wrong', () => {
     const mine = policy({ name: 'mine', pattern: '^orders$', definition: { 'delivery-limit': 5 } })
     const limited = { ...SOURCE, policy: mine.definition, policyName: 'mine' }
     const found = fixes({ queues: [limited, DEAD_LETTERS, RETRY], policies: [mine] })
@@ -95,7 +95,7 @@ describe('the fix of a setting', () => {
     )
   })
 
-  it('removes what is to go, and clears a policy that says nothing else', () => {
+  it('removes a setting, and clears a policy without other settings', () => {
     const expiring = (definition: PolicyFacts['definition'], pattern = '^orders$') =>
       fixes({
         queues: [{ ...SOURCE, policy: definition, policyName: 'mine' }, DEAD_LETTERS, RETRY],
@@ -105,10 +105,12 @@ describe('the fix of a setting', () => {
     expect(expiring({ expires: 1, 'max-length': 9 })).toContain(
       `mine '^orders$' '{"max-length":9}'`,
     )
-    expect(expiring({ expires: 1 }, 'orders')).toContain('in the policy mine, which is for others')
+    expect(expiring({ expires: 1 }, 'orders')).toContain(
+      'in the policy mine, which also applies to other queues',
+    )
   })
 
-  it('sets no policy without knowing which it takes the place of', () => {
+  it('sets no policy when the current one is unknown', () => {
     const { 'rabbitmq.dead-letter-strategy': fix } = fixes({
       ...policed(policy()),
       policies: undefined,
@@ -117,16 +119,16 @@ describe('the fix of a setting', () => {
     expect(fix).toContain('could not be read')
   })
 
-  it('says when it is an operator who has to change something', () => {
+  it('reports when an operator policy must change', () => {
     const queues = [{ ...SOURCE, policy: { expires: 1 } }, DEAD_LETTERS, RETRY]
     expect(fixes({ queues })).toEqual({
       'rabbitmq.expires':
-        'remove expires: an operator policy says otherwise; change it to no expires',
+        'remove expires: an operator policy overrides this; change it to no expires',
     })
   })
 })
 
-describe('a name that means something to a shell or to SQL', () => {
+describe('a name with special characters for a shell or SQL', () => {
   const HOSTILE = "x'; touch /tmp/pwned; '"
   const QUOTED = String.raw`'x'\''; touch /tmp/pwned; '\'''`
 
@@ -164,7 +166,7 @@ describe('a name that means something to a shell or to SQL', () => {
     expect(found).toEqual(
       expect.arrayContaining([
         expect.stringContaining(String.raw`commit prepared E'a''; drop table x; --\\ ' or`),
-        "select pg_drop_replication_slot('b''c'), when its consumer is gone for good",
+        "select pg_drop_replication_slot('b''c'), if its consumer no longer exists",
         'alter table redrive."outbox; x" reset (autovacuum_enabled)',
         `alter database "Shop""; drop table x; --" set idle_in_transaction_session_timeout = '5min'`,
       ]),
@@ -172,7 +174,7 @@ describe('a name that means something to a shell or to SQL', () => {
   })
 })
 
-/** What a shell makes of it: what is in quotes is not a word of its own. */
+/** Returns the words as a shell splits them; quoted text is not split. */
 const wordsOf = (command: string) =>
   command
     .replaceAll(String.raw`'\''`, 'Q')

@@ -5,8 +5,6 @@ import { migrationSql as catalogSql } from '@redrive/catalog'
 import { migrationSql } from '@redrive/postgres'
 import { describe, expect, it } from 'vitest'
 import {
-  ALL_CHECKS,
-  checkTable,
   diagnose,
   exitCodeOf,
   type Finding,
@@ -18,6 +16,7 @@ import {
   type Report,
   type Severity,
 } from '../src/index.ts'
+import { ALL_CHECKS, checkTable } from '../src/table.ts'
 import { NEWEST } from '../src/postgres/checks-tables.ts'
 import { deadLetterTopic, replayedTopic, retryTopics, sourcesIn } from '../src/kafka/names.ts'
 import { RABBITMQ, SOURCE } from './good.ts'
@@ -39,7 +38,7 @@ const report = (findings: readonly Finding[], accepted: readonly string[] = []):
 })
 
 describe('the grade', () => {
-  it('is A when nothing costs one, whatever else is found', () => {
+  it('is A when no finding limits it', () => {
     expect(gradeOf([])).toEqual({ grade: 'A', cappedBy: [] })
     expect(gradeOf([finding('x', 'delay', 'A')])).toEqual({ grade: 'A', cappedBy: [] })
   })
@@ -62,7 +61,7 @@ describe('the grade', () => {
 })
 
 describe('the exit code', () => {
-  it('is 1 when something loses messages, and 0 otherwise', () => {
+  it('is 1 when a finding can lose messages, and 0 otherwise', () => {
     expect(exitCodeOf(report([]))).toBe(0)
     expect(exitCodeOf(report([finding('x', 'duplicates', 'A')]))).toBe(0)
     expect(exitCodeOf(report([finding('x', 'loss', 'B')]))).toBe(1)
@@ -79,7 +78,7 @@ describe('the exit code', () => {
 })
 
 describe('a finding', () => {
-  it('has the exact command in it', () => {
+  it('contains the exact command', () => {
     const { 'dead-letter-strategy': _, ...without } = SOURCE.arguments
     const queues = [{ ...SOURCE, name: 'a.b', arguments: without }]
     const facts = { ...RABBITMQ, queues, vhost: 'shop', bindings: undefined }
@@ -126,7 +125,7 @@ describe('a finding', () => {
 })
 
 describe('the text', () => {
-  it('has found, why and fix of each, then the grade and what caps it', () => {
+  it('contains found, why and fix of each finding, then the grade and its limits', () => {
     const findings = [
       finding('rabbitmq.expires', 'loss', 'C'),
       finding('rabbitmq.expires', 'loss', 'C', 'invoices'),
@@ -144,25 +143,25 @@ describe('the text', () => {
           why    Because.
           fix    do it
 
-      Grade C: can lose accepted messages while nothing is broken for good: on a restart, a fail-over, a full queue or by age
-        not better than C because of rabbitmq.expires: orders and 1 more
+      Grade C: can lose accepted messages without a permanent failure: on a restart, a failover, a full queue or by age
+        limited to grade C by rabbitmq.expires: orders and 1 more
       "
     `)
   })
 
-  it('names the first five of many alike', () => {
+  it('lists the first five of many equal findings', () => {
     const queues = Array.from({ length: 20 }, (_, at) =>
       finding('rabbitmq.expires', 'loss', 'C', `q${at}`),
     )
     const lines = renderReport(report(queues)).split('\n')
     expect(lines.filter((line) => line.includes('  also   '))).toEqual([
       ...['q1', 'q2', 'q3', 'q4'].map((name) => `    also   ${name}: something`),
-      '    also   15 more; --json has them all',
+      '    also   15 more; use --json to list all',
     ])
     expect(lines.filter((line) => line.includes('fix'))).toHaveLength(1)
   })
 
-  it('lets no escape sequence of a name through to a terminal', () => {
+  it('escapes control characters in names', () => {
     const text = renderReport(report([finding('x', 'loss', 'C', 'a\u001b[2Jb\u202ec\nd')]))
     expect(text).toContain(String.raw`a\u{1b}[2Jb\u{202e}c\u{a}d`)
     expect(text).not.toContain('\u001b')
@@ -170,7 +169,7 @@ describe('the text', () => {
 })
 
 describe('several brokers', () => {
-  it('are one report; the one that does not answer is a finding in it', async () => {
+  it('are one report, with a finding for an unreachable broker', async () => {
     const { brokers, graded } = await diagnose({
       rabbitmq: { management: 'http://guest:guest@127.0.0.1:25799', timeoutMs: 2_000 },
       kafka: { brokers: ['127.0.0.1:25799'], timeoutMs: 2_000 },
@@ -194,7 +193,7 @@ describe('several brokers', () => {
   })
 })
 
-describe('what is said twice in the repository is the same', () => {
+describe('values that the repository contains twice are equal', () => {
   it('names and retention of topics', () => {
     const source = { topic: 'a', group: 'b' }
     const { retries, deadLetters, replayed } = kafkaTopology('a', 'b', 1)

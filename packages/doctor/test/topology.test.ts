@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { asMermaid, asTree, kafkaTopology, rabbitmqTopology } from '../src/index.ts'
+import { asMermaid, asTree, kafkaTopology, rabbitmqTopology } from '../src/topology.ts'
 import { KAFKA, queue, RABBITMQ } from './good.ts'
 
 describe('topology', () => {
-  it('shows queues below their source, and where each leads', () => {
+  it('shows queues below their source, with their routes', () => {
     expect(asTree(rabbitmqTopology(RABBITMQ))).toEqual([
       'orders (quorum) -> orders.dlq',
       '├─ orders.delay.5s (quorum, waits 5000 ms) -> orders',
@@ -21,7 +21,7 @@ describe('topology', () => {
     expect(tree.at(-1)).toBe('└─ orders.billing.replayed (2 partitions, kept 1209600000 ms)')
   })
 
-  it('shows what belongs to nobody by itself', () => {
+  it('shows a queue without a source separately', () => {
     const stray = queue('stray', {
       'dead-letter-exchange': '',
       'dead-letter-routing-key': 'orders',
@@ -43,7 +43,7 @@ describe('topology', () => {
   p1["orders.dlq"]
   p2["orders.delay.5s"]
   p0 -->|"by orders.dlx"| p1
-  p2 -->|"wait is over"| p0
+  p2 -->|"after the delay"| p0
 `)
     const places = [{ name: 'a"]; click p0 "javascript:x', role: 'source' as const, about: '' }]
     expect(asMermaid({ places, routes: [] })).toBe(

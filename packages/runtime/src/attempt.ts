@@ -1,31 +1,26 @@
-import {
-  type AttemptRecord,
-  type Delivery,
-  type FailureCycle,
-  LATE_SHARE,
-  RedriveError,
-} from '@redrive/core'
+import { type AttemptRecord, type Delivery, type FailureCycle, RedriveError } from '@redrive/core'
+import { LATE_SHARE } from '@redrive/core/internal'
 import type { Clock } from './clock.ts'
 
-/** What a handler is told about the attempt it is. */
+/** The attempt, as the handler sees it. */
 export interface AttemptContext<Tx = undefined> {
-  /** Fires when the attempt times out or the consumer stops; pass it on to everything that waits. */
+  /** Fires when the attempt times out or the consumer stops. Pass it to every call that waits. */
   readonly signal: AbortSignal
-  /** From 1. Failures while the dependency was sick are not counted. */
+  /** Number of the attempt, from 1. Failures while the dependency was unhealthy are not counted. */
   readonly attempt: number
-  /** From 1; a replay opens the next one. */
+  /** Number of the cycle, from 1. A replay starts the next one. */
   readonly cycle: number
   /** Earlier failures of this cycle, oldest first. */
   readonly history: readonly AttemptRecord[]
-  /** Set when a person replayed this message. */
+  /** Set when a user replayed this message. */
   readonly replayId: string | undefined
   /** The inbox's transaction; undefined without an inbox. */
   readonly tx: Tx
 }
 
 /**
- * One run of the handler. It is also the handler's context and a node in the list of deadlines:
- * one object per message, because this is the hot path.
+ * One run of the handler. It is also the handler's context and a node in the list of deadlines.
+ * There is one object per message, because this is the hot path.
  */
 export class Attempt<D extends Delivery = Delivery> implements AttemptContext<unknown> {
   readonly delivery: D
@@ -46,7 +41,7 @@ export class Attempt<D extends Delivery = Delivery> implements AttemptContext<un
     this.alone = alone
   }
 
-  /** Made when first asked for: an AbortController costs more than the rest of the loop. */
+  /** Created on first access: an AbortController costs more than the rest of the loop. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController()
@@ -73,14 +68,14 @@ export class Attempt<D extends Delivery = Delivery> implements AttemptContext<un
   }
 }
 
-/** A timeout is cut into 8 ticks or more: late is told to an eighth, and one timer serves every attempt. */
+/** A timeout has at least 8 ticks. Lateness is measured to an eighth, and one timer serves every attempt. */
 const TICKS = 8
-/** 1 s at most: a tick is also how precisely we remember when the dependency last worked. */
+/** 1 s at most: a tick is also the precision of the last success of the dependency. */
 const LONGEST_TICK_MS = 1_000
 
 /**
- * The attempts in flight, oldest first. All share one timeout, so their deadlines are in the order
- * they began, and one coarse timer is enough: an attempt costs no timer and no look at a clock.
+ * The attempts in flight, oldest first. All share one timeout, so their deadlines are in start order
+ * and one coarse timer is enough. An attempt needs no timer and no clock call.
  */
 export class Deadlines<D extends Delivery> {
   readonly #clock: Clock
@@ -121,7 +116,7 @@ export class Deadlines<D extends Delivery> {
     else attempt.before.behind = attempt.behind
     if (attempt.behind === undefined) this.#last = attempt.before
     else attempt.behind.before = attempt.before
-    // A handler that never ends may keep its attempt alive; it must not keep all later ones too.
+    // A handler that never ends may keep its own attempt in memory, but not all later ones.
     attempt.before = undefined
     attempt.behind = undefined
   }
@@ -130,12 +125,12 @@ export class Deadlines<D extends Delivery> {
     return (this.#tick - attempt.startedTick) * this.#tickMs >= this.#timeoutMs * LATE_SHARE
   }
 
-  /** The last tick: a moment at most one tick ago, told without a look at the clock. */
+  /** The time of the last tick: at most one tick ago, without a clock call. */
   get tickAt(): number {
     return this.#tickAt
   }
 
-  /** When the attempt began, to a tick. */
+  /** Returns when the attempt began, to a tick. */
   startedAt(attempt: Attempt<D>): number {
     return this.#tickAt - (this.#tick - attempt.startedTick) * this.#tickMs
   }
@@ -146,7 +141,7 @@ export class Deadlines<D extends Delivery> {
     return attempts
   }
 
-  /** One tick more than the timeout: an attempt that began just before a tick still gets it whole. */
+  /** Returns true one tick after the timeout: an attempt that began just before a tick still gets its full time. */
   #isOverdue({ startedTick }: Attempt<D>): boolean {
     return (this.#tick - startedTick - 1) * this.#tickMs >= this.#timeoutMs
   }
@@ -163,11 +158,11 @@ export class Deadlines<D extends Delivery> {
     while (this.#first !== undefined && this.#isOverdue(this.#first)) {
       this.#onTimeout(this.#first, timeoutError(this.#timeoutMs))
     }
-    // Something may have begun meanwhile and started the next tick; two would make time run twice as fast.
+    // Another attempt may have started the next tick already. Two timers would make time run twice as fast.
     if (this.#first !== undefined && this.#cancel === undefined) this.#start()
   }
 
-  /** No more ticks: a timer left behind would keep the process alive. */
+  /** Stops the ticks: a remaining timer would keep the process alive. */
   stop(): void {
     this.#cancel?.()
     this.#cancel = undefined
@@ -177,6 +172,6 @@ export class Deadlines<D extends Delivery> {
 function timeoutError(timeoutMs: number): RedriveError {
   return new RedriveError(
     'ATTEMPT_TIMEOUT',
-    `The handler ran longer than ${timeoutMs} ms. Pass context.signal on to what it waits for, or raise the policy's timeout.`,
+    `The handler ran longer than ${timeoutMs} ms. Pass context.signal to the calls it waits for, or increase "timeout" of the policy.`,
   )
 }

@@ -1,25 +1,25 @@
 import { performance } from 'node:perf_hooks'
 
-/** Time as the runtime sees it. */
+/** The clock of the runtime. */
 export interface Clock {
   /**
-   * Whole epoch milliseconds that never step: a clock correction must not close a breaker early or
+   * Returns whole epoch milliseconds without jumps. A clock correction must not close a breaker early or
    * keep it open for an hour.
    */
   now(): number
-  /** Runs the callback once, not before `delayMs` from now. Returns what cancels it. */
+  /** Runs the callback once, not before `delayMs` from now. Returns a function that cancels it. */
   after(delayMs: number, callback: () => void): () => void
 }
 
-/** `setTimeout` fires at once above 2^31-1 ms; longer waits are taken in steps. */
+/** `setTimeout` fires immediately above 2^31-1 ms, so longer waits are split. */
 const LONGEST_TIMER_MS = 2_147_483_647
 
-/** Wall time at process start plus monotonic time since: immune to steps of the wall clock. */
+/** Wall time at process start plus monotonic time since then. Changes of the wall clock do not affect it. */
 export const systemClock: Clock = {
   now: () => Math.floor(performance.timeOrigin + performance.now()),
   after(delayMs, callback) {
-    // setTimeout counts from the event loop's cached time and truncates: one more millisecond keeps
-    // "not before" true.
+    // setTimeout counts from the event loop's cached time and truncates. One more millisecond
+    // guarantees "not before".
     let remainingMs = Math.ceil(delayMs) + 1
     let timer: NodeJS.Timeout
     const step = () => {

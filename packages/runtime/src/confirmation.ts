@@ -1,9 +1,9 @@
 import type { Delivery, Drop, Settle } from '@redrive/core'
-import type { ReplayConfirmation } from './ports.ts'
+import type { ReplayConfirmation } from './ports/dead-letter-source.ts'
 
-/** What each confirmation says first: a later version may mean something else. */
+/** The version at the start of each confirmation. A later version may have another meaning. */
 const VERSION = 1
-/** 64 KiB: far more than a replay id; what is longer is somebody else's. */
+/** 64 KiB: far more than a replay id. A longer message comes from another program. */
 const LONGEST_BYTES = 65_536
 
 const OUTCOMES: ReadonlySet<unknown> = new Set<ReplayConfirmation['outcome']>([
@@ -12,8 +12,8 @@ const OUTCOMES: ReadonlySet<unknown> = new Set<ReplayConfirmation['outcome']>([
   'dropped',
 ])
 
-/** What a consumer says about a replay as a broker keeps it: one line of JSON. */
-export function writeConfirmation(
+/** Serializes a consumer's confirmation of a replay for the broker: one line of JSON. */
+export function serializeConfirmation(
   { replayId }: Delivery,
   decision: Settle | Drop,
   at: number,
@@ -22,8 +22,8 @@ export function writeConfirmation(
   return Buffer.from(JSON.stringify({ version: VERSION, replayId, outcome, at }))
 }
 
-/** Undefined for what is none, or of a version we do not know: anyone can write to a queue. */
-export function readConfirmation(bytes: Uint8Array): ReplayConfirmation | undefined {
+/** Parses a confirmation. Returns undefined for other content or an unknown version: any program can write to a queue. */
+export function parseConfirmation(bytes: Uint8Array): ReplayConfirmation | undefined {
   if (bytes.length > LONGEST_BYTES) return undefined
   const { version, replayId, outcome, at } = parse(bytes)
   const isKnown = version === VERSION && OUTCOMES.has(outcome)
@@ -35,7 +35,7 @@ function parse(bytes: Uint8Array): Readonly<Record<string, unknown>> {
   try {
     return { ...(JSON.parse(new TextDecoder().decode(bytes)) as object | null) }
   } catch {
-    // Not JSON, so it says nothing.
+    // Not JSON, so it is not a confirmation.
     return {}
   }
 }

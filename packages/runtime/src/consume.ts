@@ -11,56 +11,62 @@ import {
 } from '@redrive/core'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { Attempt, AttemptContext } from './attempt.ts'
-import { composeCall } from './call.ts'
+import { composeCall } from './invoke.ts'
 import { missingCapabilities } from './capabilities.ts'
 import { type Clock, systemClock } from './clock.ts'
 import { Dependency, dependency as dependencyNamed } from './dependency.ts'
-import { Loop, type LoopStats } from './loop.ts'
+import { type ConsumerStats, statsOf } from './consumer-stats.ts'
+import { Loop } from './loop.ts'
 import type { Decode, Message } from './message.ts'
-import type { Awaitable, Inbox, Transport } from './ports.ts'
+import type { Awaitable } from './awaitable.ts'
+import type { Inbox } from './ports/inbox.ts'
+import type { Transport } from './ports/transport.ts'
+import { releaseAll, shutDown } from './shutdown.ts'
 
-/** Your code. Return: done. Throw: Redrive does the rest. */
+/** Handles one message. Return to acknowledge; throw to let Redrive decide. */
 export type Handler<Body = unknown, Tx = undefined> = (
   message: Message<Body>,
   context: AttemptContext<Tx>,
 ) => Awaitable<unknown>
 
-/** The policy, and what else a consumer may be told. */
+/** The policy and the other options of a consumer. */
 export interface ConsumeOptions<Body = unknown, Tx = undefined> extends PolicyOptions {
-  /** Any Standard Schema (zod, valibot, arktype …). The handler then gets the checked body. */
+  /** Any Standard Schema (zod, valibot, arktype …). The handler then gets the validated body. Default: none. */
   readonly schema?: StandardSchemaV1<unknown, Body>
-  /** Bytes to body, before the handler runs; may be asynchronous. Default: JSON, unless the content type says text or something binary. */
+  /** Converts bytes to the body before the handler runs; may be asynchronous. Default: by content type, and JSON without one. */
   readonly decode?: Decode
-  /** What the handler calls. Consumers that name the same one share its breaker. Default: one of its own. */
+  /** The service that the handler calls. Consumers with the same name share its breaker. Default: a separate one. */
   readonly dependency?: string | Dependency
-  /** Makes effects happen once per business key: the handler runs in the inbox's transaction. */
+  /** Makes effects happen once per business key: the handler runs in the inbox's transaction. Default: none. */
   readonly inbox?: Inbox<Tx>
   /** Name of this consumer in signatures and in the inbox. Default: the source. */
   readonly name?: string
+  /** Clock for all waits and timestamps; a test can control it. Default: the system's. */
   readonly clock?: Clock
+  /** Source of random numbers for jitter. Default: `Math.random`. */
   readonly random?: Random
 }
 
 export interface StopOptions {
-  /** How long stopping may take: four fifths for handlers to finish, then their signal fires. Default '25s'. */
+  /** Maximum time to stop: four fifths for handlers to finish, then their signal fires. Default '25s'. */
   readonly drain?: Duration
 }
 
 export interface Consumer {
   readonly source: string
-  /** The policy in force. */
+  /** The resolved policy. */
   readonly policy: Policy
   readonly dependency: Dependency
-  stats(): LoopStats
-  /** Takes in nothing until `resume`; what runs goes on. */
+  stats(): ConsumerStats
+  /** Stops new deliveries until `resume`. Running handlers continue. */
   pause(): void
   resume(): void
-  /** Finishes what runs, gives back the rest, closes the transport. Safe to call twice. */
+  /** Finishes running handlers, returns the other deliveries and closes the transport. Safe to call twice. */
   stop(options?: StopOptions): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** Shorter than the 30 s that orchestrators grant between the signal and the kill. */
+/** Shorter than the 30 s that orchestrators allow between the signal and the kill. */
 const DRAIN_MS = 25_000
 
 /** Runs the handler for every message of the transport, until `stop`. */
@@ -79,12 +85,12 @@ export async function consume<Body = unknown, Tx = undefined, D extends Delivery
     random = Math.random,
     ...policyOptions
   } = options
-  const policy = within(resolvePolicy(policyOptions), inbox?.atOnce)
+  const policy = limitConcurrency(resolvePolicy(policyOptions), inbox?.maxConcurrency)
   refuseMissing(policy, transport)
-  refuseForgetful(policy, inbox as Inbox | undefined)
+  requireInboxRetention(policy, inbox as Inbox | undefined)
   const loop = new Loop({
     transport,
-    // Body and Tx are promises of the schema and the inbox; past this point they are just values.
+    // Body and Tx are types of the schema and the inbox. From here on they are plain values.
     call: composeCall({
       handler: handler as (message: Message, attempt: Attempt) => Awaitable<unknown>,
       decode,
@@ -103,7 +109,7 @@ export async function consume<Body = unknown, Tx = undefined, D extends Delivery
     await transport.open({ deadLetterRetentionMs: policy.deadLetter.retentionMs })
     await loop.start()
   } catch (error) {
-    loop.forget()
+    releaseAll(loop)
     await transport.close({ drainMs: 0 })
     throw error
   }
@@ -118,16 +124,16 @@ function consumerOf<D extends Delivery>(
 ): Consumer {
   let stopped: Promise<void> | undefined
   const stop = ({ drain = DRAIN_MS }: StopOptions = {}) => {
-    stopped ??= loop.stop(drainMs(drain))
+    stopped ??= shutDown(loop, drainMs(drain))
     return stopped
   }
   return {
     source: transport.source,
     policy,
     dependency: typeof dependency === 'string' ? dependencyNamed(dependency) : dependency,
-    stats: () => loop.stats(),
-    pause: () => loop.pause(),
-    resume: () => loop.resume(),
+    stats: () => statsOf(loop),
+    pause: () => loop.capacity.pause(),
+    resume: () => loop.capacity.resume(),
     stop,
     [Symbol.asyncDispose]: () => stop(),
   }
@@ -136,21 +142,27 @@ function consumerOf<D extends Delivery>(
 function drainMs(drain: Duration): number {
   const ms = parseDuration(drain)
   if (ms !== undefined) return ms
-  throw new RedriveError('POLICY_INVALID', `drain: expected a duration such as '10s', got ${drain}`)
-}
-
-/** More at once than the inbox can serve would wait for it, and use up their time. */
-function within(policy: Policy, atOnce: number = Number.POSITIVE_INFINITY): Policy {
-  return atOnce < policy.concurrency ? { ...policy, concurrency: atOnce } : policy
-}
-
-/** A key forgotten before its dead letter is: a replay would take effect twice. */
-function refuseForgetful({ deadLetter }: Policy, inbox: Inbox | undefined): void {
-  const keepMs = inbox?.keepMs ?? Number.POSITIVE_INFINITY
-  if (keepMs >= deadLetter.retentionMs) return
   throw new RedriveError(
     'POLICY_INVALID',
-    `The inbox remembers keys for ${formatDuration(keepMs)}, and dead letters are kept for ${formatDuration(deadLetter.retentionMs)}: a replay could take effect twice. Let the inbox keep them longer, or set deadLetter.retention lower.`,
+    `drain: expected a duration such as '10s', got "${drain}"`,
+  )
+}
+
+/** Limits the concurrency to that of the inbox. Further attempts would wait for it and use up their timeout. */
+function limitConcurrency(
+  policy: Policy,
+  maxConcurrency: number = Number.POSITIVE_INFINITY,
+): Policy {
+  return maxConcurrency < policy.concurrency ? { ...policy, concurrency: maxConcurrency } : policy
+}
+
+/** Rejects an inbox that deletes keys before dead letters expire: a replay could take effect twice. */
+function requireInboxRetention({ deadLetter }: Policy, inbox: Inbox | undefined): void {
+  const retentionMs = inbox?.retentionMs ?? Number.POSITIVE_INFINITY
+  if (retentionMs >= deadLetter.retentionMs) return
+  throw new RedriveError(
+    'POLICY_INVALID',
+    `The inbox keeps keys for ${formatDuration(retentionMs)}, but dead letters are kept for ${formatDuration(deadLetter.retentionMs)}, so a replay could take effect twice. Increase the retention of the inbox, or decrease "deadLetter.retention".`,
   )
 }
 
@@ -159,7 +171,7 @@ function refuseMissing(policy: Policy, { source, capabilities }: Transport): voi
   if (problems.length === 0) return
   throw new RedriveError(
     'CAPABILITY_MISSING',
-    `${source} cannot run this policy:\n- ${problems.join('\n- ')}`,
+    `The transport of "${source}" cannot run this policy:\n- ${problems.join('\n- ')}`,
     {
       problems,
     },

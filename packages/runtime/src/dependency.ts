@@ -1,8 +1,9 @@
-import { type BreakerState, CLOSED, ISOLATED, NO_OUTAGE, type OutageState } from '@redrive/core'
+import type { BreakerState, OutageState } from '@redrive/core'
+import { CLOSED, ISOLATED, NO_OUTAGE } from '@redrive/core/internal'
 
 /**
- * What this process knows about something its handlers call. Consumers that name the same dependency
- * share one breaker: the first to notice that it is down spares the others.
+ * The state of a service that handlers call, as observed by this process. Consumers that name the same
+ * dependency share one breaker: the first consumer that finds it down protects the others.
  */
 export class Dependency {
   readonly name: string
@@ -21,7 +22,7 @@ export class Dependency {
     return this.#outage
   }
 
-  /** Stops every consumer of this dependency until `restore`. */
+  /** Pauses every consumer of this dependency until `restore`. */
   isolate(): void {
     this.learn(ISOLATED, this.#outage)
   }
@@ -46,7 +47,7 @@ export class Dependency {
 
 const shared = new Map<string, Dependency>()
 
-/** The dependency of that name in this process; made on first use. */
+/** Returns the dependency of that name in this process; creates it on first use. */
 export function dependency(name: string): Dependency {
   const known = shared.get(name)
   if (known !== undefined) return known

@@ -1,138 +1,167 @@
 import { channel } from 'node:diagnostics_channel'
 import type { CoreEvent, Decision } from '@redrive/core'
 import type { FailedResult } from './emit/result.ts'
-import type { Enactment, OutboundEvent } from './ports.ts'
+import type { OutboundEvent } from './ports/sink.ts'
+import type { Enactment } from './ports/transport.ts'
 
-/** What happened, as data: everything `decide` noticed, and what the runtime did about it. */
+/** An event of Redrive as data: everything `decide` observed, and what the runtime did. */
 export type RedriveEvent =
   | CoreEvent
-  /** A decision was carried out, or could not be. */
+  /** A decision was applied at the broker, or could not be applied. */
   | {
       readonly type: 'enacted'
       readonly at: number
       readonly source: string
       readonly deliveryId: string
+      /** The decision, with its reason. */
       readonly decision: Decision
+      /** Its result at the broker: `done`, `unknown` or `lost`. */
       readonly enactment: Enactment
     }
-  /** A retry too soon for a hand-off: it waits in this process. */
+  /** A retry that is due too soon for a hand-off waits in this process. */
   | {
       readonly type: 'inline_retry'
       readonly at: number
       readonly source: string
       readonly deliveryId: string
+      /** Time until the next attempt. */
       readonly delayMs: number
     }
+  /** The consumer stopped taking messages. */
   | {
       readonly type: 'consumer_paused'
       readonly at: number
       readonly source: string
-      /** Why, in the words of the decision; undefined end: until someone resumes it. */
+      /** Why it paused. */
       readonly reason: PauseReason
+      /** End of the pause, epoch ms; undefined: until `resume`. */
       readonly until: number | undefined
     }
+  /** The consumer takes messages again. */
   | { readonly type: 'consumer_resumed'; readonly at: number; readonly source: string }
+  /** Headers of Redrive on a message could not be read. The message counts as a first attempt. */
   | {
       readonly type: 'headers_unreadable'
       readonly at: number
       readonly source: string
       readonly deliveryId: string
+      /** One sentence for each header. */
       readonly problems: readonly string[]
     }
-  /** The broker has not confirmed a hand-off several times in a row; it is asked again until it does. */
+  /** The broker did not confirm a hand-off several times in a row. It is repeated until it is confirmed. */
   | {
       readonly type: 'hand_off_stuck'
       readonly at: number
       readonly source: string
       readonly deliveryId: string
+      /** Error of the last try. */
       readonly error: unknown
     }
-  /** The transport lost its connection, and with it what was in hand; it is trying to get it back. */
+  /** The transport lost its connection and the deliveries in flight. It reconnects. */
   | {
       readonly type: 'connection_lost'
       readonly at: number
       readonly source: string
+      /** Why the connection was lost. */
       readonly error: unknown
     }
+  /** The transport is connected again. */
   | { readonly type: 'connection_restored'; readonly at: number; readonly source: string }
-  /** The broker takes no copies for a while, and says why; without a reason it does again. */
+  /** The broker stopped accepting copies, or accepts them again. */
   | {
       readonly type: 'broker_blocked'
       readonly at: number
       readonly source: string
+      /** Why it stopped; undefined: it accepts copies again. */
       readonly reason: string | undefined
     }
-  /** The broker deleted messages before they were consumed: they were older than it keeps them. */
+  /** The broker deleted messages before they were consumed, because they exceeded its retention. */
   | {
       readonly type: 'messages_expired'
       readonly at: number
       readonly source: string
-      /** In the broker's words: a topic and its partition. */
+      /** Location in the broker: a topic and its partition. */
       readonly where: string
+      /** Number of deleted messages. */
       readonly count: number
     }
-  /** An event did not reach a sink. Told also where nobody waits for it. */
+  /** An event did not reach a sink. Published even when the caller does not wait for it. */
   | {
       readonly type: 'emission_failed'
       readonly at: number
-      /** The sink. */
+      /** Name of the sink. */
       readonly source: string
+      /** The event. */
       readonly event: OutboundEvent
+      /** Whether it was stored, dropped or lost, and why. */
       readonly result: FailedResult
+      /** Name of the job of its scope; undefined outside of a job. */
       readonly job: string | undefined
     }
   /** Dead letters of a sink were sent again. */
   | {
       readonly type: 'replayed'
       readonly at: number
+      /** Name of the sink. */
       readonly source: string
+      /** Dead letters that the sink accepted. */
       readonly replayed: number
+      /** Dead letters that it did not accept. They stay in the store. */
       readonly failed: number
     }
-  /** The store was cleaned up. */
+  /** Old dead letters were removed from the store. */
   | {
       readonly type: 'cleaned_up'
       readonly at: number
+      /** Always `store`. */
       readonly source: string
+      /** Number of removed dead letters. */
       readonly count: number
     }
-  /** A rule of yours, a transport or a store threw where it must not; a rule then counts as not matching. */
+  /** A rule, a transport or a store threw where it must not. A rule then counts as not matching. */
   | {
       readonly type: 'user_code_failed'
       readonly at: number
+      /** Source or sink; `store` for the store; type of the event for `rateLimit.bypass`. */
       readonly source: string
+      /** Name of the function or operation that threw. */
       readonly where: string
+      /** The error that it threw. */
       readonly error: unknown
     }
 
 export type PauseReason =
-  | 'dependency_sick'
+  /** The dependency is unhealthy: its breaker is open. */
+  | 'dependency_unhealthy'
+  /** Too many similar messages would become dead letters. */
   | 'flood'
-  /** The broker does not confirm what we hand over. */
+  /** The broker does not confirm the copies that we publish. */
   | 'hand_off_failing'
-  /** A message suspected of killing processes runs alone. */
+  /** A message suspected of crashing processes runs alone. */
   | 'trial'
-  | 'asked'
+  /** `pause` was called. */
+  | 'requested'
 
 /** The name of the diagnostics channel every event is published on. */
 export const EVENT_CHANNEL = 'redrive:event'
 
 const events = channel(EVENT_CHANNEL)
 
-/** True when someone listens: an event that nobody reads is not even built. */
+/** Returns true when a listener exists. Without one, events are not created. */
 export const hasListeners = (): boolean => events.hasSubscribers
 
+/** Publishes an event to all listeners of this process. For transports. */
 export function publish(event: RedriveEvent): void {
   if (events.hasSubscribers) events.publish(event)
 }
 
-/** Calls the listener for every event of this process. Returns what ends it. */
+/** Calls the listener for every event of this process. Returns a function that removes it. */
 export function onEvent(listener: (event: RedriveEvent) => void): () => void {
   const onMessage = (message: unknown) => {
     try {
       listener(message as RedriveEvent)
     } catch (error) {
-      // Left alone, it would end the process: a listener must not be able to do that.
+      // An exception here would end the process. A listener must not cause that.
       process.emitWarning(
         error instanceof Error ? error : new Error(String(error)),
         'RedriveListener',

@@ -1,17 +1,18 @@
 import type { Decision, Delivery } from '@redrive/core'
 import type { Clock } from './clock.ts'
 import { hasListeners, publish } from './events.ts'
-import { type Awaitable, type Enactment, SETTLED, type Transport } from './ports.ts'
+import type { Awaitable } from './awaitable.ts'
+import { type Enactment, SETTLED, type Transport } from './ports/transport.ts'
 
-/** 3 unknown answers in a row: the broker is in trouble, or refuses just this one. */
+/** 3 unknown results in a row: the broker has a problem, or rejects only this one. */
 const STUCK_AFTER = 3
 const WAIT_BASE_MS = 100
-/** 5 s: how long a broker that works again waits for us at most. */
+/** 5 s: the maximum delay until a recovered broker is used again. */
 const WAIT_CAP_MS = 5_000
 
 /**
- * Carries decisions to the transport and does not let go until the answer is known. An unknown
- * answer keeps the original and is asked again; it never falls back to something weaker.
+ * Passes decisions to the transport and repeats each one until its result is known. After an unknown
+ * result the original stays and the same decision is repeated. It is never replaced by a weaker one.
  */
 export class HandOff<D extends Delivery> {
   readonly #transport: Transport<D>
@@ -22,7 +23,7 @@ export class HandOff<D extends Delivery> {
   #isFailing = false
   #isAbandoned = false
   pending = 0
-  /** Hand-offs that have been unknown several times in a row. */
+  /** Hand-offs whose result was unknown several times in a row. */
   stuck = 0
 
   constructor(transport: Transport<D>, clock: Clock, onChange: () => void) {
@@ -31,51 +32,63 @@ export class HandOff<D extends Delivery> {
     this.#onChange = onChange
   }
 
-  /** Hand-offs do not go through: true from the first stuck one until any of them is confirmed. */
+  /** True from the first stuck hand-off until one of them is confirmed. */
   get isFailing(): boolean {
     return this.#isFailing && this.stuck > 0
   }
 
   /**
-   * The common case of a broker that answers: the message is settled and nobody listens. No more than
-   * one step for it, because this is the hot path; everything else goes the long way.
+   * Handles the common case: the broker confirms, the message is settled and there is no listener. It
+   * takes a single step, because this is the hot path. All other cases use the general path.
    */
   settle(delivery: D, decision: Decision, settling: Promise<Enactment>, onDone: () => void): void {
     this.pending += 1
-    const told = (begun: Enactment) => {
+    const onResult = (begun: Enactment) => {
       this.pending -= 1
       if (begun === SETTLED && !this.#isFailing && !hasListeners()) {
         this.#checkIdle()
         onDone()
       } else void this.enact(delivery, decision, begun).then(onDone)
     }
-    settling.then(told, (error: unknown) => told({ kind: 'unknown', error }))
+    settling.then(onResult, (error: unknown) => onResult({ kind: 'unknown', error }))
   }
 
   async enact(delivery: D, decision: Decision, begun?: Awaitable<Enactment>): Promise<void> {
     this.pending += 1
     try {
-      await this.#insist(delivery, decision, begun)
+      await this.#applyUntilKnown(delivery, decision, begun)
     } finally {
       this.pending -= 1
       this.#checkIdle()
     }
   }
 
-  async #insist(delivery: D, decision: Decision, begun?: Awaitable<Enactment>): Promise<void> {
+  async #applyUntilKnown(
+    delivery: D,
+    decision: Decision,
+    begun?: Awaitable<Enactment>,
+  ): Promise<void> {
     for (let tries = 1; ; tries++) {
-      const enactment = await this.#ask(delivery, decision, tries === 1 ? begun : undefined)
+      const enactment = await this.#callTransport(
+        delivery,
+        decision,
+        tries === 1 ? begun : undefined,
+      )
       this.#report(delivery, decision, enactment)
-      if (enactment.kind !== 'unknown' || this.#isAbandoned) return this.#through(tries, enactment)
+      if (enactment.kind !== 'unknown' || this.#isAbandoned) return this.#settled(tries, enactment)
       if (tries === STUCK_AFTER) this.#getStuck(delivery, enactment.error)
       await this.#wait(Math.min(WAIT_CAP_MS, WAIT_BASE_MS * 2 ** (tries - 1)))
-      // The transport is closing: it gives back by itself what is not settled.
+      // The transport is closing: it returns unsettled deliveries automatically.
       if (this.#isAbandoned) return
     }
   }
 
-  /** A transport that throws has not said what it did, which is all that unknown means. */
-  async #ask(delivery: D, decision: Decision, begun?: Awaitable<Enactment>): Promise<Enactment> {
+  /** Calls the transport. An exception leaves the result open, so it counts as unknown. */
+  async #callTransport(
+    delivery: D,
+    decision: Decision,
+    begun?: Awaitable<Enactment>,
+  ): Promise<Enactment> {
     try {
       return await (begun ?? this.#transport.enact(delivery, decision))
     } catch (error) {
@@ -90,8 +103,8 @@ export class HandOff<D extends Delivery> {
     this.#changed()
   }
 
-  /** One that goes through shows that the broker works; whatever is still stuck is refused for its own sake. */
-  #through(tries: number, { kind }: Enactment): void {
+  /** Records a confirmed hand-off: the broker works. A hand-off that is still stuck was rejected for itself. */
+  #settled(tries: number, { kind }: Enactment): void {
     const wasStuck = tries > STUCK_AFTER
     if (wasStuck) this.stuck -= 1
     const hasRecovered = this.#isFailing && kind === 'done'
@@ -116,7 +129,7 @@ export class HandOff<D extends Delivery> {
     })
   }
 
-  /** Resolves when nothing is being handed off but what is stuck. */
+  /** Resolves when no hand-off is in progress except stuck ones. */
   whenIdle(): Promise<void> {
     return new Promise((resolve) => {
       this.#onIdle.push(resolve)
@@ -128,7 +141,7 @@ export class HandOff<D extends Delivery> {
     if (this.pending === this.stuck) for (const resolve of this.#onIdle.splice(0)) resolve()
   }
 
-  /** The consumer is closing: whatever is still unknown stays with the broker. */
+  /** Ends the repetition because the consumer closes. Unknown deliveries stay with the broker. */
   abandon(): void {
     this.#isAbandoned = true
     for (const wake of [...this.#wakes]) wake()

@@ -1,7 +1,8 @@
 export type { AttemptContext } from './attempt.ts'
-export { type Capabilities, missingCapabilities } from './capabilities.ts'
+export type { Awaitable } from './awaitable.ts'
+export type { Capabilities } from './capabilities.ts'
 export { type Clock, systemClock } from './clock.ts'
-export { readConfirmation, writeConfirmation } from './confirmation.ts'
+export { parseConfirmation, serializeConfirmation } from './confirmation.ts'
 export {
   type Consumer,
   type ConsumeOptions,
@@ -9,8 +10,9 @@ export {
   type Handler,
   type StopOptions,
 } from './consume.ts'
+export type { ConsumerStats } from './consumer-stats.ts'
 export { Dependency, dependency } from './dependency.ts'
-export { createEmitter, type Emitter } from './emit/emitter.ts'
+export { createEmitter, type Emitter, type EventData } from './emit/emitter.ts'
 export {
   type EventInput,
   SEVERITIES,
@@ -44,48 +46,39 @@ export {
   nonFailingProcessor,
   type ScopeOptions,
 } from './emit/scope.ts'
-export {
-  EVENT_CHANNEL,
-  onEvent,
-  type PauseReason,
-  publish as publishEvent,
-  type RedriveEvent,
-} from './events.ts'
-export type { LoopStats } from './loop.ts'
+export { onEvent, type PauseReason, publish as publishEvent, type RedriveEvent } from './events.ts'
 export { type Decode, decodeByContentType, type Message } from './message.ts'
+export type {
+  ConfirmationBatch,
+  DeadLetterSource,
+  DrainedBatch,
+  DrainedDeadLetter,
+  ReplayConfirmation,
+  ReplayMessage,
+} from './ports/dead-letter-source.ts'
+export type {
+  DeadLetterStore,
+  ListQuery,
+  ReplayQuery,
+  ReplayResult,
+  SendAgain,
+  StoredDeadLetter,
+  StoredReason,
+  StoreFilter,
+  StorePage,
+  StoreStats,
+} from './ports/dead-letter-store.ts'
+export type { Inbox, InboxAttempt, InboxEntry, InboxResult } from './ports/inbox.ts'
+export type { OutboundEvent, Sink } from './ports/sink.ts'
 export {
-  type Awaitable,
-  type DeadLetterSource,
-  type DeadLetterStore,
-  type ConfirmationBatch,
-  type DrainedBatch,
-  type DrainedDeadLetter,
+  type Destination,
   type Enactment,
-  type Inbox,
-  type InboxAnswer,
-  type InboxAttempt,
-  type InboxEntry,
-  type ListQuery,
   LOST,
-  type OutboundEvent,
-  type Place,
-  placed,
+  movedTo,
   type Receiver,
-  type ReplayAnswer,
-  type ReplayConfirmation,
-  type ReplayMessage,
-  type ReplayQuery,
-  type SendAgain,
   SETTLED,
-  type Sink,
-  type StoredDeadLetter,
-  type StoredReason,
-  type StoreFilter,
-  type StorePage,
-  type StoreStats,
   type Transport,
   type TransportNeeds,
-} from './ports.ts'
+} from './ports/transport.ts'
 export { relay } from './relay.ts'
-export { readStored, writeStored } from './stored.ts'
-export { withTimeout } from './timeout.ts'
+export { parseStoredDeadLetter, serializeStoredDeadLetter } from './stored-dead-letter.ts'

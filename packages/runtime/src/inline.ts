@@ -1,11 +1,26 @@
-import type { Delivery } from '@redrive/core'
+import type { Delivery, Policy } from '@redrive/core'
+import type { Capabilities } from './capabilities.ts'
 import type { Clock } from './clock.ts'
-import type { Work } from './work.ts'
+import { publish } from './events.ts'
+import type { PendingDelivery } from './pending-delivery.ts'
 
-/** Retries that wait in this process for their time. */
+/**
+ * Returns whether a retry waits in this process. In lane order a message never leaves its position, and
+ * a broker without delays cannot delay it. Otherwise only waits too short for a hand-off stay here.
+ */
+export function isInlineRetry(
+  delayMs: number,
+  { order, retry }: Policy,
+  { delay }: Capabilities,
+): boolean {
+  if (order === 'lane' || delay.kind === 'none') return true
+  return delayMs > 0 && delayMs < retry.maxInlineDelayMs
+}
+
+/** Retries that wait in this process until they are due. */
 export class InlineRetries<D extends Delivery> {
   readonly #clock: Clock
-  readonly #cancels = new Map<Work<D>, () => void>()
+  readonly #cancels = new Map<PendingDelivery<D>, () => void>()
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -15,27 +30,36 @@ export class InlineRetries<D extends Delivery> {
     return this.#cancels.size
   }
 
-  hold(work: Work<D>, delayMs: number, onDue: () => void): void {
+  /** Holds a delivery that was admitted before, so it is not checked again when it is due. */
+  hold(
+    held: PendingDelivery<D>,
+    delayMs: number,
+    alone: boolean,
+    onDue: (pending: PendingDelivery<D>) => void,
+  ): void {
+    const { id: deliveryId, source } = held.delivery
+    publish({ type: 'inline_retry', at: this.#clock.now(), source, deliveryId, delayMs })
+    const pending = { ...held, admission: { kind: alone ? 'runAlone' : 'run' } } as const
     const cancel = this.#clock.after(delayMs, () => {
-      this.#cancels.delete(work)
-      onDue()
+      this.#cancels.delete(pending)
+      onDue(pending)
     })
-    this.#cancels.set(work, cancel)
+    this.#cancels.set(pending, cancel)
   }
 
-  /** Lets go of one before its time; undefined when it is not here. */
-  take(delivery: D): Work<D> | undefined {
-    for (const [work, cancel] of this.#cancels) {
-      if (work.delivery !== delivery) continue
+  /** Removes one before it is due; returns undefined when it is not waiting here. */
+  take(delivery: D): PendingDelivery<D> | undefined {
+    for (const [pending, cancel] of this.#cancels) {
+      if (pending.delivery !== delivery) continue
       cancel()
-      this.#cancels.delete(work)
-      return work
+      this.#cancels.delete(pending)
+      return pending
     }
     return undefined
   }
 
-  /** Lets go of all before their time. */
-  takeAll(): readonly Work<D>[] {
+  /** Removes all before they are due. */
+  takeAll(): readonly PendingDelivery<D>[] {
     const all = [...this.#cancels.keys()]
     for (const cancel of this.#cancels.values()) cancel()
     this.#cancels.clear()

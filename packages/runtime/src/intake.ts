@@ -1,9 +1,10 @@
 import type { Delivery } from '@redrive/core'
 import type { Clock } from './clock.ts'
 import { type PauseReason, publish } from './events.ts'
-import type { Awaitable, Transport } from './ports.ts'
+import type { Awaitable } from './awaitable.ts'
+import type { Transport } from './ports/transport.ts'
 
-/** What comes in: opens and closes the transport's tap, and remembers to look again. */
+/** Opens and closes the intake of the transport, and schedules the next check. */
 export class Intake<D extends Delivery> {
   readonly #transport: Transport<D>
   readonly #clock: Clock
@@ -11,7 +12,7 @@ export class Intake<D extends Delivery> {
   #cancelWake: (() => void) | undefined
   #limit = 0
   isOpen = true
-  /** Resolves when the last closing took effect: nothing is on its way to us after that. */
+  /** Resolves when the last close took effect: no delivery arrives after that. */
   closed: Promise<void> = Promise.resolve()
 
   constructor(transport: Transport<D>, clock: Clock, onWake: () => void) {
@@ -20,30 +21,30 @@ export class Intake<D extends Delivery> {
     this.#onWake = onWake
   }
 
-  /** `until`: when to look again, if something changes by itself then. */
+  /** Opens the intake. `until`: time of the next check, when the state changes then. */
   open(limit: number, until: number | undefined): void {
     this.#wakeAt(until)
-    if (limit !== this.#limit) void this.#ask('limit', () => this.#transport.limit(limit))
+    if (limit !== this.#limit) void this.#callTransport('limit', () => this.#transport.limit(limit))
     this.#limit = limit
     if (this.isOpen) return
     this.isOpen = true
-    // Told first: what comes in at once may close it again.
+    // Published first: a delivery that arrives immediately may close the intake again.
     publish({ type: 'consumer_resumed', at: this.#clock.now(), source: this.#transport.source })
-    void this.#ask('resume', () => this.#transport.resume())
+    void this.#callTransport('resume', () => this.#transport.resume())
   }
 
-  /** Until then, or until someone opens it again. */
+  /** Closes the intake until that time, or until the next `open`. */
   close(reason: PauseReason, until: number | undefined): void {
     const now = this.#clock.now()
     this.#wakeAt(until)
     if (!this.isOpen) return
     this.isOpen = false
-    this.closed = this.#ask('pause', () => this.#transport.pause())
+    this.closed = this.#callTransport('pause', () => this.#transport.pause())
     publish({ type: 'consumer_paused', at: now, source: this.#transport.source, reason, until })
   }
 
-  /** A transport that throws here has lost its connection, and with it what we asked for; it is told again when it is back. */
-  async #ask(what: string, act: () => Awaitable<void>): Promise<void> {
+  /** Calls the transport. One that throws has lost its connection and this setting; it is applied again after a reconnect. */
+  async #callTransport(what: string, act: () => Awaitable<void>): Promise<void> {
     try {
       await act()
     } catch (error) {

@@ -1,29 +1,29 @@
 import { type Delivery, RedriveError } from '@redrive/core'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
-import type { Awaitable } from './ports.ts'
+import type { Awaitable } from './awaitable.ts'
 
 /** A message as a handler sees it. */
 export interface Message<Body = unknown> {
   readonly id: string
-  /** Business idempotency key: the same through retries and replays. */
+  /** Business idempotency key; it stays the same through retries and replays. */
   readonly key: string
   readonly type: string | undefined
   readonly source: string
   readonly lane: string | undefined
-  /** Decoded, and checked when the consumer has a schema. */
+  /** Decoded, and validated when the consumer has a schema. */
   readonly body: Body
-  /** Exactly as it arrived. */
+  /** The bytes exactly as they arrived. */
   readonly bytes: Uint8Array
   readonly contentType: string | undefined
   readonly headers: Readonly<Record<string, unknown>>
 }
 
-/** Turns bytes into what the schema or the handler reads. */
+/** Converts bytes to the value that the schema or the handler reads. */
 export type Decode = (bytes: Uint8Array, delivery: Delivery) => unknown
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** JSON unless the content type says otherwise: text stays text, anything else stays bytes. Null for a tombstone. */
+/** Decodes by content type: text as text, JSON (also without a content type) as JSON, anything else as bytes. Null for a tombstone. */
 export const decodeByContentType: Decode = (bytes, { contentType, isTombstone }) => {
   if (isTombstone === true) return null
   if (contentType === undefined || contentType.includes('json'))
@@ -32,8 +32,8 @@ export const decodeByContentType: Decode = (bytes, { contentType, isTombstone })
 }
 
 /**
- * Without a schema the body is decoded when the handler first reads it: a handler that needs only
- * the bytes pays nothing, and what cannot be decoded fails inside the attempt, as a schema failure.
+ * A message whose body is decoded when the handler first reads it (only without a schema). A handler
+ * that needs only the bytes skips decoding. A decoding error fails the attempt as a schema failure.
  */
 export class LazyMessage implements Message {
   readonly #delivery: Delivery
@@ -77,7 +77,7 @@ export class LazyMessage implements Message {
     }
     return this.#body
   }
-  /** The checked value replaces the decoded one: a schema may convert. */
+  /** Replaces the decoded value by the validated one: a schema may convert it. */
   withBody(body: unknown): this {
     this.#body = body
     this.#isDecoded = true
@@ -85,7 +85,7 @@ export class LazyMessage implements Message {
   }
 }
 
-/** Whatever a decoder throws, it is the payload that cannot be read. */
+/** Converts any exception of a decoder: the payload cannot be read. */
 function unreadable(cause: unknown): RedriveError {
   const why = cause instanceof Error ? cause.message : String(cause)
   return new RedriveError('PAYLOAD_INVALID', `The body cannot be decoded: ${why}`, { cause })
@@ -99,7 +99,7 @@ function decodeBody(decode: Decode, delivery: Delivery): unknown {
   }
 }
 
-/** The message with its body decoded by the user's own decoder, which may have to ask someone. */
+/** Returns the message with its body decoded by the user's decoder, which may be asynchronous. */
 export async function decodeNow(delivery: Delivery, decode: Decode): Promise<LazyMessage> {
   try {
     return new LazyMessage(delivery, decode).withBody(await decode(delivery.bytes, delivery))
@@ -108,7 +108,7 @@ export async function decodeNow(delivery: Delivery, decode: Decode): Promise<Laz
   }
 }
 
-/** The message with a body the schema accepted, or a `PAYLOAD_INVALID` error that says where it did not. */
+/** Returns the message with a validated body, or throws a `PAYLOAD_INVALID` error with the location of each problem. */
 export function checkBody(message: LazyMessage, schema: StandardSchemaV1): Awaitable<LazyMessage> {
   const checked = checkValue(message.body, schema)
   return checked instanceof Promise
@@ -116,7 +116,7 @@ export function checkBody(message: LazyMessage, schema: StandardSchemaV1): Await
     : message.withBody(checked)
 }
 
-/** What the schema made of the value, or a `PAYLOAD_INVALID` error that says where it did not fit. */
+/** Returns the value of the schema, or throws a `PAYLOAD_INVALID` error with the location of each problem. */
 export function checkValue(value: unknown, schema: StandardSchemaV1): Awaitable<unknown> {
   const result = schema['~standard'].validate(value)
   return 'then' in result ? Promise.resolve(result).then(accepted) : accepted(result)

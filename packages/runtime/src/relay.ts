@@ -1,11 +1,11 @@
 import { systemClock } from './clock.ts'
 import type { Handler } from './consume.ts'
 import type { Message } from './message.ts'
-import type { OutboundEvent, Sink } from './ports.ts'
+import type { OutboundEvent, Sink } from './ports/sink.ts'
 
 /**
- * A handler that hands every message to a sink and settles it when the sink has accepted it: an outbox
- * that feeds a broker. A crash in between sends it again, under the same id and key.
+ * Returns a handler that sends every message to a sink and settles it when the sink has accepted it. Use
+ * it for an outbox that feeds a broker. After a crash in between it sends again, under the same id and key.
  */
 export function relay(sink: Sink): Handler {
   return (message, { signal }) => sink.send([outboundOf(message)], { signal })

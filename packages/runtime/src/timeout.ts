@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from './clock.ts'
-import type { Awaitable } from './ports.ts'
+import type { Awaitable } from './awaitable.ts'
 
 const LATE = Symbol('late')
 
@@ -11,8 +11,8 @@ const LATE = Symbol('late')
  * The timeout does not stop `work`. After it, the result and the error of `work` are ignored.
  *
  * ```ts
- * const answer = await withTimeout(ask(), 5_000, () => {
- *   throw new Error('No answer within 5 s.')
+ * const response = await withTimeout(send(), 5_000, () => {
+ *   throw new Error('No response within 5 s.')
  * })
  * ```
  */

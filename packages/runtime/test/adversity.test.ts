@@ -5,14 +5,14 @@ import {
   delivery,
   events,
   ofType,
-  PLAIN,
   ScriptedTransport,
   unreachable,
   world,
+  scripted,
 } from './fixtures.ts'
 
 describe('one bad message', () => {
-  it('does not stop the other lanes when its failures look like the dependency', async () => {
+  it('does not stop the other lanes when its failures point at the dependency', async () => {
     const { send, start, clock } = world()
     const handled: string[] = []
     await start(
@@ -20,7 +20,7 @@ describe('one bad message', () => {
         if (id === 'bad') throw unreachable()
         handled.push(id)
       },
-      { order: 'lane', breaker: {}, outage: {}, limit: {}, random: () => 0.5 },
+      { order: 'lane', breaker: {}, outage: {}, adaptiveConcurrency: {}, random: () => 0.5 },
     )
     send({}, { id: 'bad', lane: 'a' })
     await clock.advance('1m')
@@ -30,22 +30,22 @@ describe('one bad message', () => {
   })
 })
 
-describe('a handler that is slow by nature', () => {
-  it('still gets its concurrency', async () => {
+describe('a slow handler', () => {
+  it('still gets its full concurrency', async () => {
     const { send, start, clock } = world()
     const consumer = await start(
       () => new Promise<void>((resolve) => void clock.after(6_000, resolve)),
-      { timeout: '10s', concurrency: 20, limit: {} },
+      { timeout: '10s', concurrency: 20, adaptiveConcurrency: {} },
     )
     for (let count = 0; count < 2_000; count++) send({})
     await clock.advance('10m')
-    expect(consumer.stats().allowed).toBe(20)
+    expect(consumer.stats().concurrencyLimit).toBe(20)
     expect(consumer.stats().failed).toBe(0)
   })
 })
 
 describe('a lost connection', () => {
-  it('is no death: a message whose handler outlives it is never quarantined', async () => {
+  it('does not count as a crash: a message whose handler continues is never quarantined', async () => {
     const { send, start, clock, broker, quarantined } = world()
     let runs = 0
     await start(
@@ -66,8 +66,8 @@ describe('a lost connection', () => {
   })
 })
 
-describe("whenOpen: 'deadLetter'", () => {
-  it('lets nothing wait for a dependency that is down', async () => {
+describe("onBreakerOpen: 'deadLetter'", () => {
+  it('does not let messages wait for a dependency that is down', async () => {
     const { send, start, clock, backlog, drain } = world()
     let calls = 0
     await start(
@@ -75,7 +75,7 @@ describe("whenOpen: 'deadLetter'", () => {
         calls += 1
         throw unreachable()
       },
-      { whenOpen: 'deadLetter', breaker: {}, flood: 'off', random: () => 0.5 },
+      { onBreakerOpen: 'deadLetter', breaker: {}, flood: 'off', random: () => 0.5 },
     )
     for (let count = 0; count < 50; count++) send({})
     await clock.advance('900ms')
@@ -90,7 +90,7 @@ describe("whenOpen: 'deadLetter'", () => {
 })
 
 describe('a breaker that is off', () => {
-  it('does not heed the trips of others, only a person', async () => {
+  it('ignores breakers opened by other consumers, but not one that an operator isolated', async () => {
     const [one, other] = [world(), world()]
     const shared = new Dependency('stock')
     await one.start(() => Promise.reject(unreachable()), { dependency: shared, breaker: {} })
@@ -106,8 +106,8 @@ describe('a breaker that is off', () => {
   })
 })
 
-describe('a start that fails', () => {
-  it('closes the transport and leaves nothing behind', async () => {
+describe('a failed start', () => {
+  it('closes the transport and leaves no timer or listener', async () => {
     const transport = new ScriptedTransport()
     transport.receive = () => {
       throw new Error('no such queue')
@@ -123,7 +123,7 @@ describe('a start that fails', () => {
 })
 
 describe('a listener that throws', () => {
-  it('is warned about and ends nothing', async () => {
+  it('causes a warning and ends nothing', async () => {
     const { send, start, clock } = world()
     const warned: string[] = []
     const onWarning = (warning: Error) => void warned.push(warning.message)
@@ -160,18 +160,11 @@ describe('a rule that throws', () => {
 })
 
 describe('a suspect that the broker takes back before its trial', () => {
-  it('is not run, and consumption goes on', async () => {
-    const { clock } = world()
-    const transport = new ScriptedTransport()
-    let pauseTakesEffect = () => {}
-    transport.onPause = () =>
-      new Promise((resolve) => {
-        pauseTakesEffect = resolve
-      })
+  it('does not run, and consumption continues', async () => {
+    const { clock, transport, start } = scripted()
+    const pauseTakesEffect = transport.holdPause()
     const ran: string[] = []
-    const consumer = await consume(transport, ({ id }) => void ran.push(id), {
-      ...PLAIN,
-      clock,
+    const consumer = await start(({ id }) => void ran.push(id), {
       poison: {},
     })
     const suspect = delivery('suspect', { deliveryCount: 4 })
@@ -186,18 +179,16 @@ describe('a suspect that the broker takes back before its trial', () => {
 })
 
 describe('a suspect that the broker takes back while it runs', () => {
-  it('goes on alone, and the next suspect has its own trial', async () => {
-    const { clock } = world()
-    const transport = new ScriptedTransport()
+  it('continues alone, and the next suspect gets its own trial', async () => {
+    const { clock, transport, start } = scripted()
     const ran: string[] = []
     const finish: (() => void)[] = []
-    const consumer = await consume(
-      transport,
+    const consumer = await start(
       ({ id }) => {
         ran.push(id)
         return new Promise<void>((resolve) => finish.push(resolve))
       },
-      { ...PLAIN, clock, poison: {} },
+      { poison: {} },
     )
     const first = delivery('first', { deliveryCount: 3 })
     transport.deliver(first)
@@ -216,11 +207,11 @@ describe('a suspect that the broker takes back while it runs', () => {
 })
 
 describe('the stack of a failure', () => {
-  it('travels with the dead letter only when the policy says so', async () => {
+  it('is in the dead letter only when the policy includes it', async () => {
     for (const stack of [true, false]) {
       const { send, start, clock, broker } = world()
       await start(() => Promise.reject(new Error('no')), {
-        deadLetter: { stack },
+        deadLetter: { includeStack: stack },
         retry: { attempts: 1 },
       })
       send({})
@@ -231,8 +222,8 @@ describe('the stack of a failure', () => {
   })
 })
 
-describe('what the policy asks of the broker', () => {
-  it('reaches the transport', async () => {
+describe('the needs of the policy', () => {
+  it('are passed to the transport', async () => {
     const transport = new ScriptedTransport()
     const asked: unknown[] = []
     transport.open = (...needs: unknown[]) => {

@@ -9,11 +9,11 @@ const BREAKER = {
   successes: 2,
 } as const
 
-/** No jitter: the breaker stays open for exactly as long as it says. */
+/** No jitter: the breaker stays open exactly as long as configured. */
 const random = () => 0.5
 
 describe('a consumer whose dependency is down', () => {
-  it('pauses, probes one at a time, and goes on when the probes succeed', async () => {
+  it('pauses, probes one at a time, and continues when the probes succeed', async () => {
     const { send, start, clock, backlog, deadLetters } = world()
     const seen = events()
     let isDown = true
@@ -33,7 +33,7 @@ describe('a consumer whose dependency is down', () => {
     for (let count = 0; count < 8; count++) send({})
     await clock.settle()
     expect(calls).toBe(3)
-    expect(consumer.stats()).toMatchObject({ breaker: 'open', isPaused: true, allowed: 0 })
+    expect(consumer.stats()).toMatchObject({ breaker: 'open', isPaused: true, concurrencyLimit: 0 })
     await clock.advance('9999ms')
     expect(calls).toBe(3)
     await clock.advance('1ms')
@@ -51,18 +51,18 @@ describe('a consumer whose dependency is down', () => {
       'halfOpen closed',
     ])
     expect(
-      ofType(seen, 'consumer_paused').every(({ reason }) => reason === 'dependency_sick'),
+      ofType(seen, 'consumer_paused').every(({ reason }) => reason === 'dependency_unhealthy'),
     ).toBe(true)
   })
 
-  it('tells the cause before what is done about it', async () => {
+  it('reports the cause before the decision', async () => {
     const { send, start, clock } = world()
     const seen = events()
     await start(() => Promise.reject(unreachable()), {
       breaker: BREAKER,
       random,
       concurrency: 1,
-      retry: { inlineBelow: '1m', backoff: { kind: 'fixed', delay: '1s' } },
+      retry: { maxInlineDelay: '1m', backoff: { kind: 'fixed', delay: '1s' } },
     })
     for (let count = 0; count < 3; count++) send({})
     await clock.settle()
@@ -72,7 +72,7 @@ describe('a consumer whose dependency is down', () => {
     expect(types).toEqual(expect.arrayContaining(['inline_retry', 'breaker_changed']))
   })
 
-  it('has never more than its probes in flight while half open', async () => {
+  it('never has more than its probes in flight while half-open', async () => {
     const { send, start, clock } = world()
     let isDown = true
     let running = 0
@@ -151,7 +151,7 @@ describe('a dependency', () => {
     expect(second.stats().isPaused).toBe(true)
   })
 
-  it('is the same for the same name, and one of its own without one', async () => {
+  it('is the same for the same name, and a separate one without a name', async () => {
     const [one, other] = [world(), world()]
     const first = await one.start(() => undefined, { dependency: 'ledger' })
     const second = await other.start(() => undefined, { dependency: 'ledger' })
@@ -176,7 +176,7 @@ describe('a dependency', () => {
     expect(shared.outage.now.unreachable).toBe(6)
   })
 
-  it('can be isolated and restored by hand', async () => {
+  it('can be isolated and restored manually', async () => {
     const { send, start, clock, backlog } = world()
     const state = { isDown: false, calls: 0 }
     const consumer = await start(failing(state), { breaker: BREAKER })
@@ -191,7 +191,7 @@ describe('a dependency', () => {
     expect(consumer.stats()).toMatchObject({ breaker: 'closed', isPaused: false })
   })
 
-  it('that is isolated before the consumer starts holds it from the first message on', async () => {
+  it('that is isolated before the consumer starts pauses it from the first message on', async () => {
     const { send, start, clock } = world()
     const isolated = new Dependency('search')
     isolated.isolate()
@@ -205,7 +205,7 @@ describe('a dependency', () => {
     expect(state.calls).toBe(1)
   })
 
-  it('is forgotten by a consumer that stopped', async () => {
+  it('is released by a consumer that stopped', async () => {
     const { start, clock } = world()
     const consumer = await start(() => undefined)
     await consumer.stop()

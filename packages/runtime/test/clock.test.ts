@@ -9,13 +9,13 @@ describe('systemClock', () => {
     vi.restoreAllMocks()
   })
 
-  it('tells whole epoch milliseconds', () => {
+  it('returns whole epoch milliseconds', () => {
     const now = systemClock.now()
     expect(Number.isInteger(now)).toBe(true)
     expect(Math.abs(now - Date.now())).toBeLessThan(5_000)
   })
 
-  it('does not follow a step of the wall clock', () => {
+  it('does not follow a change of the wall clock', () => {
     const before = systemClock.now()
     vi.spyOn(Date, 'now').mockReturnValue(0)
     vi.useFakeTimers({ toFake: ['Date'], now: 0 })
@@ -23,7 +23,7 @@ describe('systemClock', () => {
     expect(systemClock.now() - before).toBeLessThan(5_000)
   })
 
-  it('is never early', async () => {
+  it('never fires early', async () => {
     const early: number[] = []
     await Promise.all(
       Array.from({ length: 50 }, (_, index) => {
@@ -51,7 +51,7 @@ describe('systemClock', () => {
     expect(ran).toHaveBeenCalledOnce()
   })
 
-  it('can be cancelled in any leg of a long wait', () => {
+  it('can be cancelled in any part of a long wait', () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     const ran = vi.fn<() => void>()
     const cancel = systemClock.after(2 * LONGEST_TIMER_MS, ran)

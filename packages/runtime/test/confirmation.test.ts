@@ -1,16 +1,17 @@
-import { ALREADY_HANDLED, type Delivery, type Drop, SETTLE } from '@redrive/core'
+import { type Delivery, type Drop, SETTLE } from '@redrive/core'
+import { ALREADY_HANDLED } from '@redrive/core/internal'
 import { describe, expect, it } from 'vitest'
-import { readConfirmation, writeConfirmation } from '../src/index.ts'
+import { parseConfirmation, serializeConfirmation } from '../src/index.ts'
 
 const replayed = { replayId: 'replay "1"\n' } as Delivery
 const DROP = { kind: 'drop', reason: 'filtered' } as Drop
 
-const read = (text: string) => readConfirmation(Buffer.from(text))
+const read = (text: string) => parseConfirmation(Buffer.from(text))
 
 describe('a confirmation', () => {
-  it('comes back as it was written', () => {
+  it('is parsed as it was serialized', () => {
     const outcomes = [SETTLE, ALREADY_HANDLED, DROP].map((decision) =>
-      readConfirmation(writeConfirmation(replayed, decision, 17)),
+      parseConfirmation(serializeConfirmation(replayed, decision, 17)),
     )
     expect(outcomes).toEqual(
       ['handled', 'already_handled', 'dropped'].map((outcome) => ({
@@ -21,7 +22,7 @@ describe('a confirmation', () => {
     )
   })
 
-  it('may say more than we know', () => {
+  it('may contain unknown fields', () => {
     const text = '{"version":1,"replayId":"r","outcome":"handled","at":1,"node":"a"}'
     expect(read(text)).toEqual({ replayId: 'r', outcome: 'handled', at: 1 })
   })
@@ -38,12 +39,12 @@ describe('a confirmation', () => {
     '{"version":1,"replayId":"r","outcome":"lost","at":1}',
     '{"version":1,"replayId":"r","outcome":"toString","at":1}',
     '{"version":1,"replayId":"r","outcome":"handled","at":"now"}',
-  ])('is not read from %s', (text) => {
+  ])('is not parsed from %s', (text) => {
     expect(read(text)).toBeUndefined()
   })
 
-  it('is not read from bytes that are no text, or from far too many', () => {
-    expect(readConfirmation(Uint8Array.from([255, 254]))).toBeUndefined()
+  it('is not parsed from bytes that are not text, or from too many bytes', () => {
+    expect(parseConfirmation(Uint8Array.from([255, 254]))).toBeUndefined()
     const long = `{"version":1,"replayId":"r","outcome":"handled","at":1,"x":"${'x'.repeat(65_536)}"}`
     expect(read(long)).toBeUndefined()
   })

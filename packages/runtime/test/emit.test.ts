@@ -7,12 +7,12 @@ import {
   type OutboundEvent,
   type RedriveEvent,
 } from '../src/index.ts'
-import { amounts, event, moody, settled, world } from './emit.ts'
+import { amounts, event, failingSink, settled, world } from './emit.ts'
 
 const REFUSED = Object.assign(new Error('no'), { status: 400 })
 
 describe('emit', () => {
-  it('brings an event to every sink, and says so for each', async () => {
+  it('sends an event to every sink, and returns a result for each', async () => {
     const [a, b] = [recordingSink(), recordingSink()]
     const { emitter, clock } = world({ a, b })
     const result = await emitter.emit({
@@ -38,7 +38,7 @@ describe('emit', () => {
     ])
   })
 
-  it('sends bytes as they are', async () => {
+  it('sends bytes unchanged', async () => {
     const sink = recordingSink()
     const bytes = new Uint8Array([0xff, 0, 0xfe])
     await world({ sink }).emitter.emit({ type: 't', data: bytes, id: 'i', key: 'k' })
@@ -50,8 +50,8 @@ describe('emit', () => {
     expect(sink.events[0]?.bytes).toEqual(bytes)
   })
 
-  it('tries again, and delivers what a passing trouble held up', async () => {
-    const { sink, fail, recover } = moody()
+  it('retries, and delivers after a temporary failure', async () => {
+    const { sink, fail, recover } = failingSink()
     const { emitter, clock, store } = world({ sink })
     fail()
     const emitted = emitter.emit(event())
@@ -62,8 +62,8 @@ describe('emit', () => {
     expect([sink.events.length, sink.sizes.length, store.count]).toEqual([1, 2, 0])
   })
 
-  it('lets no sink suffer for another: one gives up with its whole history, the other has it at once', async () => {
-    const { sink: bad, fail } = moody()
+  it('keeps sinks independent: one gives up with its whole history, the other delivers immediately', async () => {
+    const { sink: bad, fail } = failingSink()
     const good = recordingSink()
     const { emitter, clock, store } = world({ bad, good })
     fail(new Error('odd'))
@@ -82,7 +82,7 @@ describe('emit', () => {
     expect(good.sizes).toEqual([1])
   })
 
-  it('cuts a sink that does not answer off, with its signal', async () => {
+  it('aborts a sink that does not respond, with its signal', async () => {
     const signals: AbortSignal[] = []
     const sink = recordingSink({
       onSend: (_, { signal }) => {
@@ -103,14 +103,14 @@ describe('emit', () => {
     expect(store.last?.failure).toMatchObject({ code: 'ATTEMPT_TIMEOUT', timedOut: true })
   })
 
-  it('sends what is emitted together together, and no more than a sink takes', async () => {
+  it('sends events that are emitted together in one batch, up to the batch size of the sink', async () => {
     const sink = recordingSink({ batch: 100 })
     const { emitter } = world({ sink })
     await Promise.all(Array.from({ length: 250 }, () => emitter.emit(event())))
     expect(sink.sizes).toEqual([100, 100, 50])
   })
 
-  it('lets what is not a full batch wait for the one under way, but not for long', async () => {
+  it('delays an incomplete batch for the one in flight, but not for long', async () => {
     const sizes: number[] = []
     const sink = recordingSink({
       batch: 10,
@@ -131,7 +131,7 @@ describe('emit', () => {
     expect(sizes).toEqual([1, 2])
   })
 
-  it('finds the one event for which a batch is refused, and delivers the others once', async () => {
+  it('finds the one event that makes a batch fail, and delivers the others once', async () => {
     const sink = recordingSink({
       batch: 50,
       onSend: (events) => {
@@ -148,8 +148,8 @@ describe('emit', () => {
     expect(store.events.map(({ event: kept }) => kept.type)).toEqual(['bad'])
   })
 
-  it('does not call a sink whose breaker is open, and stores at once', async () => {
-    const { sink, fail } = moody({ batch: 1 })
+  it('does not call a sink whose breaker is open, and stores immediately', async () => {
+    const { sink, fail } = failingSink({ batch: 1 })
     const { emitter, store } = world({ sink })
     fail()
     await Promise.all(Array.from({ length: 5 }, () => emitter.emit(event())))
@@ -161,13 +161,13 @@ describe('emit', () => {
     expect(store.last?.event.type).toBe('late')
   })
 
-  it('keeps what it has while the breaker is open, when the policy says to pause', async () => {
-    const { sink, fail, recover } = moody({ batch: 1 })
-    const { emitter, store, clock } = world({ sink }, { policy: { whenOpen: 'pause' } })
+  it('keeps its events while the breaker is open, when the policy pauses', async () => {
+    const { sink, fail, recover } = failingSink({ batch: 1 })
+    const { emitter, store, clock } = world({ sink }, { policy: { onBreakerOpen: 'pause' } })
     fail()
     const emitted = Array.from({ length: 20 }, () => emitter.emit(event()))
     await settled()
-    expect(emitter.stats().sinks['sink']).toMatchObject({ breaker: 'open', inHand: 20 })
+    expect(emitter.stats().sinks['sink']).toMatchObject({ breaker: 'open', inFlight: 20 })
     recover()
     await clock.advance('2m')
     for (const { sinks } of await Promise.all(emitted)) {
@@ -177,37 +177,37 @@ describe('emit', () => {
   })
 })
 
-describe('a queue that is full', () => {
-  /** A sink that answers when it is told to. */
+describe('a full queue', () => {
+  /** A sink that responds when the test triggers it. */
   function slow() {
-    const answers: (() => void)[] = []
+    const pending: (() => void)[] = []
     const sink = recordingSink({
       batch: 1,
-      onSend: () => new Promise<void>((resolve) => answers.push(resolve)),
+      onSend: () => new Promise<void>((resolve) => pending.push(resolve)),
     })
-    return { sink, answer: () => answers.splice(0).forEach((resolve) => resolve()) }
+    return { sink, respond: () => pending.splice(0).forEach((resolve) => resolve()) }
   }
 
-  it("waits for room when it is told to 'wait', and delivers all", async () => {
-    const { sink, answer } = slow()
-    const { emitter, store } = world({ sink }, { queue: { most: 2, whenFull: 'wait' } })
+  it("waits for room with 'wait', and delivers all", async () => {
+    const { sink, respond } = slow()
+    const { emitter, store } = world({ sink }, { queue: { maxEvents: 2, onFull: 'wait' } })
     const emitted = Array.from({ length: 6 }, (_, index) => emitter.emit(event(`t${index}`)))
     for (let time = 0; time < 6; time++) {
       await settled()
-      expect(emitter.stats().sinks['sink']?.inHand).toBeLessThanOrEqual(2)
-      answer()
+      expect(emitter.stats().sinks['sink']?.inFlight).toBeLessThanOrEqual(2)
+      respond()
     }
     await Promise.all(emitted)
     expect([sink.events.length, store.count]).toEqual([6, 0])
   })
 
-  it("stores what does not fit when it is told to 'store', or must not wait", async () => {
-    for (const [whenFull, emitting] of [
+  it("stores events that do not fit with 'store', or when it must not wait", async () => {
+    for (const [onFull, emitting] of [
       ['store', (work: () => unknown) => work()],
       ['wait', nonFailing],
     ] as const) {
       const { sink } = slow()
-      const { emitter, store } = world({ sink }, { queue: { most: 1, whenFull } })
+      const { emitter, store } = world({ sink }, { queue: { maxEvents: 1, onFull: onFull } })
       emitting(() => void emitter.emit(event('first')))
       await settled()
       emitting(() => void emitter.emit(event('second')))
@@ -218,11 +218,11 @@ describe('a queue that is full', () => {
     }
   })
 
-  it("drops what does not fit when it is told to 'drop', but never what is always kept", async () => {
+  it("drops events that do not fit with 'drop', but never events that must be kept", async () => {
     const { sink } = slow()
     const { emitter, store } = world(
       { sink },
-      { queue: { most: 1, whenFull: 'drop' }, filter: { always: [/^payment\./] } },
+      { queue: { maxEvents: 1, onFull: 'drop' }, filter: { keep: [/^payment\./] } },
     )
     void emitter.emit(event('first'))
     await settled()
@@ -239,16 +239,16 @@ describe('a queue that is full', () => {
   })
 })
 
-describe('what is worth keeping', () => {
-  it('is what the filter says: never beats always beats when', async () => {
-    const { sink, fail } = moody()
+describe('the filter', () => {
+  it('applies drop before keep before keepIf', async () => {
+    const { sink, fail } = failingSink()
     const { emitter, store } = world(
       { sink },
       {
         filter: {
-          never: ['noise'],
-          always: ['audit'],
-          when: ({ delivery }) => delivery.type !== 'b',
+          drop: ['noise'],
+          keep: ['audit'],
+          keepIf: ({ delivery }) => delivery.type !== 'b',
         },
       },
     )
@@ -271,7 +271,7 @@ describe('a rate limit', () => {
       { sink },
       {
         rateLimit: { perSecond: 1_000 },
-        filter: { always: [/^payment\./] },
+        filter: { keep: [/^payment\./] },
       },
     )
     const types = Array.from({ length: 5_000 }, (_, index) =>
@@ -290,7 +290,7 @@ describe('a rate limit', () => {
     expect(emitter.stats().limited).toBe(4_000)
   })
 
-  it('gives back its allowance with time', async () => {
+  it('allows more events with time', async () => {
     const { emitter, clock } = world({ sink: recordingSink() }, { rateLimit: { perSecond: 2 } })
     const kinds = async () =>
       (await Promise.all(Array.from({ length: 4 }, () => emitter.emit(event())))).map(
@@ -305,43 +305,40 @@ describe('a rate limit', () => {
     ['a severity', { severity: 'error' }, { severity: 'fatal' }, { severity: 'warning' }],
     ['a type', { types: [/^audit/g] }, { type: 'audit.x' }, { type: 'x' }],
     [
-      'a proof',
+      'a verified event',
       { when: ({ headers }: OutboundEvent) => headers['proof'] === 'yes' },
       { headers: { proof: 'yes' } },
       {},
     ],
-  ] as const)(
-    'is passed by %s only when that is asked for',
-    async (_, bypass, passes, does_not) => {
-      const { emitter } = world(
-        { sink: recordingSink() },
-        { rateLimit: { perSecond: 0.001, burst: 1, bypass } },
-      )
-      await emitter.emit(event())
-      for (let time = 0; time < 3; time++) {
-        const { sinks } = await emitter.emit({ ...event(), ...passes })
-        expect(sinks['sink']?.kind).toBe('delivered')
-      }
-      const { sinks } = await emitter.emit({ ...event(), ...does_not })
-      expect(sinks['sink']?.kind).toBe('dropped')
-    },
-  )
+  ] as const)('is bypassed by %s only when configured', async (_, bypass, passes, does_not) => {
+    const { emitter } = world(
+      { sink: recordingSink() },
+      { rateLimit: { perSecond: 0.001, burst: 1, bypass } },
+    )
+    await emitter.emit(event())
+    for (let time = 0; time < 3; time++) {
+      const { sinks } = await emitter.emit({ ...event(), ...passes })
+      expect(sinks['sink']?.kind).toBe('delivered')
+    }
+    const { sinks } = await emitter.emit({ ...event(), ...does_not })
+    expect(sinks['sink']?.kind).toBe('dropped')
+  })
 })
 
-it('a bypass that throws proves nothing, and fails nobody', async () => {
+it('ignores a bypass that throws', async () => {
   const when = () => {
     throw new Error('no header')
   }
   const rateLimit = { perSecond: 0.001, burst: 1, bypass: { when } }
   const { emitter } = world({ sink: recordingSink() }, { rateLimit })
-  const told: RedriveEvent[] = []
-  const end = onEvent((one) => told.push(one))
+  const published: RedriveEvent[] = []
+  const end = onEvent((one) => published.push(one))
   const kinds = [await emitter.emit(event()), await emitter.emit(event())].map(
     ({ sinks }) => sinks['sink']?.kind,
   )
   end()
   expect(kinds).toEqual(['delivered', 'dropped'])
-  expect(told.find(({ type }) => type === 'user_code_failed')).toMatchObject({
+  expect(published.find(({ type }) => type === 'user_code_failed')).toMatchObject({
     where: 'rateLimit.bypass',
   })
 })
@@ -349,7 +346,7 @@ it('a bypass that throws proves nothing, and fails nobody', async () => {
 describe('a schema', () => {
   const schemas = { 'order.paid': amounts }
 
-  it('is held against the data, and what it makes of them is sent', async () => {
+  it('validates the data, and its output is sent', async () => {
     const sink = recordingSink()
     const { store, clock } = world({ sink })
     const emitter = createEmitter({
@@ -357,7 +354,7 @@ describe('a schema', () => {
       store,
       clock,
       schemas,
-      queue: { most: 10, whenFull: 'store' },
+      queue: { maxEvents: 10, onFull: 'store' },
     })
     await emitter.emit({ type: 'order.paid', data: { amount: '7' } })
     expect(Buffer.from(sink.events[0]?.bytes ?? []).toString()).toBe('{"amount":7}')
@@ -366,7 +363,7 @@ describe('a schema', () => {
     expect([sink.events.length, store.count]).toEqual([1, 0])
   })
 
-  it('may take its time, and refuse what it likes', async () => {
+  it('may be asynchronous, and may reject', async () => {
     const sink = recordingSink()
     const later: typeof amounts = {
       '~standard': {
@@ -391,7 +388,7 @@ describe('a schema', () => {
     expect(unhandled).toEqual([])
   })
 
-  it('fails nobody in a non-failing scope: what it refuses is stored as it is', async () => {
+  it('does not fail in a non-failing scope: a rejected event is stored unchanged', async () => {
     const sink = recordingSink()
     const { emitter, store } = world({ sink }, { schemas })
     const cyclic: { self?: unknown } = {}
@@ -410,9 +407,9 @@ describe('a schema', () => {
   })
 })
 
-describe('a store that does not take it', () => {
-  it('is asked three times; then the event is lost, and whoever emitted it knows', async () => {
-    const { sink, fail } = moody()
+describe('a failing store', () => {
+  it('is called three times; then the event is lost, and the caller gets an error', async () => {
+    const { sink, fail } = failingSink()
     let saves = 0
     const store = {
       ...noDeadLetters(),
@@ -433,19 +430,19 @@ describe('a store that does not take it', () => {
     expect(emitter.stats().sinks['sink']?.lost).toBe(1)
   })
 
-  it('is asked once when it is full, and a non-failing job goes on', async () => {
-    const { sink, fail } = moody()
+  it('is called once when it is full, and a non-failing job continues', async () => {
+    const { sink, fail } = failingSink()
     const store = recordingDeadLetters({ capacity: 0 })
     const { emitter } = world({ sink }, { store })
     fail(REFUSED)
-    const told: RedriveEvent[] = []
-    const end = onEvent((one) => told.push(one))
+    const published: RedriveEvent[] = []
+    const end = onEvent((one) => published.push(one))
     const result = await nonFailing(() => emitter.emit(event()), { job: 'nightly' })
     expect(result.sinks).toEqual({ sink: { kind: 'queued' } })
     await settled()
     end()
     expect(emitter.stats().jobs).toEqual({ nightly: { stored: 0, dropped: 0, lost: 1 } })
-    expect(told.find(({ type }) => type === 'emission_failed')).toMatchObject({
+    expect(published.find(({ type }) => type === 'emission_failed')).toMatchObject({
       source: 'sink',
       job: 'nightly',
       result: { kind: 'lost' },
@@ -453,10 +450,10 @@ describe('a store that does not take it', () => {
     })
   })
 
-  it('does not fill the memory when it is slower than what fails', async () => {
-    const { sink, fail } = moody()
+  it('does not fill the memory when it is slower than the failures', async () => {
+    const { sink, fail } = failingSink()
     const store = { ...noDeadLetters(), save: () => new Promise<void>(() => undefined) }
-    const { emitter } = world({ sink }, { store, queue: { most: 100_000, whenFull: 'store' } })
+    const { emitter } = world({ sink }, { store, queue: { maxEvents: 100_000, onFull: 'store' } })
     fail(REFUSED)
     for (let count = 0; count < 10_050; count++) void emitter.emit(event())
     for (let turn = 0; turn < 300; turn++) await settled()
@@ -465,9 +462,9 @@ describe('a store that does not take it', () => {
 })
 
 describe('closing', () => {
-  it('waits for what is on its way, then closes sinks and store, and takes nothing more', async () => {
-    const answers: (() => void)[] = []
-    const sink = recordingSink({ onSend: () => new Promise<void>((go) => answers.push(go)) })
+  it('waits for events in flight, then closes sinks and store, and accepts no more', async () => {
+    const pending: (() => void)[] = []
+    const sink = recordingSink({ onSend: () => new Promise<void>((go) => pending.push(go)) })
     const { emitter, store, clock } = world({ sink })
     const emitted = emitter.emit(event())
     await settled()
@@ -475,7 +472,7 @@ describe('closing', () => {
     await expect(emitter.emit(event())).rejects.toMatchObject({ code: 'CLOSED' })
     await clock.advance('9s')
     expect(sink.isClosed).toBe(false)
-    answers[0]?.()
+    pending[0]?.()
     await closing
     expect((await emitted).sinks['sink']).toEqual({ kind: 'delivered' })
     expect([sink.isClosed, clock.pending]).toEqual([true, 0])
@@ -483,12 +480,12 @@ describe('closing', () => {
     await emitter.close()
   })
 
-  it('stores what could not be delivered in time: under way, waiting for a retry and queued', async () => {
+  it('stores events that could not be delivered in time: being sent, waiting for a retry and queued', async () => {
     const kept = recordingDeadLetters()
     const hanging = recordingSink({ batch: 1, onSend: () => new Promise(() => undefined) })
-    const { sink: failing, fail } = moody({ batch: 1 })
+    const { sink: failing, fail } = failingSink({ batch: 1 })
     fail(new Error('odd'))
-    const policy = { concurrency: 1, limit: 'off', breaker: 'off' } as const
+    const policy = { concurrency: 1, adaptiveConcurrency: 'off', breaker: 'off' } as const
     const { emitter, clock } = world({ hanging, failing }, { store: kept, policy })
     const emitted = [emitter.emit(event('a')), emitter.emit(event('b'))]
     await settled()
@@ -507,7 +504,7 @@ describe('closing', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('stores what a non-failing job emits meanwhile, to be replayed like what was on its way', async () => {
+  it('stores the events of a non-failing job during the close, to be replayed like those in flight', async () => {
     const kept = recordingDeadLetters()
     const sink = recordingSink({ onSend: () => new Promise(() => undefined) })
     const { emitter, clock } = world({ sink }, { store: kept })
@@ -525,13 +522,13 @@ describe('closing', () => {
     await closing
   })
 
-  it('refuses an event whose schema took longer than that', async () => {
-    const { promise: asked, resolve: answer } = Promise.withResolvers<void>()
+  it('rejects an event whose schema took longer than that', async () => {
+    const { promise: schemaCalled, resolve: respond } = Promise.withResolvers<void>()
     const slow: typeof amounts = {
       '~standard': {
         ...amounts['~standard'],
         validate: async (value) => {
-          await asked
+          await schemaCalled
           return amounts['~standard'].validate(value)
         },
       },
@@ -539,14 +536,14 @@ describe('closing', () => {
     const { emitter } = world({ sink: recordingSink() }, { schemas: { 'order.paid': slow } })
     const emitted = emitter.emit(event())
     await emitter.close()
-    answer()
+    respond()
     await expect(emitted).rejects.toMatchObject({ code: 'CLOSED' })
   })
 
-  it('stores what waits for room, too', async () => {
+  it('also stores events that wait for room', async () => {
     const kept = recordingDeadLetters()
     const sink = recordingSink({ batch: 1, onSend: () => new Promise(() => undefined) })
-    const queue = { most: 1, whenFull: 'wait' } as const
+    const queue = { maxEvents: 1, onFull: 'wait' } as const
     const { emitter, clock } = world({ sink }, { store: kept, queue })
     const emitted = Array.from({ length: 5 }, () => emitter.emit(event()))
     await settled()
@@ -559,8 +556,8 @@ describe('closing', () => {
     expect(kept.count).toBe(5)
   })
 
-  it('waits for what is being stored before it closes the store', async () => {
-    const { sink, fail } = moody()
+  it('waits for running saves before it closes the store', async () => {
+    const { sink, fail } = failingSink()
     const store = recordingDeadLetters()
     const { promise: opened, resolve: open } = Promise.withResolvers<void>()
     const slow = {
@@ -579,7 +576,7 @@ describe('closing', () => {
     expect((await emitted).sinks['sink']).toEqual({ kind: 'stored', reason: 'terminal' })
   })
 
-  it('does not end the process when nobody waits for an event that cannot be emitted', async () => {
+  it('does not end the process when the caller does not await an event that cannot be emitted', async () => {
     const { emitter } = world({ sink: recordingSink() })
     await emitter.close()
     const unhandled: unknown[] = []
@@ -593,25 +590,25 @@ describe('closing', () => {
 })
 
 describe('options', () => {
-  it('are refused with all that is wrong with them', () => {
+  it('are rejected with a list of all problems', () => {
     const make = () =>
       createEmitter({
         sinks: { a: { sink: recordingSink(), policy: { timeout: 'soon' as '1s' } } },
         store: noDeadLetters(),
-        queue: { most: 0, whenFull: 'explode' as 'drop' },
+        queue: { maxEvents: 0, onFull: 'explode' as 'drop' },
         rateLimit: { perSecond: 0, burst: 0 },
         autoReplay: { schedule: 'now and then' },
         cleanup: { retention: 'x' as '1d' },
-        filter: { never: 'x' as never },
+        filter: { drop: 'x' as never },
       })
     expect(make).toThrow(
       expect.objectContaining({
         code: 'POLICY_INVALID',
         problems: [
-          expect.stringContaining('sinks.a.queue.most'),
-          expect.stringContaining('sinks.a.queue.whenFull'),
+          expect.stringContaining('sinks.a.queue.maxEvents'),
+          expect.stringContaining('sinks.a.queue.onFull'),
           expect.stringContaining('sinks.a.policy: timeout'),
-          expect.stringContaining('deadLetter.never'),
+          expect.stringContaining('deadLetter.drop'),
           expect.stringContaining('rateLimit.perSecond'),
           expect.stringContaining('rateLimit.burst'),
           expect.stringContaining('autoReplay.schedule'),
@@ -621,8 +618,8 @@ describe('options', () => {
     )
   })
 
-  it('must say what happens when a sink cannot keep up', () => {
+  it('must contain the queue behaviour for a slow sink', () => {
     const options = { sinks: { a: recordingSink() }, store: noDeadLetters() }
-    expect(() => createEmitter(options as never)).toThrow("whenFull: 'store'")
+    expect(() => createEmitter(options as never)).toThrow("onFull: 'store'")
   })
 })

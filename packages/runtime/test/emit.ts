@@ -4,14 +4,14 @@ import { createEmitter, type EmitterOptions, type Sink } from '../src/index.ts'
 
 const DOWN = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
 
-/** A sink that can be told to fail. */
-export function moody(options: { readonly batch?: number } = {}) {
+/** A sink that the test can make fail. */
+export function failingSink(options: { readonly batch?: number } = {}) {
   const state: { error: Error | undefined } = { error: undefined }
-  const answer = () => {
+  const respond = () => {
     if (state.error !== undefined) throw state.error
   }
   return {
-    sink: recordingSink({ ...options, onSend: answer, onHealthCheck: answer }),
+    sink: recordingSink({ ...options, onSend: respond, onHealthCheck: respond }),
     fail: (error: Error = DOWN) => {
       state.error = error
     },
@@ -31,7 +31,7 @@ export function world(
   const emitter = createEmitter({
     sinks,
     store,
-    queue: { most: 10_000, whenFull: 'store' },
+    queue: { maxEvents: 10_000, onFull: 'store' },
     clock,
     random: seededRandom(7),
     ...changes,
@@ -39,13 +39,13 @@ export function world(
   return { emitter, store, clock }
 }
 
-/** Lets everything that waits for promises only go on. */
+/** Lets all pending promises continue. */
 export const settled = () =>
   new Promise<void>((resolve) => setImmediate(() => setImmediate(resolve)))
 
 export const event = (type = 'order.paid', data: unknown = { amount: 1 }) => ({ type, data })
 
-/** `{ amount }`, of which it makes a number. */
+/** A schema of `{ amount }` that converts the amount to a number. */
 export const amounts: StandardSchemaV1<{ amount: unknown }, { amount: number }> = {
   '~standard': {
     version: 1,

@@ -1,6 +1,5 @@
-import { type Decision, type Delivery, FIRST_CYCLE, type PolicyOptions } from '@redrive/core'
+import type { Decision, Delivery, PolicyOptions } from '@redrive/core'
 import {
-  CAPABILITIES,
   deadLetterQueue,
   MemoryBroker,
   type MemoryConnection,
@@ -10,6 +9,8 @@ import {
   quarantineQueue,
   send,
 } from '@redrive/memory'
+import { aDelivery, GUARDS_OFF } from '@redrive/dev-support'
+import { CAPABILITIES } from '@redrive/memory/internal'
 import { FakeClock } from '@redrive/testing'
 import { onTestFinished } from 'vitest'
 import {
@@ -28,16 +29,8 @@ import {
   type Transport,
 } from '../src/index.ts'
 
-/** Every guard off: a test switches on what it is about. */
-export const PLAIN: PolicyOptions = {
-  breaker: 'off',
-  outage: 'off',
-  limit: 'off',
-  budget: 'off',
-  poison: 'off',
-  flood: 'off',
-  concurrency: 10,
-}
+/** Every guard is off. A test switches on the guards it needs. */
+export const PLAIN: PolicyOptions = { ...GUARDS_OFF, concurrency: 10 }
 
 export const QUEUE = 'orders'
 
@@ -46,11 +39,11 @@ export const unreachable = (): Error =>
 
 export interface WorldOptions {
   readonly capabilities?: Partial<Capabilities>
-  /** Puts faults between the transport and the broker. */
+  /** Adds faults between the transport and the broker. */
   readonly between?: (connection: MemoryConnection) => MemoryConnection
 }
 
-/** A broker, a clock that stands still, and what a test wants to see of them. */
+/** A broker, a clock that does not move by itself, and helpers to observe them. */
 export function world({ capabilities = {}, between = (inner) => inner }: WorldOptions = {}) {
   const clock = new FakeClock()
   const broker = new MemoryBroker({ clock })
@@ -71,14 +64,14 @@ export function world({ capabilities = {}, between = (inner) => inner }: WorldOp
     quarantined: () => broker.contents(quarantineQueue(QUEUE, 'unknown')).length,
     drain: async (): Promise<readonly DrainedDeadLetter[]> => {
       const source = memorySource({ broker, queue: QUEUE })
-      const { deadLetters } = await source.drain({ most: 100 })
+      const { deadLetters } = await source.drain({ limit: 100 })
       await source.close()
       return deadLetters
     },
   }
 }
 
-/** Everything published while the test runs. */
+/** Returns all events published while the test runs. */
 export function events(): RedriveEvent[] {
   const seen: RedriveEvent[] = []
   onTestFinished(onEvent((event) => void seen.push(event)))
@@ -92,32 +85,22 @@ export const ofType = <T extends RedriveEvent['type']>(
   type: T,
 ): readonly OfType<T>[] => seen.filter((event): event is OfType<T> => event.type === type)
 
-export function delivery(id: string, changes: Partial<Delivery> = {}): Delivery {
-  return {
-    id,
+export const delivery = (id: string, changes: Partial<Delivery> = {}): Delivery =>
+  aDelivery(id, {
     source: QUEUE,
-    lane: undefined,
-    key: id,
-    type: undefined,
     bytes: new TextEncoder().encode(JSON.stringify({ id })),
     contentType: 'application/json',
-    headers: {},
-    cycle: FIRST_CYCLE,
-    deliveryCount: 1,
-    replayId: undefined,
-    headerProblems: [],
     ...changes,
-  }
-}
+  })
 
-/** A transport the test plays itself: it delivers by hand and answers as told. */
+/** A transport that the test controls: it delivers on command and returns the configured results. */
 export class ScriptedTransport implements Transport {
   readonly source: string = QUEUE
   readonly capabilities: Capabilities
-  /** What happened, in order: `limit 10`, `pause`, `settle a`, … */
+  /** The calls in order: `limit 10`, `pause`, `settle a`, … */
   readonly log: string[] = []
   readonly decisions: { readonly delivery: Delivery; readonly decision: Decision }[] = []
-  answer: (delivery: Delivery, decision: Decision) => Awaitable<Enactment> = () => SETTLED
+  result: (delivery: Delivery, decision: Decision) => Awaitable<Enactment> = () => SETTLED
   onPause: () => Awaitable<void> = () => undefined
   receiver: Receiver | undefined
 
@@ -135,7 +118,7 @@ export class ScriptedTransport implements Transport {
   enact(one: Delivery, decision: Decision): Awaitable<Enactment> {
     this.log.push(`${decision.kind} ${one.id}`)
     this.decisions.push({ delivery: one, decision })
-    return this.answer(one, decision)
+    return this.result(one, decision)
   }
   limit(count: number): void {
     this.log.push(`limit ${count}`)
@@ -152,9 +135,28 @@ export class ScriptedTransport implements Transport {
     return Promise.resolve()
   }
 
+  /** Delays the next pause until the returned function is called. */
+  holdPause(): () => void {
+    let takeEffect: () => void = () => undefined
+    this.onPause = () =>
+      new Promise((resolve) => {
+        takeEffect = resolve
+      })
+    return () => takeEffect()
+  }
+
   deliver(...deliveries: readonly Delivery[]): void {
     for (const one of deliveries) this.receiver?.deliver(one)
   }
+}
+
+/** A scripted transport, a clock that does not move by itself, and a consumer without guards. */
+export function scripted(capabilities: Partial<Capabilities> = {}) {
+  const clock = new FakeClock()
+  const transport = new ScriptedTransport(capabilities)
+  const start = (handler: Handler<unknown, undefined>, options: ConsumeOptions = {}) =>
+    consume(transport, handler, { ...PLAIN, ...options, clock })
+  return { clock, transport, start }
 }
 
 export const never = (): Promise<never> => new Promise(() => undefined)

@@ -1,47 +1,47 @@
 import { isRedriveError } from '@redrive/core'
 import { describe, expect, it } from 'vitest'
-import { consume, EVENT_CHANNEL, type Enactment, missingCapabilities } from '../src/index.ts'
+import { consume, type Enactment } from '../src/index.ts'
+import { EVENT_CHANNEL } from '../src/events.ts'
+import { missingCapabilities } from '../src/capabilities.ts'
 import { resolvePolicy } from '@redrive/core'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import {
   delivery,
   events,
   ofType,
-  PLAIN,
   ScriptedTransport,
   unreachable,
   world,
+  scripted,
 } from './fixtures.ts'
 
-const UNKNOWN: Enactment = { kind: 'unknown', error: new Error('no answer') }
+const UNKNOWN: Enactment = { kind: 'unknown', error: new Error('no response') }
 
-describe('what the broker has not answered for', () => {
-  it('is counted as being enacted, whether it succeeded or failed', async () => {
-    const { clock } = world()
-    const transport = new ScriptedTransport()
-    const answers: ((enactment: Enactment) => void)[] = []
-    transport.answer = () => new Promise((resolve) => answers.push(resolve))
-    const consumer = await consume(
-      transport,
+describe('deliveries without a result of the broker', () => {
+  it('are counted as settling, after a success and after a failure', async () => {
+    const { clock, transport, start } = scripted()
+    const results: ((enactment: Enactment) => void)[] = []
+    transport.result = () => new Promise((resolve) => results.push(resolve))
+    const consumer = await start(
       ({ id }) => {
         if (id === 'bad') throw new Error('no')
       },
-      { ...PLAIN, clock, retry: { attempts: 1 } },
+      { retry: { attempts: 1 } },
     )
     transport.deliver(delivery('good'), delivery('bad'))
     await clock.settle()
-    expect(consumer.stats()).toMatchObject({ running: 0, waiting: 0, enacting: 2 })
-    answers[1]?.(UNKNOWN)
+    expect(consumer.stats()).toMatchObject({ running: 0, waiting: 0, settling: 2 })
+    results[1]?.(UNKNOWN)
     await clock.advance('10s')
-    expect(consumer.stats().enacting).toBe(2)
-    for (const answer of answers) answer({ kind: 'done', place: 'settled', truncated: 0 })
+    expect(consumer.stats().settling).toBe(2)
+    for (const resolve of results) resolve({ kind: 'done', destination: 'settled', truncated: 0 })
     await clock.settle()
-    expect(consumer.stats().enacting).toBe(0)
+    expect(consumer.stats().settling).toBe(0)
   })
 })
 
-describe('a hand-off whose outcome is unknown', () => {
-  it('is asked again until it is known, and stops nobody else meanwhile', async () => {
+describe('a hand-off with an unknown outcome', () => {
+  it('is repeated until it is known, and stops no other delivery', async () => {
     let isRefusing = true
     const { send, start, clock, backlog, deadLetters } = world({
       between: (connection) => ({
@@ -71,25 +71,22 @@ describe('a hand-off whose outcome is unknown', () => {
     await clock.settle()
     expect(consumer.stats().isPaused).toBe(false)
     await clock.advance('1m')
-    expect(consumer.stats()).toMatchObject({ isPaused: false, allowed: 1 })
+    expect(consumer.stats()).toMatchObject({ isPaused: false, concurrencyLimit: 1 })
     for (let count = 0; count < 5; count++) send({})
     await clock.advance('1m')
     expect([calls, backlog(), deadLetters()]).toEqual([6, 1, 0])
     isRefusing = false
     await clock.advance('10s')
     expect([calls, backlog(), deadLetters()]).toEqual([6, 0, 1])
-    expect(consumer.stats().allowed).toBeGreaterThan(1)
+    expect(consumer.stats().concurrencyLimit).toBeGreaterThan(1)
     expect(ofType(seen, 'hand_off_stuck').map(({ deliveryId }) => deliveryId)).toEqual(['bad'])
   })
 
   it('pauses consumption when as many are stuck as may run', async () => {
-    const { clock } = world()
+    const { clock, transport, start } = scripted()
     const seen = events()
-    const transport = new ScriptedTransport()
-    transport.answer = () => UNKNOWN
-    const consumer = await consume(transport, () => Promise.reject(new Error('no')), {
-      ...PLAIN,
-      clock,
+    transport.result = () => UNKNOWN
+    const consumer = await start(() => Promise.reject(new Error('no')), {
       concurrency: 2,
       retry: { attempts: 1 },
     })
@@ -102,18 +99,15 @@ describe('a hand-off whose outcome is unknown', () => {
     expect(ofType(seen, 'consumer_paused').map(({ reason }) => reason)).toEqual([
       'hand_off_failing',
     ])
-    transport.answer = () => ({ kind: 'done', place: 'quarantine', truncated: 0 })
+    transport.result = () => ({ kind: 'done', destination: 'quarantine', truncated: 0 })
     await clock.advance('10s')
     expect(consumer.stats().isPaused).toBe(false)
   })
 
-  it('is asked again with the same decision, ever more slowly', async () => {
-    const { clock } = world()
-    const transport = new ScriptedTransport()
-    transport.answer = () => UNKNOWN
-    await consume(transport, () => Promise.reject(new Error('no')), {
-      ...PLAIN,
-      clock,
+  it('is repeated with the same decision and growing delays', async () => {
+    const { clock, transport, start } = scripted()
+    transport.result = () => UNKNOWN
+    await start(() => Promise.reject(new Error('no')), {
       retry: { attempts: 1 },
     })
     transport.deliver(delivery('a'))
@@ -127,41 +121,36 @@ describe('a hand-off whose outcome is unknown', () => {
     expect(new Set(transport.decisions.map(({ decision }) => decision)).size).toBe(1)
   })
 
-  it('does not pause consumption for one or two unknown answers', async () => {
-    const { clock } = world()
-    const transport = new ScriptedTransport()
-    let answers = 0
-    transport.answer = () =>
-      ++answers <= 2 ? UNKNOWN : { kind: 'done', place: 'dead_letter', truncated: 0 }
-    const consumer = await consume(transport, () => Promise.reject(new Error('no')), {
-      ...PLAIN,
-      clock,
+  it('does not pause consumption for one or two unknown results', async () => {
+    const { clock, transport, start } = scripted()
+    let results = 0
+    transport.result = () =>
+      ++results <= 2 ? UNKNOWN : { kind: 'done', destination: 'dead_letter', truncated: 0 }
+    const consumer = await start(() => Promise.reject(new Error('no')), {
       retry: { attempts: 1 },
     })
     transport.deliver(delivery('a'))
     await clock.advance('10s')
-    expect(answers).toBe(3)
+    expect(results).toBe(3)
     expect(transport.log).not.toContain('pause')
     expect(consumer.stats().isPaused).toBe(false)
   })
 
-  it('of an acknowledgement is asked again as well', async () => {
-    const { clock } = world()
-    const transport = new ScriptedTransport()
-    let answers = 0
-    transport.answer = () =>
-      ++answers < 3 ? UNKNOWN : { kind: 'done', place: 'settled', truncated: 0 }
-    await consume(transport, () => undefined, { ...PLAIN, clock })
+  it('of an acknowledgement is repeated as well', async () => {
+    const { clock, transport, start } = scripted()
+    let results = 0
+    transport.result = () =>
+      ++results < 3 ? UNKNOWN : { kind: 'done', destination: 'settled', truncated: 0 }
+    await start(() => undefined)
     transport.deliver(delivery('a'))
     await clock.advance('10s')
     expect(transport.log.filter((line) => line === 'settle a').length).toBe(3)
   })
 
-  it('is not asked again when the delivery is no longer ours', async () => {
-    const { clock } = world()
-    const transport = new ScriptedTransport()
-    transport.answer = () => ({ kind: 'lost' })
-    await consume(transport, () => undefined, { ...PLAIN, clock })
+  it('is not repeated when the delivery is lost', async () => {
+    const { clock, transport, start } = scripted()
+    transport.result = () => ({ kind: 'lost' })
+    await start(() => undefined)
     transport.deliver(delivery('a'))
     await clock.advance('1h')
     expect(transport.decisions.length).toBe(1)
@@ -169,32 +158,33 @@ describe('a hand-off whose outcome is unknown', () => {
 })
 
 describe('a transport that throws', () => {
-  it('is asked again, like one that does not know, and the consumer lives on', async () => {
-    const { clock } = world()
+  it('is called again as after an unknown result, and the consumer continues', async () => {
+    const { clock, transport, start } = scripted()
     const seen = events()
-    const transport = new ScriptedTransport()
     let throws = 5
-    transport.answer = (one) => {
+    transport.result = (one) => {
       if (one.id === 'a' && throws-- > 0) throw new Error('the channel is closed')
-      return { kind: 'done', place: 'settled', truncated: 0 }
+      return { kind: 'done', destination: 'settled', truncated: 0 }
     }
-    const consumer = await consume(transport, () => undefined, { ...PLAIN, clock })
+    const consumer = await start(() => undefined)
     transport.deliver(delivery('a'), delivery('b'))
     await clock.advance('1m')
     expect(transport.log.filter((line) => line === 'settle a').length).toBe(6)
     expect(ofType(seen, 'hand_off_stuck').map(({ deliveryId }) => deliveryId)).toEqual(['a'])
-    expect(consumer.stats()).toMatchObject({ handled: 2, running: 0, isPaused: false, allowed: 10 })
+    expect(consumer.stats()).toMatchObject({
+      handled: 2,
+      running: 0,
+      isPaused: false,
+      concurrencyLimit: 10,
+    })
   })
 
   it.each(['pause', 'resume', 'limit'] as const)(
-    'on %s is reported, and nothing breaks',
+    'on %s is reported, and the consumer continues',
     async (what) => {
-      const { clock } = world()
+      const { clock, transport, start } = scripted()
       const seen = events()
-      const transport = new ScriptedTransport()
-      const consumer = await consume(transport, () => undefined, {
-        ...PLAIN,
-        clock,
+      const consumer = await start(() => undefined, {
         concurrency: 5,
       })
       transport[what] = () => {
@@ -215,18 +205,16 @@ describe('a transport that throws', () => {
 })
 
 describe('a delivery that the broker took back', () => {
-  it('does not run any more when it was still waiting', async () => {
-    const { clock } = world()
-    const transport = new ScriptedTransport()
+  it('does not run when it was still waiting', async () => {
+    const { clock, transport, start } = scripted()
     const ran: string[] = []
     const finish: (() => void)[] = []
-    await consume(
-      transport,
+    await start(
       ({ id }) => {
         ran.push(id)
         return new Promise<void>((resolve) => finish.push(resolve))
       },
-      { ...PLAIN, clock, concurrency: 1 },
+      { concurrency: 1 },
     )
     const waiting = delivery('b')
     transport.deliver(delivery('a'), waiting, delivery('c'))
@@ -238,17 +226,15 @@ describe('a delivery that the broker took back', () => {
     expect(ran).toEqual(['a', 'c'])
   })
 
-  it('does not run any more when it was waiting for an inline retry', async () => {
-    const { clock } = world()
-    const transport = new ScriptedTransport()
+  it('does not run when it was waiting for an inline retry', async () => {
+    const { clock, transport, start } = scripted()
     let calls = 0
-    await consume(
-      transport,
+    await start(
       () => {
         calls += 1
         throw unreachable()
       },
-      { ...PLAIN, clock, retry: { backoff: { kind: 'fixed', delay: '500ms' } } },
+      { retry: { backoff: { kind: 'fixed', delay: '500ms' } } },
     )
     const held = delivery('a')
     transport.deliver(held)
@@ -259,7 +245,7 @@ describe('a delivery that the broker took back', () => {
   })
 })
 
-describe('a flood of alike dead letters', () => {
+describe('a flood of similar dead letters', () => {
   it('pauses the consumer instead of emptying the source', async () => {
     const { send, start, clock, backlog, deadLetters } = world()
     const seen = events()
@@ -284,18 +270,18 @@ describe('a flood of alike dead letters', () => {
   })
 })
 
-describe('a policy the transport cannot carry out', () => {
-  it('is refused at start, in a sentence that says what to do', async () => {
+describe('a policy that the transport cannot run', () => {
+  it('is rejected at start, with an explanation of the fix', async () => {
     const { start } = world({ capabilities: { ordering: 'none', delay: { kind: 'none' } } })
     const refused = await start(() => undefined, { order: 'lane' }).catch((error: unknown) => error)
     expect(isRedriveError(refused, 'CAPABILITY_MISSING')).toBe(true)
     expect(String(refused)).toMatch(
-      /^RedriveError: orders cannot run this policy:\n- order: 'lane' needs a transport that keeps order/,
+      /^RedriveError: The transport of "orders" cannot run this policy:\n- order: 'lane' needs a transport that keeps order/,
     )
     expect(String(refused)).toContain("Use order: 'none'")
   })
 
-  it('names every class whose backoff needs a delay', () => {
+  it('lists every class whose backoff needs a delay', () => {
     const capabilities = world({ capabilities: { delay: { kind: 'none' } } }).transport()
       .capabilities
     const problems = missingCapabilities(resolvePolicy(), capabilities)
@@ -304,11 +290,11 @@ describe('a policy the transport cannot carry out', () => {
       /^retry.classes.transient: a backoff of up to 1m needs delayed delivery/,
     )
     expect(problems[1]).toMatch(
-      /^retry.classes.unknown: .*Keep backoff below retry.inlineBelow \(1s\)/,
+      /^retry.classes.unknown: .*Keep backoff below retry.maxInlineDelay \(1s\)/,
     )
   })
 
-  it('runs once it needs no more than there is', () => {
+  it('runs when it needs only existing capabilities', () => {
     const capabilities = world({ capabilities: { delay: { kind: 'none' } } }).transport()
       .capabilities
     const short = resolvePolicy({ retry: { backoff: { kind: 'fixed', delay: '500ms' } } })
@@ -318,7 +304,7 @@ describe('a policy the transport cannot carry out', () => {
     expect(missingCapabilities(inOrder, capabilities)).toEqual([])
   })
 
-  it('leaves the transport alone when it is refused', async () => {
+  it('does not open the transport when it is rejected', async () => {
     const transport = new ScriptedTransport({ ordering: 'none' })
     await expect(consume(transport, () => undefined, { order: 'lane' })).rejects.toThrow(/order/)
     await expect(consume(transport, () => undefined, { timeout: -1 })).rejects.toThrow(/timeout/)
@@ -343,9 +329,8 @@ describe('events', () => {
     ])
   })
 
-  it('cost nothing when nobody listens: a settled delivery is not looked at again', async () => {
-    const { clock } = world()
-    const transport = new ScriptedTransport()
+  it('cost nothing without a listener: a settled delivery is not read again', async () => {
+    const { clock, transport, start } = scripted()
     let looks = 0
     const watched = Object.defineProperty(delivery('a'), 'source', {
       get: () => {
@@ -353,13 +338,13 @@ describe('events', () => {
         return 'orders'
       },
     })
-    await consume(transport, () => undefined, { ...PLAIN, clock })
+    await start(() => undefined)
     transport.deliver(watched)
     await clock.settle()
     expect([transport.decisions.length, looks]).toEqual([1, 0])
   })
 
-  it('say when headers could not be read', async () => {
+  it('report unreadable headers', async () => {
     const { send, start, clock } = world()
     const seen = events()
     await start(() => undefined)

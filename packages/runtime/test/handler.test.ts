@@ -30,7 +30,7 @@ describe('a handler', () => {
     expect(backlog()).toBe(0)
   })
 
-  it('is told which attempt it is and what failed before', async () => {
+  it('gets the attempt number and the earlier failures', async () => {
     const { send, start, clock } = world()
     const seen: Pick<AttemptContext, 'attempt' | 'cycle' | 'replayId' | 'history'>[] = []
     await start(
@@ -79,7 +79,7 @@ describe('decoding', () => {
   }
   const text = (value: string) => new TextEncoder().encode(value)
 
-  it('reads JSON unless the content type says otherwise', async () => {
+  it('reads JSON unless the content type is different', async () => {
     expect((await decoded(text('{"a":1}'))).bodies).toEqual([{ a: 1 }])
     expect((await decoded(text('[1]'), 'application/vnd.x+json')).bodies).toEqual([[1]])
     expect((await decoded(text('{"a"'), 'text/plain')).bodies).toEqual(['{"a"'])
@@ -89,9 +89,9 @@ describe('decoding', () => {
 
   it.each([
     ['broken JSON', text('{"a"')],
-    ['what is not UTF-8', Uint8Array.from([0x22, 0xff, 0x22])],
-    ['nothing at all', new Uint8Array()],
-  ])('gives up at once on %s, as a schema failure', async (_, body) => {
+    ['bytes that are not UTF-8', Uint8Array.from([0x22, 0xff, 0x22])],
+    ['an empty body', new Uint8Array()],
+  ])('gives up immediately on %s, as a schema failure', async (_, body) => {
     const { bodies, deadLetters } = await decoded(body)
     expect(bodies).toEqual([])
     expect(deadLetters).toMatchObject([{ class: 'schema', reason: 'terminal' }])
@@ -99,7 +99,7 @@ describe('decoding', () => {
     expect(deadLetters[0]?.delivery.cycle.attempts).toBe(1)
   })
 
-  it('does not decode what the handler does not read', async () => {
+  it('does not decode a body that the handler does not read', async () => {
     const { send, start, clock } = world()
     const handled: number[] = []
     await start(({ bytes }) => void handled.push(bytes.length))
@@ -108,7 +108,7 @@ describe('decoding', () => {
     expect(handled).toEqual([8])
   })
 
-  it('waits for a decoder that has to ask someone', async () => {
+  it('waits for an asynchronous decoder', async () => {
     const { send, start, clock, drain } = world()
     const seen: unknown[] = []
     await start(({ body }) => void seen.push(body), {
@@ -141,7 +141,7 @@ describe('decoding', () => {
   })
 })
 
-/** A Standard Schema by hand: an object with a positive total, which it doubles. */
+/** A handwritten Standard Schema: an object with a positive total, which it doubles. */
 function schema(isAsync: boolean): StandardSchemaV1<unknown, { total: number }> {
   const check = (value: unknown): StandardSchemaV1.Result<{ total: number }> => {
     const total = (value as { total?: unknown } | null)?.total
@@ -166,7 +166,7 @@ describe.each([
   ['synchronous', false],
   ['asynchronous', true],
 ])('a %s schema', (_, isAsync) => {
-  it('gives the handler the checked body', async () => {
+  it('passes the validated body to the handler', async () => {
     const { send, start, clock, backlog } = world()
     const totals: number[] = []
     await start(({ body }) => void totals.push(body.total), { schema: schema(isAsync) })
@@ -176,7 +176,7 @@ describe.each([
     expect(backlog()).toBe(0)
   })
 
-  it('gives up at once on a body it refuses, and says where', async () => {
+  it('gives up immediately on a rejected body, with the location', async () => {
     const { send, start, clock, drain } = world()
     await start(() => expect.unreachable(), { schema: schema(isAsync) })
     send({ total: 0 })
@@ -189,7 +189,7 @@ describe.each([
     expect(record?.message).toContain('expected more at /')
   })
 
-  it('calls what cannot be decoded a schema failure too', async () => {
+  it('reports a body that cannot be decoded as a schema failure too', async () => {
     const { send, start, clock, drain } = world()
     await start(() => expect.unreachable(), { schema: schema(isAsync) })
     send(new TextEncoder().encode('{'))
@@ -197,7 +197,7 @@ describe.each([
     expect(await drain()).toMatchObject([{ class: 'schema', reason: 'terminal' }])
   })
 
-  it('is asked inside the inbox as well', async () => {
+  it('runs inside the inbox as well', async () => {
     const { send, start, clock, drain } = world()
     const inbox = memoryInbox()
     await start<{ total: number }, MemoryTransaction>(() => expect.unreachable(), {
@@ -214,7 +214,7 @@ describe.each([
 describe('an inbox', () => {
   const message = (id: string, key: string) => ({ id, headers: { 'redrive-key': key } })
 
-  it('makes the effects of a duplicate happen once, and says so', async () => {
+  it('applies the effects of a duplicate once, and reports it', async () => {
     const { send, start, clock, backlog, deadLetters } = world()
     const seen = events()
     const inbox = memoryInbox()
@@ -236,7 +236,7 @@ describe('an inbox', () => {
     expect(inbox.has('orders', 'order-1')).toBe(true)
   })
 
-  it('dead-letters the same key with other content, and says why', async () => {
+  it('dead-letters the same key with different content, with the reason', async () => {
     const { send, start, clock, drain } = world()
     await start(() => undefined, { inbox: memoryInbox(), name: 'billing' })
     send({ a: 1 }, message('first', 'order-1'))
@@ -249,7 +249,7 @@ describe('an inbox', () => {
     expect(deadLetter?.delivery.cycle.history[0]?.code).toBe('KEY_CONFLICT')
   })
 
-  it('forgets an attempt that failed, so that the next one has its effect', async () => {
+  it('does not record a failed attempt, so that the next one takes effect', async () => {
     const { send, start, clock } = world()
     const inbox = memoryInbox()
     const effects: number[] = []
@@ -292,7 +292,7 @@ describe('an inbox', () => {
     expect([backlog(), deadLetters()]).toEqual([0, 0])
   })
 
-  it('is told whom a message stands in for, and nothing of one that stands in for nobody', async () => {
+  it('gets the key of the replaced message, and none for a message without one', async () => {
     const { send, start, clock } = world()
     const entries: InboxEntry[] = []
     const inbox: Inbox = {
@@ -311,7 +311,7 @@ describe('an inbox', () => {
     ])
   })
 
-  it('is told apart from the inbox of another consumer by its name', async () => {
+  it('is separated by the name of the consumer', async () => {
     const { send, start, clock } = world()
     const inbox = memoryInbox()
     await start(() => undefined, { inbox, name: 'billing' })
@@ -321,7 +321,7 @@ describe('an inbox', () => {
   })
 })
 
-describe('an attempt that takes too long', () => {
+describe('an attempt that exceeds its timeout', () => {
   it('is aborted not before its timeout and soon after, and counts as a failure', async () => {
     const { send, start, clock } = world()
     const aborted: { readonly afterMs: number; readonly reason: unknown }[] = []
@@ -366,7 +366,7 @@ describe('an attempt that takes too long', () => {
     expect(backlog()).toBe(0)
   })
 
-  it('is over: what its handler does later changes nothing', async () => {
+  it('has ended: later actions of its handler change nothing', async () => {
     const { send, start, clock } = world()
     const seen = events()
     const finish: (() => void)[] = []
@@ -381,7 +381,7 @@ describe('an attempt that takes too long', () => {
     expect(ofType(seen, 'enacted').map(({ decision }) => decision.kind)).toEqual(['retryAt'])
   })
 
-  it('finds a signal that has fired, when it asks for it only then', async () => {
+  it('gets a fired signal, when it reads the signal only then', async () => {
     const { send, start, clock } = world()
     const contexts: AttemptContext[] = []
     await start(
@@ -398,7 +398,7 @@ describe('an attempt that takes too long', () => {
     expect(isRedriveError(signal?.reason, 'ATTEMPT_TIMEOUT')).toBe(true)
   })
 
-  it('costs no AbortController when nobody asks for the signal', async () => {
+  it('creates no AbortController when the handler does not read the signal', async () => {
     const { send, start, clock } = world()
     const Original = globalThis.AbortController
     let made = 0
@@ -422,28 +422,28 @@ describe('an attempt that takes too long', () => {
   })
 })
 
-describe('an inbox that forgets', () => {
-  it('is refused when dead letters are kept longer', async () => {
+describe('an inbox that deletes keys', () => {
+  it('is rejected when dead letters are kept longer', async () => {
     const { start } = world()
-    const inbox = { ...memoryInbox(), keepMs: 86_400_000 }
+    const inbox = { ...memoryInbox(), retentionMs: 86_400_000 }
     await expect(
       start<unknown, MemoryTransaction>(() => undefined, {
         inbox,
         deadLetter: { retention: '2d' },
       }),
-    ).rejects.toThrow('remembers keys for 1d, and dead letters are kept for 2d')
+    ).rejects.toThrow('keeps keys for 1d, but dead letters are kept for 2d')
     const consumer = await start<unknown, MemoryTransaction>(() => undefined, {
       inbox,
       deadLetter: { retention: '1d' },
     })
-    expect(consumer.policy.deadLetter.retentionMs).toBe(inbox.keepMs)
+    expect(consumer.policy.deadLetter.retentionMs).toBe(inbox.retentionMs)
   })
 })
 
-describe('an inbox that serves few at once', () => {
+describe('an inbox with a low concurrency', () => {
   it('lowers the concurrency, and never raises it', async () => {
     const { start } = world()
-    const few = { ...memoryInbox(), atOnce: 7 }
+    const few = { ...memoryInbox(), maxConcurrency: 7 }
     const wide = await start<unknown, MemoryTransaction>(() => undefined, {
       inbox: few,
       concurrency: 50,

@@ -1,7 +1,7 @@
 import { recordingDeadLetters, recordingSink } from '@redrive/testing'
 import { describe, expect, it } from 'vitest'
 import { onEvent, type RedriveEvent } from '../src/index.ts'
-import { event, moody, settled, world } from './emit.ts'
+import { event, failingSink, settled, world } from './emit.ts'
 
 const REFUSED = Object.assign(new Error('no'), { status: 400 })
 const EVERY_5_S = { schedule: '*/5 * * * * *' }
@@ -12,8 +12,8 @@ async function open(emitter: { emit: (input: ReturnType<typeof event>) => Promis
 }
 
 describe('health checks', () => {
-  it('are made of sinks that are not well, and of no others', async () => {
-    const { sink: bad, fail } = moody({ batch: 1 })
+  it('run for unhealthy sinks only', async () => {
+    const { sink: bad, fail } = failingSink({ batch: 1 })
     const good = recordingSink()
     const { emitter, clock } = world({ bad, good })
     fail()
@@ -22,7 +22,7 @@ describe('health checks', () => {
     await clock.advance('1m')
     expect(good.healthChecks).toBe(0)
     expect(bad.healthChecks).toBeGreaterThan(5)
-    // An eighth of a minute at the least when it has been down for one: the longer, the rarer.
+    // After a minute of downtime a probe waits at least an eighth of a minute: the longer, the rarer.
     expect(bad.healthChecks).toBeLessThan(40)
     expect(bad.sizes.length).toBe(sent)
     expect(emitter.stats().sinks['bad']?.breaker).not.toBe('closed')
@@ -31,7 +31,7 @@ describe('health checks', () => {
   })
 
   it('close the breaker without a single event', async () => {
-    const { sink, fail, recover } = moody({ batch: 1 })
+    const { sink, fail, recover } = failingSink({ batch: 1 })
     const { emitter, clock } = world({ sink })
     fail()
     await open(emitter)
@@ -42,8 +42,8 @@ describe('health checks', () => {
     expect((await emitter.emit(event())).sinks['sink']).toEqual({ kind: 'delivered' })
   })
 
-  it('are not made while an event is the probe', async () => {
-    const { sink, fail } = moody({ batch: 1 })
+  it('do not run while an event is the probe', async () => {
+    const { sink, fail } = failingSink({ batch: 1 })
     let isHanging = false
     const slow = {
       ...sink,
@@ -68,11 +68,11 @@ describe('health checks', () => {
     void emitter.emit(event())
     await clock.advance('20s')
     expect(checks - before).toBe(0)
-    expect(emitter.stats().sinks['slow']?.inHand).toBe(1)
+    expect(emitter.stats().sinks['slow']?.inFlight).toBe(1)
   })
 
-  it('time out like anything else', async () => {
-    const { sink, fail } = moody({ batch: 1 })
+  it('have the same timeout as other attempts', async () => {
+    const { sink, fail } = failingSink({ batch: 1 })
     const hanging = { ...sink, healthCheck: () => new Promise<void>(() => undefined) }
     const { emitter, clock } = world({ hanging }, { policy: { timeout: '3s' } })
     fail()
@@ -85,14 +85,14 @@ describe('health checks', () => {
 })
 
 describe('automatic replay', () => {
-  it('sends what a sink missed as soon as it is well again, no faster than the budget allows', async () => {
-    const { sink, fail, recover } = moody({ batch: 1 })
+  it('sends missed events as soon as a sink is healthy again, no faster than the budget allows', async () => {
+    const { sink, fail, recover } = failingSink({ batch: 1 })
     const { emitter, clock, store } = world(
       { sink },
       {
         autoReplay: { schedule: '0 0 1 1 *' },
         policy: {
-          budget: {
+          retryBudget: {
             ratePerSecond: 20,
             floorPerSecond: 20,
             burst: 20,
@@ -120,8 +120,8 @@ describe('automatic replay', () => {
     expect(Math.max(...perSecond)).toBeLessThanOrEqual(20)
   })
 
-  it('comes on schedule for what failed while the sink was well, as young as is asked for', async () => {
-    const { sink, fail, recover } = moody({ batch: 1 })
+  it('runs on schedule for events that failed while the sink was healthy, up to the maximum age', async () => {
+    const { sink, fail, recover } = failingSink({ batch: 1 })
     const { emitter, clock, store } = world(
       { sink },
       { policy: { breaker: 'off', outage: 'off' }, autoReplay: { ...EVERY_5_S, maxAge: '1m' } },
@@ -139,8 +139,8 @@ describe('automatic replay', () => {
     expect((await store.stats()).count).toBe(1)
   })
 
-  it('leaves alone what the sink refused for good', async () => {
-    const { sink, fail, recover } = moody()
+  it('skips events that the sink rejected permanently', async () => {
+    const { sink, fail, recover } = failingSink()
     const { emitter, clock, store } = world({ sink }, { autoReplay: EVERY_5_S })
     fail(REFUSED)
     await emitter.emit(event())
@@ -149,10 +149,10 @@ describe('automatic replay', () => {
     expect([sink.events.length, (await store.stats()).count]).toEqual([0, 1])
   })
 
-  it('stops at the first failure, and keeps what did not arrive', async () => {
-    const { sink, fail } = moody({ batch: 1 })
-    const told: RedriveEvent[] = []
-    const end = onEvent((one) => told.push(one))
+  it('stops at the first failure, and keeps undelivered events', async () => {
+    const { sink, fail } = failingSink({ batch: 1 })
+    const published: RedriveEvent[] = []
+    const end = onEvent((one) => published.push(one))
     const { emitter, clock, store } = world(
       { sink },
       {
@@ -167,31 +167,36 @@ describe('automatic replay', () => {
     end()
     expect(sink.sizes.length - before).toBe(10)
     expect((await store.stats()).count).toBe(50)
-    expect(told.findLast(({ type }) => type === 'replayed')).toMatchObject({
+    expect(published.findLast(({ type }) => type === 'replayed')).toMatchObject({
       source: 'sink',
       replayed: 0,
       failed: 10,
     })
   })
 
-  it('is not made while the breaker is open', async () => {
-    const { sink, fail } = moody({ batch: 1 })
+  it('does not run while the breaker is open', async () => {
+    const { sink, fail } = failingSink({ batch: 1 })
     const { emitter, clock } = world({ sink }, { autoReplay: EVERY_5_S })
     fail()
     await open(emitter)
     const sent = sink.sizes.length
-    const told: RedriveEvent[] = []
-    const end = onEvent((one) => told.push(one))
+    const published: RedriveEvent[] = []
+    const end = onEvent((one) => published.push(one))
     await clock.advance('1m')
     end()
     expect(sink.sizes.length).toBe(sent)
-    expect(told.filter(({ type }) => type === 'replayed')).toEqual([])
+    expect(published.filter(({ type }) => type === 'replayed')).toEqual([])
   })
 
-  it('takes its retries from the budget, whatever the rate', async () => {
-    const { sink, fail, recover } = moody({ batch: 1 })
+  it('takes its retries from the budget at any rate', async () => {
+    const { sink, fail, recover } = failingSink({ batch: 1 })
     const budget = { ratePerSecond: 100, floorPerSecond: 2, burst: 2, ratio: 0 } as const
-    const policy = { breaker: 'off', outage: 'off', retry: { attempts: 1 }, budget } as const
+    const policy = {
+      breaker: 'off',
+      outage: 'off',
+      retry: { attempts: 1 },
+      retryBudget: budget,
+    } as const
     const { emitter, clock } = world({ sink }, { policy, autoReplay: { schedule: '0 * * * *' } })
     fail()
     await Promise.all(Array.from({ length: 50 }, () => emitter.emit(event())))
@@ -202,8 +207,8 @@ describe('automatic replay', () => {
     expect(sink.events.length).toBeLessThanOrEqual(23)
   })
 
-  it('lets go when the emitter is closed in the middle of it', async () => {
-    const { sink, fail, recover } = moody({ batch: 1 })
+  it('stops when the emitter is closed during a replay', async () => {
+    const { sink, fail, recover } = failingSink({ batch: 1 })
     const store = recordingDeadLetters()
     const { emitter, clock } = world(
       { sink },
@@ -214,7 +219,7 @@ describe('automatic replay', () => {
           breaker: 'off',
           outage: 'off',
           retry: { attempts: 1 },
-          budget: { ratePerSecond: 1, floorPerSecond: 1, burst: 1, release: { batch: 1 } },
+          retryBudget: { ratePerSecond: 1, floorPerSecond: 1, burst: 1, release: { batch: 1 } },
         },
       },
     )
@@ -232,9 +237,9 @@ describe('automatic replay', () => {
   })
 })
 
-describe('replay by hand', () => {
-  it('sends one dead letter again and forgets it when it has arrived', async () => {
-    const { sink, fail, recover } = moody()
+describe('manual replay', () => {
+  it('sends one dead letter again and deletes it after delivery', async () => {
+    const { sink, fail, recover } = failingSink()
     const { emitter, store, clock } = world({ sink })
     fail(REFUSED)
     const { id } = await emitter.emit(event())
@@ -245,27 +250,27 @@ describe('replay by hand', () => {
     expect(await emitter.replay(`${id}/sink`)).toBe(true)
     expect(await emitter.replay(`${id}/sink`)).toBe(false)
     expect(sink.events.map((one) => one.id)).toEqual([id])
-    expect(await emitter.replayBatch({ most: 10 })).toEqual({ replayed: 0, failed: 0 })
+    expect(await emitter.replayBatch({ limit: 10 })).toEqual({ replayed: 0, failed: 0 })
   })
 
-  it('says so when the sink of a dead letter is not one of this emitter', async () => {
-    const { sink, fail } = moody()
+  it('rejects when this emitter does not have the sink of a dead letter', async () => {
+    const { sink, fail } = failingSink()
     const store = recordingDeadLetters()
     const { emitter } = world({ sink }, { store })
     fail(REFUSED)
     await emitter.emit(event())
     const other = world({ other: recordingSink() }, { store })
-    await expect(other.emitter.replayBatch({ most: 1 })).resolves.toEqual({
+    await expect(other.emitter.replayBatch({ limit: 1 })).resolves.toEqual({
       replayed: 0,
       failed: 1,
     })
-    await expect(other.emitter.replay(store.last?.id ?? '')).rejects.toThrow('has no sink sink')
+    await expect(other.emitter.replay(store.last?.id ?? '')).rejects.toThrow('has no sink "sink"')
   })
 })
 
 describe('cleanup', () => {
-  it('removes on schedule what is older than it is kept', async () => {
-    const { sink, fail } = moody()
+  it('removes entries older than the retention, on schedule', async () => {
+    const { sink, fail } = failingSink()
     const { emitter, store, clock } = world(
       { sink },
       { cleanup: { schedule: '0 * * * *', retention: '90m' } },
@@ -275,7 +280,7 @@ describe('cleanup', () => {
     await clock.advance('1h')
     await emitter.emit(event('young'))
     await clock.advance('1h')
-    const { deadLetters } = await store.list({ most: 10 })
+    const { deadLetters } = await store.list({ limit: 10 })
     expect(deadLetters.map((one) => one.event.type)).toEqual(['young'])
   })
 })

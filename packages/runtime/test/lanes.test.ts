@@ -1,17 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { consume } from '../src/index.ts'
-import {
-  delivery,
-  events,
-  ofType,
-  PLAIN,
-  ScriptedTransport,
-  unreachable,
-  world,
-} from './fixtures.ts'
+import { delivery, events, ofType, unreachable, world, scripted } from './fixtures.ts'
 
 describe('messages in order', () => {
-  it('wait for the earlier ones of their lane, retries included', async () => {
+  it('wait for the earlier ones of their lane, including retries', async () => {
     const { send, start, clock, backlog } = world()
     const handled: string[] = []
     await start(
@@ -29,7 +20,7 @@ describe('messages in order', () => {
     expect(backlog()).toBe(0)
   })
 
-  it('move on when the one before them is given up', async () => {
+  it('continue when the earlier one is given up', async () => {
     const { send, start, clock, drain } = world()
     const handled: string[] = []
     await start(
@@ -60,7 +51,7 @@ describe('messages in order', () => {
     expect(handled).toEqual(['c'])
   })
 
-  it('keep their place through a pause of the dependency', async () => {
+  it('keep their order through a pause of the dependency', async () => {
     const { send, start, clock } = world()
     const handled: string[] = []
     let isDown = true
@@ -83,34 +74,30 @@ describe('messages in order', () => {
   })
 })
 
-describe('a message suspected of killing processes', () => {
+describe('a message suspected of crashing processes', () => {
   const suspect = (id: string) => delivery(id, { deliveryCount: 3 })
   const poison = { suspectDeliveries: 3, trials: 2 }
 
-  it('runs alone: everything else is given back first, and the broker has it', async () => {
-    const { clock } = world()
-    const transport = new ScriptedTransport()
+  it('runs alone: all others are returned first, and the broker has confirmed it', async () => {
+    const { clock, transport, start } = scripted()
     const confirmations: (() => void)[] = []
-    let pauseTakesEffect = () => {}
-    transport.onPause = () =>
-      new Promise((resolve) => {
-        pauseTakesEffect = resolve
-      })
-    transport.answer = (_, decision) =>
+    const pauseTakesEffect = transport.holdPause()
+    transport.result = (_, decision) =>
       decision.kind === 'pause'
         ? new Promise((resolve) => {
-            confirmations.push(() => resolve({ kind: 'done', place: 'returned', truncated: 0 }))
+            confirmations.push(() =>
+              resolve({ kind: 'done', destination: 'returned', truncated: 0 }),
+            )
           })
-        : { kind: 'done', place: 'settled', truncated: 0 }
+        : { kind: 'done', destination: 'settled', truncated: 0 }
     const ran: string[] = []
     const finish: (() => void)[] = []
-    await consume(
-      transport,
+    await start(
       ({ id }) => {
         ran.push(id)
         return new Promise<void>((resolve) => finish.push(resolve))
       },
-      { ...PLAIN, clock, poison },
+      { poison },
     )
     transport.deliver(delivery('first'), suspect('suspect'), delivery('later'), suspect('other'))
     await clock.settle()
@@ -134,13 +121,10 @@ describe('a message suspected of killing processes', () => {
     expect(transport.log.slice(-3)).toEqual(['settle suspect', 'limit 1', 'resume'])
   })
 
-  it('is followed by one at a time, until one is no suspect', async () => {
-    const { clock } = world()
-    const transport = new ScriptedTransport()
+  it('is followed by one delivery at a time, until one is not suspect', async () => {
+    const { clock, transport, start } = scripted()
     const ran: string[] = []
-    await consume(transport, ({ id }) => void ran.push(id), {
-      ...PLAIN,
-      clock,
+    await start(({ id }) => void ran.push(id), {
       poison,
       concurrency: 7,
     })
@@ -157,16 +141,11 @@ describe('a message suspected of killing processes', () => {
     expect(ran).toEqual(['suspect', 'other', 'innocent'])
   })
 
-  it('does not run while something may still be on its way to us', async () => {
-    const { clock } = world()
-    const transport = new ScriptedTransport()
-    let pauseTakesEffect = () => {}
-    transport.onPause = () =>
-      new Promise((resolve) => {
-        pauseTakesEffect = resolve
-      })
+  it('does not run while another delivery may still arrive', async () => {
+    const { clock, transport, start } = scripted()
+    const pauseTakesEffect = transport.holdPause()
     const ran: string[] = []
-    await consume(transport, ({ id }) => void ran.push(id), { ...PLAIN, clock, poison })
+    await start(({ id }) => void ran.push(id), { poison })
     transport.deliver(suspect('suspect'))
     await clock.advance('10s')
     transport.deliver(delivery('on its way'))
@@ -178,11 +157,10 @@ describe('a message suspected of killing processes', () => {
     expect(ran).toEqual(['suspect'])
   })
 
-  it('is taken out when it did not survive its trials', async () => {
-    const { clock } = world()
-    const transport = new ScriptedTransport()
-    transport.answer = () => ({ kind: 'done', place: 'quarantine', truncated: 0 })
-    await consume(transport, () => expect.unreachable(), { ...PLAIN, clock, poison })
+  it('is quarantined when it did not survive its trials', async () => {
+    const { clock, transport, start } = scripted()
+    transport.result = () => ({ kind: 'done', destination: 'quarantine', truncated: 0 })
+    await start(() => expect.unreachable(), { poison })
     transport.deliver(delivery('killer', { deliveryCount: 5 }))
     await clock.settle()
     expect(transport.decisions).toMatchObject([
@@ -190,13 +168,10 @@ describe('a message suspected of killing processes', () => {
     ])
   })
 
-  it('says why it pauses, and resumes after a failure as well', async () => {
-    const { clock } = world()
+  it('reports the reason of its pause, and resumes after a failure as well', async () => {
+    const { clock, transport, start } = scripted()
     const seen = events()
-    const transport = new ScriptedTransport()
-    const consumer = await consume(transport, () => Promise.reject(new Error('no')), {
-      ...PLAIN,
-      clock,
+    const consumer = await start(() => Promise.reject(new Error('no')), {
       poison,
       retry: { attempts: 1 },
     })
@@ -208,16 +183,14 @@ describe('a message suspected of killing processes', () => {
   })
 
   it('stays alone through an inline retry', async () => {
-    const { clock } = world()
-    const transport = new ScriptedTransport()
+    const { clock, transport, start } = scripted()
     const ran: string[] = []
-    const consumer = await consume(
-      transport,
+    const consumer = await start(
       ({ id }, { attempt }) => {
         ran.push(`${id} ${attempt}`)
         if (attempt === 1) throw unreachable()
       },
-      { ...PLAIN, clock, poison, retry: { backoff: { kind: 'fixed', delay: '500ms' } } },
+      { poison, retry: { backoff: { kind: 'fixed', delay: '500ms' } } },
     )
     transport.deliver(suspect('suspect'))
     await clock.advance('100ms')
@@ -230,17 +203,10 @@ describe('a message suspected of killing processes', () => {
     expect(consumer.stats().isPaused).toBe(false)
   })
 
-  it('is given back when the consumer stops before its trial', async () => {
-    const { clock } = world()
-    const transport = new ScriptedTransport()
-    let pauseTakesEffect = () => {}
-    transport.onPause = () =>
-      new Promise((resolve) => {
-        pauseTakesEffect = resolve
-      })
-    const consumer = await consume(transport, () => expect.unreachable(), {
-      ...PLAIN,
-      clock,
+  it('is returned when the consumer stops before its trial', async () => {
+    const { clock, transport, start } = scripted()
+    const pauseTakesEffect = transport.holdPause()
+    const consumer = await start(() => expect.unreachable(), {
       poison,
     })
     transport.deliver(suspect('suspect'))

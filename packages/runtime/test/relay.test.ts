@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { type OutboundEvent, relay, type Sink } from '../src/index.ts'
 import { unreachable, world } from './fixtures.ts'
 
-/** A destination that takes what it is sent, after so many refusals. */
+/** A destination that accepts events after the given number of refusals. */
 function sinkAfter(refusals: number): Sink & { readonly accepted: OutboundEvent[] } {
   const accepted: OutboundEvent[] = []
   let left = refusals
@@ -22,7 +22,7 @@ function sinkAfter(refusals: number): Sink & { readonly accepted: OutboundEvent[
 }
 
 describe('a relay', () => {
-  it('hands on id, key, type, lane, bytes and headers', async () => {
+  it('passes on id, key, type, lane, bytes and headers', async () => {
     const { send, start, clock, backlog } = world()
     const sink = sinkAfter(0)
     await start(relay(sink))
@@ -48,7 +48,7 @@ describe('a relay', () => {
     expect(backlog()).toBe(0)
   })
 
-  it('settles nothing that the sink has not accepted, and sends it again under the same id', async () => {
+  it('settles only what the sink has accepted, and sends again under the same id', async () => {
     const { send, start, clock, backlog } = world()
     const sink = sinkAfter(1)
     await start(relay(sink), { retry: { backoff: { kind: 'fixed', delay: '2s' } } })

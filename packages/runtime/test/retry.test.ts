@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { consume } from '../src/index.ts'
+import { type Clock, consume, type Handler } from '../src/index.ts'
 import {
   delivery,
   events,
@@ -10,24 +10,29 @@ import {
   ScriptedTransport,
   unreachable,
   world,
+  scripted,
 } from './fixtures.ts'
 
 const fixed = (delay: `${number}ms` | `${number}s` | `${number}h`) =>
   ({ kind: 'fixed', delay }) as const
 
+/** A handler that fails on the first attempt. `calls` has the times of its calls, in ms from now on. */
+function failingOnce(clock: Clock) {
+  const calls: number[] = []
+  const began = clock.now()
+  const handler: Handler = (_, { attempt }) => {
+    calls.push(clock.now() - began)
+    if (attempt === 1) throw unreachable()
+  }
+  return { calls, handler }
+}
+
 describe('a retry', () => {
-  it('waits in the process below the limit, and keeps the delivery in hand', async () => {
+  it('waits in the process below the limit, and keeps the delivery in flight', async () => {
     const { send, start, clock, broker } = world()
     const seen = events()
-    const calls: number[] = []
-    const began = clock.now()
-    await start(
-      (_, { attempt }) => {
-        calls.push(clock.now() - began)
-        if (attempt === 1) throw unreachable()
-      },
-      { retry: { backoff: fixed('999ms') } },
-    )
+    const { calls, handler } = failingOnce(clock)
+    await start(handler, { retry: { backoff: fixed('999ms') } })
     send({})
     await clock.advance('998ms')
     expect(calls).toEqual([0])
@@ -37,18 +42,11 @@ describe('a retry', () => {
     expect(ofType(seen, 'enacted').map(({ decision }) => decision.kind)).toEqual(['settle'])
   })
 
-  it('waits on the broker from the limit on, with its history on it', async () => {
+  it('waits on the broker from the limit on, with its history', async () => {
     const { send, start, clock, broker } = world()
     const seen = events()
-    const calls: number[] = []
-    const began = clock.now()
-    await start(
-      (_, { attempt }) => {
-        calls.push(clock.now() - began)
-        if (attempt === 1) throw unreachable()
-      },
-      { retry: { backoff: fixed('1s') } },
-    )
+    const { calls, handler } = failingOnce(clock)
+    await start(handler, { retry: { backoff: fixed('1s') } })
     send({})
     await clock.settle()
     const [waiting] = broker.contents(QUEUE)
@@ -63,7 +61,7 @@ describe('a retry', () => {
     ])
   })
 
-  it('is given up after the attempts allowed, with all of them in its history', async () => {
+  it('is given up after the allowed attempts, with all of them in its history', async () => {
     const { send, start, clock, drain, backlog } = world()
     let calls = 0
     await start(
@@ -108,7 +106,7 @@ describe('a retry', () => {
     expect((await drain())[0]?.delivery.cycle.attempts).toBe(4)
   })
 
-  it('is handed to the broker with its attempt when the consumer stops meanwhile', async () => {
+  it('is handed to the broker with its attempt when the consumer stops during the wait', async () => {
     const { send, start, clock, backlog } = world()
     const consumer = await start(
       () => {
@@ -132,7 +130,7 @@ describe('a retry', () => {
     expect(ranAt - stoppedAt).toBeGreaterThanOrEqual(400)
   })
 
-  it('never runs early on a transport without delays, however long it was asked to wait', async () => {
+  it('never runs early on a transport without delays, for any requested wait', async () => {
     const clock = world().clock
     const transport = new ScriptedTransport({ delay: { kind: 'none' } })
     let calls = 0
@@ -153,7 +151,7 @@ describe('a retry', () => {
     expect(calls).toBe(1)
   })
 
-  it('beyond the longest delay of the broker goes in legs, and each is on time', async () => {
+  it('beyond the longest delay of the broker is split, and each part is on time', async () => {
     const { send, start, clock } = world({
       capabilities: { delay: { kind: 'native', longestMs: 60_000 } },
     })
@@ -184,7 +182,7 @@ describe('a retry', () => {
 })
 
 describe('attempts in flight', () => {
-  it('are no more than the concurrency', async () => {
+  it('never exceed the concurrency', async () => {
     const { send, start, clock } = world()
     let running = 0
     let most = 0
@@ -207,13 +205,11 @@ describe('attempts in flight', () => {
     expect([most, running]).toEqual([3, 0])
   })
 
-  it('time out as late as the others, when one takes the place of one that timed out', async () => {
-    const { clock } = world()
-    const transport = new ScriptedTransport()
+  it('get their full timeout, also when one replaces an attempt that timed out', async () => {
+    const { clock, transport, start } = scripted()
     const began: number[] = []
     const aborted: number[] = []
-    await consume(
-      transport,
+    await start(
       (_, { signal }) => {
         const index = began.push(clock.now()) - 1
         signal.addEventListener('abort', () => {
@@ -222,8 +218,6 @@ describe('attempts in flight', () => {
         return never()
       },
       {
-        ...PLAIN,
-        clock,
         concurrency: 1,
         timeout: '800ms',
         retry: { backoff: fixed('1h') },

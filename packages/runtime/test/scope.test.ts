@@ -1,22 +1,22 @@
 import { recordingSink } from '@redrive/testing'
 import { describe, expect, it } from 'vitest'
 import { failing, nonFailing, nonFailingJob, nonFailingProcessor } from '../src/index.ts'
-import { amounts, event, moody, settled, world } from './emit.ts'
+import { amounts, event, failingSink, settled, world } from './emit.ts'
 
 const REFUSED = Object.assign(new Error('no'), { status: 400 })
 const REFUSAL = { code: 'PAYLOAD_INVALID' }
 const INVALID = event('order.paid', { amount: 'x' })
 
-/** Lets others go on so many times. */
+/** Yields to other tasks the given number of times. */
 async function turns(count: number): Promise<void> {
   for (let time = 0; time < count; time++) await settled()
 }
 
-/** An emitter whose events are all invalid: emitting fails, unless that is not allowed here. */
+/** An emitter whose events are all invalid: emitting fails, except in a non-failing scope. */
 const strict = () => world({ sink: recordingSink() }, { schemas: { 'order.paid': amounts } })
 
 describe('scopes', () => {
-  it('decide whether an emission may fail the work, the innermost of several', async () => {
+  it('decide whether an emission may fail the work; the innermost one applies', async () => {
     const { emitter } = strict()
     const emit = () => emitter.emit(INVALID)
     await expect(emit()).rejects.toMatchObject(REFUSAL)
@@ -26,7 +26,7 @@ describe('scopes', () => {
     await expect(emit()).rejects.toMatchObject(REFUSAL)
   })
 
-  it('hold for all that is awaited in them, and for nothing else that goes on', async () => {
+  it('include everything that is awaited in them, and nothing else', async () => {
     const { emitter } = strict()
     const outside = turns(2).then(() => emitter.emit(INVALID))
     const inside = nonFailing(async () => {
@@ -37,7 +37,7 @@ describe('scopes', () => {
     await expect(inside).resolves.toBeUndefined()
   })
 
-  it('do not leak between a thousand jobs at once with opposite settings', async () => {
+  it('do not leak between a thousand concurrent jobs with opposite settings', async () => {
     const { emitter, store } = strict()
     const jobs = Array.from({ length: 1_000 }, (_, index) => async () => {
       const scope = index % 2 === 0 ? nonFailing : failing
@@ -62,7 +62,7 @@ describe('scopes', () => {
   })
 
   it('keep the name of the job when another scope is opened in it', async () => {
-    const { sink, fail } = moody()
+    const { sink, fail } = failingSink()
     const { emitter, store } = world({ sink })
     fail(REFUSED)
     await nonFailing(() => failing(() => emitter.emit(event('a'))), { job: 'outer' })
@@ -83,8 +83,8 @@ describe('scopes', () => {
     expect(result.sinks).toEqual({ sink: { kind: 'queued' } })
   })
 
-  it('count a thousand names of jobs, and all others together', async () => {
-    const { sink, fail } = moody()
+  it('count a thousand job names, and all others together', async () => {
+    const { sink, fail } = failingSink()
     const { emitter } = world({ sink })
     fail(REFUSED)
     for (let index = 0; index < 1_010; index++) {
@@ -98,7 +98,7 @@ describe('scopes', () => {
 })
 
 describe('jobs', () => {
-  it('are wrapped once: their arguments, results and errors are their own', async () => {
+  it('keep their arguments, results and errors when wrapped', async () => {
     const { emitter, store } = strict()
     const job = nonFailingJob('nightly', async (first: number, second: number) => {
       await emitter.emit(INVALID)
@@ -111,7 +111,7 @@ describe('jobs', () => {
     expect(store.events.map((one) => one.job)).toEqual(['nightly', 'nightly'])
   })
 
-  it('of a worker are known by their own names', async () => {
+  it('of a worker are counted under their own names', async () => {
     const { emitter, store } = strict()
     const process = nonFailingProcessor(
       async (job: { name: string; data: number }, token: string) => {

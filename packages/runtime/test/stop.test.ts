@@ -1,19 +1,9 @@
 import { isRedriveError } from '@redrive/core'
 import { describe, expect, it } from 'vitest'
-import { consume } from '../src/index.ts'
-import {
-  delivery,
-  events,
-  never,
-  ofType,
-  PLAIN,
-  ScriptedTransport,
-  unreachable,
-  world,
-} from './fixtures.ts'
+import { delivery, events, never, ofType, unreachable, world, scripted } from './fixtures.ts'
 
 describe('stop', () => {
-  it('lets running handlers finish, takes in nothing new, and closes', async () => {
+  it('lets running handlers finish, accepts nothing new, and closes', async () => {
     const { send, start, clock, backlog } = world()
     const finish: (() => void)[] = []
     const consumer = await start(() => new Promise<void>((resolve) => finish.push(resolve)), {
@@ -31,7 +21,7 @@ describe('stop', () => {
     expect(finish.length).toBe(2)
   })
 
-  it('aborts what is not done in time and gives it back as if it had not run', async () => {
+  it('aborts handlers that are not done in time and returns their messages as if they had not run', async () => {
     const { send, start, clock, broker } = world()
     const signals: AbortSignal[] = []
     const consumer = await start((_, { signal }) => {
@@ -53,7 +43,7 @@ describe('stop', () => {
     expect(attempts).toEqual([1])
   })
 
-  it('does not make the broker count what it gives back', async () => {
+  it("returns deliveries without increasing the broker's delivery count", async () => {
     const { send, start, clock, transport } = world()
     const consumer = await start(() => never(), { concurrency: 3 })
     for (let count = 0; count < 3; count++) send({})
@@ -72,7 +62,7 @@ describe('stop', () => {
     expect(counts).toEqual([1, 1, 1])
   })
 
-  it('counts an attempt that fails while it drains', async () => {
+  it('counts an attempt that fails during the drain', async () => {
     const { send, start, clock, backlog } = world()
     const fail: (() => void)[] = []
     const consumer = await start(
@@ -92,7 +82,7 @@ describe('stop', () => {
     expect(attempts).toEqual([2])
   })
 
-  it('leaves nothing behind on the clock', async () => {
+  it('leaves no timer on the clock', async () => {
     const { send, start, clock } = world()
     const consumer = await start(
       (_, { attempt }) => {
@@ -109,7 +99,7 @@ describe('stop', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('forgets when it wanted to look at its dependency again', async () => {
+  it('cancels the next check of its dependency', async () => {
     const { send, start, clock } = world()
     const breaker = { trip: { kind: 'consecutive', failures: 1 }, minOpen: '10s' } as const
     const consumer = await start(() => Promise.reject(unreachable()), { breaker })
@@ -120,7 +110,7 @@ describe('stop', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('is done at once when nothing runs', async () => {
+  it('is done immediately when nothing runs', async () => {
     const { start } = world()
     const consumer = await start(() => undefined)
     await consumer.stop()
@@ -128,7 +118,7 @@ describe('stop', () => {
     expect(consumer.stats()).toMatchObject({ isPaused: true, running: 0 })
   })
 
-  it('is what `await using` does', async () => {
+  it('is called by `await using`', async () => {
     const { send, start, clock, backlog } = world()
     {
       await using consumer = await start(() => undefined)
@@ -139,24 +129,21 @@ describe('stop', () => {
     expect(backlog()).toBe(1)
   })
 
-  it('refuses a drain that is no duration', async () => {
+  it('rejects a drain that is not a duration', async () => {
     const { start } = world()
     const consumer = await start(() => undefined)
     const drain = 'soon' as '1s'
     expect(() => consumer.stop({ drain })).toThrow(/drain: expected a duration/)
   })
 
-  it('waits for a hand-off to be confirmed, and for no longer than the drain', async () => {
-    const { clock } = world()
-    const transport = new ScriptedTransport()
+  it('waits for a hand-off to be confirmed, and no longer than the drain', async () => {
+    const { clock, transport, start } = scripted()
     let confirm = () => {}
-    transport.answer = () =>
+    transport.result = () =>
       new Promise((resolve) => {
-        confirm = () => resolve({ kind: 'done', place: 'dead_letter', truncated: 0 })
+        confirm = () => resolve({ kind: 'done', destination: 'dead_letter', truncated: 0 })
       })
-    const consumer = await consume(transport, () => Promise.reject(new Error('no')), {
-      ...PLAIN,
-      clock,
+    const consumer = await start(() => Promise.reject(new Error('no')), {
       retry: { attempts: 1 },
     })
     transport.deliver(delivery('a'))
@@ -172,12 +159,11 @@ describe('stop', () => {
     expect(transport.log.slice(-2)).toEqual(['pause', 'close'])
   })
 
-  it('asks nothing more of a transport that is closed', async () => {
-    const { clock } = world()
+  it('does not call a transport that is closed', async () => {
+    const { clock, transport, start } = scripted()
     const seen = events()
-    const transport = new ScriptedTransport()
-    transport.answer = () => ({ kind: 'unknown', error: new Error('no answer') })
-    const consumer = await consume(transport, () => undefined, { ...PLAIN, clock })
+    transport.result = () => ({ kind: 'unknown', error: new Error('no response') })
+    const consumer = await start(() => undefined)
     transport.deliver(delivery('a'))
     await clock.advance('7s')
     const [first, second] = [consumer.stop({ drain: '1s' }), consumer.stop({ drain: '1s' })]
@@ -190,11 +176,10 @@ describe('stop', () => {
     expect(ofType(seen, 'user_code_failed')).toEqual([])
   })
 
-  it('ends in time although the broker never answers', async () => {
-    const { clock } = world()
-    const transport = new ScriptedTransport()
-    transport.answer = () => never()
-    const consumer = await consume(transport, () => undefined, { ...PLAIN, clock })
+  it('ends in time although the broker never responds', async () => {
+    const { clock, transport, start } = scripted()
+    transport.result = () => never()
+    const consumer = await start(() => undefined)
     transport.deliver(delivery('a'))
     await clock.settle()
     const stopped = consumer.stop({ drain: '10s' })
@@ -205,7 +190,7 @@ describe('stop', () => {
 })
 
 describe('pause and resume', () => {
-  it('stop and start the intake while what runs goes on', async () => {
+  it('stop and start the intake while running handlers continue', async () => {
     const { send, start, clock, backlog } = world()
     const seen = events()
     const finish: (() => void)[] = []
@@ -225,7 +210,7 @@ describe('pause and resume', () => {
     finish[1]?.()
     await clock.settle()
     expect(backlog()).toBe(0)
-    expect(ofType(seen, 'consumer_paused').map(({ reason }) => reason)).toEqual(['asked'])
+    expect(ofType(seen, 'consumer_paused').map(({ reason }) => reason)).toEqual(['requested'])
     expect(ofType(seen, 'consumer_resumed').length).toBe(1)
   })
 })

@@ -1,7 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { FIRST_CYCLE } from '@redrive/core'
-import { readStored, type StoredDeadLetter, writeStored } from '../src/index.ts'
+import { aFailure } from '@redrive/dev-support'
+import {
+  parseStoredDeadLetter,
+  type StoredDeadLetter,
+  serializeStoredDeadLetter,
+} from '../src/index.ts'
 
 const deadLetter = (
   bytes: Uint8Array,
@@ -20,16 +25,7 @@ const deadLetter = (
     headers: { a: 'b' },
   },
   reason: 'breaker_open',
-  failure: {
-    class: 'transient',
-    signature: 's',
-    type: 'Error',
-    code: undefined,
-    message: 'm',
-    retryAfterMs: undefined,
-    timedOut: false,
-    stack: undefined,
-  },
+  failure: aFailure({ class: 'transient' }),
   cycle: FIRST_CYCLE,
   job: undefined,
   savedAt: 2,
@@ -37,17 +33,17 @@ const deadLetter = (
 })
 
 describe('a stored dead letter', () => {
-  it('comes back byte for byte, whatever the bytes, on one line', () => {
+  it('is restored byte for byte, for any bytes, on one line', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => {
-        const text = writeStored(deadLetter(bytes))
+        const text = serializeStoredDeadLetter(deadLetter(bytes))
         expect(text).not.toContain('\n')
-        expect(Buffer.from(readStored(text).event.bytes)).toEqual(Buffer.from(bytes))
+        expect(Buffer.from(parseStoredDeadLetter(text).event.bytes)).toEqual(Buffer.from(bytes))
       }),
     )
   })
 
-  it('comes back with every field, those that are not there included', () => {
+  it('is restored with every field, including undefined ones', () => {
     for (const one of [
       deadLetter(Buffer.from('x')),
       deadLetter(Buffer.from('x'), {
@@ -55,7 +51,7 @@ describe('a stored dead letter', () => {
         cycle: { ...FIRST_CYCLE, attempts: 3, firstFailedAt: 7 },
       }),
     ]) {
-      const { event, ...rest } = readStored(writeStored(one))
+      const { event, ...rest } = parseStoredDeadLetter(serializeStoredDeadLetter(one))
       expect({ ...rest, event: { ...event, bytes: Buffer.from(event.bytes) } }).toStrictEqual({
         ...one,
         event: { ...one.event, bytes: Buffer.from(one.event.bytes) },
@@ -63,11 +59,11 @@ describe('a stored dead letter', () => {
     }
   })
 
-  it('is readable where it is text, with its byte order mark and line separators', () => {
+  it('is readable when it is text, with its byte order mark and line separators', () => {
     const text = '\ufeff{"name":"Zoë\u2028"}'
-    const written = writeStored(deadLetter(Buffer.from(text)))
+    const written = serializeStoredDeadLetter(deadLetter(Buffer.from(text)))
     expect(JSON.parse(written)).toMatchObject({ v: 1, event: { body: text } })
-    expect(Buffer.from(readStored(written).event.bytes).toString()).toBe(text)
+    expect(Buffer.from(parseStoredDeadLetter(written).event.bytes).toString()).toBe(text)
   })
 
   it.each([
@@ -77,7 +73,9 @@ describe('a stored dead letter', () => {
     '[]',
     '{"v":1}',
     '{"v":2,"event":{},"failure":{"class":"schema"},"cycle":{}}',
-  ])('is refused when it is none: %s', (text) => {
-    expect(() => readStored(text)).toThrow(expect.objectContaining({ code: 'PAYLOAD_INVALID' }))
+  ])('is rejected when it is not one: %s', (text) => {
+    expect(() => parseStoredDeadLetter(text)).toThrow(
+      expect.objectContaining({ code: 'PAYLOAD_INVALID' }),
+    )
   })
 })

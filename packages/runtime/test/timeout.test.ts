@@ -1,4 +1,4 @@
-import { withTimeout } from '@redrive/runtime'
+import { withTimeout } from '@redrive/runtime/internal'
 import { FakeClock } from '@redrive/testing'
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 

@@ -1,13 +1,13 @@
-/** Asks at most once in so many milliseconds, and once for all who ask meanwhile. What fails is not kept. */
-export function cached<T>(keepMs: number, ask: () => Promise<T>): () => Promise<T> {
-  let last: { readonly answer: Promise<T>; readonly until: number } | undefined
+/** Caches a result for `keepMs`; concurrent callers share one request. A failure is not cached. */
+export function cached<T>(keepMs: number, load: () => Promise<T>): () => Promise<T> {
+  let last: { readonly result: Promise<T>; readonly until: number } | undefined
   return () => {
-    if (last !== undefined && performance.now() < last.until) return last.answer
-    const asked = { answer: ask(), until: performance.now() + keepMs }
-    last = asked
-    asked.answer.catch(() => {
-      if (last === asked) last = undefined
+    if (last !== undefined && performance.now() < last.until) return last.result
+    const entry = { result: load(), until: performance.now() + keepMs }
+    last = entry
+    entry.result.catch(() => {
+      if (last === entry) last = undefined
     })
-    return asked.answer
+    return entry.result
   }
 }

@@ -20,36 +20,42 @@ import type { Pool } from 'pg'
 import type { Secret } from './config/secret.ts'
 import type { Config } from './config/schema.ts'
 import { type BrokerKind, kindOf, type SourceConfig } from './config/source.ts'
-import { given } from './given.ts'
+import { omitUndefined } from './omit-undefined.ts'
 import { migrateServer, missingServerMigrations, serverMigrationSql } from './migrate.ts'
-import type { Listener } from './outgoing/alerts.ts'
+import type { AlertTarget } from './alerts/deliver-alerts.ts'
 import type { WatchedSource } from './start/brokers.ts'
-import { healthAt } from './start/consumers.ts'
+import { healthAt } from './start/consumer-health.ts'
 import { boundTo, originsOf } from './start/origins.ts'
 import type { Pools } from './start/pools.ts'
 
-/** The one place that knows which brokers there are, and which schemas. */
+/** The only module that imports every broker and every schema. */
 
-/** A source as the config says it, ready to be drained, replayed into and watched. */
+/** A source of the config with its connection to the broker. */
 export interface OpenSource extends BackgroundSource, WatchedSource {
   readonly name: string
   readonly source: DeadLetterSource
 }
 
-/** Connects to nobody yet: that happens when something is asked of them. */
+/** Creates the sources of the config. Each one connects to its broker when it is used for the first time. */
 export function openSources(config: Config, pools: Pools): readonly OpenSource[] {
-  return Object.entries(config.sources).map(([name, said]) => openSource(name, said, pools))
+  return Object.entries(config.sources).map(([name, source]) => openSource(name, source, pools))
 }
 
-function openSource(name: string, said: SourceConfig, pools: Pools): OpenSource {
-  const kind = kindOf(said)
-  const source = boundTo(open(kind, said, pools), name, originsOf(said))
-  const { handler, retention, batch, maxPayloadBytes, mask, maskHeaders, preview, extract } = said
+function openSource(name: string, config: SourceConfig, pools: Pools): OpenSource {
+  const kind = kindOf(config)
+  const source = boundTo(open(kind, config, pools), name, originsOf(config))
+  const { handler, retention, batch, maxPayloadBytes, mask, maskHeaders, preview, extract } = config
   const ingest = { handler, retention, batch, maxPayloadBytes, mask, maskHeaders, preview, extract }
-  return { name, kind, source, ingest: given(ingest), ...waitingFor(said, source, pools) }
+  return {
+    name,
+    kind,
+    source,
+    ingest: omitUndefined(ingest),
+    ...replayChecks(config, source, pools),
+  }
 }
 
-/** Opens a source of each broker. */
+/** Functions that open a source, by broker. */
 const OPEN: {
   readonly [Kind in BrokerKind]: (
     config: NonNullable<SourceConfig[Kind]>,
@@ -58,30 +64,30 @@ const OPEN: {
 } = {
   rabbitmq: ({ url, ...rest }) => {
     const urls = Array.isArray(url) ? url.map((one) => one.reveal()) : url.reveal()
-    return rabbitmqSource({ ...given(rest), url: urls })
+    return rabbitmqSource({ ...omitUndefined(rest), url: urls })
   },
   kafka: ({ tls, sasl, ...rest }) => {
-    const client = given({ tls: tlsOf(tls), sasl: saslOf(sasl) })
-    return kafkaSource({ ...given(rest), client })
+    const client = omitUndefined({ tls: tlsOf(tls), sasl: saslOf(sasl) })
+    return kafkaSource({ ...omitUndefined(rest), client })
   },
   postgres: ({ url, queue }, pools) => postgresSource({ pool: pools.at(url), queue }),
 }
 
 const open = <Kind extends BrokerKind>(
   kind: Kind,
-  said: SourceConfig,
+  config: SourceConfig,
   pools: Pools,
-): DeadLetterSource => OPEN[kind](said[kind] as NonNullable<SourceConfig[Kind]>, pools)
+): DeadLetterSource => OPEN[kind](config[kind] as NonNullable<SourceConfig[Kind]>, pools)
 
-/** Who is told of alerts: webhooks, which reach public addresses and what the config names. */
-export const listenersOf = ({ alerts }: Config): readonly Listener[] =>
+/** Returns the webhooks that receive alerts. They reach public addresses and those in `allowPrivate`. */
+export const listenersOf = ({ alerts }: Config): readonly AlertTarget[] =>
   alerts.webhooks.map(({ url, secret }) => ({
     url: url.reveal(),
     open: () =>
       webhook({
         url: url.reveal(),
         secret: secret.reveal(),
-        ...given({ allow: alerts.allowPrivate }),
+        ...omitUndefined({ allow: alerts.allowPrivate }),
       }),
   }))
 
@@ -89,35 +95,35 @@ type KafkaConfig = NonNullable<SourceConfig['kafka']>
 
 function tlsOf(tls: KafkaConfig['tls']): { ca?: string; cert?: string; key?: string } | undefined {
   if (tls === undefined || tls === false) return undefined
-  return tls === true ? {} : given({ ca: tls.ca, cert: tls.cert, key: tls.key?.reveal() })
+  return tls === true ? {} : omitUndefined({ ca: tls.ca, cert: tls.cert, key: tls.key?.reveal() })
 }
 
 function saslOf(sasl: KafkaConfig['sasl']) {
   return sasl === undefined ? undefined : { ...sasl, password: sasl.password.reveal() }
 }
 
-/** When replays have to wait, and what proves them when nobody confirms. */
-function waitingFor(
+/** Returns the checks that pause replay runs, and the inbox that confirms replays. */
+function replayChecks(
   { replay }: SourceConfig,
   source: DeadLetterSource,
   pools: Pools,
-): Pick<BackgroundSource, 'health' | 'lag' | 'mostLag' | 'handled'> {
-  const { health, mostLag, inbox } = replay ?? {}
-  return given({
+): Pick<BackgroundSource, 'health' | 'lag' | 'maxLag' | 'handled'> {
+  const { health, maxLag, inbox } = replay ?? {}
+  return omitUndefined({
     health: health === undefined ? undefined : healthAt(health.reveal()),
-    mostLag,
-    lag: mostLag === undefined ? undefined : lagOf(source),
+    maxLag,
+    lag: maxLag === undefined ? undefined : lagOf(source),
     handled: inbox === undefined ? undefined : handledIn(pools, inbox),
   })
 }
 
-/** Refuses `mostLag` at start-up where the broker cannot count: a limit that never holds protects nothing. */
+/** Returns the lag of a source. Rejects `maxLag` at startup when the broker cannot count its lag. */
 function lagOf(source: DeadLetterSource): NonNullable<DeadLetterSource['lag']> {
   const lag = source.lag?.bind(source)
   if (lag !== undefined) return lag
   throw new RedriveError(
     'CAPABILITY_MISSING',
-    `replay.mostLag: the broker of "${source.source}" cannot count its lag. Remove mostLag from this source.`,
+    `replay.maxLag: the broker of "${source.source}" cannot count its lag. Remove maxLag from this source.`,
   )
 }
 
@@ -129,7 +135,7 @@ function handledIn(
   return (keys) => handledKeys(pool, { consumer, keys })
 }
 
-/** One of the schemas that the server needs in its database, in the order they are made. */
+/** A database schema that the server needs. */
 interface Schema {
   readonly name: string
   readonly migrate: (pool: Pool) => Promise<readonly string[]>
@@ -137,6 +143,7 @@ interface Schema {
   readonly sql: () => string
 }
 
+/** All schemas, in the order in which they are created. */
 const SCHEMAS: readonly Schema[] = [
   { name: 'redrive', migrate: migrateOutbox, missing: missingInOutbox, sql: outboxSql },
   { name: 'redrive_catalog', migrate: migrateCatalog, missing: missingInCatalog, sql: catalogSql },
@@ -148,23 +155,23 @@ const SCHEMAS: readonly Schema[] = [
   },
 ]
 
-/** Brings all schemas up to date, and answers what was applied: `redrive_catalog 0001-tables`. */
+/** Applies the missing migrations of all schemas and returns their names: `redrive_catalog 0001-tables`. */
 export const migrateAll = (pool: Pool): Promise<readonly string[]> =>
-  ofEach(({ migrate }) => migrate(pool))
+  collectMigrations(({ migrate }) => migrate(pool))
 
-/** What `migrateAll` would apply. */
+/** Returns the migrations that `migrateAll` would apply. */
 export const missingInAll = (pool: Pool): Promise<readonly string[]> =>
-  ofEach(({ missing }) => missing(pool))
+  collectMigrations(({ missing }) => missing(pool))
 
-async function ofEach(
-  ask: (schema: Schema) => Promise<readonly string[]>,
+async function collectMigrations(
+  read: (schema: Schema) => Promise<readonly string[]>,
 ): Promise<readonly string[]> {
-  const answers: string[] = []
+  const names: string[] = []
   for (const schema of SCHEMAS) {
-    answers.push(...(await ask(schema)).map((migration) => `${schema.name} ${migration}`))
+    names.push(...(await read(schema)).map((migration) => `${schema.name} ${migration}`))
   }
-  return answers
+  return names
 }
 
-/** The same as text, for an administrator. It can be run again: what is there already is left alone. */
+/** Returns the SQL of all migrations, for an administrator. It is safe to run more than once. */
 export const allMigrationSql = (): string => SCHEMAS.map(({ sql }) => sql()).join('\n')

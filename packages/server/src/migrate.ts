@@ -1,78 +1,32 @@
-import { isRedriveError, RedriveError } from '@redrive/core'
+import {
+  migrate,
+  migrationSql,
+  missingMigrations,
+  type SchemaMigrations,
+} from '@redrive/postgres-internal'
 import type { Pool } from 'pg'
-import { inTransaction, type Run, runOn } from './database.ts'
+import { SCHEMA } from './database.ts'
 import { TABLES } from './migrations/0001-tables.ts'
 
-/** Only ever added to: what is released is never changed. */
-const MIGRATIONS: Readonly<Record<string, string>> = {
-  '0001-tables': TABLES,
-}
-
-const LEDGER = `create schema if not exists redrive_server;
-create table if not exists redrive_server.migration (name text primary key, applied_at timestamptz not null default now());
-`
-
-/** One at a time, whoever starts first; a number of our own, shared with nothing else here. */
-const LOCK = 'select pg_advisory_xact_lock(7265647269766506)'
+const MIGRATIONS: SchemaMigrations = { ...SCHEMA, migrations: { '0001-tables': TABLES } }
 
 /**
- * Brings the schema `redrive_server` up to date and answers what was applied. Safe when several processes
- * start at once: one applies, the others wait for it.
+ * Applies the missing migrations of the schema `redrive_server` and returns their names. It is safe to run in
+ * several processes concurrently: one applies the migrations and the others wait.
  */
-export async function migrateServer(pool: Pool): Promise<readonly string[]> {
-  try {
-    return await inTransaction(pool, applyMissing)
-  } catch (error) {
-    throw cannotMigrate(error)
-  }
+export function migrateServer(pool: Pool): Promise<readonly string[]> {
+  return migrate(pool, MIGRATIONS)
 }
 
-async function applyMissing(run: Run): Promise<readonly string[]> {
-  await run(LOCK)
-  await run(LEDGER)
-  const missing = await missingIn(run)
-  for (const name of missing) {
-    await run(MIGRATIONS[name] as string)
-    await run('insert into redrive_server.migration (name) values ($1)', [name])
-  }
-  return missing
-}
-
-async function missingIn(run: Run): Promise<readonly string[]> {
-  const known = await run<{ name: string }>('select name from redrive_server.migration')
-  const names = new Set(known.map(({ name }) => name))
-  return Object.keys(MIGRATIONS).filter((name) => !names.has(name))
-}
-
-/** What `migrateServer` would apply. None: the schema is of this release, or of a later one. */
-export async function missingServerMigrations(pool: Pool): Promise<readonly string[]> {
-  const run = runOn(pool)
-  const [ledger] = await run(`select where to_regclass('redrive_server.migration') is not null`)
-  return ledger === undefined ? Object.keys(MIGRATIONS) : missingIn(run)
+/** Returns the migrations that `migrateServer` would apply. The list is empty for this release and later ones. */
+export function missingServerMigrations(pool: Pool): Promise<readonly string[]> {
+  return missingMigrations(pool, MIGRATIONS)
 }
 
 /**
- * The same as text, for a database where only an administrator may change the schema. It can be run again,
- * and by every release: what is there already is left alone.
+ * Returns the SQL of the migrations, for a database where only an administrator may change the schema. It skips
+ * applied migrations, so it is safe to run more than once and with any release.
  */
 export function serverMigrationSql(): string {
-  const parts = Object.entries(MIGRATIONS).map(
-    ([name, sql]) => `do $migration$ begin
-if exists (select from redrive_server.migration where name = '${name}') then return; end if;
-insert into redrive_server.migration (name) values ('${name}');
-execute $sql$${sql}$sql$;
-end $migration$;
-`,
-  )
-  return [LEDGER, ...parts].join('\n')
-}
-
-function cannotMigrate(cause: unknown): unknown {
-  if (isRedriveError(cause, 'UNREACHABLE')) return cause
-  const why = cause instanceof Error ? cause.message : String(cause)
-  return new RedriveError(
-    'TOPOLOGY_MISMATCH',
-    `The schema redrive_server could not be brought up to date: ${why}. The role needs the right to create in this database; or let an administrator run what \`redrive migrate --print-sql\` prints.`,
-    { cause },
-  )
+  return migrationSql(MIGRATIONS)
 }

@@ -3,12 +3,12 @@ import type { FastifyInstance } from 'fastify'
 import { listenersOf, missingInAll, openSources } from './composition.ts'
 import type { Config } from './config/schema.ts'
 import { msOf } from './config/values.ts'
-import { createDesk } from './desk/desk.ts'
-import { given } from './given.ts'
+import { createOperations } from './operations/operations.ts'
+import { omitUndefined } from './omit-undefined.ts'
 import { createApp } from './http/app.ts'
 import { createMetrics, type ServerMetrics } from './http/metrics.ts'
 import { registerLogin } from './identity/routes.ts'
-import { insisting } from './insist.ts'
+import { createRetryingWriter } from './retry-write.ts'
 import { SERVE_ROLES, type ServeRole } from './serve-role.ts'
 import { type BrokerWatch, watchBrokers } from './start/brokers.ts'
 import { cached } from './cached.ts'
@@ -19,43 +19,43 @@ import {
   alertingOf,
   createParts,
   publicUrlIn,
-  type ServerParts,
+  type ServerComponents,
   startAuditCheckpoints,
-} from './start/parts.ts'
+} from './start/components.ts'
 import { createPools, type Pools } from './start/pools.ts'
 import { prepareSchemas } from './start/schemas.ts'
 import { onSignals, type Signalled } from './start/signals.ts'
-import { type Ending, endAll, type StopResult } from './start/stopping.ts'
+import { type ShutdownTask, endAll, type StopResult } from './start/shutdown.ts'
 import { serverVersion } from './start/version.ts'
-import { alertLimitsOf, startWork, type Work } from './start/work.ts'
+import { alertLimitsOf, startWork, type Work } from './start/background.ts'
 
 export interface ServeOptions {
-  /** What this process does. Default: everything. */
+  /** Roles of this process. Default: all. */
   readonly roles?: readonly ServeRole[]
-  /** Default: JSON lines on the standard output. */
+  /** Log. Default: JSON lines on the standard output. */
   readonly log?: Log
-  /** Ends a start that still waits for the database. */
+  /** Cancels a start that is still waiting for the database. */
   readonly signal?: AbortSignal
 }
 
-/** A server that runs. */
-export interface Serving {
-  /** Where it listens. */
+/** A running server. */
+export interface RunningServer {
+  /** URL of the listener. */
   readonly url: string
-  /** Where metrics are, when they have a listener of their own. */
+  /** URL of the metrics, if they have a separate listener. */
   readonly metricsUrl: string | undefined
   /**
-   * Readiness goes off at once and chores end; a moment later nobody is taken in any more, and whoever is in
-   * gets an answer. All within the grace period. Safe to call twice.
+   * Stops the server within the grace period. First it reports not ready and ends background jobs. After
+   * `shutdown.readinessDelay` it stops accepting connections and completes open requests. Safe to call twice.
    */
   stop(): Promise<StopResult>
 }
 
-/** Starts a server, or refuses with everything that has to be changed. */
-export async function serve(config: Config, options: ServeOptions = {}): Promise<Serving> {
+/** Starts a server. Rejects with the problems that prevent the start. */
+export async function serve(config: Config, options: ServeOptions = {}): Promise<RunningServer> {
   const { roles = SERVE_ROLES, log = createLog(), signal = NEVER } = options
   const pools = createPools(config, log)
-  const started: Ending[][] = [[{ what: 'the database', end: () => pools.close() }]]
+  const started: ShutdownTask[][] = [[{ what: 'database connections', end: () => pools.close() }]]
   try {
     return await start({ config, roles, log, signal, pools, started })
   } catch (error) {
@@ -66,23 +66,23 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
 
 const NEVER: AbortSignal = new AbortController().signal
 
-interface Starting {
+interface StartContext {
   readonly config: Config
   readonly roles: readonly ServeRole[]
   readonly log: Log
   readonly signal: AbortSignal
   readonly pools: Pools
-  /** What has to be ended, last first; together what can be. */
-  readonly started: Ending[][]
+  /** Shutdown steps in start order; shutdown runs them in reverse. Tasks of one step run concurrently. */
+  readonly started: ShutdownTask[][]
 }
 
-async function start(starting: Starting): Promise<Serving> {
-  const { config, roles, log, signal, pools } = starting
-  const waitMs = msOf(config.database.waitFor)
+async function start(context: StartContext): Promise<RunningServer> {
+  const { config, roles, log, signal, pools } = context
+  const waitMs = msOf(config.database.startupTimeout)
   await whenDatabaseAnswers(pools.own, { waitMs, log, signal })
   await prepareSchemas(pools.own, { mayMigrate: config.migrate, log })
   const parts = createParts(config, pools.own)
-  const { work, brokers } = await startRoles(starting, parts)
+  const { work, brokers } = await startRoles(context, parts)
   let isStopping = false
   const health = {
     roles,
@@ -98,51 +98,57 @@ async function start(starting: Starting): Promise<Serving> {
     roles,
     ...counts,
   })
-  const app = roles.includes('api') ? await apiOf(starting, parts, metrics) : undefined
+  const app = roles.includes('api') ? await apiOf(context, parts, metrics) : undefined
   const { identity } = parts
   const listeners = await listen({ config, health, metrics, identity, log, app })
   log.info(`Serving ${roles.join(', ')}.`)
   const stop = once(() => {
     isStopping = true
-    return stopAll(starting, listeners)
+    return stopAll(context, listeners)
   })
   return { url: listeners.url, metricsUrl: listeners.metricsUrl, stop }
 }
 
-/** 1 s: probes come every few seconds, from several places. */
+/** 1 s: several probes may call the health check every few seconds. */
 const HEALTH_MS = 1_000
-/** 10 s: a schema changes with a release, not with a request. */
+/** 10 s: a schema changes only with a release. */
 const MIGRATIONS_MS = 10_000
 
-/** Brokers are only known to who works with them: an API alone connects to none. */
+/** Starts the background jobs. Only `ingest` and `replay` connect to brokers. */
 async function startRoles(
-  { config, roles, log, pools, started }: Starting,
-  { catalog }: ServerParts,
+  { config, roles, log, pools, started }: StartContext,
+  { catalog }: ServerComponents,
 ): Promise<{ readonly work: Work; readonly brokers: BrokerWatch }> {
-  const isWorking = roles.includes('ingest') || roles.includes('replay')
-  const sources = isWorking ? openSources(config, pools) : []
+  const needsBrokers = roles.includes('ingest') || roles.includes('replay')
+  const sources = needsBrokers ? openSources(config, pools) : []
   started.push(
-    sources.map(({ name, source }) => ({ what: `source ${name}`, end: () => source.close() })),
+    sources.map(({ name, source }) => ({ what: `source "${name}"`, end: () => source.close() })),
   )
   const brokers = watchBrokers(sources, log)
-  started.push([{ what: 'the watch of brokers', end: async () => brokers.stop() }])
+  started.push([{ what: 'broker checks', end: async () => brokers.stop() }])
   const checkpoints = roles.includes('watch')
     ? await startAuditCheckpoints(config, pools.own, log)
     : undefined
-  started.push([{ what: 'the checkpoints of the audit', end: async () => checkpoints?.stop() }])
+  started.push([{ what: 'audit checkpoints', end: async () => checkpoints?.stop() }])
   const onAlerts = alertingOf(config, pools.own, listenersOf(config))
   const work = await startWork({ config, catalog, pool: pools.own, sources, roles, onAlerts, log })
-  started.push([...work.endings(msOf(config.shutdown.grace) * CHORES_SHARE)])
+  started.push([...work.endings(msOf(config.shutdown.grace) * JOBS_SHARE)])
   return { work, brokers }
 }
 
 async function apiOf(
-  { config, pools, log }: Starting,
-  { catalog, audit, identity }: ServerParts,
+  { config, pools, log }: StartContext,
+  { catalog, audit, identity }: ServerComponents,
   metrics: ServerMetrics,
 ): Promise<FastifyInstance> {
   const alertLimits = alertLimitsOf(config)
-  const desk = createDesk({ catalog, audit, identity, insist: insisting(log), alertLimits })
+  const desk = createOperations({
+    catalog,
+    audit,
+    identity,
+    insist: createRetryingWriter(log),
+    alertLimits,
+  })
   const { requestsPerMinute, bodyBytes } = config.limits
   const app = await createApp({
     desk,
@@ -152,57 +158,60 @@ async function apiOf(
     publicUrl: publicUrlIn(config),
     limits: { requestsPerMinute, bodyBytes },
     onAnswered: (operation, status, seconds) => metrics.observe(operation, status, seconds),
-    ...given({ trustProxy: config.trustProxy }),
+    ...omitUndefined({ trustProxy: config.trustProxy }),
   })
   await registerLogin(app, identity)
   return app
 }
 
-/** A fifth of the time is kept for what comes after the chores. */
-const CHORES_SHARE = 0.8
-/** At most half of the time goes by before listeners close: those who are in need the other half. */
-const NOTICE_SHARE = 0.5
+/** Share of the grace period for background jobs. The rest is for the later shutdown steps. */
+const JOBS_SHARE = 0.8
+/** Maximum share of the grace period before the listeners close. Open requests need the rest. */
+const READINESS_DELAY_SHARE = 0.5
 
 async function stopAll(
-  { config, log, started }: Starting,
+  { config, log, started }: StartContext,
   listeners: Listeners,
 ): Promise<StopResult> {
   const graceMs = msOf(config.shutdown.grace)
-  const noticeMs = Math.min(msOf(config.shutdown.notice), graceMs * NOTICE_SHARE)
-  log.info(`Stopping, within ${graceMs} ms.`)
+  const readinessDelayMs = Math.min(
+    msOf(config.shutdown.readinessDelay),
+    graceMs * READINESS_DELAY_SHARE,
+  )
+  log.info(`Stopping within ${graceMs} ms.`)
   const end = async () => {
-    await after(noticeMs)
+    await after(readinessDelayMs)
     await listeners.close()
   }
-  // Chores were started last. They end while requests are answered; the rest, when nobody needs it.
-  const [chores = [], ...rest] = started.toReversed()
-  const result = await endAll([[{ what: 'requests', end }, ...chores], ...rest], { graceMs, log })
-  log.info(result.isClean ? 'Stopped.' : 'Stopped, but not everything ended well.')
+  // Background jobs started last. They end while requests complete; the other components end afterwards.
+  const [jobs = [], ...rest] = started.toReversed()
+  const result = await endAll([[{ what: 'requests', end }, ...jobs], ...rest], { graceMs, log })
+  log.info(result.isClean ? 'Stopped.' : 'Stopped with errors. See the log lines above.')
   return result
 }
 
 function once<T>(work: () => Promise<T>): () => Promise<T> {
-  let begun: Promise<T> | undefined
+  let result: Promise<T> | undefined
   return () => {
-    begun ??= work()
-    return begun
+    result ??= work()
+    return result
   }
 }
 
-/** Serves until the signal fires, then stops. */
+/** Runs a server until the signal fires, then stops it. */
 export async function serveUntil(
   config: Config,
   options: ServeOptions & { readonly signal: AbortSignal },
 ): Promise<StopResult> {
   const { signal } = options
-  const serving = await serve(config, options)
+  const server = await serve(config, options)
   if (!signal.aborted) {
     await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
   }
-  return serving.stop()
+  return server.stop()
 }
 
-/** The same for a whole process: until SIGTERM or SIGINT. Answers its exit code; a second signal ends it at once. */
+/** Runs a server until SIGTERM or SIGINT and returns the exit code. A second signal exits immediately. */
 export async function serveUntilSignal(
   config: Config,
   options: Omit<ServeOptions, 'signal'> & { readonly target?: Signalled } = {},

@@ -11,7 +11,7 @@ export const { privateKey, publicKey } = generateKeyPairSync('ed25519')
 export const checkpointFile = async () =>
   join(await mkdtemp(join(tmpdir(), 'redrive-audit-')), 'checkpoints.jsonl')
 
-export const entry = (said: Partial<NewEntry> = {}): NewEntry => ({
+export const entry = (changes: Partial<NewEntry> = {}): NewEntry => ({
   caller: {
     person: 'https://idp.test#alice',
     name: 'Alice',
@@ -20,15 +20,15 @@ export const entry = (said: Partial<NewEntry> = {}): NewEntry => ({
     isAgent: false,
     credential: undefined,
   },
-  what: 'discard',
+  operation: 'discard',
   outcome: 'done',
   source: 'orders',
   subject: 'a dead letter',
   facts: { count: 1 },
-  ...said,
+  ...changes,
 })
 
-/** As the owner of the database can: past the triggers. */
+/** Changes tables with disabled triggers, as the owner of the database can. */
 export async function tamper(pool: Pool, ...statements: readonly string[]): Promise<void> {
   await pool.query(
     [
@@ -44,7 +44,7 @@ export async function tamper(pool: Pool, ...statements: readonly string[]): Prom
   )
 }
 
-/** Makes all hashes anew, so that the chain looks right by itself. */
+/** Computes all hashes again, so that the chain is consistent. */
 export async function rehash(pool: Pool): Promise<void> {
   const { rows } = await pool.query<Link & { at_ms: string }>(
     'select * from redrive_server.audit order by sequence',

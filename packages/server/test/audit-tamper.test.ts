@@ -31,7 +31,7 @@ const problems = async (checkpoints?: string) => {
   return verdict.problems.map(({ kind, sequence }) => `${kind} ${sequence}`)
 }
 
-test('a chain that nobody touched has no problems', async () => {
+test('verifyAudit finds no problem in an unchanged chain', async () => {
   expect(await verifyAudit({ pool, checkpoints: file, publicKey })).toEqual({
     entries: 10,
     checkpoints: 2,
@@ -39,13 +39,13 @@ test('a chain that nobody touched has no problems', async () => {
   })
 })
 
-describe('without checkpoints it shows that', () => {
+describe('without checkpoints, verifyAudit detects that', () => {
   test.for([
     ['sequence', 'sequence = 6', 'sequence = 60', 'missing 7'],
     ['at', 'sequence = 6', 'at_ms = at_ms + 1', 'altered 6'],
     ['person', 'sequence = 6', "person = 'bob'", 'altered 6'],
     ['via', 'sequence = 6', "via = 'token'", 'altered 6'],
-    ['what', 'sequence = 6', "what = 'restore'", 'altered 6'],
+    ['operation', 'sequence = 6', "operation = 'restore'", 'altered 6'],
     ['outcome', 'sequence = 6', "outcome = 'denied'", 'altered 6'],
     ['source', 'sequence = 6', 'source = null', 'altered 6'],
     ['subject', 'sequence = 6', "subject = ''", 'altered 6'],
@@ -59,22 +59,22 @@ describe('without checkpoints it shows that', () => {
     expect(await problems()).toEqual([found])
   })
 
-  test('an entry was taken out of the middle', async () => {
+  test('an entry in the middle was deleted', async () => {
     await tamper(pool, 'delete from redrive_server.audit where sequence = 5')
     expect(await problems()).toEqual(['missing 6'])
   })
 
-  test('the beginning was taken away', async () => {
+  test('the first entries were deleted', async () => {
     await tamper(pool, 'delete from redrive_server.audit where sequence <= 5')
     expect(await problems()).toEqual(['missing 6'])
   })
 
-  test('the end was taken away and the head forgotten', async () => {
+  test('the last entries were deleted without changing the head', async () => {
     await tamper(pool, 'delete from redrive_server.audit where sequence > 5')
     expect(await problems()).toEqual(['head 5'])
   })
 
-  test('two entries changed places', async () => {
+  test('two entries were swapped', async () => {
     await tamper(
       pool,
       'update redrive_server.audit set sequence = -1 where sequence = 5',
@@ -85,8 +85,8 @@ describe('without checkpoints it shows that', () => {
   })
 })
 
-describe('with checkpoints it shows that', () => {
-  test('the chain was cut and its head put back', async () => {
+describe('with checkpoints, verifyAudit detects that', () => {
+  test('the chain was truncated together with its head', async () => {
     await tamper(
       pool,
       'delete from redrive_server.audit where sequence > 5',
@@ -106,14 +106,14 @@ describe('with checkpoints it shows that', () => {
     expect(await problems(file)).toEqual(['truncated 4', 'truncated 8'])
   })
 
-  test('the chain was rewritten with all hashes made anew', async () => {
+  test('the chain was rewritten with new hashes', async () => {
     await tamper(pool, `update redrive_server.audit set person = 'bob' where sequence = 6`)
     await rehash(pool)
     expect(await problems()).toEqual([])
     expect(await problems(file)).toEqual(['rewritten 8'])
   })
 
-  test('an entry was taken out and all after it moved up', async () => {
+  test('an entry was deleted and the following ones were renumbered', async () => {
     await tamper(
       pool,
       'delete from redrive_server.audit where sequence = 2',
@@ -125,7 +125,7 @@ describe('with checkpoints it shows that', () => {
     expect(await problems(file)).toEqual(['rewritten 4', 'rewritten 8'])
   })
 
-  test('a checkpoint was made to fit what was rewritten', async () => {
+  test('a checkpoint was forged for a rewritten chain', async () => {
     await tamper(pool, `update redrive_server.audit set person = 'bob' where sequence = 6`)
     await rehash(pool)
     const stranger = generateKeyPairSync('ed25519').privateKey
@@ -140,7 +140,7 @@ describe('with checkpoints it shows that', () => {
     expect(await problems(file)).toEqual(['signature 3'])
   })
 
-  test('checkpoints that are not there, or cannot be read, prove nothing', async () => {
+  test('checkpoints are missing or unreadable', async () => {
     const none = await checkpointFile()
     expect((await rejection(problems(none))).message).toMatch(/no checkpoint/)
     expect((await rejection(verifyAudit({ pool, checkpoints: file }))).message).toMatch(
@@ -148,18 +148,18 @@ describe('with checkpoints it shows that', () => {
     )
     await appendFile(file, '{"sequence":9')
     expect((await rejection(problems(file))).message).toMatch(
-      /checkpoints\.jsonl:3 is no checkpoint/,
+      /checkpoints\.jsonl:3 is not a valid checkpoint/,
     )
   })
 })
 
 describe('a checkpoint', () => {
-  test('is not made when nothing was written since the last one', async () => {
+  test('is not written when the chain is unchanged since the last one', async () => {
     expect(await writeCheckpoint({ pool, privateKey, file })).toMatchObject({ sequence: 10 })
     expect(await writeCheckpoint({ pool, privateKey, file })).toBeUndefined()
   })
 
-  test('is not made for a chain that has lost the one before', async () => {
+  test('is not written when the chain does not contain the last one', async () => {
     await tamper(pool, `update redrive_server.audit set person = 'bob' where sequence = 6`)
     await rehash(pool)
     const before = await readFile(file, 'utf8')
@@ -169,7 +169,7 @@ describe('a checkpoint', () => {
     expect(await readFile(file, 'utf8')).toBe(before)
   })
 
-  test('is made at the start, and at the end', async () => {
+  test('is written at the start and at the end', async () => {
     const errors: unknown[] = []
     const onError = (error: unknown) => errors.push(error)
     const checkpoints = await startCheckpoints({
@@ -189,17 +189,17 @@ describe('a checkpoint', () => {
     expect(await problems(file)).toEqual([])
   })
 
-  test('is signed by a key of the kind that is documented, into a file that can be written', async () => {
+  test('requires an Ed25519 key and a writable file', async () => {
     const other = generateKeyPairSync('ec', { namedCurve: 'P-256' })
     const error = await rejection(writeCheckpoint({ pool, privateKey: other.privateKey, file }))
     expect(error.message).toMatch(/openssl genpkey/)
     const verify = verifyAudit({ pool, checkpoints: file, publicKey: other.publicKey })
     expect(await rejection(verify)).toMatchObject({ code: 'POLICY_INVALID' })
-    const nowhere = writeCheckpoint({ pool, privateKey, file: `${file}.nowhere/file` })
-    expect((await rejection(nowhere)).message).toMatch(/The folder must be there/)
+    const noFolder = writeCheckpoint({ pool, privateKey, file: `${file}.nowhere/file` })
+    expect((await rejection(noFolder)).message).toMatch(/Check that the folder exists/)
   })
 
-  test('keeps the server from starting on a chain that was tampered with', async () => {
+  test('prevents a start with a manipulated chain', async () => {
     await tamper(pool, `update redrive_server.audit set person = 'bob' where sequence = 6`)
     await rehash(pool)
     const start = startCheckpoints({

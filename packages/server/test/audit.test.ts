@@ -21,11 +21,11 @@ beforeEach(async () => {
   audit = createAudit({ pool })
 })
 
-describe('what is written', () => {
-  test('is a chain that anybody can make again from what is documented', async () => {
+describe('writing the audit log', () => {
+  test('builds the documented hash chain', async () => {
     await audit.write(entry())
     await audit.write(
-      entry({ caller: undefined, facts: { name: 'Zoë \u0000 "x"' }, what: 'login' }),
+      entry({ caller: undefined, facts: { name: 'Zoë \u0000 "x"' }, operation: 'login' }),
     )
     const { entries } = await audit.read({})
     const [second, first] = entries
@@ -43,7 +43,7 @@ describe('what is written', () => {
     expect(await verifyAudit({ pool })).toEqual({ entries: 2, checkpoints: 0, problems: [] })
   })
 
-  test('is one chain although several processes write at once', async () => {
+  test('builds one chain when several processes write concurrently', async () => {
     const others = [poolOn(await urlOf(), 3), poolOn(await urlOf(), 3)]
     const writers = [audit, ...others.map((one) => createAudit({ pool: one }))]
     const all = writers.flatMap(({ write }, which) =>
@@ -57,20 +57,20 @@ describe('what is written', () => {
     expect(rows).toHaveLength(300)
   })
 
-  test('is there when the promise resolves, for a connection of its own', async () => {
+  test('commits the entry before the promise resolves', async () => {
     await audit.write(entry({ subject: 'now' }))
     const { rows } = await pool.query(`select from redrive_server.audit where subject = 'now'`)
     expect(rows).toHaveLength(1)
   })
 
-  test('keeps what the database cannot, in a form that it can', async () => {
+  test('replaces characters that the database cannot store', async () => {
     await audit.write(entry({ subject: 'a\u0000b\ud800c', source: '' }))
     const { entries } = await audit.read({})
     expect(entries[0]).toMatchObject({ subject: 'a\ufffdb\ufffdc', source: '' })
     expect((await verifyAudit({ pool })).problems).toEqual([])
   })
 
-  test('is refused when it is too long, without harm to those beside it', async () => {
+  test('rejects entries that are too long and writes the others', async () => {
     const many = await Promise.allSettled([
       audit.write(entry()),
       audit.write(entry({ subject: 'x'.repeat(601) })),
@@ -86,8 +86,8 @@ describe('what is written', () => {
     expect((await audit.read({})).entries).toHaveLength(2)
   })
 
-  test('rejects when the database does not take it, and goes on when it does', async () => {
-    const dead = createAudit({ pool: poolOn('postgres://nobody@127.0.0.1:9/none') })
+  test('rejects while the database fails and succeeds afterwards', async () => {
+    const dead = createAudit({ pool: poolOn('postgres://user@127.0.0.1:9/none') })
     expect(await rejection(dead.write(entry()))).toMatchObject({ code: 'UNREACHABLE' })
     await pool.query('alter table redrive_server.audit_head rename to head_away')
     const away = await rejection(audit.write(entry()))
@@ -98,7 +98,7 @@ describe('what is written', () => {
     expect((await verifyAudit({ pool })).problems).toEqual([])
   })
 
-  test('waits for nobody longer than 5 s', async () => {
+  test('waits at most 5 s for a lock', async () => {
     const client = await pool.connect()
     await client.query('begin; select from redrive_server.audit_head for update')
     const error = await rejection(audit.write(entry()))
@@ -109,7 +109,7 @@ describe('what is written', () => {
   })
 })
 
-describe('the table', () => {
+describe('the audit table', () => {
   test.for([
     `update redrive_server.audit set person = 'bob'`,
     'delete from redrive_server.audit',
@@ -119,46 +119,46 @@ describe('the table', () => {
     'update redrive_server.audit_head set sequence = sequence - 1',
     `update redrive_server.audit_head set hash = decode('00', 'hex')`,
     `set local session_replication_role = replica; delete from redrive_server.audit`,
-  ])('refuses %s', async (statement) => {
+  ])('rejects %s', async (statement) => {
     await audit.write(entry())
     const error = await rejection(pool.query(`begin; ${statement}; commit`))
-    expect(error.message).toMatch(/only ever added to/)
+    expect(error.message).toMatch(/append-only/)
     expect((await verifyAudit({ pool })).problems).toEqual([])
   })
 })
 
-describe('reading', () => {
-  test('is newest first, in pages, and by everything that is named', async () => {
+describe('reading the audit log', () => {
+  test('returns pages, newest first, and applies all filters', async () => {
     for (let place = 1; place <= 5; place++) {
       const source = place % 2 === 0 ? 'orders' : 'payments'
       await audit.write(
-        entry({ subject: `s${place}`, source, what: place > 3 ? 'edit' : 'discard' }),
+        entry({ subject: `s${place}`, source, operation: place > 3 ? 'edit' : 'discard' }),
       )
     }
     const sequences = async (query: Parameters<Audit['read']>[0]) => {
-      const { entries, next } = await audit.read(query)
-      return [entries.map(({ sequence }) => sequence), next]
+      const { entries, nextCursor } = await audit.read(query)
+      return [entries.map(({ sequence }) => sequence), nextCursor]
     }
-    expect(await sequences({ most: 2 })).toEqual([[5, 4], 4])
-    expect(await sequences({ most: 2, before: 4 })).toEqual([[3, 2], 2])
-    expect(await sequences({ most: 2, before: 2 })).toEqual([[1], undefined])
+    expect(await sequences({ limit: 2 })).toEqual([[5, 4], 4])
+    expect(await sequences({ limit: 2, before: 4 })).toEqual([[3, 2], 2])
+    expect(await sequences({ limit: 2, before: 2 })).toEqual([[1], undefined])
     expect(await sequences({ source: 'orders' })).toEqual([[4, 2], undefined])
-    expect(await sequences({ what: 'edit', source: 'payments' })).toEqual([[5], undefined])
+    expect(await sequences({ operation: 'edit', source: 'payments' })).toEqual([[5], undefined])
     expect(await sequences({ subject: 's3' })).toEqual([[3], undefined])
-    expect(await sequences({ person: 'https://idp.test#alice', most: 1 })).toEqual([[5], 5])
+    expect(await sequences({ person: 'https://idp.test#alice', limit: 1 })).toEqual([[5], 5])
     expect(await sequences({ person: "' or true --" })).toEqual([[], undefined])
   })
 })
 
 describe('the schema', () => {
-  test('is made once, whoever starts first', async () => {
+  test('is created once by concurrent processes', async () => {
     const url = await emptyDatabase('redrive_server_schema')
     const pools = [poolOn(url), poolOn(url), poolOn(url)]
     const applied = await Promise.all(pools.map(migrateServer))
     expect(applied.flat()).toEqual(['0001-tables'])
     const [first] = pools as [Pool, ...Pool[]]
     expect(await migrateServer(first)).toEqual([])
-    // A: also where changes are applied as a replica does it.
+    // "A" (always): the triggers also fire in logical replicas.
     const { rows } = await first.query(
       `select tgname, tgenabled from pg_trigger where tgname like 'audit%' order by tgname`,
     )
@@ -167,7 +167,7 @@ describe('the schema', () => {
     await Promise.all(pools.map((one) => one.end()))
   })
 
-  test('is the same when an administrator runs it as text, and can be run again', async () => {
+  test('can be created from the SQL text, more than once', async () => {
     const url = await emptyDatabase('redrive_server_schema_text')
     const other = poolOn(url)
     await other.query(serverMigrationSql())

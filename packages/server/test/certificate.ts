@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
-/** For some names or addresses, such as `DNS:hook.test` or `IP:127.0.0.1`; signed by itself. */
+/** Creates a self-signed certificate for names such as `DNS:hook.test` or `IP:127.0.0.1`. */
 export async function certificate(names: string): Promise<{ cert: string; key: string }> {
   const folder = await mkdtemp(join(tmpdir(), 'redrive-tls-'))
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
@@ -12,7 +12,7 @@ export async function certificate(names: string): Promise<{ cert: string; key: s
   const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1']
   const args = ['req', '-x509', ...curve, '-nodes', '-days', '1', ...name, '-keyout', key]
   await promisify(execFile)('openssl', [...args, '-out', cert])
-  const made = { cert: await readFile(cert, 'utf8'), key: await readFile(key, 'utf8') }
+  const pair = { cert: await readFile(cert, 'utf8'), key: await readFile(key, 'utf8') }
   await rm(folder, { recursive: true })
-  return made
+  return pair
 }

@@ -9,7 +9,8 @@ import { connect } from 'amqplib'
 import { afterAll, describe, expect, test } from 'vitest'
 import { openSources } from '../src/composition.ts'
 import { readConfig } from '../src/config/load.ts'
-import { createLog, migrateAll, missingInAll } from '../src/index.ts'
+import { createLog, migrateAll } from '../src/index.ts'
+import { missingInAll } from '../src/composition.ts'
 import { createPools } from '../src/start/pools.ts'
 import { rabbitmqUrl } from './serve-stage.ts'
 
@@ -17,8 +18,8 @@ const url = await emptyDatabase('redrive_server_composition')
 const pool = poolOn(url)
 afterAll(() => pool.end())
 
-/** The only source of a config, open. */
-function opened(source: object) {
+/** Opens the only source of a config. */
+function openOnly(source: object) {
   const raw = { database: { url }, auth: { development: {} }, sources: { named: source } }
   const config = readConfig(raw, { env: {}, cwd: '/', from: 'a test' })
   const pools = createPools(config, createLog({ level: 'silent' }))
@@ -31,7 +32,7 @@ function opened(source: object) {
   return { open, close }
 }
 
-test('the schemas are missing until they are made, and made once whoever starts first', async () => {
+test('migrateAll applies each missing migration once, also when two processes run it', async () => {
   const missing = await missingInAll(pool)
   expect(new Set(missing.map((one) => one.split(' ')[0]))).toEqual(
     new Set(['redrive', 'redrive_catalog', 'redrive_server']),
@@ -43,7 +44,7 @@ test('the schemas are missing until they are made, and made once whoever starts 
   expect(await missingInAll(pool)).toEqual([])
 })
 
-describe('how far the consumers are behind', () => {
+describe('the consumer lag', () => {
   test('is the number of messages in a RabbitMQ queue', async () => {
     const mq = await rabbitmqUrl()
     const queue = `lag-${randomUUID().slice(0, 8)}`
@@ -52,8 +53,8 @@ describe('how far the consumers are behind', () => {
     await channel.assertQueue(queue, { durable: true })
     for (let at = 0; at < 3; at++) channel.sendToQueue(queue, Buffer.from('{}'))
     await channel.waitForConfirms()
-    const { open, close } = opened({ rabbitmq: { url: mq, queue }, replay: { mostLag: 2 } })
-    expect(open).toMatchObject({ name: 'named', kind: 'rabbitmq', mostLag: 2 })
+    const { open, close } = openOnly({ rabbitmq: { url: mq, queue }, replay: { maxLag: 2 } })
+    expect(open).toMatchObject({ name: 'named', kind: 'rabbitmq', maxLag: 2 })
     expect(await open.lag?.()).toBe(3)
     expect(await open.source.depth()).toBe(0)
     await close()
@@ -72,17 +73,17 @@ describe('how far the consumers are behind', () => {
     })
     const producer = new Producer({ ...base, autocreateTopics: false })
     const value = Buffer.from('{}')
-    // One at a time: what is refused for a partition without a leader yet is sent again as a whole.
+    // One message per request: a request with a partition without a leader is repeated as a whole.
     for (const partition of [0, 1, 0, 1, 0]) {
       await producer.send({ messages: [{ topic, partition, value }] })
     }
     const kafka = { brokers: broker, topic, group: 'web' }
-    const { open, close } = opened({ kafka, replay: { mostLag: 10 } })
-    expect(open).toMatchObject({ kind: 'kafka', mostLag: 10 })
+    const { open, close } = openOnly({ kafka, replay: { maxLag: 10 } })
+    expect(open).toMatchObject({ kind: 'kafka', maxLag: 10 })
     expect(await open.lag?.()).toBe(5)
-    // Nobody has made a topic for dead letters yet: there are none, and nobody waits for it.
+    // The dead-letter topic does not exist yet: there are no dead letters, and drain does not wait.
     expect(await open.source.depth()).toBe(0)
-    expect((await open.source.drain({ most: 1 })).deadLetters).toEqual([])
+    expect((await open.source.drain({ limit: 1 })).deadLetters).toEqual([])
     await close()
     await producer.close()
     await admin.deleteTopics({ topics: [topic] })
@@ -92,15 +93,15 @@ describe('how far the consumers are behind', () => {
   test('is the number of events of an outbox that are due', async () => {
     const box = outbox({ queue: 'lagging' })
     await box.addMany(pool, [{ body: 1 }, { body: 2 }, { body: 3, delay: '1h' }])
-    const { open, close } = opened({ postgres: { queue: 'lagging' }, replay: { mostLag: 0 } })
-    expect(open).toMatchObject({ kind: 'postgres', mostLag: 0 })
+    const { open, close } = openOnly({ postgres: { queue: 'lagging' }, replay: { maxLag: 0 } })
+    expect(open).toMatchObject({ kind: 'postgres', maxLag: 0 })
     expect(await open.lag?.()).toBe(2)
     expect(await open.source.depth()).toBe(0)
     await close()
   })
 
-  test('is nobody’s question unless the config asks', async () => {
-    const { open, close } = opened({ postgres: { queue: 'lagging' } })
+  test('is not requested unless the config sets a limit', async () => {
+    const { open, close } = openOnly({ postgres: { queue: 'lagging' } })
     expect(open.lag).toBeUndefined()
     expect(open.health).toBeUndefined()
     expect(open.handled).toBeUndefined()
@@ -108,26 +109,26 @@ describe('how far the consumers are behind', () => {
   })
 })
 
-test('the consumers say themselves whether they can take more', async () => {
+test('the health check calls the health URL of the consumers', async () => {
   let status = 200
   const server = createServer((_, response) => response.writeHead(status).end('x')).listen(0)
   await once(server, 'listening')
   const { port } = server.address() as { readonly port: number }
   const health = `http://127.0.0.1:${port}/health?key=hunter2`
-  const { open, close } = opened({ postgres: { queue: 'q' }, replay: { health } })
+  const { open, close } = openOnly({ postgres: { queue: 'q' }, replay: { health } })
   const signal = AbortSignal.timeout(5_000)
   await expect(open.health?.({ signal })).resolves.toBeUndefined()
   status = 503
-  await expect(open.health?.({ signal })).rejects.toThrow(`127.0.0.1:${port} answered 503`)
+  await expect(open.health?.({ signal })).rejects.toThrow(`127.0.0.1:${port} returned status 503`)
   await close()
   server.close()
 })
 
-test('the inbox of the consumers proves what was handled', async () => {
+test('handled() returns the keys in the inbox of the consumer', async () => {
   await pool.query(
     `insert into redrive.event_handled (consumer, key, fingerprint) values ('billing', 'a', ''), ('other', 'b', '')`,
   )
-  const { open, close } = opened({
+  const { open, close } = openOnly({
     postgres: { queue: 'q' },
     replay: { inbox: { consumer: 'billing' } },
   })
@@ -135,7 +136,7 @@ test('the inbox of the consumers proves what was handled', async () => {
   await close()
 })
 
-describe('a dead letter that says it came from another queue', () => {
+describe('a dead letter with another queue as its origin', () => {
   async function replayed(special: { readonly replay?: object } = {}) {
     const mq = await rabbitmqUrl()
     const [queue, other, dead] = ['queue', 'other', 'dead'].map(
@@ -144,13 +145,13 @@ describe('a dead letter that says it came from another queue', () => {
     const connection = await connect(mq)
     const channel = await connection.createConfirmChannel()
     for (const name of [queue, other, dead]) await channel.assertQueue(name, { durable: true })
-    const origins = special.replay === undefined ? {} : { replay: { origins: [other] } }
+    const origins = special.replay === undefined ? {} : { replay: { allowedOrigins: [other] } }
     const rabbitmq = { url: mq, queue, deadLetterQueues: [dead] }
-    const { open, close } = opened({ rabbitmq, ...origins })
+    const { open, close } = openOnly({ rabbitmq, ...origins })
     const send = async (headers: object) => {
       channel.sendToQueue(dead, Buffer.from('{}'), { messageId: randomUUID(), headers })
       await channel.waitForConfirms()
-      const batch = await open.source.drain({ most: 1 })
+      const batch = await open.source.drain({ limit: 1 })
       const [deadLetter] = batch.deadLetters
       if (deadLetter === undefined) throw new Error('Expected a dead letter.')
       const published = open.source.publish({ deadLetter, replayId: randomUUID() })
@@ -165,38 +166,38 @@ describe('a dead letter that says it came from another queue', () => {
       const all = await Promise.all([queue, other].map((name) => channel.checkQueue(name)))
       return all.map(({ messageCount }) => messageCount)
     }
-    const said = await send({ 'NServiceBus.FailedQ': other })
-    const own = await send({ 'NServiceBus.FailedQ': queue })
-    const at = await counts()
+    const toOther = await send({ 'NServiceBus.FailedQ': other })
+    const toQueue = await send({ 'NServiceBus.FailedQ': queue })
+    const messageCounts = await counts()
     await close()
     for (const name of [queue, other, dead]) await channel.deleteQueue(name)
     await connection.close()
-    return { said, own, at }
+    return { toOther, toQueue, messageCounts }
   }
 
-  test('is not replayed there', async () => {
-    const { said, own, at } = await replayed()
-    expect(said).toMatch(/came from 'other-.*sources\.named\.replay\.origins/)
-    expect(own).toBe('sent')
-    expect(at).toEqual([1, 0])
+  test('is not replayed to that queue', async () => {
+    const { toOther, toQueue, messageCounts } = await replayed()
+    expect(toOther).toMatch(/origin "other-.*sources\.named\.replay\.allowedOrigins/)
+    expect(toQueue).toBe('sent')
+    expect(messageCounts).toEqual([1, 0])
   })
 
-  test('is, when the config names that queue', async () => {
-    const { said, at } = await replayed({ replay: {} })
-    expect(said).toBe('sent')
-    expect(at).toEqual([1, 1])
+  test('is replayed to that queue when replay.allowedOrigins lists it', async () => {
+    const { toOther, messageCounts } = await replayed({ replay: {} })
+    expect(toOther).toBe('sent')
+    expect(messageCounts).toEqual([1, 1])
   })
 })
 
-test('what is said about ingesting is passed on, and nothing else', async () => {
-  const said = {
+test('openSources passes on the ingest settings and nothing else', async () => {
+  const settings = {
     handler: 'billing',
     retention: '30d',
     mask: ['/card'],
     maskHeaders: ['x-customer'],
     extract: { order: '/id' },
   }
-  const { open, close } = opened({ postgres: { queue: 'q' }, ...said })
-  expect(open.ingest).toEqual(said)
+  const { open, close } = openOnly({ postgres: { queue: 'q' }, ...settings })
+  expect(open.ingest).toEqual(settings)
   await close()
 })

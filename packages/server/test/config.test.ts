@@ -7,18 +7,19 @@ import { isRedriveError } from '@redrive/core'
 import { fastify } from 'fastify'
 import { afterAll, describe, expect, test } from 'vitest'
 import { readConfig } from '../src/config/load.ts'
-import { configJsonSchema, defineConfig, loadConfig } from '../src/index.ts'
+import { defineConfig, loadConfig } from '../src/index.ts'
+import { configJsonSchema } from '../src/config/schema.ts'
 import { rejection } from './database-stage.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'redrive-config-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 let folders = 0
 
-/** A working directory with these files in it. */
+/** Creates a working directory with these files. */
 function folderWith(files: Readonly<Record<string, string>>): string {
-  const made = mkdtempSync(join(folder, `${folders++}-`))
-  for (const [name, content] of Object.entries(files)) writeFileSync(join(made, name), content)
-  return made
+  const created = mkdtempSync(join(folder, `${folders++}-`))
+  for (const [name, content] of Object.entries(files)) writeFileSync(join(created, name), content)
+  return created
 }
 
 const SMALLEST = {
@@ -45,22 +46,22 @@ function problemsOf(raw: unknown, env: Readonly<Record<string, string>> = {}): r
   return []
 }
 
-describe('a placeholder', () => {
+describe('placeholders', () => {
   const withUrl = (url: string) => ({ ...SMALLEST, database: { url } })
   const urlOf = (raw: unknown, env: Readonly<Record<string, string>>, cwd?: string) =>
     read(raw, env, cwd).database.url.reveal()
 
-  test('stands for a variable, anywhere in a text and more than once', () => {
+  test('replace every occurrence of a variable in a text', () => {
     const raw = withUrl('postgres://${USER}:${PASSWORD}@db.example/${USER}')
     expect(urlOf(raw, { USER: 'ada', PASSWORD: 'p' })).toBe('postgres://ada:p@db.example/ada')
   })
 
-  test('stands for what is in the file that NAME_FILE names, without its last line end', () => {
+  test('use the content of the file in NAME_FILE, without the final line break', () => {
     const cwd = folderWith({ secret: 'postgres://from-a-file/db\n' })
     expect(urlOf(withUrl('${URL}'), { URL_FILE: 'secret' }, cwd)).toBe('postgres://from-a-file/db')
   })
 
-  test('is the variable when there are both, and the file when the variable is empty', () => {
+  test('prefer the variable to the file, unless the variable is empty', () => {
     const cwd = folderWith({ secret: 'postgres://file/db' })
     const files = { URL_FILE: 'secret' }
     expect(urlOf(withUrl('${URL}'), { ...files, URL: 'postgres://env/db' }, cwd)).toBe(
@@ -69,25 +70,25 @@ describe('a placeholder', () => {
     expect(urlOf(withUrl('${URL}'), { ...files, URL: '' }, cwd)).toBe('postgres://file/db')
   })
 
-  test('has a default for when nothing is set', () => {
+  test('use the default when the variable is not set', () => {
     const raw = withUrl('postgres://${HOST:-localhost}/db')
     expect(urlOf(raw, {})).toBe('postgres://localhost/db')
     expect(urlOf(raw, { HOST: 'there' })).toBe('postgres://there/db')
   })
 
-  test('that is not set is told by name and by both ways to set it', () => {
+  test('without a value are reported with both ways to set it', () => {
     expect(problemsOf(withUrl('${DATABASE_URL}'))).toEqual([
-      'database.url: the placeholder ${DATABASE_URL} is not set. Set DATABASE_URL, or set DATABASE_URL_FILE to the name of a file that has the value.',
+      'database.url: the placeholder ${DATABASE_URL} has no value. Set DATABASE_URL, or set DATABASE_URL_FILE to the path of a file with the value.',
     ])
   })
 
-  test('whose file cannot be read is told, default or not', () => {
+  test('with an unreadable file are reported, even if they have a default', () => {
     expect(problemsOf(withUrl('${URL:-postgres://x/y}'), { URL_FILE: '/nowhere' })).toEqual([
-      'database.url: URL_FILE names /nowhere, which cannot be read (ENOENT).',
+      'database.url: cannot read the file "/nowhere" of URL_FILE (ENOENT).',
     ])
   })
 
-  test('gives numbers, switches and lists too', () => {
+  test('can contain numbers, booleans and lists', () => {
     const raw = {
       ...SMALLEST,
       database: { ...SMALLEST.database, connections: '${N}' },
@@ -100,13 +101,13 @@ describe('a placeholder', () => {
     expect(config.sources['clicks']?.kafka?.brokers).toEqual(['a:9092', 'b:9092'])
   })
 
-  test('is written as text with two dollars', () => {
+  test('are escaped with two dollar signs', () => {
     expect(urlOf(withUrl('postgres://u:$${x}@h/db'), {})).toBe('postgres://u:${x}@h/db')
   })
 })
 
-describe('a config', () => {
-  test('tells everything that is wrong with it at once, each with its place', () => {
+describe('the config', () => {
+  test('is rejected with a list of every problem and its position', () => {
     const raw = {
       database: { url: 'mysql://x', connections: 5 },
       listen: '8080',
@@ -123,25 +124,25 @@ describe('a config', () => {
       colour: 'red',
     }
     expect(problemsOf(raw)).toEqual([
-      'sources.orders.rabbitmq.url: the placeholder ${RABBIT} is not set. Set RABBIT, or set RABBIT_FILE to the name of a file that has the value.',
+      'sources.orders.rabbitmq.url: the placeholder ${RABBIT} has no value. Set RABBIT, or set RABBIT_FILE to the path of a file with the value.',
       'database.url: expected a URL that begins with postgres:// or postgresql://',
       'database.connections: expected a whole number from 12 to 1000',
       "listen: expected an address and a port, such as '127.0.0.1:8080'",
-      'auth: the server does not start without authentication. Say how people sign in (auth.oidc), or, to try it on this machine alone, auth.development.',
-      'access.0.roles.0: expected some of viewer, operator, approver, admin',
+      'auth: the server does not start without authentication. Set auth.oidc, or auth.development to try the server on this machine only.',
+      'access.0.roles.0: expected one or more of viewer, operator, approver, admin',
       'sources.orders.rabbitmq.queue: expected text, got nothing',
-      'sources.orders.rabbitmq.que: there is no such setting',
+      'sources.orders.rabbitmq.que: unknown setting. To list all settings: redrive config schema',
       'sources.clicks: expected exactly one of rabbitmq, kafka, postgres',
       'sources.nothing: expected exactly one of rabbitmq, kafka, postgres',
       "shutdown.grace: expected a duration from '1s' to '1h'",
-      'colour: there is no such setting',
+      'colour: unknown setting. To list all settings: redrive config schema',
     ])
   })
 
   test.each([
     [['10.0.0.1', '10.0.0.0/8', 'fd00::/8', '::1', 'loopback', 'linklocal', 'uniquelocal']],
     ['10.0.0.1, 192.168.0.0/16'],
-  ])('believes proxies by address or network, as the listener does: %j', (trustProxy) => {
+  ])('accepts the same addresses and networks of proxies as Fastify: %j', (trustProxy) => {
     expect(problemsOf({ ...SMALLEST, trustProxy })).toEqual([])
     expect(() => fastify({ trustProxy })).not.toThrow()
   })
@@ -154,13 +155,13 @@ describe('a config', () => {
     'fd00::/129',
     '10.0.0.0/',
     '1e3/8',
-  ])('looks up no names of proxies: %s', (trustProxy) => {
+  ])('rejects host names and invalid networks of proxies: %s', (trustProxy) => {
     expect(problemsOf({ ...SMALLEST, trustProxy })).toEqual([
-      "trustProxy: expected a list of addresses, networks such as '10.0.0.0/8', or some of loopback, linklocal, uniquelocal",
+      "trustProxy: expected a list of addresses, networks such as '10.0.0.0/8', or names from loopback, linklocal, uniquelocal",
     ])
   })
 
-  test('names what no ingest would take', () => {
+  test('is rejected with settings that ingest would reject', () => {
     const names = Array.from({ length: 9 }, (_, at): [string, string] => [`name${at}`, '/id'])
     const orders = {
       ...SMALLEST.sources.orders,
@@ -176,69 +177,69 @@ describe('a config', () => {
   })
 
   test.each([{}, { auth: undefined }, { auth: {} }])(
-    'without authentication is refused: %o',
+    'is rejected without authentication: %o',
     (auth) => {
       const { auth: _, ...rest } = SMALLEST
       expect(problemsOf({ ...rest, ...auth })).toEqual([
-        'auth: the server does not start without authentication. Say how people sign in (auth.oidc), or, to try it on this machine alone, auth.development.',
+        'auth: the server does not start without authentication. Set auth.oidc, or auth.development to try the server on this machine only.',
       ])
     },
   )
 
   test.each(['0.0.0.0:8080', '[::]:8080', '192.168.1.4:8080', 'redrive.example:8080'])(
-    'for development may not listen at %s',
+    'with auth.development is rejected for the address %s',
     (listen) => {
       expect(problemsOf({ ...SMALLEST, listen })).toEqual([
-        `listen: with auth.development everybody who can connect may do everything, so it must be a loopback address such as 127.0.0.1:8080, got ${listen}. Or say auth.oidc.`,
+        `listen: auth.development gives every client full access, so listen must be a loopback address such as "127.0.0.1:8080", got "${listen}". Change listen, or use auth.oidc.`,
       ])
     },
   )
 
   test.each(['127.0.0.1:8080', '127.0.0.2:1', '[::1]:8080', 'localhost:0'])(
-    'for development may listen at %s',
+    'with auth.development is accepted for the address %s',
     (listen) => expect(problemsOf({ ...SMALLEST, listen })).toEqual([]),
   )
 
-  test('with a provider needs to know where people come back to, over https', () => {
+  test('with auth.oidc requires a publicUrl with https', () => {
     const auth = { oidc: { issuer: 'https://id.example', clientId: 'redrive' } }
     expect(problemsOf({ ...SMALLEST, auth })).toEqual([
-      'publicUrl: is needed with auth.oidc: the provider sends people back there',
+      'publicUrl: is required with auth.oidc, because the provider redirects the browser to it',
     ])
     expect(problemsOf({ ...SMALLEST, auth, publicUrl: 'http://redrive.example' })).toEqual([
-      'publicUrl: expected https:// unless it is this machine: sessions need it',
+      'publicUrl: expected https:// unless the host is this machine: session cookies require it',
     ])
     expect(problemsOf({ ...SMALLEST, auth, publicUrl: 'https://redrive.example' })).toEqual([])
   })
 
-  test('that says both ways to sign in is refused', () => {
+  test('is rejected with both auth.oidc and auth.development', () => {
     const auth = { oidc: { issuer: 'https://id.example', clientId: 'redrive' }, development: {} }
     expect(problemsOf({ ...SMALLEST, auth })).toEqual([
       'auth: expected exactly one of oidc, development',
     ])
   })
 
-  test('serves metrics without authentication on a listener of their own only', () => {
+  test('is rejected when metrics.listen and listen are the same address', () => {
     const metrics = { listen: '127.0.0.1:8080' }
     expect(problemsOf({ ...SMALLEST, metrics })).toEqual([
-      'metrics.listen: expected another address than that of listen: nobody is asked who they are there',
+      'metrics.listen: expected an address other than listen, because metrics need no authentication there',
     ])
   })
 
-  test('has keys that are keys', () => {
-    const keys = { current: 'b', all: { a: 'c2hvcnQ=' } }
-    expect(problemsOf({ ...SMALLEST, keys })).toEqual([
-      'keys.current: there is no such key in all',
-      'keys.all.a: expected 32 bytes as base64',
+  test('is rejected with invalid encryption keys', () => {
+    const encryptionKeys = { current: 'b', all: { a: 'c2hvcnQ=' } }
+    expect(problemsOf({ ...SMALLEST, encryptionKeys })).toEqual([
+      'encryptionKeys.current: expected the name of a key in encryptionKeys.all',
+      'encryptionKeys.all.a: expected 32 bytes as base64',
     ])
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
     const signingKey = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
     const audit = { signingKey, checkpointFile: 'audit.jsonl' }
     expect(problemsOf({ ...SMALLEST, audit })).toEqual([
-      'audit.signingKey: expected an Ed25519 private key as PEM: openssl genpkey -algorithm ed25519',
+      'audit.signingKey: expected an Ed25519 private key as PEM. Create one: openssl genpkey -algorithm ed25519',
     ])
   })
 
-  test('never shows its secrets, however it is printed', () => {
+  test('does not contain secrets when it is printed or serialized', () => {
     const raw = {
       ...SMALLEST,
       sources: {
@@ -253,7 +254,7 @@ describe('a config', () => {
         },
         orders: { rabbitmq: { url: ['amqp://app:hunter2@mq.example/v'], queue: 'orders' } },
       },
-      keys: { current: 'a', all: { a: Buffer.alloc(32, 'hunter2').toString('base64') } },
+      encryptionKeys: { current: 'a', all: { a: Buffer.alloc(32, 'hunter2').toString('base64') } },
       alerts: {
         webhooks: [
           {
@@ -276,7 +277,7 @@ describe('a config', () => {
   })
 })
 
-describe('the file', () => {
+describe('the config file', () => {
   const load = (cwd: string, env = {}, file?: string) =>
     loadConfig({ cwd, env, ...(file === undefined ? {} : { file }) })
 
@@ -287,78 +288,78 @@ describe('the file', () => {
     ['redrive.config.js', `export default ${JSON.stringify(SMALLEST)}`],
     [
       'redrive.config.ts',
-      `interface Said { readonly [name: string]: unknown }\nconst config: Said = ${JSON.stringify(SMALLEST)}\nexport default config`,
+      `interface Settings { readonly [name: string]: unknown }\nconst config: Settings = ${JSON.stringify(SMALLEST)}\nexport default config`,
     ],
-  ])('may be %s', async (name, content) => {
+  ])('can be %s', async (name, content) => {
     const cwd = folderWith({ [name]: content })
     const { config, file } = await load(cwd)
     expect(file).toBe(join(cwd, name))
     expect(config.sources['orders']?.rabbitmq?.queue).toBe('orders')
   })
 
-  test('is the one that is named, by option before variable', async () => {
+  test('is chosen by the option, then by REDRIVE_CONFIG', async () => {
     const cwd = folderWith({ 'a.yaml': YAML, 'b.yaml': YAML })
     expect((await load(cwd, { REDRIVE_CONFIG: 'a.yaml' })).file).toBe(join(cwd, 'a.yaml'))
     expect((await load(cwd, { REDRIVE_CONFIG: 'a.yaml' }, 'b.yaml')).file).toBe(join(cwd, 'b.yaml'))
   })
 
-  test('that is not there is told with what to do', async () => {
+  test('is reported as missing with what to do', async () => {
     const cwd = folderWith({})
     expect((await rejection(load(cwd))).message).toBe(
-      `There is no config in ${cwd}: expected one of redrive.config.yaml, redrive.config.yml, redrive.config.json, redrive.config.ts, redrive.config.js. Run \`redrive init\` to write one, or name it with --config or REDRIVE_CONFIG.`,
+      `No config file in "${cwd}": expected one of redrive.config.yaml, redrive.config.yml, redrive.config.json, redrive.config.ts, redrive.config.js. Run \`redrive init\` to create one, or set --config or REDRIVE_CONFIG.`,
     )
     expect((await rejection(load(cwd, {}, 'x.yaml'))).message).toBe(
-      `There is no config ${join(cwd, 'x.yaml')}. Look at --config and REDRIVE_CONFIG.`,
+      `Config file "${join(cwd, 'x.yaml')}" does not exist. Check --config and REDRIVE_CONFIG.`,
     )
   })
 
-  test('is one: two in a folder are refused', async () => {
+  test('is rejected when the folder contains two', async () => {
     const cwd = folderWith({ 'redrive.config.yaml': YAML, 'redrive.config.json': '{}' })
     expect((await rejection(load(cwd))).message).toBe(
-      `There are 2 configs in ${cwd}: redrive.config.yaml, redrive.config.json. Keep one, or name it with --config.`,
+      `Found 2 config files in "${cwd}": redrive.config.yaml, redrive.config.json. Keep one, or choose one with --config.`,
     )
   })
 
   test.each(['redrive.config.yaml', 'redrive.config.json'])(
-    'that cannot be read is told by line and column, without what is written there: %s',
+    'is rejected with line and column, without its content, when it cannot be parsed: %s',
     async (name) => {
       const cwd = folderWith({ [name]: '{"database": {"url": "hunter2"}\n"auth": hunter2' })
       const { message } = await rejection(load(cwd))
-      expect(message).toMatch(/^redrive\.config\.\w+ cannot be read: line 2, column 1: /)
+      expect(message).toMatch(/^Cannot parse redrive\.config\.\w+ at line 2, column 1: /)
       expect(message).not.toContain('hunter2')
     },
   )
 
-  test('without a default export is told', async () => {
+  test('is rejected without a default export', async () => {
     const cwd = folderWith({ 'redrive.config.js': 'export const config = 1' })
     expect((await rejection(load(cwd))).message).toBe(
-      'redrive.config.js has no default export: `export default defineConfig({ … })`.',
+      'redrive.config.js has no default export. Write `export default defineConfig({ … })`.',
     )
   })
 })
 
-describe('the schema for editors', () => {
-  test('is the one that is checked in', () => {
+describe('the JSON Schema of the config', () => {
+  test('equals the committed file', () => {
     const file = new URL('../redrive.config.schema.json', import.meta.url)
     expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual(configJsonSchema())
   })
 
-  test('says what every setting means', () => {
-    const silent: string[] = []
-    const look = (schema: Record<string, unknown>, path: string) => {
+  test('describes every setting', () => {
+    const undescribed: string[] = []
+    const collect = (schema: Record<string, unknown>, path: string) => {
       const properties = (schema['properties'] ?? {}) as Record<string, Record<string, unknown>>
       for (const [name, one] of Object.entries(properties)) {
         if (one['description'] === undefined && one['properties'] === undefined) {
-          silent.push(`${path}${name}`)
+          undescribed.push(`${path}${name}`)
         }
-        look(one, `${path}${name}.`)
+        collect(one, `${path}${name}.`)
       }
     }
-    look(configJsonSchema(), '')
-    expect(silent).toEqual([])
+    collect(configJsonSchema(), '')
+    expect(undescribed).toEqual([])
   })
 
-  test('is the type of defineConfig', () => {
+  test('matches the type of defineConfig', () => {
     expect(defineConfig(SMALLEST)).toBe(SMALLEST)
   })
 })

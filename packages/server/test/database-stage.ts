@@ -3,7 +3,7 @@ import type { Pool } from 'pg'
 import { afterAll } from 'vitest'
 import { migrateServer } from '../src/migrate.ts'
 
-/** An empty database with the schema of the server in it, and a pool that ends with the file. */
+/** Creates a database with the server schema. Its pool ends after the tests of the file. */
 export async function serverDatabase(name: string): Promise<Pool> {
   const pool = poolOn(await emptyDatabase(name), 20)
   afterAll(() => pool.end())
@@ -17,5 +17,5 @@ export async function rejection(work: Promise<unknown>): Promise<Error & { code?
   } catch (error) {
     return error as Error & { code?: string }
   }
-  throw new Error('Expected to be refused.')
+  throw new Error('Expected a rejection.')
 }

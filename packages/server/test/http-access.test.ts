@@ -1,4 +1,5 @@
-import { type Input, type Operation, type PlainOperation, ROUTES } from '@redrive/api'
+import type { Input, Operation, PlainOperation } from '@redrive/api'
+import { ROUTES } from '@redrive/api/internal'
 import { describe, expect, test } from 'vitest'
 import { openApi } from '../src/http/openapi.ts'
 import { database, fill, type Stage, staged } from './http-stage.ts'
@@ -14,7 +15,7 @@ const CALLERS = [
   'admin',
   'elsewhere',
   'agent',
-  'nobody',
+  'noGrants',
   'mixed',
 ] as const
 
@@ -22,18 +23,18 @@ type Cell = 'ok' | 403 | 404
 type Row = readonly [Cell, Cell, Cell, Cell, Cell, Cell, Cell, Cell]
 
 /**
- * What each of them is answered when it is about the source `orders`. `elsewhere` is an operator of another
- * source, `agent` has the roles operator and approver, `admin` all of all sources, `mixed` is an admin of
- * another source and may look at this one. A route that is not here has no rule, and the test fails.
+ * The expected status of each operation on the source `orders`, by caller. `elsewhere` is an operator of another
+ * source. `agent` has the roles operator and approver. `admin` has all permissions on all sources. `mixed` is an admin
+ * of another source and a viewer of this one. The test fails for a route without a row.
  */
 // biome-ignore format: to be read as a table
 const RULES: Readonly<Record<Operation, Row>> = {
-  //                       viewer operator approver admin elsewhere agent nobody mixed
+  //                       viewer operator approver admin elsewhere agent noGrants mixed
   me:                     ['ok', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'],
   overview:               ['ok', 'ok', 'ok', 'ok', 'ok', 'ok', 403, 'ok'],
   listSources:            ['ok', 'ok', 'ok', 'ok', 'ok', 'ok', 403, 'ok'],
-  keepSchema:             [403, 403, 403, 'ok', 403, 403, 403, 403],
-  allowAutoReplay:        [403, 403, 403, 'ok', 403, 403, 403, 403],
+  setSchema:             [403, 403, 403, 'ok', 403, 403, 403, 403],
+  setAutoReplay:        [403, 403, 403, 'ok', 403, 403, 403, 403],
   listGroups:             ['ok', 'ok', 'ok', 'ok', 'ok', 'ok', 403, 'ok'],
   getGroup:               ['ok', 'ok', 'ok', 'ok', 404, 'ok', 403, 'ok'],
   explainGroup:           ['ok', 'ok', 'ok', 'ok', 404, 'ok', 403, 'ok'],
@@ -50,7 +51,7 @@ const RULES: Readonly<Record<Operation, Row>> = {
   commentDeadLetter:      [403, 'ok', 403, 'ok', 404, 'ok', 403, 403],
   discard:                [403, 'ok', 403, 'ok', 404, 'ok', 403, 403],
   restore:                [403, 'ok', 403, 'ok', 404, 'ok', 403, 403],
-  decide:                 [403, 'ok', 403, 'ok', 404, 'ok', 403, 403],
+  setOutcomes:                 [403, 'ok', 403, 'ok', 404, 'ok', 403, 403],
   planReplay:             [403, 'ok', 403, 'ok', 404, 'ok', 403, 403],
   listReplays:            ['ok', 'ok', 'ok', 'ok', 'ok', 'ok', 403, 'ok'],
   getReplay:              ['ok', 'ok', 'ok', 'ok', 404, 'ok', 403, 'ok'],
@@ -78,7 +79,7 @@ const byGroup = async ({ catalog }: Stage) => ({
 })
 const planned = async (on: Stage) => {
   const selection = { ids: await ids(on) }
-  return on.catalog.replays.plan({ selection, by: 'someone else' })
+  return on.catalog.replays.plan({ selection, by: 'planner' })
 }
 const running = async (on: Stage) => {
   const { id, hash } = await planned(on)
@@ -90,13 +91,13 @@ const orders = { params: { source: 'orders' } }
 const recent = { query: { sources: ['orders'], after: Date.now() - DAY } }
 const token = { name: 't', actions: ['view'], sources: ['orders'], days: 1 } as const
 
-/** A request of each operation that works for whoever may ask it, on things of its own. */
+/** Valid requests by operation, each on new data. They succeed for a caller with the permission. */
 const EXAMPLES: Examples = {
   me: async () => ({}),
   overview: async () => ({}),
   listSources: async () => ({}),
-  keepSchema: async () => ({ ...orders, body: { type: 'none', schema: {} } }),
-  allowAutoReplay: async () => ({ ...orders, body: { allowed: false } }),
+  setSchema: async () => ({ ...orders, body: { type: 'none', schema: {} } }),
+  setAutoReplay: async () => ({ ...orders, body: { allowed: false } }),
   listGroups: async () => ({}),
   getGroup: byGroup,
   explainGroup: byGroup,
@@ -117,13 +118,13 @@ const EXAMPLES: Examples = {
   commentDeadLetter: async (on) => ({ ...(await byDeadLetter(on)), body: { text: 'hello' } }),
   discard: async (on) => ({ body: { ids: [...(await ids(on))] } }),
   restore: async (on) => ({ body: { ids: [...(await ids(on))] } }),
-  decide: async (on) => ({ body: { ids: [...(await ids(on))], as: 'open' } }),
+  setOutcomes: async (on) => ({ body: { ids: [...(await ids(on))], as: 'open' } }),
   planReplay: async (on) => ({ body: { selection: { ids: [...(await ids(on))] } } }),
   listReplays: async () => ({}),
   getReplay: byRun,
   async watchReplay(on) {
     const { params } = await byRun(on)
-    await on.catalog.replays.cancel(params.id, { by: 'someone' })
+    await on.catalog.replays.cancel(params.id, { by: 'planner' })
     return { params }
   },
   listReplayItems: byRun,
@@ -135,7 +136,7 @@ const EXAMPLES: Examples = {
   pauseReplay: running,
   async resumeReplay(on) {
     const { params } = await running(on)
-    await on.catalog.replays.pause(params.id, { by: 'someone' })
+    await on.catalog.replays.pause(params.id, { by: 'planner' })
     return { params }
   },
   cancelReplay: byRun,
@@ -143,7 +144,7 @@ const EXAMPLES: Examples = {
   listTokens: async () => ({}),
   createToken: async () => ({ body: { ...token, actions: ['view'], sources: ['orders'] } }),
   async revokeToken(on, who) {
-    // Made without the API: an agent does not make one there.
+    // Created without the API, because an agent cannot create tokens with it.
     const body = { ...token, actions: ['view' as const], sources: ['orders'] }
     const { id } = await on.tokens(who).create(body)
     return { params: { id } }
@@ -151,7 +152,7 @@ const EXAMPLES: Examples = {
   listAudit: async () => ({}),
 }
 
-/** The operations as the document names them, which is what people and programs read. */
+/** Returns the operations in the OpenAPI document. */
 function documented(): readonly string[] {
   const paths = openApi()['paths'] as Record<string, Record<string, { operationId: string }>>
   return Object.values(paths).flatMap((methods) =>
@@ -159,7 +160,7 @@ function documented(): readonly string[] {
   )
 }
 
-/** Everything that a mutation of the API can change. */
+/** Returns a hash of all data that a mutation can change. */
 async function fingerprint(): Promise<string> {
   const tables = [
     'dead_letter',
@@ -179,7 +180,7 @@ async function fingerprint(): Promise<string> {
   return rows[0]?.all ?? ''
 }
 
-async function asked(
+async function statusOf(
   operation: Operation,
   who: string | undefined,
   input: unknown,
@@ -198,7 +199,7 @@ async function asked(
   }
 }
 
-describe('every route of the document, for everybody', () => {
+describe('every route of the document, for every caller', () => {
   test('has a rule and an example', () => {
     const names = documented().toSorted()
     expect(Object.keys(RULES).toSorted()).toEqual(names)
@@ -206,25 +207,25 @@ describe('every route of the document, for everybody', () => {
   })
 
   for (const operation of documented() as Operation[]) {
-    test(`${operation} is answered to exactly those who may ask`, async () => {
-      const answers = []
+    test(`${operation} succeeds only for callers with the permission`, async () => {
+      const statuses = []
       for (const who of CALLERS) {
         const input = await EXAMPLES[operation](stage, who)
         const before = await fingerprint()
-        const answer = await asked(operation, who, input)
-        answers.push(answer)
-        const isUntouched = (await fingerprint()) === before
-        expect(answer === 'ok' || isUntouched).toBe(true)
+        const status = await statusOf(operation, who, input)
+        statuses.push(status)
+        const isUnchanged = (await fingerprint()) === before
+        expect(status === 'ok' || isUnchanged).toBe(true)
       }
-      expect(answers).toEqual(RULES[operation])
+      expect(statuses).toEqual(RULES[operation])
       const input = await EXAMPLES[operation](stage, 'admin')
       const before = await fingerprint()
-      expect(await asked(operation, undefined, input)).toBe(401)
+      expect(await statusOf(operation, undefined, input)).toBe(401)
       expect(await fingerprint()).toBe(before)
     })
   }
 
-  test('nothing else is served but the contract and its reference', () => {
+  test('there are no other routes except the OpenAPI document and the reference', () => {
     const paths = Object.values(ROUTES).map(
       ({ method, path }) => `${method} ${path.replace(/\{(\w+)\}/g, ':$1')}`,
     )
@@ -238,18 +239,22 @@ describe('every route of the document, for everybody', () => {
   })
 })
 
-describe('a denial', () => {
-  test('is written down with who, what and where', async () => {
+describe('a denied request', () => {
+  test('is audited with caller, operation and source', async () => {
     const { params } = await byDeadLetter(stage)
-    await asked('getPayload', 'operator', { params })
-    const { entries } = await stage.audit.read({ person: 'operator', what: 'getPayload', most: 1 })
-    expect(entries).toMatchObject([{ outcome: 'denied', facts: { action: 'unmask' } }])
-    await asked('getDeadLetter', 'elsewhere', { params })
-    const { entries: hidden } = await stage.audit.read({ person: 'elsewhere', most: 1 })
+    await statusOf('getPayload', 'operator', { params })
+    const { entries } = await stage.audit.read({
+      person: 'operator',
+      operation: 'getPayload',
+      limit: 1,
+    })
+    expect(entries).toMatchObject([{ outcome: 'denied', facts: { action: 'view_unmasked' } }])
+    await statusOf('getDeadLetter', 'elsewhere', { params })
+    const { entries: hidden } = await stage.audit.read({ person: 'elsewhere', limit: 1 })
     expect(hidden).toMatchObject([{ outcome: 'denied', source: 'orders', subject: params.id }])
   })
 
-  test('does not say whether there is something', async () => {
+  test('does not reveal whether the resource exists', async () => {
     const { params } = await byDeadLetter(stage)
     const missing = { params: { id: '00000000-0000-0000-0000-000000000000' } }
     const [one, other] = await Promise.all(
@@ -264,7 +269,7 @@ describe('a denial', () => {
 })
 
 describe('lists', () => {
-  test('have only what the caller may see', async () => {
+  test('contain only what the caller can view', async () => {
     const client = stage.as('elsewhere')
     const { sources } = await client.call('listSources', {})
     expect(sources.map(({ source }) => source)).toEqual(['billing'])

@@ -6,7 +6,8 @@ const pool = await database('redrive_server_changes')
 const stage = await staged(pool)
 const { as, audit, catalog } = stage
 
-async function refused(work: Promise<unknown>): Promise<string> {
+/** Returns the code of the error, or `done`. */
+async function codeOf(work: Promise<unknown>): Promise<string> {
   try {
     await work
   } catch (error) {
@@ -16,10 +17,12 @@ async function refused(work: Promise<unknown>): Promise<string> {
 }
 
 const outcomes = async (subject: string) =>
-  (await stage.audit.read({ subject })).entries.map(({ what, outcome }) => `${what} ${outcome}`)
+  (await stage.audit.read({ subject })).entries.map(
+    ({ operation, outcome }) => `${operation} ${outcome}`,
+  )
 
-describe('a change of a group', () => {
-  test('needs the ETag of what was looked at', async () => {
+describe('changeGroup', () => {
+  test('requires the current ETag', async () => {
     const { group: id } = await fill(catalog, 'orders')
     const path = `/api/v1/groups/${id}`
     const headers = { 'content-type': 'application/json', 'idempotency-key': 'k1' }
@@ -29,15 +32,15 @@ describe('a change of a group', () => {
     const { etag = '' } = await operator.ask('getGroup', { params: { id } })
     const change = (ifMatch: string, state: 'muted' | 'resolved') =>
       operator.ask('changeGroup', { params: { id }, body: { state }, ifMatch })
-    expect(await refused(change('"another"', 'muted'))).toBe('changed')
-    expect(await refused(change('*', 'muted'))).toBe('changed')
+    expect(await codeOf(change('"another"', 'muted'))).toBe('precondition_failed')
+    expect(await codeOf(change('*', 'muted'))).toBe('precondition_failed')
     const muted = await change(etag, 'muted')
-    expect(muted.answer.state).toBe('muted')
-    expect(await refused(change(etag, 'resolved'))).toBe('changed')
-    expect((await change(muted.etag ?? '', 'resolved')).answer.state).toBe('resolved')
+    expect(muted.output.state).toBe('muted')
+    expect(await codeOf(change(etag, 'resolved'))).toBe('precondition_failed')
+    expect((await change(muted.etag ?? '', 'resolved')).output.state).toBe('resolved')
   })
 
-  test('is not stopped by dead letters that come in meanwhile', async () => {
+  test('is not prevented by new dead letters', async () => {
     const { group: id } = await fill(catalog, 'orders')
     const before = await as('viewer').ask('getGroup', { params: { id } })
     await pool.query(
@@ -48,12 +51,12 @@ describe('a change of a group', () => {
     expect(etag).toBe(before.etag)
   })
 
-  test('of many at once, one is done and the others look again', async () => {
+  test('succeeds for one of several concurrent requests', async () => {
     const { group: id } = await fill(catalog, 'orders')
     const { etag = '' } = await as('operator').ask('getGroup', { params: { id } })
     const all = await Promise.all(
       Array.from({ length: 10 }, (_, at) =>
-        refused(
+        codeOf(
           as('operator').call('changeGroup', {
             params: { id },
             body: { owner: `owner ${at}`, state: 'resolved' },
@@ -63,10 +66,10 @@ describe('a change of a group', () => {
       ),
     )
     expect(all.filter((one) => one === 'done')).toHaveLength(1)
-    expect(all.filter((one) => one === 'changed')).toHaveLength(9)
+    expect(all.filter((one) => one === 'precondition_failed')).toHaveLength(9)
   })
 
-  test('does all of it at once: state, until when, and whose', async () => {
+  test('sets state, mute time and owner together', async () => {
     const { group: id } = await fill(catalog, 'orders')
     const operator = as('operator')
     const change = async (body: Parameters<typeof operator.call<'changeGroup'>>[1]['body']) => {
@@ -86,19 +89,19 @@ describe('a change of a group', () => {
     expect(resolved.mutedUntil).toBeUndefined()
     expect(resolved.resolvedAt).toBeGreaterThan(0)
     expect((await change({ state: 'open' })).resolvedAt).toBeUndefined()
-    expect(await refused(change({ mutedUntil }))).toBe('invalid')
+    expect(await codeOf(change({ mutedUntil }))).toBe('invalid')
     expect(await outcomes(id)).toEqual([
       'changeGroup refused',
-      'changeGroup asked',
-      ...Array.from({ length: 4 }, () => ['changeGroup done', 'changeGroup asked']).flat(),
+      'changeGroup requested',
+      ...Array.from({ length: 4 }, () => ['changeGroup done', 'changeGroup requested']).flat(),
     ])
   })
 
-  test('of a mute that has run out is of an open group', async () => {
+  test('treats a group with an expired mute as open', async () => {
     const { group: id } = await fill(catalog, 'orders')
     await catalog.muteGroup(id, { until: Date.now() - 1_000 })
-    const { answer, etag = '' } = await as('operator').ask('getGroup', { params: { id } })
-    expect(answer.state).toBe('open')
+    const { output, etag = '' } = await as('operator').ask('getGroup', { params: { id } })
+    expect(output.state).toBe('open')
     const change = { params: { id }, body: { state: 'resolved' as const }, ifMatch: etag }
     expect((await as('operator').call('changeGroup', change)).state).toBe('resolved')
   })
@@ -107,24 +110,26 @@ describe('a change of a group', () => {
 describe('an edit', () => {
   const edit = Buffer.from('{"order":2}').toString('base64')
 
-  test('is of the dead letter as it was looked at', async () => {
+  test('requires the ETag of the current version', async () => {
     const { ids } = await fill(catalog, 'orders')
     const [id = ''] = ids
     const operator = as('operator')
     const body = { selection: { ids: [id] }, change: { edit } }
-    expect(await refused(operator.call('planReplay', { body }))).toBe('if_match_missing')
+    expect(await codeOf(operator.call('planReplay', { body }))).toBe('if_match_missing')
     const { etag = '' } = await operator.ask('getDeadLetter', { params: { id } })
     await operator.call('discard', { body: { ids: [id] } })
     await operator.call('restore', { body: { ids: [id] } })
-    expect(await refused(operator.call('planReplay', { body, ifMatch: etag }))).toBe('changed')
+    expect(await codeOf(operator.call('planReplay', { body, ifMatch: etag }))).toBe(
+      'precondition_failed',
+    )
     const now = await operator.ask('getDeadLetter', { params: { id } })
     const run = await operator.call('planReplay', { body, ifMatch: now.etag ?? '' })
     expect(run).toMatchObject({ isChanged: true, state: 'planned' })
-    const { entries } = await stage.audit.read({ what: 'planReplay', most: 1 })
+    const { entries } = await stage.audit.read({ operation: 'planReplay', limit: 1 })
     expect(JSON.stringify(entries)).not.toContain(edit)
   })
 
-  test('is bound to that version in the plan as well', async () => {
+  test('is bound to that version in the plan', async () => {
     const { ids } = await fill(catalog, 'orders')
     const plan = (seenVersion: number) =>
       catalog.replays.plan({ selection: { ids }, by: 'ada', seenVersion })
@@ -134,7 +139,7 @@ describe('an edit', () => {
 })
 
 describe('a selection', () => {
-  test('of several sources is checked for every one of them', async () => {
+  test('of several sources requires the permission on each of them', async () => {
     const orders = await fill(catalog, 'orders')
     const billing = await fill(catalog, 'billing')
     const both = { ids: [...orders.ids, ...billing.ids] }
@@ -144,23 +149,21 @@ describe('a selection', () => {
       skipped: [...billing.ids],
     })
     expect((await catalog.deadLetter(billing.ids[0] ?? ''))?.status).toBe('open')
-    expect(await refused(operator.call('planReplay', { body: { selection: both } }))).toBe(
+    expect(await codeOf(operator.call('planReplay', { body: { selection: both } }))).toBe(
       'not_found',
     )
-    expect(await refused(operator.call('discard', { body: { ids: [...billing.ids] } }))).toBe(
+    expect(await codeOf(operator.call('discard', { body: { ids: [...billing.ids] } }))).toBe(
       'not_found',
     )
     const asBoth = as('partly')
-    expect(await refused(asBoth.call('discard', { body: both }))).toBe('forbidden')
-    expect(await refused(asBoth.call('decide', { body: { ...both, as: 'open' } }))).toBe(
+    expect(await codeOf(asBoth.call('discard', { body: both }))).toBe('forbidden')
+    expect(await codeOf(asBoth.call('setOutcomes', { body: { ...both, as: 'open' } }))).toBe(
       'forbidden',
     )
-    expect(await refused(asBoth.call('planReplay', { body: { selection: both } }))).toBe(
-      'forbidden',
-    )
+    expect(await codeOf(asBoth.call('planReplay', { body: { selection: both } }))).toBe('forbidden')
   })
 
-  test('by a query is narrowed to what the caller may replay, and refuses what was named', async () => {
+  test('by a query is limited to allowed sources and rejects other listed sources', async () => {
     const { ids } = await fill(catalog, 'billing', 2)
     const query = { after: Date.now() - 86_400_000 }
     const plan = (who: string, sources?: string[]) =>
@@ -171,29 +174,30 @@ describe('a selection', () => {
     expect(run.source).toBe('billing')
     const { items } = await as('elsewhere').call('listReplayItems', {
       params: { id: run.id },
-      query: { most: 200 },
+      query: { limit: 200 },
     })
     expect(items.map(({ deadLetter }) => deadLetter)).toEqual(expect.arrayContaining([...ids]))
-    expect(await refused(plan('elsewhere', ['orders', 'billing']))).toBe('not_found')
-    expect(await refused(plan('partly', ['billing']))).toBe('forbidden')
+    expect(await codeOf(plan('elsewhere', ['orders', 'billing']))).toBe('not_found')
+    expect(await codeOf(plan('partly', ['billing']))).toBe('forbidden')
     expect((await plan('partly')).source).toBe('orders')
-    expect(await refused(plan('admin'))).toBe('invalid')
+    expect(await codeOf(plan('admin'))).toBe('invalid')
   })
 
-  test('that changes what goes out needs more than one that does not', async () => {
+  test('with a change requires permission "edit"', async () => {
     const { ids } = await fill(catalog, 'orders')
     const body = { selection: { ids: [...ids] }, change: { force: true as const } }
-    expect(await refused(as('replayer').call('planReplay', { body }))).toBe('forbidden')
+    expect(await codeOf(as('replayer').call('planReplay', { body }))).toBe('forbidden')
     expect(
-      await refused(as('replayer').call('planReplay', { body: { selection: body.selection } })),
+      await codeOf(as('replayer').call('planReplay', { body: { selection: body.selection } })),
     ).toBe('done')
   })
 })
 
-describe('the audit', () => {
-  const last = async (what: string) => (await stage.audit.read({ what, most: 1 })).entries[0]
+describe('the audit log', () => {
+  const last = async (what: string) =>
+    (await stage.audit.read({ operation: what, limit: 1 })).entries[0]
 
-  test('names the run that was planned, and its source, however it was chosen', async () => {
+  test('contains the planned run and its source for every kind of selection', async () => {
     const { ids, group } = await fill(catalog, 'orders')
     const selections = [
       { ids: [...ids] },
@@ -208,21 +212,21 @@ describe('the audit', () => {
         source: 'orders',
         facts: { selection },
       })
-      await catalog.replays.cancel(run.id, { by: 'someone' })
+      await catalog.replays.cancel(run.id, { by: 'planner' })
     }
   })
 
-  test('names the token that was made', async () => {
+  test('contains the id of a created token', async () => {
     const body = { name: 't', actions: ['view' as const], sources: ['orders'], days: 1 }
     const { id } = await as('operator').call('createToken', { body })
     expect(await last('createToken')).toMatchObject({ outcome: 'done', subject: id })
   })
 
-  test('names the source of an export, when it is one', async () => {
+  test('contains the source of an export with one source', async () => {
     const { group } = await fill(catalog, 'orders')
     const path = `/api/v1/dead-letters/export?groups=${group}`
     await (await stage.ask('admin', `${path}&sources=orders`)).text()
-    expect(await last('exportDeadLetters')).toMatchObject({ outcome: 'seen', source: 'orders' })
+    expect(await last('exportDeadLetters')).toMatchObject({ outcome: 'viewed', source: 'orders' })
     await (await stage.ask('admin', `${path}&sources=orders&sources=billing`)).text()
     const both = await last('exportDeadLetters')
     expect(both).toMatchObject({ facts: { export: { sources: ['orders', 'billing'] } } })
@@ -236,10 +240,10 @@ describe('an approval', () => {
     return as(who).call('planReplay', { body: { selection: { ids: [...ids] } } })
   }
 
-  test('is of another person, and of the plan as it was seen', async () => {
+  test('requires another person and the current hash of the plan', async () => {
     const run = await plan('admin')
     const approve = (who: string, hash: string) =>
-      refused(as(who).call('approveReplay', { params: { id: run.id }, body: { hash } }))
+      codeOf(as(who).call('approveReplay', { params: { id: run.id }, body: { hash } }))
     expect(await approve('admin', run.hash)).toBe('conflict')
     expect(await approve('approver', 'another')).toBe('conflict')
     expect(await approve('approver', run.hash)).toBe('done')
@@ -249,7 +253,7 @@ describe('an approval', () => {
     )
   })
 
-  test('that another person can give is told from one that nobody can', async () => {
+  test('reports whether another person could approve', async () => {
     const run = await plan('admin')
     const approve = async (hash: string) =>
       as('admin')
@@ -259,31 +263,29 @@ describe('an approval', () => {
     expect(await approve('another')).not.toHaveProperty('needsAnotherPerson')
   })
 
-  test('of what an agent planned is not of the owner of the agent', async () => {
+  test('of an agent’s plan is rejected for the owner of the agent', async () => {
     const run = await plan('agent')
     const approval = { params: { id: run.id }, body: { hash: run.hash } }
-    expect(await refused(as('agent').call('approveReplay', approval))).toBe('forbidden')
-    expect(await refused(as('owner').call('approveReplay', approval))).toBe('conflict')
+    expect(await codeOf(as('agent').call('approveReplay', approval))).toBe('forbidden')
+    expect(await codeOf(as('owner').call('approveReplay', approval))).toBe('conflict')
     expect(await as('approver').call('approveReplay', approval)).toMatchObject({
       plannedBy: 'agent',
       approvedBy: 'approver',
     })
   })
 
-  test('in advance is not for who may only configure', async () => {
+  test('in advance requires more than permission "configure"', async () => {
     const body = { allowed: true }
     const params = { source: 'orders' }
-    expect(await refused(as('configurer').call('allowAutoReplay', { params, body }))).toBe(
-      'forbidden',
-    )
-    expect(await refused(as('configuringAgent').call('allowAutoReplay', { params, body }))).toBe(
+    expect(await codeOf(as('configurer').call('setAutoReplay', { params, body }))).toBe('forbidden')
+    expect(await codeOf(as('configuringAgent').call('setAutoReplay', { params, body }))).toBe(
       'forbidden',
     )
   })
 })
 
 describe('a body', () => {
-  test('is shown masked to who may see it, and that is written down', async () => {
+  test('is masked for callers with permission "view_payload", and every view is audited', async () => {
     const { ids } = await fill(catalog, 'orders')
     const params = { id: ids[0] ?? '' }
     const hidden = await as('viewer').call('getDeadLetter', { params })
@@ -292,14 +294,14 @@ describe('a body', () => {
     const shown = await as('operator').call('getDeadLetter', { params })
     expect(shown.body).toEqual({ isHidden: false, preview: { order: 0, card: '***' } })
     expect(shown.headers['authorization']).not.toBe('Basic secret')
-    expect(await outcomes(params.id)).toEqual(['getDeadLetter seen'])
+    expect(await outcomes(params.id)).toEqual(['getDeadLetter viewed'])
     const payload = await as('admin').call('getPayload', { params })
     expect(JSON.parse(payload.text ?? '')).toEqual({ order: 0, card: '4111' })
     expect(payload.headers['authorization']).toBe('Basic secret')
-    expect((await outcomes(params.id))[0]).toBe('getPayload seen')
+    expect((await outcomes(params.id))[0]).toBe('getPayload viewed')
   })
 
-  test('that is not text has no text', async () => {
+  test('without valid UTF-8 has no text', async () => {
     const bytes = Uint8Array.from([0xff, 0x00, 0x80])
     const { ids } = await fill(catalog, 'orders', 1, () => bytes)
     const payload = await as('admin').call('getPayload', { params: { id: ids[0] ?? '' } })
@@ -307,15 +309,18 @@ describe('a body', () => {
     expect(Buffer.from(payload.bytes, 'base64')).toEqual(Buffer.from(bytes))
   })
 
-  test('is not found out by asking for its values', async () => {
+  test('is not revealed by filters on its values', async () => {
     const { group } = await fill(catalog, 'orders', 1, () => ({ salary: 5_000 }))
-    const asking = [
+    const filters = [
       { listed: { json: ['/salary=5000'] }, selected: { json: { '/salary': 5_000 } } },
       { listed: { extracted: ['salary=5000'] }, selected: { extracted: { salary: '5000' } } },
     ]
-    const missing = { code: 'forbidden', message: expect.stringContaining('payload') as unknown }
+    const missing = {
+      code: 'forbidden',
+      message: expect.stringContaining('view_payload') as unknown,
+    }
     for (const sources of [{}, { sources: ['orders'] }]) {
-      for (const { listed, selected } of asking) {
+      for (const { listed, selected } of filters) {
         const query = { groups: [group], ...sources, ...listed }
         await expect(as('viewer').call('listDeadLetters', { query })).rejects.toMatchObject(missing)
         const found = await as('operator').call('listDeadLetters', { query })
@@ -325,39 +330,43 @@ describe('a body', () => {
         expect((await as('operator').call('planReplay', { body })).counts.planned).toBe(1)
       }
     }
-    // Of what somebody may not even view there is nothing, as without values.
+    // Without permission "view" the result is empty, as without the filter.
     const elsewhere = { sources: ['billing'], extracted: ['salary=5000'], after: 0 }
     expect(await as('viewer').call('listDeadLetters', { query: elsewhere })).toEqual({
       deadLetters: [],
     })
-    const { entries } = await audit.read({ person: 'viewer', what: 'listDeadLetters', most: 1 })
-    expect(entries).toMatchObject([{ outcome: 'denied', facts: { action: 'payload' } }])
+    const { entries } = await audit.read({
+      person: 'viewer',
+      operation: 'listDeadLetters',
+      limit: 1,
+    })
+    expect(entries).toMatchObject([{ outcome: 'denied', facts: { action: 'view_payload' } }])
   })
 })
 
 describe('pages', () => {
-  test('go on where the one before ended, whatever the filter has in it', async () => {
+  test('continue after the previous page, with any filter', async () => {
     const { group, ids } = await fill(catalog, 'orders', 5)
     const seen: string[] = []
-    let next: string | undefined
+    let cursor: string | undefined
     do {
-      const query = { groups: [group], most: 2, ...(next === undefined ? {} : { next }) }
+      const query = { groups: [group], limit: 2, ...(cursor === undefined ? {} : { cursor }) }
       const page = await as('viewer').call('listDeadLetters', { query })
       seen.push(...page.deadLetters.map(({ id }) => id))
-      next = page.next
-    } while (next !== undefined)
+      cursor = page.nextCursor
+    } while (cursor !== undefined)
     expect(seen).toEqual(ids)
     const odd = await as('viewer').call('listGroups', { query: { text: `%_'"\\&=ü` } })
     expect(odd.groups).toEqual([])
   })
 
-  test('of the audit are for who may configure, of a source or of all', async () => {
+  test('of the audit log require permission "configure" on the source or on all', async () => {
     const auditor = as('configurer')
-    expect(await refused(auditor.call('listAudit', {}))).toBe('forbidden')
-    expect(await refused(auditor.call('listAudit', { query: { source: 'billing' } }))).toBe(
+    expect(await codeOf(auditor.call('listAudit', {}))).toBe('forbidden')
+    expect(await codeOf(auditor.call('listAudit', { query: { source: 'billing' } }))).toBe(
       'not_found',
     )
-    const { entries } = await auditor.call('listAudit', { query: { source: 'orders', most: 5 } })
+    const { entries } = await auditor.call('listAudit', { query: { source: 'orders', limit: 5 } })
     expect(entries.every(({ source }) => source === 'orders')).toBe(true)
     expect(entries.length).toBe(5)
   })

@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import { isMutation, type Operation, type Route, ROUTES } from '@redrive/api'
+import type { Operation } from '@redrive/api'
+import { isMutation, type Route, ROUTES } from '@redrive/api/internal'
 import type { Catalog } from '@redrive/catalog'
 import { until } from '@redrive/testing'
-import type { Pool } from 'pg'
+import type { Pool, QueryConfig } from 'pg'
 import { describe, expect, test } from 'vitest'
-import { Refusal } from '../src/access/refusal.ts'
+import { ProblemError } from '../src/access/problem-error.ts'
 import { Idempotency } from '../src/http/idempotency.ts'
-import { insisting } from '../src/insist.ts'
+import { createRetryingWriter } from '../src/retry-write.ts'
 import { database, fill, PEOPLE, staged } from './http-stage.ts'
 
 const pool = await database('redrive_server_idempotency')
@@ -19,11 +20,11 @@ async function post(path: string, body: unknown, key: string | undefined, who = 
 }
 
 const codeOf = async (answer: Response) => ((await answer.json()) as { code: string }).code
-const kept = async (key: string) =>
+const storedRows = async (key: string) =>
   (await pool.query<object>('select * from redrive_server.idempotency where key = $1', [key])).rows
 
 describe('a mutation', () => {
-  test('without a key is refused, and says what to do', async () => {
+  test('is rejected without a key', async () => {
     const { ids } = await fill(stage.catalog, 'orders')
     const answer = await post('/api/v1/dead-letters/discard', { ids }, undefined)
     expect(answer.status).toBe(400)
@@ -32,21 +33,21 @@ describe('a mutation', () => {
     expect([odd.status, await codeOf(odd)]).toEqual([400, 'invalid'])
   })
 
-  test('that is asked again is answered as before, and is not done again', async () => {
+  test('is applied once and returns the first response when it is repeated', async () => {
     const { ids } = await fill(stage.catalog, 'orders', 2)
     const key = randomUUID()
     const first = await post('/api/v1/dead-letters/discard', { ids }, key)
     expect(first.headers.get('idempotency-replayed')).toBeNull()
-    const said = await first.text()
-    expect(JSON.parse(said)).toEqual({ changed: 2, skipped: [] })
-    await stage.catalog.restore({ ids }, { by: 'someone' })
+    const text = await first.text()
+    expect(JSON.parse(text)).toEqual({ changed: 2, skipped: [] })
+    await stage.catalog.restore({ ids }, { by: 'planner' })
     const second = await post('/api/v1/dead-letters/discard', { ids }, key)
     expect(second.headers.get('idempotency-replayed')).toBe('true')
-    expect([second.status, await second.text()]).toEqual([200, said])
+    expect([second.status, await second.text()]).toEqual([200, text])
     expect((await stage.catalog.deadLetter(ids[0] ?? ''))?.status).toBe('open')
   })
 
-  test('has the status and the ETag of the first answer again', async () => {
+  test('returns the first status and ETag when it is repeated', async () => {
     const { ids } = await fill(stage.catalog, 'orders')
     const key = randomUUID()
     const [first, second] = [
@@ -58,7 +59,7 @@ describe('a mutation', () => {
     expect(await second.json()).toEqual(await first.json())
   })
 
-  test('with the key of another request is refused', async () => {
+  test('is rejected with the key of a different request', async () => {
     const { ids, group } = await fill(stage.catalog, 'orders')
     const key = randomUUID()
     await post('/api/v1/dead-letters/discard', { ids }, key)
@@ -66,13 +67,13 @@ describe('a mutation', () => {
     expect([other.status, await codeOf(other)]).toEqual([422, 'idempotency_key_reused'])
     const elsewhere = await post('/api/v1/dead-letters/restore', { ids }, key)
     expect(elsewhere.status).toBe(422)
-    // A key is its caller's: somebody else may happen to have the same.
+    // Keys belong to a caller, so another caller can use the same key.
     const { ids: others } = await fill(stage.catalog, 'orders')
     const theirs = await post('/api/v1/dead-letters/discard', { ids: others }, key, 'admin')
     expect(theirs.status).toBe(200)
   })
 
-  test('of one person is not answered to their other credential', async () => {
+  test('does not return its response to another credential of the same user', async () => {
     const { ids } = await fill(stage.catalog, 'orders', 2)
     const key = randomUUID()
     await post('/api/v1/dead-letters/discard', { ids }, key, 'agent')
@@ -81,7 +82,7 @@ describe('a mutation', () => {
     expect(await owner.json()).toMatchObject({ changed: 0 })
   })
 
-  test('that was refused may be asked again with the same key', async () => {
+  test('can be retried with the same key after it was rejected', async () => {
     const { ids } = await fill(stage.catalog, 'orders')
     const key = randomUUID()
     const path = '/api/v1/dead-letters/discard'
@@ -104,75 +105,79 @@ describe('a mutation', () => {
     expect(again.status).toBe(200)
   })
 
-  test('whose answer has a secret keeps none, and says so when it is asked again', async () => {
+  test('does not store a response with a secret and returns "conflict" when it is repeated', async () => {
     const key = randomUUID()
     const token = { name: 't', actions: ['view'], sources: ['orders'], days: 1 }
     const first = await post('/api/v1/tokens', token, key)
     const { secret } = (await first.json()) as { secret: string }
     expect(first.status).toBe(201)
-    expect(JSON.stringify(await kept(key))).not.toContain(secret.slice(4))
+    expect(JSON.stringify(await storedRows(key))).not.toContain(secret.slice(4))
     const second = await post('/api/v1/tokens', token, key)
     expect([second.status, await codeOf(second)]).toEqual([409, 'conflict'])
     expect((await stage.as('operator').call('listTokens', {})).tokens).toHaveLength(1)
   })
 })
 
-const told: string[] = []
-const insist = insisting({ error: (_, text) => void told.push(text) })
-const asked = (key: string, operation: Operation = 'discard') =>
+const logged: string[] = []
+const insist = createRetryingWriter({ error: (_, text) => void logged.push(text) })
+const mutation = (key: string, operation: Operation = 'discard') =>
   ({ caller: PEOPLE['operator'], key, operation, request: { ids: [] } }) as Parameters<
     Idempotency['once']
   >[0]
-/** As if it had been begun so many seconds ago. */
-const begun = (key: string, secondsAgo: number) =>
+/** Changes the start time of a request. */
+const setStart = (key: string, secondsAgo: number) =>
   pool.query(
     `update redrive_server.idempotency set taken_at = now() - $2 * interval '1 second' where key = $1`,
     [key, secondsAgo],
   )
 const done = async () => ({ status: 200, text: '{}', etag: undefined })
 
-describe('an end', () => {
-  /** The same database, which once does not take what begins like this. */
+describe('the outcome', () => {
+  /** Returns an instance whose database once fails for a statement with this start. */
   function failingOnce(start: string): Idempotency {
-    let isAway = true
-    const query = (text: string, values: unknown[]) => {
-      if (!isAway || !text.trimStart().startsWith(start)) return pool.query(text, values)
-      isAway = false
+    let mustFail = true
+    const query = (config: QueryConfig) => {
+      if (!mustFail || !config.text.trimStart().startsWith(start)) return pool.query(config)
+      mustFail = false
       return Promise.reject(new Error('the connection broke'))
     }
     return new Idempotency({ query } as unknown as Pool, insist)
   }
 
-  test('that cannot be kept is answered, and kept when that is possible again', async () => {
+  test('is returned when it cannot be stored, and stored later', async () => {
     const own = failingOnce('update')
     const key = randomUUID()
-    expect(await own.once(asked(key), done)).toMatchObject({ text: '{}', isReplayed: false })
-    expect(told.at(-1)).toBe('Not written, and tried again: how discard ended, for its key.')
-    await until('the response is stored', () => kept(key), {
+    expect(await own.once(mutation(key), done)).toMatchObject({ text: '{}', isReplayed: false })
+    expect(logged.at(-1)).toBe(
+      'Write failed, retrying: the outcome of discard for its Idempotency-Key.',
+    )
+    await until('the response is stored', () => storedRows(key), {
       accept: ([row]) => (row as { status: number | null }).status === 200,
     })
-    expect(await own.once(asked(key), done)).toMatchObject({ text: '{}', isReplayed: true })
+    expect(await own.once(mutation(key), done)).toMatchObject({ text: '{}', isReplayed: true })
   })
 
-  test('that is a refusal is told, although its key cannot be left', async () => {
+  test('is returned after a rejection when the key cannot be deleted, and the key is deleted later', async () => {
     const own = failingOnce('delete')
     const key = randomUUID()
-    const refuse = () => Promise.reject(new Refusal('conflict', 'not now'))
-    await expect(own.once(asked(key), refuse)).rejects.toThrow('not now')
-    await until('the key is deleted', () => kept(key), { accept: (rows) => rows.length === 0 })
+    const refuse = () => Promise.reject(new ProblemError('conflict', 'not now'))
+    await expect(own.once(mutation(key), refuse)).rejects.toThrow('not now')
+    await until('the key is deleted', () => storedRows(key), {
+      accept: (rows) => rows.length === 0,
+    })
   })
 
-  test('that nobody knows is not the moment to do it again', async () => {
+  test('is "in_progress" after an error with an unknown result', async () => {
     const own = new Idempotency(pool, insist)
     const key = randomUUID()
     const broken = () => Promise.reject(new Error('the connection broke while it was committed'))
-    await expect(own.once(asked(key), broken)).rejects.toThrow('the connection broke')
-    await expect(own.once(asked(key), done)).rejects.toMatchObject({ code: 'in_progress' })
+    await expect(own.once(mutation(key), broken)).rejects.toThrow('the connection broke')
+    await expect(own.once(mutation(key), done)).rejects.toMatchObject({ code: 'in_progress' })
   })
 })
 
-describe('two at once', () => {
-  test('one works, and the other is told to wait', async () => {
+describe('a repeated request', () => {
+  test('is rejected with "in_progress" while the first one runs', async () => {
     const own = new Idempotency(pool, insist)
     const key = randomUUID()
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -182,7 +187,7 @@ describe('two at once', () => {
       await promise
       return done()
     }
-    const both = [own.once(asked(key), work), own.once(asked(key), work)]
+    const both = [own.once(mutation(key), work), own.once(mutation(key), work)]
     await expect(
       Promise.any(
         both.map((one) =>
@@ -201,30 +206,37 @@ describe('two at once', () => {
     expect(calls).toBe(1)
   })
 
-  /** Safe to do again, whatever happened in between. */
-  const AGAIN: readonly Operation[] = ['planReplay', 'approveReplay', 'cancelReplay', 'revokeToken']
+  /** Operations that are safe to repeat. */
+  const REPEATABLE: readonly Operation[] = [
+    'planReplay',
+    'approveReplay',
+    'cancelReplay',
+    'revokeToken',
+  ]
   const others = (Object.entries(ROUTES) as [Operation, Route][])
-    .filter(([name, route]) => isMutation(route) && !AGAIN.includes(name))
+    .filter(([name, route]) => isMutation(route) && !REPEATABLE.includes(name))
     .map(([name]) => name)
 
-  test.each(AGAIN)(
-    'after a minute %s of one that died is taken over, and its late answer is not kept',
+  test.each(REPEATABLE)(
+    'runs %s again after a minute, and a late first response is not stored',
     async (operation) => {
       const own = new Idempotency(pool, insist)
       const key = randomUUID()
       const { promise, resolve } = Promise.withResolvers<void>()
-      const slow = own.once(asked(key, operation), async () => {
+      const slow = own.once(mutation(key, operation), async () => {
         await promise
         return { ...(await done()), text: '"late"' }
       })
-      await until('the key is stored', () => kept(key), { accept: (rows) => rows.length === 1 })
-      const again = () => own.once(asked(key, operation), done)
-      await begun(key, 59)
+      await until('the key is stored', () => storedRows(key), {
+        accept: (rows) => rows.length === 1,
+      })
+      const again = () => own.once(mutation(key, operation), done)
+      await setStart(key, 59)
       await expect(again()).rejects.toMatchObject({
         code: 'in_progress',
-        message: expect.stringContaining('it is worked on anew') as unknown,
+        message: expect.stringContaining('a retry runs it again') as unknown,
       })
-      await begun(key, 61)
+      await setStart(key, 61)
       expect(await again()).toMatchObject({ text: '{}', isReplayed: false })
       resolve()
       await slow
@@ -232,41 +244,41 @@ describe('two at once', () => {
     },
   )
 
-  test.each(others)('%s that broke off is never done again by itself', async (operation) => {
+  test.each(others)('does not run an interrupted %s again', async (operation) => {
     const own = new Idempotency(pool, insist)
     const key = randomUUID()
     const broken = () => Promise.reject(new Error('the connection broke'))
-    await expect(own.once(asked(key, operation), broken)).rejects.toThrow('the connection broke')
-    const again = () => own.once(asked(key, operation), done)
-    await begun(key, 59)
+    await expect(own.once(mutation(key, operation), broken)).rejects.toThrow('the connection broke')
+    const again = () => own.once(mutation(key, operation), done)
+    await setStart(key, 59)
     await expect(again()).rejects.toMatchObject({
       code: 'in_progress',
-      message: expect.stringContaining('you are told when it broke off') as unknown,
+      message: expect.stringContaining('"conflict" if it was interrupted') as unknown,
     })
-    await begun(key, 61)
+    await setStart(key, 61)
     await expect(again()).rejects.toMatchObject({
       code: 'conflict',
-      message: expect.stringContaining('ask with a new Idempotency-Key') as unknown,
+      message: expect.stringContaining('retry with a new Idempotency-Key') as unknown,
     })
   })
 
-  test('a late answer is kept, also after it was taken for broken off', async () => {
+  test('gets a late response of a request that was reported as interrupted', async () => {
     const own = new Idempotency(pool, insist)
     const key = randomUUID()
     const { promise, resolve } = Promise.withResolvers<void>()
-    const slow = own.once(asked(key), async () => {
+    const slow = own.once(mutation(key), async () => {
       await promise
       return done()
     })
-    await until('the key is stored', () => kept(key), { accept: (rows) => rows.length === 1 })
-    await begun(key, 61)
-    await expect(own.once(asked(key), done)).rejects.toMatchObject({ code: 'conflict' })
+    await until('the key is stored', () => storedRows(key), { accept: (rows) => rows.length === 1 })
+    await setStart(key, 61)
+    await expect(own.once(mutation(key), done)).rejects.toMatchObject({ code: 'conflict' })
     resolve()
     await slow
-    expect(await own.once(asked(key), done)).toMatchObject({ text: '{}', isReplayed: true })
+    expect(await own.once(mutation(key), done)).toMatchObject({ text: '{}', isReplayed: true })
   })
 
-  test('a comment that was written by one that died is not written twice', async () => {
+  test('does not write a comment twice after a crash', async () => {
     const { ids } = await fill(stage.catalog, 'orders')
     const id = ids[0] ?? ''
     const dying = await staged(pool, {
@@ -276,8 +288,8 @@ describe('two at once', () => {
             const one = target[name]
             if (typeof one !== 'function') return one
             if (name !== 'comment') return one.bind(target) as unknown
-            return async (...said: Parameters<Catalog['comment']>) => {
-              await target.comment(...said)
+            return async (...parameters: Parameters<Catalog['comment']>) => {
+              await target.comment(...parameters)
               throw new Error('the connection broke after it was committed')
             }
           },
@@ -288,43 +300,43 @@ describe('two at once', () => {
       on.ask('operator', `/api/v1/dead-letters/${id}/comments`, {
         method: 'POST',
         headers: { 'content-type': 'application/json', 'idempotency-key': key },
-        body: JSON.stringify({ text: 'payments is well again' }),
+        body: JSON.stringify({ text: 'payments is healthy again' }),
       })
     expect((await comment(dying)).status).toBe(500)
-    await begun(key, 61)
+    await setStart(key, 61)
     const again = await comment(stage)
     expect([again.status, await codeOf(again)]).toEqual([409, 'conflict'])
     expect(await stage.catalog.comments(id)).toHaveLength(1)
   })
 
-  test('a plan that was made by one that died is the same plan', async () => {
+  test('returns the same plan after a crash', async () => {
     const { ids } = await fill(stage.catalog, 'orders')
     const key = randomUUID()
     const first = await post('/api/v1/replays', { selection: { ids } }, key)
-    // As if the process had died before it could keep its answer.
+    // Simulates a crash before the response was stored.
     await pool.query('delete from redrive_server.idempotency where key = $1', [key])
     const second = await post('/api/v1/replays', { selection: { ids } }, key)
     const [one, other] = (await Promise.all([first.json(), second.json()])) as { id: string }[]
     expect(other?.id).toBe(one?.id)
   })
 
-  test('after a day it is another request, and old ones are swept away', async () => {
+  test('is a new request after a day, and the sweep deletes expired rows', async () => {
     const own = new Idempotency(pool, insist)
     const [key, other] = [randomUUID(), randomUUID()]
-    await own.once(asked(key), done)
-    await own.once(asked(other), done)
+    await own.once(mutation(key), done)
+    await own.once(mutation(other), done)
     await pool.query(
       `update redrive_server.idempotency set taken_at = now() - interval '25 hours' where key = any($1)`,
       [[key, other]],
     )
-    expect(await own.once({ ...asked(key), request: 'another' }, done)).toMatchObject({
+    expect(await own.once({ ...mutation(key), request: 'another' }, done)).toMatchObject({
       isReplayed: false,
     })
     await own.sweep()
-    expect([(await kept(key)).length, (await kept(other)).length]).toEqual([1, 0])
+    expect([(await storedRows(key)).length, (await storedRows(other)).length]).toEqual([1, 0])
   })
 
-  test('all that are old are swept away, however many there are', async () => {
+  test('does not depend on the number of expired rows: the sweep deletes all', async () => {
     await pool.query(
       `insert into redrive_server.idempotency (caller, key, operation, request_hash, work, taken_at)
         select 'many', n::text, 'discard', '', gen_random_uuid(), now() - interval '25 hours'

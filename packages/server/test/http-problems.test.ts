@@ -31,20 +31,20 @@ const mutation = (body: string, headers: Record<string, string> = {}) => ({
   body,
 })
 
-describe('what does not fit', () => {
-  test('is said all at once', async () => {
-    const answer = await stage.ask('operator', '/api/v1/groups?most=0&order=size&stats=open')
+describe('an invalid request', () => {
+  test('is rejected with a list of all problems', async () => {
+    const answer = await stage.ask('operator', '/api/v1/groups?limit=0&order=size&stats=open')
     expect(await problemOf(answer)).toMatchObject({
       code: 'invalid',
       problems: [
         expect.stringContaining('query.order'),
-        expect.stringContaining('query.most'),
+        expect.stringContaining('query.limit'),
         expect.stringContaining('stats'),
       ],
     })
   })
 
-  test('is refused when it is deeper than anybody reads, and not counted inside of texts', async () => {
+  test('is rejected when the body is nested too deeply, not counting brackets in texts', async () => {
     const nested = (levels: number) => `{"ids":${'['.repeat(levels)}${']'.repeat(levels)}}`
     const problem = async (body: string) =>
       problemOf(await stage.ask('operator', discard, mutation(body)))
@@ -56,7 +56,7 @@ describe('what does not fit', () => {
     expect((await problem(texts))['detail']).not.toContain('levels')
   })
 
-  test('is told apart: body, media type, size, address, route', async () => {
+  test('has a specific code: body, media type, size, URL, route', async () => {
     const ask = async (path: string, init?: RequestInit) =>
       (await problemOf(await stage.ask('operator', path, init)))['code']
     expect(await ask(discard, mutation('{'))).toBe('invalid')
@@ -72,7 +72,7 @@ describe('what does not fit', () => {
     expect(await ask('/api/v1/me', { method: 'DELETE' })).toBe('not_found')
   })
 
-  test('refuses "text" where it would select what to change', async () => {
+  test('is rejected when "text" would select what to change', async () => {
     const { ids: named, group: one } = await fill(stage.catalog, 'orders')
     const post = async (path: string, body: unknown) =>
       problemOf(await stage.ask('operator', path, mutation(JSON.stringify(body))))
@@ -90,14 +90,14 @@ describe('what does not fit', () => {
       }
     }
     const decision = { ids: named, as: 'open', text: 'declined' }
-    expect(await post('/api/v1/dead-letters/decide', decision)).toMatchObject({
+    expect(await post('/api/v1/dead-letters/outcomes', decision)).toMatchObject({
       code: 'invalid',
       problems: [expect.stringContaining('"text"')],
     })
     expect(await stage.catalog.group(one)).toMatchObject({ openCount: 1 })
   })
 
-  test('a plan may be larger than other requests', async () => {
+  test('has a larger size limit for a plan', async () => {
     const { ids } = await fill(stage.catalog, 'orders')
     const edit = Buffer.alloc(3_000_000).toString('base64')
     const body = JSON.stringify({ selection: { ids }, change: { edit } })
@@ -105,7 +105,7 @@ describe('what does not fit', () => {
     expect((await problemOf(answer))['code']).toBe('if_match_missing')
   })
 
-  test('nobody reads a body of somebody who is not known', async () => {
+  test('is rejected before the body is read when the caller is unknown', async () => {
     const answer = await stage.ask(undefined, discard, mutation('{'))
     expect((await problemOf(answer))['code']).toBe('unauthenticated')
     expect(answer.headers.get('www-authenticate')).toBe('Bearer')
@@ -113,10 +113,10 @@ describe('what does not fit', () => {
 })
 
 const { ids, group } = await fill(stage.catalog, 'orders')
-const run = await stage.catalog.replays.plan({ selection: { ids }, by: 'someone' })
+const run = await stage.catalog.replays.plan({ selection: { ids }, by: 'planner' })
 const { etag = '' } = await stage.as('operator').ask('getGroup', { params: { id: group } })
 
-describe('a value that the database does not take', () => {
+describe('a value that the database rejects', () => {
   const write = (method: string, body: unknown) => ({
     ...mutation(JSON.stringify(body), { 'if-match': etag }),
     method,
@@ -124,9 +124,9 @@ describe('a value that the database does not take', () => {
   const patch = [{ op: 'replace', path: '/order', value: 'a\0b' }]
 
   test.each([
-    ['a place', `/api/v1/replays/${run.id}/items?after=3000000000`, {}],
-    ['a moment', '/api/v1/dead-letters?after=-8640000000000000', {}],
-    ['a page', `/api/v1/dead-letters?after=0&next=9999999999999999_${run.id}`, {}],
+    ['a position', `/api/v1/replays/${run.id}/items?after=3000000000`, {}],
+    ['a timestamp', '/api/v1/dead-letters?after=-8640000000000000', {}],
+    ['a page', `/api/v1/dead-letters?after=0&cursor=9999999999999999_${run.id}`, {}],
     ['a name', '/api/v1/audit?person=a%00b', {}],
     [
       'a change',
@@ -136,33 +136,33 @@ describe('a value that the database does not take', () => {
     ],
     ['a patch', '/api/v1/replays', write('POST', { selection: { ids }, change: { patch } })],
     ['a schema', '/api/v1/sources/orders/schema', write('PUT', { schema: { title: 'a\0b' } })],
-  ] as const)('is no fault of ours: %s', async (_, path, init, subject?: string) => {
+  ] as const)('is reported as invalid: %s', async (_, path, init, subject?: string) => {
     for (const _time of ['first', 'again with the same key']) {
       const answer = await stage.ask('admin', path, init)
       expect(await problemOf(answer)).toMatchObject({
         code: 'invalid',
-        detail: expect.stringContaining('out of range, or has a character') as unknown,
+        detail: expect.stringContaining('out of range or contains a character') as unknown,
       })
     }
     if (subject === undefined) return
     const { entries } = await stage.audit.read({ subject })
     expect(entries.map(({ outcome, facts }) => [outcome, facts['because']])).toEqual([
       ['refused', 'invalid'],
-      ['asked', undefined],
+      ['requested', undefined],
       ['refused', 'invalid'],
-      ['asked', undefined],
+      ['requested', undefined],
     ])
   })
 
-  test('is not in the log either', () => {
-    const lines = stage.logged.filter((line) => line.includes('a value was refused'))
+  test('is not logged', () => {
+    const lines = stage.logged.filter((line) => line.includes('the database rejected a value'))
     expect(lines.length).toBeGreaterThan(0)
     expect(lines.join()).not.toMatch(/1e\+?300|8640000000000000/)
   })
 })
 
-describe('a fault of ours', () => {
-  test('says nothing about itself, and is in the log under its request id', async () => {
+describe('an internal error', () => {
+  test('is logged with its request id and not revealed in the response', async () => {
     const failing = await staged(pool, {
       desk: (made) => ({
         ...made,
@@ -180,49 +180,51 @@ describe('a fault of ours', () => {
     expect(line).toContain('1234')
   })
 
-  test('a database that is away is unavailable, and says when to come back', () => {
-    const away = refusalOf(new RedriveError('UNREACHABLE', 'connect 10.0.0.1 refused'))
-    expect([away.code, away.retryAfterMs]).toEqual(['unavailable', 5_000])
-    expect(away.message).not.toContain('10.0.0.1')
+  test('is "unavailable" with a retry time when the database is unreachable', () => {
+    const problem = refusalOf(new RedriveError('UNREACHABLE', 'connect 10.0.0.1 refused'))
+    expect([problem.code, problem.retryAfterMs]).toEqual(['unavailable', 5_000])
+    expect(problem.message).not.toContain('10.0.0.1')
     expect(refusalOf(new RedriveError('REFUSED', 'too long')).code).toBe('too_broad')
     expect(refusalOf(new RedriveError('OUTCOME_UNKNOWN', 'who knows')).code).toBe('internal')
     expect(refusalOf(undefined).code).toBe('internal')
   })
 
-  test('a field that the contract does not name never goes out', async () => {
+  test('cannot reveal fields that are not part of the API', async () => {
     const { ids } = await fill(stage.catalog, 'orders')
     const answer = await stage.ask('operator', `/api/v1/dead-letters/${ids[0]}`)
     expect(Object.keys((await answer.json()) as object)).not.toContain('drained')
   })
 })
 
-describe('while the audit cannot be written', () => {
-  test('nothing is done and nothing is shown', async () => {
+describe('while the audit log cannot be written', () => {
+  test('no mutation runs and no payload is returned', async () => {
     const { ids } = await fill(stage.catalog, 'orders')
-    const mute = await staged(pool, { write: () => Promise.reject(new Error('disk full')) })
+    const broken = await staged(pool, { write: () => Promise.reject(new Error('disk full')) })
     const params = { id: ids[0] ?? '' }
-    const admin = mute.as('admin')
-    const asked = [
+    const admin = broken.as('admin')
+    const requests = [
       () => admin.call('discard', { body: { ids: [...ids] } }),
       () => admin.call('getPayload', { params }),
       () => admin.call('getDeadLetter', { params }),
-      () => mute.as('viewer').call('discard', { body: { ids: [...ids] } }),
+      () => broken.as('viewer').call('discard', { body: { ids: [...ids] } }),
     ]
-    for (const ask of asked) {
-      await expect(ask()).rejects.toSatisfy((error) => (error as ApiError).code === 'unavailable')
+    for (const request of requests) {
+      await expect(request()).rejects.toSatisfy(
+        (error) => (error as ApiError).code === 'unavailable',
+      )
     }
-    const viewed = await mute.as('viewer').call('getDeadLetter', { params })
+    const viewed = await broken.as('viewer').call('getDeadLetter', { params })
     expect(viewed).toMatchObject({ status: 'open', version: 0, body: { isHidden: true } })
   })
 
-  /** A server whose audit cannot take the first of these outcomes. */
+  /** Starts a server that cannot write the first audit entry with this outcome. */
   const halfWritten = (outcome: 'done' | 'refused' | 'failed', more: StageOptions = {}) => {
-    let isAway = true
+    let mustFail = true
     return staged(pool, {
       ...more,
       write: (entry, write) => {
-        if (entry.outcome !== outcome || !isAway) return write(entry)
-        isAway = false
+        if (entry.outcome !== outcome || !mustFail) return write(entry)
+        mustFail = false
         return Promise.reject(new Error('disk full'))
       },
     })
@@ -230,32 +232,32 @@ describe('while the audit cannot be written', () => {
   const outcomesOf = async (subject: string) =>
     (await stage.audit.read({ subject })).entries.map(({ outcome }) => outcome)
 
-  test('what is done is answered, once for its key, and written down when that is possible again', async () => {
+  test('a completed mutation returns its response and is audited later', async () => {
     const { ids } = await fill(stage.catalog, 'orders')
     const half = await halfWritten('done')
     const request = mutation(JSON.stringify({ ids }))
     const first = await half.ask('admin', discard, request)
     expect([first.status, await first.json()]).toEqual([200, { changed: 1, skipped: [] }])
-    expect(half.logged.join('')).toContain('Not written, and tried again: the entry of the audit')
+    expect(half.logged.join('')).toContain('Write failed, retrying: the audit entry')
     const again = await half.ask('admin', discard, request)
     expect(again.headers.get('idempotency-replayed')).toBe('true')
     await until('both audit entries', () => outcomesOf(ids[0] ?? ''), {
-      accept: (all) => all.join() === 'done,asked',
+      accept: (all) => all.join() === 'done,requested',
     })
   })
 
-  test('what was refused says why, and not that the audit is away', async () => {
+  test('a rejected mutation returns its own error', async () => {
     const { ids } = await fill(stage.catalog, 'orders')
-    const run = await stage.catalog.replays.plan({ selection: { ids }, by: 'someone' })
+    const run = await stage.catalog.replays.plan({ selection: { ids }, by: 'planner' })
     const half = await halfWritten('refused')
     const pause = half.as('admin').call('pauseReplay', { params: { id: run.id } })
     await expect(pause).rejects.toMatchObject({ code: 'conflict' })
     await until('both audit entries', () => outcomesOf(run.id), {
-      accept: (all) => all.join() === 'refused,asked',
+      accept: (all) => all.join() === 'refused,requested',
     })
   })
 
-  test('what failed says so, and not that the audit is away', async () => {
+  test('a failed mutation returns its own error', async () => {
     const { ids } = await fill(stage.catalog, 'orders')
     const failing = (made: Catalog) =>
       new Proxy(made, {
@@ -266,16 +268,16 @@ describe('while the audit cannot be written', () => {
         },
       })
     const half = await halfWritten('failed', { catalog: failing })
-    const asked = half.as('admin').call('discard', { body: { ids: [...ids] } })
-    await expect(asked).rejects.toMatchObject({ code: 'internal' })
+    const response = half.as('admin').call('discard', { body: { ids: [...ids] } })
+    await expect(response).rejects.toMatchObject({ code: 'internal' })
     await until('both audit entries', () => outcomesOf(ids[0] ?? ''), {
-      accept: (all) => all.join() === 'failed,asked',
+      accept: (all) => all.join() === 'failed,requested',
     })
   })
 })
 
 describe('too many requests', () => {
-  test('of one caller are refused for a while, and others go on', async () => {
+  test('of one caller are rejected, and requests of other callers succeed', async () => {
     const narrow = await staged(pool, { limits: { requestsPerMinute: 3 } })
     const ask = (who: string) => narrow.ask(who, '/api/v1/me')
     for (let count = 0; count < 3; count += 1) expect((await ask('viewer')).status).toBe(200)
@@ -285,7 +287,7 @@ describe('too many requests', () => {
     expect((await ask('operator')).status).toBe(200)
   })
 
-  test('of one address are refused before it is known who asks', async () => {
+  test('of one address are rejected before authentication', async () => {
     const narrow = await staged(pool, { limits: { requestsPerMinute: 1 } })
     const statuses = []
     for (let count = 0; count < 6; count += 1) {
@@ -295,8 +297,8 @@ describe('too many requests', () => {
   })
 })
 
-describe('every answer', () => {
-  test('is kept by nobody, is open to no other site, and names its request', async () => {
+describe('every response', () => {
+  test('is not cached, not readable by other sites, and has a request id', async () => {
     const paths = ['/api/v1/me', '/api/v1/nothing', '/api/v1/openapi.json', '/api/reference/']
     for (const path of paths) {
       const { headers } = await stage.ask('viewer', path, {
@@ -309,7 +311,7 @@ describe('every answer', () => {
     }
   })
 
-  test('is logged without queries, headers and bodies', async () => {
+  test('is logged without query, headers and body', async () => {
     await stage.ask('viewer', '/api/v1/groups?text=card-4111', {
       headers: { authorization: 'Bearer rdv_secret', cookie: 'a=b' },
     })
@@ -318,7 +320,7 @@ describe('every answer', () => {
     expect(log).not.toMatch(/card-4111|rdv_secret|a=b/)
   })
 
-  test('the reference is made of what is here alone', async () => {
+  test('of the reference page loads nothing from other sites', async () => {
     const page = await stage.ask(undefined, '/api/reference/')
     expect(page.status).toBe(200)
     expect(await page.text()).not.toMatch(/(?:src|href)="(?:https?:)?\/\//)
@@ -331,7 +333,7 @@ describe('every answer', () => {
 })
 
 describe('a session', () => {
-  test('changes nothing for a page of another site, or without its proof', async () => {
+  test('rejects mutations from another site or without the CSRF token', async () => {
     const { ids } = await fill(stage.catalog, 'orders')
     const send = (headers: Record<string, string>) =>
       stage.ask('session', discard, mutation(JSON.stringify({ ids }), headers))

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
-import { type Action, type Client, createClient, type Role, ROLES } from '@redrive/api'
+import { type Client, createClient } from '@redrive/api'
+import { type Action, type Role, ROLES } from '@redrive/api/enums'
 import { type Catalog, catalog, migrate } from '@redrive/catalog'
 import { encodeHeaders, FIRST_CYCLE } from '@redrive/core'
 import { deadLetterQueue, MemoryBroker, memorySource, send } from '@redrive/memory'
@@ -11,13 +12,13 @@ import { afterAll } from 'vitest'
 import type { Caller } from '../src/access/caller.ts'
 import { type Audit, createAudit } from '../src/audit/audit.ts'
 import type { NewEntry } from '../src/audit/entry.ts'
-import { createDesk, type Desk } from '../src/desk/desk.ts'
+import { createOperations, type Operations } from '../src/operations/operations.ts'
 import { type AppOptions, createApp } from '../src/http/app.ts'
 import type { Identity, Token, TokenRequest } from '../src/identity/port.ts'
-import { insisting } from '../src/insist.ts'
+import { createRetryingWriter } from '../src/retry-write.ts'
 import { serverDatabase } from './database-stage.ts'
 
-/** The header that says who asks, in tests of everything but identity. */
+/** The header that contains the caller, in all tests except those of identity. */
 const WHO = 'x-test-caller'
 
 function person(name: string, roles: readonly Role[], sources: readonly string[]): Caller {
@@ -39,13 +40,13 @@ export const PEOPLE: Readonly<Record<string, Caller>> = {
   admin: person('admin', ['admin'], ['*']),
   elsewhere: person('elsewhere', ['operator'], ['billing']),
   agent: { ...person('agent', ['operator', 'approver'], ['orders']), isAgent: true },
-  nobody: person('nobody', [], []),
-  // The owner of the agent's token: the same human being.
+  noGrants: person('noGrants', [], []),
+  // The owner of the agent's token: the same user.
   owner: {
     ...person('agent', ['operator', 'approver'], ['orders']),
     credential: 'session of owner',
   },
-  // May look at billing, and do things in orders.
+  // Viewer of billing and operator of orders.
   partly: {
     ...person('partly', ['operator'], ['orders']),
     grants: [
@@ -64,15 +65,15 @@ export const PEOPLE: Readonly<Record<string, Caller>> = {
     ...person('replayer', ['viewer'], ['orders']),
     grants: [{ actions: ['view', 'replay'], sources: ['orders'] }],
   },
-  // Changes what goes out, and sees no bodies.
+  // Can edit replays without viewing payloads.
   blindEditor: {
     ...person('blindEditor', ['viewer'], ['orders']),
     grants: [{ actions: ['view', 'replay', 'edit'], sources: ['orders'] }],
   },
-  // Sees bodies, and that is all.
+  // Can only view payloads.
   reader: {
     ...person('reader', ['viewer'], ['orders']),
-    grants: [{ actions: ['view', 'payload'], sources: ['orders'] }],
+    grants: [{ actions: ['view', 'view_payload'], sources: ['orders'] }],
   },
   configurer: {
     ...person('configurer', ['viewer'], ['orders']),
@@ -84,7 +85,7 @@ export const PEOPLE: Readonly<Record<string, Caller>> = {
 
 export const CSRF = 'the proof of a session'
 
-/** Whoever the header names, and tokens that are only remembered. */
+/** Creates an identity that trusts the header and keeps tokens in memory. */
 function stubIdentity(people: Readonly<Record<string, Caller>>): Identity {
   const tokens = new Map<string, Token>()
   return {
@@ -117,30 +118,30 @@ export interface Stage {
   readonly pool: Pool
   readonly catalog: Catalog
   readonly audit: Audit
-  readonly desk: Desk
+  readonly desk: Operations
   readonly app: FastifyInstance
   readonly url: string
-  /** Every route there is. */
+  /** All routes of the app. */
   readonly routes: readonly string[]
   tokens(who: string): { create(request: TokenRequest): Promise<Token> }
-  /** Everything that was logged. */
+  /** All log lines. */
   readonly logged: string[]
-  /** A client of one of the people; undefined: of nobody. */
+  /** Returns a client of one of the `PEOPLE`; undefined: without a caller. */
   readonly as: (who: string | undefined) => Client
-  /** The same without the client: to send what it would not. */
+  /** Sends a raw request, for requests that the client cannot send. */
   ask(who: string | undefined, path: string, init?: RequestInit): Promise<Response>
 }
 
 export interface StageOptions {
   readonly limits?: AppOptions['limits']
-  /** Stands in for the audit's own write. */
+  /** Replaces the write function of the audit log. */
   readonly write?: (entry: NewEntry, write: Audit['write']) => Promise<void>
   readonly catalog?: (made: Catalog) => Catalog
-  readonly desk?: (made: Desk) => Desk
+  readonly desk?: (made: Operations) => Operations
   readonly approval?: 'another_person' | 'anyone'
 }
 
-/** A limit that no test meets by chance. */
+/** A limit that tests do not reach by accident. */
 const MANY = { requestsPerMinute: 1_000_000 }
 
 export async function database(name: string): Promise<Pool> {
@@ -149,7 +150,7 @@ export async function database(name: string): Promise<Pool> {
   return pool
 }
 
-/** A server on real PostgreSQL, on a port of its own. */
+/** Starts a server with a real PostgreSQL database on a free port. */
 export async function staged(pool: Pool, options: StageOptions = {}): Promise<Stage> {
   const { approval = 'another_person', limits = MANY } = options
   const plain = catalog({ pool, approval })
@@ -162,7 +163,12 @@ export async function staged(pool: Pool, options: StageOptions = {}): Promise<St
   const logged: string[] = []
   const to: DestinationStream = { write: (line) => void logged.push(line) }
   const logger = pino({}, to)
-  const plainDesk = createDesk({ catalog: made, audit, identity, insist: insisting(logger) })
+  const plainDesk = createOperations({
+    catalog: made,
+    audit,
+    identity,
+    insist: createRetryingWriter(logger),
+  })
   const desk = options.desk?.(plainDesk) ?? plainDesk
   const app = await createApp({
     desk,
@@ -203,7 +209,7 @@ export async function staged(pool: Pool, options: StageOptions = {}): Promise<St
   }
 }
 
-/** As Fastify itself lists them, a tree with four characters for each level: `GET /api/v1/me`. */
+/** Parses the route tree that Fastify prints, with four characters per level. Returns texts like `GET /api/v1/me`. */
 function routesOf(app: FastifyInstance): readonly string[] {
   const above: string[] = []
   return app
@@ -224,7 +230,7 @@ export interface Filled {
   readonly ids: readonly string[]
 }
 
-/** Dead letters through the memory transport; each call makes a failure group of its own. */
+/** Ingests dead letters through the memory transport. Each call creates a new failure group. */
 export async function fill(
   made: Catalog,
   queue: string,
@@ -239,17 +245,17 @@ export async function fill(
     const record = { number: 1, at: now, class: 'business', signature, code: 'E1' } as const
     const history = [{ ...record, message: `card ${at} declined <script>` }]
     const cycle = { ...FIRST_CYCLE, attempts: 1, firstFailedAt: now + at, history }
-    const said = { id, key: `key ${id}`, source: queue, replayId: undefined, cycle }
-    const { headers } = encodeHeaders({ ...said, reason: 'not_retryable' })
-    const mine = { ...headers, authorization: 'Basic secret' }
-    send(broker, deadLetterQueue(queue), body(at), { id, headers: mine })
+    const message = { id, key: `key ${id}`, source: queue, replayId: undefined, cycle }
+    const { headers } = encodeHeaders({ ...message, reason: 'not_retryable' })
+    const allHeaders = { ...headers, authorization: 'Basic secret' }
+    send(broker, deadLetterQueue(queue), body(at), { id, headers: allHeaders })
   }
   const source = memorySource({ broker, queue })
   const extract = { salary: '/salary' }
   await made.ingest(source, { mask: ['/card'], maskHeaders: ['authorization'], extract })
   await source.close()
-  const { groups } = await made.groups({ sources: [queue], most: 200 })
+  const { groups } = await made.groups({ sources: [queue], limit: 200 })
   const group = groups.find((one) => one.signature === signature)?.id ?? ''
-  const { deadLetters } = await made.deadLetters({ groups: [group], most: 200 })
+  const { deadLetters } = await made.deadLetters({ groups: [group], limit: 200 })
   return { group, ids: deadLetters.map(({ id }) => id) }
 }

@@ -1,10 +1,10 @@
 import { setTimeout as after } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import type { Answer, Run } from '@redrive/api'
+import type { Output, Run } from '@redrive/api'
 import type { Catalog } from '@redrive/catalog'
 import { until } from '@redrive/testing'
 import { describe, expect, test } from 'vitest'
-import { watch } from '../src/desk/watch.ts'
+import { watch } from '../src/operations/stream-run.ts'
 import { eventsOf } from '../src/http/streams.ts'
 import { database, fill, staged } from './http-stage.ts'
 
@@ -13,10 +13,10 @@ const stage = await staged(pool)
 
 async function planned() {
   const { ids } = await fill(stage.catalog, 'orders', 3)
-  return stage.catalog.replays.plan({ selection: { ids }, by: 'someone' })
+  return stage.catalog.replays.plan({ selection: { ids }, by: 'planner' })
 }
 
-/** Watches in the background what someone is told of a run. */
+/** Watches a run in the background and collects its states. */
 function watching(id: string, who = 'viewer', on = stage) {
   const stop = new AbortController()
   const seen: Run[] = []
@@ -24,15 +24,15 @@ function watching(id: string, who = 'viewer', on = stage) {
     const runs = on.as(who).stream('watchReplay', { params: { id } }, { signal: stop.signal })
     for await (const run of runs) seen.push(run)
   })()
-  // Whoever wants to know awaits it; a test that does not is not about how it ended.
+  // Avoids an unhandled rejection in tests that do not await the end.
   ended.catch(() => undefined)
   return { seen, ended, stop: () => stop.abort() }
 }
 
 const states = (seen: readonly Run[]) => seen.map(({ state }) => state)
 
-describe('watching a run', () => {
-  test('tells every change once, and ends when the run is over', async () => {
+describe('watchReplay', () => {
+  test('sends every change once and ends with the run', async () => {
     const { id, hash } = await planned()
     const { seen, ended } = watching(id)
     await until('the first state', () => states(seen), { accept: (all) => all.length === 1 })
@@ -40,17 +40,17 @@ describe('watching a run', () => {
     await until('the state running', () => states(seen), {
       accept: (all) => all.at(-1) === 'running',
     })
-    await stage.catalog.replays.pause(id, { by: 'someone' })
+    await stage.catalog.replays.pause(id, { by: 'planner' })
     await until('the state paused', () => states(seen), {
       accept: (all) => all.at(-1) === 'paused',
     })
-    await stage.catalog.replays.cancel(id, { by: 'someone' })
+    await stage.catalog.replays.cancel(id, { by: 'planner' })
     await ended
     expect(states(seen)).toEqual(['planned', 'running', 'paused', 'cancelled'])
     expect(seen.at(-1)?.counts.cancelled).toBe(3)
   })
 
-  test('tells nothing while nothing changes', async () => {
+  test('sends nothing while nothing changes', async () => {
     const { id } = await planned()
     const run = await stage.as('viewer').call('getReplay', { params: { id } })
     const next = [run, run, { ...run, state: 'done' as const }]
@@ -61,16 +61,16 @@ describe('watching a run', () => {
     expect(next).toEqual([])
   })
 
-  test('is an event stream that no proxy collects', async () => {
+  test('is an event stream that proxies do not buffer', async () => {
     const { id } = await planned()
-    await stage.catalog.replays.cancel(id, { by: 'someone' })
+    await stage.catalog.replays.cancel(id, { by: 'planner' })
     const answer = await stage.ask('viewer', `/api/v1/replays/${id}/events`)
     expect(answer.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
     expect(answer.headers.get('x-accel-buffering')).toBe('no')
     expect(await answer.text()).toMatch(/^data: \{.*"state":"cancelled".*\}\n\n$/)
   })
 
-  test('is refused beyond a few at once, and possible again when one is closed', async () => {
+  test('is rejected above the limit, and possible again after a stream is closed', async () => {
     const { id } = await planned()
     const all = Array.from({ length: 8 }, () => watching(id, 'operator'))
     await until('eight streams', () => all.filter(({ seen }) => seen.length === 1).length, {
@@ -86,7 +86,7 @@ describe('watching a run', () => {
     other.stop()
     all[0]?.stop()
     await until(
-      'a free place',
+      'a free slot',
       async () => {
         const again = watching(id, 'operator')
         await Promise.race([
@@ -101,7 +101,7 @@ describe('watching a run', () => {
     for (const { stop } of all) stop()
   })
 
-  test('a place is free again after a refusal', async () => {
+  test('releases the slot after an error', async () => {
     for (let count = 0; count < 20; count += 1) {
       const missing = '00000000-0000-0000-0000-000000000000'
       const answer = await stage.ask('approver', `/api/v1/replays/${missing}/events`)
@@ -109,16 +109,16 @@ describe('watching a run', () => {
     }
   })
 
-  test('takes no place when whoever asks has gone before it is known who they are', async () => {
+  test('reserves no slot when the client disconnects during authentication', async () => {
     const gate = Promise.withResolvers<void>()
     let entered = 0
     const own = await staged(pool, {
       desk: (made) => ({
         ...made,
-        async enter(...asked) {
+        async enter(...parameters) {
           entered += 1
           await gate.promise
-          return made.enter(...asked)
+          return made.enter(...parameters)
         },
       }),
     })
@@ -149,7 +149,7 @@ describe('watching a run', () => {
 })
 
 describe('events', () => {
-  test('have a comment whenever nothing happens for a while, and end their source', async () => {
+  test('contain a comment while there is no value, and end their source', async () => {
     let isEnded = false
     async function* slow() {
       try {
@@ -161,41 +161,41 @@ describe('events', () => {
         isEnded = true
       }
     }
-    const told: string[] = []
+    const sent: string[] = []
     for await (const text of eventsOf(slow(), 50)) {
-      told.push(text)
+      sent.push(text)
       if (text.includes('2')) break
     }
-    expect(told[0]).toBe('data: 1\n\n')
-    expect(told).toContain(': beat\n\n')
-    expect(told.at(-1)).toBe('data: 2\n\n')
+    expect(sent[0]).toBe('data: 1\n\n')
+    expect(sent).toContain(': beat\n\n')
+    expect(sent.at(-1)).toBe('data: 2\n\n')
     expect(isEnded).toBe(true)
   })
 })
 
 describe('an export', () => {
-  test('has all that fit, one in each line, and is written down', async () => {
+  test('contains all matching dead letters, one per line, and is audited', async () => {
     const { group } = await fill(stage.catalog, 'orders', 450)
     const answer = await stage.ask('admin', `/api/v1/dead-letters/export?groups=${group}`)
     expect(answer.headers.get('content-type')).toBe('application/jsonl; charset=utf-8')
     const lines = (await answer.text()).trimEnd().split('\n')
-    const ids = lines.map((line) => (JSON.parse(line) as Answer<'exportDeadLetters'>).id)
+    const ids = lines.map((line) => (JSON.parse(line) as Output<'exportDeadLetters'>).id)
     expect(new Set(ids).size).toBe(450)
-    const { entries } = await stage.audit.read({ what: 'exportDeadLetters', most: 1 })
+    const { entries } = await stage.audit.read({ operation: 'exportDeadLetters', limit: 1 })
     expect(entries).toMatchObject([
-      { person: 'admin', outcome: 'seen', facts: { export: { groups: [group] } } },
+      { person: 'admin', outcome: 'viewed', facts: { export: { groups: [group] } } },
     ])
   })
 
-  /** A catalog whose pages never end. */
+  /** Starts a server with a catalog that always has another page. */
   async function endless(message: string) {
     let pages = 0
     await fill(stage.catalog, 'orders')
-    const [one] = (await stage.catalog.deadLetters({ after: 0, most: 1 })).deadLetters
+    const [one] = (await stage.catalog.deadLetters({ after: 0, limit: 1 })).deadLetters
     const deadLetters = Array.from({ length: 200 }, () => ({ ...one, message }))
     const deadLettersOf = async () => {
       pages += 1
-      return { deadLetters, next: 'more' }
+      return { deadLetters, nextCursor: 'more' }
     }
     const unlike = (made: Catalog) =>
       new Proxy(made, {
@@ -206,12 +206,12 @@ describe('an export', () => {
   }
   const everything = '/api/v1/dead-letters/export?after=0'
 
-  test('reads no faster than it is read, and stops when nobody reads', async () => {
+  test('reads pages only as fast as the client, and stops when the client disconnects', async () => {
     const { on, pages } = await endless('x'.repeat(50_000))
     const answer = await on.ask('admin', everything)
     const reader = answer.body?.getReader()
     await reader?.read()
-    // Whatever fits in the buffers between the two, and then it waits.
+    // The server fills the buffers and then waits.
     let before = -1
     const isStill = async () => {
       const was = before
@@ -226,7 +226,7 @@ describe('an export', () => {
     expect(pages()).toBeLessThan(10)
   })
 
-  test('is broken off when the server stops, and not taken for a whole one', async () => {
+  test('ends with an error when the server stops', async () => {
     const { on, pages } = await endless('x'.repeat(50_000))
     const answer = await on.ask('admin', everything)
     const closing = on.app.close()
@@ -235,7 +235,7 @@ describe('an export', () => {
     expect(pages()).toBeLessThan(500)
   })
 
-  test('that nobody reads any more does not hold a server that stops', async () => {
+  test('without a reading client does not block the shutdown', async () => {
     const { on, pages } = await endless('x'.repeat(50_000))
     const answer = await on.ask('admin', everything)
     const reader = answer.body?.getReader()
@@ -251,7 +251,7 @@ describe('an export', () => {
     ).rejects.toThrow('terminated')
   })
 
-  test('that is too large is broken off, and not taken for a whole one', async () => {
+  test('ends with an error when it is too large', async () => {
     const { on, pages } = await endless('short')
     const answer = await on.ask('admin', everything)
     await expect(answer.text()).rejects.toThrow('terminated')

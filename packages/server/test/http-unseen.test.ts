@@ -23,7 +23,7 @@ const writing = { op: 'replace' as const, path: '/order', value: 7 }
 
 type Change = NonNullable<Input<'planReplay'>['body']['change']>
 
-/** Planned by who may do everything; an edit as it was looked at. */
+/** Plans a replay of a new dead letter, by default as the administrator, with its current ETag. */
 async function planned(change?: Change, who = 'admin') {
   const ids = await filled()
   const { etag = '' } = await as('admin').ask('getDeadLetter', { params: { id: ids[0] ?? '' } })
@@ -32,30 +32,32 @@ async function planned(change?: Change, who = 'admin') {
 }
 
 describe('a masked value', () => {
-  test('is not found out by a patch that tests it', async () => {
+  test('is not revealed by a patch with a test operation', async () => {
     const wrong = { patch: [{ ...testing, value: '1' }] }
     expect(await problemOf(planned(wrong, 'operator'))).toMatchObject({
       code: 'forbidden',
-      detail: expect.stringContaining('may not unmask') as unknown,
+      detail: expect.stringContaining('Permission "view_unmasked" is required') as unknown,
     })
     expect(await codeOf(planned({ patch: [writing] }, 'operator'))).toBe('done')
     const run = await planned(wrong)
-    expect(run.skipped).toEqual({ not_changeable: 1 })
+    expect(run.skipped).toEqual({ patch_failed: 1 })
     const { items } = await as('viewer').call('listReplayItems', { params: { id: run.id } })
-    expect(items[0]?.reason).toContain('operation 1 (test /card): the body has another value there')
+    expect(items[0]?.reason).toContain(
+      'operation 1 (test /card): the body has a different value there',
+    )
     expect(JSON.stringify(items)).not.toContain('4111')
   })
 
-  test('and what a body has at all is not found out by a patch of who sees no bodies', async () => {
+  test('is not revealed by a patch of a caller without permission "view_payload"', async () => {
     expect(await codeOf(planned({ patch: [writing] }, 'blindEditor'))).toBe('forbidden')
     expect(await codeOf(planned({ force: true }, 'blindEditor'))).toBe('done')
   })
 })
 
-describe('what a run changes', () => {
+describe('the change of a run', () => {
   const changeOf = (who: string, id: string) => as(who).call('getReplayChange', { params: { id } })
 
-  test('is shown to who approves it and to who edits, and that is written down', async () => {
+  test('is visible to approvers and editors, and every view is audited', async () => {
     const { id } = await planned({ patch: [testing, writing] })
     const masked = [{ op: 'test', path: '/card' }, writing]
     for (const who of ['approver', 'operator']) {
@@ -66,17 +68,17 @@ describe('what a run changes', () => {
     for (const who of ['viewer', 'reader', 'blindEditor']) {
       expect(await codeOf(changeOf(who, id))).toBe('forbidden')
     }
-    const { entries } = await stage.audit.read({ subject: id, what: 'getReplayChange' })
+    const { entries } = await stage.audit.read({ subject: id, operation: 'getReplayChange' })
     expect(entries.map(({ person, outcome }) => `${person} ${outcome}`)).toEqual([
       'reader denied',
-      'admin seen',
-      'operator seen',
-      'approver seen',
+      'admin viewed',
+      'operator viewed',
+      'approver viewed',
     ])
     expect(JSON.stringify(entries)).not.toContain('4111')
   })
 
-  test('is a whole body when it is edited, and only for who may unmask', async () => {
+  test('is a complete body after an edit and requires permission "view_unmasked"', async () => {
     const text = '{"order":1,"card":"4222"}'
     const edit = Buffer.from(text).toString('base64')
     const { id } = await planned({ edit })
@@ -89,14 +91,14 @@ describe('what a run changes', () => {
     })
   })
 
-  test('may be its key alone, or nothing', async () => {
+  test('can be a new key only, or nothing', async () => {
     const [forced, plain] = [await planned({ force: true }), await planned()]
     expect(await changeOf('approver', forced.id)).toEqual({ kind: 'force', isHidden: false })
     expect(await changeOf('approver', plain.id)).toEqual({ kind: 'none', isHidden: false })
   })
 })
 
-test('the selection of a run has no values of bodies and no sources that who looks may not see', async () => {
+test('the selection of a run hides payload values and sources that the caller cannot view', async () => {
   await fill(stage.catalog, 'secret project')
   const { group } = await fill(stage.catalog, 'orders', 1, () => ({ salary: 5_000 }))
   const query = { groups: [group], json: { '/salary': 5_000 } }
@@ -109,11 +111,11 @@ test('the selection of a run has no values of bodies and no sources that who loo
   expect(await seen('approver')).toEqual({ query: { ...query, sources: ['orders'] } })
   const hidden = { query: { groups: [group], json: { '/salary': '***' }, sources: ['orders'] } }
   expect(await seen('viewer')).toEqual(hidden)
-  const { runs } = await as('viewer').call('listReplays', { query: { most: 1 } })
+  const { runs } = await as('viewer').call('listReplays', { query: { limit: 1 } })
   expect(runs).toMatchObject([{ id, selection: hidden }])
 })
 
-test('a dead letter whose key is gone is shown without its body, which says which key and where', async () => {
+test('a dead letter with a missing key is shown without its body, and the error contains the key', async () => {
   const keys = { current: 'k1', get: () => Buffer.alloc(32, 7) }
   const { ids } = await fill(catalog({ pool, keys }), 'orders')
   const later = { current: 'k2', get: () => undefined }
@@ -125,6 +127,6 @@ test('a dead letter whose key is gone is shown without its body, which says whic
   }
   const problem = await problemOf(other.as('admin').call('getPayload', { params }))
   expect(problem).toMatchObject({ code: 'conflict', status: 409 })
-  expect(problem?.detail).toContain("key 'k1'")
-  expect(problem?.detail).toContain("'keys.all' in the config")
+  expect(problem?.detail).toContain('key "k1"')
+  expect(problem?.detail).toContain('"encryptionKeys.all" of the server config')
 })

@@ -7,7 +7,7 @@ import { certificate } from './certificate.ts'
 import { serverDatabase } from './database-stage.ts'
 import { listening, openIdProvider, portOf, type World, worldOf } from './identity-stage.ts'
 
-/** A minute: a browser takes its time on a machine that is busy. */
+/** 1 min, because a browser is slow on a busy machine. */
 const SLOW_MS = 60_000
 const pool = await serverDatabase('redrive_server_browser')
 let browser: Browser
@@ -18,9 +18,9 @@ let issuer: string
 beforeAll(async () => {
   await services('up', 'chromium')
   const executablePath = await services('do', 'chromium', 'path')
-  // Chromium has no sandbox for root, which is who runs tests in a container.
+  // Chromium has no sandbox for root, and tests in a container run as root.
   browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
-  // The provider is another site than we are, as it is in life.
+  // The provider is on another site than the server, as in production.
   const free = await listening(() => undefined)
   const port = portOf(free)
   await new Promise((resolve) => free.close(resolve))
@@ -44,10 +44,10 @@ async function loggedIn(): Promise<BrowserContext> {
   return context
 }
 
-const isIn = async (context: BrowserContext) =>
+const isLoggedIn = async (context: BrowserContext) =>
   (await context.request.get(`${ours}/me`)).status() === 200
 
-test('Chromium logs in at the provider, comes back, and logs out', {
+test('Chromium can log in at the provider and log out', {
   timeout: SLOW_MS,
 }, async () => {
   const context = await loggedIn()
@@ -65,16 +65,16 @@ test('Chromium logs in at the provider, comes back, and logs out', {
       .then((answer) => answer.status)`)
   expect(await change({})).toBe(403)
   expect(await change({ 'x-redrive-csrf': me.csrf })).toBe(204)
-  const proof = JSON.stringify({ 'x-redrive-csrf': me.csrf })
+  const csrfHeader = JSON.stringify({ 'x-redrive-csrf': me.csrf })
   expect(
-    await inPage(`fetch('/auth/logout', { method: 'POST', headers: ${proof} })
+    await inPage(`fetch('/auth/logout', { method: 'POST', headers: ${csrfHeader} })
       .then((answer) => answer.status)`),
   ).toBe(204)
-  expect(await isIn(context)).toBe(false)
+  expect(await isLoggedIn(context)).toBe(false)
   await context.close()
 })
 
-/** A page of somebody else's: on another site, or on a neighbouring port, which is the same site. */
+/** Serves a page of an attacker: on another site, or on another port, which is the same site. */
 async function evilPage(host: 'localhost' | '127.0.0.1'): Promise<string> {
   const page = `<form method=post action="${ours}/change"><input name=a value=b></form>`
   const listener: RequestListener = (_request, response) => {
@@ -96,29 +96,29 @@ const ATTACK = `(async (ours) => {
         .catch(() => undefined)
     }
   }
-  return fetch(ours + '/me', { credentials: 'include' }).then(() => 'read', () => 'kept away')
+  return fetch(ours + '/me', { credentials: 'include' }).then(() => 'read', () => 'blocked')
 })`
 
 test.for([
   ['of another site', 'localhost', 401],
   ['of the same site, but another origin', '127.0.0.1', 403],
 ] as const)(
-  'a page %s cannot act for who is logged in, nor read anything',
+  'a page %s cannot act for a logged-in user or read data',
   { timeout: SLOW_MS },
   async ([, host, refusal]) => {
     const context = await loggedIn()
-    const answered: number[] = []
+    const statuses: number[] = []
     world.app.server.on('request', (request, response) => {
-      response.on('finish', () => request.url === '/change' && answered.push(response.statusCode))
+      response.on('finish', () => request.url === '/change' && statuses.push(response.statusCode))
     })
     const page = await context.newPage()
     await page.goto(await evilPage(host))
-    expect(await page.evaluate(`${ATTACK}('${ours}')`)).toBe('kept away')
+    expect(await page.evaluate(`${ATTACK}('${ours}')`)).toBe('blocked')
     await page.evaluate('document.forms[0].submit()')
     await page.waitForURL(`${ours}/change`)
-    // A form and a text are turned away before anyone asks who sent them: only JSON is read at all.
-    expect(new Set(answered)).toEqual(new Set([refusal, 415]))
-    expect(await isIn(context)).toBe(true)
+    // Bodies that are not JSON are rejected before authentication.
+    expect(new Set(statuses)).toEqual(new Set([refusal, 415]))
+    expect(await isLoggedIn(context)).toBe(true)
     await context.close()
   },
 )

@@ -1,7 +1,7 @@
 import Fastify from 'fastify'
 import { describe, expect, test } from 'vitest'
 import type { Caller } from '../src/access/caller.ts'
-import { Refusal } from '../src/access/refusal.ts'
+import { ProblemError } from '../src/access/problem-error.ts'
 import { refuseForgery } from '../src/http/csrf.ts'
 import { addSecurityHeaders, relaxPolicy } from '../src/http/headers.ts'
 import { csrfOfSecret, isSame, newSecret } from '../src/identity/secrets.ts'
@@ -19,7 +19,7 @@ const callerBy = (via: Caller['via']): Caller => ({
   credential: undefined,
 })
 
-function isLetThrough(
+function isAccepted(
   headers: Record<string, string>,
   { via = 'session', method = 'POST' }: { via?: Caller['via']; method?: string } = {},
 ): boolean {
@@ -27,7 +27,7 @@ function isLetThrough(
     refuseForgery({ method, headers }, { caller: callerBy(via), csrf: CSRF, origin: OURS })
     return true
   } catch (error) {
-    if (!(error instanceof Refusal) || error.code !== 'forbidden') throw error
+    if (!(error instanceof ProblemError) || error.code !== 'forbidden') throw error
     return false
   }
 }
@@ -35,76 +35,85 @@ function isLetThrough(
 const GOOD = { origin: OURS, 'sec-fetch-site': 'same-origin', 'x-redrive-csrf': CSRF }
 const JSON_BODY = { 'content-type': 'application/json; charset=utf-8', 'content-length': '2' }
 const { origin: _origin, ...NO_ORIGIN } = GOOD
-const { 'x-redrive-csrf': _csrf, ...NO_PROOF } = GOOD
+const { 'x-redrive-csrf': _csrf, ...NO_TOKEN } = GOOD
 const { 'sec-fetch-site': _site, ...NO_SITE } = GOOD
 
-describe('a change with a session', () => {
+describe('a mutation with a session', () => {
   test.for<readonly [string, Record<string, string>]>([
-    ['of our page', GOOD],
+    ['from a page of the server', GOOD],
     ['with JSON', { ...GOOD, ...JSON_BODY }],
     ['without Sec-Fetch-Site', NO_SITE],
-    ['without Origin, but of the same origin', NO_ORIGIN],
-  ])('%s is let through', ([, headers]) => {
-    expect(isLetThrough(headers)).toBe(true)
+    ['without Origin, with Sec-Fetch-Site same-origin', NO_ORIGIN],
+  ])('%s is accepted', ([, headers]) => {
+    expect(isAccepted(headers)).toBe(true)
   })
 
   test.for<readonly [string, Record<string, string>]>([
-    ['of another site', { ...GOOD, origin: 'https://evil.test', 'sec-fetch-site': 'cross-site' }],
-    ['of another origin that hides where it is', { ...GOOD, origin: 'null' }],
-    ['of a name that begins like ours', { ...NO_SITE, origin: `${OURS}.evil.test` }],
-    ['of our name without TLS', { ...NO_SITE, origin: 'http://redrive.test' }],
-    ['of another port', { ...NO_SITE, origin: `${OURS}:8443` }],
-    ['of a sister site', { ...NO_ORIGIN, 'sec-fetch-site': 'same-site' }],
-    ['of our origin as a browser does not see it', { ...GOOD, 'sec-fetch-site': 'cross-site' }],
+    ['from another site', { ...GOOD, origin: 'https://evil.test', 'sec-fetch-site': 'cross-site' }],
+    ['from the origin "null"', { ...GOOD, origin: 'null' }],
+    ['from a host with the same prefix', { ...NO_SITE, origin: `${OURS}.evil.test` }],
+    ['from the same host without TLS', { ...NO_SITE, origin: 'http://redrive.test' }],
+    ['from another port', { ...NO_SITE, origin: `${OURS}:8443` }],
+    ['from the same site, but another origin', { ...NO_ORIGIN, 'sec-fetch-site': 'same-site' }],
+    [
+      'with the right Origin and Sec-Fetch-Site cross-site',
+      { ...GOOD, 'sec-fetch-site': 'cross-site' },
+    ],
     ['with neither Origin nor Sec-Fetch-Site', { 'x-redrive-csrf': CSRF }],
     ['without Origin, typed into the address bar', { ...NO_ORIGIN, 'sec-fetch-site': 'none' }],
-    ['without the proof', NO_PROOF],
-    ['with the proof of another session', { ...GOOD, 'x-redrive-csrf': csrfOfSecret('other') }],
-    ['with an empty proof', { ...GOOD, 'x-redrive-csrf': '' }],
-    ['of a form', { ...GOOD, 'content-type': 'application/x-www-form-urlencoded' }],
-    ['of text', { ...GOOD, 'content-type': 'text/plain', 'content-length': '2' }],
-    ['of a file', { ...GOOD, 'content-type': 'multipart/form-data; boundary=application/json' }],
-    ['of nothing in particular', { ...GOOD, 'content-length': '2' }],
-    ['of something that never ends', { ...GOOD, 'transfer-encoding': 'chunked' }],
-  ])('%s is refused', ([, headers]) => {
-    expect(isLetThrough(headers)).toBe(false)
+    ['without the CSRF token', NO_TOKEN],
+    [
+      'with the CSRF token of another session',
+      { ...GOOD, 'x-redrive-csrf': csrfOfSecret('other') },
+    ],
+    ['with an empty CSRF token', { ...GOOD, 'x-redrive-csrf': '' }],
+    ['with a form body', { ...GOOD, 'content-type': 'application/x-www-form-urlencoded' }],
+    ['with a text body', { ...GOOD, 'content-type': 'text/plain', 'content-length': '2' }],
+    [
+      'with a multipart body',
+      { ...GOOD, 'content-type': 'multipart/form-data; boundary=application/json' },
+    ],
+    ['with a body without content type', { ...GOOD, 'content-length': '2' }],
+    ['with a chunked body without content type', { ...GOOD, 'transfer-encoding': 'chunked' }],
+  ])('%s is rejected', ([, headers]) => {
+    expect(isAccepted(headers)).toBe(false)
   })
 
   test.for(['PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY'])(
-    'by %s is looked at as well',
+    'is checked for the method %s',
     (method) => {
-      expect(isLetThrough({}, { method })).toBe(false)
+      expect(isAccepted({}, { method })).toBe(false)
     },
   )
 
-  test('is refused when there is no proof to compare with', () => {
+  test('is rejected when the session has no CSRF token', () => {
     const against = { caller: callerBy('session'), csrf: undefined, origin: OURS }
     expect(() => refuseForgery({ method: 'POST', headers: GOOD }, against)).toThrow(/CSRF/)
   })
 })
 
-test('reading and tokens need no proof', () => {
-  expect(isLetThrough({ origin: 'https://evil.test' }, { method: 'GET' })).toBe(true)
-  expect(isLetThrough({ origin: 'https://evil.test' }, { via: 'token' })).toBe(true)
+test('reads and requests with a token need no CSRF token', () => {
+  expect(isAccepted({ origin: 'https://evil.test' }, { method: 'GET' })).toBe(true)
+  expect(isAccepted({ origin: 'https://evil.test' }, { via: 'token' })).toBe(true)
 })
 
-test('in development programs come as they are, and pages of other sites do not', () => {
+test('development mode accepts programs and rejects pages of other sites', () => {
   const via = 'development'
-  expect(isLetThrough({}, { via })).toBe(true)
-  expect(isLetThrough(JSON_BODY, { via })).toBe(true)
-  expect(isLetThrough({ origin: OURS, 'sec-fetch-site': 'same-origin' }, { via })).toBe(true)
-  expect(isLetThrough({ origin: 'https://evil.test' }, { via })).toBe(false)
-  expect(isLetThrough({ 'sec-fetch-site': 'cross-site' }, { via })).toBe(false)
-  expect(isLetThrough({ 'content-type': 'text/plain', 'content-length': '1' }, { via })).toBe(false)
+  expect(isAccepted({}, { via })).toBe(true)
+  expect(isAccepted(JSON_BODY, { via })).toBe(true)
+  expect(isAccepted({ origin: OURS, 'sec-fetch-site': 'same-origin' }, { via })).toBe(true)
+  expect(isAccepted({ origin: 'https://evil.test' }, { via })).toBe(false)
+  expect(isAccepted({ 'sec-fetch-site': 'cross-site' }, { via })).toBe(false)
+  expect(isAccepted({ 'content-type': 'text/plain', 'content-length': '1' }, { via })).toBe(false)
 })
 
-test('secrets of any length are compared without an error', () => {
+test('isSame compares secrets of any length', () => {
   expect(isSame('a', 'a')).toBe(true)
   expect(isSame('a', 'ab')).toBe(false)
   expect(isSame('', 'a')).toBe(false)
 })
 
-describe('every answer', () => {
+describe('every response', () => {
   async function headersAt(publicUrl: string, path = '/') {
     const app = Fastify()
     addSecurityHeaders(app, { publicUrl })
@@ -120,7 +129,7 @@ describe('every answer', () => {
     return headers
   }
 
-  test('keeps browsers from everything that we do not need, also when nothing is found', async () => {
+  test('has the security headers, also with status 404', async () => {
     for (const path of ['/', '/nowhere']) {
       const headers = await headersAt(OURS, path)
       expect(headers['content-security-policy']).toBe(
@@ -137,12 +146,12 @@ describe('every answer', () => {
     }
   })
 
-  test('asks for https only where there is https', async () => {
+  test('has strict-transport-security only with https', async () => {
     const headers = await headersAt('http://127.0.0.1:8080')
     expect(headers['strict-transport-security']).toBeUndefined()
   })
 
-  test('of one page may be let off a rule, and keeps the others', async () => {
+  test('of one page can have a relaxed policy', async () => {
     const policy = (await headersAt(OURS, '/reference'))['content-security-policy']
     expect(policy).toContain("style-src 'self' 'unsafe-inline'")
     expect(policy).not.toContain('trusted-types')
@@ -150,7 +159,7 @@ describe('every answer', () => {
   })
 })
 
-test('cookies without TLS are set on this machine alone, under another name', () => {
+test('cookies without TLS have another name and are set only for loopback hosts', () => {
   expect(publicUrlOf(OURS).cookies.session).toBe('__Host-redrive')
   for (const url of ['http://127.0.0.1:1', 'http://localhost:1', 'http://[::1]:1']) {
     expect(publicUrlOf(url).cookies.session).not.toMatch(/^__Host-/)

@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 
 describe('a login at a real provider', () => {
-  test('lets a person in, under issuer and subject, and brings them back to where they were', async () => {
+  test('creates a session with issuer and subject and redirects to the original page', async () => {
     const browser = new Browser(world)
     const answer = await browser.login('alice', '/groups?state=open#top')
     expect(answer.statusCode).toBe(302)
@@ -28,7 +28,7 @@ describe('a login at a real provider', () => {
     expect(me?.csrf).toMatch(/^[\w-]{43}$/)
   })
 
-  test('sets a cookie that no script, no other host and no plain http ever gets', async () => {
+  test('sets a cookie that scripts, other hosts and plain http cannot read', async () => {
     const browser = new Browser(world)
     const answer = await browser.login('alice')
     const lines = [answer.headers['set-cookie'] ?? []].flat()
@@ -41,7 +41,7 @@ describe('a login at a real provider', () => {
     expect(browser.ours.cookies.has('__Host-redrive-login')).toBe(false)
   })
 
-  test('keeps the hash of the secret and never the secret', async () => {
+  test('stores the hash of the secret and not the secret', async () => {
     const browser = new Browser(world)
     await browser.login('alice')
     const secret = browser.ours.cookies.get('__Host-redrive') as string
@@ -52,11 +52,11 @@ describe('a login at a real provider', () => {
     expect(rows.some(({ text }) => text.includes(secret))).toBe(false)
   })
 
-  test('writes down who came in, and who did not', async () => {
+  test('audits successful and rejected logins', async () => {
     const browser = new Browser(world)
     await browser.login('bob')
     expect(world.audited.at(-1)).toMatchObject({
-      what: 'login',
+      operation: 'login',
       outcome: 'done',
       caller: { person: `${issuer}#bob` },
       facts: { groups: ['viewers'] },
@@ -64,13 +64,13 @@ describe('a login at a real provider', () => {
     await browser.begin()
     await browser.get('/auth/callback?code=1&state=2')
     expect(world.audited.at(-1)).toMatchObject({
-      what: 'login',
+      operation: 'login',
       outcome: 'denied',
       caller: undefined,
     })
   })
 
-  test('that nobody began is not written down: the audit only grows, and anybody could ask', async () => {
+  test('is not audited when it was not started here, so that clients cannot fill the audit log', async () => {
     const before = world.audited.length
     const browser = new Browser(world)
     const answer = await browser.get('/auth/callback?code=1&state=2')
@@ -80,7 +80,7 @@ describe('a login at a real provider', () => {
     expect(world.audited).toHaveLength(before)
   })
 
-  test('lets nobody in when it cannot be written down', async () => {
+  test('fails when it cannot be audited', async () => {
     const other = await worldOf({ pool, issuer })
     other.audited.push = () => {
       throw new Error('the audit is gone')
@@ -91,7 +91,7 @@ describe('a login at a real provider', () => {
     expect(browser.ours.cookies.has('__Host-redrive')).toBe(false)
   })
 
-  test('says in plain words what to do when the provider does not answer', async () => {
+  test('fails with a text for users when the provider is unreachable', async () => {
     const other = await worldOf({ pool, issuer: 'http://127.0.0.1:9' })
     const answer = await new Browser(other).get('/auth/login')
     expect(answer.statusCode).toBe(503)
@@ -99,7 +99,7 @@ describe('a login at a real provider', () => {
     expect(answer.body).toMatch(/Try again/)
   })
 
-  test('is refused when the provider calls itself by another name', async () => {
+  test('fails when the provider has another issuer', async () => {
     const other = await worldOf({ pool, issuer: issuer.replace('127.0.0.1', 'localhost') })
     const answer = await new Browser(other).get('/auth/login')
     expect(answer.statusCode).toBe(503)
@@ -107,7 +107,7 @@ describe('a login at a real provider', () => {
 })
 
 describe('attacks on a login', () => {
-  test('a session that was known before the login is worth nothing after it', async () => {
+  test('a session from before the login is invalid after it', async () => {
     const attacker = new Browser(world)
     await attacker.login('bob')
     const planted = attacker.ours.cookies.get('__Host-redrive') as string
@@ -119,7 +119,7 @@ describe('attacks on a login', () => {
     expect(await attacker.me()).toBeUndefined()
   })
 
-  test('a secret that somebody made up never becomes a session', async () => {
+  test('an invented secret never becomes a session', async () => {
     const browser = new Browser(world)
     browser.ours.cookies.set('__Host-redrive', 'a'.repeat(43))
     expect(await browser.me()).toBeUndefined()
@@ -127,7 +127,7 @@ describe('attacks on a login', () => {
     expect(browser.ours.cookies.get('__Host-redrive')).not.toBe('a'.repeat(43))
   })
 
-  test('an answer of the provider counts once', async () => {
+  test('a callback works only once', async () => {
     const browser = new Browser(world)
     const back = await browser.atProvider(await browser.begin(), 'alice')
     const cookie = browser.ours.header
@@ -138,7 +138,7 @@ describe('attacks on a login', () => {
     expect(again.headers['set-cookie']).not.toEqual(expect.stringContaining('__Host-redrive='))
   })
 
-  test('an answer for one browser is worth nothing in another', async () => {
+  test('a callback for one browser is rejected in another', async () => {
     const attacker = new Browser(world)
     const back = await attacker.atProvider(await attacker.begin(), 'bob')
     const victim = new Browser(world)
@@ -154,18 +154,18 @@ describe('attacks on a login', () => {
     ['another issuer', (url: URL) => url.searchParams.set('iss', 'https://evil.test')],
     ['another code', (url: URL) => url.searchParams.set('code', 'another')],
     ['two codes', (url: URL) => url.searchParams.append('code', 'another')],
-  ] as const)('an answer with %s lets nobody in', async ([, change]) => {
+  ] as const)('a callback with %s is rejected', async ([, change]) => {
     const browser = new Browser(world)
     const url = new URL(await browser.atProvider(await browser.begin(), 'alice'), HTTPS)
     change(url)
     const answer = await browser.get(url.pathname + url.search)
     expect(answer.statusCode).toBe(403)
     expect(await browser.me()).toBeUndefined()
-    expect(world.audited.at(-1)).toMatchObject({ what: 'login', outcome: 'denied' })
+    expect(world.audited.at(-1)).toMatchObject({ operation: 'login', outcome: 'denied' })
   })
 
   test.for(['nonce', 'verifier'])(
-    'an answer that does not fit the %s lets nobody in',
+    'a callback that does not match the %s is rejected',
     async (column) => {
       const browser = new Browser(world)
       const back = await browser.atProvider(await browser.begin(), 'alice')
@@ -175,7 +175,7 @@ describe('attacks on a login', () => {
     },
   )
 
-  test('a login that took too long is over', async () => {
+  test('a login that took too long is rejected', async () => {
     const browser = new Browser(world)
     const back = await browser.atProvider(await browser.begin(), 'alice')
     await pool.query(`update redrive_server.login set expires_at = now() - interval '1 s'`)
@@ -195,7 +195,7 @@ describe('attacks on a login', () => {
     '/auth/login',
     '/%0d%0aset-cookie:a=b',
     '@evil.test',
-  ])('after a login nobody is sent to another site by %j', async (returnTo) => {
+  ])('a login does not redirect to another site for %j', async (returnTo) => {
     const answer = await new Browser(world).login('alice', returnTo)
     expect(answer.statusCode).toBe(302)
     const location = answer.headers.location as string
@@ -208,19 +208,19 @@ describe('a session', () => {
   const age = (column: string, by: string) =>
     pool.query(`update redrive_server.session set ${column} = ${column} - interval '${by}'`)
 
-  test('ends when it is not used for a while', async () => {
+  test('ends after the idle time', async () => {
     const browser = new Browser(world)
     await browser.login('alice')
     await age('seen_at', '29 min')
     expect(await browser.me()).toBeDefined()
-    // It was used, so it lasts again.
+    // The request above restarted the idle time.
     await age('seen_at', '29 min')
     expect(await browser.me()).toBeDefined()
     await age('seen_at', '31 min')
     expect(await browser.me()).toBeUndefined()
   })
 
-  test('ends after a while although it is used', async () => {
+  test('ends after the maximum duration', async () => {
     const browser = new Browser(world)
     await browser.login('alice')
     await age('created_at', '11 hours')
@@ -229,21 +229,21 @@ describe('a session', () => {
     expect(await browser.me()).toBeUndefined()
   })
 
-  test('ends with a logout that the person asked for, and with no other', async () => {
+  test('ends with a logout by the user, but not with a forged one', async () => {
     const browser = new Browser(world)
     await browser.login('alice')
     const cookie = browser.ours.header
     const csrf = (await browser.me())?.csrf as string
     const forged = await browser.get('/auth/logout', 'POST', { origin: 'https://evil.test' })
     expect(forged.statusCode).toBe(403)
-    expect(world.audited.at(-1)).toMatchObject({ what: 'logout', outcome: 'denied' })
+    expect(world.audited.at(-1)).toMatchObject({ operation: 'logout', outcome: 'denied' })
     expect(await browser.me()).toBeDefined()
     const headers = { origin: HTTPS, 'x-redrive-csrf': csrf }
     const answer = await browser.get('/auth/logout', 'POST', headers)
     expect(answer.statusCode).toBe(204)
     expect(browser.ours.cookies.has('__Host-redrive')).toBe(false)
     expect(world.audited.at(-1)).toMatchObject({
-      what: 'logout',
+      operation: 'logout',
       outcome: 'done',
       caller: { person: `${issuer}#alice` },
     })
@@ -251,7 +251,7 @@ describe('a session', () => {
     expect(again.statusCode).toBe(401)
   })
 
-  test('may at every moment what the configuration says, and nothing of before', async () => {
+  test('always has the current grants of the config', async () => {
     const other = await worldOf({ pool, issuer })
     const browser = new Browser(other)
     await browser.login('alice')
@@ -274,7 +274,7 @@ describe('a session', () => {
     expect((await browser.me())?.grants).toEqual([])
   })
 
-  test('of a provider that is no longer the one may nothing', async () => {
+  test('of a former provider has no grants', async () => {
     const browser = new Browser(world)
     await browser.login('alice')
     const moved = await worldOf({ pool, issuer: 'https://new.test' })

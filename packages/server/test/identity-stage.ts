@@ -6,7 +6,7 @@ import { Provider } from 'oidc-provider'
 import type { Pool } from 'pg'
 import { afterAll } from 'vitest'
 import type { NewEntry } from '../src/audit/entry.ts'
-import { Refusal } from '../src/access/refusal.ts'
+import { ProblemError } from '../src/access/problem-error.ts'
 import { refuseForgery } from '../src/http/csrf.ts'
 import type { Binding } from '../src/identity/grants.ts'
 import {
@@ -31,13 +31,13 @@ export async function listening(listener: RequestListener): Promise<Server> {
 
 export const portOf = (server: { address(): unknown }) => (server.address() as AddressInfo).port
 
-/** Groups of the people that the provider knows; it lets in anyone, with any password. */
+/** Groups by user. The provider accepts every user with any password. */
 export const GROUPS: Record<string, string[]> = {
-  alice: ['operators', 'everybody'],
+  alice: ['operators', 'staff'],
   bob: ['viewers'],
 }
 
-/** A real OpenID provider on this machine. Groups are given by userinfo alone, as many providers do. */
+/** Starts a real OpenID provider on this machine. Like many providers, it returns groups only in userinfo. */
 export async function openIdProvider(redirectUris: readonly string[], host = '127.0.0.1') {
   let handle: RequestListener = () => undefined
   const server = await listening((request, response) => handle(request, response))
@@ -61,7 +61,7 @@ export async function openIdProvider(redirectUris: readonly string[], host = '12
 export interface World {
   readonly app: FastifyInstance
   readonly identity: ServerIdentity
-  /** Who may do what; may be changed while the server runs. */
+  /** Bindings; tests can change them while the server runs. */
   access: readonly Binding[]
   readonly audited: NewEntry[]
 }
@@ -79,7 +79,7 @@ const OPERATORS: readonly Binding[] = [
   { groups: ['operators'], roles: ['operator'], sources: ['orders*'] },
 ]
 
-/** A server with a login, and one route that says who asks and one that changes something. */
+/** Creates a server with a login, a route that returns the caller and a route that changes data. */
 export async function worldOf(options: WorldOptions): Promise<World> {
   const { pool, issuer, publicUrl = HTTPS } = options
   const audited: NewEntry[] = []
@@ -98,7 +98,7 @@ export async function worldOf(options: WorldOptions): Promise<World> {
   await registerLogin(app, identity)
   app.setErrorHandler((error, _request, reply) => {
     const { statusCode = 500, message } = error as Error & { statusCode?: number }
-    return reply.status(error instanceof Refusal ? 403 : statusCode).send({ detail: message })
+    return reply.status(error instanceof ProblemError ? 403 : statusCode).send({ detail: message })
   })
   app.get('/', async () => 'home')
   app.get('/groups', async () => 'groups')
@@ -125,7 +125,7 @@ export const oidcOf = (issuer: string) => ({
   groupsClaim: 'groups',
   nameClaim: 'name',
   sessionIdleMs: 1_800_000,
-  sessionMostMs: 43_200_000,
+  sessionMaxAgeMs: 43_200_000,
 })
 
 /** Cookies of one browser at one server. */
@@ -147,7 +147,7 @@ class Jar {
   }
 }
 
-/** A browser without a window: it keeps cookies and follows where it is sent. */
+/** A simulated browser that keeps cookies and follows redirects. */
 export class Browser {
   readonly ours = new Jar()
   readonly theirs = new Jar()
@@ -177,17 +177,17 @@ export class Browser {
     return answer.statusCode === 401 ? undefined : answer.json()
   }
 
-  /** Begins a login and answers the address that the provider is to be asked at. */
+  /** Starts a login and returns the URL of the provider. */
   async begin(returnTo = '/groups'): Promise<string> {
     const answer = await this.get(`/auth/login?returnTo=${encodeURIComponent(returnTo)}`)
     if (answer.statusCode !== 302) throw new Error(`${answer.statusCode}: ${answer.body}`)
     return answer.headers.location as string
   }
 
-  /** At the provider, until it sends the browser back; answers where to. */
+  /** Logs in at the provider and returns the path of the callback. */
   async atProvider(address: string, login: string): Promise<string> {
     let next: { url: string; form?: URLSearchParams } = { url: address }
-    // 20 steps are twice as many as a login with consent has.
+    // 20 steps are twice as many as a login with consent needs.
     for (let step = 0; step < 20; step++) {
       const answer = await this.#ask(next)
       const location = answer.headers.get('location')
@@ -196,7 +196,7 @@ export class Browser {
       else next = { url: new URL(location, next.url).href }
       if (next.url.startsWith(this.#publicUrl)) return next.url.slice(this.#publicUrl.length)
     }
-    throw new Error('The provider never came to an end.')
+    throw new Error('The provider did not redirect to the callback within 20 steps.')
   }
 
   async #ask({ url, form }: { url: string; form?: URLSearchParams }): Promise<Response> {
@@ -209,7 +209,7 @@ export class Browser {
     return answer
   }
 
-  /** All of it; answers what the callback answered. */
+  /** Runs the whole login and returns the response of the callback. */
   async login(who: string, returnTo?: string) {
     return this.get(await this.atProvider(await this.begin(returnTo), who))
   }
@@ -218,6 +218,6 @@ export class Browser {
 function filled(page: string, login: string): { url: string; form: URLSearchParams } {
   const url = /<form[^>]* action="([^"]+)"/.exec(page)?.[1]
   const prompt = /name="prompt" value="(\w+)"/.exec(page)?.[1]
-  if (url === undefined || prompt === undefined) throw new Error(`There is no form in ${page}`)
+  if (url === undefined || prompt === undefined) throw new Error(`The page has no form: ${page}`)
   return { url, form: new URLSearchParams({ prompt, login, password: 'any' }) }
 }

@@ -28,7 +28,7 @@ beforeAll(() => {
 
 const bearer = (text: string) => ({ headers: { authorization: `Bearer ${text}` }, cookies: {} })
 
-/** Someone who has just logged in, with a session. */
+/** Returns a caller with a new session. */
 async function loggedIn(groups: readonly string[] = ['operators']): Promise<Caller> {
   access = [{ groups: ['operators'], roles: ['operator'], sources: ['orders*'] }]
   const id = `${ISSUER}#${randomUUID()}`
@@ -44,13 +44,13 @@ const REQUEST: TokenRequest = {
   sources: ['orders*'],
   days: 30,
 }
-const made = (caller: Caller, request: Partial<TokenRequest> = {}) =>
+const createToken = (caller: Caller, request: Partial<TokenRequest> = {}) =>
   identity.tokens.create(caller, { ...REQUEST, ...request })
 
 describe('a token', () => {
-  test('is its owner, with what was asked for and nothing more', async () => {
+  test('identifies its owner and has only the requested permissions', async () => {
     const owner = await loggedIn()
-    const { secret, id } = await made(owner)
+    const { secret, id } = await createToken(owner)
     expect(secret).toMatch(/^rdv_[0-9a-f]{32}_[\w-]{43}$/)
     const caller = (await identity.identify(bearer(secret))) as Caller
     expect(caller).toMatchObject({ person: owner.person, via: 'token', credential: id })
@@ -60,9 +60,9 @@ describe('a token', () => {
     expect(await identity.csrfOf(caller)).toBeUndefined()
   })
 
-  test('is kept as a hash, and shown once', async () => {
+  test('is stored as a hash and returned once', async () => {
     const owner = await loggedIn()
-    const { secret } = await made(owner)
+    const { secret } = await createToken(owner)
     const { rows } = await pool.query<{ text: string }>(
       'select token::text as text from redrive_server.token where person_id = $1',
       [owner.person],
@@ -71,45 +71,48 @@ describe('a token', () => {
     expect(JSON.stringify(await identity.tokens.list(owner))).not.toContain(secret.slice(-43))
   })
 
-  test('that gives away what its maker may not do is refused, with every reason', async () => {
+  test('is rejected with every permission that its creator lacks', async () => {
     const owner = await loggedIn()
     const error = await rejection(
-      made(owner, { actions: ['view', 'unmask', 'approve'], sources: ['orders*', '*'] }),
+      createToken(owner, {
+        actions: ['view', 'view_unmasked', 'approve'],
+        sources: ['orders*', '*'],
+      }),
     )
     expect(error).toMatchObject({ code: 'invalid' })
     expect((error as unknown as { problems: string[] }).problems).toEqual([
-      'You may not view with *, so no token of yours may.',
-      'You may not unmask with orders*, so no token of yours may.',
-      'You may not unmask with *, so no token of yours may.',
-      'You may not approve with orders*, so no token of yours may.',
-      'You may not approve with *, so no token of yours may.',
+      'You do not have permission "view" on source "*".',
+      'You do not have permission "view_unmasked" on source "orders*".',
+      'You do not have permission "view_unmasked" on source "*".',
+      'You do not have permission "approve" on source "orders*".',
+      'You do not have permission "approve" on source "*".',
     ])
   })
 
   test.for(['*', 'order*', '*orders*', 'o*rders*', '**', 'payments'])(
-    'for %s cannot be made by someone who may do orders*',
+    'for %s cannot be created by a user with permissions on orders*',
     async (source) => {
-      const error = await rejection(made(await loggedIn(), { sources: [source] }))
+      const error = await rejection(createToken(await loggedIn(), { sources: [source] }))
       expect(error).toMatchObject({ code: 'invalid' })
     },
   )
 
   test.for(['orders*', 'orders', 'orders.*', 'orders*eu', 'orders**'])(
-    'for %s can be',
+    'for %s can be created by a user with permissions on orders*',
     async (source) => {
-      const { secret } = await made(await loggedIn(), { sources: [source] })
+      const { secret } = await createToken(await loggedIn(), { sources: [source] })
       const caller = (await identity.identify(bearer(secret))) as Caller
       expect(allows(caller, 'view', 'payments')).toBe(false)
       expect(allows(caller, 'view', source.replaceAll('*', '.x.'))).toBe(true)
     },
   )
 
-  test('cannot make another, nor see or revoke the others of its owner', async () => {
+  test('cannot create tokens, or list or revoke other tokens of its owner', async () => {
     const owner = await loggedIn()
-    const { secret, id } = await made(owner)
-    const other = await made(owner, { name: 'other' })
+    const { secret, id } = await createToken(owner)
+    const other = await createToken(owner, { name: 'other' })
     const caller = (await identity.identify(bearer(secret))) as Caller
-    expect(await rejection(made(caller))).toMatchObject({ code: 'forbidden' })
+    expect(await rejection(createToken(caller))).toMatchObject({ code: 'forbidden' })
     expect((await identity.tokens.list(caller)).map((token) => token.id)).toEqual([id])
     expect(await identity.tokens.revoke(caller, other.id)).toBe(false)
     expect(await identity.identify(bearer(other.secret))).toBeDefined()
@@ -117,9 +120,9 @@ describe('a token', () => {
     expect(await identity.identify(bearer(secret))).toBeUndefined()
   })
 
-  test('loses at once what its owner loses', async () => {
+  test('immediately loses permissions that its owner loses', async () => {
     const owner = await loggedIn()
-    const { secret } = await made(owner)
+    const { secret } = await createToken(owner)
     const now = async () => (await identity.identify(bearer(secret))) as Caller
     expect(allows(await now(), 'replay', 'orders.eu')).toBe(true)
     access = [{ groups: ['operators'], roles: ['viewer'], sources: ['orders.eu'] }]
@@ -128,35 +131,35 @@ describe('a token', () => {
     expect((await now()).grants).toEqual([])
   })
 
-  test('loses what its owner lost with the last login', async () => {
+  test('loses permissions that its owner lost at the last login', async () => {
     const owner = await loggedIn()
-    const { secret } = await made(owner)
+    const { secret } = await createToken(owner)
     await identity.login.oidc?.sessions.open({ id: owner.person, name: 'Alice', groups: [] })
     expect(((await identity.identify(bearer(secret))) as Caller).grants).toEqual([])
   })
 
-  test('does not gain what its owner gains', async () => {
+  test('does not gain permissions that its owner gains', async () => {
     const owner = await loggedIn()
-    const { secret } = await made(owner)
+    const { secret } = await createToken(owner)
     access = [{ groups: ['operators'], roles: ['admin'], sources: ['*'] }]
     const caller = (await identity.identify(bearer(secret))) as Caller
     expect(caller.grants).toEqual([{ actions: ['view', 'replay'], sources: ['orders*'] }])
   })
 
-  test('is worth nothing when it is over, revoked, unknown, changed or of another form', async () => {
+  test('is rejected when it is expired, revoked, unknown, changed or malformed', async () => {
     const owner = await loggedIn()
-    const revoked = await made(owner)
+    const revoked = await createToken(owner)
     expect(await identity.tokens.revoke(owner, revoked.id)).toBe(true)
-    const { secret } = await made(owner)
-    const other = await made(owner)
-    // The last to be made: making one takes away those that are over.
-    const over = await made(owner)
+    const { secret } = await createToken(owner)
+    const other = await createToken(owner)
+    // Created last, because creating a token deletes expired ones.
+    const expired = await createToken(owner)
     await pool.query(
       `update redrive_server.token set expires_at = now() - interval '1 s' where id = $1`,
-      [over.id],
+      [expired.id],
     )
     const texts = [
-      over.secret,
+      expired.secret,
       revoked.secret,
       `rdv_${'0'.repeat(32)}_${secret.slice(-43)}`,
       other.secret.slice(0, 37) + secret.slice(-43),
@@ -172,7 +175,7 @@ describe('a token', () => {
     expect(await identity.identify(bearer(secret))).toBeDefined()
   })
 
-  test('that is wrong is not made good by a session', async () => {
+  test('is rejected when it is wrong, even with a valid session', async () => {
     const owner = await loggedIn()
     const { oidc } = identity.login
     const opened = await oidc?.sessions.open({ id: owner.person, name: 'Alice', groups: [] })
@@ -180,23 +183,23 @@ describe('a token', () => {
     expect(await identity.identify({ headers: {}, cookies })).toBeDefined()
     const both = { headers: { authorization: 'Bearer rdv_wrong' }, cookies }
     expect(await identity.identify(both)).toBeUndefined()
-    const { secret } = await made(owner)
+    const { secret } = await createToken(owner)
     const right = { headers: { authorization: `Bearer ${secret}` }, cookies }
     expect((await identity.identify(right))?.via).toBe('token')
   })
 
-  test('of somebody else cannot be seen or revoked', async () => {
+  test('of another user cannot be listed or revoked', async () => {
     const alice = await loggedIn()
-    const { id } = await made(alice)
+    const { id } = await createToken(alice)
     const mallory = await loggedIn()
     expect(await identity.tokens.list(mallory)).toEqual([])
     expect(await identity.tokens.revoke(mallory, id)).toBe(false)
     expect(await identity.tokens.list(alice)).toHaveLength(1)
   })
 
-  test('is written down as used once a minute and not more', async () => {
+  test('updates its last use at most once a minute', async () => {
     const owner = await loggedIn()
-    const { secret, id } = await made(owner)
+    const { secret, id } = await createToken(owner)
     const usedAt = async () => (await identity.tokens.list(owner))[0]?.lastUsedAt
     expect(await usedAt()).toBeUndefined()
     await identity.identify(bearer(secret))
@@ -212,14 +215,14 @@ describe('a token', () => {
     expect(await usedAt()).toBeGreaterThanOrEqual(first as number)
   })
 
-  test('of an agent is marked, and never approves', async () => {
+  test('of an agent is marked and cannot approve', async () => {
     access = [{ groups: ['operators'], roles: ['admin'], sources: ['*'] }]
     const owner = {
       ...(await loggedIn()),
       grants: [{ actions: ['view', 'approve'], sources: ['*'] }],
     }
     access = [{ groups: ['operators'], roles: ['admin'], sources: ['*'] }]
-    const { secret } = await made(owner as Caller, {
+    const { secret } = await createToken(owner as Caller, {
       isAgent: true,
       actions: ['view', 'approve'],
       sources: ['*'],
@@ -229,20 +232,20 @@ describe('a token', () => {
     expect(allows(caller, 'approve', 'orders')).toBe(false)
   })
 
-  test('has at most 99 beside it', async () => {
+  test('is rejected when its owner has 100 tokens', async () => {
     const owner = await loggedIn()
-    await Promise.all(Array.from({ length: 100 }, () => made(owner)))
-    expect(await rejection(made(owner))).toMatchObject({ code: 'conflict' })
+    await Promise.all(Array.from({ length: 100 }, () => createToken(owner)))
+    expect(await rejection(createToken(owner))).toMatchObject({ code: 'conflict' })
     await pool.query(
       `update redrive_server.token set expires_at = now() - interval '1 s' where person_id = $1`,
       [owner.person],
     )
-    await made(owner)
+    await createToken(owner)
     expect(await identity.tokens.list(owner)).toHaveLength(1)
   })
 })
 
-test('what two grants have in common is never more than either of them', () => {
+test('meet never allows more than either grant', () => {
   const patterns = ['*', 'a*', '*b', 'a*b', 'ab', 'a', 'b', 'a**b', 'a*a*', '*a*']
   const names = ['', 'a', 'b', 'ab', 'aab', 'aba', 'ba', 'a*b', 'axb', 'axa', 'c']
   const grant = (source: string): Grant => ({ actions: ['view'], sources: [source] })
@@ -259,7 +262,7 @@ test('what two grants have in common is never more than either of them', () => {
   expect(tooMuch).toEqual([])
 })
 
-describe('in development', () => {
+describe('in development mode', () => {
   const development = () =>
     createIdentity({
       pool,
@@ -272,7 +275,7 @@ describe('in development', () => {
     development().identify({ headers: { host }, cookies: {} })
 
   test.for(['127.0.0.1:8080', 'localhost:8080', '[::1]:8080', 'localhost'])(
-    'everybody who asks for %s is the developer',
+    'every request to the host %s is from the developer',
     async (host) => {
       const caller = (await at(host)) as Caller
       expect(caller).toMatchObject({ person: 'development', via: 'development' })
@@ -287,22 +290,22 @@ describe('in development', () => {
     '',
     undefined,
     '10.0.0.1',
-  ])('a page whose name was made to point here asks for %s, and is nobody', async (host) => {
+  ])('a request to the host %s has no caller (DNS rebinding)', async (host) => {
     expect(await at(host)).toBeUndefined()
   })
 
-  test('a token is worth something as long as development lasts', async () => {
+  test('a token has permissions only in development mode', async () => {
     const caller = (await at('localhost')) as Caller
-    const { secret } = await made(caller, { sources: ['*'] })
+    const { secret } = await createToken(caller, { sources: ['*'] })
     expect((await development().identify(bearer(secret)))?.grants).toHaveLength(1)
     expect((await identity.identify(bearer(secret)))?.grants).toEqual([])
     expect(await development().identify(bearer('rdv_wrong'))).toBeUndefined()
-    const theirs = await made(await loggedIn())
+    const theirs = await createToken(await loggedIn())
     expect((await development().identify(bearer(theirs.secret)))?.grants).toEqual([])
   })
 })
 
-describe('a token that is issued where the config is', () => {
+describe('issueToken', () => {
   const written: NewEntry[] = []
   const issue = (subject: string, request: Partial<TokenRequest> = {}) =>
     issueToken({
@@ -314,7 +317,7 @@ describe('a token that is issued where the config is', () => {
       request: { ...REQUEST, ...request },
     })
 
-  test('is of that person, may what they may, and is written down', async () => {
+  test('creates an audited token with the permissions of the user', async () => {
     access = [{ people: ['robot'], roles: ['operator'], sources: ['orders*'] }]
     written.length = 0
     const { secret, id, person } = await issue('robot')
@@ -323,23 +326,27 @@ describe('a token that is issued where the config is', () => {
     expect(allows(caller, 'replay', 'orders.eu')).toBe(true)
     expect(allows(caller, 'discard', 'orders.eu')).toBe(false)
     expect(written).toMatchObject([
-      { what: 'createToken', outcome: 'asked', facts: { by: 'who has the config' } },
+      {
+        operation: 'createToken',
+        outcome: 'requested',
+        facts: { by: 'administrator with the config' },
+      },
       { outcome: 'done', subject: id },
     ])
   })
 
-  test('knows the groups of someone who has logged in', async () => {
+  test('uses the groups of a user who has logged in', async () => {
     const { person } = await loggedIn()
-    const made = await issue(person.slice(ISSUER.length + 1))
-    expect(made.person).toBe(person)
+    const issued = await issue(person.slice(ISSUER.length + 1))
+    expect(issued.person).toBe(person)
   })
 
-  test('is refused for more than they may, and that is written down', async () => {
+  test('rejects permissions that the user lacks, and audits the attempt', async () => {
     access = [{ people: ['robot'], roles: ['viewer'], sources: ['orders*'] }]
     written.length = 0
-    const refused = await rejection(issue('robot'))
-    expect(refused.message).toContain('You may not replay with orders*')
-    expect(written.map(({ outcome }) => outcome)).toEqual(['asked', 'refused'])
+    const error = await rejection(issue('robot'))
+    expect(error.message).toContain('You do not have permission "replay" on source "orders*".')
+    expect(written.map(({ outcome }) => outcome)).toEqual(['requested', 'refused'])
   })
 
   test.each<[Partial<TokenRequest>, string]>([
@@ -348,19 +355,21 @@ describe('a token that is issued where the config is', () => {
     [{ name: '' }, 'name'],
     [{ actions: [] }, 'actions'],
     [{ sources: ['x'.repeat(501)] }, 'sources.0'],
-  ])('is refused where the API would refuse it: %o', async (request, where) => {
+  ])('rejects a request that the API would reject: %o', async (request, where) => {
     access = [{ people: ['robot'], roles: ['operator'], sources: ['*'] }]
     written.length = 0
-    const refused = await rejection(issue('robot', request))
-    expect(refused).toMatchObject({ code: 'POLICY_INVALID' })
-    expect(refused.message).toMatch(
-      new RegExp(`^The token does not fit what is expected:\\n- ${where}: `),
+    const error = await rejection(issue('robot', request))
+    expect(error).toMatchObject({ code: 'POLICY_INVALID' })
+    expect(error.message).toMatch(
+      new RegExp(`^The request for a token is not valid:\\n- ${where}: `),
     )
     expect(written).toEqual([])
   })
 
-  test('is refused for someone who may nothing', async () => {
+  test('rejects a user without permissions', async () => {
     access = []
-    expect((await rejection(issue('stranger'))).message).toContain('Name them in access (people)')
+    expect((await rejection(issue('stranger'))).message).toContain(
+      'Add the user to "people" in access',
+    )
   })
 })

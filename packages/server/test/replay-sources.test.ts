@@ -111,8 +111,8 @@ async function kafkaBroker(): Promise<Broker> {
   return {
     sources: { orders: source('orders'), billing: source('billing') },
     async die(name, death) {
-      const own = Object.entries(headersOf(topics.orders, death))
-      const headers = new Map(own.map(([key, text]) => [Buffer.from(key), Buffer.from(text)]))
+      const entries = Object.entries(headersOf(topics.orders, death))
+      const headers = new Map(entries.map(([key, text]) => [Buffer.from(key), Buffer.from(text)]))
       const value = Buffer.from(death.body)
       await producer.send({ messages: [{ topic: deadTopic(name), value, headers }] })
     },
@@ -180,7 +180,7 @@ type Stage = Awaited<ReturnType<typeof staged>>
 /** Ingests until something has arrived. */
 const ingestedOnce = (made: Catalog, { name, source }: OpenSource) =>
   until('something is ingested', () => made.ingest(source, { name }), {
-    accept: ({ added, refailed, known }) => added + refailed + known > 0,
+    accept: ({ added, failedAgain, known }) => added + failedAgain + known > 0,
   })
 
 const ORIGINAL = '{"order":"original"}'
@@ -234,11 +234,11 @@ describe.each([
     const stage = await staged(broker)
     const { id, deadLetter, replayId } = await published(stage, broker)
     await broker.die('billing', { id: randomUUID(), body: FORGED, replayId })
-    expect(await stage.ingested('billing')).toMatchObject({ added: 1, refailed: 0 })
+    expect(await stage.ingested('billing')).toMatchObject({ added: 1, failedAgain: 0 })
     expect(await stage.made.deadLetter(deadLetter)).toMatchObject({ status: 'replaying', cycle: 1 })
     expect(await bodyOf(stage, deadLetter)).toBe(ORIGINAL)
     await broker.die('orders', { id, body: ORIGINAL, replayId })
-    expect(await stage.ingested('orders')).toMatchObject({ added: 0, refailed: 1 })
+    expect(await stage.ingested('orders')).toMatchObject({ added: 0, failedAgain: 1 })
     expect(await stage.made.deadLetter(deadLetter)).toMatchObject({ status: 'open', cycle: 2 })
     expect(await bodyOf(stage, deadLetter)).toBe(ORIGINAL)
     await stage.close()

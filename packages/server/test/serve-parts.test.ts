@@ -1,42 +1,43 @@
 import type { Catalog } from '@redrive/catalog'
+import { freePort } from '@redrive/dev-support'
 import { fastify } from 'fastify'
 import { Pool } from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type HealthParts, readinessOf } from '../src/http/health.ts'
-import { createMetrics, type MetricsParts } from '../src/http/metrics.ts'
-import { createLog, parseServeRoles } from '../src/index.ts'
+import { type HealthDeps, readinessOf } from '../src/http/health.ts'
+import { createMetrics, type MetricsDeps } from '../src/http/metrics.ts'
+import { createLog } from '../src/index.ts'
+import { parseServeRoles } from '../src/serve-role.ts'
 import { cached } from '../src/cached.ts'
 import { migrateServer } from '../src/migrate.ts'
 import { callerOfToken } from '../src/identity/tokens.ts'
-import { listen, type ListenParts } from '../src/start/listeners.ts'
-import { endAll } from '../src/start/stopping.ts'
-import { freePort } from './serve-stage.ts'
-import { tellingTroubles } from '../src/start/troubles.ts'
+import { listen, type ListenerDeps } from '../src/start/listeners.ts'
+import { endAll } from '../src/start/shutdown.ts'
+import { logJobFailures } from '../src/start/log-job-failures.ts'
 
-/** A log, and what was written to it. */
-function heard() {
+/** Creates a log that collects its lines. */
+function recordingLog() {
   const lines: string[] = []
   const log = createLog({ to: { write: (line) => void lines.push(line) } })
   return { log, lines }
 }
 
 describe('roles', () => {
-  test('are all when none is said, and else those that are said', () => {
+  test('default to all, and are otherwise the listed ones', () => {
     expect(parseServeRoles()).toEqual(['api', 'ingest', 'replay', 'watch'])
     expect(parseServeRoles(['watch, api', 'api'])).toEqual(['api', 'watch'])
   })
 
-  test('that do not exist are refused', () => {
+  test('are rejected when they do not exist', () => {
     expect(() => parseServeRoles(['api,cook', 'baker'])).toThrow(
-      "--role: expected some of api, ingest, replay, watch, got 'cook', 'baker'.",
+      "--role: expected one or more of api, ingest, replay, watch, got 'cook', 'baker'.",
     )
   })
 })
 
-describe('ending', () => {
-  test('goes step by step, together within a step', async () => {
+describe('the shutdown', () => {
+  test('runs the steps in order and the tasks of one step concurrently', async () => {
     const order: string[] = []
-    const one = (what: string, waitFor?: Promise<void>) => ({
+    const task = (what: string, waitFor?: Promise<void>) => ({
       what,
       end: async () => {
         order.push(`${what} begins`)
@@ -46,14 +47,14 @@ describe('ending', () => {
     })
     const gate = Promise.withResolvers<void>()
     const opener = { what: 'opener', end: async () => gate.resolve() }
-    const { log } = heard()
-    const steps = [[one('a', gate.promise), opener], [one('b')]]
+    const { log } = recordingLog()
+    const steps = [[task('a', gate.promise), opener], [task('b')]]
     expect(await endAll(steps, { graceMs: 10_000, log })).toEqual({ isClean: true })
     expect(order).toEqual(['a begins', 'a ends', 'b begins', 'b ends'])
   })
 
-  test('goes on when something cannot be ended, and tells', async () => {
-    const { log, lines } = heard()
+  test('continues after a failed task and logs the failure', async () => {
+    const { log, lines } = recordingLog()
     let isEnded = false
     const steps = [
       [{ what: 'the listener', end: () => Promise.reject(new Error('busy')) }],
@@ -61,11 +62,11 @@ describe('ending', () => {
     ]
     expect(await endAll(steps, { graceMs: 10_000, log })).toEqual({ isClean: false })
     expect(isEnded).toBe(true)
-    expect(lines.join()).toContain('Ending failed: the listener.')
+    expect(lines.join()).toContain('Shutdown failed for: the listener.')
   })
 
-  test('is over when its time is over, and says what is left', async () => {
-    const { log, lines } = heard()
+  test('ends after the grace period and logs the open tasks', async () => {
+    const { log, lines } = recordingLog()
     let isEnded = false
     const steps = [
       [{ what: 'requests', end: () => new Promise(() => undefined) }],
@@ -73,35 +74,37 @@ describe('ending', () => {
     ]
     expect(await endAll(steps, { graceMs: 20, log })).toEqual({ isClean: false })
     expect(isEnded).toBe(false)
-    expect(lines.join()).toContain('Not ended within 20 ms: requests, the database.')
+    expect(lines.join()).toContain('Shutdown did not finish within 20 ms: requests, the database.')
   })
 })
 
-describe('a chore that fails', () => {
-  test('is in the log at once, and once while it goes on failing for the same reason', () => {
-    const { log, lines } = heard()
-    const tell = tellingTroubles(log)
-    const silent = { chore: 'ingest', source: 'orders', error: new Error('no route') }
-    for (let time = 0; time < 3; time++) tell(silent)
-    tell({ ...silent, source: 'payments' })
-    tell({ ...silent, error: new Error('The queue is gone.') })
-    const several = new AggregateError([new Error('a'), 'b'], 'Several are in trouble.')
-    tell({ chore: 'watch', source: undefined, error: several })
-    const said = lines.map((line) => JSON.parse(line) as { readonly msg: string })
-    expect(said).toMatchObject([
+describe('a failed background job', () => {
+  test('is logged immediately, and not again for the same reason', () => {
+    const { log, lines } = recordingLog()
+    const logFailure = logJobFailures(log)
+    const failure = { job: 'ingest', source: 'orders', error: new Error('no route') }
+    for (let time = 0; time < 3; time++) logFailure(failure)
+    logFailure({ ...failure, source: 'payments' })
+    logFailure({ ...failure, error: new Error('The queue is gone.') })
+    const several = new AggregateError([new Error('a'), 'b'], 'Several tasks failed.')
+    logFailure({ job: 'watch', source: undefined, error: several })
+    const logged = lines.map((line) => JSON.parse(line) as { readonly msg: string })
+    expect(logged).toMatchObject([
       {
-        chore: 'ingest',
+        job: 'ingest',
         source: 'orders',
-        msg: 'The chore ingest of orders failed: no route. It is tried again.',
+        msg: 'Background job "ingest" of source "orders" failed: no route. It will be retried.',
       },
-      { msg: 'The chore ingest of payments failed: no route. It is tried again.' },
-      { msg: 'The chore ingest of orders failed: The queue is gone. It is tried again.' },
-      { msg: 'The chore watch failed: Several are in trouble. a. b. It is tried again.' },
+      { msg: 'Background job "ingest" of source "payments" failed: no route. It will be retried.' },
+      {
+        msg: 'Background job "ingest" of source "orders" failed: The queue is gone. It will be retried.',
+      },
+      { msg: 'Background job "watch" failed: Several tasks failed. a. b. It will be retried.' },
     ])
   })
 })
 
-const well: HealthParts = {
+const healthy: HealthDeps = {
   roles: ['api'],
   isStopping: () => false,
   database: async () => undefined,
@@ -111,9 +114,9 @@ const well: HealthParts = {
 
 describe('readiness', () => {
   test.each([
-    ['while it stops', { isStopping: () => true }, { process: 'stopping' }],
+    ['while the server stops', { isStopping: () => true }, { process: 'stopping' }],
     [
-      'while the database does not answer',
+      'while the database is not reachable',
       { database: () => Promise.reject(new Error('away')) },
       { database: 'not_answering', migrations: 'not_answering' },
     ],
@@ -122,39 +125,39 @@ describe('readiness', () => {
       { missing: async () => ['0002'] },
       { migrations: 'migrations_missing' },
     ],
-  ] as const)('is off %s', async (_, part, checks) => {
-    const readiness = await readinessOf({ ...well, ...part })
+  ] as const)('is false %s', async (_, part, checks) => {
+    const readiness = await readinessOf({ ...healthy, ...part })
     expect(readiness.isReady).toBe(false)
     expect(readiness.checks).toMatchObject(checks)
   })
 
-  test('does not depend on brokers, and names none of them', async () => {
+  test('does not depend on brokers and does not contain their names', async () => {
     const brokers = () => [
       { name: 'secret-project', kind: 'kafka' as const, isAnswering: false },
       { name: 'other', kind: 'kafka' as const, isAnswering: undefined },
     ]
-    const readiness = await readinessOf({ ...well, brokers })
+    const readiness = await readinessOf({ ...healthy, brokers })
     expect(readiness.isReady).toBe(true)
     expect(readiness.brokers).toEqual({ kafka: { answering: 0, silent: 1, unknown: 1 } })
     expect(JSON.stringify(readiness)).not.toContain('secret-project')
   })
 })
 
-describe('what is remembered', () => {
-  test('is asked for once by all who ask meanwhile, and again after a failure', async () => {
-    let asked = 0
-    const ask = cached(60_000, async () => {
-      asked += 1
-      if (asked === 1) throw new Error('not now')
-      return asked
+describe('a cached result', () => {
+  test('is loaded once for concurrent callers, and again after a failure', async () => {
+    let loads = 0
+    const load = cached(60_000, async () => {
+      loads += 1
+      if (loads === 1) throw new Error('not now')
+      return loads
     })
-    expect(await Promise.allSettled([ask(), ask()])).toMatchObject([
+    expect(await Promise.allSettled([load(), load()])).toMatchObject([
       { status: 'rejected' },
       { status: 'rejected' },
     ])
-    expect(asked).toBe(1)
-    expect(await Promise.all([ask(), ask()])).toEqual([2, 2])
-    expect(await ask()).toBe(2)
+    expect(loads).toBe(1)
+    expect(await Promise.all([load(), load()])).toEqual([2, 2])
+    expect(await load()).toBe(2)
   })
 })
 
@@ -172,12 +175,12 @@ describe('metrics', () => {
     })),
   })
   const none = { planned: 0, skipped: 0, queued: 0, claimed: 0, publishing: 0, published: 0 }
-  const items = { ...none, resolved: 5, refailed: 1, unknown: 0, expired: 0, cancelled: 0 }
-  const made = (sources: number, part: Partial<MetricsParts> = {}) =>
+  const items = { ...none, resolved: 5, failed_again: 1, unknown: 0, expired: 0, cancelled: 0 }
+  const metricsWith = (sources: number, part: Partial<MetricsDeps> = {}) =>
     createMetrics({
       catalog: {
         counts: async () => counts(sources),
-        replayed: async () => counts(sources).sources.map(({ source }) => ({ source, items })),
+        replayStats: async () => counts(sources).sources.map(({ source }) => ({ source, items })),
       },
       version: '1',
       roles: ['api'],
@@ -186,8 +189,8 @@ describe('metrics', () => {
       ...part,
     })
 
-  test('say how many wait, how long, and what became of replays', async () => {
-    const text = await made(2).text()
+  test('contain open counts, oldest ages and replay outcomes', async () => {
+    const text = await metricsWith(2).text()
     for (const line of [
       'redrive_database_up 1',
       'redrive_dead_letters{source="s1",class="transient"} 2',
@@ -196,30 +199,30 @@ describe('metrics', () => {
       'redrive_oldest_dead_letter_age_seconds{source="s1"} 59.999',
       'redrive_replay_items_total{source="s0",outcome="resolved"} 5',
       'redrive_replay_items_total{source="s0",outcome="unknown"} 0',
-      'redrive_chores_total{role="ingest",outcome="failed"} 2',
+      'redrive_background_jobs_total{role="ingest",outcome="failed"} 2',
     ]) {
       expect(text.split('\n')).toContain(line)
     }
   })
 
-  test('have as many series as before when they are asked again', async () => {
-    const metrics = made(3)
+  test('contain the same series in every response', async () => {
+    const metrics = metricsWith(3)
     const lines = async () =>
       (await metrics.text()).split('\n').filter((one) => one.startsWith('redrive_'))
     expect(await lines()).toEqual(await lines())
   })
 
-  test('have a bound: sources beyond it are counted together', async () => {
-    const text = await made(700).text()
+  test('count sources above the limit together', async () => {
+    const text = await metricsWith(700).text()
     const series = text.split('\n').filter((one) => one.startsWith('redrive_dead_letters{'))
     expect(series).toHaveLength(501 * 5)
     expect(text).toContain('redrive_dead_letters{source="other",class="transient"} 400')
     expect(text).toContain('redrive_oldest_dead_letter_age_seconds{source="other"} 59.5')
   })
 
-  test('say that the database is away, and keep no old numbers', async () => {
-    const catalog = { counts: () => Promise.reject(new Error('away')), replayed: async () => [] }
-    const text = await made(1, { catalog }).text()
+  test('report an unreachable database and no old numbers', async () => {
+    const catalog = { counts: () => Promise.reject(new Error('away')), replayStats: async () => [] }
+    const text = await metricsWith(1, { catalog }).text()
     expect(text).toContain('redrive_database_up 0')
     expect(text).not.toContain('redrive_dead_letters{')
     expect(text).toContain('process_cpu_seconds_total')
@@ -227,7 +230,7 @@ describe('metrics', () => {
 })
 
 describe('metrics for a token', () => {
-  /** A token that looks like one. */
+  /** A token with a valid format. */
   const authorization = `Bearer rdv_${'0'.repeat(32)}_${'x'.repeat(43)}`
   const metrics = {
     observe: () => undefined,
@@ -235,34 +238,37 @@ describe('metrics for a token', () => {
     contentType: 'text/plain',
   }
 
-  /** What is answered where the caller is looked up like this. */
-  async function asked(identify: ListenParts['identity']['identify'], app?: ListenParts['app']) {
-    const { log, lines } = heard()
-    const config = { listen: { host: '127.0.0.1', port: 0 }, metrics: {} } as ListenParts['config']
+  /** Requests the metrics from a server that identifies callers with this function. */
+  async function requestMetrics(
+    identify: ListenerDeps['identity']['identify'],
+    app?: ListenerDeps['app'],
+  ) {
+    const { log, lines } = recordingLog()
+    const config = { listen: { host: '127.0.0.1', port: 0 }, metrics: {} } as ListenerDeps['config']
     const listeners = await listen({
       config,
-      health: well,
+      health: healthy,
       metrics,
       identity: { identify },
       log,
       app,
     })
     onTestFinished(() => listeners.close())
-    const answer = await fetch(`${listeners.url}/metrics`, { headers: { authorization } })
-    return { answer, text: await answer.text(), lines }
+    const response = await fetch(`${listeners.url}/metrics`, { headers: { authorization } })
+    return { response, text: await response.text(), lines }
   }
 
   test.each([
     ['with the API', () => fastify()],
     ['without the API', () => undefined],
-  ])('say that the database is away, and nothing else: %s', async (_, app) => {
+  ])('report only an unreachable database: %s', async (_, app) => {
     const port = await freePort()
     const pool = new Pool({ host: '127.0.0.1', port })
     onTestFinished(() => pool.end())
     const identify = () => callerOfToken(pool, authorization.slice(7), () => [])
-    const { answer, text } = await asked(identify, app())
-    expect(answer.status).toBe(200)
-    expect(answer.headers.get('content-type')).toContain('text/plain')
+    const { response, text } = await requestMetrics(identify, app())
+    expect(response.status).toBe(200)
+    expect(response.headers.get('content-type')).toContain('text/plain')
     expect(text.split('\n')).toEqual([
       expect.stringMatching(/^# HELP redrive_database_up /),
       '# TYPE redrive_database_up gauge',
@@ -271,32 +277,35 @@ describe('metrics for a token', () => {
     ])
   })
 
-  test('tell nobody but the log what went wrong, where the API is not', async () => {
-    const why = 'connect ECONNREFUSED 10.0.0.1:5432'
-    const { answer, text, lines } = await asked(() => Promise.reject(new Error(why)))
-    expect(answer.status).toBe(500)
+  test('write an internal error to the log and not to the response, without the API', async () => {
+    const reason = 'connect ECONNREFUSED 10.0.0.1:5432'
+    const { response, text, lines } = await requestMetrics(() => Promise.reject(new Error(reason)))
+    expect(response.status).toBe(500)
     expect(JSON.parse(text)).toMatchObject({ code: 'internal' })
     expect(text).not.toContain('10.0.0.1')
-    expect(lines.join()).toContain(why)
+    expect(lines.join()).toContain(reason)
     expect(lines.join()).not.toContain('rdv_')
   })
 })
 
-test('a migration that is not allowed says how an administrator gets it', async () => {
-  const refused = Object.assign(new Error('permission denied'), { code: '42501' })
-  const pool = { connect: () => Promise.reject(refused) } as unknown as Pool
-  await expect(migrateServer(pool)).rejects.toThrow('run what `redrive migrate --print-sql` prints')
+test('a migration without the privilege is rejected with what an administrator can do', async () => {
+  const denied = Object.assign(new Error('permission denied'), { code: '42501' })
+  const query = async () => ({ rows: [] })
+  const pool = { query, connect: () => Promise.reject(denied) } as unknown as Pool
+  await expect(migrateServer(pool)).rejects.toThrow(
+    'run the output of `redrive migrate --print-sql`',
+  )
 })
 
-test('a log is refused at a level that does not exist, with those that do', () => {
+test('a log with an unknown level is rejected with the list of levels', () => {
   expect(() => createLog({ level: 'foo' })).toThrow(
     "--log-level: expected one of trace, debug, info, warn, error, fatal, silent, got 'foo'.",
   )
   expect(createLog({ level: 'silent' }).level).toBe('silent')
 })
 
-test('a log never has what lets somebody in', () => {
-  const { log, lines } = heard()
+test('a log does not contain credentials', () => {
+  const { log, lines } = recordingLog()
   log.info(
     { authorization: 'hunter2', headers: { cookie: 'hunter2' }, a: { b: { token: 'hunter2' } } },
     'x',

@@ -1,5 +1,6 @@
-/** A server in a process of its own: node serve-process.ts <config> <roles>. */
-import { loadConfig, parseServeRoles, serveUntilSignal } from '../src/index.ts'
+/** Runs a server in a separate process: node serve-process.ts <config> <roles>. */
+import { loadConfig, serveUntilSignal } from '../src/index.ts'
+import { parseServeRoles } from '../src/serve-role.ts'
 
 const [file = '', roles = ''] = process.argv.slice(2)
 try {
@@ -10,6 +11,6 @@ try {
   process.exit(code)
 } catch (error) {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
-  // Not ended by force: what a start that was refused leaves behind would keep the process.
+  // No process.exit(): a failed start that leaves something open would keep the process, and the test would fail.
   process.exitCode = 1
 }

@@ -6,7 +6,7 @@ import { createServer, connect, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { json as readJson } from 'node:stream/consumers'
-import { emptyDatabase, poolOn, urlOf } from '@redrive/dev-support'
+import { emptyDatabase, freePort, poolOn, urlOf } from '@redrive/dev-support'
 import { until } from '@redrive/testing'
 import { afterAll, afterEach } from 'vitest'
 import { migrateAll } from '../src/index.ts'
@@ -20,24 +20,14 @@ afterEach(async () => {
   await Promise.all(running.splice(0).map((one) => one.kill()))
 })
 
-/** A port that nobody listens at. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { readonly port: number }
-  server.close()
-  await once(server, 'close')
-  return port
-}
-
-/** A migrated database and a config on it that others extend. */
+/** Creates a migrated database and a base config for it. */
 export async function serveDatabase(name: string) {
   const url = await emptyDatabase(name)
   const pool = poolOn(url)
   afterAll(() => pool.end())
   await migrateAll(pool)
-  // Ends soon: there is no load balancer that would have to notice.
-  const shutdown = { grace: '10s', notice: '300ms' }
+  // Short, because there is no load balancer that must notice the shutdown.
+  const shutdown = { grace: '10s', readinessDelay: '300ms' }
   const auth = { development: {} }
   return { url, pool, base: { database: { url }, auth, sources: {}, approval: 'anyone', shutdown } }
 }
@@ -46,7 +36,7 @@ export async function rabbitmqUrl(): Promise<string> {
   return urlOf('rabbitmq', 'amqp')
 }
 
-/** Lets everything through to another port. */
+/** Starts a TCP proxy to another port. */
 export async function forwarding(
   port: number,
   to: { host: string; port: number },
@@ -61,7 +51,7 @@ export async function forwarding(
   return server
 }
 
-/** A server in a process of its own. */
+/** A server in a separate process. */
 export class ServerProcess {
   readonly #child: ChildProcess
   readonly url: string
@@ -95,23 +85,23 @@ export class ServerProcess {
     await this.exited
   }
 
-  /** Resolves when its output has this text in it. */
-  async says(text: string): Promise<this> {
-    let isOver = false
+  /** Resolves when the output contains this text. */
+  async waitForOutput(text: string): Promise<this> {
+    let hasExited = false
     void this.exited.finally(() => {
-      isOver = true
+      hasExited = true
     })
-    await until(`"${text}" in the output`, () => this.output.includes(text) || isOver)
+    await until(`"${text}" in the output`, () => this.output.includes(text) || hasExited)
     if (this.output.includes(text)) return this
-    throw new Error(`It ended without saying "${text}":\n${this.output}`)
+    throw new Error(`The server exited without the output "${text}":\n${this.output}`)
   }
 
   get(path: string): Promise<Response> {
     return fetch(`${this.url}${path}`)
   }
 
-  /** By a client that keeps its connection for as long as the server does, as proxies do. */
-  async getAndStay(path: string): Promise<{ status: number | undefined; body: unknown }> {
+  /** Sends a GET request and keeps the connection open, as proxies do. */
+  async getKeepAlive(path: string): Promise<{ status: number | undefined; body: unknown }> {
     const [response] = (await once(
       httpGet(`${this.url}${path}`, { agent: new Agent({ keepAlive: true }) }),
       'response',
@@ -133,16 +123,18 @@ export class ServerProcess {
   }
 }
 
-/** Starts one and waits until it serves. */
+/** Starts a server and waits until it serves. */
 export async function serving(config: object, roles?: string): Promise<ServerProcess> {
   const port = await freePort()
   const server = new ServerProcess(config, { port, ...(roles === undefined ? {} : { roles }) })
-  return server.says('"msg":"Serving ')
+  return server.waitForOutput('"msg":"Serving ')
 }
 
-/** Starts one that refuses, and answers what it said. */
-export async function refused(config: object): Promise<{ code: number | null; said: string }> {
+/** Starts a server that is expected to fail. Returns its exit code and output. */
+export async function failedStart(
+  config: object,
+): Promise<{ code: number | null; output: string }> {
   const server = new ServerProcess(config, { port: await freePort() })
   const code = await server.exited
-  return { code, said: server.output }
+  return { code, output: server.output }
 }

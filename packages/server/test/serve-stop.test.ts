@@ -19,18 +19,22 @@ const lockIsAwaited = () =>
   )
 
 describe('SIGTERM', () => {
-  test('turns readiness off, answers who is in, then closes and ends with 0', async () => {
-    const config = { ...BASE, limits: { search: '30s' }, shutdown: { grace: '20s', notice: '5s' } }
+  test('makes the server report not ready, complete open requests and exit with 0', async () => {
+    const config = {
+      ...BASE,
+      limits: { searchTimeout: '30s' },
+      shutdown: { grace: '20s', readinessDelay: '5s' },
+    }
     const server = await serving(config)
     expect((await server.get('/readyz')).status).toBe(200)
     const client = await pool.connect()
     await client.query('begin; lock table redrive_catalog.failure_group in access exclusive mode')
-    const asked = server.getAndStay('/api/v1/groups')
+    const response = server.getKeepAlive('/api/v1/groups')
     await lockIsAwaited()
     const signalledAt = performance.now()
     server.signal('SIGTERM')
-    // Still taken in, and told: that is what a load balancer needs to see.
-    const off = await until(
+    // The server still accepts connections and reports 503, so that a load balancer notices.
+    const readiness = await until(
       'a response that is not ready',
       async () => {
         const response = await server.get('/readyz')
@@ -38,21 +42,21 @@ describe('SIGTERM', () => {
       },
       { accept: ({ status }) => status !== 200 },
     )
-    expect(off).toEqual({ status: 503, text: 'not ready: stopping\n' })
+    expect(readiness).toEqual({ status: 503, text: 'not ready: stopping\n' })
     expect((await server.get('/livez')).status).toBe(200)
-    // Then nobody is taken in any more, while the one who is in still waits.
+    // Then the server rejects new connections while the open request still waits.
     await until(
       'a refused connection',
       () =>
         server.get('/livez').then(
-          () => 'taken in',
+          () => 'accepted',
           (error: TypeError) => (error.cause as NodeJS.ErrnoException).code,
         ),
-      { accept: (how) => how === 'ECONNREFUSED' },
+      { accept: (result) => result === 'ECONNREFUSED' },
     )
     await client.query('rollback')
     client.release()
-    expect(await asked).toMatchObject({
+    expect(await response).toMatchObject({
       status: 200,
       body: { groups: expect.any(Array) as unknown },
     })
@@ -61,32 +65,39 @@ describe('SIGTERM', () => {
     expect(server.output).toContain('"msg":"Stopped."')
   })
 
-  test('ends inside the grace period although someone is never answered, and says who', async () => {
-    const config = { ...BASE, limits: { search: '1m' }, shutdown: { grace: '2s', notice: '0ms' } }
+  test('ends the server after the grace period and logs requests that did not finish', async () => {
+    const config = {
+      ...BASE,
+      limits: { searchTimeout: '1m' },
+      shutdown: { grace: '2s', readinessDelay: '0ms' },
+    }
     const server = await serving(config, 'api')
     const client = await pool.connect()
     await client.query('begin; lock table redrive_catalog.failure_group in access exclusive mode')
-    const asked = server.get('/api/v1/groups').catch(() => 'cut')
+    const response = server.get('/api/v1/groups').catch(() => 'closed')
     await lockIsAwaited()
     server.signal('SIGTERM')
     expect(await server.exited).toBe(1)
-    expect(server.output).toContain('Not ended within 2000 ms: requests')
-    expect(await asked).toBe('cut')
+    expect(server.output).toContain('Shutdown did not finish within 2000 ms: requests')
+    expect(await response).toBe('closed')
     await client.query('rollback')
     client.release()
   })
 
-  test('a second time ends at once', async () => {
-    const server = await serving({ ...BASE, shutdown: { grace: '30s', notice: '15s' } }, 'api')
+  test('exits immediately at the second signal', async () => {
+    const server = await serving(
+      { ...BASE, shutdown: { grace: '30s', readinessDelay: '15s' } },
+      'api',
+    )
     server.signal('SIGTERM')
-    await server.says('Stopping, within')
+    await server.waitForOutput('Stopping within')
     server.signal('SIGINT')
     expect(await server.exited).toBe(130)
   })
 
-  test('leaves no lease behind, so that others go on at once', async () => {
+  test('releases all leases, so that other processes can continue immediately', async () => {
     await pool.query('delete from redrive.outbox')
-    const inHand = async () => {
+    const leasedQueues = async () => {
       const { rows } = await pool.query<{ queue: string }>(
         `select queue from redrive.outbox where status = 'in_flight' and lease_until > now() order by queue, type`,
       )
@@ -96,9 +107,11 @@ describe('SIGTERM', () => {
     const sources = { [queue]: { rabbitmq: { url: mq, queue } } }
     const server = await serving({ ...BASE, sources }, 'ingest,replay')
     const busy = ['redrive.catalog.ingest', 'redrive.catalog.replay', 'redrive.catalog.replay']
-    await until('the busy queues', inHand, { accept: (queues) => queues.join() === busy.join() })
+    await until('the busy queues', leasedQueues, {
+      accept: (queues) => queues.join() === busy.join(),
+    })
     server.signal('SIGTERM')
     expect(await server.exited).toBe(0)
-    expect(await inHand()).toEqual([])
+    expect(await leasedQueues()).toEqual([])
   })
 })

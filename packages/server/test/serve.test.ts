@@ -1,16 +1,17 @@
 import { randomUUID } from 'node:crypto'
+import { freePort } from '@redrive/dev-support'
 import { rabbitmq } from '@redrive/rabbitmq'
 import { consume } from '@redrive/runtime'
 import { memoryInbox } from '@redrive/testing'
 import { until } from '@redrive/testing'
 import { connect } from 'amqplib'
 import { describe, expect, test } from 'vitest'
-import { freePort, rabbitmqUrl, serveDatabase, serving } from './serve-stage.ts'
+import { rabbitmqUrl, serveDatabase, serving } from './serve-stage.ts'
 
 const mq = await rabbitmqUrl()
 const { pool, base: BASE } = await serveDatabase('redrive_server_serve')
 
-/** A queue of the test's own; its dead letters come from a consumer that fails until it is fixed. */
+/** Starts a consumer on a new queue. Every message fails and becomes a dead letter until `fix` is called. */
 async function shop(count: number) {
   const queue = `serve-${randomUUID().slice(0, 8)}`
   const effects: string[] = []
@@ -57,10 +58,10 @@ interface Run {
 }
 
 describe('processes with different roles', () => {
-  test('do their own work and leave that of the others alone', async () => {
+  test('run only the jobs of their roles', async () => {
     await pool.query('delete from redrive.outbox')
     const { queue, ids, effects, fix, end } = await shop(40)
-    const sources = { [queue]: { rabbitmq: { url: mq, queue }, replay: { mostLag: 1_000 } } }
+    const sources = { [queue]: { rabbitmq: { url: mq, queue }, replay: { maxLag: 1_000 } } }
     const config = { ...BASE, sources }
     const [api, ingest] = await Promise.all([serving(config, 'api'), serving(config, 'ingest')])
     await until(
@@ -75,7 +76,7 @@ describe('processes with different roles', () => {
     const selection = { group: groups[0]?.id }
     const plan = await api.json<Run>('/api/v1/replays', { selection, ratePerSecond: 1_000 })
     await api.json<Run>(`/api/v1/replays/${plan.id}/approve`, { hash: plan.hash })
-    // Chores of the role that nobody has are not even asked for, so nobody could have taken one.
+    // No process has the role `replay`, so no job of it is in the outbox.
     const { rows } = await pool.query('select distinct queue, type from redrive.outbox')
     expect(rows).toEqual([{ queue: 'redrive.catalog.ingest', type: 'ingest' }])
     const waiting = await api.json<Run>(`/api/v1/replays/${plan.id}`)
@@ -96,7 +97,7 @@ describe('processes with different roles', () => {
     await end()
   }, 60_000)
 
-  test('say what they are in their metrics and readiness', async () => {
+  test('report their roles in metrics and readiness', async () => {
     const port = await freePort()
     const config = { ...BASE, metrics: { listen: `127.0.0.1:${port}` } }
     const server = await serving(config, 'watch,ingest')
@@ -116,8 +117,8 @@ describe('processes with different roles', () => {
   })
 })
 
-describe('a start', () => {
-  test('does not need its brokers: they are reported, and the others work', async () => {
+describe('the start', () => {
+  test('succeeds with an unreachable broker, reports it and ingests from the others', async () => {
     const { queue, ids, end } = await shop(3)
     const gone = `amqp://guest:hunter2@127.0.0.1:${await freePort()}`
     const sources = {
@@ -130,7 +131,7 @@ describe('a start', () => {
       async () => (await server.json<Sources>('/api/v1/sources')).sources,
       { accept: (seen) => seen.find(({ source }) => source === queue)?.open === ids.length },
     )
-    await server.says('The rabbitmq of gone does not answer: ')
+    await server.waitForOutput(String.raw`Source \"gone\": rabbitmq is not reachable: `)
     const verbose = await until(
       'the state of both brokers',
       () => server.json<{ brokers: object }>('/readyz?verbose'),

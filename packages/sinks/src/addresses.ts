@@ -3,8 +3,8 @@ import { BlockList, isIP, type LookupFunction } from 'node:net'
 import { refused } from './errors.ts'
 
 /**
- * Addresses that lead to ourselves, to our network or to nobody. Whoever may choose where a webhook
- * goes could otherwise read and change what only the inside can reach.
+ * Addresses of this machine, of private networks, or without a host. A person who can choose the address
+ * of a webhook could otherwise read and change data that only the internal network can reach.
  * https://www.iana.org/assignments/iana-ipv4-special-registry
  */
 const REFUSED_V4: readonly string[] = [
@@ -27,8 +27,8 @@ const REFUSED_V4: readonly string[] = [
 ]
 
 /**
- * Of IPv6 only 2000::/3 is given out to the world, so everything else is refused without a list: ::1,
- * IPv4 in IPv6, NAT64, unique local, link-local, multicast. These are refused inside of it.
+ * In IPv6 only 2000::/3 is public, so everything else is rejected without a list: ::1, IPv4 in IPv6,
+ * NAT64, unique local, link-local, multicast. The ranges below are rejected within it.
  * https://www.iana.org/assignments/iana-ipv6-special-registry
  */
 const WORLD_V6 = '2000::/3'
@@ -41,7 +41,7 @@ const REFUSED_V6: readonly string[] = [
 
 type Family = 'ipv4' | 'ipv6'
 
-/** One list for each family: a rule for one must not match an address of the other by conversion. */
+/** One list per family: a rule for one must not match an address of the other by conversion. */
 class Ranges {
   readonly #lists = { ipv4: new BlockList(), ipv6: new BlockList() }
 
@@ -67,26 +67,26 @@ const familyOf = (address: string): Family => (isIP(address) === 6 ? 'ipv6' : 'i
 const refusedRanges = new Ranges([...REFUSED_V4, ...REFUSED_V6])
 const world = new Ranges(['0.0.0.0/0', WORLD_V6])
 
-/** True for an address that anyone in the world may be sent to. */
+/** Returns true for a public address. */
 export function isPublic(address: string): boolean {
   return world.has(address) && !refusedRanges.has(address)
 }
 
-/** What is wrong with an entry of an allow list; undefined when it is a name, an address or a range. */
+/** Returns the problem of an allow-list entry; undefined for a name, an address or a range. */
 export function allowProblem(entry: string): string | undefined {
   const [address = '', bits, ...rest] = entry.split('/')
   const family = isIP(address)
   if (family === 0) {
-    // All digits and dots is an address with a mistake, not a name.
+    // Only digits and dots: an address with a mistake, not a name.
     const isName = /^[\w-]+(\.[\w-]+)*$/.test(entry) && !/^[\d.]+$/.test(entry)
-    return isName ? undefined : `allow: '${entry}' is no host name, address or range`
+    return isName ? undefined : `allow: "${entry}" is not a host name, address or range`
   }
   const longest = family === 4 ? 32 : 128
   const isRange = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= longest)
-  return isRange && rest.length === 0 ? undefined : `allow: '${entry}' is no range of addresses`
+  return isRange && rest.length === 0 ? undefined : `allow: "${entry}" is not an address range`
 }
 
-/** Decides where connections may go. */
+/** Decides which addresses connections may use. */
 export class AddressGuard {
   readonly #names: ReadonlySet<string>
   readonly #ranges: Ranges
@@ -99,7 +99,7 @@ export class AddressGuard {
     this.#resolve = resolve
   }
 
-  /** May a connection go to this host, as far as it can be told without asking who it is? */
+  /** Returns whether a connection to this host is allowed, as far as known without a lookup. */
   allowsHost(host: string): boolean {
     return isIP(host) === 0 || this.#allows(host)
   }
@@ -109,9 +109,8 @@ export class AddressGuard {
   }
 
   /**
-   * For `lookup` of a connection: answers only addresses that may be connected to. The connection
-   * goes to what is answered here and nobody asks again, so a name cannot change its mind after
-   * it was checked.
+   * A `lookup` function for connections that returns only allowed addresses. The connection uses exactly this
+   * result without a second lookup, so a name cannot change its address after the check.
    */
   readonly lookup: LookupFunction = (host, options, callback) => {
     this.#resolve(host, { ...options, all: true }, (error, found) => {
@@ -126,17 +125,17 @@ export class AddressGuard {
   }
 }
 
-/** A resolver that was not made for `all` answers with one address. */
+/** Converts the result of a resolver that does not support `all` and returns one address. */
 function listed(found: string | readonly LookupAddress[]): readonly LookupAddress[] {
   return typeof found === 'string' ? [{ address: found, family: isIP(found) }] : found
 }
 
-/** Names are compared as the resolver does: without regard to case or the dot of the root. */
+/** Normalises a name like a resolver: ignores case and a final dot. */
 const canonical = (host: string) => host.toLowerCase().replace(/\.$/, '')
 
-/** Which address it was is not said: it would tell who chose the name what the inside looks like. */
+/** Creates the error. It omits the address, which would show the internal network to the person who chose the name. */
 export function notAllowed(host: string): Error {
   return refused(
-    `${host} leads to an address that is not public. List it under allow if it is meant to be reached.`,
+    `Host "${host}" resolves to an address that is not public. Add it to "allow" if this is intended.`,
   )
 }

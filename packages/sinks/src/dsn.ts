@@ -2,21 +2,21 @@ import { decoded, type Problems } from './options.ts'
 
 export interface Dsn {
   readonly publicKey: string
-  /** Only of old projects; empty otherwise. */
+  /** Set only for old projects; empty otherwise. */
   readonly secretKey: string
   readonly host: string
   readonly envelopeUrl: URL
 }
 
-/** `{protocol}://{publicKey}[:{secretKey}]@{host}[:{port}][/{path}]/{projectId}`. The DSN itself is never repeated. */
+/** Parses `{protocol}://{publicKey}[:{secretKey}]@{host}[:{port}][/{path}]/{projectId}`. Errors never contain the DSN. */
 export function parseDsn(text: string, problems: Problems): Dsn {
   const url = URL.parse(text)
   if (url === null || !['http:', 'https:'].includes(url.protocol)) {
-    problems.add("dsn: expected an address such as 'https://key@o1.ingest.sentry.io/2'")
+    problems.add("dsn: expected a URL such as 'https://key@o1.ingest.sentry.io/2'")
   } else {
-    if (url.username === '') problems.add('dsn: has no public key before the @')
+    if (url.username === '') problems.add('dsn: the public key before the @ is missing')
     if (!/\/\d+\/?$/.test(url.pathname)) {
-      problems.add('dsn: does not end with the number of the project')
+      problems.add('dsn: the project number at the end is missing')
     }
   }
   return partsOf(url ?? new URL('http://invalid/0'))

@@ -1,27 +1,27 @@
 import { RedriveError } from '@redrive/core'
 
-/** 200: enough to see what the other side means; its error pages are longer and say no more. */
+/** 200: enough to understand the response. Error pages are longer without more information. */
 const DETAIL_MAX = 200
 
 export interface HttpErrorFacts {
   readonly status: number
-  /** Who answered: the host, never the whole address, which may carry a secret. */
+  /** The host of the response, never the whole URL, which may contain a secret. */
   readonly host: string
-  /** What it said, with our own credentials taken out. */
+  /** The text of the response, without our credentials. */
   readonly detail?: string
   readonly retryAfter?: string | undefined
   readonly retryAfterMs?: number | undefined
 }
 
-/** An answer that is not the one we need. The classifier reads `status`, `retryAfterMs` and `headers`. */
+/** An unexpected response. The classifier reads `status`, `retryAfterMs` and `headers`. */
 export class HttpError extends Error {
   readonly status: number
   readonly retryAfterMs: number | undefined
   readonly headers: { readonly 'retry-after': string | undefined }
 
   constructor({ status, host, detail = '', retryAfter, retryAfterMs }: HttpErrorFacts) {
-    const said = detail.replaceAll(/\s+/g, ' ').trim().slice(0, DETAIL_MAX)
-    super(`${host} answered ${status}${said === '' ? '' : `: ${said}`}`)
+    const text = detail.replaceAll(/\s+/g, ' ').trim().slice(0, DETAIL_MAX)
+    super(`${host} responded with ${status}${text === '' ? '' : `: ${text}`}`)
     this.name = 'HttpError'
     this.status = status
     this.retryAfterMs = retryAfterMs
@@ -29,21 +29,21 @@ export class HttpError extends Error {
   }
 }
 
-/** Nothing of this kind will ever be accepted there: the failure is an integration's, and no retry helps. */
+/** Creates an error for data that will never be accepted there: an integration failure that no retry fixes. */
 export function refused(message: string, cause?: unknown): RedriveError {
   return new RedriveError('REFUSED', message, cause === undefined ? {} : { cause })
 }
 
-/** The destination is gone for now. */
+/** Creates an error for a destination that is down now. */
 export function unreachable(message: string, cause?: unknown): RedriveError {
   return new RedriveError('UNREACHABLE', message, cause === undefined ? {} : { cause })
 }
 
-/** It may have accepted the batch; nobody knows. */
+/** Creates an error for an unknown result: the batch may have been accepted. */
 export function unknownOutcome(message: string): RedriveError {
   return new RedriveError('OUTCOME_UNKNOWN', message)
 }
 
 export function closed(name: string): RedriveError {
-  return new RedriveError('CLOSED', `The sink ${name} is closed. Close it after the emitter.`)
+  return new RedriveError('CLOSED', `Sink "${name}" is closed. Close it after the emitter.`)
 }

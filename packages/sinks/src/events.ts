@@ -1,17 +1,18 @@
 import type { OutboundEvent } from '@redrive/runtime'
+import type { EventHeaderTable } from './header-tables.ts'
 
 export type Severity = 'debug' | 'info' | 'warning' | 'error' | 'fatal'
 
 const SEVERITIES: ReadonlySet<string> = new Set(['debug', 'info', 'warning', 'error', 'fatal'])
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** As the emitter wrote it on the event; info when it did not, or when it is none of ours. */
-export function severityOf({ headers }: OutboundEvent): Severity {
-  const said = headers['severity'] ?? ''
-  return SEVERITIES.has(said) ? (said as Severity) : 'info'
+/** Returns the severity that the emitter set; info when it is absent or unknown. */
+export function severityOf(event: OutboundEvent): Severity {
+  const { severity = '' }: Partial<EventHeaderTable> = event.headers
+  return SEVERITIES.has(severity) ? (severity as Severity) : 'info'
 }
 
-/** The body as text, or undefined when it is not text. */
+/** Returns the body as text, or undefined when it is not text. */
 export function textOf({ bytes }: OutboundEvent): string | undefined {
   try {
     return utf8.decode(bytes)
@@ -24,23 +25,23 @@ export function base64Of({ bytes }: OutboundEvent): string {
   return bufferOf(bytes).toString('base64')
 }
 
-/** The same bytes, not a copy. */
+/** Returns a view of the same bytes, not a copy. */
 export function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
   return Buffer.from(buffer, byteOffset, byteLength)
 }
 
-/** Nanoseconds since 1970, as text: a number cannot hold them. */
+/** Returns nanoseconds since 1970 as text, because a number is too small. */
 export function nanosOf(ms: number): string {
   const whole = Math.floor(ms)
   return String(BigInt(whole) * 1_000_000n + BigInt(Math.round((ms - whole) * 1e6)))
 }
 
-/** JSON that is JSON, as it was written: numbers beyond what JavaScript can hold stay as they are. */
+/** Returns valid JSON unchanged: numbers too large for JavaScript keep their digits. */
 export function jsonOf(event: OutboundEvent): string | undefined {
   if (!/[/+]json\b/i.test(event.contentType)) return undefined
   const text = textOf(event)
   if (text === undefined || !isJson(text)) return undefined
-  // Outside of strings a line break is only space, and inside JSON does not allow one.
+  // Outside of strings a line break is only white space, and JSON does not allow one inside.
   return text.replaceAll(/[\r\n]+/g, ' ').trim()
 }
 
@@ -53,7 +54,7 @@ function isJson(text: string): boolean {
   }
 }
 
-/** One event as one line of JSON. A JSON body is part of it, other text is a string, other bytes are base64. */
+/** Writes one event as one line of JSON. A JSON body is part of it, other text is a string, other bytes are base64. */
 export function lineOf(event: OutboundEvent): string {
   const { at, type, id, key, lane, contentType, headers } = event
   const head = JSON.stringify({

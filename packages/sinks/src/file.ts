@@ -7,22 +7,22 @@ import { lineOf } from './events.ts'
 import { Problems, type SinkOptions } from './options.ts'
 
 export interface FileOptions extends SinkOptions {
-  /** The file that lines are appended to. Made when it is not there; its folder must be. */
+  /** The file to append to. It is created when it is missing; its folder must exist. */
   readonly path: string
-  /** `true`: resolves when the disk has it, not only the system. Costs milliseconds a batch. Default `false`. */
+  /** `true`: resolves after an fsync, not only when the system has the data. Costs milliseconds per batch. Default `false`. */
   readonly sync?: boolean
-  /** Permissions of a file that is made. Default 0o640: events are not for everybody. */
+  /** Permissions of a new file. Events are not public. Default 0o640. */
   readonly mode?: number
-  /** Most events in one write. Default 1,000, at most 10,000. */
+  /** Maximum events in one write (1–10,000, default 1,000). */
   readonly batch?: number
 }
 
-/** 1,000: about a megabyte at once, which no disk waits for. */
+/** 1,000: about a megabyte per write, which is fast on every disk. */
 const BATCH = 1_000
 const MODE = 0o640
 const NEWLINE = 10
 
-/** Appends one line of JSON for each event. Follows the path: when the file was rotated, a new one is begun. */
+/** Appends one line of JSON per event. After a rotation it starts a new file at the same path. */
 export class FileSink implements Sink {
   readonly name: string
   readonly batch: number
@@ -30,10 +30,10 @@ export class FileSink implements Sink {
   readonly #isSynced: boolean
   readonly #mode: number
   #handle: FileHandle | undefined
-  /** The file ends with half a line: the next one must not be glued to it. */
+  /** True when the file ends with half a line: the next line must not be appended to it. */
   #isTorn = false
   #isClosed = false
-  /** One write at a time: two at once could share a line. */
+  /** One write at a time: concurrent writes could mix their lines. */
   #last: Promise<void> = Promise.resolve()
 
   constructor({ name, path, sync = false, mode = MODE, batch = BATCH }: FileOptions) {
@@ -41,7 +41,7 @@ export class FileSink implements Sink {
     if (path === '') problems.add('path: expected the path of a file')
     this.batch = problems.batch(batch)
     problems.refuse('file()')
-    // Now: the program may change its folder later.
+    // Resolved now, because the program may change its folder later.
     this.#path = resolve(path)
     this.name = name ?? `file ${this.#path}`
     this.#isSynced = sync
@@ -59,7 +59,7 @@ export class FileSink implements Sink {
     })
   }
 
-  /** What one does must not depend on what the one before it met. */
+  /** Runs work in sequence. A failure does not affect the next one. */
   #inTurn(work: () => Promise<void>): Promise<void> {
     const turn = this.#last.then(work)
     this.#last = turn.catch(() => undefined)
@@ -74,13 +74,13 @@ export class FileSink implements Sink {
       if (this.#isSynced) await handle.datasync()
       this.#isTorn = false
     } catch (error) {
-      // Nobody knows how the file ends now; whoever opens it looks.
+      // The end of the file is unknown now; the next open checks it.
       await this.#release()
       throw error
     }
   }
 
-  /** The file that the path leads to now. */
+  /** Returns the file that is at the path now. */
   async #current(): Promise<FileHandle> {
     if (this.#handle !== undefined && !(await this.#isSame(this.#handle))) await this.#release()
     if (this.#handle !== undefined) return this.#handle
@@ -101,7 +101,7 @@ export class FileSink implements Sink {
     await handle?.close()
   }
 
-  /** The folder lets us make the file, and the file lets us write. */
+  /** Checks that the file can be created and written. */
   healthCheck({ signal }: { readonly signal: AbortSignal }): Promise<void> {
     return this.#inTurn(async () => {
       signal.throwIfAborted()
@@ -116,13 +116,13 @@ export class FileSink implements Sink {
   }
 }
 
-/** A full disk takes a part, and refuses the rest with the next write. */
+/** Writes everything. A full disk writes a part, and fails with the next write. */
 async function writeWhole(handle: FileHandle, bytes: Buffer): Promise<void> {
   let written = 0
   while (written < bytes.length) written += (await handle.write(bytes, written)).bytesWritten
 }
 
-/** A process that died while it wrote leaves half a line. */
+/** Returns whether the file ends with half a line, which a crash during a write leaves. */
 async function endsTorn(handle: FileHandle): Promise<boolean> {
   const { size, isFile } = await handle.stat().then((found) => ({
     size: found.size,

@@ -11,29 +11,29 @@ import { gzip } from 'node:zlib'
 import { closed, HttpError, refused } from './errors.ts'
 import type { TlsOptions } from './options.ts'
 
-/** 16: an emitter sends a few batches at once; more would only queue on the other side. */
+/** 16: an emitter sends a few batches concurrently; more would only queue on the server. */
 const CONNECTIONS_MAX = 16
 /** 4 s: Node's own servers close an idle connection after 5 s, and a request on a closing one fails. */
 const IDLE_MS = 4_000
-/** 64 KB: answers are a few lines; whatever is longer is not one of theirs. */
+/** 64 KB: responses have a few lines. A longer one comes from another service. */
 const BODY_MAX = 65_536
-/** 1 s: the end of an answer is waited for, because then its connection can be used again; not longer. */
+/** 1 s: the end of a response is awaited, because its connection can then be reused; not longer. */
 const BODY_WAIT_MS = 1_000
 
-/** 6: a shorter header is no key, and would blank out ordinary words. */
+/** 6: a shorter header is not a key, and would hide ordinary words. */
 const SECRET_MIN = 6
 
 const compress = promisify(gzip)
 
 export interface HttpClientOptions {
-  /** The sink, for messages. */
+  /** Name of the sink, for messages. */
   readonly name: string
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>>
   readonly tls?: TlsOptions | undefined
-  /** What must never show in a message, also when the other side repeats it. Headers never do. */
+  /** Texts that must never appear in a message, also when the server repeats them. Headers are always hidden. */
   readonly secrets?: readonly string[]
-  /** Names to addresses. Default: the system's. */
+  /** Resolves names to addresses. Default: the system's resolver. */
   readonly lookup?: LookupFunction
   readonly gzip?: boolean
 }
@@ -46,17 +46,17 @@ export interface HttpRequest {
   readonly signal: AbortSignal
 }
 
-export interface HttpAnswer {
+export interface HttpResponse {
   readonly status: number
   readonly headers: IncomingHttpHeaders
-  /** As much of the body as was read. */
+  /** The part of the body that was read. */
   readonly text: string
   readonly isWhole: boolean
 }
 
 /**
- * HTTP with kept connections. Node's own client and not `fetch`: only here can the address be chosen
- * that a connection goes to, and nothing follows a redirect by itself. Retries nothing.
+ * An HTTP client with persistent connections. It uses Node's own client instead of `fetch`: only this one
+ * allows to choose the address of a connection, and it does not follow redirects. It does not retry.
  */
 export class HttpClient {
   readonly #options: HttpClientOptions
@@ -78,41 +78,44 @@ export class HttpClient {
       'https:': new HttpsAgent({ ...common, ...plainTls(tls) }),
     }
     // A header is a key, or a word and a key.
-    const told = Object.values(headers).flatMap((value) => [value, value.split(' ').at(-1) ?? ''])
-    const long = told.filter((value) => value.length >= SECRET_MIN)
+    const values = Object.values(headers).flatMap((value) => [value, value.split(' ').at(-1) ?? ''])
+    const long = values.filter((value) => value.length >= SECRET_MIN)
     this.#secrets = [...secrets, ...long].filter((secret) => secret !== '')
   }
 
   /**
-   * The answer, whatever its status. Once there is a status nothing changes it any more: neither a body
-   * that breaks off nor the signal, or what was accepted would be sent again.
+   * Returns the response, with any status. After a status neither an incomplete body nor the signal
+   * changes the result; otherwise an accepted batch would be sent again.
    */
-  async ask(request: HttpRequest): Promise<HttpAnswer> {
+  async request(request: HttpRequest): Promise<HttpResponse> {
     if (this.#isClosed) throw closed(this.#options.name)
     const response = await this.#open(await this.#compressed(request))
     const { statusCode: status = 0, headers } = response
     return { status, headers, ...(await read(response)) }
   }
 
-  /** Resolves when the answer is a good one. */
-  async expectGood(request: HttpRequest): Promise<HttpAnswer> {
-    const answer = await this.ask(request)
-    if (!isGood(answer.status)) throw this.failure(request.url, answer)
-    return answer
+  /** Resolves when the response is successful. */
+  async expectSuccess(request: HttpRequest): Promise<HttpResponse> {
+    const response = await this.request(request)
+    if (!isSuccess(response.status)) throw this.failure(request.url, response)
+    return response
   }
 
-  /** What to throw for an answer that is not the one we need. */
-  failure(url: URL, { status, headers, text }: HttpAnswer, retryAfterMs?: number): Error {
+  /** Returns the error for an unexpected response. */
+  failure(url: URL, { status, headers, text }: HttpResponse, retryAfterMs?: number): Error {
     const { host } = url
     if (status < 400) {
-      const what = status < 300 ? 'which is not its answer' : 'and redirects are not followed'
-      return refused(`${host} answered ${status}, ${what}. Give the address of the service itself.`)
+      const what =
+        status < 300 ? 'which is not the expected status' : 'and redirects are not followed'
+      return refused(
+        `${host} responded with ${status}, ${what}. Use the URL of the service itself.`,
+      )
     }
     const retryAfter = headers['retry-after']
     return new HttpError({ status, host, detail: this.redact(text), retryAfter, retryAfterMs })
   }
 
-  /** The text without our credentials. */
+  /** Returns the text without our credentials. */
   redact(text: string): string {
     return this.#secrets.reduce((left, secret) => left.replaceAll(secret, '***'), text)
   }
@@ -128,7 +131,7 @@ export class HttpClient {
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
     const request = (isSecure ? httpsRequest : httpRequest)({
       method,
-      // An IPv6 address stands in brackets in a URL and without them everywhere else.
+      // An IPv6 address has brackets in a URL and none everywhere else.
       host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
       port: url.port || (isSecure ? 443 : 80),
       path: `${url.pathname}${url.search}`,
@@ -154,11 +157,11 @@ export class HttpClient {
   }
 }
 
-export const isGood = (status: number): boolean => status >= 200 && status < 300
+export const isSuccess = (status: number): boolean => status >= 200 && status < 300
 
-/** What came of the body, within bounds of size and time. A longer one is cut, and its connection with it. */
-function read(response: IncomingMessage): Promise<Pick<HttpAnswer, 'text' | 'isWhole'>> {
-  const { promise, resolve } = Promise.withResolvers<Pick<HttpAnswer, 'text' | 'isWhole'>>()
+/** Reads the body, limited in size and time. A longer one is cut and its connection closed. */
+function read(response: IncomingMessage): Promise<Pick<HttpResponse, 'text' | 'isWhole'>> {
+  const { promise, resolve } = Promise.withResolvers<Pick<HttpResponse, 'text' | 'isWhole'>>()
   const chunks: Buffer[] = []
   let size = 0
   const timer = setTimeout(() => response.destroy(), BODY_WAIT_MS)
@@ -167,7 +170,7 @@ function read(response: IncomingMessage): Promise<Pick<HttpAnswer, 'text' | 'isW
     if (size > BODY_MAX) response.destroy()
     else chunks.push(chunk)
   })
-  // A body that breaks off changes nothing about the status; 'close' comes after it.
+  // An incomplete body does not change the status; 'close' follows.
   response.on('error', () => undefined)
   response.on('close', () => {
     clearTimeout(timer)

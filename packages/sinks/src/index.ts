@@ -1,3 +1,4 @@
+import type { Sink } from '@redrive/runtime'
 import { type FileOptions, FileSink } from './file.ts'
 import { type LokiOptions, LokiSink } from './loki.ts'
 import { type OtlpOptions, OtlpSink } from './otlp.ts'
@@ -8,47 +9,34 @@ import { type WebhookOptions, WebhookSink } from './webhook.ts'
 export { HttpError, type HttpErrorFacts } from './errors.ts'
 export type { LokiLabels } from './loki.ts'
 export type { HttpAuth, HttpOptions, SinkOptions, TlsOptions, WallClock } from './options.ts'
-export type {
-  FileOptions,
-  FileSink,
-  LokiOptions,
-  LokiSink,
-  OtlpOptions,
-  OtlpSink,
-  SentryOptions,
-  SentrySink,
-  StdoutOptions,
-  StdoutSink,
-  WebhookOptions,
-  WebhookSink,
-}
+export type { FileOptions, LokiOptions, OtlpOptions, SentryOptions, StdoutOptions, WebhookOptions }
 
-/** Pushes events to Loki as log lines. */
-export function loki(options: LokiOptions): LokiSink {
+/** Creates a sink that pushes events to Loki as log lines. */
+export function loki(options: LokiOptions): Sink {
   return new LokiSink(options)
 }
 
-/** Sends events to Sentry, or whatever speaks its envelopes. */
-export function sentry(options: SentryOptions): SentrySink {
+/** Creates a sink that sends events to Sentry, or a service with the same protocol. */
+export function sentry(options: SentryOptions): Sink {
   return new SentrySink(options)
 }
 
-/** Exports events as log records to an OpenTelemetry collector. */
-export function otlp(options: OtlpOptions): OtlpSink {
+/** Creates a sink that exports events as log records to an OpenTelemetry collector. */
+export function otlp(options: OtlpOptions): Sink {
   return new OtlpSink(options)
 }
 
-/** Posts events to an HTTP endpoint, signed, and never into your own network unless you say so. */
-export function webhook(options: WebhookOptions): WebhookSink {
+/** Creates a sink that posts signed events to an HTTP endpoint. It never connects to your own network unless allowed. */
+export function webhook(options: WebhookOptions): Sink {
   return new WebhookSink(options)
 }
 
-/** Appends events to a file, one line of JSON each. */
-export function file(options: FileOptions): FileSink {
+/** Creates a sink that appends events to a file, one line of JSON each. */
+export function file(options: FileOptions): Sink {
   return new FileSink(options)
 }
 
-/** Writes events to standard output, one line of JSON each. */
-export function stdout(options: StdoutOptions = {}): StdoutSink {
+/** Creates a sink that writes events to standard output, one line of JSON each. */
+export function stdout(options: StdoutOptions = {}): Sink {
   return new StdoutSink(options)
 }

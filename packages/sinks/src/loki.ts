@@ -5,35 +5,36 @@ import { HttpClient } from './http.ts'
 import { below, credentialsOf, type HttpAuth, type HttpOptions, Problems } from './options.ts'
 
 export interface LokiOptions extends HttpOptions {
-  /** Where Loki is, such as 'http://loki:3100'. A path before `/loki/api/v1/push` is kept. */
+  /** URL of Loki, such as 'http://loki:3100'. A path before `/loki/api/v1/push` is kept. */
   readonly url: string
   /**
-   * What streams are told apart by: the same for all, or chosen for each event. Only what has few values,
-   * such as the service and the environment: every new combination is a new stream, and Loki slows down
-   * with their number. Never an id. Default `{ service_name: 'redrive' }`.
+   * The labels of the streams: the same for all events, or chosen per event. Use only labels with few
+   * values, such as the service and the environment. Every new combination is a new stream, and many
+   * streams make Loki slow. Never use an id. Default `{ service_name: 'redrive' }`.
    */
   readonly labels?: LokiLabels | ((event: OutboundEvent) => LokiLabels)
-  /** The tenant, where Loki has several: X-Scope-OrgID. */
+  /** The tenant, when Loki has several: X-Scope-OrgID. Default: none. */
   readonly tenant?: string
+  /** Credentials. Default: those in the URL, if any. */
   readonly auth?: HttpAuth
-  /** Most events in one request. Default 500, at most 10,000. */
+  /** Maximum events in one request (1–10,000, default 500). */
   readonly batch?: number
-  /** Compresses requests. Default `false`: in one data centre it costs more than it saves. */
+  /** Compresses requests. Default `false`: within one data centre it costs more than it saves. */
   readonly gzip?: boolean
-  /** What tells that Loki is there. Default '/ready'; a gateway in front of it may have another. */
+  /** Path of the health check. A gateway in front of Loki may have another. Default '/ready'. */
   readonly healthPath?: string
 }
 
 export type LokiLabels = Readonly<Record<string, string>>
 
-/** 500: a request of a few hundred KB, far below what Loki takes, and few enough to send again. */
+/** 500: a request of a few hundred KB, far below Loki's limit, and small enough to send again. */
 const BATCH = 500
 const LABELS: LokiLabels = { service_name: 'redrive' }
 
 /** [nanoseconds, line, structured metadata] */
 type Entry = readonly [at: string, line: string, metadata: Readonly<Record<string, string>>]
 
-/** Pushes events as log lines. The same event twice is one line: Loki drops what has time, line and metadata alike. */
+/** Pushes events as log lines. The same event twice gives one line: Loki drops lines with equal time, text and metadata. */
 export class LokiSink implements Sink {
   readonly name: string
   readonly batch: number
@@ -51,7 +52,8 @@ export class LokiSink implements Sink {
     if (typeof labels !== 'function') checkLabels(labels, problems)
     problems.headers('headers', headers)
     if (tenant !== undefined) problems.headers('tenant', { 'X-Scope-OrgID': tenant })
-    if (!healthPath.startsWith('/')) problems.add(`healthPath: expected '/…', got '${healthPath}'`)
+    if (!healthPath.startsWith('/'))
+      problems.add(`healthPath: expected a path that starts with /, got "${healthPath}"`)
     problems.refuse('loki()')
     this.name = options.name ?? `loki ${url.host}`
     this.#labels = typeof labels === 'function' ? labels : () => labels
@@ -79,14 +81,14 @@ export class LokiSink implements Sink {
     const url = this.#pushUrl
     const headers = { 'content-type': 'application/json' }
     const body = JSON.stringify({ streams: this.#streams(events) })
-    const answer = await this.#client.ask({ method: 'POST', url, headers, body, signal })
-    // Nothing else: a page that some proxy answers with 200 would pass for Loki, and every event be lost.
-    if (answer.status !== 204) throw this.#client.failure(url, answer)
+    const response = await this.#client.request({ method: 'POST', url, headers, body, signal })
+    // Only 204: a proxy that responds with 200 would look like Loki, and every event would be lost.
+    if (response.status !== 204) throw this.#client.failure(url, response)
   }
 
   #streams(events: readonly OutboundEvent[]): readonly unknown[] {
     const streams = new Map<string, { readonly stream: LokiLabels; readonly values: Entry[] }>()
-    // Labels that are the same object for every event are named once.
+    // Labels that are the same object for every event are converted once.
     const names = new Map<LokiLabels, string>()
     for (const event of events) {
       const stream = this.#labelsOf(event)
@@ -104,12 +106,12 @@ export class LokiSink implements Sink {
     const labels = this.#labels(event)
     if (!Object.values(labels).includes(event.id)) return labels
     throw refused(
-      'labels: the id of an event is a label, which would make a stream of every event. It is in the structured metadata already: query it with | id="…".',
+      'labels: the id of an event is a label, so every event would get its own stream. Remove it. The id is already in the structured metadata: query it with | id="…".',
     )
   }
 
   async healthCheck({ signal }: { readonly signal: AbortSignal }): Promise<void> {
-    await this.#client.expectGood({ method: 'GET', url: this.#healthUrl, signal })
+    await this.#client.expectSuccess({ method: 'GET', url: this.#healthUrl, signal })
   }
 
   async close(): Promise<void> {
@@ -131,8 +133,7 @@ function entryOf(event: OutboundEvent): Entry {
   return [nanosOf(at), text ?? base64Of(event), metadata]
 }
 
-/** Nanoseconds have the same number of digits until the year 2286, so text compares as numbers do. */
-/** The same for the same labels, in whatever order. */
+/** Returns a key that is equal for equal labels in any order. */
 const nameOf = (stream: LokiLabels): string =>
   JSON.stringify(
     Object.keys(stream)
@@ -140,16 +141,19 @@ const nameOf = (stream: LokiLabels): string =>
       .map((label) => [label, stream[label]]),
   )
 
+/** Compares times as text: nanoseconds have the same number of digits until the year 2286. */
 const byTime = ([a]: Entry, [b]: Entry) => (a < b ? -1 : a > b ? 1 : 0)
 
 function checkLabels(labels: LokiLabels, problems: Problems): void {
   const names = Object.keys(labels)
   if (names.length === 0)
-    problems.add('labels: expected at least one: Loki refuses a stream without')
+    problems.add(
+      'labels: expected at least one label, because Loki rejects a stream without labels',
+    )
   for (const name of names) {
     if (!/^[a-z_]\w*$/i.test(name)) {
       problems.add(
-        `labels: '${name}' is no label: letters, digits and _, not beginning with a digit`,
+        `labels: "${name}" is not a valid label. Use letters, digits and _, and do not start with a digit.`,
       )
     }
   }

@@ -1,23 +1,26 @@
 import { RedriveError } from '@redrive/core'
 import type { Clock } from '@redrive/runtime'
 
-/** What every sink can be told. */
+/** Options of every sink. */
 export interface SinkOptions {
-  /** How people know this sink, in results, metrics and stores. Two of a kind need two names. */
+  /** Name of this sink in results, metrics and stores. Default: its kind, and its host or path. */
   readonly name?: string
 }
 
-/** What every sink that speaks HTTP can be told. */
+/** Options of every sink that uses HTTP. */
 export interface HttpOptions extends SinkOptions {
-  /** More headers for every request. Those the protocol needs cannot be replaced. */
+  /** Additional headers for every request. Headers of the protocol cannot be replaced. Default: none. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Certificates in PEM: of a private authority, and our own for mutual TLS. */
+  /** Certificates in PEM: of a private authority, and a client certificate for mutual TLS. Default: none. */
   readonly tls?: TlsOptions
 }
 
 export interface TlsOptions {
+  /** Certificate of the authority. Default: the authorities of Node.js. */
   readonly ca?: string | Uint8Array
+  /** Client certificate. Default: none. */
   readonly cert?: string | Uint8Array
+  /** Private key of the client certificate. Default: none. */
   readonly key?: string | Uint8Array
 }
 
@@ -26,19 +29,19 @@ export type HttpAuth =
   | { readonly user: string; readonly password: string }
   | { readonly token: string }
 
-/** Time as others see it. */
+/** The wall clock. */
 export type WallClock = Pick<Clock, 'now'>
 
 /**
- * Not the runtime's clock, which never steps: a machine that slept would sign with a time that every
- * receiver refuses.
+ * The system's wall clock. The runtime's clock never jumps, so after a sleep of the machine it would sign
+ * with a time that every receiver rejects.
  */
 export const wallClock: WallClock = { now: () => Date.now() }
 
-/** 10,000: more in one request is a request that fails as a whole too often. */
+/** 10,000: larger requests fail as a whole too often. */
 const BATCH_MAX = 10_000
 
-/** Collects what is wrong with options, so that all of it is told at once. */
+/** Collects the problems of options, so that they are reported together. */
 export class Problems {
   readonly #found: string[] = []
 
@@ -46,11 +49,11 @@ export class Problems {
     this.#found.push(problem)
   }
 
-  /** The address, or a placeholder that is never used because the problem is told first. */
+  /** Returns the URL, or a placeholder that is never used because the problem is reported first. */
   url(field: string, value: string, protocols: readonly string[] = ['http:', 'https:']): URL {
     const url = URL.parse(value)
-    // The value itself is not repeated: it may carry a password.
-    if (url === null) this.add(`${field}: expected an address such as 'https://example.com'`)
+    // The value is not repeated, because it may contain a password.
+    if (url === null) this.add(`${field}: expected a URL such as 'https://example.com'`)
     else if (!protocols.includes(url.protocol)) {
       this.add(`${field}: expected ${protocols.join(' or ')}//, got ${url.protocol}//`)
     }
@@ -66,23 +69,24 @@ export class Problems {
 
   headers(field: string, values: Readonly<Record<string, string>>): void {
     for (const [name, value] of Object.entries(values)) {
-      if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name)) this.add(`${field}: '${name}' cannot be a header`)
+      if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name))
+        this.add(`${field}: "${name}" is not a valid header name`)
       // The value may be a secret.
       else if (!/^[\t\x20-\x7e]*$/.test(value)) {
-        this.add(`${field}: ${name} has a character that a header cannot carry`)
+        this.add(`${field}: the value of "${name}" has a character that is not allowed in a header`)
       }
     }
   }
 
-  /** Throws when there are any. */
+  /** Throws when there are problems. */
   refuse(what: string): void {
     if (this.#found.length === 0) return
-    const message = `${what} cannot be set up:\n- ${this.#found.join('\n- ')}`
+    const message = `The options of ${what} are invalid:\n- ${this.#found.join('\n- ')}`
     throw new RedriveError('POLICY_INVALID', message, { problems: this.#found })
   }
 }
 
-/** Who we are, from the option or from the address: the header, and what of it must not be told. */
+/** Credentials from the option or from the URL: the header, and its secret parts. */
 export interface Credentials {
   readonly headers: Readonly<Record<string, string>>
   readonly secrets: readonly string[]
@@ -99,7 +103,7 @@ export function credentialsOf(url: URL, auth?: HttpAuth): Credentials {
   return { headers: { authorization: `Basic ${pair}` }, secrets: [pair, password] }
 }
 
-/** What is not encoded is meant as it is. */
+/** Decodes percent-encoding; text that is not encoded stays unchanged. */
 export function decoded(text: string): string {
   try {
     return decodeURIComponent(text)
@@ -108,7 +112,7 @@ export function decoded(text: string): string {
   }
 }
 
-/** The address of a path below the one that was given, which may have a prefix of its own. */
+/** Returns the URL of a path below the given URL, which may have its own prefix. */
 export function below(url: URL, path: string): URL {
   const whole = new URL(url)
   whole.pathname = `${url.pathname.replace(/\/+$/, '')}${path}`

@@ -2,7 +2,8 @@ import { isRecord } from './json.ts'
 import type { OutboundEvent, Sink } from '@redrive/runtime'
 import { refused, unknownOutcome } from './errors.ts'
 import { base64Of, nanosOf, type Severity, severityOf, textOf } from './events.ts'
-import { type HttpAnswer, HttpClient, isGood } from './http.ts'
+import type { EventHeaderTable } from './header-tables.ts'
+import { type HttpResponse, HttpClient, isSuccess } from './http.ts'
 import {
   below,
   credentialsOf,
@@ -14,24 +15,25 @@ import {
 } from './options.ts'
 
 export interface OtlpOptions extends HttpOptions {
-  /** The base address of a collector, such as 'http://localhost:4318'; `/v1/logs` is added. */
+  /** The base URL of a collector, such as 'http://localhost:4318'; `/v1/logs` is added. */
   readonly url: string
-  /** Who speaks: `service.name` and its like. Default `{ 'service.name': 'redrive' }`. */
+  /** Attributes of the resource, such as `service.name`. Default `{ 'service.name': 'redrive' }`. */
   readonly resource?: Readonly<Record<string, string | number | boolean>>
+  /** Credentials. Default: those in the URL, if any. */
   readonly auth?: HttpAuth
-  /** Most events in one request. Default 500, at most 10,000. */
+  /** Maximum events in one request (1–10,000, default 500). */
   readonly batch?: number
-  /** Compresses requests. Default `false`: in one data centre it costs more than it saves. */
+  /** Compresses requests. Default `false`: within one data centre it costs more than it saves. */
   readonly gzip?: boolean
   /** Wall time, in epoch milliseconds. Default: the system's. */
   readonly clock?: WallClock
 }
 
-/** 500: as OpenTelemetry's own exporters do, rounded. */
+/** 500: like OpenTelemetry's own exporters, rounded. */
 const BATCH = 500
 const RESOURCE = { 'service.name': 'redrive' }
 
-/** The lowest of each range. https://opentelemetry.io/docs/specs/otel/logs/data-model/#field-severitynumber */
+/** The lowest number of each range. https://opentelemetry.io/docs/specs/otel/logs/data-model/#field-severitynumber */
 const SEVERITY_NUMBERS: Readonly<Record<Severity, number>> = {
   debug: 5,
   info: 9,
@@ -40,7 +42,7 @@ const SEVERITY_NUMBERS: Readonly<Record<Severity, number>> = {
   fatal: 21,
 }
 
-/** The protocol names what may be sent again; everything else must not be. https://opentelemetry.io/docs/specs/otlp/#failures-1 */
+/** The statuses that the protocol allows to retry; all others must not be retried. https://opentelemetry.io/docs/specs/otlp/#failures-1 */
 const RETRYABLE: ReadonlySet<number> = new Set([429, 502, 503, 504])
 
 /** Exports events as log records: OTLP over HTTP, in JSON. */
@@ -84,7 +86,7 @@ export class OtlpSink implements Sink {
     if (events.length > 0) await this.#export(events, options.signal)
   }
 
-  /** An empty export is valid and answered like any other; a collector has no other door here. */
+  /** Sends an empty export, which is valid. A collector has no other health endpoint here. */
   async healthCheck({ signal }: { readonly signal: AbortSignal }): Promise<void> {
     await this.#export([], signal)
   }
@@ -93,9 +95,9 @@ export class OtlpSink implements Sink {
     const url = this.#url
     const headers = { 'content-type': 'application/json' }
     const body = JSON.stringify({ resourceLogs: this.#resourceLogs(events) })
-    const answer = await this.#client.ask({ method: 'POST', url, headers, body, signal })
-    if (isGood(answer.status)) this.#judge(answer, events.length)
-    else throw this.#failure(answer)
+    const response = await this.#client.request({ method: 'POST', url, headers, body, signal })
+    if (isSuccess(response.status)) this.#judge(response, events.length)
+    else throw this.#failure(response)
   }
 
   #resourceLogs(events: readonly OutboundEvent[]): readonly unknown[] {
@@ -106,22 +108,22 @@ export class OtlpSink implements Sink {
     return [{ resource: { attributes: this.#resource }, scopeLogs }]
   }
 
-  /** A good status with a part refused is not the whole batch accepted. */
-  #judge({ text, isWhole }: HttpAnswer, count: number): void {
-    if (!isWhole) throw unknownOutcome(`${this.#url.host} broke off its answer.`)
+  /** Checks a successful response: when a part was rejected, the batch was not accepted. */
+  #judge({ text, isWhole }: HttpResponse, count: number): void {
+    if (!isWhole) throw unknownOutcome(`${this.#url.host} sent an incomplete response.`)
     if (text.trim() === '') return
     const { rejected, message } = partialSuccessOf(text, this.#url.host)
     if (rejected === 0) return
-    const said = this.#client.redact(message)
-    throw refused(`${this.#url.host} refused ${rejected} of ${count} log records: ${said}`)
+    const reason = this.#client.redact(message)
+    throw refused(`${this.#url.host} rejected ${rejected} of ${count} log records: ${reason}`)
   }
 
-  #failure(answer: HttpAnswer): Error {
-    const error = this.#client.failure(this.#url, answer)
-    const speaksForItself = RETRYABLE.has(answer.status) || answer.status < 500
+  #failure(response: HttpResponse): Error {
+    const error = this.#client.failure(this.#url, response)
+    const speaksForItself = RETRYABLE.has(response.status) || response.status < 500
     return speaksForItself
       ? error
-      : refused(`${error.message}; OTLP does not allow to send it again.`, error)
+      : refused(`${error.message}; OTLP does not allow a retry.`, error)
   }
 
   async close(): Promise<void> {
@@ -161,11 +163,11 @@ function recordOf(event: OutboundEvent): Readonly<Record<string, unknown>> {
       key: name,
       value: valueOf(value),
     })),
-    ...traceOf(headers['traceparent']),
+    ...traceOf(headers['traceparent' satisfies keyof EventHeaderTable]),
   }
 }
 
-/** The trace it belongs to, when the event says so as W3C wrote it down. Ids are hex here, unlike elsewhere in protobuf's JSON. */
+/** Returns the trace of the event from its W3C traceparent. Ids are hex here, unlike elsewhere in protobuf's JSON. */
 function traceOf(traceparent = ''): Readonly<Record<string, unknown>> {
   const match = /^[\da-f]{2}-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})/.exec(traceparent)
   if (match === null) return {}
@@ -179,17 +181,17 @@ interface PartialSuccess {
 }
 
 function partialSuccessOf(text: string, host: string): PartialSuccess {
-  const answer = parsed(text)
-  if (!isRecord(answer)) {
+  const response = parsed(text)
+  if (!isRecord(response)) {
     throw refused(
-      `${host} does not answer in OTLP's JSON. Is it a collector's HTTP address (port 4318)?`,
+      `${host} did not respond with OTLP JSON. Use the HTTP URL of a collector (port 4318).`,
     )
   }
-  const partial = isRecord(answer['partialSuccess']) ? answer['partialSuccess'] : {}
+  const partial = isRecord(response['partialSuccess']) ? response['partialSuccess'] : {}
   const message = partial['errorMessage']
   return {
     rejected: Number(partial['rejectedLogRecords'] ?? 0),
-    message: typeof message === 'string' ? message : 'it does not say why',
+    message: typeof message === 'string' ? message : 'no reason given',
   }
 }
 

@@ -1,13 +1,13 @@
-import type { HttpAnswer } from './http.ts'
+import type { HttpResponse } from './http.ts'
 
-/** A minute: what Sentry asks its own clients to wait for when a 429 does not say how long. */
-const UNSAID_MS = 60_000
-/** A day: longer is a mistake of someone's clock. */
+/** A minute: the wait that Sentry defines for a 429 without a time. */
+const DEFAULT_WAIT_MS = 60_000
+/** A day: a longer wait is a mistake of a clock. */
 const LONGEST_MS = 86_400_000
-/** What our events are counted as; an empty category means all. */
+/** The categories of our events; an empty category means all. */
 const CATEGORIES: ReadonlySet<string> = new Set(['', 'error', 'default'])
 
-/** Until when Sentry wants to hear nothing of us. https://develop.sentry.dev/sdk/foundations/transport/rate-limiting/ */
+/** The rate limits that Sentry has set. https://develop.sentry.dev/sdk/foundations/transport/rate-limiting/ */
 export class SentryLimits {
   #until = 0
 
@@ -15,30 +15,32 @@ export class SentryLimits {
     return Math.max(0, this.#until - now)
   }
 
-  /** Any answer may set limits, also a good one: they hold for what comes next. */
-  learn({ status, headers }: Pick<HttpAnswer, 'status' | 'headers'>, now: number): void {
+  /** Reads limits. Any response may set them, also a successful one; they apply to the next requests. */
+  learn({ status, headers }: Pick<HttpResponse, 'status' | 'headers'>, now: number): void {
     const limits = headers['x-sentry-rate-limits']
     const waitMs =
-      limits === undefined ? unsaid(status, headers['retry-after'], now) : longestOf(String(limits))
+      limits === undefined
+        ? defaultWait(status, headers['retry-after'], now)
+        : longestOf(String(limits))
     this.#until = Math.max(this.#until, now + Math.min(waitMs, LONGEST_MS))
   }
 }
 
-/** `60:error;default:organization:reason, 2700::key`: seconds, then for what. */
+/** Parses `60:error;default:organization:reason, 2700::key`: seconds, then categories. */
 function longestOf(limits: string): number {
   const waits = limits.split(',').map((limit) => {
     const [seconds = '', categories = ''] = limit.trim().split(':')
     const isOurs = categories.split(';').some((category) => CATEGORIES.has(category.trim()))
     if (!isOurs || limit.trim() === '') return 0
-    return /^\d+(\.\d+)?$/.test(seconds) ? Number(seconds) * 1_000 : UNSAID_MS
+    return /^\d+(\.\d+)?$/.test(seconds) ? Number(seconds) * 1_000 : DEFAULT_WAIT_MS
   })
   return Math.max(0, ...waits)
 }
 
-function unsaid(status: number, retryAfter: string | undefined, now: number): number {
+function defaultWait(status: number, retryAfter: string | undefined, now: number): number {
   if (status !== 429) return 0
-  if (retryAfter === undefined) return UNSAID_MS
+  if (retryAfter === undefined) return DEFAULT_WAIT_MS
   if (/^\d+(\.\d+)?$/.test(retryAfter)) return Number(retryAfter) * 1_000
   const at = Date.parse(retryAfter)
-  return Number.isNaN(at) ? UNSAID_MS : Math.max(0, at - now)
+  return Number.isNaN(at) ? DEFAULT_WAIT_MS : Math.max(0, at - now)
 }

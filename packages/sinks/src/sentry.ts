@@ -4,28 +4,30 @@ import type { OutboundEvent, Sink } from '@redrive/runtime'
 import { type Dsn, parseDsn } from './dsn.ts'
 import { HttpError } from './errors.ts'
 import { base64Of, jsonOf, severityOf, textOf } from './events.ts'
-import { type HttpAnswer, HttpClient, isGood } from './http.ts'
+import { type HttpResponse, HttpClient, isSuccess } from './http.ts'
 import { type HttpOptions, Problems, type WallClock, wallClock } from './options.ts'
 import { SentryLimits } from './sentry-limits.ts'
 
 export interface SentryOptions extends HttpOptions {
-  /** Of the project, as its settings show it: 'https://key@o1.ingest.sentry.io/2'. */
+  /** The DSN of the project, as shown in its settings: 'https://key@o1.ingest.sentry.io/2'. */
   readonly dsn: string
+  /** Environment of all events, such as 'production'. Default: none. */
   readonly environment?: string
+  /** Release of the service, for all events. Default: none. */
   readonly release?: string
-  /** The machine. Default: its host name. */
+  /** Name of the machine. Default: its host name. */
   readonly serverName?: string
-  /** More tags for all events. Only what has few values. */
+  /** Additional tags for all events. Use only tags with few values. Default: none. */
   readonly tags?: Readonly<Record<string, string>>
-  /** The headline; events with the same one are one issue. Default: the type of the event. */
+  /** Returns the title; events with the same title are one issue. Default: the type of the event. */
   readonly title?: (event: OutboundEvent) => string
-  /** Compresses requests. Default `true`: most projects are on the other side of the internet. */
+  /** Compresses requests. Default `true`: most projects are reached over the internet. */
   readonly gzip?: boolean
   /** Wall time, in epoch milliseconds. Default: the system's. */
   readonly clock?: WallClock
 }
 
-/** Sends each event in an envelope of its own: the protocol allows one event in each. */
+/** Sends each event in a separate envelope, because the protocol allows one event per envelope. */
 export class SentrySink implements Sink {
   readonly name: string
   readonly batch: number = 1
@@ -62,22 +64,22 @@ export class SentrySink implements Sink {
   }
 
   async #sendOne(event: OutboundEvent, signal: AbortSignal): Promise<void> {
-    // It asked for silence, and would drop and count whatever comes.
+    // Sentry requested a pause, and would drop and count every event.
     const waitMs = this.#limits.waitMs(this.#clock.now())
     if (waitMs > 0) throw this.#limited(waitMs)
-    const answer = await this.#post(this.#envelope(event), signal)
-    if (!isGood(answer.status)) throw this.#failure(answer)
+    const response = await this.#post(this.#envelope(event), signal)
+    if (!isSuccess(response.status)) throw this.#failure(response)
   }
 
-  async #post(body: string, signal: AbortSignal): Promise<HttpAnswer> {
+  async #post(body: string, signal: AbortSignal): Promise<HttpResponse> {
     const url = this.#dsn.envelopeUrl
     const headers = { 'content-type': 'application/x-sentry-envelope' }
-    const answer = await this.#client.ask({ method: 'POST', url, headers, body, signal })
-    this.#limits.learn(answer, this.#clock.now())
-    return answer
+    const response = await this.#client.request({ method: 'POST', url, headers, body, signal })
+    this.#limits.learn(response, this.#clock.now())
+    return response
   }
 
-  /** Header, item header, item: a line each. The length lets a payload contain line breaks. */
+  /** Returns header, item header and item, one line each. The length allows line breaks in the payload. */
   #envelope(event: OutboundEvent): string {
     const eventId = sentryId(event.id)
     const payload = this.#payload(event, eventId)
@@ -107,23 +109,23 @@ export class SentrySink implements Sink {
     })
   }
 
-  #failure(answer: HttpAnswer): Error {
+  #failure(response: HttpResponse): Error {
     const waitMs = this.#limits.waitMs(this.#clock.now())
-    return this.#client.failure(this.#dsn.envelopeUrl, answer, waitMs > 0 ? waitMs : undefined)
+    return this.#client.failure(this.#dsn.envelopeUrl, response, waitMs > 0 ? waitMs : undefined)
   }
 
   #limited(retryAfterMs: number): HttpError {
-    const detail = 'the limit it set before is not over, so it was not asked'
+    const detail = 'its rate limit has not ended, so no request was sent'
     return new HttpError({ status: 429, host: this.#dsn.host, detail, retryAfterMs })
   }
 
   /**
-   * There is no door for this: an envelope without items reaches who checks the key, and is taken or
-   * called empty (400) by who is well.
+   * Checks the health. There is no endpoint for it. An envelope without items passes the check of the key, and
+   * a healthy server accepts it or reports it as empty (400).
    */
   async healthCheck({ signal }: { readonly signal: AbortSignal }): Promise<void> {
-    const answer = await this.#post('{}\n', signal)
-    if (!isGood(answer.status) && answer.status !== 400) throw this.#failure(answer)
+    const response = await this.#post('{}\n', signal)
+    if (!isSuccess(response.status) && response.status !== 400) throw this.#failure(response)
   }
 
   async close(): Promise<void> {
@@ -136,7 +138,7 @@ function authOf({ publicKey, secretKey }: Dsn): string {
   return `Sentry sentry_version=7, sentry_client=redrive, sentry_key=${publicKey}${secret}`
 }
 
-/** Sentry's ids are UUIDs without dashes. The same event always has the same one, so twice is once. */
+/** Returns a UUID without dashes, as Sentry requires. The same event always has the same id, so duplicates count once. */
 function sentryId(id: string): string {
   const bare = id.replaceAll('-', '').toLowerCase()
   if (/^[\da-f]{32}$/.test(bare)) return bare

@@ -5,22 +5,22 @@ import { lineOf } from './events.ts'
 import { Problems, type SinkOptions } from './options.ts'
 
 export interface StdoutOptions extends SinkOptions {
-  /** Where lines go. Default: standard output. It is never ended. */
+  /** The stream to write to. Default: standard output. It is never ended. */
   readonly stream?: Writable
-  /** Most events in one write. Default 1,000, at most 10,000. */
+  /** Maximum events in one write (1–10,000, default 1,000). */
   readonly batch?: number
 }
 
-/** 1,000: a few hundred KB, after which whoever reads must have kept up. */
+/** 1,000: a few hundred KB, after which the reader must have kept up. */
 const BATCH = 1_000
 
-/** Writes one line of JSON for each event, and waits for whoever reads. */
+/** Writes one line of JSON per event, and waits for the reader. */
 export class StdoutSink implements Sink {
   readonly name: string
   readonly batch: number
   readonly #stream: Writable
   #isClosed = false
-  /** Without a listener a reader that goes away would end the process. */
+  /** Ignores errors: without a listener, a reader that closes would end the process. */
   readonly #onError = (): void => undefined
 
   constructor({ name = 'stdout', stream = process.stdout, batch = BATCH }: StdoutOptions = {}) {
@@ -41,7 +41,7 @@ export class StdoutSink implements Sink {
     if (events.length > 0) await this.#write(events.map(lineOf).join(''), signal)
   }
 
-  /** Its answer comes when the stream has passed it on, later than `drain` would: nothing piles up here. */
+  /** Writes and waits until the stream has passed the data on, which is later than `drain`: nothing queues here. */
   #write(lines: string, signal: AbortSignal): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const onAbort = () => reject(signal.reason)
@@ -49,14 +49,15 @@ export class StdoutSink implements Sink {
     this.#stream.write(lines, (error) => {
       signal.removeEventListener('abort', onAbort)
       if (error === null || error === undefined) resolve()
-      else reject(unreachable('Nobody reads the output any more.', error))
+      else reject(unreachable('The process that reads the output has closed it.', error))
     })
     return promise
   }
 
   #check(): void {
     if (this.#isClosed) throw closed(this.name)
-    if (!this.#stream.writable) throw unreachable('Nobody reads the output any more.')
+    if (!this.#stream.writable)
+      throw unreachable('The process that reads the output has closed it.')
   }
 
   async healthCheck(): Promise<void> {

@@ -4,6 +4,7 @@ import { headerText } from '@redrive/core'
 import type { OutboundEvent, Sink } from '@redrive/runtime'
 import { AddressGuard, allowProblem, notAllowed } from './addresses.ts'
 import { bufferOf } from './events.ts'
+import type { EventHeaderTable, WebhookHeaderTable } from './header-tables.ts'
 import { HttpClient } from './http.ts'
 import {
   credentialsOf,
@@ -15,34 +16,34 @@ import {
 } from './options.ts'
 
 export interface WebhookOptions extends HttpOptions {
-  /** Where each event is posted. https, unless `allowHttp`. */
+  /** The URL to post each event to. Must be https, unless `allowHttp`. */
   readonly url: string
   /**
-   * What the receiver checks signatures with: `whsec_` and 24 to 64 bytes in base64. Several while one
-   * replaces another: the receiver accepts any.
+   * The secret of the signatures: `whsec_` and 24 to 64 bytes in base64. Pass several during a rotation:
+   * the receiver accepts any of them.
    */
   readonly secret: string | readonly string[]
-  /** Also http. Default `false`: events and signatures would be readable on the way. */
+  /** Allows http. Default `false`: events and signatures would be readable in transit. */
   readonly allowHttp?: boolean
   /**
-   * What may be reached although it is not public: addresses, ranges such as '10.0.0.0/8', or names,
-   * which may then lead anywhere. Default: none.
+   * Allowed targets that are not public: addresses, ranges such as '10.0.0.0/8', or names, which may then
+   * resolve to any address. Default: none.
    */
   readonly allow?: readonly string[]
-  /** For receivers that want to know who we are, beside the signature. */
+  /** Credentials for receivers that require them in addition to the signature. Default: those in the URL, if any. */
   readonly auth?: HttpAuth
-  /** How names become addresses. What it answers is checked. Default: the system's way. */
+  /** Resolves names to addresses. Its results are checked. Default: the system's resolver. */
   readonly lookup?: LookupFunction
   /** Wall time, in epoch milliseconds. Default: the system's. */
   readonly clock?: WallClock
 }
 
 const PREFIX = 'whsec_'
-/** Of the specification: shorter can be guessed, longer gains nothing. */
+/** From the specification: shorter secrets can be guessed, longer ones gain nothing. */
 const SECRET_MIN = 24
 const SECRET_MAX = 64
 
-/** Posts each event, signed as Standard Webhooks say, to an address that is checked when it is connected to. */
+/** Posts each event, signed as in Standard Webhooks, to an address that is checked on connect. */
 export class WebhookSink implements Sink {
   readonly name: string
   readonly batch: number = 1
@@ -59,7 +60,7 @@ export class WebhookSink implements Sink {
     this.#url = problems.url('url', url, allowHttp ? ['https:', 'http:'] : ['https:'])
     this.#keys = secrets.map((one) => keyOf(one, problems))
     if (secrets.length === 0)
-      problems.add('secret: expected one, or several while one replaces another')
+      problems.add('secret: expected one secret, or several during a rotation')
     for (const entry of allow) {
       const problem = allowProblem(entry)
       if (problem !== undefined) problems.add(problem)
@@ -68,7 +69,7 @@ export class WebhookSink implements Sink {
     problems.refuse('webhook()')
     const guard = new AddressGuard(allow, lookup)
     const host = this.#url.hostname.replace(/^\[(.*)\]$/, '$1')
-    // An address needs no lookup, so nothing would check it later.
+    // An address needs no lookup, so it must be checked here.
     if (!guard.allowsHost(host)) throw notAllowed(this.#url.hostname)
     this.name = options.name ?? `webhook ${this.#url.host}`
     this.#clock = clock
@@ -92,11 +93,11 @@ export class WebhookSink implements Sink {
   async #post(event: OutboundEvent, signal: AbortSignal): Promise<void> {
     const body = bufferOf(event.bytes)
     const headers = { ...this.#describe(event), ...this.#sign(event.id, body) }
-    await this.#client.expectGood({ method: 'POST', url: this.#url, headers, body, signal })
+    await this.#client.expectSuccess({ method: 'POST', url: this.#url, headers, body, signal })
   }
 
-  #describe({ id, key, type, contentType, headers }: OutboundEvent): Record<string, string> {
-    const { traceparent, tracestate } = headers
+  #describe({ id, key, type, contentType, headers }: OutboundEvent): Partial<WebhookHeaderTable> {
+    const { traceparent, tracestate }: Partial<EventHeaderTable> = headers
     return {
       'content-type': contentType,
       'redrive-type': headerText(type),
@@ -106,8 +107,8 @@ export class WebhookSink implements Sink {
     }
   }
 
-  /** The id is the same on every attempt, the time is that of this one: a receiver refuses what is old. */
-  #sign(eventId: string, body: Buffer): Record<string, string> {
+  /** Signs a body. The id is the same on every attempt; the time is that of this attempt, because receivers reject old ones. */
+  #sign(eventId: string, body: Buffer): Partial<WebhookHeaderTable> {
     const id = webhookId(eventId)
     const timestamp = String(Math.floor(this.#clock.now() / 1_000))
     const signatures = this.#keys.map((key) => {
@@ -121,11 +122,11 @@ export class WebhookSink implements Sink {
     }
   }
 
-  /** HEAD has no effect by its definition. Any answer that is not a gateway's trouble is one. */
+  /** Sends HEAD, which has no effect by definition. Any response except a gateway error is healthy. */
   async healthCheck({ signal }: { readonly signal: AbortSignal }): Promise<void> {
-    const answer = await this.#client.ask({ method: 'HEAD', url: this.#url, signal })
-    const isUp = answer.status < 500 || answer.status === 501
-    if (!isUp) throw this.#client.failure(this.#url, answer)
+    const response = await this.#client.request({ method: 'HEAD', url: this.#url, signal })
+    const isUp = response.status < 500 || response.status === 501
+    if (!isUp) throw this.#client.failure(this.#url, response)
   }
 
   async close(): Promise<void> {
@@ -133,7 +134,7 @@ export class WebhookSink implements Sink {
   }
 }
 
-/** The parts that are signed are joined by dots, so an id with a dot could be read in two ways. */
+/** Encodes an id. The signed parts are joined by dots, so an id with a dot would be ambiguous. */
 function webhookId(id: string): string {
   return /^[\w-]+$/.test(id) ? id : headerText(id).replaceAll(/[^\w%-]/g, (char) => `%${hex(char)}`)
 }
@@ -143,7 +144,7 @@ const hex = (char: string) => char.charCodeAt(0).toString(16).toUpperCase().padS
 function keyOf(secret: string, problems: Problems): Buffer {
   const text = secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : ''
   const key = Buffer.from(text, 'base64')
-  // What is not base64 is skipped in silence, and would sign with another key than the receiver's.
+  // Node skips characters that are not base64, and would sign with another key than the receiver's.
   const isExact = key.toString('base64').replace(/=+$/, '') === text.replace(/=+$/, '')
   if (!isExact || key.length < SECRET_MIN || key.length > SECRET_MAX) {
     problems.add(

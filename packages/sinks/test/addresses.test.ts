@@ -113,7 +113,7 @@ describe('addresses', () => {
     'http://x',
     '*.x',
     'a b',
-  ])('%j cannot be allowed, because nobody knows what it means', (entry) => {
-    expect(allowProblem(entry)).toContain(`'${entry}'`)
+  ])('%j cannot be allowed, because it is ambiguous', (entry) => {
+    expect(allowProblem(entry)).toContain(`"${entry}"`)
   })
 })

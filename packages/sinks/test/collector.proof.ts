@@ -1,4 +1,4 @@
-/** The sink on a real OpenTelemetry Collector: REDRIVE_OTELCOL says where its binary is. */
+/** Tests the sink on a real OpenTelemetry Collector: REDRIVE_OTELCOL is the path of its binary. */
 import { describe, expect, it } from 'vitest'
 import { otlp } from '../src/index.ts'
 import { startService, untilServed } from './service.ts'
@@ -27,7 +27,7 @@ service:
 `
 
 describe.skipIf(binary === undefined)('otlp on a real collector', () => {
-  it('is understood in every field, and told what is too large', { timeout: 90_000 }, async () => {
+  it('is accepted with every field, and rejected when too large', { timeout: 90_000 }, async () => {
     const service = await startService(binary ?? '', config, (path) => ['--config', path])
     const url = `http://127.0.0.1:${service.port}`
     const sinks = [false, true].map((gzip) =>
@@ -35,7 +35,7 @@ describe.skipIf(binary === undefined)('otlp on a real collector', () => {
     )
     try {
       const [sink] = sinks
-      await untilServed('the collector answers', service, async () => {
+      await untilServed('the collector responds', service, async () => {
         await sink?.healthCheck({ signal: never })
         return true
       })
@@ -50,8 +50,8 @@ describe.skipIf(binary === undefined)('otlp on a real collector', () => {
           { signal: never },
         )
       }
-      const said = await untilServed('the last record', service, async () =>
-        service.said().includes('bytes-1') ? service.said() : undefined,
+      const output = await untilServed('the last record', service, async () =>
+        service.output().includes('bytes-1') ? service.output() : undefined,
       )
       for (const expected of [
         '-> service.name: Str(shop)',
@@ -70,7 +70,7 @@ describe.skipIf(binary === undefined)('otlp on a real collector', () => {
         `Span ID: ${'cd'.repeat(8)}`,
         'Flags: 1',
       ]) {
-        expect(said).toContain(expected)
+        expect(output).toContain(expected)
       }
       const large = event({ bytes: Buffer.alloc(200_000, 'x'), contentType: 'text/plain' })
       const failure = await failureOf(

@@ -1,4 +1,4 @@
-/** Readers of what arrives, as strict as the services themselves and written without a look at the sinks. */
+/** Strict readers of requests, written from the specifications and not from the sinks. */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { expect } from 'vitest'
 import type { Arrived } from './world.ts'
@@ -7,7 +7,7 @@ type Json = Readonly<Record<string, unknown>>
 
 function object(value: unknown, what: string, keys: readonly string[]): Json {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new Error(`${what} is no object`)
+    throw new Error(`${what} is not an object`)
   }
   const strange = Object.keys(value).filter((key) => !keys.includes(key))
   if (strange.length > 0) throw new Error(`${what} has unknown fields: ${strange.join(', ')}`)
@@ -15,14 +15,14 @@ function object(value: unknown, what: string, keys: readonly string[]): Json {
 }
 
 function list(value: unknown, what: string): readonly unknown[] {
-  if (!Array.isArray(value)) throw new Error(`${what} is no list`)
+  if (!Array.isArray(value)) throw new Error(`${what} is not a list`)
   return value as readonly unknown[]
 }
 
 function texts(value: unknown, what: string): Readonly<Record<string, string>> {
   for (const [key, text] of Object.entries(value as Json)) {
-    if (!/^[a-zA-Z_]\w*$/.test(key)) throw new Error(`${what}: ${key} is no label`)
-    if (typeof text !== 'string') throw new Error(`${what}: ${key} is no text`)
+    if (!/^[a-zA-Z_]\w*$/.test(key)) throw new Error(`${what}: ${key} is not a label`)
+    if (typeof text !== 'string') throw new Error(`${what}: ${key} is not text`)
   }
   return value as Readonly<Record<string, string>>
 }
@@ -58,7 +58,7 @@ export interface SentryEnvelope {
   readonly items: readonly { readonly header: Json; readonly payload: Json }[]
 }
 
-/** https://develop.sentry.dev/sdk/foundations/envelopes/: lines, with payloads of a length that is told. */
+/** https://develop.sentry.dev/sdk/foundations/envelopes/: lines, and payloads with a given length. */
 export function readEnvelope({ method, headers, body }: Arrived): SentryEnvelope {
   expect(method).toBe('POST')
   expect(headers['content-type']).toBe('application/x-sentry-envelope')
@@ -76,9 +76,9 @@ export function readEnvelope({ method, headers, body }: Arrived): SentryEnvelope
     const { length } = item
     if (typeof length !== 'number') throw new Error('an item without its length')
     const payload = body.subarray(at, at + length)
-    if (payload.length !== length) throw new Error('an item shorter than it says')
+    if (payload.length !== length) throw new Error('an item is shorter than its length')
     at += length
-    if (at < body.length && body[at] !== 10) throw new Error('an item longer than it says')
+    if (at < body.length && body[at] !== 10) throw new Error('an item is longer than its length')
     at += 1
     items.push({ header: item, payload: JSON.parse(payload.toString()) as Json })
   }
@@ -101,7 +101,7 @@ const RECORD_FIELDS = [
   'flags',
 ]
 
-/** The values of a list of key and value pairs. */
+/** Returns the values of a list of key-value pairs. */
 function attributes(value: unknown): Readonly<Record<string, unknown>> {
   return Object.fromEntries(
     list(value, 'attributes').map((one) => {
@@ -115,8 +115,9 @@ function anyValue(value: unknown): unknown {
   const kinds = ['stringValue', 'boolValue', 'intValue', 'doubleValue', 'bytesValue']
   const entries = Object.entries(object(value, 'value', kinds))
   const [kind, found] = entries[0] ?? []
-  if (entries.length !== 1) throw new Error('a value of not exactly one kind')
-  if (kind === 'intValue' && typeof found !== 'string') throw new Error('64 bits are text')
+  if (entries.length !== 1) throw new Error('a value must have exactly one kind')
+  if (kind === 'intValue' && typeof found !== 'string')
+    throw new Error('64-bit integers must be text')
   return found
 }
 
@@ -140,9 +141,9 @@ function readRecord(value: unknown) {
   const record = object(value, 'record', RECORD_FIELDS)
   for (const name of ['timeUnixNano', 'observedTimeUnixNano']) {
     const at = record[name]
-    if (typeof at !== 'string' || !/^\d{19}$/.test(at)) throw new Error(`${name} is no fixed64`)
+    if (typeof at !== 'string' || !/^\d{19}$/.test(at)) throw new Error(`${name} is not a fixed64`)
   }
-  if (typeof record['severityNumber'] !== 'number') throw new Error('enums are numbers')
+  if (typeof record['severityNumber'] !== 'number') throw new Error('enums must be numbers')
   return { ...record, body: anyValue(record['body']), attributes: attributes(record['attributes']) }
 }
 

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url'
 import { FakeClock } from '@redrive/testing'
 import { describe, expect, it } from 'vitest'
 import { webhook } from '../src/index.ts'
-import { answer, type Arrived, AT, event, never, onServer } from './world.ts'
+import { respond, type Arrived, AT, event, never, onServer } from './world.ts'
 
 type IsGenuine = (
   headers: Arrived['headers'],
@@ -14,7 +14,7 @@ type IsGenuine = (
   nowMs: number,
 ) => boolean
 
-/** The receiver's code, as the page shows it. */
+/** Returns the receiver's code from the documentation. */
 async function shownCode(): Promise<IsGenuine> {
   const page = await readFile(join(import.meta.dirname, '../../../docs/sinks.md'), 'utf8')
   const code = /```js\n(.*?)```/s.exec(page)?.[1] ?? ''
@@ -30,14 +30,14 @@ async function shownCode(): Promise<IsGenuine> {
 }
 
 describe('the page about sinks', () => {
-  it('shows a receiver that accepts what we send and refuses what is forged or old', async () => {
+  it('shows a receiver that accepts our requests and rejects forged or old ones', async () => {
     const isGenuine = await shownCode()
     const [secret, other] = [7, 8].map(
       (byte) => `whsec_${Buffer.alloc(32, byte).toString('base64')}`,
     )
     if (secret === undefined || other === undefined) throw new Error('no secrets')
     await onServer(
-      answer(204),
+      respond(204),
       ({ url }) =>
         webhook({
           url,

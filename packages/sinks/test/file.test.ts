@@ -69,7 +69,7 @@ describe('file', () => {
 
   it.each([
     [
-      'numbers beyond what JavaScript can hold',
+      'numbers too large for JavaScript',
       'application/json',
       '{"n":12345678901234567890,"m":1.0}',
       '"body":{"n":12345678901234567890,"m":1.0}}',
@@ -80,9 +80,9 @@ describe('file', () => {
       '{\r\n "a":\n 1}',
       '"body":{  "a":  1}}',
     ],
-    ['what calls itself JSON and is not', 'application/json', '{"a":', '"body":"{\\"a\\":"}'],
+    ['invalid JSON with a JSON content type', 'application/json', '{"a":', '"body":"{\\"a\\":"}'],
     [
-      'what would end the line early',
+      'text that would end the line early',
       'application/json',
       '1}\n{"id":"forged"',
       '"body":"1}\\n{\\"id\\":\\"forged\\""}',
@@ -101,14 +101,14 @@ describe('file', () => {
     }),
   )
 
-  it('many at once take turns: no line is inside another', () =>
+  it('runs concurrent sends in sequence: no line is inside another', () =>
     on(async (path, sink) => {
       const names = Array.from({ length: 50 }, (_, index) => `e${index}`)
       await Promise.all(names.map((name) => send(sink, name, `${name}b`)))
       expect(await ids(path)).toEqual(names.flatMap((name) => [name, `${name}b`]))
     }))
 
-  it('begins a new file when the old one was renamed or removed', () =>
+  it('starts a new file when the old one was renamed or removed', () =>
     on(async (path, sink) => {
       await send(sink, 'a')
       await rename(path, `${path}.1`)
@@ -126,7 +126,7 @@ describe('file', () => {
       expect(await ids(path)).toEqual(['d'])
     }))
 
-  it('goes on at the beginning when the file was emptied', () =>
+  it('continues at the beginning when the file was emptied', () =>
     on(async (path, sink) => {
       await send(sink, 'a')
       await truncate(path)
@@ -134,7 +134,7 @@ describe('file', () => {
       expect(await ids(path)).toEqual(['b'])
     }))
 
-  it('does not glue its line to half a one that someone left', () =>
+  it('does not append its line to half a line of another writer', () =>
     on(async (path, sink) => {
       await appendFile(path, '{"id":"torn')
       await send(sink, 'a')
@@ -142,17 +142,17 @@ describe('file', () => {
       expect((await readFile(path, 'utf8')).split('\n')[1]).toContain('"id":"a"')
     }))
 
-  it('makes the file for its owner and group alone, and can wait for the disk', () =>
+  it('creates the file for its owner and group only, and can wait for the disk', () =>
     on(
       async (path, sink) => {
         await send(sink, 'a')
-        // A umask may take more away, never less.
+        // A umask may remove more permissions, never fewer.
         expect((await stat(path)).mode & 0o137).toBe(0)
       },
       { sync: true },
     ))
 
-  it('rejects when the folder is gone, and works when it is back', () =>
+  it('rejects when the folder is missing, and works when it is back', () =>
     on(async (path, sink) => {
       const missing = file({ path: join(path, 'below', 'x') })
       expect((await refusal(send(missing, 'a'))).message).toContain('ENOENT')
@@ -162,7 +162,7 @@ describe('file', () => {
       expect(await ids(path)).toEqual(['a'])
     }))
 
-  it.skipIf(process.getuid?.() === 0)('is sick when it may not write', () =>
+  it.skipIf(process.getuid?.() === 0)('is unhealthy when it may not write', () =>
     on(async (path, sink) => {
       await writeFile(path, '')
       await chmod(path, 0o400)
@@ -179,9 +179,9 @@ describe('file', () => {
     },
   )
 
-  it('a disk that takes only a part leaves half a line, and the next one stands alone', () =>
+  it('leaves half a line when the disk is full, and starts the next one on a new line', () =>
     on(async (path) => {
-      // 8 KB is all that this process may write into a file.
+      // This process may write at most 8 KB to a file.
       const limited = 'ulimit -f 8 && exec "$0" "$@"'
       const child = [
         process.execPath,
@@ -197,7 +197,7 @@ describe('file', () => {
       expect(rest).toEqual([''])
     }))
 
-  it('writes nothing when the signal has fired, or after it was closed', () =>
+  it('writes nothing when the signal has fired, or after a close', () =>
     on(async (path, sink) => {
       const over = { signal: AbortSignal.abort(new Error('over')) }
       expect((await refusal(sink.send([event()], over))).message).toBe('over')
@@ -206,7 +206,7 @@ describe('file', () => {
       await expect(stat(path)).rejects.toThrow('ENOENT')
     }))
 
-  it('tells everything that is wrong with its options at once', () => {
+  it('reports all problems of its options together', () => {
     expect(problemsOf(() => file({ path: '', batch: -1 }))).toHaveLength(2)
   })
 })

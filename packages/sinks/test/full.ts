@@ -1,4 +1,4 @@
-/** Writes more than it may, makes some room, and writes again. A process of its own, which is limited. */
+/** Writes more than allowed, makes some room, and writes again. A separate process with a limit. */
 import { truncateSync } from 'node:fs'
 import { file } from '../src/index.ts'
 import { event, never, refusal } from './world.ts'

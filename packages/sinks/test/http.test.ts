@@ -5,14 +5,15 @@ import { createServer as createSecureServer } from 'node:https'
 import type { Server } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Readable, pipeline } from 'node:stream'
 import { promisify } from 'node:util'
 import { isRedriveError } from '@redrive/core'
 import type { Sink } from '@redrive/runtime'
 import { describe, expect, it } from 'vitest'
 import { HttpError, type HttpOptions, loki, otlp, sentry, webhook } from '../src/index.ts'
 import {
-  type Answer,
-  answer,
+  type Responder,
+  respond,
   AT,
   event,
   failureOf,
@@ -26,22 +27,22 @@ const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 
 interface Kind {
   readonly name: string
-  readonly accepted: Answer
+  readonly accepted: Responder
   readonly open: (url: string, options?: HttpOptions) => Sink
 }
 
-/** Everything that speaks HTTP behaves alike where the protocols say nothing. */
+/** Sinks that use HTTP behave the same where the protocols define nothing. */
 const KINDS: readonly Kind[] = [
-  { name: 'loki', accepted: answer(204), open: (url, options) => loki({ url, ...options }) },
-  { name: 'otlp', accepted: answer(200, '{}'), open: (url, options) => otlp({ url, ...options }) },
+  { name: 'loki', accepted: respond(204), open: (url, options) => loki({ url, ...options }) },
+  { name: 'otlp', accepted: respond(200, '{}'), open: (url, options) => otlp({ url, ...options }) },
   {
     name: 'sentry',
-    accepted: answer(200, '{"id":"x"}'),
+    accepted: respond(200, '{"id":"x"}'),
     open: (url, options) => sentry({ dsn: `${url.replace('://', '://public@')}/1`, ...options }),
   },
   {
     name: 'webhook',
-    accepted: answer(200),
+    accepted: respond(200),
     open: (url, options) =>
       webhook({
         url,
@@ -55,25 +56,30 @@ const KINDS: readonly Kind[] = [
 
 const { cert, key } = await certificate()
 
-/** 32 MB: more than the system's own buffers hold between two processes. */
-const HUGE = Buffer.alloc(33_554_432, 'x')
+const CHUNK = Buffer.alloc(1_048_576, 'x')
+/** 128 MB: more than the system's buffers between two processes, which can hold 36 MB. */
+const CHUNKS = 128
 
-/** An answer that is far too long, and whether all of it was taken. */
+function* chunks(): Generator<Buffer> {
+  for (let count = 0; count < CHUNKS; count++) yield CHUNK
+}
+
+/** A response that is far too long, with a flag that shows whether all of it was read. */
 function huge(status: number) {
   const { promise: taken, resolve } = Promise.withResolvers<boolean>()
-  const answers: Answer = (response) => {
-    response.on('close', () => resolve(response.writableFinished))
-    response.writeHead(status).end(HUGE)
+  const responses: Responder = (response) => {
+    response.writeHead(status)
+    pipeline(Readable.from(chunks()), response, (error) => resolve(!error))
   }
-  return { answers, taken }
+  return { responses, taken }
 }
 
 describe.each(KINDS)('$name over HTTP', ({ open, accepted }) => {
   const on = (
-    answers: Answer | readonly Answer[],
+    responses: Responder | readonly Responder[],
     test: (sink: Sink, server: TestServer) => Promise<void>,
     options?: HttpOptions,
-  ) => onServer(answers, ({ url }) => open(url, options), test)
+  ) => onServer(responses, ({ url }) => open(url, options), test)
   const send = (sink: Sink, signal: AbortSignal = never) => sink.send([event()], { signal })
 
   it('keeps its connection from one batch to the next', () =>
@@ -92,28 +98,28 @@ describe.each(KINDS)('$name over HTTP', ({ open, accepted }) => {
     [503, 'transient'],
     [504, 'transient'],
   ] as const)('status %d is a failure of class %s', (status, expected) =>
-    on(answer(status, 'because'), async (sink) => {
+    on(respond(status, 'because'), async (sink) => {
       const failure = await failureOf(send(sink))
       expect(failure).toMatchObject({ class: expected, code: `HTTP ${status}` })
-      expect(failure.message).toMatch(/^127\.0\.0\.1:\d+ answered \d+: because/)
+      expect(failure.message).toMatch(/^127\.0\.0\.1:\d+ responded with \d+: because/)
     }),
   )
 
-  it.each([429, 503])('status %d waits as long as Retry-After says, in seconds', (status) =>
-    on(answer(status, '', { 'retry-after': '7' }), async (sink) => {
+  it.each([429, 503])('status %d waits for the Retry-After time, in seconds', (status) =>
+    on(respond(status, '', { 'retry-after': '7' }), async (sink) => {
       const { retryAfterMs = 0 } = await failureOf(send(sink))
       expect(Math.round(retryAfterMs / 100)).toBe(70)
     }),
   )
 
-  it('waits as long as Retry-After says, as a date', () =>
-    on(answer(503, '', { 'retry-after': new Date(AT + 9_000).toUTCString() }), async (sink) => {
+  it('waits for the Retry-After time, as a date', () =>
+    on(respond(503, '', { 'retry-after': new Date(AT + 9_000).toUTCString() }), async (sink) => {
       const { retryAfterMs } = await failureOf(send(sink), AT)
       // A date has no milliseconds.
       expect(retryAfterMs).toBe(9_000 - (AT % 1_000))
     }))
 
-  it('is a failure of class transient when nobody listens', async () => {
+  it('is a failure of class transient when no server listens', async () => {
     const server = await new TestServer().listen()
     const { url } = server
     await server.close()
@@ -132,7 +138,7 @@ describe.each(KINDS)('$name over HTTP', ({ open, accepted }) => {
       },
     ))
 
-  it('gives up with the reason of the signal when no answer comes', () => {
+  it('rejects with the reason of the signal when no response comes', () => {
     const aborting = new AbortController()
     const reason = new Error('time is up')
     return on(
@@ -143,30 +149,30 @@ describe.each(KINDS)('$name over HTTP', ({ open, accepted }) => {
     )
   })
 
-  it('asks nobody when the signal has fired already', () =>
+  it('sends no request when the signal has already fired', () =>
     on(accepted, async (sink, server) => {
       expect((await refusal(send(sink, AbortSignal.abort(new Error('over'))))).message).toBe('over')
       expect(server.arrived).toEqual([])
     }))
 
   it('follows no redirect, and it is a failure of class integration', () =>
-    on(answer(302, '', { location: 'http://169.254.169.254/latest' }), async (sink, server) => {
+    on(respond(302, '', { location: 'http://169.254.169.254/latest' }), async (sink, server) => {
       const failure = await failureOf(send(sink))
       expect(failure.class).toBe('integration')
       expect(failure.message).toContain('redirects are not followed')
       expect(server.arrived).toHaveLength(1)
     }))
 
-  it('reads an error only up to a bound, however much is sent', () => {
-    const { answers, taken } = huge(503)
-    return on(answers, async (sink) => {
+  it('reads an error response only up to a limit', () => {
+    const { responses, taken } = huge(503)
+    return on(responses, async (sink) => {
       const { message } = await refusal(send(sink))
       expect(message.length).toBeLessThan(400)
       expect(await taken).toBe(false)
     })
   })
 
-  it('tells the status of an error whose body never ends', () =>
+  it('reports the status of an error whose body never ends', () =>
     on(
       (response) => void response.writeHead(503).write('slow'),
       async (sink) => {
@@ -174,20 +180,20 @@ describe.each(KINDS)('$name over HTTP', ({ open, accepted }) => {
       },
     ))
 
-  it('a batch that is not the first one answers like the first one after an error', () =>
-    on([answer(503), accepted], async (sink) => {
+  it('handles a later batch like the first one after an error', () =>
+    on([respond(503), accepted], async (sink) => {
       await refusal(send(sink))
       await expect(send(sink)).resolves.toBeUndefined()
     }))
 
-  it('says that it is closed, and asks nobody any more', () =>
+  it('rejects after a close, and sends no more requests', () =>
     on(accepted, async (sink, server) => {
       await sink.close()
       expect(isRedriveError(await refusal(send(sink)), 'CLOSED')).toBe(true)
       expect(server.arrived).toEqual([])
     }))
 
-  it('sends the headers it was told to send', () =>
+  it('sends the configured headers', () =>
     on(
       accepted,
       async (sink, server) => {
@@ -200,24 +206,24 @@ describe.each(KINDS)('$name over HTTP', ({ open, accepted }) => {
       { headers: { 'x-team': 'shop' } },
     ))
 
-  it('is known by the name it was given, otherwise by its host', () =>
+  it('has the given name, otherwise its host', () =>
     on(accepted, async (sink, server) => {
       expect(sink.name).toContain(`127.0.0.1:${server.port}`)
       expect(open(server.url, { name: 'mine' }).name).toBe('mine')
     }))
 
-  it('is sick while a gateway is', () =>
-    on(answer(503), async (sink) => {
+  it('is unhealthy while a gateway fails', () =>
+    on(respond(503), async (sink) => {
       expect(await failureOf(sink.healthCheck({ signal: never }))).toMatchObject({
         class: 'transient',
       })
     }))
 
-  it('speaks TLS, and trusts only whom it was told to', async () => {
+  it('uses TLS, and trusts only the configured authority', async () => {
     const server = await new TestServer(
       createSecureServer({ cert, key }) as unknown as Server,
     ).listen()
-    server.answers = [accepted]
+    server.responses = [accepted]
     const url = `https://localhost:${server.port}`
     const [stranger, friend] = [open(url), open(url, { tls: { ca: cert } })]
     try {
@@ -230,7 +236,7 @@ describe.each(KINDS)('$name over HTTP', ({ open, accepted }) => {
   })
 })
 
-describe('what is accepted by its status alone', () => {
+describe('sinks that need only the status', () => {
   const byStatus = KINDS.filter(({ name }) => name !== 'otlp' && name !== 'loki')
 
   it.each(byStatus)('$name accepts although the body never ends', ({ open }) =>
@@ -260,10 +266,10 @@ describe('what is accepted by its status alone', () => {
     },
   )
 
-  it.each(byStatus)('$name reads a good answer only up to a bound', ({ open }) => {
-    const { answers, taken } = huge(200)
+  it.each(byStatus)('$name reads a successful response only up to a limit', ({ open }) => {
+    const { responses, taken } = huge(200)
     return onServer(
-      answers,
+      responses,
       ({ url }) => open(url),
       async (sink) => {
         await sink.send([event()], { signal: never })
@@ -274,7 +280,7 @@ describe('what is accepted by its status alone', () => {
 })
 
 describe('credentials', () => {
-  const echo: Answer = (response, { headers }) => {
+  const echo: Responder = (response, { headers }) => {
     response.writeHead(401).end(JSON.stringify(headers))
   }
 
@@ -287,12 +293,12 @@ describe('credentials', () => {
     ['a token', ({ href: url }: URL) => otlp({ url, auth: { token: 'hunter2' } })],
     ['a header', ({ href: url }: URL) => otlp({ url, headers: { 'api-key': 'hunter2' } })],
     [
-      'a header with a word before it',
+      'a header with a scheme before the key',
       ({ href: url }: URL) => loki({ url, headers: { authorization: 'Bearer hunter2' } }),
     ],
     ['a DSN', (url: URL) => sentry({ dsn: `http://hunter2:hunter2@${url.host}/1` })],
   ] as const)(
-    '%s arrives, and is in no message, not even when the other side repeats it',
+    '%s is sent, and never appears in a message, even when the server repeats it',
     (_, open) =>
       onServer(
         echo,
@@ -301,17 +307,17 @@ describe('credentials', () => {
           const error = await refusal(sink.send([event()], { signal: never }))
           expect(error).toBeInstanceOf(HttpError)
           const { authorization = '', ...rest } = server.arrived[0]?.headers ?? {}
-          const told = `${Buffer.from(authorization.split(' ')[1] ?? '', 'base64').toString()}${authorization}${JSON.stringify(rest)}`
-          expect(told).toContain('hunter2')
-          const said = `${error.message}${error.stack}${JSON.stringify(error)}${sink.name}`
-          expect(said).not.toContain('hunter2')
-          expect(said).not.toContain(Buffer.from('me:hunter2').toString('base64'))
+          const received = `${Buffer.from(authorization.split(' ')[1] ?? '', 'base64').toString()}${authorization}${JSON.stringify(rest)}`
+          expect(received).toContain('hunter2')
+          const output = `${error.message}${error.stack}${JSON.stringify(error)}${sink.name}`
+          expect(output).not.toContain('hunter2')
+          expect(output).not.toContain(Buffer.from('me:hunter2').toString('base64'))
         },
       ),
   )
 })
 
-/** Of localhost, signed by itself. */
+/** Creates a self-signed certificate for localhost. */
 async function certificate() {
   const folder = await mkdtemp(join(tmpdir(), 'redrive-tls-'))
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]

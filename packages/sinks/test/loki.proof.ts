@@ -1,4 +1,4 @@
-/** The sink on a real Loki: REDRIVE_LOKI says where its binary is. */
+/** Tests the sink on a real Loki: REDRIVE_LOKI is the path of its binary. */
 import { describe, expect, it } from 'vitest'
 import { loki } from '../src/index.ts'
 import { startService, untilServed } from './service.ts'
@@ -41,7 +41,7 @@ schema_config:
         period: 24h
 `
 
-interface Found {
+interface QueryResult {
   readonly data: {
     readonly result: readonly {
       readonly stream: Readonly<Record<string, string>>
@@ -63,7 +63,7 @@ describe.skipIf(binary === undefined)('loki on a real Loki', () => {
         await plain.healthCheck({ signal: never })
         return true
       })
-      // Alike but for their ids; sent twice, and once more compressed.
+      // Equal except for their ids; sent twice, and once more compressed.
       const events = ['a', 'b'].map((id) => event({ id, at, headers: { severity: 'error' } }))
       await plain.send(events, { signal: never })
       await plain.send(events, { signal: never })
@@ -74,7 +74,7 @@ describe.skipIf(binary === undefined)('loki on a real Loki', () => {
       })
       const found = await untilServed('three lines', service, async () => {
         const response = await fetch(`${url}/loki/api/v1/query_range?${query.toString()}`)
-        const { data } = (await response.json()) as Found
+        const { data } = (await response.json()) as QueryResult
         const lines = data.result.flatMap(({ stream, values }) =>
           values.map((value) => ({ stream, value })),
         )

@@ -2,31 +2,24 @@ import { describe, expect, it } from 'vitest'
 import { loki, type LokiOptions } from '../src/index.ts'
 import { readLoki } from './decode.ts'
 import {
-  answer,
+  arrivedOf,
   AT,
   event,
   failureOf,
   never,
   onServer,
+  onSink,
   problemsOf,
-  type Answer,
+  respond,
   type TestServer,
 } from './world.ts'
 import type { OutboundEvent, Sink } from '@redrive/runtime'
 
-const on = (
-  options: Partial<LokiOptions>,
-  test: (sink: Sink, server: TestServer) => Promise<void>,
-  answers: Answer = answer(204),
-) => onServer(answers, ({ url }) => loki({ url, ...options }), test)
+const on = onSink<LokiOptions>(respond(204), (url, options) => loki({ url, ...options }))
 
-/** Sends and reads what arrived, as strictly as Loki does. */
-const pushed = async (sink: Sink, server: TestServer, ...events: readonly OutboundEvent[]) => {
-  await sink.send(events, { signal: never })
-  const [arrived] = server.arrived
-  if (arrived === undefined) throw new Error('nothing arrived')
-  return readLoki(arrived)
-}
+/** Sends, and parses the request as strictly as Loki. */
+const pushed = async (sink: Sink, server: TestServer, ...events: readonly OutboundEvent[]) =>
+  readLoki(await arrivedOf(sink, server, events))
 
 describe('loki', () => {
   it('pushes the body as the line, with time in nanoseconds and the rest as structured metadata', () =>
@@ -59,7 +52,7 @@ describe('loki', () => {
       expect(stream?.values.map(([, , { id }]) => id)).toEqual(['e1', 'e2', 'e3'])
     }))
 
-  it('makes one stream of the same labels, whatever their order', () =>
+  it('makes one stream of the same labels in any order', () =>
     on(
       {
         labels: ({ type, id }): Record<string, string> =>
@@ -79,7 +72,7 @@ describe('loki', () => {
       },
     ))
 
-  it('refuses to make a label of an id', () =>
+  it('rejects an id as a label', () =>
     on({ labels: ({ id }) => ({ id }) }, async (sink, server) => {
       const failure = await failureOf(sink.send([event()], { signal: never }))
       expect(failure.message).toContain('structured metadata')
@@ -87,7 +80,7 @@ describe('loki', () => {
       expect(server.arrived).toEqual([])
     }))
 
-  it('says what a line is that is not text', () =>
+  it('describes a line that is not text', () =>
     on({}, async (sink, server) => {
       const bytes = Uint8Array.of(0xff, 0, 1)
       const [stream] = await pushed(sink, server, event({ bytes, contentType: 'image/png' }))
@@ -95,9 +88,9 @@ describe('loki', () => {
       expect(stream?.values[0]?.[2]).toMatchObject({ encoding: 'base64', contentType: 'image/png' })
     }))
 
-  it('tells the tenant and who we are, keeps the path before its own, and compresses when told to', () =>
+  it('sends tenant and credentials, keeps the path prefix, and compresses when configured', () =>
     onServer(
-      answer(204),
+      respond(204),
       ({ url }) =>
         loki({
           url: `${url}/logs/`,
@@ -118,34 +111,34 @@ describe('loki', () => {
       },
     ))
 
-  it('asks nothing of nobody for an empty batch', () =>
+  it('sends no request for an empty batch', () =>
     on({}, async (sink, server) => {
       await sink.send([], { signal: never })
       expect(server.arrived).toEqual([])
     }))
 
-  it('takes no other good answer than its own: a proxy that says 200 to everything has stored nothing', () =>
+  it('accepts only 204: a proxy that responds with 200 to everything has stored nothing', () =>
     on(
       {},
       async (sink) => {
         const failure = await failureOf(sink.send([event()], { signal: never }))
         expect(failure.class).toBe('integration')
-        expect(failure.message).toContain('answered 200, which is not its answer')
+        expect(failure.message).toContain('responded with 200, which is not the expected status')
       },
-      answer(200, '<html>'),
+      respond(200, '<html>'),
     ))
 
-  it('is healthy when /ready says so', () =>
+  it('is healthy when /ready succeeds', () =>
     on(
       {},
       async (sink, server) => {
         await sink.healthCheck({ signal: never })
         expect(server.arrived[0]).toMatchObject({ method: 'GET', path: '/ready' })
       },
-      answer(200, 'ready'),
+      respond(200, 'ready'),
     ))
 
-  it('tells everything that is wrong with its options at once', () => {
+  it('reports all problems of its options together', () => {
     const problems = problemsOf(() =>
       loki({
         url: 'ftp://me:hunter2@loki',

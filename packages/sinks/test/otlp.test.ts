@@ -4,29 +4,25 @@ import { describe, expect, it } from 'vitest'
 import { otlp, type OtlpOptions } from '../src/index.ts'
 import { readOtlp } from './decode.ts'
 import {
-  type Answer,
-  answer,
+  arrivedOf,
   AT,
   event,
   failureOf,
   never,
   onServer,
+  onSink,
   problemsOf,
+  respond,
+  type Responder,
   type TestServer,
 } from './world.ts'
 
-const on = (
-  options: Partial<OtlpOptions>,
-  test: (sink: Sink, server: TestServer) => Promise<void>,
-  answers: Answer = answer(200, '{"partialSuccess":{}}'),
-) => onServer(answers, ({ url }) => otlp({ url, ...options }), test)
+const on = onSink<OtlpOptions>(respond(200, '{"partialSuccess":{}}'), (url, options) =>
+  otlp({ url, ...options }),
+)
 
-const exported = async (sink: Sink, server: TestServer, ...events: readonly OutboundEvent[]) => {
-  await sink.send(events, { signal: never })
-  const [arrived] = server.arrived
-  if (arrived === undefined) throw new Error('nothing arrived')
-  return readOtlp(arrived)
-}
+const exported = async (sink: Sink, server: TestServer, ...events: readonly OutboundEvent[]) =>
+  readOtlp(await arrivedOf(sink, server, events))
 
 const send = (sink: Sink) => sink.send([event(), event({ id: 'b' })], { signal: never })
 
@@ -76,7 +72,7 @@ describe('otlp', () => {
     }),
   )
 
-  it('is part of the trace that the event names, in hex', () =>
+  it('is part of the trace of the event, in hex', () =>
     on({}, async (sink, server) => {
       const traceparent = `00-${'ab'.repeat(16)}-${'cd'.repeat(8)}-01`
       const [exports] = await exported(sink, server, event({ headers: { traceparent } }))
@@ -90,10 +86,10 @@ describe('otlp', () => {
       expect(exports?.records[0]?.body).toBe('/wAB')
     }))
 
-  it('adds its path to the base address only', async () => {
+  it('adds its path to the base URL only', async () => {
     for (const path of ['/', '/v1/logs']) {
       await onServer(
-        answer(200, '{}'),
+        respond(200, '{}'),
         ({ url }) => otlp({ url: `${url}${path}`, gzip: true }),
         async (sink, server) => {
           await send(sink)
@@ -105,47 +101,47 @@ describe('otlp', () => {
   })
 
   it.each(['3', 3])(
-    'a part refused (%j) is a failure of class integration, in the words of the collector',
+    'a partial rejection (%j) is a failure of class integration, with the message of the collector',
     (rejectedLogRecords) =>
       on(
         {},
         async (sink) => {
           const failure = await failureOf(send(sink))
           expect(failure.class).toBe('integration')
-          expect(failure.message).toMatch(/refused 3 of 2 log records: too old$/)
+          expect(failure.message).toMatch(/rejected 3 of 2 log records: too old$/)
         },
-        answer(
+        respond(
           200,
           JSON.stringify({ partialSuccess: { rejectedLogRecords, errorMessage: 'too old' } }),
         ),
       ),
   )
 
-  it('a warning without a refusal is accepted, and so is an empty answer', async () => {
+  it('accepts a warning without a rejection, and an empty response', async () => {
     const warning = '{"partialSuccess":{"rejectedLogRecords":"0","errorMessage":"deprecated"}}'
-    await on({}, async (sink) => expect(await send(sink)).toBeUndefined(), answer(200, warning))
-    await on({}, async (sink) => expect(await send(sink)).toBeUndefined(), answer(200, ''))
+    await on({}, async (sink) => expect(await send(sink)).toBeUndefined(), respond(200, warning))
+    await on({}, async (sink) => expect(await send(sink)).toBeUndefined(), respond(200, ''))
   })
 
-  it('an answer in another language is a failure of class integration', () =>
+  it('a response in another format is a failure of class integration', () =>
     on(
       {},
       async (sink) => {
         expect(await failureOf(send(sink))).toMatchObject({ class: 'integration' })
       },
-      answer(200, '<html>'),
+      respond(200, '<html>'),
     ))
 
   it.each([
     [
-      'breaks off',
+      'is incomplete',
       (response) =>
         void response.writeHead(200, { 'content-length': 10 }).write('{', () => response.destroy()),
     ],
     ['never ends', (response) => void response.writeHead(200).write('{')],
     ['is endless', (response) => void response.writeHead(200).end('x'.repeat(100_000))],
-  ] as const satisfies readonly (readonly [string, Answer])[])(
-    'an answer that %s is an unknown outcome',
+  ] as const satisfies readonly (readonly [string, Responder])[])(
+    'a response that %s is an unknown outcome',
     (_, broken) =>
       on(
         {},
@@ -159,15 +155,15 @@ describe('otlp', () => {
       ),
   )
 
-  it.each([500, 501])('status %d must not be sent again, says the protocol', (status) =>
+  it.each([500, 501])('status %d is not retried, as the protocol requires', (status) =>
     on(
       {},
       async (sink) => expect(await failureOf(send(sink))).toMatchObject({ class: 'integration' }),
-      answer(status, 'no'),
+      respond(status, 'no'),
     ),
   )
 
-  it('is healthy when an empty export is answered', () =>
+  it('is healthy when an empty export succeeds', () =>
     on({}, async (sink, server) => {
       await sink.healthCheck({ signal: never })
       expect(JSON.parse(server.text)).toEqual({ resourceLogs: [] })
@@ -175,7 +171,7 @@ describe('otlp', () => {
       expect(server.arrived).toHaveLength(1)
     }))
 
-  it('tells everything that is wrong with its options at once', () => {
+  it('reports all problems of its options together', () => {
     expect(
       problemsOf(() => otlp({ url: 'grpc://x', batch: 1.5, headers: { a: 'ö' } })),
     ).toHaveLength(3)

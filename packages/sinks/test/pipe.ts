@@ -1,4 +1,4 @@
-/** Writes to a pipe that nobody reads until it is refused, and says how. A process of its own. */
+/** Writes to a pipe without a reader until it fails, and prints the error. A separate process. */
 import { isRedriveError } from '@redrive/core'
 import { stdout } from '../src/index.ts'
 import { event, never } from './world.ts'

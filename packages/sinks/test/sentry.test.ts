@@ -4,28 +4,23 @@ import { describe, expect, it } from 'vitest'
 import { sentry, type SentryOptions } from '../src/index.ts'
 import { readEnvelope } from './decode.ts'
 import {
-  type Answer,
-  answer,
   AT,
   event,
   failureOf,
   never,
   onServer,
+  onSink,
   problemsOf,
+  respond,
   type TestServer,
 } from './world.ts'
 
 const KEY = 'a'.repeat(32)
-const OK = answer(200, '{"id":"1"}')
+const OK = respond(200, '{"id":"1"}')
 
-const on = (
-  options: Partial<SentryOptions>,
-  test: (sink: Sink, server: TestServer) => Promise<void>,
-  answers: Answer | readonly Answer[] = OK,
-) => {
-  const dsn = (url: string) => `${url.replace('://', `://${KEY}@`)}/17`
-  return onServer(answers, ({ url }) => sentry({ dsn: dsn(url), ...options }), test)
-}
+const on = onSink<SentryOptions>(OK, (url, options) =>
+  sentry({ dsn: `${url.replace('://', `://${KEY}@`)}/17`, ...options }),
+)
 
 const send = (sink: Sink, ...events: readonly OutboundEvent[]) =>
   sink.send(events.length === 0 ? [event()] : events, { signal: never })
@@ -105,7 +100,7 @@ describe('sentry', () => {
       expect(b).not.toBe(a)
     }))
 
-  it('has the headline that it was told', () =>
+  it('uses the configured title', () =>
     on({ title: ({ type, key }) => `${type} of ${key}` }, async (sink, server) => {
       await send(sink)
       const logentry = envelopes(server)[0]?.items[0]?.payload['logentry']
@@ -115,11 +110,15 @@ describe('sentry', () => {
   it.each([
     ['all', '60::organization', 60_000],
     ['errors among others', '10:transaction:key, 30:session;error:organization:quota', 30_000],
-    ['the longest that is ours', '5:error:key, 20:default:key, 90:attachment:key', 20_000],
+    [
+      'the longest limit of our categories',
+      '5:error:key, 20:default:key, 90:attachment:key',
+      20_000,
+    ],
     ['a limit without a number', 'soon:error:key', 60_000],
   ])('X-Sentry-Rate-Limits for %s', (_, limits, waitMs) => {
     const clock = new FakeClock()
-    const limited = answer(200, '{}', { 'x-sentry-rate-limits': limits })
+    const limited = respond(200, '{}', { 'x-sentry-rate-limits': limits })
     return on(
       { clock },
       async (sink, server) => {
@@ -140,7 +139,7 @@ describe('sentry', () => {
   })
 
   it.each(['60:transaction;attachment:organization', ''])(
-    'X-Sentry-Rate-Limits of %j are not for our events',
+    'X-Sentry-Rate-Limits of %j do not apply to our events',
     (limits) =>
       on(
         {},
@@ -149,16 +148,16 @@ describe('sentry', () => {
           await send(sink)
           expect(server.arrived).toHaveLength(2)
         },
-        answer(200, '{}', { 'x-sentry-rate-limits': limits }),
+        respond(200, '{}', { 'x-sentry-rate-limits': limits }),
       ),
   )
 
   it.each([
     ['Retry-After in seconds', { 'retry-after': '7' }, 7_000],
     ['Retry-After as a date', { 'retry-after': new Date(AT + 8_877).toUTCString() }, 8_877],
-    ['nothing said', {}, 60_000],
+    ['no header', {}, 60_000],
     ['limits, which win', { 'retry-after': '7', 'x-sentry-rate-limits': '9:error:key' }, 9_000],
-  ])('a 429 with %s holds the next events back too', (_, headers, retryAfterMs) => {
+  ])('a 429 with %s also delays the next events', (_, headers, retryAfterMs) => {
     const clock = new FakeClock({ now: AT })
     return on(
       { clock },
@@ -168,18 +167,18 @@ describe('sentry', () => {
         expect(await failureOf(send(sink))).toMatchObject(expected)
         expect(server.arrived).toHaveLength(1)
       },
-      [answer(429, '', headers as Record<string, string>), OK],
+      [respond(429, '', headers as Record<string, string>), OK],
     )
   })
 
-  it.each([200, 400])('is healthy when an envelope without items is answered with %d', (status) =>
+  it.each([200, 400])('is healthy when the response to an envelope without items is %d', (status) =>
     on(
       {},
       async (sink, server) => {
         await expect(sink.healthCheck({ signal: never })).resolves.toBeUndefined()
         expect(envelopes(server)[0]?.items).toEqual([])
       },
-      answer(status),
+      respond(status),
     ),
   )
 
@@ -187,18 +186,18 @@ describe('sentry', () => {
     [401, 'integration'],
     [429, 'transient'],
     [500, 'transient'],
-  ])('is not healthy when it is answered with %d', (status, expected) =>
+  ])('is unhealthy when the response is %d', (status, expected) =>
     on(
       {},
       async (sink) =>
         expect(await failureOf(sink.healthCheck({ signal: never }))).toMatchObject({
           class: expected,
         }),
-      answer(status),
+      respond(status),
     ),
   )
 
-  it('understands a DSN with a secret, a port and a path', () =>
+  it('parses a DSN with a secret, a port and a path', () =>
     onServer(
       OK,
       ({ url }) => sentry({ dsn: `${url.replace('://', `://${KEY}:old@`)}/a/b/17` }),
@@ -210,16 +209,13 @@ describe('sentry', () => {
     ))
 
   it.each([
-    ['', "expected an address such as 'https://key@o1.ingest.sentry.io/2'"],
-    ['hunter2', "expected an address such as 'https://key@o1.ingest.sentry.io/2'"],
-    [
-      'ftp://hunter2@sentry.io/1',
-      "expected an address such as 'https://key@o1.ingest.sentry.io/2'",
-    ],
-    ['https://sentry.io/1', 'has no public key before the @'],
-    ['https://hunter2@sentry.io', 'does not end with the number of the project'],
-    ['https://hunter2@sentry.io/shop', 'does not end with the number of the project'],
-  ])('says what is wrong with the DSN %j without repeating it', (dsn, expected) => {
+    ['', "expected a URL such as 'https://key@o1.ingest.sentry.io/2'"],
+    ['hunter2', "expected a URL such as 'https://key@o1.ingest.sentry.io/2'"],
+    ['ftp://hunter2@sentry.io/1', "expected a URL such as 'https://key@o1.ingest.sentry.io/2'"],
+    ['https://sentry.io/1', 'the public key before the @ is missing'],
+    ['https://hunter2@sentry.io', 'the project number at the end is missing'],
+    ['https://hunter2@sentry.io/shop', 'the project number at the end is missing'],
+  ])('reports the problem of the DSN %j without repeating it', (dsn, expected) => {
     const problems = problemsOf(() => sentry({ dsn }))
     expect(problems).toEqual([`dsn: ${expected}`])
     expect(problems.join()).not.toContain('hunter2')

@@ -1,21 +1,21 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { freePort } from '@redrive/dev-support'
 import { until } from '@redrive/testing'
 
-/** 60 s: a service that has not begun by then will not. */
+/** 60 s: much longer than a service needs to start. */
 const START_MS = 60_000
-/** 50 ms between two looks. */
+/** 50 ms between two checks. */
 const POLL_MS = 50
 
-/** A real service in a process and a folder of its own. */
+/** A real service in a separate process and folder. */
 export interface Service {
   readonly port: number
-  /** All it has said so far. */
-  said(): string
+  /** Returns all its output so far. */
+  output(): string
   stop(): Promise<void>
 }
 
@@ -29,15 +29,15 @@ export async function startService(
   const path = join(folder, 'config.yaml')
   await writeFile(path, config(port, folder))
   const child: ChildProcess = spawn(binary, args(path), { cwd: folder })
-  let said = ''
+  let output = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream?.on('data', (chunk: Buffer) => {
-      said += chunk.toString()
+      output += chunk.toString()
     })
   }
   return {
     port,
-    said: () => said,
+    output: () => output,
     async stop() {
       child.kill('SIGKILL')
       if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
@@ -46,20 +46,11 @@ export async function startService(
   }
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  return typeof address === 'object' && address !== null ? address.port : 0
-}
-
-/** Waits like `until`, and adds what the service has logged to the error. */
+/** Waits like `until`, and adds the log of the service to the error. */
 export async function untilServed<T>(what: string, service: Service, probe: () => Promise<T>) {
   try {
     return await until(what, probe, { timeout: START_MS, interval: POLL_MS })
   } catch (error) {
-    throw new Error(`The service logged:\n${service.said()}`, { cause: error })
+    throw new Error(`The service logged:\n${service.output()}`, { cause: error })
   }
 }

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { stdout } from '../src/index.ts'
 import { event, failureOf, never, problemsOf, refusal } from './world.ts'
 
-/** A reader that takes one chunk when it is told to. */
+/** A reader that takes one chunk when the test lets it. */
 function slow() {
   const taken: string[] = []
   const waiting: (() => void)[] = []
@@ -29,13 +29,13 @@ describe('stdout', () => {
     await sink.send([event({ id: 'a' }), event({ id: 'b' })], { signal: never })
     const lines = String(stream.read()).trimEnd().split('\n')
     expect(lines.map((line) => (JSON.parse(line) as { id: string }).id)).toEqual(['a', 'b'])
-    await sink.healthCheck()
+    await sink.healthCheck({ signal: never })
     await sink.close()
     expect(stream.writableEnded).toBe(false)
     expect(stream.listenerCount('error')).toBe(0)
   })
 
-  it('is not done before the reader has taken it', async () => {
+  it('resolves only after the reader has taken it', async () => {
     const { stream, taken, take } = slow()
     const sink = stdout({ stream })
     const ends: string[] = []
@@ -47,7 +47,7 @@ describe('stdout', () => {
     expect(taken).toHaveLength(1)
   })
 
-  it('gives up with the reason of the signal while the reader does not read', async () => {
+  it('rejects with the reason of the signal while the reader does not read', async () => {
     const { stream } = slow()
     const aborting = new AbortController()
     const sending = stdout({ stream }).send([event()], aborting)
@@ -57,7 +57,7 @@ describe('stdout', () => {
     expect((await refusal(late)).message).toBe('over')
   })
 
-  it('a reader that went away is a failure of class transient, and does not end the process', async () => {
+  it('reports a closed reader as a failure of class transient, and does not end the process', async () => {
     const stream = new Writable({
       write: (_chunk, _encoding, done) => done(Object.assign(new Error('gone'), { code: 'EPIPE' })),
     })
@@ -65,24 +65,24 @@ describe('stdout', () => {
     const broken = { class: 'transient', code: 'UNREACHABLE' }
     expect(await failureOf(sink.send([event()], { signal: never }))).toMatchObject(broken)
     expect(await failureOf(sink.send([event()], { signal: never }))).toMatchObject(broken)
-    expect(await failureOf(sink.healthCheck())).toMatchObject(broken)
+    expect(await failureOf(sink.healthCheck({ signal: never }))).toMatchObject(broken)
   })
 
-  it('outlives a real pipe that is closed', async () => {
+  it('survives a real pipe that is closed', async () => {
     const child = execFile(process.execPath, [
       '--conditions=@redrive/source',
       join(import.meta.dirname, 'pipe.ts'),
     ])
     child.stdout?.destroy()
-    let said = ''
+    let output = ''
     child.stderr?.on('data', (chunk: string) => {
-      said += chunk
+      output += chunk
     })
     const code = await new Promise((resolve) => child.on('close', resolve))
-    expect([code, said]).toEqual([0, 'refused: UNREACHABLE\n'])
+    expect([code, output]).toEqual([0, 'refused: UNREACHABLE\n'])
   })
 
-  it('says that it is closed', async () => {
+  it('rejects after a close', async () => {
     const sink = stdout({ stream: new PassThrough() })
     await sink.close()
     const error = await refusal(sink.send([event()], { signal: never }))

@@ -8,14 +8,14 @@ import { describe, expect, it } from 'vitest'
 import { webhook, type WebhookOptions } from '../src/index.ts'
 import { verifyWebhook } from './decode.ts'
 import {
-  type Answer,
-  answer,
   AT,
   event,
   failureOf,
   never,
   onServer,
+  onSink,
   problemsOf,
+  respond,
   TestServer,
 } from './world.ts'
 
@@ -23,37 +23,30 @@ const secretOf = (bytes: number) => `whsec_${randomBytes(bytes).toString('base64
 const SECRET = secretOf(32)
 const LOCAL = ['127.0.0.1']
 
-const on = (
-  options: Partial<WebhookOptions>,
-  test: (sink: Sink, server: TestServer) => Promise<void>,
-  answers: Answer | readonly Answer[] = answer(200),
-) =>
-  onServer(
-    answers,
-    ({ url }) => webhook({ url, secret: SECRET, allowHttp: true, allow: LOCAL, ...options }),
-    test,
-  )
+const on = onSink<WebhookOptions>(respond(200), (url, options) =>
+  webhook({ url, secret: SECRET, allowHttp: true, allow: LOCAL, ...options }),
+)
 
 const send = (sink: Sink, given: Parameters<typeof event>[0] = {}) =>
   sink.send([event(given)], { signal: never })
 
-/** A resolver that answers with these, one after the other, and counts. */
-function resolver(...answers: readonly (readonly string[])[]) {
-  const asked: string[] = []
+/** A resolver that returns these results one after the other, and counts its calls. */
+function resolver(...responses: readonly (readonly string[])[]) {
+  const lookups: string[] = []
   const lookup: LookupFunction = (host, options, callback) => {
     expect(options.all).toBe(true)
-    const addresses = answers[Math.min(asked.push(host), answers.length) - 1] ?? []
+    const addresses = responses[Math.min(lookups.push(host), responses.length) - 1] ?? []
     const found: LookupAddress[] = addresses.map((address) => ({
       address,
       family: address.includes(':') ? 6 : 4,
     }))
     callback(null, found)
   }
-  return { lookup, asked }
+  return { lookup, lookups }
 }
 
 describe('webhook', () => {
-  it('posts the bytes as they are, with a signature that a receiver can check', () => {
+  it('posts the bytes unchanged, with a signature that a receiver can check', () => {
     const clock = new FakeClock({ now: AT })
     const bytes = Uint8Array.from({ length: 256 }, (_, value) => value)
     return on({ clock }, async (sink, server) => {
@@ -76,13 +69,13 @@ describe('webhook', () => {
     })
   })
 
-  it('sends part of a larger buffer as only that part', () =>
+  it('sends only its part of a larger buffer', () =>
     on({}, async (sink, server) => {
       await send(sink, { bytes: Buffer.from('abcdef').subarray(2, 4) })
       expect(server.text).toBe('cd')
     }))
 
-  it('signs with every secret while one replaces another', () => {
+  it('signs with every secret during a rotation', () => {
     const [old, next] = [secretOf(24), secretOf(64)]
     const clock = new FakeClock({ now: AT })
     return on({ secret: [next, old], clock }, async (sink, server) => {
@@ -106,25 +99,25 @@ describe('webhook', () => {
         if (second === undefined) throw new Error('nothing arrived')
         expect(verifyWebhook(second, SECRET, AT + 600_000)).toBe(true)
       },
-      [answer(500), answer(200)],
+      [respond(500), respond(200)],
     )
   })
 
-  it('writes an id so that it cannot be read in two ways', () =>
+  it('encodes an id so that it is not ambiguous', () =>
     on({}, async (sink, server) => {
       for (const id of ['a.1', 'a b', 'ä\n', 'a%b']) await send(sink, { id })
       const ids = server.arrived.map(({ headers }) => headers['webhook-id'])
       expect(ids).toEqual(['a%2E1', 'a%20b', '%C3%A4%0A', 'a%25b'])
     }))
 
-  it('hands the trace on', () =>
+  it('forwards the trace', () =>
     on({}, async (sink, server) => {
       await send(sink, { headers: { traceparent: '00-1', tracestate: 'a=b', secret: 'no' } })
       expect(server.arrived[0]?.headers).toMatchObject({ traceparent: '00-1', tracestate: 'a=b' })
       expect(server.arrived[0]?.headers['secret']).toBeUndefined()
     }))
 
-  it('lets nobody replace what is signed', () =>
+  it('does not allow to replace signed headers', () =>
     on({ headers: { 'Webhook-Id': 'forged', 'webhook-id': 'forged' } }, async (sink, server) => {
       await send(sink)
       expect(server.arrived[0]?.headers['webhook-id']).toBe(event().id)
@@ -137,7 +130,7 @@ describe('webhook', () => {
     [501, true],
     [500, false],
     [502, false],
-  ])('asked for its health with HEAD, status %d means %s', (status, isHealthy) =>
+  ])('on a health check with HEAD, status %d means %s', (status, isHealthy) =>
     on(
       {},
       async (sink, server) => {
@@ -148,11 +141,11 @@ describe('webhook', () => {
         expect(await health).toBe(isHealthy)
         expect(server.arrived.map(({ method }) => method)).toEqual(['HEAD'])
       },
-      answer(status),
+      respond(status),
     ),
   )
 
-  it('tells everything that is wrong with its options at once, and no secret', () => {
+  it('reports all problems of its options together, without a secret', () => {
     const problems = problemsOf(() =>
       webhook({
         url: 'http://example.com',
@@ -208,11 +201,11 @@ describe('webhook and addresses that are not public', () => {
     '[fe80::1]',
     '[fec0::1]',
     '[ff02::1]',
-  ])('refuses http://%s before anyone is asked', (host) => {
+  ])('rejects http://%s before any lookup', (host) => {
     expect(() => strict(`http://${host}:1/hook`)).toThrow(/not public/)
   })
 
-  it.each(['localhost', 'LOCALHOST'])('refuses %s when it connects', async (host) => {
+  it.each(['localhost', 'LOCALHOST'])('rejects %s when it connects', async (host) => {
     const server = await new TestServer().listen()
     try {
       const failure = await failureOf(send(strict(`http://${host}:${server.port}`)))
@@ -232,7 +225,7 @@ describe('webhook and addresses that are not public', () => {
     ['10.0.0.1', '192.168.0.1'],
     ['not an address'],
     [],
-  ])('refuses a name that leads to %s', async (...addresses) => {
+  ])('rejects a name that resolves to %s', async (...addresses) => {
     const server = await new TestServer().listen()
     const { lookup } = resolver(addresses)
     try {
@@ -247,38 +240,38 @@ describe('webhook and addresses that are not public', () => {
     }
   })
 
-  it('refuses over TLS as well', async () => {
-    const { lookup, asked } = resolver(['127.0.0.1'])
+  it('also rejects over TLS', async () => {
+    const { lookup, lookups } = resolver(['127.0.0.1'])
     const sink = strict('https://hooks.example:1', { lookup })
     expect(await failureOf(send(sink))).toMatchObject({ class: 'integration' })
-    expect(asked).toEqual(['hooks.example'])
+    expect(lookups).toEqual(['hooks.example'])
   })
 
-  it('connects to the very address that was checked, and asks once for each connection', () => {
-    // Whoever asks a second time hears another answer.
-    const { lookup, asked } = resolver(['127.0.0.1'], ['127.0.0.2'])
+  it('connects to exactly the checked address, with one lookup per connection', () => {
+    // A second lookup would get another result.
+    const { lookup, lookups } = resolver(['127.0.0.1'], ['127.0.0.2'])
     return onServer(
-      answer(200),
+      respond(200),
       ({ port }) => strict(`http://hooks.example:${port}`, { lookup, allow: ['127.0.0.1'] }),
       async (sink, server) => {
         await send(sink)
         await send(sink)
-        expect(asked).toEqual(['hooks.example'])
+        expect(lookups).toEqual(['hooks.example'])
         expect(server.arrived).toHaveLength(2)
         expect(server.arrived[0]?.headers.host).toBe(`hooks.example:${server.port}`)
       },
     )
   })
 
-  it('checks again when a name changes its mind', async () => {
-    const { lookup, asked } = resolver(['127.0.0.1'], ['127.0.0.2'])
+  it('checks again when a name changes its address', async () => {
+    const { lookup, lookups } = resolver(['127.0.0.1'], ['127.0.0.2'])
     const server = await new TestServer().listen('0.0.0.0')
-    server.answers = [answer(200, '', { connection: 'close' })]
+    server.responses = [respond(200, '', { connection: 'close' })]
     const sink = strict(`http://hooks.example:${server.port}`, { lookup, allow: ['127.0.0.1'] })
     try {
       await send(sink)
       expect(await failureOf(send(sink))).toMatchObject({ class: 'integration' })
-      expect(asked).toHaveLength(2)
+      expect(lookups).toHaveLength(2)
       expect(server.arrived).toHaveLength(1)
     } finally {
       await sink.close()
@@ -286,9 +279,9 @@ describe('webhook and addresses that are not public', () => {
     }
   })
 
-  it('uses what is allowed of several addresses, and nothing else', async () => {
+  it('uses only the allowed ones of several addresses', async () => {
     const server = await new TestServer().listen('0.0.0.0')
-    server.answers = [answer(200)]
+    server.responses = [respond(200)]
     const { lookup } = resolver(['127.0.0.2', '127.0.0.1', '::1'])
     const sink = strict(`http://hooks.example:${server.port}`, { lookup, allow: ['127.0.0.1'] })
     try {
@@ -300,10 +293,10 @@ describe('webhook and addresses that are not public', () => {
     }
   })
 
-  it('understands a resolver that answers with one address', async () => {
+  it('supports a resolver that returns one address', async () => {
     const one: LookupFunction = (_host, _options, callback) => callback(null, '127.0.0.1', 4)
     await onServer(
-      answer(200),
+      respond(200),
       ({ port }) => strict(`http://hooks.example:${port}`, { lookup: one, allow: LOCAL }),
       (sink) => expect(send(sink)).resolves.toBeUndefined(),
     )
@@ -311,7 +304,7 @@ describe('webhook and addresses that are not public', () => {
     expect(await failureOf(send(sink))).toMatchObject({ class: 'integration' })
   })
 
-  it('a name that nobody knows is a failure of class transient', async () => {
+  it('an unknown name is a failure of class transient', async () => {
     const lost: LookupFunction = (_host, _options, callback) =>
       callback(Object.assign(new Error('getaddrinfo ENOTFOUND'), { code: 'ENOTFOUND' }), [])
     const sink = strict('http://hooks.example:1', { lookup: lost })
@@ -319,18 +312,18 @@ describe('webhook and addresses that are not public', () => {
   })
 
   it.each([['127.0.0.0/8'], ['hooks.example'], ['HOOKS.example']])(
-    'reaches what is allowed by %s',
+    'connects to a target that is allowed by %s',
     (entry) => {
       const { lookup } = resolver(['127.0.0.1'])
       return onServer(
-        answer(200),
+        respond(200),
         ({ port }) => strict(`http://hooks.example:${port}`, { lookup, allow: [entry] }),
         (sink) => expect(send(sink)).resolves.toBeUndefined(),
       )
     },
   )
 
-  it('a name that is allowed allows no other', async () => {
+  it('an allowed name allows no other', async () => {
     const { lookup } = resolver(['127.0.0.1'])
     const sink = strict('http://other.example:1', { lookup, allow: ['hooks.example'] })
     expect(await failureOf(send(sink))).toMatchObject({ class: 'integration' })
@@ -345,6 +338,6 @@ describe('webhook and addresses that are not public', () => {
         expect(isRedriveError(error, 'REFUSED')).toBe(true)
         expect(server.arrived).toHaveLength(1)
       },
-      answer(307, '', { location: 'http://169.254.169.254/latest/meta-data' }),
+      respond(307, '', { location: 'http://169.254.169.254/latest/meta-data' }),
     ))
 })

@@ -9,7 +9,10 @@ import {
 import type { AddressInfo } from 'node:net'
 import { gunzipSync } from 'node:zlib'
 import { classify, type Failure } from '@redrive/core'
+import { refusal } from '@redrive/dev-support'
 import type { OutboundEvent, Sink } from '@redrive/runtime'
+
+export { refusal } from '@redrive/dev-support'
 
 export const AT = 1_700_000_000_123
 export const never: AbortSignal = new AbortController().signal
@@ -26,30 +29,30 @@ export const event = (given: Partial<OutboundEvent> = {}): OutboundEvent => ({
   ...given,
 })
 
-/** A request as it arrived, unpacked. */
+/** A request as it arrived, decompressed. */
 export interface Arrived {
   readonly method: string
   readonly path: string
   readonly headers: IncomingHttpHeaders
   readonly body: Buffer
-  /** Where it came from, and to which of our addresses. */
+  /** The ports of the client and of our server. */
   readonly port: number | undefined
   readonly address: string | undefined
 }
 
-export type Answer = (response: ServerResponse, arrived: Arrived) => void
+export type Responder = (response: ServerResponse, arrived: Arrived) => void
 
-export const answer =
-  (status: number, body = '', headers: Record<string, string> = {}): Answer =>
+export const respond =
+  (status: number, body = '', headers: Record<string, string> = {}): Responder =>
   (response) => {
     response.writeHead(status, headers).end(body)
   }
 
-/** A server of the test's own. Answers come in the order they are given; the last one stays. */
+/** A separate test server. It sends the responses in the given order; the last one repeats. */
 export class TestServer {
   readonly arrived: Arrived[] = []
   readonly server: Server
-  answers: Answer[] = []
+  responses: Responder[] = []
 
   constructor(server: Server = createServer()) {
     this.server = server
@@ -72,7 +75,7 @@ export class TestServer {
       address: request.socket.localAddress,
     }
     this.arrived.push(arrived)
-    const [next] = this.answers.length > 1 ? [this.answers.shift()] : this.answers
+    const [next] = this.responses.length > 1 ? [this.responses.shift()] : this.responses
     next?.(response, arrived)
   }
 
@@ -102,14 +105,42 @@ export class TestServer {
   }
 }
 
-/** Runs with a server that answers so, and ends both whatever happens. */
+/** Runs one test with a sink that has these options, on a separate server with these responses. */
+type RunOnSink<Options> = (
+  options: Partial<Options>,
+  test: (sink: Sink, server: TestServer) => Promise<void>,
+  responses?: Responder | readonly Responder[],
+) => Promise<void>
+
+/** Returns a function that runs a test on a sink. Without other responses, the server accepts all. */
+export const onSink =
+  <Options>(
+    accept: Responder,
+    open: (url: string, options: Partial<Options>) => Sink,
+  ): RunOnSink<Options> =>
+  (options, test, responses = accept) =>
+    onServer(responses, ({ url }) => open(url, options), test)
+
+/** Sends these events and returns the first request that arrived. */
+export async function arrivedOf(
+  sink: Sink,
+  server: TestServer,
+  events: readonly OutboundEvent[],
+): Promise<Arrived> {
+  await sink.send(events, { signal: never })
+  const [arrived] = server.arrived
+  if (arrived === undefined) throw new Error('nothing arrived')
+  return arrived
+}
+
+/** Runs with a server that sends these responses, and closes both at the end. */
 export async function onServer(
-  answers: Answer | readonly Answer[],
+  responses: Responder | readonly Responder[],
   open: (server: TestServer) => Sink,
   test: (sink: Sink, server: TestServer) => Promise<void>,
 ): Promise<void> {
   const server = await new TestServer().listen()
-  server.answers = typeof answers === 'function' ? [answers] : [...answers]
+  server.responses = typeof responses === 'function' ? [responses] : [...responses]
   try {
     const sink = open(server)
     try {
@@ -122,23 +153,13 @@ export async function onServer(
   }
 }
 
-/** What it was refused with. */
-export async function refusal(work: Promise<unknown>): Promise<Error> {
-  try {
-    await work
-  } catch (error) {
-    return error as Error
-  }
-  throw new Error('Expected to be refused.')
-}
-
-/** What the runtime makes of it. */
+/** Returns the failure as the runtime classifies it. */
 export async function failureOf(work: Promise<unknown>, now: number = AT): Promise<Failure> {
   const error = await refusal(work)
   return classify(error, { rules: [], handler: 'sink', includeStack: false, now })
 }
 
-/** What a constructor refuses. */
+/** Returns the problems that a constructor reports. */
 export function problemsOf(make: () => unknown): readonly string[] {
   try {
     make()

@@ -3,24 +3,24 @@ import type { VirtualTime } from './time.ts'
 export type OutageKind = 'refuse' | 'brown-out'
 
 export interface DependencyOptions {
-  /** Calls it can serve per second when well. */
+  /** Calls it can serve per second when healthy. */
   readonly capacityPerSecond: number
   readonly kind: OutageKind
   readonly outageFrom: number
   readonly outageUntil: number
 }
 
-/** What is left of its capacity in a brown-out. */
+/** The remaining share of its capacity in a brown-out. */
 export const BROWN_OUT_SHARE = 0.2
 /** Calls it queues before it refuses more. */
 const QUEUE_BOUND = 3_000
 
-/** Fails like a socket. One error for all: capturing a stack would be most of a run. */
+/** Fails like a socket. One shared error, because capturing stacks would take most of a run. */
 const REFUSAL = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
 
 /**
- * One server, first come first served, without shedding: it goes on with calls whose caller has long
- * given up. That is what makes an overload feed itself.
+ * A single server with a first-in, first-out queue and without load shedding. It also processes calls whose
+ * caller has given up long ago. That is why an overload sustains itself.
  */
 export class Dependency {
   readonly #time: VirtualTime

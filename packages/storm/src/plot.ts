@@ -26,7 +26,7 @@ const PLOT_HEIGHT = 58
 const INK = '#1f2933'
 const FAINT = '#7b8794'
 
-/** Small multiples on one scale: the one that melts is the one that leaves the band. */
+/** Draws all policies on one scale. An overloaded policy leaves the band. */
 export function plot(options: PlotOptions): string {
   const { title, panels, arrivalsPerSecond, capacityPerSecond } = options
   const highest = Math.max(
@@ -51,7 +51,7 @@ function drawPanel(panel: Panel, index: number, highest: number, options: PlotOp
   const colour = panel.isGood ? '#0b7a5c' : '#c0392b'
   const line = (calls: number, dash: string) =>
     `<line x1="${LEFT}" x2="${WIDTH - RIGHT}" y1="${y(calls).toFixed(1)}" y2="${y(calls).toFixed(1)}" stroke="${FAINT}" stroke-dasharray="${dash}" stroke-width="1"/>`
-  // Ends where the run ended: a line at zero would look like calm.
+  // Ends where the run ended: a line at zero would look like normal operation.
   const points = panel.load
     .slice(0, options.seconds)
     .map((calls, second) => [second, calls] as const)

@@ -9,8 +9,8 @@ export interface NamedPolicy {
 const NOTHING: PolicyOptions = {
   breaker: 'off',
   outage: 'off',
-  limit: 'off',
-  budget: 'off',
+  adaptiveConcurrency: 'off',
+  retryBudget: 'off',
   poison: 'off',
   flood: 'off',
 }
@@ -20,12 +20,12 @@ const FULL_JITTER: PolicyOptions = {
   retry: { attempts: 8, backoff: exponential({ base: '1s', cap: '60s', jitter: 'full' }) },
 }
 
-/** What textbooks and libraries do, said in our own options; the runtime is the same. */
+/** Common policies of textbooks and libraries, as Redrive options. The runtime is the same. */
 export const TEXTBOOK: readonly NamedPolicy[] = [
   {
     name: 'A',
     title: '3 immediate attempts',
-    policy: { ...NOTHING, retry: { attempts: 3, backoff: fixed('1ms'), floor: '1ms' } },
+    policy: { ...NOTHING, retry: { attempts: 3, backoff: fixed('1ms'), minDelay: '1ms' } },
   },
   {
     name: 'B',
@@ -36,7 +36,11 @@ export const TEXTBOOK: readonly NamedPolicy[] = [
     },
   },
   { name: 'C', title: 'full jitter 1…60 s, 8 attempts', policy: FULL_JITTER },
-  { name: 'D', title: 'C with a retry budget of 10 %', policy: { ...FULL_JITTER, budget: {} } },
+  {
+    name: 'D',
+    title: 'C with a retry budget of 10 %',
+    policy: { ...FULL_JITTER, retryBudget: {} },
+  },
   {
     name: 'E',
     title: 'C with a breaker that pauses 30 s',

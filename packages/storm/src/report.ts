@@ -2,25 +2,25 @@ import { CALM_MS, type StormOptions, type StormResult } from './storm.ts'
 import { type Panel, plot } from './plot.ts'
 import type { NamedPolicy } from './policies.ts'
 
-/** One policy and what became of it. */
-export interface Played {
+/** One policy and its result. */
+export interface PolicyResult {
   readonly policy: NamedPolicy
   readonly result: StormResult
 }
 
-/** What a policy should keep to: little more than one call for each message, nothing good given up, no second wave. */
+/** The goals of a policy: little more than one call per message, no good message given up, no second wave. */
 export const GOALS = { attemptsPerMessage: 1.05, falseDeadLetters: 0, drain: 1.3, peak: 2 } as const
 
-/** Undefined: it had not drained when the run ended. */
+/** Returns the drain time relative to the minimum; undefined when it had not drained at the end of the run. */
 export const drainRatio = ({ drainMs, minimumMs }: StormResult): number | undefined =>
   drainMs === undefined ? undefined : drainMs / minimumMs
 
-/** What it did not keep to, in words; none: all is well. */
+/** Returns the goals that were not met, as text; empty when all were met. */
 export function shortcomings(result: StormResult): readonly string[] {
   const ratio = drainRatio(result)
   const short: string[] = []
   if (result.attemptsPerMessage > GOALS.attemptsPerMessage) {
-    short.push(`${result.attemptsPerMessage.toFixed(2)} attempts for each message`)
+    short.push(`${result.attemptsPerMessage.toFixed(2)} attempts per message`)
   }
   if (result.falseDeadLetters > GOALS.falseDeadLetters) {
     short.push(`${(result.falseDeadLetters * 100).toFixed(1)} % of good messages given up`)
@@ -31,15 +31,16 @@ export function shortcomings(result: StormResult): readonly string[] {
   return short
 }
 
-type Weather = Omit<StormOptions, 'policy'>
+/** The options of an outage that all compared policies share. */
+export type Weather = Omit<StormOptions, 'policy'>
 
-/** A little more than the slowest that drains; one that never does is cut off. */
+/** A little more than the slowest policy that drains. One that never drains is cut. */
 const SHOWN_SHARE = 1.15
-/** What is shown after the outage when none drains. */
+/** Seconds to show after the outage when no policy drains. */
 const AFTER_S = 120
 
-/** All policies on one scale, as an SVG document. */
-export function drawing(title: string, weather: Weather, played: readonly Played[]): string {
+/** Draws all policies on one scale, as an SVG document. */
+export function drawing(title: string, weather: Weather, played: readonly PolicyResult[]): string {
   const outageFromS = CALM_MS / 1_000
   const outageUntilS = outageFromS + weather.outageMs / 1_000
   const drained = played.filter(({ result }) => result.drainMs !== undefined)
@@ -55,18 +56,18 @@ export function drawing(title: string, weather: Weather, played: readonly Played
   })
 }
 
-function panelOf({ policy, result }: Played): Panel {
+function panelOf({ policy, result }: PolicyResult): Panel {
   const short = shortcomings(result)
   return {
     title: `${policy.name}: ${policy.title}`,
-    verdict: short.length === 0 ? 'keeps to all goals' : short.join(', '),
+    verdict: short.length === 0 ? 'meets all goals' : short.join(', '),
     isGood: short.length === 0,
     load: result.load,
   }
 }
 
-/** A page of its own: picture, figures and what they mean. Nothing is loaded from anywhere. */
-export function pageOf(title: string, weather: Weather, played: readonly Played[]): string {
+/** Returns a standalone page: picture, figures and their meaning. It loads no external resources. */
+export function pageOf(title: string, weather: Weather, played: readonly PolicyResult[]): string {
   const rows = played.map(
     ({ policy, result }) => `<tr><th scope="row">${escaped(policy.name)}</th>
 <td>${result.attemptsPerMessage.toFixed(3)}</td><td>${(result.falseDeadLetters * 100).toFixed(1)} %</td>

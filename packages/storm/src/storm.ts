@@ -5,14 +5,14 @@ import { VirtualTime } from './time.ts'
 import { BROWN_OUT_SHARE, Dependency, type OutageKind } from './dependency.ts'
 
 export interface StormOptions {
-  /** Its `timeout` is 1 s unless it says otherwise; its `concurrency` is not looked at. */
+  /** The policy. Its `timeout` is 1 s by default; its `concurrency` is ignored. */
   readonly policy: PolicyOptions
   readonly kind: OutageKind
   readonly outageMs: number
   /** Attempts in flight in the whole fleet. */
   readonly concurrency: number
   readonly arrivalsPerSecond: number
-  /** What the dependency can serve; more than arrives. */
+  /** Calls per second that the dependency can serve; more than the arrivals. */
   readonly capacityPerSecond: number
   readonly seed: number
 }
@@ -23,31 +23,31 @@ export interface StormResult {
   readonly attemptsPerMessage: number
   /** Share of good messages given up. */
   readonly falseDeadLetters: number
-  /** From the end of the outage; undefined when it had not drained at the horizon. */
+  /** Time from the end of the outage; undefined when it had not drained at the horizon. */
   readonly drainMs: number | undefined
   readonly minimumMs: number
-  /** Highest load in any second since the outage began, in arrivals. */
+  /** Highest load in any second since the outage began, as a multiple of the arrivals. */
   readonly peak: number
   /** Calls per second since the start, for the plot. */
   readonly load: readonly number[]
 }
 
-/** How long all is well before the outage. */
+/** Duration of normal operation before the outage. */
 export const CALM_MS = 30_000
 const TIMEOUT_MS = 1_000
-/** Processes that share nothing; the fleet's concurrency is spread over them. */
+/** Processes without shared state; the fleet's concurrency is divided between them. */
 const PROCESSES = 10
-/** Drained: no more on the source than arrives in a quarter of a second. */
+/** Drained: the source has no more messages than arrive in a quarter of a second. */
 const DRAINED_SHARE = 0.25
-/** No need to play on: a fifth of the good messages given up, or four calls for each. */
+/** Limits to stop early: a fifth of the good messages given up, or four calls per message. */
 const HOPELESS_SHARE = 0.2
 const HOPELESS_ATTEMPTS = 4
-/** What is played in any case after the outage, for the plot. */
+/** Minimum time to simulate after the outage, for the plot. */
 const SHOWN_MS = 120_000
-/** Twice the shortest possible drain; a policy that needs longer is not going to make it. */
+/** Twice the shortest possible drain. A policy that needs longer will not drain. */
 const HORIZON_SHARE = 2
 
-export async function storm(options: StormOptions): Promise<StormResult> {
+export async function simulateOutage(options: StormOptions): Promise<StormResult> {
   const random = seededRandom(options.seed)
   const time = new VirtualTime(random)
   const broker = new MemoryBroker({ clock: time })
@@ -80,7 +80,7 @@ export async function storm(options: StormOptions): Promise<StormResult> {
 
 const QUEUE = 'orders'
 
-/** What arrived and was not served during the outage, served with what capacity is left over. */
+/** Returns the time to serve the backlog of the outage with the spare capacity. */
 function minimumDrainMs({
   kind,
   outageMs,
@@ -92,7 +92,7 @@ function minimumDrainMs({
   return backlog / (capacityPerSecond - arrivalsPerSecond)
 }
 
-/** Poisson arrivals for as long as the run lasts. */
+/** Creates Poisson arrivals until the end of the run. */
 function arrive(
   time: VirtualTime,
   random: Random,
@@ -134,7 +134,7 @@ async function startFleet(
   }
 }
 
-const givenUp = (broker: MemoryBroker) => broker.queue(deadLetterQueue(QUEUE)).depth
+const givenUp = (broker: MemoryBroker) => broker.depth(deadLetterQueue(QUEUE))
 
 async function play(
   time: VirtualTime,
@@ -142,11 +142,10 @@ async function play(
   { arrivalsPerSecond }: StormOptions,
   until: { outageUntil: number; horizon: number; isHopeless: () => boolean },
 ): Promise<number | undefined> {
-  const queue = broker.queue(QUEUE)
   while (await time.step(until.outageUntil)) continue
   const judgedFrom = until.outageUntil + SHOWN_MS
   while (await time.step(until.horizon)) {
-    if (queue.depth <= arrivalsPerSecond * DRAINED_SHARE) return time.now()
+    if (broker.depth(QUEUE) <= arrivalsPerSecond * DRAINED_SHARE) return time.now()
     if (time.now() > judgedFrom && until.isHopeless()) return undefined
   }
   return undefined

@@ -1,8 +1,8 @@
-/** The same picture for a terminal. */
+/** Options of the plot for a terminal. */
 export interface PlotTextOptions {
   /** Calls per second, one value per second. */
   readonly load: readonly number[]
-  /** Characters of the picture, the labels not included. */
+  /** Width of the plot in characters, without labels. */
   readonly columns: number
   readonly rows: number
   readonly arrivalsPerSecond: number
@@ -11,11 +11,11 @@ export interface PlotTextOptions {
   readonly outageUntilS: number
 }
 
-/** An eighth of a character's height each. */
+/** Steps of an eighth of a character's height. */
 const BARS = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'] as const
 const EIGHTHS = BARS.length - 1
 
-/** Bars for the load, a line at the capacity, and the outage below. */
+/** Draws bars for the load, a line at the capacity, and the outage below. */
 export function plotText(options: PlotTextOptions): string {
   const { rows, capacityPerSecond, arrivalsPerSecond } = options
   const columns = columnsOf(options)
@@ -44,7 +44,7 @@ function labelOf(
   return row === rows - 1 ? `${Math.round(highest)}/s` : ''
 }
 
-/** The highest of each span: a peak must not hide in an average. */
+/** Returns the highest value of each span: an average would hide a peak. */
 function columnsOf({ load, columns }: PlotTextOptions): readonly number[] {
   const count = Math.min(columns, load.length)
   return Array.from({ length: count }, (_, at) => {

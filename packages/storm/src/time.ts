@@ -3,18 +3,18 @@ import type { Clock } from '@redrive/runtime'
 
 interface Planned {
   readonly at: number
-  /** Drawn: which of those at the same moment goes first. */
+  /** A random number: the order of events at the same time. */
   readonly order: number
   run: (() => void) | undefined
 }
 
-/** Where a run begins; any moment would do. */
+/** The start time of a run; any time works. */
 const START_MS = 1_800_000_000_000
 
 /**
- * Virtual time: nothing happens except planned events, one after the other. Events of the same
- * moment run in an order drawn from the seed. After each event every promise continuation runs to
- * its end, so a run is a function of its seed.
+ * Virtual time: only planned events run, one after the other. Events at the same time run in an order
+ * drawn from the seed. After each event all promise continuations run to their end, so a run depends
+ * only on its seed.
  */
 export class VirtualTime implements Clock {
   readonly #random: Random
@@ -26,12 +26,12 @@ export class VirtualTime implements Clock {
     this.#random = random
   }
 
-  /** Whole milliseconds, as a clock tells them. */
+  /** Returns whole milliseconds, as a clock does. */
   now(): number {
     return Math.floor(this.#now)
   }
 
-  /** The moment itself: a server that takes 6.67 ms per call must not be slowed down by rounding. */
+  /** The exact time: a server that takes 6.67 ms per call must not become slower by rounding. */
   get exactly(): number {
     return this.#now
   }
@@ -44,7 +44,7 @@ export class VirtualTime implements Clock {
     }
   }
 
-  /** Runs the next event. False when nothing is planned before `until`. */
+  /** Runs the next event. Returns false when nothing is planned before `until`. */
   async step(until: number): Promise<boolean> {
     const planned = this.#nextLive()
     if (planned === undefined || planned.at > until) {
@@ -65,7 +65,7 @@ export class VirtualTime implements Clock {
   }
 }
 
-/** Every promise continuation runs before the next macrotask. */
+/** Waits until all promise continuations have run. */
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 const isBefore = (one: Planned, other: Planned) =>

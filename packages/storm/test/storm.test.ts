@@ -4,7 +4,7 @@ import {
   pageOf,
   plotText,
   shortcomings,
-  storm,
+  simulateOutage,
   type StormOptions,
   TEXTBOOK,
 } from '@redrive/storm'
@@ -24,32 +24,32 @@ const policyOf = (name: string) => {
   return found
 }
 
-describe('a storm', () => {
-  it('is the same for the same seed', async () => {
-    const play = () => storm({ ...WEATHER, policy: {} })
+describe('a simulated outage', () => {
+  it('gives the same result for the same seed', async () => {
+    const play = () => simulateOutage({ ...WEATHER, policy: {} })
     expect(await play()).toEqual(await play())
   })
 
-  it('finds nothing wrong with the default policy', async () => {
-    const result = await storm({ ...WEATHER, policy: {} })
+  it('meets all goals with the default policy', async () => {
+    const result = await simulateOutage({ ...WEATHER, policy: {} })
     expect(shortcomings(result)).toEqual([])
     expect(result.messages).toBeGreaterThan(WEATHER.arrivalsPerSecond * 50)
   })
 
-  it('says what immediate attempts do to good messages', async () => {
-    const result = await storm({ ...WEATHER, policy: policyOf('A').policy })
+  it('reports the effect of immediate attempts on good messages', async () => {
+    const result = await simulateOutage({ ...WEATHER, policy: policyOf('A').policy })
     expect(shortcomings(result).join()).toMatch(/good messages given up/)
     expect(result.falseDeadLetters).toBeGreaterThan(0.1)
   })
 
   it('uses the timeout of the policy', async () => {
-    // Each call takes 13 ms at least when the dependency is well: none ends in time.
-    const result = await storm({ ...WEATHER, policy: { timeout: '5ms' } })
+    // Each call takes at least 13 ms when the dependency is healthy: none ends in time.
+    const result = await simulateOutage({ ...WEATHER, policy: { timeout: '5ms' } })
     expect(result.drainMs).toBeUndefined()
   })
 })
 
-describe('a picture of it', () => {
+describe('a plot of it', () => {
   const load = [10, 10, 0, 0, 40, 10]
   const options = {
     load,
@@ -78,8 +78,8 @@ describe('a picture of it', () => {
     expect(text.split('\n')[0]).toBe('          40/s ┤ █')
   })
 
-  it('names every policy, as text', async () => {
-    const result = await storm({ ...WEATHER, outageMs: 1_000, policy: {} })
+  it('shows the name of every policy, as text', async () => {
+    const result = await simulateOutage({ ...WEATHER, outageMs: 1_000, policy: {} })
     const played = [{ policy: { name: '<b>', title: 'mine & yours', policy: {} }, result }]
     for (const document of [drawing('t', WEATHER, played), pageOf('t', WEATHER, played)]) {
       expect(document).toContain('&#60;b&#62;: mine &#38; yours')

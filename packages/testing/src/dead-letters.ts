@@ -2,7 +2,7 @@ import { type FailureClass, RedriveError } from '@redrive/core'
 import type {
   DeadLetterStore,
   ListQuery,
-  ReplayAnswer,
+  ReplayResult,
   ReplayQuery,
   SendAgain,
   StoredDeadLetter,
@@ -11,25 +11,25 @@ import type {
   StoreStats,
 } from '@redrive/runtime'
 
-/** A dead-letter store in memory that tells a test what it was given. */
+/** A dead-letter store in memory that records what was saved. */
 export interface RecordingDeadLetters extends DeadLetterStore {
-  /** Everything saved since the start or the last `clear`, oldest first, also what was replayed or deleted since. */
+  /** Everything saved since the start or the last `clear`, oldest first. Includes entries that were replayed or deleted. */
   readonly events: readonly StoredDeadLetter[]
-  /** How many were saved: `events.length`. */
+  /** Number of saved dead letters: `events.length`. */
   readonly count: number
-  /** The latest saved. */
+  /** The dead letter that was saved last. */
   readonly last: StoredDeadLetter | undefined
-  /** Forgets what was recorded and what is stored. */
+  /** Deletes the records and the stored dead letters. */
   clear(): void
 }
 
 export interface RecordingDeadLettersOptions {
-  /** Dead letters it holds at most; `save` then rejects with `DLQ_FULL`. Default: no bound. */
+  /** Maximum number of dead letters; `save` then rejects with `DLQ_FULL`. Default: no limit. */
   readonly capacity?: number
 }
 
 /**
- * A complete dead-letter store that lives in memory and records what it was asked to keep.
+ * Creates a complete dead-letter store in memory that records what was saved.
  *
  * ```ts
  * const deadLetters = recordingDeadLetters()
@@ -43,20 +43,21 @@ export function recordingDeadLetters(
   return new MemoryStore(options.capacity ?? Number.POSITIVE_INFINITY)
 }
 
-/** A dead-letter store that keeps nothing: for tests in which dead letters do not matter. */
+/** Creates a dead-letter store that keeps nothing, for tests in which dead letters do not matter. */
 export function noDeadLetters(): DeadLetterStore {
   let isClosed = false
-  const answer = <T>(value: T): Promise<T> =>
+  const resultUnlessClosed = <T>(value: T): Promise<T> =>
     isClosed ? Promise.reject(closedError()) : Promise.resolve(value)
   return {
-    save: () => answer(undefined),
-    get: () => answer(undefined),
-    list: () => answer({ deadLetters: [], next: undefined }),
-    replay: () => answer(false),
-    replayBatch: () => answer({ replayed: 0, failed: 0 }),
-    delete: () => answer(false),
-    stats: () => answer({ count: 0, bytes: 0, oldestSavedAt: undefined, byClass: {}, bySink: {} }),
-    cleanup: () => answer(0),
+    save: () => resultUnlessClosed(undefined),
+    get: () => resultUnlessClosed(undefined),
+    list: () => resultUnlessClosed({ deadLetters: [], nextCursor: undefined }),
+    replay: () => resultUnlessClosed(false),
+    replayBatch: () => resultUnlessClosed({ replayed: 0, failed: 0 }),
+    delete: () => resultUnlessClosed(false),
+    stats: () =>
+      resultUnlessClosed({ count: 0, bytes: 0, oldestSavedAt: undefined, byClass: {}, bySink: {} }),
+    cleanup: () => resultUnlessClosed(0),
     close: () => {
       isClosed = true
       return Promise.resolve()
@@ -67,7 +68,7 @@ export function noDeadLetters(): DeadLetterStore {
 class MemoryStore implements RecordingDeadLetters {
   readonly #capacity: number
   readonly #stored = new Map<string, StoredDeadLetter>()
-  /** On their way: a second replay of the same one must not send it twice. */
+  /** Replays in progress: a second replay of the same dead letter must not send it twice. */
   readonly #replaying = new Set<string>()
   #events: StoredDeadLetter[] = []
   #isClosed = false
@@ -92,10 +93,13 @@ class MemoryStore implements RecordingDeadLetters {
 
   async save(given: StoredDeadLetter): Promise<void> {
     this.#check()
-    // Whoever gave it may use its buffer again.
+    // The caller may reuse its buffer.
     const deadLetter = { ...given, event: { ...given.event, bytes: given.event.bytes.slice() } }
     if (!this.#stored.has(deadLetter.id) && this.#stored.size >= this.#capacity) {
-      throw new RedriveError('DLQ_FULL', `The store holds ${this.#capacity} and takes no more.`)
+      throw new RedriveError(
+        'DLQ_FULL',
+        `The store is full: it has ${this.#capacity} dead letters.`,
+      )
     }
     this.#stored.set(deadLetter.id, deadLetter)
     this.#events.push(deadLetter)
@@ -106,16 +110,16 @@ class MemoryStore implements RecordingDeadLetters {
     return this.#stored.get(id)
   }
 
-  async list({ filter = {}, most, after }: ListQuery): Promise<StorePage> {
+  async list({ filter = {}, limit, cursor }: ListQuery): Promise<StorePage> {
     this.#check()
-    const cursor = after === undefined ? undefined : readCursor(after)
+    const position = cursor === undefined ? undefined : readCursor(cursor)
     const rest = this.#sorted(filter).filter(
-      (one) => cursor === undefined || inOrder(cursor, one) < 0,
+      (one) => position === undefined || inOrder(position, one) < 0,
     )
-    const deadLetters = rest.slice(0, most)
+    const deadLetters = rest.slice(0, limit)
     const last = deadLetters.at(-1)
     const isMore = rest.length > deadLetters.length && last !== undefined
-    return { deadLetters, next: isMore ? writeCursor(last) : undefined }
+    return { deadLetters, nextCursor: isMore ? writeCursor(last) : undefined }
   }
 
   async replay(id: string, send: SendAgain): Promise<boolean> {
@@ -125,7 +129,7 @@ class MemoryStore implements RecordingDeadLetters {
     this.#replaying.add(id)
     try {
       await send(deadLetter)
-      // What was saved again meanwhile has not been sent.
+      // A dead letter that was saved again in the meantime has not been sent.
       if (this.#stored.get(id) === deadLetter) this.#stored.delete(id)
       return true
     } finally {
@@ -134,11 +138,11 @@ class MemoryStore implements RecordingDeadLetters {
   }
 
   async replayBatch(
-    { filter = {}, most, atOnce = 1 }: ReplayQuery,
+    { filter = {}, limit, concurrency = 1 }: ReplayQuery,
     send: SendAgain,
-  ): Promise<ReplayAnswer> {
+  ): Promise<ReplayResult> {
     this.#check()
-    const waiting = this.#sorted(filter).slice(0, most).values()
+    const waiting = this.#sorted(filter).slice(0, limit).values()
     let replayed = 0
     let failed = 0
     const work = async () => {
@@ -150,7 +154,7 @@ class MemoryStore implements RecordingDeadLetters {
         }
       }
     }
-    await Promise.all(Array.from({ length: atOnce }, work))
+    await Promise.all(Array.from({ length: concurrency }, work))
     return { replayed, failed }
   }
 
@@ -208,18 +212,18 @@ function fits(filter: StoreFilter, deadLetter: StoredDeadLetter): boolean {
   )
 }
 
-/** A place in the order that stays when what stood there is gone. */
-type Place = Pick<StoredDeadLetter, 'savedAt' | 'id'>
+/** A position in the order that stays valid after its entry is deleted. */
+type Position = Pick<StoredDeadLetter, 'savedAt' | 'id'>
 
-function inOrder(one: Place, other: Place): number {
+function inOrder(one: Position, other: Position): number {
   if (one.savedAt !== other.savedAt) return one.savedAt - other.savedAt
   return one.id < other.id ? -1 : one.id > other.id ? 1 : 0
 }
 
-const writeCursor = ({ savedAt, id }: Place) =>
+const writeCursor = ({ savedAt, id }: Position) =>
   Buffer.from(JSON.stringify([savedAt, id])).toString('base64url')
 
-function readCursor(after: string): Place {
+function readCursor(after: string): Position {
   try {
     const read: unknown = JSON.parse(Buffer.from(after, 'base64url').toString())
     if (Array.isArray(read) && typeof read[0] === 'number' && typeof read[1] === 'string') {
@@ -232,4 +236,9 @@ function readCursor(after: string): Place {
 }
 
 const notACursor = (after: string, cause?: unknown) =>
-  new TypeError(`list: ${after} is not a cursor of this store: pass \`next\` of a page`, { cause })
+  new TypeError(
+    `list: cursor "${after}" is not a cursor of this store. Pass "nextCursor" of a page.`,
+    {
+      cause,
+    },
+  )

@@ -3,14 +3,14 @@ import type { Duration } from '@redrive/core'
 import type { Awaitable, Clock } from '@redrive/runtime'
 import { millisOf } from './millis.ts'
 
-/** 2: one turn runs every promise continuation, the second those behind a `setImmediate` of the code under test. */
+/** 2: the first turn runs every promise continuation, the second those after a `setImmediate` of the code under test. */
 const TURNS = 2
-/** 100,000 timers at one moment are a loop that waits for nothing, not a busy test. */
-const MOST_AT_ONE_MOMENT = 100_000
-/** A round moment, so that times in a failing test are easy to read: 2025-01-01T00:00:00Z. */
+/** 100,000 timers at the same time are an endless loop, not a busy test. */
+const MAX_TIMERS_AT_A_TIME = 100_000
+/** A round time, so that times in a failing test are easy to read: 2025-01-01T00:00:00Z. */
 const START = 1_735_689_600_000
 
-/** When a fake clock begins. */
+/** The start time of a fake clock. */
 export interface FakeClockOptions {
   /** Epoch ms; default 2025-01-01T00:00:00Z. */
   readonly now?: number
@@ -22,9 +22,9 @@ interface Timer {
 }
 
 /**
- * Time that moves only when the test says so. Timers run in the order they are due, those of the
- * same moment in the order they were set, and between two of them everything that was waiting on
- * promises goes on. So a test never sleeps, and always sees the same thing.
+ * A clock that moves only when the test moves it. Timers run in the order they are due, and timers of
+ * the same time in the order they were set. Between two timers all pending promises continue.
+ * A test therefore never sleeps, and always gives the same result.
  *
  * ```ts
  * const clock = new FakeClock()
@@ -34,7 +34,7 @@ interface Timer {
  * ```
  */
 export class FakeClock implements Clock {
-  /** In the order they were set, which is the order of those with the same moment. */
+  /** Timers in the order they were set, which is also the order of timers with the same time. */
   readonly #timers = new Set<Timer>()
   #now: number
   #isMoving = false
@@ -54,12 +54,12 @@ export class FakeClock implements Clock {
     return () => void this.#timers.delete(timer)
   }
 
-  /** Timers that wait: 0 means that nothing will happen any more by itself. */
+  /** Number of waiting timers: 0 means that nothing more will happen. */
   get pending(): number {
     return this.#timers.size
   }
 
-  /** Moves time on and runs what becomes due. Rejects with what a timer's callback throws. */
+  /** Moves time forward and runs the timers that become due. Rejects when a callback throws. */
   async advance(by: Duration): Promise<void> {
     const until = this.#now + millisOf(by)
     await this.#move(async () => {
@@ -69,8 +69,8 @@ export class FakeClock implements Clock {
   }
 
   /**
-   * Moves time on from timer to timer until the predicate holds. Rejects when nothing is left to
-   * wait for, or when it does not hold `within` that time (default an hour).
+   * Moves time forward from timer to timer until the predicate is true. Rejects when no timer is left, or
+   * when the predicate is not true `within` that time (default an hour).
    */
   async runUntil(
     isTrue: () => Awaitable<boolean>,
@@ -84,19 +84,19 @@ export class FakeClock implements Clock {
         if (await isTrue()) return
         throw new Error(
           this.pending === 0
-            ? 'Nothing is left to wait for: no timer is set, and it still does not hold.'
-            : `It did not hold within ${millisOf(within)} ms.`,
+            ? 'No timer is left, and the condition is still not true.'
+            : `The condition was not true within ${millisOf(within)} ms.`,
         )
       }
     })
   }
 
-  /** Lets everything go on that waits on promises only. Time stands still. */
+  /** Lets all pending promises continue. Time does not move. */
   async settle(): Promise<void> {
     for (let turn = 0; turn < TURNS; turn++) await new Promise((resolve) => setImmediate(resolve))
   }
 
-  /** Runs the next timer due by then. False when there is none. */
+  /** Runs the next timer due by then. Returns false when there is none. */
   async #step(until: number): Promise<boolean> {
     await this.settle()
     const timer = this.#next()
@@ -121,13 +121,15 @@ export class FakeClock implements Clock {
 
   #countMoment(at: number): void {
     this.#atThisMoment = at === this.#now ? this.#atThisMoment + 1 : 1
-    if (this.#atThisMoment <= MOST_AT_ONE_MOMENT) return
-    throw new Error(`More than ${MOST_AT_ONE_MOMENT} timers ran at one moment: is it a loop?`)
+    if (this.#atThisMoment <= MAX_TIMERS_AT_A_TIME) return
+    throw new Error(
+      `More than ${MAX_TIMERS_AT_A_TIME} timers ran at the same time. Check for an endless loop.`,
+    )
   }
 
   async #move(body: () => Promise<void>): Promise<void> {
     if (this.#isMoving) {
-      throw new Error('The clock is already being moved: await advance() before the next one.')
+      throw new Error('The clock is already moving. Await advance() before the next call.')
     }
     this.#isMoving = true
     try {

@@ -16,13 +16,12 @@ export type {
   ConsumerGroup,
   SentMessage,
   TransportFault,
-  TransportWorld,
+  TransportFixture,
   WorldAbility,
 } from './exercise/world.ts'
 export { type ExerciseStoreOptions, exerciseStore } from './exercise-store/exercise.ts'
-export type { StoreWorld } from './exercise-store/world.ts'
+export type { StoreFixture } from './exercise-store/world.ts'
 export { FakeClock, type FakeClockOptions } from './fake-clock.ts'
 export { type MemoryInbox, type MemoryTransaction, memoryInbox } from './memory-inbox.ts'
-export { type MemoryWorld, type MemoryWorldOptions, memoryWorld } from './memory-world.ts'
 export { type RecordingSink, type RecordingSinkOptions, recordingSink } from './recording-sink.ts'
-export { type Found, until, type UntilOptions, type WaitOptions, within } from './until.ts'
+export { type Accepted, until, type UntilOptions, type WaitOptions, within } from './until.ts'

@@ -1,28 +1,28 @@
-import type { Inbox, InboxAnswer, InboxEntry } from '@redrive/runtime'
+import type { Inbox, InboxResult, InboxEntry } from '@redrive/runtime'
 
-/** The transaction of a `memoryInbox`, as a handler sees it in `context.tx`. */
+/** The transaction of a `memoryInbox`, which a handler gets as `context.tx`. */
 export interface MemoryTransaction {
-  /** Runs the effect when the work has succeeded, together with recording the key; never when it failed. */
+  /** Runs the effect when the work has succeeded, together with recording the key. Never runs it after a failure. */
   onCommit(effect: () => void): void
 }
 
 /** An inbox in memory, for tests of handlers whose effects must happen once. */
 export interface MemoryInbox extends Inbox<MemoryTransaction> {
-  /** Keys handled or replaced, for all consumers together. */
+  /** Number of keys handled or replaced, for all consumers together. */
   readonly count: number
   has(consumer: string, key: string): boolean
 }
 
 /**
- * An inbox that forgets with the process. As with a real one, work that throws leaves no trace, and
- * two deliveries of the same key wait for each other.
+ * Creates an inbox in memory. As in a real one, work that throws leaves no trace, and two deliveries of
+ * the same key wait for each other.
  */
 export function memoryInbox(): MemoryInbox {
   const handled = new Map<string, string>()
   const working = new Map<string, Promise<void>>()
 
-  /** Before anything is awaited, so that no two are at work on the same key. */
-  function before({ consumer, key, fingerprint, replaces }: InboxEntry): InboxAnswer {
+  /** Checks before anything is awaited, so that two deliveries of one key never run together. */
+  function before({ consumer, key, fingerprint, replaces }: InboxEntry): InboxResult {
     const known = handled.get(nameOf(consumer, key))
     const isConflict = known !== undefined && known !== REPLACED && known !== fingerprint
     if (isConflict) return 'conflict'
@@ -30,14 +30,14 @@ export function memoryInbox(): MemoryInbox {
     return known !== undefined || isReplaced ? 'already_handled' : 'handled'
   }
 
-  async function handle(entry: InboxEntry, work: Work): Promise<InboxAnswer> {
+  async function handle(entry: InboxEntry, work: Work): Promise<InboxResult> {
     const names = namesOf(entry)
     for (let other = first(names); other !== undefined; other = first(names)) await other
-    const answer = before(entry)
-    if (answer !== 'handled') return answer
+    const result = before(entry)
+    if (result !== 'handled') return result
     const effects: (() => void)[] = []
     const done = work({ onCommit: (effect) => void effects.push(effect) })
-    // The one that waits asks only whether this is over, not how it ended.
+    // A waiting delivery needs only the end of this one, not its result.
     const over = done.then(ignore, ignore).then(() => {
       for (const name of names) working.delete(name)
     })
@@ -63,7 +63,7 @@ export function memoryInbox(): MemoryInbox {
 
 type Work = (tx: MemoryTransaction) => Promise<void>
 
-/** In place of a fingerprint, which it cannot be: this key takes no effect any more, whatever its content. */
+/** A marker instead of a fingerprint: this key takes no effect any more, whatever its content. */
 const REPLACED = 'replaced'
 
 const namesOf = ({ consumer, key, replaces }: InboxEntry): readonly string[] =>

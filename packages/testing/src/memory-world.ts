@@ -15,31 +15,31 @@ import {
   type Transport,
 } from '@redrive/runtime'
 import { RedriveError } from '@redrive/core'
-import type { SentMessage, TransportFault, TransportWorld } from './exercise/world.ts'
+import type { SentMessage, TransportFault, TransportFixture } from './exercise/world.ts'
 
-/** What a `memoryWorld` may be told; everything has a default. */
+/** Options of `memoryFixture`; everything has a default. */
 export interface MemoryWorldOptions {
   /** Default: `systemClock`. */
   readonly clock?: Clock
-  /** How long a request or a delivery is on its way, as on a network. Default 0: at once. */
+  /** Duration of a request or a delivery, as on a network. Default 0: immediately. */
   readonly latencyMs?: number
-  /** Claim less than the memory broker can do. */
+  /** Declare fewer capabilities than the memory broker has. */
   readonly capabilities?: Partial<Capabilities>
-  /** Puts something between each transport and its connection, to see what a test makes of it. */
+  /** Wraps the connection of each transport, to add faults. */
   readonly between?: (connection: MemoryConnection) => MemoryConnection
 }
 
-/** A world for `exerciseTransport` on the in-memory broker: the reference for writing one. */
-export interface MemoryWorld extends TransportWorld {
+/** A fixture for `exerciseTransport` on the in-memory broker: the reference for writing one. */
+export interface MemoryWorld extends TransportFixture {
   readonly broker: MemoryBroker
   /** Name of the source. */
   readonly queue: string
-  /** The broker ends every connection and keeps every message. */
+  /** Ends every connection of the broker and keeps every message. */
   restart(): void
 }
 
-/** A fresh broker with one queue. */
-export function memoryWorld({
+/** Creates a new broker with one queue. */
+export function memoryFixture({
   clock = systemClock,
   latencyMs = 0,
   capabilities = {},
@@ -68,13 +68,13 @@ export function memoryWorld({
     transport,
     send: (message) => Promise.resolve(sendTo(broker, queue, message)),
     source: () => memorySource({ broker, queue, capabilities }),
-    backlog: () => Promise.resolve(broker.queue(queue).depth),
+    backlog: () => Promise.resolve(broker.depth(queue)),
     crash: (made) => processes.get(made)?.die(),
     heal: () => {
       health.isRefusing = false
     },
     restart: () => broker.restart(),
-    // The broker knows connections, not transports: all of them end, and live ones connect again.
+    // The broker has connections, not transports: all of them end, and live transports reconnect.
     stealOwnership: () => broker.restart(),
     dropResponse: (made) => processes.get(made)?.dropResponse(),
     cannot: CANNOT,
@@ -82,12 +82,12 @@ export function memoryWorld({
   }
 }
 
-/** Abilities of other brokers that a queue in memory has no use for. */
-const CANNOT: NonNullable<TransportWorld['cannot']> = {
+/** Abilities of other brokers that a queue in memory does not have. */
+const CANNOT: NonNullable<TransportFixture['cannot']> = {
   lag: 'the memory broker counts delayed messages and ready ones together',
   lease: 'the memory broker takes a message back only when a connection ends',
   retentionMs: 'the memory broker keeps dead letters for as long as it lives',
-  otherGroup: 'each message of a queue goes to one consumer: there are no groups',
+  otherGroup: 'each message of a queue is delivered to one consumer: there are no groups',
 }
 
 function sendTo(broker: MemoryBroker, queue: string, message: SentMessage): string {
@@ -96,7 +96,7 @@ function sendTo(broker: MemoryBroker, queue: string, message: SentMessage): stri
   return send(broker, queue, bytes, { ...rest, headers: keyed })
 }
 
-/** The process a transport lives in, as its broker sees it. */
+/** The process of a transport, as its broker sees it. */
 class Process {
   readonly #fault: TransportFault | undefined
   readonly #health: { readonly isRefusing: boolean }
@@ -114,7 +114,7 @@ class Process {
     this.#connection?.close()
   }
 
-  /** The next copy is stored, and the transport does not learn of it. */
+  /** Stores the next copy without a response to the transport. */
   dropResponse(): void {
     this.#isResponseDropped = true
   }
@@ -140,15 +140,15 @@ class Process {
     }
   }
 
-  #afterwards<T>(answer: T): T {
+  #afterwards<T>(result: T): T {
     if (this.#fault === 'dies_halfway') this.die()
-    return answer
+    return result
   }
 }
 
-const refused = () => new RedriveError('DLQ_FULL', 'The broker takes no copies at the moment.')
+const refused = () => new RedriveError('DLQ_FULL', 'The broker accepts no copies now.')
 
-/** Everything takes its time, in order, as over a socket. */
+/** A connection on which every call takes time, in order, as over a socket. */
 class SlowConnection implements MemoryConnection {
   readonly #inner: MemoryConnection
   readonly #clock: Clock
@@ -203,9 +203,9 @@ class SlowConnection implements MemoryConnection {
 
   async #ask<T>(request: () => Awaitable<T>): Promise<T> {
     await this.#travel()
-    const answer = await request()
+    const result = await request()
     await this.#travel()
-    return answer
+    return result
   }
 
   #travel(): Promise<void> {

@@ -3,28 +3,30 @@ import type { OutboundEvent, Sink } from '@redrive/runtime'
 export interface RecordingSinkOptions {
   /** Default 'recording'. */
   readonly name?: string
-  /** Most events in one `send`. Default 100. */
+  /** Maximum events in one `send`. Default 100. */
   readonly batch?: number
-  /** Asked before events are taken: throw or reject to refuse them, wait to be slow. Default: takes all. */
+  /** Called before events are accepted: throw or reject to refuse them, wait to be slow. Default: accepts all. */
   readonly onSend?: (
     events: readonly OutboundEvent[],
     options: { readonly signal: AbortSignal },
   ) => unknown
-  /** The same for health checks. Default: well. */
+  /** The same for health checks. Default: healthy. */
   readonly onHealthCheck?: () => unknown
 }
 
-/** A sink in memory that tells a test what it was given. */
+/** A sink in memory that records the events it accepted. */
 export interface RecordingSink extends Sink {
-  /** What it has taken, in order. */
+  /** Accepted events, in order. */
   readonly events: readonly OutboundEvent[]
-  /** How many events each `send` brought, those that were refused included. */
+  /** Number of events of each `send`, including refused ones. */
   readonly sizes: readonly number[]
   readonly healthChecks: number
   readonly isClosed: boolean
 }
 
 /**
+ * Creates a sink in memory that records its events.
+ *
  * ```ts
  * const loki = recordingSink({ onSend: () => { throw new Error('down') } })
  * ```

@@ -1,6 +1,7 @@
 import { inspect } from 'node:util'
 import { type Duration, formatDuration } from '@redrive/core'
-import { type Awaitable, withTimeout } from '@redrive/runtime'
+import type { Awaitable } from '@redrive/runtime'
+import { withTimeout } from '@redrive/runtime/internal'
 import { millisOf } from './millis.ts'
 
 /** 25 s: much longer than a healthy test waits, shorter than the usual 30 s of an integration test. */
@@ -12,8 +13,8 @@ const LAST_CALL_MS = 1_000
 /** 1,000 characters of a value in an error: the start shows what is wrong. */
 const SHOWN_CHARACTERS = 1_000
 
-/** What `until` returns: the value of the probe without the values that mean "not yet". */
-export type Found<T> = Exclude<T, false | null | undefined>
+/** The result of `until`: the value of the probe without the values that mean "not yet". */
+export type Accepted<T> = Exclude<T, false | null | undefined>
 
 /** Limits of a wait in real time. */
 export interface WaitOptions {
@@ -26,7 +27,7 @@ export interface UntilOptions<T> extends WaitOptions {
   /** Time between two calls of the probe; default 10 ms. */
   readonly interval?: Duration
   /** Returns whether a value ends the wait; default: every value but `false`, `null` and `undefined` does. */
-  readonly accept?: (value: Found<T>) => boolean
+  readonly accept?: (value: Accepted<T>) => boolean
 }
 
 /** Marks the end of a wait, so that a wait inside a probe also ends the wait around it. */
@@ -53,7 +54,7 @@ export async function until<T>(
   what: string,
   probe: () => Awaitable<T>,
   { timeout = TIMEOUT, interval = INTERVAL, accept = () => true }: UntilOptions<T> = {},
-): Promise<Found<T>> {
+): Promise<Accepted<T>> {
   const startedAt = performance.now()
   const endsAt = startedAt + millisOf(timeout)
   const intervalMs = millisOf(interval)
@@ -80,15 +81,15 @@ export function within<T>(
   })
 }
 
-type Seen<T> =
+type ProbeResult<T> =
   | { readonly kind: 'value'; readonly value: T }
   | { readonly kind: 'error'; readonly error: unknown }
   | { readonly kind: 'hangs' }
 
 const HANGS = { kind: 'hangs' } as const
 
-function call<T>(probe: () => Awaitable<T>, timeoutMs: number): Promise<Seen<T>> {
-  const calling = async (): Promise<Seen<T>> => {
+function call<T>(probe: () => Awaitable<T>, timeoutMs: number): Promise<ProbeResult<T>> {
+  const calling = async (): Promise<ProbeResult<T>> => {
     try {
       return { kind: 'value', value: await probe() }
     } catch (error) {
@@ -99,15 +100,15 @@ function call<T>(probe: () => Awaitable<T>, timeoutMs: number): Promise<Seen<T>>
   return withTimeout(calling(), timeoutMs, () => HANGS)
 }
 
-const isFound = <T>(value: T): value is Found<T> =>
+const isFound = <T>(value: T): value is Accepted<T> =>
   value !== false && value !== null && value !== undefined
 
-function timedOut(what: string, waitedMs: number, seen: Seen<unknown>): WaitTimeout {
+function timedOut(what: string, waitedMs: number, seen: ProbeResult<unknown>): WaitTimeout {
   const message = `Timed out after ${formatDuration(Math.round(waitedMs))} waiting for: ${what}. ${shown(seen)}`
   return new WaitTimeout(message, seen.kind === 'error' ? { cause: seen.error } : {})
 }
 
-function shown(seen: Seen<unknown>): string {
+function shown(seen: ProbeResult<unknown>): string {
   switch (seen.kind) {
     case 'value':
       return `Last value: ${clipped(inspect(seen.value, { depth: 4 }))}`

@@ -13,29 +13,30 @@ import {
   type DrainedDeadLetter,
   type ReplayConfirmation,
   type Transport,
-  writeConfirmation,
+  serializeConfirmation,
 } from '@redrive/runtime'
-import { FakeClock, type MemoryWorld, memoryWorld, type TransportWorld } from '../src/index.ts'
+import { FakeClock, type TransportFixture } from '../src/index.ts'
+import { type MemoryWorld, memoryFixture } from '../src/memory-world.ts'
 
-/** Worlds whose transport breaks one promise each. */
+/** Fixtures whose transport breaks one guarantee each. */
 
-export interface BrokenWorld extends TransportWorld {
+export interface BrokenWorld extends TransportFixture {
   restart(): void
 }
 
 const virtual = () => ({ clock: new FakeClock() })
 
-/** A fault on the way between the transport and the broker. */
+/** Adds a fault between the transport and the broker. */
 export function brokenConnection(
   change: (connection: MemoryConnection) => Partial<MemoryConnection>,
 ): BrokenWorld {
-  return memoryWorld({
+  return memoryFixture({
     ...virtual(),
     between: (connection) => ({ ...plain(connection), ...change(connection) }),
   })
 }
 
-/** The methods as properties, so that some can be replaced. */
+/** Returns the methods as properties, so that some can be replaced. */
 function plain(connection: MemoryConnection): MemoryConnection {
   return {
     publish: (queue, message, delayMs) => connection.publish(queue, message, delayMs),
@@ -49,7 +50,7 @@ function plain(connection: MemoryConnection): MemoryConnection {
   }
 }
 
-/** Every copy is changed on its way. */
+/** Changes every copy on its way to the broker. */
 export const brokenCopies = (
   change: (message: MemoryMessage, queue: string) => MemoryMessage,
 ): BrokenWorld =>
@@ -72,18 +73,18 @@ export const reEncoded = (message: MemoryMessage): MemoryMessage => ({
   bytes: new TextEncoder().encode(new TextDecoder().decode(message.bytes)),
 })
 
-/** Every delivery is changed on its way. */
+/** Changes every delivery on its way to the transport. */
 export const brokenHandOuts = (change: (handed: Handed) => Handed): BrokenWorld =>
   brokenConnection((connection) => ({
     subscribe: (queue, listener) =>
       connection.subscribe(queue, (handed) => listener(change(handed))),
   }))
 
-/** A fault in the transport itself. */
+/** Adds a fault to the transport itself. */
 export function brokenTransport(
   change: (transport: Transport, world: MemoryWorld) => Partial<Transport>,
 ): BrokenWorld {
-  const world = memoryWorld(virtual())
+  const world = memoryFixture(virtual())
   const inner = new Map<Transport, Transport>()
   return {
     ...world,
@@ -112,11 +113,11 @@ function forwarding(transport: Transport): Transport {
   }
 }
 
-/** A fault on the control plane's side. */
+/** Adds a fault to the control-plane side. */
 export function brokenSource(
   change: (source: DeadLetterSource) => Partial<DeadLetterSource>,
 ): BrokenWorld {
-  const world = memoryWorld(virtual())
+  const world = memoryFixture(virtual())
   return {
     ...world,
     source: () => {
@@ -137,7 +138,7 @@ export function brokenSource(
 
 // ---- faults that need more than a line ----------------------------------------------------------
 
-/** Releases the original, and only then makes the copy. */
+/** Releases the original, and only then publishes the copy. */
 export function acknowledgesFirst(connection: MemoryConnection): Partial<MemoryConnection> {
   const copies: Parameters<MemoryConnection['publish']>[] = []
   return {
@@ -156,13 +157,13 @@ export function ignoresConfirmation(connection: MemoryConnection): Partial<Memor
       try {
         await connection.publish(...copy)
       } catch {
-        // Nobody looks at it.
+        // No caller reads it.
       }
     },
   }
 }
 
-/** A pause gives back what is in hand. */
+/** Returns the deliveries in flight on a pause. */
 export function returnsOnPause(connection: MemoryConnection): Partial<MemoryConnection> {
   const held = new Set<number>()
   return {
@@ -178,7 +179,7 @@ export function returnsOnPause(connection: MemoryConnection): Partial<MemoryConn
           await subscription.pause()
           for (const tag of held) await connection.release(tag)
           held.clear()
-          // A turn, or it would be handed out and returned for ever without one.
+          // Waits one turn. Otherwise the message would be delivered and returned forever without one.
           await new Promise((resolve) => setImmediate(resolve))
         },
       }
@@ -186,12 +187,12 @@ export function returnsOnPause(connection: MemoryConnection): Partial<MemoryConn
   }
 }
 
-/** Hands out whatever comes, paused or not. */
+/** Delivers every message, paused or not. */
 export function ignoresPause(connection: MemoryConnection): Partial<MemoryConnection> {
   return {
     subscribe: (queue, listener) => {
       const subscription = connection.subscribe(queue, (handed) =>
-        // A turn later, or a return would be handed out again before it has returned.
+        // One turn later, or a return would be delivered again before it has returned.
         setImmediate(() => listener(handed)),
       )
       return {
@@ -203,7 +204,7 @@ export function ignoresPause(connection: MemoryConnection): Partial<MemoryConnec
   }
 }
 
-/** A message that returns goes to the end. */
+/** Returns a message to the end of the queue. */
 export function returnsToTheEnd(connection: MemoryConnection): Partial<MemoryConnection> {
   const held = new Map<number, { readonly queue: string; readonly handed: Handed }>()
   return {
@@ -221,7 +222,7 @@ export function returnsToTheEnd(connection: MemoryConnection): Partial<MemoryCon
   }
 }
 
-/** Ignores a pause until it has received once. */
+/** Ignores a pause before the first receive. */
 export function pausesOnlyLater(transport: Transport): Partial<Transport> {
   let isReceiving = false
   return {
@@ -246,7 +247,7 @@ export function limitsOnlyLater(transport: Transport): Partial<Transport> {
   }
 }
 
-/** The second close waits for the first, which has ended. */
+/** The second close waits for the first, which has already ended. */
 export function closesOnce(transport: Transport): Partial<Transport> {
   let isClosed = false
   return {
@@ -258,9 +259,9 @@ export function closesOnce(transport: Transport): Partial<Transport> {
   }
 }
 
-/** Every control plane gets every dead letter; the first release removes it. */
+/** Drains every dead letter for every control plane; the first release removes it. */
 export function drainsForAll(): BrokenWorld {
-  const world = memoryWorld(virtual())
+  const world = memoryFixture(virtual())
   const shared = world.source()
   const open: ReturnType<DeadLetterSource['drain']>[] = []
   return {
@@ -269,7 +270,7 @@ export function drainsForAll(): BrokenWorld {
       source: shared.source,
       replay: shared.replay,
       drain: (options) => {
-        // The second of two gets the batch of the first.
+        // The second control plane gets the batch of the first.
         const batch = open.pop() ?? shared.drain(options)
         if (open.length === 0) open.push(batch)
         return batch
@@ -282,7 +283,7 @@ export function drainsForAll(): BrokenWorld {
   }
 }
 
-/** Whatever is still in hand at the end is taken for done. */
+/** Settles all deliveries that are in flight on close. */
 export function settlesOnClose(transport: Transport): Partial<Transport> {
   const held = new Set<Delivery>()
   return {
@@ -301,7 +302,7 @@ export function settlesOnClose(transport: Transport): Partial<Transport> {
   }
 }
 
-/** Says of what it is asked about that it was handled, and then does what it is asked. */
+/** Confirms matching decisions as handled, and then enacts them. */
 export const confirms =
   (isMeant: (delivery: Delivery, decision: Decision) => boolean) =>
   (transport: Transport, { broker, queue, clock }: MemoryWorld): Partial<Transport> => ({
@@ -309,13 +310,13 @@ export const confirms =
       if (isMeant(delivery, decision)) {
         const replay = { ...delivery, replayId: delivery.replayId ?? 'none' }
         const at = clock?.now() ?? 0
-        send(broker, replayedQueue(queue), writeConfirmation(replay, SETTLE, at))
+        send(broker, replayedQueue(queue), serializeConfirmation(replay, SETTLE, at))
       }
       return transport.enact(delivery, decision)
     },
   })
 
-/** What is said about replays is changed on its way, or not said. */
+/** Changes or omits the confirmations of replays. */
 export const brokenConfirmations = (
   change: (said: ReplayConfirmation) => ReplayConfirmation | undefined,
 ): BrokenWorld =>
@@ -330,7 +331,7 @@ export const brokenConfirmations = (
     },
   }))
 
-/** Asked again, it makes the copy again, and only then finds the original gone. */
+/** Publishes the copy again on a repeated enactment, and only then finds the original gone. */
 export function forgetsWhatItCopied(
   transport: Transport,
   { broker, queue }: MemoryWorld,
@@ -369,7 +370,7 @@ export const keepsDropped = (transport: Transport): Partial<Transport> => ({
       : transport.enact(delivery, decision),
 })
 
-/** Every dead letter and quarantined message goes to the queue named. */
+/** Publishes every dead letter and quarantined message to the given queue. */
 export const misplaced = (from: RegExp, to: (source: string) => string): BrokenWorld =>
   brokenConnection((connection) => ({
     publish: (queue, message, delayMs) => {
@@ -410,7 +411,7 @@ export const neverForgetsConfirmations = (source: DeadLetterSource): Partial<Dea
   },
 })
 
-/** Each dead letter is changed when it is drained. */
+/** Changes each dead letter on a drain. */
 export const drainsAs = (change: (deadLetter: DrainedDeadLetter) => DrainedDeadLetter) =>
   brokenSource((source) => ({
     drain: async (options) => {
@@ -424,7 +425,7 @@ export const renamed = (deadLetter: DrainedDeadLetter): DrainedDeadLetter => ({
   delivery: { ...deadLetter.delivery, id: randomUUID() },
 })
 
-/** A replay with something else in it than the dead letter had. */
+/** Publishes a replay with other content than the dead letter. */
 export const replaysAs = (change: (delivery: Delivery) => Partial<Delivery>) =>
   brokenSource((source) => ({
     publish: ({ deadLetter, replayId }) => {
@@ -433,9 +434,9 @@ export const replaysAs = (change: (delivery: Delivery) => Partial<Delivery>) =>
     },
   }))
 
-/** A restart empties the dead-letter queue. */
+/** Empties the dead-letter queue on a restart. */
 export function losesOnRestart(): BrokenWorld {
-  const world: MemoryWorld = memoryWorld(virtual())
+  const world: MemoryWorld = memoryFixture(virtual())
   const connection = world.broker.connect(() => undefined)
   return {
     ...world,
@@ -448,9 +449,9 @@ export function losesOnRestart(): BrokenWorld {
   }
 }
 
-/** A restart is the end of every transport there is. */
+/** Ends every transport on a restart. */
 export function diesOnRestart(): BrokenWorld {
-  const world = memoryWorld(virtual())
+  const world = memoryFixture(virtual())
   const made: Transport[] = []
   return {
     ...world,

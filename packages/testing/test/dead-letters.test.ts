@@ -1,4 +1,5 @@
-import { type Failure, type FailureClass, FIRST_CYCLE } from '@redrive/core'
+import { type FailureClass, FIRST_CYCLE } from '@redrive/core'
+import { aFailure } from '@redrive/dev-support'
 import type { StoredDeadLetter, StoreFilter } from '@redrive/runtime'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -25,7 +26,7 @@ function deadLetter(id: string, changes: Changes = {}): StoredDeadLetter {
       headers: {},
     },
     reason: 'attempts_exhausted',
-    failure: failure(failureClass),
+    failure: aFailure({ class: failureClass }),
     cycle: FIRST_CYCLE,
     job: undefined,
     savedAt: 0,
@@ -33,21 +34,10 @@ function deadLetter(id: string, changes: Changes = {}): StoredDeadLetter {
   }
 }
 
-const failure = (failureClass: FailureClass): Failure => ({
-  class: failureClass,
-  signature: 's',
-  type: 'Error',
-  code: undefined,
-  message: 'm',
-  retryAfterMs: undefined,
-  timedOut: false,
-  stack: undefined,
-})
-
 const sent = () => Promise.resolve()
 
-const ALONE = 'what is in memory belongs to one process'
-const GONE = 'what is in memory is gone with its process'
+const ALONE = 'memory belongs to one process'
+const GONE = 'memory is lost with its process'
 
 const memoryPlace = (capacity = Number.POSITIVE_INFINITY) => ({
   store: () => recordingDeadLetters({ capacity }),
@@ -60,18 +50,21 @@ exerciseStore({
   open: () => memoryPlace(),
   bounded: () => memoryPlace(7),
   skip: [
-    { scenario: 'two processes that replay at once send once', reason: ALONE },
-    { scenario: 'two processes see what the other does', reason: ALONE },
-    { scenario: 'a hundred saves at once by two processes are all kept', reason: ALONE },
-    { scenario: 'everything acknowledged is there after close', reason: GONE },
-    { scenario: 'everything acknowledged is there after a crash', reason: GONE },
-    { scenario: 'a crash while saving loses nothing acknowledged', reason: GONE },
-    { scenario: 'a crash while sending leaves the dead letter to others', reason: GONE },
+    { scenario: 'two processes that replay concurrently send once', reason: ALONE },
+    { scenario: 'two processes see the changes of the other', reason: ALONE },
+    { scenario: 'a hundred concurrent saves by two processes are all kept', reason: ALONE },
+    { scenario: 'every acknowledged dead letter exists after close', reason: GONE },
+    { scenario: 'every acknowledged dead letter exists after a crash', reason: GONE },
+    { scenario: 'a crash while saving loses no acknowledged dead letter', reason: GONE },
+    {
+      scenario: 'after a crash while sending, another process can send the dead letter',
+      reason: GONE,
+    },
   ],
 })
 
 describe('recordingDeadLetters', () => {
-  it('tells what it was given, until it is cleared', async () => {
+  it('records what was saved, until it is cleared', async () => {
     const store = recordingDeadLetters()
     expect([store.count, store.last]).toEqual([0, undefined])
     await store.save(deadLetter('a'))
@@ -83,7 +76,7 @@ describe('recordingDeadLetters', () => {
     expect([store.count, store.last, await store.get('a')]).toEqual([0, undefined, undefined])
   })
 
-  it('refuses to hold more than its capacity, and takes more once there is room', async () => {
+  it('rejects more than its capacity, and saves again when it has room', async () => {
     const store = recordingDeadLetters({ capacity: 1 })
     await store.save(deadLetter('a'))
     await expect(store.save(deadLetter('b'))).rejects.toMatchObject({ code: 'DLQ_FULL' })
@@ -95,7 +88,7 @@ describe('recordingDeadLetters', () => {
     expect((await store.stats()).count).toBe(1)
   })
 
-  it('pages through everything once, whatever is deleted and saved meanwhile', async () => {
+  it('pages through everything once, whatever is deleted and saved in between', async () => {
     const savedAts = fc.uniqueArray(fc.tuple(fc.nat(3), fc.nat(1_000)), {
       maxLength: 20,
       selector: ([savedAt, name]) => `${name}-${savedAt}`,
@@ -109,10 +102,13 @@ describe('recordingDeadLetters', () => {
         const seen: string[] = []
         let after: string | undefined
         do {
-          const page = await store.list({ most, ...(after === undefined ? {} : { after }) })
+          const page = await store.list({
+            limit: most,
+            ...(after === undefined ? {} : { cursor: after }),
+          })
           expect(page.deadLetters.length).toBeLessThanOrEqual(most)
           seen.push(...page.deadLetters.map(({ id }) => id))
-          after = page.next
+          after = page.nextCursor
           const last = page.deadLetters.at(-1)
           if (last !== undefined) await store.delete(last.id)
         } while (after !== undefined)
@@ -129,7 +125,7 @@ describe('recordingDeadLetters', () => {
     await store.save(deadLetter('old', { savedAt: 10, sink: 'sentry' }))
     await store.save(deadLetter('mid', { savedAt: 20, type: 'log', class: 'schema' }))
     const ids = async (filter: StoreFilter) =>
-      (await store.list({ filter, most: 10 })).deadLetters.map(({ id }) => id)
+      (await store.list({ filter, limit: 10 })).deadLetters.map(({ id }) => id)
     expect(await ids({})).toEqual(['old', 'mid', 'new'])
     expect(await ids({ sink: 'sentry' })).toEqual(['old'])
     expect(await ids({ type: 'log' })).toEqual(['mid'])
@@ -144,11 +140,11 @@ describe('recordingDeadLetters', () => {
     })
   })
 
-  it('refuses a cursor that is not its own', async () => {
-    await expect(recordingDeadLetters().list({ most: 1, after: 'x' })).rejects.toThrow(/cursor/)
+  it('rejects a foreign cursor', async () => {
+    await expect(recordingDeadLetters().list({ limit: 1, cursor: 'x' })).rejects.toThrow(/cursor/)
   })
 
-  it('forgets a dead letter only after it was sent', async () => {
+  it('deletes a dead letter only after it was sent', async () => {
     const store = recordingDeadLetters()
     await store.save(deadLetter('a'))
     await expect(store.replay('a', () => Promise.reject(new Error('still down')))).rejects.toThrow(
@@ -160,24 +156,24 @@ describe('recordingDeadLetters', () => {
     expect(await store.replay('a', sent)).toBe(false)
   })
 
-  it('does not send one twice when two replay it at once', async () => {
+  it('does not send a dead letter twice for two concurrent replays', async () => {
     const store = recordingDeadLetters()
     await store.save(deadLetter('a'))
-    const answers = await Promise.all([store.replay('a', sent), store.replay('a', sent)])
-    expect(answers).toEqual([true, false])
+    const results = await Promise.all([store.replay('a', sent), store.replay('a', sent)])
+    expect(results).toEqual([true, false])
   })
 
-  it('replays a batch and counts what failed', async () => {
+  it('replays a batch and counts the failures', async () => {
     const store = recordingDeadLetters()
     for (const id of ['a', 'b', 'c', 'd']) await store.save(deadLetter(id))
-    const answer = await store.replayBatch({ most: 3 }, ({ id }) =>
+    const answer = await store.replayBatch({ limit: 3 }, ({ id }) =>
       id === 'b' ? Promise.reject(new Error('no')) : Promise.resolve(),
     )
     expect(answer).toEqual({ replayed: 2, failed: 1 })
-    expect((await store.list({ most: 9 })).deadLetters.map(({ id }) => id)).toEqual(['b', 'd'])
+    expect((await store.list({ limit: 9 })).deadLetters.map(({ id }) => id)).toEqual(['b', 'd'])
   })
 
-  it('cleans up what is older than the moment', async () => {
+  it('removes dead letters saved before the given time', async () => {
     const store = recordingDeadLetters()
     await store.save(deadLetter('a', { savedAt: 1 }))
     await store.save(deadLetter('b', { savedAt: 2 }))
@@ -197,9 +193,9 @@ describe.each([
     const calls = [
       store.save(deadLetter('a')),
       store.get('a'),
-      store.list({ most: 1 }),
+      store.list({ limit: 1 }),
       store.replay('a', sent),
-      store.replayBatch({ most: 1 }, sent),
+      store.replayBatch({ limit: 1 }, sent),
       store.delete('a'),
       store.stats(),
       store.cleanup({ savedBefore: 0 }),
@@ -209,13 +205,13 @@ describe.each([
 })
 
 describe('noDeadLetters', () => {
-  it('takes everything and keeps nothing', async () => {
+  it('accepts everything and keeps nothing', async () => {
     const store = noDeadLetters()
     await store.save(deadLetter('a'))
     expect(await store.get('a')).toBeUndefined()
-    expect((await store.list({ most: 1 })).deadLetters).toEqual([])
+    expect((await store.list({ limit: 1 })).deadLetters).toEqual([])
     expect(await store.replay('a', sent)).toBe(false)
-    expect(await store.replayBatch({ most: 1 }, sent)).toEqual({ replayed: 0, failed: 0 })
+    expect(await store.replayBatch({ limit: 1 }, sent)).toEqual({ replayed: 0, failed: 0 })
     expect(await store.delete('a')).toBe(false)
     expect((await store.stats()).count).toBe(0)
     expect(await store.cleanup({ savedBefore: 1 })).toBe(0)

@@ -1,8 +1,9 @@
 import { type Duration, RedriveError } from '@redrive/core'
-import { CAPABILITIES } from '@redrive/memory'
+import { CAPABILITIES } from '@redrive/memory/internal'
 import { publishEvent, type Transport } from '@redrive/runtime'
 import { describe, expect, it } from 'vitest'
-import { exerciseTransport, memoryWorld } from '../src/index.ts'
+import { exerciseTransport } from '../src/index.ts'
+import { memoryFixture } from '../src/memory-world.ts'
 import { type BrokenWorld, brokenTransport } from './broken.ts'
 
 /** Plays one scenario and returns the text of its failure. */
@@ -35,7 +36,7 @@ const never = () => new Promise<never>(() => undefined)
 const scriptError = () =>
   new Error('WRONGTYPE Operation against a key holding the wrong kind of value')
 
-/** A transport whose every read fails, as with a script that has a mistake. */
+/** A transport whose every read fails, as with a faulty script. */
 function failsToRead({ source }: Transport): Partial<Transport> {
   return {
     receive: () => {
@@ -59,16 +60,16 @@ describe('the failure of a scenario', () => {
     )
   })
 
-  it('comes at the deadline when a look at the broker hangs, in real time', async () => {
+  it('is reported at the deadline when a check of the broker hangs, in real time', async () => {
     const text = await failureOf(
       'success settles',
-      () => ({ ...memoryWorld(), backlog: never }),
+      () => ({ ...memoryFixture(), backlog: never }),
       '2s',
     )
-    expect(text).toMatch(/^messages are where they belong \(waited 2000 ms\)/)
+    expect(text).toMatch(/^messages are in the expected queues \(waited 2000 ms\)/)
   })
 
-  it('names the call when the world does not open', async () => {
+  it('names the call when the fixture does not open', async () => {
     const text = await failureOf(
       'success settles',
       () => never() as unknown as BrokenWorld,
@@ -77,7 +78,7 @@ describe('the failure of a scenario', () => {
     expect(text).toBe('open() of the world has not ended after 3500 ms.')
   })
 
-  it('names what does not close, and closes the rest', async () => {
+  it('names the call that does not close, and closes the rest', async () => {
     let isClosed = false
     const text = await failureOf(
       'success settles',
@@ -97,16 +98,16 @@ describe('the failure of a scenario', () => {
     expect(isClosed).toBe(true)
   })
 
-  it('comes before the runner gives up when a call hangs that has no deadline', async () => {
+  it('is reported before the runner times out when a call without a deadline hangs', async () => {
     const text = await failureOf(
       'success settles',
-      () => ({ ...memoryWorld(), send: never }),
+      () => ({ ...memoryFixture(), send: never }),
       '500ms',
     )
     expect(text).toMatch(/^The scenario has not ended after 3500 ms\..* last enactment: none/)
   })
 
-  it('gives the causes of an unknown enactment', async () => {
+  it('contains the causes of an unknown enactment', async () => {
     const text = await failureOf('enacting twice has one effect', () =>
       brokenTransport((transport) => ({
         enact: (delivery, decision) =>
@@ -120,7 +121,7 @@ describe('the failure of a scenario', () => {
     )
   })
 
-  it('names an enactment that throws', async () => {
+  it('contains the error of an enactment that throws', async () => {
     const text = await failureOf('success settles', () =>
       brokenTransport(() => ({
         enact: () => {
@@ -131,11 +132,11 @@ describe('the failure of a scenario', () => {
     expect(text).toMatch(/^WRONGTYPE .*; last enactment: settle -> threw: WRONGTYPE/)
   })
 
-  it('names an error of the control plane that a wait runs into', async () => {
+  it('contains an error of the control plane during a wait', async () => {
     const text = await failureOf('success settles', () => ({
       ...brokenTransport(() => ({})),
       backlog: () => Promise.reject(scriptError()),
     }))
-    expect(text).toMatch(/^the places of messages can be read: WRONGTYPE/)
+    expect(text).toMatch(/^messages cannot be counted: WRONGTYPE/)
   })
 })

@@ -2,7 +2,7 @@ import type { DeadLetterStore, StoredDeadLetter } from '@redrive/runtime'
 import { describe, expect, it } from 'vitest'
 import { exerciseStore, recordingDeadLetters, type SkippedScenario } from '../src/index.ts'
 
-/** A place in memory that survives its stores: "processes" share what is kept, not who is sending. */
+/** A location in memory that survives its stores. "Processes" share the dead letters, but not the running sends. */
 class SharedPlace {
   readonly #shared = recordingDeadLetters()
   readonly #change: Change
@@ -17,7 +17,7 @@ class SharedPlace {
     const guarded = <A extends unknown[], T>(call: (...args: A) => Promise<T>) => {
       return async (...args: A): Promise<T> => {
         if (!isClosed) return call(...args)
-        // Any closed store: it rejects as it must.
+        // Any closed store rejects in the correct way.
         const closed = recordingDeadLetters()
         await closed.close()
         await closed.stats()
@@ -47,14 +47,14 @@ class SharedPlace {
 
 type Change = (store: DeadLetterStore) => Partial<DeadLetterStore>
 
-const SENDING = 'a crash while sending leaves the dead letter to others'
-const FULL = 'a full store rejects with DLQ_FULL and takes more once there is room'
+const SENDING = 'after a crash while sending, another process can send the dead letter'
+const FULL = 'a full store rejects with DLQ_FULL and saves again when it has room'
 const skip: readonly SkippedScenario[] = [
-  { scenario: SENDING, reason: 'what is in memory cannot crash' },
-  { scenario: FULL, reason: 'it has no bound' },
+  { scenario: SENDING, reason: 'memory cannot crash' },
+  { scenario: FULL, reason: 'it has no limit' },
 ]
 
-/** The suite as a list, to be run one by one. */
+/** Returns the suite as a list, to be run one by one. */
 function collect(change: Change): ReadonlyMap<string, () => Promise<void>> {
   const tests = new Map<string, () => Promise<void>>()
   exerciseStore({
@@ -79,31 +79,31 @@ async function failures(change: Change): Promise<readonly string[]> {
   return failed
 }
 
-const BYTES = 'what is saved comes back byte for byte'
-const ABSENT = 'what is absent stays absent'
-const CHANGED = 'what changes after save was called is not saved'
+const BYTES = 'a saved dead letter is returned byte for byte'
+const ABSENT = 'absent fields stay absent'
+const CHANGED = 'changes after the call of save are not saved'
 const REPLACES = 'the same id replaces'
-const LAST = 'the last save of an id wins, whatever time it carries'
+const LAST = 'the last save of an id wins, whatever its time'
 const CLOSED = 'after close every call rejects with DLQ_CLOSED'
-const FILTERS = 'lists oldest first what fits every filter'
+const FILTERS = 'lists matching dead letters, oldest first, for every filter'
 const PAGES = 'pages neither repeat nor skip while others are saved and deleted'
-const CURSOR = 'a cursor that is not its own is refused'
-const STATS = 'stats say what is there, also after deletes'
-const FORGETS = 'a replay forgets only after send resolved'
+const CURSOR = 'a foreign cursor is rejected'
+const STATS = 'stats count the stored dead letters, also after deletes'
+const FORGETS = 'a replay deletes only after send resolved'
 const KEEPS = 'a replay whose send rejects keeps the dead letter'
-const TWICE = 'two replays at once send once'
-const TWO_SEND = 'two processes that replay at once send once'
-const AGAIN = 'what is saved again while it is sent is kept'
+const TWICE = 'two concurrent replays send once'
+const TWO_SEND = 'two processes that replay concurrently send once'
+const AGAIN = 'a dead letter that is saved again while it is sent is kept'
 const OLDEST = 'a batch is replayed oldest first, one after the other'
-const COUNTS = 'a batch counts and keeps what failed'
-const AT_ONCE = 'a batch replays so many at once'
-const DELETE = 'delete takes one away, once'
-const CLEANUP = 'cleanup takes away what was saved before the moment'
-const REOPENED = 'everything acknowledged is there after close'
-const CRASHED = 'everything acknowledged is there after a crash'
-const SAVING = 'a crash while saving loses nothing acknowledged'
-const TWO = 'two processes see what the other does'
-const HUNDRED = 'a hundred saves at once by two processes are all kept'
+const COUNTS = 'a batch counts and keeps failed dead letters'
+const AT_ONCE = 'a batch replays with the given concurrency'
+const DELETE = 'delete removes one dead letter, once'
+const CLEANUP = 'cleanup removes dead letters saved before the given time'
+const REOPENED = 'every acknowledged dead letter exists after close'
+const CRASHED = 'every acknowledged dead letter exists after a crash'
+const SAVING = 'a crash while saving loses no acknowledged dead letter'
+const TWO = 'two processes see the changes of the other'
+const HUNDRED = 'a hundred concurrent saves by two processes are all kept'
 
 const text = (bytes: Uint8Array) => Buffer.from(Buffer.from(bytes).toString('utf8'))
 const withEvent = (one: StoredDeadLetter, event: Partial<StoredDeadLetter['event']>) => ({
@@ -111,7 +111,7 @@ const withEvent = (one: StoredDeadLetter, event: Partial<StoredDeadLetter['event
   event: { ...one.event, ...event },
 })
 
-/** What is wrong with the store, and a scenario that must notice. */
+/** A fault of the store, and the scenarios that must detect it. */
 const BREAKS: readonly (readonly [string, Change, readonly string[]])[] = [
   [
     'bytes become text',
@@ -119,17 +119,17 @@ const BREAKS: readonly (readonly [string, Change, readonly string[]])[] = [
     [BYTES],
   ],
   [
-    'headers lose names of the language',
+    'headers lose names that JavaScript uses',
     (s) => ({ save: (d) => s.save(withEvent(d, { headers: Object.assign({}, d.event.headers) })) }),
     [BYTES],
   ],
   [
-    'what is absent becomes empty',
+    'absent fields become empty',
     (s) => ({ save: (d) => s.save({ ...d, job: d.job ?? '' }) }),
     [ABSENT, FILTERS],
   ],
   [
-    'it writes later',
+    'it saves later',
     (s) => ({
       save: async (d) => {
         await Promise.resolve()
@@ -156,9 +156,9 @@ const BREAKS: readonly (readonly [string, Change, readonly string[]])[] = [
     }),
     [LAST],
   ],
-  ['close is forgotten', () => ({ close: () => Promise.resolve() }), [CLOSED]],
+  ['close has no effect', () => ({ close: () => Promise.resolve() }), [CLOSED]],
   [
-    'filters are looked at one by one',
+    'any one field of a filter is enough',
     (s) => ({
       list: ({ filter = {}, ...q }) =>
         s.list({ ...q, filter: filter.sink === undefined ? filter : { sink: filter.sink } }),
@@ -166,19 +166,19 @@ const BREAKS: readonly (readonly [string, Change, readonly string[]])[] = [
     [FILTERS],
   ],
   [
-    'a moment counts as before itself',
+    'an entry saved exactly at the given time counts as before it',
     (s) => ({ cleanup: ({ savedBefore }) => s.cleanup({ savedBefore: savedBefore + 1 }) }),
     [CLEANUP],
   ],
   ['pages by number', byNumber, [PAGES, CURSOR]],
-  ['a cursor knows only the time', byTime, [PAGES]],
+  ['a cursor contains only the time', byTime, [PAGES]],
   [
-    'deletes are counted',
+    'deleted dead letters are counted',
     (s) => ({ stats: async () => ({ ...(await s.stats()), count: 5 }) }),
     [STATS],
   ],
   [
-    'it forgets before it sends',
+    'it deletes before it sends',
     (s) => ({
       replay: async (id, send) => {
         const d = await s.get(id)
@@ -190,21 +190,21 @@ const BREAKS: readonly (readonly [string, Change, readonly string[]])[] = [
     [FORGETS, KEEPS],
   ],
   [
-    'it forgets what failed',
+    'it deletes failed dead letters',
     (s) => ({ replay: (id, send) => s.replay(id, (d) => send(d).catch(() => undefined)) }),
     [KEEPS],
   ],
   [
-    'an error of its own',
+    'it rejects with another error',
     (s) => ({
       replay: (id, send) =>
         s.replay(id, send).catch(() => Promise.reject(new Error('replay failed'))),
     }),
     [KEEPS],
   ],
-  ['nobody claims', unclaimed, [TWICE, TWO_SEND]],
+  ['replays are not claimed', unclaimed, [TWICE, TWO_SEND]],
   [
-    'it forgets by id',
+    'it deletes by id',
     (s) => ({
       replay: async (id, send) => {
         const is = await s.replay(id, send)
@@ -218,16 +218,16 @@ const BREAKS: readonly (readonly [string, Change, readonly string[]])[] = [
     'newest first',
     (s) => ({
       replayBatch: async (q, send) => {
-        const page = await s.list({ ...q, most: 1_000 })
-        for (const d of page.deadLetters.toReversed().slice(0, q.most)) await s.replay(d.id, send)
-        return { replayed: Math.min(q.most, page.deadLetters.length), failed: 0 }
+        const page = await s.list({ ...q, limit: 1_000 })
+        for (const d of page.deadLetters.toReversed().slice(0, q.limit)) await s.replay(d.id, send)
+        return { replayed: Math.min(q.limit, page.deadLetters.length), failed: 0 }
       },
     }),
     [OLDEST],
   ],
   [
-    'all at once',
-    (s) => ({ replayBatch: (q, send) => s.replayBatch({ ...q, atOnce: 10 }, send) }),
+    'all are sent concurrently',
+    (s) => ({ replayBatch: (q, send) => s.replayBatch({ ...q, concurrency: 10 }, send) }),
     [OLDEST, AT_ONCE],
   ],
   [
@@ -249,7 +249,7 @@ const BREAKS: readonly (readonly [string, Change, readonly string[]])[] = [
     [COUNTS],
   ],
   [
-    'delete always says yes',
+    'delete always returns true',
     (s) => ({
       delete: async (id) => {
         await s.delete(id)
@@ -259,27 +259,30 @@ const BREAKS: readonly (readonly [string, Change, readonly string[]])[] = [
     [DELETE],
   ],
   ['delete does nothing', () => ({ delete: () => Promise.resolve(true) }), [DELETE, STATS]],
-  ['acknowledged before it is kept', unkept, [CRASHED, REOPENED, SAVING, TWO, HUNDRED]],
+  ['it acknowledges before it saves', unkept, [CRASHED, REOPENED, SAVING, TWO, HUNDRED]],
 ]
 
 function byNumber(store: DeadLetterStore): Partial<DeadLetterStore> {
   return {
-    list: async ({ after, most, filter }) => {
-      const { deadLetters } = await store.list({ most: 1_000, ...(filter ? { filter } : {}) })
-      const from = Number(after ?? 0)
-      const page = deadLetters.slice(from, from + most)
-      const isMore = from + most < deadLetters.length
-      return { deadLetters: page, next: isMore ? String(from + most) : undefined }
+    list: async ({ cursor, limit, filter }) => {
+      const { deadLetters } = await store.list({ limit: 1_000, ...(filter ? { filter } : {}) })
+      const from = Number(cursor ?? 0)
+      const page = deadLetters.slice(from, from + limit)
+      const isMore = from + limit < deadLetters.length
+      return { deadLetters: page, nextCursor: isMore ? String(from + limit) : undefined }
     },
   }
 }
 
 function byTime(store: DeadLetterStore): Partial<DeadLetterStore> {
   return {
-    list: async ({ after, most, filter = {} }) => {
-      const from = after === undefined ? {} : { savedAfter: Number(after) }
-      const { deadLetters, next } = await store.list({ most, filter: { ...filter, ...from } })
-      return { deadLetters, next: next && String(deadLetters.at(-1)?.savedAt) }
+    list: async ({ cursor, limit, filter = {} }) => {
+      const from = cursor === undefined ? {} : { savedAfter: Number(cursor) }
+      const { deadLetters, nextCursor } = await store.list({
+        limit,
+        filter: { ...filter, ...from },
+      })
+      return { deadLetters, nextCursor: nextCursor && String(deadLetters.at(-1)?.savedAt) }
     },
   }
 }
@@ -295,39 +298,39 @@ function unclaimed(store: DeadLetterStore): Partial<DeadLetterStore> {
   }
 }
 
-/** Every third is kept in the process only. */
+/** Keeps every third dead letter only in the process. */
 function unkept(store: DeadLetterStore): Partial<DeadLetterStore> {
   let saves = 0
   return { save: (d) => (saves++ % 3 === 2 ? Promise.resolve() : store.save(d)) }
 }
 
 describe('exerciseStore', () => {
-  it('passes for a store that keeps its promises', async () => {
+  it('passes a store that keeps all guarantees', async () => {
     expect(await failures(() => ({}))).toEqual([])
   })
 
-  it.each(BREAKS)('notices when %s', async (_, change, expected) => {
+  it.each(BREAKS)('detects that %s', async (_, change, expected) => {
     expect(await failures(change)).toEqual(expect.arrayContaining([...expected]))
   })
 
-  it('every scenario is noticed by someone, or is a variant of one that is', () => {
+  it('has a broken store for every scenario, except for variants of others', () => {
     const covered = new Set(BREAKS.flatMap(([, , expected]) => expected))
     const names = [...collect(() => ({})).keys()]
     expect(names.filter((name) => !covered.has(name))).toEqual([
-      'an unknown id is no error',
+      'an unknown id is not an error',
       'pages end where the list ends',
-      'what is deleted while it is sent stays deleted',
-      'deleting at once takes it away',
-      'cleanup goes by the last save of an id',
+      'a dead letter that is deleted while it is sent stays deleted',
+      'concurrent deletes remove it once',
+      'cleanup uses the time of the last save of an id',
     ])
   })
 
-  it('refuses to leave out silently what a store cannot do', () => {
+  it('throws when an option is missing and its scenario is not skipped', () => {
     const runner = { describe: () => undefined, it: () => undefined }
     const open = () => new SharedPlace(() => ({}))
-    expect(() => exerciseStore({ runner, name: 'x', open, skip })).toThrow(/crash is missing/)
+    expect(() => exerciseStore({ runner, name: 'x', open, skip })).toThrow(/"crash" is missing/)
     const crash = () => undefined
-    expect(() => exerciseStore({ runner, name: 'x', open, crash })).toThrow(/bounded is missing/)
+    expect(() => exerciseStore({ runner, name: 'x', open, crash })).toThrow(/"bounded" is missing/)
     const unknown = [...skip, { scenario: 'no such', reason: 'none' }]
     expect(() => exerciseStore({ runner, name: 'x', open, crash, skip: unknown })).toThrow(
       /no such/,

@@ -1,14 +1,15 @@
 import { readFile } from 'node:fs/promises'
-import { CAPABILITIES, deadLetterQueue, quarantineQueue } from '@redrive/memory'
+import { deadLetterQueue, quarantineQueue } from '@redrive/memory'
+import { CAPABILITIES } from '@redrive/memory/internal'
 import type { Capabilities } from '@redrive/runtime'
 import { describe, expect, it } from 'vitest'
 import {
   exerciseTransport,
   FakeClock,
-  memoryWorld,
   type RunnableTest,
   type SkippedScenario,
 } from '../src/index.ts'
+import { memoryFixture } from '../src/memory-world.ts'
 import * as broken from './broken.ts'
 import { KILLS } from './lease-transport/kills.ts'
 
@@ -17,7 +18,7 @@ interface Collected {
   readonly run: RunnableTest
 }
 
-/** The suite as a list, to be run one by one. */
+/** Returns the suite as a list, to be run one by one. */
 function collect(
   open: () => broken.BrokenWorld,
   { skip = [], capabilities = CAPABILITIES }: CollectOptions = {},
@@ -46,19 +47,19 @@ interface CollectOptions {
 
 const STRESS = 'stress: the whole list, ten times in parallel'
 
-/** Names of the scenarios that fail, each with why. */
+/** Returns the names of the failed scenarios, each with its error. */
 async function failures(open: () => broken.BrokenWorld): Promise<Map<string, unknown>> {
   const failed = new Map<string, unknown>()
   for (const { name } of collect(open).tests) {
     if (name === STRESS) continue
-    // A suite for each, which does not stop early: every scenario must notice by its own means.
+    // A separate suite for each, which does not stop early: every scenario must detect the fault itself.
     const played = collect(open).tests.find((test) => test.name === name)
     await played?.run(SKIPPING).catch((error: unknown) => failed.set(name, error))
   }
   return failed
 }
 
-/** The context of a runner that can skip: scenarios for which the world gives a reason are not failures. */
+/** The context of a runner that can skip: a scenario with a reason in the fixture is not a failure. */
 const SKIPPING = { skip: () => undefined }
 
 /** Plays the suite in its order, as a runner does, and returns the outcome of each scenario. */
@@ -77,30 +78,31 @@ const EARLY = 'a retry arrives not before its time'
 const TWICE = 'enacting twice has one effect'
 const ORDER = 'order within a lane is kept, or its loss declared'
 const UNREADABLE = 'unreadable headers count as a first attempt and raise a flag'
-const LEGS = 'a delay beyond the longest is taken in legs, or refused at start'
+const LEGS = 'a delay beyond the longest is split, or rejected at start'
 const DEAD_LETTER = 'a dead letter keeps bytes, headers, key, source and history'
-const OVERSIZED = 'oversized history is truncated visibly'
-const QUARANTINE = 'quarantine takes a poison message out of its lane and the lane moves on'
-const DRAIN = 'draining keeps what is not released'
+const OVERSIZED = 'an oversized history is truncated and reported'
+const QUARANTINE = 'quarantine removes a poison message from its lane and the lane continues'
+const DRAIN = 'draining keeps dead letters that are not released'
 const REPLAY = 'a replay goes back to its origin as the next cycle'
 const INBOX = 'a replay already in the inbox settles as already handled'
-const NAMES = 'a dead letter keeps its name however often it is drained'
+const NAMES = 'a dead letter keeps its id on every drain'
 const CONFIRMED = 'a handled replay is confirmed once, a plain message never'
 const DROPPED = 'a dropped replay is confirmed as dropped'
 const KEPT = 'a confirmation is kept until it is released'
 const UNSTORED = 'a confirmation that is not stored keeps the replay'
 const CONFIRMED_AGAIN =
   'a crash between confirmation and acknowledge confirms again, without a second effect'
-const FAILED_AGAIN = 'a replay that fails again is not confirmed and says which replay it was'
-const EDITED = 'an edited replay says whom it stands in for, through retries and dead letters'
-const HANGS = 'close while a handler hangs gives the message back'
+const FAILED_AGAIN = 'a replay that fails again is not confirmed and keeps its replay id'
+const EDITED = 'an edited replay keeps the key it replaces, through retries and dead letters'
+const HANGS = 'close while a handler hangs returns the message'
 const FINISHES = 'close while a handler runs lets it finish'
 const CLOSE_PAUSED = 'close while paused leaves everything in the source'
 const BLOCKED = 'close while a hand-off is blocked keeps the message'
-const PAUSE = 'pause stops new deliveries and resume brings them'
+const PAUSE = 'pause stops new deliveries and resume starts them'
 const BREAKER = 'an open breaker pauses consumption without spending attempts'
 const HISTORY = 'attempt history survives a process crash'
-const HALFWAY = 'a crash between publish and acknowledge duplicates under the same id, never loses'
+const HALFWAY =
+  'a crash between publish and acknowledge duplicates under the same id, and loses nothing'
 const AT_ONCE = 'a crash right after a hand-off began loses nothing'
 const UNCONFIRMED = 'a copy that is not confirmed keeps the original'
 const CRASH_LOOP = 'a crash loop among 100 innocent messages quarantines only the poison'
@@ -108,16 +110,16 @@ const RESTART = 'a broker restart loses nothing'
 const CALLS = 'limit and pause before receive hold from the first delivery'
 const CLOSE_TWICE = 'close resolves without open and when called again'
 const PLANES = 'two control planes drain each dead letter once'
-const LAG = 'lag counts what consumers could handle now'
+const LAG = 'lag counts the messages that consumers could handle now'
 const LEASE = 'a handler that runs longer than the lease keeps its message'
 const DECLARED = 'the declared capabilities are the exercised ones'
 
 const { brokenConnection, brokenCopies, brokenSource, brokenTransport, without } = broken
 
-/** What is wrong with the transport, and the scenarios that must notice. */
+/** A fault of the transport, and the scenarios that must detect it. */
 const BREAKS: readonly (readonly [string, () => broken.BrokenWorld, readonly string[]])[] = [
   [
-    'declares more than it was exercised for',
+    'declares more capabilities than the suite was given',
     () =>
       brokenTransport(({ capabilities }) => ({
         capabilities: { ...capabilities, ordering: 'none' },
@@ -125,7 +127,11 @@ const BREAKS: readonly (readonly [string, () => broken.BrokenWorld, readonly str
     [DECLARED],
   ],
   ['never acknowledges', () => brokenConnection(() => ({ ack: () => true })), [SUCCESS, FINISHES]],
-  ['dead-letters what should be dropped', () => brokenTransport(broken.keepsDropped), [SUCCESS]],
+  [
+    'dead-letters messages that should be dropped',
+    () => brokenTransport(broken.keepsDropped),
+    [SUCCESS],
+  ],
   [
     'delivers a retry early',
     () =>
@@ -141,7 +147,7 @@ const BREAKS: readonly (readonly [string, () => broken.BrokenWorld, readonly str
     [HALFWAY, CONFIRMED_AGAIN],
   ],
   [
-    'acknowledges before it publishes and dies',
+    'acknowledges before it publishes and crashes',
     () =>
       brokenTransport((transport) => ({
         enact: async (delivery, decision) => {
@@ -157,7 +163,11 @@ const BREAKS: readonly (readonly [string, () => broken.BrokenWorld, readonly str
     () => brokenConnection(broken.ignoresConfirmation),
     [UNCONFIRMED, BLOCKED, UNSTORED],
   ],
-  ['copies again when asked again', () => brokenTransport(broken.forgetsWhatItCopied), [TWICE]],
+  [
+    'copies again on a repeated enactment',
+    () => brokenTransport(broken.forgetsWhatItCopied),
+    [TWICE],
+  ],
   ["drops the producer's headers", () => brokenCopies(without('x-tenant')), [DEAD_LETTER, REPLAY]],
   ['re-encodes bytes', () => brokenCopies(broken.reEncoded), [DEAD_LETTER]],
   ['loses the key', () => brokenCopies(without('redrive-key')), [DEAD_LETTER, HISTORY, REPLAY]],
@@ -177,62 +187,66 @@ const BREAKS: readonly (readonly [string, () => broken.BrokenWorld, readonly str
     [HISTORY, EARLY, DEAD_LETTER],
   ],
   ['loses the history', () => brokenCopies(without('redrive-history')), [HISTORY, DEAD_LETTER]],
-  ['loses when it is really due', () => brokenCopies(without('redrive-not-before')), [LEGS]],
+  ['loses the real due time', () => brokenCopies(without('redrive-not-before')), [LEGS]],
   ['loses the reason', () => brokenCopies(without('redrive-reason')), [DEAD_LETTER, QUARANTINE]],
-  ['cuts history without a word', () => brokenTransport(broken.cutsSilently), [OVERSIZED]],
   [
-    'hides that headers cannot be read',
-    () => brokenTransport(broken.hidesHeaderProblems),
-    [UNREADABLE],
+    'truncates the history without reporting it',
+    () => brokenTransport(broken.cutsSilently),
+    [OVERSIZED],
   ],
+  ['hides unreadable headers', () => brokenTransport(broken.hidesHeaderProblems), [UNREADABLE]],
   [
     'puts dead letters into quarantine',
     () => broken.misplaced(/\.dlq$/, (source) => quarantineQueue(source, 'unknown')),
     [DEAD_LETTER],
   ],
   [
-    'puts quarantine among the dead letters',
+    'puts quarantined messages into the dead-letter queue',
     () => broken.misplaced(/quarantine/, deadLetterQueue),
     [QUARANTINE, CRASH_LOOP],
   ],
   [
-    'puts dead letters where nobody looks',
+    'puts dead letters into an unknown queue',
     () => broken.misplaced(/\.dlq/, () => 'elsewhere'),
     [DEAD_LETTER, QUARANTINE, HALFWAY],
   ],
   ['returns to the end of the lane', () => brokenConnection(broken.returnsToTheEnd), [ORDER]],
   [
-    'gives back what is in hand when paused',
+    'returns deliveries in flight when paused',
     () => brokenConnection(broken.returnsOnPause),
     [PAUSE],
   ],
   ['ignores pause', () => brokenConnection(broken.ignoresPause), [PAUSE]],
   ['never resumes', () => brokenTransport(() => ({ resume: () => undefined })), [PAUSE, BREAKER]],
-  ['forgets a pause before receive', () => brokenTransport(broken.pausesOnlyLater), [CALLS]],
-  ['forgets a limit before receive', () => brokenTransport(broken.limitsOnlyLater), [CALLS]],
+  ['ignores a pause before receive', () => brokenTransport(broken.pausesOnlyLater), [CALLS]],
+  ['ignores a limit before receive', () => brokenTransport(broken.limitsOnlyLater), [CALLS]],
   ['closes only once', () => brokenTransport(broken.closesOnce), [CLOSE_TWICE]],
-  ['drains for everyone', () => broken.drainsForAll(), [PLANES]],
+  ['drains the same dead letters for every control plane', () => broken.drainsForAll(), [PLANES]],
   ['settles on close', () => brokenTransport(broken.settlesOnClose), [BLOCKED]],
   [
-    'settles what is given back',
+    'settles returned messages',
     () => brokenConnection((connection) => ({ release: (tag) => connection.ack(tag) })),
     [HANGS, ORDER],
   ],
   [
-    'never ends closing',
+    'never finishes closing',
     () => brokenTransport(() => ({ close: () => new Promise(() => undefined) })),
     [FINISHES, CLOSE_PAUSED],
   ],
   [
-    'does not count hand-outs',
+    'does not count deliveries',
     () => broken.brokenHandOuts((handed) => ({ ...handed, deliveryCount: 1 })),
     [CRASH_LOOP],
   ],
-  ['drains and forgets', () => brokenSource(broken.releasesAtOnce), [DRAIN, REPLAY]],
-  ['never releases what was drained', () => brokenSource(broken.neverReleases), [DRAIN, REPLAY]],
+  ['deletes dead letters on drain', () => brokenSource(broken.releasesAtOnce), [DRAIN, REPLAY]],
   [
-    'drains more than asked for',
-    () => brokenSource((source) => ({ drain: () => source.drain({ most: 100 }) })),
+    'never releases drained dead letters',
+    () => brokenSource(broken.neverReleases),
+    [DRAIN, REPLAY],
+  ],
+  [
+    'drains more than the limit',
+    () => brokenSource((source) => ({ drain: () => source.drain({ limit: 100 }) })),
     [DRAIN],
   ],
   [
@@ -255,30 +269,30 @@ const BREAKS: readonly (readonly [string, () => broken.BrokenWorld, readonly str
     () => brokenSource(() => ({ depth: () => Promise.resolve(0) })),
     [DRAIN, DEAD_LETTER],
   ],
-  ['renames dead letters', () => broken.drainsAs(broken.renamed), [NAMES]],
+  ['changes the ids of dead letters', () => broken.drainsAs(broken.renamed), [NAMES]],
   [
-    'calls what has a name unnamed',
-    () => broken.drainsAs((deadLetter) => ({ ...deadLetter, naming: 'unnamed' })),
+    'reports a stable id as unnamed',
+    () => broken.drainsAs((deadLetter) => ({ ...deadLetter, identity: 'generated' })),
     [NAMES],
   ],
   [
-    'confirms nothing',
+    'confirms no replay',
     () => broken.brokenConfirmations(() => undefined),
     [CONFIRMED, DROPPED, KEPT, UNSTORED, CONFIRMED_AGAIN, INBOX],
   ],
   [
     'confirms another replay',
-    () => broken.brokenConfirmations((said) => ({ ...said, replayId: 'other' })),
+    () => broken.brokenConfirmations((confirmation) => ({ ...confirmation, replayId: 'other' })),
     [CONFIRMED, DROPPED, KEPT, CONFIRMED_AGAIN, INBOX],
   ],
   [
-    'calls every replay handled',
-    () => broken.brokenConfirmations((said) => ({ ...said, outcome: 'handled' })),
+    'confirms every replay as handled',
+    () => broken.brokenConfirmations((confirmation) => ({ ...confirmation, outcome: 'handled' })),
     [DROPPED, INBOX],
   ],
   [
-    'says it was long ago',
-    () => broken.brokenConfirmations((said) => ({ ...said, at: 0 })),
+    'confirms with a time in the past',
+    () => broken.brokenConfirmations((confirmation) => ({ ...confirmation, at: 0 })),
     [CONFIRMED],
   ],
   [
@@ -298,59 +312,67 @@ const BREAKS: readonly (readonly [string, () => broken.BrokenWorld, readonly str
     [CONFIRMED],
   ],
   [
-    'confirms what has failed again',
+    'confirms a replay that failed again',
     () => brokenTransport(broken.confirms((_, { kind }) => kind === 'deadLetter')),
     [FAILED_AGAIN],
   ],
-  ['forgets which replay failed', () => brokenCopies(without('redrive-replay-id')), [FAILED_AGAIN]],
   [
-    'forgets confirmations as it hands them out',
+    'loses the id of the failed replay',
+    () => brokenCopies(without('redrive-replay-id')),
+    [FAILED_AGAIN],
+  ],
+  [
+    'deletes confirmations when it returns them',
     () => brokenSource(broken.forgetsConfirmationsAtOnce),
     [KEPT],
   ],
   [
-    'never forgets confirmations',
+    'never deletes confirmations',
     () => brokenSource(broken.neverForgetsConfirmations),
     [CONFIRMED, KEPT],
   ],
   [
-    'hands out more confirmations than asked for',
-    () => brokenSource((source) => ({ confirmations: () => source.confirmations({ most: 100 }) })),
+    'returns more confirmations than the limit',
+    () => brokenSource((source) => ({ confirmations: () => source.confirmations({ limit: 100 }) })),
     [KEPT],
   ],
-  ['forgets whom an edit stands in for', () => brokenCopies(without('redrive-replaces')), [EDITED]],
   [
-    'replays an edit as if it stood in for another',
+    'loses the key that an edit replaces',
+    () => brokenCopies(without('redrive-replaces')),
+    [EDITED],
+  ],
+  [
+    'replays an edit with another replaced key',
     () => broken.replaysAs(() => ({ replaces: 'other' })),
     [EDITED],
   ],
   [
-    'replays what was before the edit',
+    'replays the content before the edit',
     () => broken.replaysAs(() => ({ bytes: new TextEncoder().encode('{"number":1}') })),
     [EDITED],
   ],
   ['loses dead letters on a restart', broken.losesOnRestart, [RESTART]],
-  ['does not come back after a restart', broken.diesOnRestart, [RESTART]],
+  ['does not reconnect after a restart', broken.diesOnRestart, [RESTART]],
 ]
 
 describe('exerciseTransport', () => {
-  it('passes a transport that keeps every promise', async () => {
-    expect(await failures(() => memoryWorld({ clock: new FakeClock() }))).toEqual(new Map())
+  it('passes a transport that keeps all guarantees', async () => {
+    expect(await failures(() => memoryFixture({ clock: new FakeClock() }))).toEqual(new Map())
   })
 
-  it.each(BREAKS)('catches a transport that %s', async (_, open, expected) => {
+  it.each(BREAKS)('detects a transport that %s', async (_, open, expected) => {
     const failed = await failures(open)
     expect([...failed.keys()]).toEqual(expect.arrayContaining([...expected]))
   })
 
   it('has a broken transport for every scenario', () => {
-    const names = collect(() => memoryWorld()).tests.map(({ name }) => name)
+    const names = collect(() => memoryFixture()).tests.map(({ name }) => name)
     const byLeases = Object.values(KILLS).map(({ scenario }) => scenario)
     const caught = new Set([STRESS, ...byLeases, ...BREAKS.flatMap(([, , all]) => all)])
     expect(names.filter((name) => !caught.has(name))).toEqual([])
   })
 
-  it('fails the stress run with the name of what failed in it', async () => {
+  it('fails the stress run with the name of the failed scenario', async () => {
     const { tests } = collect(() => brokenCopies(broken.reEncoded))
     const stress = tests.find(({ name }) => name === STRESS)
     await expect(stress?.run()).rejects.toThrow(/10 of \d+ failed:\na dead letter keeps bytes/)
@@ -364,24 +386,24 @@ describe('exerciseTransport', () => {
     expect(new Set(rest)).toEqual(new Set([`skipped: '${SUCCESS}' failed`]))
   })
 
-  it('plays the rest when a scenario fails that is not basic', async () => {
+  it('plays the rest when a scenario that is not basic fails', async () => {
     const outcome = await outcomes(() => brokenCopies(without('redrive-reason')))
     expect(outcome.get(DEAD_LETTER)).toBe('failed')
     expect(outcome.get(RESTART)).toBe('passed')
   }, 60_000)
 
-  it('rejects what it does not play when the runner cannot skip', async () => {
+  it('fails scenarios that are not played when the runner cannot skip', async () => {
     const { tests } = collect(() => brokenConnection(() => ({ ack: () => true })))
     const [, success, next] = tests
     await expect(success?.run()).rejects.toThrow('too many')
-    await expect(next?.run()).rejects.toThrow(`Not played: '${SUCCESS}' failed`)
+    await expect(next?.run()).rejects.toThrow(`Not run: '${SUCCESS}' failed`)
   })
 
   it('plays the rest when a runner repeats a basic scenario and it passes', async () => {
     let worlds = 0
     const open = () => {
       worlds += 1
-      return worlds === 1 ? brokenConnection(() => ({ ack: () => true })) : memoryWorld()
+      return worlds === 1 ? brokenConnection(() => ({ ack: () => true })) : memoryFixture()
     }
     const [, success, next] = collect(open).tests
     await expect(success?.run()).rejects.toThrow('too many')
@@ -389,22 +411,22 @@ describe('exerciseTransport', () => {
     await next?.run()
   })
 
-  it('defines tests that take no parameter, which some runners would wait for', () => {
-    expect(collect(() => memoryWorld()).tests.map(({ run }) => run.length)).not.toContain(1)
+  it('defines tests without a parameter, because some runners would wait for a callback', () => {
+    expect(collect(() => memoryFixture()).tests.map(({ run }) => run.length)).not.toContain(1)
   })
 
-  it('skips what the world cannot do, with the reason of the world', async () => {
-    const outcome = await outcomes(() => memoryWorld({ clock: new FakeClock() }))
+  it('skips abilities that the fixture lacks, with the reason of the fixture', async () => {
+    const outcome = await outcomes(() => memoryFixture({ clock: new FakeClock() }))
     expect(outcome.get(LAG)).toMatch(/^skipped: the memory broker counts/)
   })
 
   it('fails a scenario whose hook is missing without a reason', async () => {
     const failed = await failures(() => ({
-      ...memoryWorld({ clock: new FakeClock() }),
+      ...memoryFixture({ clock: new FakeClock() }),
       cannot: {},
     }))
     expect(String(failed.get(LAG))).toMatch(
-      /lag\(\) of the source is missing: .*world\.cannot\.lag/,
+      /lag\(\) of the source is missing\. .*world\.cannot\.lag/,
     )
   })
 
@@ -412,30 +434,30 @@ describe('exerciseTransport', () => {
     const page = new URL('../../../docs/adding-a-transport.md', import.meta.url)
     const text = await readFile(page, 'utf8')
     const rows = text.split('\n').map((row) => row.split(' | ')[0]?.slice('| '.length))
-    const names = collect(() => memoryWorld()).tests.map(({ name }) => name)
+    const names = collect(() => memoryFixture()).tests.map(({ name }) => name)
     expect(names.filter((name) => !rows.includes(name))).toEqual([])
   })
 
-  it('reports what is skipped by name, with the reason', () => {
+  it('reports skipped scenarios by name, with the reason', () => {
     const skip = [{ scenario: SUCCESS, reason: 'it cannot' }]
-    const { tests, skipped } = collect(() => memoryWorld(), { skip })
+    const { tests, skipped } = collect(() => memoryFixture(), { skip })
     expect(skipped).toEqual(['success settles (skipped: it cannot)'])
     expect(tests.map(({ name }) => name)).not.toContain(SUCCESS)
   })
 
-  it('excuses what the capabilities rule out, with the reason', () => {
+  it('skips scenarios that the capabilities rule out, with the reason', () => {
     const capabilities = { ...CAPABILITIES, deliveryCount: 'flag' } as const
-    const { skipped } = collect(() => memoryWorld(), { capabilities })
+    const { skipped } = collect(() => memoryFixture(), { capabilities })
     expect(skipped).toEqual([expect.stringMatching(/^a crash loop .*deliveryCount: 'flag'/)])
   })
 
-  it('names what is skipped when the runner cannot skip', () => {
+  it('puts the reason into the name when the runner cannot skip', () => {
     const names: string[] = []
     exerciseTransport({
       runner: { describe: (_, define) => define(), it: (name) => void names.push(name) },
       name: 'x',
       capabilities: CAPABILITIES,
-      open: () => memoryWorld(),
+      open: () => memoryFixture(),
       skip: [{ scenario: RESTART, reason: 'shared broker' }],
     })
     expect(names).toContain(`SKIPPED: ${RESTART} (shared broker)`)
@@ -447,7 +469,7 @@ describe('exerciseTransport', () => {
     const options = {
       name: 'x',
       capabilities: CAPABILITIES,
-      open: () => memoryWorld(),
+      open: () => memoryFixture(),
       restartBroker: () => undefined,
       isConcurrent: true,
     }
@@ -461,24 +483,26 @@ describe('exerciseTransport', () => {
     expect(() => exerciseTransport({ ...options, runner })).toThrow(/no it\.concurrent/)
   })
 
-  it('refuses to skip a scenario that does not exist', () => {
+  it('rejects a skipped scenario that does not exist', () => {
     const skip = [{ scenario: 'sucess settles', reason: 'typo' }]
-    expect(() => collect(() => memoryWorld(), { skip })).toThrow(/no scenario 'sucess settles'/)
+    expect(() => collect(() => memoryFixture(), { skip })).toThrow(
+      /scenario "sucess settles" does not exist/,
+    )
   })
 
-  it('refuses to skip without a reason', () => {
+  it('rejects a skipped scenario without a reason', () => {
     const skip = [{ scenario: SUCCESS, reason: ' ' }]
-    expect(() => collect(() => memoryWorld(), { skip })).toThrow(/needs a reason/)
+    expect(() => collect(() => memoryFixture(), { skip })).toThrow(/needs a reason/)
   })
 
-  it('refuses a suite that neither restarts the broker nor says why', () => {
+  it('rejects a suite without restartBroker and without a reason', () => {
     const define = () =>
       exerciseTransport({
         runner: { describe: (_, body) => body(), it },
         name: 'x',
         capabilities: CAPABILITIES,
-        open: () => memoryWorld(),
+        open: () => memoryFixture(),
       })
-    expect(define).toThrow(/restartBroker is missing/)
+    expect(define).toThrow(/"restartBroker" is missing/)
   })
 })

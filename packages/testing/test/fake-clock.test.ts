@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { FakeClock } from '../src/index.ts'
 
 describe('FakeClock', () => {
-  it('stands still until it is moved', async () => {
+  it('does not move by itself', async () => {
     const clock = new FakeClock({ now: 1_000 })
     const ran: number[] = []
     clock.after(5, () => ran.push(clock.now()))
@@ -15,7 +15,7 @@ describe('FakeClock', () => {
     expect([clock.now(), ran, clock.pending]).toEqual([1_005, [1_005], 0])
   })
 
-  it('runs timers by their moment, those of the same moment as they were set', async () => {
+  it('runs timers by their time, those with the same time in the order they were set', async () => {
     const clock = new FakeClock({ now: 0 })
     const ran: string[] = []
     clock.after(20, () => ran.push('c'))
@@ -26,7 +26,7 @@ describe('FakeClock', () => {
     expect(clock.now()).toBe(30)
   })
 
-  it('runs any set of timers in order, each at its moment', async () => {
+  it('runs any set of timers in order, each at its time', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat(50), { maxLength: 30 }), async (delays) => {
         const clock = new FakeClock({ now: 0 })
@@ -70,7 +70,7 @@ describe('FakeClock', () => {
     expect(clock.now()).toBe(35)
   })
 
-  it('does not run what was cancelled', async () => {
+  it('does not run cancelled timers', async () => {
     const clock = new FakeClock()
     const cancel = clock.after(1, () => expect.unreachable())
     clock.after(1, cancel)
@@ -79,7 +79,7 @@ describe('FakeClock', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('is never early for a delay that is not whole', async () => {
+  it('is never early for a fractional delay', async () => {
     const clock = new FakeClock({ now: 0 })
     let at = 0
     clock.after(1.2, () => {
@@ -91,7 +91,7 @@ describe('FakeClock', () => {
     expect(at).toBe(2)
   })
 
-  it('runs until something holds, and no further', async () => {
+  it('runs until a condition is true, and no further', async () => {
     const clock = new FakeClock({ now: 0 })
     let ticks = 0
     const tick = () => {
@@ -103,11 +103,11 @@ describe('FakeClock', () => {
     expect(clock.now()).toBe(21)
   })
 
-  it('says that nothing is left to wait for', async () => {
-    await expect(new FakeClock().runUntil(() => false)).rejects.toThrow(/Nothing is left/)
+  it('rejects when no timer is left', async () => {
+    await expect(new FakeClock().runUntil(() => false)).rejects.toThrow(/No timer is left/)
   })
 
-  it('gives up after the time granted', async () => {
+  it('rejects after the given time', async () => {
     const clock = new FakeClock({ now: 0 })
     const again = () => void clock.after(100, again)
     again()
@@ -115,7 +115,7 @@ describe('FakeClock', () => {
     expect(clock.now()).toBeLessThanOrEqual(1_000)
   })
 
-  it('rejects with what a timer throws, and can go on', async () => {
+  it('rejects with the error of a timer, and can continue', async () => {
     const clock = new FakeClock()
     let ran = false
     clock.after(1, () => {
@@ -129,23 +129,23 @@ describe('FakeClock', () => {
     expect(ran).toBe(true)
   })
 
-  it('refuses to be moved twice at once', async () => {
+  it('rejects a second concurrent move', async () => {
     const clock = new FakeClock()
     const moving = clock.advance(1)
-    await expect(clock.advance(1)).rejects.toThrow(/already being moved/)
+    await expect(clock.advance(1)).rejects.toThrow(/already moving/)
     await moving
   })
 
-  it('refuses what is no duration', async () => {
+  it('rejects an invalid duration', async () => {
     await expect(new FakeClock().advance(-1)).rejects.toThrow(/duration/)
   })
 
-  it('stops a loop of timers without delay', async () => {
+  it('stops an endless loop of timers without delay', async () => {
     const clock = new FakeClock()
-    // Set from within, so that each would run at the same moment for ever.
+    // Set from within, so that each would run at the same time forever.
     const again = () => void clock.after(0, again)
     clock.settle = () => Promise.resolve()
     again()
-    await expect(clock.advance(1)).rejects.toThrow(/is it a loop/)
+    await expect(clock.advance(1)).rejects.toThrow(/endless loop/)
   })
 })

@@ -16,17 +16,17 @@ describe('memoryInbox', () => {
     expect([inbox.count, inbox.has('billing', 'order-1')]).toEqual([2, true])
   })
 
-  it('calls the same key with other content a conflict', async () => {
+  it('returns conflict for the same key with different content', async () => {
     const inbox = memoryInbox()
     await inbox.handle(entry, work)
     expect(await inbox.handle({ ...entry, fingerprint: 'g' }, work)).toBe('conflict')
   })
 
-  it('lets either the edited message or the one it stands in for take effect', async () => {
+  it('lets either the edited message or its original take effect', async () => {
     const edited = { ...entry, key: 'order-1/edited', fingerprint: 'g', replaces: 'order-1' }
     const first = memoryInbox()
     expect(await first.handle(edited, work)).toBe('handled')
-    expect(await first.handle(entry, work), 'with other content, yet no conflict').toBe(
+    expect(await first.handle(entry, work), 'different content, but no conflict').toBe(
       'already_handled',
     )
     expect(await first.handle(edited, work)).toBe('already_handled')
@@ -35,10 +35,10 @@ describe('memoryInbox', () => {
     const second = memoryInbox()
     expect(await second.handle(entry, work)).toBe('handled')
     expect(await second.handle(edited, work)).toBe('already_handled')
-    expect(second.has('billing', edited.key), 'nothing of it is recorded').toBe(false)
+    expect(second.has('billing', edited.key), 'the edited key is not recorded').toBe(false)
   })
 
-  it('makes an edited message and the one it stands in for wait for each other', async () => {
+  it('makes an edited message and its original wait for each other', async () => {
     const edited = { ...entry, key: 'order-1/edited', fingerprint: 'g', replaces: 'order-1' }
     for (const [one, other] of [
       [entry, edited],
@@ -63,14 +63,14 @@ describe('memoryInbox', () => {
     })
     await expect(failing).rejects.toThrow('rolled back')
     expect([inbox.count, effects]).toEqual([0, []])
-    const answer = await inbox.handle(entry, (tx) => {
+    const result = await inbox.handle(entry, (tx) => {
       tx.onCommit(() => effects.push('done'))
       return Promise.resolve()
     })
-    expect([answer, effects]).toEqual(['handled', ['done']])
+    expect([result, effects]).toEqual(['handled', ['done']])
   })
 
-  it('makes deliveries of the same key wait for each other, others not', async () => {
+  it('makes deliveries of the same key wait for each other, but not other keys', async () => {
     const inbox = memoryInbox()
     const order: string[] = []
     let finish = (_: 'fail' | 'succeed') => {}

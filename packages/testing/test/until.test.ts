@@ -3,7 +3,7 @@ import { until, within } from '../src/index.ts'
 
 const never = () => new Promise<never>(() => undefined)
 
-/** The error a wait ends with, after this much time. */
+/** Returns the error of a wait, after this much time. */
 async function failureAfter(ms: number, wait: Promise<unknown>): Promise<Error> {
   const failing = wait.then(
     () => new Error('It did not fail.'),
@@ -44,14 +44,14 @@ describe('until', () => {
     expect(probe).toHaveBeenCalledTimes(11)
   })
 
-  it('waits for a value that `accept` returns true for', async () => {
+  it('waits for a value for which `accept` returns true', async () => {
     let count = 0
     const found = until('three', () => ({ count: ++count }), { accept: (seen) => seen.count === 3 })
     await vi.advanceTimersByTimeAsync(20)
     expect(await found).toEqual({ count: 3 })
   })
 
-  it('names what it waited for, how long, and the last value', async () => {
+  it('reports the name, the time and the last value', async () => {
     const wait = until('two orders', () => ({ orders: ['a'] }), {
       timeout: '2s',
       accept: ({ orders }) => orders.length === 2,
@@ -61,7 +61,7 @@ describe('until', () => {
     )
   })
 
-  it('calls a probe that throws again, and names its last error', async () => {
+  it('calls a probe that throws again, and reports its last error', async () => {
     let calls = 0
     const back = until('the server', () => {
       calls += 1
@@ -89,14 +89,14 @@ describe('until', () => {
     )
   })
 
-  it('does not call a probe again whose own wait timed out', async () => {
+  it('does not repeat a probe whose own wait timed out', async () => {
     const outer = until('outer', () => until('inner', () => false, { timeout: '1s' }))
     expect((await failureAfter(1_000, outer)).message).toContain('waiting for: inner')
   })
 
-  it('rejects a timeout that is no duration', async () => {
+  it('rejects an invalid timeout', async () => {
     const timeout = 'soon' as '1s'
-    await expect(until('it', () => true, { timeout })).rejects.toThrow("such as '5s', got soon")
+    await expect(until('it', () => true, { timeout })).rejects.toThrow('such as \'5s\', got "soon"')
   })
 
   it('clips a long value', async () => {

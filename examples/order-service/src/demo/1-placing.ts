@@ -7,7 +7,7 @@ export async function placing(world: World): Promise<void> {
   const { story, database } = world
   story.heading('1. An order and its event are one transaction')
   for (let count = 0; count < 3; count += 1) await world.buy()
-  story.say('Three mugs are bought. With each order its event is stored:')
+  story.say('Three mugs are bought. Each order is stored together with its event:')
   story.sql(EVENTS, await database.rows(EVENTS))
 
   const soldOut = { code: '23514', constraint: 'products_stock_check' }
@@ -17,7 +17,7 @@ export async function placing(world: World): Promise<void> {
   )
   assert.deepEqual({ ...counts }, { orders: 3, events: 3 })
   story.say(
-    'A poster is sold out. That is found after its event was added, and rolled back with it:',
+    'A poster is sold out. The order fails after its event was added, and both are rolled back:',
   )
   story.say('3 orders, 3 events.')
 }

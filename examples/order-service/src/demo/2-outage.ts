@@ -12,11 +12,11 @@ export async function outage(world: World): Promise<void> {
   gateway.isDown = true
   for (let count = 0; count < 5; count += 1) await world.buy()
   await world.deploy()
-  await world.service.says(/queue=billing from=closed to=open/)
+  await world.service.waitForLog(/queue=billing from=closed to=open/)
   story.say('Five failures in a row: the breaker of payments opens and billing pauses.')
-  // Two: one to see that it asks again, and one to see that it goes on asking.
-  await world.service.says(/queue=billing from=halfOpen to=open/, 2)
-  story.say('From time to time one event probes. Nothing is lost, and nothing given up:')
+  // Two: one to see the first probe, and one to see that it keeps probing.
+  await world.service.waitForLog(/queue=billing from=halfOpen to=open/, 2)
+  story.say('From time to time one event probes. No event is lost or dead-lettered:')
   const waiting = await database.rows<{ events: number }>(WAITING)
   story.sql(WAITING, waiting)
   assert.deepEqual(
@@ -25,10 +25,8 @@ export async function outage(world: World): Promise<void> {
   )
 
   gateway.isDown = false
-  await world.service.says(/queue=billing from=halfOpen to=closed/)
-  await subscriber.hears(world.orderIds)
+  await world.service.waitForLog(/queue=billing from=halfOpen to=closed/)
+  await subscriber.waitForPaid(world.orderIds)
   await mustBeBookedOnce(world)
-  story.say(
-    'The gateway is back: two probes went through, and all 8 orders are charged, each once.',
-  )
+  story.say('The gateway is back: two probes succeeded, and all 8 orders are charged, each once.')
 }

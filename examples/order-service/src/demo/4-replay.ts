@@ -13,34 +13,34 @@ select c -> 'number' as cycle, c ->> 'reason' as reason,
 
 export async function replay(world: World): Promise<void> {
   const { story, database, subscriber } = world
-  /** Runs a statement, shows it and answers the first column. */
+  /** Runs a statement, shows it and returns the first column. */
   const run = async (text: string) => {
     const rows = await database.rows(text)
     story.sql(text, rows)
     return rows.flatMap((row) => Object.values(row).slice(0, 1).map(String))
   }
 
-  story.heading('4. An event that cannot succeed, and its replay from plain SQL')
+  story.heading('4. An event that cannot succeed, and its replay with plain SQL')
   const orderId = await world.buy('mug', 'CHF')
-  await world.service.says(/event=dead_letter/)
-  story.say('Billing knows no francs: by a rule of the business, so no retry can help.')
+  await world.service.waitForLog(/event=dead_letter/)
+  story.say('Billing does not accept francs. This is a business rule, so no retry can help.')
   const [id] = await run(DEAD_LETTERS)
   const replayAs = (generation: number) =>
     `select redrive.outbox_replay('${id}', ${generation}, 'demo')`
 
   story.say(
-    'Someone replays it too early. It fails again, and the same command again does nothing:',
+    'An operator replays it too early. It fails again, and the same command again does nothing:',
   )
   assert.deepEqual(await run(REPLAY_ALL), ['replayed'])
-  await world.service.says(/event=dead_letter/, 2)
+  await world.service.waitForLog(/event=dead_letter/, 2)
   assert.deepEqual(await run(replayAs(1)), ['not_newer'])
 
   assert.equal(await world.service.stop(), 0)
   await world.deploy({ CURRENCIES: 'EUR,USD,CHF' })
-  story.say('The fix is deployed, and the event is replayed once more:')
+  story.say('The fix is deployed, and the event is replayed again:')
   assert.deepEqual(await run(REPLAY_ALL), ['replayed'])
   assert.deepEqual(await run(replayAs(2)), ['not_failed'])
-  await subscriber.hears([orderId])
-  story.say(`${orderId} is charged. What went wrong on the way stays with its event:`)
+  await subscriber.waitForPaid([orderId])
+  story.say(`${orderId} is charged. Its event keeps the history of its failures:`)
   assert.deepEqual(await run(HISTORY), ['1', '2'])
 }

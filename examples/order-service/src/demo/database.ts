@@ -1,7 +1,7 @@
 import { Pool, type QueryResultRow } from 'pg'
 import { prepareDatabase } from '../database.ts'
 
-/** A database of its own on the configured server, gone when the demo is over. */
+/** A separate database on the configured server; it is dropped when the demo ends. */
 export class Database {
   readonly url: string
   readonly pool: Pool
@@ -45,7 +45,7 @@ function on(url: string, database: string): string {
 
 function poolOn(connectionString: string): Pool {
   const pool = new Pool({ connectionString, max: 3, connectionTimeoutMillis: 3_000 })
-  // Whoever asks next is told. In the end connections are cut, and that is no news.
+  // The next query gets the error. At the end all connections are cut on purpose.
   const ignore = () => undefined
   pool.on('error', ignore)
   pool.on('connect', (client) => client.on('error', ignore))

@@ -2,14 +2,14 @@ import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Happenings } from './happenings.ts'
 
-/** A payment gateway like the real ones: it honours idempotency keys, and it has bad days. */
+/** A payment gateway like real ones: it supports idempotency keys and has outages. */
 export class Gateway {
-  /** The key of each charge that was asked for while it was up. */
-  readonly asked = new Happenings<string>()
-  /** Money that was really taken: one charge for each key. */
+  /** The key of each charge request that arrived while it was up. */
+  readonly requestedKeys = new Happenings<string>()
+  /** Charges that were really made: one for each key. */
   readonly charges = new Set<string>()
   isDown = false
-  /** It takes the money, and its answer never arrives. */
+  /** Whether it charges and sends no response. */
   isMute = false
   readonly #server: Server
 
@@ -40,7 +40,7 @@ export class Gateway {
       return
     }
     this.charges.add(key)
-    this.asked.add(key)
+    this.requestedKeys.add(key)
     if (!this.isMute) response.writeHead(201).end()
   }
 }

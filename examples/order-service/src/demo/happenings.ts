@@ -1,4 +1,4 @@
-/** 20 s: several times what the slowest step takes on a busy machine. */
+/** 20 s: several times the slowest step on a busy machine. */
 const PATIENCE_MS = 20_000
 
 interface Waiter<T> {
@@ -7,7 +7,7 @@ interface Waiter<T> {
   readonly reject: (error: Error) => void
 }
 
-/** What has happened so far, and a way to wait for what will. */
+/** A list of past events, and a way to wait for future ones. */
 export class Happenings<T> {
   readonly #all: T[] = []
   readonly #waiters = new Set<Waiter<T>>()
@@ -25,13 +25,13 @@ export class Happenings<T> {
     }
   }
 
-  /** Nothing more will happen: nobody waits in vain. */
+  /** Ends the list, so that waiting callers get the error. */
   end(error: Error): void {
     this.#end = error
     for (const { reject } of this.#waiters) reject(error)
   }
 
-  /** The first one that fits, or the one after so many that do. */
+  /** Returns the first matching event, or the `times`-th one. */
   async one(what: string, fits: (item: T) => boolean, times = 1): Promise<T> {
     const look = () => this.#all.filter(fits)[times - 1]
     const found = look()
@@ -39,7 +39,10 @@ export class Happenings<T> {
     if (this.#end !== undefined) throw this.#end
     const { promise, resolve, reject } = Promise.withResolvers<T>()
     const waiter = { look, resolve, reject }
-    const timer = setTimeout(() => reject(new Error(`Waited in vain until ${what}.`)), PATIENCE_MS)
+    const timer = setTimeout(
+      () => reject(new Error(`Timed out while waiting until ${what}.`)),
+      PATIENCE_MS,
+    )
     this.#waiters.add(waiter)
     try {
       return await promise

@@ -1,6 +1,6 @@
 type Row = Readonly<Record<string, unknown>>
 
-/** Tells the story: what the demo does, and of the service's log the first line of each kind. */
+/** Prints the story: the steps of the demo, and the first line of each kind in the service's log. */
 export class Narrator {
   readonly #more = new Map<string, number>()
 
@@ -13,7 +13,7 @@ export class Narrator {
     console.log(`   ${text}`)
   }
 
-  /** A line of the service's log. */
+  /** Prints a line of the service's log. */
   quote(line: string): void {
     const [kind = line] = /event=\S+( queue=\S+)?( from=.*?to=\S+)?/.exec(line) ?? []
     const seen = this.#more.get(kind)
@@ -21,7 +21,7 @@ export class Narrator {
     if (seen === undefined) console.log(`   | ${line}`)
   }
 
-  /** A statement, and what the database answered. */
+  /** Prints a statement and its result. */
   sql(text: string, rows: readonly Row[]): void {
     console.log(`   sql> ${text.trim().replaceAll('\n', '\n        ')}`)
     const shown = rows.map((row) => Object.values(row).map(String))

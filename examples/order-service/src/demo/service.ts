@@ -6,9 +6,9 @@ import { Happenings } from './happenings.ts'
 
 const MAIN = fileURLToPath(new URL('../main.ts', import.meta.url))
 
-/** The service as its own process, as in production. */
+/** The service in a separate process, as in production. */
 export class Service {
-  /** Of its log. */
+  /** Lines of its log. */
   readonly lines = new Happenings<string>()
   readonly #child: ChildProcess
 
@@ -25,25 +25,25 @@ export class Service {
     this.#child.once('close', () => this.lines.end(new Error('The service has ended.')))
   }
 
-  /** Waits for a line of its log, the first that fits or a later one. */
-  says(pattern: RegExp, times = 1): Promise<string> {
-    const what = `the service says ${pattern.source} ${times > 1 ? `${times} times` : ''}`
+  /** Waits for a line of its log, the first that matches or a later one. */
+  waitForLog(pattern: RegExp, times = 1): Promise<string> {
+    const what = `the service logs ${pattern.source} ${times > 1 ? `${times} times` : ''}`
     return this.lines.one(what.trim(), (line) => pattern.test(line), times)
   }
 
-  /** Asks it to stop, as an orchestrator does; answers its exit code. */
+  /** Requests it to stop, as an orchestrator does; returns its exit code. */
   stop(): Promise<number | null> {
     return this.#end('SIGTERM')
   }
 
-  /** `kill -9`: it gets no chance to say or tidy anything. */
+  /** `kill -9`: it cannot log or clean up anything. */
   kill(): Promise<number | null> {
     return this.#end('SIGKILL')
   }
 
   async #end(signal: NodeJS.Signals): Promise<number | null> {
     if (this.#child.exitCode === null && this.#child.signalCode === null) {
-      // Not `exit`: its last words may still be on their way then.
+      // Not `exit`: the last log lines may still be on their way then.
       const closed = once(this.#child, 'close')
       this.#child.kill(signal)
       await closed

@@ -8,9 +8,9 @@ export interface Received {
   readonly body: { readonly orderId: string; readonly amountCents: number }
 }
 
-/** Another team's service: it knows RabbitMQ, and nothing of our database or of Redrive. */
+/** Another team's service. It uses RabbitMQ and has no access to the shop's database or to Redrive. */
 export class Subscriber {
-  /** Each event once: a relay sends at least once, and the message id tells. */
+  /** Each event once. A relay sends at least once, and the message id identifies duplicates. */
   readonly events = new Happenings<Received>()
   readonly #connection: ChannelModel
   readonly #exchange: string
@@ -31,8 +31,8 @@ export class Subscriber {
     return subscriber
   }
 
-  /** Waits until it has heard that these orders are paid. */
-  async hears(orderIds: readonly string[]): Promise<void> {
+  /** Waits until it has received the events that these orders are paid. */
+  async waitForPaid(orderIds: readonly string[]): Promise<void> {
     for (const orderId of orderIds) {
       await this.events.one(`${orderId} is paid`, ({ body }) => body.orderId === orderId)
     }

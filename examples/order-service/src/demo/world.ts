@@ -7,13 +7,13 @@ import { Narrator } from './narrator.ts'
 import { Service } from './service.ts'
 import { Subscriber } from './subscriber.ts'
 
-/** Everything the demo plays with, under names that nobody else uses. */
+/** Everything the demo uses, with names that no other program uses. */
 export class World {
   readonly story = new Narrator()
   readonly database: Database
   readonly gateway: Gateway
   readonly subscriber: Subscriber
-  /** Orders that must be paid in the end. */
+  /** Orders that must be paid at the end. */
   readonly orderIds: string[] = []
   readonly #orders: Orders
   readonly #exchange: string
@@ -27,7 +27,7 @@ export class World {
     this.#orders = new Orders(database.pool)
   }
 
-  /** What a customer does. Answers the id of the order. */
+  /** Places an order as a customer does. Returns its id. */
   async buy(sku: 'mug' | 'poster' = 'mug', currency = 'EUR'): Promise<string> {
     const orderId = `order-${this.orderIds.length + 1}`
     await this.#orders.place({ orderId, sku, amountCents: 1250, currency })
@@ -36,21 +36,22 @@ export class World {
   }
 
   get service(): Service {
-    if (this.#service === undefined) throw new Error('The service does not run.')
+    if (this.#service === undefined)
+      throw new Error('The service is not running. Call deploy() first.')
     return this.#service
   }
 
-  /** Starts the service, with what is different from the defaults. */
+  /** Starts the service with these changes of the defaults. */
   async deploy(env: Readonly<Record<string, string>> = {}): Promise<void> {
     const own = {
       DATABASE_URL: this.database.url,
       SHOP_EXCHANGE: this.#exchange,
       PAYMENTS_URL: this.gateway.url,
-      // Short, so that nobody has to wait long for chapter 5.
+      // Short, so that chapter 5 does not wait long.
       LEASE_MS: '2000',
     }
     this.#service = new Service({ ...own, ...env }, (line) => this.story.quote(line))
-    await this.#service.says(/event=started/)
+    await this.#service.waitForLog(/event=started/)
   }
 
   async end(): Promise<void> {
@@ -60,7 +61,7 @@ export class World {
 
 type Step = () => unknown
 
-/** Makes the world, plays in it, and takes all of it down again. Answers everything that went wrong. */
+/** Creates the world, plays in it, and removes all of it. Returns every error. */
 export async function inWorld(play: (world: World) => Promise<void>): Promise<readonly unknown[]> {
   const undo: Step[] = []
   const errors: unknown[] = []
@@ -99,7 +100,7 @@ function notThere(name: string, url: string): (cause: unknown) => never {
     const { host } = new URL(url)
     const why = cause instanceof Error ? cause.message : String(cause)
     throw new Error(
-      `${name} at ${host}: ${why}. Is it there? dev/services up postgres rabbitmq starts it.`,
+      `${name} at ${host}: ${why}. Start it with: dev/services up postgres rabbitmq`,
       { cause },
     )
   }

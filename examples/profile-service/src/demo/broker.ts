@@ -10,7 +10,7 @@ import {
 import type { DrainedDeadLetter } from '@redrive/runtime'
 import { type ChannelModel, type ConfirmChannel, connect } from 'amqplib'
 
-/** The producer's and the onlooker's side of the queue. */
+/** The queue as a producer and an observer use it. */
 export class Broker {
   readonly #url: string
   readonly #queue: string
@@ -35,7 +35,10 @@ export class Broker {
     return new Broker(url, queue, connection, await connection.createConfirmChannel())
   }
 
-  /** What a producer does: type, id and content type, and it waits until the broker has confirmed. */
+  /**
+   * Publishes as a producer does: with type, id and content type. It waits until the broker has
+   * confirmed.
+   */
   async publish(
     events: readonly { readonly type: string; readonly data: unknown }[],
   ): Promise<void> {
@@ -51,23 +54,23 @@ export class Broker {
     await this.#channel.waitForConfirms()
   }
 
-  /** Messages ready in the queue and in its delay queues: all that wait for the service. */
+  /** Returns the number of messages that wait for the service, in the queue and in its delay queues. */
   waiting(): Promise<number> {
     const delays = STEPS_MS.map((stepMs) => delayQueue(this.#queue, stepMs))
     return this.#depth([this.#queue, ...delays])
   }
 
-  /** Quarantine included. */
+  /** Returns the number of dead letters, quarantine included. */
   deadLetters(): Promise<number> {
     const quarantines = FAILURE_CLASSES.map((name) => quarantineQueue(this.#queue, name))
     return this.#depth([deadLetterQueue(this.#queue), ...quarantines])
   }
 
-  /** Looks at the dead letters and leaves them where they are. */
+  /** Reads the dead letters and leaves them in the queue. */
   async readDeadLetters(): Promise<readonly DrainedDeadLetter[]> {
     const source = rabbitmqSource({ url: this.#url, queue: this.#queue })
     try {
-      const batch = await source.drain({ most: 10 })
+      const batch = await source.drain({ limit: 10 })
       await batch.abandon()
       return batch.deadLetters
     } finally {
@@ -90,7 +93,7 @@ export class Broker {
     return depths.reduce((sum, depth) => sum + depth, 0)
   }
 
-  /** On a channel of its own: asking for a queue that is not there closes the channel. */
+  /** Uses a separate channel, because a check of a missing queue closes the channel. */
   async #depthOf(name: string): Promise<number> {
     const channel = await this.#connection.createChannel()
     channel.on('error', () => undefined)

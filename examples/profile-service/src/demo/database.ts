@@ -2,7 +2,7 @@ import { Pool } from 'pg'
 import { Profiles } from '../profiles.ts'
 import { lineOf } from './users.ts'
 
-/** The demo's own look at the table, past the proxy, in a schema of its own. */
+/** The demo's direct access to the table, without the proxy, in a separate schema. */
 export class Database {
   readonly url: string
   readonly #schema: string
@@ -41,7 +41,7 @@ export class Database {
     await this.#pool.end()
   }
 
-  /** The same database as seen through a proxy on that port. */
+  /** Returns the address of the same database through a proxy on that port. */
   through(port: number): string {
     const url = new URL(this.url)
     url.hostname = '127.0.0.1'

@@ -1,4 +1,4 @@
-/** Tells the story: what the demo does, and of the service's log the first line of each kind. */
+/** Prints the story: the steps of the demo, and the first line of each kind in the service's log. */
 export class Narrator {
   readonly #more = new Map<string, number>()
 

@@ -1,9 +1,9 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
-/** A TCP proxy in front of a server, to take the server away and give it back. */
+/** A TCP proxy in front of a server, to make the server unreachable and reachable again. */
 export interface Proxy {
   readonly port: number
-  /** As when its machine dies: connections end, and new ones are reset. */
+  /** Simulates a dead machine: connections end, and new ones are reset. */
   cut(): void
   restore(): void
   close(): void
@@ -25,7 +25,7 @@ export async function openProxy(target: { host: string; port: number }): Promise
       [upstream, client],
     ] as const) {
       sockets.add(from)
-      // `close` follows every error, and one side must not outlive the other.
+      // `close` follows every error, and both sides must close together.
       from.on('error', () => undefined)
       from.on('close', () => {
         sockets.delete(from)

@@ -7,7 +7,7 @@ import type { Health } from '../health.ts'
 
 const MAIN = fileURLToPath(new URL('../main.ts', import.meta.url))
 
-/** The service as its own process, as in production. */
+/** The service in a separate process, as in production. */
 export class Service {
   readonly #child: ChildProcess
   readonly #lines: string[] = []
@@ -25,7 +25,7 @@ export class Service {
     })
   }
 
-  /** It consumes and its health can be asked for. */
+  /** Resolves when it consumes and its health endpoint responds. */
   async ready(): Promise<void> {
     const port = await until('the service has started', () => {
       this.#mustRun()
@@ -34,7 +34,7 @@ export class Service {
     this.#url = `http://127.0.0.1:${port}/healthz/consumer`
   }
 
-  /** How many lines of the log fit. */
+  /** Returns the number of matching log lines. */
   count(pattern: RegExp): number {
     return this.#lines.filter((line) => pattern.test(line)).length
   }
@@ -45,16 +45,16 @@ export class Service {
     return (await response.json()) as Health
   }
 
-  /** Asks it to stop, as an orchestrator does; answers its exit code. */
+  /** Requests it to stop, as an orchestrator does; returns its exit code. */
   async stop(): Promise<number | null> {
-    // Not `exit`: its last words may still be on their way then.
+    // Not `exit`: the last log lines may still be on their way then.
     const closed = once(this.#child, 'close')
     this.#child.kill('SIGTERM')
     await closed
     return this.#child.exitCode
   }
 
-  /** Whatever happened before, nothing is left running. */
+  /** Kills the process if it is still running. */
   async kill(): Promise<void> {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return
     const exited = once(this.#child, 'exit')

@@ -2,7 +2,7 @@ import type { UserEvent } from '../events.ts'
 
 type Personal = Extract<UserEvent, { type: 'user.updated' }>['data']
 
-/** Makes the events of a few users, and knows which profiles must be there in the end. */
+/** Creates events of a few users, and computes the expected profiles. */
 export class Users {
   readonly #profiles = new Map<string, Personal>()
   readonly #began = Date.now()
@@ -30,7 +30,7 @@ export class Users {
     return { type: 'user.deleted', data: { subject, occurredAt } }
   }
 
-  /** One line for each profile, as the table should read. */
+  /** Returns one line for each profile, as the table should contain it. */
   expected(): readonly string[] {
     return [...this.#profiles.values()].map((one) => lineOf(one)).sort()
   }
@@ -38,7 +38,7 @@ export class Users {
   #personal(name: string, lastName: string): Personal {
     this.#made += 1
     const subject = `user-${name}`
-    // A millisecond apart: what happened later must look later.
+    // One millisecond apart, so that later events have later times.
     const occurredAt = new Date(this.#began + this.#made).toISOString()
     return { subject, email: `${name}@example.com`, firstName: name, lastName, occurredAt }
   }

@@ -5,7 +5,7 @@ import { Database } from './database.ts'
 import { openProxy, type Proxy } from './proxy.ts'
 import { Service } from './service.ts'
 
-/** Everything the demo plays with, under names that nobody else uses. */
+/** Everything the demo uses, with names that no other program uses. */
 export interface World {
   readonly queue: string
   readonly broker: Broker
@@ -16,7 +16,7 @@ export interface World {
 
 type Undo = (() => unknown)[]
 
-/** Makes the world, plays in it, and takes it down again, whatever happened. */
+/** Creates the world, plays in it, and always removes it. */
 export async function inWorld(
   play: (world: World) => Promise<void>,
   onLine: (line: string) => void,
@@ -58,7 +58,7 @@ function notThere(name: string, url: string): (cause: unknown) => never {
   return (cause) => {
     const { host } = new URL(url)
     throw new Error(
-      `${name} does not answer at ${host}. Start it with: dev/services up rabbitmq postgres`,
+      `Cannot connect to ${name} at ${host}. Start it with: dev/services up rabbitmq postgres`,
       { cause },
     )
   }

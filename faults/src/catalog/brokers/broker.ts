@@ -3,7 +3,10 @@ import type { Broker } from './parts.ts'
 
 export type { Broker }
 
-/** Hundreds of processes are started, and each needs one of them: the others are not even read. */
+/**
+ * Loads a broker module only when it is needed. Hundreds of processes start, and each needs one
+ * broker.
+ */
 const LOADS: Readonly<Record<Kind, () => Promise<{ readonly broker: Broker }>>> = {
   rabbitmq: () => import('./rabbitmq.ts'),
   kafka: () => import('./kafka.ts'),

@@ -3,14 +3,17 @@ import type { DeadLetterSource, Sink, Transport } from '@redrive/runtime'
 import type { Pool } from 'pg'
 import type { Where } from '../options.ts'
 
-/** One kind of broker, in the parts that a run needs. */
+/** One kind of broker, with the functions that a run needs. */
 export interface Broker {
-  /** `takeOver`: until others take over from a consumer that died. Default: the transport's own. */
+  /**
+   * `takeOver`: time until other consumers take over from a dead one. Default: the transport's
+   * default.
+   */
   transport(where: Where, pool: Pool, takeOver?: Duration): Transport
   source(where: Where, pool: Pool): DeadLetterSource
   sink(where: Where, pool: Pool): Sink
-  /** Before anybody consumes. */
+  /** Creates the topology; called before any consumer starts. */
   declare(where: Where): Promise<void>
-  /** Nothing of the run is needed any more. */
+  /** Deletes everything of the run. */
   forget(where: Where): Promise<void>
 }

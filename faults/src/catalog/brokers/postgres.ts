@@ -1,7 +1,7 @@
 import { postgres, postgresSink, postgresSource } from '@redrive/postgres'
 import type { Broker } from './parts.ts'
 
-/** The outbox is in the database of the consumers, which goes when all is over. */
+/** The outbox is in the consumers' database, which is dropped at the end. */
 export const broker: Broker = {
   transport: ({ queue }, pool, takeOver) =>
     postgres({ pool, queue, ...(takeOver === undefined ? {} : { lease: takeOver }) }),

@@ -1,15 +1,18 @@
-import { type Broken, brokenIf } from '../../drill.ts'
-import { readEffects } from '../../effects.ts'
-import { readHistory } from '../../history.ts'
-import { becomesTrue } from '../../wait.ts'
+import { brokenIf, type Violation } from '../../evidence/evidence.ts'
+import { readEffects } from '../../harness/effects.ts'
+import { readHistory } from '../../evidence/history.ts'
+import { becomesTrue } from '../../harness/wait.ts'
 import type { Site } from './site.ts'
 
 export interface Audited {
-  readonly told: readonly string[]
-  readonly broken: readonly Broken[]
+  readonly figures: readonly string[]
+  readonly broken: readonly Violation[]
 }
 
-/** Every message took effect once, its dead letter is resolved with a proof, and nothing is left anywhere. */
+/**
+ * Checks that every message took effect once, its dead letter is resolved with a confirmation, and
+ * nothing is left.
+ */
 export async function auditResolved(site: Site, ids: readonly string[]): Promise<Audited> {
   const effects = await readEffects(site.pool, site.where.queue)
   const known = new Set(ids)
@@ -20,22 +23,22 @@ export async function auditResolved(site: Site, ids: readonly string[]): Promise
   const { proven, again, open } = await countsOf(site)
   const depth = await depthOf(site)
   return {
-    told: [
+    figures: [
       `lost ${lost}`,
       `unexpected ${unexpected}`,
-      `effect duplicates ${twice}`,
-      `${proven} of ${ids.length} resolved with proof`,
+      `duplicate effects ${twice}`,
+      `${proven} of ${ids.length} resolved with a confirmation`,
     ],
     broken: brokenIf(
       [lost > 0, 'lost', `${lost} without effect`],
-      [unexpected > 0, 'unexpected', `${unexpected} effects of nobody's`],
+      [unexpected > 0, 'unexpected', `${unexpected} effects without a message`],
       [twice > 0, 'effect duplicated', String(twice)],
       [
         resolved !== ids.length || Object.keys(others).length > 0,
         'in the wrong place',
         `resolved ${resolved}, ${JSON.stringify(others)}`,
       ],
-      [proven !== ids.length, 'unexpected', `${proven} have a proof`],
+      [proven !== ids.length, 'unexpected', `${proven} have a confirmation`],
       [again > 0, 'duplicates over the bound', `${again} were published more than once`],
       [open !== 0, 'unexpected', `groups count ${open} as open`],
       [depth > 0, 'not drained', `${depth} dead letters are left in the broker`],
@@ -60,7 +63,7 @@ async function countsOf({ pool }: Site): Promise<Counts> {
   return rows[0] as Counts
 }
 
-/** 10 s: an offset is committed soon after, not together with what it is for. */
+/** 10 s: an offset is committed shortly after the transaction, not together with it. */
 const RELEASED_MS = 10_000
 
 async function depthOf({ broker, where, pool }: Site): Promise<number> {
@@ -78,9 +81,9 @@ async function depthOf({ broker, where, pool }: Site): Promise<number> {
   }
 }
 
-/** Replays as the consumers got them, in the order of time; the first of each. */
+/** Returns when the consumers received each replay for the first time, in order of time. */
 export function arrivals(folder: string): {
-  readonly moments: readonly number[]
+  readonly times: readonly number[]
   readonly again: number
 } {
   const first = new Map<string, number>()
@@ -90,5 +93,5 @@ export function arrivals(folder: string): {
     if (first.has(entry.replayId)) again += 1
     else first.set(entry.replayId, entry.at)
   }
-  return { moments: [...first.values()], again }
+  return { times: [...first.values()], again }
 }

@@ -1,27 +1,30 @@
-/** The background work of the catalog in a process of its own, on one source. */
+/** Runs the background work of the catalog in a separate process, for one source. */
 import { catalog, startBackground } from '@redrive/catalog'
 import { kafkaSource } from '@redrive/kafka'
 import { rabbitmqSource } from '@redrive/rabbitmq'
 import type { DeadLetterSource } from '@redrive/runtime'
-import { openDatabase } from '../../effects.ts'
+import { openDatabase } from '../../harness/effects.ts'
 import { brokerOf } from '../brokers/broker.ts'
 import type { Where } from '../options.ts'
-import { ready } from './process.ts'
+import { ready } from '../../harness/process.ts'
 
 export interface BackgroundProgram extends Where {
-  /** Where somebody else puts dead letters. Default: where our consumers do. */
+  /**
+   * Queue or topic where another application puts dead letters. Default: that of the Redrive
+   * consumers.
+   */
   readonly deadLetters?: string
-  /** Asked before each turn of a replay. Default: nobody is. */
+  /** Health URL called before each turn of a replay. Default: no health check. */
   readonly healthUrl?: string
-  /** Most dead letters in one transaction. */
+  /** Maximum number of dead letters in one transaction. */
   readonly batch?: number
-  /** It dies when so many batches are committed, before the broker lets go of the last. */
+  /** The process dies after this number of committed batches, before it releases the last one. */
   readonly diesAtRelease?: number
 }
 
 const options = JSON.parse(process.argv[2] ?? '') as BackgroundProgram
 const { kind, queue, deadLetters, healthUrl, batch, diesAtRelease } = options
-/** 12 for the background work, and some for a source in the same database. */
+/** 12 connections for the background work, plus some for a source in the same database. */
 const CONNECTIONS = 16
 const pool = openDatabase(options.catalogUrl, { connections: CONNECTIONS })
 
@@ -37,7 +40,10 @@ async function openSource(): Promise<DeadLetterSource> {
     : rabbitmqSource({ url: options.amqpUrl, queue, deadLetterQueues: [deadLetters] })
 }
 
-/** A release follows its commit at once: whoever dies there has stored what the broker still holds. */
+/**
+ * Kills the process at a release. A release directly follows its commit, so the batch is stored and
+ * the broker still has it.
+ */
 function dying(source: DeadLetterSource): DeadLetterSource {
   const drain = source.drain.bind(source)
   let released = 0
@@ -55,7 +61,7 @@ function dying(source: DeadLetterSource): DeadLetterSource {
 
 async function health({ signal }: { readonly signal: AbortSignal }): Promise<void> {
   const { status } = await fetch(healthUrl ?? '', { signal })
-  if (status !== 200) throw new Error(`the downstream answers ${status}`)
+  if (status !== 200) throw new Error(`the downstream returned ${status}`)
 }
 
 await startBackground({

@@ -1,23 +1,26 @@
-/** A consumer of our runtime with an inbox: it fails until the bug is fixed. */
+/** A Redrive consumer with an inbox. It fails until the bug is fixed. */
 import type { PolicyOptions } from '@redrive/core'
 import { postgresInbox } from '@redrive/postgres'
 import { consume, type Inbox, type Transport } from '@redrive/runtime'
 import type { PoolClient } from 'pg'
-import { addEffect, openDatabase } from '../../effects.ts'
-import { openHistory } from '../../history.ts'
+import { addEffect, openDatabase } from '../../harness/effects.ts'
+import { openHistory } from '../../evidence/history.ts'
 import { brokerOf } from '../brokers/broker.ts'
 import type { Where } from '../options.ts'
 import { type Order, failureOf } from './orders.ts'
-import { ready } from './process.ts'
+import { ready } from '../../harness/process.ts'
 
 export interface ConsumerProgram extends Where {
   readonly name: string
   readonly folder: string
-  /** `'plain'`: each failure is a dead letter, and nothing else happens. `'usual'`: as by default. */
+  /**
+   * `'plain'`: each failure becomes a dead letter, and nothing else happens. `'usual'`: the default
+   * policy.
+   */
   readonly policy: 'plain' | 'usual'
-  /** The bug is fixed from the start. Otherwise `fixed` tells so. */
+  /** Whether the bug is fixed from the start. Otherwise the message `fixed` fixes it. */
   readonly isFixed: boolean
-  /** Called for each order before its effect. Default: nobody. */
+  /** URL called for each order before its effect. Default: none. */
   readonly downstreamUrl?: string
 }
 
@@ -27,20 +30,20 @@ let isFixed = options.isFixed
 const history = openHistory(folder, name)
 const broker = await brokerOf(kind)
 const CONCURRENCY = 20
-/** One for each handler, and those that the transport needs. */
+/** One connection for each handler, plus those that the transport needs. */
 const pool = openDatabase(options.consumerUrl, { connections: CONCURRENCY + 4 })
 
-/** What they protect from is not what fails here. */
+/** These guards are off: the failures here must not trigger them. */
 const PLAIN: PolicyOptions = {
   retry: { attempts: 1 },
-  limit: 'off',
+  adaptiveConcurrency: 'off',
   poison: 'off',
   flood: 'off',
   breaker: 'off',
   outage: 'off',
 }
 
-/** Every replay that comes, as it comes. */
+/** Records every replay when it arrives. */
 function watched(transport: Transport): Transport {
   const receive = transport.receive.bind(transport)
   transport.receive = (receiver) =>
@@ -57,7 +60,7 @@ function watched(transport: Transport): Transport {
 
 const inbox = postgresInbox({ pool })
 
-/** Every message that is handled, when that is committed. */
+/** Records every handled message after its commit. */
 const watchedInbox: Inbox<PoolClient> = {
   ...inbox,
   async handle(entry, work, attempt) {
@@ -69,7 +72,7 @@ const watchedInbox: Inbox<PoolClient> = {
 
 async function callDownstream(id: string, signal: AbortSignal): Promise<void> {
   const { status } = await fetch(`${downstreamUrl}/${id}`, { method: 'POST', signal })
-  if (status !== 200) throw Object.assign(new Error(`orders answered ${status}`), { status })
+  if (status !== 200) throw Object.assign(new Error(`orders returned ${status}`), { status })
 }
 
 await consume<Order, PoolClient>(

@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** What a handler calls: it breaks when it was called for so many, and is repaired when told so. */
+/** The service that a handler calls. It breaks after a number of calls and is repaired on request. */
 export class Downstream {
-  /** When each was first called for. */
+  /** Time of the first call for each message. */
   readonly firsts: Map<string, number> = new Map()
   #brokenAt: number | undefined
   #isBroken = false
@@ -36,7 +36,7 @@ export class Downstream {
     return this.#brokenAt
   }
 
-  /** Those it was first called for since it broke. */
+  /** Number of messages with a first call after the break. */
   get attemptedSince(): number {
     const since = this.#brokenAt ?? Number.POSITIVE_INFINITY
     return [...this.firsts.values()].filter((at) => at > since).length

@@ -1,5 +1,5 @@
-import { brokenIf, type Drill, type DrillResult, type DrillWorld } from '../../drill.ts'
-import { atScale } from '../../scenario.ts'
+import { brokenIf } from '../../evidence/evidence.ts'
+import { atScale, type Result, type Scenario, type Session } from '../../harness/scenario.ts'
 import { scoresOf, wrongShare } from '../../families/precision.ts'
 import type { Kind } from '../options.ts'
 import { arrivals, auditResolved } from './audit.ts'
@@ -9,26 +9,29 @@ import { onSite, type Site } from './site.ts'
 
 const COUNT = { full: 10_000, quick: 400 } as const
 const RATE = { full: 200, quick: 50 } as const
-/** 5 %: what the rate may be off, over the whole of a full run. A quick one lasts seconds: it says little. */
+/**
+ * 5 %: allowed deviation of the rate in a full run. A quick run lasts seconds, so its rate means
+ * little.
+ */
 const RATE_OFF = { full: 0.05, quick: 0.5 } as const
 const WRONG_MAX = 0.02
-/** As by default: one, five, fifty. */
-const RAMP = [1, 5, 50]
-/** 15 s to plan and approve 10,000, on a machine that does everything at once. */
+/** The default: one, five, fifty. */
+const CANARY = [1, 5, 50]
+/** 15 s to plan and approve 10,000 on a machine that does everything concurrently. */
 const PLAN_MS = 15_000
 const RUN_MS = 180_000
 
-const endToEnd = (kind: Kind): Drill => ({
+const endToEnd = (kind: Kind): Scenario => ({
   name: `end-to-end-${kind}`,
   story: `messages fail in ${FAMILIES.length} ways on ${kind}; the bug is fixed, all are replayed`,
   play: (world) => onSite(`end-to-end-${kind}`, kind, (site) => playOn(site, world)),
 })
 
-export const END_TO_END: readonly Drill[] = (['rabbitmq', 'kafka', 'postgres'] as const).map(
+export const END_TO_END: readonly Scenario[] = (['rabbitmq', 'kafka', 'postgres'] as const).map(
   endToEnd,
 )
 
-async function playOn(site: Site, { scale, folder, say }: DrillWorld): Promise<DrillResult> {
+async function playOn(site: Site, { scale, folder, say }: Session): Promise<Result> {
   const orders = ordersOf(atScale(COUNT, scale))
   const again = orders.filter(({ failsAgain }) => failsAgain).length
   const consumer = await site.consumer({
@@ -47,31 +50,31 @@ async function playOn(site: Site, { scale, folder, say }: DrillWorld): Promise<D
     `${orders.length} failed and are in the catalog after ${seconds} s, in ${grouped.groups} groups`,
   )
 
-  consumer.tell('fixed')
+  consumer.send('fixed')
   const plannedAt = performance.now()
-  const run = await site.replay({ ratePerSecond: atScale(RATE, scale), ramp: RAMP })
+  const run = await site.replay({ ratePerSecond: atScale(RATE, scale), canary: CANARY })
   const planMs = performance.now() - plannedAt
   const first = await site.finished(run, RUN_MS)
-  const rate = rateOf(folder, RAMP)
+  const rate = rateOf(folder, CANARY)
   say(
-    `${first.counts.resolved} resolved, ${first.counts.refailed} failed again, at ${rate.toFixed(1)}/s`,
+    `${first.counts.resolved} resolved, ${first.counts.failed_again} failed again, at ${rate.toFixed(1)}/s`,
   )
   const opened = await openInCycle2(site)
   const second = await site.finished(
-    await site.replay({ ratePerSecond: atScale(RATE, scale), ramp: RAMP }),
+    await site.replay({ ratePerSecond: atScale(RATE, scale), canary: CANARY }),
     RUN_MS,
   )
-  const { told, broken } = await auditResolved(
+  const { figures, broken } = await auditResolved(
     site,
     orders.map(({ id }) => id),
   )
   const copies = arrivals(folder).again
   return {
     events: orders.length,
-    told: [
+    figures: [
       `${orders.length} messages`,
-      ...told,
-      `wire duplicates ${copies}`,
+      ...figures,
+      `duplicate deliveries ${copies}`,
       `${(grouped.wrong * 100).toFixed(2)} % wrongly grouped (${grouped.groups} groups of ${FAMILIES.length} families)`,
       `planned and approved in ${(planMs / 1_000).toFixed(1)} s`,
       `replayed at ${rate.toFixed(1)}/s of ${atScale(RATE, scale)}`,
@@ -81,7 +84,7 @@ async function playOn(site: Site, { scale, folder, say }: DrillWorld): Promise<D
     broken: [
       ...broken,
       ...brokenIf(
-        [copies > 0, 'duplicates over the bound', `${copies} replays came twice`],
+        [copies > 0, 'duplicates over the bound', `${copies} replays were delivered twice`],
         [planMs > PLAN_MS, 'too slow', `planned and approved in ${planMs.toFixed(0)} ms`],
         [grouped.wrong > WRONG_MAX, 'unexpected', `${grouped.wrong} are in a wrong group`],
         [
@@ -90,9 +93,11 @@ async function playOn(site: Site, { scale, folder, say }: DrillWorld): Promise<D
           `${rate.toFixed(1)}/s instead of ${atScale(RATE, scale)}/s`,
         ],
         [
-          first.counts.refailed !== again || opened !== again || second.counts.resolved !== again,
+          first.counts.failed_again !== again ||
+            opened !== again ||
+            second.counts.resolved !== again,
           'in the wrong place',
-          `${again} should fail again; ${first.counts.refailed} did, ${opened} were open in cycle 2, ${second.counts.resolved} resolved then`,
+          `${again} should fail again; ${first.counts.failed_again} did, ${opened} were open in cycle 2, ${second.counts.resolved} resolved then`,
         ],
       ),
       ...(await wrongPauses(site, folder)),
@@ -119,9 +124,9 @@ async function openInCycle2({ pool }: Site): Promise<number> {
   return rows[0]?.count ?? 0
 }
 
-/** As the consumer saw it, from the end of the ramp to the last. */
-function rateOf(folder: string, ramp: readonly number[]): number {
-  const after = arrivals(folder).moments.slice(ramp.reduce((sum, one) => sum + one, 0))
+/** Returns the rate that the consumer saw, from the end of the canary to the last message. */
+function rateOf(folder: string, canary: readonly number[]): number {
+  const after = arrivals(folder).times.slice(canary.reduce((sum, one) => sum + one, 0))
   const [first = 0, last = 0] = [after.at(0), after.at(-1)]
   return ((after.length - 1) * 1_000) / (last - first)
 }

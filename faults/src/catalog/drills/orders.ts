@@ -3,7 +3,7 @@ import type { OutboundEvent } from '@redrive/runtime'
 import { SEEN, sampleOf, UNSEEN } from '../../families/families.ts'
 import type { Family } from '../../families/family.ts'
 
-/** What a message says: how it fails until the bug is fixed, and whether it does so again. */
+/** Content of a message: how it fails until the bug is fixed, and whether it fails again. */
 export interface Order {
   readonly id: string
   readonly family: string
@@ -16,7 +16,7 @@ const isThrown = (family: Family) => 'thrown' in sampleOf(family, 1)
 const [unseen, seen] = [UNSEEN.filter(isThrown), SEEN.filter(isThrown)]
 const others = COUNT - unseen.length
 
-/** 50 of those that a handler throws: all that nobody had in mind, and of the others every so manieth. */
+/** 50 families of thrown errors: all of the held-out ones, and an even selection of the others. */
 export const FAMILIES: readonly Family[] = [
   ...unseen,
   ...Array.from(
@@ -33,7 +33,10 @@ export function failureOf({ family, seed }: Order): unknown {
   return 'thrown' in sample ? sample.thrown : undefined
 }
 
-/** One in so many of the second half fails again: the ramp must not meet them. No divisor of 50, so that it is not one family. */
+/**
+ * One in 49 orders of the second half fails again, because the canary must not contain any. 49 does
+ * not divide 50, so several families are affected.
+ */
 const AGAIN_EVERY = 49
 
 export const ordersOf = (count: number): readonly Order[] =>

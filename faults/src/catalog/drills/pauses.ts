@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
-import type { Broken } from '../../drill.ts'
-import { readHistory } from '../../history.ts'
+import type { Violation } from '../../evidence/evidence.ts'
+import { readHistory } from '../../evidence/history.ts'
 
 /** A run that stopped by itself. */
 export interface Pause {
@@ -10,44 +10,44 @@ export interface Pause {
 }
 
 /** Where no run may stop. */
-export const pausesOf = ({ pauses }: { readonly pauses: readonly Pause[] }): readonly Broken[] =>
+export const pausesOf = ({ pauses }: { readonly pauses: readonly Pause[] }): readonly Violation[] =>
   pauses.map(unexpected)
 
 /** Where one may, when its consumers were stuck. */
 export async function wrongPauses(
   { pool, pauses }: { readonly pool: Pool; readonly pauses: readonly Pause[] },
   folder: string,
-): Promise<readonly Broken[]> {
+): Promise<readonly Violation[]> {
   const handledAt = handledIn(folder)
   const wrong: Pause[] = []
   for (const pause of pauses) {
-    const { rows } = await pool.query<Unproven>(UNPROVEN, [pause.run, pause.at])
+    const { rows } = await pool.query<Unconfirmed>(UNPROVEN, [pause.run, pause.at])
     if (!pause.because.startsWith(STALLED) || !areStuck(rows, handledAt)) wrong.push(pause)
   }
   return wrong.map(unexpected)
 }
 
-const unexpected = ({ because }: Pause): Broken => ({
+const unexpected = ({ because }: Pause): Violation => ({
   rule: 'unexpected',
   text: `it paused: ${because}`,
 })
 
-/** How the reason begins when no proof came for 3 s. */
-const STALLED = 'No proof came'
+/** The start of the pause reason after 3 s without a confirmation. */
+const STALLED = 'No confirmation for'
 /** A second: far more than any of them takes here. */
 const LATE_MS = 1_000
 
-interface Unproven {
+interface Unconfirmed {
   readonly key: string
   readonly publishedAt: number
 }
 
 /** One of those without a proof was not handled in time. Otherwise its proof is what is late. */
 export const areStuck = (
-  unproven: readonly Unproven[],
+  unconfirmed: readonly Unconfirmed[],
   handledAt: ReadonlyMap<string, number>,
 ): boolean =>
-  unproven.some(
+  unconfirmed.some(
     ({ key, publishedAt }) =>
       (handledAt.get(key) ?? Number.POSITIVE_INFINITY) > publishedAt + LATE_MS,
   )

@@ -9,27 +9,27 @@ import {
 import { migrate as migrateOutbox } from '@redrive/postgres'
 import type { OutboundEvent } from '@redrive/runtime'
 import type { Pool } from 'pg'
-import type { DrillResult } from '../../drill.ts'
-import { makeTables, openDatabase } from '../../effects.ts'
+import { notPlayed, type Result } from '../../harness/scenario.ts'
+import { makeTables, openDatabase } from '../../harness/effects.ts'
 import { createDatabase, dropDatabase } from '../../postgres/database.ts'
-import { urlsOf } from '../../services.ts'
-import { type Span, stoodMs, watchStandstills } from '../../standstill.ts'
-import { until } from '../../wait.ts'
+import { urlsOf } from '../../harness/services.ts'
+import { type Span, stoodMs, watchStandstills } from '../../evidence/stalls.ts'
+import { until } from '../../harness/wait.ts'
 import { type Broker, brokerOf } from '../brokers/broker.ts'
 import type { Kind, Where } from '../options.ts'
 import type { BackgroundProgram } from './background.ts'
 import type { ConsumerProgram } from './consumer.ts'
 import type { Pause } from './pauses.ts'
-import { type Process, startProcess } from './process.ts'
+import { type Child, startChild } from '../../harness/process.ts'
 
-/** A broker, a consumer, a catalog and its background work, each as people run them. */
+/** A broker, a consumer, a catalog and its background work, each started as users start them. */
 export class Site {
   readonly where: Where
   readonly broker: Broker
   readonly pool: Pool
   readonly catalog: Catalog
-  readonly #processes: Process[] = []
-  /** Every time a run stopped by itself, and why. */
+  readonly #processes: Child[] = []
+  /** Every automatic pause of a run, with its reason. */
   readonly pauses: Pause[] = []
   readonly #standstills: Span[] = []
   #stopWatching: () => void = () => undefined
@@ -41,18 +41,19 @@ export class Site {
     this.catalog = catalog({ pool: this.pool })
   }
 
-  async consumer(special: Omit<ConsumerProgram, keyof Where>): Promise<Process> {
+  async consumer(special: Omit<ConsumerProgram, keyof Where>): Promise<Child> {
     return this.start('./consumer.ts', { ...this.where, ...special })
   }
 
-  async background(special: Omit<BackgroundProgram, keyof Where> = {}): Promise<Process> {
+  async background(special: Omit<BackgroundProgram, keyof Where> = {}): Promise<Child> {
     return this.start('./background.ts', { ...this.where, ...special })
   }
 
-  /** A program of this folder. */
-  async start(program: string, options: object): Promise<Process> {
-    const started = await startProcess(program, options)
+  /** Starts a program of this folder. */
+  async start(program: string, options: object): Promise<Child> {
+    const started = startChild(new URL(program, import.meta.url), options)
     this.#processes.push(started)
+    await started.waitFor('ready')
     return started
   }
 
@@ -69,14 +70,14 @@ export class Site {
     }
   }
 
-  /** How many dead letters the catalog has in each status. */
+  /** Number of dead letters in each status. */
   async statuses(): Promise<Readonly<Record<string, number>>> {
     const text = 'select status, count(*)::int from redrive_catalog.dead_letter group by 1'
     const { rows } = await this.pool.query<{ status: string; count: number }>(text)
     return Object.fromEntries(rows.map(({ status, count }) => [status, count]))
   }
 
-  /** Resolves when so many dead letters are in the catalog. */
+  /** Resolves when the catalog has `count` dead letters. */
   async ingested(count: number, withinMs: number = INGEST_MS): Promise<void> {
     const isThere = async () => {
       const all = Object.values(await this.statuses())
@@ -85,7 +86,7 @@ export class Site {
     await until(`${count} dead letters in the catalog`, isThere, { withinMs })
   }
 
-  /** Planned by one over all that is open, and approved by another. */
+  /** Plans a replay of all open dead letters and approves it as another person. */
   async replay(special: Partial<ReplayRequest> = {}): Promise<ReplayRun> {
     const query = { after: Date.now() - HOUR_MS, sources: [this.where.queue] }
     const { replays } = this.catalog
@@ -93,29 +94,29 @@ export class Site {
     return replays.approve(id, { hash, by: 'bob' })
   }
 
-  /** Resolves when it is over; what stopped by itself is written down and let go on. */
+  /** Resolves when the run has ended. It records automatic pauses and resumes the run. */
   async finished({ id }: ReplayRun, withinMs: number): Promise<ReplayRun> {
     const { replays } = this.catalog
     let run = await replays.run(id)
     const isDone = async () => {
       run = await replays.run(id)
-      if (run?.state === 'paused') await this.letGoOn(run)
+      if (run?.state === 'paused') await this.resumeRun(run)
       return run?.state === 'done'
     }
-    await until(`run ${id} is over`, isDone, { withinMs })
+    await until(`run ${id} has ended`, isDone, { withinMs })
     return run as ReplayRun
   }
 
-  /** Writes down why it stopped. */
-  async letGoOn({ id, pausedAt = 0, pausedBecause = '' }: ReplayRun): Promise<void> {
-    this.pauses.push({ run: id, at: pausedAt, because: pausedBecause })
+  /** Records why the run paused and resumes it. */
+  async resumeRun({ id, pausedAt = 0, pauseReason = '' }: ReplayRun): Promise<void> {
+    this.pauses.push({ run: id, at: pausedAt, because: pauseReason })
     await this.catalog.replays.resume(id, { by: 'ada' })
   }
 
-  /** From now on it is known when the machine stood still, its disk included. */
+  /** Starts to record when the machine stalls, including its disk. */
   watch(): void {
-    const tell = (standstill: Span) => void this.#standstills.push(standstill)
-    this.#stopWatching = watchStandstills(tell, () => this.pool.query(BEAT))
+    const record = (standstill: Span) => void this.#standstills.push(standstill)
+    this.#stopWatching = watchStandstills(record, () => this.pool.query(BEAT))
   }
 
   stoodMs(span: Span): number {
@@ -133,35 +134,33 @@ export class Site {
 const ACCEPT_MS = 30_000
 /** The smallest commit that waits for the disk. */
 const BEAT = `select pg_logical_emit_message(true, 'faults', 'beat')`
-/** 3 min for 10,000 failures and their ingest on a machine that does everything at once. */
+/** 3 min for 10,000 failures and their ingest on a machine that does everything concurrently. */
 const INGEST_MS = 180_000
 const HOUR_MS = 3_600_000
 
-/** Plays on servers and a database of its own; what failed stays for people to look at. */
+/**
+ * Plays a scenario on servers with a separate database. After a failure the database stays for
+ * inspection.
+ */
 export async function onSite(
   name: string,
   kind: Kind,
-  play: (site: Site) => Promise<DrillResult>,
-): Promise<DrillResult> {
+  play: (site: Site) => Promise<Result>,
+): Promise<Result> {
   const where = await newSite(name, kind)
   const site = new Site(where, await brokerOf(kind))
-  const result = await play(site).catch(unplayed)
+  const result = await play(site).catch((error) => notPlayed(error))
   await site.end()
   if (result.broken.length === 0) await dropDatabase(where.catalogUrl)
   return result
 }
 
-function unplayed(error: unknown): DrillResult {
-  const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
-  return { events: 0, told: [], broken: [{ rule: 'scenario', text }] }
-}
-
-/** Several at the same time, as one. */
-export async function together(...plays: readonly Promise<DrillResult>[]): Promise<DrillResult> {
+/** Plays several parts concurrently and merges their results. */
+export async function together(...plays: readonly Promise<Result>[]): Promise<Result> {
   const played = await Promise.all(plays)
   return {
     events: played.reduce((sum, { events }) => sum + events, 0),
-    told: played.flatMap(({ told }) => told),
+    figures: played.flatMap(({ figures }) => figures),
     broken: played.flatMap(({ broken }) => broken),
   }
 }

@@ -1,26 +1,26 @@
-import { type Boundary, checkDeaths, dieAtEach, queuesOf } from '../../boundaries.ts'
-import type { Evidence, Violation } from '../../evidence.ts'
-import { type JsonPolicy, POLICY } from '../../consumer-options.ts'
-import type { Entry } from '../../history.ts'
-import type { Kind } from '../../message.ts'
+import { type Boundary, checkDeaths, dieAtEach, queuesOf } from '../../harness/crash-points.ts'
+import type { Evidence, Violation } from '../../evidence/evidence.ts'
+import { type JsonPolicy, POLICY } from '../../harness/consumer-options.ts'
+import type { Entry } from '../../evidence/history.ts'
+import type { Kind } from '../../evidence/message.ts'
 import { createTopics } from '../broker.ts'
 import type { KafkaConsumerOptions, When } from '../consumer-options.ts'
 import type { RequestName } from '../requests.ts'
-import type { Scale } from '../../scenario.ts'
+import type { Scale } from '../../harness/scenario.ts'
 import type { KafkaScenario, KafkaWorld } from '../world.ts'
 import { groupOf } from '../topology.ts'
 import { onCluster } from './load.ts'
 
-/** One message in hand, so that a kill may cost one duplicate and no more. */
+/** One message in flight, so that a kill causes at most one duplicate. */
 const ONE_BY_ONE: JsonPolicy = { ...POLICY, concurrency: 1, poison: { repeats: 2 } }
 
 const AROUND: readonly When[] = ['before', 'answered']
-const ALL: readonly When[] = ['before', 'written', 'answered', 'told']
-/** Of these two one is always the worst. */
+const ALL: readonly When[] = ['before', 'written', 'answered', 'received']
+/** One of these two is always the worst. */
 const QUICK: ReadonlySet<When> = new Set(AROUND)
-/** With `--smoke`, only what a hand-off consists of: fetch, copy and commit. */
+/** With `--smoke`, only the requests of a hand-off: fetch, copy and commit. */
 const SMOKE: ReadonlySet<RequestName> = new Set(['fetch', 'produce', 'commit'])
-/** With `--smoke`, these die at all moments; a dead letter takes the way of a retry. */
+/** With `--smoke`, these die at all points; a dead letter uses the same steps as a retry. */
 const SMOKE_WHOLE: ReadonlySet<string> = new Set(['settle', 'retry'])
 
 interface Reached {
@@ -28,14 +28,17 @@ interface Reached {
   readonly kind: Kind
   readonly request: RequestName
   readonly when: readonly When[]
-  /** Part of the name of the topic that the copy goes to. */
+  /** Part of the name of the topic that receives the copy. */
   readonly topic?: string
   readonly consumer?: Partial<KafkaConsumerOptions>
-  /** Much like another one, or nothing is half done but a consumer that has not begun. */
+  /**
+   * Whether only `full` plays it: it resembles another one, or the consumer has not started any
+   * work.
+   */
   readonly isOnlyFull?: boolean
 }
 
-/** Requests that every consumer sends before it has anything in hand. */
+/** Requests that every consumer sends before it has any message. */
 const STARTING: readonly RequestName[] = [
   'versions',
   'metadata',
@@ -58,20 +61,20 @@ const handOff = (
   { decision, kind, topic, isOnlyFull, request: 'commit', when: ALL },
 ]
 
-/** Every request a consumer sends, and what makes it send it; one that is not here is a violation. */
+/** Every request of a consumer, and what triggers it. A request that is not listed is a violation. */
 const REACHED: readonly Reached[] = [
   ...STARTING.map((request): Reached => {
     const isOnlyFull = !['join', 'sync', 'offset-fetch'].includes(request)
     return { decision: 'start', kind: 'good', request, when: AROUND, isOnlyFull }
   }),
-  { decision: 'settle', kind: 'good', request: 'fetch', when: ['before', 'answered', 'told'] },
+  { decision: 'settle', kind: 'good', request: 'fetch', when: ['before', 'answered', 'received'] },
   { decision: 'settle', kind: 'good', request: 'commit', when: ALL },
   {
     decision: 'settle',
     kind: 'good',
     request: 'heartbeat',
     when: AROUND,
-    // Long enough in the handler that there is one.
+    // The handler is slow enough that a heartbeat is sent.
     consumer: { workMs: 5_000 },
   },
   { decision: 'leave', kind: 'good', request: 'leave', when: AROUND },
@@ -103,7 +106,10 @@ const IN_TRANSACTION: readonly Reached[] = (['flaky', 'business'] as const).flat
 
 type KafkaBoundary = Boundary<KafkaConsumerOptions>
 
-/** Whether a request is part of a form: `quick` has more requests, `smoke` more moments of fewer. */
+/**
+ * Returns whether a request is part of a form. `quick` has more requests; `smoke` has more points
+ * of fewer requests.
+ */
 function isPlayed({ request, isOnlyFull = false }: Reached, scale: Scale): boolean {
   if (scale === 'full') return true
   return !isOnlyFull && (scale === 'quick' || SMOKE.has(request))
@@ -116,16 +122,16 @@ function boundariesOf(reached: readonly Reached[], scale: Scale): readonly Kafka
   const played = reached.filter((one) => isPlayed(one, scale))
   return played.flatMap(({ decision, kind, request, when, topic, consumer }) =>
     when
-      .filter((moment) => isWhole(decision, scale) || QUICK.has(moment))
-      .map((moment) => ({
-        name: `${decision}, ${request} ${moment}`,
+      .filter((when) => isWhole(decision, scale) || QUICK.has(when))
+      .map((when) => ({
+        name: `${decision}, ${request} ${when}`,
         kind,
         consumers: [
           {
             policy: ONE_BY_ONE,
             workMs: 0,
             ...consumer,
-            failpoint: { request, when: moment, ...(topic === undefined ? {} : { topic }) },
+            failpoint: { request, when, ...(topic === undefined ? {} : { topic }) },
           },
         ],
       })),
@@ -144,9 +150,9 @@ async function play(
 
 export const killAtBoundaries: KafkaScenario = onCluster({
   name: 'kill-at-boundaries',
-  story: `a consumer dies around every request it sends, at ${boundariesOf(REACHED, 'full').length} moments (fewer with --quick and --smoke); one duplicate per death, nothing lost`,
+  story: `a consumer dies around every request it sends, at ${boundariesOf(REACHED, 'full').length} points (fewer with --quick and --smoke); one duplicate per death, nothing lost`,
   messages: { smoke: 1, quick: 1, full: 5 },
-  // Each moment has a topic of its own, and six others come with it.
+  // Each point has a separate topic, and each topic adds six others.
   partitions: 1,
   play: (world) => play(world, REACHED),
   check: (evidence, world) => [
@@ -169,7 +175,10 @@ export const transactional: KafkaScenario = onCluster({
   ],
 })
 
-/** A death costs one duplicate; one more when the group could not be told of the record before, because it moved. */
+/**
+ * Checks that a death costs one duplicate. It costs one more when a moving group rejected the
+ * commit of the record before.
+ */
 function checkCosts(
   evidence: Evidence,
   boundaries: readonly KafkaBoundary[],
@@ -182,18 +191,21 @@ function checkCosts(
   return checkDeaths(evidence, boundaries).filter((one) => !isExplained(one))
 }
 
-/** A request that has no name here is one at which nobody died. */
+/** Checks that every request has a name here; otherwise no process died at it. */
 function checkNamed({ entries }: Evidence): readonly Violation[] {
   const unnamed = entries.flatMap((entry) =>
     entry.what === 'event' && entry.type === 'unnamed_request' ? [entry.note ?? ''] : [],
   )
   return [...new Set(unnamed)].map((number) => ({
     rule: 'scenario',
-    text: `nobody dies at the request with the number ${number}`,
+    text: `no process dies at the request with API key ${number}`,
   }))
 }
 
-/** Copy and commit are one: no death leaves both the original and its copy, or two copies. */
+/**
+ * Checks that copy and commit are atomic: no death leaves both the original and its copy, or two
+ * copies.
+ */
 function checkSingle({ found, entries }: Evidence): readonly Violation[] {
   const copies = Map.groupBy(found, ({ id }) => id)
   const tooMany = (id: string, count: number, where: string): readonly Violation[] =>
@@ -207,7 +219,10 @@ function checkSingle({ found, entries }: Evidence): readonly Violation[] {
   ]
 }
 
-/** Where the copies for each attempt were found: a second retry of a message has a copy of its own. */
+/**
+ * Returns the positions of the copies for each attempt; a second retry of a message has another
+ * copy.
+ */
 function retriesIn(entries: readonly Entry[]): ReadonlyMap<string, ReadonlySet<string>> {
   const delivered = new Map<string, string>()
   const retries = new Map<string, Set<string>>()

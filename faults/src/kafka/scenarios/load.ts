@@ -1,13 +1,13 @@
-import type { Fleet } from '../../fleet.ts'
-import { type LoadOptions, underLoad as underLoadOf } from '../../load.ts'
-import type { Violation } from '../../evidence.ts'
+import type { Fleet } from '../../harness/fleet.ts'
+import { type LoadOptions, underLoad as underLoadOf } from '../../harness/load.ts'
+import type { Violation } from '../../evidence/evidence.ts'
 import { createTopics } from '../broker.ts'
 import type { KafkaConsumerOptions } from '../consumer-options.ts'
 import { checkLedger } from '../ledger.ts'
 import type { KafkaEvidence } from '../server.ts'
 import type { KafkaScenario, KafkaWorld } from '../world.ts'
 
-/** On a topic that is there before anybody consumes. */
+/** Runs the load on a topic that exists before any consumer starts. */
 export async function underLoad(
   world: KafkaWorld,
   load: LoadOptions<KafkaConsumerOptions>,
@@ -24,13 +24,16 @@ export type KafkaStory = Omit<KafkaScenario, 'service' | 'smokeService' | 'check
   check?(evidence: KafkaEvidence, world: KafkaWorld): readonly Violation[]
 }
 
-/** On the cluster, with `--smoke` on one broker; what consumers told their group is always looked at, too. */
+/**
+ * Creates a scenario on the cluster, or on one broker with `--smoke`. It always checks the commits
+ * as well.
+ */
 export const onCluster = (story: KafkaStory): KafkaScenario => ({
   ...story,
   service: 'kafka-cluster',
   smokeService: 'kafka',
   check(evidence, world) {
-    // `collect` made it.
+    // `collect` created it.
     const known = evidence as KafkaEvidence
     return [...checkLedger(known.entries, known.commits), ...(story.check?.(known, world) ?? [])]
   },

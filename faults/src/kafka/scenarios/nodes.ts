@@ -1,12 +1,12 @@
-import { lasting } from '../../wait.ts'
+import { lasting } from '../../harness/wait.ts'
 import { controller, killNode, type NodeNumber, startNode } from '../cluster.ts'
 import type { KafkaScenario, KafkaWorld } from '../world.ts'
 import { onCluster, underLoad } from './load.ts'
 
 const CONSUMERS = 3
-/** A second. Three brokers, three consumers and the database share two cores. */
+/** Messages per second. Three brokers, three consumers and the database share two cores. */
 const RATE = 600
-/** 8 s: the cluster takes 3 s to notice that the broker is gone which knows who is in the group. */
+/** 8 s: the cluster takes 3 s to notice the death of the broker that coordinates the group. */
 const SESSION_MS = 8_000
 
 export const brokerRestart: KafkaScenario = onCluster({
@@ -40,7 +40,7 @@ async function killAndStart(
       const end = world.fault(`node ${node} is dead`)
       world.atEnd(() => startNode(service, node))
       await killNode(service, node)
-      // Past the cluster's patience with a broker; one broker has no others that could be patient.
+      // Longer than the cluster waits for a broker. A single broker has no others that wait.
       if (service === 'kafka-cluster') await lasting(5_000)
       await startNode(service, node)
       end()

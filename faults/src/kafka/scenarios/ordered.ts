@@ -1,7 +1,7 @@
-import { POLICY } from '../../consumer-options.ts'
-import { plan } from '../../message.ts'
-import { ready } from '../../fleet.ts'
-import { lasting } from '../../wait.ts'
+import { POLICY } from '../../harness/consumer-options.ts'
+import { plan } from '../../evidence/message.ts'
+import { ready } from '../../harness/fleet.ts'
+import { lasting } from '../../harness/wait.ts'
 import { checkKeys } from '../order.ts'
 import type { PlannedRecord } from '../producer.ts'
 import { type KafkaScenario, SESSION_MS } from '../world.ts'
@@ -10,7 +10,10 @@ import { createSource, onCluster } from './load.ts'
 const KEYS = 1_000
 const RATE = 500
 const CONSUMERS = 3
-/** No `repeats`: how often one fails before it is set aside is the policy's to know, not the checker's. */
+/**
+ * No `repeats`: the policy decides how often a message fails before quarantine, and the checker
+ * does not know that.
+ */
 const MIX = { flaky: 12, business: 4 }
 
 export const ordered: KafkaScenario = onCluster({
@@ -24,13 +27,14 @@ export const ordered: KafkaScenario = onCluster({
     await createSource(world)
     const fleet = world.fleet({
       order: 'lane',
-      // What still runs when its partition is handed over runs in two places: a slow moment is no reason to.
+      // A message still running at the hand-over of its partition would run twice. A short delay
+      // must not cause that.
       drainMs: 10_000,
-      // Retries of a lane wait where they are; that they are soon is all that matters here.
+      // Retries of a lane wait inside the consumer; here they only need to be quick.
       policy: {
         ...POLICY,
         retry: { attempts: 8, backoff: { kind: 'exponential', base: '20ms', cap: '100ms' } },
-        limit: 'off',
+        adaptiveConcurrency: 'off',
         order: 'lane',
       },
     })
@@ -41,13 +45,13 @@ export const ordered: KafkaScenario = onCluster({
       inKey(one, index % keys),
     )
     const produced = world.send(world.run, planned, rate)
-    const end = world.fault('members die, come and go')
+    const end = world.fault('members die, join and leave')
     for (let time = 0; world.isSending(); time++) {
       await lasting(SESSION_MS * (0.5 + Math.random()))
       const members = fleet.members().filter(({ isReady }) => isReady)
       if (members.length < 2) continue
       const victim = members[Math.floor(Math.random() * members.length)]
-      // Replaced, however it goes.
+      // It is replaced in both cases.
       if (time % 2 === 0) victim?.signal('SIGKILL')
       else await victim?.stop()
     }
@@ -58,7 +62,7 @@ export const ordered: KafkaScenario = onCluster({
   check: ({ entries }) => checkKeys(entries, keyOf),
 })
 
-/** The key is part of the id, so that the checker knows it without asking anybody. */
+/** Puts the key into the id, so that the checker can read it there. */
 function inKey({ id, kind }: PlannedRecord, number: number): PlannedRecord {
   const key = `key-${number}`
   return { id: id.replace('/', `/${key}/`), kind, key }

@@ -1,12 +1,12 @@
-import { lasting } from '../../wait.ts'
-import type { Evidence } from '../../evidence.ts'
+import { lasting } from '../../harness/wait.ts'
+import type { Evidence } from '../../evidence/evidence.ts'
 import type { ProduceFaults } from '../consumer-options.ts'
 import type { KafkaScenario } from '../world.ts'
 import { onCluster, underLoad } from './load.ts'
 
 const RATE = 400
 
-/** More than any cluster has on a bad day: of ten requests, three are not answered as they should be. */
+/** More than a real cluster has: three of ten requests get a wrong response or none. */
 const USUAL: Omit<ProduceFaults, 'seed'> = {
   refused: 12,
   misreported: 12,
@@ -20,15 +20,15 @@ const OFTEN: Omit<ProduceFaults, 'seed'> = {
   swallowed: 10,
   unanswered: 15,
 }
-/** 1 s instead of 10: a run has a hundred of them, one after the other. */
+/** 1 s instead of 10: a run has a hundred timeouts in sequence. */
 const CONFIRM_MS = 1_000
-/** Of the messages, so many need a copy. */
+/** Share of messages that need a copy. */
 const MIX = { flaky: 20, business: 8, repeats: 4 }
 
 export const produceErrors: KafkaScenario = onCluster({
   name: 'produce-errors',
   story:
-    'copies are refused or never answered for, some of them although they are stored; a consumer dies meanwhile',
+    'copies are rejected or get no response, some although they are stored; a consumer dies during this',
   messages: { smoke: 800, quick: 3_000, full: 20_000 },
   async play(world) {
     const rate = world.scale === 'full' ? RATE : RATE / 2
@@ -37,9 +37,9 @@ export const produceErrors: KafkaScenario = onCluster({
     const consumers = [1, 2, 3].map((seed) => ({ produceFaults: { seed, ...faults } }))
     const load = { consumers, ratePerSecond: rate, mix: MIX, fleet: { confirmMs: CONFIRM_MS } }
     await underLoad(world, load, async (fleet) => {
-      const end = world.fault('copies are refused or not answered for')
+      const end = world.fault('copies are rejected or get no response')
       await lasting((seconds * 1_000) / 2)
-      // Whatever it had released before its copy was there is lost now.
+      // A message released before its copy was stored is lost now.
       fleet.members()[0]?.signal('SIGKILL')
       await lasting((seconds * 1_000) / 2)
       fleet.start()
@@ -47,10 +47,10 @@ export const produceErrors: KafkaScenario = onCluster({
       end()
     })
   },
-  tell: (evidence) =>
-    `${faultsIn(evidence).length} requests broken, ${lostIn(evidence)} answers lost`,
+  summarize: (evidence) =>
+    `${faultsIn(evidence).length} requests broken, ${lostIn(evidence)} responses lost`,
   check: (evidence) =>
-    lostIn(evidence) > 0 ? [] : [{ rule: 'scenario', text: 'no answer was lost' }],
+    lostIn(evidence) > 0 ? [] : [{ rule: 'scenario', text: 'no response was lost' }],
 })
 
 const faultsIn = ({ entries }: Evidence): readonly (string | undefined)[] =>
@@ -58,6 +58,6 @@ const faultsIn = ({ entries }: Evidence): readonly (string | undefined)[] =>
     entry.what === 'event' && entry.type === 'produce_fault' ? [entry.note] : [],
   )
 
-/** Copies that the cluster stored and did not confirm. */
+/** Counts copies that the cluster stored and did not confirm. */
 const lostIn = (evidence: Evidence) =>
   faultsIn(evidence).filter((fault) => fault === 'unanswered' || fault === 'misreported').length

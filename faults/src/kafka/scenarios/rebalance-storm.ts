@@ -1,10 +1,10 @@
-import { POLICY } from '../../consumer-options.ts'
-import { lasting } from '../../wait.ts'
+import { POLICY } from '../../harness/consumer-options.ts'
+import { lasting } from '../../harness/wait.ts'
 import type { KafkaScenario } from '../world.ts'
 import { onCluster, underLoad } from './load.ts'
 
 const RATE = 500
-/** Members that stay; one more comes and goes. */
+/** Members that stay; one more joins and leaves. */
 const CONSUMERS = 2
 
 export const rebalanceStorm: KafkaScenario = onCluster({
@@ -15,14 +15,17 @@ export const rebalanceStorm: KafkaScenario = onCluster({
     const isFull = world.scale === 'full'
     const rate = isFull ? RATE : RATE / 2
     const everyMs = isFull ? 5_000 : 2_000
-    const fleet = { workMs: 200, policy: { ...POLICY, concurrency: 50, limit: 'off' } } as const
+    const fleet = {
+      workMs: 200,
+      policy: { ...POLICY, concurrency: 50, adaptiveConcurrency: 'off' },
+    } as const
     const load = { consumers: CONSUMERS, ratePerSecond: rate, fleet }
     await underLoad(world, load, async (members) => {
-      const end = world.fault('members come and go')
+      const end = world.fault('members join and leave')
       while (world.isSending()) {
         members.start()
         await lasting(everyMs)
-        // The one that has been there longest, so that everybody's partitions move.
+        // The oldest member leaves, so that all partitions move.
         const [leaving] = members.members().filter(({ isReady }) => isReady)
         if (members.members().length > CONSUMERS) await leaving?.stop()
         await lasting(everyMs)
@@ -30,7 +33,7 @@ export const rebalanceStorm: KafkaScenario = onCluster({
       end()
     })
   },
-  tell({ entries }) {
+  summarize({ entries }) {
     const rounds = entries.flatMap((one) => (one.what === 'assigned' ? [one.generation] : []))
     return `${Math.max(0, ...rounds)} rebalances`
   },

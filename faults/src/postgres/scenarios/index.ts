@@ -7,7 +7,7 @@ import { killRandom } from './kill-random.ts'
 import { longTransactions } from './long-transactions.ts'
 import { failOver, primaryCrash } from './servers.ts'
 import { stopped } from './stopped.ts'
-import { answersLost, cuts, halfOpen, wakeOff } from './wires.ts'
+import { answersLost, cuts, halfOpen, wakeOff } from './network.ts'
 import { workerDies } from './worker-dies.ts'
 
 export const SCENARIOS: readonly PostgresScenario[] = [

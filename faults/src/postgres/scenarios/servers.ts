@@ -1,6 +1,6 @@
-import { underLoad } from '../../load.ts'
-import { services, urlsOf } from '../../services.ts'
-import { lasting } from '../../wait.ts'
+import { underLoad } from '../../harness/load.ts'
+import { services, urlsOf } from '../../harness/services.ts'
+import { lasting } from '../../harness/wait.ts'
 import type { PostgresScenario } from '../world.ts'
 
 const CONSUMERS = 3
@@ -8,7 +8,7 @@ const RATE = 300
 
 export const primaryCrash: PostgresScenario = {
   name: 'primary-crash',
-  story: 'the server loses power under load and is started again, producers and consumers go on',
+  story: 'the server loses power under load and is started again; producers and consumers continue',
   service: 'postgres',
   messages: { smoke: 700, quick: 2_000, full: 12_000 },
   async play(world) {
@@ -29,7 +29,7 @@ export const primaryCrash: PostgresScenario = {
 
 export const failOver: PostgresScenario = {
   name: 'fail-over',
-  story: 'the primary is gone for good and its synchronous replica takes over',
+  story: 'the primary is gone forever and its synchronous replica takes over',
   service: 'postgres-pair',
   messages: { quick: 2_000, full: 10_000 },
   async play(world) {

@@ -1,18 +1,18 @@
-import type { Evidence, Violation } from '../../evidence.ts'
-import { ready } from '../../fleet.ts'
-import { type Entry, readHistory } from '../../history.ts'
-import { checkJudged, judgedOf, type Late } from '../../punctual.ts'
-import { isDisturbed, standstillsIn } from '../../standstill.ts'
-import { becomesTrue, lasting } from '../../wait.ts'
+import type { Evidence, Violation } from '../../evidence/evidence.ts'
+import { ready } from '../../harness/fleet.ts'
+import { type Entry, readHistory } from '../../evidence/history.ts'
+import { checkJudged, judgedOf, type Late } from '../../evidence/lateness.ts'
+import { isDisturbed, standstillsIn } from '../../evidence/stalls.ts'
+import { becomesTrue, lasting } from '../../harness/wait.ts'
 import { LEASE_MS, type PostgresScenario } from '../world.ts'
 
-/** The lease must end, somebody must look, and the handlers must run. */
+/** The lease must expire, a consumer must claim the messages, and the handlers must run. */
 const TAKEN_OVER_MS = LEASE_MS + 5_000
 const RATE = 200
 
 export const workerDies: PostgresScenario = {
   name: 'worker-dies',
-  story: `a consumer dies with its hands full; others have handled all of it within ${TAKEN_OVER_MS / 1_000} s`,
+  story: `a consumer dies with many messages in flight; others have handled all of them within ${TAKEN_OVER_MS / 1_000} s`,
   service: 'postgres',
   messages: { quick: 1_000, full: 4_000 },
   async play(world) {
@@ -35,24 +35,24 @@ export const workerDies: PostgresScenario = {
     await produced
     world.heal()
   },
-  tell(evidence) {
+  summarize(evidence) {
     const all = takeOversIn(evidence.entries)
     const longest = Math.max(0, ...all.map(({ ms }) => ms))
     const count = all.reduce((sum, { messages }) => sum + messages, 0)
-    return `${count} messages of ${all.length} dead taken over within ${(longest / 1_000).toFixed(1)} s`
+    return `${count} messages of ${all.length} dead consumers taken over within ${(longest / 1_000).toFixed(1)} s`
   },
   check: checkTakenOver,
 }
 
-/** Late by the time from the death to the last of them handled. */
+/** The time from a death until the last of its messages was handled. */
 interface TakeOver extends Late {
   readonly who: string
-  /** How many messages it had begun and not finished. */
+  /** Number of messages that it had started and not finished. */
   readonly messages: number
   readonly isWhole: boolean
 }
 
-/** For each death, what became of the messages that were in hand. */
+/** Returns the outcome of the in-flight messages for each death. */
 function takeOversIn(entries: readonly Entry[]): readonly TakeOver[] {
   const crashes = entries.flatMap((entry) =>
     entry.what === 'exited' && entry.isCrash ? [entry] : [],
@@ -86,11 +86,13 @@ function checkTakenOver({ entries }: Evidence): readonly Violation[] {
     ...slow.map(({ who, ms }) => handled(who, `only after ${ms} ms`)),
     ...unfinished.map(({ who }) => handled(who, 'never')),
     ...checkJudged('deaths', judged.length, all.length),
-    ...(none ? [{ rule: 'scenario', text: 'nobody died with anything in hand' } as const] : []),
+    ...(none
+      ? [{ rule: 'scenario', text: 'no consumer died with a message in flight' } as const]
+      : []),
   ]
 }
 
 const handled = (who: string, when: string): Violation => ({
   rule: 'scenario',
-  text: `what ${who} had in hand was handled ${when}`,
+  text: `in-flight messages of ${who} were handled ${when}`,
 })

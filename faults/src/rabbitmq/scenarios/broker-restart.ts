@@ -1,5 +1,5 @@
-import { services } from '../../services.ts'
-import { lasting } from '../../wait.ts'
+import { services } from '../../harness/services.ts'
+import { lasting } from '../../harness/wait.ts'
 import { declareAll } from '../topology.ts'
 import type { RabbitScenario } from '../world.ts'
 import { underLoad } from './load.ts'

@@ -1,10 +1,11 @@
-import { killByMessage } from '../../crash-loop.ts'
+import { killByMessage } from '../../harness/crash-loop.ts'
 import { declareSource } from '../topology.ts'
 import type { RabbitScenario } from '../world.ts'
 
 export const crashLoop: RabbitScenario = {
   name: 'crash-loop',
-  story: 'one message among many kills every process that runs it; it alone is set aside',
+  story:
+    'one message among many kills every process that runs it; only this message is quarantined',
   service: 'rabbitmq',
   messages: { quick: 1_000, full: 1_000 },
   async play(world) {

@@ -1,6 +1,6 @@
-import type { Evidence, Violation } from '../../evidence.ts'
-import { readHistory } from '../../history.ts'
-import { becomesTrue, lasting, until } from '../../wait.ts'
+import type { Evidence, Violation } from '../../evidence/evidence.ts'
+import { readHistory } from '../../evidence/history.ts'
+import { becomesTrue, lasting, until } from '../../harness/wait.ts'
 import { depthsOf, drainRun, limitQueue } from '../broker.ts'
 import { declareAll, declareSource, deleteEmpty } from '../topology.ts'
 import type { RabbitScenario, RabbitWorld } from '../world.ts'
@@ -8,23 +8,25 @@ import { underLoad } from './load.ts'
 
 const CONSUMERS = 2
 const RATE = 400
-/** Half a minute until somebody is told: that is when a person should hear of it. */
-const TOLD_MS = 30_000
+/** 30 s until an operator is notified. */
+const REPORTED_MS = 30_000
 
-/** 3 s, when consumers can help themselves: a broken queue is noticed with the next dead letter. */
+/** 3 s, when consumers can repair it: they notice a broken queue at the next dead letter. */
 const MENDED_MS = 3_000
 
 const isAlarm = (type: string) => type === 'hand_off_stuck' || type === 'consumer_paused'
 
-/** The consumers say that hand-offs do not go through, soon after they do not. */
-function checkTold({ entries }: Evidence): readonly Violation[] {
+/** Checks that the consumers soon report failing hand-offs. */
+function checkReported({ entries }: Evidence): readonly Violation[] {
   const begins =
     entries.find((entry) => entry.what === 'fault' && entry.phase === 'begins')?.at ?? 0
-  const isTold = entries.some(
+  const isReported = entries.some(
     ({ at, ...entry }) =>
-      entry.what === 'event' && isAlarm(entry.type) && at >= begins && at <= begins + TOLD_MS,
+      entry.what === 'event' && isAlarm(entry.type) && at >= begins && at <= begins + REPORTED_MS,
   )
-  return isTold ? [] : [{ rule: 'scenario', text: `nobody was told within ${TOLD_MS} ms` }]
+  return isReported
+    ? []
+    : [{ rule: 'scenario', text: `no failure was reported within ${REPORTED_MS} ms` }]
 }
 
 const hasAlarm = ({ folder }: RabbitWorld) =>
@@ -34,16 +36,16 @@ interface Breakage {
   readonly name: string
   readonly story: string
   readonly topology?: 'declare' | 'verify'
-  /** The consumers may mend it by themselves; then nobody need be told. */
+  /** Whether the consumers can repair it automatically; then no report is needed. */
   readonly isMendable?: boolean
-  /** Before the load: there is nothing in the queues yet that it could destroy. */
+  /** Breaks the queue before the load, when it contains no messages that would be lost. */
   breaks(world: RabbitWorld): Promise<void>
   heals(world: RabbitWorld): Promise<void>
 }
 
 /**
- * Breaks what takes dead letters, kills a consumer that holds some, and heals. What had been released
- * without proof would be gone with the killed one.
+ * Breaks the dead-letter queue, kills a consumer that holds dead letters, and repairs the queue. A
+ * message released without a confirmation would be lost with the killed consumer.
  */
 const deadLettersBroken = ({
   name,
@@ -65,8 +67,8 @@ const deadLettersBroken = ({
       before: () => breakage.breaks(world),
     }
     await underLoad(world, load, async (fleet) => {
-      const end = world.fault('dead letters are not taken')
-      const withinMs = isMendable ? MENDED_MS : TOLD_MS
+      const end = world.fault('dead letters are not accepted')
+      const withinMs = isMendable ? MENDED_MS : REPORTED_MS
       await becomesTrue(() => hasAlarm(world), { withinMs, everyMs: 500 })
       const [victim] = fleet.members()
       victim?.signal('SIGKILL')
@@ -77,12 +79,12 @@ const deadLettersBroken = ({
       end()
     })
   },
-  check: isMendable ? () => [] : checkTold,
+  check: isMendable ? () => [] : checkReported,
 })
 
 const deadLetterQueueOf = ({ run }: RabbitWorld) => `${run}.dlq`
 
-/** Enough that every consumer has handed some over, and believes that the queue is there. */
+/** Enough that every consumer has handed some over and knows that the queue exists. */
 const FIRST = 40
 
 async function deleteAfterUse(world: RabbitWorld): Promise<void> {
@@ -94,7 +96,7 @@ async function deleteAfterUse(world: RabbitWorld): Promise<void> {
     part: '-first',
   })
   const areThere = async () => (await depthsOf(broker, run)).dlq >= FIRST
-  await until('the first dead letters are there', areThere, { withinMs: TOLD_MS })
+  await until('the first dead letters have arrived', areThere, { withinMs: REPORTED_MS })
   taken.push(...(await drainRun(broker, deadLetterQueueOf(world))))
   await deleteEmpty(broker, deadLetterQueueOf(world))
 }
@@ -109,15 +111,15 @@ export const deadLetterFaults: readonly RabbitScenario[] = [
   }),
   deadLettersBroken({
     name: 'dlq-full',
-    story: 'the dead-letter queue takes three messages and refuses the rest',
+    story: 'the dead-letter queue accepts three messages and rejects the rest',
     breaks: (world) => limitQueue(world.broker, deadLetterQueueOf(world), 3),
-    // Raised, not removed: RabbitMQ 3.10 goes on refusing on channels that were refused before when
-    // the limit is taken away altogether, until they are opened again.
+    // The limit is raised and not removed. After a removal, RabbitMQ 3.10 keeps rejecting on
+    // channels that had a rejection, until they are reopened.
     heals: (world) => limitQueue(world.broker, deadLetterQueueOf(world), 1_000_000),
   }),
   deadLettersBroken({
     name: 'dlq-unroutable',
-    story: 'dead letters and quarantine lead nowhere, and consumers may not declare anything',
+    story: 'dead-letter and quarantine queues are missing, and consumers may not declare queues',
     topology: 'verify',
     breaks: (world) =>
       deleteEmpty(

@@ -1,16 +1,15 @@
-import { POLICY } from '../../consumer-options.ts'
-import { ready } from '../../fleet.ts'
+import { POLICY } from '../../harness/consumer-options.ts'
+import { ready } from '../../harness/fleet.ts'
 import { declareSource } from '../topology.ts'
 import type { RabbitScenario } from '../world.ts'
 
 const CONSUMERS = 3
-/** Each a chance for processes to meet, which they do in some of them only. */
+/** 24 chances for processes to declare concurrently, which happens in some of them only. */
 const QUEUES = 24
 
 export const declareTogether: RabbitScenario = {
   name: 'declare-together',
-  story:
-    'processes need the same new delay queue at the same moment; what is sent to it comes back',
+  story: 'processes need the same new delay queue at the same time; its messages come back',
   service: 'rabbitmq-cluster',
   messages: { quick: 12, full: 60 },
   async play(world) {

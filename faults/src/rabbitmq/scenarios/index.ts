@@ -9,7 +9,7 @@ import { memoryAlarmed } from './memory-alarm.ts'
 import { mixedDelays } from './mixed-delays.ts'
 import { leaderKill, nodeRestart, partitions } from './nodes.ts'
 import { stopPastTimeout } from './stopped.ts'
-import { confirmDropped, halfOpen } from './wires.ts'
+import { confirmDropped, halfOpen } from './network.ts'
 
 export const SCENARIOS: readonly RabbitScenario[] = [
   killAtBoundaries,

@@ -1,11 +1,11 @@
-import { type Boundary, checkDeaths, dieAtEach, queuesOf } from '../../boundaries.ts'
-import { type JsonPolicy, POLICY } from '../../consumer-options.ts'
-import type { Kind } from '../../message.ts'
+import { type Boundary, checkDeaths, dieAtEach, queuesOf } from '../../harness/crash-points.ts'
+import { type JsonPolicy, POLICY } from '../../harness/consumer-options.ts'
+import type { Kind } from '../../evidence/message.ts'
 import type { Point, RabbitConsumerOptions } from '../consumer-options.ts'
 import { declareSource } from '../topology.ts'
 import type { RabbitScenario } from '../world.ts'
 
-/** Every moment of copy, prove, release at which something may be half done. */
+/** Every point of copy, confirm and release at which a step may be half done. */
 const HAND_OFF: readonly Point[] = [
   'publish.before',
   'publish.written',
@@ -19,7 +19,7 @@ const DECLARE: readonly Point[] = ['declare.before', 'declare.after']
 interface Decided {
   /** The kind of message that leads to the decision. */
   readonly kind: Kind
-  /** How the name of the queue ends that the copy goes to; none for the source itself. */
+  /** End of the name of the queue that receives the copy; none for the source itself. */
   readonly queue?: string
   readonly points: readonly Point[]
 }
@@ -43,9 +43,9 @@ const DECISIONS: Readonly<Record<string, Decided>> = {
   },
 }
 
-/** One message in hand, so that a kill may cost one duplicate and no more. */
+/** One message in flight, so that a kill causes at most one duplicate. */
 const ONE_BY_ONE: JsonPolicy = { ...POLICY, concurrency: 1, poison: { repeats: 2 } }
-/** The first failure opens the breaker, and the message is given back. */
+/** The first failure opens the breaker, and the message is returned. */
 const OPENS_AT_ONCE: JsonPolicy = {
   ...ONE_BY_ONE,
   outage: {},
@@ -70,7 +70,7 @@ const BOUNDARIES: readonly Boundary<RabbitConsumerOptions>[] = Object.entries(DE
 
 export const killAtBoundaries: RabbitScenario = {
   name: 'kill-at-boundaries',
-  story: `a consumer dies at each of ${BOUNDARIES.length} moments of a hand-off; one duplicate per death, nothing lost`,
+  story: `a consumer dies at each of ${BOUNDARIES.length} points of a hand-off; one duplicate per death, nothing lost`,
   service: 'rabbitmq',
   messages: { smoke: 1, quick: 1, full: 5 },
   async play(world) {

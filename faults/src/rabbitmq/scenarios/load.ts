@@ -1,10 +1,10 @@
-import type { Fleet } from '../../fleet.ts'
-import { type LoadOptions, underLoad as underLoadOf } from '../../load.ts'
+import type { Fleet } from '../../harness/fleet.ts'
+import { type LoadOptions, underLoad as underLoadOf } from '../../harness/load.ts'
 import type { RabbitConsumerOptions } from '../consumer-options.ts'
 import { declareSource } from '../topology.ts'
 import type { RabbitWorld } from '../world.ts'
 
-/** On a queue that is there before anybody consumes. */
+/** Runs the load on a queue that exists before any consumer starts. */
 export async function underLoad(
   world: RabbitWorld,
   load: LoadOptions<RabbitConsumerOptions>,

@@ -1,22 +1,22 @@
-import type { Evidence, Violation } from '../../evidence.ts'
-import { type Entry, readHistory } from '../../history.ts'
-import { USUAL_MIX } from '../../message.ts'
-import { becomesTrue, lasting } from '../../wait.ts'
+import type { Evidence, Violation } from '../../evidence/evidence.ts'
+import { type Entry, readHistory } from '../../evidence/history.ts'
+import { USUAL_MIX } from '../../evidence/message.ts'
+import { becomesTrue, lasting } from '../../harness/wait.ts'
 import { memoryAlarm } from '../cluster.ts'
 import type { RabbitScenario, RabbitWorld } from '../world.ts'
 import { underLoad } from './load.ts'
 
 const RATE = 350
 const MIX = { ...USUAL_MIX, business: 25 }
-/** Half a minute until somebody is told, as where dead letters are not taken. */
-const TOLD_MS = 30_000
-/** 50 MB: what a consumer may grow by while its hand-offs are held up, whatever the backlog. */
+/** 30 s until an operator is notified, as where dead letters are not accepted. */
+const REPORTED_MS = 30_000
+/** 50 MB: allowed growth of a consumer while its hand-offs are blocked, whatever the backlog. */
 const GROWTH_BYTES = 50 * 1024 * 1024
 
 export const memoryAlarmed: RabbitScenario = {
   name: 'memory-alarm',
   story:
-    'the broker is short of memory and takes no copies while messages fail; a consumer dies meanwhile',
+    'the broker is short of memory and accepts no copies while messages fail; a consumer dies during this',
   service: 'rabbitmq-cluster',
   messages: { quick: 1_500, full: 10_000 },
   async play(world) {
@@ -26,8 +26,8 @@ export const memoryAlarmed: RabbitScenario = {
       await lasting(world.scale === 'full' ? 10_000 : 2_000)
       const end = world.fault('memory alarm')
       const parts = await alarmAmongMessages(world)
-      await becomesTrue(() => isTold(readHistory(world.folder)), {
-        withinMs: TOLD_MS,
+      await becomesTrue(() => isReported(readHistory(world.folder)), {
+        withinMs: REPORTED_MS,
         everyMs: 500,
       })
       await lasting(world.scale === 'full' ? 15_000 : 4_000)
@@ -41,13 +41,14 @@ export const memoryAlarmed: RabbitScenario = {
       await Promise.all(parts)
     })
   },
-  tell: (evidence) => `memory +${inMb(Math.max(0, ...growthIn(evidence).values()))}`,
+  summarize: (evidence) => `memory +${inMb(Math.max(0, ...growthIn(evidence).values()))}`,
   check: (evidence) => [...checkMemory(evidence), ...checkBlocked(evidence)],
 }
 
 /**
- * Only who publishes after the alarm is told that the broker is blocked, and nobody knows how long it takes
- * to come: until it is there, messages come. What is on its way then is held up until the alarm is over.
+ * Sends messages until the alarm is active. RabbitMQ notifies only connections that publish after
+ * the alarm, and the time until the alarm is unknown. Messages on their way are then blocked until
+ * the alarm ends.
  */
 async function alarmAmongMessages(world: RabbitWorld): Promise<readonly Promise<void>[]> {
   const parts: Promise<void>[] = []
@@ -65,13 +66,13 @@ async function alarmAmongMessages(world: RabbitWorld): Promise<readonly Promise<
   return parts
 }
 
-/** By how much each process grew since the fault began. */
+/** Returns the growth of each process since the start of the fault. */
 function growthIn({ entries }: Evidence): ReadonlyMap<string, number> {
   const begins = entries.find((entry) => entry.what === 'fault')?.at ?? 0
   const memory = entries.flatMap((entry) =>
     entry.what === 'memory' && entry.at >= begins ? [entry] : [],
   )
-  // Those that started later grow because they start.
+  // Processes that started later grow because of their start.
   const old = [...Map.groupBy(memory, ({ by }) => by)].filter(
     ([, [first]]) => first !== undefined && first.at < begins + 1_000,
   )
@@ -91,11 +92,11 @@ function checkMemory(evidence: Evidence): readonly Violation[] {
     .map(([by, growth]) => ({ rule: 'scenario', text: `${by} grew by ${inMb(growth)}` }))
 }
 
-const isTold = (entries: readonly Entry[]) =>
+const isReported = (entries: readonly Entry[]) =>
   entries.some((entry) => entry.what === 'event' && entry.type === 'broker_blocked')
 
 function checkBlocked({ entries }: Evidence): readonly Violation[] {
-  return isTold(entries)
+  return isReported(entries)
     ? []
-    : [{ rule: 'scenario', text: 'nobody was told that the broker was blocked' }]
+    : [{ rule: 'scenario', text: 'no consumer reported that the broker was blocked' }]
 }

@@ -1,18 +1,18 @@
-import { POLICY } from '../../consumer-options.ts'
-import { ready } from '../../fleet.ts'
-import { checkPunctual, retryLateness, tellPunctual } from '../../punctual.ts'
+import { POLICY } from '../../harness/consumer-options.ts'
+import { ready } from '../../harness/fleet.ts'
+import { checkPunctual, retryLateness, tellPunctual } from '../../evidence/lateness.ts'
 import { declareSource } from '../topology.ts'
 import type { RabbitScenario } from '../world.ts'
 
 const SOON_MS = 1_000
-/** One second late at most, for all but one in a hundred. */
+/** At most one second late, for 99 in a hundred. */
 const LATE_MS = 1_000
-/** While Erlang corrects its clock, a second of the broker is up to a hundredth shorter than ours. */
+/** While Erlang corrects its clock, the broker's second is up to 1 % shorter than ours. */
 const CLOCKS_MS = SOON_MS / 100
 
 export const mixedDelays: RabbitScenario = {
   name: 'mixed-delays',
-  story: 'retries in a second among retries in ten minutes; nobody waits behind anybody',
+  story: 'retries in a second among retries in ten minutes; no retry waits behind another one',
   service: 'rabbitmq',
   messages: { quick: 2_000, full: 2_000 },
   async play(world) {
@@ -20,11 +20,11 @@ export const mixedDelays: RabbitScenario = {
     const fleet = world.fleet({
       policy: {
         ...POLICY,
-        // Every message fails once here: nobody may conclude anything from that.
-        limit: 'off',
+        // Every message fails once here, so the guards are off.
+        adaptiveConcurrency: 'off',
         poison: 'off',
         retry: {
-          inlineBelow: 0,
+          maxInlineDelay: 0,
           classes: {
             transient: { backoff: { kind: 'fixed', delay: SOON_MS, jitter: 'none' } },
             unknown: { backoff: { kind: 'fixed', delay: '10m', jitter: 'none' } },
@@ -38,6 +38,6 @@ export const mixedDelays: RabbitScenario = {
     await world.produce({ ratePerSecond: 400, mix: { soon: 50, later: 50 } })
     world.heal()
   },
-  tell: (evidence) => tellPunctual('retries', retryLateness(evidence, SOON_MS)),
+  summarize: (evidence) => tellPunctual('retries', retryLateness(evidence, SOON_MS)),
   check: (evidence) => checkPunctual('retry', retryLateness(evidence, SOON_MS), LATE_MS, CLOCKS_MS),
 }

@@ -1,4 +1,4 @@
-import { lasting } from '../../wait.ts'
+import { lasting } from '../../harness/wait.ts'
 import {
   killNode,
   leaderOf,
@@ -7,24 +7,28 @@ import {
   reunite,
   startNode,
 } from '../cluster.ts'
-import type { Fleet } from '../../fleet.ts'
+import type { Fleet } from '../../harness/fleet.ts'
 import { declareAll } from '../topology.ts'
 import type { RabbitScenario, RabbitWorld } from '../world.ts'
 import { underLoad } from './load.ts'
 
 const CONSUMERS = 3
-/** A second. Three nodes, three consumers and the database share two cores. */
+/** Messages per second. Three nodes, three consumers and the database share two cores. */
 const RATE = 350
 
-/** What the broker may hand out again when a queue moves to another node, though no connection broke. */
-const inHandOf = (fleet: Fleet) => fleet.members().reduce((sum, { inFlight }) => sum + inFlight, 0)
+/**
+ * Returns the deliveries that the broker may repeat when a queue moves to another node, although no
+ * connection broke.
+ */
+const inFlightOf = (fleet: Fleet) =>
+  fleet.members().reduce((sum, { inFlight }) => sum + inFlight, 0)
 
-/** Everybody starts on the first address, so the first is the node they are connected to. */
+/** All clients start with the first address, so they are connected to the first node. */
 const CONNECTED: NodeNumber = 1
 
 export const nodeRestart: RabbitScenario = {
   name: 'node-restart',
-  story: 'the node that everybody is connected to is killed under load and started again',
+  story: 'the node that all clients are connected to is killed under load and started again',
   service: 'rabbitmq-cluster',
   messages: { quick: 2_000, full: 30_000 },
   play: (world) => killAndStart(world, async () => CONNECTED),
@@ -43,10 +47,10 @@ async function killAndStart(world: RabbitWorld, choose: () => Promise<NodeNumber
   const times = scale === 'full' ? 3 : 1
   await underLoad(world, { consumers: CONSUMERS, ratePerSecond: RATE }, async (fleet) => {
     for (let time = 0; time < times; time++) {
-      // Spread over the whole load: each time another part of it is on its way.
+      // Spread over the whole load, so that each fault hits other messages.
       await lasting(time === 0 ? 1_000 : (messages / RATE / times) * 600)
       const node = await choose()
-      const end = world.fault(`node ${node} is dead`, 2 * inHandOf(fleet))
+      const end = world.fault(`node ${node} is dead`, 2 * inFlightOf(fleet))
       await killNode(node)
       await lasting(3_000)
       await startNode(node)
@@ -62,7 +66,7 @@ interface Cut {
 
 const partition = ({ who, seconds }: Cut): RabbitScenario => ({
   name: `partition-${who}-${seconds}s`,
-  story: `the node that ${who === 'leader' ? 'leads the source queue' : 'everybody is connected to'} is cut off from the others for ${seconds} s`,
+  story: `the node that ${who === 'leader' ? 'leads the source queue' : 'all clients are connected to'} is cut off from the others for ${seconds} s`,
   service: 'rabbitmq-cluster',
   messages: { quick: 1_500, full: 14_000 },
   isOnlyFull: seconds > 10,
@@ -70,12 +74,13 @@ const partition = ({ who, seconds }: Cut): RabbitScenario => ({
     const load = {
       consumers: CONSUMERS,
       ratePerSecond: RATE,
-      // Of a queue that is made while the network is parted, RabbitMQ may lose who moves what has expired.
+      // RabbitMQ may lose the process that moves expired messages of a queue created during a
+      // network partition.
       before: () => declareAll(world.broker, world.run),
     }
     await underLoad(world, load, async (fleet) => {
       const node = who === 'leader' ? await leaderOf(world.run) : CONNECTED
-      const end = world.fault(`node ${node} is cut off`, 2 * inHandOf(fleet))
+      const end = world.fault(`node ${node} is cut off`, 2 * inFlightOf(fleet))
       world.atEnd(reunite)
       await partitionNode(node)
       await lasting(seconds * 1_000)

@@ -1,25 +1,25 @@
-import type { Member } from '../../fleet.ts'
-import { readHistory } from '../../history.ts'
-import { lasting, until } from '../../wait.ts'
+import type { Member } from '../../harness/fleet.ts'
+import { readHistory } from '../../evidence/history.ts'
+import { lasting, until } from '../../harness/wait.ts'
 import { setBroker } from '../cluster.ts'
 import type { RabbitScenario, RabbitWorld } from '../world.ts'
 import { underLoad } from './load.ts'
 
 const RATE = 300
-/** 5 s instead of half an hour, and looked at every second instead of every minute. */
+/** 5 s instead of half an hour, checked every second instead of every minute. */
 const TIMEOUT_MS = 5_000
 const TICK_MS = 1_000
 const USUAL_TIMEOUT_MS = 1_800_000
 const USUAL_TICK_MS = 60_000
 
-/** Past the broker's patience with a consumer, and past its patience with a connection (10 s, twice). */
+/** Longer than the broker's consumer timeout, and longer than its heartbeat timeout (10 s, twice). */
 const PAST_TIMEOUT_MS = 9_000
 const PAST_HEARTBEAT_MS = 27_000
 
 export const stopPastTimeout: RabbitScenario = {
   name: 'stop-past-timeout',
   story:
-    'one process stands still past the consumer timeout, one past the heartbeat; both go on as if nothing had been',
+    'one process is stopped past the consumer timeout, one past the heartbeat; both continue with old state',
   service: 'rabbitmq-cluster',
   messages: { quick: 1_500, full: 9_000 },
   async play(world) {
@@ -27,13 +27,14 @@ export const stopPastTimeout: RabbitScenario = {
     await setBroker('channel_tick_interval', TICK_MS)
     world.atEnd(() => setBroker('consumer_timeout', USUAL_TIMEOUT_MS))
     world.atEnd(() => setBroker('channel_tick_interval', USUAL_TICK_MS))
-    // Long enough in the handler that much is in hand when the process stops.
+    // The handler is slow enough that many messages are in flight when the process stops.
     const fleet = { workMs: 50 }
     await underLoad(world, { consumers: 3, ratePerSecond: RATE, fleet }, async (fleet) => {
       await lasting(2_000)
       const [first, second] = fleet.members()
-      if (first === undefined || second === undefined) throw new Error('There are no consumers.')
-      const end = world.fault('processes stand still')
+      if (first === undefined || second === undefined)
+        throw new Error('Two consumers are needed, but fewer are running.')
+      const end = world.fault('processes are stopped')
       await stopAtWork(world, first)
       await stopAtWork(world, second)
       await lasting(PAST_TIMEOUT_MS)
@@ -54,7 +55,10 @@ export const stopPastTimeout: RabbitScenario = {
   },
 }
 
-/** A consumer that is on trial has stopped consuming for a moment: with nothing in hand, it has nothing to lose. */
+/**
+ * Stops a consumer that has messages in flight. A consumer on trial pauses for a short time and
+ * then has nothing to lose.
+ */
 async function stopAtWork({ folder }: RabbitWorld, member: Member): Promise<void> {
   const isCaught = () => {
     member.signal('SIGSTOP')

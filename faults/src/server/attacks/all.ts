@@ -1,4 +1,4 @@
-import type { Drill } from '../../drill.ts'
+import type { Scenario } from '../../harness/scenario.ts'
 import { CSRF } from './csrf.ts'
 import { XSS } from './xss.ts'
 import { SQL } from './sql.ts'
@@ -9,13 +9,16 @@ import { TOKENS } from './tokens.ts'
 import { BOMBS } from './bombs.ts'
 import { SLOW } from './slow.ts'
 import { DEVELOPMENT } from './development.ts'
-import { ELSEWHERE } from './elsewhere.ts'
+import { ELSEWHERE } from './foreign-origin.ts'
 import { APPROVAL } from './approval.ts'
 
-/** Thousands of statements, large bodies, and clients or plans that wait: too long for `--smoke`. */
-const LONG: readonly Drill[] = [SQL, BOMBS, APPROVAL, SLOW]
+/**
+ * These scenarios take too long for `--smoke`: thousands of statements, large bodies, and clients
+ * or plans that wait.
+ */
+const LONG: readonly Scenario[] = [SQL, BOMBS, APPROVAL, SLOW]
 
-const ALL: readonly Drill[] = [
+const ALL: readonly Scenario[] = [
   CSRF,
   XSS,
   SQL,
@@ -30,7 +33,7 @@ const ALL: readonly Drill[] = [
   SLOW,
 ]
 
-export const ATTACKS: readonly Drill[] = ALL.map((one) => ({
+export const ATTACKS: readonly Scenario[] = ALL.map((one) => ({
   ...one,
   isInSmoke: !LONG.includes(one),
 }))

@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto'
-import type { Drill } from '../../drill.ts'
+import type { Scenario } from '../../harness/scenario.ts'
 import { asking, isOk, must } from './ask.ts'
 import { attack, type Scene } from './attack.ts'
 import { newSignature } from './queues.ts'
 import { approve, outcome, plan, planned, type Run } from './runs.ts'
 import { bearer, newToken, type Target } from './target.ts'
 
-/** Four eyes: who wants a run and who lets it go out are two people, and both mean the same run. */
-export const APPROVAL: Drill = attack(
+/** Four eyes: the planner and the approver of a run are two people, and both refer to the same plan. */
+export const APPROVAL: Scenario = attack(
   'approval',
-  'a run is approved by who planned it, by a program, late, or for another plan',
+  'a run is approved by its planner, by a program, too late, or for another plan',
   async (scene) => {
     await oneself(scene)
     await another(scene)
@@ -23,7 +23,7 @@ const one = async ({ queues, pool }: Target) => {
   return id
 }
 
-/** In all the ways in which one person can ask. */
+/** Tries to approve one's own plan, with every kind of credential of one person. */
 async function oneself({ target, tries }: Scene): Promise<void> {
   const { server, as } = target
   const { asking: session } = await target.visitor('carol')
@@ -31,14 +31,14 @@ async function oneself({ target, tries }: Scene): Promise<void> {
     const wanted = { actions: ['view', 'replay', 'approve'], sources: ['orders'] } as const
     return must<{ secret: string }>(await newToken(session, { ...wanted, ...special })).secret
   }
-  const token = asking(server.url, bearer(await secretOf({ name: 'somebody else' })))
+  const token = asking(server.url, bearer(await secretOf({ name: 'another name' })))
   const agent = asking(server.url, bearer(await secretOf({ isAgent: true })))
   const ways = { session, token, agent, 'the first token': as.carol }
   for (const [planner, plans] of Object.entries(ways)) {
     const run = await planned(plans, { ids: [await one(target)] })
     for (const [approver, approves] of Object.entries(ways)) {
-      const told = await approve(approves, run)
-      tries.note(`planned by ${planner} and approved by ${approver} of one person`, isOk(told))
+      const response = await approve(approves, run)
+      tries.note(`one person plans with ${planner} and approves with ${approver}`, isOk(response))
     }
     await as.root('POST', `/api/v1/replays/${run.id}/cancel`)
   }
@@ -50,30 +50,30 @@ async function another({ target, tries }: Scene): Promise<void> {
   const { asking: bob } = await target.visitor('bob')
   const wanted = { actions: ['view', 'approve'], sources: ['orders'], isAgent: true } as const
   const agent = bearer(must<{ secret: string }>(await newToken(bob, wanted)).secret)
-  const told = await approve(asking(server.url, agent), run)
-  tries.note('a program of an approver approves', isOk(told))
-  tries.note('approved by who may not approve', isOk(await approve(as.alice, run)))
+  const response = await approve(asking(server.url, agent), run)
+  tries.note("an approver's program approves", isOk(response))
+  tries.note('approved by a person without the permission', isOk(await approve(as.alice, run)))
   tries.note('approved by an approver of another source', isOk(await approve(as.dave, run)))
-  tries.note('approved by nobody', isOk(await approve(asking(server.url), run)))
+  tries.note('approved without credentials', isOk(await approve(asking(server.url), run)))
 }
 
-/** What the approver saw is not what there is. */
+/** Tries to approve a plan that is not the one the approver saw. */
 async function later({ target, tries }: Scene): Promise<void> {
   const { as, pool, queues } = target
   const [first, second] = [await one(target), await one(target)]
   const small = await planned(as.alice, { ids: [first] })
   const large = await planned(as.alice, { ids: [first, second] })
-  const told = await approve(as.bob, { id: large.id, hash: small.hash })
-  tries.note('the hash of a smaller plan approves a larger one', isOk(told))
+  const response = await approve(as.bob, { id: large.id, hash: small.hash })
+  tries.note('the hash of a smaller plan approves a larger one', isOk(response))
   const faster = must<Run>(
-    await plan(as.alice, { selection: { ids: [first] }, ramp: [], ratePerSecond: 10_000 }),
+    await plan(as.alice, { selection: { ids: [first] }, canary: [], ratePerSecond: 10_000 }),
   )
   const fast = await approve(as.bob, { id: faster.id, hash: small.hash })
   tries.note('the hash of a slow plan approves a fast one', isOk(fast))
   const edited = must<Run>(
     await plan(as.alice, {
       selection: { ids: [first] },
-      ramp: [],
+      canary: [],
       change: { patch: [{ op: 'replace', path: '/order', value: 666 }] },
     }),
   )
@@ -81,7 +81,7 @@ async function later({ target, tries }: Scene): Promise<void> {
   tries.note('the hash of a plain plan approves one with a patch', isOk(changed))
 
   await pool.query(OLD, [small.id])
-  tries.note('a plan of yesterday is approved', isOk(await approve(as.bob, small)))
+  tries.note('an expired plan is approved', isOk(await approve(as.bob, small)))
   await as.alice('POST', `/api/v1/replays/${large.id}/cancel`)
   tries.note('a cancelled plan is approved', isOk(await approve(as.bob, large)))
 
@@ -93,7 +93,7 @@ async function later({ target, tries }: Scene): Promise<void> {
 
 const OLD = `update redrive_catalog.replay_run set planned_at = now() - interval '1 day' where id = $1`
 
-/** The selection is a group, and it has grown since. */
+/** The selection is a group that has grown since the plan. */
 async function grown(target: Target, tries: Scene['tries']): Promise<void> {
   const { as, pool, queues } = target
   const signature = newSignature()
@@ -105,11 +105,14 @@ async function grown(target: Target, tries: Scene['tries']): Promise<void> {
   must(await approve(as.bob, run))
   const { arrived } = await outcome(target, run, queues.of('orders'))
   const came = arrived.get(queues.of('orders')) ?? []
-  tries.note('what joined the group after the plan goes out', came.includes(unseen))
-  if (came.length === 0) throw new Error('Nothing of an approved run went out.')
+  tries.note(
+    'a dead letter that joined the group after the plan is published',
+    came.includes(unseen),
+  )
+  if (came.length === 0) throw new Error('No item of an approved run was published.')
 }
 
-/** One of them was discarded since, and came back from the discard as another version. */
+/** One dead letter was discarded and restored since the plan, so it has a new version. */
 async function discarded(target: Target, tries: Scene['tries']): Promise<void> {
   const { as, pool, queues } = target
   const [kept, gone] = [randomUUID(), randomUUID()]
@@ -119,12 +122,16 @@ async function discarded(target: Target, tries: Scene['tries']): Promise<void> {
   must(await approve(as.bob, run))
   const { arrived } = await outcome(target, run, queues.of('orders'))
   const came = arrived.get(queues.of('orders')) ?? []
-  tries.note('what was discarded after the plan goes out', came.includes(gone))
-  if (!came.includes(kept)) throw new Error('What was not discarded did not go out.')
-  tries.note('an approval is used again when the run is out', isOk(await approve(as.bob, run)))
+  tries.note('a dead letter that was discarded after the plan is published', came.includes(gone))
+  if (!came.includes(kept))
+    throw new Error('The dead letter that was not discarded was not published.')
+  tries.note(
+    'an approval is used again after the run was published',
+    isOk(await approve(as.bob, run)),
+  )
 }
 
-/** The same key is another request when somebody else sends it. */
+/** Sends the key of another person's request. It must count as another request. */
 async function reuse({ target, tries }: Scene): Promise<void> {
   const { as } = target
   const selection = { ids: [await one(target)] }
@@ -132,9 +139,9 @@ async function reuse({ target, tries }: Scene): Promise<void> {
   const run = must<Run>(await as.alice('POST', '/api/v1/replays', { body: { selection }, headers }))
   const again = await as.carol('POST', '/api/v1/replays', { body: { selection }, headers })
   const isSame = isOk(again) && again.json<Run>().plannedBy === run.plannedBy
-  tries.note('the key of somebody gives their answer', isSame)
+  tries.note("another person's key returns their response", isSame)
   const seen = await as.dave('POST', '/api/v1/replays', { body: { selection }, headers })
-  tries.note('the key of somebody shows a run of another source', isOk(seen))
+  tries.note("another person's key shows a run of another source", isOk(seen))
   const other = await as.alice('POST', '/api/v1/replays', {
     body: { selection, ratePerSecond: 1 },
     headers,
@@ -143,7 +150,7 @@ async function reuse({ target, tries }: Scene): Promise<void> {
   const key = { 'idempotency-key': randomUUID() }
   must(await approve(as.bob, run, key))
   tries.note(
-    'the key of an approval approves for who may not',
+    'the key of an approval approves for a person without the permission',
     isOk(await approve(as.alice, run, key)),
   )
   const second = await planned(as.alice, { ids: [await one(target)] })

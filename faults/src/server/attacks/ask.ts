@@ -10,20 +10,20 @@ export interface Told {
 
 export interface Sent {
   readonly body?: unknown
-  /** Instead of a body: JSON as it is written. */
+  /** JSON text that is sent unchanged instead of `body`. */
   readonly text?: string
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Asks the server as somebody. */
+/** Sends requests as one person. */
 export interface Asking {
   (method: string, path: string, sent?: Sent): Promise<Told>
-  /** Of an answer that may never end. */
+  /** Returns the headers of a response that may never end. */
   head(path: string): Promise<Headers>
   readonly credentials: Readonly<Record<string, string>>
 }
 
-/** 60 s: an attack may make the server slow, and then that is what is found. */
+/** 60 s: an attack may make the server slow, and the scenario must detect that. */
 const PATIENCE_MS = 60_000
 
 export function asking(url: string, credentials: Readonly<Record<string, string>> = {}): Asking {
@@ -68,8 +68,8 @@ function initOf(method: string, { body, text, headers }: Sent): RequestInit {
 
 export const isOk = ({ status }: Told): boolean => status >= 200 && status < 300
 
-/** What the drill itself cannot go on without. */
-export function must<T>(told: Told): T {
-  if (!isOk(told)) throw new Error(`${told.status}: ${told.text}`)
-  return told.text === '' ? (undefined as T) : told.json<T>()
+/** Returns the result; throws when a step fails that the scenario needs. */
+export function must<T>(response: Told): T {
+  if (!isOk(response)) throw new Error(`${response.status}: ${response.text}`)
+  return response.text === '' ? (undefined as T) : response.json<T>()
 }

@@ -1,10 +1,11 @@
-import type { Broken, Drill, DrillResult, DrillWorld } from '../../drill.ts'
+import type { Violation } from '../../evidence/evidence.ts'
+import { type Result, type Scenario, type Session, textOf } from '../../harness/scenario.ts'
 import { type Target, target } from './target.ts'
 
-/** Ends an attack that has worked once, where more of it proves nothing. */
+/** Ends an attack that has succeeded once, when more attempts prove nothing. */
 class AttackWorked extends Error {}
 
-/** What was tried, and what of it worked. */
+/** Records the attempts and which of them succeeded. */
 export class Tries {
   count = 0
   readonly worked: string[] = []
@@ -14,7 +15,7 @@ export class Tries {
     this.#stopAtFirst = stopAtFirst
   }
 
-  /** One attempt; `hasWorked` is what must never be. */
+  /** Records one attempt; `hasWorked` must never be true. */
   note(what: string, hasWorked: boolean): void {
     this.count += 1
     if (!hasWorked) return
@@ -26,15 +27,15 @@ export class Tries {
 export interface Scene {
   readonly target: Target
   readonly tries: Tries
-  readonly world: DrillWorld
+  readonly world: Session
 }
 
-/** A drill that fails when the attack succeeds. */
+/** Creates a fault scenario that fails when the attack succeeds. */
 export const attack = (
   name: string,
   story: string,
   play: (scene: Scene) => Promise<void>,
-): Drill => ({
+): Scenario => ({
   name: `attack-${name}`,
   story,
   async play(world) {
@@ -42,20 +43,17 @@ export const attack = (
     const played = target().then((found) => play({ target: found, tries, world }))
     const broken = await played.then(
       () => [],
-      (error: unknown): readonly Broken[] =>
+      (error: unknown): readonly Violation[] =>
         error instanceof AttackWorked ? [] : [{ rule: 'scenario', text: textOf(error) }],
     )
     return resultOf(tries, broken)
   },
 })
 
-function resultOf({ count, worked }: Tries, broken: readonly Broken[]): DrillResult {
+function resultOf({ count, worked }: Tries, broken: readonly Violation[]): Result {
   return {
     events: count,
-    told: [`${count} attempts, ${worked.length} worked`],
+    figures: [`${count} attempts, ${worked.length} worked`],
     broken: [...broken, ...worked.map((text) => ({ rule: 'attack succeeded', text }) as const)],
   }
 }
-
-const textOf = (error: unknown) =>
-  error instanceof Error ? (error.stack ?? error.message) : String(error)

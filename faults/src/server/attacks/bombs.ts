@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
-import type { Drill } from '../../drill.ts'
+import { memoryOf } from '../../harness/process.ts'
+import type { Scenario } from '../../harness/scenario.ts'
 import { asking, isOk } from './ask.ts'
 import { attack, type Scene } from './attack.ts'
 import { staysLive } from './live.ts'
@@ -14,35 +14,44 @@ const PLAN_BYTES = 12 * MIB
 const HEADER_BYTES = 16_384
 const URL_MAX = 8_192
 
-/** Ten times what is allowed, of everything that has a limit: refused, in bounded memory, while others are answered. */
-export const BOMBS: Drill = attack(
+/**
+ * Sends ten times the limit of everything. The server must reject it in bounded memory and still
+ * respond to other callers.
+ */
+export const BOMBS: Scenario = attack(
   'bombs',
   'bodies, headers, addresses and JSON of ten times the limit',
   async (scene) => {
     const { target, tries } = scene
     const bombs = bombsFor(target)
-    const before = memoryOf(target)
+    const before = memoryOf(target.server).now
     let peak = before
     await staysLive(scene, async () => {
       for (const { what, head, body } of bombs) {
         const status = await thrown(target.server.url, head, body)
-        peak = Math.max(peak, memoryOf(target))
-        tries.note(`${what} is answered ${status}`, !REFUSED.includes(status))
+        peak = Math.max(peak, memoryOf(target.server).now)
+        tries.note(`${what} returns ${status}`, !REFUSED.includes(status))
       }
       await deep(scene)
       await endless(scene)
     })
     const grown = peak - before
     tries.note(`the memory grew by ${Math.round(grown / MIB)} MiB`, grown > GROWTH_MAX)
-    tries.note('the server is gone', !isOk(await asking(target.server.url)('GET', '/readyz')))
+    tries.note(
+      'the server is no longer ready',
+      !isOk(await asking(target.server.url)('GET', '/readyz')),
+    )
   },
 )
 
-/** Cut off without an answer, or not read. That something is not found would mean that it was looked for. */
+/**
+ * Cut off without a response, or rejected unread. 404 is not in the list, because it means that the
+ * server did a lookup.
+ */
 const REFUSED = [0, 400, 413, 414, 415, 431]
 const ID = '00000000-0000-4000-8000-000000000000'
 
-/** 256 MiB: one largest plan as bytes, as text and as what it says, several times over. */
+/** 256 MiB: the largest plan as bytes, as text and as parsed objects, several times. */
 const GROWTH_MAX = 256 * MIB
 
 interface Bomb {
@@ -67,7 +76,7 @@ function bombsFor({ as }: Target): readonly Bomb[] {
   const get = (path: string, ...more: readonly string[]) => ({
     head: [`GET ${path} HTTP/1.1`, `authorization: ${authorization}`, ...more],
   })
-  // Nothing is wrong with it but its size.
+  // Only its size is wrong.
   const filler = (bytes: number) => `{"ids":["${ID}"]${' '.repeat(bytes)}}`
   const planFiller = (bytes: number) => `{"selection":{"ids":["${ID}"]}${' '.repeat(bytes)}}`
   const deep = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`
@@ -138,24 +147,27 @@ function bombsFor({ as }: Target): readonly Bomb[] {
         }),
       ),
     },
-    { what: 'JSON with a prototype', ...post(discard, '{"__proto__":{"ids":[]},"ids":[]}') },
+    {
+      what: 'JSON with a `__proto__` field',
+      ...post(discard, '{"__proto__":{"ids":[]},"ids":[]}'),
+    },
   ]
 }
 
-/** A message that is deep itself, which no limit of ours kept from being sent. */
+/** Stores a message that is deeply nested itself. No Redrive limit applies when it is sent. */
 async function deep({ target, tries }: Scene): Promise<void> {
   const { as, queues, pool } = target
   const levels = 100_000
   const body = `{"order":${'['.repeat(levels)}${']'.repeat(levels)}}`
   const [id = ''] = await queues.kill(pool, 'orders', [{ body }])
-  const told = [
+  const responses = [
     await as.root('GET', `/api/v1/dead-letters/${id}`),
     await as.root('GET', `/api/v1/dead-letters/${id}/payload`),
     await as.root('GET', `/api/v1/dead-letters?after=0&json=${'/0'.repeat(400)}%3D1`),
   ]
-  const headers = { 'if-match': told[0]?.headers.get('etag') ?? '' }
+  const headers = { 'if-match': responses[0]?.headers.get('etag') ?? '' }
   const schema = { type: 'order.placed', schema: { type: 'object' } }
-  told.push(await as.root('PUT', '/api/v1/sources/orders/schema', { body: schema }))
+  responses.push(await as.root('PUT', '/api/v1/sources/orders/schema', { body: schema }))
   const changes = [
     { patch: [{ op: 'add', path: '/x', value: 1 }] },
     { patch: [{ op: 'copy', from: '/order', path: '/x' }] },
@@ -163,14 +175,14 @@ async function deep({ target, tries }: Scene): Promise<void> {
   ]
   for (const change of changes) {
     const plan = { selection: { ids: [id] }, change }
-    told.push(await as.root('POST', '/api/v1/replays', { body: plan, headers }))
+    responses.push(await as.root('POST', '/api/v1/replays', { body: plan, headers }))
   }
-  for (const [at, { status, text }] of told.entries()) {
-    tries.note(`a deep message makes question ${at} fail: ${status} ${text}`, status >= 500)
+  for (const [at, { status, text }] of responses.entries()) {
+    tries.note(`a deeply nested message makes request ${at} fail: ${status} ${text}`, status >= 500)
   }
 }
 
-/** A schema whose pattern takes for ever on this text. */
+/** Sets a schema whose pattern never ends on this text. */
 async function endless({ target, tries }: Scene): Promise<void> {
   const { as, queues, pool } = target
   const type = 'endless'
@@ -178,13 +190,13 @@ async function endless({ target, tries }: Scene): Promise<void> {
   const kept = await as.root('PUT', '/api/v1/sources/orders/schema', { body: { type, schema } })
   const body = JSON.stringify({ order: `${'a'.repeat(60)}!` })
   const ids = await queues.kill(pool, 'orders', [{ type, body }])
-  const told = await as.alice('POST', '/api/v1/replays', { body: { selection: { ids } } })
-  const isPlanned = isOk(told) && told.json<Run>().counts.planned > 0
-  tries.note(`a pattern without end (${kept.status}) is passed by: ${told.status}`, isPlanned)
-  tries.note(`a pattern without end makes a plan fail: ${told.text}`, told.status >= 500)
+  const response = await as.alice('POST', '/api/v1/replays', { body: { selection: { ids } } })
+  const isPlanned = isOk(response) && response.json<Run>().counts.planned > 0
+  tries.note(`a plan skips a pattern without end (${kept.status}): ${response.status}`, isPlanned)
+  tries.note(`a pattern without end makes a plan fail: ${response.text}`, response.status >= 500)
 }
 
-/** The status, or 0 when it was cut off. */
+/** Returns the status, or 0 when the connection was cut off. */
 function thrown(url: string, head: readonly string[], body: string | Buffer = ''): Promise<number> {
   const { hostname, port, host } = new URL(url)
   return new Promise((resolve) => {
@@ -199,7 +211,7 @@ function thrown(url: string, head: readonly string[], body: string | Buffer = ''
       text += chunk
       if (text.includes('\r\n\r\n')) end()
     })
-    // Cut off while we were still sending: what was said before counts.
+    // The server may close while we are still sending. A status received before that counts.
     socket.on('error', end).on('close', end)
     const [first = '', ...rest] = head
     socket.write([first, `host: ${host}`, ...rest, 'connection: close', '', ''].join('\r\n'))
@@ -208,9 +220,3 @@ function thrown(url: string, head: readonly string[], body: string | Buffer = ''
 }
 
 const PATIENCE_MS = 20_000
-
-/** Bytes that the server has in memory now, as Linux counts them. */
-export function memoryOf({ server }: Target): number {
-  const status = readFileSync(`/proc/${server.pid}/status`, 'utf8')
-  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) * 1_024
-}

@@ -1,9 +1,9 @@
-import { type Listening, listening } from './listening.ts'
+import { type Listening, listening } from '../../harness/listening.ts'
 
-/** A server of the attacker: whoever comes was made to by an attack. */
+/** A server of the attacker. A request to it means that an attack succeeded. */
 export class Canary {
-  /** The addresses that were asked for. */
-  readonly heard: string[] = []
+  /** Requested addresses. */
+  readonly requests: string[] = []
   readonly url: string
   readonly port: number
   readonly #listening: Listening
@@ -29,8 +29,8 @@ export class Canary {
 
   #answer(url: string): string | undefined {
     const page = this.pages.get(url)
-    // Browsers ask for it by themselves, for pages of the attacker.
-    if (page === undefined && url !== '/favicon.ico') this.heard.push(url)
+    // Browsers request it automatically for pages of the attacker.
+    if (page === undefined && url !== '/favicon.ico') this.requests.push(url)
     return page
   }
 

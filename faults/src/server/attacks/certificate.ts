@@ -6,11 +6,14 @@ import { promisify } from 'node:util'
 export interface Certificate {
   readonly key: string
   readonly cert: string
-  /** Of the certificate. */
+  /** Path of the certificate. */
   readonly path: string
 }
 
-/** For some names and addresses, such as `DNS:hook.test` or `IP:127.0.0.1`; signed by itself. */
+/**
+ * Creates a self-signed certificate for names and addresses, such as `DNS:hook.test` or
+ * `IP:127.0.0.1`.
+ */
 export async function certificate(folder: string, names: readonly string[]): Promise<Certificate> {
   const [key, path] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
   const name = ['-subj', '/CN=redrive.test', '-addext', `subjectAltName=${names.join()}`]

@@ -1,19 +1,19 @@
 import { randomUUID } from 'node:crypto'
 import { connect } from 'node:net'
-import type { Drill } from '../../drill.ts'
-import { until } from '../../wait.ts'
+import type { Scenario } from '../../harness/scenario.ts'
+import { until } from '../../harness/wait.ts'
 import { type Asking, isOk, must } from './ask.ts'
 import { attack, type Scene } from './attack.ts'
 import { approve, planned } from './runs.ts'
 
-/** What ends a line in one protocol begins a header in another. */
+/** Line breaks that would end a line and start a new header. */
 const LINE = 'x\r\nX-Injected: 1\r\nSet-Cookie: injected=1'
 const OTHERS = ['x\nX-Injected: 1', 'x\rX-Injected: 1', 'x\u010d\u010aX-Injected: 1', 'x\0y', LINE]
 
-/** Line breaks in headers stay what they are: characters of a value. */
-export const CRLF: Drill = attack(
+/** Line breaks in headers stay characters of a value. */
+export const CRLF: Scenario = attack(
   'crlf',
-  'line breaks in headers of messages, on their way back to the broker and in answers',
+  'line breaks in headers of messages, in replays to the broker and in responses',
   async (scene) => {
     await replayed(scene)
     await changed(scene)
@@ -37,7 +37,7 @@ async function replayed({ target, tries }: Scene): Promise<void> {
     message = await queues.take(queues.of('orders'))
     return message?.properties.messageId === id
   }
-  await until('it is back', isThere, { withinMs: 15_000, everyMs: 50 })
+  await until('the message is back in its queue', isThere, { withinMs: 15_000, everyMs: 50 })
   const got = (message?.properties.headers ?? {}) as Record<string, unknown>
   for (const [name, value] of Object.entries(headers)) {
     tries.note(`${JSON.stringify(name)} is changed by a replay`, got[name] !== value)
@@ -51,15 +51,15 @@ async function replayed({ target, tries }: Scene): Promise<void> {
   }
 }
 
-/** Ours, and what the broker counts. */
+/** Redrive's headers, and the broker's delivery count. */
 const OURS = /^(redrive-|x-delivery-count$)/
 
-/** Nothing of a plan is a header. */
+/** Tries to set headers with a plan; no field of a plan is a header. */
 async function changed({ target, tries }: Scene): Promise<void> {
   const { as, queues, pool } = target
   const [id = ''] = await queues.kill(pool, 'orders', [{}])
-  const { headers: told } = await as.alice('GET', `/api/v1/dead-letters/${id}`)
-  const ifMatch = { 'if-match': told.get('etag') ?? '' }
+  const { headers: response } = await as.alice('GET', `/api/v1/dead-letters/${id}`)
+  const ifMatch = { 'if-match': response.get('etag') ?? '' }
   const edit = Buffer.from('{}').toString('base64')
   const changes = [
     { edit, headers: { x: LINE } },
@@ -71,11 +71,11 @@ async function changed({ target, tries }: Scene): Promise<void> {
   for (const change of changes) {
     const body = { selection: { ids: [id] }, change }
     const answer = await as.alice('POST', '/api/v1/replays', { body, headers: ifMatch })
-    tries.note(`a plan sets headers by ${Object.keys(change).join(', ')}`, isOk(answer))
+    tries.note(`a plan sets headers with ${Object.keys(change).join(', ')}`, isOk(answer))
   }
 }
 
-/** Whatever is asked with does not come back as a header. */
+/** Checks that no text of a request comes back as a header. */
 async function inAnswers(scene: Scene): Promise<void> {
   const { as } = scene.target
   for (const text of OTHERS) {
@@ -100,11 +100,11 @@ async function split(
 ): Promise<void> {
   const raw = await head(target.server.url, path, asking.credentials)
   const isSplit = /^(x-injected|set-cookie: injected)/im.test(raw)
-  tries.note(`${path} is answered with a header of the attacker`, isSplit)
-  tries.note(`${path} is answered with ${raw.slice(0, 15)}`, !/^HTTP\/1\.1 [234]/.test(raw))
+  tries.note(`${path} returns a header of the attacker`, isSplit)
+  tries.note(`${path} returns ${raw.slice(0, 15)}`, !/^HTTP\/1\.1 [234]/.test(raw))
 }
 
-/** As it is on the wire, down to the empty line. */
+/** Returns the raw response up to the empty line. */
 function head(
   url: string,
   path: string,

@@ -1,19 +1,19 @@
 import { randomUUID } from 'node:crypto'
 import type { BrowserContext } from 'playwright-core'
-import type { Drill } from '../../drill.ts'
+import type { Scenario } from '../../harness/scenario.ts'
 import { must } from './ask.ts'
 import { attack, type Scene } from './attack.ts'
 import { planned } from './runs.ts'
 import { signIn } from './sign-in.ts'
 import type { Target } from './target.ts'
 
-/** A page of another site makes the browser of somebody who is signed in ask for something. */
-export const CSRF: Drill = attack(
+/** A page of another site makes the browser of a signed-in user send a request. */
+export const CSRF: Scenario = attack(
   'csrf',
-  'pages of another origin, of the same site and of another, act with the session of a visitor',
+  'pages of another origin, same-site and cross-site, act with the session of a visitor',
   async (scene) => {
     const { port } = scene.target.canary
-    // Another port is another origin, but the same site: cookies that are lax are sent.
+    // Another port is another origin but the same site. So the browser sends SameSite=Lax cookies.
     const origins = [`http://127.0.0.1:${port}`, `http://localhost:${port}`]
     await Promise.all(origins.map((origin) => from(origin, scene)))
   },
@@ -53,7 +53,10 @@ async function signedIn(target: Target): Promise<BrowserContext> {
   return context
 }
 
-/** Each says `done` when the browser has asked, whatever the answer; what it could read is in `seen`. */
+/**
+ * Returns pages that set `done` after the browser has sent the request, whatever the response.
+ * `seen` contains what the page could read.
+ */
 function pagesFor(server: string, { run, deadLetter }: Prey): Readonly<Record<string, string>> {
   const ask = (path: string, init: string) =>
     `<script>fetch('${server}${path}',{credentials:'include',${init}})
@@ -100,11 +103,14 @@ async function visit(
   await page.goto(`${origin}${path}`)
   await page.waitForFunction('self.done === 1')
   const seen = String(await page.evaluate('self.seen ?? ""'))
-  tries.note(`${origin}: a page reads what only its person may`, seen.includes('csrf'))
+  tries.note(
+    `${origin}: a page reads data that only the signed-in user may read`,
+    seen.includes('csrf'),
+  )
   const framed = page.frames().filter((frame) => frame.url().startsWith(target.server.url))
   const texts = await Promise.all(framed.map((frame) => frame.title()))
   tries.note(
-    `${origin}: a page of ours is shown in a frame`,
+    `${origin}: a page of the server is shown in a frame`,
     texts.some((text) => text.includes('Redrive')),
   )
   await page.close()

@@ -1,12 +1,15 @@
 import { request } from 'node:http'
-import type { Drill } from '../../drill.ts'
+import type { Scenario } from '../../harness/scenario.ts'
 import { startReplica } from '../replica.ts'
 import { attack, type Scene } from './attack.ts'
 
-/** Without a login everybody on the machine is the same person; pages that its browser shows are not. */
-export const DEVELOPMENT: Drill = attack(
+/**
+ * Without a login all users of the machine are the same person. Pages in the browser must not count
+ * as this person.
+ */
+export const DEVELOPMENT: Scenario = attack(
   'development',
-  'a page of the internet points its name to this machine, where a server for development listens',
+  'an internet page resolves its host name to this machine, where a development server listens',
   async (scene) => {
     const { target } = scene
     const config = { ...target.config, auth: { development: {} }, access: [] }
@@ -34,7 +37,7 @@ const HOSTS = [
   '127.0.0.1, evil.test',
 ]
 
-/** What a browser says about a page of another site, or one of them when it is old. */
+/** Headers that a browser sends for a page of another site; an old browser sends only one of them. */
 const FOREIGN: readonly Readonly<Record<string, string>>[] = [
   { origin: 'http://evil.test', 'sec-fetch-site': 'cross-site' },
   { origin: 'http://evil.test' },
@@ -45,10 +48,11 @@ const FOREIGN: readonly Readonly<Record<string, string>>[] = [
 
 async function play({ tries }: Scene, url: string): Promise<void> {
   const { host } = new URL(url)
-  if ((await statusOf(url, 'GET', { host })) !== 200) throw new Error('Nobody is let in.')
+  if ((await statusOf(url, 'GET', { host })) !== 200)
+    throw new Error('The development server rejects a local request.')
   for (const name of HOSTS) {
     const status = await statusOf(url, 'GET', { host: name })
-    tries.note(`a page that asks for ${name} reads`, status < 400)
+    tries.note(`a page with the host ${name} can read`, status < 400)
   }
   for (const headers of FOREIGN) {
     const sent = { host, 'idempotency-key': JSON.stringify(headers).slice(0, 50), ...headers }
@@ -57,7 +61,7 @@ async function play({ tries }: Scene, url: string): Promise<void> {
   }
 }
 
-/** `fetch` does not let anyone say another host. */
+/** Returns the status. It does not use `fetch`, which cannot set the host header. */
 function statusOf(
   url: string,
   method: 'GET' | 'POST',

@@ -1,16 +1,19 @@
-import type { Drill } from '../../drill.ts'
+import type { Scenario } from '../../harness/scenario.ts'
 import { asking, isOk } from './ask.ts'
 import { attack, type Scene } from './attack.ts'
 import { signIn } from './sign-in.ts'
 import { Visitor } from './visitor.ts'
 
-/** 43 characters, as secrets of sessions are. */
+/** 43 characters, the length of a session secret. */
 const KNOWN = 'A'.repeat(43)
 
-/** A session belongs to the browser that signed in, and to nobody who knew something before. */
-export const FIXATION: Drill = attack(
+/**
+ * A session belongs only to the browser that signed in. A value known before the login must not
+ * work.
+ */
+export const FIXATION: Scenario = attack(
   'fixation',
-  'a session that the attacker knows, or began, becomes that of somebody else',
+  'a session that the attacker knows or started becomes the session of another person',
   async (scene) => {
     await planted(scene)
     await inBrowser(scene)
@@ -22,7 +25,7 @@ export const FIXATION: Drill = attack(
 const isIn = async ({ target }: Scene, cookie: string) =>
   isOk(await asking(target.server.url, { cookie })('GET', '/api/v1/me'))
 
-/** The names that the server uses, and those that it would use elsewhere. */
+/** Cookie names that the server uses, here or with another public URL. */
 const NAMES = ['redrive-loopback', '__Host-redrive', 'redrive']
 
 async function planted(scene: Scene): Promise<void> {
@@ -32,14 +35,14 @@ async function planted(scene: Scene): Promise<void> {
   await visitor.login('alice')
   for (const name of NAMES) {
     tries.note(
-      `a planted ${name} is a session after the login`,
+      `a planted cookie ${name} is a session after the login`,
       await isIn(scene, `${name}=${KNOWN}`),
     )
   }
-  if (!(await isIn(scene, visitor.cookie))) throw new Error('Alice is not in.')
+  if (!(await isIn(scene, visitor.cookie))) throw new Error('Alice is not signed in.')
 }
 
-/** Cookies have no port: any program on the machine can set one for all of them. */
+/** Cookies have no port, so any program on the machine can set one for all ports. */
 async function inBrowser(scene: Scene): Promise<void> {
   const { target, tries } = scene
   const { canary, server } = target
@@ -57,16 +60,16 @@ async function inBrowser(scene: Scene): Promise<void> {
   await context.close()
 }
 
-/** The attacker signs in up to the last step, and lets somebody else take it. */
+/** The attacker signs in up to the last step and makes another person finish it. */
 async function begunByOthers(scene: Scene): Promise<void> {
   const { target, tries } = scene
   const attacker = new Visitor(target.server.url)
   const back = await attacker.atProvider(await attacker.begin(), 'mallory')
   const victims = {
-    'with nothing': new Visitor(target.server.url),
-    'at a login': new Visitor(target.server.url),
+    'without a login': new Visitor(target.server.url),
+    'during a login': new Visitor(target.server.url),
   }
-  await victims['at a login'].begin()
+  await victims['during a login'].begin()
   for (const [how, victim] of Object.entries(victims)) {
     await victim.visit(back)
     tries.note(`a victim ${how} becomes the attacker`, await isIn(scene, victim.cookie))
@@ -76,7 +79,7 @@ async function begunByOthers(scene: Scene): Promise<void> {
   for (const [name, value] of attacker.ours) again.ours.set(name, value)
   again.ours.delete('redrive-loopback')
   await again.visit(back)
-  tries.note('the way back is taken twice', await isIn(scene, again.cookie))
+  tries.note('the login callback is used twice', await isIn(scene, again.cookie))
 }
 
 async function old(scene: Scene): Promise<void> {
@@ -84,10 +87,10 @@ async function old(scene: Scene): Promise<void> {
   const { visitor, asking: session } = await target.visitor('alice')
   const before = visitor.cookie
   await visitor.login('alice')
-  tries.note('the session before a new login is still one', await isIn(scene, before))
+  tries.note('the session from before a new login is still valid', await isIn(scene, before))
   const { asking: other, visitor: last } = await target.visitor('alice')
-  const told = await session('POST', '/auth/logout', { headers: { cookie: last.cookie } })
-  tries.note('the proof of another session logs out', isOk(told))
+  const response = await session('POST', '/auth/logout', { headers: { cookie: last.cookie } })
+  tries.note('the CSRF token of another session logs out', isOk(response))
   await other('POST', '/auth/logout')
-  tries.note('a session after its logout is still one', await isIn(scene, last.cookie))
+  tries.note('a session is still valid after its logout', await isIn(scene, last.cookie))
 }

@@ -1,10 +1,13 @@
-/** Asks `/livez` all the time until it is told that it is over, and writes down how long each answer took. */
+/**
+ * Requests `/livez` continuously until the harness stops it, and records the duration of each
+ * response.
+ */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { ready } from '../../catalog/drills/process.ts'
-import { openHistory } from '../../history.ts'
-import { watchStandstills } from '../../standstill.ts'
-import { lasting } from '../../wait.ts'
+import { ready } from '../../harness/process.ts'
+import { openHistory } from '../../evidence/history.ts'
+import { watchStandstills } from '../../evidence/stalls.ts'
+import { lasting } from '../../harness/wait.ts'
 import { asking } from './ask.ts'
 import { ASKER, type LiveAsker, LIVEZ } from './live.ts'
 
@@ -13,7 +16,7 @@ const LOOK_MS = 25
 const history = openHistory(folder, ASKER)
 const server = asking(url)
 
-/** In a process of its own, as the server is: how long it takes is the machine's time. */
+/** A minimal server in a separate process. Its response time is the delay of the machine itself. */
 const BARE = `
 require('node:http').createServer((_, response) => response.end())
   .listen(0, '127.0.0.1', function () { console.log(this.address().port) })

@@ -1,11 +1,11 @@
-import { startProcess } from '../../catalog/drills/process.ts'
-import { type Entry, readHistory } from '../../history.ts'
-import { standstillsIn, stoodMs } from '../../standstill.ts'
+import { startChild } from '../../harness/process.ts'
+import { type Entry, readHistory } from '../../evidence/history.ts'
+import { standstillsIn, stoodMs } from '../../evidence/stalls.ts'
 import type { Scene } from './attack.ts'
 
 export const ASKER = 'live'
 export const LIVEZ = '/livez'
-/** A second: an orchestrator would restart who takes longer. */
+/** One second: an orchestrator would restart a server that takes longer. */
 const LIVE_MS = 1_000
 
 export interface LiveAsker {
@@ -13,30 +13,34 @@ export interface LiveAsker {
   readonly folder: string
 }
 
-/** Meanwhile the server says at once that it lives. Another process asks: this one is busy attacking. */
+/**
+ * Checks that the server reports liveness quickly during `work`. Another process sends the
+ * requests, because this one is busy with the attack.
+ */
 export async function staysLive(
   { target, tries, world }: Scene,
   attack: () => Promise<void>,
 ): Promise<void> {
   const { folder } = world
-  const program = new URL('./live-asker.ts', import.meta.url).href
-  const asker = await startProcess(program, { url: target.server.url, folder })
+  const program = new URL('./live-asker.ts', import.meta.url)
+  const asker = startChild(program, { url: target.server.url, folder })
   try {
+    await asker.waitFor('ready')
     await attack()
-    asker.tell('over')
+    asker.send('over')
     await asker.gone
   } finally {
     await asker.kill()
   }
   const entries = readHistory(folder).filter(({ by }) => by === ASKER)
   const slowest = slowestOf(entries)
-  if (slowest === undefined) throw new Error('nobody was asked whether the server lives')
-  tries.note(`${LIVEZ} took ${Math.round(slowest)} ms meanwhile`, slowest > LIVE_MS)
+  if (slowest === undefined) throw new Error('No liveness request was sent.')
+  tries.note(`${LIVEZ} took ${Math.round(slowest)} ms during the attack`, slowest > LIVE_MS)
   const problem = entries.find((entry) => entry.what === 'note')
-  tries.note(`${LIVEZ} had no answer: ${problem?.text}`, problem !== undefined)
+  tries.note(`${LIVEZ} got no response: ${problem?.text}`, problem !== undefined)
 }
 
-/** Without the time in which the machine stood still. */
+/** Returns the slowest response, without the time in which the machine was stalled. */
 function slowestOf(entries: readonly Entry[]): number | undefined {
   const standstills = standstillsIn(entries)
   const took = entries.flatMap((entry) =>

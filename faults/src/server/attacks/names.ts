@@ -1,6 +1,6 @@
 /**
- * Loaded into the server before anything else: the names of the attacker, as a DNS server of theirs would
- * answer. `127.0.0.2` stands for the internet, and all else on this machine is inside.
+ * Loaded into the server before anything else. It resolves the attacker's names as their DNS server
+ * would. `127.0.0.2` represents the internet; every other address of this machine is inside.
  */
 import dns, { type LookupAddress } from 'node:dns'
 import { syncBuiltinESMExports } from 'node:module'
@@ -13,7 +13,7 @@ const NAMES: Readonly<Record<string, () => readonly string[]>> = {
   'outside.test': () => [OUTSIDE],
   'inside.test': () => [INSIDE],
   'mixed.test': () => [OUTSIDE, INSIDE],
-  // Good when it is looked at, and another when it is used.
+  // Returns an allowed address for the check and a forbidden one for the connection.
   'turning.test': () => [turns++ % 2 === 0 ? OUTSIDE : INSIDE],
 }
 

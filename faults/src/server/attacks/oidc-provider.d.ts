@@ -1,4 +1,4 @@
-/** The package has no types; this is what the drills use. */
+/** Types that the scenarios use; the package has none. */
 declare module 'oidc-provider' {
   import type { IncomingMessage, ServerResponse } from 'node:http'
 

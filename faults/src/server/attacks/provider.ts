@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http'
 import { Provider } from 'oidc-provider'
-import { type Listening, listening } from './listening.ts'
+import { type Listening, listening } from '../../harness/listening.ts'
 
 export const CLIENT = { id: 'redrive', secret: 'a secret of the client' }
 
@@ -9,10 +9,10 @@ export interface Account {
   readonly groups: readonly string[]
 }
 
-/** A real OpenID provider on this machine. It lets in anyone, with any password. */
+/** A real OpenID provider on this machine. It accepts any user with any password. */
 export class OpenId {
   readonly issuer: string
-  /** As the directory knows them now; who is not here has no name and no groups. */
+  /** Accounts of the directory. A user who is not in it has no name and no groups. */
   readonly accounts: Map<string, Account> = new Map<string, Account>()
   readonly #listening: Listening
   #handle: RequestListener = () => undefined
@@ -27,11 +27,11 @@ export class OpenId {
 
   private constructor(started: Listening) {
     this.#listening = started
-    // Another site than the server is, as in life.
+    // Another site than the server, as in production.
     this.issuer = `http://localhost:${started.port}`
   }
 
-  /** Lets this server send people here. */
+  /** Registers this server as a client. */
   serve(serverUrl: string): void {
     const provider = new Provider(this.issuer, {
       clients: [

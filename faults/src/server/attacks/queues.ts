@@ -3,9 +3,9 @@ import { encodeHeaders, FIRST_CYCLE } from '@redrive/core'
 import { topologyOf } from '@redrive/rabbitmq'
 import { type ChannelModel, type ConfirmChannel, connect, type GetMessage } from 'amqplib'
 import type { Pool } from 'pg'
-import { until } from '../../wait.ts'
+import { until } from '../../harness/wait.ts'
 
-/** A dead letter as whoever can write to the broker makes it. */
+/** A dead letter that a person with write access to the broker creates. */
 export interface Forged {
   readonly id?: string
   readonly key?: string
@@ -14,14 +14,14 @@ export interface Forged {
   readonly contentType?: string
   readonly code?: string
   readonly message?: string
-  /** The same for those that are one group. */
+  /** The signature; equal for dead letters of one group. */
   readonly signature?: string
-  /** Where it says that it came from. Default: the queue. */
+  /** The origin it claims. Default: the queue. */
   readonly origin?: string
   readonly headers?: Readonly<Record<string, unknown>>
 }
 
-/** The queues behind the sources; the attacker can write to them. */
+/** The queues of the sources. The attacker can write to them. */
 export class Queues {
   readonly #connection: ChannelModel
   readonly #channel: ConfirmChannel
@@ -54,7 +54,7 @@ export class Queues {
     this.#queues = queues
   }
 
-  /** What `sources` of the config says. */
+  /** Returns the value of `sources` in the config. */
   config(): Readonly<Record<string, unknown>> {
     return Object.fromEntries(
       [...this.#queues].map(([source, queue]) => [
@@ -68,12 +68,12 @@ export class Queues {
     )
   }
 
-  /** The queue of a source. */
+  /** Returns the queue of a source. */
   of(source: string): string {
     return this.#queues.get(source) ?? ''
   }
 
-  /** Resolves with the ids in the catalog, when they are there. */
+  /** Writes dead letters and resolves with their catalog ids after they are ingested. */
   async kill(pool: Pool, source: string, forged: readonly Forged[]): Promise<readonly string[]> {
     const queue = this.of(source)
     const { deadLetters } = topologyOf(queue, 'quorum')
@@ -93,7 +93,7 @@ export class Queues {
     return found
   }
 
-  /** What came back to the queue, and is gone then. */
+  /** Takes a message that came back to the queue. */
   async take(queue: string): Promise<GetMessage | undefined> {
     const message = await this.#channel.get(queue, { noAck: true })
     return message === false ? undefined : message
@@ -129,8 +129,8 @@ function messageOf(queue: string, forged: Forged & { readonly id: string }) {
   const { signature = newSignature() } = forged
   const record = { number: 1, at, class: 'business', signature, code, message } as const
   const cycle = { ...FIRST_CYCLE, attempts: 1, firstFailedAt: at, history: [record] }
-  const said = { id, key, source: origin, replayId: undefined, cycle, reason: 'not_retryable' }
-  const headers = { ...encodeHeaders(said).headers, ...forged.headers }
+  const fields = { id, key, source: origin, replayId: undefined, cycle, reason: 'not_retryable' }
+  const headers = { ...encodeHeaders(fields).headers, ...forged.headers }
   const { contentType = 'application/json' } = forged
   return {
     content: Buffer.from(body),

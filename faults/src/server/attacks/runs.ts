@@ -1,16 +1,16 @@
-import type { Answer } from '@redrive/api'
-import { becomesTrue } from '../../wait.ts'
+import type { Output } from '@redrive/api'
+import { becomesTrue } from '../../harness/wait.ts'
 import { type Asking, must, type Told } from './ask.ts'
 import type { Target } from './target.ts'
 
-export type Run = Answer<'getReplay'>
+export type Run = Output<'getReplay'>
 
 export const plan = (asking: Asking, body: object): Promise<Told> =>
   asking('POST', '/api/v1/replays', { body })
 
-/** Without a ramp: nobody proves the first, so all go out at once. */
+/** Plans without a canary. No consumer confirms the first item, so all are published immediately. */
 export const planned = async (asking: Asking, selection: object): Promise<Run> =>
-  must<Run>(await plan(asking, { selection, ramp: [] }))
+  must<Run>(await plan(asking, { selection, canary: [] }))
 
 export const approve = (
   asking: Asking,
@@ -18,12 +18,15 @@ export const approve = (
   headers: Readonly<Record<string, string>> = {},
 ): Promise<Told> => asking('POST', `/api/v1/replays/${id}/approve`, { body: { hash }, headers })
 
-/** Not out yet. */
+/** States of items that are not published yet. */
 const WAITING = ['queued', 'claimed', 'publishing'] as const
-/** 15 s: a run begins within a second, and one that is refused pauses after a few turns. */
+/** 15 s: a run starts within a second, and a rejected one pauses after a few turns. */
 const OUT_MS = 15_000
 
-/** Resolves when nothing of it waits any more, with what came to the queues, by the id of the message. */
+/**
+ * Resolves when no item of the run waits any more. Returns the message ids that arrived in each
+ * queue.
+ */
 export async function outcome(
   { as, queues }: Target,
   { id }: Pick<Run, 'id'>,

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 
-/** At the provider, as people do it; ends at an address of the server. */
+/** Signs in at the provider as a person does. It ends at an address of the server. */
 export async function signIn(page: Page, serverUrl: string, who: string): Promise<void> {
   const home = `${serverUrl}/api/v1/me`
   await page.goto(`${serverUrl}/auth/login?returnTo=/api/v1/me`)

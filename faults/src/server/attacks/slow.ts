@@ -1,26 +1,26 @@
 import { connect, type Socket } from 'node:net'
-import type { Drill } from '../../drill.ts'
-import { becomesTrue } from '../../wait.ts'
+import { memoryOf } from '../../harness/process.ts'
+import type { Scenario } from '../../harness/scenario.ts'
+import { becomesTrue } from '../../harness/wait.ts'
 import { attack, type Scene } from './attack.ts'
-import { memoryOf } from './bombs.ts'
 import { staysLive } from './live.ts'
 
 const CONNECTIONS = 500
-/** Half a second between two bytes: never silent, never done. */
+/** Half a second between two bytes: the connection is never idle and never done. */
 const BYTE_MS = 500
-/** The half minute that a request may take to arrive, and as long again until it is noticed. */
+/** 30 s is the limit for a request to arrive, plus the same time until the server checks it. */
 const CUT_MS = 65_000
 const GROWTH_MAX = 128 * 1_048_576
 
-/** Requests that never arrive are cut off, and nobody else waits for them. */
-export const SLOW: Drill = attack(
+/** Requests that never arrive completely are cut off. Other callers do not wait for them. */
+export const SLOW: Scenario = attack(
   'slow',
-  `${CONNECTIONS} requests that arrive byte by byte, for ever`,
+  `${CONNECTIONS} requests that arrive byte by byte, without an end`,
   async (scene) => {
     const { target, tries } = scene
-    const before = memoryOf(target)
+    const before = memoryOf(target.server).now
     await staysLive(scene, () => drip(scene))
-    const grown = memoryOf(target) - before
+    const grown = memoryOf(target.server).now - before
     tries.note(`the memory grew by ${Math.round(grown / 1_048_576)} MiB`, grown > GROWTH_MAX)
   },
 )
@@ -37,10 +37,10 @@ async function drip({ target, tries }: Scene): Promise<void> {
   clearInterval(dripping)
   const left = sockets.filter(({ destroyed }) => !destroyed)
   for (const socket of left) socket.destroy()
-  tries.note(`${left.length} of ${CONNECTIONS} are still there`, left.length > 0)
+  tries.note(`${left.length} of ${CONNECTIONS} are still connected`, left.length > 0)
 }
 
-/** One half stops in its headers, the other in its body. */
+/** Opens a request. One half stops in the headers, the other in the body. */
 function opened(url: string, at: number, credentials: Readonly<Record<string, string>>): Socket {
   const { hostname, port, host } = new URL(url)
   const socket = connect(Number(port), hostname)

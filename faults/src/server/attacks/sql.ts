@@ -1,22 +1,23 @@
-import { type Operation, type Route, ROUTES, toQueryString } from '@redrive/api'
-import type { Drill } from '../../drill.ts'
+import type { Operation } from '@redrive/api'
+import { type Route, ROUTES, toQueryString } from '@redrive/api/internal'
+import type { Scenario } from '../../harness/scenario.ts'
 import { type Asking, isOk, type Told } from './ask.ts'
 import { attack, type Scene } from './attack.ts'
 import { STATEMENTS } from './strings.ts'
 import type { Target } from './target.ts'
 
-/** What is asked for is a value of a statement, and never a part of it. */
-export const SQL: Drill = attack(
+/** Request values are parameters of a statement and never a part of its text. */
+export const SQL: Scenario = attack(
   'sql',
-  'statements in every filter, order, cursor, pointer and name of every question',
+  'statements in every filter, order, cursor, pointer and name of every request',
   async (scene) => {
     const { target, tries } = scene
     const { pool, queues, as } = target
     await queues.kill(pool, 'orders', [{ body: '{"order":"mine"}' }])
     await queues.kill(pool, 'billing', [{ body: `{"order":"${MARK}"}`, message: MARK, key: MARK }])
     const before = await sumOf(target)
-    const questions = [...asked(), ...planned()]
-    // Eight at a time, as many people ask.
+    const questions = [...filterQuestions(), ...planned()]
+    // Eight concurrent requests, as from several users.
     const lanes = Array.from({ length: 8 }, async (_, lane) => {
       for (let at = lane; at < questions.length; at += 8) {
         const question = questions[at]
@@ -24,16 +25,19 @@ export const SQL: Drill = attack(
       }
     })
     await Promise.all(lanes)
-    tries.note('the tables of the catalog are changed', (await sumOf(target)) !== before)
+    tries.note('the tables of the catalog were changed', (await sumOf(target)) !== before)
   },
 )
 
-/** Of somebody else: who sees it has left the place they were given. */
+/**
+ * Text in dead letters of another source. A response that contains it shows data without
+ * permission.
+ */
 const MARK = 'ofbilling'
-/** What the statements sleep, less what two clocks may differ by. */
+/** The sleep of the statements, minus the possible difference of two clocks. */
 const SLEPT_MS = 2_900
-/** Whoever sleeps does so each time; a machine that stands still does not. */
-const ASKED_TIMES = 3
+/** An injected sleep happens every time; a stall of the machine does not. */
+const SENT_TIMES = 3
 
 interface Question {
   readonly what: string
@@ -41,28 +45,31 @@ interface Question {
 }
 
 async function ask({ tries }: Scene, alice: Asking, { what, send }: Question): Promise<void> {
-  const told = await send(alice)
-  const isExpected = isOk(told) || [400, 403, 404, 409, 422].includes(told.status)
-  tries.note(`${what}: ${told.status}`, !isExpected)
-  tries.note(`${what}: took ${told.ms.toFixed(0)} ms`, await sleeps(told, () => send(alice)))
-  tries.note(`${what}: shows what is of another source`, told.text.includes(MARK))
+  const response = await send(alice)
+  const isExpected = isOk(response) || [400, 403, 404, 409, 422].includes(response.status)
+  tries.note(`${what}: ${response.status}`, !isExpected)
+  tries.note(
+    `${what}: took ${response.ms.toFixed(0)} ms`,
+    await sleeps(response, () => send(alice)),
+  )
+  tries.note(`${what}: shows data of another source`, response.text.includes(MARK))
 }
 
 async function sleeps(first: Told, again: () => Promise<Told>): Promise<boolean> {
   let { ms } = first
-  for (let asked = 1; asked < ASKED_TIMES && ms >= SLEPT_MS; asked++) ms = (await again()).ms
+  for (let time = 1; time < SENT_TIMES && ms >= SLEPT_MS; time++) ms = (await again()).ms
   return ms >= SLEPT_MS
 }
 
-/** What a question needs before it is read at all. */
+/** Values that a request needs before its fields are read. */
 const NEEDED: { readonly [K in Operation]?: Readonly<Record<string, unknown>> } = {
   listDeadLetters: { after: 0 },
   exportDeadLetters: { after: 0 },
   trend: { per: 'hour', after: 0, before: 1 },
 }
 
-/** Of the table of routes, so that a new filter is attacked as well. */
-function asked(): readonly Question[] {
+/** Builds requests from the table of routes, so that a new filter is attacked as well. */
+function filterQuestions(): readonly Question[] {
   const rows = Object.entries(ROUTES) as [Operation, Route][]
   return rows.flatMap(([name, { method, path, query }]) => {
     if (method !== 'GET' || query === undefined) return []
@@ -79,14 +86,14 @@ function asked(): readonly Question[] {
   })
 }
 
-/** Pairs have two places, and pointers several. */
+/** Returns the values for a field. Pairs have two positions, and pointers several. */
 function valuesFor(field: string, text: string): readonly unknown[] {
   if (field === 'json') return [`/${text}=1`, `/order=${text}`, `/order/${text}/0="x"`, `${text}=1`]
   if (field === 'headers' || field === 'extracted') return [`${text}=x`, `order=${text}`]
   return [text]
 }
 
-/** The same where it is a body. */
+/** Builds the same requests where the values are in a body. */
 function planned(): readonly Question[] {
   const pair = (text: string) => ({ [text]: text })
   return STATEMENTS.flatMap((text) => {
@@ -113,7 +120,10 @@ function planned(): readonly Question[] {
   })
 }
 
-/** Over every row of what people's dead letters are. Plans are made on purpose, and not part of it. */
+/**
+ * A checksum over every row of the users' dead letters. Plans are created on purpose and are not
+ * included.
+ */
 const SUM = `
 select md5(string_agg(md5(d::text), '' order by d.id)) || ':' || (select count(*) from redrive_catalog.failure_group)
     || ':' || (select count(*) from redrive_catalog.source)

@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import { createServer, type Server } from 'node:https'
 import { fileURLToPath } from 'node:url'
-import type { Drill } from '../../drill.ts'
-import { becomesTrue, lasting, until } from '../../wait.ts'
+import type { Scenario } from '../../harness/scenario.ts'
+import { becomesTrue, lasting, until } from '../../harness/wait.ts'
 import { startReplica } from '../replica.ts'
 import { attack, type Scene } from './attack.ts'
 import { certificate } from './certificate.ts'
-import { type Listening, started } from './listening.ts'
+import { type Listening, started } from '../../harness/listening.ts'
 
-/** Whoever may say where alerts go cannot make the server ask for what is inside its network. */
-export const SSRF: Drill = attack(
+/** A person who sets the target of alerts cannot make the server call addresses inside its network. */
+export const SSRF: Scenario = attack(
   'ssrf',
-  'alerts to addresses inside, in every spelling, by name, by redirect and by a name that turns',
+  'alerts to internal addresses: in every spelling, by name, by redirect and by DNS rebinding',
   async (scene) => {
     const { target } = scene
     await target.queues.kill(target.pool, 'orders', [{}])
@@ -25,7 +25,7 @@ export const SSRF: Drill = attack(
   },
 )
 
-/** A schema that has the rest of it somewhere else. */
+/** Tries a schema that refers to another address. */
 async function referred({ target, tries }: Scene): Promise<void> {
   const { as, queues, pool, canary } = target
   const words = ['$ref', '$schema', '$id', '$dynamicRef']
@@ -34,14 +34,17 @@ async function referred({ target, tries }: Scene): Promise<void> {
     const body = { type, schema: { [word]: `${canary.url}/schema.json`, type: 'object' } }
     const kept = await as.root('PUT', '/api/v1/sources/orders/schema', { body })
     const ids = await queues.kill(pool, 'orders', [{ type }])
-    const told = await as.alice('POST', '/api/v1/replays', { body: { selection: { ids } } })
-    const said = `${kept.status}, ${told.status}`
-    tries.note(`a schema is fetched by ${word} (${said})`, canary.heard.splice(0).length > 0)
-    tries.note(`a schema with ${word} makes a plan fail (${said})`, told.status >= 500)
+    const response = await as.alice('POST', '/api/v1/replays', { body: { selection: { ids } } })
+    const statuses = `${kept.status}, ${response.status}`
+    tries.note(
+      `a schema is fetched through ${word} (${statuses})`,
+      canary.requests.splice(0).length > 0,
+    )
+    tries.note(`a schema with ${word} makes a plan fail (${statuses})`, response.status >= 500)
   }
 }
 
-/** What is inside, by all the ways to write it; the port is that of the trap. */
+/** Internal addresses in every spelling; the port is that of the trap. */
 const INSIDE = [
   '127.0.0.1',
   'localhost',
@@ -57,13 +60,16 @@ const INSIDE = [
   'inside.test',
   'mixed.test',
 ]
-/** Gives out the credentials of the machine. Nobody is there, so what is said about it is looked at. */
+/**
+ * Addresses that return the credentials of a cloud machine. No server listens there, so the test
+ * reads the log instead.
+ */
 const METADATA = ['169.254.169.254', '[fd00:ec2::254]']
 
 const NAMES_PATH = fileURLToPath(new URL('./names.ts', import.meta.url))
-/** 30 s for alerts to be told: they are as soon as the server has started. */
-const TOLD_MS = 30_000
-/** 2 s more for those that are on their way: all are told at once, and this machine is near. */
+/** 30 s for alerts to be sent. The server sends them directly after its start. */
+const ALERTS_MS = 30_000
+/** 2 s more for late ones. All are sent concurrently, and this machine is local. */
 const LATE_MS = 2_000
 
 async function play({ target, tries }: Scene, traps: Traps): Promise<void> {
@@ -91,28 +97,28 @@ async function play({ target, tries }: Scene, traps: Traps): Promise<void> {
     },
   })
   try {
-    // The one that may be told is told: so all of them were tried.
-    await until('alerts are told', () => traps.outside.includes('/'), { withinMs: TOLD_MS })
-    await until('a redirect is met', () => traps.outside.includes('/redirect'), {
-      withinMs: TOLD_MS,
+    // The allowed alert has arrived, so all others were tried.
+    await until('alerts are sent', () => traps.outside.includes('/'), { withinMs: ALERTS_MS })
+    await until('a redirect is requested', () => traps.outside.includes('/redirect'), {
+      withinMs: ALERTS_MS,
     })
     await becomesTrue(() => traps.caught.length > 0, { withinMs: LATE_MS })
     if (traps.caught.length > 0) await lasting(LATE_MS)
   } finally {
     await server.kill()
   }
-  const attempts = [...urls, 'a redirect to the inside']
+  const attempts = [...urls, 'a redirect to an internal address']
   for (const url of attempts) tries.note(url, false)
   for (const what of new Set(traps.caught)) tries.note(what, true)
 }
 
-/** A server inside, and one on the internet that sends people there. */
+/** An internal server, and an internet server that redirects to it. */
 class Traps {
   readonly port: number
   readonly certificatePath: string
-  /** What came to the inside, by the name it asked for. */
+  /** Requests that reached the internal server, with the requested host. */
   readonly caught: string[]
-  /** What came to the internet, by its path. */
+  /** Requests that reached the internet server, by path. */
   readonly outside: string[]
   readonly #all: readonly Listening[]
 
@@ -124,10 +130,12 @@ class Traps {
     const [caught, outside]: [string[], string[]] = [[], []]
     const inside = () => {
       const server: Server = createServer(tls, (request, response) => {
-        caught.push(`the inside is told of ${request.url} as ${request.headers.host}`)
+        caught.push(`the internal server received ${request.url} for host ${request.headers.host}`)
         response.end()
       })
-      return server.on('connection', () => caught.push('a connection to the inside is made'))
+      return server.on('connection', () =>
+        caught.push('a connection to the internal server was opened'),
+      )
     }
     const first = await started(inside(), '127.0.0.1')
     const { port } = first
@@ -136,7 +144,7 @@ class Traps {
       const isGood = request.headers.host?.startsWith('outside.test') === true
       const isSent = request.url === '/redirect'
       const headers = isSent ? { location: `https://127.0.0.1:${port}/redirected` } : {}
-      // One that turns is told that it failed, so that it is asked for again.
+      // The rebinding name gets an error response, so that the alert is sent again.
       response.writeHead(isSent ? 307 : isGood ? 200 : 500, headers).end()
     })
     const others = [

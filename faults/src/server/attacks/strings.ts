@@ -1,4 +1,4 @@
-/** What somebody writes into a message, a comment or a name to have it run by who looks at it. */
+/** Text in a message, a comment or a name that tries to run as a script in a viewer's browser. */
 export const scripts = (canary: string): readonly string[] => [
   `<img src=x onerror=self.canary=1>`,
   `<script>self.canary=1;fetch('${canary}/fetched')</script>`,
@@ -16,14 +16,14 @@ export const scripts = (canary: string): readonly string[] => [
   `<base href=${canary}/>`,
 ]
 
-/** One string with all of them. */
+/** Returns one string with all of them. */
 export const hostileText = (canary: string): string => scripts(canary).join('\n')
 
-/** Short enough for names. */
+/** Returns a string that is short enough for names. */
 export const hostileName = (canary: string): string =>
   `<img src=${canary}/image onerror=self.canary=1>`
 
-/** Breaks out of a statement in one of the ways there are, wherever text was put into it. */
+/** Texts that break out of an SQL statement, each in another way. */
 export const STATEMENTS: readonly string[] = [
   `'`,
   `"`,

@@ -1,11 +1,11 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Action, ROLES } from '@redrive/api'
+import { type Action, ROLES } from '@redrive/api/enums'
 import type { Pool } from 'pg'
 import { type Browser, chromium } from 'playwright-core'
-import { openDatabase } from '../../effects.ts'
+import { openDatabase } from '../../harness/effects.ts'
 import { createDatabase, dropDatabase } from '../../postgres/database.ts'
-import { ROOT, services, urlsOf } from '../../services.ts'
+import { ROOT, services, urlsOf } from '../../harness/services.ts'
 import { type Replica, startReplica } from '../replica.ts'
 import { type Asking, asking, type Told } from './ask.ts'
 import { Canary } from './canary.ts'
@@ -14,13 +14,13 @@ import { Queues } from './queues.ts'
 import { hostileName } from './strings.ts'
 import { Visitor } from './visitor.ts'
 
-/** People of the drills. A token counts as its owner. */
+/** Users of the scenarios. A token counts as its owner. */
 export const PEOPLE = ['alice', 'bob', 'carol', 'dave', 'root'] as const
 export type Who = (typeof PEOPLE)[number]
 
 const OPERATOR_AND_APPROVER = ['operator', 'approver'] as const
 
-/** Who may do what: `dave` is the one who has no business in orders, and the others have none in billing. */
+/** Permissions: `dave` has none in orders, and the others have none in billing. */
 const ACCESS = [
   { people: ['alice'], roles: ['operator'], sources: ['orders'] },
   { people: ['bob'], roles: ['approver'], sources: ['orders'] },
@@ -30,35 +30,35 @@ const ACCESS = [
   { groups: ['crew'], roles: ['operator'], sources: ['orders'] },
 ] as const
 
-/** A server with people, dead letters and a broker behind it, and all that an attacker has. */
+/** A server with users, dead letters and a broker, and everything that an attacker has. */
 export interface Target {
   readonly server: Replica
   readonly openId: OpenId
   readonly pool: Pool
   readonly queues: Queues
-  /** Hears of everything that a browser was made to ask for. */
+  /** Receives every request that an attack made a browser send. */
   readonly canary: Canary
-  /** The source whose name is an attack itself. */
+  /** The source whose name is itself an attack. */
   readonly hostileSource: string
-  /** Of the database and the sources; for another process of the same server. */
+  /** The config of database and sources, for another process of the same server. */
   readonly config: Readonly<Record<string, unknown>>
   readonly folder: string
-  /** Asks with the token of this person. */
+  /** Sends requests with the token of this user. */
   readonly as: Readonly<Record<Who, Asking>>
-  /** Somebody with a browser, signed in. */
+  /** Signs in a user with a browser. */
   visitor(who: string): Promise<{ readonly visitor: Visitor; readonly asking: Asking }>
   browser(): Promise<Browser>
 }
 
 let made: Promise<Started> | undefined
 
-/** The same for all drills: started when it is first needed. */
+/** Returns the server that all scenarios share. It starts when it is first needed. */
 export async function target(): Promise<Target> {
   made ??= start()
   return (await made).target
 }
 
-/** Ends what was started, if anything was. */
+/** Ends what was started. */
 export async function endTarget(): Promise<void> {
   const started = await made
   made = undefined
@@ -71,7 +71,7 @@ interface Started {
 }
 
 const FOLDER = join(ROOT, '.reports/faults/server-attacks')
-/** No attack is to be stopped by the limit of requests: it would hide what is behind it. */
+/** The limit of requests must not stop an attack, because that would hide a weakness behind it. */
 const LIMITS = { requestsPerMinute: 1_000_000 }
 
 async function start(): Promise<Started> {
@@ -81,7 +81,7 @@ async function start(): Promise<Started> {
   const [amqpUrl = ''] = await urlsOf('rabbitmq')
   const databaseUrl = await createDatabase(postgresUrl, 'server-attacks')
   const pool = openDatabase(databaseUrl)
-  // Somebody is in it from now on: one that nobody uses may be dropped by another run.
+  // Opens a connection now. Another run may drop a database without connections.
   await pool.query('select 1')
   const canary = await Canary.start()
   const hostileSource = hostileName(canary.url)
@@ -97,7 +97,7 @@ async function start(): Promise<Started> {
   }
   const server = await startReplica({
     name: 'server',
-    // Who watches is started by the drill that has something to see.
+    // The scenario that needs the role `watch` starts it.
     roles: 'api,ingest,replay',
     folder: FOLDER,
     config,
@@ -131,14 +131,14 @@ const oidcOf = ({ issuer }: OpenId) => ({
 async function openBrowser(): Promise<Browser> {
   await services('up', 'chromium')
   const executablePath = await services('do', 'chromium', 'path')
-  // Chromium has no sandbox for root, which is who runs drills in a container.
+  // Chromium has no sandbox for root, and scenarios run as root in a container.
   return chromium.launch({ executablePath, args: ['--no-sandbox'] })
 }
 
 async function visitorOf(serverUrl: string, who: string) {
   const visitor = new Visitor(serverUrl)
   const answer = await visitor.login(who)
-  if (answer.status !== 302) throw new Error(`${who} is not in: ${await answer.text()}`)
+  if (answer.status !== 302) throw new Error(`${who} is not signed in: ${await answer.text()}`)
   const headers = { cookie: visitor.cookie, origin: serverUrl }
   const { csrf = '' } = (await asking(serverUrl, headers)('GET', '/api/v1/me')).json<{
     csrf?: string
@@ -152,8 +152,8 @@ async function tokensOf(serverUrl: string): Promise<Record<Who, Asking>> {
       const { asking: session } = await visitorOf(serverUrl, who)
       const { sources = [], roles = [] } = ACCESS.find(isFor(who)) ?? {}
       const actions = [...new Set(roles.flatMap((role): readonly Action[] => ROLES[role]))]
-      const told = await newToken(session, { actions, sources })
-      return [who, asking(serverUrl, bearer(told.json<{ secret: string }>().secret))] as const
+      const response = await newToken(session, { actions, sources })
+      return [who, asking(serverUrl, bearer(response.json<{ secret: string }>().secret))] as const
     }),
   )
   return Object.fromEntries(pairs) as Record<Who, Asking>

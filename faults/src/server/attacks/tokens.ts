@@ -1,13 +1,13 @@
-import type { Action } from '@redrive/api'
-import type { Drill } from '../../drill.ts'
+import type { Action } from '@redrive/api/enums'
+import type { Scenario } from '../../harness/scenario.ts'
 import { type Asking, asking, isOk, must } from './ask.ts'
 import { attack, type Scene } from './attack.ts'
 import { bearer, newToken } from './target.ts'
 
-/** A token may a part of what its owner may at that moment, and is worth nothing otherwise. */
-export const TOKENS: Drill = attack(
+/** A token has a part of its owner's current permissions and no others. */
+export const TOKENS: Scenario = attack(
   'tokens',
-  'a token does more than it was made for, or more than its owner may, or goes on after its end',
+  "a token exceeds its own or its owner's permissions, or still works after its end",
   async (scene) => {
     await wider(scene)
     await narrow(scene)
@@ -16,7 +16,7 @@ export const TOKENS: Drill = attack(
   },
 )
 
-interface Made {
+interface CreatedToken {
   readonly id: string
   readonly secret: string
 }
@@ -25,29 +25,29 @@ const made = async (
   session: Asking,
   actions: readonly Action[] = ['view'],
   sources: readonly string[] = ['orders'],
-): Promise<Made> => must<Made>(await newToken(session, { actions, sources }))
+): Promise<CreatedToken> => must<CreatedToken>(await newToken(session, { actions, sources }))
 
 async function wider({ target, tries }: Scene): Promise<void> {
   const { asking: alice } = await target.visitor('alice')
   const sources = ['*', 'orders*', '*orders', 'o*', '*r*', '**', 'billing', 'ORDERS', ' orders']
   for (const source of sources) {
-    const told = await newToken(alice, { actions: ['view'], sources: [source] })
-    tries.note(`a token of alice for '${source}'`, isOk(told))
+    const response = await newToken(alice, { actions: ['view'], sources: [source] })
+    tries.note(`alice creates a token for '${source}'`, isOk(response))
   }
   const both = await newToken(alice, { actions: ['view'], sources: ['orders', 'billing'] })
-  tries.note('a token of alice for orders and billing', isOk(both))
-  for (const action of ['approve', 'unmask', 'export', 'configure'] as const) {
-    const told = await newToken(alice, { actions: ['view', action], sources: ['orders'] })
-    tries.note(`a token of alice that may ${action}`, isOk(told))
+  tries.note('alice creates a token for orders and billing', isOk(both))
+  for (const action of ['approve', 'view_unmasked', 'export', 'configure'] as const) {
+    const response = await newToken(alice, { actions: ['view', action], sources: ['orders'] })
+    tries.note(`alice creates a token with the permission ${action}`, isOk(response))
   }
   for (const field of ['person', 'grants', 'via', 'id', 'secret', 'expiresAt']) {
     const body = { name: 'drill', days: 1, actions: ['view'], sources: ['orders'], [field]: 'root' }
-    const told = await alice('POST', '/api/v1/tokens', { body })
-    tries.note(`a token is made with '${field}'`, isOk(told))
+    const response = await alice('POST', '/api/v1/tokens', { body })
+    tries.note(`a token is created with '${field}'`, isOk(response))
   }
 }
 
-/** One that only looks tries the rest. */
+/** Tries every other operation with a token that has only the permission to view. */
 async function narrow({ target, tries }: Scene): Promise<void> {
   const { pool, queues, server } = target
   const [id = ''] = await queues.kill(pool, 'orders', [{}])
@@ -58,7 +58,7 @@ async function narrow({ target, tries }: Scene): Promise<void> {
   const { body } = must<{ body: { isHidden: boolean } }>(
     await token('GET', `/api/v1/dead-letters/${id}`),
   )
-  tries.note('a token that views sees a body', !body.isHidden)
+  tries.note('a view-only token sees a body', !body.isHidden)
   const ids = { ids: [id] }
   const deeds: readonly (readonly [string, string, object?])[] = [
     ['GET', `/api/v1/dead-letters/${id}/payload`],
@@ -75,24 +75,24 @@ async function narrow({ target, tries }: Scene): Promise<void> {
     ['POST', '/api/v1/tokens', { name: 'x', days: 1, actions: ['view'], sources: ['orders'] }],
   ]
   for (const [method, path, body] of deeds) {
-    const told = await token(method, path, body === undefined ? {} : { body })
-    tries.note(`a token that views may ${method} ${path}`, isOk(told))
+    const response = await token(method, path, body === undefined ? {} : { body })
+    tries.note(`a view-only token can ${method} ${path}`, isOk(response))
   }
-  const { tokens } = must<{ tokens: readonly Made[] }>(await token('GET', '/api/v1/tokens'))
+  const { tokens } = must<{ tokens: readonly CreatedToken[] }>(await token('GET', '/api/v1/tokens'))
   tries.note(
-    'a token sees other tokens',
+    'a token lists other tokens',
     tokens.some((one) => one.id === other.id),
   )
   const { json } = { json: await token('GET', '/api/v1/dead-letters?after=0&json=/order%3D1') }
-  tries.note('a token that views asks for values of bodies', isOk(json) && json.text.includes(id))
+  tries.note('a view-only token filters by values of bodies', isOk(json) && json.text.includes(id))
   const { asking: dave } = await target.visitor('dave')
   tries.note(
-    'somebody revokes the token of another',
+    'a user revokes the token of another user',
     isOk(await dave('DELETE', `/api/v1/tokens/${other.id}`)),
   )
 }
 
-/** Everything that is not the token as it was given. */
+/** Tries every value that differs from the issued token. */
 async function mangled({ target, tries }: Scene): Promise<void> {
   const { url } = target.server
   const { visitor, asking: session } = await target.visitor('alice')
@@ -116,15 +116,15 @@ async function mangled({ target, tries }: Scene): Promise<void> {
     'as SQL': `rdv_${id}_' or true --`,
   }
   for (const [how, text] of Object.entries(texts)) {
-    const told = await asking(url, bearer(text))('GET', '/api/v1/me')
-    tries.note(`a token ${how} is let in`, isOk(told))
+    const response = await asking(url, bearer(text))('GET', '/api/v1/me')
+    tries.note(`a token ${how} is accepted`, isOk(response))
     const both = await asking(url, { ...bearer(text), cookie: visitor.cookie })('GET', '/api/v1/me')
-    tries.note(`a token ${how} is made good by a session`, isOk(both))
+    tries.note(`a token ${how} is accepted because of a session`, isOk(both))
   }
   const anonymous = asking(url)
   for (const name of ['token', 'access_token', 'authorization', 'api_key']) {
-    const told = await anonymous('GET', `/api/v1/me?${name}=${secret}`)
-    tries.note(`a token in the address, as ${name}, is let in`, isOk(told))
+    const response = await anonymous('GET', `/api/v1/me?${name}=${secret}`)
+    tries.note(`a token in the address, as ${name}, is accepted`, isOk(response))
   }
   const places = {
     cookie: `redrive-loopback=${secret}; token=${secret}`,
@@ -133,8 +133,8 @@ async function mangled({ target, tries }: Scene): Promise<void> {
     'proxy-authorization': `Bearer ${secret}`,
   }
   for (const [name, value] of Object.entries(places)) {
-    const told = await asking(url, { [name]: value })('GET', '/api/v1/me')
-    tries.note(`a token in the header ${name} is let in`, isOk(told))
+    const response = await asking(url, { [name]: value })('GET', '/api/v1/me')
+    tries.note(`a token in the header ${name} is accepted`, isOk(response))
   }
   must(await asking(url, bearer(secret))('GET', '/api/v1/me'))
 }
@@ -145,9 +145,9 @@ async function ended({ target, tries }: Scene): Promise<void> {
   openId.accounts.set('mallory', { name: 'mallory', groups: ['crew'] })
   const { asking: session } = await target.visitor('mallory')
   const [revoked, expired, kept] = [await made(session), await made(session), await made(session)]
-  const sees = async ({ secret }: Made) =>
+  const sees = async ({ secret }: CreatedToken) =>
     isOk(await asking(server.url, bearer(secret))('GET', `/api/v1/dead-letters/${id}`))
-  if (!(await sees(kept))) throw new Error('A token that is good is not let in.')
+  if (!(await sees(kept))) throw new Error('A valid token is rejected.')
   must(await session('DELETE', `/api/v1/tokens/${revoked.id}`))
   tries.note('a token is used after it was revoked', await sees(revoked))
   await pool.query(EXPIRE, [expired.id])

@@ -1,4 +1,4 @@
-/** A browser without a window: it keeps cookies and follows where it is sent. */
+/** A browser without a window. It keeps cookies and follows redirects. */
 export class Visitor {
   readonly #serverUrl: string
   readonly ours: Map<string, string> = new Map<string, string>()
@@ -8,23 +8,24 @@ export class Visitor {
     this.#serverUrl = serverUrl
   }
 
-  /** All of a login; answers what the server answered to the way back. */
+  /** Does a complete login and returns the server's response to the callback. */
   async login(who: string): Promise<Response> {
     return this.visit(await this.atProvider(await this.begin(), who))
   }
 
-  /** Where the provider is to be asked. */
+  /** Starts a login and returns the address at the provider. */
   async begin(): Promise<string> {
     const answer = await this.visit(`${this.#serverUrl}/auth/login`)
     const location = answer.headers.get('location')
-    if (location === null) throw new Error(`No login: ${answer.status} ${await answer.text()}`)
+    if (location === null)
+      throw new Error(`The login did not start: ${answer.status} ${await answer.text()}`)
     return location
   }
 
-  /** At the provider, until it sends us back; answers where to. */
+  /** Signs in at the provider and returns the callback address. */
   async atProvider(address: string, who: string): Promise<string> {
     let next: { url: string; form?: URLSearchParams } = { url: address }
-    // 20 steps are twice as many as a login with consent has.
+    // 20 steps: twice as many as a login with consent has.
     for (let step = 0; step < 20; step++) {
       const answer = await ask(next, this.#theirs)
       const location = answer.headers.get('location')
@@ -32,10 +33,10 @@ export class Visitor {
       next = location === null ? filled(text, who) : { url: new URL(location, next.url).href }
       if (next.url.startsWith(this.#serverUrl)) return next.url
     }
-    throw new Error('The provider never came to an end.')
+    throw new Error('The provider did not finish the login within 20 steps.')
   }
 
-  /** An address of the server. */
+  /** Requests an address of the server. */
   visit(url: string): Promise<Response> {
     return ask({ url }, this.ours)
   }

@@ -1,15 +1,16 @@
-import { type Operation, type Route, ROUTES } from '@redrive/api'
+import type { Operation } from '@redrive/api'
+import { type Route, ROUTES } from '@redrive/api/internal'
 import type { BrowserContext } from 'playwright-core'
-import type { Drill } from '../../drill.ts'
+import type { Scenario } from '../../harness/scenario.ts'
 import { type Asking, must } from './ask.ts'
 import { attack, type Scene } from './attack.ts'
 import type { Run } from './runs.ts'
 import { hostileText, scripts } from './strings.ts'
 
-/** Whatever others wrote into messages, comments and names stays text for who looks at it. */
-export const XSS: Drill = attack(
+/** Text in messages, comments and names stays text for every viewer. */
+export const XSS: Scenario = attack(
   'xss',
-  'scripts in every field that a peer controls, and a browser that opens every address with them',
+  'scripts in every field that another user controls, and a browser that opens every page with them',
   async (scene) => {
     const { canary, openId } = scene.target
     openId.accounts.set('root', { name: hostileText(canary.url), groups: scripts(canary.url) })
@@ -26,13 +27,13 @@ export const XSS: Drill = attack(
       for (const [name, path] of mine) await opened(scene, context, name, path)
     })
     await Promise.all(lanes)
-    const { heard } = scene.target.canary
-    scene.tries.note(`the browser is made to ask for ${heard.join(', ')}`, heard.length > 0)
+    const { requests } = scene.target.canary
+    scene.tries.note(`the browser is made to request ${requests.join(', ')}`, requests.length > 0)
     await context.close()
   },
 )
 
-/** Puts them everywhere, and answers every address that gives them back. */
+/** Puts scripts into every field and returns every address that returns them. */
 async function filled(
   { target }: Scene,
   root: Asking,
@@ -59,17 +60,17 @@ async function filled(
   }
   const token = { name: short, days: 1, actions: ['view'], sources: [short] }
   must(await root('POST', '/api/v1/tokens', { body: token }))
-  const asked = await root('POST', '/api/v1/replays', {
+  const planResponse = await root('POST', '/api/v1/replays', {
     body: { selection: { ids: [id] }, note: text },
   })
-  const run = must<Run>(asked)
+  const run = must<Run>(planResponse)
   const etag = (await root('GET', `/api/v1/groups/${group}`)).headers.get('etag') ?? ''
   const owner = { body: { owner: short }, headers: { 'if-match': etag } }
   must(await root('PATCH', `/api/v1/groups/${group}`, owner))
   return addresses({ group, run: run.id, id, source }, short)
 }
 
-interface Known {
+interface KnownIds {
   readonly group: string
   readonly run: string
   readonly id: string
@@ -82,8 +83,11 @@ const NEEDED: { readonly [K in Operation]?: string } = {
   trend: `per=hour&after=0&before=${Date.now()}`,
 }
 
-/** Of the table of routes, so that a new one is looked at as well; and what is not in it. */
-function addresses(known: Known, script: string): readonly (readonly [string, string])[] {
+/**
+ * Builds addresses from the table of routes, so that a new one is checked as well. It adds those
+ * outside the table.
+ */
+function addresses(known: KnownIds, script: string): readonly (readonly [string, string])[] {
   const written = encodeURIComponent(script)
   const rows = Object.entries(ROUTES) as [Operation, Route][]
   const reading = rows
@@ -92,20 +96,20 @@ function addresses(known: Known, script: string): readonly (readonly [string, st
   return [
     ...reading,
     ['a filter that does not exist', `/api/v1/groups?${written}=${written}`],
-    ['a value that does not fit', `/api/v1/groups?order=${written}`],
-    ['a pointer that is none', `/api/v1/dead-letters?after=0&json=${written}%3D1`],
-    ['an id that is none', `/api/v1/groups/${written}`],
-    ['an address that is none', `/${written}`],
-    ['a method that is none', `/api/v1/replays/${known.run}/approve`],
+    ['a value that is not allowed', `/api/v1/groups?order=${written}`],
+    ['an invalid pointer', `/api/v1/dead-letters?after=0&json=${written}%3D1`],
+    ['an invalid id', `/api/v1/groups/${written}`],
+    ['an unknown address', `/${written}`],
+    ['a wrong method', `/api/v1/replays/${known.run}/approve`],
     ['the reference', `/api/reference/?${written}#${written}`],
     ['the contract', '/api/v1/openapi.json'],
-    ['the way back of a login', `/auth/callback?error=${written}&error_description=${written}`],
+    ['the callback of a login', `/auth/callback?error=${written}&error_description=${written}`],
     ['health', `/readyz?verbose&${written}`],
     ['metrics', '/metrics'],
   ]
 }
 
-function pathOf(path: string, { group, run, id }: Known): string {
+function pathOf(path: string, { group, run, id }: KnownIds): string {
   const [, , , kind = ''] = path.split('/')
   const ids: Readonly<Record<string, string>> = { groups: group, replays: run }
   return path.replace('{id}', ids[kind] ?? id)
@@ -113,7 +117,7 @@ function pathOf(path: string, { group, run, id }: Known): string {
 
 const queryOf = (name: Operation) => (NEEDED[name] === undefined ? '' : `?${NEEDED[name]}`)
 
-/** Everything that a browser does not run. */
+/** Content types that a browser does not run. */
 const TYPES = /^(application\/(problem\+)?json|application\/jsonl|text\/event-stream|text\/plain)\b/
 
 async function answered(
@@ -125,9 +129,9 @@ async function answered(
   const headers = await headersOf(asking, path)
   const type = headers.get('content-type') ?? ''
   const isPage = name === 'the reference'
-  tries.note(`${name} is answered as ${type}`, !isPage && !TYPES.test(type))
+  tries.note(`${name} has the content type ${type}`, !isPage && !TYPES.test(type))
   tries.note(
-    `${name} may be taken for another type`,
+    `${name} may be interpreted as another type`,
     headers.get('x-content-type-options') !== 'nosniff',
   )
   const policy = headers.get('content-security-policy') ?? ''
@@ -135,7 +139,7 @@ async function answered(
   tries.note(`${name} has the policy '${policy}'`, !isStrict)
 }
 
-/** Of a stream that goes on, the beginning. */
+/** Returns the headers; of a stream without an end, only its start is read. */
 const headersOf = async (asking: Asking, path: string) =>
   path.endsWith('/events') ? asking.head(path) : (await asking('GET', path)).headers
 
@@ -151,13 +155,13 @@ async function opened(
     dialogs += 1
     void dialog.dismiss()
   })
-  // What is downloaded is not shown.
+  // A download is not shown.
   await page.goto(`${target.server.url}${path}`, { waitUntil: 'commit' }).catch((error: Error) => {
     if (!/download|ERR_ABORTED/i.test(error.message)) throw error
   })
-  // A stream never is: what runs in it has run by then.
+  // A stream never finishes loading. A script in it has run by then.
   await page.waitForLoadState('load', { timeout: LOAD_MS }).catch(() => undefined)
-  // One that is led away meanwhile cannot be asked: something of the attacker was obeyed.
+  // A page that was redirected cannot be evaluated. A redirect means that an attack succeeded.
   const isRun = await page.evaluate<boolean>('self.canary !== undefined').catch(() => true)
   tries.note(`${name} runs a script`, isRun)
   tries.note(`${name} opens a dialog`, dialogs > 0)

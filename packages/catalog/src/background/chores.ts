@@ -1,74 +1,79 @@
 import { setTimeout as after } from 'node:timers/promises'
 import type { Catalog } from '../catalog.ts'
-import type { Ingested } from '../ingest/ingest.ts'
+import type { IngestResult } from '../ingest/ingest.ts'
 import type { IngestOptions } from '../ingest/options.ts'
-import type { Replayer, ReplaySource } from '../replay/replayer.ts'
-import { together } from '../together.ts'
-import { type Alert, type AlertLimits, alertsOf } from '../watch/metrics.ts'
+import type { Replayer, ReplaySource } from '../replay/publish/replayer.ts'
+import { runAll } from '../run-all.ts'
+import { type Alert, type AlertLimits, alertsOf } from '../metrics/metrics.ts'
 
-/** A source whose dead letters are taken over, and replayed into. */
+/** A source for background ingest and replay. */
 export interface BackgroundSource extends ReplaySource {
-  /** How its dead letters are ingested. Default: as `ingest()` does. */
+  /** Ingest options of this source. Default: the defaults of `ingest()`. */
   readonly ingest?: Omit<IngestOptions, 'name' | 'signal'>
 }
 
-export interface BackgroundParts {
+export interface BackgroundDeps {
   readonly catalog: Catalog
   readonly sources: readonly BackgroundSource[]
   readonly replayer: Replayer
-  /** Told of every alert that holds, once a minute. */
+  /** Receives the active alerts once a minute. */
   readonly onAlerts?: (alerts: readonly Alert[]) => Promise<void>
   readonly alertLimits?: AlertLimits
-  readonly onTrouble?: (trouble: Trouble) => void
+  readonly onJobFailure?: (failure: JobFailure) => void
 }
 
-/** A chore that failed. It is done again. */
-export interface Trouble {
-  readonly chore: string
-  /** Undefined: it is not about one source. */
+/** A failed background job. It is retried. */
+export interface JobFailure {
+  readonly job: string
+  /** Undefined: the job is not for a single source. */
   readonly source: string | undefined
   readonly error: unknown
 }
 
-/** One kind of background work: for each source by itself, or for all. */
-export type Chore = {
-  /** Each process asks for it this often. */
+/** One kind of background job. It runs separately for each source, or once for all sources. */
+export type BackgroundJob = {
+  /** The interval at which each process requests the job. */
   readonly everyMs: number
 } & (
-  | { readonly runFor: (one: BackgroundSource, at: At) => Promise<unknown> }
-  | { readonly run: (at: At) => Promise<unknown> }
+  | { readonly runFor: (one: BackgroundSource, context: JobContext) => Promise<unknown> }
+  | { readonly run: (context: JobContext) => Promise<unknown> }
 )
 
-interface At extends BackgroundParts {
+interface JobContext extends BackgroundDeps {
   readonly signal: AbortSignal
 }
 
-/** 5 s: how long work that is never finished goes on before it is asked for again. */
-const SHIFT_MS = 5_000
-/** 100 ms between two looks when there was nothing: an approved run begins that soon. */
-const LOOK_MS = 100
-/** 20 ms while proofs come: a run goes no faster than they do, because only so many may be without. */
+/** 5 s: the time slice of a job that never finishes. Then the job is requested again. */
+const TIME_SLICE_MS = 5_000
+/** 100 ms between two polls while there is nothing to do. An approved run starts within this time. */
+const IDLE_MS = 100
+/** 20 ms while confirmations arrive. They limit the speed of a run, because few items may be unconfirmed. */
 const BUSY_MS = 20
-/** 1 s: what is overdue has waited for minutes, and a run that is over can wait a moment. */
+/** 1 s: overdue items have waited for minutes, and marking a run as done is not urgent. */
 const SWEEP_MS = 1_000
-/** 500 ms: a dead letter is in the catalog about that long after its failure. */
+/** 500 ms: the delay between a failure and its dead letter in the catalog, roughly. */
 const INGEST_MS = 500
 
-/** All there is. Each may run in several processes at once: that is how it scales. */
-export const CHORES: Readonly<Record<string, Chore>> = {
+/** All background jobs. Each can run in several processes at the same time, which makes it scale. */
+export const CHORES: Readonly<Record<string, BackgroundJob>> = {
   ingest: {
-    everyMs: SHIFT_MS,
+    everyMs: TIME_SLICE_MS,
     runFor: (one, { catalog, signal }) =>
-      shift(signal, async () => (isBusy(await ingestOne(catalog, one, signal)) ? true : INGEST_MS)),
+      runTimeSlice(signal, async () =>
+        isBusy(await ingestOne(catalog, one, signal)) ? true : INGEST_MS,
+      ),
   },
   publish: {
-    everyMs: SHIFT_MS,
+    everyMs: TIME_SLICE_MS,
     run: ({ replayer, signal }) =>
-      shift(signal, async () => ((await replayer.turn(signal)) === undefined ? LOOK_MS : true)),
+      runTimeSlice(signal, async () =>
+        (await replayer.turn(signal)) === undefined ? IDLE_MS : true,
+      ),
   },
   settle: {
-    everyMs: SHIFT_MS,
-    runFor: (one, { replayer, signal }) => shift(signal, settling(replayer, nameOf(one))),
+    everyMs: TIME_SLICE_MS,
+    runFor: (one, { replayer, signal }) =>
+      runTimeSlice(signal, createSettleStep(replayer, nameOf(one))),
   },
   upkeep: {
     everyMs: 3_600_000,
@@ -88,24 +93,28 @@ export const CHORES: Readonly<Record<string, Chore>> = {
   },
 }
 
-/** Rejects when it failed, after it has told of it. A source in trouble does not keep the others from their work. */
-export async function runChore(name: string, chore: Chore, at: At): Promise<void> {
-  const told = async (source: string | undefined, work: () => Promise<unknown>) => {
+/** Runs a job. Reports a failure and then rejects. A failing source does not stop the job for other sources. */
+export async function runChore(
+  name: string,
+  job: BackgroundJob,
+  context: JobContext,
+): Promise<void> {
+  const runReported = async (source: string | undefined, work: () => Promise<unknown>) => {
     try {
       await work()
     } catch (error) {
-      at.onTrouble?.({ chore: name, source, error })
+      context.onJobFailure?.({ job: name, source, error })
       throw error
     }
   }
-  if ('run' in chore) return told(undefined, () => chore.run(at))
-  await together(at.sources, (one) => told(nameOf(one), () => chore.runFor(one, at)))
+  if ('run' in job) return runReported(undefined, () => job.run(context))
+  await runAll(context.sources, (one) => runReported(nameOf(one), () => job.runFor(one, context)))
 }
 
 const nameOf = (one: BackgroundSource) => one.name ?? one.source.source
 
-/** Who does which chores. A process that has one of these roles leaves the others alone. */
-export const CHORES_OF: Readonly<Record<BackgroundRole, readonly string[]>> = {
+/** The jobs of each role. A process with a role runs only the jobs of this role. */
+export const JOBS_OF_ROLE: Readonly<Record<BackgroundRole, readonly string[]>> = {
   all: Object.keys(CHORES),
   ingest: ['ingest'],
   replay: ['publish', 'settle', 'auto_replay'],
@@ -113,7 +122,7 @@ export const CHORES_OF: Readonly<Record<BackgroundRole, readonly string[]>> = {
 }
 export type BackgroundRole = 'all' | 'ingest' | 'replay' | 'watch'
 
-function settling(replayer: Replayer, name: string): () => Promise<number> {
+function createSettleStep(replayer: Replayer, name: string): () => Promise<number> {
   let sweepAt = 0
   return async () => {
     if (performance.now() >= sweepAt) {
@@ -121,7 +130,7 @@ function settling(replayer: Replayer, name: string): () => Promise<number> {
       await replayer.sweep(name)
     }
     const { resolved, expired } = await replayer.confirm(name)
-    return resolved + expired > 0 ? BUSY_MS : LOOK_MS
+    return resolved + expired > 0 ? BUSY_MS : IDLE_MS
   }
 }
 
@@ -132,19 +141,22 @@ const ingestOne = (catalog: Catalog, one: BackgroundSource, signal: AbortSignal)
     signal,
   })
 
-const isBusy = ({ added, refailed, known }: Ingested) => added + refailed + known > 0
+const isBusy = ({ added, failedAgain, known }: IngestResult) => added + failedAgain + known > 0
 
-/** Works for a while; `step` says how long to wait, or true when there is more to do at once. */
-async function shift(signal: AbortSignal, step: () => Promise<true | number>): Promise<void> {
-  const endsAt = performance.now() + SHIFT_MS
+/** Repeats `step` for one time slice. It returns the ms to wait, or true to continue immediately. */
+async function runTimeSlice(
+  signal: AbortSignal,
+  step: () => Promise<true | number>,
+): Promise<void> {
+  const endsAt = performance.now() + TIME_SLICE_MS
   while (!signal.aborted && performance.now() < endsAt) {
-    const rest = await step()
-    if (rest !== true) await pause(rest, signal)
+    const waitMs = await step()
+    if (waitMs !== true) await pause(waitMs, signal)
   }
 }
 
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return
-  // It rejects when the signal fires, which is what the loop looks at anyway.
+  // The timer rejects on abort. The loop checks the signal itself.
   await after(ms, undefined, { signal }).catch(() => undefined)
 }

@@ -1,23 +1,23 @@
 import type { Copy } from '../database.ts'
 
-/** 8 MiB in a statement: what both sides hold in memory at once. */
+/** 8 MiB per statement: the client and the server hold this much in memory. */
 const STATEMENT_BYTES = 8_388_608
-/** 64 KiB to begin with: a batch of some tens. It grows. */
+/** 64 KiB as the first size: enough for some tens of dead letters. The buffer grows. */
 const FIRST_BYTES = 65_536
 
-/** Begins a stream of the binary format: a signature, no flags, no extension. */
+/** The start of a stream in the binary format: a signature, no flags, no extension. */
 const SIGNATURE = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1')
-/** Ends it, where the number of columns would be. */
+/** The end of a stream, written in place of a number of columns. */
 const TRAILER = -1
 const NULL = -1
 const JSONB_VERSION = 1
-/** PostgreSQL counts from there, in microseconds. */
+/** The start of PostgreSQL timestamps, which count microseconds. */
 const EPOCH_MS = Date.UTC(2000, 0)
 const UINT32 = 2 ** 32
-/** Bytes that a character of JavaScript may need. */
+/** Maximum number of UTF-8 bytes for one character of a JavaScript string. */
 const UTF8_MAX = 3
 
-/** Writes rows in the binary format of COPY: nothing is escaped here and nothing parsed there. */
+/** A writer for the binary format of COPY. It avoids escaping here and parsing on the server. */
 export class CopyWriter {
   #buffer = Buffer.allocUnsafe(FIRST_BYTES)
   #at = 0
@@ -31,33 +31,33 @@ export class CopyWriter {
   }
 
   row(columns: number): void {
-    this.#room(2)
+    this.#reserve(2)
     this.#at = this.#buffer.writeInt16BE(columns, this.#at)
   }
 
   uuid(value: string): void {
-    this.#room(20)
+    this.#reserve(20)
     this.#at = this.#buffer.writeInt32BE(16, this.#at)
     this.#at += this.#buffer.write(value.replaceAll('-', ''), this.#at, 'hex')
   }
 
   integer(value: number): void {
-    this.#room(8)
+    this.#reserve(8)
     this.#at = this.#buffer.writeInt32BE(4, this.#at)
     this.#at = this.#buffer.writeInt32BE(value, this.#at)
   }
 
   boolean(value: boolean): void {
-    this.#room(5)
+    this.#reserve(5)
     this.#at = this.#buffer.writeInt32BE(1, this.#at)
     this.#at = this.#buffer.writeUInt8(value ? 1 : 0, this.#at)
   }
 
-  /** Epoch ms. */
-  moment(value: number): void {
+  /** Writes a timestamp given in epoch ms. */
+  timestamp(value: number): void {
     const micros = (value - EPOCH_MS) * 1_000
     const high = Math.floor(micros / UINT32)
-    this.#room(12)
+    this.#reserve(12)
     this.#at = this.#buffer.writeInt32BE(8, this.#at)
     this.#at = this.#buffer.writeInt32BE(high, this.#at)
     this.#at = this.#buffer.writeUInt32BE(micros - high * UINT32, this.#at)
@@ -65,7 +65,7 @@ export class CopyWriter {
 
   text(value: string | null): void {
     if (value === null) return this.#null()
-    this.#room(4 + value.length * UTF8_MAX)
+    this.#reserve(4 + value.length * UTF8_MAX)
     const size = this.#buffer.write(value, this.#at + 4)
     this.#buffer.writeInt32BE(size, this.#at)
     this.#at += 4 + size
@@ -73,7 +73,7 @@ export class CopyWriter {
 
   json(value: string | null): void {
     if (value === null) return this.#null()
-    this.#room(5 + value.length * UTF8_MAX)
+    this.#reserve(5 + value.length * UTF8_MAX)
     this.#buffer[this.#at + 4] = JSONB_VERSION
     const size = this.#buffer.write(value, this.#at + 5) + 1
     this.#buffer.writeInt32BE(size, this.#at)
@@ -82,7 +82,7 @@ export class CopyWriter {
 
   bytes(value: Uint8Array | null): void {
     if (value === null) return this.#null()
-    this.#room(4 + value.length)
+    this.#reserve(4 + value.length)
     this.#at = this.#buffer.writeInt32BE(value.length, this.#at)
     this.#buffer.set(value, this.#at)
     this.#at += value.length
@@ -94,11 +94,11 @@ export class CopyWriter {
   }
 
   #null(): void {
-    this.#room(4)
+    this.#reserve(4)
     this.#at = this.#buffer.writeInt32BE(NULL, this.#at)
   }
 
-  #room(size: number): void {
+  #reserve(size: number): void {
     const needed = this.#at + size
     if (needed <= this.#buffer.length) return
     const larger = Buffer.allocUnsafe(Math.max(needed, this.#buffer.length * 2))
@@ -107,7 +107,7 @@ export class CopyWriter {
   }
 }
 
-/** Adds a row for each, in as many statements as memory asks for. */
+/** Adds one row for each item. Starts a new statement every 8 MiB, which bounds the memory. */
 export async function copyRows<T>(
   copy: Copy,
   target: string,

@@ -1,19 +1,16 @@
-import type { Run } from '../database.ts'
+import type { RunSql } from '../database.ts'
 import { bounded, type DatedEntry } from './entry.ts'
+import { ADD_TO_COUNTS } from './statements.ts'
 
 const MINUTE_MS = 60_000
 const DAY_MS = 86_400_000
 
-const ADD = `
-select redrive_catalog.add_to_counts($1, $2::uuid[], $3::timestamptz[], $4::integer[], $5::bigint[],
-  $6::timestamptz[], $7::timestamptz[], $8::date[], $9::integer[], $10::uuid[])`
-
 /**
- * Adds what was really added to every count that is kept: one row for each group and time, not for each
- * dead letter. `left` are the groups that lose an open one, as often as they do.
+ * Adds the new dead letters to all stored counts. It writes one row for each group and minute, not for each dead
+ * letter. `left` lists a group once for each open dead letter that it loses.
  */
 export async function addToCounts(
-  run: Run,
+  run: RunSql,
   sourceId: number,
   added: readonly DatedEntry[],
   left: readonly string[],
@@ -21,7 +18,7 @@ export async function addToCounts(
   if (added.length === 0) return
   const minutes = [...perMinute(added).values()]
   const days = Map.groupBy(added, ({ firstFailedAt }) => floor(firstFailedAt, DAY_MS))
-  await run(ADD, [
+  await run(ADD_TO_COUNTS, [
     sourceId,
     minutes.map(({ group }) => group),
     minutes.map(({ last }) => textOf(floor(last, MINUTE_MS))),
@@ -35,7 +32,7 @@ export async function addToCounts(
   ])
 }
 
-/** What came of one group in one minute. */
+/** The dead letters of one group in one minute. */
 interface Minute {
   readonly group: string
   count: number
@@ -45,18 +42,18 @@ interface Minute {
 }
 
 function perMinute(added: readonly DatedEntry[]): ReadonlyMap<string, Minute> {
-  const found = new Map<string, Minute>()
+  const minutes = new Map<string, Minute>()
   for (const { group, lastFailedAt: at, drained } of added) {
     const key = `${group.id} ${floor(at, MINUTE_MS)}`
-    const known = found.get(key)
+    const known = minutes.get(key)
     const minute = known ?? { group: group.id, count: 0, attempts: 0, first: at, last: at }
-    if (known === undefined) found.set(key, minute)
+    if (known === undefined) minutes.set(key, minute)
     minute.count++
     minute.attempts += bounded(drained.delivery.cycle.attempts)
     minute.first = Math.min(minute.first, at)
     minute.last = Math.max(minute.last, at)
   }
-  return found
+  return minutes
 }
 
 const floor = (at: number, spanMs: number) => at - (at % spanMs)

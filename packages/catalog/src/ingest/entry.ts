@@ -1,7 +1,7 @@
-import { type AttemptRecord, cycleOfTold, type FailureClass } from '@redrive/core'
+import { type AttemptRecord, cycleFromReport, type FailureClass } from '@redrive/core'
 import type { DrainedDeadLetter } from '@redrive/runtime'
 import { MESSAGE_MAX, NAME_MAX, storable, storableOrNull } from '../text.ts'
-import { encodeWire } from '../wire.ts'
+import { encodeDeadLetter } from '../dead-letter-codec.ts'
 import { readableHeaders } from './headers.ts'
 import { deadLetterId, groupId, identityHash, momentOf, sha256Of, uuidOf } from './identity.ts'
 import type { ResolvedIngest } from './options.ts'
@@ -10,28 +10,28 @@ import { extractedFrom, parsedBody, previewOf } from './preview.ts'
 export interface KnownSource {
   readonly id: number
   readonly name: string
-  /** Statements that hold for each transaction of its ingest. */
+  /** Statements that every transaction of its ingest starts with. */
   readonly settings: string
 }
 
-/** A dead letter on its way into the tables. */
+/** A dead letter that is about to be stored. */
 export interface Entry {
   readonly drained: DrainedDeadLetter
   readonly hash: Buffer
   readonly sha256: Buffer
   readonly wire: Buffer
-  /** Undefined: it does not say. */
+  /** The first failure according to the message. Undefined: the message has no valid time. */
   readonly saidAt: number | undefined
   readonly last: AttemptRecord
   readonly group: NewGroup
   readonly headers: string
   readonly history: string
   readonly preview: string | undefined
-  /** Values to find it by. */
+  /** Values for searches. */
   readonly extracted: readonly (readonly [name: string, value: string])[]
 }
 
-/** A group as it is when its first dead letter comes. */
+/** A group as its first dead letter creates it. */
 export interface NewGroup {
   readonly id: string
   readonly signature: string
@@ -42,14 +42,14 @@ export interface NewGroup {
   readonly sample: string
 }
 
-/** An entry whose moment is known. */
+/** An entry with a known first failure time, and so with an id. */
 export interface DatedEntry extends Entry {
   readonly id: string
   readonly firstFailedAt: number
   readonly lastFailedAt: number
 }
 
-/** Reads all that is asked of a dead letter. Throws when its headers cannot be kept. */
+/** Reads everything to store from a dead letter. Throws if its headers cannot be encoded. */
 export function entryOf(drained: DrainedDeadLetter, options: ResolvedIngest): Entry {
   const { delivery } = drained
   const { source, masks, maskedHeaders, isPreviewing, extract } = options
@@ -62,7 +62,7 @@ export function entryOf(drained: DrainedDeadLetter, options: ResolvedIngest): En
     drained,
     sha256,
     hash: identityHash({ source, messageId, cycle: cycle.number, sha256 }),
-    wire: encodeWire(drained),
+    wire: encodeDeadLetter(drained),
     saidAt: momentOf(cycle.firstFailedAt) ?? momentOf(cycle.history[0]?.at),
     last,
     group: groupOf(source, last),
@@ -73,11 +73,11 @@ export function entryOf(drained: DrainedDeadLetter, options: ResolvedIngest): En
   }
 }
 
-/** What it failed with last. One without a history is classed and signed by its reason, with the same rules. */
+/** Returns the last attempt. Without a history, the reason is classified and signed by the same rules. */
 function lastAttempt({ delivery, reason }: DrainedDeadLetter): AttemptRecord {
   const { history, firstFailedAt, attempts } = delivery.cycle
-  const told = { type: undefined, message: reason, stack: undefined, at: firstFailedAt, attempts }
-  return (history.at(-1) ?? cycleOfTold(told).history[0]) as AttemptRecord
+  const report = { type: undefined, message: reason, stack: undefined, at: firstFailedAt, attempts }
+  return (history.at(-1) ?? cycleFromReport(report).history[0]) as AttemptRecord
 }
 
 function groupOf(source: string, last: AttemptRecord): NewGroup {
@@ -85,7 +85,7 @@ function groupOf(source: string, last: AttemptRecord): NewGroup {
   return {
     id: groupId(source, signature),
     signature,
-    // The version stands before the dash.
+    // The version is the part before the dash.
     algorithm: Number(/^(\d{1,4})-/.exec(signature)?.[1] ?? 0),
     class: last.class,
     code: storableOrNull(last.code, NAME_MAX),
@@ -93,7 +93,7 @@ function groupOf(source: string, last: AttemptRecord): NewGroup {
   }
 }
 
-/** 20 attempts: twice what a policy keeps by default. */
+/** 20 attempts: twice the default of a policy. */
 const HISTORY_MAX = 20
 
 function historyOf(history: readonly AttemptRecord[]): string {
@@ -108,18 +108,18 @@ function historyOf(history: readonly AttemptRecord[]): string {
   return JSON.stringify(kept)
 }
 
-/** The same with its id, once it is known when it failed. */
+/** Returns the entry with its id, which includes the first failure time. */
 export function dated(entry: Entry, seenAt: number): DatedEntry {
   const firstFailedAt = entry.saidAt ?? seenAt
-  // A clock that went back between two attempts must not put the last before the first.
+  // If a clock was set back between two attempts, the last failure must still not be before the first.
   const lastFailedAt = Math.max(firstFailedAt, momentOf(entry.last.at) ?? firstFailedAt)
   return { ...entry, id: deadLetterId(firstFailedAt, entry.hash), firstFailedAt, lastFailedAt }
 }
 
-/** What an entry is without its moment. */
+/** Returns the identity of an entry, which does not include a time. */
 export const identityOf = ({ hash }: Entry): string => uuidOf(hash)
 
-/** A header may claim any number; the column is an integer. */
+/** A limit for numbers from headers, because a header can contain any number and the column is an integer. */
 const COUNT_MAX = 1_000_000
 
 export const bounded = (count: number): number =>

@@ -1,54 +1,44 @@
-import { signatureParts } from '@redrive/core'
-import type { Run } from '../database.ts'
+import { signatureParts } from '@redrive/core/internal'
+import type { RunSql } from '../database.ts'
 import type { DatedEntry, KnownSource, NewGroup } from './entry.ts'
 import { groupId } from './identity.ts'
 import { MESSAGE_MAX, storable } from '../text.ts'
+import { KNOWN_GROUPS, COUNT_GROUPS, INSERT_GROUPS } from './statements.ts'
 
-/** 10,000 kinds of failures in one source: more is an error text that never repeats, or an attack. */
+/** 10,000 groups per source: more groups come from error texts that never repeat, or from an attack. */
 const GROUPS_MAX = 10_000
 
-const KNOWN = 'select id from redrive_catalog.failure_group where id = any($1::uuid[])'
-const COUNT =
-  'select count(*)::integer as count from redrive_catalog.failure_group where source_id = $1'
-
-const INSERT = `
-insert into redrive_catalog.failure_group
-    (id, source_id, algorithm, signature, class, code, title, sample, first_seen_at, last_seen_at)
-  select g.id, $1, g.algorithm, g.signature, g.class, g.code, g.title, g.sample,
-      to_timestamp(g.at_ms / 1000.0), to_timestamp(g.at_ms / 1000.0)
-    from unnest($2::uuid[], $3::integer[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bigint[])
-      as g (id, algorithm, signature, class, code, title, sample, at_ms)
-    order by g.id
-  on conflict (id) do nothing`
-
-/** The groups of these entries, made where there are none; where there is no room, the one for the rest. */
+/**
+ * Creates the missing groups of these entries. Above the limit, entries share the overflow group. Returns the
+ * overflow group by the id of each group that was not created.
+ */
 export async function knownGroups(
-  run: Run,
+  run: RunSql,
   source: KnownSource,
   entries: readonly DatedEntry[],
 ): Promise<ReadonlyMap<string, NewGroup>> {
   const wanted = new Map(
     entries.map(({ group, lastFailedAt }) => [group.id, { group, at: lastFailedAt }]),
   )
-  const rows = await run<{ id: string }>(KNOWN, [[...wanted.keys()]])
+  const rows = await run<{ id: string }>(KNOWN_GROUPS, [[...wanted.keys()]])
   const known = new Set(rows.map(({ id }) => id))
   const missing = [...wanted.values()].filter(({ group }) => !known.has(group.id))
   if (missing.length === 0) return new Map()
-  const [counted] = await run<{ count: number }>(COUNT, [source.id])
+  const [counted] = await run<{ count: number }>(COUNT_GROUPS, [source.id])
   const room = Math.max(0, GROUPS_MAX - (counted?.count ?? 0))
   const overflow = overflowOf(source)
-  const rest = missing.slice(room)
-  const made = missing.slice(0, room)
-  const at = rest[0]?.at
-  if (at !== undefined) made.push({ group: overflow, at })
-  await insert(run, source.id, made)
-  return new Map(rest.map(({ group }) => [group.id, overflow]))
+  const excess = missing.slice(room)
+  const created = missing.slice(0, room)
+  const at = excess[0]?.at
+  if (at !== undefined) created.push({ group: overflow, at })
+  await insert(run, source.id, created)
+  return new Map(excess.map(({ group }) => [group.id, overflow]))
 }
 
 const OVERFLOW = 'overflow'
 
 function overflowOf({ name }: KnownSource): NewGroup {
-  const title = `Every failure after the first ${GROUPS_MAX} kinds of this source`
+  const title = `All failures beyond the first ${GROUPS_MAX} groups of this source`
   return {
     id: groupId(name, OVERFLOW),
     signature: OVERFLOW,
@@ -59,7 +49,7 @@ function overflowOf({ name }: KnownSource): NewGroup {
   }
 }
 
-/** The message with its ids, numbers and quoted values replaced. */
+/** Returns the message with its ids, numbers and quoted values replaced. */
 function titleOf({ class: kind, signature, sample: message }: NewGroup): string {
   if (signature === OVERFLOW) return message
   const input = { class: kind, type: '', code: undefined, stack: undefined, handler: '' }
@@ -67,19 +57,19 @@ function titleOf({ class: kind, signature, sample: message }: NewGroup): string 
 }
 
 async function insert(
-  run: Run,
+  run: RunSql,
   sourceId: number,
-  made: readonly { readonly group: NewGroup; readonly at: number }[],
+  created: readonly { readonly group: NewGroup; readonly at: number }[],
 ): Promise<void> {
-  await run(INSERT, [
+  await run(INSERT_GROUPS, [
     sourceId,
-    made.map(({ group }) => group.id),
-    made.map(({ group }) => group.algorithm),
-    made.map(({ group }) => group.signature),
-    made.map(({ group }) => group.class),
-    made.map(({ group }) => group.code),
-    made.map(({ group }) => titleOf(group)),
-    made.map(({ group }) => group.sample),
-    made.map(({ at }) => at),
+    created.map(({ group }) => group.id),
+    created.map(({ group }) => group.algorithm),
+    created.map(({ group }) => group.signature),
+    created.map(({ group }) => group.class),
+    created.map(({ group }) => group.code),
+    created.map(({ group }) => titleOf(group)),
+    created.map(({ group }) => group.sample),
+    created.map(({ at }) => at),
   ])
 }

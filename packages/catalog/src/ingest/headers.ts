@@ -1,15 +1,15 @@
 import { NAME_MAX, storable } from '../text.ts'
 import { MASKED } from './preview.ts'
 
-/** 64 headers of 1,000 characters, 16,000 in all: what a person reads. The wire keeps all of them. */
+/** 64 headers of 1,000 characters, 16,000 in total: enough to read. The encoded dead letter keeps all headers. */
 const COUNT_MAX = 64
 const VALUE_MAX = 1_000
 const TOTAL_MAX = 16_000
 
-/** Says how many were left out. */
+/** The name of the entry that counts omitted headers. */
 const LEFT_OUT = '…'
 
-/** Headers as people read and filter them: texts, bounded, masked. As text for a jsonb column. */
+/** Returns the headers for display and filters, bounded and masked, as JSON text for a jsonb column. */
 export function readableHeaders(
   headers: Readonly<Record<string, unknown>>,
   masked: ReadonlySet<string>,
@@ -34,7 +34,7 @@ function readable(value: unknown): string {
   if (typeof value === 'string') return storable(value, VALUE_MAX)
   if (value instanceof Uint8Array) return storable(textOf(value), VALUE_MAX)
   if (typeof value !== 'object' || value === null) return String(value)
-  // Depth was checked when the wire was made.
+  // encodeDeadLetter() has checked the depth before.
   return storable(JSON.stringify(value, withoutBigInts), VALUE_MAX)
 }
 

@@ -1,56 +1,56 @@
 import { randomUUID } from 'node:crypto'
 import type { DeadLetterSource, DrainedBatch, DrainedDeadLetter } from '@redrive/runtime'
 import type { Pool } from 'pg'
-import { type Copy, explained, inTransaction, isDataRefused, type Run } from '../database.ts'
-import { UnreadableHeaders } from '../wire.ts'
+import { type Copy, explained, inTransaction, isDataRefused, type RunSql } from '../database.ts'
+import { UnreadableHeaders } from '../dead-letter-codec.ts'
 import { Days } from './days.ts'
 import { type Entry, entryOf, type KnownSource } from './entry.ts'
 import type { ResolvedIngest } from './options.ts'
-import { type Refused, refusedOf, storeRefused } from './quarantine.ts'
+import { type RejectedDeadLetter, refusedOf, storeRefused } from './quarantine.ts'
 import { registerSource, storeEntries } from './store.ts'
-import { forgetReleased, isHeld, whenLetGo, withoutKnown } from './unnamed.ts'
+import { forgetReleased, isHeld, whenLetGo, withoutKnown } from './unidentified.ts'
 
-/** What an ingest did. */
-export interface Ingested {
-  /** Dead letters that are in the catalog now and were not before. */
+/** The result of one ingest. */
+export interface IngestResult {
+  /** Number of dead letters that are new in the catalog. */
   readonly added: number
-  /** Those that were replayed and failed again: open once more, in their next cycle. */
-  readonly refailed: number
-  /** Those that were in it already: drained again after a crash. */
+  /** Number of replayed dead letters that failed again. They are open again, in their next cycle. */
+  readonly failedAgain: number
+  /** Number of dead letters that the catalog already had, for example after a crash. */
   readonly known: number
-  /** Those that could not be kept as dead letters. */
+  /** Number of messages that could not be stored as dead letters. */
   readonly quarantined: number
 }
 
-/** 2: the server stores one batch while the other is read and hashed here. More would wait for each other. */
-const STORING_MOST = 2
+/** 2: the server stores one batch while this process reads and hashes the next. More batches would block each other. */
+const STORING_MAX = 2
 
 /**
- * Drains the source until it has nothing left; each batch is released when it is committed. Drains come
- * one after the other. When something fails, what is begun is finished first.
+ * Drains the source until it is empty. Each batch is released after its commit. Drains run one after the other.
+ * After an error, batches in progress are finished first.
  */
 export async function ingestAll(
   pool: Pool,
   source: DeadLetterSource,
   options: ResolvedIngest,
   signal: AbortSignal | undefined,
-): Promise<Ingested> {
+): Promise<IngestResult> {
   const known = await registerSource(pool, options)
   const work = { pool, known, options, days: new Days(pool) }
   const storing = new Set<Promise<void>>()
-  const done: Ingested[] = []
+  const done: IngestResult[] = []
   const failures: unknown[] = []
   const fail = (error: unknown) => void failures.push(error)
   const begin = (batch: DrainedBatch) => {
-    const stored = keep(work, batch)
+    const stored = storeAndRelease(work, batch)
       .then((one) => void done.push(one), fail)
       .finally(() => storing.delete(stored))
     storing.add(stored)
   }
   const step = async () => {
-    if (storing.size >= STORING_MOST) await Promise.race(storing)
+    if (storing.size >= STORING_MAX) await Promise.race(storing)
     if (failures.length > 0) return false
-    const batch = await source.drain({ most: options.batch })
+    const batch = await source.drain({ limit: options.batch })
     const isMore = batch.deadLetters.length > 0
     if (isMore) begin(batch)
     else await batch.release()
@@ -65,21 +65,21 @@ export async function ingestAll(
 const manyFailed = (failures: readonly unknown[]) =>
   new AggregateError(failures, 'Several batches could not be stored.')
 
-const sumOf = (parts: readonly Ingested[]): Ingested =>
+const sumOf = (parts: readonly IngestResult[]): IngestResult =>
   parts.reduce(
     (sum, one) => ({
       added: sum.added + one.added,
-      refailed: sum.refailed + one.refailed,
+      failedAgain: sum.failedAgain + one.failedAgain,
       known: sum.known + one.known,
       quarantined: sum.quarantined + one.quarantined,
     }),
     NOTHING,
   )
 
-const NOTHING: Ingested = { added: 0, refailed: 0, known: 0, quarantined: 0 }
+const NOTHING: IngestResult = { added: 0, failedAgain: 0, known: 0, quarantined: 0 }
 
-/** Releases what was stored, and leaves in the broker what was not. */
-async function keep(work: Work, batch: DrainedBatch): Promise<Ingested> {
+/** Stores a batch and releases it. If storing fails, the batch is returned to the broker. */
+async function storeAndRelease(work: Work, batch: DrainedBatch): Promise<IngestResult> {
   const token = randomUUID()
   let stored: StoredBatch
   try {
@@ -88,14 +88,14 @@ async function keep(work: Work, batch: DrainedBatch): Promise<Ingested> {
     await abandon(batch, error)
     throw explained(error)
   }
-  const areNamed = batch.deadLetters.every(({ naming }) => naming === 'named')
-  if (areNamed) await batch.release()
-  else await releaseUnnamed(work.pool, batch, { token, beganAt: stored.beganAt })
+  const areIdentified = batch.deadLetters.every(({ identity }) => identity === 'stable')
+  if (areIdentified) await batch.release()
+  else await releaseUnidentified(work.pool, batch, { token, beganAt: stored.beganAt })
   return stored.done
 }
 
-/** Given back when it is too late to release them: drained again, they are known. */
-async function releaseUnnamed(
+/** Releases the batch, or returns it if the hold may end too soon. Returned messages are recognised later. */
+async function releaseUnidentified(
   pool: Pool,
   batch: DrainedBatch,
   { token, beganAt }: { readonly token: string; readonly beganAt: number },
@@ -111,7 +111,7 @@ async function abandon(batch: DrainedBatch, because: unknown): Promise<void> {
   } catch (error) {
     throw new AggregateError(
       [explained(because), error],
-      'The batch could neither be stored nor given back.',
+      'The batch could not be stored, and could not be returned to the broker.',
     )
   }
 }
@@ -124,13 +124,13 @@ interface Work {
 }
 
 interface BatchWork extends Work {
-  /** Names the batch. */
+  /** Id of the batch. */
   readonly batch: string
 }
 
 interface StoredBatch {
-  readonly done: Ingested
-  /** Before its transaction. */
+  readonly done: IngestResult
+  /** Time before its transaction started, from `performance.now()`. */
   readonly beganAt: number
 }
 
@@ -145,15 +145,19 @@ async function storeBatch(
   return { done: await storeOrSplit(work, entries, refused), beganAt }
 }
 
-/** Those that can be kept, and the others with the reason why not. */
+/** Returns the messages that can be stored, and the others with a reason. */
 function sorted(drained: readonly DrainedDeadLetter[], options: ResolvedIngest) {
   const entries: Entry[] = []
-  const refused: Refused[] = []
+  const refused: RejectedDeadLetter[] = []
   for (const one of drained) {
     const size = one.delivery.bytes.length
     if (size > options.maxPayloadBytes) {
       refused.push(
-        refusedOf(one, options, `its body has ${size} bytes, more than ${options.maxPayloadBytes}`),
+        refusedOf(
+          one,
+          options,
+          `the body has ${size} bytes, more than maxPayloadBytes (${options.maxPayloadBytes})`,
+        ),
       )
       continue
     }
@@ -161,37 +165,37 @@ function sorted(drained: readonly DrainedDeadLetter[], options: ResolvedIngest) 
       entries.push(entryOf(one, options))
     } catch (error) {
       if (!(error instanceof UnreadableHeaders)) throw error
-      refused.push(refusedOf(one, options, `its headers cannot be kept: ${error.message}`))
+      refused.push(refusedOf(one, options, `the headers cannot be stored: ${error.message}`))
     }
   }
   return { entries, refused }
 }
 
 /**
- * All in one transaction. When the database refuses a value, the halves are tried by themselves until
- * the one at fault is alone: it is set aside, and holds nobody else up.
+ * Stores all entries in one transaction. If the database rejects a value, each half is stored separately, until
+ * only the entry with that value is left. That entry is quarantined and does not block the others.
  */
 async function storeOrSplit(
   work: BatchWork,
   entries: readonly Entry[],
-  refused: readonly Refused[],
-): Promise<Ingested> {
+  refused: readonly RejectedDeadLetter[],
+): Promise<IngestResult> {
   const { pool, known, options, batch } = work
   try {
-    const store = async (run: Run, copy: Copy) => {
+    const store = async (run: RunSql, copy: Copy) => {
       await storeRefused(run, known.id, refused)
       const unknown = await withoutKnown(run, batch, options.source, entries)
       const session = { run, copy, batch }
-      const { added, refailed } = await storeEntries(session, known, unknown, options)
-      const rest = entries.length - added - refailed
-      return { added, refailed, known: rest, quarantined: refused.length }
+      const { added, failedAgain } = await storeEntries(session, known, unknown, options)
+      const rest = entries.length - added - failedAgain
+      return { added, failedAgain, known: rest, quarantined: refused.length }
     }
     return await inTransaction(pool, store, known.settings)
   } catch (error) {
     const [first] = entries
     if (!isDataRefused(error) || first === undefined) throw error
     if (entries.length === 1) {
-      const why = `the database refused it: ${(error as Error).message}`
+      const why = `the database rejected it: ${(error as Error).message}`
       return storeOrSplit(work, [], [...refused, refusedOf(first.drained, options, why)])
     }
     const middle = entries.length >> 1

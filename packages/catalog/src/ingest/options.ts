@@ -1,40 +1,41 @@
 import { type Duration, parseDuration, RedriveError } from '@redrive/core'
-import type { PayloadKeys } from '../seal.ts'
+import type { PayloadKeys } from '../encryption.ts'
 import { NAME_MAX } from '../text.ts'
 import { pointerSteps } from './preview.ts'
 
 export interface IngestOptions {
   /**
-   * The source's name in the catalog: part of the identity of its dead letters, so never change it. Give
-   * one when two brokers have a queue of the same name. Default: the name that the source has itself.
+   * Name of the source in the catalog. It is part of the identity of its dead letters, so never change it. Set
+   * it if two brokers have a queue with the same name. Default: the name of the source itself.
    */
   readonly name?: string
-  /** Who handles messages of this source, for people and filters. Default: unknown. */
+  /** Name of the consumer of this source, for display and filters. Default: unknown. */
   readonly handler?: string
-  /** Most dead letters in one transaction. 1 to 5,000, default 500. */
+  /** Maximum number of dead letters in one transaction (1 to 5,000, default 500). */
   readonly batch?: number
-  /** How long a dead letter is kept after it was ingested. Default: as it was said before, at first '14d'. */
+  /** How long a dead letter is kept after its ingest. Default: the stored value of the source, at first '14d'. */
   readonly retention?: Duration
   /**
-   * Bytes of a body that is kept whole. A larger one is quarantined: its head and its hash are kept, the
-   * rest goes when it is released. 1 to 512 MiB, default 128 MiB: more than brokers accept unless told to.
+   * Maximum size of a stored body. A larger body is quarantined: only its head and its hash are stored, and the
+   * rest is lost when the broker releases it. From 1 byte to 512 MiB. The default of 128 MiB is more than
+   * brokers accept by default.
    */
   readonly maxPayloadBytes?: number
-  /** JSON Pointers of values to be masked in the preview; `*` stands for every item or key. Default: none. */
+  /** JSON Pointers of values to mask in the preview; `*` matches every item or key. Default: none. */
   readonly mask?: readonly string[]
-  /** Names of headers whose value is masked where people see it, in any case of letters. Default: none. */
+  /** Names of headers whose values are masked for display, in upper or lower case. Default: none. */
   readonly maskHeaders?: readonly string[]
   /**
-   * Keeps a copy of JSON bodies for people and filters, masked and in the clear. Default: true, and false
-   * when payloads are encrypted.
+   * Stores a masked, unencrypted copy of JSON bodies for display and filters. Default: true, or false if
+   * payloads are encrypted.
    */
   readonly preview?: boolean
   /**
-   * Values of JSON bodies to find dead letters by, as name and JSON Pointer: `{ order: '/order/id' }`. They
-   * are kept in the clear, and neither masked nor encrypted. At most 8, default: none.
+   * Values of JSON bodies for searches, as name and JSON Pointer: `{ order: '/order/id' }`. They are stored
+   * without masks and without encryption. At most 8, default: none.
    */
   readonly extract?: Readonly<Record<string, string>>
-  /** Ends the ingest after the batch at hand. */
+  /** Ends the ingest after the current batch. */
   readonly signal?: AbortSignal
 }
 
@@ -42,7 +43,7 @@ export interface ResolvedIngest {
   readonly source: string
   readonly handler: string | undefined
   readonly batch: number
-  /** Undefined: as it is. */
+  /** Undefined: keep the stored value. */
   readonly retentionMs: number | undefined
   readonly maxPayloadBytes: number
   readonly masks: readonly (readonly string[])[]
@@ -52,14 +53,14 @@ export interface ResolvedIngest {
   readonly keys: PayloadKeys | undefined
 }
 
-/** 500: one round trip for each table, a few MB of memory, and a crash repeats little. */
+/** 500: one round trip for each table, a few MB of memory, and little to repeat after a crash. */
 const BATCH = 500
 const BATCH_MAX = 5_000
-/** 14 days: as long as the brokers keep dead letters by default. */
+/** 14 days: the default retention of dead letters in brokers. */
 export const RETENTION_MS = 1_209_600_000
 const MIB = 1_048_576
 const PAYLOAD_BYTES = 128 * MIB
-/** 512 MiB: what a Buffer can be put together from without the machine noticing. */
+/** 512 MiB: a Buffer of this size can still be joined without straining the machine. */
 const PAYLOAD_BYTES_MAX = 512 * MIB
 
 export function resolveIngest(
@@ -79,16 +80,16 @@ export function resolveIngest(
   }
   const retentionMs = retention === undefined ? undefined : parseDuration(retention)
   if (retention !== undefined && !(retentionMs !== undefined && retentionMs > 0)) {
-    problems.push(`retention: expected a duration such as '14d', got ${retention}`)
+    problems.push(`retention: expected a duration such as '14d', got '${retention}'`)
   }
   const masks = mask.map(pointerSteps)
   mask.forEach((pointer, at) => {
     if (masks[at] === undefined)
-      problems.push(`mask: expected a pointer such as '/card/number', got '${pointer}'`)
+      problems.push(`mask: expected a JSON Pointer such as '/card/number', got '${pointer}'`)
   })
   const extract = extractOf(options.extract ?? {}, problems)
   if (problems.length > 0) {
-    const message = `ingest() cannot start:\n- ${problems.join('\n- ')}`
+    const message = `The options of ingest() are invalid:\n- ${problems.join('\n- ')}`
     throw new RedriveError('POLICY_INVALID', message, { problems })
   }
   return {
@@ -105,23 +106,23 @@ export function resolveIngest(
   }
 }
 
-/** 8: each is a row beside every dead letter. */
+/** 8: each value is one more row for every dead letter. */
 const EXTRACT_MAX = 8
 const EXTRACT_NAME_MAX = 64
 
-function extractOf(said: Readonly<Record<string, string>>, problems: string[]) {
+function extractOf(pointers: Readonly<Record<string, string>>, problems: string[]) {
   const extract = new Map<string, readonly string[]>()
-  for (const [name, pointer] of Object.entries(said)) {
+  for (const [name, pointer] of Object.entries(pointers)) {
     const steps = pointerSteps(pointer)
     if (steps !== undefined && name !== '' && name.length <= EXTRACT_NAME_MAX)
       extract.set(name, steps)
     else
       problems.push(
-        `extract: expected a name of 1 to ${EXTRACT_NAME_MAX} characters and a pointer such as '/order/id', got '${name}': '${pointer}'`,
+        `extract: expected a name of 1 to ${EXTRACT_NAME_MAX} characters and a JSON Pointer such as '/order/id', got '${name}': '${pointer}'`,
       )
   }
   if (extract.size > EXTRACT_MAX)
-    problems.push(`extract: expected at most ${EXTRACT_MAX}, got ${extract.size}`)
+    problems.push(`extract: expected at most ${EXTRACT_MAX} entries, got ${extract.size}`)
   return extract
 }
 

@@ -1,9 +1,9 @@
 import type { Copy } from '../database.ts'
-import { keyOf, type PayloadKeys, sealerOf, WIRE_PART } from '../seal.ts'
+import { keyOf, type PayloadKeys, createEncryptor, WIRE_PART } from '../encryption.ts'
 import { type CopyWriter, copyRows } from './copy.ts'
 import type { DatedEntry } from './entry.ts'
 
-/** 1 MiB in a row: the rest of a larger body follows in rows of its own, so nobody needs it in one piece. */
+/** 1 MiB per row: a larger body is split into several rows, so no statement needs all of it in memory. */
 export const PART_BYTES = 1_048_576
 const PAYLOADS =
   'dead_letter_payload (dead_letter_id, part, bytes, wire, key_id, wrapped_key, preview)'
@@ -30,7 +30,7 @@ export async function storePayloads(
   )
 }
 
-/** One by one: a large body is not copied whole. */
+/** Yields the parts one by one, so that a large body is not copied as a whole. */
 function* allParts(entries: readonly DatedEntry[], outerKey: Uint8Array | undefined) {
   for (const entry of entries) yield* partsOf(entry, outerKey)
 }
@@ -49,18 +49,18 @@ function writePart(to: CopyWriter, part: Part, keyId: string | null): void {
 function* partsOf(entry: DatedEntry, outerKey: Uint8Array | undefined): Generator<Part> {
   const { id, wire, drained, preview } = entry
   const { bytes } = drained.delivery
-  const sealer = outerKey === undefined ? undefined : sealerOf(outerKey, id)
-  const seal = (plain: Uint8Array, part: number) => sealer?.seal(plain, part) ?? plain
+  const encryptor = outerKey === undefined ? undefined : createEncryptor(outerKey, id)
+  const encrypt = (plain: Uint8Array, part: number) => encryptor?.seal(plain, part) ?? plain
   yield {
     id,
     part: 0,
-    bytes: seal(bytes.subarray(0, PART_BYTES), 0),
-    wire: seal(wire, WIRE_PART),
-    wrappedKey: sealer?.wrappedKey ?? null,
+    bytes: encrypt(bytes.subarray(0, PART_BYTES), 0),
+    wire: encrypt(wire, WIRE_PART),
+    wrappedKey: encryptor?.wrappedKey ?? null,
     preview: preview ?? null,
   }
   for (let part = 1; part * PART_BYTES < bytes.length; part++) {
     const piece = bytes.subarray(part * PART_BYTES, (part + 1) * PART_BYTES)
-    yield { id, part, bytes: seal(piece, part), wire: null, wrappedKey: null, preview: null }
+    yield { id, part, bytes: encrypt(piece, part), wire: null, wrappedKey: null, preview: null }
   }
 }

@@ -1,18 +1,18 @@
 import { NAME_MAX, storable } from '../text.ts'
 
-/** 64 KiB of body: what a person reads; a preview is parsed, and parsing has to end. */
+/** 64 KiB: users do not read more of a body, and this bounds the time to parse it. */
 const BYTES_MAX = 65_536
-/** 64 levels: the database parses a preview as well, by recursion. */
+/** 64 levels: the database parses a preview recursively, too. */
 const DEPTH_MAX = 64
-/** 8 KiB of one text: a longer one is not read by people. */
+/** 8 KiB for one text: users do not read longer ones. */
 const TEXT_MAX = 8_192
 
-/** Instead of a value that was masked. */
+/** Replaces a masked value. */
 export const MASKED = '***'
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** A body as JSON; undefined when it is none, or too large or too deep to be looked at. */
+/** Parses a body as JSON. Returns undefined if it is not JSON, too large or nested too deeply. */
 export function parsedBody(bytes: Uint8Array): ParsedBody | undefined {
   if (bytes.length === 0 || bytes.length > BYTES_MAX) return undefined
   const { isDeep, isPlain } = scanned(bytes)
@@ -21,63 +21,64 @@ export function parsedBody(bytes: Uint8Array): ParsedBody | undefined {
     const text = utf8.decode(bytes)
     return { text, value: JSON.parse(text) as unknown, isPlain }
   } catch {
-    // No JSON: nothing to show, and nothing wrong.
+    // A body that is not JSON is valid. It only has no preview.
     return undefined
   }
 }
 
 export interface ParsedBody {
   readonly text: string
-  /** The database reads the text as we do. */
+  /** Whether the database parses the text in the same way as JavaScript. */
   readonly isPlain: boolean
   readonly value: unknown
 }
 
 /**
- * For people and filters, as text for a jsonb column. Masks are JSON Pointers (RFC 6901); `*` stands for
- * every item or key.
+ * Returns the preview for display and filters, as text for a jsonb column. Masks are JSON Pointers (RFC 6901);
+ * `*` matches every item or key.
  */
 export function previewOf(
   { text, value, isPlain }: ParsedBody,
   masks: readonly (readonly string[])[],
 ): string {
-  // Most need no change, and are not written anew.
-  const isFit = isPlain && masks.length === 0 && text.length <= TEXT_MAX
-  return isFit ? text : JSON.stringify(cleaned(value, masks))
+  // Most bodies need no change, so their text is used as it is.
+  const isUnchanged = isPlain && masks.length === 0 && text.length <= TEXT_MAX
+  return isUnchanged ? text : JSON.stringify(cleaned(value, masks))
 }
 
-/** The values at these places that can be looked up: texts, numbers, true and false. */
+/** Returns the values at these paths that can be searched: texts, numbers, true and false. */
 export function extractedFrom(
   { value }: ParsedBody,
-  places: ReadonlyMap<string, readonly string[]>,
+  paths: ReadonlyMap<string, readonly string[]>,
 ): readonly (readonly [name: string, value: string])[] {
   const found: (readonly [string, string])[] = []
-  for (const [name, steps] of places) {
+  for (const [name, steps] of paths) {
     const one = valueAt(value, steps)
-    const isFit = ['string', 'number', 'boolean'].includes(typeof one)
-    if (isFit) found.push([name, storable(String(one), NAME_MAX)])
+    const isSearchable = ['string', 'number', 'boolean'].includes(typeof one)
+    if (isSearchable) found.push([name, storable(String(one), NAME_MAX)])
   }
   return found
 }
 
 function valueAt(value: unknown, steps: readonly string[]): unknown {
-  let here = value
+  let current = value
   for (const step of steps) {
-    if (typeof here !== 'object' || here === null || !Object.hasOwn(here, step)) return undefined
-    here = (here as Readonly<Record<string, unknown>>)[step]
+    if (typeof current !== 'object' || current === null || !Object.hasOwn(current, step))
+      return undefined
+    current = (current as Readonly<Record<string, unknown>>)[step]
   }
-  return here
+  return current
 }
 
 export const isTooDeep = (bytes: Uint8Array): boolean => scanned(bytes).isDeep
 
-/** 15 digits: the most that our numbers keep exactly. */
+/** 15 digits: JavaScript numbers keep at least this many exactly. */
 const DIGITS_MAX = 15
 
 /**
- * Looks before anything is parsed. Counts brackets outside of texts. Plain is what has no escaped
- * characters, which may be ones that the database cannot store, and no exponents or long numbers, which
- * it may refuse or keep more exactly than we can ask for them.
+ * Scans a body before it is parsed. It counts brackets outside of texts. A plain body has no `\u` escapes, which
+ * can represent characters that the database cannot store. It also has no exponents and no long numbers: the
+ * database could reject them, or store them with more digits than JavaScript can compare.
  */
 function scanned(bytes: Uint8Array): { readonly isDeep: boolean; readonly isPlain: boolean } {
   let depth = 0
@@ -108,7 +109,7 @@ const [QUOTE, BACKSLASH, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [
 ]
 const [ZERO, NINE, POINT, LETTER_U, LETTER_E, LOWER_CASE] = [0x30, 0x39, 0x2e, 0x75, 0x65, 0x20]
 
-/** What the database can store, with the masked values replaced. */
+/** Returns a value that the database can store, with masked values replaced. */
 function cleaned(value: unknown, masks: readonly (readonly string[])[]): unknown {
   if (masks.some(({ length }) => length === 0)) return MASKED
   if (typeof value === 'string') return storable(value, TEXT_MAX)
@@ -125,7 +126,7 @@ function cleaned(value: unknown, masks: readonly (readonly string[])[]): unknown
 const below = (masks: readonly (readonly string[])[], step: string) =>
   masks.filter(([first]) => first === step || first === '*').map(([, ...rest]) => rest)
 
-/** The steps of a JSON Pointer; undefined when it is none. */
+/** Returns the steps of a JSON Pointer, or undefined if the text is not one. */
 export function pointerSteps(pointer: string): readonly string[] | undefined {
   if (!pointer.startsWith('/')) return undefined
   return pointer

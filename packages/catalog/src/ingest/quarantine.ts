@@ -1,14 +1,15 @@
 import type { DrainedDeadLetter } from '@redrive/runtime'
-import type { Run } from '../database.ts'
+import type { RunSql } from '../database.ts'
 import { MESSAGE_MAX, NAME_MAX, storable } from '../text.ts'
 import { identityHash, sha256Of, uuidOf } from './identity.ts'
 import type { ResolvedIngest } from './options.ts'
+import { INSERT_QUARANTINED } from './statements.ts'
 
-/** 64 KiB: enough to see what it was. */
+/** 64 KiB: enough to recognise the message. */
 const HEAD_BYTES = 65_536
 
-/** What cannot be kept as a dead letter. */
-export interface Refused {
+/** A message that cannot be stored as a dead letter. */
+export interface RejectedDeadLetter {
   readonly identity: string
   readonly reason: string
   readonly messageId: string
@@ -21,7 +22,7 @@ export function refusedOf(
   { delivery }: DrainedDeadLetter,
   { source }: ResolvedIngest,
   reason: string,
-): Refused {
+): RejectedDeadLetter {
   const { id: messageId, bytes, cycle } = delivery
   const sha256 = sha256Of(bytes)
   return {
@@ -34,21 +35,13 @@ export function refusedOf(
   }
 }
 
-const INSERT = `
-insert into redrive_catalog.ingest_quarantine (identity, source_id, reason, message_id, payload_bytes, sha256, head)
-  select r.identity, $1, r.reason, r.message_id, r.bytes, r.sha256, r.head
-    from unnest($2::uuid[], $3::text[], $4::text[], $5::bigint[], $6::bytea[], $7::bytea[])
-      as r (identity, reason, message_id, bytes, sha256, head)
-    order by r.identity
-  on conflict (identity) do nothing`
-
 export async function storeRefused(
-  run: Run,
+  run: RunSql,
   sourceId: number,
-  refused: readonly Refused[],
+  refused: readonly RejectedDeadLetter[],
 ): Promise<void> {
   if (refused.length === 0) return
-  await run(INSERT, [
+  await run(INSERT_QUARANTINED, [
     sourceId,
     refused.map(({ identity }) => identity),
     refused.map(({ reason }) => reason),

@@ -1,23 +1,23 @@
 /**
- * Run with the rights of the schema's owner: whoever ingests and maintains need not own tables, and can do
- * no more with them than these functions do.
+ * Runs a function with the rights of the schema's owner. The role for ingest and maintenance need not own the
+ * tables, and cannot do more with them than these functions do.
  */
 const AS_OWNER = `security definer set search_path = pg_catalog, pg_temp`
 
-/** Days: how they are made, and how they go. */
+/** Functions that create and drop the partitions of days. */
 export const PARTITIONS: string = String.raw`
--- What is done with a partition as soon as it is made; settings are not inherited.
+-- Sets the options of a new partition, because partitions do not inherit them.
 create function redrive_catalog.settle_partition(partition regclass, fill integer) returns void
 language plpgsql as $$
 begin
   execute format('alter table %s set (fillfactor = %s,
-    -- Filled in a day and then left alone: clean up and count soon, so that lists need not look at rows.
+    -- A partition fills within a day and rarely changes later. Vacuum soon, so that lists can use index-only scans.
     autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 50000,
     autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0)', partition, fill);
 end
 $$;
 
--- Nothing is refused because a partition is missing: a hostile clock must not stop the ingest.
+-- Rows without a partition go to the default partition, so a wrong clock cannot stop the ingest.
 create table redrive_catalog.dead_letter_default partition of redrive_catalog.dead_letter default;
 create table redrive_catalog.dead_letter_payload_default partition of redrive_catalog.dead_letter_payload default;
 create table redrive_catalog.dead_letter_lookup_default partition of redrive_catalog.dead_letter_lookup default;
@@ -31,7 +31,7 @@ declare
   name text := parent || '_' || to_char(day, 'YYYYMMDD');
 begin
   if to_regclass('redrive_catalog.' || name) is not null then return false; end if;
-  -- Attached and not created in place: that would lock out everyone.
+  -- Creates a table and attaches it. Creating the partition in place would lock the parent for all readers and writers.
   execute format('create table redrive_catalog.%I (like redrive_catalog.%I including defaults including constraints including storage)', name, parent);
   perform redrive_catalog.settle_partition(('redrive_catalog.' || quote_ident(name))::regclass, fill);
   execute format('alter table redrive_catalog.%I attach partition redrive_catalog.%I for values from (%L) to (%L)', parent, name,
@@ -41,19 +41,19 @@ begin
 end
 $$;
 
--- The partitions of these days. One that cannot be made now is made another time: its rows go to the
--- default partition until then, and stay there.
+-- Creates the partitions of these days. If one cannot be created now, a later call creates it. Until then its rows go
+-- to the default partition and stay there.
 create function redrive_catalog.make_days(days date[]) returns integer
 language plpgsql ${AS_OWNER} set lock_timeout = '2s' as $$
 declare
   made integer := 0;
   day date;
 begin
-  -- One at a time: two that make the same day would meet half-way.
+  -- One call at a time: two calls that create the same day would conflict.
   perform pg_advisory_xact_lock(7265647269766503);
   foreach day in array days loop
     begin
-      -- A tenth of each page is kept free for changes of status.
+      -- Keeps a tenth of each page free for changes of status.
       made := made + redrive_catalog.make_partition('dead_letter', day, 90)::integer;
       perform redrive_catalog.make_partition('dead_letter_payload', day, 100);
       perform redrive_catalog.make_partition('dead_letter_lookup', day, 100);
@@ -65,7 +65,7 @@ begin
 end
 $$;
 
--- Takes rows out of the counts and writes down that they went.
+-- Subtracts deleted rows from the counts and records them as expired.
 create function redrive_catalog.record_expiry(gone jsonb) returns void
 language plpgsql as $$
 begin
@@ -91,8 +91,8 @@ begin
 end
 $$;
 
--- A day of which no source has to keep anything. Gives up at once when it would have to wait for a
--- lock, because everybody else would then wait behind it: it is called again.
+-- Drops a day whose retention has ended for all sources. Gives up after a short wait for a lock, because all other
+-- sessions would queue behind it. A later call tries again.
 create function redrive_catalog.drop_day(of_day date) returns boolean
 language plpgsql ${AS_OWNER} set lock_timeout = '200ms' as $$
 declare
@@ -100,16 +100,16 @@ declare
   gone jsonb;
 begin
   if to_regclass('redrive_catalog.' || name) is null then return false; end if;
-  -- Nothing changes in it while it is counted; all may read, and go on in the other days.
+  -- Prevents changes while the rows are counted. Reads, and writes to other days, continue.
   execute format('lock table redrive_catalog.%I in share row exclusive mode', name);
   if exists (select from redrive_catalog.source_day d join redrive_catalog.source s on s.id = d.source_id
     where d.day = of_day and d.last_ingested_at > now() - s.retention) then return false; end if;
-  -- By group and status, which an index has without the rows; a group has one source.
+  -- Counts by group and status with an index-only scan. A group has one source.
   execute format('select coalesce(jsonb_agg(g), ''[]'') from (
     select f.source_id, c.group_id, c.status, c.count, %L::date as day
       from (select group_id, status, count(*) as count from redrive_catalog.%I group by group_id, status) c
       join redrive_catalog.failure_group f on f.id = c.group_id) g', of_day, name) into gone;
-  -- A replay still needs the bytes, or the place to write down what became of it.
+  -- A replay in progress still needs the body, or the row to store its outcome.
   if gone @> '[{"status": "replaying"}]' then return false; end if;
   perform redrive_catalog.record_expiry(gone);
   execute format('drop table redrive_catalog.%I', name);
@@ -122,7 +122,7 @@ exception when lock_not_available or undefined_table or deadlock_detected then
 end
 $$;
 
--- Some of what one source need not keep while others do, or what has no partition of its own.
+-- Deletes some expired rows of one source, if other sources still keep the day or it has no separate partition.
 create function redrive_catalog.delete_some(of_source integer, of_day date, most integer) returns integer
 language plpgsql as $$
 declare
@@ -135,7 +135,7 @@ begin
       where id >= redrive_catalog.id_floor(of_day::timestamp at time zone 'UTC')
         and id < redrive_catalog.id_floor((of_day + 1)::timestamp at time zone 'UTC')
         and source_id = of_source and status <> 'replaying'
-        -- Each by itself: since the day was found to be over, some may have come, or come back.
+        -- Checks each row, because new rows may have arrived or failed again since the day was selected.
         and ingested_at <= now() - (select retention from redrive_catalog.source where id = of_source)
       order by id limit most for update
   ), letters as (
@@ -157,7 +157,7 @@ begin
       where id >= redrive_catalog.id_floor(of_day::timestamp at time zone 'UTC')
         and id < redrive_catalog.id_floor((of_day + 1)::timestamp at time zone 'UTC') and source_id = of_source);
   end if;
-  -- Over for this source when nothing is left of it, and nothing is about to come.
+  -- Marks the day as expired for this source if no rows are left and no ingest has added rows since.
   update redrive_catalog.source_day d set
       expired_at = case when not is_left and d.last_ingested_at <= now() - s.retention then now() end
     from redrive_catalog.source s where s.id = d.source_id and d.source_id = of_source and d.day = of_day;

@@ -1,7 +1,7 @@
-/** What has no name in its broker, and how it is known again. */
+/** The table for messages without a stable id, which recognises them when the broker redelivers them. */
 export const UNRELEASED: string = String.raw`
--- Dead letters without a name that are committed here and not yet known to be released there. When their
--- broker hands one out again, it is matched with a row of the same content instead of added.
+-- Dead letters without a stable id that are committed here, but may not be released in the broker yet. A redelivered
+-- message is matched with a row of the same content and not added again.
 create table redrive_catalog.unreleased (
   batch uuid not null,
   dead_letter_id uuid not null,
@@ -10,5 +10,5 @@ create table redrive_catalog.unreleased (
   primary key (batch, dead_letter_id)
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
 create index unreleased_content on redrive_catalog.unreleased (content);
-comment on column redrive_catalog.unreleased.held_until is 'Until then whoever drained it may still release it, so nobody else matches it.';
+comment on column redrive_catalog.unreleased.held_until is 'Until then the process that drained it may still release it, so no other process matches it.';
 `

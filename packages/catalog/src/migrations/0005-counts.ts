@@ -1,20 +1,20 @@
-/** Counts: one round trip for each batch, with plans that are made once. */
+/** A function that updates all counts of a batch in one round trip, with cached plans. */
 export const COUNTS: string = String.raw`
--- Adds what a batch added: for each group and minute how many, their attempts, their first and last failure;
--- for each day of the first failure how many. left_groups are groups that lose an open one, as often as they
--- do: one that is replayed and fails in another way is no longer an open one of the group it was in.
+-- Adds a batch to the counts: for each group and minute the number, the attempts, the first and the last failure, and
+-- for each day of the first failure the number. left_groups lists a group once for each open dead letter that it
+-- loses: a replay that fails in another way moves to another group.
 create function redrive_catalog.add_to_counts(of_source integer, groups uuid[], minutes timestamptz[], counts integer[],
   attempts bigint[], firsts timestamptz[], lasts timestamptz[], days date[], day_counts integer[], left_groups uuid[])
 returns void language plpgsql as $$
 begin
-  -- In the order of ids: two that update the same groups wait for each other, and never both. Whoever has
-  -- them goes through the rest in any order.
+  -- Locks the groups in the order of ids, so that two batches with the same groups cannot deadlock. With these locks,
+  -- the order of the other updates does not matter.
   perform from redrive_catalog.failure_group g
     where g.id = any(groups || left_groups) order by g.id for no key update;
   update redrive_catalog.failure_group g set open_count = g.open_count - l.count
     from (select id, count(*) from unnest(left_groups) as id group by id) l where g.id = l.id;
-  -- A group that someone called resolved is open again. It is regressed when the failure is younger than
-  -- that; an older one only came late.
+  -- A resolved group becomes open again. It is regressed if the failure is newer than the resolution; an older
+  -- failure only arrived late.
   update redrive_catalog.failure_group g set
       count = g.count + a.count, open_count = g.open_count + a.count, attempts = g.attempts + a.attempts,
       first_seen_at = least(g.first_seen_at, a.first), last_seen_at = greatest(g.last_seen_at, a.last),
@@ -35,7 +35,7 @@ begin
     on conflict (group_id, hour) do update set count = r.count + excluded.count;
   insert into redrive_catalog.source_day as s (source_id, day, count, last_ingested_at)
     select of_source, d.day, d.count, now() from unnest(days, day_counts) as d (day, count) order by d.day
-    -- By the clock: upkeep may have called the day over since this transaction began.
+    -- Uses the current clock: maintenance may have marked the day as expired since this transaction started.
     on conflict (source_id, day) do update set count = s.count + excluded.count, last_ingested_at = clock_timestamp();
 end
 $$;

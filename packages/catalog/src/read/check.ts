@@ -1,38 +1,38 @@
 import { RedriveError } from '@redrive/core'
 import { pointerSteps } from '../ingest/preview.ts'
 
-/** 200 on a page: what a person can look at, and a bound for what one question may cost. */
+/** 200 rows per page: enough for a user to read, and a limit for the cost of one query. */
 const PAGE_MAX = 200
 export const PAGE = 50
-/** 1,000 names: all the sources that one team may see. */
+/** 1,000 names: more sources than one team has access to. */
 export const SOURCES_MAX = 1_000
-/** 512 characters, as names are kept. */
+/** 512 characters: the maximum length of a stored name. */
 const TEXT_MAX = 512
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
-/** What JavaScript and PostgreSQL both take for a moment. */
-const MOMENT_MAX = 8.64e15
+/** The largest timestamp that JavaScript and PostgreSQL both accept. */
+const TIMESTAMP_MAX = 8.64e15
 
-/** Collects what is wrong with a question, field by field. Values come from outside: types are not trusted. */
+/** Collects the problems of a query, field by field. Queries come from callers, so their types are not trusted. */
 export class Check {
-  readonly #of: string
+  readonly #operation: string
   readonly #fields: Readonly<Record<string, unknown>>
   readonly #problems: string[] = []
 
-  constructor(of: string, query: object, known: Readonly<Record<string, true>>) {
-    this.#of = of
+  constructor(operation: string, query: object, known: Readonly<Record<string, true>>) {
+    this.#operation = operation
     this.#fields = query as Readonly<Record<string, unknown>>
     for (const name of Object.keys(query)) {
-      if (!Object.hasOwn(known, name)) this.problem(`${name.slice(0, TEXT_MAX)}: no such filter`)
+      if (!Object.hasOwn(known, name)) this.problem(`${name.slice(0, TEXT_MAX)}: unknown filter`)
     }
   }
 
-  problem(sentence: string): void {
-    this.#problems.push(sentence)
+  problem(text: string): void {
+    this.#problems.push(text)
   }
 
   done(): void {
     if (this.#problems.length === 0) return
-    const message = `${this.#of} cannot be answered:\n- ${this.#problems.join('\n- ')}`
+    const message = `The query of ${this.#operation} is invalid:\n- ${this.#problems.join('\n- ')}`
     throw new RedriveError('POLICY_INVALID', message, { problems: this.#problems })
   }
 
@@ -40,8 +40,8 @@ export class Check {
     this.#each(names, isText, `1 to ${TEXT_MAX} characters without NUL`)
   }
 
-  moments(...names: readonly string[]): void {
-    this.#each(names, isMoment, 'a moment in epoch ms')
+  timestamps(...names: readonly string[]): void {
+    this.#each(names, isTimestamp, 'a timestamp in epoch ms')
   }
 
   booleans(...names: readonly string[]): void {
@@ -66,14 +66,14 @@ export class Check {
   }
 
   pairs(name: string, most: number, isValue: (value: unknown) => boolean): void {
-    const isFit = (value: unknown) =>
+    const isValid = (value: unknown) =>
       typeof value === 'object' &&
       value !== null &&
       Object.keys(value).length <= most &&
       Object.entries(value).every(
         ([key, one]) => isText(key) && isValue(one) && (typeof one !== 'string' || isStorable(one)),
       )
-    this.#each([name], isFit, `at most ${most} names with their values`)
+    this.#each([name], isValid, `at most ${most} names with their values`)
   }
 
   pointers(name: string): void {
@@ -82,22 +82,22 @@ export class Check {
     for (const pointer of Object.keys(value)) {
       if (pointerSteps(pointer) === undefined) {
         this.problem(
-          `${name}: expected pointers such as '/order/id', got '${pointer.slice(0, 80)}'`,
+          `${name}: expected JSON Pointers such as '/order/id', got '${pointer.slice(0, 80)}'`,
         )
       }
     }
   }
 
   page(): void {
-    const isFit = (value: unknown) =>
+    const isValid = (value: unknown) =>
       Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= PAGE_MAX
-    this.#each(['most'], isFit, `1 to ${PAGE_MAX}`)
+    this.#each(['limit'], isValid, `1 to ${PAGE_MAX}`)
   }
 
-  #each(names: readonly string[], isFit: (value: unknown) => boolean, expected: string): void {
+  #each(names: readonly string[], isValid: (value: unknown) => boolean, expected: string): void {
     for (const name of names) {
       const value = this.#fields[name]
-      if (value !== undefined && !isFit(value)) this.problem(`${name}: expected ${expected}`)
+      if (value !== undefined && !isValid(value)) this.problem(`${name}: expected ${expected}`)
     }
   }
 }
@@ -110,12 +110,12 @@ const isText = (value: unknown) => typeof value === 'string' && value !== '' && 
 export const isId = (value: unknown): value is string =>
   typeof value === 'string' && UUID.test(value)
 
-const isMoment = (value: unknown) =>
-  typeof value === 'number' && Number.isFinite(value) && Math.abs(value) <= MOMENT_MAX
+const isTimestamp = (value: unknown) =>
+  typeof value === 'number' && Number.isFinite(value) && Math.abs(value) <= TIMESTAMP_MAX
 
-const listOf = (isFit: (value: unknown) => boolean, most: number) => (value: unknown) =>
+const listOf = (isValid: (value: unknown) => boolean, most: number) => (value: unknown) =>
   Array.isArray(value) &&
   value.length >= 1 &&
   value.length <= most &&
   new Set(value).size === value.length &&
-  value.every(isFit)
+  value.every(isValid)

@@ -10,50 +10,50 @@ const COLUMNS = `d.id, d.group_id, d.source_id, d.status, d.class, d.reason, d.c
     ${msSql('d.first_failed_at')} as first_ms, ${msSql('d.last_failed_at')} as last_ms,
     ${msSql('d.ingested_at')} as ingested_ms, ${msSql('d.settled_at')} as settled_ms, d.last_failed_at`
 
-/** 500 groups whose text fits, the newest: a word that more of them share says nothing. */
+/** The newest 500 groups with a matching text: a word in more groups is too common to search for. */
 const GROUPS_MAX = 500
 
 const DEFAULT_STATUSES: readonly Status[] = ['open']
 
 /**
- * A page is a merge of short scans, one for each status and group (or source), each along its index and
- * no longer than the page: it costs the same however many rows there are.
+ * Compiles a page query. A page merges short index scans, one for each status and group (or source). Each scan
+ * reads at most one page, so the cost does not depend on the number of rows.
  */
 export function compileDeadLetters(query: DeadLetterQuery): Statement {
   const values = new Values()
-  const most = values.add((query.most ?? PAGE) + 1, 'integer')
+  const most = values.add((query.limit ?? PAGE) + 1, 'integer')
   const where = [...conditions(query, values), ...position(query, values)]
   const order = `order by d.last_failed_at desc, d.id desc limit ${most}`
   const scan = (...more: readonly string[]) =>
     `select ${COLUMNS} from redrive_catalog.dead_letter d where ${[...more, ...where].join(' and ')} ${order}`
   const statuses = values.add(query.statuses ?? DEFAULT_STATUSES, 'text[]')
-  const isOne = `d.status = any(${statuses})`
+  const hasStatus = `d.status = any(${statuses})`
   const found =
-    lookupsOf(query, values, (id) => scan(isOne, id)) ??
+    lookupsOf(query, values, (id) => scan(hasStatus, id)) ??
     (query.key === undefined
       ? `unnest(${statuses}) as st (status) cross join ${scopeOf(query, values)}
          cross join lateral (${scan(`d.status = st.status collate "C"`, `d.${scopeColumn(query)} = scope.id`)}) d`
-      : `(${scan(isOne)}) d`)
+      : `(${scan(hasStatus)}) d`)
   const text = `select d.*, s.name as source, s.handler from ${found}
     join redrive_catalog.source s on s.id = d.source_id ${order}`
   return { text, values: values.all }
 }
 
-/** The same columns of one. */
+/** Compiles the query for one dead letter, with the same columns. */
 export function compileDeadLetter(id: string): Statement {
   const text = `select ${COLUMNS}, s.name as source, s.handler from redrive_catalog.dead_letter d
     join redrive_catalog.source s on s.id = d.source_id where d.id = $1::uuid`
   return { text, values: [id] }
 }
 
-/** 10,000, the newest: a value that more of them share is not one to find them by. */
+/** The newest 10,000: a value that more dead letters share is too common to search for. */
 const LOOKUPS_MAX = 10_000
 
-/** From the first of the extracted values to its dead letters; the others are conditions. */
+/** Finds dead letters by the first extracted value. Further values are conditions. */
 function lookupsOf(
   { extracted = {} }: DeadLetterQuery,
   values: Values,
-  scan: (isIt: string) => string,
+  scan: (condition: string) => string,
 ): string | undefined {
   const [first] = Object.entries(extracted)
   if (first === undefined) return undefined
@@ -63,7 +63,7 @@ function lookupsOf(
     cross join lateral (${scan('d.id = l.dead_letter_id')}) d`
 }
 
-/** Found by something that few share; all else is a condition. */
+/** Whether a selective value finds the rows. All other filters are then conditions. */
 const isByValue = ({ key, extracted = {} }: DeadLetterQuery) =>
   key !== undefined || Object.keys(extracted).length > 0
 const isByGroup = ({ groups, text }: DeadLetterQuery) => groups !== undefined || text !== undefined
@@ -86,10 +86,14 @@ function sourcesOf({ sources, handler }: DeadLetterQuery, values: Values): strin
   return `select s.id from redrive_catalog.source s where ${where.join(' and ')}`
 }
 
-/** Where the page begins, and the partitions that can have any of it: an id begins with the first failure, which is not after the last. */
-function position({ after, before, next }: DeadLetterQuery, values: Values): readonly string[] {
+/**
+ * Returns the conditions for the start of the page and for its partitions. An id starts with the first failure
+ * time. This is never after the last failure, so a bound on the last failure is also a bound on the id.
+ */
+function position(query: DeadLetterQuery, values: Values): readonly string[] {
+  const { after, before } = query
   const where: string[] = []
-  const cursor = readCursor(next)
+  const cursor = readCursor(query.cursor)
   const last = 'd.last_failed_at'
   if (after !== undefined) where.push(`${last} >= ${momentSql(values.add(after, 'float8'))}`)
   if (before !== undefined) where.push(`${last} < ${momentSql(values.add(before, 'float8'))}`)
@@ -98,12 +102,12 @@ function position({ after, before, next }: DeadLetterQuery, values: Values): rea
     where.push(`(${last}, d.id) < (${at}, ${values.add(cursor.id, 'uuid')})`)
   }
   const end = Math.min(before ?? Infinity, cursor === undefined ? Infinity : cursor.at + 1)
-  if (end < MOMENT_LIMIT) where.push(`d.id < ${values.add(floorId(end), 'uuid')}`)
+  if (end < TIMESTAMP_LIMIT) where.push(`d.id < ${values.add(floorId(end), 'uuid')}`)
   return where
 }
 
-/** 48 bits of ms: what the id has room for. */
-const MOMENT_LIMIT = 2 ** 48
+/** 48 bits of ms: the size of the timestamp in an id. */
+const TIMESTAMP_LIMIT = 2 ** 48
 
 function floorId(at: number): string {
   const hex = Math.max(0, Math.ceil(at)).toString(16).padStart(12, '0')
@@ -147,7 +151,7 @@ function contentConditions(
       where l.dead_letter_id = d.id and l.name = ${values.add(name, 'text')}) = ${values.add(value, 'text')}`)
   }
   for (const [pointer, value] of Object.entries(json)) {
-    // A value and not `exists`: that would be made a join with all payloads there are.
+    // Compares a value instead of using `exists`: the planner would turn `exists` into a join with all payloads.
     const path = values.add(pointerSteps(pointer), 'text[]')
     where.push(`(select p.preview #> ${path} from redrive_catalog.dead_letter_payload p
       where p.dead_letter_id = d.id and p.part = 0) = ${values.add(JSON.stringify(value), 'jsonb')}`)

@@ -1,14 +1,14 @@
 import type { AttemptRecord, FailureClass } from '@redrive/core'
 import type { DrainedDeadLetter } from '@redrive/runtime'
-import type { Run } from '../database.ts'
-import type { PayloadKeys } from '../seal.ts'
+import type { RunSql } from '../database.ts'
+import type { PayloadKeys } from '../encryption.ts'
 import { isId, PAGE } from './check.ts'
 import { compileDeadLetter, compileDeadLetters } from './compile.ts'
 import { readPayload, readPreview } from './payload.ts'
 import { checkDeadLetterQuery, type DeadLetterQuery, type Status } from './query.ts'
 import { ask, cursorText, type Reader, reading } from './sql.ts'
 
-/** A dead letter as a list shows it. Texts are clipped; the exact ones are in `deadLetter(id)`. */
+/** A dead letter in a list. Long texts are shortened; `deadLetter(id)` returns the full texts. */
 export interface DeadLetterSummary {
   readonly id: string
   readonly group: string
@@ -28,53 +28,53 @@ export interface DeadLetterSummary {
   readonly contentType: string | undefined
   readonly attempts: number
   readonly cycle: number
-  /** Grows with every change of status. */
+  /** Increases with every change of status. */
   readonly version: number
   readonly payloadBytes: number
   readonly isTombstone: boolean
-  /** Bounded and masked. */
+  /** Headers for display, bounded and masked. */
   readonly headers: Readonly<Record<string, unknown>>
   readonly history: readonly AttemptRecord[]
   readonly firstFailedAt: number
   readonly lastFailedAt: number
   readonly ingestedAt: number
-  /** When and by whom it got the status it has; undefined while nobody did anything. */
+  /** Time and author of the current status; undefined until the first change. */
   readonly settledAt: number | undefined
   readonly settledBy: string | undefined
 }
 
 export interface DeadLetterPage {
   readonly deadLetters: readonly DeadLetterSummary[]
-  /** Pass it to read on; undefined at the end. */
-  readonly next: string | undefined
+  /** Cursor of the next page; undefined on the last page. */
+  readonly nextCursor: string | undefined
 }
 
-/** With what people may look at of its body. */
+/** A dead letter with the preview of its body. */
 export interface DeadLetterPreview extends DeadLetterSummary {
-  /** The body as JSON, masked; undefined when there is none. */
+  /** The masked body as JSON; undefined if there is no preview. */
   readonly preview: unknown
 }
 
-/** With everything that a replay needs. */
+/** A dead letter with everything that a replay needs. */
 export interface DeadLetterDetail extends DeadLetterPreview {
-  /** As the broker gave it: bytes, headers and envelope unchanged. */
+  /** The message as received from the broker: bytes, headers and envelope unchanged. */
   readonly drained: DrainedDeadLetter
 }
 
-/** Newest last failure first. */
+/** Returns a page of dead letters, newest last failure first. */
 export async function readDeadLetters(
   reader: Reader,
   query: DeadLetterQuery,
 ): Promise<DeadLetterPage> {
   checkDeadLetterQuery(query)
   const rows = await ask<SummaryRow>(reader, compileDeadLetters(query))
-  const most = query.most ?? PAGE
+  const most = query.limit ?? PAGE
   const deadLetters = rows.slice(0, most).map(summaryOf)
   const last = deadLetters.at(-1)
   const isMore = rows.length > most && last !== undefined
   return {
     deadLetters,
-    next: isMore ? cursorText({ at: last.lastFailedAt, id: last.id }) : undefined,
+    nextCursor: isMore ? cursorText({ at: last.lastFailedAt, id: last.id }) : undefined,
   }
 }
 
@@ -92,7 +92,7 @@ export async function readDeadLetter(
   })
 }
 
-/** Reads no body, however large it is, and needs no key. */
+/** Returns a dead letter with its preview. Reads no body and needs no key. */
 export async function readDeadLetterPreview(
   reader: Reader,
   id: string,
@@ -101,7 +101,7 @@ export async function readDeadLetterPreview(
   return reading(reader, (run) => previewed(run, id))
 }
 
-async function previewed(run: Run, id: string): Promise<DeadLetterPreview | undefined> {
+async function previewed(run: RunSql, id: string): Promise<DeadLetterPreview | undefined> {
   const { text, values } = compileDeadLetter(id)
   const [row] = await run<SummaryRow>(text, values)
   return row === undefined ? undefined : { ...summaryOf(row), preview: await readPreview(run, id) }

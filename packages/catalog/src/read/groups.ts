@@ -10,51 +10,52 @@ import {
   type Statement,
   Values,
 } from './sql.ts'
+import { FROM_GROUPS, GROUP_COLUMNS, GROUP_STATE } from './statements.ts'
 
 export type GroupState = 'open' | 'muted' | 'resolved'
 const STATES: readonly GroupState[] = ['open', 'muted', 'resolved']
 
 export type GroupOrder = 'last_seen' | 'open_count' | 'count'
 
-/** Which groups. All that is given must hold. */
+/** Filters for groups. A group must match all of them. */
 export interface GroupQuery {
-  /** Names, at most 1,000. */
+  /** Names of sources, at most 1,000. */
   readonly sources?: readonly string[]
   readonly handler?: string
-  /** Default: all. A mute that has run out is none. */
+  /** Default: all. A group whose mute has expired is open. */
   readonly states?: readonly GroupState[]
   readonly class?: FailureClass
   readonly regressed?: boolean
   readonly owner?: string
-  /** With dead letters that nobody has dealt with. */
+  /** Whether the group has open dead letters. */
   readonly hasOpen?: boolean
   /** Part of the group's title or first message, ignoring case. Later messages are not searched. */
   readonly text?: string
-  /** What comes first is the largest. Default `'last_seen'`. */
+  /** Sort order, largest value first. Default `'last_seen'`. */
   readonly order?: GroupOrder
-  /** Most on one page, 1 to 200, default 50. */
-  readonly most?: number
-  /** From the page before, with the same order. */
-  readonly next?: string
+  /** Maximum number of rows (1 to 200, default 50). */
+  readonly limit?: number
+  /** Cursor from the previous page, with the same order. */
+  readonly cursor?: string
 }
 
-/** Alike failures of one source. */
+/** A group of similar failures of one source. */
 export interface FailureGroup {
   readonly id: string
   readonly source: string
   readonly handler: string | undefined
   readonly signature: string
-  /** Of the signature: groups of different versions are never alike. */
+  /** Version of the signature rules. Failures with different versions are never in the same group. */
   readonly algorithm: number
   readonly class: FailureClass
   readonly code: string | undefined
   /** The message with its ids, numbers and quoted values replaced. */
   readonly title: string
-  /** The message of the first one. */
+  /** The message of the first dead letter. */
   readonly sample: string
   readonly state: GroupState
   readonly mutedUntil: number | undefined
-  /** Failed again after someone called it resolved. */
+  /** Whether the group failed again after it was resolved. */
   readonly regressed: boolean
   readonly regressedAt: number | undefined
   readonly resolvedAt: number | undefined
@@ -62,29 +63,29 @@ export interface FailureGroup {
   readonly firstSeenAt: number
   readonly lastSeenAt: number
   readonly count: number
-  /** Open or being replayed. */
+  /** Number of dead letters with the status open, replaying or unknown. */
   readonly openCount: number
-  /** Of all that were ever in it, for their average. */
+  /** Attempts of all dead letters that were ever in the group. Divide by `count` for the average. */
   readonly attempts: number
 }
 
 export interface GroupPage {
   readonly groups: readonly FailureGroup[]
-  readonly next: string | undefined
+  readonly nextCursor: string | undefined
 }
 
 export async function readGroups(reader: Reader, query: GroupQuery): Promise<GroupPage> {
   checkQuery(query)
   const rows = await ask<GroupRow>(reader, compile(query))
-  const most = query.most ?? PAGE
+  const most = query.limit ?? PAGE
   const last = rows.length > most ? rows[most - 1] : undefined
   const next = last === undefined ? undefined : cursorText({ at: last.position, id: last.id })
-  return { groups: rows.slice(0, most).map(groupOf), next }
+  return { groups: rows.slice(0, most).map(groupOf), nextCursor: next }
 }
 
 export async function readGroup(reader: Reader, id: string): Promise<FailureGroup | undefined> {
   if (!isId(id)) return undefined
-  const text = `${SELECT} 0 as position ${FROM} where g.id = $1::uuid`
+  const text = `select ${GROUP_COLUMNS}, 0 as position ${FROM_GROUPS} where g.id = $1::uuid`
   const [row] = await ask<GroupRow>(reader, { text, values: [id] })
   return row === undefined ? undefined : groupOf(row)
 }
@@ -99,14 +100,14 @@ const FIELDS: Readonly<Record<keyof GroupQuery, true>> = {
   hasOpen: true,
   text: true,
   order: true,
-  most: true,
-  next: true,
+  limit: true,
+  cursor: true,
 }
 
 function checkQuery(query: GroupQuery): void {
   const check = new Check('groups()', query, FIELDS)
   check.lists('sources', SOURCES_MAX)
-  check.texts('handler', 'owner', 'text', 'next')
+  check.texts('handler', 'owner', 'text', 'cursor')
   check.someOf('states', STATES)
   check.oneOf('class', FAILURE_CLASSES)
   check.booleans('regressed', 'hasOpen')
@@ -115,36 +116,25 @@ function checkQuery(query: GroupQuery): void {
   check.done()
 }
 
-/** Numbers, so that a page can say where it ended. */
+/** Sort values as numbers, so that a cursor can contain them. */
 const ORDERS: Readonly<Record<GroupOrder, string>> = {
   last_seen: msSql('g.last_seen_at'),
   open_count: 'g.open_count::float8',
   count: 'g.count::float8',
 }
 
-/** A mute that has run out is none. */
-export const STATE: string = `case when g.state = 'muted' and g.muted_until <= now() then 'open' else g.state end`
-
-const SELECT = `select g.id, s.name as source, s.handler, g.signature, g.algorithm, g.class, g.code, g.title, g.sample,
-    ${STATE} as state, ${msSql('g.muted_until')} as muted_ms, g.is_regressed, ${msSql('g.regressed_at')} as regressed_ms,
-    ${msSql('g.resolved_at')} as resolved_ms, g.owner, ${msSql('g.first_seen_at')} as first_ms,
-    ${msSql('g.last_seen_at')} as last_ms, g.count::float8 as count, g.open_count::float8 as open_count,
-    g.attempts::float8 as attempts,`
-
-const FROM = `from redrive_catalog.failure_group g join redrive_catalog.source s on s.id = g.source_id`
-
-/** Groups are thousands at most for each source, so they are read and sorted. */
+/** Compiles a page query. A source has thousands of groups at most, so all of them are read and sorted. */
 function compile(query: GroupQuery): Statement {
   const values = new Values()
   const position = ORDERS[query.order ?? 'last_seen']
   const where = ['true', ...conditions(query, values)]
-  const cursor = readCursor(query.next)
+  const cursor = readCursor(query.cursor)
   if (cursor !== undefined) {
     const at = values.add(cursor.at, 'float8')
     where.push(`(${position}, g.id) < (${at}, ${values.add(cursor.id, 'uuid')})`)
   }
-  const most = values.add((query.most ?? PAGE) + 1, 'integer')
-  const text = `${SELECT} ${position} as position ${FROM} where ${where.join(' and ')}
+  const most = values.add((query.limit ?? PAGE) + 1, 'integer')
+  const text = `select ${GROUP_COLUMNS}, ${position} as position ${FROM_GROUPS} where ${where.join(' and ')}
     order by ${position} desc, g.id desc limit ${most}`
   return { text, values: values.all }
 }
@@ -154,7 +144,7 @@ function conditions(query: GroupQuery, values: Values): readonly string[] {
   const where: string[] = []
   if (sources !== undefined) where.push(`s.name = any(${values.add(sources, 'text[]')})`)
   if (handler !== undefined) where.push(`s.handler = ${values.add(handler, 'text')}`)
-  if (states !== undefined) where.push(`${STATE} = any(${values.add(states, 'text[]')})`)
+  if (states !== undefined) where.push(`${GROUP_STATE} = any(${values.add(states, 'text[]')})`)
   if (query.class !== undefined) where.push(`g.class = ${values.add(query.class, 'text')}`)
   if (regressed !== undefined) where.push(`g.is_regressed = ${values.add(regressed, 'boolean')}`)
   if (owner !== undefined) where.push(`g.owner = ${values.add(owner, 'text')}`)

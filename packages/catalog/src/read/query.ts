@@ -1,7 +1,10 @@
 import { FAILURE_CLASSES, type FailureClass } from '@redrive/core'
 import { Check, SOURCES_MAX } from './check.ts'
 
-/** Open means that someone has to deal with it; `unknown` that nobody can say whether its replay took effect. */
+/**
+ * The status of a dead letter. `open`: it needs a decision. `unknown`: it was replayed, but neither a
+ * confirmation nor a failure arrived.
+ */
 export type Status = 'open' | 'replaying' | 'unknown' | 'resolved' | 'discarded' | 'expired'
 const STATUSES: readonly Status[] = [
   'open',
@@ -12,23 +15,23 @@ const STATUSES: readonly Status[] = [
   'expired',
 ]
 
-/** A value of JSON that can be compared. */
+/** A JSON value that can be compared. */
 export type Scalar = string | number | boolean | null
 
 /**
- * Which dead letters. All that is given must hold; there is nothing else, no code and no pattern. One of
- * `groups`, `key`, `extracted` and `after` is needed: it bounds what has to be looked at.
+ * Filters for dead letters. A dead letter must match all of them. There are no patterns and no code in filters.
+ * One of `groups`, `key`, `extracted` and `after` is required, because it bounds the number of rows to read.
  */
 export interface DeadLetterQuery {
   /** Ids of groups, at most 100. */
   readonly groups?: readonly string[]
-  /** Last failed at that moment or later, epoch ms. */
+  /** Last failure at this time or later, epoch ms. */
   readonly after?: number
-  /** Last failed before that moment, epoch ms. */
+  /** Last failure before this time, epoch ms. */
   readonly before?: number
   /** The business key. */
   readonly key?: string
-  /** Values that were extracted at ingest, by name. */
+  /** Values that the ingest extracted, by name. */
   readonly extracted?: Readonly<Record<string, string>>
   /** Names of sources, at most 1,000. */
   readonly sources?: readonly string[]
@@ -39,33 +42,33 @@ export interface DeadLetterQuery {
   readonly code?: string
   readonly type?: string
   readonly quarantined?: boolean
-  /** Readable headers that have exactly this value. */
+  /** Exact values of headers for display, by name. At most 8. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Values of the preview, by JSON Pointer (RFC 6901), that are exactly this. At most 8. */
+  /** Exact values of the preview, by JSON Pointer (RFC 6901). At most 8. */
   readonly json?: Readonly<Record<string, Scalar>>
   /**
    * Part of a failure message, ignoring case. With `groups`, `key` or `extracted` it matches the message of
    * each dead letter. Otherwise it matches groups by their title or first message: the result can contain
-   * dead letters without this text and lack dead letters with it. A replay refuses it.
+   * dead letters without this text and lack dead letters with it. A replay rejects this filter.
    */
   readonly text?: string
-  /** Most on one page, 1 to 200, default 50. */
-  readonly most?: number
-  /** From the page before. */
-  readonly next?: string
+  /** Maximum number of rows (1 to 200, default 50). */
+  readonly limit?: number
+  /** Cursor from the previous page. */
+  readonly cursor?: string
 }
 
-/** 100 names: more than people choose by hand. */
+/** 100 groups: more than users select by hand. */
 const LIST_MAX = 100
-/** 8 of each: every one has to be looked at for each row. */
+/** 8 of each: every one is compared for each row. */
 const PAIRS_MAX = 8
 
-/** Says every problem at once, those of fields that do not exist included: queries come from outside. */
+/** Checks a query and reports all problems together, including unknown fields. Queries come from callers. */
 export function checkDeadLetterQuery(query: DeadLetterQuery): void {
   const check = new Check('deadLetters()', query, FIELDS)
   check.ids('groups', LIST_MAX)
-  check.moments('after', 'before')
-  check.texts('key', 'handler', 'code', 'type', 'text', 'next')
+  check.timestamps('after', 'before')
+  check.texts('key', 'handler', 'code', 'type', 'text', 'cursor')
   check.lists('sources', SOURCES_MAX)
   check.oneOf('class', FAILURE_CLASSES)
   check.someOf('statuses', STATUSES)
@@ -79,7 +82,7 @@ export function checkDeadLetterQuery(query: DeadLetterQuery): void {
   const isBounded = [groups, key, after, Object.keys(extracted)[0]].some((one) => one !== undefined)
   if (!isBounded) {
     check.problem(
-      'one of groups, key, extracted and after is needed: nothing searches all there is',
+      'one of "groups", "key", "extracted" and "after" is required, because a search over all dead letters takes too long',
     )
   }
   check.done()
@@ -104,6 +107,6 @@ const FIELDS: Readonly<Record<keyof DeadLetterQuery, true>> = {
   headers: true,
   json: true,
   text: true,
-  most: true,
-  next: true,
+  limit: true,
+  cursor: true,
 }

@@ -1,15 +1,15 @@
 import { hash } from 'node:crypto'
 import { RedriveError } from '@redrive/core'
 import type { Pool } from 'pg'
-import { explained, inReading, isPlanLost, type Run } from '../database.ts'
+import { explained, inReading, isPlanLost, type RunSql } from '../database.ts'
 
-/** A statement and its values. Text of the caller is a value, never part of the statement. */
+/** A statement and its values. Text from the caller is always a value and never part of the statement. */
 export interface Statement {
   readonly text: string
   readonly values: readonly unknown[]
 }
 
-/** Collects values and answers the place of each. */
+/** Collects values and returns the placeholder of each. */
 export class Values {
   readonly all: unknown[] = []
 
@@ -22,15 +22,15 @@ export const momentSql = (at: string): string => `to_timestamp(${at} / 1000.0)`
 export const msSql = (column: string): string =>
   `(extract(epoch from ${column}) * 1000)::bigint::float8`
 
-/** Part of a text, whatever characters it has. */
+/** Returns a LIKE pattern for texts that contain this text. Special characters are escaped. */
 export const containing = (text: string): string => `%${text.replace(/[\\%_]/g, '\\$&')}%`
 
-/** Reads in one transaction that cannot write and cannot take longer than that for each statement. */
+/** Runs `work` in one read-only transaction, with a time limit for each statement. */
 export async function reading<T>(
   { pool, timeoutMs }: Reader,
-  work: (run: Run) => Promise<T>,
+  work: (run: RunSql) => Promise<T>,
 ): Promise<T> {
-  // Indexed plans only: those do not depend on what statistics say, or whether there are any yet.
+  // Forces index plans, because they do not depend on table statistics, which may be missing or old.
   const settings = `set local statement_timeout = ${timeoutMs};
     set local enable_seqscan = off; set local enable_bitmapscan = off; set local jit = off;
     set local plan_cache_mode = force_generic_plan`
@@ -43,14 +43,14 @@ export async function reading<T>(
   }
 }
 
-/** A pooler between us and the server may give us another connection each time, which knows no plans of ours. */
+/** False with a pooler that switches connections: prepared plans of one connection are missing on the next. */
 let arePlansKept = true
 
-/** 32: what people ask has a few shapes, and each is kept by every connection. */
+/** 32: queries have few different texts, and every connection keeps a plan for each. */
 const PLANS_MAX = 32
 const names = new Map<string, string>()
 
-/** Planning a page takes longer than reading it: there is an index of each day to think about. */
+/** Returns the name for a prepared plan. Planning a page takes longer than reading it: each day has its own index. */
 function planName(text: string): string | undefined {
   const known = names.get(text)
   if (known !== undefined || names.size >= PLANS_MAX) return known
@@ -68,7 +68,7 @@ export async function ask<R>(reader: Reader, { text, values }: Statement): Promi
   return reading(reader, (run) => run<R>(text, values))
 }
 
-/** Where a page ends: a number and an id. */
+/** The end of a page: a sort value and an id. */
 export interface Cursor {
   readonly at: number
   readonly id: string
@@ -82,7 +82,6 @@ export function readCursor(next: string | undefined): Cursor | undefined {
   if (next === undefined) return undefined
   const [, at, id] = CURSOR.exec(next) ?? []
   if (at !== undefined && id !== undefined) return { at: Number(at), id }
-  throw new RedriveError('POLICY_INVALID', 'next: expected what the page before gave', {
-    problems: ['next: expected what the page before gave'],
-  })
+  const problem = 'cursor: expected "nextCursor" of the previous page'
+  throw new RedriveError('POLICY_INVALID', problem, { problems: [problem] })
 }

@@ -1,91 +1,76 @@
 import { type Duration, parseDuration, RedriveError } from '@redrive/core'
 import type { Pool } from 'pg'
-import { query, type Run } from '../database.ts'
+import { query, type RunSql } from '../database.ts'
 import { NAME_MAX, storable } from '../text.ts'
-import { conflict } from './lifecycle.ts'
+import { conflict } from './run/lifecycle.ts'
+import { SET_AUTO_REPLAY, DUE_GROUPS, STILL_DUE } from './statements.ts'
 
-/** Replays without a person, of failures that pass by themselves. */
+/** Options for automatic replays of transient failures. No user has to approve these runs. */
 export interface AutoReplay {
-  /** Who allows it: named as the approver of every run. */
+  /** Name of the user who enables it. The user is recorded as the approver of every run. */
   readonly by: string
-  /** How long a group must be quiet before its dead letters go out. Default '5m'. */
+  /** How long a group must have no new failures before its dead letters are replayed. Default '5m'. */
   readonly quietFor?: Duration
-  /** Default 10. */
+  /** Published messages per second, default 10. */
   readonly ratePerSecond?: number
 }
 
 const QUIET_MS = 300_000
 const RATE = 10
 
-const ALLOW = 'update redrive_catalog.source set auto_replay = $2 where name = $1 returning id'
-
-/** Off until someone allows it, for each source; `undefined` turns it off again. */
-export async function allowAuto(
+/** Enables automatic replays for one source; `undefined` disables them. They are disabled by default. */
+export async function enableAutoReplay(
   pool: Pool,
   source: string,
   auto: AutoReplay | undefined,
 ): Promise<void> {
-  const kept = auto === undefined ? null : JSON.stringify(resolved(auto))
-  const { rowCount } = await query(pool, ALLOW, [storable(source, NAME_MAX), kept])
+  const stored = auto === undefined ? null : JSON.stringify(resolved(auto))
+  const { rowCount } = await query(pool, SET_AUTO_REPLAY, [storable(source, NAME_MAX), stored])
   if (rowCount === 0) {
-    throw conflict(`There is no source '${source}' yet. It is known after its first ingest.`)
+    throw conflict(
+      `The catalog has no source "${source}". Check the name. A new source exists after its first ingest.`,
+    )
   }
 }
 
-interface KeptAuto {
+interface StoredAutoReplay {
   readonly by: string
   readonly quietMs: number
   readonly ratePerSecond: number
 }
 
-function resolved({ by, quietFor = QUIET_MS, ratePerSecond = RATE }: AutoReplay): KeptAuto {
+function resolved({ by, quietFor = QUIET_MS, ratePerSecond = RATE }: AutoReplay): StoredAutoReplay {
   const quietMs = parseDuration(quietFor)
   if (by !== '' && quietMs !== undefined) {
     return { by: storable(by, NAME_MAX), quietMs, ratePerSecond }
   }
   throw new RedriveError(
     'POLICY_INVALID',
-    `Expected who allows it, and how long it must be quiet; got '${by}' and ${quietFor}`,
+    `Expected "by" (the user who enables automatic replay) and "quietFor" (a duration such as '5m'), got '${by}' and '${quietFor}'.`,
   )
 }
 
-/**
- * What passed by itself: transient, open, quiet for long enough, and muted by nobody. The count of open ones
- * has those in it whose outcome is unknown, which no plan takes: one that is open must be there.
- */
-const DUE = `
-select g.id, s.name as source, s.auto_replay ->> 'by' as by, (s.auto_replay ->> 'ratePerSecond')::float8 as rate,
-    to_char(now(), 'YYYY-MM-DD HH24') as hour
-  from redrive_catalog.source s join redrive_catalog.failure_group g on g.source_id = s.id
-  where s.name = any($1::text[]) and s.auto_replay is not null and g.class = 'transient' and g.state = 'open'
-    and g.open_count > 0
-    and exists (select from redrive_catalog.dead_letter d where d.group_id = g.id and d.status = 'open')
-    and g.last_seen_at < now() - (s.auto_replay ->> 'quietMs')::float8 * interval '1 millisecond'
-    and not exists (select from redrive_catalog.replay_run r where r.source_id = s.id and r.state in ('running', 'paused'))
-  order by g.id limit 100`
-
-/** A group whose dead letters may go out now. */
+/** A group whose dead letters can be replayed now. */
 export interface DueGroup {
   readonly id: string
   readonly source: string
   readonly by: string
   readonly rate: number
-  /** Names the hour: a group is tried once in each. */
+  /** The current hour. A group is replayed at most once per hour. */
   readonly hour: string
 }
 
-const STILL = `
-select from redrive_catalog.source s join redrive_catalog.failure_group g on g.source_id = s.id
-  where g.id = $1 and s.auto_replay is not null and g.state = 'open'`
-
-/** Whether nobody has forbidden it since, nor muted or resolved the group: the plans before it took their time. */
-export const isStillDue = async (run: Run, group: string): Promise<boolean> =>
-  (await run(STILL, [group])).length > 0
+/**
+ * Whether the replay is still allowed and the group still open. Planning other groups takes time, and a user may
+ * have disabled automatic replays, or muted or resolved the group since.
+ */
+export const isStillDue = async (run: RunSql, group: string): Promise<boolean> =>
+  (await run(STILL_DUE, [group])).length > 0
 
 export async function dueGroups(
   pool: Pool,
   sources: readonly string[],
 ): Promise<readonly DueGroup[]> {
-  const { rows } = await query<DueGroup>(pool, DUE, [sources])
+  const { rows } = await query<DueGroup>(pool, DUE_GROUPS, [sources])
   return rows
 }

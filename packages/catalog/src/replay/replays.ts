@@ -1,7 +1,6 @@
-import { RedriveError } from '@redrive/core'
-import { type AutoReplay, allowAuto, dueGroups, type DueGroup, isStillDue } from './auto.ts'
-import { plan } from './plan.ts'
-import { acknowledgeRestore, frozenBecause } from './epoch.ts'
+import { type AutoReplay, enableAutoReplay, dueGroups, type DueGroup, isStillDue } from './auto.ts'
+import { plan } from './plan/plan.ts'
+import { acknowledgeRestore, freezeReason } from './run/restore-detection.ts'
 import {
   type Approval,
   type ApprovalRule,
@@ -9,12 +8,13 @@ import {
   approveWithoutPerson,
   cancel,
   conflict,
+  noSuchRun,
   pause,
   resume,
-} from './lifecycle.ts'
-import type { ReplayChange, ReplayRequest } from './options.ts'
-import type { ReplayParts } from './parts.ts'
-import { Replayer, type ReplaySource, troubleOf } from './replayer.ts'
+} from './run/lifecycle.ts'
+import type { ReplayChange, ReplayRequest } from './run/options.ts'
+import type { ReplayDeps } from './run/context.ts'
+import { Replayer, type ReplaySource, troubleOf } from './publish/replayer.ts'
 import {
   type ItemQuery,
   readItems,
@@ -25,124 +25,126 @@ import {
   type ReplayRun,
   type RunPage,
   type RunQuery,
-} from './runs.ts'
-import { keepSchema, type SchemaOf } from './schema.ts'
-import { type Decided, decide } from './settle.ts'
-import { inTurn } from '../together.ts'
+} from './run/read-runs.ts'
+import { setSchema, type SchemaOf } from './plan/schema.ts'
+import { type OutcomeResult, setOutcome } from './outcome/confirm.ts'
+import { runInSequence } from '../run-all.ts'
 
 export interface ReplayerOptions {
   readonly sources: readonly ReplaySource[]
   /**
-   * A file of this machine that remembers how far the catalog was: with it, a copy of the database's files
-   * that was put back is noticed after a restart as well. Default: none.
+   * Path of a local file that stores the last liveness counter of the catalog. With it, a restored copy of the
+   * database files is also detected after a restart of this process. Default: none.
    */
-  readonly witness?: string
+  readonly restoreMarkerFile?: string
 }
 
-/** Who does it. */
-export interface By {
+/** The user who calls the operation. */
+export interface ActorOption {
   readonly by: string
 }
 
-/** Replays: planned, approved, published at a rate, and proven. */
+/** Plans, approves and controls replay runs, and reads their outcomes. */
 export class Replays {
-  readonly #parts: ReplayParts
+  readonly #deps: ReplayDeps
   readonly #rule: ApprovalRule
 
-  constructor(parts: ReplayParts, rule: ApprovalRule) {
-    this.#parts = parts
+  /** @internal */
+  constructor(deps: ReplayDeps, rule: ApprovalRule) {
+    this.#deps = deps
     this.#rule = rule
   }
 
   /**
-   * Freezes a selection, passes it through the gates and answers the preview: how many would be replayed
-   * and how many not, by reason. Nothing is held and nothing goes out until it is approved.
+   * Plans a run: freezes a selection, applies the gates and returns a preview with counts by reason. A plan locks
+   * no dead letters and publishes nothing until it is approved.
    */
   async plan(request: ReplayRequest): Promise<ReplayRun> {
-    return plan(this.#parts, request)
+    return plan(this.#deps, request)
   }
 
-  /** Lets it go out. The hash says what was agreed to; dead letters that changed since are skipped. */
+  /** Approves and starts a run. The hash identifies the plan. Dead letters that have changed since are skipped. */
   async approve(id: string, approval: Approval): Promise<ReplayRun> {
-    await approve(this.#parts.pool, id, approval, this.#rule)
-    return this.#must(id)
+    await approve(this.#deps.pool, id, approval, this.#rule)
+    return this.#requireRun(id)
   }
 
-  /** Nothing more goes out until it is resumed; what is out settles. */
-  async pause(id: string, { by }: By): Promise<ReplayRun> {
-    await pause(this.#parts.pool, id, `paused by ${by}`)
-    return this.#must(id)
+  /** Stops publishing until the run is resumed. Items that are published already still get their outcome. */
+  async pause(id: string, { by }: ActorOption): Promise<ReplayRun> {
+    await pause(this.#deps.pool, id, `paused by ${by}`)
+    return this.#requireRun(id)
   }
 
-  async resume(id: string, { by }: By): Promise<ReplayRun> {
-    await resume(this.#parts.pool, id, by)
-    return this.#must(id)
+  async resume(id: string, { by }: ActorOption): Promise<ReplayRun> {
+    await resume(this.#deps.pool, id, by)
+    return this.#requireRun(id)
   }
 
-  /** What is not out never goes out, and is open again; what is out settles. */
-  async cancel(id: string, { by }: By): Promise<ReplayRun> {
-    await cancel(this.#parts.pool, id, by)
-    return this.#must(id)
+  /** Cancels a run. Unpublished items reopen; published items still get their outcome. */
+  async cancel(id: string, { by }: ActorOption): Promise<ReplayRun> {
+    await cancel(this.#deps.pool, id, by)
+    return this.#requireRun(id)
   }
 
   async run(id: string): Promise<ReplayRun | undefined> {
-    return readRun(this.#parts.pool, id)
+    return readRun(this.#deps.pool, id)
   }
 
-  /** Newest first. */
+  /** Returns a page of runs, newest first. */
   async runs(query: RunQuery = {}): Promise<RunPage> {
-    return readRuns(this.#parts.pool, query)
+    return readRuns(this.#deps.pool, query)
   }
 
-  /** What became of each dead letter of a run, or of one dead letter in all runs. */
+  /** Returns the items of a run, or the items of one dead letter in all runs, with their outcomes. */
   async items(query: ItemQuery): Promise<readonly ReplayItem[]> {
-    return readItems(this.#parts.pool, query)
+    return readItems(this.#deps.pool, query)
   }
 
-  /** What a run changes on the way out; undefined when nothing. */
+  /** Returns the change that a run makes to its messages, or undefined if it makes none. */
   async change(id: string): Promise<ReplayChange | undefined> {
-    const { pool, keys } = this.#parts
+    const { pool, keys } = this.#deps
     return readRunChange(pool, keys, id)
   }
 
-  /** A person has found out about unknown outcomes: they took effect, or they may be replayed again. */
-  async decide(
+  /** Sets the outcome of unconfirmed replays. `resolved`: they took effect. `open`: they can be replayed again. */
+  async setOutcome(
     ids: readonly string[],
     decision: { readonly as: 'resolved' | 'open'; readonly by: string },
-  ): Promise<Decided> {
-    return decide(this.#parts.pool, ids, decision)
+  ): Promise<OutcomeResult> {
+    return setOutcome(this.#deps.pool, ids, decision)
   }
 
-  /** What the consumers of a source expect of a body; a replay that does not match is not planned. */
-  async keepSchema(schema: SchemaOf): Promise<void> {
-    return keepSchema(this.#parts.pool, schema)
+  /** Sets the JSON Schema of a source. A plan skips dead letters whose body does not match. */
+  async setSchema(schema: SchemaOf): Promise<void> {
+    return setSchema(this.#deps.pool, schema)
   }
 
-  /** Why nothing is replayed now; undefined when nothing stands in the way. */
-  async frozenBecause(): Promise<string | undefined> {
-    return frozenBecause(this.#parts.pool)
+  /** Returns why replays are frozen, or undefined if they are not. */
+  async freezeReason(): Promise<string | undefined> {
+    return freezeReason(this.#deps.pool)
   }
 
-  /** Someone looked at what a restore means, and lets replays go on. */
-  async acknowledgeRestore({ by }: By): Promise<void> {
-    if (by === '') throw conflict('by: expected who acknowledges it')
-    await acknowledgeRestore(this.#parts.pool, by)
+  /** Records that a user has checked the effects of a restore, and allows replays again. */
+  async acknowledgeRestore({ by }: ActorOption): Promise<void> {
+    if (by === '') throw conflict('by: expected the name of the user who acknowledges the restore')
+    await acknowledgeRestore(this.#deps.pool, by)
   }
 
   /**
-   * Lets transient failures of a source go out again without a person, once they are quiet and the consumers
-   * are well; `undefined` turns it off, as it is by default. Gates, ramp and stops are those of any run.
+   * Enables automatic replays for transient failures of a source. They start when no new failures arrive and the
+   * consumers are healthy. `undefined` disables them, which is the default. Gates, canary and pauses are the same
+   * as for any run.
    */
-  async allowAuto(source: string, auto: AutoReplay | undefined): Promise<void> {
-    return allowAuto(this.#parts.pool, source, auto)
+  async enableAutoReplay(source: string, auto: AutoReplay | undefined): Promise<void> {
+    return enableAutoReplay(this.#deps.pool, source, auto)
   }
 
-  /** Plans and approves what may go out without a person. Called every now and then, by anybody. */
+  /** Plans and approves automatic replays. Call it regularly, from any process. */
   async autoReplay(sources: readonly ReplaySource[]): Promise<void> {
     const byName = new Map(sources.map((one) => [one.name ?? one.source.source, one]))
-    const due = await dueGroups(this.#parts.pool, [...byName.keys()])
-    // One after the other: a plan is a long transaction.
-    await inTurn(due, (one) => this.#autoReplay(one, byName.get(one.source)))
+    const due = await dueGroups(this.#deps.pool, [...byName.keys()])
+    // One after the other, because a plan is a long transaction.
+    await runInSequence(due, (one) => this.#autoReplay(one, byName.get(one.source)))
   }
 
   async #autoReplay(due: DueGroup, source: ReplaySource | undefined): Promise<void> {
@@ -151,23 +153,23 @@ export class Replays {
       selection: { group: due.id },
       by: 'redrive',
       request: `auto ${due.id} ${due.hour}`,
-      note: 'Transient, quiet, and allowed without a person.',
+      note: 'Automatic replay: the failures are transient and no new ones arrive.',
       ratePerSecond: due.rate,
     })
     if (state !== 'planned') return
-    await approveWithoutPerson(this.#parts.pool, id, { hash, by: due.by }, this.#rule, (run) =>
+    await approveWithoutPerson(this.#deps.pool, id, { hash, by: due.by }, this.#rule, (run) =>
       isStillDue(run, due.id),
     )
   }
 
-  /** Does the work: any number of them, in any number of processes. */
-  replayer({ sources, witness }: ReplayerOptions): Replayer {
-    return new Replayer(this.#parts, sources, witness)
+  /** Creates a replayer, which publishes approved runs. Several can work at the same time, in any process. */
+  replayer({ sources, restoreMarkerFile }: ReplayerOptions): Replayer {
+    return new Replayer(this.#deps, sources, restoreMarkerFile)
   }
 
-  async #must(id: string): Promise<ReplayRun> {
+  async #requireRun(id: string): Promise<ReplayRun> {
     const found = await this.run(id)
-    if (found === undefined) throw new RedriveError('CONFLICT', 'There is no such run.')
+    if (found === undefined) throw noSuchRun(id)
     return found
   }
 }

@@ -3,26 +3,23 @@ import { CommandError, EXIT, EXIT_OF_PROBLEM, type ExitCode } from '../exit.ts'
 import type { CommonOptions, Io } from '../io.ts'
 import { isForPeople, print } from '../print.ts'
 import { connect } from '../server/connect.ts'
-import { certainId } from '../server/ids.ts'
+import { resolveUniqueId } from '../server/resolve-id.ts'
 import { confirmed, isForAnother, mutate } from '../server/mutate.ts'
 import { Page } from '../text/page.ts'
-import { counted } from '../text/words.ts'
+import { counted } from '../text/format.ts'
 import { showChange } from './run-change.ts'
 import { IN_RUN, planText, runFacts, sum } from './run-text.ts'
 import { follow, timeoutOf, type WaitOptions } from './watch.ts'
 
-/** Lets a run go out, if the rule of the server allows it to who asks; else says who must. */
+/** Starts a run if the approval rule allows the caller to. Otherwise prints who must approve it. */
 export async function startReplay(io: Io, given: string, options: WaitOptions): Promise<ExitCode> {
-  // First: what was mistyped must not come to light when the run is on its way.
+  // Checked first, so that a wrong flag is reported before the run starts.
   const timeoutMs = timeoutOf(options.timeout)
   if (timeoutMs !== undefined && !options.wait) {
-    throw new CommandError(
-      EXIT.usage,
-      '--timeout is how long to wait, and nobody waits: add --wait, or leave --timeout out.',
-    )
+    throw new CommandError(EXIT.usage, '--timeout requires --wait.')
   }
   const client = connect(io, options)
-  const run = await looked(io, client, given, options)
+  const run = await reviewed(io, client, given, options)
   if (run.state !== 'planned') throw notPlanned(run)
   const question = `Replay ${counted(sum(run.counts, IN_RUN), 'message')} to ${run.source}?`
   await confirmed(io, options, question)
@@ -38,14 +35,14 @@ export async function startReplay(io: Io, given: string, options: WaitOptions): 
   return EXIT.ok
 }
 
-/** Shows what is approved, and its hash. What is not what was shown is refused by the server. */
+/** Shows a run and its hash, and approves it. The server rejects the approval if the run has another hash. */
 export async function approveReplay(
   io: Io,
   given: string,
   options: CommonOptions,
 ): Promise<ExitCode> {
   const client = connect(io, options)
-  const run = await looked(io, client, given, options)
+  const run = await reviewed(io, client, given, options)
   if (run.state !== 'planned') throw notPlanned(run)
   await confirmed(io, options, `Approve hash ${run.hash}, planned by ${run.plannedBy}?`)
   const approved = await approve(io, client, run, options)
@@ -53,14 +50,19 @@ export async function approveReplay(
   print(io, options, {
     json: approved,
     human: (page) =>
-      page.line`Approved, it goes out now. Follow it with: redrive replay watch ${run.id}`,
+      page.line`Approved and started. Follow it with: redrive replay watch ${run.id}`,
   })
   return EXIT.ok
 }
 
-/** On stderr: what a person decides about is no result. */
-async function looked(io: Io, client: Client, given: string, options: CommonOptions): Promise<Run> {
-  const id = await certainId(io, client, 'run', given)
+/** Prints the run on stderr, because it helps to decide and is not the result. */
+async function reviewed(
+  io: Io,
+  client: Client,
+  given: string,
+  options: CommonOptions,
+): Promise<Run> {
+  const id = await resolveUniqueId(io, client, 'run', given)
   const run = await client.call('getReplay', { params: { id } }, { signal: io.signal })
   if (isForPeople(options)) {
     const page = new Page(io.stderr)
@@ -78,21 +80,21 @@ async function approve(
   options: CommonOptions,
 ): Promise<Run | undefined> {
   const input = { params: { id: run.id }, body: { hash: run.hash } }
-  return (await mutate(io, client, options, 'approveReplay', input))?.answer
+  return (await mutate(io, client, options, 'approveReplay', input))?.output
 }
 
 const notPlanned = (run: Run) =>
   new CommandError(
     EXIT.conflict,
-    `The run is ${run.state} already. See it with: redrive replay show ${run.id}`,
+    `Only a planned run can start, and this run is ${run.state}. Show it with: redrive replay show ${run.id}`,
   )
 
-/** The rule is the server's; what to do about its refusal is said here. Any other refusal meets others too. */
+/** Adds what to do when the approval rule requires another person. Returns any other error unchanged. */
 function needsAnother(error: unknown, { id, source, hash }: Run): unknown {
   if (!isForAnother(error)) return error
   return new CommandError(
     EXIT_OF_PROBLEM[error.code],
-    `${error.message}\nSomeone else who may approve for ${source} runs: redrive approve ${id}\nThey must see the hash ${hash}`,
+    `${error.message}\nAnother person with permission "approve" on source "${source}" must run: redrive approve ${id}\nBefore they confirm, the command must show them this hash: ${hash}`,
     { cause: error },
   )
 }

@@ -1,24 +1,24 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { AuditVerdict } from '@redrive/server'
+import type { AuditVerdict } from '@redrive/server/internal'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import type { CommonOptions, Io } from '../io.ts'
 import { print, say } from '../print.ts'
 import { type ConfigOptions, loaded, refusedAsUsage } from '../server/config.ts'
 import { green, red } from '../text/painted.ts'
-import { counted } from '../text/words.ts'
+import { counted } from '../text/format.ts'
 
 export interface VerifyOptions extends CommonOptions, ConfigOptions {
-  /** File of checkpoints. Default: the one of the config. */
+  /** Checkpoint file. Default: the one in the config. */
   readonly checkpoints?: string
-  /** File with the public key, PEM. Default: of the signing key of the config. */
+  /** File with the public key, PEM. Default: derived from the signing key in the config. */
   readonly publicKey?: string
 }
 
 /**
- * Walks the chain in the database itself. Not over the API: what is proved is that the server and whoever
- * can write to its database have changed nothing.
+ * Verifies the hash chain in the database. Does not use the API, because the check must also detect changes by
+ * the server itself and by users with write access to its database.
  */
 export async function verifyAuditCommand(io: Io, options: VerifyOptions): Promise<ExitCode> {
   const { config } = await loaded(io, options)
@@ -26,7 +26,7 @@ export async function verifyAuditCommand(io: Io, options: VerifyOptions): Promis
   const publicKey = keyOf(io, options.publicKey, config.audit.signingKey?.reveal())
   const checkpoints = file === undefined ? undefined : resolve(io.cwd, file)
   const [{ verifyAudit }, { default: pg }] = await Promise.all([
-    import('@redrive/server'),
+    import('@redrive/server/internal'),
     import('pg'),
   ])
   const connectionString = config.database.url.reveal()
@@ -43,7 +43,7 @@ function shown(
   io: Io,
   options: VerifyOptions,
   verdict: AuditVerdict,
-  isWitnessed: boolean,
+  hasCheckpoints: boolean,
 ): ExitCode {
   const { entries, problems } = verdict
   print(io, options, {
@@ -53,14 +53,14 @@ function shown(
       for (const { kind, sequence, detail } of problems)
         page.line`${red(kind)} at ${sequence}: ${detail}`
       const about = `${counted(entries, 'entry', 'entries')} and ${counted(verdict.checkpoints, 'checkpoint')}`
-      if (problems.length === 0) page.line`${green('As it was written')}: ${about}.`
-      else page.line`Looked at ${about}.`
+      if (problems.length === 0) page.line`${green('Verified, unchanged')}: ${about}.`
+      else page.line`Checked ${about}.`
     },
   })
-  if (!isWitnessed) {
+  if (!hasCheckpoints) {
     say(
       io,
-    )`Without checkpoints, a chain that was rewritten as a whole looks right. Set audit.checkpointFile and audit.signingKey, or give --checkpoints and --public-key.`
+    )`Without checkpoints, a completely rewritten chain looks valid. Set audit.checkpointFile and audit.signingKey, or use --checkpoints and --public-key.`
   }
   return problems.length === 0 ? EXIT.ok : EXIT.failure
 }
@@ -76,7 +76,7 @@ function keyOf(
   } catch (cause) {
     throw new CommandError(
       EXIT.usage,
-      `The public key ${file ?? 'of audit.signingKey'} cannot be read. Expected a PEM.`,
+      `Cannot read the public key ${file ?? 'of audit.signingKey'}. Expected PEM.`,
       { cause },
     )
   }

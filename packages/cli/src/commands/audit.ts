@@ -5,20 +5,20 @@ import { print, say } from '../print.ts'
 import { connect } from '../server/connect.ts'
 import { defined } from '../server/filter.ts'
 import { type Printable, red } from '../text/painted.ts'
-import { number, relative } from '../text/words.ts'
+import { number, relative } from '../text/format.ts'
 
 export interface ListAuditOptions extends CommonOptions {
   readonly person?: string
   readonly source?: string
-  readonly what?: string
+  readonly operation?: string
   readonly subject?: string
   readonly limit: number
   readonly before?: number
 }
 
 export async function listAudit(io: Io, options: ListAuditOptions): Promise<ExitCode> {
-  const { person, source, what, subject, limit, before } = options
-  const query = defined({ person, source, what, subject, most: limit, before })
+  const { person, source, operation, subject, limit, before } = options
+  const query = defined({ person, source, operation, subject, limit, before })
   const answer = await connect(io, options).call('listAudit', { query }, { signal: io.signal })
   print(io, options, {
     json: answer,
@@ -30,7 +30,7 @@ export async function listAudit(io: Io, options: ListAuditOptions): Promise<Exit
           { title: 'WHEN', of: ({ at }) => relative(io.now(), at) },
           { title: 'WHO', of: ({ person: who }) => who, least: 8 },
           { title: 'VIA', of: ({ via }) => via },
-          { title: 'WHAT', of: (entry) => entry.what },
+          { title: 'OPERATION', of: (entry) => entry.operation },
           { title: 'OUTCOME', of: outcomeOf },
           { title: 'SOURCE', of: (entry) => entry.source ?? '', least: 8 },
           { title: 'SUBJECT', of: (entry) => entry.subject ?? '', least: 8 },
@@ -39,7 +39,7 @@ export async function listAudit(io: Io, options: ListAuditOptions): Promise<Exit
       )
     },
   })
-  if (answer.next !== undefined) say(io)`There are more: add --before ${answer.next}`
+  if (answer.nextCursor !== undefined) say(io)`More results: add --before ${answer.nextCursor}`
   return EXIT.ok
 }
 

@@ -3,11 +3,11 @@ import { EXIT, type ExitCode } from '../exit.ts'
 import type { CommonOptions, Io } from '../io.ts'
 import { print } from '../print.ts'
 import { type ConfigOptions, loaded } from '../server/config.ts'
-import { counted } from '../text/words.ts'
+import { counted } from '../text/format.ts'
 
 type Options = CommonOptions & ConfigOptions
 
-/** Says whether the server would start with this config, as far as it can be seen without asking anybody. */
+/** Checks a config without starting the server. Does not connect to brokers or the database. */
 export async function validateConfig(io: Io, options: Options): Promise<ExitCode> {
   const { config, file } = await loaded(io, options)
   const sources = Object.keys(config.sources)
@@ -19,21 +19,21 @@ export async function validateConfig(io: Io, options: Options): Promise<ExitCode
   return EXIT.ok
 }
 
-/** The config as the server understands it, defaults and all, without its secrets. */
+/** Prints the config with defaults and without secrets. */
 export async function printConfig(io: Io, options: Options): Promise<ExitCode> {
   const { config } = await loaded(io, options)
-  const [{ shownConfig }, { stringify }] = await Promise.all([
-    import('@redrive/server'),
+  const [{ redactConfig }, { stringify }] = await Promise.all([
+    import('@redrive/server/internal'),
     import('yaml'),
   ])
-  const shown = shownConfig(config)
+  const shown = redactConfig(config)
   print(io, options, { json: shown, human: (page) => page.block(stringify(shown).trimEnd(), '') })
   return EXIT.ok
 }
 
-/** The JSON Schema of the config, for editors. */
+/** Prints the JSON Schema of the config, for editors. */
 export async function printConfigSchema(io: Io): Promise<ExitCode> {
-  const { configJsonSchema } = await import('@redrive/server')
+  const { configJsonSchema } = await import('@redrive/server/internal')
   io.stdout.write(`${JSON.stringify(configJsonSchema(), undefined, 2)}\n`)
   return EXIT.ok
 }

@@ -11,17 +11,23 @@ export interface DoctorOptions extends CommonOptions, ConfigOptions {
   readonly accept?: readonly string[]
 }
 
-/** Looks at the live settings of brokers for the traps that messages are lost in. Changes nothing. */
+/** Checks the live settings of brokers for risks of message loss. Changes nothing. */
 export async function doctor(
   io: Io,
   addresses: readonly string[],
   options: DoctorOptions,
 ): Promise<ExitCode> {
-  const { ALL_CHECKS, exitCodeOf, sectionsOf } = await import('@redrive/doctor')
+  const [{ exitCodeOf, sectionsOf }, { ALL_CHECKS }] = await Promise.all([
+    import('@redrive/doctor'),
+    import('@redrive/doctor/internal'),
+  ])
   const { accept = [] } = options
   const unknown = accept.filter((name) => !ALL_CHECKS.some(({ id }) => id === name))
   if (unknown.length > 0)
-    throw new CommandError(EXIT.usage, `--accept: there is no check ${unknown.join(', ')}.`)
+    throw new CommandError(
+      EXIT.usage,
+      `--accept: unknown check ${unknown.join(', ')}. docs/doctor.md lists the checks.`,
+    )
   const report = await reportOf(io, addresses, options)
   print(io, options, {
     json: report,
@@ -35,19 +41,19 @@ export async function doctor(
     },
   })
   if (exitCodeOf(report) === 0) return EXIT.ok
-  hint(io, options)`\nWhat is meant to be so: --accept CHECK, and it no longer counts.`
+  hint(io, options)`\nTo accept the findings of a check, add: --accept CHECK`
   return EXIT.failure
 }
 
-/** Those that were named, or else those of the config: one after the other, as one deployment. */
+/** Diagnoses the named brokers, or those of the config, one after the other. Grades them as one deployment. */
 async function reportOf(io: Io, named: readonly string[], options: DoctorOptions): Promise<Report> {
   const { diagnose, gradeOf } = await import('@redrive/doctor')
   const { accept = [] } = options
-  const places =
+  const targets =
     named.length > 0 ? named.map(brokerAt) : brokersIn((await loaded(io, options)).config)
   const brokers: Report['brokers'][number][] = []
-  for (const place of places) {
-    brokers.push(...(await diagnose({ ...place, accept })).brokers)
+  for (const target of targets) {
+    brokers.push(...(await diagnose({ ...target, accept })).brokers)
   }
   return { brokers, graded: gradeOf(brokers.flatMap(({ findings }) => findings)), accepted: accept }
 }

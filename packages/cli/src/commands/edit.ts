@@ -1,12 +1,12 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Answer, Client } from '@redrive/api'
+import type { Output, Client } from '@redrive/api'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import type { CommonOptions, Io } from '../io.ts'
 import { say } from '../print.ts'
 import { connect } from '../server/connect.ts'
-import { certainId } from '../server/ids.ts'
+import { resolveUniqueId } from '../server/resolve-id.ts'
 import { confirmed, expectAnswer, mutate } from '../server/mutate.ts'
 import { diffLines, hunks } from '../text/diff.ts'
 import { Page } from '../text/page.ts'
@@ -17,14 +17,14 @@ export interface EditOptions extends CommonOptions {
   readonly note?: string
 }
 
-/** Opens the body in an editor, shows what was changed, and plans a replay of it. The original stays. */
+/** Opens the body in an editor, shows the changes, and plans a replay. The original is kept. */
 export async function editMessage(io: Io, given: string, options: EditOptions): Promise<ExitCode> {
-  // Before the editor is open: nobody works for nothing.
+  // Checked before the editor opens, so that no work is lost.
   expectAnswer(io, options, QUESTION)
   const client = connect(io, options)
-  const id = await certainId(io, client, 'message', given)
+  const id = await resolveUniqueId(io, client, 'message', given)
   const params = { params: { id } }
-  // The plan names what was looked at: if it is changed while the editor is open, the server refuses.
+  // The plan contains this version. If the message changes while the editor is open, the server rejects it.
   const { etag } = await client.ask('getDeadLetter', params, { signal: io.signal })
   const before = textOf(await client.call('getPayload', params, { signal: io.signal }))
   return withDraft(io, id, before, async (path) => {
@@ -32,7 +32,7 @@ export async function editMessage(io: Io, given: string, options: EditOptions): 
     if (after === before) {
       throw new CommandError(
         EXIT.failure,
-        `The body was not changed, so nothing was planned. To replay it as it is: redrive replay plan --id ${id}`,
+        `The body was not changed, so nothing was planned. To replay it unchanged: redrive replay plan --id ${id}`,
       )
     }
     showDiff(io, before, after)
@@ -41,7 +41,7 @@ export async function editMessage(io: Io, given: string, options: EditOptions): 
   })
 }
 
-const QUESTION = 'Plan a replay of this?'
+const QUESTION = 'Plan a replay with this change?'
 
 interface Edit {
   readonly id: string
@@ -65,20 +65,20 @@ async function planEdited(
     body,
     ...(etag === undefined ? {} : { ifMatch: etag }),
   })
-  return planned === undefined ? EXIT.ok : planShown(io, options, planned.answer)
+  return planned === undefined ? EXIT.ok : planShown(io, options, planned.output)
 }
 
-function textOf({ text }: Answer<'getPayload'>): string {
+function textOf({ text }: Output<'getPayload'>): string {
   if (text !== undefined) return text
   throw new CommandError(
     EXIT.conflict,
-    'The body is not text, so no editor can keep it as it is. Use: redrive replay plan --patch',
+    'The body is not text, so an editor would damage it. Use: redrive replay plan --patch',
   )
 }
 
 /**
- * In a folder that only its owner can enter: the body may be secret. It is gone afterwards, but for what
- * someone wrote for nothing.
+ * Writes the body to a file in a private folder, because it may be secret. Deletes the file afterwards, unless
+ * the command failed and the file contains changes of the user.
  */
 async function withDraft(
   io: Io,
@@ -86,7 +86,7 @@ async function withDraft(
   text: string,
   work: (path: string) => Promise<ExitCode>,
 ): Promise<ExitCode> {
-  const folder = mkdtempSync(join(io.env['TMPDIR'] || tmpdir(), 'redrive-'))
+  const folder = mkdtempSync(join(io.env.TMPDIR || tmpdir(), 'redrive-'))
   const path = join(folder, `${id}.json`)
   writeFileSync(path, text, { mode: 0o600 })
   let exitCode: ExitCode = EXIT.failure
@@ -95,23 +95,26 @@ async function withDraft(
     return exitCode
   } finally {
     if (exitCode !== EXIT.ok && isChanged(path, text)) {
-      say(io)`What you wrote is still in ${path}. Remove it when you are done with it.`
+      say(io)`Your changes are still in ${path}. Delete the file when you no longer need it.`
     } else rmSync(folder, { recursive: true, force: true })
   }
 }
 
-/** An editor may have moved it away; then there is nothing to keep. */
+/** Returns whether the file contains changes. An editor may have moved the file away. */
 const isChanged = (path: string, text: string): boolean =>
   existsSync(path) && withoutNewEnd(text, readFileSync(path, 'utf8')) !== text
 
 async function edited(io: Io, path: string, text: string): Promise<string> {
   const code = await io.edit(path)
   if (code !== 0)
-    throw new CommandError(EXIT.failure, `The editor ended with ${code}. Nothing was done.`)
+    throw new CommandError(
+      EXIT.failure,
+      `The editor ended with exit code ${code}. Nothing was changed.`,
+    )
   return withoutNewEnd(text, readFileSync(path, 'utf8'))
 }
 
-/** Editors end a file with a line end; a body that had none keeps having none. */
+/** Removes the line end that editors add, if the body had none before. */
 const withoutNewEnd = (before: string, after: string): string =>
   !before.endsWith('\n') && after.endsWith('\n') ? after.slice(0, -1) : after
 

@@ -4,12 +4,12 @@ import type { CommonOptions, Io } from '../io.ts'
 import { hint, isForPeople, print, say } from '../print.ts'
 import { connect } from '../server/connect.ts'
 import { defined, futureOf } from '../server/filter.ts'
-import { certainId, shortIds, wholeId } from '../server/ids.ts'
+import { resolveUniqueId, shortIds, resolveId } from '../server/resolve-id.ts'
 import { mutate } from '../server/mutate.ts'
 import { type Window, sparksOf } from '../server/trend.ts'
 import type { Page } from '../text/page.ts'
 import { bold, dim, type Printable, yellow } from '../text/painted.ts'
-import { age, counted, moment, number, relative } from '../text/words.ts'
+import { age, counted, moment, number, relative } from '../text/format.ts'
 import { messageTable } from './message-table.ts'
 
 export interface ListGroupsOptions extends CommonOptions {
@@ -23,7 +23,7 @@ export interface ListGroupsOptions extends CommonOptions {
   readonly text?: string
   readonly order?: string
   readonly limit: number
-  readonly next?: string
+  readonly cursor?: string
   readonly trend: Window | 'none'
 }
 
@@ -45,26 +45,27 @@ export async function listGroups(io: Io, options: ListGroupsOptions): Promise<Ex
       else groupTable(io, page, groups, sparks)
     },
   })
-  if (answer.next !== undefined) say(io)`There are more: add --limit 200, or --next ${answer.next}`
+  if (answer.nextCursor !== undefined)
+    say(io)`More results: add --limit 200, or --cursor ${answer.nextCursor}`
   const [first] = groups
   if (first !== undefined) {
     const short = shortIds(groups.map(({ id }) => id))(first.id)
-    hint(io, options)`Why, and how to replay them: redrive groups show ${short}`
+    hint(io, options)`Show a group and how to replay it: redrive groups show ${short}`
   }
   return EXIT.ok
 }
 
-/** `--open` takes nothing away from what waits; every other filter may. */
+/** Returns the text for an empty list. `--open` is not counted as a filter: it hides no open dead letters. */
 function noneOf(options: ListGroupsOptions): string {
   const { source, handler, state, regressed, owner, text } = options
   const filters = [source, handler, state, options.class, regressed, owner, text]
   return filters.some((one) => one !== undefined)
-    ? 'No group fits the filter.'
-    : 'No failure group. Nothing waits here.'
+    ? 'No group matches the filter.'
+    : 'No failure groups. There is nothing to do.'
 }
 
 function groupQueryOf(options: ListGroupsOptions): NonNullable<Input<'listGroups'>['query']> {
-  const { source, handler, state, regressed, owner, open, text, order, limit, next } = options
+  const { source, handler, state, regressed, owner, open, text, order, limit, cursor } = options
   return defined({
     sources: source,
     handler,
@@ -75,8 +76,8 @@ function groupQueryOf(options: ListGroupsOptions): NonNullable<Input<'listGroups
     hasOpen: open,
     text,
     order,
-    most: limit,
-    next,
+    limit,
+    cursor,
   }) as NonNullable<Input<'listGroups'>['query']>
 }
 
@@ -114,7 +115,7 @@ function whatFailed({ title, code, state, regressed }: Group): Printable {
 
 export async function showGroup(io: Io, given: string, options: CommonOptions): Promise<ExitCode> {
   const client = connect(io, options)
-  const id = await wholeId(io, client, 'group', given)
+  const id = await resolveId(io, client, 'group', given)
   const [group, why, { comments }, newest] = await Promise.all([
     client.call('getGroup', { params: { id } }, { signal: io.signal }),
     client.call('explainGroup', { params: { id } }, { signal: io.signal }),
@@ -128,7 +129,8 @@ export async function showGroup(io: Io, given: string, options: CommonOptions): 
       page.line``
       page.line`${bold('Why these are one group')} ${dim(`(rules version ${why.algorithm}, ${why.signature})`)}`
       page.facts(Object.entries(why.shared).map(([name, value]) => [`  ${name}`, value]))
-      if (why.unknown.length > 0) page.line`  Not known of the first one: ${why.unknown.join(', ')}`
+      if (why.unknown.length > 0)
+        page.line`  Unknown for the first message: ${why.unknown.join(', ')}`
       for (const { author, text, writtenAt } of comments) {
         page.line``
         page.line`${bold(author)} ${dim(relative(io.now(), writtenAt))}`
@@ -142,11 +144,11 @@ export async function showGroup(io: Io, given: string, options: CommonOptions): 
   return EXIT.ok
 }
 
-/** 5: enough to see what they are like. */
+/** 5 examples are enough to recognise the failure. */
 const NEWEST = 5
 
 async function newestOf(io: Io, client: Client, id: string) {
-  const query = { groups: [id], most: NEWEST }
+  const query = { groups: [id], limit: NEWEST }
   return (await client.call('listDeadLetters', { query }, { signal: io.signal })).deadLetters
 }
 
@@ -167,19 +169,19 @@ function groupFacts(io: Io, page: Page, group: Group): void {
       `${counted(count, 'message')}, ${number(openCount)} open, ${counted(attempts, 'attempt')}`,
     ],
     ['Seen', `${relative(io.now(), firstSeenAt)} to ${relative(io.now(), lastSeenAt)}`],
-    ['First one', group.sample],
+    ['First error', group.sample],
   ])
 }
 
 export interface ChangeGroupOptions extends CommonOptions {
   readonly state?: string
-  /** With the state `muted`: a moment to come, or how long from now. */
+  /** With the state `muted`: a future time, or how long from now. */
   readonly until?: string
-  /** False: nobody. */
+  /** False: removes the owner. */
   readonly owner?: string | false
 }
 
-/** The change names the group as it was read: someone else's change in between is not lost. */
+/** Changes a group. The request contains the version that was read, so no concurrent change is lost. */
 export async function changeGroup(
   io: Io,
   given: string,
@@ -189,11 +191,11 @@ export async function changeGroup(
   if ([state, until, owner].every((one) => one === undefined)) {
     throw new CommandError(
       EXIT.usage,
-      'Say what to change: --state, --until, --owner or --no-owner.',
+      'Nothing to change. Add --state, --until, --owner or --no-owner.',
     )
   }
   const client = connect(io, options)
-  const id = await certainId(io, client, 'group', given)
+  const id = await resolveUniqueId(io, client, 'group', given)
   const { etag } = await client.ask('getGroup', { params: { id } }, { signal: io.signal })
   const body = defined({
     state,
@@ -207,8 +209,8 @@ export async function changeGroup(
   })
   if (changed !== undefined) {
     print(io, options, {
-      json: changed.answer,
-      human: (page) => groupFacts(io, page, changed.answer),
+      json: changed.output,
+      human: (page) => groupFacts(io, page, changed.output),
     })
   }
   return EXIT.ok
@@ -221,13 +223,14 @@ export async function commentGroup(
   options: CommonOptions,
 ): Promise<ExitCode> {
   const client = connect(io, options)
-  const id = await certainId(io, client, 'group', given)
-  const said = await mutate(io, client, options, 'commentGroup', { params: { id }, body: { text } })
-  // The answer of the server is empty: that it is done is all there is to say.
-  if (said !== undefined) {
+  const id = await resolveUniqueId(io, client, 'group', given)
+  const input = { params: { id }, body: { text } }
+  const added = await mutate(io, client, options, 'commentGroup', input)
+  // The response of the server is empty, so only the id can be printed.
+  if (added !== undefined) {
     print(io, options, {
       json: { commented: id },
-      human: (page) => page.line`Group ${id} has a new comment.`,
+      human: (page) => page.line`Added a comment to group ${id}.`,
     })
   }
   return EXIT.ok

@@ -1,18 +1,18 @@
-/** What a project seems to use, and why we think so. */
+/** The brokers that a project seems to use, and the evidence for it. */
 export interface Detected {
-  /** Names of variables that say where the brokers are. Undefined: it does not seem to use that one. */
+  /** Names of the variables with broker addresses. Undefined: the project does not seem to use it. */
   readonly rabbitmq: string | undefined
   readonly kafka: string | undefined
   readonly postgres: string | undefined
-  /** Variable of the database for the server itself. */
+  /** Variable with the address of the server's database. */
   readonly database: string
-  /** For people: `amqplib in package.json`. */
+  /** Evidence, for people: `amqplib in package.json`. */
   readonly because: readonly string[]
 }
 
 type Broker = 'rabbitmq' | 'kafka' | 'postgres'
 
-/** Libraries that only who uses the broker depends on. `pg` alone says nothing about an outbox. */
+/** Libraries that show the use of a broker. `pg` is missing, because it does not imply an outbox. */
 const LIBRARIES: Readonly<Record<Broker, readonly string[]>> = {
   rabbitmq: [
     'amqplib',
@@ -33,7 +33,7 @@ const LIBRARIES: Readonly<Record<Broker, readonly string[]>> = {
   postgres: ['@redrive/postgres'],
 }
 
-/** The first is the one that is written when none is set. */
+/** Variables to look for. The first one is written when none is set. */
 const VARIABLES: Readonly<Record<Broker | 'database', readonly string[]>> = {
   rabbitmq: ['RABBITMQ_URL', 'AMQP_URL', 'CLOUDAMQP_URL'],
   kafka: ['KAFKA_BROKERS', 'KAFKA_BOOTSTRAP_SERVERS'],
@@ -63,7 +63,7 @@ export function detect(
   return { ...found, database: database ?? 'DATABASE_URL', because }
 }
 
-/** Only names of variables are written, never what is in them. */
+/** Returns the text of the config. It contains only names of variables, never their values. */
 export function configText({ rabbitmq, kafka, postgres, database }: Detected): string {
   const sources = [
     ...(rabbitmq === undefined ? [] : [rabbitmqText(rabbitmq)]),
@@ -75,45 +75,45 @@ export function configText({ rabbitmq, kafka, postgres, database }: Detected): s
   )
 }
 
-/** Where the server of a first config answers: on this machine alone. */
+/** The address in a first config. It is reachable only from this machine. */
 export const LISTEN = '127.0.0.1:8080'
 
 const HEAD = (database: string) => `\
 # yaml-language-server: $schema=./node_modules/@redrive/server/redrive.config.schema.json
-# \${NAME} is taken from the environment, or from the file that NAME_FILE names.
+# \${NAME} is read from the environment variable NAME, or from the file in the variable NAME_FILE.
 
-# For the catalog of dead letters, the audit and the server itself.
+# The database of the server: the catalog of dead letters and the audit log.
 database:
   url: \${${database}}
 
 listen: ${LISTEN}
 
 auth:
-  # Everybody who can connect may do everything: to try it on this machine, and nowhere else. For a team:
+  # Every user who can connect has all permissions. Use this only to try Redrive on this machine. For a team:
   # oidc:
   #   issuer: https://id.example.com
   #   clientId: redrive
   #   clientSecret: \${OIDC_CLIENT_SECRET}
   development: {}
 
-# Who may do what, once people sign in.
+# Roles of users who sign in with oidc.
 # access:
 #   - groups: [on-call]
 #     roles: [operator]
 #     sources: ['*']
 
-# With one person there is nobody else to approve a replay; take it out for a team.
+# Any user may approve a replay, also their own. Remove this line for a team.
 approval: anyone
 
 `
 
 const rabbitmqText = (variable: string) => `\
-  # The name stays for ever: it is part of the identity of its dead letters.
+  # Do not change this name later: it is part of the id of each dead letter.
   orders:
     rabbitmq:
       url: \${${variable}}
       queue: orders
-      # Of others than Redrive: deadLetterQueues: [orders.dlq]
+      # Dead letters written by other libraries: deadLetterQueues: [orders.dlq]
 `
 
 const kafkaText = (variable: string) => `\
@@ -122,18 +122,18 @@ const kafkaText = (variable: string) => `\
       brokers: \${${variable}}
       topic: clicks
       group: clicks-service
-      # Of others than Redrive: deadLetterTopics: [clicks.DLT]
+      # Dead letters written by other libraries: deadLetterTopics: [clicks.DLT]
 `
 
 const POSTGRES_TEXT = `\
   outbox:
     postgres:
-      # In another database than that of the server: url: \${OUTBOX_DATABASE_URL}
+      # If the outbox is in another database: url: \${OUTBOX_DATABASE_URL}
       queue: events
 `
 
 const NO_SOURCES = `\
-# Where dead letters are.
+# The queues and topics with dead letters.
 sources: {}
 #  orders:
 #    rabbitmq:

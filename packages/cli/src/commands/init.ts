@@ -10,11 +10,11 @@ import { configText, type Detected, detect, LISTEN } from './init-text.ts'
 
 const FILE = 'redrive.config.yaml'
 
-/** Writes a first config for what the project here uses. Shows it before, and never touches one that is there. */
+/** Shows and writes a first config for the project in this directory. Never changes an existing config. */
 export async function initCommand(io: Io, options: CommonOptions): Promise<ExitCode> {
-  const { CONFIG_FILES } = await import('@redrive/server')
-  const there = CONFIG_FILES.find((name) => existsSync(join(io.cwd, name)))
-  if (there !== undefined) throw thereAlready(there)
+  const { CONFIG_FILES } = await import('@redrive/server/internal')
+  const existing = CONFIG_FILES.find((name) => existsSync(join(io.cwd, name)))
+  if (existing !== undefined) throw alreadyExists(existing)
   const detected = detect(dependenciesIn(io.cwd), io.env)
   const text = configText(detected)
   if (!options.json && !options.jsonl) show(io, detected, text)
@@ -28,35 +28,35 @@ export async function initCommand(io: Io, options: CommonOptions): Promise<ExitC
     human: (page) => {
       if (!isWritten) return page.line`Nothing was written.`
       page.line`Wrote ${FILE}. Next: redrive config validate, redrive migrate, redrive serve.`
-      page.line`For all other commands: export REDRIVE_URL=http://${LISTEN}`
+      page.line`Before you use other commands: export REDRIVE_URL=http://${LISTEN}`
     },
   })
   return EXIT.ok
 }
 
-const thereAlready = (name: string) =>
+const alreadyExists = (name: string) =>
   new CommandError(
     EXIT.conflict,
-    `There is a ${name} already, and it is left as it is. See it with: redrive config print`,
+    `${name} already exists and was not changed. Print it with: redrive config print`,
   )
 
-/** As a diff, on stderr: it is what a person decides about. */
+/** Prints the new config as a diff on stderr, so that the user can decide. */
 function show(io: Io, { because }: Detected, text: string): void {
   for (const one of because) say(io)`Found ${one}.`
   if (because.length === 0)
-    say(io)`Found no broker in package.json or the environment: an example is written instead.`
+    say(io)`Found no broker in package.json or the environment. The config contains an example.`
   const page = new Page(io.stderr)
   page.line`--- /dev/null`
   page.line`+++ ${FILE}`
   for (const line of text.trimEnd().split('\n')) page.line`${green(`+${line}`)}`
 }
 
-/** Only if nobody wrote one meanwhile. */
+/** Writes the file, unless another process has created it. */
 function write(path: string, text: string): void {
   try {
     writeFileSync(path, text, { flag: 'wx' })
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw thereAlready(FILE)
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw alreadyExists(FILE)
     throw error
   }
 }
@@ -75,6 +75,6 @@ function parsed(file: string): Readonly<Record<string, unknown>> {
   try {
     return (JSON.parse(readFileSync(file, 'utf8')) ?? {}) as Readonly<Record<string, unknown>>
   } catch (error) {
-    throw new CommandError(EXIT.failure, `package.json cannot be read: ${(error as Error).message}`)
+    throw new CommandError(EXIT.failure, `Cannot read package.json: ${(error as Error).message}`)
   }
 }

@@ -1,9 +1,9 @@
 import type { DeadLetter } from '@redrive/api'
 import type { Io } from '../io.ts'
-import { shortIds } from '../server/ids.ts'
+import { shortIds } from '../server/resolve-id.ts'
 import type { Page } from '../text/page.ts'
 import { bold } from '../text/painted.ts'
-import { age, bytes, number } from '../text/words.ts'
+import { age, bytes, number } from '../text/format.ts'
 
 export function messageTable(io: Io, page: Page, rows: readonly DeadLetter[]): void {
   const short = shortIds(rows.map(({ id }) => id))

@@ -5,62 +5,65 @@ import type { CommonOptions, Io } from '../io.ts'
 import { hint, print, say } from '../print.ts'
 import { connect } from '../server/connect.ts'
 import { defined, type FilterOptions, type Query, queryOf } from '../server/filter.ts'
-import { shortIds, wholeId } from '../server/ids.ts'
+import { shortIds, resolveId } from '../server/resolve-id.ts'
 import type { Page } from '../text/page.ts'
 import { bold, dim } from '../text/painted.ts'
 import { safeJson } from '../text/safe.ts'
-import { bytes, moment, number, relative } from '../text/words.ts'
+import { bytes, moment, number, relative } from '../text/format.ts'
 import { messageTable } from './message-table.ts'
 
 export interface ListMessagesOptions extends CommonOptions, FilterOptions {
   readonly status?: readonly string[]
   readonly limit: number
-  readonly next?: string
+  readonly cursor?: string
 }
 
 export async function listMessages(io: Io, options: ListMessagesOptions): Promise<ExitCode> {
   const client = connect(io, options)
-  const { status, limit, next: from } = options
+  const { status, limit, cursor } = options
   const filter = bounded(io, queryOf(io, options, await groupsOf(io, client, options)))
-  const query = { ...filter, ...defined({ statuses: status, most: limit, next: from }) }
+  const query = { ...filter, ...defined({ statuses: status, limit, cursor }) }
   const answer = await client.call('listDeadLetters', { query }, { signal: io.signal })
   print(io, options, {
     json: answer,
     lines: answer.deadLetters,
     human: (page) => {
-      if (answer.deadLetters.length === 0) page.line`No dead letter fits.`
+      if (answer.deadLetters.length === 0) page.line`No dead letters match.`
       else messageTable(io, page, answer.deadLetters)
     },
   })
-  if (answer.next !== undefined) say(io)`There are more: add --limit 200, or --next ${answer.next}`
+  if (answer.nextCursor !== undefined)
+    say(io)`More results: add --limit 200, or --cursor ${answer.nextCursor}`
   const [first] = answer.deadLetters
   if (first !== undefined) {
     const short = shortIds(answer.deadLetters.map(({ id }) => id))(first.id)
-    hint(io, options)`One in full: redrive messages show ${short}`
+    hint(io, options)`Show one in full: redrive messages show ${short}`
   }
   return EXIT.ok
 }
 
-/** A day: what someone who says nothing most likely means. */
+/** One day, the default time range without a filter. */
 const LOOK_BACK_MS = 86_400_000
 
-/** The server does not search all there ever was; what is left out is said. */
+/** Limits an unbounded query to one day and prints the limit. The server rejects unbounded searches. */
 function bounded(io: Io, query: Query): Query {
   const { groups, key, extracted, after } = query
   if ([groups, key, extracted, after].some((one) => one !== undefined)) return query
-  say(io)`Those of the last 24 h. For older ones add --after, such as --after 7d, or --group.`
+  say(
+    io,
+  )`Limited to the last 24 h. For older dead letters, add --after, such as --after 7d, or --group.`
   return { ...query, after: io.now() - LOOK_BACK_MS }
 }
 
 function groupsOf(io: Io, client: Client, { group = [] }: FilterOptions): Promise<string[]> {
-  return Promise.all(group.map((one) => wholeId(io, client, 'group', one)))
+  return Promise.all(group.map((one) => resolveId(io, client, 'group', one)))
 }
 
 export interface ExportOptions extends CommonOptions, FilterOptions {
   readonly status?: readonly string[]
 }
 
-/** All that fit, one JSON document in each line, as they come. */
+/** Exports matching dead letters as JSON Lines while they arrive. */
 export async function exportMessages(io: Io, options: ExportOptions): Promise<ExitCode> {
   const client = connect(io, options)
   const filter = bounded(io, queryOf(io, options, await groupsOf(io, client, options)))
@@ -75,17 +78,18 @@ export async function exportMessages(io: Io, options: ExportOptions): Promise<Ex
     }
   } catch (error) {
     if (last === undefined || io.signal.aborted) throw error
-    throw brokeOff(error, count, last, query)
+    throw incompleteExport(error, count, last, query)
   }
   return EXIT.ok
 }
 
 /**
- * The server breaks off an export that gets too long, and cannot say why in the middle of it. `--before` is
- * without its moment, so it is one later than the last: others may have failed at the same. `--after` is a
- * moment, too: what is so long ago is something else by then.
+ * Returns an error with the flags to continue. The server stops an export that is too long, and cannot send a
+ * reason in the middle of it. `--before` excludes its own time, so it is 1 ms later than the last message:
+ * others may have failed in the same millisecond. `--after` is an absolute time, because a duration such as
+ * 7d would mean another time later.
  */
-function brokeOff(
+function incompleteExport(
   cause: unknown,
   count: number,
   { lastFailedAt }: DeadLetter,
@@ -95,17 +99,17 @@ function brokeOff(
   return new CommandError(
     EXIT.failure,
     [
-      `Broke off after ${number(count)}; the output is not whole: ${reasonOf(cause)}.`,
-      'An export has at most 100,000, and a server that restarts breaks it off.',
-      `Go on with the same filters and ${from}--before ${moment(lastFailedAt + 1)}`,
-      'Those that failed in the same millisecond as the last one come again.',
+      `Export stopped after ${number(count)} messages; the output is incomplete: ${reasonOf(cause)}.`,
+      'An export contains at most 100,000 messages, and a restart of the server stops it.',
+      `To continue, use the same filters and ${from}--before ${moment(lastFailedAt + 1)}`,
+      'Messages that failed in the same millisecond as the last one are exported again.',
     ].join('\n'),
     { cause },
   )
 }
 
 export interface ShowMessageOptions extends CommonOptions {
-  /** The body as it came, which is written down by the server. */
+  /** Shows the original body. The server writes this to the audit log. */
   readonly unmasked?: boolean
 }
 
@@ -115,7 +119,7 @@ export async function showMessage(
   options: ShowMessageOptions,
 ): Promise<ExitCode> {
   const client = connect(io, options)
-  const id = await wholeId(io, client, 'message', given)
+  const id = await resolveId(io, client, 'message', given)
   const [message, { items }, payload] = await Promise.all([
     client.call('getDeadLetter', { params: { id } }, { signal: io.signal }),
     client.call('listDeadLetterReplays', { params: { id } }, { signal: io.signal }),
@@ -146,8 +150,8 @@ export async function showMessage(
     },
   })
   if (message.status === 'open') {
-    hint(io, options)`\nAll that are alike: redrive groups show ${message.group}`
-    hint(io, options)`This one alone: redrive replay plan --id ${id}`
+    hint(io, options)`\nShow similar failures: redrive groups show ${message.group}`
+    hint(io, options)`Replay only this one: redrive replay plan --id ${id}`
   }
   return EXIT.ok
 }
@@ -163,7 +167,7 @@ function messageFacts(io: Io, page: Page, message: DeadLetterDetail): void {
     ['Message', message.id],
     ['Group', message.group],
     ['Source', message.source],
-    ['Came from', message.origin === message.source ? undefined : message.origin],
+    ['Origin', message.origin === message.source ? undefined : message.origin],
     ['Handler', message.handler],
     ['Status', quarantined ? `${message.status}, quarantined` : message.status],
     ['Class', message.class],
@@ -183,7 +187,7 @@ function messageFacts(io: Io, page: Page, message: DeadLetterDetail): void {
   ])
 }
 
-/** Newest first: what it fails with now matters most. */
+/** Prints the attempts, newest first, because the latest failure matters most. */
 function attemptsOf(io: Io, page: Page, { history }: DeadLetterDetail): void {
   if (history.length === 0) return
   page.line`\n${bold('Attempts')}`
@@ -205,8 +209,8 @@ function previewOf(
 ): void {
   const about = [bytes(payloadBytes), contentType].filter((one) => one !== undefined).join(', ')
   page.line`\n${bold('Body')} ${dim(about)}`
-  if (isTombstone) page.line`  There is none: this record deletes its key.`
-  else if (body.isHidden) page.line`  You may not see it: that needs the action payload.`
-  else if (body.preview === undefined) page.line`  There is no preview. As it came: add --unmasked`
+  if (isTombstone) page.line`  No body: this record is a tombstone, which deletes its key.`
+  else if (body.isHidden) page.line`  Hidden: permission "view_payload" is required.`
+  else if (body.preview === undefined) page.line`  No preview. To show the original, add --unmasked`
   else page.block(safeJson(body.preview, 2))
 }

@@ -4,13 +4,16 @@ import { hint, print } from '../print.ts'
 import { type ConfigOptions, loaded } from '../server/config.ts'
 
 export interface MigrateOptions extends CommonOptions, ConfigOptions {
-  /** Print what would be run, for an administrator. Needs neither a config nor a database. */
+  /** Prints the SQL, for a database administrator. Needs no config and no database. */
   readonly printSql?: boolean
 }
 
-/** Brings the schemas of the server up to date: those of the outbox, the catalog and the server itself. */
+/** Migrates the schemas of the outbox, the catalog and the server. */
 export async function migrateCommand(io: Io, options: MigrateOptions): Promise<ExitCode> {
-  const { allMigrationSql, migrateAll, missingInAll } = await import('@redrive/server')
+  const [{ migrateAll }, { allMigrationSql, missingInAll }] = await Promise.all([
+    import('@redrive/server'),
+    import('@redrive/server/internal'),
+  ])
   if (options.printSql) {
     io.stdout.write(allMigrationSql())
     return EXIT.ok
@@ -29,7 +32,7 @@ export async function migrateCommand(io: Io, options: MigrateOptions): Promise<E
   }
 }
 
-/** 2: the one that migrates, and one that waits for it. */
+/** 2 connections: one migrates, the other waits for it. */
 const CONNECTIONS = 2
 const CONNECT_MS = 10_000
 

@@ -2,38 +2,47 @@ import type { DrainedDeadLetter } from '@redrive/runtime'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { reasonOf } from '../failure.ts'
 import type { CommonOptions, Io } from '../io.ts'
-import { groupsOf, lastAttempt, look, type PeekedGroup, type Place } from '../peek/look.ts'
+import {
+  groupsOf,
+  lastAttempt,
+  look,
+  type PeekedGroup,
+  type PeekTarget,
+} from '../peek/read-queue.ts'
 import { hint, isForPeople, print, say } from '../print.ts'
 import type { Page } from '../text/page.ts'
 import { bold, dim } from '../text/painted.ts'
 import { safeJson } from '../text/safe.ts'
-import { age, bytes, moment, number } from '../text/words.ts'
+import { age, bytes, moment, number } from '../text/format.ts'
 
 export interface PeekOptions extends CommonOptions {
-  /** Most to look at. */
+  /** Maximum number of messages to read. */
   readonly limit: number
   /** The number of a message to show in full. */
   readonly show?: number
-  /** Look although the messages are near a limit of the broker. */
-  readonly evenSo?: boolean
+  /** Peeks even near the delivery limit of the queue, or if the order may change. */
+  readonly ignoreDeliveryLimit?: boolean
 }
 
-export type OpenPlace = (address: string, queue: string) => Promise<Place>
+export type OpenPlace = (address: string, queue: string) => Promise<PeekTarget>
 
-/** Lists, groups and shows what is in a queue, without a server and without consuming it. */
+/** Lists, groups and shows the messages of a queue, without a server and without consuming them. */
 export async function peek(
   io: Io,
   open: OpenPlace,
   { address, queue }: { readonly address: string; readonly queue: string },
   options: PeekOptions,
 ): Promise<ExitCode> {
-  const place = await open(address, queue)
-  const { limit, evenSo } = options
-  const looked = await closing(io, place, look(place, limit, evenSo === true))
-  if (looked.refusal !== undefined) {
-    throw new CommandError(EXIT.conflict, `${looked.refusal} To look all the same, add --even-so.`)
+  const target = await open(address, queue)
+  const { limit, ignoreDeliveryLimit } = options
+  const result = await closing(io, target, look(target, limit, ignoreDeliveryLimit === true))
+  if (result.refusal !== undefined) {
+    throw new CommandError(
+      EXIT.conflict,
+      `${result.refusal} To peek anyway, add --ignore-delivery-limit.`,
+    )
   }
-  const { total, deadLetters } = looked
+  const { total, deadLetters } = result
   const messages = deadLetters.map((one, at) => messageOf(one, at + 1))
   if (options.show !== undefined) return showOne(io, deadLetters, options.show, options)
   const groups = groupsOf(deadLetters)
@@ -45,21 +54,24 @@ export async function peek(
   if (isForPeople(options)) {
     say(
       io,
-    )`Looked at ${number(deadLetters.length)} of ${number(total)} in ${queue}; they are still there. One in full: --show N`
-    if (place.trace !== undefined && deadLetters.length > 0) say(io)`${place.trace}`
+    )`Read ${number(deadLetters.length)} of ${number(total)} in ${queue} without consuming them. Show one in full: --show N`
+    if (target.trace !== undefined && deadLetters.length > 0) say(io)`${target.trace}`
     if (deadLetters.length > 0)
-      hint(io, options)`To search and replay them: redrive init writes the config of a server.`
+      hint(io, options)`To search and replay them, create a server config: redrive init`
   }
   return EXIT.ok
 }
 
-/** Whatever happened: what was taken is back before anybody hears of it. What is left behind loses nobody what was read. */
-async function closing<T>(io: Io, place: Place, work: Promise<T>): Promise<T> {
+/**
+ * Closes the target before the result is used, so that the messages are already returned. A failed close only
+ * prints a warning, because the result is still valid.
+ */
+async function closing<T>(io: Io, target: PeekTarget, work: Promise<T>): Promise<T> {
   try {
     return await work
   } finally {
-    await place.close().catch((error: unknown) => {
-      say(io)`Warning: the look may have left something behind. ${reasonOf(error)}`
+    await target.close().catch((error: unknown) => {
+      say(io)`Warning: the peek could not clean up at the broker. ${reasonOf(error)}`
     })
   }
 }
@@ -96,12 +108,12 @@ function messageOf(one: DrainedDeadLetter, at: number): PeekedMessage {
   }
 }
 
-interface Found {
+interface Tables {
   readonly groups: readonly PeekedGroup[]
   readonly messages: readonly PeekedMessage[]
 }
 
-function tables(io: Io, page: Page, { groups, messages }: Found): void {
+function tables(io: Io, page: Page, { groups, messages }: Tables): void {
   if (messages.length === 0) return page.line`The queue is empty.`
   const since = (at: number | undefined) => (at === undefined ? '' : age(io.now() - at))
   page.table<PeekedGroup>(
@@ -134,14 +146,14 @@ function tables(io: Io, page: Page, { groups, messages }: Found): void {
 function showOne(
   io: Io,
   deadLetters: readonly DrainedDeadLetter[],
-  wanted: number,
+  position: number,
   options: CommonOptions,
 ): ExitCode {
-  const one = deadLetters[wanted - 1]
+  const one = deadLetters[position - 1]
   if (one === undefined) {
     throw new CommandError(
       EXIT.notFound,
-      `There is no message ${wanted}: there are ${deadLetters.length}.`,
+      `Message ${position} does not exist: only ${deadLetters.length} messages were read. To read more, increase --limit.`,
     )
   }
   const { delivery, envelope } = one
@@ -149,7 +161,7 @@ function showOne(
   const { history } = delivery.cycle
   print(io, options, {
     json: {
-      ...messageOf(one, wanted),
+      ...messageOf(one, position),
       type: delivery.type,
       contentType: delivery.contentType,
       headers: delivery.headers,
@@ -159,7 +171,7 @@ function showOne(
       encoding: text === undefined ? 'base64' : 'utf8',
     },
     human: (page) => {
-      const about = messageOf(one, wanted)
+      const about = messageOf(one, position)
       page.line`${bold(about.message)}`
       page.facts([
         ['Id', about.id],

@@ -6,10 +6,10 @@ import type { CommonOptions, Io } from '../io.ts'
 import { print, say } from '../print.ts'
 import { connect } from '../server/connect.ts'
 import { defined, type FilterOptions, selectionOf } from '../server/filter.ts'
-import { certainId, certainIds, shortIds } from '../server/ids.ts'
+import { resolveUniqueId, certainIds, shortIds } from '../server/resolve-id.ts'
 import { mutate } from '../server/mutate.ts'
 import { bold } from '../text/painted.ts'
-import { age, number } from '../text/words.ts'
+import { age, number } from '../text/format.ts'
 import { IN_RUN, planText, SETTLED, stateOf, sum } from './run-text.ts'
 
 type PlanRequest = Input<'planReplay'>['body']
@@ -17,22 +17,22 @@ type PlanRequest = Input<'planReplay'>['body']
 export interface PlanOptions extends CommonOptions, FilterOptions {
   readonly id?: readonly string[]
   readonly note?: string
-  /** `200/s`, `12/min` or a number for each second. */
+  /** `200/s`, `12/min` or a number per second. */
   readonly rate?: string
   /** `1,5,50`. */
-  readonly ramp?: string
-  readonly refailLimit?: number
-  readonly confirmWithin?: string
-  readonly unproven?: string
+  readonly canary?: string
+  readonly maxFailureRatio?: number
+  readonly outcomeTimeout?: string
+  readonly onUnconfirmed?: string
   readonly maxAge?: string
-  readonly inboxKeep?: string
+  readonly inboxRetention?: string
   readonly override?: readonly string[]
   /** A file with a JSON Patch. */
   readonly patch?: string
   readonly force?: boolean
 }
 
-/** Freezes a selection and says what would be replayed. Nothing goes out. */
+/** Freezes a selection and previews its replay. Publishes nothing. */
 export async function planReplay(io: Io, options: PlanOptions): Promise<ExitCode> {
   const client = connect(io, options)
   const body: PlanRequest = {
@@ -40,18 +40,18 @@ export async function planReplay(io: Io, options: PlanOptions): Promise<ExitCode
     selection: await selectedBy(io, client, options),
   }
   const planned = await mutate(io, client, options, 'planReplay', { body })
-  return planned === undefined ? EXIT.ok : planShown(io, options, planned.answer)
+  return planned === undefined ? EXIT.ok : planShown(io, options, planned.output)
 }
 
-/** Nothing to replay is a refusal: a script must not go on as if there were something. */
+/** Prints a plan. A plan without messages is a conflict, so that a script does not continue. */
 export function planShown(io: Io, options: CommonOptions, run: Run): ExitCode {
   const ready = sum(run.counts, IN_RUN)
   print(io, options, {
     json: run,
     human: (page) => {
       planText(page, run)
-      if (ready > 0) page.line`Start with: redrive replay start ${bold(run.id)}`
-      else page.line`Nothing of it can be replayed.`
+      if (ready > 0) page.line`Start it with: redrive replay start ${bold(run.id)}`
+      else page.line`None of them can be replayed.`
     },
   })
   return ready > 0 ? EXIT.ok : EXIT.conflict
@@ -68,14 +68,14 @@ async function selectedBy(
   if (id.length > 0 && isFiltered) {
     throw new CommandError(
       EXIT.usage,
-      '--id and filters such as --group and --source exclude each other. Name the messages, or say what they have in common.',
+      '--id and filters such as --group and --source are mutually exclusive. Use either --id or filters.',
     )
   }
   if (id.length > 0) return { ids: await certainIds(io, client, 'message', id) }
   if (!isFiltered) {
     throw new CommandError(
       EXIT.usage,
-      'Say what to replay: --group, --id, or filters such as --source and --class.',
+      'No messages selected. Add --group, --id, or filters such as --source and --class.',
     )
   }
   const query = selectionOf(io, options, await certainIds(io, client, 'group', group))
@@ -87,18 +87,27 @@ const TEXT =
   '--text cannot select messages for a replay: it matches groups by their first message and can select messages without this text. Select by --id or --group, or use another filter.'
 
 function settingsOf(io: Io, options: PlanOptions): Omit<PlanRequest, 'selection'> {
-  const { note, rate, ramp, refailLimit, confirmWithin, unproven, maxAge, inboxKeep, override } =
-    options
+  const {
+    note,
+    rate,
+    canary,
+    maxFailureRatio,
+    outcomeTimeout,
+    onUnconfirmed,
+    maxAge,
+    inboxRetention,
+    override,
+  } = options
   return defined({
     note,
     change: changeOf(io, options),
     ratePerSecond: rate === undefined ? undefined : perSecond(rate),
-    ramp: ramp === undefined ? undefined : stagesOf(ramp),
-    refailLimit,
-    confirmWithin,
-    unproven,
+    canary: canary === undefined ? undefined : stagesOf(canary),
+    maxFailureRatio,
+    outcomeTimeout,
+    onUnconfirmed,
     maxAge,
-    inboxKeep,
+    inboxRetention,
     overrides: override,
   })
 }
@@ -107,7 +116,7 @@ function changeOf(io: Io, { patch, force }: PlanOptions): PlanRequest['change'] 
   if (force && patch !== undefined) {
     throw new CommandError(
       EXIT.usage,
-      '--patch and --force exclude each other: a run changes the bodies, or sends them as new messages. Leave one of them out.',
+      '--patch and --force are mutually exclusive: a run either patches bodies or assigns new keys. Remove one of them.',
     )
   }
   if (force) return { force: true }
@@ -116,9 +125,12 @@ function changeOf(io: Io, { patch, force }: PlanOptions): PlanRequest['change'] 
   try {
     return { patch: JSON.parse(readFileSync(path, 'utf8')) as [] }
   } catch (cause) {
-    throw new CommandError(EXIT.usage, `--patch: ${path} cannot be read as a JSON Patch.`, {
-      cause,
-    })
+    const why = cause instanceof Error ? cause.message : String(cause)
+    throw new CommandError(
+      EXIT.usage,
+      `--patch: cannot read ${path} as a JSON Patch: ${why}. Expected a file with a JSON array of operations.`,
+      { cause },
+    )
   }
 }
 
@@ -129,7 +141,7 @@ function perSecond(text: string): number {
   if (found === null) {
     throw new CommandError(
       EXIT.usage,
-      `--rate: expected a rate such as 200/s or 12/min, got ${text}`,
+      `--rate: expected a rate such as 200/s or 12/min, got "${text}".`,
     )
   }
   return Number(found[1]) / (SECONDS[found[2] ?? 's'] as number)
@@ -139,7 +151,10 @@ function stagesOf(text: string): number[] {
   if (text === 'none') return []
   const stages = text.split(/[,→ ]+/).map(Number)
   if (stages.every((stage) => Number.isSafeInteger(stage) && stage > 0)) return stages
-  throw new CommandError(EXIT.usage, `--ramp: expected sizes such as 1,5,50 or none, got ${text}`)
+  throw new CommandError(
+    EXIT.usage,
+    `--canary: expected sizes such as 1,5,50 or none, got "${text}".`,
+  )
 }
 
 const VERBS = {
@@ -155,11 +170,11 @@ export async function changeRun(
   options: CommonOptions,
 ): Promise<ExitCode> {
   const client = connect(io, options)
-  const id = await certainId(io, client, 'run', given)
+  const id = await resolveUniqueId(io, client, 'run', given)
   const changed = await mutate(io, client, options, operation, { params: { id } })
   if (changed === undefined) return EXIT.ok
   print(io, options, {
-    json: changed.answer,
+    json: changed.output,
     human: (page) => page.line`Run ${id} is ${VERBS[operation]}.`,
   })
   return EXIT.ok
@@ -169,36 +184,41 @@ export interface ListRunsOptions extends CommonOptions {
   readonly source?: string
   readonly state?: readonly string[]
   readonly limit: number
-  readonly next?: string
+  readonly cursor?: string
 }
 
 export async function listRuns(io: Io, options: ListRunsOptions): Promise<ExitCode> {
-  const { source, state, limit, next } = options
-  const query = defined({ source, states: state, most: limit, next })
+  const { source, state, limit, cursor } = options
+  const query = defined({ source, states: state, limit, cursor })
   const answer = await connect(io, options).call('listReplays', { query }, { signal: io.signal })
   const short = shortIds(answer.runs.map(({ id }) => id))
   print(io, options, {
     json: answer,
     lines: answer.runs,
     human: (page) => {
-      if (answer.runs.length === 0) return page.line`No run.`
+      if (answer.runs.length === 0) return page.line`No replay runs.`
       page.table<Run>(
         [
           { title: 'RUN', of: ({ id }) => bold(short(id)) },
           { title: 'STATE', of: stateOf },
           { title: 'DONE', of: ({ counts }) => number(sum(counts, SETTLED)), isNumber: true },
           { title: 'OF', of: ({ counts }) => number(sum(counts, IN_RUN)), isNumber: true },
-          { title: 'REFAILED', of: ({ counts }) => number(counts.refailed), isNumber: true },
+          {
+            title: 'FAILED AGAIN',
+            of: ({ counts }) => number(counts.failed_again),
+            isNumber: true,
+          },
           { title: 'UNKNOWN', of: ({ counts }) => number(counts.unknown), isNumber: true },
           { title: 'PLANNED', of: ({ plannedAt }) => age(io.now() - plannedAt), isNumber: true },
           { title: 'BY', of: ({ plannedBy }) => plannedBy, least: 8 },
           { title: 'SOURCE', of: (run) => run.source, least: 8 },
-          { title: 'NOTE', of: ({ note, pausedBecause }) => pausedBecause ?? note, least: 12 },
+          { title: 'NOTE', of: ({ note, pauseReason }) => pauseReason ?? note, least: 12 },
         ],
         answer.runs,
       )
     },
   })
-  if (answer.next !== undefined) say(io)`There are more: add --limit 200, or --next ${answer.next}`
+  if (answer.nextCursor !== undefined)
+    say(io)`More results: add --limit 200, or --cursor ${answer.nextCursor}`
   return EXIT.ok
 }

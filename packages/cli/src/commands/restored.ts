@@ -6,28 +6,28 @@ import { connect } from '../server/connect.ts'
 import { confirmed, mutate } from '../server/mutate.ts'
 
 const QUESTION =
-  'Let replays go on? Those made since the backup may be made again: an inbox removes them, consumers without one do them twice.'
+  'Unfreeze replays? Replays made since the backup may be repeated: an inbox removes the duplicates, consumers without an inbox process them twice.'
 
-/** Someone has looked: replays that were frozen after a restore go on. */
+/** Acknowledges a restore of the catalog, so that frozen replays continue. */
 export async function acknowledgeRestore(io: Io, options: CommonOptions): Promise<ExitCode> {
   const client = connect(io, options)
-  await sayWhy(io, client, options)
+  await printReason(io, client, options)
   await confirmed(io, options, QUESTION)
   const acknowledged = await mutate(io, client, options, 'acknowledgeRestore', {})
   if (acknowledged === undefined) return EXIT.ok
   print(io, options, {
     json: { acknowledged: true },
     human: (page) =>
-      page.line`Acknowledged, replays go on. Those under way: redrive replay list --state running`,
+      page.line`Acknowledged. Replays continue. List running ones: redrive replay list --state running`,
   })
   return EXIT.ok
 }
 
-/** On stderr: what a person decides about is no result. */
-async function sayWhy(io: Io, client: Client, options: CommonOptions): Promise<void> {
+/** Prints why replays are frozen on stderr, because it helps to decide and is not the result. */
+async function printReason(io: Io, client: Client, options: CommonOptions): Promise<void> {
   if (!isForPeople(options)) return
-  const { frozenBecause } = await client.call('overview', {}, { signal: io.signal })
-  // Nothing is known of a restore before someone replays: it may be so all the same.
-  if (frozenBecause === undefined) say(io)`The server has noticed no restore so far.`
-  else say(io)`Replays are frozen. ${frozenBecause}`
+  const { freezeReason } = await client.call('overview', {}, { signal: io.signal })
+  // The server detects a restore only when a replay starts, so there may be an undetected one.
+  if (freezeReason === undefined) say(io)`The server has not detected a restore so far.`
+  else say(io)`Replays are frozen. ${freezeReason}`
 }

@@ -1,44 +1,44 @@
 import type { Run } from '@redrive/api'
-import { ITEM_STATES, OVERRIDES } from '@redrive/api/words'
+import { ITEM_STATES, OVERRIDES } from '@redrive/api/enums'
 import type { Io } from '../io.ts'
 import type { Page } from '../text/page.ts'
 import { bold, green, type Printable, red, yellow } from '../text/painted.ts'
-import { counted, duration, moment, number, relative } from '../text/words.ts'
+import { counted, duration, moment, number, relative } from '../text/format.ts'
 
 type Counts = Run['counts']
 export type ItemState = keyof Counts
 
-/** Why an item is kept out, for people; `--override` takes the first word of some. */
+/** Why an item is skipped, for people. `--override` accepts some of the keys. */
 const REASONS: Readonly<Record<string, string>> = {
-  not_open: 'already dealt with',
+  not_open: 'not open',
   in_run: 'in another run',
-  elsewhere: 'from elsewhere',
+  unknown_origin: 'with an unknown origin',
   quarantined: 'quarantined',
   too_old: 'too old',
-  forgotten: 'older than the inbox remembers',
+  inbox_expired: 'older than the inbox retention',
   too_many_cycles: 'replayed too often',
-  failing_again: 'failed again within the hour',
-  not_changeable: 'cannot be changed like this',
-  invalid: 'does not match the schema',
+  failed_recently: 'failed again within the last hour',
+  patch_failed: 'where the change cannot be applied',
+  schema_invalid: 'not matching the schema',
   changed: 'changed since the plan',
 }
 
 export const sum = (counts: Counts, states: readonly ItemState[]): number =>
   states.reduce((total, state) => total + counts[state], 0)
 
-/** What a run is about: all that was not skipped. */
+/** States of the items in a run: all except skipped. */
 export const IN_RUN: readonly ItemState[] = ITEM_STATES.filter((state) => state !== 'skipped')
 
-/** Nothing more happens to these in this run. */
+/** Final states of an item in a run. */
 export const SETTLED: readonly ItemState[] = [
   'resolved',
-  'refailed',
+  'failed_again',
   'unknown',
   'expired',
   'cancelled',
 ]
 
-/** What was frozen, what would go out, and how. */
+/** Prints the frozen selection, what would be replayed, and how. */
 export function planText(page: Page, run: Run): void {
   const { counts, skipped, options } = run
   const total = sum(counts, [...IN_RUN, 'skipped'])
@@ -47,14 +47,14 @@ export function planText(page: Page, run: Run): void {
     `${number(ready)} ready`,
     ...Object.entries(skipped).map(([why, count]) => `${number(count)} ${REASONS[why] ?? why}`),
   ]
-  page.line`${number(total)} selected of ${run.source} (frozen ${clock(run.plannedAt)})   ${parts.join(' · ')}`
-  const ramp = options.ramp.length === 0 ? '' : `canary ${options.ramp.join(' → ')}, then `
+  page.line`${number(total)} selected from ${run.source} (frozen ${clock(run.plannedAt)})   ${parts.join(' · ')}`
+  const canary = options.canary.length === 0 ? '' : `canary ${options.canary.join(' → ')}, then `
   const time = duration((ready / options.ratePerSecond) * 1_000)
   if (ready > 0)
-    page.line`${ramp}${options.ratePerSecond}/s, about ${time}${run.isChanged ? ', with a change of what goes out' : ''}.`
+    page.line`${canary}${options.ratePerSecond}/s, about ${time}${run.isChanged ? ', with changed messages' : ''}.`
   const passable = OVERRIDES.filter((gate) => (skipped[gate] ?? 0) > 0)
   if (passable.length > 0)
-    page.line`To let them through all the same, plan again with: --override ${passable.join(' ')}`
+    page.line`To replay them anyway, plan again with: --override ${passable.join(' ')}`
 }
 
 const clock = (at: number): string => moment(at).slice(11, 19)
@@ -73,20 +73,23 @@ export function runFacts(io: Io, page: Page, run: Run): void {
     ['Approved', approvedBy === undefined ? undefined : by(approvedBy, approvedAt)],
     [
       'Paused',
-      pausedAt === undefined ? undefined : by(run.pausedBecause ?? 'no reason given', pausedAt),
+      pausedAt === undefined ? undefined : by(run.pauseReason ?? 'no reason given', pausedAt),
     ],
     ['Ended', endedAt === undefined ? undefined : moment(endedAt)],
-    ['Rate', `${options.ratePerSecond}/s, canary ${options.ramp.join(' → ') || 'none'}`],
-    ['Stops at', `${Math.round(options.refailLimit * 100)} % refailed`],
+    ['Rate', `${options.ratePerSecond}/s, canary ${options.canary.join(' → ') || 'none'}`],
+    ['Pause at', `${Math.round(options.maxFailureRatio * 100)} % failed again`],
     ['Overrides', options.overrides.join(', ')],
-    ['Changes', run.isChanged ? yellow('what goes out is not what came in') : undefined],
+    [
+      'Changes',
+      run.isChanged ? yellow('the replayed messages differ from the originals') : undefined,
+    ],
     ['Outcomes', outcomesOf(run)],
   ])
 }
 
 export function stateOf({ state }: Run): Printable {
   if (state === 'done') return green(state)
-  return state === 'paused' || state === 'lapsed' ? yellow(state) : state
+  return state === 'paused' || state === 'plan_expired' ? yellow(state) : state
 }
 
 const outcomesOf = ({ counts }: Run): string =>
@@ -95,19 +98,19 @@ const outcomesOf = ({ counts }: Run): string =>
     .map(([state, count]) => `${number(count)} ${state}`)
     .join(' · ')
 
-/** At the end: what became of all of them, and what is left to do. */
+/** Prints the outcomes of an ended run and what is left to do. */
 export function endText(page: Page, run: Run): void {
   const { counts, state, id } = run
   const how = state === 'done' ? green('Done') : bold(`Run ${state}`)
   page.line`${how}: ${outcomesOf(run)}`
-  if (counts.refailed > 0) {
-    page.line`${red(counted(counts.refailed, 'message'))} failed again and ${counts.refailed === 1 ? 'is' : 'are'} open as before. See why: redrive replay show ${id} --items refailed`
+  if (counts.failed_again > 0) {
+    page.line`${red(counted(counts.failed_again, 'message'))} failed again and ${counts.failed_again === 1 ? 'is' : 'are'} open again. See why: redrive replay show ${id} --items failed_again`
   }
   if (counts.unknown > 0) {
-    page.line`${yellow(counted(counts.unknown, 'outcome'))} unknown: sent, and nobody said what became of it. Look at the consumer, then: redrive decide --as resolved|open ID… (ids: redrive replay show ${id} --items unknown --jsonl)`
+    page.line`${yellow(counted(counts.unknown, 'outcome'))} unknown: published without a confirmation. Check the consumer, then run: redrive set-outcome --as resolved|open ID… (list the ids: redrive replay show ${id} --items unknown --jsonl)`
   }
   if (counts.expired > 0)
-    page.line`${counted(counts.expired, 'message')} too old by the time of ${counts.expired === 1 ? 'its' : 'their'} turn. Plan again with --max-age.`
+    page.line`${counted(counts.expired, 'message')} not published: too old when ${counts.expired === 1 ? 'its' : 'their'} turn came. Plan again with a longer --max-age.`
   if (counts.cancelled > 0)
-    page.line`${counted(counts.cancelled, 'message')} never sent. To go on, plan again.`
+    page.line`${counted(counts.cancelled, 'message')} not published: cancelled. To replay ${counts.cancelled === 1 ? 'it' : 'them'}, plan again.`
 }

@@ -2,9 +2,9 @@ import { EXIT, type ExitCode } from '../exit.ts'
 import type { CommonOptions, Io } from '../io.ts'
 import { hint, print } from '../print.ts'
 import { connect } from '../server/connect.ts'
-import { age, number } from '../text/words.ts'
+import { age, number } from '../text/format.ts'
 
-/** Sources and what waits in them. */
+/** Lists sources with their open dead letters. */
 export async function listSources(io: Io, options: CommonOptions): Promise<ExitCode> {
   const answer = await connect(io, options).call('listSources', {}, { signal: io.signal })
   const now = io.now()
@@ -12,7 +12,7 @@ export async function listSources(io: Io, options: CommonOptions): Promise<ExitC
     json: answer,
     lines: answer.sources,
     human: (page) => {
-      if (answer.sources.length === 0) page.line`No source that you may see.`
+      if (answer.sources.length === 0) page.line`No sources are visible to you.`
       else {
         page.table(
           [
@@ -25,7 +25,7 @@ export async function listSources(io: Io, options: CommonOptions): Promise<ExitC
               isNumber: true,
             },
             { title: 'OPEN BY CLASS', of: ({ openByClass }) => byClass(openByClass), least: 10 },
-            { title: 'YOU MAY', of: ({ may }) => may.join(' '), least: 8 },
+            { title: 'PERMISSIONS', of: ({ permissions }) => permissions.join(' '), least: 8 },
           ],
           answer.sources,
         )
@@ -33,7 +33,7 @@ export async function listSources(io: Io, options: CommonOptions): Promise<ExitC
     },
   })
   if (answer.sources.some(({ open }) => open > 0)) {
-    hint(io, options)`What failed: redrive groups list --open`
+    hint(io, options)`List open failures: redrive groups list --open`
   }
   return EXIT.ok
 }

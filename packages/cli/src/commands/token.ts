@@ -1,84 +1,85 @@
-import { type Action, type Answer, ApiError, type Input } from '@redrive/api'
+import { type Output, ApiError, type Input } from '@redrive/api'
+import type { Action } from '@redrive/api/enums'
 import { CommandError, EXIT, EXIT_OF_PROBLEM, type ExitCode } from '../exit.ts'
 import type { CommonOptions, Io } from '../io.ts'
 import { print, say } from '../print.ts'
 import { type ConfigOptions, loaded, refusedAsUsage } from '../server/config.ts'
 import { connect } from '../server/connect.ts'
-import { certainId, shortIds } from '../server/ids.ts'
+import { resolveUniqueId, shortIds } from '../server/resolve-id.ts'
 import { confirmed, mutate } from '../server/mutate.ts'
 import { bold } from '../text/painted.ts'
-import { moment, relative } from '../text/words.ts'
+import { moment, relative } from '../text/format.ts'
 
-type Token = Answer<'listTokens'>['tokens'][number]
+type Token = Output<'listTokens'>['tokens'][number]
 type Grant = Token['grants'][number]
 
 export interface CreateTokenOptions extends CommonOptions, ConfigOptions {
-  readonly may: readonly string[]
+  readonly allow: readonly string[]
   readonly source: readonly string[]
   readonly days: number
   readonly agent?: boolean
-  /** Subject of a person at the provider: the token is made with the config of the server, not over its API. */
-  readonly for?: string
+  /** Subject of a person at the identity provider. The token is created with the server config, not the API. */
+  readonly user?: string
 }
 
-/** The secret is data, on stdout, so that it can go to a file. It is shown this once. */
+/** Creates a token and prints its secret once, on stdout, so that it can be redirected to a file. */
 export async function createToken(
   io: Io,
   name: string,
   options: CreateTokenOptions,
 ): Promise<ExitCode> {
-  const { may, source, days, agent } = options
+  const { allow, source, days, agent } = options
   const body = {
     name,
-    actions: may as Action[],
+    actions: allow as Action[],
     sources: [...source],
     days,
     ...(agent ? { isAgent: true } : {}),
   }
   const created =
-    options.for === undefined
-      ? await asked(io, options, body)
-      : await issued(io, options, { ...body, subject: options.for })
+    options.user === undefined
+      ? await createWithApi(io, options, body)
+      : await createWithConfig(io, options, { ...body, subject: options.user })
   if (created === undefined) return EXIT.ok
   const { secret, expiresAt } = created
   print(io, options, { json: created, human: (page) => page.line`${secret}` })
   say(
     io,
-  )`Shown once, valid until ${moment(expiresAt)}. Keep it in a file and set REDRIVE_TOKEN_FILE.`
+  )`The secret is shown only once and is valid until ${moment(expiresAt)}. Save it in a file and set REDRIVE_TOKEN_FILE.`
   return EXIT.ok
 }
 
-/** Over the API. A server with a provider lets only sessions make tokens, and a command line has none. */
-async function asked(
+/** Creates a token with the API. A server with a provider requires a session for this, and the CLI has none. */
+async function createWithApi(
   io: Io,
   options: CreateTokenOptions,
   body: Input<'createToken'>['body'],
-): Promise<Answer<'createToken'> | undefined> {
+): Promise<Output<'createToken'> | undefined> {
   try {
-    return (await mutate(io, connect(io, options), options, 'createToken', { body }))?.answer
+    return (await mutate(io, connect(io, options), options, 'createToken', { body }))?.output
   } catch (error) {
     if (!(error instanceof ApiError && error.code === 'forbidden')) throw error
     throw new CommandError(
       EXIT_OF_PROBLEM[error.code],
-      `${error.message}\nFrom the command line: add --for SUBJECT --config FILE where the config of the server is. SUBJECT is the person at the provider.`,
+      `${error.message}\nTo create it here, add --user SUBJECT --config FILE on a machine with the server config. SUBJECT is the id of the person at the identity provider.`,
       { cause: error },
     )
   }
 }
 
-/** The first token of all, or that of a machine, which cannot log in. */
-async function issued(
+/** Creates a token with the server config: the first token, or one for a program that cannot log in. */
+async function createWithConfig(
   io: Io,
   options: CreateTokenOptions,
   request: Input<'createToken'>['body'] & { readonly subject: string },
-): Promise<Answer<'createToken'> | undefined> {
+): Promise<Output<'createToken'> | undefined> {
   const { config } = await loaded(io, options)
   if (options.dryRun === true) {
-    say(io)`Would make a token for ${request.subject}.`
+    say(io)`Would create a token for ${request.subject}. Nothing was changed.`
     return undefined
   }
   const [{ issueTokenFor }, { default: pg }] = await Promise.all([
-    import('@redrive/server'),
+    import('@redrive/server/internal'),
     import('pg'),
   ])
   const connectionString = config.database.url.reveal()
@@ -98,7 +99,7 @@ export async function listTokens(io: Io, options: CommonOptions): Promise<ExitCo
     json: answer,
     lines: answer.tokens,
     human: (page) => {
-      if (answer.tokens.length === 0) return page.line`You have no token.`
+      if (answer.tokens.length === 0) return page.line`You have no tokens.`
       page.table<Token>(
         [
           { title: 'TOKEN', of: ({ id }) => bold(short(id)) },
@@ -110,7 +111,7 @@ export async function listTokens(io: Io, options: CommonOptions): Promise<ExitCo
             of: ({ lastUsedAt }) =>
               lastUsedAt === undefined ? 'never' : relative(now, lastUsedAt),
           },
-          { title: 'MAY', of: ({ grants }) => grants.map(grantText).join('; '), least: 12 },
+          { title: 'PERMISSIONS', of: ({ grants }) => grants.map(grantText).join('; '), least: 12 },
         ],
         answer.tokens,
       )
@@ -128,13 +129,13 @@ export async function revokeToken(
   options: CommonOptions,
 ): Promise<ExitCode> {
   const client = connect(io, options)
-  const id = await certainId(io, client, 'token', given)
+  const id = await resolveUniqueId(io, client, 'token', given)
   await confirmed(io, options, `Revoke token ${id}?`)
   const revoked = await mutate(io, client, options, 'revokeToken', { params: { id } })
   if (revoked !== undefined)
     print(io, options, {
       json: { revoked: id },
-      human: (page) => page.line`Token ${id} is worthless now.`,
+      human: (page) => page.line`Revoked token ${id}.`,
     })
   return EXIT.ok
 }
@@ -147,10 +148,10 @@ export async function whoami(io: Io, options: CommonOptions): Promise<ExitCode> 
       page.facts([
         ['Person', me.person],
         ['Name', me.name],
-        ['By', me.via],
+        ['Via', me.via],
       ])
-      for (const grant of me.grants) page.line`May ${grantText(grant)}`
-      if (me.grants.length === 0) page.line`May do nothing. Ask an administrator for a role.`
+      for (const grant of me.grants) page.line`Allowed: ${grantText(grant)}`
+      if (me.grants.length === 0) page.line`No permissions. Request a role from an administrator.`
     },
   })
   return EXIT.ok

@@ -1,4 +1,5 @@
-import type { TopologyFacts, Unreadable } from '@redrive/doctor'
+import type { Unreadable } from '@redrive/doctor'
+import type { TopologyFacts } from '@redrive/doctor/internal'
 import { EXIT, type ExitCode } from '../exit.ts'
 import type { CommonOptions, Io } from '../io.ts'
 import { print, say } from '../print.ts'
@@ -6,25 +7,25 @@ import { brokerAt, type Brokers, brokersIn } from '../server/brokers.ts'
 import { type ConfigOptions, loaded } from '../server/config.ts'
 
 export interface TopologyOptions extends CommonOptions, ConfigOptions {
-  /** A flowchart instead of a tree. */
+  /** Prints a Mermaid flowchart instead of a tree. */
   readonly mermaid?: boolean
 }
 
-interface Found extends TopologyFacts {
+interface BrokerTopology extends TopologyFacts {
   readonly unreadable: readonly Unreadable[]
 }
 
-/** Queues, topics and the ways between them, as the brokers have them now. */
+/** Prints queues, topics and the routes between them, read from the brokers. */
 export async function topology(
   io: Io,
   named: readonly string[],
   options: TopologyOptions,
 ): Promise<ExitCode> {
-  const { asMermaid, asTree } = await import('@redrive/doctor')
+  const { asMermaid, asTree } = await import('@redrive/doctor/internal')
   const brokers =
     named.length > 0 ? named.map(brokerAt) : brokersIn((await loaded(io, options)).config)
-  const all: Found[] = []
-  for (const broker of brokers) all.push(...(await foundAt(broker)))
+  const all: BrokerTopology[] = []
+  for (const broker of brokers) all.push(...(await readTopology(broker)))
   const places = all.flatMap((one) => one.places)
   const routes = all.flatMap((one) => one.routes)
   const unreadable = all.flatMap((one) => one.unreadable)
@@ -36,15 +37,16 @@ export async function topology(
       else for (const line of asTree({ places, routes })) page.line`${line}`
     },
   })
-  for (const { what, why, allow } of unreadable) say(io)`Not readable: ${what}: ${why}. ${allow}`
+  for (const { what, why, allow } of unreadable) say(io)`Cannot read ${what}: ${why}. ${allow}`
   return unreadable.length === 0 ? EXIT.ok : EXIT.failure
 }
 
-/** Nothing for a database: an outbox is one table. */
-async function foundAt({ rabbitmq, kafka }: Brokers): Promise<readonly Found[]> {
-  const { kafkaTopology, rabbitmqTopology, readKafka, readRabbitmq } = await import(
-    '@redrive/doctor'
-  )
+/** Reads the topology of a broker. A database has none: an outbox is one table. */
+async function readTopology({ rabbitmq, kafka }: Brokers): Promise<readonly BrokerTopology[]> {
+  const [{ readKafka, readRabbitmq }, { kafkaTopology, rabbitmqTopology }] = await Promise.all([
+    import('@redrive/doctor'),
+    import('@redrive/doctor/internal'),
+  ])
   if (rabbitmq !== undefined) {
     const facts = await readRabbitmq(rabbitmq)
     return [{ ...rabbitmqTopology(facts), unreadable: facts.unreadable }]

@@ -1,12 +1,12 @@
 /**
- * JSON-RPC 2.0 with one message in each line, as the Model Context Protocol has it over stdin and stdout:
+ * JSON-RPC 2.0 with one message per line, as the Model Context Protocol uses it over stdin and stdout:
  * https://modelcontextprotocol.io/specification/2025-11-25/basic
  */
 
-/** Newest first. What is used here is the same in all of them. */
+/** Supported protocol versions, newest first. The parts used here are equal in all of them. */
 export const VERSIONS = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const
 
-/** Codes of JSON-RPC. */
+/** Error codes of JSON-RPC. */
 export const RPC = {
   parse: -32_700,
   request: -32_600,
@@ -28,13 +28,13 @@ export class RpcError extends Error {
 type Id = string | number
 
 export interface Request {
-  /** Undefined: a notification, which is never answered. */
+  /** Undefined: a notification, which gets no response. */
   readonly id: Id | undefined
   readonly method: string
   readonly params: Readonly<Record<string, unknown>>
 }
 
-/** Answers one request. Rejects with an `RpcError` for what is not to be answered. */
+/** Handles one request and returns its result. Rejects with an `RpcError` to return an error. */
 export type Handle = (request: Request, signal: AbortSignal) => Promise<unknown>
 
 export interface Wire {
@@ -43,23 +43,23 @@ export interface Wire {
   readonly signal: AbortSignal
 }
 
-/** 4 MiB: nothing that a client asks here is anywhere near. */
+/** 4 MiB. Requests to these tools are far smaller. */
 const LINE_MAX = 4 * 1_048_576
 
-/** Serves until the input ends; requests that are open then are waited for. */
+/** Serves requests until the input ends, then waits for open requests. */
 export async function serveLines({ lines, write, signal }: Wire, handle: Handle): Promise<void> {
   const open = new Map<Id, AbortController>()
-  const working = new Set<Promise<void>>()
+  const pending = new Set<Promise<void>>()
   const send = (message: object) => write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
-  const answer = async (request: Request, id: Id) => {
-    const cancelling = new AbortController()
-    open.set(id, cancelling)
+  const respond = async (request: Request, id: Id) => {
+    const cancellation = new AbortController()
+    open.set(id, cancellation)
     try {
-      const result = await handle(request, AbortSignal.any([signal, cancelling.signal]))
-      // Who cancelled does not want to hear of it any more.
-      if (!cancelling.signal.aborted) send({ id, result })
+      const result = await handle(request, AbortSignal.any([signal, cancellation.signal]))
+      // A cancelled request gets no response.
+      if (!cancellation.signal.aborted) send({ id, result })
     } catch (error) {
-      if (!cancelling.signal.aborted) send({ id, error: errorOf(error) })
+      if (!cancellation.signal.aborted) send({ id, error: errorOf(error) })
     } finally {
       open.delete(id)
     }
@@ -70,13 +70,13 @@ export async function serveLines({ lines, write, signal }: Wire, handle: Handle)
     const read = requestOf(line)
     if (read instanceof RpcError) send({ id: null, error: errorOf(read) })
     else if (read.id !== undefined) {
-      const work: Promise<void> = answer(read, read.id).finally(() => working.delete(work))
-      working.add(work)
+      const response: Promise<void> = respond(read, read.id).finally(() => pending.delete(response))
+      pending.add(response)
     } else if (read.method === 'notifications/cancelled') {
       open.get(read.params['requestId'] as Id)?.abort()
     }
   }
-  await Promise.all(working)
+  await Promise.all(pending)
 }
 
 function errorOf(error: unknown): { readonly code: number; readonly message: string } {
@@ -85,20 +85,24 @@ function errorOf(error: unknown): { readonly code: number; readonly message: str
 }
 
 function requestOf(line: string): Request | RpcError {
-  if (line.length > LINE_MAX) return new RpcError(RPC.request, 'The message is too large.')
+  if (line.length > LINE_MAX)
+    return new RpcError(
+      RPC.request,
+      `The message is too large: expected at most ${LINE_MAX} characters.`,
+    )
   let message: unknown
   try {
     message = JSON.parse(line)
   } catch {
-    return new RpcError(RPC.parse, 'Expected one JSON document in each line.')
+    return new RpcError(RPC.parse, 'Expected one JSON document per line.')
   }
-  // Several in one line were allowed in one revision only, and are needed by nobody.
-  if (!isRecord(message)) return new RpcError(RPC.request, 'Expected one request.')
+  // Only one version of the protocol allowed several requests per line. No client needs it.
+  if (!isRecord(message)) return new RpcError(RPC.request, 'Expected one request object.')
   const { jsonrpc, id, method, params } = message
   const isId = id === undefined || typeof id === 'string' || Number.isSafeInteger(id)
   const isParams = params === undefined || isRecord(params)
   if (jsonrpc !== '2.0' || typeof method !== 'string' || !isId || !isParams) {
-    return new RpcError(RPC.request, 'Expected a request of JSON-RPC 2.0.')
+    return new RpcError(RPC.request, 'Expected a JSON-RPC 2.0 request.')
   }
   return { id: id as Id | undefined, method, params: (params ?? {}) as Request['params'] }
 }

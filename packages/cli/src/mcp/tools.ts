@@ -3,13 +3,13 @@ import { z } from 'zod'
 import { isForAnother } from '../server/mutate.ts'
 import { untrusted } from './untrusted.ts'
 
-/** A tool as the protocol shows it, and what it does. */
+/** A tool: its description in the protocol and its function. */
 export interface Tool {
   readonly name: string
   readonly title: string
   readonly description: string
   readonly input: z.ZodObject
-  /** Hints for who decides whether a person is asked first. */
+  /** Hints for the client, which decides whether to ask its user first. */
   readonly annotations: {
     readonly readOnlyHint: boolean
     readonly destructiveHint: boolean
@@ -20,14 +20,14 @@ export interface Tool {
 }
 
 const id = z.uuid()
-/** 50 on a page: what fits into an answer. */
-const most = z.int().min(1).max(50).default(20)
-const next = z.string().max(500).optional().describe('Of the answer before, to read on')
+/** At most 50 rows, so that a page fits into one result. */
+const limit = z.int().min(1).max(50).default(20).describe('Maximum number of rows')
+const cursor = z.string().max(500).optional().describe('Cursor of the previous page')
 const source = z.string().min(1).max(500).optional().describe('Name of a source')
 const failureClass = z
   .enum(['transient', 'schema', 'business', 'integration', 'unknown'])
   .optional()
-const note = z.string().max(2_000).optional().describe('Why, for the people who read it')
+const note = z.string().max(2_000).optional().describe('Reason, shown to the approver')
 
 const READS = {
   readOnlyHint: true,
@@ -57,7 +57,7 @@ function tool<S extends z.ZodObject>(
     call: async (client, args, signal) => {
       const read = about.input.safeParse(args)
       if (!read.success)
-        throw new Error(`The arguments do not fit.\n${z.prettifyError(read.error)}`)
+        throw new Error(`The arguments are invalid.\n${z.prettifyError(read.error)}`)
       return call(client, read.data, signal)
     },
   }
@@ -68,19 +68,19 @@ const listGroups = tool(
     name: 'list_groups',
     title: 'List failure groups',
     description:
-      'Dead letters grouped by what failed: count, class, first and last seen. Start here.',
+      'List failure groups (similar failures of one source) with count, class, first and last failure. Start here.',
     input: z.strictObject({
       source,
       class: failureClass,
-      hasOpen: z.boolean().default(true),
-      most,
-      next,
+      hasOpen: z.boolean().default(true).describe('Only groups with open dead letters'),
+      limit,
+      cursor,
     }),
     annotations: READS,
   },
-  async (client, { source: from, ...query }, signal) => {
-    const asked = { ...present(query), ...(from === undefined ? {} : { sources: [from] }) }
-    return untrusted(await client.call('listGroups', { query: asked }, { signal }))
+  async (client, { source: name, ...rest }, signal) => {
+    const query = { ...omitUndefined(rest), ...(name === undefined ? {} : { sources: [name] }) }
+    return untrusted(await client.call('listGroups', { query }, { signal }))
   },
 )
 
@@ -88,7 +88,7 @@ const listEvents = tool(
   {
     name: 'list_dlq_events',
     title: 'List dead letters',
-    description: 'Single dead letters, newest failure first, without their bodies.',
+    description: 'List single dead letters, latest failure first, without their bodies.',
     input: z.strictObject({
       source,
       group: id.optional().describe('Id of a failure group'),
@@ -104,21 +104,26 @@ const listEvents = tool(
         .describe(
           'Part of a failure message. Without group it matches groups by their first message, so the result can contain dead letters without this text',
         ),
-      sinceHours: z.int().min(1).max(2_160).default(24).describe('Failed within so many hours'),
-      most,
-      next,
+      sinceHours: z
+        .int()
+        .min(1)
+        .max(2_160)
+        .default(24)
+        .describe('Only failures of the last hours, this many'),
+      limit,
+      cursor,
     }),
     annotations: READS,
   },
-  async (client, { source: from, group, status, sinceHours, ...query }, signal) => {
-    const asked = {
-      ...present(query),
+  async (client, { source: name, group, status, sinceHours, ...rest }, signal) => {
+    const query = {
+      ...omitUndefined(rest),
       after: Date.now() - sinceHours * 3_600_000,
-      ...(from === undefined ? {} : { sources: [from] }),
+      ...(name === undefined ? {} : { sources: [name] }),
       ...(group === undefined ? {} : { groups: [group] }),
       ...(status === undefined ? {} : { statuses: [status] }),
     }
-    return untrusted(await client.call('listDeadLetters', { query: asked }, { signal }))
+    return untrusted(await client.call('listDeadLetters', { query }, { signal }))
   },
 )
 
@@ -127,7 +132,7 @@ const getEvent = tool(
     name: 'get_dlq_event_detail',
     title: 'Show one dead letter',
     description:
-      'One dead letter with its attempts, headers and masked body, as far as the token may see them.',
+      'Get one dead letter with its attempts, headers and masked body. Fields that the token may not see are hidden.',
     input: z.strictObject({ id: id.describe('Id of the dead letter') }),
     annotations: READS,
   },
@@ -140,20 +145,25 @@ const planReplay = tool(
     name: 'plan_replay',
     title: 'Plan a replay',
     description:
-      'Freezes a selection and says what would be replayed and what is kept out, and why. Nothing is sent.',
+      'Freeze a selection and preview its replay: how many would be replayed, how many are skipped, and why. Publishes nothing.',
     input: z.strictObject({
-      group: id.optional().describe('All open dead letters of this group'),
-      ids: z.array(id).min(1).max(1_000).optional().describe('These dead letters'),
-      ratePerSecond: z.number().min(0.1).max(10_000).optional(),
+      group: id.optional().describe('Id of a failure group: selects its open dead letters'),
+      ids: z.array(id).min(1).max(1_000).optional().describe('Ids of dead letters'),
+      ratePerSecond: z
+        .number()
+        .min(0.1)
+        .max(10_000)
+        .optional()
+        .describe('Messages per second (default 50)'),
       note,
     }),
     annotations: PLANS,
   },
   async (client, { group, ids, ...settings }, signal) => {
     if ((group === undefined) === (ids === undefined))
-      throw new Error('Expected either group or ids.')
+      throw new Error('Expected either "group" or "ids".')
     const selection = group === undefined ? { ids: ids as string[] } : { group }
-    const body = { selection, ...present(settings) }
+    const body = { selection, ...omitUndefined(settings) }
     return planned(await client.call('planReplay', { body }, { signal }))
   },
 )
@@ -163,12 +173,12 @@ const replayEvent = tool(
     name: 'replay_dlq_event',
     title: 'Replay one dead letter',
     description:
-      'Plans a replay of one dead letter and asks for it to go out. It waits for a person to approve, unless the server lets this token do that.',
+      'Plan and start the replay of one dead letter. The run waits for the approval of a person, unless the server allows this token to approve.',
     input: z.strictObject({ id: id.describe('Id of the dead letter'), note }),
     annotations: SENDS,
   },
   async (client, { id: one, ...settings }, signal) => {
-    const body = { selection: { ids: [one] }, ...present(settings) }
+    const body = { selection: { ids: [one] }, ...omitUndefined(settings) }
     const run = await client.call('planReplay', { body }, { signal })
     if (run.counts.planned === 0 || !(await mayApprove(client, run.source, signal)))
       return planned(run)
@@ -179,42 +189,42 @@ const replayEvent = tool(
         { params, body: { hash: run.hash } },
         { signal },
       )
-      return `The replay is ${started.state}. Run ${run.id}; how far it is: redrive replay show ${run.id}`
+      return `The replay is ${started.state}. Run: ${run.id}. Show its progress: redrive replay show ${run.id}`
     } catch (error) {
-      // The rule of the server may want another person, whatever the token may do. Nobody gets by any other refusal.
+      // The approval rule may require another person. Another person cannot solve any other error.
       if (isForAnother(error)) return planned(run)
       throw error
     }
   },
 )
 
-/** What the server says it may do: an approval that is refused for certain is not asked for. */
+/** Returns whether the token has permission to approve. Avoids a request that the server would reject. */
 async function mayApprove(client: Client, name: string, signal: AbortSignal): Promise<boolean> {
   const { sources } = await client.call('listSources', {}, { signal })
-  return sources.some((one) => one.source === name && one.may.includes('approve'))
+  return sources.some((one) => one.source === name && one.permissions.includes('approve'))
 }
 
-/** What a person has to do for it to go out. */
+/** Describes a planned run and what the approver must do. */
 function planned(run: Run): string {
   const { id: runId, hash, source: name, counts, skipped } = run
   if (counts.planned === 0) {
-    return `Nothing is replayed: all are kept out. Reasons and counts: ${JSON.stringify(skipped)}. Run ${runId}.`
+    return `Nothing to replay: all dead letters are skipped. Reasons and counts: ${JSON.stringify(skipped)}. Run: ${runId}.`
   }
   return [
-    `Planned, not sent: ${counts.planned} to replay, ${counts.skipped} kept out (${JSON.stringify(skipped)}).`,
-    `It waits for a person who may approve for the source ${untrustedName(name)}.`,
+    `Planned, not published: ${counts.planned} to replay, ${counts.skipped} skipped (${JSON.stringify(skipped)}).`,
+    `The run waits for a person with permission "approve" on source ${untrustedName(name)}.`,
     `Run: ${runId}`,
     `Hash: ${hash}`,
-    `They run: redrive approve ${runId}`,
+    `The approver runs: redrive approve ${runId}`,
   ].join('\n')
 }
 
 const untrustedName = (name: string): string => JSON.stringify(name.slice(0, 200))
 
-/** Without what was not said. */
-function present<T extends object>(fields: T): { [K in keyof T]: Exclude<T[K], undefined> } {
-  const said = Object.entries(fields).filter(([, value]) => value !== undefined)
-  return Object.fromEntries(said) as { [K in keyof T]: Exclude<T[K], undefined> }
+/** Returns a copy without undefined properties. */
+function omitUndefined<T extends object>(fields: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+  const defined = Object.entries(fields).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(defined) as { [K in keyof T]: Exclude<T[K], undefined> }
 }
 
 export const TOOLS: readonly Tool[] = [listGroups, listEvents, getEvent, planReplay, replayEvent]

@@ -2,51 +2,62 @@ import type { Command } from 'commander'
 import type { PeekOptions } from '../commands/peek.ts'
 import type { SimulateOptions } from '../commands/simulate.ts'
 import { EXIT } from '../exit.ts'
-import { oneOf, type Run, whole } from './run.ts'
+import { oneOf, type BindAction, whole } from './command.ts'
 
-/** Commands that need no server. */
-export function addLocal(root: Command, run: Run): void {
+/** Adds the commands that need no server. */
+export function addLocal(root: Command, run: BindAction): void {
   root
     .command('peek <address> <queue>')
-    .description('list, group and show what is in a queue, topic or outbox, without consuming it')
-    .option('-n, --limit <count>', 'most messages to look at', whole, 500)
-    .option('--show <number>', 'one of them in full', whole)
-    .option('--even-so', 'look although the messages are near a limit of the broker')
+    .description('list and group the messages of a queue, topic or outbox without consuming them')
+    .option('-n, --limit <count>', 'maximum number of messages', whole, 500)
+    .option('--show <number>', 'show this message in full', whole)
+    .option(
+      '--ignore-delivery-limit',
+      "peek even near the queue's delivery limit, or if the order may change",
+    )
     .action(
       run<PeekOptions>(async (io, options, [address = '', queue = '']) => {
-        const [{ peek }, { openPlace }] = await Promise.all([
+        const [{ peek }, { openPeekTarget }] = await Promise.all([
           import('../commands/peek.ts'),
           import('../composition.ts'),
         ])
-        return peek(io, openPlace, { address, queue }, options)
+        return peek(io, openPeekTarget, { address, queue }, options)
       }),
     )
   addSimulate(root, run)
   root
     .command('mcp')
-    .description('tools for operations agents, over stdin and stdout (Model Context Protocol)')
+    .description('serve tools for agents over stdin and stdout (Model Context Protocol)')
     .action(run(async (io, options) => (await import('../commands/mcp.ts')).serveMcp(io, options)))
-  // Replaced when it is asked for: what it needs is not loaded for others.
+  // A placeholder for the help. `addCompletion` replaces it, so that other commands start faster.
   root
     .command('completion')
-    .description('completion for zsh, bash, fish or powershell')
+    .description('print the completion script for zsh, bash, fish or powershell')
     .argument('<shell>')
     .action(run(async () => EXIT.ok))
 }
 
-function addSimulate(root: Command, run: Run): void {
+function addSimulate(root: Command, run: BindAction): void {
   root
     .command('simulate [policy]')
-    .description('play a policy against an outage, in virtual time')
-    .option('--outage <time>', 'how long the dependency is out, 1s to 6h')
-    .addOption(oneOf('--kind <kind>', 'what kind of outage', ['refuse', 'brown-out']))
-    .option('--arrivals <rate>', 'messages that arrive each second', whole)
-    .option('--capacity <rate>', 'what the dependency serves each second', whole)
-    .option('--in-flight <count>', 'attempts in flight in the whole fleet', whole)
-    .option('--seed <number>', 'the same seed plays the same', whole)
-    .option('--compare', 'beside the policies of textbooks')
-    .option('--svg <file>', 'write a drawing')
-    .option('--html <file>', 'write a report')
+    .description('simulate a policy during an outage, in virtual time')
+    .option('--outage <time>', 'length of the outage (1s–6h, default 5m)')
+    .addOption(oneOf('--kind <kind>', 'kind of outage (default refuse)', ['refuse', 'brown-out']))
+    .option('--arrivals <rate>', 'messages that arrive per second (1–1000, default 100)', whole)
+    .option(
+      '--capacity <rate>',
+      'messages that the dependency serves per second (default 1.5 × arrivals)',
+      whole,
+    )
+    .option(
+      '--in-flight <count>',
+      'attempts in flight in all processes (1–2000, default 100)',
+      whole,
+    )
+    .option('--seed <number>', 'random seed; equal seeds give equal results (default 1)', whole)
+    .option('--compare', 'compare with common textbook policies')
+    .option('--svg <file>', 'write a chart to this SVG file')
+    .option('--html <file>', 'write a report to this HTML file')
     .action(
       run<SimulateOptions>(async (io, options, [policy]) =>
         (await import('../commands/simulate.ts')).simulate(

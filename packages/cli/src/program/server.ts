@@ -6,44 +6,44 @@ import type { ServeCommandOptions } from '../commands/serve.ts'
 import type { TopologyOptions } from '../commands/topology.ts'
 import type { CommonOptions } from '../io.ts'
 import type { ConfigOptions } from '../server/config.ts'
-import { changing, type Run, several } from './run.ts'
+import { changing, type BindAction, several } from './command.ts'
 
 const configured = (command: Command): Command =>
   command.option(
     '-c, --config <file>',
-    'the config of the server; default REDRIVE_CONFIG or redrive.config.* here',
+    'server config file (default: REDRIVE_CONFIG, or redrive.config.* in this directory)',
   )
 
-/** Commands for who runs the server. */
-export function addServer(root: Command, run: Run): void {
+/** Adds the commands for operators of the server. */
+export function addServer(root: Command, run: BindAction): void {
   changing(
-    root.command('init').description('write a first config for what the project here uses'),
+    root.command('init').description('write a first config for the project in this directory'),
   ).action(
     run(async (io, options) => (await import('../commands/init.ts')).initCommand(io, options)),
   )
   configured(root.command('serve').description('run the server'))
-    .addOption(several('--role', 'what this process does: api, ingest, replay, watch; default all'))
-    .option('--log-level <level>', 'how much it says, such as info or debug')
+    .addOption(several('--role', 'roles of this process: api, ingest, replay, watch (default all)'))
+    .option('--log-level <level>', 'lowest level to log, such as debug (default info)')
     .action(
       run<ServeCommandOptions>(async (io, options) =>
         (await import('../commands/serve.ts')).serveCommand(io, options),
       ),
     )
-  configured(root.command('migrate').description('bring the schemas of the database up to date'))
-    .option('--print-sql', 'print what would be run, for an administrator')
-    .option('--dry-run', 'say what is missing, and do nothing')
+  configured(root.command('migrate').description('migrate the database schemas'))
+    .option('--print-sql', 'print the SQL, for a database administrator')
+    .option('--dry-run', 'list missing migrations without applying them')
     .action(
       run<MigrateOptions>(async (io, options) =>
         (await import('../commands/migrate.ts')).migrateCommand(io, options),
       ),
     )
-  addConfig(root.command('config').description('the config of the server'), run)
+  addConfig(root.command('config').description('check and print the server config'), run)
   configured(
     root
       .command('doctor [addresses...]')
-      .description('look for settings of brokers that lose, double or stall messages'),
+      .description('find broker settings that lose, duplicate or stall messages'),
   )
-    .addOption(several('--accept', 'checks whose findings are known: they do not fail the command'))
+    .addOption(several('--accept', 'checks whose findings do not fail the command'))
     .action(
       run<DoctorOptions>(async (io, { accept = [], ...options }, addresses) =>
         (await import('../commands/doctor.ts')).doctor(
@@ -56,14 +56,19 @@ export function addServer(root: Command, run: Run): void {
   addTopology(root, run)
 }
 
-/** `--accept` takes all that is after it. An address there was meant to be looked at, and may have a password in it. */
+/**
+ * Recognises an address among the values of `--accept`, which takes all following arguments. An address is
+ * to be diagnosed, and must not be printed as an unknown check: it may contain a password.
+ */
 const isAddress = (text: string): boolean => text.includes('://')
 
-function addTopology(root: Command, run: Run): void {
+function addTopology(root: Command, run: BindAction): void {
   configured(
-    root.command('topology [addresses...]').description('queues, topics and the ways between them'),
+    root
+      .command('topology [addresses...]')
+      .description('show queues, topics and the routes between them'),
   )
-    .option('--mermaid', 'as a flowchart instead of a tree')
+    .option('--mermaid', 'print a Mermaid flowchart instead of a tree')
     .action(
       run<TopologyOptions>(async (io, options, addresses) =>
         (await import('../commands/topology.ts')).topology(io, addresses, options),
@@ -73,16 +78,16 @@ function addTopology(root: Command, run: Run): void {
 
 type Options = CommonOptions & ConfigOptions
 
-function addConfig(config: Command, run: Run): void {
+function addConfig(config: Command, run: BindAction): void {
   configured(
-    config.command('validate').description('say whether the server would start with it'),
+    config.command('validate').description('check the config without starting the server'),
   ).action(
     run<Options>(async (io, options) =>
       (await import('../commands/config.ts')).validateConfig(io, options),
     ),
   )
   configured(
-    config.command('print').description('as the server understands it, without its secrets'),
+    config.command('print').description('print the config with defaults and without secrets'),
   ).action(
     run<Options>(async (io, options) =>
       (await import('../commands/config.ts')).printConfig(io, options),
@@ -90,19 +95,19 @@ function addConfig(config: Command, run: Run): void {
   )
   config
     .command('schema')
-    .description('its JSON Schema, for editors')
+    .description('print the JSON Schema of the config, for editors')
     .action(run(async (io) => (await import('../commands/config.ts')).printConfigSchema(io)))
 }
 
-/** Below `audit`, beside what the API answers. */
-export function addVerify(audit: Command, run: Run): void {
+/** Adds `audit verify`. It reads the database and not the API. */
+export function addVerify(audit: Command, run: BindAction): void {
   configured(
     audit
       .command('verify')
-      .description('walk the chain in the database, and compare it with the checkpoints'),
+      .description('verify the hash chain in the database and compare it with the checkpoints'),
   )
-    .option('--checkpoints <file>', 'default: the file of the config')
-    .option('--public-key <file>', 'PEM; default: of the signing key of the config')
+    .option('--checkpoints <file>', 'checkpoint file (default: the one in the config)')
+    .option('--public-key <file>', 'public key, PEM (default: from the signing key in the config)')
     .action(
       run<VerifyOptions>(async (io, options) =>
         (await import('../commands/audit-verify.ts')).verifyAuditCommand(io, options),

@@ -2,11 +2,11 @@ import type { DiagnoseOptions, KafkaOptions, KafkaSource, RabbitmqOptions } from
 import type { Config } from '@redrive/server'
 import { CommandError, EXIT } from '../exit.ts'
 
-/** What is looked at. */
+/** The brokers to diagnose. */
 export type Brokers = Omit<DiagnoseOptions, 'accept'>
 type Client = NonNullable<KafkaOptions['client']>
 
-/** What each kind of address is. */
+/** The reader for each protocol of an address. */
 const READERS: Readonly<Record<string, (url: URL) => Brokers>> = {
   'http:': managementAt,
   'https:': managementAt,
@@ -18,7 +18,7 @@ const READERS: Readonly<Record<string, (url: URL) => Brokers>> = {
   'postgresql:': ({ href }) => ({ postgres: { url: href } }),
 }
 
-/** `http://host:15672?vhost=/orders&queue=new` */
+/** Reads `http://host:15672?vhost=/orders&queue=new`. */
 function managementAt({ href, searchParams }: URL): Brokers {
   const vhost = searchParams.get('vhost')
   const queues = searchParams.getAll('queue')
@@ -33,12 +33,15 @@ function managementAt({ href, searchParams }: URL): Brokers {
 
 const MECHANISMS = ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512'] as const
 
-/** `kafka://user:password@host:9092?mechanism=SCRAM-SHA-512&topic=orders&group=billing` */
+/** Reads `kafka://user:password@host:9092?mechanism=SCRAM-SHA-512&topic=orders&group=billing`. */
 function kafkaAt({ host, username, password, protocol, searchParams }: URL): Brokers {
-  const asked = searchParams.get('mechanism') ?? 'PLAIN'
-  const mechanism = MECHANISMS.find((one) => one === asked.toUpperCase())
+  const requested = searchParams.get('mechanism') ?? 'PLAIN'
+  const mechanism = MECHANISMS.find((one) => one === requested.toUpperCase())
   if (mechanism === undefined)
-    throw new CommandError(EXIT.usage, `Expected mechanism=${MECHANISMS.join(', ')}.`)
+    throw new CommandError(
+      EXIT.usage,
+      `Expected "mechanism" to be one of ${MECHANISMS.join(', ')}, got "${requested}".`,
+    )
   const sasl = {
     mechanism,
     username: decodeURIComponent(username),
@@ -51,16 +54,19 @@ function kafkaAt({ host, username, password, protocol, searchParams }: URL): Bro
   return { kafka: { brokers: [host], client, ...sourcesIn(searchParams) } }
 }
 
-/** The first group is of the first topic, and so on. */
+/** Pairs the first topic with the first group, and so on. */
 function sourcesIn(params: URLSearchParams): Pick<KafkaOptions, 'sources'> {
   const [topics, groups] = [params.getAll('topic'), params.getAll('group')]
   if (topics.length !== groups.length)
-    throw new CommandError(EXIT.usage, 'Expected a group for each topic: topic=TOPIC&group=GROUP.')
+    throw new CommandError(
+      EXIT.usage,
+      `Expected one group per topic, such as topic=orders&group=billing; got ${topics.length} topics and ${groups.length} groups.`,
+    )
   if (topics.length === 0) return {}
   return { sources: topics.map((topic, at) => ({ topic, group: groups[at] ?? '' })) }
 }
 
-/** What is at an address. */
+/** Returns the broker at an address. */
 export function brokerAt(address: string): Brokers {
   const url = URL.parse(address)
   const read = url === null ? undefined : READERS[url.protocol]
@@ -71,10 +77,10 @@ export function brokerAt(address: string): Brokers {
 const notAnAddress = () =>
   new CommandError(
     EXIT.usage,
-    'Expected addresses such as http://user:password@host:15672 (management API of RabbitMQ), kafka://host:9092 or postgres://user@host/database.',
+    'Expected an address such as http://user:password@host:15672 (RabbitMQ management API), kafka://host:9092 or postgres://user@host/database.',
   )
 
-/** All brokers of a config with the sources it has there, and the database of the server; each once. */
+/** Returns each broker of a config once, with its sources, and the database of the server. */
 export function brokersIn({ sources, database }: Config): readonly Brokers[] {
   const all = Object.values(sources)
   const rabbitmqs = all.flatMap(({ rabbitmq = [] }) => rabbitmq).map(rabbitmqOf)
@@ -91,7 +97,7 @@ export function brokersIn({ sources, database }: Config): readonly Brokers[] {
 
 type SourceConfig = Config['sources'][string]
 
-/** With one address the same broker, in whatever order its sources come. */
+/** Groups items by address. Items with the same address belong to the same broker. */
 const groupsOf = <T>(all: readonly T[], addressOf: (one: T) => unknown): readonly T[][] => [
   ...Map.groupBy(all, (one) => JSON.stringify(addressOf(one))).values(),
 ]
@@ -111,7 +117,7 @@ function rabbitmqsTogether(all: readonly ReturnType<typeof rabbitmqOf>[]): Broke
   return { rabbitmq }
 }
 
-/** The path of the address; none is `/`. */
+/** Returns the path of the address, or `/` without one. */
 const vhostIn = (amqp: string) => decodeURIComponent(new URL(amqp).pathname.slice(1)) || '/'
 
 function kafkaOf(config: NonNullable<SourceConfig['kafka']>) {

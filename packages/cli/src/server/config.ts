@@ -8,14 +8,14 @@ export interface ConfigOptions {
   readonly config?: string
 }
 
-/** The config of the server. Everything that is wrong with it is told at once. */
+/** Loads the server config. The error lists all problems together. */
 export async function loaded(io: Io, { config: file }: ConfigOptions): Promise<Loaded> {
   const { loadConfig } = await import('@redrive/server')
-  const where = { env: io.env, cwd: io.cwd }
-  return refusedAsUsage(() => loadConfig(file === undefined ? where : { ...where, file }))
+  const location = { env: io.env, cwd: io.cwd }
+  return refusedAsUsage(() => loadConfig(file === undefined ? location : { ...location, file }))
 }
 
-/** What someone wrote is wrong, and nothing was done: that is a matter of usage. */
+/** Reports invalid input as a usage error. Nothing was changed in this case. */
 export async function refusedAsUsage<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()

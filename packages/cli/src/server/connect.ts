@@ -5,12 +5,12 @@ import { settingsOf } from './settings.ts'
 
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
 
-/** The one client of all commands. */
+/** Creates the API client that every command uses. */
 export function connect(io: Io, options: CommonOptions): Client {
   const { url, token } = settingsOf(io, options)
   const { protocol, hostname } = new URL(url)
   if (token !== undefined && protocol === 'http:' && !LOOPBACK.test(hostname)) {
-    say(io)`Warning: the token goes to ${hostname} without encryption. Use https.`
+    say(io)`Warning: the token is sent to ${hostname} without encryption. Use https.`
   }
   return createClient({ url, fetch: io.fetch, ...(token === undefined ? {} : { token }) })
 }

@@ -7,7 +7,7 @@ export type Query = NonNullable<Input<'listDeadLetters'>['query']>
 type Selection = Input<'planReplay'>['body']['selection']
 type Selected = Extract<Selection, { readonly query: unknown }>['query']
 
-/** Which dead letters, as flags. */
+/** The flags that select dead letters. */
 export interface FilterOptions {
   readonly group?: readonly string[]
   readonly source?: readonly string[]
@@ -18,7 +18,7 @@ export interface FilterOptions {
   readonly key?: string
   readonly text?: string
   readonly quarantined?: boolean
-  /** A moment, or how long ago. */
+  /** A time, or how long ago. */
   readonly after?: string
   readonly before?: string
   /** `name=value`. */
@@ -28,7 +28,7 @@ export interface FilterOptions {
   readonly body?: readonly string[]
 }
 
-/** The same in the words of the API; groups are whole ids already. */
+/** Returns the flags as a query of the API. `groups` are full ids. */
 export function queryOf(io: Io, options: FilterOptions, groups: readonly string[]): Query {
   const { header, extracted, body, text } = options
   return defined({
@@ -40,7 +40,7 @@ export function queryOf(io: Io, options: FilterOptions, groups: readonly string[
   }) as Query
 }
 
-/** The same as a selection, where pairs are objects and `text` is not accepted. */
+/** Returns the flags as a selection, where pairs are objects and `text` is not accepted. */
 export function selectionOf(io: Io, options: FilterOptions, groups: readonly string[]): Selected {
   const { header, extracted, body } = options
   return defined({
@@ -67,24 +67,24 @@ function commonOf(io: Io, options: FilterOptions, groups: readonly string[]) {
   }
 }
 
-/** Without what was not asked for. */
+/** Returns a copy without undefined properties. */
 export const defined = (fields: object): object =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 
-/** `2026-01-31T10:00:00Z`, or `2h` for two hours ago. */
+/** Parses a time such as `2026-01-31T10:00:00Z`, or `2h` for two hours ago. */
 function pastOf(io: Io, flag: string, text: string): number {
   const ms = parseDuration(text as Duration)
   return ms === undefined ? dateOf(flag, text, 'how long ago') : io.now() - ms
 }
 
-/** `2026-01-31T10:00:00Z`, or `2h` for two hours from now. One that is over cannot be meant. */
+/** Parses a time such as `2026-01-31T10:00:00Z`, or `2h` for two hours from now. Rejects past times. */
 export function futureOf(io: Io, flag: string, text: string): number {
   const ms = parseDuration(text as Duration)
   const at = ms === undefined ? dateOf(flag, text, 'how long from now') : io.now() + ms
   if (at > io.now()) return at
   throw new CommandError(
     EXIT.usage,
-    `${flag}: ${text} is over already. Give a moment that is to come, or how long from now, such as 2h.`,
+    `${flag}: "${text}" is in the past. Use a future time, or how long from now, such as 2h.`,
   )
 }
 
@@ -93,24 +93,24 @@ function dateOf(flag: string, text: string, orElse: string): number {
   if (!Number.isNaN(at)) return at
   throw new CommandError(
     EXIT.usage,
-    `${flag}: expected a moment such as 2026-01-31T10:00:00Z or ${orElse}, such as 2h; got ${text}`,
+    `${flag}: expected a time such as 2026-01-31T10:00:00Z, or ${orElse}, such as 2h; got "${text}".`,
   )
 }
 
 function pairOf(text: string): readonly [string, string] {
   const at = text.indexOf('=')
   if (at > 0) return [text.slice(0, at), text.slice(at + 1)]
-  throw new CommandError(EXIT.usage, `Expected name=value, got ${text}`)
+  throw new CommandError(EXIT.usage, `Expected name=value, got "${text}".`)
 }
 
-/** JSON when it is a scalar of JSON, else a text: as the API reads it in an address. */
+/** Parses the value as a JSON scalar, or else as text. The API parses query strings in the same way. */
 function scalarPairOf(text: string): readonly [string, unknown] {
   const [pointer, value] = pairOf(text)
   try {
     const parsed: unknown = JSON.parse(value)
     return [pointer, typeof parsed === 'object' && parsed !== null ? value : parsed]
   } catch {
-    // Not JSON: a text without quotes, which is how people write one.
+    // Not JSON: a text without quotes.
     return [pointer, value]
   }
 }

@@ -1,76 +1,72 @@
-import {
-  type Answer,
-  ApiError,
-  type Client,
-  type Input,
-  type PlainOperation,
-  ROUTES,
-} from '@redrive/api'
+import { type Output, ApiError, type Client, type Input, type PlainOperation } from '@redrive/api'
+import { ROUTES } from '@redrive/api/internal'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { reasonOf } from '../failure.ts'
 import { canAsk, type CommonOptions, type Io } from '../io.ts'
 import { print, say } from '../print.ts'
 import { safe, safeJson } from '../text/safe.ts'
 
-/** Asks for a change, or says what would be asked for: undefined then. */
+/** Sends a change. With `--dry-run`, only prints the request and returns undefined. */
 export async function mutate<K extends PlainOperation>(
   io: Io,
   client: Client,
   options: CommonOptions,
   operation: K,
   input: Input<K>,
-): Promise<{ readonly answer: Answer<K> } | undefined> {
+): Promise<{ readonly output: Output<K> } | undefined> {
   if (options.dryRun) {
-    wouldAsk(io, options, operation, input)
+    printRequest(io, options, operation, input)
     return undefined
   }
-  // One key for all of it: what is done already is answered, and not done again.
+  // All retries share one key, so the server applies the change at most once.
   const call = { signal: io.signal, idempotencyKey: crypto.randomUUID() }
-  const ask = () => client.call(operation, input, call)
+  const send = () => client.call(operation, input, call)
   try {
-    return { answer: await ask() }
+    return { output: await send() }
   } catch (error) {
-    if (isStopped(io, error)) throw mayBeDone(EXIT.interrupted, 'Stopped', error)
-    if (!isLost(error)) throw error
-    return { answer: await again(io, ask, error) }
+    if (isInterrupted(io, error)) throw mayBeApplied(EXIT.interrupted, 'Interrupted', error)
+    if (!isResponseLost(error)) throw error
+    return { output: await retry(io, send, error) }
   }
 }
 
-/** 15 s in all: a restart of the server takes about that. */
-const AGAIN_MS = [1_000, 2_000, 4_000, 8_000]
+/** 15 s in total. A restart of the server takes about that long. */
+const RETRY_DELAYS_MS = [1_000, 2_000, 4_000, 8_000]
 
-async function again<T>(io: Io, ask: () => Promise<T>, lost: unknown): Promise<T> {
-  let last = lost
-  for (const ms of AGAIN_MS) {
-    say(io)`${noAnswer(last)}. Asking again; it is not done twice.`
+async function retry<T>(io: Io, send: () => Promise<T>, firstError: unknown): Promise<T> {
+  let last = firstError
+  for (const ms of RETRY_DELAYS_MS) {
+    say(io)`${noResponse(last)}. Retrying; the change is applied at most once.`
     await io.sleep(ms, io.signal)
     try {
-      return await ask()
+      return await send()
     } catch (error) {
-      if (isStopped(io, error)) throw mayBeDone(EXIT.interrupted, 'Stopped', error)
-      if (!isOpen(error)) throw error
+      if (isInterrupted(io, error)) throw mayBeApplied(EXIT.interrupted, 'Interrupted', error)
+      if (!isOutcomeUnknown(error)) throw error
       last = error
     }
   }
-  throw mayBeDone(EXIT.failure, noAnswer(last), last)
+  throw mayBeApplied(EXIT.failure, noResponse(last), last)
 }
 
-/** Asked to end before there was an answer. */
-const isStopped = (io: Io, error: unknown): boolean =>
+/** Returns whether the command was interrupted before a response arrived. */
+const isInterrupted = (io: Io, error: unknown): boolean =>
   io.signal.aborted && !(error instanceof ApiError)
 
-function noAnswer(error: unknown): string {
+function noResponse(error: unknown): string {
   const { problem, cause } = error as Partial<ApiError>
   const why = problem === undefined ? reasonOf(cause) : `${problem.status} ${problem.title}`
-  return `The answer did not arrive: ${why}`
+  return `The response did not arrive: ${why}`
 }
 
-const mayBeDone = (exitCode: ExitCode, why: string, cause: unknown) =>
-  new CommandError(exitCode, `${why}. It may have been done: look before you ask for it again.`, {
-    cause,
-  })
+const mayBeApplied = (exitCode: ExitCode, why: string, cause: unknown) =>
+  new CommandError(
+    exitCode,
+    `${why}. The change may have been applied. Check before you repeat the command.`,
+    { cause },
+  )
 
-/** Codes of a connection that never was: nobody got the request. */
+/** Error codes of a connection that was never opened, so the server did not get the request. */
 const UNSENT: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -84,33 +80,33 @@ const UNSENT: ReadonlySet<string> = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ])
 
-/** What a proxy says when it heard no answer. The server itself says neither. */
-const UNHEARD: ReadonlySet<number> = new Set([502, 504])
+/** Statuses of a proxy that got no response. The server itself returns neither. */
+const PROXY_STATUSES: ReadonlySet<number> = new Set([502, 504])
 
-/** The server may have got the request, and its answer is not known. */
-function isLost(error: unknown): boolean {
-  if (error instanceof ApiError) return UNHEARD.has(error.problem.status)
+/** Returns whether the server may have got the request and the response is unknown. */
+function isResponseLost(error: unknown): boolean {
+  if (error instanceof ApiError) return PROXY_STATUSES.has(error.problem.status)
   const code = networkCodeOf(error)
   return code !== undefined && !UNSENT.has(code)
 }
 
-/** Refusals of a repetition that say nothing about the first time. */
+/** Errors of a retry that do not show whether the first request was applied. */
 const TO_REPEAT: ReadonlySet<ApiError['code']> = new Set(['in_progress', 'too_many_requests'])
 
-/** After an answer was lost: this one does not say what became of it either. */
-function isOpen(error: unknown): boolean {
+/** Returns whether the outcome of the change is still unknown after a retry failed with this error. */
+function isOutcomeUnknown(error: unknown): boolean {
   if (!(error instanceof ApiError)) return networkCodeOf(error) !== undefined
   return error.problem.status >= 500 || TO_REPEAT.has(error.code)
 }
 
-/** Of the network; undefined: the failure is another one. `fetch` says nothing itself; its cause does. */
+/** Returns the code of a network error, or undefined. The code of a failed `fetch` is in its cause. */
 function networkCodeOf(error: unknown): string | undefined {
   if (!(error instanceof TypeError)) return undefined
   const { code } = (error.cause ?? {}) as { readonly code?: unknown }
   return typeof code === 'string' ? code : undefined
 }
 
-function wouldAsk<K extends PlainOperation>(
+function printRequest<K extends PlainOperation>(
   io: Io,
   options: CommonOptions,
   operation: K,
@@ -121,32 +117,32 @@ function wouldAsk<K extends PlainOperation>(
   print(io, options, {
     json: { dryRun: true, request },
     human: (page) => {
-      page.line`Would ask: ${summary} (${method} ${path}). Nothing was done.`
+      page.line`Would send: ${summary} (${method} ${path}). Nothing was changed.`
       page.block(safeJson(input, 2))
     },
   })
 }
 
-/** An approval is refused to who asks, and someone else may give it. */
+/** Returns whether the caller's approval was rejected, but another person may approve. */
 export const isForAnother = (error: unknown): error is ApiError =>
   error instanceof ApiError &&
   (error.code === 'forbidden' || error.problem.needsAnotherPerson === true)
 
-/** Throws when there is something to ask and nobody to ask it. */
+/** Throws when a prompt is needed and no terminal can show it. */
 export function expectAnswer(io: Io, options: CommonOptions, question: string): void {
   if (options.yes || options.dryRun || canAsk(io)) return
   throw new CommandError(
     EXIT.usage,
-    `${question} There is no terminal to ask on: add --yes to go on.`,
+    `${question} Cannot prompt without a terminal. Add --yes to confirm.`,
   )
 }
 
-/** Asks a person, unless `--yes` or `--dry-run` makes that needless. Throws when they say no or nobody is there. */
+/** Prompts the user, unless `--yes` or `--dry-run` is set. Throws when the user declines or cannot answer. */
 export async function confirmed(io: Io, options: CommonOptions, question: string): Promise<void> {
   expectAnswer(io, options, question)
   if (options.yes || options.dryRun) return
-  // It may have words of a peer in it.
+  // The question may contain text from message producers.
   const answer = await io.confirm(safe(question))
-  if (answer === undefined) throw new CommandError(EXIT.interrupted, 'Nothing was done.')
-  if (!answer) throw new CommandError(EXIT.failure, 'Nothing was done.')
+  if (answer === undefined) throw new CommandError(EXIT.interrupted, 'Nothing was changed.')
+  if (!answer) throw new CommandError(EXIT.failure, 'Nothing was changed.')
 }

@@ -1,8 +1,8 @@
 import type { Client, Group } from '@redrive/api'
 import type { Io } from '../io.ts'
-import { spark } from '../text/words.ts'
+import { spark } from '../text/format.ts'
 
-/** How far back a trend goes. */
+/** The time range of a trend. */
 export type Window = 'hour' | 'day'
 
 const WINDOWS = {
@@ -10,14 +10,14 @@ const WINDOWS = {
   day: { ms: 86_400_000, per: 'hour' },
 } as const
 
-/** 8 bars: 7.5 minutes or 3 hours each, and a column that is narrow enough. */
+/** 8 bars of 7.5 minutes or 3 hours each. This keeps the column narrow. */
 const BARS = 8
-/** 20 groups: one question each, and what is below them on the screen is rarely looked at. */
+/** 20 groups, with one request each. Users rarely read further down the screen. */
 const GROUPS = 20
-/** 4 at a time: quick enough, and a fraction of what the server allows one caller. */
-const AT_ONCE = 4
+/** 4 concurrent requests: fast enough, and a fraction of what the server allows one caller. */
+const CONCURRENCY = 4
 
-/** A sparkline for each of the first groups. */
+/** Returns a sparkline for each of the first groups, by group id. */
 export async function sparksOf(
   io: Io,
   client: Client,
@@ -32,7 +32,7 @@ export async function sparksOf(
       sparks.set(id, await sparkOf(io, client, id, window, before))
     }
   }
-  await Promise.all(Array.from({ length: AT_ONCE }, worker))
+  await Promise.all(Array.from({ length: CONCURRENCY }, worker))
   return sparks
 }
 
@@ -43,7 +43,7 @@ async function sparkOf(io: Io, client: Client, id: string, window: Window, befor
   const { points } = await client.call('trend', { query }, { signal: io.signal })
   const bars = Array.from({ length: BARS }, () => 0)
   for (const { at, count } of points) {
-    // The first and the last minute may be only partly within the window.
+    // The first and the last minute may be only partly inside the window.
     const bar = Math.min(BARS - 1, Math.max(0, Math.floor(((at - after) / ms) * BARS)))
     bars[bar] = (bars[bar] as number) + count
   }

@@ -3,10 +3,10 @@ export interface DiffLine {
   readonly text: string
 }
 
-/** 2,000 lines on each side: the table below has four million cells then, which takes a moment. */
+/** 2,000 lines per side. The table then has four million cells, which is still fast enough. */
 const COMPARED_MAX = 2_000
 
-/** What has to be removed and added, line by line. */
+/** Returns the removed, added and equal lines. */
 export function diffLines(before: string, after: string): readonly DiffLine[] {
   const [old, fresh] = [before.split('\n'), after.split('\n')]
   let start = 0
@@ -53,7 +53,7 @@ function middleOf(old: readonly string[], fresh: readonly string[]): readonly Di
   return lines
 }
 
-/** Length of the longest common rest, for each pair of places. */
+/** Returns the length of the longest common suffix for each pair of positions. */
 function commonOf(old: readonly string[], fresh: readonly string[]): Uint16Array {
   const width = fresh.length + 1
   const common = new Uint16Array((old.length + 1) * width)
@@ -69,7 +69,7 @@ function commonOf(old: readonly string[], fresh: readonly string[]): Uint16Array
   return common
 }
 
-/** Only the lines around changes; undefined stands for what is left out. */
+/** Returns only the lines around changes. An undefined entry marks omitted lines. */
 export function hunks(
   lines: readonly DiffLine[],
   around: number = 3,

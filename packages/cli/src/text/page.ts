@@ -4,12 +4,12 @@ import { dim, Painted, type Printable } from './painted.ts'
 import { safe, safeLines } from './safe.ts'
 import { type Column, tableLines } from './table.ts'
 
-/** A name and what it is; nothing is shown of one that is not known. */
+/** A name and its value. A fact with an undefined value is not shown. */
 export type Fact = readonly [name: string, value: Printable | undefined]
 
 /**
- * What people read. Everything is made safe here, in one place: a command cannot forget it, because it
- * gives values and never text that is ready to print.
+ * Text output for people. All values are escaped here, in one place. Commands cannot forget it, because
+ * they pass values and never finished text.
  */
 export class Page {
   readonly #output: Output
@@ -18,7 +18,7 @@ export class Page {
     this.#output = output
   }
 
-  /** A line; each value in it is made safe. */
+  /** Prints a line and escapes each value in it. */
   readonly line = (parts: TemplateStringsArray, ...values: readonly Printable[]): void => {
     let text = ''
     for (const [at, part] of parts.entries()) {
@@ -28,7 +28,7 @@ export class Page {
     this.#output.write(`${text}\n`)
   }
 
-  /** Text of several lines, each moved in. */
+  /** Prints text of several lines, each indented. */
   block(text: string, indent: string = '  '): void {
     for (const line of safeLines(text)) this.#output.write(`${indent}${line}\n`)
   }
@@ -44,7 +44,7 @@ export class Page {
     }
   }
 
-  /** One under the other. */
+  /** Prints one fact per line. */
   facts(facts: readonly Fact[]): void {
     const known = facts.filter(([, value]) => value !== undefined && value !== '')
     const width = Math.max(0, ...known.map(([name]) => name.length))

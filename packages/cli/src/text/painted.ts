@@ -2,7 +2,7 @@ import type { styleText } from 'node:util'
 
 export type Style = Parameters<typeof styleText>[0]
 
-/** A text with a colour; it becomes safe when it is printed, like every other. */
+/** A text with a colour. It is escaped when it is printed, as any other text. */
 export class Painted {
   readonly style: Style
   readonly text: string

@@ -1,18 +1,18 @@
 import type { Run } from '@redrive/api'
 import type { Io } from '../io.ts'
 import { Page } from './page.ts'
-import { duration, number } from './words.ts'
+import { duration, number } from './format.ts'
 
-/** 10 s: the rate of now, and still calm when messages come in bursts. */
+/** 10 s: short enough to show the current rate, long enough to smooth bursts. */
 const WINDOW_MS = 10_000
-/** 5 s between two lines in a log. */
+/** At most one log line per 5 s. */
 const LINE_MS = 5_000
-/** 100 ms between two drawings: more than anyone can read. */
+/** At most one redraw per 100 ms. Users cannot read faster. */
 const DRAW_MS = 100
 const BAR = 24
 
-/** States in which nothing more happens to an item of a run. */
-const SETTLED = ['resolved', 'refailed', 'unknown', 'expired', 'cancelled'] as const
+/** Final states of an item. */
+const SETTLED = ['resolved', 'failed_again', 'unknown', 'expired', 'cancelled'] as const
 const WAITING = ['planned', 'queued', 'claimed', 'publishing', 'published'] as const
 
 interface Sample {
@@ -20,7 +20,7 @@ interface Sample {
   readonly done: number
 }
 
-/** How far a run is, on stderr: a bar on a terminal, else a line from time to time. */
+/** The progress of a run on stderr: a bar on a terminal, otherwise a line every few seconds. */
 export class Progress {
   readonly #io: Io
   readonly #page: Page
@@ -44,13 +44,13 @@ export class Progress {
     this.#shownAt = now
     this.#shownState = run.state
     if (!this.#isBar) return this.#page.line`${text}`
-    // Back to the beginning of the line, and clear what is left of the one before.
+    // Returns to the start of the line and clears the rest of the previous text.
     this.#io.stderr.write(`\r${this.#page.shown(cutTo(text, this.#io.stderr.columns))}\u001b[K`)
     this.#isDrawn = true
   }
 
   #measure(run: Run, now: number): string {
-    const { counts, state, pausedBecause } = run
+    const { counts, state, pauseReason } = run
     const done = SETTLED.reduce((sum, one) => sum + counts[one], 0)
     const total = done + WAITING.reduce((sum, one) => sum + counts[one], 0)
     this.#samples = [...this.#samples.filter(({ at }) => now - at <= WINDOW_MS), { at: now, done }]
@@ -62,10 +62,10 @@ export class Progress {
       this.#isBar ? barOf(share) : undefined,
       `${Math.floor(share * 100)} %`,
       `${number(done)} of ${number(total)}`,
-      counts.refailed > 0 ? `${number(counts.refailed)} refailed` : undefined,
+      counts.failed_again > 0 ? `${number(counts.failed_again)} failed again` : undefined,
       counts.unknown > 0 ? `${number(counts.unknown)} unknown` : undefined,
       state === 'running' ? undefined : state,
-      state === 'paused' ? pausedBecause : undefined,
+      state === 'paused' ? pauseReason : undefined,
       state === 'running' ? `${rate.toFixed(rate < 10 ? 1 : 0)}/s` : undefined,
       state === 'running' && rate > 0 && done < total
         ? `${duration(((total - done) / rate) * 1_000)} left`
@@ -79,7 +79,7 @@ export class Progress {
     this.#page.line`${text}`
   }
 
-  /** What comes next begins on a line of its own. */
+  /** Ends the bar, so that further output starts on a new line. */
   end(): void {
     if (this.#isDrawn) this.#io.stderr.write('\n')
     this.#isDrawn = false
@@ -91,6 +91,6 @@ function barOf(share: number): string {
   return `${'█'.repeat(full)}${'░'.repeat(BAR - full)}`
 }
 
-/** One column less than there are: the last one would break the line on some terminals. */
+/** Cuts the text to one column less than the width. Some terminals wrap a full line. */
 const cutTo = (text: string, columns: number): string =>
   text.length < columns ? text : text.slice(0, Math.max(0, columns - 1))

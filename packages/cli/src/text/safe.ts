@@ -1,24 +1,24 @@
 /**
- * Text of peers is hostile: names, keys, headers, errors and bodies may hold anything. On a terminal a
- * control character moves the cursor, sets the title or hides a line; a bidi or zero-width character makes
- * a line read as something else. They are shown, and never sent.
+ * Characters that are escaped before they reach a terminal. Names, keys, headers, errors and bodies come from
+ * other programs and may contain anything. A control character can move the cursor, set the title or hide a
+ * line. A bidi or zero-width character can change how a line reads.
  *
- * C0, DEL and C1 (Cc), bidi, zero-width, tags and other invisible formats (Cf), lone surrogates (Cs), and
- * the two separators that some terminals and editors treat as line ends (Zl, Zp).
+ * The classes are: C0, DEL and C1 (Cc); bidi, zero-width, tags and other invisible formats (Cf); lone
+ * surrogates (Cs). Zl and Zp are separators that some terminals and editors treat as line ends.
  */
 const HOSTILE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
 
-/** One line of text: also its line ends and tabs are shown. */
+/** Escapes a text for one line, including line ends and tabs. */
 export const safe = (text: string): string => text.replace(HOSTILE, shownAs)
 
-/** Text of several lines, each of them safe. */
+/** Splits a text into lines and escapes each line. */
 export const safeLines = (text: string): readonly string[] => text.split(/\r?\n/).map(safe)
 
 const SHORT: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
 
 const shownAs = (character: string): string => SHORT[character] ?? escaped(character)
 
-/** As JSON writes it, so that both kinds of output show the same. */
+/** Escapes a character as JSON does, so that text and JSON output show the same. */
 function escaped(character: string): string {
   let text = ''
   for (let at = 0; at < character.length; at += 1) {
@@ -27,9 +27,9 @@ function escaped(character: string): string {
   return text
 }
 
-/** JSON that a terminal can show: the same document, with more of its characters escaped. */
+/** Returns JSON that is safe for a terminal: the same document with more characters escaped. */
 export function safeJson(value: unknown, indent?: number): string {
-  // Outside of strings there is nothing of these but the line ends of the indent.
+  // Outside of strings, only the line ends of the indentation match.
   return JSON.stringify(value ?? null, undefined, indent).replace(HOSTILE, (character) =>
     character === '\n' ? character : escaped(character),
   )

@@ -5,15 +5,15 @@ import { cut, padEnd, padStart, widthOf } from './width.ts'
 export interface Column<Row> {
   readonly title: string
   readonly of: (row: Row) => Printable
-  /** Numbers are compared by their last digit. */
+  /** Aligned to the right, so that digits line up. */
   readonly isNumber?: true
-  /** May be made narrower when the terminal is, down to so many columns. */
+  /** Minimum width of a column that may shrink on a narrow terminal. Undefined: it never shrinks. */
   readonly least?: number
 }
 
 const GAP = 2
 
-/** The cells of each line, safe and as wide as their column. */
+/** Returns the cells of each line, escaped and padded to the width of their column. */
 export function tableLines<Row>(
   columns: readonly Column<Row>[],
   rows: readonly Row[],
@@ -40,7 +40,7 @@ const mapped = (cell: Printable, act: (text: string) => string): Printable =>
 
 const safely = (cell: Printable): Printable => mapped(cell, safe)
 
-/** As wide as the widest cell; what may be narrower gives way, the widest first. */
+/** Returns the width of each column: its widest cell. If needed, shrinks columns, the widest first. */
 function widthsOf<Row>(
   columns: readonly Column<Row>[],
   lines: readonly (readonly Printable[])[],
@@ -62,13 +62,13 @@ function widthsOf<Row>(
   return widths
 }
 
-const canGive = <Row>({ least }: Column<Row>, width: number): boolean =>
+const canShrink = <Row>({ least }: Column<Row>, width: number): boolean =>
   least !== undefined && width > least
 
 function widest<Row>(columns: readonly Column<Row>[], widths: readonly number[]) {
   let found: number | undefined
   for (const [at, width] of widths.entries()) {
-    if (!canGive(columns[at] as Column<Row>, width)) continue
+    if (!canShrink(columns[at] as Column<Row>, width)) continue
     if (found === undefined || width > (widths[found] as number)) found = at
   }
   return found
@@ -76,7 +76,7 @@ function widest<Row>(columns: readonly Column<Row>[], widths: readonly number[])
 
 function nextWidest<Row>(columns: readonly Column<Row>[], widths: readonly number[], but: number) {
   const others = widths.filter(
-    (width, at) => at !== but && canGive(columns[at] as Column<Row>, width),
+    (width, at) => at !== but && canShrink(columns[at] as Column<Row>, width),
   )
   return Math.max(0, ...others)
 }

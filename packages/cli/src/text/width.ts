@@ -1,4 +1,4 @@
-/** What takes two columns: East Asian wide and full-width forms, and emoji. */
+/** Characters that take two columns: East Asian wide and full-width forms, and emoji. */
 const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u
 const MARK = /\p{M}/u
@@ -6,28 +6,28 @@ const MARK = /\p{M}/u
 const widthOfOne = (character: string): number =>
   MARK.test(character) ? 0 : WIDE.test(character) ? 2 : 1
 
-/** Columns that a safe text takes. */
+/** Returns the number of columns that an escaped text takes. */
 export function widthOf(text: string): number {
   let width = 0
   for (const character of text) width += widthOfOne(character)
   return width
 }
 
-/** At most `most` columns; what is cut off is replaced by an ellipsis. */
-export function cut(text: string, most: number): string {
-  // A character may have marks without end on it: they take no column, but they are not shown without end.
-  if (text.length <= most * MARKS_MAX && widthOf(text) <= most) return text
+/** Cuts a text to `columns` columns and ends it with an ellipsis. */
+export function cut(text: string, columns: number): string {
+  // A character can have any number of combining marks. They take no column, so their count is limited too.
+  if (text.length <= columns * MARKS_MAX && widthOf(text) <= columns) return text
   let kept = ''
   let width = 1
   for (const character of text) {
     width += widthOfOne(character)
-    if (width > most || kept.length >= most * MARKS_MAX) break
+    if (width > columns || kept.length >= columns * MARKS_MAX) break
     kept += character
   }
-  return most < 1 ? '' : `${kept}…`
+  return columns < 1 ? '' : `${kept}…`
 }
 
-/** 4 units for each column: every script in use needs fewer. */
+/** 4 UTF-16 units per column. Every script in use needs fewer. */
 const MARKS_MAX = 4
 
 export const padEnd = (text: string, width: number): string =>

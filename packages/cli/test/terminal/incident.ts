@@ -13,30 +13,30 @@ const ORDERS = 30
 const isMisshapen = (at: number): boolean => at % 4 === 3
 
 /**
- * 70 s between two orders: the first 8 digits of the id of a dead letter tell 65 s apart, so the same number of
- * digits is shown in each run. The last one failed 15 min ago and the first 49: all ages have as many digits,
- * and still have if the proof takes ten minutes.
+ * 70 s between two orders. The first 8 digits of a dead letter id differ after 65 s, so each test run shows the
+ * same number of digits. The last order failed 15 min ago and the first one 49 min ago. All ages have two
+ * digits, even if the test takes ten minutes.
  */
 const APART_MS = 70_000
 const LAST_AGE_MS = 15 * 60_000
 
 export interface Incident {
-  /** A virtual host of its own, so that the queues can have the names people know. */
+  /** Address of a separate virtual host, so that the queues can have common names. */
   readonly amqp: string
   readonly vhost: string
   readonly database: string
-  /** Payments are back, and a release reads amounts in both forms. */
+  /** Starts a consumer that works: payments are available, and it reads amounts in both forms. */
   fix(): Promise<void>
-  /** Orders that were handled, in the order of their numbers. */
+  /** Returns the handled orders, sorted by number. */
   charged(): readonly number[]
 }
 
 export const EXPECTED: readonly number[] = Array.from({ length: ORDERS }, (_, at) => 1_001 + at)
 
-/** What has to be undone, the last one first. */
+/** Clean-up functions. The last one runs first. */
 type Ends = (() => Promise<unknown>)[]
 
-/** Thirty orders that failed in two ways, and are dead letters. */
+/** Creates thirty dead letters that failed in two ways. */
 export async function incident(ends: Ends): Promise<Incident> {
   const [{ amqp, vhost }, database] = await Promise.all([virtualHost(ends), ownDatabase(ends)])
   const charged: number[] = []
@@ -44,10 +44,10 @@ export async function incident(ends: Ends): Promise<Incident> {
   const clock: Clock = { ...systemClock, now: () => systemClock.now() - ageMs }
   const broken = await consume(rabbitmq({ url: amqp, queue: QUEUE }), refused, {
     schema: z.object({ order: z.number(), amount: z.number() }),
-    // All of them are to be given up, so nothing is to wait for better times.
+    // All orders must become dead letters, so no guard may delay them.
     breaker: 'off',
     outage: 'off',
-    budget: 'off',
+    retryBudget: 'off',
     clock,
     retry: { attempts: 3, backoff: exponential({ base: '10ms', cap: '20ms' }) },
   })
@@ -89,7 +89,7 @@ async function ownDatabase(ends: Ends): Promise<string> {
   return url
 }
 
-/** Each is a dead letter before the next is sent: their order is the same in each run. */
+/** Waits until each order is a dead letter before it sends the next one. This keeps their order stable. */
 async function sendOneByOne(amqp: string, before: () => void): Promise<void> {
   const model = await connect(amqp)
   const channel = await model.createConfirmChannel()

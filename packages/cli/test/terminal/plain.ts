@@ -1,7 +1,7 @@
-/** An age as long as it was: columns stay where they are. */
+/** Returns a fixed age of the same width, so that columns do not move. */
 const sameWidth = (age: string): string => '9 s'.padStart(age.length)
 
-/** All that differs between two runs, and what stands for it in the golden. As little as possible. */
+/** Texts that differ between two runs, and their replacement in the golden file. As few as possible. */
 const DIFFERS: readonly (readonly [RegExp, string | ((found: string) => string)])[] = [
   [/127\.0\.0\.1:\d+/g, 'localhost'],
   [/terminal-[0-9a-f]{8}/g, 'shop'],
@@ -9,24 +9,24 @@ const DIFFERS: readonly (readonly [RegExp, string | ((found: string) => string)]
   [/(?<=frozen )\d\d:\d\d:\d\d/g, '03:04:11'],
   [/\d{13}(?=_)/g, '1769828651000'],
   [/[0-9a-f]{64}/g, 'f'.repeat(64)],
-  // Ids that are only seen shortened.
+  // Ids that only appear shortened.
   [/^[0-9a-f]{8}(?= {2}open)/gm, '01a1e1ff'],
   // The incident was 15 to 49 minutes ago.
   [/\b\d\d min\b/g, '33 min'],
   [/(?<= {2})[▁▂▃▄▅▆▇█]{8}(?= {2})/g, '▁▅█▆▇▇▁▁'],
-  // What people did during the proof: seconds ago, or a minute on a busy machine.
+  // Actions during the test: seconds ago, or a minute on a busy machine.
   [/(?<=, )(now|\d+ (s|min) ago)$/gm, '9 s ago'],
   [/(now|\d+ (s|min) ago) +(?=development)/g, '9 s ago  '],
   [/WHEN +(?=WHO)/g, 'WHEN     '],
   [/ (now|\d+ (s|min))(?= {2}development)/g, sameWidth],
-  // The log of the server: who asked what, and what happened at the same time as something else.
-  [/^\{.*"msg":"(answered|The rabbitmq of orders answers\.)"\}\n/gm, ''],
+  // Log lines of the server for requests, and lines whose order varies.
+  [/^\{.*"msg":"(request completed|Source \\"orders\\": rabbitmq is reachable\.)"\}\n/gm, ''],
   [/"time":\d+,"pid":\d+/g, '"time":1769828651000,"pid":1'],
 ]
 
 const ID = /(?<![0-9a-f])[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}(?![0-9a-f])/g
 
-/** The first id of all is `gggggggg-…`, the next `hhhhhhhh-…`, which no id is; their beginnings follow. */
+/** Replaces the first id with `gggggggg-…`, the next with `hhhhhhhh-…`, and so on, also their prefixes. */
 function named(text: string): string {
   const ids = [...new Set(text.match(ID))]
   return ids.reduce((before, id, at) => {

@@ -7,7 +7,7 @@ const ROOT = new URL('../../../../', import.meta.url).pathname
 const PACKAGE = join(ROOT, 'packages/cli')
 const MAIN = join(PACKAGE, 'dist/main.js')
 
-/** A project that has installed `redrive`, as npm would leave it: `npx redrive` runs the built program. */
+/** Creates a project in which npm seems to have installed `redrive`. `npx redrive` runs the built program. */
 export function project(config: object): string {
   if (!existsSync(MAIN)) execFileSync('tsc', ['-b', PACKAGE], { cwd: ROOT, stdio: 'inherit' })
   chmodSync(MAIN, 0o755)

@@ -1,20 +1,23 @@
 import { QUEUE } from './incident.ts'
 import type { Terminal } from './tmux.ts'
 
-export interface Places {
+export interface BrokerAddresses {
   readonly amqp: string
   readonly management: string
 }
 
-/** What someone on call types before there is a server. */
-export async function look({ type }: Terminal, { amqp, management }: Places): Promise<void> {
+/** Types the commands of an engineer on call without a server. */
+export async function look(
+  { type }: Terminal,
+  { amqp, management }: BrokerAddresses,
+): Promise<void> {
   await type(`npx redrive peek ${amqp} ${QUEUE}.dlq`)
   await type(`npx redrive peek ${amqp} ${QUEUE}.dlq --show 4`)
   await type(`npx redrive doctor ${management}`)
   await type('npx redrive migrate')
 }
 
-/** Which, what and why; the beginnings of ids are those on the screen, as people take them. */
+/** Types the commands that find and show the failures. Uses the prefixes of ids on the screen. */
 export async function triage({ type }: Terminal): Promise<{ refused: string; misshapen: string }> {
   await type('npx redrive sources')
   const groups = await type('npx redrive groups list')
@@ -25,7 +28,7 @@ export async function triage({ type }: Terminal): Promise<{ refused: string; mis
   return { refused, misshapen: found(groups, /^([0-9a-f]{4}) +schema/m) }
 }
 
-/** A plan, what it would do, and the run, with its bar. */
+/** Plans and starts a replay, and returns the id of the run. */
 export async function replay({ type, answer }: Terminal, group: string): Promise<string> {
   const plan = await type(`npx redrive replay plan --group ${group} --rate 10`)
   const run = found(plan, /replay start ([0-9a-f-]{36})/)
@@ -33,7 +36,7 @@ export async function replay({ type, answer }: Terminal, group: string): Promise
   return run
 }
 
-/** What became of it, and who did what. */
+/** Types the commands that show the outcome and the audit log. */
 export async function lookBack({ type }: Terminal, run: string): Promise<void> {
   await type(`npx redrive replay show ${run}`)
   await type('npx redrive groups list --open')

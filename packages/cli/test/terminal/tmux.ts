@@ -7,32 +7,32 @@ import { promisify } from 'node:util'
 
 const run = promisify(execFile)
 
-/** Wide enough for the tables, and what half a laptop screen has. */
+/** Wide enough for the tables, and about half a laptop screen. */
 const [COLUMNS, ROWS] = [110, 40]
-/** More than a whole run says. */
+/** More lines than a whole test prints. */
 const HISTORY = 10_000
-/** 60 s for what takes seconds on a quiet machine. */
+/** 60 s for steps that take seconds on an idle machine. */
 const DEADLINE_MS = 60_000
-/** Quick enough to be called live, slow enough to leave the machine to the others. */
-const LOOK_MS = 50
-/** An empty prompt; what is before the dollar is the exit code of a command that failed. */
+/** Frequent enough to see progress, rare enough not to load the machine. */
+const POLL_MS = 50
+/** A prompt. The digits before the dollar are the exit code of a failed command. */
 const PROMPT = /^\d*\$ ?/
 const EMPTY_PROMPT = /^\d*\$$/
 
 export interface Terminal {
-  /** Types a command and waits until the prompt is back. Answers with what came out since, without the prompt. */
+  /** Types a command, waits for the next prompt, and returns the output of the command. */
   readonly type: (command: string) => Promise<string>
-  /** Types a command that does not end, and waits until its window says so. */
-  readonly begin: (command: string, says: string) => Promise<void>
-  /** The same for a command that asks: answers with one key when the question is there. */
+  /** Types a command that does not end, and waits until the window shows `text`. */
+  readonly begin: (command: string, text: string) => Promise<void>
+  /** Types a command that prompts, waits for the question, and presses one key as the answer. */
   readonly answer: (command: string, question: string, key: string) => Promise<string>
-  /** Ctrl-C, and waits until the prompt is back. */
+  /** Presses Ctrl-C and waits for the next prompt. */
   readonly interrupt: () => Promise<void>
-  /** All there is in the window, history included; a line that the terminal broke is one line. */
+  /** Returns the whole text of the window with its history. Wrapped lines are joined. */
   readonly text: () => Promise<string>
-  /** The same with the escape sequences for colours. */
+  /** Returns the same text with the escape sequences for colours. */
   readonly coloured: () => Promise<string>
-  /** Every byte that the programs sent to the terminal, redrawn lines too. */
+  /** Returns every byte that the programs sent to the terminal, including redrawn lines. */
   readonly bytes: () => string
 }
 
@@ -41,7 +41,7 @@ export interface Terminals {
   readonly close: () => Promise<void>
 }
 
-/** A tmux server of its own, so that nobody's sessions or settings are met. */
+/** Starts a separate tmux server, so that sessions and settings of the user have no effect. */
 export function terminals(folder: string, env: Readonly<Record<string, string>>): Terminals {
   const socket = `redrive-${randomUUID().slice(0, 8)}`
   const tmux = async (...args: readonly string[]) => {
@@ -72,7 +72,7 @@ export function terminals(folder: string, env: Readonly<Record<string, string>>)
           'new-session',
           '-d',
           '-s',
-          'keeper',
+          'idle',
           'cat',
         )
       isStarted = true
@@ -87,7 +87,7 @@ export function terminals(folder: string, env: Readonly<Record<string, string>>)
   }
 }
 
-/** As many people have it: the exit code in front, when it is not 0. */
+/** A common prompt: it starts with the exit code if that is not 0. */
 const PS1 = '${?#0}$ '
 
 function terminalOf(
@@ -116,20 +116,20 @@ function terminalOf(
       await keys(key)
       return outputAfter(before, command)
     },
-    async begin(command, says) {
+    async begin(command, expected) {
       const before = await terminal.text()
       await keys('-l', command)
       await keys('Enter')
-      // The same may have been said before.
-      const isSaid = (text: string) => text.slice(before.length).includes(says)
-      await seen(terminal, `${command} to say ${says}`, isSaid)
+      // Only new text counts, because the window may already contain the same text.
+      const isShown = (text: string) => text.slice(before.length).includes(expected)
+      await waitFor(terminal, `${command} to print ${expected}`, isShown)
     },
     async interrupt() {
       const before = await terminal.text()
       await keys('C-c')
       await promptIn(terminal, 'Ctrl-C', promptsOf(before) + 1)
     },
-    // Lines that were joined keep the blanks that filled the line.
+    // Joined lines keep the spaces that filled the line.
     text: async () => (await capture()).replace(/ +$/gm, ''),
     coloured: () => capture('-e'),
     bytes: () => readFileSync(log, 'utf8'),
@@ -141,25 +141,27 @@ const promptsOf = (text: string): number =>
   text.split('\n').filter((line) => PROMPT.test(line)).length
 
 const promptIn = (terminal: Terminal, command: string, count: number): Promise<string> =>
-  seen(
+  waitFor(
     terminal,
     `the prompt after ${command}`,
     (text) => promptsOf(text) >= count && EMPTY_PROMPT.test(text.split('\n').at(-1) ?? ''),
   )
 
-/** Looks at the screen again until it is as expected; shows it when it never is. */
-async function seen(
+/** Polls the screen until it matches. The error contains the screen. */
+async function waitFor(
   terminal: Terminal,
-  what: string,
-  isThere: (text: string) => boolean,
+  expectation: string,
+  isShown: (text: string) => boolean,
 ): Promise<string> {
   const endsAt = performance.now() + DEADLINE_MS
   for (;;) {
     const text = await terminal.text()
-    if (isThere(text)) return text
+    if (isShown(text)) return text
     if (performance.now() > endsAt) {
-      throw new Error(`Expected within ${DEADLINE_MS} ms: ${what}. The terminal shows:\n${text}`)
+      throw new Error(
+        `Expected within ${DEADLINE_MS} ms: ${expectation}. The terminal shows:\n${text}`,
+      )
     }
-    await pause(LOOK_MS)
+    await pause(POLL_MS)
   }
 }

@@ -1,10 +1,10 @@
 import { isA, read, readItems } from './read.ts'
 
-/** Real chains have two or three links; more than this is a loop or an accident. */
+/** Real chains have two or three links. A longer one is a loop or a mistake. */
 export const MAX_LINKS = 16
 
 /**
- * The thrown value, then what it wraps, then what that wraps: each level one wrapping deeper.
+ * Returns the thrown value, then its causes, then their causes: one level per wrapping.
  * Only an AggregateError puts more than one value on a level.
  */
 export function levelsOf(error: unknown): readonly (readonly unknown[])[] {

@@ -8,30 +8,30 @@ import { framesOf } from './stack.ts'
 import { chainOf, MESSAGE_MAX, SIGNED_MAX, typeOf, worded } from './text.ts'
 
 export interface ClassifyOptions {
-  /** The user's rules: tried before everything Redrive knows. */
+  /** The user's rules. They are tried before the built-in tables. */
   readonly rules: readonly Rule[]
-  /** Name of the handler; the same error in another handler is another failure. */
+  /** Name of the handler. The same error in another handler is another failure. */
   readonly handler: string
   /** False keeps stacks out of headers and catalogs. The signature is the same either way. */
   readonly includeStack: boolean
-  /** Epoch ms; a Retry-After date is measured from it. */
+  /** Epoch ms. A Retry-After date is measured from it. */
   readonly now: number
 }
 
 export interface Diagnosis {
   readonly failure: Failure
-  /** Index of the user rule that gave the class; `undefined` when the built-in tables did. */
+  /** Index of the user rule that set the class; `undefined` when the built-in tables did. */
   readonly rule: number | undefined
-  /** Rules that threw or did not answer, one sentence each; they counted as no match. */
+  /** Rules that threw or returned no boolean, one sentence each. They counted as no match. */
   readonly ruleProblems: readonly string[]
 }
 
-/** The failure any thrown value stands for. Never throws. */
+/** Returns the failure for any thrown value. Never throws. */
 export function classify(error: unknown, options: ClassifyOptions): Failure {
   return diagnose(error, options).failure
 }
 
-/** As `classify`, and why: for events, for the console, and to see a rule that is itself broken. */
+/** Classifies like `classify` and also returns the reason. Events and the console show it; it reveals broken rules. */
 export function diagnose(error: unknown, options: ClassifyOptions): Diagnosis {
   const levels = levelsOf(error)
   const judged = levels.map((level) => level.map(judge))
@@ -45,8 +45,8 @@ export function diagnose(error: unknown, options: ClassifyOptions): Diagnosis {
     code: verdict.code,
     message: worded(chain, MESSAGE_MAX),
   }
-  // What is recognised is known by what it is, the rest by where it came from. Not read otherwise: V8
-  // writes a stack down when it is first read, which costs more than everything else here.
+  // A known failure is identified by its class and code, an unknown one by its stack. The stack is read
+  // only then: V8 formats it on first access, which costs more than everything else here.
   const isUnknown = facts.class === 'unknown'
   const stack = isUnknown || options.includeStack ? framesOf(error) : undefined
   const { handler } = options
@@ -59,7 +59,7 @@ export function diagnose(error: unknown, options: ClassifyOptions): Diagnosis {
       stack: isUnknown ? stack : undefined,
     }),
     retryAfterMs: firstWait(links, options.now),
-    // At any depth: Node wraps the TimeoutError of a signal in an AbortError.
+    // Checked at any depth: Node wraps the TimeoutError of a signal in an AbortError.
     timedOut: links.some((link) => link.verdict.timedOut),
     stack: options.includeStack ? stack : undefined,
   }
@@ -70,7 +70,7 @@ function judge(error: unknown): Link {
   return { error, verdict: detect(error) }
 }
 
-/** The outermost level that knows decides: it is the nearest to what the handler meant. */
+/** Returns the verdict of the outermost level with a known class: it is closest to the handler's intent. */
 function overall(levels: readonly (readonly Link[])[]): Omit<Verdict, 'timedOut'> {
   const decided = levels.map(agreed).find((verdict) => verdict !== undefined)
   if (decided !== undefined) return decided
@@ -79,8 +79,8 @@ function overall(levels: readonly (readonly Link[])[]): Omit<Verdict, 'timedOut'
 }
 
 /**
- * The members of an AggregateError: one transient is enough, because another try may then succeed;
- * a permanent class needs all of them, because giving up is the answer that cannot be taken back.
+ * Combines the members of an AggregateError. One transient member makes it transient, because another
+ * try may then succeed. A permanent class needs all members, because giving up cannot be undone.
  */
 function agreed(level: readonly Link[]): Verdict | undefined {
   const verdicts = level.map((link) => link.verdict)

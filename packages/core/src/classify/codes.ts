@@ -1,7 +1,7 @@
 import type { RedriveErrorCode } from '../errors.ts'
 import type { FailureClass } from '../failure.ts'
 
-/** What a code means. `timeout` is transient, and the failure says it timed out. */
+/** The meaning of a code. `timeout` is transient, and the failure is marked as timed out. */
 export type Ruling = FailureClass | 'timeout'
 
 type Table = ReadonlyMap<string, Ruling>
@@ -14,18 +14,19 @@ function table(rows: Readonly<Partial<Record<Ruling, readonly string[]>>>): Tabl
 /**
  * String codes of Node, undici and axios.
  *
- * Left out on purpose, hence unknown: ENOENT, EACCES, EPERM, EEXIST, EINVAL (facts about local
- * files or our own bug: nobody refused us), TLS certificate codes (an expired certificate is an
- * outage to wait out, not a reason to give up on every message), UND_ERR_INVALID_ARG and other
- * misuse codes (bugs), HPE_* and UND_ERR_HTTP_PARSER (the peer or a proxy spoke nonsense: may pass).
+ * Left out on purpose, so they are unknown:
+ * - ENOENT, EACCES, EPERM, EEXIST, EINVAL: facts about local files, or a bug. No dependency refused.
+ * - TLS certificate codes: an expired certificate is an outage, not a reason to give up every message.
+ * - UND_ERR_INVALID_ARG and other misuse codes: bugs.
+ * - HPE_* and UND_ERR_HTTP_PARSER: the peer or a proxy sent invalid HTTP, which may pass.
  */
 export const CODES: Table = table({
   timeout: [
     'ETIMEDOUT',
     'ESOCKETTIMEDOUT',
-    // dns.resolve and friends spell it so.
+    // The spelling of dns.resolve and related functions.
     'ETIMEOUT',
-    // axios, unless told otherwise, reports its own timeout with this one.
+    // axios reports its own timeout with this code by default.
     'ECONNABORTED',
     'ERR_SOCKET_CONNECTION_TIMEOUT',
     'UND_ERR_CONNECT_TIMEOUT',
@@ -33,7 +34,7 @@ export const CODES: Table = table({
     'UND_ERR_BODY_TIMEOUT',
   ],
   transient: [
-    // Nobody listens, or the connection broke: restarts, deployments, failovers.
+    // No process listens, or the connection broke: restarts, deployments, failovers.
     'ECONNREFUSED',
     'ECONNRESET',
     'EPIPE',
@@ -48,18 +49,18 @@ export const CODES: Table = table({
     'UND_ERR_INFO',
     'UND_ERR_BPL_MISSING_UPSTREAM',
     'ERR_NETWORK',
-    // The network has no way there now.
+    // The network has no route now.
     'EHOSTUNREACH',
     'EHOSTDOWN',
     'ENETUNREACH',
     'ENETDOWN',
     'ENETRESET',
-    // The resolver failed, or a service name is missing while its pods roll. A name that is wrong
-    // for good fails every message alike: a matter for the breaker, not a reason to give one up.
+    // The resolver failed, or a service name is missing while its pods restart. A name that is always
+    // wrong fails every message: the breaker handles that, so it is no reason to give up one message.
     'EAI_AGAIN',
     'ENOTFOUND',
     'ESERVFAIL',
-    // This machine or disk ran out of something that others give back.
+    // This machine or disk ran out of a resource that others will release.
     'EADDRINUSE',
     'EADDRNOTAVAIL',
     'EMFILE',
@@ -72,7 +73,7 @@ export const CODES: Table = table({
     'EBUSY',
     'EINTR',
     'EIO',
-    // Cut short by someone on our side: the work was not done, and nothing is wrong with it.
+    // Cancelled on our side: the work was not done, and the message has no fault.
     'ABORT_ERR',
     'ERR_CANCELED',
     'UND_ERR_ABORT',
@@ -80,13 +81,13 @@ export const CODES: Table = table({
     'UND_ERR_CLOSED',
     'UND_ERR_DESTROYED',
   ],
-  // The answer itself breaks a limit, and will again.
+  // The response exceeds a limit, and will again.
   integration: ['UND_ERR_RES_EXCEEDED_MAX_SIZE', 'UND_ERR_HEADERS_OVERFLOW'],
 })
 
 const REDRIVE_RULINGS: Readonly<Record<RedriveErrorCode, Ruling>> = {
   ATTEMPT_TIMEOUT: 'timeout',
-  // Nothing is wrong with the message; another process, or this one later, can do it.
+  // The message has no fault. Another process, or this one later, can handle it.
   STOPPING: 'transient',
   CLOSED: 'transient',
   DLQ_CLOSED: 'transient',
@@ -99,11 +100,11 @@ const REDRIVE_RULINGS: Readonly<Record<RedriveErrorCode, Ruling>> = {
   PAYLOAD_INVALID: 'schema',
   CONFLICT: 'business',
   NEEDS_ANOTHER_PERSON: 'business',
-  // Others can be routed: the broker is fine.
+  // Other messages can be routed, so the broker works.
   REFUSED: 'integration',
   UNROUTABLE: 'integration',
   KEY_CONFLICT: 'integration',
-  // Mistakes in the program, not facts about the message.
+  // Mistakes in the program. They say nothing about the message.
   POLICY_INVALID: 'unknown',
   CAPABILITY_MISSING: 'unknown',
   TOPOLOGY_MISMATCH: 'unknown',
@@ -116,7 +117,7 @@ export const REDRIVE_CODES: Table = new Map(Object.entries(REDRIVE_RULINGS))
  */
 export const SQLSTATES: Table = table({
   timeout: [
-    // statement_timeout, and a cancel by an operator: both say the database was too slow for us.
+    // statement_timeout, and a cancel by an operator: the database was too slow.
     '57014',
     // transaction_timeout
     '25P04',
@@ -125,7 +126,7 @@ export const SQLSTATES: Table = table({
     '08', // connection
     '40', // rolled back: serialisation failure, deadlock
     '53', // out of disk, memory or connections
-    '58', // input/output trouble of the server
+    '58', // input/output error of the server
     '57P01', // shut down by an administrator
     '57P02', // shut down by a crash
     '57P03', // still starting
@@ -135,11 +136,11 @@ export const SQLSTATES: Table = table({
     '55P03', // lock not available
     '55006', // object in use
   ],
-  // A value the column cannot hold: the payload has the wrong shape, and always will.
+  // A value the column cannot store: the payload has the wrong shape and always will.
   schema: ['22'],
   // Constraints are rules of the domain, written in the database.
   business: ['23', '40002', '44', 'P0001'],
-  // The database understood and refused: SQL that does not fit its tables, no right, no such database.
+  // The database understood and refused: SQL that does not match its tables, no permission, no such database.
   integration: ['0A', '28', '3D', '3F', '42', '54', '57P04'],
 })
 
@@ -155,18 +156,18 @@ export const GRPC_STATUSES: readonly (readonly [name: string, ruling: Ruling])[]
   ['PERMISSION_DENIED', 'integration'],
   ['RESOURCE_EXHAUSTED', 'transient'],
   ['FAILED_PRECONDITION', 'integration'],
-  // A concurrency conflict: the guide says to retry at a higher level, which is us.
+  // A concurrency conflict. The gRPC guide recommends a retry at a higher level, which is Redrive.
   ['ABORTED', 'transient'],
   ['OUT_OF_RANGE', 'integration'],
   ['UNIMPLEMENTED', 'integration'],
-  // Like HTTP 500; also what a broken HTTP/2 stream turns into.
+  // Like HTTP 500. A broken HTTP/2 stream also becomes this status.
   ['INTERNAL', 'transient'],
   ['UNAVAILABLE', 'transient'],
   ['DATA_LOSS', 'integration'],
   ['UNAUTHENTICATED', 'integration'],
 ]
 
-/** The codes AWS's own retry strategy retries; most arrive with status 400, so they must win over it. */
+/** The codes that the AWS SDK retries. Most arrive with status 400, so they must be checked before it. */
 export const AWS_CODES: Table = table({
   timeout: ['RequestTimeout', 'RequestTimeoutException'],
   transient: [
@@ -188,9 +189,9 @@ export const AWS_CODES: Table = table({
   ],
 })
 
-/** First row that includes the status wins. Both ends belong to the range. */
+/** HTTP status ranges, both ends included. The first matching row wins. */
 export const HTTP_STATUSES: readonly (readonly [min: number, max: number, ruling: Ruling])[] = [
-  // The server waited for our request, or a gateway for the server's answer.
+  // The server waited for our request, or a gateway waited for the server's response.
   [408, 408, 'timeout'],
   [504, 504, 'timeout'],
   // Too early, and too many requests.
@@ -201,9 +202,9 @@ export const HTTP_STATUSES: readonly (readonly [min: number, max: number, ruling
 ]
 
 /**
- * Errors without a code, by the exact words of the library that throws them: pg when its connection is
- * cut or its pool is exhausted, ioredis when its connection is gone. Whole messages only: a business
- * error that mentions a connection is not one.
+ * Errors without a code, by the exact message of the library that throws them: pg when its connection is
+ * closed or its pool is exhausted, ioredis when its connection is closed. Only whole messages match:
+ * a business error that mentions a connection is not a connection error.
  */
 export const MESSAGES: Table = table({
   transient: [

@@ -23,12 +23,12 @@ export interface Verdict {
 
 type Detector = (error: unknown) => Verdict | undefined
 
-/** Codes are identifiers; one longer than this is not a code. */
+/** Codes are identifiers. A longer text is not a code. */
 const CODE_MAX = 100
 
 /**
- * First answer wins, so what is most specific comes first: AWS answers throttling with status 400,
- * and an answered request (a status) says more than the client's own code for it.
+ * The first detector with a result wins, so the most specific ones come first. AWS sends throttling with
+ * status 400, and a status (the request was answered) is more exact than the client's own code.
  */
 const DETECTORS: readonly Detector[] = [
   redriveError,
@@ -43,7 +43,7 @@ const DETECTORS: readonly Detector[] = [
   abortedError,
 ]
 
-/** What one value says of itself, without its causes. Unknown when nobody recognises it. */
+/** Classifies one value without its causes. Returns class `unknown` when no detector recognises it. */
 export function detect(error: unknown): Verdict {
   for (const detector of DETECTORS) {
     const verdict = detector(error)
@@ -68,7 +68,7 @@ function redriveError(error: unknown): Verdict | undefined {
   return toVerdict(REDRIVE_CODES.get(code) ?? 'unknown', code)
 }
 
-/** Severity is a mandatory field of a Postgres error; it tells `23505` from other five-letter codes such as EPIPE. */
+/** Severity is a mandatory field of a Postgres error. It distinguishes `23505` from other five-letter codes such as EPIPE. */
 function postgresError(error: unknown): Verdict | undefined {
   const state = codeOf(error)
   if (state === undefined || !/^[0-9A-Z]{5}$/.test(state)) return undefined
@@ -119,17 +119,17 @@ function schemaError(error: unknown): Verdict | undefined {
 }
 
 /**
- * By its message, because V8 gives JSON errors no code, and a SyntaxError can also
- * come from `new Function` or a dynamic import, which say nothing about a payload.
+ * JSON errors are recognised by their message, because V8 gives them no code. A SyntaxError can also
+ * come from `new Function` or a dynamic import, and those are unrelated to a payload.
  * https://chromium.googlesource.com/v8/v8/+/main/src/common/message-template.h (kJsonParse…)
  */
 const JSON_MESSAGE =
   /^Unexpected end of JSON input$| in JSON at position \d| after JSON at position \d| is not valid JSON$/
 
-/** `response.json()` parses in here: what could not be read is a dependency's answer, often a proxy's HTML page. */
+/** `response.json()` parses in these files. The unreadable text is then a dependency's response, often a proxy's HTML page. */
 const RESPONSE_PARSER = /[ (/]node:internal\/deps\/undici\/|[\\/]node_modules[\\/]undici[\\/]/
 
-/** Room for every message V8 makes (it quotes at most 40 characters of the text) and a few frames. */
+/** Enough for every message of V8 (it quotes at most 40 characters of the text) and a few frames. */
 const JSON_LOOK_MAX = 1000
 
 function jsonError(error: unknown): Verdict | undefined {
@@ -141,8 +141,8 @@ function jsonError(error: unknown): Verdict | undefined {
 }
 
 /**
- * The only names that decide: the platform gives these two no other mark that wrappers keep
- * (a DOMException's numeric code is legacy and libraries that imitate it leave it out).
+ * The only error names that decide. The platform gives these two errors no other mark that wrappers
+ * keep: a DOMException's numeric code is legacy, and libraries that imitate it omit it.
  */
 const ABORTS: ReadonlyMap<string, readonly [Ruling, code: string]> = new Map([
   ['AbortError', ['transient', 'ABORT_ERR']],

@@ -1,7 +1,7 @@
 import { PUSHBACK_MAX_MS } from '../defaults.ts'
 import { attempt, read, readItems, readPath } from './read.ts'
 
-/** fetch wrappers, http-errors and undici; axios, got and superagent; the AWS SDK. */
+/** Paths used by fetch wrappers, http-errors and undici; axios, got and superagent; the AWS SDK. */
 const STATUS_PATHS: readonly (readonly string[])[] = [
   ['status'],
   ['statusCode'],
@@ -10,17 +10,17 @@ const STATUS_PATHS: readonly (readonly string[])[] = [
   ['$metadata', 'httpStatusCode'],
 ]
 
-/** Most clients keep the response; undici and a thrown Response have headers of their own. */
+/** Most clients keep the response. undici and a thrown Response have the headers directly. */
 const HEADERS_PATHS: readonly (readonly string[])[] = [
   ['response', 'headers'],
   ['headers'],
   ['$response', 'headers'],
 ]
 
-/** A Retry-After header is ten digits or a date of 29 characters. */
+/** Maximum length: a Retry-After header is ten digits or a date of 29 characters. */
 const HEADER_MAX = 64
 
-/** The HTTP status an error carries, under any of the usual names. */
+/** Returns the HTTP status of an error, under any of the usual names. */
 export function statusOf(error: unknown): number | undefined {
   return STATUS_PATHS.map((path) => toStatus(readPath(error, path))).find(isPresent)
 }
@@ -31,11 +31,11 @@ function toStatus(value: unknown): number | undefined {
   return status >= 100 && status <= 599 ? status : undefined
 }
 
-/** How long the other side asked us to wait. */
+/** Returns the wait time that the dependency requested, in milliseconds. */
 export function retryAfterOf(error: unknown, now: number): number | undefined {
-  const said = read(error, 'retryAfterMs')
+  const requestedMs = read(error, 'retryAfterMs')
   const waits = HEADERS_PATHS.map((path) => toWaitMs(headerOf(readPath(error, path)), now))
-  const waitMs = [typeof said === 'number' ? said : undefined, ...waits].find(isWait)
+  const waitMs = [typeof requestedMs === 'number' ? requestedMs : undefined, ...waits].find(isWait)
   return waitMs === undefined ? undefined : Math.min(waitMs, PUSHBACK_MAX_MS)
 }
 
@@ -48,7 +48,7 @@ function headerOf(headers: unknown): unknown {
   return readItems(value, 1)[0] ?? value
 }
 
-/** Seconds or an HTTP date. Dates that do not say GMT are not HTTP dates and would be read as local time. */
+/** Reads seconds or an HTTP date. A date without GMT is not an HTTP date; it would be read as local time. */
 function toWaitMs(header: unknown, now: number): number | undefined {
   if (typeof header === 'number') return header * 1000
   if (typeof header !== 'string' || header.length > HEADER_MAX) return undefined

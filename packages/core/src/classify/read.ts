@@ -1,9 +1,9 @@
 /**
- * Anything can be thrown: proxies, revoked proxies, objects whose getters throw. Every look at a
- * thrown value goes through here, so classification never fails because of what it classifies.
+ * Safe access to thrown values. Any value can be thrown: proxies, revoked proxies, objects whose getters
+ * throw. All reads go through this file, so classification never fails because of the value.
  */
 
-/** Property access that cannot throw; what cannot be read is absent. */
+/** Reads a property without throwing. A property that cannot be read counts as absent. */
 export function read(value: unknown, key: string): unknown {
   try {
     return (value as Readonly<Record<string, unknown>> | null | undefined)?.[key]
@@ -21,25 +21,25 @@ export function readString(value: unknown, key: string): string | undefined {
   return typeof found === 'string' ? found : undefined
 }
 
-/** The first `max` items of an array; nothing when it is not one. */
+/** Returns the first `max` items of an array, or none when the value is not an array. */
 export function readItems(value: unknown, max: number): readonly unknown[] {
   return attempt(() => (Array.isArray(value) ? firstOf(value, max) : [])) ?? []
 }
 
-/** Not `slice`: a subclass of Array decides what that returns. */
+/** Does not use `slice`: a subclass of Array decides what that returns. */
 function firstOf(items: readonly unknown[], max: number): readonly unknown[] {
   return Array.from({ length: Math.min(items.length, max) }, (_, index) => items[index])
 }
 
-/** `instanceof` that cannot throw. */
+/** Does `instanceof` without throwing. */
 export function isA(value: unknown, type: abstract new (...args: never[]) => unknown): boolean {
   return attempt(() => value instanceof type) === true
 }
 
-/** What the function returns, or `undefined` when it throws. */
-export function attempt<T>(look: () => T): T | undefined {
+/** Returns the result of the function, or `undefined` when it throws. */
+export function attempt<T>(read: () => T): T | undefined {
   try {
-    return look()
+    return read()
   } catch {
     return undefined
   }

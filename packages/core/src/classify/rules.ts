@@ -7,9 +7,9 @@ import { messageOf, typeOf } from './text.ts'
 
 export type ErrorClass = abstract new (...args: never[]) => Error
 
-/** What a configuration file can say. All given fields must match; one without fields matches nothing. */
+/** A match as plain data, for configuration files. All given fields must match; a pattern without fields matches nothing. */
 export interface ErrorPattern {
-  /** The error's own code or the one Redrive shows: `ECONNREFUSED`, `23505`, `SQLSTATE 23505`, `HTTP 503`. */
+  /** The error's own code or the code Redrive shows: `ECONNREFUSED`, `23505`, `SQLSTATE 23505`, `HTTP 503`. */
   readonly code?: string | readonly string[]
   /** HTTP status, or a range with both ends included. */
   readonly status?: number | readonly [min: number, max: number]
@@ -17,44 +17,44 @@ export interface ErrorPattern {
   readonly type?: string
 }
 
-/** Must be quick and must not wait: it runs on every failure. */
+/** A function that matches an error. It must be quick and synchronous, because it runs on every failure. */
 export type ErrorPredicate = (error: unknown) => boolean
 
 export type Match = ErrorClass | ErrorPredicate | ErrorPattern
 
 /**
- * Failures that match are of this class, whatever Redrive would have thought.
- * Rules are tried in order, each on the thrown error and then on its causes; the first match wins.
+ * A rule that sets the class of matching failures and overrides the built-in tables.
+ * Rules are tried in order, each on the thrown error and then on its causes. The first match wins.
  */
 export interface Rule {
   readonly class: FailureClass
-  /** One match, or several of which any is enough. */
+  /** One match, or a list of which any one is enough. */
   readonly when: Match | readonly Match[]
 }
 
 export type Matches = readonly [Match, ...Match[]]
 
-/** The dependency was unreachable, slow or busy: retry. */
+/** Creates a rule for an unreachable, slow or busy dependency: retry. */
 export function transient(...when: Matches): Rule {
   return { class: 'transient', when }
 }
 
-/** The rules of the domain say no: dead letter. */
+/** Creates a rule for failures of domain rules: dead letter. */
 export function business(...when: Matches): Rule {
   return { class: 'business', when }
 }
 
-/** The payload cannot be read: dead letter. */
+/** Creates a rule for unreadable payloads: dead letter. */
 export function schema(...when: Matches): Rule {
   return { class: 'schema', when }
 }
 
-/** A dependency understood us and refused: dead letter. */
+/** Creates a rule for requests that a dependency understood and refused: dead letter. */
 export function integration(...when: Matches): Rule {
   return { class: 'integration', when }
 }
 
-/** One error of a cause chain and what the built-in tables say of it. */
+/** One error of a cause chain with the verdict of the built-in tables. */
 export interface Link {
   readonly error: unknown
   readonly verdict: Verdict
@@ -63,7 +63,7 @@ export interface Link {
 export interface RuleMatch {
   /** Index of the rule that matched. */
   readonly rule: number | undefined
-  /** Rules that could not be asked, one sentence each. They counted as no match. */
+  /** Rules that could not be evaluated, one sentence each. They counted as no match. */
   readonly problems: readonly string[]
 }
 
@@ -72,39 +72,39 @@ const PROBLEM_MAX = 200
 export function firstMatch(rules: readonly Rule[], links: readonly Link[]): RuleMatch {
   const problems: string[] = []
   const index = rules.findIndex((rule, at) => {
-    const answers = ask(rule, links)
-    const problem = answers.find((answer) => typeof answer === 'string')
+    const results = ask(rule, links)
+    const problem = results.find((result) => typeof result === 'string')
     if (problem !== undefined) problems.push(clip(`classify[${at}]: ${problem}`, PROBLEM_MAX))
-    return answers.includes(true)
+    return results.includes(true)
   })
   return { rule: index === -1 ? undefined : index, problems }
 }
 
-/** Does it fit, or why could it not be asked? */
-type Answer = boolean | string
+/** Whether a rule matches, or the reason why it could not be evaluated. */
+type MatchResult = boolean | string
 
-function ask(rule: Rule, links: readonly Link[]): readonly Answer[] {
+function ask(rule: Rule, links: readonly Link[]): readonly MatchResult[] {
   const matches = [rule.when].flat() as readonly Match[]
   return matches.flatMap((match) => links.map((link) => fit(match, link)))
 }
 
-function fit(match: Match, link: Link): Answer {
+function fit(match: Match, link: Link): MatchResult {
   if (typeof match !== 'function') return fitsPattern(match, link)
-  return isErrorClass(match) ? isA(link.error, match) : askPredicate(match, link.error)
+  return isErrorClass(match) ? isA(link.error, match) : callPredicate(match, link.error)
 }
 
 function isErrorClass(match: ErrorClass | ErrorPredicate): match is ErrorClass {
   return match === Error || isA(read(match, 'prototype'), Error)
 }
 
-/** A rule that throws must not hide the failure it was asked about, nor go unnoticed. */
-function askPredicate(predicate: ErrorPredicate, error: unknown): Answer {
+/** Calls a predicate. A predicate that throws must not hide the failure, and must be reported. */
+function callPredicate(predicate: ErrorPredicate, error: unknown): MatchResult {
   try {
-    const answer: unknown = predicate(error)
+    const result: unknown = predicate(error)
     // A promise is truthy: an async predicate would match everything.
-    if (typeof answer === 'object' && answer !== null)
-      return 'the predicate answered with an object'
-    return Boolean(answer)
+    if (typeof result === 'object' && result !== null)
+      return 'the predicate returned an object instead of true or false'
+    return Boolean(result)
   } catch (thrown) {
     return `the predicate threw ${typeOf(thrown)}: ${messageOf([[thrown]])}`
   }

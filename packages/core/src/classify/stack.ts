@@ -1,12 +1,12 @@
 import { readString } from './read.ts'
 import { clip, detach } from '../text.ts'
 
-/** About fifteen frames: those of the handler and the library it called. More would crowd broker headers. */
+/** About fifteen frames: those of the handler and of the library it called. More would fill the broker headers. */
 export const STACK_MAX = 2048
 
 /**
- * The frames of an error without the head, which repeats the message: whoever redacts the message
- * need not look here, and a long message cannot push the frames out.
+ * Returns the frames of an error without the head, which repeats the message. Redacting the message is
+ * then enough, and a long message cannot displace the frames.
  */
 export function framesOf(error: unknown): string | undefined {
   const stack = readString(error, 'stack')

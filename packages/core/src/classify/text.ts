@@ -1,27 +1,27 @@
 import { clip } from '../text.ts'
 import { attempt, read, readItems, readPath, readString } from './read.ts'
 
-/** Messages travel in broker headers beside up to ten attempts; 500 characters tell what happened and still fit. */
+/** Messages travel in broker headers together with up to ten attempts. 500 characters explain the failure and still fit. */
 export const MESSAGE_MAX = 500
 
 /**
- * What a signature is made from: more than travels, because where a text is cut depends on the length
- * of the ids in it, and what stands before the cut must not.
+ * Maximum length of the text in a signature. It is longer than the text that travels. The position of a
+ * cut depends on the length of the ids, and the part before the cut must not depend on it.
  */
 export const SIGNED_MAX = 1000
 
-/** 240 characters of a message that travels. */
+/** The share of the outer error: 240 characters of a message that travels. */
 const OUTER_SHARE = 0.48
 
-/** The longest class names people write are about half of this. */
+/** The longest class names in practice have about half of this. */
 const TYPE_MAX = 100
 
-/** Enough to recognise a payload's trouble; the rest belongs to logs. */
+/** Enough to recognise the problem of a payload. Logs contain the rest. */
 const ISSUES_SHOWN = 3
 const KEYS_SHOWN = 8
 const PATH_SHOWN = 8
 
-/** Names every error has from its built-in parent; `error` is what pg gives its `DatabaseError`. */
+/** Names that every error inherits from its built-in parent; `error` is the name of pg's `DatabaseError`. */
 const INHERITED_NAMES: ReadonlySet<string> = new Set([
   'Error',
   'TypeError',
@@ -34,7 +34,7 @@ const INHERITED_NAMES: ReadonlySet<string> = new Set([
   'error',
 ])
 
-/** The most telling type name: a subclass that never set `name` is still known by its constructor. */
+/** Returns the most specific type name. A subclass that never set `name` is identified by its constructor. */
 export function typeOf(error: unknown): string {
   if (error === null) return 'null'
   if (typeof error !== 'object') return typeof error
@@ -44,7 +44,7 @@ export function typeOf(error: unknown): string {
   return clip(typeof made === 'string' && made !== '' ? made : name || 'object', TYPE_MAX)
 }
 
-/** The thrown error in words and, when it wraps others, the deepest of them that has some. */
+/** The text of the thrown error and, when it wraps others, the deepest cause that has a text. */
 export interface Chain {
   readonly outer: string
   readonly root: string | undefined
@@ -57,7 +57,7 @@ export function chainOf(levels: readonly (readonly unknown[])[]): Chain {
   return { outer, root: causes[depth], rootType: typeOf(levels[depth + 1]?.[0]) }
 }
 
-/** Both as one text. Half of the room for the outer, so that a long one cannot push its cause out of sight. */
+/** Joins both texts. The outer text gets half of the space, so that a long one cannot displace its cause. */
 export function worded(chain: Chain, max: number): string {
   const outer = clip(chain.outer, max)
   const root = chain.root === undefined ? undefined : clip(chain.root, max)
@@ -70,7 +70,7 @@ export function messageOf(levels: readonly (readonly unknown[])[]): string {
   return worded(chainOf(levels), MESSAGE_MAX)
 }
 
-/** One value in words, bounded. */
+/** Describes one value as bounded text. */
 function describe(error: unknown): string {
   if (error === null || (typeof error !== 'object' && typeof error !== 'function')) {
     return clip(String(error), SIGNED_MAX)
@@ -86,7 +86,7 @@ function describeKeys(value: object): string {
   return `thrown ${typeof value} { ${shown.join(', ')} }`
 }
 
-/** Issues as Standard Schema shapes them; zod, valibot and our own schema errors agree on it. */
+/** Reads issues in the form of Standard Schema. zod, valibot and Redrive's schema errors use it. */
 export function readIssues(error: unknown): readonly unknown[] {
   return readItems(read(error, 'issues'), ISSUES_SHOWN).filter(isIssue)
 }
@@ -97,7 +97,7 @@ function isIssue(value: unknown): boolean {
   return hasPath && readString(value, 'message') !== undefined
 }
 
-/** zod's own message is the issues as JSON, which after normalising looks the same for every payload. */
+/** Describes issues. zod's own message is the issues as JSON, which normalises to the same text for every payload. */
 function describeIssues(issues: readonly unknown[]): string {
   return issues.map((issue) => `${readString(issue, 'message')}${describePath(issue)}`).join('; ')
 }

@@ -91,7 +91,7 @@ export function readBudget(section: Section | undefined): BudgetPolicy | undefin
       min: 1,
       max: 100_000,
     }),
-    whenOver: section.choice('whenOver', 'delay', ['delay', 'deadLetter', 'drop']),
+    onExceeded: section.choice('onExceeded', 'delay', ['delay', 'deadLetter', 'drop']),
     release: {
       batch: release.integer('batch', defaults.RELEASE_BATCH, { min: 1, max: 100_000 }),
       intervalMs: release.duration('interval', defaults.RELEASE_INTERVAL_MS, {

@@ -4,147 +4,166 @@ import type { Duration } from '../duration.ts'
 import type { FailureClass } from '../failure.ts'
 import type { DeadLetterCandidate, Matcher } from '../filter.ts'
 
-/** What you may say about failure. Everything is optional; every default is safe. */
+/** How to handle failures. Everything is optional; every default is safe. */
 export interface PolicyOptions {
-  /** Longest run of one attempt; its AbortSignal fires then. Default '30s', from 1 ms to 12 h. */
+  /** Longest run of one attempt; its AbortSignal fires then ('1ms'–'12h', default '30s'). */
   readonly timeout?: Duration
-  /** Most attempts in flight in this process; the adaptive limit moves below it. Default 50, from 1 to 10,000. */
+  /** Maximum attempts in flight in this process (1–10,000, default 50). The adaptive limit stays below it. */
   readonly concurrency?: number
-  /** 'lane': a message waits for the earlier ones of its lane, retries included. Default 'none'. */
+  /** 'lane': a message waits for the earlier messages of its lane, including their retries. Default 'none'. */
   readonly order?: 'none' | 'lane'
+  /** When and how often a failed message is tried again. */
   readonly retry?: RetryOptions
-  /** Your own rules, asked first, in order. */
+  /** Your own rules for the class of a failure. They are tried in order, before the built-in rules. Default: none. */
   readonly classify?: readonly Rule[]
-  /** Stops calling a dependency that is down. */
+  /** Stops calling a dependency that is down. Default: on. */
   readonly breaker?: 'off' | BreakerOptions
-  /** What happens to messages while the breaker is open. Consumers default to 'pause', sinks to 'deadLetter'. */
-  readonly whenOpen?: 'pause' | 'deadLetter'
-  /** Tells a sick dependency from a bad message; off, every failed attempt counts. */
+  /** What happens to messages while the breaker is open. Default 'pause' for consumers, 'deadLetter' for sinks. */
+  readonly onBreakerOpen?: 'pause' | 'deadLetter'
+  /** Distinguishes an unhealthy dependency from a bad message. When off, every failed attempt counts. Default: on. */
   readonly outage?: 'off' | OutageOptions
-  /** Adaptive concurrency. */
-  readonly limit?: 'off' | LimitOptions
-  /** How much retrying is allowed. */
-  readonly budget?: 'off' | BudgetOptions
-  /** When a message is set aside as poison. */
+  /** Lowers the number of attempts in flight while a dependency is overloaded. Default: on. */
+  readonly adaptiveConcurrency?: 'off' | LimitOptions
+  /** How many retries are allowed, in relation to successes. Default: on. */
+  readonly retryBudget?: 'off' | BudgetOptions
+  /** When a message counts as poison and is quarantined. Default: on. */
   readonly poison?: 'off' | PoisonOptions
-  /** Pauses the consumer instead of emptying the source into the dead-letter queue. */
+  /** Pauses the consumer instead of emptying the source into the dead-letter queue. Default: on. */
   readonly flood?: 'off' | FloodOptions
+  /** Which messages are kept as dead letters, and for how long. */
   readonly deadLetter?: DeadLetterOptions
 }
 
 export interface RetryOptions {
   /**
-   * Counted attempts in all, the first one included. Default 5 (sinks 3), from 1 to 1,000. While the
-   * dependency is sick, or nothing proves that it is not, attempts are not counted: see `outage`.
+   * Maximum counted attempts, including the first one (1–1,000, default 5, sinks 3). While the
+   * dependency is unhealthy, or may be, attempts are not counted: see `outage`.
    */
   readonly attempts?: number
-  /** Default exponential from 1 s to 60 s with full jitter (sinks 100 ms to 5 s). */
+  /** Delays between attempts. Default: exponential from 1 s to 60 s with full jitter, for sinks from 100 ms to 5 s. */
   readonly backoff?: BackoffOptions
-  /** No delay is shorter. Default '10ms', from 1 ms to 1 h. */
-  readonly floor?: Duration
-  /** A message that first failed longer ago is given up. Default '14d'. */
+  /** Shortest delay, also after jitter ('1ms'–'1h', default '10ms'). */
+  readonly minDelay?: Duration
+  /** A message whose first failure is older is given up ('0ms'–'366d', default '14d'). */
   readonly maxAge?: Duration
-  /** Waits shorter than this happen in the process; longer ones on the broker. Default '1s', from 0 to 5 m. */
-  readonly inlineBelow?: Duration
-  /** Failed attempts kept with the message. Default 10, from 1 to 100. */
+  /** Shorter waits happen in the process, longer ones on the broker ('0ms'–'5m', default '1s'). */
+  readonly maxInlineDelay?: Duration
+  /** Failed attempts kept with the message (1–100, default 10). */
   readonly history?: number
-  /** Per failure class: retry or give up at once, other attempts, other backoff. */
+  /** Per failure class: retry or give up immediately, other attempts, other backoff. */
   readonly classes?: Partial<Readonly<Record<FailureClass, ClassOptions>>>
 }
 
 export interface ClassOptions {
-  /** Default 'retry' for transient and unknown, 'deadLetter' for schema, business and integration. */
+  /** Whether to retry or to give up immediately. Default 'retry' for transient and unknown, 'deadLetter' for schema, business and integration. */
   readonly action?: 'retry' | 'deadLetter'
+  /** Maximum counted attempts of this class (1–1,000). Default: `retry.attempts`. */
   readonly attempts?: number
+  /** Delays between attempts of this class. Default: `retry.backoff`. */
   readonly backoff?: BackoffOptions
 }
 
 export interface BreakerOptions {
-  /** Default `{ kind: 'consecutive', failures: 5 }`. Ratio counts in windows and needs a minimum of outcomes. */
+  /**
+   * What opens the breaker: `consecutive` failures, or a `ratio` of failures in a window. Default
+   * `{ kind: 'consecutive', failures: 5 }`.
+   */
   readonly trip?:
-    | { readonly kind: 'consecutive'; readonly failures?: number }
+    | {
+        readonly kind: 'consecutive'
+        /** Failures in a row (1–10,000, default 5). */
+        readonly failures?: number
+      }
     | {
         readonly kind: 'ratio'
+        /** Share of outcomes that fail (0.01–1, default 0.5). */
         readonly ratio?: number
+        /** Time in which outcomes are counted ('100ms'–'1h', default '30s'). */
         readonly window?: Duration
+        /** Outcomes that the window needs before the ratio counts (1–100,000, default 20). */
         readonly minimum?: number
       }
-  /** Shortest time open, ±20 % so that a fleet does not probe together. Default '1s'. */
+  /** Shortest time open, ±20 % so that a fleet does not probe together ('1ms'–'1h', default '1s'). */
   readonly minOpen?: Duration
-  /** Longest time open, ±20 %. Default '30s' (sinks '60s'). */
+  /** Longest time open, ±20 % ('1ms'–'1h', default '30s', sinks '60s'). */
   readonly maxOpen?: Duration
-  /** Between the two: this share of the outage so far. Default 0.1, from 0 to 1. */
+  /** Time open between the two, as a share of the outage so far (0–1, default 0.1). */
   readonly openShare?: number
-  /** Attempts at a time while half-open. Default 1, from 1 to 100. */
+  /** Concurrent attempts while half-open (1–100, default 1). */
   readonly probes?: number
-  /** Successes that close it. Default 2, from 1 to 1,000. */
+  /** Successes that close it (1–1,000, default 2). */
   readonly successes?: number
 }
 
 export interface OutageOptions {
-  /** Share of outcomes that fail together. Default 0.25, from 0.01 to 1. */
+  /** Share of outcomes that fail together (0.01–1, default 0.25). */
   readonly ratio?: number
-  /** At least that many failures; one message of unknown class counts once. Default 5, from 2 to 200. */
+  /** Minimum number of failures (2–200, default 5). One message of unknown class counts once. */
   readonly failures?: number
-  /** Default '30s'. */
+  /** Time in which outcomes are counted ('100ms'–'1h', default '30s'). */
   readonly window?: Duration
 }
 
 export interface LimitOptions {
-  /** Attempts in flight at first. Default 10. */
+  /** Initial limit of attempts in flight (1–10,000, default 10). */
   readonly start?: number
-  /** Never fewer. Default 1. */
+  /** Minimum limit (1–10,000, default 1). */
   readonly min?: number
-  /** Factor on trouble. Default 0.7, from 0.1 to 0.95. */
+  /** Factor applied on overload (0.1–0.95, default 0.7). */
   readonly decrease?: number
 }
 
 export interface BudgetOptions {
-  /** Retries per success. Default 0.1, from 0 to 10. */
+  /** Retries per success (0–10, default 0.1). */
   readonly ratio?: number
-  /** Retries allowed without any success. Default 10, from 0 to 100,000. */
+  /** Retries per second allowed without any success (0–100,000, default 10). */
   readonly floorPerSecond?: number
-  /** Most that can be saved up. Default 100. */
+  /** Maximum retries that can be saved (1–1,000,000, default 100). */
   readonly burst?: number
-  /** Retries per second at most. Default 100. */
+  /** Maximum retries per second (1–100,000, default 100). */
   readonly ratePerSecond?: number
-  /** Default 'delay': come back in stages. */
-  readonly whenOver?: 'delay' | 'deadLetter' | 'drop'
-  /** Stages for retries over budget. Default 10 each second. */
-  readonly release?: { readonly batch?: number; readonly interval?: Duration }
+  /** What happens to retries over budget. Default 'delay': they return in stages. */
+  readonly onExceeded?: 'delay' | 'deadLetter' | 'drop'
+  /** Stages in which retries over budget return. */
+  readonly release?: {
+    /** Retries in one stage (1–100,000, default 10). */
+    readonly batch?: number
+    /** Time between stages ('1ms'–'1h', default '1s'). */
+    readonly interval?: Duration
+  }
 }
 
 export interface PoisonOptions {
-  /** The same failure this often. Default 3, from 2 to 100. */
+  /** Repetitions of the same failure (2–100, default 3). */
   readonly repeats?: number
-  /** Within. Default '1d'. */
+  /** Time in which they must happen ('0ms'–'366d', default '1d'). */
   readonly window?: Duration
-  /** Default ['unknown']. */
+  /** Failure classes that can make a message poison. Default `['unknown']`. */
   readonly classes?: readonly FailureClass[]
-  /** Handed out this often without ever being settled, a message is suspect and runs alone. Default 3, from 2 to 100. */
+  /** After this many deliveries without a settlement, a message is suspect and runs alone (2–100, default 3). */
   readonly suspectDeliveries?: number
-  /** Runs alone that a suspect may not survive. Default 3, from 1 to 100. */
+  /** Crashes while running alone that make a suspect poison (1–100, default 3). */
   readonly trials?: number
 }
 
 export interface FloodOptions {
-  /** Alike dead letters at once. Default 100. */
+  /** Similar dead letters allowed in a burst (1–1,000,000, default 100). */
   readonly burst?: number
-  /** Then so many a minute. Default 60. */
+  /** Similar dead letters per minute after the burst (1–1,000,000, default 60). */
   readonly perMinute?: number
-  /** Signatures watched at once. Default 64, from 2 to 10,000. */
+  /** Maximum signatures watched (2–10,000, default 64). */
   readonly signatures?: number
 }
 
 export interface DeadLetterOptions {
-  /** Never kept: these are dropped when given up. */
-  readonly never?: readonly Matcher[]
-  /** Always kept, whatever `when` says. */
-  readonly always?: readonly Matcher[]
-  /** Kept when it returns true. Default: kept. */
-  readonly when?: (candidate: DeadLetterCandidate) => boolean
-  /** Carry the stack trace. Default false: stacks may hold secrets and cost header space. */
-  readonly stack?: boolean
-  /** How long the broker keeps a dead letter. Default '14d'. */
+  /** Messages to drop instead of keeping a dead letter. Default: none. */
+  readonly drop?: readonly Matcher[]
+  /** Messages to keep always, also when `keepIf` returns false. Default: none. */
+  readonly keep?: readonly Matcher[]
+  /** Keeps the message when it returns true. Default: keeps every message. */
+  readonly keepIf?: (candidate: DeadLetterCandidate) => boolean
+  /** Whether to keep the stack trace. Default false: stacks may contain secrets and use header space. */
+  readonly includeStack?: boolean
+  /** How long the broker keeps a dead letter ('1s'–'3650d', default '14d'). */
   readonly retention?: Duration
 }

@@ -11,7 +11,7 @@ import { readRetry } from './retry.ts'
 import { isRecord, shown } from '../text.ts'
 import { fillPlaceholders, readSection, type Section } from './section.ts'
 
-/** The policy in force, or one `POLICY_INVALID` error that names every problem. */
+/** Returns the resolved policy, or throws one `POLICY_INVALID` error that lists every problem. */
 export function resolvePolicy(options: PolicyOptions = {}, role: PolicyRole = 'consumer'): Policy {
   const problems: string[] = []
   const policy = readChecked(options, role, problems)
@@ -20,14 +20,10 @@ export function resolvePolicy(options: PolicyOptions = {}, role: PolicyRole = 'c
 }
 
 /**
- * The same from plain data, as a parsed YAML or JSON file gives it. `${NAME}` and `${NAME:-default}`
- * are filled from `env`.
+ * Returns checked options for `consume` from plain data, such as a parsed YAML or JSON file:
+ * `consume(transport, handler, { ...readPolicyOptions(file), schema })`. Fills `${NAME}` and
+ * `${NAME:-default}` from `env`.
  */
-export function readPolicy(config: unknown, source: PolicySource = {}): Policy {
-  return resolvePolicy(readPolicyOptions(config, source), source.role)
-}
-
-/** Options for `consume` from plain data, checked: `consume(transport, handler, { ...readPolicyOptions(file), schema })`. */
 export function readPolicyOptions(
   config: unknown,
   { env = {}, role = 'consumer' }: PolicySource = {},
@@ -40,8 +36,8 @@ export function readPolicyOptions(
 }
 
 /**
- * A whole configuration file with `${NAME}` and `${NAME:-default}` filled in, for what stands in it
- * beside the policy: addresses, queues, ports.
+ * Fills `${NAME}` and `${NAME:-default}` in a whole configuration file. Use it for settings outside
+ * the policy: addresses, queues, ports.
  */
 export function fillConfig(config: unknown, env: NonNullable<PolicySource['env']>): unknown {
   const problems: string[] = []
@@ -76,13 +72,13 @@ function readChecked(input: unknown, role: PolicyRole, problems: string[]): Poli
     retry: readRetry(top.section('retry'), role),
     rules: readRules(top),
     breaker: readBreaker(top.optional('breaker'), role),
-    whenOpen: top.choice('whenOpen', role === 'sink' ? 'deadLetter' : 'pause', [
+    onBreakerOpen: top.choice('onBreakerOpen', role === 'sink' ? 'deadLetter' : 'pause', [
       'pause',
       'deadLetter',
     ]),
     outage: readOutage(top.optional('outage')),
-    limit: readLimit(top.optional('limit'), concurrency),
-    budget: readBudget(top.optional('budget')),
+    adaptiveConcurrency: readLimit(top.optional('adaptiveConcurrency'), concurrency),
+    retryBudget: readBudget(top.optional('retryBudget')),
     poison: readPoison(top.optional('poison')),
     flood: readFlood(top.optional('flood')),
     deadLetter: readDeadLetter(top.section('deadLetter')),
@@ -92,20 +88,22 @@ function readChecked(input: unknown, role: PolicyRole, problems: string[]): Poli
   return policy
 }
 
-/** Rules between fields: each alone may be fine and the pair still nonsense. */
+/** Checks rules between fields: each value may be valid alone while the pair is not. */
 function checkRelations(policy: Policy, problems: string[]): void {
-  const { breaker, limit, retry, poison } = policy
+  const { breaker, adaptiveConcurrency, retry, poison } = policy
   if (breaker !== undefined && breaker.minOpenMs > breaker.maxOpenMs) {
     problems.push(
-      `breaker.minOpen: ${formatDuration(breaker.minOpenMs)} is longer than breaker.maxOpen, ${formatDuration(breaker.maxOpenMs)}`,
+      `breaker.minOpen: ${formatDuration(breaker.minOpenMs)} is longer than breaker.maxOpen (${formatDuration(breaker.maxOpenMs)})`,
     )
   }
-  if (limit !== undefined && limit.min > limit.max) {
-    problems.push(`limit.min: ${limit.min} is more than concurrency, ${limit.max}`)
+  if (adaptiveConcurrency !== undefined && adaptiveConcurrency.min > adaptiveConcurrency.max) {
+    problems.push(
+      `adaptiveConcurrency.min: ${adaptiveConcurrency.min} is more than concurrency (${adaptiveConcurrency.max})`,
+    )
   }
   if (poison !== undefined && poison.repeats > retry.history) {
     problems.push(
-      `poison.repeats: ${poison.repeats} can never be seen in a history of ${retry.history}; raise retry.history`,
+      `poison.repeats: ${poison.repeats} is more than retry.history (${retry.history}), so it is never reached; increase retry.history or decrease poison.repeats`,
     )
   }
 }
@@ -124,13 +122,13 @@ function readRules(top: Section): readonly Rule[] {
   return [...(value as readonly Rule[])]
 }
 
-/** Says what is wrong with a rule before it is needed: at three in the morning is too late. */
+/** Returns the problem of a rule. It is checked at the start, before the first failure needs the rule. */
 function ruleProblem(rule: unknown): string | undefined {
   if (!isRecord(rule) || !FAILURE_CLASSES.some((one) => one === rule['class'])) {
     return `expected a rule such as transient(RateLimited) or { class: 'transient', when: { code: 'EX_BUSY' } }, got ${shown(rule)}`
   }
   const matches = Array.isArray(rule['when']) ? rule['when'] : [rule['when']]
-  if (matches.length === 0) return 'when is empty, so the rule would match nothing'
+  if (matches.length === 0) return '"when" is empty, so the rule would match nothing'
   return matches.map(matchProblem).find((problem) => problem !== undefined)
 }
 
@@ -140,7 +138,8 @@ function matchProblem(match: unknown): string | undefined {
     return `when: expected an error class, a function or { code, status, type }, got ${shown(match)}`
   const { code, status, type, ...others } = match
   const [unknown] = Object.keys(others)
-  if (unknown !== undefined) return `when.${unknown}: unknown; known are code, status, type`
+  if (unknown !== undefined)
+    return `when.${unknown}: unknown field; known fields: code, status, type`
   const isText = (value: unknown) => typeof value === 'string'
   const isNumber = (value: unknown) => typeof value === 'number'
   if (code !== undefined && !isText(code) && !(Array.isArray(code) && code.every(isText))) {
@@ -155,25 +154,25 @@ function matchProblem(match: unknown): string | undefined {
   }
   if (type !== undefined && !isText(type)) return `when.type: expected text, got ${shown(type)}`
   return code === undefined && status === undefined && type === undefined
-    ? 'when is empty, so the rule would match nothing'
+    ? '"when" is empty, so the rule would match nothing'
     : undefined
 }
 
 function readDeadLetter(section: Section): Policy['deadLetter'] {
-  const when = section.raw('when')
+  const when = section.raw('keepIf')
   if (when !== undefined && typeof when !== 'function') {
-    section.problem('when', `expected a function, got ${shown(when)}`)
+    section.problem('keepIf', `expected a function, got ${shown(when)}`)
   }
-  const stack = section.raw('stack') ?? false
+  const stack = section.raw('includeStack') ?? false
   if (typeof stack !== 'boolean')
-    section.problem('stack', `expected true or false, got ${shown(stack)}`)
+    section.problem('includeStack', `expected true or false, got ${shown(stack)}`)
   const policy: Policy['deadLetter'] = {
     filter: {
-      never: readMatchers(section, 'never'),
-      always: readMatchers(section, 'always'),
-      when: when as DeadLetterFilter['when'],
+      drop: readMatchers(section, 'drop'),
+      keep: readMatchers(section, 'keep'),
+      keepIf: when as DeadLetterFilter['keepIf'],
     },
-    stack: stack === true,
+    includeStack: stack === true,
     retentionMs: section.duration('retention', defaults.DEAD_LETTER_RETENTION_MS, {
       min: 1_000,
       max: 3_650 * 86_400_000,
@@ -193,8 +192,8 @@ function readMatchers(section: Section, key: string): readonly Matcher[] {
   return []
 }
 
-/** Lists of rules and matchers are our copies; what is in them belongs to the user and stays as it is. */
-const USERS_OWN = new Set(['rules', 'never', 'always'])
+/** Lists of rules and matchers are copied. Their items belong to the user and are not frozen. */
+const USERS_OWN = new Set(['rules', 'drop', 'keep'])
 
 function freeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null) return value

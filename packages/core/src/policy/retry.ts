@@ -32,9 +32,9 @@ export function readRetry(section: Section, role: PolicyRole): RetryPolicy {
   ) as Record<FailureClass, ClassPolicy>
   classes.end()
   const policy: RetryPolicy = {
-    floorMs: section.duration('floor', defaults.BACKOFF_FLOOR_MS, { min: 1, max: 3_600_000 }),
+    minDelayMs: section.duration('minDelay', defaults.BACKOFF_FLOOR_MS, { min: 1, max: 3_600_000 }),
     maxAgeMs: section.duration('maxAge', defaults.MAX_AGE_MS),
-    inlineBelowMs: section.duration('inlineBelow', defaults.INLINE_BELOW_MS, {
+    maxInlineDelayMs: section.duration('maxInlineDelay', defaults.INLINE_BELOW_MS, {
       min: 0,
       max: 300_000,
     }),
@@ -61,7 +61,7 @@ function readClass(
   return policy
 }
 
-/** From 1 ms, or the factor would multiply nothing; to a year, longer than any wait that still means something. */
+/** From 1 ms, because the factor multiplies it, to a year, longer than any useful wait. */
 const DELAY_BOUNDS = { min: 1, max: 31_622_400_000 }
 
 const baseMs = (role: PolicyRole) =>
@@ -90,7 +90,7 @@ function readBackoff(parent: Section, fallback: Backoff, role: PolicyRole): Back
   if ('capMs' in backoff && backoff.baseMs > backoff.capMs) {
     section.problem(
       'base',
-      `${formatDuration(backoff.baseMs)} is longer than cap, ${formatDuration(backoff.capMs)}`,
+      `${formatDuration(backoff.baseMs)} is longer than cap (${formatDuration(backoff.capMs)})`,
     )
   }
   return backoff
@@ -109,7 +109,8 @@ function readBackoffOf(kind: Backoff['kind'], section: Section, role: PolicyRole
       return { kind, baseMs: base(), stepMs, capMs: cap(), jitter: readJitter(section, 'full') }
     }
     case 'fixed':
-      if (section.raw('delay') === undefined) section.problem('delay', "required, such as '5s'")
+      if (section.raw('delay') === undefined)
+        section.problem('delay', "expected a duration such as '5s', got nothing")
       return {
         kind,
         delayMs: section.duration('delay', defaults.BACKOFF_BASE_MS),
@@ -131,7 +132,7 @@ function readProgressive(section: Section): Backoff {
     if (known === undefined)
       section.problem(
         `tiers.${name}`,
-        `unknown failure class; known are ${FAILURE_CLASSES.join(', ')}`,
+        `unknown failure class; known classes: ${FAILURE_CLASSES.join(', ')}`,
       )
     else tiersMs[known] = readDelays(section, `tiers.${name}`, list)
   }

@@ -1,7 +1,7 @@
 import { formatDuration, parseDuration } from '../duration.ts'
 import { isRecord, shown } from '../text.ts'
 
-/** Reads one object of options, field by field, and collects every problem instead of stopping at the first. */
+/** A reader of one options object. It reads field by field and collects all problems. */
 export interface Section {
   duration(key: string, fallback: number, bounds?: Bounds): number
   integer(key: string, fallback: number, bounds: Bounds): number
@@ -9,10 +9,10 @@ export interface Section {
   choice<T extends string>(key: string, fallback: T, allowed: readonly T[]): T
   raw(key: string): unknown
   section(key: string): Section
-  /** A section that may also be the word `'off'`; undefined when it is. */
+  /** Reads a section that may also be the word `'off'`; returns undefined then. */
   optional(key: string): Section | undefined
   problem(key: string, sentence: string): void
-  /** Every key that nobody asked for is a typing mistake; say so. */
+  /** Reports every key that was not read: it is a typing mistake. */
   end(): void
 }
 
@@ -21,7 +21,7 @@ export interface Bounds {
   readonly max: number
 }
 
-/** A year: longer than any wait that still means something. */
+/** A year: longer than any useful wait. */
 const ANY_DURATION: Bounds = { min: 0, max: 366 * 86_400_000 }
 
 export function readSection(path: string, input: unknown, problems: string[]): Section {
@@ -90,7 +90,9 @@ export function readSection(path: string, input: unknown, problems: string[]): S
     end() {
       for (const key of Object.keys(fields)) {
         if (!known.has(key))
-          problems.push(`${at(key)}: unknown option; known are ${[...known].sort().join(', ')}`)
+          problems.push(
+            `${at(key)}: unknown option; known options: ${[...known].sort().join(', ')}`,
+          )
       }
     },
   }
@@ -98,15 +100,15 @@ export function readSection(path: string, input: unknown, problems: string[]): S
 
 const PLACEHOLDER = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g
 
-/** 32 levels: no policy is that deep, and data with a loop in it must not hang us. */
+/** 32 levels: no policy is that deep, and circular data must not cause an endless loop. */
 const DEEPEST = 32
 
 type Env = Readonly<Record<string, string | undefined>>
 
 /**
- * Replaces `${NAME}` and `${NAME:-default}` in every string of a configuration; the default also
- * stands in for an empty value. A text that is nothing but one placeholder and reads as a number or
- * a boolean becomes one, because a configuration file cannot say it otherwise.
+ * Replaces `${NAME}` and `${NAME:-default}` in every string of a configuration. The default also
+ * replaces an empty value. A text that is exactly one placeholder becomes a number or a boolean when its
+ * value reads as one. A configuration file has no other way to write it.
  */
 export function fillPlaceholders(
   value: unknown,
@@ -138,7 +140,7 @@ function fillText(text: string, env: Env, problems: string[], path: readonly str
     if (found !== undefined) return found
     isMissing = true
     problems.push(
-      `${path.join('.')}: the environment has no ${name}, and there is no default (\${${name}:-…})`,
+      `${path.join('.')}: environment variable "${name}" is not set; set it or add a default (\${${name}:-…})`,
     )
     return ''
   })

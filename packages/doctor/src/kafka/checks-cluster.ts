@@ -1,28 +1,28 @@
 import type { Check } from '../finding.ts'
 import type { KafkaFacts } from './facts.ts'
-import { onBrokers, replicasOf } from './look.ts'
+import { apiBelow, onBrokers, replicasOf } from './look.ts'
 
-/** Three brokers are the fewest of which one may be lost while writes go on. */
-const ENOUGH = 3
-const ENOUGH_IN_SYNC = 2
-/** A week, Kafka's own default: a group may be stopped over a holiday. */
-const OFFSETS_RETENTION_MIN = 10_080
-/** Of `Fetch`, since Kafka 3.5. */
+/** 3 brokers: the minimum number with which writes continue when one is lost. */
+const MIN_BROKERS = 3
+const MIN_IN_SYNC = 2
+/** 7 days in minutes, the default of Kafka: a group may be stopped over a holiday. */
+const MIN_OFFSETS_RETENTION = 10_080
+/** Version of `Fetch` since Kafka 3.5. */
 const FETCH_OF_3_5 = 15
-/** Of `EndTxn`, since Kafka 4.0: transactions have a number of their own. */
+/** Version of `EndTxn` since Kafka 4.0, where each transaction has its own number. */
 const END_TXN_OF_4_0 = 5
 
-/** The cluster itself. */
+/** Checks of the cluster. */
 export const CLUSTER_CHECKS: readonly Check<KafkaFacts>[] = [
   {
     id: 'kafka.few-brokers',
     severity: 'loss',
     caps: 'B',
     looksFor: 'fewer than three brokers',
-    why: 'There is no place for three replicas: when the disk of a broker is lost, records are.',
+    why: 'Three replicas are not possible: when the disk of a broker is lost, its records are lost.',
     fix: 'add brokers until there are three, then give every topic three replicas',
     hits: ({ brokers }) =>
-      brokers.length > 0 && brokers.length < ENOUGH
+      brokers.length > 0 && brokers.length < MIN_BROKERS
         ? [
             {
               subject: 'cluster',
@@ -36,31 +36,25 @@ export const CLUSTER_CHECKS: readonly Check<KafkaFacts>[] = [
     severity: 'delay',
     caps: 'A',
     looksFor: 'Kafka before 3.5',
-    why: '@redrive/kafka is not tested with it, and its requests may be refused.',
+    why: '@redrive/kafka is not tested with this version, which may reject its requests.',
     fix: 'use Kafka 3.5 or later',
-    hits: ({ apis }) =>
-      apis?.['Fetch'] !== undefined && apis['Fetch'] < FETCH_OF_3_5
-        ? [{ subject: 'version', found: `Fetch up to version ${apis['Fetch']}` }]
-        : [],
+    hits: apiBelow('Fetch', FETCH_OF_3_5),
   },
   {
     id: 'kafka.transactions-v1',
     severity: 'duplicates',
     caps: 'A',
     looksFor: 'Kafka before 4.0, for transactions',
-    why: "A late repetition of the end of a transaction may end the next one (KAFKA-17754). It matters only with handOff: 'transactional'.",
+    why: "A late repeated request to end a transaction may end the next one (KAFKA-17754). This matters only with handOff: 'transactional'.",
     fix: "use Kafka 4.0 or later, or handOff: 'atLeastOnce' with an inbox",
-    hits: ({ apis }) =>
-      apis?.['EndTxn'] !== undefined && apis['EndTxn'] < END_TXN_OF_4_0
-        ? [{ subject: 'version', found: `EndTxn up to version ${apis['EndTxn']}` }]
-        : [],
+    hits: apiBelow('EndTxn', END_TXN_OF_4_0),
   },
   {
     id: 'kafka.auto-create-topics',
     severity: 'advice',
     caps: 'A',
-    looksFor: 'topics that are created by whoever asks for them',
-    why: 'A misspelt or deleted retry topic comes into being with the default settings: other partitions, another retention, perhaps one replica.',
+    looksFor: 'automatic creation of topics',
+    why: 'A misspelt or deleted retry topic is created with the default settings: other partitions, another retention, perhaps one replica.',
     fix: 'set auto.create.topics.enable=false in server.properties of every broker, and restart one after the other',
     hits: onBrokers('auto.create.topics.enable', (value) => value === 'true'),
   },
@@ -68,47 +62,50 @@ export const CLUSTER_CHECKS: readonly Check<KafkaFacts>[] = [
     id: 'kafka.offsets-retention',
     severity: 'duplicates',
     caps: 'A',
-    looksFor: 'committed offsets that are forgotten within a week',
-    why: 'A group that was stopped for longer begins anew: it handles everything again, or with from: latest skips what it missed.',
-    fix: `set offsets.retention.minutes=${OFFSETS_RETENTION_MIN} or more in server.properties of every broker, and restart one after the other`,
-    hits: onBrokers('offsets.retention.minutes', (value) => Number(value) < OFFSETS_RETENTION_MIN),
+    looksFor: 'committed offsets that are deleted within a week',
+    why: 'A group that was stopped for longer starts again: it handles everything again or, with from: latest, skips the records it missed.',
+    fix: `set offsets.retention.minutes=${MIN_OFFSETS_RETENTION} or more in server.properties of every broker, and restart one after the other`,
+    hits: onBrokers('offsets.retention.minutes', (value) => Number(value) < MIN_OFFSETS_RETENTION),
   },
   {
     id: 'kafka.offsets-replication',
     severity: 'duplicates',
     caps: 'A',
     looksFor: 'fewer than three replicas of __consumer_offsets',
-    why: 'With the loss of a broker the committed offsets of some groups are lost: everything is handled again.',
+    why: 'When a broker is lost, the committed offsets of some groups are lost: they handle everything again.',
     fix: 'kafka-reassign-partitions --execute, with three brokers for each partition of __consumer_offsets',
     hits: ({ topics = [] }) =>
       topics
-        .filter((topic) => topic.name === '__consumer_offsets' && replicasOf(topic) < ENOUGH)
+        .filter((topic) => topic.name === '__consumer_offsets' && replicasOf(topic) < MIN_BROKERS)
         .map((topic) => ({ subject: topic.name, found: `${replicasOf(topic)} of 3 replicas` })),
   },
   {
     id: 'kafka.transaction-log-replication',
     severity: 'duplicates',
     caps: 'A',
-    looksFor: 'fewer than three replicas of the log of transactions',
-    why: "With the loss of a broker it is not known how transactions ended: copy and original may both remain. It matters only with handOff: 'transactional'.",
-    fix: 'set transaction.state.log.replication.factor=3 before the topic is made; afterwards kafka-reassign-partitions for __transaction_state',
-    hits: onBrokers('transaction.state.log.replication.factor', (value) => Number(value) < ENOUGH),
+    looksFor: 'fewer than three replicas of the transaction log',
+    why: "When a broker is lost, the outcome of transactions is unknown: copy and original may both remain. This matters only with handOff: 'transactional'.",
+    fix: 'set transaction.state.log.replication.factor=3 before the topic is created; if it exists, use kafka-reassign-partitions for __transaction_state',
+    hits: onBrokers(
+      'transaction.state.log.replication.factor',
+      (value) => Number(value) < MIN_BROKERS,
+    ),
   },
   {
     id: 'kafka.transaction-log-min-isr',
     severity: 'duplicates',
     caps: 'A',
-    looksFor: 'a log of transactions that counts as written on one broker',
-    why: "The end of a transaction may be lost with one broker. It matters only with handOff: 'transactional'.",
+    looksFor: 'a transaction log that counts as written when one broker has it',
+    why: "The end of a transaction may be lost with one broker. This matters only with handOff: 'transactional'.",
     fix: 'set transaction.state.log.min.isr=2 in server.properties; kafka-configs --alter --entity-type topics --entity-name __transaction_state --add-config min.insync.replicas=2',
-    hits: onBrokers('transaction.state.log.min.isr', (value) => Number(value) < ENOUGH_IN_SYNC),
+    hits: onBrokers('transaction.state.log.min.isr', (value) => Number(value) < MIN_IN_SYNC),
   },
   {
     id: 'kafka.no-committed-offset',
     severity: 'advice',
     caps: 'A',
     looksFor: 'a group that has committed nothing on its topic',
-    why: 'It never consumed, or its offsets are forgotten: where it begins is decided by the option from.',
+    why: 'It never consumed, or its offsets were deleted: the option from decides where it starts.',
     fix: 'start the consumer once; check that the name of the group is right',
     hits: ({ sources }) =>
       sources

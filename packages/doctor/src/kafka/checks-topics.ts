@@ -4,17 +4,17 @@ import { boundOf, onTopics, placedIn, replicasOf, type Role } from './look.ts'
 import { neededTopics } from './names.ts'
 
 const ALL: readonly Role[] = ['source', 'retry', 'deadLetters', 'confirmations']
-/** What holds records beside the source. */
-const ASIDE: readonly Role[] = ['retry', 'deadLetters', 'confirmations']
+/** The roles of all topics except the source. */
+const WITHOUT_SOURCE: readonly Role[] = ['retry', 'deadLetters', 'confirmations']
 
-/** Three replicas are the fewest of which one may be lost while writes go on. */
-const ENOUGH_REPLICAS = 3
-const ENOUGH_IN_SYNC = 2
-/** The longest tier and a week: how long all consumers of a group may be down before a waiting retry is deleted. */
+/** 3 replicas: the minimum number with which writes continue when one is lost. */
+const MIN_REPLICAS = 3
+const MIN_IN_SYNC = 2
+/** The longest tier plus 7 days: all consumers of a group can be down for that time before a waiting retry is deleted. */
 const RETRY_RETENTION_MS = 608_400_000
-/** 14 days, as they are made: a control plane that was away for longer has asked a person meanwhile. */
+/** 14 days, the retention that Redrive sets: a control plane that was stopped for longer gets the outcome from an operator. */
 const CONFIRMATION_RETENTION_MS = 1_209_600_000
-/** A day: a consumer that pauses in the evening is looked at in the morning. */
+/** 1 day: an operator finds in the morning a consumer that paused in the evening. */
 const SOURCE_RETENTION_MS = 86_400_000
 
 const ALTER = 'kafka-configs --alter --entity-type topics --entity-name {subject} --add-config'
@@ -22,17 +22,17 @@ const ALTER = 'kafka-configs --alter --entity-type topics --entity-name {subject
 const setting = (topic: { readonly config: Readonly<Record<string, string>> }, name: string) =>
   `${name}=${topic.config[name] ?? 'not readable'}`
 
-/** Whether the topics keep what they were given, for as long as it is needed. */
+/** Checks whether the topics keep records for as long as they are needed. */
 export const TOPIC_CHECKS: readonly Check<KafkaFacts>[] = [
   {
     id: 'kafka.replication-factor',
     severity: 'loss',
     caps: 'B',
     looksFor: 'fewer than three replicas',
-    why: 'With one replica the loss of a disk is the loss of its records; with two, either writes stop or a single copy is all there is while a broker is down.',
+    why: 'With one replica, the loss of a disk loses its records. With two, while a broker is down, writes stop or only a single copy exists.',
     fix: 'kafka-reassign-partitions --execute, with three brokers for each partition of {subject}',
     hits: onTopics(ALL, ({ topic }) =>
-      replicasOf(topic) < ENOUGH_REPLICAS ? `${replicasOf(topic)} of 3 replicas` : undefined,
+      replicasOf(topic) < MIN_REPLICAS ? `${replicasOf(topic)} of 3 replicas` : undefined,
     ),
   },
   {
@@ -40,12 +40,12 @@ export const TOPIC_CHECKS: readonly Check<KafkaFacts>[] = [
     severity: 'loss',
     caps: 'B',
     looksFor: 'min.insync.replicas below two',
-    why: 'A record counts as stored when the leader alone has it: when that broker is lost, so is the record.',
+    why: 'A record counts as stored when only the leader has it: when that broker is lost, the record is lost.',
     fix: `${ALTER} min.insync.replicas=2`,
     hits: onTopics(ALL, ({ topic }) => {
       const wanted = boundOf(topic, 'min.insync.replicas')
-      // With fewer than two replicas, more of them are what is missing.
-      return wanted !== undefined && wanted < ENOUGH_IN_SYNC && replicasOf(topic) >= ENOUGH_IN_SYNC
+      // With fewer than two replicas, `kafka.replication-factor` reports the problem.
+      return wanted !== undefined && wanted < MIN_IN_SYNC && replicasOf(topic) >= MIN_IN_SYNC
         ? setting(topic, 'min.insync.replicas')
         : undefined
     }),
@@ -55,7 +55,7 @@ export const TOPIC_CHECKS: readonly Check<KafkaFacts>[] = [
     severity: 'delay',
     caps: 'A',
     looksFor: 'min.insync.replicas as high as the number of replicas',
-    why: 'No broker may be missing: while one restarts nothing can be written, and hand-offs wait.',
+    why: 'While one broker restarts, nothing can be written, and hand-offs wait.',
     fix: `${ALTER} min.insync.replicas=2, with three replicas`,
     hits: onTopics(ALL, ({ topic }) => {
       const wanted = boundOf(topic, 'min.insync.replicas') ?? 1
@@ -69,7 +69,7 @@ export const TOPIC_CHECKS: readonly Check<KafkaFacts>[] = [
     severity: 'loss',
     caps: 'C',
     looksFor: 'unclean leader election',
-    why: 'A replica that lacks acknowledged records may become the leader, and then they are gone everywhere.',
+    why: 'A replica without some acknowledged records may become the leader. These records are then deleted on all brokers.',
     fix: `${ALTER} unclean.leader.election.enable=false`,
     hits: onTopics(ALL, ({ topic }) =>
       topic.config['unclean.leader.election.enable'] === 'true'
@@ -82,9 +82,9 @@ export const TOPIC_CHECKS: readonly Check<KafkaFacts>[] = [
     severity: 'loss',
     caps: 'C',
     looksFor: 'compaction of a retry, dead-letter or confirmation topic',
-    why: 'Of two failures with one key only the last is kept, and records without a key are refused.',
+    why: 'Of several failures with one key only the last is kept, and records without a key are rejected.',
     fix: `${ALTER} cleanup.policy=delete`,
-    hits: onTopics(ASIDE, ({ topic }) =>
+    hits: onTopics(WITHOUT_SOURCE, ({ topic }) =>
       topic.config['cleanup.policy']?.includes('compact')
         ? setting(topic, 'cleanup.policy')
         : undefined,
@@ -94,20 +94,20 @@ export const TOPIC_CHECKS: readonly Check<KafkaFacts>[] = [
     id: 'kafka.retry-retention',
     severity: 'loss',
     caps: 'C',
-    looksFor: 'a retry topic that is kept for less than the longest delay and a week',
+    looksFor: 'a retry topic with a retention below the longest delay plus a week',
     why: 'Records that wait for their retry are deleted before they are due, or while all consumers of the group are down.',
     fix: `${ALTER} retention.ms=${RETRY_RETENTION_MS}`,
-    hits: onTopics(['retry'], ({ topic }) => shorter(topic, RETRY_RETENTION_MS)),
+    hits: onTopics(['retry'], ({ topic }) => tooShort(topic, RETRY_RETENTION_MS)),
   },
   {
     id: 'kafka.dead-letter-retention',
     severity: 'loss',
     caps: 'C',
-    looksFor: 'a dead-letter topic that is kept for less than dead letters are',
-    why: 'Dead letters that nobody has taken into the catalog by then are deleted.',
+    looksFor: 'a dead-letter topic with a shorter retention than dead letters need',
+    why: 'Dead letters that the catalog has not drained by then are deleted.',
     fix: `${ALTER} retention.ms={wantedMs}`,
     hits: onTopics(['deadLetters'], ({ topic }, { deadLetterRetentionMs: wantedMs }) => {
-      const found = shorter(topic, wantedMs)
+      const found = tooShort(topic, wantedMs)
       return found === undefined ? undefined : { found, fill: { wantedMs } }
     }),
   },
@@ -115,10 +115,10 @@ export const TOPIC_CHECKS: readonly Check<KafkaFacts>[] = [
     id: 'kafka.retention-bytes',
     severity: 'loss',
     caps: 'C',
-    looksFor: 'a retry, dead-letter or confirmation topic that is bounded by size',
-    why: 'In a flood of failures the oldest are deleted long before their time.',
+    looksFor: 'a retry, dead-letter or confirmation topic with a size limit',
+    why: 'After many failures, the oldest records are deleted before the end of their retention.',
     fix: `${ALTER} retention.bytes=-1`,
-    hits: onTopics(ASIDE, ({ topic }) =>
+    hits: onTopics(WITHOUT_SOURCE, ({ topic }) =>
       boundOf(topic, 'retention.bytes') === undefined
         ? undefined
         : setting(topic, 'retention.bytes'),
@@ -128,28 +128,28 @@ export const TOPIC_CHECKS: readonly Check<KafkaFacts>[] = [
     id: 'kafka.source-retention',
     severity: 'loss',
     caps: 'C',
-    looksFor: 'a source topic that is kept for less than a day',
-    why: 'A consumer that pauses for a sick dependency, or is down, for longer than that never sees the records.',
+    looksFor: 'a source topic with a retention below one day',
+    why: 'A consumer that is down for longer, or pauses for longer because of an unhealthy dependency, never receives the records.',
     fix: `${ALTER} retention.ms=604800000`,
-    hits: onTopics(['source'], ({ topic }) => shorter(topic, SOURCE_RETENTION_MS)),
+    hits: onTopics(['source'], ({ topic }) => tooShort(topic, SOURCE_RETENTION_MS)),
   },
   {
     id: 'kafka.confirmation-retention',
     severity: 'advice',
     caps: 'A',
-    looksFor: 'confirmations of replays that are kept for less than 14 days',
-    why: 'What became of a replay is forgotten before a control plane that was away has read it.',
+    looksFor: 'replay confirmations with a retention below 14 days',
+    why: 'The outcome of a replay is deleted before a control plane that was stopped has read it.',
     fix: `${ALTER} retention.ms=${CONFIRMATION_RETENTION_MS}`,
-    hits: onTopics(['confirmations'], ({ topic }) => shorter(topic, CONFIRMATION_RETENTION_MS)),
+    hits: onTopics(['confirmations'], ({ topic }) => tooShort(topic, CONFIRMATION_RETENTION_MS)),
   },
   {
     id: 'kafka.message-size',
     severity: 'delay',
     caps: 'A',
-    looksFor: 'a retry or dead-letter topic that takes smaller records than the source',
-    why: 'A large record that fails cannot be set aside: its copy is refused for ever, and its partition stands still.',
+    looksFor: 'a retry or dead-letter topic with a smaller maximum record size than the source',
+    why: 'A large record that fails cannot be moved: the broker always rejects its copy, and its partition stalls.',
     fix: `${ALTER} max.message.bytes={wanted}`,
-    hits: onTopics(ASIDE, ({ topic, source }) => {
+    hits: onTopics(WITHOUT_SOURCE, ({ topic, source }) => {
       const wanted = source === undefined ? undefined : boundOf(source, 'max.message.bytes')
       const has = boundOf(topic, 'max.message.bytes')
       if (wanted === undefined || has === undefined || has >= wanted) return undefined
@@ -160,8 +160,8 @@ export const TOPIC_CHECKS: readonly Check<KafkaFacts>[] = [
     id: 'kafka.timestamp-type',
     severity: 'duplicates',
     caps: 'A',
-    looksFor: "a retry topic that keeps the producer's times",
-    why: 'A retry is due by the time it was stored. With the clock of another machine it is early, or late.',
+    looksFor: 'a retry topic with the timestamps of the producer',
+    why: 'The due time of a retry is computed from its timestamp. With the clock of another machine, it is early or late.',
     fix: `${ALTER} message.timestamp.type=LogAppendTime`,
     hits: onTopics(['retry'], ({ topic }) =>
       topic.config['message.timestamp.type'] === 'CreateTime'
@@ -174,9 +174,9 @@ export const TOPIC_CHECKS: readonly Check<KafkaFacts>[] = [
     severity: 'delay',
     caps: 'A',
     looksFor: 'a retry or dead-letter topic with fewer partitions than the source',
-    why: 'A record keeps the number of its partition: copies from the higher ones are refused, and those partitions stand still.',
+    why: 'A record keeps its partition number: copies from higher partitions are rejected, and those partitions stall.',
     fix: 'kafka-topics --alter --topic {subject} --partitions {wanted}',
-    hits: onTopics(ASIDE, ({ topic, source }) => {
+    hits: onTopics(WITHOUT_SOURCE, ({ topic, source }) => {
       const wanted = source?.partitions.length ?? 0
       if (topic.partitions.length >= wanted) return undefined
       return { found: `${topic.partitions.length} partitions, source ${wanted}`, fill: { wanted } }
@@ -187,15 +187,15 @@ export const TOPIC_CHECKS: readonly Check<KafkaFacts>[] = [
     severity: 'delay',
     caps: 'A',
     looksFor: 'replicas that are not in sync',
-    why: 'Fewer further losses are survived; below min.insync.replicas nothing can be written.',
+    why: 'The topic survives fewer further failures; below min.insync.replicas nothing can be written.',
     fix: 'start the brokers {missing:text}, or move their replicas: kafka-reassign-partitions',
     hits: onTopics(ALL, ({ topic: { partitions } }) => {
       const behind = partitions.filter(({ replicas, inSync }) => inSync.length < replicas.length)
       if (behind.length === 0) return undefined
-      const gone = behind.flatMap(({ replicas, inSync }) =>
+      const missingIds = behind.flatMap(({ replicas, inSync }) =>
         replicas.filter((id) => !inSync.includes(id)),
       )
-      const missing = [...new Set(gone)].sort((one, other) => one - other).join(', ')
+      const missing = [...new Set(missingIds)].sort((one, other) => one - other).join(', ')
       return {
         found: `${behind.length} of ${partitions.length} partitions, without ${missing}`,
         fill: { missing },
@@ -218,8 +218,8 @@ export const TOPIC_CHECKS: readonly Check<KafkaFacts>[] = [
     id: 'kafka.topic-missing',
     severity: 'delay',
     caps: 'A',
-    looksFor: 'a source, retry, dead-letter or confirmation topic that is not there',
-    why: 'What should be set aside there cannot be: it stays in hand, and the consumer stops.',
+    looksFor: 'a missing source, retry, dead-letter or confirmation topic',
+    why: 'Failed records cannot be moved there: they stay in flight, and the consumer stops.',
     fix: "start a consumer with topology: 'declare', or create what topologyOf lists",
     hits: (facts) => {
       if (facts.topics === undefined) return []
@@ -232,10 +232,10 @@ export const TOPIC_CHECKS: readonly Check<KafkaFacts>[] = [
   },
 ]
 
-function shorter(
+function tooShort(
   topic: { readonly name: string; readonly config: Readonly<Record<string, string>> },
   wantedMs: number,
 ): string | undefined {
-  const kept = Number(topic.config['retention.ms'] ?? -1)
-  return kept >= 0 && kept < wantedMs ? `retention.ms=${kept}` : undefined
+  const actualMs = Number(topic.config['retention.ms'] ?? -1)
+  return actualMs >= 0 && actualMs < wantedMs ? `retention.ms=${actualMs}` : undefined
 }

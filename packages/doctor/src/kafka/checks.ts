@@ -4,12 +4,12 @@ import { TOPIC_CHECKS } from './checks-topics.ts'
 import type { KafkaFacts } from './facts.ts'
 import { placedIn } from './look.ts'
 
-/** All traps of Kafka. */
+/** All checks of Kafka. */
 export const KAFKA_CHECKS: readonly Check<KafkaFacts>[] = [
   unreadableCheck('kafka'),
   nothingCheck(
     'kafka',
-    'name the topics and their groups: sources, or kafka://HOST:9092?topic=TOPIC&group=GROUP',
+    'set the topics and their groups: option "sources", or kafka://HOST:9092?topic=TOPIC&group=GROUP',
     (facts) => facts.topics !== undefined && placedIn(facts).length === 0,
   ),
   ...CLUSTER_CHECKS,

@@ -2,7 +2,7 @@ import type { Unreadable } from '../finding.ts'
 import type { KafkaSource } from './names.ts'
 
 export interface PartitionFacts {
-  /** Undefined: nobody leads it. */
+  /** The leader; undefined when the partition has none. */
   readonly leader: number | undefined
   readonly replicas: readonly number[]
   readonly inSync: readonly number[]
@@ -11,28 +11,28 @@ export interface PartitionFacts {
 export interface TopicFacts {
   readonly name: string
   readonly partitions: readonly PartitionFacts[]
-  /** Empty when it could not be read. */
+  /** The configuration; empty when it could not be read. */
   readonly config: Readonly<Record<string, string>>
 }
 
-/** What is looked at: a topic, and the group that consumes it. */
+/** A topic to check, and the group that consumes it. */
 export interface KafkaSourceFacts extends KafkaSource {
-  /** Partitions of the topic for which the group has committed something; undefined when not readable. */
+  /** Number of partitions for which the group has committed an offset; undefined when not readable. */
   readonly committed: number | undefined
 }
 
-/** What was read of a Kafka cluster. A part is undefined when it could not be read; `unreadable` says why. */
+/** The facts of a Kafka cluster. A part is undefined when it could not be read; `unreadable` contains the reason. */
 export interface KafkaFacts {
   readonly brokers: readonly {
     readonly id: number
     readonly config: Readonly<Record<string, string>>
   }[]
-  /** The highest version of each request that the broker knows, by name. */
+  /** The highest supported version of each request, by name. */
   readonly apis: Readonly<Record<string, number>> | undefined
-  /** Of the sources, what belongs to them, and the internal ones. */
+  /** The source topics, the topics that belong to them, and internal topics. */
   readonly topics: readonly TopicFacts[] | undefined
   readonly sources: readonly KafkaSourceFacts[]
-  /** How long dead letters must be kept, in ms. */
+  /** Required retention of dead letters, in ms. */
   readonly deadLetterRetentionMs: number
   readonly unreadable: readonly Unreadable[]
 }

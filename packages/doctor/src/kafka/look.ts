@@ -1,4 +1,4 @@
-import type { Hit } from '../finding.ts'
+import type { CheckHit, CheckResult } from '../finding.ts'
 import type { KafkaFacts, TopicFacts } from './facts.ts'
 import {
   belongsTo,
@@ -8,18 +8,18 @@ import {
   replayedTopic,
 } from './names.ts'
 
-/** What a topic is for. */
+/** The purpose of a topic. */
 export type Role = 'source' | 'retry' | 'deadLetters' | 'confirmations'
 
-export interface Placed {
+export interface TopicWithRole {
   readonly topic: TopicFacts
   readonly role: Role
-  /** The source it belongs to; itself for a source. Undefined when that is missing. */
+  /** The source topic it belongs to, or the topic itself; undefined when the source is missing. */
   readonly source: TopicFacts | undefined
 }
 
-/** The topics that hold records on their way, with their role. One may be the source of several groups. */
-export function placedIn({ topics = [], sources }: KafkaFacts): readonly Placed[] {
+/** Returns the topics of the sources with their role. A topic may be the source of several groups. */
+export function placedIn({ topics = [], sources }: KafkaFacts): readonly TopicWithRole[] {
   const placed = sources.flatMap((of) => {
     const source = topics.find(({ name }) => name === of.topic)
     return topics
@@ -35,24 +35,22 @@ function roleOf(name: string, source: KafkaSource): Role {
   return name === replayedTopic(source) ? 'confirmations' : 'retry'
 }
 
-type Found = string | undefined | { readonly found: string; readonly fill: Hit['fill'] & object }
-
-/** A hit for each topic of one of these roles on which something is found. */
+/** Returns a function that runs `check` on each topic with one of these roles and collects the hits. */
 export function onTopics(
   roles: readonly Role[],
-  look: (placed: Placed, facts: KafkaFacts) => Found,
-): (facts: KafkaFacts) => readonly Hit[] {
+  check: (placed: TopicWithRole, facts: KafkaFacts) => CheckResult,
+): (facts: KafkaFacts) => readonly CheckHit[] {
   return (facts) =>
     placedIn(facts)
       .filter(({ role }) => roles.includes(role))
-      .flatMap((placed) => hitOf(placed.topic.name, look(placed, facts)))
+      .flatMap((placed) => hitOf(placed.topic.name, check(placed, facts)))
 }
 
-/** A hit for each broker whose setting is not as it should be. */
+/** Returns a function that collects a hit for each broker with a wrong setting. */
 export function onBrokers(
   name: string,
   isWrong: (value: string) => boolean,
-): (facts: KafkaFacts) => readonly Hit[] {
+): (facts: KafkaFacts) => readonly CheckHit[] {
   return ({ brokers }) =>
     brokers.flatMap(({ id, config }) => {
       const value = config[name]
@@ -61,17 +59,26 @@ export function onBrokers(
     })
 }
 
-const hitOf = (subject: string, found: Found): readonly Hit[] => {
+/** Returns a function that reports brokers whose newest version of an API is older than this one. */
+export const apiBelow =
+  (name: string, version: number) =>
+  ({ apis }: KafkaFacts): readonly CheckHit[] => {
+    const newest = apis?.[name]
+    if (newest === undefined || newest >= version) return []
+    return [{ subject: 'version', found: `${name} up to version ${newest}` }]
+  }
+
+const hitOf = (subject: string, found: CheckResult): readonly CheckHit[] => {
   if (found === undefined) return []
   return [typeof found === 'string' ? { subject, found } : { subject, ...found }]
 }
 
-/** Undefined when it is not set, not readable, or for ever (-1). */
+/** Returns a limit, or undefined when it is not set, not readable or unlimited (-1). */
 export function boundOf({ config }: TopicFacts, name: string): number | undefined {
   const value = Number(config[name])
   return config[name] === undefined || Number.isNaN(value) || value < 0 ? undefined : value
 }
 
-/** The fewest replicas of any of its partitions. */
+/** Returns the lowest number of replicas of its partitions. */
 export const replicasOf = ({ partitions }: TopicFacts): number =>
   Math.min(...partitions.map(({ replicas }) => replicas.length))

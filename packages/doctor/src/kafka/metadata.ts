@@ -20,13 +20,13 @@ type Request = typeof metadataV12.api
 type Arguments = Request extends API<infer Some, unknown> ? Some : never
 type Answer = Request extends API<infer _, infer Some> ? Some : never
 
-/** 10,000 topics: more are a fleet; an answer of that size takes a broker's breath. */
-const MOST_TOPICS = 10_000
-const NOBODY = -1
+/** 10,000 topics: a larger response would load the broker too much. */
+const MAX_TOPICS = 10_000
+const NO_LEADER = -1
 
 /**
- * All topics, internal ones too. The client library's own `metadata` leaves those out, and rejects when
- * a partition has no leader, which is one of the things to find.
+ * Returns all topics, including internal ones. `metadata` of the client library omits those, and rejects when a
+ * partition has no leader, which is one of the problems to find.
  */
 export async function askMetadata(admin: Admin): Promise<Cluster> {
   const api = await new Promise<API<Arguments, Answer>>((resolve, reject) => {
@@ -39,15 +39,15 @@ export async function askMetadata(admin: Admin): Promise<Cluster> {
       found === undefined ? reject(error ?? unanswered()) : resolve(found),
     )
   })
-  const answer = await api.async(connection, null, false, false).catch(despiteErrors)
-  if (answer.topics.length > MOST_TOPICS) throw new Error(`more than ${MOST_TOPICS} topics`)
+  const answer = await api.async(connection, null, false, false).catch(responseDespiteErrors)
+  if (answer.topics.length > MAX_TOPICS) throw new Error(`more than ${MAX_TOPICS} topics`)
   return {
     brokers: answer.brokers.map(({ nodeId }) => nodeId),
     topics: answer.topics.map(({ name, isInternal, partitions }) => ({
       name: name ?? '',
       isInternal,
       partitions: partitions.map(({ leaderId, replicaNodes, isrNodes }) => ({
-        leader: leaderId === NOBODY ? undefined : leaderId,
+        leader: leaderId === NO_LEADER ? undefined : leaderId,
         replicas: replicaNodes,
         inSync: isrNodes,
       })),
@@ -55,11 +55,11 @@ export async function askMetadata(admin: Admin): Promise<Cluster> {
   }
 }
 
-/** An answer in which one partition is in trouble is an answer all the same. */
-function despiteErrors(error: unknown): Answer {
+/** Returns the response of an error, because a response with a failed partition is still usable. */
+function responseDespiteErrors(error: unknown): Answer {
   const { response } = error as { readonly response?: Answer }
   if (response?.topics !== undefined) return response
   throw error
 }
 
-const unanswered = () => new Error('the client library did not answer')
+const unanswered = () => new Error('the client library returned no response')

@@ -1,13 +1,13 @@
 import { formatDuration } from '@redrive/core'
 
-/** The tiers that `@redrive/kafka` makes, in ms; a test compares. */
+/** The tiers of `@redrive/kafka`, in ms; a test compares them. */
 const TIERS_MS: readonly number[] = [250, 1_000, 5_000, 30_000, 300_000, 3_600_000]
 
 /** A topic, and the group that consumes it. */
 export interface KafkaSource {
   readonly topic: string
   readonly group: string
-  /** Where its dead letters are. Default: in the topic that Redrive makes, `{topic}.{group}.dlq`. */
+  /** Topics with its dead letters. Default: the topic that Redrive creates, `{topic}.{group}.dlq`. */
   readonly deadLetterTopics?: readonly string[]
 }
 
@@ -18,7 +18,7 @@ export const replayedTopic = ({ topic, group }: KafkaSource): string => `${topic
 export const retryTopics = ({ topic, group }: KafkaSource): readonly string[] =>
   TIERS_MS.map((tierMs) => `${topic}.${group}.retry.${formatDuration(tierMs)}`)
 
-/** The topic itself, and what is beside it, of other tiers too. */
+/** Returns whether a topic is the source or belongs to it; retry topics of other tiers are included. */
 export const belongsTo = (source: KafkaSource, name: string): boolean =>
   name === source.topic ||
   name === deadLetterTopic(source) ||
@@ -26,20 +26,20 @@ export const belongsTo = (source: KafkaSource, name: string): boolean =>
   name === replayedTopic(source) ||
   name.startsWith(`${source.topic}.${source.group}.retry.`)
 
-/** Those without which something cannot be set aside. Who drains others does not need ours. */
+/** Returns the topics that must exist. With dead letters of another library, Redrive's topics are not needed. */
 export const neededTopics = (source: KafkaSource): readonly string[] =>
   deadLetterTopics(source).includes(deadLetterTopic(source))
     ? [source.topic, ...retryTopics(source), ...deadLetterTopics(source), replayedTopic(source)]
     : [source.topic, ...deadLetterTopics(source)]
 
-/** The sources that can be told from the names: `{topic}.{group}.dlq` beside a topic that exists. */
+/** Derives the sources from the names: `{topic}.{group}.dlq`, if the topic exists. */
 export function sourcesIn(names: readonly string[]): readonly KafkaSource[] {
   const all = new Set(names)
   return names
     .filter((name) => name.endsWith('.dlq'))
     .flatMap((name) => {
       const parts = name.slice(0, -'.dlq'.length).split('.')
-      // Both may have dots in them: the longest topic that exists is it.
+      // Both may contain dots: the longest existing topic name is used.
       for (let end = parts.length - 1; end > 0; end--) {
         const topic = parts.slice(0, end).join('.')
         if (all.has(topic)) return [{ topic, group: parts.slice(end).join('.') }]

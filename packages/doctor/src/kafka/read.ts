@@ -7,23 +7,23 @@ import { belongsTo, type KafkaSource, sourcesIn } from './names.ts'
 export interface KafkaOptions {
   /** `host:port` of some brokers. */
   readonly brokers: readonly string[]
-  /** Topics and the groups that consume them. Default: all that have a topic `{topic}.{group}.dlq`. */
+  /** Topics and the groups that consume them. Default: every topic and group with a topic `{topic}.{group}.dlq`. */
   readonly sources?: readonly KafkaSource[]
-  /** How long dead letters must be kept, in ms. Default 14 days, as in a policy. */
+  /** Required retention of dead letters, in ms. Default 14 days, as in a policy. */
   readonly deadLetterRetentionMs?: number
-  /** TLS, SASL and the rest of the client library's options. */
+  /** Options of the client library, such as TLS and SASL. */
   readonly client?: Partial<BaseOptions>
-  /** How long the cluster may take for one answer, in ms. Default 10,000. */
+  /** Maximum time for one answer of the cluster, in ms. Default 10,000. */
   readonly timeoutMs?: number
 }
 
-/** 14 days: `deadLetter.retention` of a policy that says nothing. */
+/** 14 days: the default of `deadLetter.retention` in a policy. */
 const DEAD_LETTER_RETENTION_MS = 1_209_600_000
 /** `resourceType` in the protocol. */
 const TOPIC = 2 as const
 const BROKER = 4 as const
-/** 500 topics in one request: each answers with some forty settings. */
-const MOST_AT_ONCE = 500
+/** 500 topics per request: the response contains about 40 settings per topic. */
+const MAX_TOPICS_PER_REQUEST = 500
 
 const ALLOW_TOPICS =
   'kafka-acls --add --allow-principal User:USER --operation Describe --operation DescribeConfigs --topic "*"'
@@ -31,7 +31,7 @@ const ALLOW_CLUSTER =
   'kafka-acls --add --allow-principal User:USER --operation Describe --operation DescribeConfigs --cluster'
 const ALLOW_GROUPS = 'kafka-acls --add --allow-principal User:USER --operation Describe --group "*"'
 
-/** Reads what the cluster really has. Changes nothing, and does not throw when something cannot be read. */
+/** Reads the live settings of the cluster. Changes nothing, and does not throw when a fact cannot be read. */
 export async function readKafka(options: KafkaOptions): Promise<KafkaFacts> {
   const { timeoutMs = ANSWER_MS, deadLetterRetentionMs = DEAD_LETTER_RETENTION_MS } = options
   const admin = new Admin({
@@ -66,7 +66,7 @@ async function readLive(admin: Admin, options: KafkaOptions, timeoutMs: number):
     },
     () => answerWithin(timeoutMs, askMetadata(admin)),
   )
-  // One reason is enough: without this, nothing else answers either.
+  // Without this answer, all other requests would fail too, so one reason is enough.
   if (cluster === undefined) {
     return { brokers: [], apis: undefined, topics: undefined, sources: named, unreadable }
   }
@@ -114,9 +114,9 @@ async function readTopics(
     ({ name, isInternal }) => isInternal || sources.some((source) => belongsTo(source, name)),
   )
   const configs = new Map<string, Readonly<Record<string, string>>>()
-  for (let from = 0; from < wanted.length; from += MOST_AT_ONCE) {
+  for (let from = 0; from < wanted.length; from += MAX_TOPICS_PER_REQUEST) {
     const resources = wanted
-      .slice(from, from + MOST_AT_ONCE)
+      .slice(from, from + MAX_TOPICS_PER_REQUEST)
       .map(({ name }) => ({ resourceType: TOPIC, resourceName: name }))
     const described = await ask('settings of the topics', ALLOW_TOPICS, () =>
       admin.describeConfigs({ resources }),

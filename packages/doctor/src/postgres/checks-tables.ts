@@ -1,32 +1,33 @@
 import { formatDuration } from '@redrive/core'
 import type { Check } from '../finding.ts'
 import type { PostgresFacts, SchemaName } from './facts.ts'
+import { settingIs } from './look.ts'
 
-/** The last migration of each schema; a test compares. */
+/** The last migration of each schema; a test compares them. */
 export const NEWEST: Readonly<Partial<Record<SchemaName, string>>> = {
   redrive: '0004-retention',
   redrive_catalog: '0005-counts',
 }
 
-/** A billion, of the two that there are: time to act, before the server stops by itself. */
-const OLD_AGE = 1_000_000_000
-/** 10,000 dead rows, and more than live ones: a busy outbox has some between two vacuums. */
-const MANY_DEAD = 10_000
-/** A gigabyte: a replica that restarts is behind by less. */
-const MUCH_LOG = 1_073_741_824
-/** Two days: they are made a week ahead, so something has not worked for five. */
-const DAYS_AHEAD = 2
+/** 1 billion of 2 billion transaction numbers: leaves time to act before the server stops. */
+const MAX_TRANSACTION_AGE = 1_000_000_000
+/** 10,000 dead rows, and more than live rows: a busy outbox has fewer between two vacuums. */
+const MAX_DEAD_ROWS = 10_000
+/** 1 GB: a replica that restarts is less far behind. */
+const MAX_SLOT_BYTES = 1_073_741_824
+/** 2 days: partitions are created a week ahead, so maintenance has failed for 5 days. */
+const MIN_DAYS_AHEAD = 2
 
 const ago = (ms: number) => formatDuration(Math.round(ms / 1_000) * 1_000 || 1)
 
-/** Whether the tables stay quick, and remember for long enough. */
+/** Checks whether the tables stay fast, and keep rows for long enough. */
 export const TABLE_CHECKS: readonly Check<PostgresFacts>[] = [
   {
     id: 'postgres.old-transaction',
     severity: 'delay',
     caps: 'A',
     looksFor: 'a transaction that is open for more than 15 minutes',
-    why: 'Rows that died since then cannot be removed: the outbox grows, and claims get slower and slower.',
+    why: 'Dead rows since then cannot be removed: the outbox grows, and claims become slower and slower.',
     fix: 'select pg_terminate_backend({pid}); then set idle_in_transaction_session_timeout',
     hits: ({ transactions, expects }) =>
       transactions
@@ -41,8 +42,8 @@ export const TABLE_CHECKS: readonly Check<PostgresFacts>[] = [
     id: 'postgres.prepared-transaction',
     severity: 'delay',
     caps: 'A',
-    looksFor: 'a prepared transaction that nobody ends',
-    why: 'It holds its locks and keeps dead rows for ever, across restarts too.',
+    looksFor: 'a prepared transaction that is not ended',
+    why: 'It holds its locks and keeps dead rows forever, even after a restart.',
     fix: 'commit prepared {subject:literal} or rollback prepared {subject:literal}, as its coordinator decided',
     hits: ({ prepared, expects }) =>
       prepared
@@ -53,9 +54,9 @@ export const TABLE_CHECKS: readonly Check<PostgresFacts>[] = [
     id: 'postgres.abandoned-slot',
     severity: 'delay',
     caps: 'A',
-    looksFor: 'a replication slot that nobody uses',
-    why: 'It keeps the log, and perhaps dead rows, until the disk is full; then the server stops.',
-    fix: 'select pg_drop_replication_slot({subject:literal}), when its consumer is gone for good',
+    looksFor: 'an unused replication slot',
+    why: 'It keeps the write-ahead log, and perhaps dead rows, until the disk is full; then the server stops.',
+    fix: 'select pg_drop_replication_slot({subject:literal}), if its consumer no longer exists',
     hits: ({ slots }) =>
       slots
         .filter(({ isActive }) => !isActive)
@@ -69,11 +70,11 @@ export const TABLE_CHECKS: readonly Check<PostgresFacts>[] = [
     severity: 'delay',
     caps: 'A',
     looksFor: 'a replication slot that is more than 1 GB behind',
-    why: 'The log is kept for it: when the disk is full, the server stops.',
-    fix: 'see why its consumer is slow; bound it: alter system set max_slot_wal_keep_size',
+    why: 'The server keeps the write-ahead log for it: when the disk is full, the server stops.',
+    fix: 'find out why its consumer is slow; limit the slot: alter system set max_slot_wal_keep_size',
     hits: ({ slots }) =>
       slots
-        .filter(({ isActive, keptBytes }) => isActive && keptBytes > MUCH_LOG)
+        .filter(({ isActive, keptBytes }) => isActive && keptBytes > MAX_SLOT_BYTES)
         .map(({ name, keptBytes }) => ({
           subject: name,
           found: `keeps ${Math.round(keptBytes / 1_048_576)} MB of log`,
@@ -84,10 +85,10 @@ export const TABLE_CHECKS: readonly Check<PostgresFacts>[] = [
     severity: 'delay',
     caps: 'A',
     looksFor: 'transaction numbers that run out',
-    why: 'At two billion the server takes no writes any more until it was vacuumed by hand.',
-    fix: 'find what holds vacuum back (old transactions, slots), then: vacuum (freeze, verbose)',
+    why: 'At two billion, the server accepts no writes until it is vacuumed manually.',
+    fix: 'find what blocks vacuum (old transactions, slots), then: vacuum (freeze, verbose)',
     hits: ({ transactionAge, database }) =>
-      transactionAge !== undefined && transactionAge > OLD_AGE
+      transactionAge !== undefined && transactionAge > MAX_TRANSACTION_AGE
         ? [{ subject: `database ${database}`, found: `${transactionAge} transactions old` }]
         : [],
   },
@@ -96,17 +97,16 @@ export const TABLE_CHECKS: readonly Check<PostgresFacts>[] = [
     severity: 'delay',
     caps: 'A',
     looksFor: 'autovacuum off',
-    why: 'Dead rows are never removed: claims get slower and slower, and transaction numbers run out.',
+    why: 'Dead rows are never removed: claims become slower and slower, and transaction numbers run out.',
     fix: 'alter system set autovacuum = on; select pg_reload_conf()',
-    hits: ({ settings }) =>
-      settings['autovacuum'] === 'off' ? [{ subject: 'autovacuum', found: 'off' }] : [],
+    hits: settingIs('autovacuum', 'off'),
   },
   {
     id: 'postgres.table-autovacuum',
     severity: 'delay',
     caps: 'A',
     looksFor: 'autovacuum off for a table of Redrive',
-    why: 'Dead rows of that table are never removed: what reads it gets slower and slower.',
+    why: 'Dead rows of that table are never removed: queries on it become slower and slower.',
     fix: 'alter table {subject:table} reset (autovacuum_enabled)',
     hits: ({ tables }) =>
       tables
@@ -118,11 +118,11 @@ export const TABLE_CHECKS: readonly Check<PostgresFacts>[] = [
     severity: 'delay',
     caps: 'A',
     looksFor: 'a table of Redrive with more dead than live rows, and more than 10,000',
-    why: 'Vacuum does not keep up or may not remove them: what reads the table gets slower.',
-    fix: 'find what holds vacuum back (old transactions, slots); then: vacuum (verbose) {subject:table}',
+    why: 'Vacuum is too slow or cannot remove them: queries on the table become slower.',
+    fix: 'find what blocks vacuum (old transactions, slots); then: vacuum (verbose) {subject:table}',
     hits: ({ tables }) =>
       tables
-        .filter(({ deadRows, liveRows }) => deadRows > MANY_DEAD && deadRows > liveRows)
+        .filter(({ deadRows, liveRows }) => deadRows > MAX_DEAD_ROWS && deadRows > liveRows)
         .map(({ name, deadRows, liveRows }) => ({
           subject: name,
           found: `${deadRows} dead rows, ${liveRows} live`,
@@ -132,11 +132,11 @@ export const TABLE_CHECKS: readonly Check<PostgresFacts>[] = [
     id: 'postgres.outbox-partitions',
     severity: 'advice',
     caps: 'A',
-    looksFor: 'no partition of the outbox for the days to come',
-    why: 'Maintenance does not run: new events go to outbox_default, where they are deleted row by row instead of dropped with their day.',
+    looksFor: 'no partition of the outbox for the next days',
+    why: 'Maintenance does not run: new events are stored in outbox_default, where they are deleted row by row instead of dropped with their day.',
     fix: 'select redrive.outbox_make_partitions(); when the role of the consumers is not the owner, also call maintain() from a job for each queue',
     hits: ({ partitionDaysAhead }) =>
-      partitionDaysAhead !== undefined && partitionDaysAhead < DAYS_AHEAD
+      partitionDaysAhead !== undefined && partitionDaysAhead < MIN_DAYS_AHEAD
         ? [
             {
               subject: 'redrive.outbox',
@@ -149,17 +149,17 @@ export const TABLE_CHECKS: readonly Check<PostgresFacts>[] = [
     id: 'postgres.inbox-retention',
     severity: 'duplicates',
     caps: 'A',
-    looksFor: 'an inbox that forgets before the last dead letter is gone',
-    why: 'A replay of an old dead letter looks new: its effect happens a second time.',
-    fix: "postgresInbox({ keep: '{wanted:text}' }), or a shorter retention of dead letters",
+    looksFor: 'an inbox with a shorter retention than dead letters',
+    why: 'The inbox no longer has the key of an old dead letter: its replay takes effect a second time.',
+    fix: "postgresInbox({ retention: '{wanted:text}' }), or a shorter retention of dead letters",
     hits: ({ expects, catalogRetentionMs = 0 }) => {
       const keptMs = Math.max(expects.deadLetterRetentionMs ?? 0, catalogRetentionMs)
-      if (expects.inboxKeepMs >= keptMs) return []
-      const [has, wanted] = [formatDuration(expects.inboxKeepMs), formatDuration(keptMs)]
+      if (expects.inboxRetentionMs >= keptMs) return []
+      const [has, wanted] = [formatDuration(expects.inboxRetentionMs), formatDuration(keptMs)]
       return [
         {
           subject: 'inbox',
-          found: `remembers ${has}, dead letters are kept ${wanted}`,
+          found: `inbox retention ${has}, dead-letter retention ${wanted}`,
           fill: { wanted },
         },
       ]
@@ -169,9 +169,9 @@ export const TABLE_CHECKS: readonly Check<PostgresFacts>[] = [
     id: 'postgres.schema-missing',
     severity: 'delay',
     caps: 'A',
-    looksFor: 'a schema of Redrive that should be there and is not',
-    why: 'Nothing that needs it starts.',
-    fix: 'redrive migrate; or let an administrator run what redrive migrate --print-sql prints',
+    looksFor: 'a missing schema of Redrive',
+    why: 'Components that need it do not start.',
+    fix: 'redrive migrate; or ask an administrator to run the output of redrive migrate --print-sql',
     hits: ({ schemas, expects }) =>
       schemas
         .filter(
@@ -184,8 +184,8 @@ export const TABLE_CHECKS: readonly Check<PostgresFacts>[] = [
     severity: 'delay',
     caps: 'A',
     looksFor: 'a schema of Redrive from an older release',
-    why: 'Consumers and servers of this release refuse to start on it.',
-    fix: 'redrive migrate; or let an administrator run what redrive migrate --print-sql prints',
+    why: 'Consumers and servers of this release do not start with it.',
+    fix: 'redrive migrate; or ask an administrator to run the output of redrive migrate --print-sql',
     hits: ({ schemas }) =>
       schemas
         .filter(({ name, migrations = [] }) => {

@@ -3,7 +3,7 @@ import { SERVER_CHECKS } from './checks-server.ts'
 import { TABLE_CHECKS } from './checks-tables.ts'
 import type { PostgresFacts } from './facts.ts'
 
-/** All traps of PostgreSQL. */
+/** All checks of PostgreSQL. */
 export const POSTGRES_CHECKS: readonly Check<PostgresFacts>[] = [
   unreadableCheck('postgres'),
   ...SERVER_CHECKS,

@@ -5,23 +5,23 @@ import type { PostgresFacts, SchemaFacts, SchemaName } from './facts.ts'
 import * as sql from './queries.ts'
 
 export interface PostgresOptions {
-  /** `postgres://user:password@host:5432/database`. Only read; the role `pg_monitor` and *usage* on the schemas are enough. */
+  /** The address, `postgres://user:password@host:5432/database`. It is only read: the role `pg_monitor` and *usage* on the schemas are enough. */
   readonly url: string
-  /** Schemas that must be there. Default: those that are. */
+  /** Schemas that must exist. Default: the existing ones. */
   readonly schemas?: readonly SchemaName[]
-  /** `keep` of the inbox, in ms. Default 30 days, as the inbox has it. */
-  readonly inboxKeepMs?: number
-  /** The longest that a dead letter is kept anywhere, in ms. Default: what the catalog in this database says. */
+  /** Option `keep` of the inbox, in ms. Default 30 days, the default of the inbox. */
+  readonly inboxRetentionMs?: number
+  /** The longest retention of dead letters, in ms. Default: the retention in the catalog of this database. */
   readonly deadLetterRetentionMs?: number
-  /** From which age on an open transaction is old, in ms. Default 900,000. */
+  /** Age above which an open transaction is reported, in ms. Default 900,000. */
   readonly oldTransactionMs?: number
-  /** How long the server may take for one answer, in ms. Default 10,000. */
+  /** Maximum time for one answer of the server, in ms. Default 10,000. */
   readonly timeoutMs?: number
 }
 
-/** 30 days: `keep` of an inbox that says nothing. */
+/** 30 days: the default of the option `keep` of the inbox. */
 const INBOX_KEEP_MS = 2_592_000_000
-/** 15 minutes: longer than any handler, shorter than it takes a busy outbox to suffer. */
+/** 15 minutes: longer than any handler, and short enough that a busy outbox is not yet slow. */
 const OLD_TRANSACTION_MS = 900_000
 
 const SCHEMAS: readonly SchemaName[] = ['redrive', 'redrive_catalog', 'redrive_server']
@@ -30,7 +30,7 @@ const NEEDS_MONITOR = 'grant pg_monitor to the role'
 
 type Row = Readonly<Record<string, unknown>>
 
-/** Reads what the server really has. Changes nothing, and does not throw when something cannot be read. */
+/** Reads the live settings of the server. Changes nothing, and does not throw when a fact cannot be read. */
 export async function readPostgres(options: PostgresOptions): Promise<PostgresFacts> {
   const { timeoutMs = ANSWER_MS } = options
   const reading = new Reading()
@@ -40,7 +40,7 @@ export async function readPostgres(options: PostgresOptions): Promise<PostgresFa
     query_timeout: timeoutMs,
     application_name: 'redrive doctor',
   })
-  // It breaks in the middle of a question, or is not asked any more: the question says so.
+  // A broken connection is reported by the query that is running.
   client.on('error', () => undefined)
   const isOpen = await reading.fact(
     { what: 'server', allow: 'check the address, user and password', hides: 'loss' },
@@ -52,14 +52,14 @@ export async function readPostgres(options: PostgresOptions): Promise<PostgresFa
   )
   const expects = {
     schemas: options.schemas ?? [],
-    inboxKeepMs: options.inboxKeepMs ?? INBOX_KEEP_MS,
+    inboxRetentionMs: options.inboxRetentionMs ?? INBOX_KEEP_MS,
     deadLetterRetentionMs: options.deadLetterRetentionMs,
     oldTransactionMs: options.oldTransactionMs ?? OLD_TRANSACTION_MS,
   }
   const unknown = { ...NOTHING, expects, unreadable: reading.unreadable }
   if (isOpen === undefined) return unknown
   try {
-    return { ...unknown, ...(await readLive(new Asking(client, reading))) }
+    return { ...unknown, ...(await readLive(new QueryRunner(client, reading))) }
   } finally {
     await client.end()
   }
@@ -83,8 +83,8 @@ const NOTHING: Omit<PostgresFacts, 'expects' | 'unreadable'> = {
   catalogRetentionMs: undefined,
 }
 
-/** One question after the other, each of which may fail by itself. */
-class Asking {
+/** Runs queries one after the other; each of them may fail alone. */
+class QueryRunner {
   readonly #client: Client
   readonly reading: Reading
 
@@ -106,20 +106,22 @@ class Asking {
   }
 }
 
-async function readLive(asking: Asking): Promise<Omit<PostgresFacts, 'expects' | 'unreadable'>> {
-  const [server] = (await asking.rows<Server>(['server', 'loss'], sql.SERVER_SQL)) ?? []
+async function readLive(
+  runner: QueryRunner,
+): Promise<Omit<PostgresFacts, 'expects' | 'unreadable'>> {
+  const [server] = (await runner.rows<Server>(['server', 'loss'], sql.SERVER_SQL)) ?? []
   if (server === undefined) return NOTHING
   if (!server.sees_all) {
-    asking.reading.unreadable.push({
+    runner.reading.unreadable.push({
       what: 'sessions of other roles',
-      why: 'the role may not see them: old transactions, connections and replicas are not known',
+      why: 'the role cannot see them, so old transactions, connections and replicas are unknown',
       allow: NEEDS_MONITOR,
       hides: 'loss',
     })
   }
-  const named = await asking.rows<Setting>(['settings', 'loss'], sql.SETTINGS_SQL, [sql.SETTINGS])
+  const named = await runner.rows<Setting>(['settings', 'loss'], sql.SETTINGS_SQL, [sql.SETTINGS])
   const settings = Object.fromEntries((named ?? []).map(({ name, setting }) => [name, setting]))
-  const schemas = await readSchemas(asking)
+  const schemas = await readSchemas(runner)
   const present = schemas
     .filter(({ migrations }) => migrations !== undefined)
     .map(({ name }) => name)
@@ -129,17 +131,17 @@ async function readLive(asking: Asking): Promise<Omit<PostgresFacts, 'expects' |
     isReplica: server.is_replica,
     settings,
     overrides:
-      (await asking.rows<Override>(['settings of roles', 'loss'], sql.OVERRIDES_SQL, [
+      (await runner.rows<Override>(['settings of roles', 'loss'], sql.OVERRIDES_SQL, [
         sql.SETTINGS,
       ])) ?? [],
     standbys: server.sees_all
-      ? await asking.rows<Standby>(['replicas', 'loss'], sql.STANDBYS_SQL)
+      ? await runner.rows<Standby>(['replicas', 'loss'], sql.STANDBYS_SQL)
       : undefined,
     connections: server.sees_all ? connectionsOf(server.used, settings) : undefined,
     transactionAge: server.transaction_age,
     schemas,
-    ...(await readHolders(asking)),
-    ...(await readTables(asking, present)),
+    ...(await readHolders(runner)),
+    ...(await readTables(runner, present)),
   }
 }
 
@@ -154,16 +156,16 @@ type Server = {
 type Setting = { readonly name: string; readonly setting: string }
 type Override = { readonly of: string; readonly name: string; readonly value: string }
 type Standby = { readonly name: string; readonly sync: string }
-type Aged = { readonly name: string; readonly age_ms: number }
+type AgedRow = { readonly name: string; readonly age_ms: number }
 
 function connectionsOf(used: number, settings: Readonly<Record<string, string>>) {
   const reserved = Number(settings['superuser_reserved_connections'] ?? 0)
   return { used, most: Number(settings['max_connections'] ?? 0) - reserved }
 }
 
-/** What keeps old rows from being removed. */
+/** Reads what prevents vacuum from removing old rows. */
 async function readHolders(
-  asking: Asking,
+  runner: QueryRunner,
 ): Promise<Pick<PostgresFacts, 'transactions' | 'prepared' | 'slots'>> {
   type Open = {
     readonly pid: number
@@ -172,9 +174,9 @@ async function readHolders(
     readonly age_ms: number
   }
   type Slot = { readonly name: string; readonly active: boolean; readonly kept_bytes: number }
-  const open = await asking.rows<Open>(['transactions', 'delay'], sql.TRANSACTIONS_SQL)
-  const prepared = await asking.rows<Aged>(['prepared transactions', 'delay'], sql.PREPARED_SQL)
-  const slots = await asking.rows<Slot>(['replication slots', 'delay'], sql.SLOTS_SQL)
+  const open = await runner.rows<Open>(['transactions', 'delay'], sql.TRANSACTIONS_SQL)
+  const prepared = await runner.rows<AgedRow>(['prepared transactions', 'delay'], sql.PREPARED_SQL)
+  const slots = await runner.rows<Slot>(['replication slots', 'delay'], sql.SLOTS_SQL)
   return {
     transactions: (open ?? []).map(({ pid, who, state, age_ms }) => ({
       pid,
@@ -191,9 +193,9 @@ async function readHolders(
   }
 }
 
-async function readSchemas(asking: Asking): Promise<readonly SchemaFacts[]> {
-  type Found = { readonly name: SchemaName; readonly is_there: boolean }
-  const found = await asking.rows<Found>(['schemas', 'delay'], sql.SCHEMAS_SQL, [SCHEMAS])
+async function readSchemas(runner: QueryRunner): Promise<readonly SchemaFacts[]> {
+  type SchemaRow = { readonly name: SchemaName; readonly is_there: boolean }
+  const found = await runner.rows<SchemaRow>(['schemas', 'delay'], sql.SCHEMAS_SQL, [SCHEMAS])
   const schemas: SchemaFacts[] = []
   for (const { name, is_there } of found ?? []) {
     const about = [
@@ -202,19 +204,19 @@ async function readSchemas(asking: Asking): Promise<readonly SchemaFacts[]> {
       `grant usage on schema ${name} and select on ${name}.migration to the role`,
     ] as const
     const rows = is_there
-      ? await asking.rows<{ readonly name: string }>(
+      ? await runner.rows<{ readonly name: string }>(
           about,
           `select name from ${name}.migration limit 1000`,
         )
       : undefined
-    // A schema whose ledger may not be read is there all the same.
+    // A schema exists even if its migration table is not readable.
     schemas.push({ name, migrations: is_there ? (rows ?? []).map((row) => row.name) : undefined })
   }
   return schemas
 }
 
 async function readTables(
-  asking: Asking,
+  runner: QueryRunner,
   present: readonly SchemaName[],
 ): Promise<Pick<PostgresFacts, 'tables' | 'partitionDaysAhead' | 'catalogRetentionMs'>> {
   type Table = {
@@ -223,15 +225,15 @@ async function readTables(
     readonly dead: number
     readonly is_vacuumed: boolean
   }
-  const tables = await asking.rows<Table>(['tables', 'delay'], sql.TABLES_SQL, [present])
+  const tables = await runner.rows<Table>(['tables', 'delay'], sql.TABLES_SQL, [present])
   const days = present.includes('redrive')
-    ? await asking.rows<{ readonly days: number }>(
+    ? await runner.rows<{ readonly days: number }>(
         ['partitions of the outbox', 'advice', 'grant usage on schema redrive to the role'],
         sql.PARTITIONS_SQL,
       )
     : undefined
   const kept = present.includes('redrive_catalog')
-    ? await asking.rows<{ readonly retention_ms: number | null }>(
+    ? await runner.rows<{ readonly retention_ms: number | null }>(
         [
           'retention of the catalog',
           'duplicates',

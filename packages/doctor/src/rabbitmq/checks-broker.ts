@@ -3,17 +3,17 @@ import type { RabbitmqFacts } from './facts.ts'
 import { isBefore } from './look.ts'
 import { isQueue } from './roles.ts'
 
-/** Three nodes are the fewest of which one may be lost. */
-const ENOUGH_NODES = 3
+/** 3 nodes: the minimum number with which the loss of one is survived. */
+const MIN_NODES = 3
 
-/** The broker itself. */
+/** Checks of the broker. */
 export const BROKER_CHECKS: readonly Check<RabbitmqFacts>[] = [
   {
     id: 'rabbitmq.version',
     severity: 'loss',
     caps: 'C',
     looksFor: 'RabbitMQ before 3.10',
-    why: 'It cannot dead-letter at least once: a retry whose wait is over may be lost on its way back.',
+    why: 'It cannot dead-letter at least once: a retry may be lost on its way back to the source queue.',
     fix: 'use RabbitMQ 3.10 or later',
     hits: (facts) =>
       isBefore(facts, 3, 10) ? [{ subject: 'version', found: `RabbitMQ ${facts.version}` }] : [],
@@ -23,10 +23,10 @@ export const BROKER_CHECKS: readonly Check<RabbitmqFacts>[] = [
     severity: 'loss',
     caps: 'B',
     looksFor: 'a broker with fewer than three nodes',
-    why: 'When the disk of the only node is lost, every message is. Two are no better: without one of them the other has no majority.',
+    why: 'When the disk of the only node is lost, every message is lost. Two nodes are not better: without one of them, the other has no majority.',
     fix: 'join two more nodes: rabbitmqctl join_cluster {node}, on each of them; then rabbitmq-queues grow',
     hits: ({ nodes = [] }) =>
-      nodes.length > 0 && nodes.length < ENOUGH_NODES
+      nodes.length > 0 && nodes.length < MIN_NODES
         ? [
             {
               subject: 'cluster',
@@ -41,10 +41,10 @@ export const BROKER_CHECKS: readonly Check<RabbitmqFacts>[] = [
     severity: 'advice',
     caps: 'A',
     looksFor: 'a cluster with an even number of nodes',
-    why: 'The last one adds no safety, and a cut in the middle leaves no majority on either side.',
+    why: 'The last node adds no safety, and a network partition into halves leaves no majority on either side.',
     fix: 'use three, five or seven nodes',
     hits: ({ nodes = [] }) =>
-      nodes.length > ENOUGH_NODES && nodes.length % 2 === 0
+      nodes.length > MIN_NODES && nodes.length % 2 === 0
         ? [{ subject: 'cluster', found: countOf(nodes.length) }]
         : [],
   },
@@ -52,9 +52,9 @@ export const BROKER_CHECKS: readonly Check<RabbitmqFacts>[] = [
     id: 'rabbitmq.node-down',
     severity: 'delay',
     caps: 'A',
-    looksFor: 'a node that does not run',
-    why: 'Fewer further losses are survived, and queues without a majority stand still.',
-    fix: 'start it; or, when it is gone for good: rabbitmqctl forget_cluster_node {subject}',
+    looksFor: 'a node that is not running',
+    why: 'The cluster survives fewer further failures, and queues without a majority stall.',
+    fix: 'start it; or, if it is lost permanently: rabbitmqctl forget_cluster_node {subject}',
     hits: ({ nodes = [] }) =>
       nodes
         .filter(({ isRunning }) => !isRunning)
@@ -64,9 +64,9 @@ export const BROKER_CHECKS: readonly Check<RabbitmqFacts>[] = [
     id: 'rabbitmq.partitioned',
     severity: 'loss',
     caps: 'C',
-    looksFor: 'nodes that are cut off from each other',
-    why: 'Both sides went on by themselves. When they are joined, what one of them has accepted since in classic queues is thrown away.',
-    fix: 'restart the side that is to give way; then set cluster_partition_handling = pause_minority',
+    looksFor: 'a network partition between nodes',
+    why: 'Both sides continued independently. When they are joined, messages that one side has accepted in classic queues since then are deleted.',
+    fix: 'restart the side whose messages may be deleted; then set cluster_partition_handling = pause_minority',
     hits: ({ nodes = [] }) =>
       nodes
         .filter(({ cutOffFrom }) => cutOffFrom.length > 0)
@@ -80,7 +80,7 @@ export const BROKER_CHECKS: readonly Check<RabbitmqFacts>[] = [
     severity: 'delay',
     caps: 'A',
     looksFor: 'a memory or disk alarm',
-    why: 'The whole broker takes no messages while one node is short: retries and dead letters wait in hand.',
+    why: 'The whole broker accepts no messages while one node has an alarm: retries and dead letters stay in flight.',
     fix: 'drain its queues or give it more {of}; see rabbitmq-diagnostics alarms',
     hits: ({ nodes = [] }) =>
       nodes.flatMap(({ name, memoryAlarm, diskAlarm }) => {
@@ -93,8 +93,8 @@ export const BROKER_CHECKS: readonly Check<RabbitmqFacts>[] = [
     id: 'rabbitmq.queue-missing',
     severity: 'delay',
     caps: 'A',
-    looksFor: 'a source queue that was asked for and is not there',
-    why: 'Nobody can consume it, and what is published to it without mandatory is lost.',
+    looksFor: 'a missing source queue',
+    why: 'No consumer can use it, and messages published to it without mandatory are lost.',
     fix: "start a consumer with topology: 'declare', or declare what topologyOf({subject:js}) lists",
     hits: (facts) =>
       facts.queues === undefined
@@ -108,8 +108,8 @@ export const BROKER_CHECKS: readonly Check<RabbitmqFacts>[] = [
     severity: 'advice',
     caps: 'A',
     looksFor: 'the user guest, over a network',
-    why: 'Everybody knows its password, and it may do everything.',
-    fix: 'rabbitmqctl add_user redrive; rabbitmqctl set_permissions redrive … as docs/rabbitmq.md says; rabbitmqctl delete_user guest',
+    why: 'Its password is public, and it has all permissions.',
+    fix: 'rabbitmqctl add_user redrive; rabbitmqctl set_permissions redrive … as described in docs/rabbitmq.md; rabbitmqctl delete_user guest',
     hits: ({ user, isLoopback }) =>
       user === 'guest' && !isLoopback
         ? [{ subject: 'user guest', found: 'used over a network' }]

@@ -3,23 +3,29 @@ import type { Check } from '../finding.ts'
 import type { RabbitmqFacts } from './facts.ts'
 import { onQueues, text } from './look.ts'
 import { routeFor } from './repair-route.ts'
-import { deadLetterTargets, isAtLeastOnce, isQueue, type Placed, type Role } from './roles.ts'
+import {
+  deadLetterTargets,
+  isAtLeastOnce,
+  isQueue,
+  type QueueWithRole,
+  type Role,
+} from './roles.ts'
 
-/** What may send messages on by itself. */
-const SENDERS: readonly Role[] = ['source', 'retry', 'deadLetters']
+/** The roles of queues that may dead-letter messages. */
+const DEAD_LETTERING_ROLES: readonly Role[] = ['source', 'retry', 'deadLetters']
 
-const ROUTE = 'make the way that they take: {command:text}'
+const ROUTE = 'create the missing route: {command:text}'
 
-/** Whether what the broker itself gives up, or sends on, arrives. */
+/** Checks whether messages that the broker dead-letters reach a queue. */
 export const ROUTE_CHECKS: readonly Check<RabbitmqFacts>[] = [
   {
     id: 'rabbitmq.dead-letters-nowhere',
     severity: 'loss',
     caps: 'C',
     looksFor: 'dead-lettering at most once to an exchange that is missing or bound to no queue',
-    why: 'What the broker gives up or sends on reaches no queue and is deleted.',
+    why: 'Messages that the broker dead-letters reach no queue and are deleted.',
     fix: ROUTE,
-    hits: onQueues(SENDERS, (placed, facts) =>
+    hits: onQueues(DEAD_LETTERING_ROLES, (placed, facts) =>
       isAtLeastOnce(placed) ? undefined : unroutable(placed, facts),
     ),
   },
@@ -28,9 +34,9 @@ export const ROUTE_CHECKS: readonly Check<RabbitmqFacts>[] = [
     severity: 'delay',
     caps: 'A',
     looksFor: 'dead-lettering at least once to an exchange that is missing or bound to no queue',
-    why: 'What the broker gives up stays in the queue, unseen and counted, until there is a route; the broker tries again after about three minutes.',
+    why: 'Messages that the broker dead-letters stay in the queue until a route exists. They are counted but not delivered. The broker tries again after about three minutes.',
     fix: ROUTE,
-    hits: onQueues(SENDERS, (placed, facts) =>
+    hits: onQueues(DEAD_LETTERING_ROLES, (placed, facts) =>
       isAtLeastOnce(placed) ? unroutable(placed, facts) : undefined,
     ),
   },
@@ -38,10 +44,10 @@ export const ROUTE_CHECKS: readonly Check<RabbitmqFacts>[] = [
     id: 'rabbitmq.exchange-not-durable',
     severity: 'loss',
     caps: 'C',
-    looksFor: 'a dead-letter exchange that is not durable, or auto-delete',
-    why: 'The exchange is gone after a restart, or with its last binding, and what is dead-lettered then goes nowhere.',
+    looksFor: 'a dead-letter exchange that is not durable or that is auto-delete',
+    why: 'The exchange is deleted by a restart or with its last binding. Messages that are dead-lettered after that are lost.',
     fix: 'delete the exchange {exchange} and declare it as durable, without auto-delete; bind its queues again',
-    hits: onQueues(SENDERS, ({ setting }, { exchanges = [] }) => {
+    hits: onQueues(DEAD_LETTERING_ROLES, ({ setting }, { exchanges = [] }) => {
       const exchange = exchanges.find(({ name }) => name === setting('dead-letter-exchange'))
       if (exchange === undefined || (exchange.isDurable && !exchange.isAutoDelete)) return undefined
       const found = exchange.isDurable ? 'auto_delete: true' : 'durable: false'
@@ -53,14 +59,14 @@ export const ROUTE_CHECKS: readonly Check<RabbitmqFacts>[] = [
     severity: 'delay',
     caps: 'A',
     looksFor: 'a retry queue that leads back to several source queues',
-    why: 'The broker has a window of some 32 messages on their way: when one source cannot be reached, the retries of all others in that queue stand still.',
-    fix: 'give each source its own retry queues, with dead-letter-exchange "" and dead-letter-routing-key set to the source',
+    why: 'The broker moves about 32 messages at a time: when one source is unreachable, the retries of all others in that queue stall.',
+    fix: 'use separate retry queues for each source, with dead-letter-exchange "" and dead-letter-routing-key set to the source',
     hits: onQueues(['retry'], (placed, facts) => {
       const targets = deadLetterTargets(facts, placed)
       if (targets !== undefined && targets.length > 1) return `leads to ${targets.join(', ')}`
       return placed.setting('dead-letter-exchange') !== undefined &&
         placed.setting('dead-letter-routing-key') === undefined
-        ? 'dead-letter-routing-key not set: leads wherever a message came from'
+        ? 'dead-letter-routing-key not set: leads to the original routing key of each message'
         : undefined
     }),
   },
@@ -69,8 +75,8 @@ export const ROUTE_CHECKS: readonly Check<RabbitmqFacts>[] = [
     severity: 'loss',
     caps: 'C',
     looksFor: 'a retry queue that does not lead back to its source',
-    why: 'A retry whose wait is over goes to another queue, or nowhere: its consumer never sees it again.',
-    fix: 'delete it when it is empty; it is declared again as it must be with the next retry',
+    why: 'After its delay, a retry goes to another queue or is lost: its consumer never receives it again.',
+    fix: 'delete it when it is empty; the next retry declares it again with the right settings',
     hits: onQueues(['retry'], (placed, facts) => {
       const source = sourceOf(placed)
       const targets = deadLetterTargets(facts, placed)
@@ -88,9 +94,9 @@ export const ROUTE_CHECKS: readonly Check<RabbitmqFacts>[] = [
     id: 'rabbitmq.retry-ttl',
     severity: 'delay',
     caps: 'A',
-    looksFor: 'a retry queue that holds messages for another time than its name says',
-    why: 'Retries come at the wrong time; without a time to live they never come.',
-    fix: 'delete it when it is empty; it is declared again as it must be with the next retry',
+    looksFor: 'a retry queue whose time to live differs from its name',
+    why: 'Retries arrive at the wrong time; without a time to live they never arrive.',
+    fix: 'delete it when it is empty; the next retry declares it again with the right settings',
     hits: onQueues(['retry'], (placed) => {
       const step = sourceOf(placed) === undefined ? undefined : placed.queue.name.split('.').at(-1)
       const ttl = placed.setting('message-ttl')
@@ -101,17 +107,17 @@ export const ROUTE_CHECKS: readonly Check<RabbitmqFacts>[] = [
   },
 ]
 
-function unroutable(placed: Placed, facts: RabbitmqFacts) {
+function unroutable(placed: QueueWithRole, facts: RabbitmqFacts) {
   if (deadLetterTargets(facts, placed)?.length !== 0) return undefined
   const exchange = String(placed.setting('dead-letter-exchange'))
   const key = text(placed.setting('dead-letter-routing-key'))
-  const isThere = facts.exchanges?.some(({ name }) => name === exchange)
-  const found = isThere
+  const doesExist = facts.exchanges?.some(({ name }) => name === exchange)
+  const found = doesExist
     ? `nothing is bound to '${exchange}' for the key ${key}`
     : `exchange ${exchange} is missing`
   return { found, fill: { command: routeFor(facts, placed) } }
 }
 
-/** By our names: `orders.delay.5s` belongs to `orders`. */
-const sourceOf = ({ queue: { name } }: Placed): string | undefined =>
+/** Returns the source of a retry queue by its name: `orders.delay.5s` belongs to `orders`. */
+const sourceOf = ({ queue: { name } }: QueueWithRole): string | undefined =>
   /^(.+)\.delay\.[0-9a-z]+$/.exec(name)?.[1]

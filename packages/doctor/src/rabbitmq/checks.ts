@@ -7,12 +7,12 @@ import { SETTING_CHECKS } from './checks-settings.ts'
 import type { RabbitmqFacts } from './facts.ts'
 import { placedIn } from './roles.ts'
 
-/** All traps of RabbitMQ. */
+/** All checks of RabbitMQ. */
 export const RABBITMQ_CHECKS: readonly Check<RabbitmqFacts>[] = [
   unreadableCheck('rabbitmq'),
   nothingCheck(
     'rabbitmq',
-    'name the queues and their vhost: queues, or http://HOST:15672?vhost=VHOST&queue=QUEUE',
+    'set the queues and their vhost: option "queues", or http://HOST:15672?vhost=VHOST&queue=QUEUE',
     (facts) => facts.queues !== undefined && placedIn(facts).length === 0,
   ),
   ...BROKER_CHECKS,

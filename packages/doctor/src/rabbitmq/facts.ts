@@ -1,6 +1,6 @@
 import type { Unreadable } from '../finding.ts'
 
-/** Settings by name, without the `x-` of arguments. */
+/** Settings by name, without the `x-` prefix of arguments. */
 export type Settings = Readonly<Record<string, unknown>>
 
 export interface NodeFacts {
@@ -8,7 +8,7 @@ export interface NodeFacts {
   readonly isRunning: boolean
   readonly memoryAlarm: boolean
   readonly diskAlarm: boolean
-  /** Nodes that it is cut off from and will not join again by itself. */
+  /** Nodes on the other side of a network partition; the node does not rejoin them automatically. */
   readonly cutOffFrom: readonly string[]
 }
 
@@ -18,12 +18,12 @@ export interface QueueFacts {
   readonly isDurable: boolean
   readonly isAutoDelete: boolean
   readonly isExclusive: boolean
-  /** As declared. */
+  /** The arguments of the declaration. */
   readonly arguments: Settings
-  /** What policies say, operator policies included. */
+  /** The settings of policies, including operator policies. */
   readonly policy: Settings
   readonly policyName: string | undefined
-  /** Nodes that have a copy. Undefined when the broker does not say: of classic queues, and of any for a moment. */
+  /** Nodes with a copy. Undefined for classic queues, and for a short time for any queue. */
   readonly members: readonly string[] | undefined
   readonly online: readonly string[] | undefined
 }
@@ -42,7 +42,7 @@ export interface BindingFacts {
   readonly key: string
 }
 
-/** A policy as it was set; of all that match a queue the one with the highest priority applies, alone. */
+/** A policy as it was set. Only the matching policy with the highest priority applies to a queue. */
 export interface PolicyFacts {
   readonly name: string
   readonly pattern: string
@@ -52,7 +52,7 @@ export interface PolicyFacts {
   readonly definition: Settings
 }
 
-/** What was read of a RabbitMQ. A part is undefined when it could not be read; `unreadable` says why. */
+/** The facts of a RabbitMQ broker. A part is undefined when it could not be read; `unreadable` contains the reason. */
 export interface RabbitmqFacts {
   readonly vhost: string
   readonly version: string | undefined
@@ -63,11 +63,11 @@ export interface RabbitmqFacts {
   readonly queues: readonly QueueFacts[] | undefined
   readonly exchanges: readonly ExchangeFacts[] | undefined
   readonly bindings: readonly BindingFacts[] | undefined
-  /** All of the vhost, without operator policies. */
+  /** All policies of the vhost, except operator policies. */
   readonly policies: readonly PolicyFacts[] | undefined
-  /** Source queues that were asked for by name. */
+  /** Source queues that the options list. */
   readonly sources: readonly string[]
-  /** Dead-letter queues that were given by name. */
+  /** Dead-letter queues that the options list. */
   readonly deadLetterQueues: readonly string[]
   readonly handlerTimeoutMs: number | undefined
   readonly unreadable: readonly Unreadable[]

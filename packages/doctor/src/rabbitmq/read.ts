@@ -13,36 +13,36 @@ import type {
 
 export interface RabbitmqOptions {
   /**
-   * The management API with credentials: `http://user:password@host:15672`. Only read; the tag
-   * `monitoring` and *read* permission on nothing are enough.
+   * The management API with credentials: `http://user:password@host:15672`. It is only read: the tag
+   * `monitoring` and empty permissions on the vhost are enough.
    */
   readonly management?: string
   /**
-   * `amqp://…`, for a broker without the management API: then the version is all that is known. Of several
-   * the next is tried when one does not answer.
+   * The address `amqp://…`, for a broker without the management API; then only the version is known. With
+   * several addresses, the next one is tried when one does not answer.
    */
   readonly amqp?: string | readonly string[]
-  /** Default `'/'`. */
+  /** The vhost. Default `'/'`. */
   readonly vhost?: string
-  /** Source queues to look at, with what belongs to them. Default: all that dead-letter, or have a `.dlq`. */
+  /** Source queues to check, with the queues that belong to them. Default: all queues that dead-letter or have a `.dlq`. */
   readonly queues?: readonly string[]
-  /** Dead-letter queues whose name or route does not say so. Default none. */
+  /** Dead-letter queues that cannot be recognised by their name or route. Default none. */
   readonly deadLetterQueues?: readonly string[]
-  /** How long a handler may take, in ms; compared with the broker's consumer timeout. Default: not compared. */
+  /** Maximum duration of a handler, in ms; compared with the consumer timeout of the broker. Default: not compared. */
   readonly handlerTimeoutMs?: number
-  /** How long the broker may take for one answer, in ms. Default 10,000. */
+  /** Maximum time for one answer of the broker, in ms. Default 10,000. */
   readonly timeoutMs?: number
 }
 
-/** 10,000 queues: more are a fleet; look at it one vhost, or some `queues`, at a time. */
-const MOST_QUEUES = 10_000
+/** 10,000 queues. With more, check one vhost or some `queues` at a time. */
+const MAX_QUEUES = 10_000
 
 const NEEDS_MONITORING =
-  'give the user the tag: rabbitmqctl set_user_tags USER monitoring; and let it see the vhost: rabbitmqctl set_permissions --vhost VHOST USER "" "" ""'
+  'give the user the tag: rabbitmqctl set_user_tags USER monitoring; and access to the vhost: rabbitmqctl set_permissions --vhost VHOST USER "" "" ""'
 const NEEDS_MANAGEMENT =
-  'turn the management API on: rabbitmq-plugins enable rabbitmq_management; and give its address'
+  'turn the management API on: rabbitmq-plugins enable rabbitmq_management; and set its address'
 
-/** Reads what the broker really has, policies included. Changes nothing, and does not throw when something cannot be read. */
+/** Reads the live settings of the broker, including policies. Changes nothing, and does not throw when a fact cannot be read. */
 export async function readRabbitmq(options: RabbitmqOptions): Promise<RabbitmqFacts> {
   const { vhost = '/', queues = [], deadLetterQueues = [] } = options
   const [amqp = 'amqp://guest@localhost'] = [options.amqp ?? []].flat()
@@ -85,7 +85,7 @@ async function readByAmqp({ amqp, timeoutMs = ANSWER_MS }: RabbitmqOptions): Pro
   )
   reading.unreadable.push({
     what: 'queues, policies and nodes',
-    why: 'AMQP does not tell them, and no management API was given',
+    why: 'AMQP cannot read them, and no management API is configured',
     allow: NEEDS_MANAGEMENT,
     hides: 'loss',
   })
@@ -101,7 +101,7 @@ async function readByManagement(url: string, vhost: string, timeoutMs = ANSWER_M
     async () => (await get('overview')) as { readonly rabbitmq_version?: string },
   )
   const version = overview?.rabbitmq_version
-  // One reason is enough: without this, nothing else answers either.
+  // Without this answer, all other requests would fail too, so one reason is enough.
   if (overview === undefined) return { version, ...UNKNOWN, unreadable: reading.unreadable }
   const list = <T>(what: string, path: string, as: (row: Row) => T, hides: Severity = 'loss') =>
     reading.fact({ what, allow: NEEDS_MONITORING, hides }, async () =>
@@ -118,15 +118,16 @@ async function readByManagement(url: string, vhost: string, timeoutMs = ANSWER_M
   }
 }
 
-/** No figures: they are what makes this answer slow. */
+/** Columns without statistics, which make this answer slow. */
 const COLUMNS =
   '?columns=name,type,durable,auto_delete,exclusive,arguments,effective_policy_definition,policy,members,online'
 
 type Row = Readonly<Record<string, unknown>>
 
 function rowsOf(answer: unknown): readonly Row[] {
-  if (!Array.isArray(answer)) throw new Error('the answer is not a list')
-  if (answer.length > MOST_QUEUES) throw new Error(`more than ${MOST_QUEUES}: name some queues`)
+  if (!Array.isArray(answer)) throw new Error('the response is not a list')
+  if (answer.length > MAX_QUEUES)
+    throw new Error(`more than ${MAX_QUEUES} entries: set the option "queues"`)
   return answer as readonly Row[]
 }
 
@@ -190,7 +191,9 @@ function managementApi(url: string, timeoutMs: number): (path: string) => Promis
     const signal = AbortSignal.timeout(timeoutMs)
     const response = await fetch(new URL(path, base), { headers: { authorization }, signal })
     if (!response.ok)
-      throw new Error(`${base.origin} answers ${response.status} to /api/${path.split('?')[0]}`)
+      throw new Error(
+        `${base.origin} returned status ${response.status} for /api/${path.split('?')[0]}`,
+      )
     return response.json()
   }
 }

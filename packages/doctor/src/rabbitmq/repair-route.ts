@@ -1,33 +1,33 @@
 import { shell } from '../quote.ts'
 import type { RabbitmqFacts } from './facts.ts'
 import { text } from './look.ts'
-import { isQueue, type Placed } from './roles.ts'
+import { isQueue, type QueueWithRole } from './roles.ts'
 
-/** A million, as the transport has it: the broker never gives up before we do. */
+/** A million, as in the transport: the broker never dead-letters a message before Redrive does. */
 export const HIGH_LIMIT = 1_000_000
 
-const KEEPER = {
+const STORAGE_ARGUMENTS = {
   'x-queue-type': 'quorum',
   'x-overflow': 'reject-publish',
   'x-delivery-limit': HIGH_LIMIT,
 }
 
-/** How to make the way that a queue's dead letters should take, which leads nowhere. */
-export function routeFor(facts: RabbitmqFacts, { queue, role, setting }: Placed): string {
+/** Returns how to create the missing route for the dead letters of a queue. */
+export function routeFor(facts: RabbitmqFacts, { queue, role, setting }: QueueWithRole): string {
   const exchange = String(setting('dead-letter-exchange'))
   const key = setting('dead-letter-routing-key')
   if (role === 'source') {
     return routeTo(facts, queue.name, exchange, typeof key === 'string' ? key : undefined)
   }
-  // Where a queue of another kind should lead only its owner knows.
+  // Only the owner of another kind of queue knows its target.
   return exchange === ''
     ? `declare the queue ${shell(text(key))}`
     : `declare the exchange ${shell(exchange)} as durable and bind a queue to it with the key ${shell(text(key))}`
 }
 
 /**
- * The command that declares what is missing on the way to the dead-letter queue of a source. By definitions:
- * `rabbitmqctl` declares in no other way, and they leave alone what is there.
+ * Returns the command that declares the missing parts of the route to the dead-letter queue of a source. It imports
+ * definitions: `rabbitmqctl` has no other way to declare, and definitions do not change existing objects.
  */
 export function routeTo(
   facts: RabbitmqFacts,
@@ -36,22 +36,22 @@ export function routeTo(
   key: string | undefined,
 ): string {
   const { vhost } = facts
-  const there = facts.exchanges?.find(({ name }) => name === exchange)
-  const type = there?.type ?? (key === undefined ? 'fanout' : 'direct')
-  const kept = { vhost, durable: true, auto_delete: false }
-  // The default exchange leads to the queue of that name, and nothing can be bound to it.
+  const existing = facts.exchanges?.find(({ name }) => name === exchange)
+  const type = existing?.type ?? (key === undefined ? 'fanout' : 'direct')
+  const common = { vhost, durable: true, auto_delete: false }
+  // The default exchange routes to the queue with the name of the key, and accepts no bindings.
   const isDefault = exchange === ''
   const queue = isDefault ? (key ?? source) : `${source}.dlq`
-  const declared = { ...kept, name: exchange, type, internal: false, arguments: {} }
+  const declared = { ...common, name: exchange, type, internal: false, arguments: {} }
   const bound = { vhost, source: exchange, destination: queue, destination_type: 'queue' }
-  const binding = { ...bound, routing_key: key ?? anyKey(type, source), arguments: {} }
+  const binding = { ...bound, routing_key: key ?? defaultKey(type, source), arguments: {} }
   const definitions = {
-    exchanges: isDefault || there !== undefined ? [] : [declared],
-    queues: isQueue(facts, queue) ? [] : [{ ...kept, name: queue, arguments: KEEPER }],
+    exchanges: isDefault || existing !== undefined ? [] : [declared],
+    queues: isQueue(facts, queue) ? [] : [{ ...common, name: queue, arguments: STORAGE_ARGUMENTS }],
     bindings: isDefault ? [] : [binding],
   }
   return `printf %s ${shell(JSON.stringify(definitions))} | rabbitmqctl import_definitions`
 }
 
-/** Without a key, a message keeps its own: what came straight to the queue has the name of the queue. */
-const anyKey = (type: string, source: string) => (type === 'topic' ? '#' : source)
+/** Returns the key of messages without a dead-letter key: they keep their own. A message published directly to the queue has the queue name as key. */
+const defaultKey = (type: string, source: string) => (type === 'topic' ? '#' : source)

@@ -1,9 +1,9 @@
 import type { QueueFacts, RabbitmqFacts } from './facts.ts'
 
-/** What a queue is for. `other` is none of our business. */
+/** The purpose of a queue. `other` queues are ignored. */
 export type Role = 'source' | 'retry' | 'deadLetters' | 'confirmations' | 'other'
 
-export interface Placed {
+export interface QueueWithRole {
   readonly queue: QueueFacts
   readonly role: Role
   readonly setting: (name: string) => unknown
@@ -13,23 +13,23 @@ const DEAD_LETTERS = /\.dlq(\.quarantine\.[a-z]+)?$/
 const CONFIRMATIONS = /\.replayed$/
 const DELAY = /\.delay\.[0-9a-z]+$/
 
-/** The queues that hold messages on their way, with their role. */
-export function placedIn(facts: RabbitmqFacts): readonly Placed[] {
+/** Returns the selected queues with their role. */
+export function placedIn(facts: RabbitmqFacts): readonly QueueWithRole[] {
   const placed = (facts.queues ?? []).map((queue) => {
     const setting = settingOf(queue)
     return { queue, setting, role: roleByName(queue, facts) ?? roleBySettings(setting) }
   })
   const reached = new Set(
     placed
-      .filter(({ role, queue }) => role === 'source' && isOurs(facts, queue.name))
+      .filter(({ role, queue }) => role === 'source' && belongsToSources(facts, queue.name))
       .flatMap((source) => deadLetterTargets(facts, source) ?? []),
   )
   return placed
     .map((one) => (one.role === 'other' && reached.has(one.queue.name) ? asDeadLetters(one) : one))
-    .filter(({ role, queue }) => role !== 'other' && isAskedFor(facts, queue.name, reached))
+    .filter(({ role, queue }) => role !== 'other' && isSelected(facts, queue.name, reached))
 }
 
-const asDeadLetters = (placed: Placed): Placed => ({ ...placed, role: 'deadLetters' })
+const asDeadLetters = (placed: QueueWithRole): QueueWithRole => ({ ...placed, role: 'deadLetters' })
 
 function roleByName({ name }: QueueFacts, facts: RabbitmqFacts): Role | undefined {
   if (facts.deadLetterQueues.includes(name) || DEAD_LETTERS.test(name)) return 'deadLetters'
@@ -39,24 +39,24 @@ function roleByName({ name }: QueueFacts, facts: RabbitmqFacts): Role | undefine
   return DELAY.test(name) ? 'retry' : undefined
 }
 
-/** A queue that sends on what has waited long enough is a retry queue, whoever made it. */
-function roleBySettings(setting: Placed['setting']): Role {
+/** Returns the role by settings: a queue that dead-letters messages after a time to live is a retry queue. */
+function roleBySettings(setting: QueueWithRole['setting']): Role {
   if (setting('dead-letter-exchange') === undefined) return 'other'
   return setting('message-ttl') === undefined ? 'source' : 'retry'
 }
 
-/** When sources are named, what belongs to them: by name, or because they dead-letter to it. */
-function isAskedFor(facts: RabbitmqFacts, name: string, reached: ReadonlySet<string>): boolean {
-  return isOurs(facts, name) || facts.deadLetterQueues.includes(name) || reached.has(name)
+/** Returns whether a queue is selected: it belongs to a listed source by name, or the source dead-letters to it. */
+function isSelected(facts: RabbitmqFacts, name: string, reached: ReadonlySet<string>): boolean {
+  return belongsToSources(facts, name) || facts.deadLetterQueues.includes(name) || reached.has(name)
 }
 
-const isOurs = ({ sources }: RabbitmqFacts, name: string): boolean =>
+const belongsToSources = ({ sources }: RabbitmqFacts, name: string): boolean =>
   sources.length === 0 || sources.some((source) => name === source || name.startsWith(`${source}.`))
 
 export const isQueue = ({ queues = [] }: RabbitmqFacts, name: string): boolean =>
   queues.some((queue) => queue.name === name)
 
-/** Of these the broker takes the smaller of argument and policy; of all others the argument. */
+/** Settings for which the broker uses the smaller of argument and policy. For all others, it uses the argument. */
 const SMALLER_WINS: ReadonlySet<string> = new Set([
   'delivery-limit',
   'expires',
@@ -65,26 +65,26 @@ const SMALLER_WINS: ReadonlySet<string> = new Set([
   'message-ttl',
 ])
 
-/** A setting as the broker applies it. */
+/** Returns a function that returns a setting as the broker applies it. */
 function settingOf({ arguments: own, policy }: QueueFacts): (name: string) => unknown {
   return (name) => {
-    const [argument, policed] = [own[name], policy[name]]
-    return SMALLER_WINS.has(name) && typeof argument === 'number' && typeof policed === 'number'
-      ? Math.min(argument, policed)
-      : (argument ?? policed)
+    const [argument, fromPolicy] = [own[name], policy[name]]
+    return SMALLER_WINS.has(name) && typeof argument === 'number' && typeof fromPolicy === 'number'
+      ? Math.min(argument, fromPolicy)
+      : (argument ?? fromPolicy)
   }
 }
 
-/** At least once is in force only together with reject-publish; else the broker falls back silently. */
-export const isAtLeastOnce = ({ queue, setting }: Placed): boolean =>
+/** Returns whether the queue dead-letters at least once. Without reject-publish, the broker silently falls back. */
+export const isAtLeastOnce = ({ queue, setting }: QueueWithRole): boolean =>
   queue.type === 'quorum' &&
   setting('dead-letter-strategy') === 'at-least-once' &&
   setting('overflow') === 'reject-publish'
 
-/** The queues that a queue's dead letters reach. Undefined when it has no exchange, or nobody can say. */
+/** Returns the queues that receive the dead letters of a queue; undefined without an exchange, or if they are unknown. */
 export function deadLetterTargets(
   facts: RabbitmqFacts,
-  { setting }: Placed,
+  { setting }: QueueWithRole,
 ): readonly string[] | undefined {
   const exchange = setting('dead-letter-exchange')
   const key = setting('dead-letter-routing-key')
@@ -92,10 +92,10 @@ export function deadLetterTargets(
   return targetsOf(facts, exchange, typeof key === 'string' ? key : undefined)
 }
 
-/** Exchanges bound to exchanges: deeper than anyone builds, and the end of a circle. */
-const DEEPEST = 8
+/** 8 levels of exchanges bound to exchanges: deeper than in practice, and a limit for cycles. */
+const MAX_DEPTH = 8
 
-/** Without a key, a message keeps its own, which only the message knows: then all bindings count. */
+/** Returns the queues that an exchange reaches. Without a key, the keys of messages are unknown, so all bindings count. */
 export function targetsOf(
   facts: RabbitmqFacts,
   exchange: string,
@@ -106,7 +106,7 @@ export function targetsOf(
   if (exchanges === undefined || bindings === undefined || queues === undefined) return undefined
   if (exchange === '') return key === undefined ? undefined : isQueue(facts, key) ? [key] : []
   const found = exchanges.find(({ name }) => name === exchange)
-  if (found === undefined || depth > DEEPEST) return []
+  if (found === undefined || depth > MAX_DEPTH) return []
   const reached = bindings
     .filter((binding) => binding.exchange === exchange && matches(found.type, binding.key, key))
     .map(({ to, toKind }) => (toKind === 'queue' ? [to] : targetsOf(facts, to, key, depth + 1)))

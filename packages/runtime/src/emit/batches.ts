@@ -1,29 +1,29 @@
 import { FIRST_CYCLE, type FailureCycle } from '@redrive/core'
 import type { Clock } from '../clock.ts'
-import type { Parcel } from './result.ts'
+import type { QueuedEvent } from './result.ts'
 
-/** Parcels that are sent, retried and given up together. */
+/** Events that are sent, retried and given up together. */
 export interface Batch {
-  readonly parcels: readonly Parcel[]
+  readonly queuedEvents: readonly QueuedEvent[]
   readonly cycle: FailureCycle
 }
 
-/** 50 ms: so long a batch that is not full waits for those under way, which may take a timeout each. */
+/** 50 ms: how long an incomplete batch waits for those in flight, which may take a timeout each. */
 const LINGER_MS = 50
 
-/** What waits for one sink: new parcels, batches to be tried again now, and those to be tried again later. */
+/** The events that wait for one sink: new events, batches to retry now, and batches to retry later. */
 export class Batches {
   readonly #clock: Clock
-  /** Most parcels in one. */
+  /** Maximum events in a batch. */
   readonly #most: number
-  /** Something may be sent. */
+  /** Called when a batch may be sent. */
   readonly #onReady: () => void
-  /** Not tried yet, from `#head` on. */
-  #queue: Parcel[] = []
+  /** Events without an attempt, from `#head` on. */
+  #queue: QueuedEvent[] = []
   #head = 0
-  /** To be tried again now, before anything new. */
+  /** Batches to retry now, before new events. */
   readonly #ready: Batch[] = []
-  /** To be tried again later, with what cancels the wait. */
+  /** Batches to retry later, each with a function that cancels the wait. */
   readonly #later = new Map<Batch, () => void>()
   #cancelLinger: (() => void) | undefined
   #hasLingered = false
@@ -34,11 +34,11 @@ export class Batches {
     this.#onReady = onReady
   }
 
-  add(parcel: Parcel): void {
-    this.#queue.push(parcel)
+  add(queuedEvent: QueuedEvent): void {
+    this.#queue.push(queuedEvent)
   }
 
-  /** The next to be sent. Full ones at once; one that is not waits a little while others are under way. */
+  /** Returns the next batch to send. Full batches go immediately; others wait a little while some are in flight. */
   next(areOthersUnderWay: boolean): Batch | undefined {
     const again = this.#ready.shift()
     if (again !== undefined) return again
@@ -49,7 +49,7 @@ export class Batches {
       return undefined
     }
     this.#hasLingered = false
-    return { parcels: this.#take(this.#most), cycle: FIRST_CYCLE }
+    return { queuedEvents: this.#take(this.#most), cycle: FIRST_CYCLE }
   }
 
   #linger(): void {
@@ -60,10 +60,10 @@ export class Batches {
     })
   }
 
-  #take(most: number): readonly Parcel[] {
+  #take(most: number): readonly QueuedEvent[] {
     const taken = this.#queue.slice(this.#head, this.#head + most)
     this.#head += taken.length
-    // What was taken is let go of in one go, not one by one.
+    // Taken events are removed together, not one by one.
     if (this.#head * 2 > this.#queue.length) {
       this.#queue = this.#queue.slice(this.#head)
       this.#head = 0
@@ -71,7 +71,7 @@ export class Batches {
     return taken
   }
 
-  /** To be tried before anything else. */
+  /** Puts batches before all others. */
   first(...batches: readonly Batch[]): void {
     this.#ready.unshift(...batches)
   }
@@ -85,10 +85,10 @@ export class Batches {
     this.#later.set(batch, cancel)
   }
 
-  /** Everything that waits; new parcels each by itself. Nothing waits afterwards. */
+  /** Removes and returns everything that waits; each new event becomes a separate batch. */
   takeAll(): readonly Batch[] {
-    const queued = this.#take(this.#queue.length).map((parcel) => ({
-      parcels: [parcel],
+    const queued = this.#take(this.#queue.length).map((queuedEvent) => ({
+      queuedEvents: [queuedEvent],
       cycle: FIRST_CYCLE,
     }))
     for (const cancel of this.#later.values()) cancel()
@@ -101,11 +101,11 @@ export class Batches {
   }
 }
 
-/** The halves of a batch, each to be tried anew. */
-export function halves({ parcels }: Batch): readonly [Batch, Batch] {
-  const middle = Math.ceil(parcels.length / 2)
+/** Splits a batch into halves without earlier attempts. */
+export function halves({ queuedEvents }: Batch): readonly [Batch, Batch] {
+  const middle = Math.ceil(queuedEvents.length / 2)
   return [
-    { parcels: parcels.slice(0, middle), cycle: FIRST_CYCLE },
-    { parcels: parcels.slice(middle), cycle: FIRST_CYCLE },
+    { queuedEvents: queuedEvents.slice(0, middle), cycle: FIRST_CYCLE },
+    { queuedEvents: queuedEvents.slice(middle), cycle: FIRST_CYCLE },
   ]
 }

@@ -1,33 +1,34 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
-import type { ReplayAnswer, ReplayQuery } from '../ports.ts'
+import type { ReplayQuery, ReplayResult } from '../ports/dead-letter-store.ts'
 import type { EventInput, Schemas } from './event.ts'
 import { FanOut } from './fan-out.ts'
 import { type CloseOptions, type EmitterOptions, resolveEmitter } from './options.ts'
 import type { EmitResult, EmitterStats } from './result.ts'
 
-type DataOf<S extends Schemas, Type extends string> = Type extends keyof S
+/** The data of an event: the input of its schema, if it has one. */
+export type EventData<S extends Schemas, Type extends string> = Type extends keyof S
   ? StandardSchemaV1.InferInput<S[Type]>
   : unknown
 
 export interface Emitter<S extends Schemas = Schemas> {
   /**
-   * Sends the event to every sink. Resolves when each has it, or it is stored or dropped as the
-   * options say; a failed sink fails no other. Rejects when the event is invalid, when the emitter is
-   * closed, and when the event would be lost (`EVENT_LOST`). In a non-failing scope it resolves at
-   * once and never rejects. Not awaited, a rejection harms nobody.
+   * Sends the event to every sink. Resolves when each sink has it, or it is stored or dropped as the
+   * options require. A failed sink does not affect the others. Rejects when the event is invalid, when
+   * the emitter is closed, or when the event would be lost (`EVENT_LOST`). In a non-failing scope it
+   * resolves immediately and never rejects. A rejection without `await` does not end the process.
    */
-  emit<Type extends string>(event: EventInput<Type, DataOf<S, Type>>): Promise<EmitResult>
-  /** Sends one dead letter of the store again. False: it is not there, or someone else is sending it. */
+  emit<Type extends string>(event: EventInput<Type, EventData<S, Type>>): Promise<EmitResult>
+  /** Sends one dead letter of the store again. Returns false when it does not exist or another process is sending it. */
   replay(id: string): Promise<boolean>
-  /** Sends the oldest that fit again, as breaker and budget allow. */
-  replayBatch(query: ReplayQuery): Promise<ReplayAnswer>
+  /** Sends the oldest matching dead letters again, as breaker and budget allow. */
+  replayBatch(query: ReplayQuery): Promise<ReplayResult>
   stats(): EmitterStats
-  /** Takes nothing more, delivers what it can, stores the rest, closes sinks and store. Safe to call twice. */
+  /** Stops new events, delivers as many as possible, stores the rest, closes sinks and store. Safe to call twice. */
   close(options?: CloseOptions): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** Sends events to sinks: each with its own queue, retries and breaker, and a store for what does not arrive. */
+/** Creates an emitter that sends events to sinks. Each sink has its own queue, retries and breaker; a store keeps undelivered events. */
 export function createEmitter<const S extends Schemas = Record<never, never>>(
   options: EmitterOptions<S>,
 ): Emitter<S> {

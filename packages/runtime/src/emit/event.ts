@@ -1,27 +1,28 @@
 import { randomUUID } from 'node:crypto'
-import { RedriveError } from '@redrive/core'
+import { type Delivery, type FailureCycle, FIRST_CYCLE, RedriveError } from '@redrive/core'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { checkValue } from '../message.ts'
-import type { Awaitable, OutboundEvent } from '../ports.ts'
+import type { Awaitable } from '../awaitable.ts'
+import type { OutboundEvent } from '../ports/sink.ts'
 
 export const SEVERITIES = ['debug', 'info', 'warning', 'error', 'fatal'] as const
 
 export type Severity = (typeof SEVERITIES)[number]
 
-/** The header in which the severity travels. */
+/** The header that contains the severity. */
 export const SEVERITY_HEADER = 'severity'
 
-/** What happened, as you say it. */
+/** An event as the application writes it. */
 export interface EventInput<Type extends string = string, Data = unknown> {
-  /** What kind of event: `order.paid`. */
+  /** The type of the event, such as `order.paid`. */
   readonly type: Type
-  /** What there is to say. Bytes go out as they are, everything else as JSON. */
+  /** The content. Bytes are sent unchanged, everything else as JSON. */
   readonly data: Data
   /** Default: a random UUID. */
   readonly id?: string
   /** Business idempotency key. Default: the id. */
   readonly key?: string
-  /** The unit of order it belongs to, where the destination keeps one. */
+  /** The unit of ordering, where the destination has one. */
   readonly lane?: string
   /** When it happened, epoch ms. Default: now. */
   readonly at?: number
@@ -32,7 +33,7 @@ export interface EventInput<Type extends string = string, Data = unknown> {
 
 export type Schemas = Readonly<Record<string, StandardSchemaV1>>
 
-/** The event with its data checked, when there is a schema for its type. */
+/** Returns the event with validated data, when its type has a schema. */
 export function checked(input: EventInput, schemas: Schemas): Awaitable<EventInput> {
   const schema = Object.hasOwn(schemas, input.type) ? schemas[input.type] : undefined
   if (schema === undefined) return input
@@ -42,7 +43,7 @@ export function checked(input: EventInput, schemas: Schemas): Awaitable<EventInp
     : { ...input, data: result }
 }
 
-/** The event as sinks get it. */
+/** Returns the event in the form that sinks receive. */
 export function outboundOf(input: EventInput, now: number): OutboundEvent {
   const { id = randomUUID(), type, data, severity = 'info', headers } = input
   const isBytes = data instanceof Uint8Array
@@ -58,12 +59,32 @@ export function outboundOf(input: EventInput, now: number): OutboundEvent {
   }
 }
 
+/** Returns the event as a delivery, for rules that also apply to consumers. */
+export const deliveryOf = (
+  { id, key, type, lane, bytes, contentType, headers }: OutboundEvent,
+  source: string,
+  cycle: FailureCycle = FIRST_CYCLE,
+): Delivery => ({
+  id,
+  source,
+  lane,
+  key,
+  type,
+  bytes,
+  contentType,
+  headers,
+  cycle,
+  deliveryCount: 1,
+  replayId: undefined,
+  headerProblems: [],
+})
+
 function jsonOf(data: unknown): Uint8Array {
   try {
     return Buffer.from(JSON.stringify(data) ?? 'null')
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause)
-    throw new RedriveError('PAYLOAD_INVALID', `The data cannot be written as JSON: ${why}`, {
+    throw new RedriveError('PAYLOAD_INVALID', `The data cannot be serialized as JSON: ${why}`, {
       cause,
     })
   }

@@ -1,74 +1,69 @@
-import {
-  type Duration,
-  isAlwaysKept,
-  isKept,
-  isRedriveError,
-  parseDuration,
-  type RateState,
-  RedriveError,
-  startRate,
-  takeOne,
-} from '@redrive/core'
-import { publish } from '../events.ts'
-import type { OutboundEvent, ReplayAnswer, ReplayQuery } from '../ports.ts'
-import { checked, type EventInput, outboundOf } from './event.ts'
-import { Healer } from './heal.ts'
-import { Keeping } from './keep.ts'
+import { type Duration, isRedriveError, parseDuration, RedriveError } from '@redrive/core'
+import { isAlwaysKept, isKept } from '@redrive/core/internal'
+import type { ReplayQuery, ReplayResult } from '../ports/dead-letter-store.ts'
+import type { OutboundEvent } from '../ports/sink.ts'
+import { withTimeout } from '../timeout.ts'
+import { checked, deliveryOf, type EventInput, outboundOf } from './event.ts'
+import { SinkRecovery } from './sink-recovery.ts'
+import { DeadLetterWriter } from './dead-letter-writer.ts'
 import type { CloseOptions, QueueOptions, ResolvedEmitter } from './options.ts'
 import {
   CLOSED,
   type DropReason,
   type EmitResult,
   type EmitterStats,
-  type GivenUp,
+  type Undelivered,
   invalid,
-  type Parcel,
+  type QueuedEvent,
   QUEUE_FULL,
   QUEUED,
   RATE_LIMITED,
   type SinkResult,
 } from './result.ts'
-import { deliveryOf, Outlet } from './outlet.ts'
+import { RateLimit } from './rate-limit.ts'
+import { SinkQueue } from './sink-queue.ts'
 import { currentScope, type Scope } from './scope.ts'
 
 const DRAIN: Duration = '10s'
-/** 5 s for sinks to close: one that hangs must not keep the process. */
+/** 5 s for sinks to close: a hung sink must not keep the process alive. */
 const CLOSE_MS = 5_000
 
-interface Way {
-  readonly outlet: Outlet
-  readonly whenFull: QueueOptions['whenFull']
+interface Route {
+  readonly sinkQueue: SinkQueue
+  readonly onFull: QueueOptions['onFull']
 }
 
-/** Brings each event to every outlet, and what does not leave one to the store. */
+/** Sends each event to every sink queue, and undelivered events to the store. */
 export class FanOut {
   readonly #options: ResolvedEmitter
-  readonly #ways: readonly Way[]
-  readonly #keeping: Keeping
-  readonly #healer: Healer
-  #rate: RateState | undefined
-  #limited = 0
+  readonly #routes: readonly Route[]
+  readonly #writer: DeadLetterWriter
+  readonly #recovery: SinkRecovery
+  readonly #rate: RateLimit
   #closed: Promise<void> | undefined
 
   constructor(options: ResolvedEmitter) {
-    const { sinks, store, clock, random, rate } = options
+    const { sinks, store, clock, random } = options
     this.#options = options
-    this.#keeping = new Keeping(store, clock)
-    this.#ways = sinks.map(({ name, sink, policy, queue }) => ({
-      whenFull: queue.whenFull,
-      outlet: new Outlet({
+    this.#writer = new DeadLetterWriter(store, clock)
+    this.#routes = sinks.map(({ name, sink, policy, queue }) => ({
+      onFull: queue.onFull,
+      sinkQueue: new SinkQueue({
         name,
         sink,
         policy,
-        most: queue.most,
+        maxEvents: queue.maxEvents,
         clock,
         random,
-        onGivenUp: (parcel, why, mayDrop) => this.#giveUp(name, parcel, why, mayDrop),
+        onGivenUp: (queuedEvent, why, mayDrop) => this.#giveUp(name, queuedEvent, why, mayDrop),
       }),
     }))
-    this.#healer = new Healer({ ...options, outlets: this.#ways.map(({ outlet }) => outlet) })
-    this.#rate = rate === undefined ? undefined : startRate(rate, clock.now())
-    this.#healer.start()
+    this.#recovery = new SinkRecovery({
+      ...options,
+      sinkQueues: this.#routes.map(({ sinkQueue }) => sinkQueue),
+    })
+    this.#rate = new RateLimit(options)
+    this.#recovery.start()
   }
 
   emit(input: EventInput): Promise<EmitResult> {
@@ -77,35 +72,34 @@ export class FanOut {
       const ready = checked(input, this.#options.schemas)
       if (!(ready instanceof Promise)) return this.#emit(ready, scope)
       const later = ready.then((known) => this.#emit(known, scope))
-      return harmless(later.catch((error: unknown) => this.#refuse(input, error, scope)))
+      return ignoreRejection(later.catch((error: unknown) => this.#refuse(input, error, scope)))
     } catch (error) {
       return this.#refuse(input, error, scope)
     }
   }
 
-  /** To every sink. One promise for all of them: this is done for each event. */
+  /** Sends to every sink. One promise serves all of them, because this runs for each event. */
   #emit(input: EventInput, scope: Scope): Promise<EmitResult> {
-    // Asked here: the emitter may have been closed while a schema took its time.
+    // Checked here: the emitter may have been closed while a schema was running.
     if (this.#closed !== undefined) throw closedError()
     const event = outboundOf(input, this.#options.clock.now())
-    const isLimited = this.#isOverRate(event)
-    if (isLimited) this.#limited += 1
+    const isLimited = this.#rate.isOver(event)
     if (!scope.isFailing) {
-      for (const way of this.#ways) this.#send(way, event, scope, isLimited, NOBODY_WAITS)
+      for (const route of this.#routes) this.#send(route, event, scope, isLimited, NO_WAITER)
       return Promise.resolve(this.#queued(event.id))
     }
     const { promise, resolve, reject } = Promise.withResolvers<EmitResult>()
     const sinks: Record<string, SinkResult> = {}
-    let left = this.#ways.length
-    for (const way of this.#ways) {
-      this.#send(way, event, scope, isLimited, (result) => {
-        sinks[way.outlet.name] = result
+    let left = this.#routes.length
+    for (const route of this.#routes) {
+      this.#send(route, event, scope, isLimited, (result) => {
+        sinks[route.sinkQueue.name] = result
         left -= 1
         if (left > 0) return
-        const error = lossOf(event, sinks)
+        const error = lostError(event, sinks)
         if (error === undefined) resolve({ id: event.id, sinks })
         else {
-          void harmless(promise)
+          void ignoreRejection(promise)
           reject(error)
         }
       })
@@ -116,109 +110,98 @@ export class FanOut {
   #queued(id: string): EmitResult {
     return {
       id,
-      sinks: Object.fromEntries(this.#ways.map(({ outlet }) => [outlet.name, QUEUED])),
+      sinks: Object.fromEntries(this.#routes.map(({ sinkQueue }) => [sinkQueue.name, QUEUED])),
     }
   }
 
-  /** In a non-failing scope that an event cannot be emitted is no reason to fail: it is kept as it is. */
+  /** Rejects an invalid event. In a non-failing scope it stores the event unchanged instead. */
   #refuse(input: EventInput, error: unknown, { job, isFailing }: Scope): Promise<EmitResult> {
-    if (isFailing) return harmless(Promise.reject<EmitResult>(error as Error))
+    if (isFailing) return ignoreRejection(Promise.reject<EmitResult>(error as Error))
     const why = isRedriveError(error, 'CLOSED') ? CLOSED : invalid(error)
-    const event = outboundOf({ ...input, data: writable(input.data) }, this.#options.clock.now())
-    for (const { outlet } of this.#ways) {
-      this.#giveUp(outlet.name, { event, job, isReplay: false, onEnd: NOBODY_WAITS }, why, false)
+    const event = outboundOf(
+      { ...input, data: toSerializable(input.data) },
+      this.#options.clock.now(),
+    )
+    for (const { sinkQueue } of this.#routes) {
+      this.#giveUp(sinkQueue.name, { event, job, isReplay: false, onEnd: NO_WAITER }, why, false)
     }
     return Promise.resolve(this.#queued(event.id))
   }
 
-  #isOverRate(event: OutboundEvent): boolean {
-    const { rate, clock } = this.#options
-    if (rate === undefined || this.#rate === undefined || this.#isBypassed(event)) return false
-    const { state, granted } = takeOne(rate, this.#rate, clock.now())
-    this.#rate = state
-    return !granted
-  }
-
-  /** A function of yours that throws has not proven anything: the event is limited like others. */
-  #isBypassed(event: OutboundEvent): boolean {
-    const { isBypassed, clock } = this.#options
-    try {
-      return isBypassed(event)
-    } catch (error) {
-      const where = 'rateLimit.bypass'
-      publish({ type: 'user_code_failed', at: clock.now(), source: event.type, where, error })
-      return false
-    }
-  }
-
-  // ---- to one sink ------------------------------------------------------------------------------
+  // ---- one sink ---------------------------------------------------------------------------------
 
   #send(
-    { outlet, whenFull }: Way,
+    { sinkQueue, onFull }: Route,
     event: OutboundEvent,
     scope: Scope,
     isLimited: boolean,
     onEnd: OnEnd,
   ): void {
-    const parcel: Parcel = { event, job: scope.job, isReplay: false, onEnd }
-    if (isLimited) this.#giveUp(outlet.name, parcel, RATE_LIMITED, true)
-    else if (outlet.hasRoom) outlet.add(parcel)
-    else if (whenFull === 'wait' && scope.isFailing) void this.#addLater(outlet, parcel)
-    else this.#giveUp(outlet.name, parcel, QUEUE_FULL, whenFull === 'drop')
+    const queuedEvent: QueuedEvent = { event, job: scope.job, isReplay: false, onEnd }
+    if (isLimited) this.#giveUp(sinkQueue.name, queuedEvent, RATE_LIMITED, true)
+    else if (sinkQueue.inFlight.hasRoom) sinkQueue.add(queuedEvent)
+    else if (onFull === 'wait' && scope.isFailing) void this.#addLater(sinkQueue, queuedEvent)
+    else this.#giveUp(sinkQueue.name, queuedEvent, QUEUE_FULL, onFull === 'drop')
   }
 
-  async #addLater(outlet: Outlet, parcel: Parcel): Promise<void> {
-    while (!outlet.hasRoom && !outlet.isStopped) await outlet.room()
-    if (!outlet.isStopped) outlet.add(parcel)
-    else this.#giveUp(outlet.name, parcel, CLOSED, false)
+  async #addLater(sinkQueue: SinkQueue, queuedEvent: QueuedEvent): Promise<void> {
+    const { inFlight } = sinkQueue
+    while (!inFlight.hasRoom && !sinkQueue.isStopped) await inFlight.whenRemoved()
+    if (!sinkQueue.isStopped) sinkQueue.add(queuedEvent)
+    else this.#giveUp(sinkQueue.name, queuedEvent, CLOSED, false)
   }
 
-  /** It does not reach the sink: kept or dropped, as the filter says. */
-  #giveUp(sink: string, parcel: Parcel, why: GivenUp, mayDrop: boolean): void {
+  /** Handles an event that does not reach the sink: the filter decides whether to keep or drop it. */
+  #giveUp(sink: string, queuedEvent: QueuedEvent, why: Undelivered, mayDrop: boolean): void {
     const { filter, clock } = this.#options
-    const { event, isReplay, onEnd } = parcel
-    // It is in the store, and stays there.
+    const { event, isReplay, onEnd } = queuedEvent
+    // It is in the store and stays there.
     if (isReplay) return onEnd({ kind: 'stored', reason: why.reason })
     const candidate = { delivery: deliveryOf(event, sink, why.cycle), failure: why.failure }
     const isWanted = mayDrop ? isAlwaysKept(filter, candidate) : isKept(filter, candidate)
     if (!isWanted) {
       const reason: DropReason = mayDrop ? why.reason : 'filtered'
-      return this.#keeping.ended(sink, parcel, { kind: 'dropped', reason })
+      return this.#writer.recordResult(sink, queuedEvent, { kind: 'dropped', reason })
     }
-    this.#keeping.save(parcel, {
+    this.#writer.save(queuedEvent, {
       id: `${event.id}/${sink}`,
       sink,
       event,
-      job: parcel.job,
+      job: queuedEvent.job,
       savedAt: clock.now(),
       ...why,
     })
   }
 
-  // ---- what people ask for ----------------------------------------------------------------------
+  // ---- methods of the emitter -------------------------------------------------------------------
 
   replay(id: string): Promise<boolean> {
-    return this.#healer.replay(id)
+    return this.#recovery.replay(id)
   }
 
-  replayBatch(query: ReplayQuery): Promise<ReplayAnswer> {
-    return this.#healer.replayBatch(query)
+  replayBatch(query: ReplayQuery): Promise<ReplayResult> {
+    return this.#recovery.replayBatch(query)
   }
 
   stats(): EmitterStats {
-    const sinks = this.#ways.map(({ outlet }) => {
-      const { stored, dropped, lost } = this.#keeping.countsOf(outlet.name)
-      const { size: inHand, delivered } = outlet
-      const breaker = outlet.phase()
-      return [outlet.name, { inHand, delivered, stored, dropped, lost, breaker }] as const
+    const sinks = this.#routes.map(({ sinkQueue }) => {
+      const { stored, dropped, lost } = this.#writer.countsOf(sinkQueue.name)
+      const { delivered } = sinkQueue
+      const inFlight = sinkQueue.inFlight.count
+      const breaker = sinkQueue.phase()
+      return [sinkQueue.name, { inFlight, delivered, stored, dropped, lost, breaker }] as const
     })
-    return { sinks: Object.fromEntries(sinks), jobs: this.#keeping.jobs(), limited: this.#limited }
+    return {
+      sinks: Object.fromEntries(sinks),
+      jobs: this.#writer.jobs(),
+      limited: this.#rate.limited,
+    }
   }
 
   close({ drain = DRAIN }: CloseOptions = {}): Promise<void> {
     const drainMs = parseDuration(drain)
     if (drainMs === undefined) {
-      const message = `drain: expected a duration such as '10s', got ${drain}`
+      const message = `drain: expected a duration such as '10s', got "${drain}"`
       return Promise.reject(new RedriveError('POLICY_INVALID', message))
     }
     this.#closed ??= this.#close(drainMs)
@@ -226,44 +209,39 @@ export class FanOut {
   }
 
   async #close(drainMs: number): Promise<void> {
-    const { store, sinks } = this.#options
-    const outlets = this.#ways.map(({ outlet }) => outlet)
-    await this.#within(drainMs, Promise.all(outlets.map((outlet) => outlet.whenIdle())))
-    const healed = this.#healer.stop()
-    for (const outlet of outlets) outlet.stop()
-    await Promise.all([healed, ...outlets.map((outlet) => outlet.whenIdle())])
-    await this.#keeping.whenIdle()
-    await this.#within(CLOSE_MS, Promise.allSettled(sinks.map(({ sink }) => sink.close())))
+    const { store, sinks, clock } = this.#options
+    const ignore = () => undefined
+    const sinkQueues = this.#routes.map(({ sinkQueue }) => sinkQueue)
+    const allSent = () => Promise.all(sinkQueues.map(({ inFlight }) => inFlight.whenNone()))
+    await withTimeout(allSent(), drainMs, ignore, clock)
+    const recoveryStopped = this.#recovery.stop()
+    for (const sinkQueue of sinkQueues) sinkQueue.stop()
+    await Promise.all([recoveryStopped, allSent()])
+    await this.#writer.whenIdle()
+    const sinksClosed = Promise.allSettled(sinks.map(({ sink }) => sink.close()))
+    await withTimeout(sinksClosed, CLOSE_MS, ignore, clock)
     await store.close()
-  }
-
-  #within(ms: number, work: Promise<unknown>): Promise<unknown> {
-    return new Promise((resolve) => {
-      const cancel = this.#options.clock.after(ms, () => resolve(undefined))
-      const end = () => {
-        cancel()
-        resolve(undefined)
-      }
-      work.then(end, end)
-    })
   }
 }
 
 const closedError = () =>
-  new RedriveError('CLOSED', 'The emitter is closed and takes no more events.')
+  new RedriveError(
+    'CLOSED',
+    'The emitter is closed and accepts no more events. Call close() after the last event.',
+  )
 
-type OnEnd = Parcel['onEnd']
+type OnEnd = QueuedEvent['onEnd']
 
-const NOBODY_WAITS: OnEnd = () => undefined
+const NO_WAITER: OnEnd = () => undefined
 
-/** Whoever does not wait for it does not want to die of it either; it is counted and told of. */
-function harmless<T>(promise: Promise<T>): Promise<T> {
+/** Prevents an unhandled rejection from ending the process. The failure is counted and published as an event. */
+function ignoreRejection<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => undefined)
   return promise
 }
 
-/** What to say when the event reached neither a sink nor the store. */
-function lossOf(
+/** Returns the error for an event that reached neither a sink nor the store. */
+function lostError(
   { id, type }: OutboundEvent,
   sinks: Readonly<Record<string, SinkResult>>,
 ): RedriveError | undefined {
@@ -276,13 +254,13 @@ function lossOf(
   )
   return new RedriveError(
     'EVENT_LOST',
-    `The event ${id} (${type}) reached neither these sinks nor the store:\n- ${problems.join('\n- ')}`,
+    `Event "${id}" of type "${type}" is lost. Neither these sinks nor the store accepted it:\n- ${problems.join('\n- ')}`,
     { problems, cause: lost[0]?.error },
   )
 }
 
-/** Data that cannot be written is kept as what it looks like. */
-function writable(data: unknown): unknown {
+/** Replaces data that cannot be serialized by its description. */
+function toSerializable(data: unknown): unknown {
   try {
     JSON.stringify(data)
     return data

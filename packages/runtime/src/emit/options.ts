@@ -6,94 +6,101 @@ import {
   type Policy,
   type PolicyOptions,
   type Random,
-  type RatePolicy,
   RedriveError,
   resolvePolicy,
 } from '@redrive/core'
+import type { RatePolicy } from '@redrive/core/internal'
 import { Cron } from 'croner'
 import { type Clock, systemClock } from '../clock.ts'
-import type { DeadLetterStore, OutboundEvent, Sink } from '../ports.ts'
+import type { DeadLetterStore } from '../ports/dead-letter-store.ts'
+import type { OutboundEvent, Sink } from '../ports/sink.ts'
 import { type Schemas, SEVERITIES, SEVERITY_HEADER, type Severity } from './event.ts'
 
-/** What may be said about a sink's failures. What is kept is the emitter's `filter`; nothing keeps an order. */
+/** The policy of a sink. The emitter's `filter` decides what is kept; sinks have no order. */
 export type SinkPolicy = Omit<PolicyOptions, 'order' | 'deadLetter' | 'flood' | 'poison'>
 
 export interface QueueOptions {
-  /** Most events in hand for one sink: queued, waiting for a retry or under way. From 1 to 1,000,000. */
-  readonly most: number
+  /** Maximum events in flight for one sink: queued, waiting for a retry or being sent (1–1,000,000). */
+  readonly maxEvents: number
   /**
-   * What happens to an event for which there is no room. `'wait'`: `emit` waits for room; in a
-   * non-failing scope, which must not wait, it is stored. `'store'`: it is stored. `'drop'`: it is
-   * dropped, unless the filter always keeps it.
+   * What happens to an event when the queue is full. `'wait'`: `emit` waits; in a non-failing scope,
+   * which must not wait, the event is stored. `'store'`: it is stored. `'drop'`: it is dropped, unless
+   * the filter always keeps it.
    */
-  readonly whenFull: 'wait' | 'store' | 'drop'
+  readonly onFull: 'wait' | 'store' | 'drop'
 }
 
 export interface SinkOptions {
+  /** The destination. */
   readonly sink: Sink
-  /** For this sink, on top of the emitter's. */
+  /** Policy of this sink, merged over the emitter's. Default: the emitter's. */
   readonly policy?: SinkPolicy
-  /** For this sink, instead of the emitter's. */
+  /** Queue of this sink. Default: the emitter's. */
   readonly queue?: QueueOptions
 }
 
 export interface RateLimitOptions {
-  /** Events a second, over all. From 0.001 to 10,000,000. */
+  /** Events per second, over all sinks (0.001–10,000,000). */
   readonly perSecond: number
-  /** Saved up at most. Default: one second's. */
+  /** Maximum unused events that can be saved for later. Default: one second of the rate. */
   readonly burst?: number
   /**
-   * Events that are never limited; off by default. Whoever can make you emit such an event can then
-   * overload your sinks: let `when` prove that it is authentic, rather than trusting its type.
+   * Events that are never limited. A person who can trigger such an event can overload your sinks. Let
+   * `when` verify that the event is authentic, instead of trusting its type. Default: none.
    */
   readonly bypass?: {
-    /** This severity and above. */
+    /** Events of this severity and higher ones. Default: none. */
     readonly severity?: Severity
+    /** Events of these types. Default: none. */
     readonly types?: readonly (string | RegExp)[]
+    /** Events for which it returns true. Default: none. */
     readonly when?: (event: OutboundEvent) => boolean
   }
 }
 
 export interface AutoReplayOptions {
-  /** When, as a cron expression (seconds may come first). A sink that recovers is replayed at once, too. */
+  /** The time, as a cron expression (seconds may come first). A sink that recovers is also replayed immediately. */
   readonly schedule: string
-  /** Dead letters asked for at a time; a run goes on until none is left or one fails. Default 100. */
+  /** Dead letters read at a time. A replay continues until none is left or one fails. Default 100. */
   readonly batch?: number
-  /** Older ones are left to people. Default '1d'. */
+  /** Older dead letters must be replayed manually. Default '1d'. */
   readonly maxAge?: Duration
 }
 
 export interface CleanupOptions {
-  /** When, as a cron expression. Default '17 3 * * *': at night, and not when everybody else does. */
+  /** The time, as a cron expression. Default '17 3 * * *': at night, but not on the full hour. */
   readonly schedule?: string
-  /** Default '30d'. */
+  /** How long a dead letter is kept. Default '30d'. */
   readonly retention?: Duration
 }
 
 export interface EmitterOptions<S extends Schemas = Schemas> {
-  /** By the names under which events, dead letters and counts speak of them. */
+  /** Sinks by name. Events, dead letters and counts use these names. */
   readonly sinks: Readonly<Record<string, Sink | SinkOptions>>
-  /** Where goes what a sink does not take. The emitter closes it. */
+  /** Stores events that a sink did not accept. The emitter closes it. */
   readonly store: DeadLetterStore
+  /** Queue of every sink. */
   readonly queue: QueueOptions
   /** Retry, breaker, budget, timeout of every sink. Default: 3 attempts, 100 ms to 5 s, a breaker. */
   readonly policy?: SinkPolicy
-  /** A Standard Schema for each type that has one (zod, valibot, arktype …). */
+  /** A Standard Schema for each type that has one (zod, valibot, arktype …). Default: none. */
   readonly schemas?: S
-  /** Which events are worth keeping: `never` beats `always` beats `when`. Default: all. */
-  readonly filter?: Pick<DeadLetterOptions, 'never' | 'always' | 'when'>
-  /** Over it, an event is dropped, unless the filter always keeps it: then it is stored. Default: none. */
+  /** Which events to keep: `drop` wins over `keep`, and `keep` over `keepIf`. Default: all. */
+  readonly filter?: Pick<DeadLetterOptions, 'drop' | 'keep' | 'keepIf'>
+  /** Events over the limit are dropped. Those that the filter always keeps are stored. Default: none. */
   readonly rateLimit?: RateLimitOptions
-  /** Replays what failed for a passing reason, as breaker and budget allow. Default: off. */
+  /** Replays events that failed for a temporary reason, as breaker and budget allow. Default: off. */
   readonly autoReplay?: AutoReplayOptions
-  /** Removes what is too old from the store. Default: off; the store may have a retention of its own. */
+  /** Removes old dead letters from the store. Default: off; the store may have its own retention. */
   readonly cleanup?: CleanupOptions
+  /** Clock for all waits and timestamps; a test can control it. Default: the system's. */
   readonly clock?: Clock
+  /** Source of random numbers for jitter. Default: `Math.random`. */
   readonly random?: Random
 }
 
 export interface CloseOptions {
-  /** How long sinks may take for what they have; the rest is stored. Default '10s'. */
+  /** Maximum time for sinks to finish; remaining events are stored. Default '10s'. */
   readonly drain?: Duration
 }
 
@@ -124,7 +131,7 @@ const REPLAY_MAX_AGE: Duration = '1d'
 const CLEANUP_SCHEDULE = '17 3 * * *'
 const RETENTION: Duration = '30d'
 
-/** All that is wrong is said at once. */
+/** Resolves the options. Throws one error that lists every problem. */
 export function resolveEmitter(options: EmitterOptions): ResolvedEmitter {
   const { store, schemas = {}, rateLimit, autoReplay, cleanup } = options
   const { clock = systemClock, random = Math.random } = options
@@ -156,13 +163,13 @@ export function resolveEmitter(options: EmitterOptions): ResolvedEmitter {
     random,
   }
   if (problems.length === 0) return resolved
-  const message = `createEmitter() cannot be set up:\n- ${problems.join('\n- ')}`
+  const message = `The options of createEmitter() are invalid:\n- ${problems.join('\n- ')}`
   throw new RedriveError('POLICY_INVALID', message, { problems })
 }
 
 function resolveSinks(options: EmitterOptions, problems: string[]): readonly ResolvedSink[] {
   const entries = Object.entries(options.sinks)
-  if (entries.length === 0) problems.push('sinks: expected at least one')
+  if (entries.length === 0) problems.push('sinks: expected at least one sink')
   return entries.flatMap(([name, given]) => {
     const {
       sink,
@@ -181,21 +188,21 @@ function resolveSinks(options: EmitterOptions, problems: string[]): readonly Res
 function checkQueue(where: string, queue: QueueOptions | undefined, problems: string[]): void {
   if (queue === undefined) {
     problems.push(
-      `${where}: say what happens when a sink cannot keep up, such as { most: 10_000, whenFull: 'store' }`,
+      `${where}: expected a limit for events that wait for a slow sink, such as { maxEvents: 10_000, onFull: 'store' }, got nothing`,
     )
     return
   }
-  whole(`${where}.most`, queue.most, 1_000_000, problems)
-  if (!['wait', 'store', 'drop'].includes(queue.whenFull)) {
+  whole(`${where}.maxEvents`, queue.maxEvents, 1_000_000, problems)
+  if (!['wait', 'store', 'drop'].includes(queue.onFull)) {
     problems.push(
-      `${where}.whenFull: expected 'wait' or 'store' or 'drop', got ${String(queue.whenFull)}`,
+      `${where}.onFull: expected 'wait', 'store' or 'drop', got "${String(queue.onFull)}"`,
     )
   }
 }
 
 function filterOf({ filter = {} }: EmitterOptions, problems: string[]): DeadLetterFilter {
   const policy = collecting('filter', problems, () => resolvePolicy({ deadLetter: filter }, 'sink'))
-  return policy?.deadLetter.filter ?? { never: [], always: [], when: undefined }
+  return policy?.deadLetter.filter ?? { drop: [], keep: [], keepIf: undefined }
 }
 
 function rateOf({ perSecond, burst }: RateLimitOptions, problems: string[]): RatePolicy {
@@ -205,7 +212,7 @@ function rateOf({ perSecond, burst }: RateLimitOptions, problems: string[]): Rat
     )
   }
   const most = burst ?? Math.max(1, perSecond)
-  if (!(most >= 1)) problems.push(`rateLimit.burst: expected a number from 1, got ${most}`)
+  if (!(most >= 1)) problems.push(`rateLimit.burst: expected a number of at least 1, got ${most}`)
   return { perSecond, burst: most }
 }
 
@@ -217,7 +224,7 @@ function bypassOf(bypass: RateLimitOptions['bypass']): (event: OutboundEvent) =>
     SEVERITIES.indexOf(headers[SEVERITY_HEADER] as Severity) >= least
   const isNamed = ({ type }: OutboundEvent) =>
     types.some((one) => (typeof one === 'string' ? one === type : type.search(one) >= 0))
-  // Compared, not trusted: a promise would be truthy.
+  // Compared with true, because a promise is truthy.
   return (event) => isSevere(event) || isNamed(event) || when?.(event) === true
 }
 
@@ -241,7 +248,7 @@ function whole(where: string, value: number, max: number, problems: string[]): n
 function duration(where: string, value: Duration, problems: string[]): number {
   const ms = parseDuration(value)
   if (ms === undefined || ms <= 0) {
-    problems.push(`${where}: expected a duration such as '1d', got ${value}`)
+    problems.push(`${where}: expected a duration such as '1d', got "${value}"`)
   }
   return ms ?? 0
 }

@@ -1,35 +1,36 @@
 import { type BreakerPhase, type Failure, type FailureCycle, FIRST_CYCLE } from '@redrive/core'
-import type { OutboundEvent, StoredReason } from '../ports.ts'
+import type { StoredReason } from '../ports/dead-letter-store.ts'
+import type { OutboundEvent } from '../ports/sink.ts'
 
-/** What became of an event at one sink. */
+/** The result of an event at one sink. */
 export type SinkResult =
   | { readonly kind: 'delivered' }
-  /** Waits for its turn; only in a non-failing scope, which does not wait for it. */
+  /** Waits in the queue; only in a non-failing scope, which does not wait for delivery. */
   | { readonly kind: 'queued' }
-  /** Not delivered; safe in the store, from where it can be replayed. */
+  /** Not delivered; stored, so it can be replayed. */
   | { readonly kind: 'stored'; readonly reason: StoredReason }
-  /** Not delivered and not kept, because the filter, the rate limit or the queue says so. */
+  /** Not delivered and not kept, because of the filter, the rate limit or the queue. */
   | { readonly kind: 'dropped'; readonly reason: DropReason }
-  /** Not delivered, and the store did not take it either. */
+  /** Not delivered, and the store did not save it. */
   | { readonly kind: 'lost'; readonly error: unknown }
 
 export type DropReason = StoredReason | 'filtered'
 
-/** It did not arrive. */
+/** A result of an event that was not delivered. */
 export type FailedResult = Extract<SinkResult, { kind: 'stored' | 'dropped' | 'lost' }>
 
 export const DELIVERED: SinkResult = Object.freeze({ kind: 'delivered' })
 export const QUEUED: SinkResult = Object.freeze({ kind: 'queued' })
 
-/** What became of an event, for each sink. */
+/** The results of an event, for each sink. */
 export interface EmitResult {
   readonly id: string
   readonly sinks: Readonly<Record<string, SinkResult>>
 }
 
 export interface SinkStats {
-  /** In hand: queued, waiting for a retry or under way. */
-  readonly inHand: number
+  /** Events in flight: queued, waiting for a retry or being sent. */
+  readonly inFlight: number
   readonly delivered: number
   readonly stored: number
   readonly dropped: number
@@ -37,7 +38,7 @@ export interface SinkStats {
   readonly breaker: BreakerPhase
 }
 
-/** What did not arrive of what a job emitted. */
+/** Counts of undelivered events of a job. */
 export interface JobStats {
   readonly stored: number
   readonly dropped: number
@@ -46,29 +47,29 @@ export interface JobStats {
 
 export interface EmitterStats {
   readonly sinks: Readonly<Record<string, SinkStats>>
-  /** By name of the job. Of many names the first thousand; the others are counted together as `…`. */
+  /** Counts by job name. Only the first thousand names are separate; the others are counted together as `…`. */
   readonly jobs: Readonly<Record<string, JobStats>>
   /** Events over the rate limit. */
   readonly limited: number
 }
 
-/** An event on its way to one sink. */
-export interface Parcel {
+/** An event for one sink. */
+export interface QueuedEvent {
   readonly event: OutboundEvent
   readonly job: string | undefined
-  /** Comes from the store: it stays there until it is delivered. */
+  /** True when the event comes from the store: it stays there until it is delivered. */
   readonly isReplay: boolean
   readonly onEnd: (result: SinkResult) => void
 }
 
-/** Why a parcel does not reach its sink. */
-export interface GivenUp {
+/** Why an event did not reach its sink. */
+export interface Undelivered {
   readonly reason: StoredReason
   readonly failure: Failure
   readonly cycle: FailureCycle
 }
 
-/** A failure that is no attempt's: nothing was sent. */
+/** Creates a failure without an attempt: nothing was sent. */
 const unsent = (code: string, message: string): Failure => ({
   class: 'transient',
   signature: code.toLowerCase().replaceAll('_', '-'),
@@ -80,27 +81,27 @@ const unsent = (code: string, message: string): Failure => ({
   stack: undefined,
 })
 
-const beforeAnyAttempt = (reason: StoredReason, message: string): GivenUp => ({
+const beforeAnyAttempt = (reason: StoredReason, message: string): Undelivered => ({
   reason,
   failure: unsent(reason.toUpperCase(), message),
   cycle: FIRST_CYCLE,
 })
 
-export const RATE_LIMITED: GivenUp = beforeAnyAttempt(
+export const RATE_LIMITED: Undelivered = beforeAnyAttempt(
   'rate_limited',
-  'more events than the rate limit allows',
+  'the event exceeded the rate limit',
 )
-export const QUEUE_FULL: GivenUp = beforeAnyAttempt(
+export const QUEUE_FULL: Undelivered = beforeAnyAttempt(
   'queue_full',
-  'the queue of the sink had no room',
+  'the queue of the sink was full',
 )
-export const CLOSED: GivenUp = beforeAnyAttempt(
+export const CLOSED: Undelivered = beforeAnyAttempt(
   'closed',
-  'the emitter was closed before the sink had it',
+  'the emitter was closed before the sink accepted the event',
 )
 
-/** Its data are not what they must be: no replay helps before somebody has looked at them. */
-export const invalid = (error: unknown): GivenUp => {
+/** Creates the reason for invalid data. A replay fails again until a user fixes the data. */
+export const invalid = (error: unknown): Undelivered => {
   const message = error instanceof Error ? error.message : String(error)
   const why = beforeAnyAttempt('invalid', message)
   return { ...why, failure: { ...why.failure, class: 'schema' } }

@@ -1,21 +1,21 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-/** What the work that is going on says about emitting. */
+/** The settings of `emit` for the current work. */
 export interface Scope {
-  /** False: nothing that an emission does may fail or hold up the work. */
+  /** False: an emission must not fail or delay the work. */
   readonly isFailing: boolean
-  /** The job that the work is; what it emits is stored and counted under its name. */
+  /** Name of the current job. Its events are stored and counted under this name. */
   readonly job: string | undefined
 }
 
 export interface ScopeOptions {
-  /** Name of the job; inherited from the scope around it when absent. */
+  /** Name of the job. Default: the name of the outer scope. */
   readonly job?: string
 }
 
 const scopes = new AsyncLocalStorage<Scope>()
 
-/** Outside of every scope whoever emits wants to know. */
+/** The default outside of every scope: `emit` reports failures. */
 const NO_SCOPE: Scope = Object.freeze({ isFailing: true, job: undefined })
 
 export const currentScope = (): Scope => scopes.getStore() ?? NO_SCOPE
@@ -24,18 +24,18 @@ const inScope = <T>(isFailing: boolean, work: () => T, { job }: ScopeOptions): T
   scopes.run({ isFailing, job: job ?? currentScope().job }, work)
 
 /**
- * In here, and in everything that is awaited in here, `emit` neither rejects nor waits: what a sink
- * does not take is stored and counted. Scopes nest; the innermost counts.
+ * Runs `work` in a scope where `emit` neither rejects nor waits. Undelivered events are stored and
+ * counted. The scope includes every function that `work` calls, also asynchronously. Scopes nest; the innermost one applies.
  */
 export const nonFailing = <T>(work: () => T, options: ScopeOptions = {}): T =>
   inScope(false, work, options)
 
-/** In here `emit` tells what became of the event, and rejects when it would be lost: for what must be known. */
+/** Runs `work` in a scope where `emit` returns the result of the event, and rejects when the event would be lost. */
 export const failing = <T>(work: () => T, options: ScopeOptions = {}): T =>
   inScope(true, work, options)
 
 /**
- * A job function whose emissions cannot fail it.
+ * Wraps a job function so that its emissions cannot fail it.
  *
  * ```ts
  * const nightly = nonFailingJob('nightly-report', async () => { … })
@@ -49,7 +49,7 @@ export function nonFailingJob<Args extends readonly unknown[], T>(
 }
 
 /**
- * The same for workers that are given jobs with a name, as BullMQ's are.
+ * Wraps the processor of a worker whose jobs have a name, such as BullMQ's.
  *
  * ```ts
  * new Worker('orders', nonFailingProcessor(async (job) => { … }), { connection })

@@ -1,17 +1,17 @@
-import { ACTIONS, type Action } from '@redrive/api'
+import { ACTIONS, type Action } from '@redrive/api/enums'
 import type { Caller, Grant } from './caller.ts'
 
-/** The one place where it is decided who may do what. Everything that no grant names is forbidden. */
+/** Returns whether a caller has a permission on a source. Without a matching grant the result is false. */
 export function allows(caller: Caller, action: Action, source: string): boolean {
   if (caller.isAgent && action === 'approve') return false
   return caller.grants.some((grant) => grants(grant, action) && covers(grant, source))
 }
 
-/** With some source at least: nothing that anyone asks for can be answered without it. */
+/** Returns whether a caller has a permission on at least one source. */
 export const allowsSome = (caller: Caller, action: Action): boolean =>
   caller.grants.some((grant) => grants(grant, action)) && !(caller.isAgent && action === 'approve')
 
-/** What concerns all sources, those to come included. */
+/** Returns whether a caller has a permission on all sources, including future ones. */
 export const allowsAll = (caller: Caller, action: Action): boolean =>
   caller.grants.some((grant) => grants(grant, action) && grant.sources.includes('*'))
 
@@ -21,7 +21,10 @@ export const allowedActions = (caller: Caller, source: string): readonly Action[
 const grants = ({ actions }: Grant, action: Action) => actions.includes(action)
 const covers = ({ sources }: Grant, source: string) => sources.some((one) => matches(one, source))
 
-/** `*` stands for any part; without a regular expression, so that no name can be slow or mean more. */
+/**
+ * Returns whether a name matches a pattern in which `*` matches any part. It does not use a regular expression,
+ * because special characters in a pattern must not have a meaning or make it slow.
+ */
 export function matches(pattern: string, name: string): boolean {
   const [first = '', ...rest] = pattern.split('*')
   if (rest.length === 0) return first === name

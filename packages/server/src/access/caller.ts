@@ -1,25 +1,22 @@
-import type { Action } from '@redrive/api'
+import type { Action } from '@redrive/api/enums'
 
-/** Some actions, with some sources. Grants add up; none takes away. */
+/** Permissions on sources. A caller has the sum of all grants. */
 export interface Grant {
   readonly actions: readonly Action[]
-  /** Names of sources; `*` stands for any part of a name. */
+  /** Names of sources; `*` matches any part of a name. */
   readonly sources: readonly string[]
 }
 
-/** Who asks. */
+/** An authenticated caller. */
 export interface Caller {
-  /**
-   * Always the same for one human being, however they ask: a token counts as its owner. Four eyes means two
-   * different ones of these.
-   */
+  /** Id of the user. A token has the id of its owner. An approval by another person compares these ids. */
   readonly person: string
-  /** For people to read. */
+  /** Display name. */
   readonly name: string
   readonly via: 'session' | 'token' | 'development'
   readonly grants: readonly Grant[]
-  /** A program that decides by itself: it plans, and never approves. */
+  /** An autonomous program. It can plan replays and never approve them. */
   readonly isAgent: boolean
-  /** Of the token or session that was shown; undefined in development. */
+  /** Id of the token or session; undefined in development. */
   readonly credential: string | undefined
 }

@@ -3,13 +3,13 @@ import type { WriteAudit } from './entry.ts'
 import { type AuditPage, type AuditQuery, readAudit } from './read.ts'
 import { writer } from './write.ts'
 
-/** What everybody did, saw and tried. */
+/** The audit log: actions, views of payloads, and denied attempts. */
 export interface Audit {
   readonly write: WriteAudit
   read(query: AuditQuery): Promise<AuditPage>
 }
 
-/** Several processes may write at once: there is one chain. */
+/** Creates the audit log. Several processes can write concurrently to one hash chain. */
 export function createAudit({ pool }: { readonly pool: Pool }): Audit {
   return { write: writer(pool), read: (query) => readAudit(pool, query) }
 }

@@ -4,12 +4,13 @@ import { RedriveError } from '@redrive/core'
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import { runOn } from '../database.ts'
+import { HASH_OF_ENTRY, HEAD } from './statements.ts'
 
-/** What the chain was at some moment, in a place that who can change the database cannot change. */
+/** A signed state of the chain. It is stored where users with write access to the database cannot change it. */
 export interface Checkpoint {
   readonly sequence: number
   readonly hash: string
-  /** Epoch ms on the clock of the database. */
+  /** Epoch ms of the database clock. */
   readonly at: number
   /** Ed25519 over `signedText`, base64. */
   readonly signature: string
@@ -22,7 +23,7 @@ const checkpoint = z.object({
   signature: z.base64(),
 })
 
-/** Version 1: what is signed, in UTF-8. */
+/** Returns the signed bytes. Version 1: JSON in UTF-8. */
 const signedText = ({ sequence, hash, at }: Omit<Checkpoint, 'signature'>): Buffer =>
   Buffer.from(JSON.stringify(['redrive audit checkpoint 1', sequence, hash, at]))
 
@@ -37,21 +38,21 @@ export function isSigned(checkpoint: Checkpoint, publicKey: KeyObject): boolean 
 
 export interface CheckpointOptions {
   readonly pool: Pool
-  /** Ed25519. */
+  /** Ed25519 key. */
   readonly privateKey: KeyObject
-  /** One JSON document in each line; only ever added to. Keep it where the database's owner cannot write. */
+  /** File with one JSON document per line, append-only. Keep it where the database owner cannot write. */
   readonly file: string
 }
 
 /**
- * Adds a checkpoint to the file, unless nothing was written since the last one. A chain that no longer has
- * the last checkpoint gets no new one: that would cover what was done to it.
+ * Appends a checkpoint to the file, unless the chain is unchanged since the last one. Rejects when the chain does
+ * not contain the last checkpoint, because a new one would hide the manipulation.
  */
 export async function writeCheckpoint(options: CheckpointOptions): Promise<Checkpoint | undefined> {
   const { pool, privateKey, file } = options
   mustBeEd25519(privateKey)
   const last = (await readCheckpoints(file)).at(-1)
-  if (last !== undefined) await mustHave(pool, last, createPublicKey(privateKey), file)
+  if (last !== undefined) await requireCheckpoint(pool, last, createPublicKey(privateKey), file)
   const head = await headOf(pool)
   if (head.sequence === (last?.sequence ?? 0)) return undefined
   const signature = sign(null, signedText(head), privateKey).toString('base64')
@@ -60,37 +61,36 @@ export async function writeCheckpoint(options: CheckpointOptions): Promise<Check
   return written
 }
 
-/** All lines of the file; none when there is no file yet. Rejects at a line that is no checkpoint. */
+/** Returns the checkpoints of the file, or none if it does not exist. Rejects when a line is not a checkpoint. */
 export async function readCheckpoints(file: string): Promise<readonly Checkpoint[]> {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return ''
     throw error
   })
   const lines = text.split('\n').filter((line) => line !== '')
-  return lines.map((line, index) => parsed(line, `${file}:${index + 1}`))
+  return lines.map((line, index) => parseCheckpoint(line, `${file}:${index + 1}`))
 }
 
-function parsed(line: string, where: string): Checkpoint {
+function parseCheckpoint(line: string, where: string): Checkpoint {
   try {
     return checkpoint.parse(JSON.parse(line))
   } catch (cause) {
-    const sentence = `${where} is no checkpoint. Restore the file from a copy; only if it cannot be, take the line out and write down why.`
+    const sentence = `${where} is not a valid checkpoint. Restore the file from a backup. If there is none, remove the line and document the reason.`
     throw new RedriveError('CONFLICT', sentence, { cause })
   }
 }
 
-async function mustHave(
+async function requireCheckpoint(
   pool: Pool,
   last: Checkpoint,
   publicKey: KeyObject,
   file: string,
 ): Promise<void> {
-  const text = `select encode(hash, 'hex') as hash from redrive_server.audit where sequence = $1`
-  const [row] = await runOn(pool)<{ hash: string }>(text, [last.sequence])
+  const [row] = await runOn(pool)<{ hash: string }>(HASH_OF_ENTRY, [last.sequence])
   if (row?.hash === last.hash && isSigned(last, publicKey)) return
   throw new RedriveError(
     'CONFLICT',
-    `The audit does not have the last checkpoint of ${file} (entry ${last.sequence}): it was cut, rewritten or restored, or the key is another one. Run \`redrive audit verify\`; after a restore that was meant, move the file away and keep it.`,
+    `The audit log does not contain the last checkpoint of "${file}" (entry ${last.sequence}). It was truncated, rewritten or restored, or the key has changed. Run \`redrive audit verify\`. After an intended restore, move the file away and keep it.`,
   )
 }
 
@@ -101,26 +101,27 @@ interface Head {
 }
 
 async function headOf(pool: Pool): Promise<Head> {
-  const text = `select sequence, encode(hash, 'hex') as hash,
-  (extract(epoch from clock_timestamp()) * 1000)::bigint as at from redrive_server.audit_head`
-  const [row] = await runOn(pool)<{ sequence: string; hash: string; at: string }>(text)
-  if (row === undefined) throw new RedriveError('CONFLICT', 'The audit has lost its head.')
+  const [row] = await runOn(pool)<{ sequence: string; hash: string; at: string }>(HEAD)
+  if (row === undefined) throw new RedriveError('CONFLICT', AUDIT_HEAD_MISSING)
   return { sequence: Number(row.sequence), hash: row.hash, at: Number(row.at) }
 }
 
-/** Another kind of key would sign as well, in a way that nobody expects. */
+const AUDIT_HEAD_MISSING =
+  'The table redrive_server.audit_head is empty. Restore the database, then run `redrive audit verify`.'
+
+/** Rejects a key of another type, because its signatures would have another format. */
 export function mustBeEd25519(key: KeyObject): void {
   if (key.asymmetricKeyType === 'ed25519') return
   throw new RedriveError(
     'POLICY_INVALID',
-    'The key of the audit is not of the kind Ed25519. Make one with: openssl genpkey -algorithm ed25519',
+    'The key of the audit log is not an Ed25519 key. Create one: openssl genpkey -algorithm ed25519',
   )
 }
 
-/** On disk before it is said to be. A whole line in one write: others may add to the file as well. */
+/** Appends a line and syncs it to disk. It uses one write, because other processes may append to the file. */
 async function appendLine(file: string, line: string): Promise<void> {
   const handle = await open(file, 'a', 0o640).catch((cause: Error) => {
-    const sentence = `No checkpoint of the audit can be written: ${cause.message}. The folder must be there, and the server must be allowed to write in it.`
+    const sentence = `Cannot write a checkpoint of the audit log: ${cause.message}. Check that the folder exists and that the server can write to it.`
     throw new RedriveError('UNREACHABLE', sentence, { cause })
   })
   try {
@@ -132,11 +133,11 @@ async function appendLine(file: string, line: string): Promise<void> {
 }
 
 export interface Checkpoints {
-  /** Writes a last one. */
+  /** Writes a last checkpoint. */
   stop(): Promise<void>
 }
 
-/** One now, one every so often, and one at the end. What goes wrong is told and tried again next time. */
+/** Writes a checkpoint now, one per interval and one at the end. A failure is reported; the next interval retries. */
 export async function startCheckpoints(
   options: CheckpointOptions & {
     readonly everyMs: number
@@ -144,18 +145,18 @@ export async function startCheckpoints(
   },
 ): Promise<Checkpoints> {
   const { everyMs, onError } = options
-  // A start with a chain that was tampered with, or a file that cannot be written, is refused.
+  // Rejects the start when the chain was manipulated or the file cannot be written.
   await writeCheckpoint(options)
   let last: Promise<unknown> = Promise.resolve()
-  const again = () => {
+  const writeNext = () => {
     last = last.then(() => writeCheckpoint(options)).catch(onError)
     return last
   }
-  const timer = setInterval(() => void again(), everyMs)
+  const timer = setInterval(() => void writeNext(), everyMs)
   return {
     async stop() {
       clearInterval(timer)
-      await again()
+      await writeNext()
     },
   }
 }

@@ -1,24 +1,24 @@
 import type { AuditEntry } from '@redrive/api'
 import type { Caller } from '../access/caller.ts'
 
-/** What is written down about one thing that someone did, saw or tried. */
+/** A new entry of the audit log. */
 export interface NewEntry {
-  /** Undefined: nobody who is known, such as a login that failed. */
+  /** Undefined for an unknown caller, for example after a failed login. */
   readonly caller: Caller | undefined
   /** The operation of the API, or `login`, `logout` and the like. */
-  readonly what: string
+  readonly operation: string
   /**
-   * A mutation is `asked` before it is done, so that nothing happens that is not written down, and then
-   * `done`, `refused` (what is there does not allow it) or `failed`. `denied`: the caller may not. `seen`:
-   * a payload was shown.
+   * A mutation writes `requested` before it runs, so that every mutation is recorded. Afterwards it writes `done`,
+   * `refused` (not possible in the current state) or `failed`. `denied`: the caller lacks a permission. `viewed`: the
+   * caller viewed a payload.
    */
   readonly outcome: AuditEntry['outcome']
   readonly source?: string
   /** Id of the dead letter, group, run or token. */
   readonly subject?: string
-  /** Small and plain; never a payload or a secret. */
+  /** Small values; never a payload or a secret. */
   readonly facts?: Readonly<Record<string, unknown>>
 }
 
-/** Resolves when it is written for good; while it cannot be, nothing may be done that needs it. */
+/** Writes an entry. Resolves after the commit. If it rejects, the caller must not run the action. */
 export type WriteAudit = (entry: NewEntry) => Promise<void>

@@ -1,73 +1,64 @@
 import type { AuditEntry } from '@redrive/api'
 import { RedriveError } from '@redrive/core'
 import type { Pool } from 'pg'
-import { inTransaction, type Run } from '../database.ts'
+import { inTransaction, type RunSql } from '../database.ts'
+import type { Link } from './chain.ts'
+import { searchAudit } from './statements.ts'
 
-/** All that are named must fit. */
+/** Filters of the audit log. An entry must match all of them. */
 export interface AuditQuery {
   readonly person?: string | undefined
   readonly source?: string | undefined
-  readonly what?: string | undefined
+  readonly operation?: string | undefined
   readonly subject?: string | undefined
-  /** 1 to 200. Default 50. */
-  readonly most?: number | undefined
-  /** Only entries with a smaller sequence: `next` of the page before. */
+  /** Maximum number of entries (1–200, default 50). */
+  readonly limit?: number | undefined
+  /** Returns only entries with a smaller sequence; pass `nextCursor` of the previous page. */
   readonly before?: number | undefined
 }
 
 export interface AuditPage {
   /** Newest first. */
   readonly entries: AuditEntry[]
-  /** Absent at the end. */
-  readonly next?: number
+  /** Absent on the last page. */
+  readonly nextCursor?: number
 }
 
-/** The columns of an entry as they are read everywhere. */
-export const ENTRY: string = `sequence, at_ms, person, via, what, outcome, source, subject, facts,
-  encode(previous, 'hex') as previous, encode(hash, 'hex') as hash`
-
-export interface EntryRow {
+export interface EntryRow extends Omit<Link, 'sequence' | 'at'> {
   readonly sequence: string
   readonly at_ms: string
-  readonly person: string
-  readonly via: string
-  readonly what: string
-  readonly outcome: AuditEntry['outcome']
-  readonly source: string | null
-  readonly subject: string | null
-  readonly facts: string
   readonly previous: string
   readonly hash: string
 }
 
-const FILTERS = ['person', 'source', 'what', 'subject'] as const
-const MOST_DEFAULT = 50
-const MOST_MAX = 200
-/** 5 s: a rare `what` in years of entries is looked for in all of them. */
+const FILTERS = ['person', 'source', 'operation', 'subject'] as const
+const LIMIT_DEFAULT = 50
+const LIMIT_MAX = 200
+/** 5 s, because a search for a rare `operation` scans all entries. */
 const BEGIN = "begin read only; set local statement_timeout = '5s'"
 /** query_canceled */
 const CANCELLED = '57014'
 
 export async function readAudit(pool: Pool, query: AuditQuery): Promise<AuditPage> {
-  const most = Math.min(Math.max(query.most ?? MOST_DEFAULT, 1), MOST_MAX)
+  const limit = Math.min(Math.max(query.limit ?? LIMIT_DEFAULT, 1), LIMIT_MAX)
   try {
-    const rows = await inTransaction(pool, (run) => select(run, query, most + 1), BEGIN)
-    const entries = rows.slice(0, most).map(entryOf)
+    const rows = await inTransaction(pool, (run) => select(run, query, limit + 1), BEGIN)
+    const entries = rows.slice(0, limit).map(entryOf)
     const last = entries.at(-1)
-    return rows.length > most && last !== undefined ? { entries, next: last.sequence } : { entries }
+    return rows.length > limit && last !== undefined
+      ? { entries, nextCursor: last.sequence }
+      : { entries }
   } catch (error) {
     throw (error as { code?: unknown }).code === CANCELLED ? tooBroad(error) : error
   }
 }
 
-function select(run: Run, query: AuditQuery, limit: number): Promise<readonly EntryRow[]> {
+function select(run: RunSql, query: AuditQuery, limit: number): Promise<readonly EntryRow[]> {
   const values: unknown[] = [query.before ?? Number.MAX_SAFE_INTEGER, limit]
-  const where = FILTERS.flatMap((name) =>
-    query[name] === undefined ? [] : [`and ${name} = $${values.push(query[name])}`],
+  const conditions = FILTERS.flatMap((name) =>
+    query[name] === undefined ? [] : [`${name} = $${values.push(query[name])}`],
   )
-  const text = `select ${ENTRY} from redrive_server.audit where sequence < $1 ${where.join(' ')}
-order by sequence desc limit $2`
-  return run<EntryRow>(text, values)
+  return run<EntryRow>(searchAudit(conditions), values)
 }
 
 function entryOf(row: EntryRow): AuditEntry {
@@ -85,6 +76,6 @@ function entryOf(row: EntryRow): AuditEntry {
 const tooBroad = (cause: unknown) =>
   new RedriveError(
     'REFUSED',
-    'The search took longer than it may and was ended. Narrow it: name a person, a source or a subject.',
+    'The search exceeded its time limit. Filter by person, source or subject.',
     { cause },
   )

@@ -1,26 +1,30 @@
 import type { KeyObject } from 'node:crypto'
 import { RedriveError } from '@redrive/core'
 import type { Pool } from 'pg'
-import { inTransaction, type Run } from '../database.ts'
+import { inTransaction, type RunSql } from '../database.ts'
 import { GENESIS, hashOf } from './chain.ts'
 import { type Checkpoint, isSigned, mustBeEd25519, readCheckpoints } from './checkpoint.ts'
-import { ENTRY, type EntryRow } from './read.ts'
+import type { EntryRow } from './read.ts'
+import { HEAD, NEXT_ENTRIES } from './statements.ts'
 
 export interface VerifyAuditOptions {
   readonly pool: Pool
-  /** The file of checkpoints. Default: none, and then a chain that was rewritten as a whole looks right. */
+  /** Checkpoint file. Default: none; then a completely rewritten chain is not detected. */
   readonly checkpoints?: string | undefined
-  /** Of the key that signed them; needed with `checkpoints`. */
+  /** Public key of the signatures; required with `checkpoints`. */
   readonly publicKey?: KeyObject | undefined
 }
 
-/** - `altered`: an entry is not the one its hash was made of.
- * - `unlinked`: an entry does not follow the one before.
- * - `missing`: entries are not there.
- * - `head`: the chain does not end where it was last written.
- * - `signature`: a checkpoint was not signed with that key.
- * - `truncated`: the chain is shorter than a checkpoint says.
- * - `rewritten`: it is not the chain that a checkpoint was made of.
+/**
+ * The kind of a problem.
+ *
+ * - `altered`: an entry does not match its hash.
+ * - `unlinked`: an entry does not contain the hash of the previous entry.
+ * - `missing`: entries are missing.
+ * - `head`: the last entry is not the last written entry.
+ * - `signature`: a checkpoint has no valid signature of this key.
+ * - `truncated`: the chain is shorter than at a checkpoint.
+ * - `rewritten`: the chain has another hash than at a checkpoint.
  */
 export type AuditProblemKind =
   | 'altered'
@@ -33,49 +37,57 @@ export type AuditProblemKind =
 
 export interface AuditProblem {
   readonly kind: AuditProblemKind
-  /** The entry at which it shows. */
+  /** The first entry with the problem. */
   readonly sequence: number
   readonly detail: string
 }
 
 export interface AuditVerdict {
-  /** Entries that were looked at, up to the first that is broken. */
+  /** Number of valid entries before the first broken one. */
   readonly entries: number
   readonly checkpoints: number
-  /** None: all is as it was written. */
+  /** Empty if the audit log is unchanged. */
   readonly problems: readonly AuditProblem[]
 }
 
 /** 5,000 entries are a few MB. */
 const PAGE = 5_000
-/** One moment for all pages, whatever is written meanwhile. */
+/** One snapshot for all pages, independent of concurrent writes. */
 const BEGIN = 'begin isolation level repeatable read read only'
 
-/** Walks the whole chain and tells the first entry that is broken, and every checkpoint that it breaks. */
+/** Verifies the whole chain. Reports the first broken entry and every checkpoint that does not match. */
 export async function verifyAudit(options: VerifyAuditOptions): Promise<AuditVerdict> {
   const checkpoints = await checkpointsOf(options)
   return inTransaction(options.pool, (run) => verdictOf(run, checkpoints), BEGIN)
 }
 
-interface Signed extends Checkpoint {
+interface CheckedCheckpoint extends Checkpoint {
   readonly isSigned: boolean
 }
 
-async function checkpointsOf(options: VerifyAuditOptions): Promise<readonly Signed[]> {
+async function checkpointsOf(options: VerifyAuditOptions): Promise<readonly CheckedCheckpoint[]> {
   const { checkpoints: file, publicKey } = options
   if (file === undefined) return []
   if (publicKey === undefined) {
-    throw new RedriveError('POLICY_INVALID', 'Checkpoints prove nothing without the public key.')
+    throw new RedriveError('POLICY_INVALID', PUBLIC_KEY_MISSING)
   }
   mustBeEd25519(publicKey)
   const all = await readCheckpoints(file)
-  // No checkpoint where some are looked for is not the same as all being right.
-  if (all.length === 0) throw new RedriveError('CONFLICT', `There is no checkpoint in ${file}.`)
+  // An empty file must not count as a successful verification.
+  if (all.length === 0) {
+    throw new RedriveError('CONFLICT', `The file "${file}" contains no checkpoint. Check its path.`)
+  }
   return all.map((one) => ({ ...one, isSigned: isSigned(one, publicKey) }))
 }
 
-async function verdictOf(run: Run, checkpoints: readonly Signed[]): Promise<AuditVerdict> {
-  // Hashes as they are now, at the places that checkpoints name: no page has to be kept.
+const PUBLIC_KEY_MISSING =
+  'Checkpoints cannot be verified without the public key. Set publicKey (CLI: --public-key).'
+
+async function verdictOf(
+  run: RunSql,
+  checkpoints: readonly CheckedCheckpoint[],
+): Promise<AuditVerdict> {
+  // Current hashes at the sequences of the checkpoints, so that pages need not stay in memory.
   const hashes = new Map<number, string | undefined>(
     checkpoints.map(({ sequence }) => [sequence, undefined]),
   )
@@ -90,26 +102,26 @@ async function verdictOf(run: Run, checkpoints: readonly Signed[]): Promise<Audi
   }
 }
 
-interface Walked {
-  /** The last sequence that is right. */
+interface WalkResult {
+  /** The last valid sequence. */
   readonly length: number
   readonly problem: AuditProblem | undefined
 }
 
-async function walk(run: Run, see: (sequence: number, hash: string) => void): Promise<Walked> {
+async function walk(
+  run: RunSql,
+  onEntry: (sequence: number, hash: string) => void,
+): Promise<WalkResult> {
   let length = 0
   let previous = GENESIS
   for (;;) {
-    const rows = await run<EntryRow>(
-      `select ${ENTRY} from redrive_server.audit where sequence > $1 order by sequence limit ${PAGE}`,
-      [length],
-    )
+    const rows = await run<EntryRow>(NEXT_ENTRIES, [length, PAGE])
     for (const row of rows) {
       const problem = brokenAt(row, length, previous)
       if (problem !== undefined) return { length, problem }
       length = Number(row.sequence)
       previous = row.hash
-      see(length, previous)
+      onEntry(length, previous)
     }
     if (rows.length < PAGE) return { length, problem: await notTheHead(run, length, previous) }
   }
@@ -119,43 +131,44 @@ function brokenAt(row: EntryRow, length: number, previous: string): AuditProblem
   const sequence = Number(row.sequence)
   const at = (kind: AuditProblemKind, detail: string) => ({ kind, sequence, detail })
   if (sequence !== length + 1) {
-    return at('missing', `Entries ${length + 1} to ${sequence - 1} are not there.`)
+    return at('missing', `Entries ${length + 1} to ${sequence - 1} are missing.`)
   }
   if (row.previous !== previous) {
-    return at('unlinked', `Entry ${sequence} does not follow entry ${length} as it is now.`)
+    return at('unlinked', `Entry ${sequence} does not contain the hash of entry ${length}.`)
   }
   const hash = hashOf({ ...row, sequence, at: Number(row.at_ms) }, previous)
   if (hash === row.hash) return undefined
-  return at('altered', `Entry ${sequence} is not what was written.`)
+  return at('altered', `Entry ${sequence} does not match its hash.`)
 }
 
 async function notTheHead(
-  run: Run,
+  run: RunSql,
   length: number,
   hash: string,
 ): Promise<AuditProblem | undefined> {
-  const [head] = await run<{ sequence: string; hash: string }>(
-    `select sequence, encode(hash, 'hex') as hash from redrive_server.audit_head`,
-  )
+  const [head] = await run<{ sequence: string; hash: string }>(HEAD)
   if (head !== undefined && Number(head.sequence) === length && head.hash === hash) return undefined
-  const detail = `The last entry is ${length}, but ${head?.sequence ?? 'none'} was the last to be written.`
+  const detail = `The last entry is ${length}, but the last written entry was ${head?.sequence ?? 'none'}.`
   return { kind: 'head', sequence: length, detail }
 }
 
 function problemOf(
-  { sequence, hash, isSigned }: Signed,
+  { sequence, hash, isSigned }: CheckedCheckpoint,
   found: string | undefined,
-  { length, problem }: Walked,
+  { length, problem }: WalkResult,
 ): readonly AuditProblem[] {
   const at = (kind: AuditProblemKind, detail: string) => [{ kind, sequence, detail }]
   if (!isSigned) {
-    return at('signature', `The checkpoint of entry ${sequence} was not signed with that key.`)
+    return at('signature', `The checkpoint of entry ${sequence} is not signed with this key.`)
   }
   if (found === hash) return []
   if (found !== undefined) {
-    return at('rewritten', `Entry ${sequence} is not the one that the checkpoint was made of.`)
+    return at('rewritten', `Entry ${sequence} has another hash than at its checkpoint.`)
   }
-  // Beyond an entry that is broken nothing is known, and that entry is told already.
+  // Entries after a broken one are unknown, and the broken one is already reported.
   if (problem !== undefined && problem.kind !== 'head') return []
-  return at('truncated', `The chain ends at ${length}; the checkpoint has seen entry ${sequence}.`)
+  return at(
+    'truncated',
+    `The chain ends at entry ${length}, but a checkpoint covers entry ${sequence}.`,
+  )
 }

@@ -1,50 +1,51 @@
 import { isRedriveError, RedriveError } from '@redrive/core'
 import type { Pool } from 'pg'
-import { inTransaction, type Run } from '../database.ts'
+import { inTransaction, type RunSql } from '../database.ts'
 import { hashOf, type Link } from './chain.ts'
 import type { NewEntry, WriteAudit } from './entry.ts'
+import { APPEND, LOCK_HEAD } from './statements.ts'
 
-/** 500 in one transaction: more would keep other processes from the chain for longer than a moment. */
+/** 500 entries per transaction. More would block other processes too long. */
 const BATCH_MAX = 500
-/** 10,000 that wait are many seconds of work: whoever comes then is told at once. */
-const WAITING_MAX = 10_000
-/** 64 KiB of facts: they name things, and never carry them. */
+/** 10,000 pending entries take many seconds to write. Further entries are rejected immediately. */
+const PENDING_MAX = 10_000
+/** 64 KiB of facts: they contain names and ids, not content. */
 const FACTS_MAX = 65_536
-/** 600 characters fit into an index, whatever they are. Names in the API have 500 at most. */
+/** 600 characters always fit into an index. Names in the API have at most 500. */
 const TEXT_MAX = 600
-/** 5 s for the lock and 5 s for a statement: whoever waits for the audit has a person waiting. */
+/** 5 s for the lock and 5 s for a statement, because a user waits for the response. */
 const BEGIN = "begin; set local lock_timeout = '5s'; set local statement_timeout = '5s'"
 
-type Unplaced = Omit<Link, 'sequence' | 'at'>
+type UnnumberedLink = Omit<Link, 'sequence' | 'at'>
 
-interface Waiting {
-  readonly entry: Unplaced
+interface PendingEntry {
+  readonly entry: UnnumberedLink
   readonly resolve: () => void
-  readonly reject: (why: unknown) => void
+  readonly reject: (reason: unknown) => void
 }
 
 /**
- * Writes entries one after the other, however many come at once: those that come while some are being
- * written go together in the next transaction. So the disk is waited for once for all of them.
+ * Creates a writer of audit entries. Entries that arrive during a transaction are written together in the next
+ * one, so that they share one disk sync.
  */
 export function writer(pool: Pool): WriteAudit {
-  const waiting: Waiting[] = []
+  const pending: PendingEntry[] = []
   let isWriting = false
   const writeAll = async () => {
     isWriting = true
-    while (waiting.length > 0) await writeBatch(pool, waiting.splice(0, BATCH_MAX))
+    while (pending.length > 0) await writeBatch(pool, pending.splice(0, BATCH_MAX))
     isWriting = false
   }
   return (entry) =>
     new Promise((resolve, reject) => {
-      const unplaced = unplacedOf(entry)
-      if (waiting.length >= WAITING_MAX) throw cannotWrite(new Error('too many are waiting'))
-      waiting.push({ entry: unplaced, resolve, reject })
+      const link = linkOf(entry)
+      if (pending.length >= PENDING_MAX) throw cannotWrite(new Error('too many pending entries'))
+      pending.push({ entry: link, resolve, reject })
       if (!isWriting) void writeAll()
     })
 }
 
-async function writeBatch(pool: Pool, batch: readonly Waiting[]): Promise<void> {
+async function writeBatch(pool: Pool, batch: readonly PendingEntry[]): Promise<void> {
   const entries = batch.map(({ entry }) => entry)
   try {
     await inTransaction(pool, (run) => append(run, entries), BEGIN)
@@ -60,31 +61,18 @@ interface Head {
   readonly now: string
 }
 
-/** The clock is read with the lock held, so that it goes the way the sequence goes. */
-const LOCK_HEAD = `select sequence, encode(hash, 'hex') as hash,
-  (extract(epoch from clock_timestamp()) * 1000)::bigint as now
-from redrive_server.audit_head for update`
-
-const APPEND = `with added as (
-  insert into redrive_server.audit (sequence, at_ms, person, via, what, outcome, source, subject, facts, previous, hash)
-  select sequence, $1, person, via, what, outcome, source, subject, facts, decode(previous, 'hex'), decode(hash, 'hex')
-  from unnest($2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[])
-    as entry (sequence, person, via, what, outcome, source, subject, facts, previous, hash)
-)
-update redrive_server.audit_head set sequence = $12, hash = decode($13, 'hex')`
-
-async function append(run: Run, entries: readonly Unplaced[]): Promise<void> {
+async function append(run: RunSql, entries: readonly UnnumberedLink[]): Promise<void> {
   const [head] = await run<Head>(LOCK_HEAD)
-  if (head === undefined) throw new Error('redrive_server.audit_head has lost its row')
+  if (head === undefined) throw new Error('the table redrive_server.audit_head is empty')
   const at = Number(head.now)
   let sequence = Number(head.sequence)
   let previous = head.hash
-  const placed = entries.map((entry) => {
+  const chained = entries.map((entry) => {
     const link = { ...entry, at, sequence: ++sequence, previous }
     previous = hashOf(link, previous)
     return { ...link, hash: previous }
   })
-  const column = (name: keyof (typeof placed)[number]) => placed.map((one) => one[name])
+  const column = (name: keyof (typeof chained)[number]) => chained.map((one) => one[name])
   await run(APPEND, [at, ...COLUMNS.map(column), sequence, previous])
 }
 
@@ -92,7 +80,7 @@ const COLUMNS = [
   'sequence',
   'person',
   'via',
-  'what',
+  'operation',
   'outcome',
   'source',
   'subject',
@@ -101,13 +89,20 @@ const COLUMNS = [
   'hash',
 ] as const
 
-function unplacedOf({ caller, what, outcome, source, subject, facts = {} }: NewEntry): Unplaced {
+function linkOf({
+  caller,
+  operation,
+  outcome,
+  source,
+  subject,
+  facts = {},
+}: NewEntry): UnnumberedLink {
   const json = JSON.stringify(facts)
   if (json.length > FACTS_MAX) throw tooLong('facts', FACTS_MAX)
   return {
     person: storable('person', caller?.person ?? ''),
     via: caller?.via ?? '',
-    what: storable('what', what),
+    operation: storable('operation', operation),
     outcome,
     source: source === undefined ? null : storable('source', source),
     subject: subject === undefined ? null : storable('subject', subject),
@@ -115,25 +110,25 @@ function unplacedOf({ caller, what, outcome, source, subject, facts = {} }: NewE
   }
 }
 
-/** PostgreSQL keeps neither NUL nor half a surrogate pair, and the hash is over what it keeps. */
+/** Replaces NUL and lone surrogates, which PostgreSQL cannot store. The hash must match the stored text. */
 function storable(name: string, text: string): string {
   if (text.length > TEXT_MAX) throw tooLong(name, TEXT_MAX)
   return text.toWellFormed().replaceAll('\0', '\uFFFD')
 }
 
-const tooLong = (name: string, most: number) =>
+const tooLong = (name: string, max: number) =>
   new RedriveError(
     'REFUSED',
-    `What would have to be written into the audit is too long: ${name} has more than ${most} characters. Ask for less at once.`,
+    `The audit entry of this request is too long: "${name}" has more than ${max} characters. Send a smaller request.`,
   )
 
-/** Whether anything was done is known to who asked: entries are written before and after. */
+/** Reports that an entry cannot be written. The caller decides whether the action may have run. */
 function cannotWrite(cause: unknown): unknown {
   if (isRedriveError(cause, 'TOPOLOGY_MISMATCH')) return cause
-  const why = cause instanceof Error ? cause.message : String(cause)
+  const reason = cause instanceof Error ? cause.message : String(cause)
   return new RedriveError(
     'UNREACHABLE',
-    `The audit cannot be written: ${why}. Ask again when the database answers.`,
+    `Cannot write the audit log: ${reason}. Retry when the database is reachable.`,
     { cause },
   )
 }

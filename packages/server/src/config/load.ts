@@ -10,7 +10,7 @@ import { problemsOf, refuse } from './problems.ts'
 import { type Config, configSchema } from './schema.ts'
 import { isLoopback, shownAddress } from './values.ts'
 
-/** In the order they are looked for; two of them at once are refused. */
+/** Default file names, in search order. A directory with two of them is an error. */
 export const CONFIG_FILES: readonly string[] = [
   'redrive.config.yaml',
   'redrive.config.yml',
@@ -22,26 +22,26 @@ export const CONFIG_FILES: readonly string[] = [
 export interface LoadOptions {
   /** Name of the file. Default: `REDRIVE_CONFIG`, then a `redrive.config.*` in the working directory. */
   readonly file?: string
-  /** Default: of this process. */
-  readonly env?: Surroundings['env']
-  /** Default: of this process. */
+  /** Environment variables. Default: those of this process. */
+  readonly env?: Readonly<Record<string, string | undefined>>
+  /** Working directory. Default: that of this process. */
   readonly cwd?: string
 }
 
 export interface Loaded {
-  /** Absolute. */
+  /** Absolute path. */
   readonly file: string
   readonly config: Config
 }
 
-/** Finds, reads, fills and checks the config. Rejects with every problem at once. */
+/** Finds, reads and checks the config and replaces its placeholders. Rejects with a list of every problem. */
 export async function loadConfig(options: LoadOptions = {}): Promise<Loaded> {
   const { env = process.env, cwd = process.cwd() } = options
   const file = findConfig({ ...options, env, cwd })
   return { file, config: readConfig(await rawOf(file), { env, cwd, from: basename(file) }) }
 }
 
-/** The same for what is already in hand. */
+/** Checks a config that is already loaded and replaces its placeholders. Throws a list of every problem. */
 export function readConfig(
   raw: unknown,
   { from, ...surroundings }: Surroundings & { readonly from: string },
@@ -57,30 +57,33 @@ export function readConfig(
   throw parsed.error
 }
 
-/** What is right by itself, and wrong together. */
+/** Returns the problems between settings that are each valid alone. */
 function contradictions({ auth, listen, publicUrl, metrics, audit }: Config): readonly Problem[] {
   const problems: Problem[] = []
   if (auth.development !== undefined && !isLoopback(listen)) {
-    const text = `with auth.development everybody who can connect may do everything, so it must be a loopback address such as 127.0.0.1:${listen.port}, got ${shownAddress(listen)}. Or say auth.oidc.`
+    const text = `auth.development gives every client full access, so listen must be a loopback address such as "127.0.0.1:${listen.port}", got "${shownAddress(listen)}". Change listen, or use auth.oidc.`
     problems.push({ path: ['listen'], text })
   }
   if (auth.oidc !== undefined && publicUrl === undefined) {
-    const text = 'is needed with auth.oidc: the provider sends people back there'
+    const text = 'is required with auth.oidc, because the provider redirects the browser to it'
     problems.push({ path: ['publicUrl'], text })
   }
   if (publicUrl !== undefined && !isSafe(new URL(publicUrl))) {
-    const text = 'expected https:// unless it is this machine: sessions need it'
+    const text = 'expected https:// unless the host is this machine: session cookies require it'
     problems.push({ path: ['publicUrl'], text })
   }
   if (metrics.listen !== undefined && shownAddress(metrics.listen) === shownAddress(listen)) {
-    const text = 'expected another address than that of listen: nobody is asked who they are there'
+    const text =
+      'expected an address other than listen, because metrics need no authentication there'
     problems.push({ path: ['metrics', 'listen'], text })
   }
   if ((audit.signingKey === undefined) !== (audit.checkpointFile === undefined)) {
-    problems.push({ path: ['audit'], text: 'expected signingKey and checkpointFile, or neither' })
+    const text = 'expected both signingKey and checkpointFile, or neither'
+    problems.push({ path: ['audit'], text })
   }
   if (audit.signingKey !== undefined && !isSigningKey(audit.signingKey.reveal())) {
-    const text = 'expected an Ed25519 private key as PEM: openssl genpkey -algorithm ed25519'
+    const text =
+      'expected an Ed25519 private key as PEM. Create one: openssl genpkey -algorithm ed25519'
     problems.push({ path: ['audit', 'signingKey'], text })
   }
   return problems
@@ -90,7 +93,7 @@ function isSigningKey(pem: string): boolean {
   try {
     return createPrivateKey(pem).asymmetricKeyType === 'ed25519'
   } catch {
-    // Not a key at all; what it is instead is nobody's business.
+    // Not a key. The error is dropped, because it could reveal a part of the value.
     return false
   }
 }
@@ -102,53 +105,60 @@ const isSame = (one: Problem['path'], other: Problem['path']) =>
   one.length === other.length && one.every((step, at) => step === other[at])
 
 function findConfig({ file, env, cwd }: LoadOptions & Surroundings): string {
-  const named = file ?? env['REDRIVE_CONFIG']
-  if (named !== undefined && named !== '') {
-    const path = resolve(cwd, named)
+  const requested = file ?? env['REDRIVE_CONFIG']
+  if (requested !== undefined && requested !== '') {
+    const path = resolve(cwd, requested)
     if (existsSync(path)) return path
-    throw invalid(`There is no config ${path}. Look at --config and REDRIVE_CONFIG.`)
+    throw invalid(`Config file "${path}" does not exist. Check --config and REDRIVE_CONFIG.`)
   }
   const found = CONFIG_FILES.map((name) => resolve(cwd, name)).filter((path) => existsSync(path))
   const [only, other] = found
   if (only === undefined) {
     throw invalid(
-      `There is no config in ${cwd}: expected one of ${CONFIG_FILES.join(', ')}. Run \`redrive init\` to write one, or name it with --config or REDRIVE_CONFIG.`,
+      `No config file in "${cwd}": expected one of ${CONFIG_FILES.join(', ')}. Run \`redrive init\` to create one, or set --config or REDRIVE_CONFIG.`,
     )
   }
   if (other === undefined) return only
   throw invalid(
-    `There are ${found.length} configs in ${cwd}: ${found.map((path) => basename(path)).join(', ')}. Keep one, or name it with --config.`,
+    `Found ${found.length} config files in "${cwd}": ${found.map((path) => basename(path)).join(', ')}. Keep one, or choose one with --config.`,
   )
 }
 
 async function rawOf(file: string): Promise<unknown> {
   const kind = extname(file)
-  if (kind === '.ts' || kind === '.js' || kind === '.mjs' || kind === '.mts') return imported(file)
-  return parsed(file, await readFile(file, 'utf8'))
+  if (kind === '.ts' || kind === '.js' || kind === '.mjs' || kind === '.mts') {
+    return importConfig(file)
+  }
+  return parseConfig(file, await readFile(file, 'utf8'))
 }
 
-/** 100 aliases: more is a document that is made to fill the memory. */
-const ALIASES_MOST = 100
+/** 100 YAML aliases. A document with more is probably built to exhaust the memory. */
+const MAX_ALIASES = 100
 
-/** JSON is YAML. A problem is told by its place, and never with the line itself: a password may be in it. */
-function parsed(file: string, content: string): unknown {
+/**
+ * Parses YAML, and JSON, which is a subset of it. An error contains the position and never the line,
+ * because the line may contain a password.
+ */
+function parseConfig(file: string, content: string): unknown {
   const lineCounter = new LineCounter()
   const document = parseDocument(content, { prettyErrors: false, lineCounter })
   const [first] = document.errors
-  if (first === undefined) return document.toJS({ maxAliasCount: ALIASES_MOST })
+  if (first === undefined) return document.toJS({ maxAliasCount: MAX_ALIASES })
   const { line, col } = lineCounter.linePos(first.pos[0])
-  throw invalid(`${basename(file)} cannot be read: line ${line}, column ${col}: ${first.message}`)
+  throw invalid(`Cannot parse ${basename(file)} at line ${line}, column ${col}: ${first.message}`)
 }
 
-/** Node strips the types itself. */
-async function imported(file: string): Promise<unknown> {
+/** Imports a config module. Node strips the types of TypeScript. */
+async function importConfig(file: string): Promise<unknown> {
   try {
     const module = (await import(pathToFileURL(file).href)) as { readonly default?: unknown }
     if (module.default !== undefined) return module.default
   } catch (error) {
-    throw invalid(`${basename(file)} cannot be loaded: ${(error as Error).message}`, error)
+    throw invalid(`Cannot load ${basename(file)}: ${(error as Error).message}`, error)
   }
-  throw invalid(`${basename(file)} has no default export: \`export default defineConfig({ … })\`.`)
+  throw invalid(
+    `${basename(file)} has no default export. Write \`export default defineConfig({ … })\`.`,
+  )
 }
 
 const invalid = (message: string, cause?: unknown) =>

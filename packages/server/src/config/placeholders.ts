@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 
-/** Where a value is in the config. */
+/** The position of a value in the config. */
 export type Path = readonly (string | number)[]
 
 export interface Problem {
@@ -11,7 +11,7 @@ export interface Problem {
 
 export interface Surroundings {
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Files of `NAME_FILE` are relative to it. */
+  /** Base directory of relative paths in `NAME_FILE`. */
   readonly cwd: string
 }
 
@@ -20,13 +20,10 @@ export interface Filled {
   readonly problems: readonly Problem[]
 }
 
-/** `$${` stands for a plain `${`, so that a password may have one. */
+/** Matches placeholders, and `$${`, the escape for a literal `${` (for example in a password). */
 const PLACEHOLDER = /\$\$\{|\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}/g
 
-/**
- * Puts values in the place of `${NAME}` and `${NAME:-default}` wherever there is text. Everything that is
- * missing is told at once.
- */
+/** Replaces `${NAME}` and `${NAME:-default}` in every text. Returns a problem for each missing value. */
 export function fillPlaceholders(value: unknown, surroundings: Surroundings): Filled {
   const problems: Problem[] = []
   const fill = (one: unknown, path: Path): unknown => {
@@ -34,7 +31,7 @@ export function fillPlaceholders(value: unknown, surroundings: Surroundings): Fi
     if (Array.isArray(one)) return one.map((item, at) => fill(item, [...path, at]))
     if (!isPlain(one)) return one
     return Object.fromEntries(
-      Object.entries(one).map(([name, of]) => [name, fill(of, [...path, name])]),
+      Object.entries(one).map(([name, item]) => [name, fill(item, [...path, name])]),
     )
   }
   const fillText = (text: string, path: Path) =>
@@ -50,9 +47,9 @@ export function fillPlaceholders(value: unknown, surroundings: Surroundings): Fi
 }
 
 const notSet = (name: string) =>
-  `the placeholder \${${name}} is not set. Set ${name}, or set ${name}_FILE to the name of a file that has the value.`
+  `the placeholder \${${name}} has no value. Set ${name}, or set ${name}_FILE to the path of a file with the value.`
 
-/** What is set to nothing counts as not set: a forgotten variable looks like that as often. */
+/** Looks up a variable. An empty one counts as not set, because a forgotten variable is often empty. */
 function lookUp(
   name: string,
   { env, cwd }: Surroundings,
@@ -65,7 +62,7 @@ function lookUp(
     return { value: readFileSync(resolve(cwd, file), 'utf8').replace(/\r?\n$/, '') }
   } catch (error) {
     const { code = 'unknown' } = error as NodeJS.ErrnoException
-    return { problem: `${name}_FILE names ${file}, which cannot be read (${code}).` }
+    return { problem: `cannot read the file "${file}" of ${name}_FILE (${code}).` }
   }
 }
 

@@ -1,4 +1,4 @@
-import { ROLES, type Role } from '@redrive/api'
+import { ROLES, type Role } from '@redrive/api/enums'
 import { z } from 'zod'
 import { POSTGRES, source } from './source.ts'
 import {
@@ -16,35 +16,43 @@ import {
 } from './values.ts'
 
 const database = z.strictObject({
-  url: secretUrl(POSTGRES).describe('Of the primary, never of a replica'),
+  url: secretUrl(POSTGRES).describe('URL of the primary database server, not of a replica'),
   connections: whole(12, 1_000)
-    .describe('Most connections of one process. 12 to 1,000, default 20')
+    .describe('Maximum number of connections of one process (12–1,000, default 20)')
     .default(20),
-  waitFor: duration('0ms', '1h')
-    .describe("How long a database that does not answer is waited for at start. Default '1m'")
+  startupTimeout: duration('0ms', '1h')
+    .describe("How long the server waits for the database at startup (0–'1h', default '1m')")
     .default('1m'),
 })
 
 const oidc = z.strictObject({
-  issuer: webUrl().describe('Of the provider, exactly as its discovery document names it'),
-  clientId: text().describe('Of this server, at the provider'),
-  clientSecret: secret().describe('Default: a public client, with PKCE alone').optional(),
+  issuer: webUrl().describe('Issuer URL, exactly as in the discovery document of the provider'),
+  clientId: text().describe('Client id of this server at the provider'),
+  clientSecret: secret()
+    .describe('Client secret. Default: none; the server is a public client that uses PKCE')
+    .optional(),
   clientAuthentication: z
     .enum(['basic', 'post'], { error: "expected 'basic' or 'post'" })
-    .describe("How the secret is sent. Default 'basic', as the standard has it")
+    .describe("How the server sends the client secret. Default 'basic', as in the standard")
     .optional(),
   scopes: z
     .array(text())
-    .refine((scopes) => scopes.includes('openid'), { error: "expected 'openid' among them" })
-    .describe('What is asked for. Default openid, profile, email')
+    .refine((scopes) => scopes.includes('openid'), {
+      error: "expected a list that includes 'openid'",
+    })
+    .describe('Scopes to request. Default openid, profile, email')
     .default(['openid', 'profile', 'email']),
-  groupsClaim: text(255).describe("The claim with the groups. Default 'groups'").default('groups'),
-  nameClaim: text(255).describe("The claim that people read. Default 'name'").default('name'),
+  groupsClaim: text(255)
+    .describe("Claim that lists the groups. Default 'groups'")
+    .default('groups'),
+  nameClaim: text(255)
+    .describe("Claim that contains the display name. Default 'name'")
+    .default('name'),
   sessionIdle: duration('1m', '24h')
-    .describe("A session ends when it is not used for so long. Default '30m'")
+    .describe("A session ends after this time without a request ('1m'–'24h', default '30m')")
     .default('30m'),
-  sessionMost: duration('5m', '30d')
-    .describe("A session ends after so long, used or not. Default '12h'")
+  sessionMaxAge: duration('5m', '30d')
+    .describe("Maximum duration of a session ('5m'–'30d', default '12h')")
     .default('12h'),
 })
 
@@ -53,26 +61,24 @@ const roles = z
   .min(1, { error: rolesExpected() })
 
 function rolesExpected(): string {
-  return `expected some of ${Object.keys(ROLES).join(', ')}`
+  return `expected one or more of ${Object.keys(ROLES).join(', ')}`
 }
 
 const development = z.strictObject({
-  name: text(255).describe("Who everybody is. Default 'developer'").default('developer'),
-  roles: roles
-    .describe('What everybody may do, with all sources. Default admin')
-    .default(['admin']),
+  name: text(255).describe("Name of every caller. Default 'developer'").default('developer'),
+  roles: roles.describe('Roles of every caller, on all sources. Default admin').default(['admin']),
 })
 
-/** Said in full, because it is the first thing that people meet. */
+/** A complete sentence, because this is the first error that most users see. */
 const NO_AUTHENTICATION =
-  'the server does not start without authentication. Say how people sign in (auth.oidc), or, to try it on this machine alone, auth.development.'
+  'the server does not start without authentication. Set auth.oidc, or auth.development to try the server on this machine only.'
 
 const auth = z
   .strictObject(
     {
-      oidc: oidc.describe('People sign in at an OpenID provider').optional(),
+      oidc: oidc.describe('Users sign in with an OpenID provider. Default: none').optional(),
       development: development
-        .describe('Everybody who can connect is the same person. Loopback addresses only')
+        .describe('Every client is the same user. Loopback addresses only. Default: none')
         .optional(),
     },
     { error: (issue) => (issue.code === 'invalid_type' ? NO_AUTHENTICATION : undefined) },
@@ -86,31 +92,34 @@ const auth = z
 
 const binding = z
   .strictObject({
-    people: z.array(text()).describe('Subjects (`sub`) of the provider').optional(),
-    groups: z.array(text()).describe('Groups of the provider').optional(),
-    roles,
+    people: z.array(text()).describe('Subjects (`sub` claims) of users. Default: none').optional(),
+    groups: z
+      .array(text())
+      .describe('Groups of users, as the provider names them. Default: none')
+      .optional(),
+    roles: roles.describe('Roles that they have on the sources'),
     sources: z
       .array(text())
-      .min(1, { error: 'expected names of sources' })
-      .describe("Names of sources; `*` is any part of a name: ['orders*']"),
+      .min(1, { error: 'expected one or more names of sources' })
+      .describe("Names of sources; `*` matches any part of a name: ['orders*']"),
   })
   .refine((one) => one.people !== undefined || one.groups !== undefined, {
-    error: 'expected people, groups or both',
+    error: 'expected "people", "groups" or both',
   })
 
 const keys = z
   .strictObject({
-    current: text(255).describe('The key for what is ingested from now on'),
+    current: text(255).describe('Name of the key that encrypts new dead letters'),
     all: z
       .record(z.string(), secret())
-      .describe('32 bytes as base64, by name: every key that was ever current'),
+      .describe('Every key that was ever current, by name: 32 bytes as base64'),
   })
   .superRefine(({ current, all }, context) => {
     if (all[current] === undefined) {
       context.addIssue({
         code: 'custom',
         path: ['current'],
-        message: 'there is no such key in all',
+        message: 'expected the name of a key in encryptionKeys.all',
       })
     }
     for (const [name, key] of Object.entries(all)) {
@@ -124,13 +133,13 @@ const KEY_BYTES = 32
 
 const audit = z.strictObject({
   signingKey: secret()
-    .describe('Ed25519 private key, PEM: signs checkpoints of the audit. Default: none')
+    .describe('Ed25519 private key (PEM) that signs checkpoints of the audit log. Default: none')
     .optional(),
   checkpointFile: text(4_096)
-    .describe('Where checkpoints are added, outside of the database. Default: nowhere')
+    .describe('File, outside the database, to which checkpoints are appended. Default: none')
     .optional(),
-  every: duration('10s', '1d')
-    .describe("How often there is a checkpoint. Default '5m'")
+  checkpointInterval: duration('10s', '1d')
+    .describe("Interval between two checkpoints ('10s'–'1d', default '5m')")
     .default('5m'),
 })
 
@@ -140,104 +149,123 @@ const alerts = z.strictObject({
   webhooks: z
     .array(
       z.strictObject({
-        url: secretUrl(['https:']).describe('https only; private addresses are refused'),
+        url: secretUrl(['https:']).describe(
+          'https URL. Private addresses are rejected, except those in allowPrivate',
+        ),
         secret: secret()
           .refine((one) => WEBHOOK_SECRET.test(one.reveal()), {
             error:
-              'expected whsec_ and 24 to 64 bytes in base64: echo whsec_$(openssl rand -base64 32)',
+              'expected whsec_ and 24 to 64 bytes as base64. Create one: echo whsec_$(openssl rand -base64 32)',
           })
-          .describe('Signs what is sent, as Standard Webhooks say: whsec_ and base64'),
+          .describe('Key that signs requests (Standard Webhooks): whsec_ and base64'),
       }),
     )
     .max(20, { error: 'expected at most 20 webhooks' })
-    .describe('Told of every alert that begins to hold')
+    .describe('Webhooks that receive every new alert. Default: none')
     .default([]),
   allowPrivate: list('networks')
     .describe(
-      'What webhooks may reach although it is not public: 10.1.2.0/24, or a name. Default: none',
+      'Private networks and host names that webhooks may use, such as 10.1.2.0/24. Default: none',
     )
     .optional(),
-  depth: whole(1, 1_000_000_000).describe('Open dead letters of a source. Default 100').optional(),
-  age: duration('1s', '3650d')
-    .describe("Age of the one that waits longest. Default '30m'")
+  depth: whole(1, 1_000_000_000)
+    .describe('Alert at this number of open dead letters in a source. Default 100')
     .optional(),
-  dominanceShare: share().describe('Share of one group in its source. Default 0.5').optional(),
+  age: duration('1s', '3650d')
+    .describe("Alert at this age of the oldest open dead letter. Default '30m'")
+    .optional(),
+  dominanceShare: share()
+    .describe('Alert when one group has this share of its source (0–1, default 0.5)')
+    .optional(),
   dominanceCount: whole(0, 1_000_000_000)
-    .describe('How many it must be at least. Default 10')
+    .describe('Minimum number of dead letters for a dominanceShare alert. Default 10')
     .optional(),
 })
 
 const limits = z.strictObject({
   requestsPerMinute: whole(1, 1_000_000)
-    .describe('Of one caller, by credential or address. Default 600')
+    .describe('Maximum number of requests of one caller, by credential or address. Default 600')
     .default(600),
-  bodyBytes: whole(1_024, 104_857_600).describe('Of one request. Default 1 MiB').default(1_048_576),
-  search: duration('100ms', '1m')
-    .describe("How long a question may take before it is ended. Default '2s'")
+  bodyBytes: whole(1_024, 104_857_600)
+    .describe('Maximum size of a request body. Default 1 MiB')
+    .default(1_048_576),
+  searchTimeout: duration('100ms', '1m')
+    .describe("Timeout of a search ('100ms'–'1m', default '2s')")
     .default('2s'),
 })
 
 const metrics = z.strictObject({
   listen: address()
     .describe(
-      'A listener for /metrics alone, without authentication. Default: /metrics is where the API is, for callers that may view all sources',
+      'Separate address for /metrics, without authentication. Default: `listen`, for callers with permission "view" on all sources',
     )
     .optional(),
 })
 
 const shutdown = z.strictObject({
   grace: duration('1s', '1h')
-    .describe("From the signal to the end of the process. Default '25s'")
+    .describe("Maximum time from the signal to the exit of the process ('1s'–'1h', default '25s')")
     .default('25s'),
-  notice: duration('0ms', '5m')
+  readinessDelay: duration('0ms', '5m')
     .describe(
-      "How long connections are still taken when readiness is off, so that nobody is sent here any more. Default '3s'",
+      "How long the server accepts connections after it reports not ready. In this time load balancers stop using it. Default '3s'",
     )
     .default('3s'),
 })
 
-/** All that can be said in `redrive.config.{yaml,yml,json,ts,js}`. */
+/** The settings of `redrive.config.{yaml,yml,json,ts,js}`. */
 export const configSchema = z.strictObject({
-  $schema: z.string().describe('For editors').optional(),
-  database,
+  $schema: z.string().describe('Path of the JSON Schema, for editors. Default: none').optional(),
+  database: database.describe('PostgreSQL database of the catalog and of the server'),
   listen: address()
-    .describe("Where the API and the health checks are. Default '127.0.0.1:8080'")
+    .describe("Address of the API and the health checks. Default '127.0.0.1:8080'")
     .prefault('127.0.0.1:8080'),
   publicUrl: webUrl()
-    .describe('As people and browsers see the server. Default: http:// and `listen`')
+    .describe('URL at which browsers reach the server. Default: http:// and `listen`')
     .optional(),
   trustProxy: networks()
-    .describe('Addresses and networks of proxies whose X-Forwarded-For is believed. Default: none')
+    .describe('Addresses and networks of proxies whose X-Forwarded-For is trusted. Default: none')
     .optional(),
-  auth,
-  access: z.array(binding).describe('Who may do what with which sources').default([]),
+  auth: auth.describe('How callers authenticate. Set exactly one of its keys'),
+  access: z
+    .array(binding)
+    .describe('Roles of users and groups on sources. Default: none')
+    .default([]),
   approval: z
     .enum(['another_person', 'anyone'], { error: "expected 'another_person' or 'anyone'" })
-    .describe("Who may approve a run. Default 'another_person': not the one who planned it")
+    .describe(
+      "Who may approve a replay run. Default 'another_person': the planner cannot approve their own run",
+    )
     .default('another_person'),
-  sources: z.record(z.string().min(1).max(255), source).describe('By name. Never rename one'),
-  keys: keys.describe('Encrypts payloads from now on. Default: they are in the clear').optional(),
-  audit: audit.prefault({}),
-  alerts: alerts.prefault({}),
-  limits: limits.prefault({}),
-  metrics: metrics.prefault({}),
-  shutdown: shutdown.prefault({}),
+  sources: z
+    .record(z.string().min(1).max(255), source)
+    .describe('Sources by name. Do not rename a source'),
+  encryptionKeys: keys
+    .describe('Keys that encrypt the payloads of new dead letters. Default: no encryption')
+    .optional(),
+  audit: audit.describe('Signed checkpoints of the audit log').prefault({}),
+  alerts: alerts.describe('When the server sends alerts, and to which webhooks').prefault({}),
+  limits: limits.describe('Limits of requests').prefault({}),
+  metrics: metrics.describe('Prometheus metrics').prefault({}),
+  shutdown: shutdown.describe('How the server stops').prefault({}),
   migrate: flag()
-    .describe('Bring the schemas up to date at start. Default false: `redrive migrate` does')
+    .describe('Apply migrations at startup. Default false: run `redrive migrate`')
     .default(false),
-  witness: text(4_096)
-    .describe('A file outside of the database that tells when it was restored. Default: none')
+  restoreMarkerFile: text(4_096)
+    .describe(
+      'File outside the database. The server uses it to detect a restored database. Default: none',
+    )
     .optional(),
 })
 
 export type Config = z.output<typeof configSchema>
-/** As it is written: durations, addresses and secrets are text, and what has a default may be left out. */
+/** A config as users write it: durations, addresses and secrets are text; settings with a default are optional. */
 export type ConfigInput = z.input<typeof configSchema>
 
-/** For `redrive.config.ts`: editors complete it, and the compiler checks it. */
+/** Returns the config unchanged. In `redrive.config.ts` it gives completion and type checks. */
 export const defineConfig = (config: ConfigInput): ConfigInput => config
 
-/** What editors read. */
+/** Returns the JSON Schema of the config, for editors. */
 export function configJsonSchema(): Record<string, unknown> {
   const schema = z.toJSONSchema(configSchema, { io: 'input', target: 'draft-2020-12' })
   return { ...schema, $id: 'urn:redrive:config', title: 'Redrive' }

@@ -2,7 +2,7 @@ import { inspect } from 'node:util'
 
 const HIDDEN = '***'
 
-/** A text that nobody sees by accident: printed, logged or dumped it is `***`. */
+/** A secret text. Printing, logging or serializing it produces `***`. */
 export class Secret {
   readonly #text: string
   readonly #shown: string
@@ -12,12 +12,12 @@ export class Secret {
     this.#shown = shown
   }
 
-  /** A URL whose host may be seen, and what lets somebody in may not. */
+  /** Creates a secret from a URL. Its printed form contains the host, without credentials. */
   static ofUrl(text: string): Secret {
     return new Secret(text, shownUrl(text))
   }
 
-  /** Only where it is handed to whom it is for. */
+  /** Returns the secret text. Call it only where the text is passed to the system that needs it. */
   reveal(): string {
     return this.#text
   }
@@ -38,8 +38,8 @@ export class Secret {
 function shownUrl(text: string): string {
   if (!URL.canParse(text)) return HIDDEN
   const { protocol, username, password, host, pathname, search } = new URL(text)
-  // Addresses for webhooks have their secret in the path.
+  // Webhook URLs often contain a secret in the path.
   if (/^https?:$/.test(protocol)) return `${protocol}//${host}/${HIDDEN}`
-  const who = username === '' && password === '' ? '' : `${HIDDEN}@`
-  return `${protocol}//${who}${host}${pathname}${search === '' ? '' : `?${HIDDEN}`}`
+  const credentials = username === '' && password === '' ? '' : `${HIDDEN}@`
+  return `${protocol}//${credentials}${host}${pathname}${search === '' ? '' : `?${HIDDEN}`}`
 }

@@ -5,7 +5,9 @@ const AMQP = ['amqp:', 'amqps:']
 export const POSTGRES: readonly string[] = ['postgres:', 'postgresql:']
 
 const confirmTimeout = duration('100ms', '5m')
-  .describe("How long a copy may stay unconfirmed before it counts as unknown. Default '10s'")
+  .describe(
+    "How long to wait for the broker to confirm a copy. After it, the outcome is unknown. Default '10s'",
+  )
   .optional()
 
 const rabbitmq = z.strictObject({
@@ -13,16 +15,16 @@ const rabbitmq = z.strictObject({
     .union([secretUrl(AMQP), z.array(secretUrl(AMQP)).min(1)], {
       error: 'expected a URL that begins with amqp:// or amqps://, or a list of them',
     })
-    .describe('Of the broker. Several for a cluster: when one node is gone, the next is tried'),
-  queue: text(255).describe('The queue whose dead letters these are; replays go there'),
+    .describe('URL of the broker, or a list for a cluster: after a failure the next is tried'),
+  queue: text(255).describe('Queue that the dead letters came from. Replays are published to it'),
   deadLetterQueues: z
     .array(text(255))
     .min(1, { error: 'expected a list of queues' })
-    .describe('Queues to drain, of any kind. Default: those that Redrive makes for the queue')
+    .describe('Queues to drain, of any type. Default: the ones of Redrive for the queue')
     .optional(),
   replayTo: z
     .enum(['queue', 'exchange'], { error: "expected 'queue' or 'exchange'" })
-    .describe("Straight to the queue, or through the exchange it came by. Default 'queue'")
+    .describe("Publish replays to the queue directly, or to the original exchange. Default 'queue'")
     .optional(),
   confirmTimeout,
 })
@@ -30,118 +32,149 @@ const rabbitmq = z.strictObject({
 const MECHANISMS = ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512'] as const
 
 const kafka = z.strictObject({
-  brokers: list("brokers such as 'localhost:9092'").describe('`host:port` of some of the brokers'),
-  topic: text(249).describe('The topic whose dead letters these are; replays go there'),
-  group: text(255).describe('The consumer group whose dead letters these are'),
+  brokers: list("brokers such as 'localhost:9092'").describe('`host:port` of one or more brokers'),
+  topic: text(249).describe('Topic that the dead letters came from. Replays are published to it'),
+  group: text(255).describe('Consumer group that the dead letters came from'),
   deadLetterTopics: z
     .array(text(249))
     .min(1, { error: 'expected a list of topics' })
-    .describe('Topics to drain, of any kind. Default: the one that Redrive makes')
+    .describe('Topics to drain. Default: the dead-letter topic that Redrive creates')
     .optional(),
-  drainGroup: text(200).describe("The group to drain with. Default 'redrive'").optional(),
+  drainGroup: text(200)
+    .describe("Consumer group that drains the topics. Default 'redrive'")
+    .optional(),
   tls: z
     .union(
       [
         flag(),
         z.strictObject({
-          ca: text(1_000_000).describe('PEM of the authority').optional(),
-          cert: text(1_000_000).describe('PEM of our certificate').optional(),
-          key: secret().describe('PEM of its key').optional(),
+          ca: text(1_000_000)
+            .describe('Certificate of the authority (PEM). Default: the authorities of Node.js')
+            .optional(),
+          cert: text(1_000_000).describe('Client certificate (PEM). Default: none').optional(),
+          key: secret()
+            .describe('Private key of the client certificate (PEM). Default: none')
+            .optional(),
         }),
       ],
-      { error: 'expected true, false, or ca, cert and key' },
+      { error: 'expected true, false, or an object with ca, cert and key' },
     )
-    .describe('Default false')
+    .describe('Use TLS: true, false, or certificates. Default false')
     .optional(),
   sasl: z
     .strictObject({
-      mechanism: z.enum(MECHANISMS, { error: `expected one of ${MECHANISMS.join(', ')}` }),
-      username: text(),
-      password: secret(),
+      mechanism: z
+        .enum(MECHANISMS, { error: `expected one of ${MECHANISMS.join(', ')}` })
+        .describe('SASL mechanism'),
+      username: text().describe('User name at the brokers'),
+      password: secret().describe('Password at the brokers'),
     })
-    .describe('Who we are to the brokers. Default: nobody')
+    .describe('Credentials for the brokers. Default: no authentication')
     .optional(),
   confirmTimeout,
 })
 
 const postgres = z.strictObject({
-  url: secretUrl(POSTGRES).describe('Default: the database of the server').optional(),
-  queue: text(255).describe('The queue of the outbox'),
+  url: secretUrl(POSTGRES)
+    .describe('URL of the database with the queue. Default: the database of the server')
+    .optional(),
+  queue: text(255).describe('Queue of the outbox'),
 })
 
 const replay = z.strictObject({
   health: secretUrl(['http:', 'https:'])
-    .describe('Answers 2xx within 2 s while the consumers can take more. Default: nobody is asked')
+    .describe(
+      'Health URL of the consumers. It must return 2xx within 2 s; otherwise replay runs pause. Default: no check',
+    )
     .optional(),
-  mostLag: whole(0, 1_000_000_000)
-    .describe('A run pauses while the consumers are further behind. Default: nobody is asked')
+  maxLag: whole(0, 1_000_000_000)
+    .describe('A replay run pauses when the consumer lag is higher. Default: no check')
     .optional(),
   inbox: z
     .strictObject({
-      url: secretUrl(POSTGRES).describe('Default: the database of the server').optional(),
-      consumer: text(255).describe('The name of the consumer in its inbox'),
+      url: secretUrl(POSTGRES)
+        .describe('URL of the database with the inbox. Default: the database of the server')
+        .optional(),
+      consumer: text(255).describe('Name of the consumer in its inbox'),
     })
-    .describe('Of the consumers: proves what was not confirmed in time. Default: none')
-    .optional(),
-  origins: list('queues or topics')
     .describe(
-      'Others that its dead letters may say they came from, and go back to. Default: none, because who sends a message can write what it says',
+      'Inbox of the consumers. It confirms replays that were not confirmed in time. Default: none',
+    )
+    .optional(),
+  allowedOrigins: list('queues or topics')
+    .describe(
+      'Additional queues or topics that replays may be published to. Default: none, because a sender can forge the origin in the headers',
     )
     .optional(),
 })
 
-/** What an ingest would refuse is refused here: the server would start, and ingest nothing. */
+/** A JSON Pointer. Ingest would reject an invalid one after the start, and then ingest nothing. */
 const pointer = () =>
   text().refine((value) => value.startsWith('/'), {
     error: "expected a JSON Pointer such as '/card/number'",
   })
 
-const areFewNames = (said: Readonly<Record<string, string>>) => {
-  const names = Object.keys(said)
+const hasValidNames = (pointers: Readonly<Record<string, string>>) => {
+  const names = Object.keys(pointers)
   return names.length <= 8 && names.every((name) => name.length >= 1 && name.length <= 64)
 }
 
-/** The brokers that a source may be on. A name more, and the compiler lists the tables that lack its row. */
+/** The kinds of broker. After you add one, the compiler lists the tables that need a new row. */
 export const BROKERS = ['rabbitmq', 'kafka', 'postgres'] as const
 
 export type BrokerKind = (typeof BROKERS)[number]
 
 export const source = z
   .strictObject({
-    rabbitmq: rabbitmq.optional(),
-    kafka: kafka.optional(),
-    postgres: postgres.optional(),
-    handler: text(255).describe('Who handles its messages, for people and filters').optional(),
-    retention: duration('1h', '3650d')
-      .describe("How long a dead letter is kept after it was ingested. Default '14d'")
+    rabbitmq: rabbitmq.describe('Source on RabbitMQ. A source has exactly one broker').optional(),
+    kafka: kafka.describe('Source on Kafka').optional(),
+    postgres: postgres.describe('Source on a PostgreSQL outbox').optional(),
+    handler: text(255)
+      .describe('Name of the handler of the messages, for display and filters. Default: none')
       .optional(),
-    batch: whole(1, 5_000).describe('Most dead letters in one transaction. Default 500').optional(),
+    retention: duration('1h', '3650d')
+      .describe("How long a dead letter is kept after ingest ('1h'–'3650d', default '14d')")
+      .optional(),
+    batch: whole(1, 5_000)
+      .describe('Maximum number of dead letters in one transaction (1–5,000, default 500)')
+      .optional(),
     maxPayloadBytes: whole(1, 536_870_912)
-      .describe('Larger bodies are quarantined, without their rest. Default 128 MiB')
+      .describe('Larger bodies are truncated and quarantined. Default 128 MiB')
       .optional(),
     mask: z
       .array(pointer())
-      .describe('JSON Pointers of values that nobody sees without `unmask`; `*` is any key')
+      .describe(
+        'JSON Pointers of values that are visible only with permission "view_unmasked"; `*` matches any key. Default: none',
+      )
       .optional(),
-    maskHeaders: z.array(text()).describe('The same for headers, by name').optional(),
+    maskHeaders: z
+      .array(text())
+      .describe(
+        'Names of headers that are visible only with permission "view_unmasked". Default: none',
+      )
+      .optional(),
     preview: flag()
-      .describe('Keep a masked copy in the clear. Default: unless payloads are encrypted')
+      .describe(
+        'Keep a masked, unencrypted copy of each payload. Default: true, or false when keys are set',
+      )
       .optional(),
     extract: z
       .record(z.string(), pointer())
-      .refine(areFewNames, { error: 'expected at most 8 names of 1 to 64 characters' })
-      .describe("Values to find dead letters by: `{ order: '/order/id' }`. Never masked")
+      .refine(hasValidNames, { error: 'expected at most 8 names of 1 to 64 characters' })
+      .describe(
+        "Values to search dead letters by, never masked: `{ order: '/order/id' }`. At most 8. Default: none",
+      )
       .optional(),
-    replay: replay.describe('Where replays go, and when they have to wait').optional(),
+    replay: replay.describe('Where replays are published and when replay runs pause').optional(),
   })
   .refine((one) => BROKERS.filter((name) => one[name] !== undefined).length === 1, {
     error: `expected exactly one of ${BROKERS.join(', ')}`,
   })
 export type SourceConfig = z.output<typeof source>
 
-/** Returns the broker of a source. The schema refuses a source with none or several. */
-export function kindOf(said: SourceConfig): BrokerKind {
-  const kind = BROKERS.find((name) => said[name] !== undefined)
+/** Returns the broker of a source. The schema rejects a source with none or several. */
+export function kindOf(config: SourceConfig): BrokerKind {
+  const kind = BROKERS.find((name) => config[name] !== undefined)
   if (kind === undefined) throw new TypeError(`expected exactly one of ${BROKERS.join(', ')}`)
   return kind
 }

@@ -1,30 +1,31 @@
-import { type Operation, type Route, ROUTES, isMutation } from '@redrive/api'
+import type { Operation } from '@redrive/api'
+import { type Route, ROUTES, isMutation } from '@redrive/api/internal'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Readable } from 'node:stream'
 import type { Caller } from '../access/caller.ts'
-import { Refusal } from '../access/refusal.ts'
-import type { Desk } from '../desk/desk.ts'
-import { etagOf } from '../desk/etag.ts'
-import type { How } from '../desk/handlers.ts'
+import { ProblemError } from '../access/problem-error.ts'
+import type { Operations } from '../operations/operations.ts'
+import { etagOf } from '../operations/etag.ts'
+import type { How } from '../operations/handlers.ts'
 import { callerOf } from './caller.ts'
 import { type Idempotency, type Outgoing, requestName } from './idempotency.ts'
 import { type AnyInput, idempotencyKeyOf, inputOf } from './input.ts'
 import { PLAN_BYTES } from './limits.ts'
 import { eventsOf, linesOf, type Streams } from './streams.ts'
 
-export interface ApiParts {
-  readonly desk: Desk
+export interface ApiDeps {
+  readonly desk: Operations
   readonly idempotency: Idempotency
   readonly streams: Streams
 }
 
 type AnyHandler = (caller: Caller, input: AnyInput, how: How) => Promise<unknown>
 
-/** What is larger than the rest. */
+/** Operations with a larger body limit. */
 const BODY_LIMITS: { readonly [K in Operation]?: number } = { planReplay: PLAN_BYTES }
 
-/** A route for every row of the table, and nothing else. Whoever calls has put authentication in front. */
-export function registerApi(app: FastifyInstance, parts: ApiParts): void {
+/** Registers a route for every operation. The caller must add the authentication hook to the same scope. */
+export function registerApi(app: FastifyInstance, parts: ApiDeps): void {
   for (const [operation, route] of Object.entries(ROUTES) as [Operation, Route][]) {
     const bodyLimit = BODY_LIMITS[operation]
     app.route({
@@ -39,13 +40,13 @@ export function registerApi(app: FastifyInstance, parts: ApiParts): void {
 
 type RouteHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
 
-function handlerOf(operation: Operation, route: Route, parts: ApiParts): RouteHandler {
+function handlerOf(operation: Operation, route: Route, parts: ApiDeps): RouteHandler {
   const read = inputOf(route)
   const handle = parts.desk.handlers[operation] as AnyHandler
   if (route.stream !== undefined) return streamHandler(route, read, handle, parts)
-  const answer = async (caller: Caller, input: AnyInput, how: How): Promise<Outgoing> => {
-    // Only what the table names goes out.
-    const value: unknown = route.answer.parse(await handle(caller, input, how))
+  const respond = async (caller: Caller, input: AnyInput, how: How): Promise<Outgoing> => {
+    // Removes fields that the schema does not contain.
+    const value: unknown = route.output.parse(await handle(caller, input, how))
     const text = value === undefined ? undefined : JSON.stringify(value)
     return { status: route.status ?? 200, text, etag: etagOf(operation, value) }
   }
@@ -54,7 +55,7 @@ function handlerOf(operation: Operation, route: Route, parts: ApiParts): RouteHa
       const input = read(request)
       return send(
         reply,
-        await answer(callerOf(request), input, { request: undefined, signal: NEVER }),
+        await respond(callerOf(request), input, { request: undefined, signal: NEVER }),
       )
     }
   }
@@ -62,17 +63,17 @@ function handlerOf(operation: Operation, route: Route, parts: ApiParts): RouteHa
     const key = idempotencyKeyOf(request)
     const input = read(request)
     const caller = callerOf(request)
-    const asked = { caller, key, operation, request: input }
-    const how = { request: requestName(asked), signal: NEVER }
-    const { isReplayed, ...outgoing } = await parts.idempotency.once(asked, () =>
-      answer(caller, input, how),
+    const mutation = { caller, key, operation, request: input }
+    const how = { request: requestName(mutation), signal: NEVER }
+    const { isReplayed, ...outgoing } = await parts.idempotency.once(mutation, () =>
+      respond(caller, input, how),
     )
     if (isReplayed) reply.header('idempotency-replayed', 'true')
     return send(reply, outgoing)
   }
 }
 
-/** A mutation that has begun is finished, whether or not anybody still waits for it. */
+/** A signal that never fires: a mutation is completed even if the client disconnects. */
 const NEVER: AbortSignal = new AbortController().signal
 
 function send(reply: FastifyReply, { status, text, etag }: Outgoing): FastifyReply {
@@ -89,70 +90,67 @@ const STREAM_TYPES = {
 } as const
 
 function streamHandler(
-  { stream = 'lines', answer }: Route,
+  { stream = 'lines', output }: Route,
   read: (request: FastifyRequest) => AnyInput,
   handle: AnyHandler,
-  { streams }: ApiParts,
+  { streams }: ApiDeps,
 ): RouteHandler {
   return async (request, reply) => {
     const input = read(request)
     const caller = callerOf(request)
     const closed = new AbortController()
-    const place = streams.take(caller, closed.signal)
-    const keep = cutWhenOver(reply, place.signal)
+    const slot = streams.take(caller, closed.signal)
+    const keepOpen = destroyAfterEnd(reply, slot.signal)
     const end = () => {
-      keep()
+      keepOpen()
       closed.abort()
-      place.leave()
+      slot.leave()
     }
-    // Also when it ends before it began, and when whoever looks goes away.
+    // Fires also when the response fails before it starts and when the client disconnects.
     reply.raw.once('close', end)
-    // They went while it was looked up who they are, and are not heard of again.
+    // The client disconnected during authentication, so the `close` event has already fired.
     if (reply.raw.destroyed) {
       end()
       return reply.hijack()
     }
-    const how = { request: undefined, signal: place.signal }
-    const answers = await handle(caller, input, how).catch((error: unknown) => {
+    const how = { request: undefined, signal: slot.signal }
+    const values = await handle(caller, input, how).catch((error: unknown) => {
       end()
       throw error
     })
-    const checked = parsed(answers as AsyncIterable<unknown>, (value) => answer.parse(value))
+    const checked = parseEach(values as AsyncIterable<unknown>, (value) => output.parse(value))
     const text = stream === 'events' ? eventsOf(checked) : linesOf(checked)
-    // Proxies that collect before they send would make a progress bar jump.
+    // Stops proxies from buffering the stream, which would delay progress updates.
     reply.type(STREAM_TYPES[stream]).header('x-accel-buffering', 'no')
     return reply.send(Readable.from(text))
   }
 }
 
-/** 1 s: what ends by itself when it is told to has ended by then. */
-const LAST_WORDS_MS = 1_000
+/** 1 s: a stream with a reading client ends within this time. */
+const END_MS = 1_000
 
 /**
- * Whoever stopped reading without going away would hold the place and the server, because what is told to end
- * waits to be read. Answers what keeps it from being cut.
+ * Destroys the connection if the stream has not ended shortly after the signal. A client that stays connected
+ * without reading would otherwise block its slot and the shutdown. Returns a function that prevents it.
  */
-function cutWhenOver(reply: FastifyReply, signal: AbortSignal): () => void {
+function destroyAfterEnd(reply: FastifyReply, signal: AbortSignal): () => void {
   let timer: NodeJS.Timeout | undefined
-  const cut = () => {
-    timer = setTimeout(() => reply.raw.destroy(), LAST_WORDS_MS).unref()
+  const destroyLater = () => {
+    timer = setTimeout(() => reply.raw.destroy(), END_MS).unref()
   }
-  signal.addEventListener('abort', cut, { once: true })
+  signal.addEventListener('abort', destroyLater, { once: true })
   return () => {
-    signal.removeEventListener('abort', cut)
+    signal.removeEventListener('abort', destroyLater)
     clearTimeout(timer)
   }
 }
 
-async function* parsed<T>(
+async function* parseEach<T>(
   values: AsyncIterable<unknown>,
   parse: (value: unknown) => T,
 ): AsyncGenerator<T, void, undefined> {
   for await (const value of values) yield parse(value)
 }
 
-export const noSuchRoute = (): Refusal =>
-  new Refusal(
-    'not_found',
-    'There is nothing at this address. See /api/reference for what there is.',
-  )
+export const noSuchRoute = (): ProblemError =>
+  new ProblemError('not_found', 'This path does not exist. See /api/reference for all operations.')

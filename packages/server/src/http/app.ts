@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import cookie from '@fastify/cookie'
-import { type Operation, type Route, ROUTES } from '@redrive/api'
+import type { Operation } from '@redrive/api'
+import { type Route, ROUTES } from '@redrive/api/internal'
 import fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -8,10 +9,10 @@ import fastify, {
   LogController,
 } from 'fastify'
 import type { Pool } from 'pg'
-import { Refusal } from '../access/refusal.ts'
-import type { Desk } from '../desk/desk.ts'
+import { ProblemError } from '../access/problem-error.ts'
+import type { Operations } from '../operations/operations.ts'
 import type { Identity } from '../identity/port.ts'
-import { insisting } from '../insist.ts'
+import { createRetryingWriter } from '../retry-write.ts'
 import { noSuchRoute, registerApi } from './api.ts'
 import { keepCaller, knownCaller } from './caller.ts'
 import { closeQuietOnes } from './connections.ts'
@@ -35,26 +36,26 @@ import { registerReference } from './reference.ts'
 import { Streams } from './streams.ts'
 
 export interface AppOptions {
-  readonly desk: Desk
+  readonly desk: Operations
   readonly identity: Identity
-  /** Of the database that has the schema `redrive_server`. */
+  /** Pool of the database with the schema `redrive_server`. */
   readonly pool: Pool
-  /** Gets one line for each request, without the address's query, headers and bodies. */
+  /** Receives one line per request, without the query, headers and body. */
   readonly logger: FastifyBaseLogger
-  /** As people and browsers see the server. */
+  /** URL at which browsers reach the server. */
   readonly publicUrl: string
   readonly limits?: Limits
-  /** Addresses of proxies whose word about who asks is taken. Default: none. */
+  /** Addresses of proxies whose `X-Forwarded-For` is trusted. Default: none. */
   readonly trustProxy?: readonly string[]
-  /** Told of every answer of the API. */
+  /** Called after every response of the API. */
   readonly onAnswered?: (operation: Operation, status: number, seconds: number) => void
 }
 
-/** The API and its reference. More routes may be added before it listens. */
+/** Creates the app with the API and its reference. More routes can be added before it listens. */
 export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   const app = fastify({
     loggerInstance: options.logger,
-    // One line of our own instead of two: addresses have keys and texts of messages in them.
+    // The hook below logs one line instead. Fastify logs the URL, which can contain keys and message texts.
     logController: new LogController({
       disableRequestLogging: true,
       requestIdLogLabel: 'requestId',
@@ -79,7 +80,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   await app.register(cookie)
   const limits = await rateLimits(app, options.limits ?? {})
   onEveryRequest(app, limits)
-  onEveryAnswer(app, options)
+  onEveryResponse(app, options)
   closeQuietOnes(app)
   app.setErrorHandler((error, request, reply) => sendProblem(request, reply, error))
   app.setNotFoundHandler((request, reply) => sendProblem(request, reply, noSuchRoute()))
@@ -93,37 +94,42 @@ function onEveryRequest(app: FastifyInstance, limits: RateLimits): void {
     reply.header('x-request-id', request.id)
     reply.header('cache-control', 'no-store')
     if ((request.raw.url ?? '').length > URL_MAX) {
-      throw new Refusal('too_large', `The address has more than ${URL_MAX} characters.`)
+      throw new ProblemError(
+        'too_large',
+        `The URL is longer than ${URL_MAX} characters. Send fewer filters.`,
+      )
     }
     if (request.routeOptions.config.rateLimit !== false) await limits.address(request)
   })
 }
 
-function onEveryAnswer(app: FastifyInstance, { onAnswered }: AppOptions): void {
+function onEveryResponse(app: FastifyInstance, { onAnswered }: AppOptions): void {
   app.addHook('onResponse', async (request, reply) => {
     const { operation } = request.routeOptions.config
     const { statusCode: status, elapsedTime: ms } = reply
     const route = request.routeOptions.url
     const person = knownCaller(request)?.person
     const line = { method: request.method, route, operation, status, ms: Math.round(ms), person }
-    request.log.info(line, 'answered')
+    request.log.info(line, 'request completed')
     if (operation !== undefined) onAnswered?.(operation, status, ms / 1_000)
   })
 }
 
-/** An hour: what is kept too long takes room and nothing else. */
+/** 1 h: expired rows only use disk space. */
 const SWEEP_MS = 3_600_000
 
-/** Everything in here asks who it is first, before a body is read. */
+/** Registers the API. The caller is authenticated before the body is read. */
 async function registerGuarded(
   app: FastifyInstance,
   options: AppOptions,
   limits: RateLimits,
 ): Promise<void> {
-  const idempotency = new Idempotency(options.pool, insisting(app.log))
+  const idempotency = new Idempotency(options.pool, createRetryingWriter(app.log))
   const streams = new Streams()
   const sweep = () => {
-    idempotency.sweep().catch((err: unknown) => app.log.warn({ err }, 'old answers are kept'))
+    idempotency
+      .sweep()
+      .catch((err: unknown) => app.log.warn({ err }, 'Cannot delete expired Idempotency-Keys'))
   }
   const timer = setInterval(sweep, SWEEP_MS).unref()
   app.addHook('preClose', async () => {
@@ -131,12 +137,12 @@ async function registerGuarded(
     streams.stop()
   })
   await app.register(async (scope) => {
-    scope.addHook('onRequest', (request) => enter(request, options, limits))
+    scope.addHook('onRequest', (request) => authenticate(request, options, limits))
     registerApi(scope, { desk: options.desk, idempotency, streams })
   })
 }
 
-async function enter(
+async function authenticate(
   request: FastifyRequest,
   { identity, desk, publicUrl }: AppOptions,
   limits: RateLimits,
@@ -150,12 +156,12 @@ async function enter(
   refuseForgery({ method, headers }, { caller, csrf, origin: new URL(publicUrl).origin })
   const { operation } = request.routeOptions.config
   if (operation === undefined)
-    throw new Error('A route has no operation, and so nobody may ask it.')
+    throw new Error('The route has no operation, so it has no required permission.')
   await desk.enter(caller, operation, (ROUTES[operation] satisfies Route).needs)
 }
 
 const unauthenticated = () =>
-  new Refusal(
+  new ProblemError(
     'unauthenticated',
-    "Sign in at /auth/login, or send the header 'Authorization: Bearer rdv_…' with a token that is valid.",
+    "Authentication is required. Sign in at /auth/login, or send the header 'Authorization: Bearer rdv_…' with a valid token.",
   )

@@ -4,21 +4,21 @@ import type { Caller } from '../access/caller.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Of the table of routes. */
+    /** Name in `ROUTES`. */
     operation?: Operation
   }
 }
 
 const callers = new WeakMap<FastifyRequest, Caller>()
 
-/** Remembers who asks, once it is known. */
+/** Stores the caller of a request after authentication. */
 export function keepCaller(request: FastifyRequest, caller: Caller): void {
   callers.set(request, caller)
 }
 
 export const knownCaller = (request: FastifyRequest): Caller | undefined => callers.get(request)
 
-/** A route that has nothing in front of it is a fault, and not an open door. */
+/** Returns the caller of a request. Throws for a route without the authentication hook. */
 export function callerOf(request: FastifyRequest): Caller {
   const caller = callers.get(request)
   if (caller === undefined) throw new Error('A route was reached without authentication.')

@@ -2,8 +2,8 @@ import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 
 /**
- * Lets the server stop as soon as everybody has an answer. By itself it would wait for those who connected
- * and never asked, as browsers do in advance, and for those who got the last answer and stay.
+ * Closes idle connections when the server stops. Otherwise it would wait for connections without a request,
+ * which browsers open in advance, and for connections that stay open after the last response.
  */
 export function closeQuietOnes(app: FastifyInstance): void {
   const open = new Set<Socket>()

@@ -1,19 +1,19 @@
 import type { Caller } from '../access/caller.ts'
-import { Refusal } from '../access/refusal.ts'
+import { ProblemError } from '../access/problem-error.ts'
 import { isSame } from '../identity/secrets.ts'
 
-/** Of a request, what says where it comes from. */
-export interface Sent {
+/** The parts of a request that show its origin. */
+export interface CsrfRequest {
   readonly method: string
-  /** Names in lower case, as Node has them. */
+  /** Names in lower case, as in Node. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
 }
 
 export interface Against {
   readonly caller: Caller
-  /** `csrfOf` the caller. */
+  /** Result of `csrfOf` for the caller. */
   readonly csrf: string | undefined
-  /** Of `publicUrl`. */
+  /** Origin of `publicUrl`. */
   readonly origin: string
 }
 
@@ -21,42 +21,42 @@ const CSRF_HEADER = 'x-redrive-csrf'
 const READING = ['GET', 'HEAD']
 
 /**
- * Throws a `Refusal` when another site may have made a browser ask. Where that may be, all of these must be
- * right, so that no single mistake of a browser or a proxy opens the door. A token is shown on purpose, by
- * a program: then there is nothing to look for.
+ * Throws a `ProblemError` when another site may have caused the request (CSRF). All checks must pass, so that one
+ * bug in a browser or proxy is not enough for an attack. Requests with a token are exempt, because browsers do
+ * not send tokens automatically.
  */
-export function refuseForgery(sent: Sent, { caller, csrf, origin }: Against): void {
+export function refuseForgery(sent: CsrfRequest, { caller, csrf, origin }: Against): void {
   if (READING.includes(sent.method) || caller.via === 'token') return
   const isSession = caller.via === 'session'
-  const why =
+  const problem =
     wrongOrigin(sent, origin, isSession) ??
     wrongContent(sent) ??
-    (isSession ? wrongProof(sent, csrf) : undefined)
-  if (why !== undefined) throw new Refusal('forbidden', why)
+    (isSession ? wrongToken(sent, csrf) : undefined)
+  if (problem !== undefined) throw new ProblemError('forbidden', problem)
 }
 
-const header = ({ headers }: Sent, name: string): string | undefined => {
+const header = ({ headers }: CsrfRequest, name: string): string | undefined => {
   const value = headers[name]
   return typeof value === 'string' ? value : value?.join(', ')
 }
 
 /**
- * Without a session, programs come without any of these headers; a browser that asks for another site always
- * says so in one of them.
+ * Checks the origin. Programs without a session send none of these headers. A browser always sends one of them
+ * in a request from another site.
  */
-function wrongOrigin(sent: Sent, ours: string, isSession: boolean): string | undefined {
+function wrongOrigin(sent: CsrfRequest, expected: string, isSession: boolean): string | undefined {
   const origin = header(sent, 'origin')
   const site = header(sent, 'sec-fetch-site')
-  if (site !== undefined && site !== 'same-origin' && site !== 'none') return foreign(ours)
-  if (origin !== undefined) return origin === ours ? undefined : foreign(ours)
-  return isSession && site !== 'same-origin' ? foreign(ours) : undefined
+  if (site !== undefined && site !== 'same-origin' && site !== 'none') return foreign(expected)
+  if (origin !== undefined) return origin === expected ? undefined : foreign(expected)
+  return isSession && site !== 'same-origin' ? foreign(expected) : undefined
 }
 
-const foreign = (ours: string) =>
-  `The request does not come from a page of ${ours}. If it does, publicUrl is not the address that the browser shows, or a proxy takes the header Origin away.`
+const foreign = (expected: string) =>
+  `The request does not come from a page of "${expected}". If it does, set publicUrl to the URL in the browser, and check that no proxy removes the header Origin.`
 
-/** What a form of another site can send is never JSON. */
-function wrongContent(sent: Sent): string | undefined {
+/** Checks the content type. A form of another site cannot send JSON. */
+function wrongContent(sent: CsrfRequest): string | undefined {
   const hasBody =
     header(sent, 'transfer-encoding') !== undefined ||
     Number(header(sent, 'content-length') ?? '0') > 0
@@ -64,11 +64,11 @@ function wrongContent(sent: Sent): string | undefined {
   if (type === undefined && !hasBody) return undefined
   const [essence = ''] = (type ?? '').split(';')
   if (essence.trim().toLowerCase() === 'application/json') return undefined
-  return 'Send JSON, with the content type application/json.'
+  return "Send JSON with the header 'Content-Type: application/json'."
 }
 
-function wrongProof(sent: Sent, csrf: string | undefined): string | undefined {
-  const shown = header(sent, CSRF_HEADER)
-  if (csrf !== undefined && shown !== undefined && isSame(shown, csrf)) return undefined
-  return 'The header X-Redrive-CSRF is missing or of another session. Send `csrf` of GET /api/v1/me.'
+function wrongToken(sent: CsrfRequest, csrf: string | undefined): string | undefined {
+  const received = header(sent, CSRF_HEADER)
+  if (csrf !== undefined && received !== undefined && isSame(received, csrf)) return undefined
+  return 'The header X-Redrive-CSRF is missing or belongs to another session. Send `csrf` from GET /api/v1/me.'
 }

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 
-/** Everything comes from here, nothing is written inline, and no page of ours is shown inside another. */
+/** Content security policy: only resources of this server, no inline code, and no embedding in frames. */
 const POLICY: Readonly<Record<string, string>> = {
   'default-src': "'none'",
   'script-src': "'self'",
@@ -15,7 +15,7 @@ const POLICY: Readonly<Record<string, string>> = {
   'require-trusted-types-for': "'script'",
 }
 
-/** What one page has on top of, or instead of, the policy for all; undefined takes a rule away. */
+/** Changes of the policy for one page; undefined removes a rule. */
 export type PolicyChange = Readonly<Record<string, string | undefined>>
 
 const contentPolicy = (change: PolicyChange = {}): string =>
@@ -23,7 +23,7 @@ const contentPolicy = (change: PolicyChange = {}): string =>
     .flatMap(([name, value]) => (value === undefined ? [] : [`${name} ${value}`]))
     .join('; ')
 
-/** A feature that is not named can be used, so these are those that can do harm. */
+/** Browser features to disable. Features that are not listed stay enabled. */
 const FEATURES = [
   'camera',
   'display-capture',
@@ -41,14 +41,14 @@ const HEADERS: Readonly<Record<string, string>> = {
   'cross-origin-resource-policy': 'same-origin',
   'referrer-policy': 'no-referrer',
   'permissions-policy': FEATURES.map((feature) => `${feature}=()`).join(', '),
-  // For what does not know frame-ancestors.
+  // For browsers without support for frame-ancestors.
   'x-frame-options': 'DENY',
 }
 
-/** 2 years, which is what browsers ask for. */
+/** 2 years, the value that browsers recommend. */
 const HSTS = 'max-age=63072000; includeSubDomains'
 
-/** On every answer. There is no CORS at all: no other site may read anything. */
+/** Adds the headers to every response. CORS is not enabled, so other sites cannot read responses. */
 export function addSecurityHeaders(
   app: FastifyInstance,
   { publicUrl }: { readonly publicUrl: string },
@@ -60,7 +60,7 @@ export function addSecurityHeaders(
   })
 }
 
-/** For one page that cannot live with the policy for all, such as the reference of the API. */
+/** Changes the policy for one page, such as the API reference. */
 export function relaxPolicy(reply: FastifyReply, change: PolicyChange): void {
   reply.header('content-security-policy', contentPolicy(change))
 }

@@ -2,26 +2,26 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { BrokerKind } from '../config/source.ts'
 import type { BrokerState } from '../start/brokers.ts'
 
-export interface HealthParts {
-  /** What the process does. */
+export interface HealthDeps {
+  /** Roles of the process. */
   readonly roles: readonly string[]
   readonly isStopping: () => boolean
-  /** Resolves when the database answers. */
+  /** Resolves when the database is reachable. */
   readonly database: () => Promise<void>
-  /** Names of migrations that are missing. */
+  /** Returns the names of missing migrations. */
   readonly missing: () => Promise<readonly string[]>
-  /** Reported, and never a reason to be taken out of service: what waits in a broker waits there. */
+  /** States of the brokers. They do not affect readiness, because dead letters are safe in the broker. */
   readonly brokers: () => readonly BrokerState[]
 }
 
-/** A word for programs; why is in the log, which has more readers that may know it. */
+/** The result of one check. The reason is only in the log, because health checks need no authentication. */
 export type CheckState = 'ok' | 'stopping' | 'not_answering' | 'migrations_missing'
 
 export interface Readiness {
   readonly isReady: boolean
   readonly roles: readonly string[]
   readonly checks: Readonly<Record<'process' | 'database' | 'migrations', CheckState>>
-  /** By kind and not by name: whoever can connect sees this, and names are for those who may view them. */
+  /** Counts by kind of broker. Names of sources are not included, because this needs no authentication. */
   readonly brokers: Readonly<Partial<Record<BrokerKind, BrokerCounts>>>
 }
 
@@ -31,7 +31,7 @@ export interface BrokerCounts {
   readonly unknown: number
 }
 
-export async function readinessOf(parts: HealthParts): Promise<Readiness> {
+export async function readinessOf(parts: HealthDeps): Promise<Readiness> {
   const isAnswering = await parts.database().then(
     () => true,
     () => false,
@@ -68,29 +68,29 @@ function countsOf(states: readonly BrokerState[]): Readiness['brokers'] {
   return counts
 }
 
-/** Asked by machines, often, and by nobody in particular. */
+/** Route options: probes call health checks often, so they are not logged or limited. */
 const OPEN = {
   config: { rateLimit: false },
   logLevel: 'silent',
 } as const
 
 /**
- * `/livez`: the process runs; never asks anybody else, so that a database that is away restarts nobody.
- * `/readyz`: it can be asked something. `/healthz` is the same for those who only know that name.
+ * Registers the health checks. `/livez` checks only the process, so that an unreachable database does not cause
+ * restarts. `/readyz` checks whether the server can handle requests; `/healthz` is an alias of it.
  */
-export function registerHealth(app: FastifyInstance, parts: HealthParts): void {
+export function registerHealth(app: FastifyInstance, parts: HealthDeps): void {
   app.get('/livez', OPEN, (_, reply) => plain(reply, 200, 'ok'))
   for (const path of ['/readyz', '/healthz']) {
     app.get<{ Querystring: Record<string, unknown> }>(path, OPEN, async (request, reply) => {
       const readiness = await readinessOf(parts)
       const status = readiness.isReady ? 200 : 503
-      if (request.query['verbose'] === undefined) return plain(reply, status, wordOf(readiness))
+      if (request.query['verbose'] === undefined) return plain(reply, status, textOf(readiness))
       return reply.code(status).header('cache-control', 'no-store').send(readiness)
     })
   }
 }
 
-const wordOf = ({ isReady, checks }: Readiness) =>
+const textOf = ({ isReady, checks }: Readiness) =>
   isReady ? 'ok' : `not ready: ${Object.values(checks).find((state) => state !== 'ok') ?? ''}`
 
 const plain = (reply: FastifyReply, status: number, text: string) =>

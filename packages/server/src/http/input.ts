@@ -1,9 +1,9 @@
-import { fromQueryString, type Route } from '@redrive/api'
+import { fromQueryString, type Route } from '@redrive/api/internal'
 import type { FastifyRequest } from 'fastify'
 import type { z } from 'zod'
-import { Refusal } from '../access/refusal.ts'
+import { ProblemError } from '../access/problem-error.ts'
 
-/** What a handler is asked with, checked. */
+/** The validated input of a handler. */
 export interface AnyInput {
   readonly params?: unknown
   readonly query?: unknown
@@ -13,9 +13,9 @@ export interface AnyInput {
 
 type ReadInput = (request: FastifyRequest) => AnyInput
 
-/** Reads the input of one operation; every problem of a request is said at once. */
+/** Returns a function that reads the input of an operation. It throws a list of all problems. */
 export function inputOf(route: Route): ReadInput {
-  // A name that does not exist is refused: a filter that is silently ignored finds too much.
+  // Rejects unknown names, because an ignored filter would return too much.
   const query = route.query?.strict()
   return (request) => {
     const problems: string[] = []
@@ -34,7 +34,7 @@ export function inputOf(route: Route): ReadInput {
       ...ifMatchOf(route, request),
     }
     if (problems.length > 0) {
-      throw new Refusal('invalid', 'The request does not fit what is expected.', { problems })
+      throw new ProblemError('invalid', 'The request is not valid. See "problems".', { problems })
     }
     return input
   }
@@ -49,21 +49,21 @@ function ifMatchOf({ ifMatch }: Route, request: FastifyRequest): { ifMatch?: str
   if (ifMatch === undefined || given !== undefined)
     return given === undefined ? {} : { ifMatch: given }
   if (ifMatch === 'edit') return {}
-  const detail = "Send the header 'If-Match' with the ETag of what you looked at."
-  throw new Refusal('if_match_missing', detail)
+  const detail = "Send the header 'If-Match' with the ETag of the version that you read."
+  throw new ProblemError('if_match_missing', detail)
 }
 
-/** 255 visible characters: a UUID has 36. */
+/** Up to 255 visible characters; a UUID has 36. */
 const KEY = /^[\x21-\x7e]{1,255}$/
 
 export function idempotencyKeyOf(request: FastifyRequest): string {
   const key = request.headers['idempotency-key']
   if (key === undefined) {
     const detail =
-      "Send the header 'Idempotency-Key' with a new UUID, and the same one again when you repeat the request."
-    throw new Refusal('idempotency_key_missing', detail)
+      "Send the header 'Idempotency-Key' with a new UUID. Use the same value when you repeat the request."
+    throw new ProblemError('idempotency_key_missing', detail)
   }
   if (typeof key === 'string' && KEY.test(key)) return key
   const problem = 'Idempotency-Key: expected 1 to 255 visible characters'
-  throw new Refusal('invalid', problem, { problems: [problem] })
+  throw new ProblemError('invalid', problem, { problems: [problem] })
 }

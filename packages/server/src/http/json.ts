@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify'
-import { Refusal } from '../access/refusal.ts'
+import { ProblemError } from '../access/problem-error.ts'
 import { DEPTH_MAX } from './limits.ts'
 
-/** Bodies are JSON that is not too deep, and nothing else. */
+/** Accepts only JSON bodies with a limited nesting depth. */
 export function takeJsonOnly(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error')
   app.removeAllContentTypeParsers()
@@ -17,14 +17,17 @@ export function takeJsonOnly(app: FastifyInstance): void {
 }
 
 const tooDeep = () =>
-  new Refusal('invalid', `The body has more than ${DEPTH_MAX} levels. Send less in one another.`)
+  new ProblemError(
+    'invalid',
+    `The body has more than ${DEPTH_MAX} levels of nesting. Send a flatter body.`,
+  )
 
 const [QUOTE, BACKSLASH] = [0x22, 0x5c]
 const OPENING: ReadonlySet<number> = new Set([0x5b, 0x7b])
 const CLOSING: ReadonlySet<number> = new Set([0x5d, 0x7d])
 
-/** Without parsing it: that is what takes the time. What is no JSON at all is left to the parser to refuse. */
-function isDeeper(text: string, most: number): boolean {
+/** Returns whether a JSON text is nested too deeply, without parsing it. The parser rejects invalid JSON. */
+function isDeeper(text: string, maxDepth: number): boolean {
   let depth = 0
   let isText = false
   for (let at = 0; at < text.length; at++) {
@@ -35,7 +38,7 @@ function isDeeper(text: string, most: number): boolean {
     } else if (code === QUOTE) isText = true
     else if (OPENING.has(code)) depth += 1
     else if (CLOSING.has(code)) depth -= 1
-    if (depth > most) return true
+    if (depth > maxDepth) return true
   }
   return false
 }

@@ -1,67 +1,67 @@
 import rateLimit from '@fastify/rate-limit'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Caller } from '../access/caller.ts'
-import { Refusal } from '../access/refusal.ts'
+import { ProblemError } from '../access/problem-error.ts'
 
 export interface Limits {
-  /** Requests of one caller in a minute. Default 600. */
+  /** Maximum number of requests of one caller per minute (default 600). */
   readonly requestsPerMinute?: number
-  /** Bytes of a body; a plan may have 12 MiB. Default 1 MiB. */
+  /** Maximum size of a body (default 1 MiB). A plan may have 12 MiB. */
   readonly bodyBytes?: number
 }
 
 const REQUESTS_PER_MINUTE = 600
 export const BODY_BYTES = 1_048_576
-/** 12 MiB: an edit of 8 MiB as base64, and the rest of the plan. */
+/** 12 MiB: an edited body of 8 MiB as base64, and the rest of the plan. */
 export const PLAN_BYTES: number = 12 * 1_048_576
-/** 16 KiB of headers and 8 KiB of address, of that: a hundred ids in a query fit. */
+/** 16 KiB of headers, including 8 KiB for the URL, which is enough for a hundred ids in a query. */
 export const HEADER_BYTES = 16_384
 export const URL_MAX = 8_192
-/** 30 s for a request to arrive: whoever is slower holds a connection for nothing. */
+/** 30 s to receive a request. A slower client blocks a connection. */
 export const ARRIVAL_MS = 30_000
-/** 5 s: how often it is looked for those. */
+/** 5 s between two checks for slow requests. */
 export const ARRIVAL_CHECK_MS = 5_000
-/** 100 levels of a body: a JSON Schema that people can read has twenty. What reads JSON calls itself for each. */
+/** 100 nested levels; a readable JSON Schema has about twenty. The JSON parser recurses at each level. */
 export const DEPTH_MAX = 100
-/** 2,000 characters of one part of an address: a name of 500 with every character escaped. */
+/** 2,000 characters for one path parameter: a name of 500 with every character escaped. */
 export const PARAM_MAX = 2_000
-/** An address stands for a whole office: so many callers of one are expected. */
+/** Expected number of callers behind one address, for example in an office. */
 const CALLERS_PER_ADDRESS = 5
-/** 10,000 of each are remembered; whoever was not seen for longest is forgotten. */
-const REMEMBERED = 10_000
+/** 10,000 addresses and 10,000 callers are counted. The least recently used are dropped. */
+const CACHE_SIZE = 10_000
 const MINUTE_MS = 60_000
 
 export interface RateLimits {
-  /** Before it is known who asks. */
+  /** Limits by address, before authentication. */
   address(request: FastifyRequest): Promise<void>
   caller(request: FastifyRequest, caller: Caller): Promise<void>
 }
 
 export async function rateLimits(app: FastifyInstance, limits: Limits): Promise<RateLimits> {
-  const { requestsPerMinute: most = REQUESTS_PER_MINUTE } = limits
-  await app.register(rateLimit, { global: false, cache: REMEMBERED })
+  const { requestsPerMinute: max = REQUESTS_PER_MINUTE } = limits
+  await app.register(rateLimit, { global: false, cache: CACHE_SIZE })
   const keys = new WeakMap<FastifyRequest, string>()
-  const byAddress = app.createRateLimit({ max: most * CALLERS_PER_ADDRESS, timeWindow: MINUTE_MS })
+  const byAddress = app.createRateLimit({ max: max * CALLERS_PER_ADDRESS, timeWindow: MINUTE_MS })
   const byCaller = app.createRateLimit({
-    max: most,
+    max,
     timeWindow: MINUTE_MS,
     keyGenerator: (request) => keys.get(request) ?? request.ip,
   })
   return {
     async address(request) {
-      refuse(await byAddress(request))
+      rejectIfExceeded(await byAddress(request))
     },
     async caller(request, { person, credential }) {
       keys.set(request, JSON.stringify([person, credential ?? null]))
-      refuse(await byCaller(request))
+      rejectIfExceeded(await byCaller(request))
     },
   }
 }
 
-type Counted = Awaited<ReturnType<ReturnType<FastifyInstance['createRateLimit']>>>
+type RateLimitResult = Awaited<ReturnType<ReturnType<FastifyInstance['createRateLimit']>>>
 
-function refuse(counted: Counted): void {
-  if (counted.isAllowed || !counted.isExceeded) return
-  const detail = `More than ${counted.max} requests in a minute. Wait, then go on more slowly.`
-  throw new Refusal('too_many_requests', detail, { retryAfterMs: counted.ttl })
+function rejectIfExceeded(result: RateLimitResult): void {
+  if (result.isAllowed || !result.isExceeded) return
+  const detail = `More than ${result.max} requests in a minute. Wait, then send requests more slowly.`
+  throw new ProblemError('too_many_requests', detail, { retryAfterMs: result.ttl })
 }

@@ -1,4 +1,4 @@
-import type { Catalog, SourceReplays } from '@redrive/catalog'
+import type { Catalog, SourceReplayStats } from '@redrive/catalog'
 import { FAILURE_CLASSES, isRedriveError } from '@redrive/core'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
@@ -7,12 +7,12 @@ import type { Identity } from '../identity/port.ts'
 import type { BrokerState } from '../start/brokers.ts'
 import { cached } from '../cached.ts'
 
-export interface MetricsParts {
-  readonly catalog: Pick<Catalog, 'counts' | 'replayed'>
+export interface MetricsDeps {
+  readonly catalog: Pick<Catalog, 'counts' | 'replayStats'>
   readonly version: string
   readonly roles: readonly string[]
   readonly brokers: () => readonly BrokerState[]
-  /** Of the background work, by role. */
+  /** Returns counts of background jobs by role. */
   readonly chores: () => readonly ChoreCounts[]
 }
 
@@ -23,23 +23,23 @@ export interface ChoreCounts {
 }
 
 export interface ServerMetrics {
-  /** `operation` is a name of the API, and never a path: paths have ids in them. */
+  /** Records a response. `operation` is a name of the API and not a path, because paths contain ids. */
   observe(operation: string, status: number, seconds: number): void
-  /** In the format of Prometheus. */
+  /** Returns the metrics in the Prometheus format. */
   text(): Promise<string>
   readonly contentType: string
 }
 
-/** 5 s: Prometheus asks every 15 to 60 s, and several may ask. */
-const KEEP_MS = 5_000
-/** 500 sources with a series for each class; those beyond are counted as `other`. */
-const SOURCES_MOST = 500
+/** 5 s: Prometheus scrapes every 15 to 60 s, and there may be several instances. */
+const CACHE_MS = 5_000
+/** 500 sources with one series per class. Further sources are counted as `other`. */
+const MAX_SOURCES = 500
 const OTHER = 'other'
-/** Seconds; 100 ms and 1 s are what people notice. */
+/** Seconds. Users notice 100 ms and 1 s. */
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-/** Names of messages, keys and error texts are nowhere in here: how many series there are is known beforehand. */
-export function createMetrics(parts: MetricsParts): ServerMetrics {
+/** Creates the metrics. Labels contain no message types, keys or error texts, so the number of series is bounded. */
+export function createMetrics(parts: MetricsDeps): ServerMetrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   addBuildInfo(registry, parts)
@@ -48,7 +48,7 @@ export function createMetrics(parts: MetricsParts): ServerMetrics {
   addChores(registry, parts)
   const duration = new Histogram({
     name: 'redrive_http_request_duration_seconds',
-    help: 'How long answers took, by operation of the API.',
+    help: 'Duration of requests, by operation of the API.',
     labelNames: ['operation', 'status'],
     buckets: BUCKETS,
     registers: [registry],
@@ -60,36 +60,36 @@ export function createMetrics(parts: MetricsParts): ServerMetrics {
   }
 }
 
-function addBuildInfo(registry: Registry, { version, roles }: MetricsParts): void {
+function addBuildInfo(registry: Registry, { version, roles }: MetricsDeps): void {
   const info = new Gauge({
     name: 'redrive_build_info',
-    help: 'Always 1; what runs is in the labels.',
+    help: 'Always 1. The labels contain the version and the roles.',
     labelNames: ['version', 'node', 'roles'],
     registers: [registry],
   })
   info.set({ version, node: process.version, roles: roles.join(',') }, 1)
 }
 
-interface Seen {
+interface CatalogStats {
   readonly counts: Awaited<ReturnType<Catalog['counts']>>
-  readonly replayed: readonly SourceReplays[]
+  readonly replayed: readonly SourceReplayStats[]
 }
 
 const DATABASE_UP = {
   name: 'redrive_database_up',
-  help: '1 when the catalog could be read just now. At 0 there are no numbers of it.',
+  help: '1 if the catalog can be read. If it is 0, the metrics of the catalog are absent.',
 } as const
 
-/** What a run comes to; the rest of the states are on the way there. */
-const ENDS = ['resolved', 'refailed', 'unknown', 'expired', 'skipped', 'cancelled'] as const
+/** The final states of a replay item. */
+const ENDS = ['resolved', 'failed_again', 'unknown', 'expired', 'skipped', 'cancelled'] as const
 
-/** Each asks for itself, and all get the one answer. At 0 of the first there are no numbers of the others. */
-function addCatalog(registry: Registry, { catalog }: MetricsParts): void {
-  const ask = cached(KEEP_MS, async (): Promise<Seen> => {
-    const [counts, replayed] = await Promise.all([catalog.counts(), catalog.replayed()])
+/** Adds the metrics of the catalog. They share one cached query. If it fails, only `redrive_database_up` is present. */
+function addCatalog(registry: Registry, { catalog }: MetricsDeps): void {
+  const load = cached(CACHE_MS, async (): Promise<CatalogStats> => {
+    const [counts, replayed] = await Promise.all([catalog.counts(), catalog.replayStats()])
     return { counts, replayed }
   })
-  const read = () => ask().catch(() => undefined)
+  const read = () => load().catch(() => undefined)
   const registers = [registry]
   new Gauge({
     ...DATABASE_UP,
@@ -100,13 +100,13 @@ function addCatalog(registry: Registry, { catalog }: MetricsParts): void {
   })
   new Gauge({
     name: 'redrive_dead_letters',
-    help: 'Dead letters that nobody has dealt with.',
+    help: 'Open dead letters.',
     labelNames: ['source', 'class'],
     registers,
     async collect() {
-      const seen = await read()
+      const stats = await read()
       this.reset()
-      for (const { source, openByClass } of bounded(seen?.counts.sources)) {
+      for (const { source, openByClass } of bounded(stats?.counts.sources)) {
         for (const name of FAILURE_CLASSES) {
           this.inc({ source, class: name }, openByClass[name] ?? 0)
         }
@@ -115,35 +115,35 @@ function addCatalog(registry: Registry, { catalog }: MetricsParts): void {
   })
   new Gauge({
     name: 'redrive_oldest_dead_letter_age_seconds',
-    help: 'Since the last failure of the open dead letter that waits longest; 0 when none is open.',
+    help: 'Time since the last failure of the oldest open dead letter; 0 if none is open.',
     labelNames: ['source'],
     registers,
     async collect() {
-      const seen = await read()
+      const stats = await read()
       this.reset()
-      for (const [source, oldestAt] of oldestOf(bounded(seen?.counts.sources))) {
-        this.set({ source }, ageOf(seen?.counts.at, oldestAt))
+      for (const [source, oldestAt] of oldestOf(bounded(stats?.counts.sources))) {
+        this.set({ source }, ageOf(stats?.counts.at, oldestAt))
       }
     },
   })
   new Counter({
     name: 'redrive_replay_items_total',
-    help: 'What became of dead letters that were to be replayed.',
+    help: 'Replay items by final outcome.',
     labelNames: ['source', 'outcome'],
     registers,
     async collect() {
-      const seen = await read()
+      const stats = await read()
       this.reset()
-      for (const { source, items } of bounded(seen?.replayed)) {
+      for (const { source, items } of bounded(stats?.replayed)) {
         for (const outcome of ENDS) this.inc({ source, outcome }, items[outcome])
       }
     },
   })
 }
 
-/** Sources by name; those beyond the bound have one name together. */
+/** Renames the sources above the limit to `other`. */
 const bounded = <T extends { readonly source: string }>(sources: readonly T[] = []): readonly T[] =>
-  sources.map((one, at) => (at < SOURCES_MOST ? one : { ...one, source: OTHER }))
+  sources.map((one, at) => (at < MAX_SOURCES ? one : { ...one, source: OTHER }))
 
 function oldestOf(
   sources: readonly { readonly source: string; readonly oldestAt: number | undefined }[],
@@ -158,25 +158,25 @@ function oldestOf(
 const ageOf = (at = 0, oldestAt: number) =>
   Number.isFinite(oldestAt) ? Math.max(0, at - oldestAt) / 1_000 : 0
 
-function addBrokers(registry: Registry, { brokers }: MetricsParts): void {
+function addBrokers(registry: Registry, { brokers }: MetricsDeps): void {
   new Gauge({
     name: 'redrive_broker_up',
-    help: '1 when the broker of a source answered when it was last asked.',
+    help: '1 if the broker of a source was reachable at the last check.',
     labelNames: ['source', 'broker'],
     registers: [registry],
     collect() {
       this.reset()
-      for (const { name, kind, isAnswering } of brokers().slice(0, SOURCES_MOST)) {
+      for (const { name, kind, isAnswering } of brokers().slice(0, MAX_SOURCES)) {
         if (isAnswering !== undefined) this.set({ source: name, broker: kind }, isAnswering ? 1 : 0)
       }
     },
   })
 }
 
-function addChores(registry: Registry, { chores }: MetricsParts): void {
+function addChores(registry: Registry, { chores }: MetricsDeps): void {
   new Counter({
-    name: 'redrive_chores_total',
-    help: 'Background work of this process, by role and how it ended.',
+    name: 'redrive_background_jobs_total',
+    help: 'Background jobs of this process, by role and outcome.',
     labelNames: ['role', 'outcome'],
     registers: [registry],
     collect() {
@@ -190,8 +190,8 @@ function addChores(registry: Registry, { chores }: MetricsParts): void {
 }
 
 /**
- * `/metrics`. They name sources and say how many wait, so with an `identity` they are for callers that may
- * view all sources. Without one they are for everybody who can connect: for a listener of their own.
+ * Registers `/metrics`. Metrics contain source names and counts, so with an `identity` they require permission
+ * "view" on all sources. Without one they need no authentication; use that only for a separate listener.
  */
 export function registerMetrics(
   app: FastifyInstance,
@@ -202,31 +202,31 @@ export function registerMetrics(
   app.get('/metrics', quiet, async (request, reply) => {
     reply.header('cache-control', 'no-store')
     const status = await statusFor(request, identity)
-    if (status === 'unknown') return reply.type(metrics.contentType).send(AWAY)
+    if (status === 'unknown') return reply.type(metrics.contentType).send(DATABASE_DOWN)
     if (status !== 200) return reply.code(status).type('text/plain').send(REFUSED[status])
     return reply.type(metrics.contentType).send(await metrics.text())
   })
 }
 
 const REFUSED = {
-  401: 'Show a token: `Authorization: Bearer rdv_…`, or say metrics.listen in the config.\n',
-  403: 'Metrics are for callers that may view all sources.\n',
+  401: 'Send a token: `Authorization: Bearer rdv_…`, or set metrics.listen in the config.\n',
+  403: 'Metrics require permission "view" on all sources.\n',
 }
 
-/** All that is for somebody whose token cannot be looked up; `/readyz` says it to everybody. */
-const AWAY = `# HELP ${DATABASE_UP.name} ${DATABASE_UP.help}
+/** The response when a token cannot be checked. `/readyz` reports the same without authentication. */
+const DATABASE_DOWN = `# HELP ${DATABASE_UP.name} ${DATABASE_UP.help}
 # TYPE ${DATABASE_UP.name} gauge
 ${DATABASE_UP.name} 0
 `
 
-/** `unknown`: the database that knows who it is does not answer. */
+/** Returns the status for a request, or `unknown` if the database cannot be reached to check the token. */
 async function statusFor(
   { headers }: FastifyRequest,
   identity: Pick<Identity, 'identify'> | undefined,
 ): Promise<200 | 401 | 403 | 'unknown'> {
   if (identity === undefined) return 200
   try {
-    // Programs ask, with a token: sessions are for pages.
+    // Cookies are ignored: metrics are for programs, which use tokens.
     const caller = await identity.identify({ headers, cookies: {} })
     if (caller === undefined) return 401
     return allowsAll(caller, 'view') ? 200 : 403

@@ -1,12 +1,13 @@
-import { isMutation, type Operation, problem, type Route, ROUTES } from '@redrive/api'
+import type { Operation } from '@redrive/api'
+import { isMutation, problem, type Route, ROUTES } from '@redrive/api/internal'
 import { z } from 'zod'
 
-/** Of the contract. While the first number is 0, the second grows when something breaks; later the first does. */
+/** Version of the API. A breaking change raises the major number, or the minor number before 1.0. */
 const API_VERSION = '0.1.0'
 
 export type Json = { readonly [name: string]: unknown }
 
-/** OpenAPI 3.1, from the table of routes alone: it is the same wherever it is made. */
+/** Returns the OpenAPI 3.1 document. It depends only on the table of routes. */
 export function openApi(): Json {
   const schemas = new Schemas()
   const paths: Record<string, Record<string, Json>> = {}
@@ -27,20 +28,25 @@ export function openApi(): Json {
 
 const ABOUT = `Dead letters, their failure groups, and their replays.
 
-Moments are epoch milliseconds. Every mutation needs the header \`Idempotency-Key\`: the same key with the
-same request is answered as before, for 24 hours, and never done twice. When it broke off, so that nobody knows
-whether it was done, the answer is \`in_progress\` for a minute. After that a plan, approval, cancellation or
-revocation is worked on anew, and all others answer \`conflict\`: look, then ask with a new key. Problems are \`application/problem+json\` with a stable
-\`code\`. Pages end with \`next\`, which is passed to read on.`
+Timestamps are epoch milliseconds.
+
+Every mutation requires the header \`Idempotency-Key\`. For 24 hours, a repeated request with the same key gets the
+first response and is not applied twice. A request that was interrupted returns \`in_progress\` for a minute.
+After that, a plan, approval, cancellation or revocation runs again. Every other operation returns \`conflict\`:
+check whether it was applied, then retry with a new key.
+
+Problems are \`application/problem+json\` with a stable \`code\`. A page that is not the last has \`nextCursor\`; pass
+it as \`cursor\` to get the next page.`
 const LICENSE = { name: 'Apache-2.0', identifier: 'Apache-2.0' }
 
 const SECURITY: Json = {
-  token: { type: 'http', scheme: 'bearer', description: 'A token that begins with `rdv_`.' },
+  token: { type: 'http', scheme: 'bearer', description: 'An API token, which begins with `rdv_`.' },
   session: {
     type: 'apiKey',
     in: 'cookie',
     name: '__Host-redrive',
-    description: 'Of a browser, after /auth/login. Mutations need the header `X-Redrive-CSRF`.',
+    description:
+      'A browser session, created by /auth/login. Mutations require the header `X-Redrive-CSRF`.',
   },
 }
 
@@ -65,7 +71,7 @@ const PROBLEM: Json = {
   content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
 }
 
-function parametersOf(place: string, schema: z.ZodObject | undefined, schemas: Schemas): Json[] {
+function parametersOf(location: string, schema: z.ZodObject | undefined, schemas: Schemas): Json[] {
   if (schema === undefined) return []
   const { properties = {}, required = [] } = schemas.of(schema, 'input') as {
     readonly properties?: Readonly<Record<string, Json>>
@@ -73,7 +79,7 @@ function parametersOf(place: string, schema: z.ZodObject | undefined, schemas: S
   }
   return Object.entries(properties).map(([name, { description, ...rest }]) => ({
     name,
-    in: place,
+    in: location,
     required: required.includes(name),
     ...(description === undefined ? {} : { description }),
     schema: rest,
@@ -91,11 +97,11 @@ function headersOf(route: Route): Json[] {
   const { ifMatch } = route
   return [
     ...(isMutation(route)
-      ? [header('Idempotency-Key', true, 'Names the request. A new UUID for each')]
+      ? [header('Idempotency-Key', true, 'Id of the request. Use a new UUID for each request')]
       : []),
-    ...(ifMatch === true ? [header('If-Match', true, 'ETag of what was looked at')] : []),
+    ...(ifMatch === true ? [header('If-Match', true, 'ETag of the version that you read')] : []),
     ...(ifMatch === 'edit'
-      ? [header('If-Match', false, 'With `change.edit`: ETag of the dead letter')]
+      ? [header('If-Match', false, 'ETag of the dead letter; required with `change.edit`')]
       : []),
   ]
 }
@@ -107,13 +113,13 @@ const bodyOf = (schema: z.ZodType, schemas: Schemas): Json => ({
 
 const TYPES = { events: 'text/event-stream', lines: 'application/jsonl' } as const
 
-function answerOf({ answer, status, stream, summary }: Route, schemas: Schemas): Json {
+function answerOf({ output, status, stream, summary }: Route, schemas: Schemas): Json {
   if (status === 204) return { description: 'Done' }
   const type = stream === undefined ? 'application/json' : TYPES[stream]
-  return { description: summary, content: { [type]: { schema: schemas.of(answer, 'output') } } }
+  return { description: summary, content: { [type]: { schema: schemas.of(output, 'output') } } }
 }
 
-/** Collects the schemas that have a name; everything else stands where it is used. */
+/** Collects the schemas with a name. Other schemas are written inline. */
 class Schemas {
   readonly #named = new Map<string, Json>()
 
@@ -145,7 +151,7 @@ class Schemas {
   #keep(name: string, schema: Json): void {
     const known = this.#named.get(name)
     if (known !== undefined && JSON.stringify(known) !== JSON.stringify(schema)) {
-      throw new Error(`Two schemas are called ${name}. Give one of them another name.`)
+      throw new Error(`Two schemas have the name "${name}". Rename one of them.`)
     }
     this.#named.set(name, schema)
   }
@@ -153,7 +159,7 @@ class Schemas {
 
 const withoutId = ({ id: _, ...rest }: Json): Json => rest
 
-/** References go to the document; an answer may get more fields later, so none says that it has no others. */
+/** Rewrites references. Removes `additionalProperties: false` from responses, which may get more fields later. */
 function cleaned(value: unknown, io: 'input' | 'output'): unknown {
   if (Array.isArray(value)) return value.map((one) => cleaned(one, io))
   if (typeof value !== 'object' || value === null) return value

@@ -11,7 +11,7 @@ interface ReferenceOptions {
   readonly configuration: Readonly<Record<string, unknown>>
 }
 
-/** By a name that the compiler does not follow: its types need those of a browser. */
+/** A variable, so that the compiler does not load its types, which need the DOM types. */
 const SCALAR: string = '@scalar/fastify-api-reference'
 
 async function plugin(): Promise<FastifyPluginAsync<ReferenceOptions>> {
@@ -19,7 +19,7 @@ async function plugin(): Promise<FastifyPluginAsync<ReferenceOptions>> {
   return scalar.default
 }
 
-/** The contract, for programs and for people. It has no data in it, so that everybody may read it. */
+/** Registers the OpenAPI document and the reference page. They contain no data, so they need no authentication. */
 export async function registerReference(app: FastifyInstance): Promise<void> {
   const document = JSON.stringify(openApi())
   app.get(OPENAPI_PATH, async (_request, reply) =>
@@ -36,7 +36,7 @@ export async function registerReference(app: FastifyInstance): Promise<void> {
       configuration: {
         url: OPENAPI_PATH,
         pageTitle: 'Redrive API',
-        // Nothing is loaded from anywhere else, and nobody else is told that it was read.
+        // The page loads nothing from other sites and sends no telemetry.
         withDefaultFonts: false,
         telemetry: false,
         hideClientButton: true,
@@ -47,7 +47,7 @@ export async function registerReference(app: FastifyInstance): Promise<void> {
   })
 }
 
-/** The page begins with a script of its own, which is named by its hash, and makes styles as it goes. */
+/** Returns the policy for the page: allows its inline scripts by hash, and inline styles. */
 function policyOf(page: string): Readonly<Record<string, string | undefined>> {
   const scripts = [...page.matchAll(/<script[^>]*>([^]*?)<\/script>/g)].map(([, text = '']) => text)
   const hashes = scripts.filter((text) => text.trim() !== '').map(hashOf)

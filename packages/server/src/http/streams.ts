@@ -1,18 +1,18 @@
-import { withTimeout } from '@redrive/runtime'
+import { withTimeout } from '@redrive/runtime/internal'
 import type { Caller } from '../access/caller.ts'
-import { Refusal } from '../access/refusal.ts'
+import { ProblemError } from '../access/problem-error.ts'
 
-/** 8: several tabs of one person. */
+/** 8 streams per user, for several browser tabs. */
 const PER_PERSON = 8
-/** 200 in one process: each asks the database twice a second. */
+/** 200 streams per process. Each one queries the database twice a second. */
 const STREAMS_MAX = 200
-/** An hour: then whoever looks comes in again, and is asked who they are. */
+/** 1 h: then the client must connect again, which checks its authentication again. */
 const LIFE_MS = 3_600_000
-/** 15 s: proxies end what is silent for half a minute. */
-const BEAT_MS = 15_000
+/** 15 s: proxies close connections that are idle for 30 s. */
+const HEARTBEAT_MS = 15_000
 const RETRY_MS = 10_000
 
-/** The answers that go on. Bounded, and ended together when the server stops. */
+/** The open response streams. Their number is limited, and they end when the server stops. */
 export class Streams {
   readonly #stopping = new AbortController()
   readonly #open = new Map<string, number>()
@@ -22,14 +22,14 @@ export class Streams {
     this.#stopping.abort()
   }
 
-  /** A place, or a refusal. The signal ends with the place. */
+  /** Reserves a slot for a stream, or throws when too many are open. The signal fires when the stream must end. */
   take({ person }: Caller, closed: AbortSignal): { signal: AbortSignal; leave: () => void } {
-    const mine = this.#open.get(person) ?? 0
-    if (mine >= PER_PERSON || this.#total >= STREAMS_MAX) {
-      const detail = `Too many answers are going on at once; ${PER_PERSON} are allowed. Close some.`
-      throw new Refusal('too_many_requests', detail, { retryAfterMs: RETRY_MS })
+    const open = this.#open.get(person) ?? 0
+    if (open >= PER_PERSON || this.#total >= STREAMS_MAX) {
+      const detail = `Too many open streams (maximum ${PER_PERSON} per user). Close some and retry.`
+      throw new ProblemError('too_many_requests', detail, { retryAfterMs: RETRY_MS })
     }
-    this.#open.set(person, mine + 1)
+    this.#open.set(person, open + 1)
     this.#total += 1
     const life = AbortSignal.timeout(LIFE_MS)
     const signal = AbortSignal.any([closed, this.#stopping.signal, life])
@@ -53,17 +53,17 @@ function once(work: () => void): () => void {
   }
 }
 
-/** One JSON document in each line. */
-export async function* linesOf(answers: AsyncIterable<unknown>): AsyncGenerator<string> {
-  for await (const answer of answers) yield `${JSON.stringify(answer)}\n`
+/** Serializes values as JSON Lines. */
+export async function* linesOf(values: AsyncIterable<unknown>): AsyncGenerator<string> {
+  for await (const value of values) yield `${JSON.stringify(value)}\n`
 }
 
-/** Server-sent events, and a comment whenever nothing happens for a while. */
+/** Serializes values as server-sent events. While there is no value, it sends a comment every `beatMs`. */
 export async function* eventsOf(
-  answers: AsyncIterable<unknown>,
-  beatMs: number = BEAT_MS,
+  values: AsyncIterable<unknown>,
+  beatMs: number = HEARTBEAT_MS,
 ): AsyncGenerator<string> {
-  const iterator = answers[Symbol.asyncIterator]()
+  const iterator = values[Symbol.asyncIterator]()
   try {
     let next = iterator.next()
     for (;;) {

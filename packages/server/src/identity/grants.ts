@@ -1,39 +1,39 @@
-import { type Action, ROLES, type Role } from '@redrive/api'
+import { type Action, ROLES, type Role } from '@redrive/api/enums'
 import { matches } from '../access/allow.ts'
 import type { Grant } from '../access/caller.ts'
 
-/** Who may do what: some people and groups, some roles, some sources. */
+/** Roles of users and groups on sources. */
 export interface Binding {
-  /** Subjects of the provider, compared as they are. */
+  /** Subjects (`sub` claims) of users, compared exactly. */
   readonly people?: readonly string[] | undefined
-  /** Groups of the provider, compared as they are. */
+  /** Groups of the provider, compared exactly. */
   readonly groups?: readonly string[] | undefined
   readonly roles: readonly Role[]
-  /** Names of sources; `*` stands for any part of a name. */
+  /** Names of sources; `*` matches any part of a name. */
   readonly sources: readonly string[]
 }
 
-/** What the roles allow, each action once. */
+/** Returns the permissions of the roles, each once. */
 export const actionsOf = (roles: readonly Role[]): readonly Action[] => [
   ...new Set(roles.flatMap((role): readonly Action[] => ROLES[role])),
 ]
 
-/** Made anew for every request, so that a change of bindings counts at once. */
+/** Returns the grants of a user. It runs for every request, so that changes of the bindings apply immediately. */
 export function grantsOf(
   bindings: readonly Binding[],
   subject: string,
   groups: readonly string[],
 ): readonly Grant[] {
-  const isMeant = ({ people = [], groups: named = [] }: Binding) =>
-    people.includes(subject) || named.some((group) => groups.includes(group))
+  const applies = ({ people = [], groups: bound = [] }: Binding) =>
+    people.includes(subject) || bound.some((group) => groups.includes(group))
   return bindings
-    .filter(isMeant)
+    .filter(applies)
     .map(({ roles, sources }) => ({ actions: actionsOf(roles), sources }))
 }
 
 /**
- * What both allow. Of two patterns the narrower one counts; two that only overlap (`a*` and `*b`) give
- * nothing, which is the safe side.
+ * Returns the intersection of two grants. Of two patterns it uses the narrower one. For patterns that only overlap
+ * (`a*` and `*b`) the result is empty, which is the safe choice.
  */
 export function meet(owners: readonly Grant[], tokens: Grant): readonly Grant[] {
   return owners
@@ -54,21 +54,21 @@ function narrower(some: readonly string[], others: readonly string[]): readonly 
 }
 
 /**
- * Every name that fits `pattern` fits `wider` too. A `*` of the pattern can only be met by a `*` of the wider
- * one, because nothing else in it stands for `*`: so the pattern is matched like a name.
+ * Returns whether every name that matches `pattern` also matches `wider`. The pattern is matched like a name: only
+ * a `*` of `wider` can match its `*`.
  */
 const isWithin = (pattern: string, wider: string): boolean => matches(wider, pattern)
 
-/** Of what a token is to be allowed, each that its maker may not do, as a sentence. */
-export function notTheirs(owners: readonly Grant[], wanted: Grant): readonly string[] {
-  const isTheirs = (action: Action, source: string) =>
+/** Returns a sentence for each requested permission that the creator of a token lacks. */
+export function notTheirs(owners: readonly Grant[], requested: Grant): readonly string[] {
+  const isOwned = (action: Action, source: string) =>
     owners.some(
       (owner) =>
         owner.actions.includes(action) && owner.sources.some((wider) => isWithin(source, wider)),
     )
-  return wanted.actions.flatMap((action) =>
-    wanted.sources
-      .filter((source) => !isTheirs(action, source))
-      .map((source) => `You may not ${action} with ${source}, so no token of yours may.`),
+  return requested.actions.flatMap((action) =>
+    requested.sources
+      .filter((source) => !isOwned(action, source))
+      .map((source) => `You do not have permission "${action}" on source "${source}".`),
   )
 }

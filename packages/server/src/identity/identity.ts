@@ -1,4 +1,4 @@
-import type { Role } from '@redrive/api'
+import type { Role } from '@redrive/api/enums'
 import type { Pool } from 'pg'
 import type { Caller } from '../access/caller.ts'
 import type { WriteAudit } from '../audit/entry.ts'
@@ -12,13 +12,13 @@ import { type Session, type Sessions, sessionsIn } from './sessions.ts'
 import { callerOfToken, type GrantsNow, tokensIn } from './tokens.ts'
 
 export interface OidcOptions extends ProviderOptions {
-  /** A session ends when it is not used for so long. */
+  /** A session ends after this time without a request. */
   readonly sessionIdleMs: number
-  /** A session ends after so long, used or not. */
-  readonly sessionMostMs: number
+  /** Maximum duration of a session. */
+  readonly sessionMaxAgeMs: number
 }
 
-/** Everybody is the same person. Only for a server that listens on a loopback address. */
+/** Options of development mode, in which every caller is the same user. Only for loopback addresses. */
 export interface DevelopmentOptions {
   readonly name: string
   readonly roles: readonly Role[]
@@ -27,20 +27,20 @@ export interface DevelopmentOptions {
 export interface IdentityOptions {
   readonly pool: Pool
   readonly audit: WriteAudit
-  /** As people and browsers see the server. */
+  /** URL at which browsers reach the server. */
   readonly publicUrl: string
   readonly auth:
     | { readonly oidc: OidcOptions; readonly development?: undefined }
     | { readonly development: DevelopmentOptions; readonly oidc?: undefined }
-  /** Who may do what. Asked at every request. */
+  /** Returns the bindings. Called for every request. */
   readonly access: () => readonly Binding[]
 }
 
-/** What the routes of the login need beside. */
-export interface LoginParts {
+/** Dependencies of the login routes. */
+export interface LoginDeps {
   readonly audit: WriteAudit
   readonly publicUrl: PublicUrl
-  /** Undefined in development: there is nothing to log in to. */
+  /** Undefined in development mode, which has no login. */
   readonly oidc:
     | { readonly provider: Provider; readonly logins: Logins; readonly sessions: Sessions }
     | undefined
@@ -48,7 +48,7 @@ export interface LoginParts {
 }
 
 export interface ServerIdentity extends Identity {
-  readonly login: LoginParts
+  readonly login: LoginDeps
 }
 
 const DEVELOPMENT = 'development'
@@ -58,28 +58,28 @@ export function createIdentity(options: IdentityOptions): ServerIdentity {
   const publicUrl = publicUrlOf(options.publicUrl)
   const grantsNow = grantsIn(options)
   const oidc = auth.oidc === undefined ? undefined : oidcParts(pool, auth.oidc)
-  // Beside the caller and not in it: it goes to whoever has the session, and to no log.
-  const proofs = new WeakMap<Caller, string>()
+  // Stored outside of the caller, so that the CSRF token is not logged.
+  const csrfTokens = new WeakMap<Caller, string>()
   const callerOf = (session: Session) => callerOfSession(session, grantsNow)
 
-  async function bySession(secret: string | undefined): Promise<Caller | undefined> {
+  async function callerOfCookie(secret: string | undefined): Promise<Caller | undefined> {
     if (secret === undefined || oidc === undefined) return undefined
     const session = await oidc.sessions.find(secret)
     if (session === undefined) return undefined
     const caller = callerOf(session)
-    proofs.set(caller, csrfOfSecret(secret))
+    csrfTokens.set(caller, csrfOfSecret(secret))
     return caller
   }
 
   return {
     async identify({ headers, cookies }) {
       const token = bearerOf(headers)
-      // A token that is not right is not made good by a session.
+      // An invalid token is rejected even if the request also has a valid session.
       if (token !== undefined) return callerOfToken(pool, token, grantsNow)
       if (auth.development !== undefined) return developerOf(auth.development, headers)
-      return bySession(cookies[publicUrl.cookies.session])
+      return callerOfCookie(cookies[publicUrl.cookies.session])
     },
-    csrfOf: async (caller) => proofs.get(caller),
+    csrfOf: async (caller) => csrfTokens.get(caller),
     tokens: tokensIn(pool),
     login: { audit, publicUrl, oidc, callerOf },
   }
@@ -88,10 +88,10 @@ export function createIdentity(options: IdentityOptions): ServerIdentity {
 const oidcParts = (pool: Pool, oidc: OidcOptions) => ({
   provider: createProvider(oidc),
   logins: loginsIn(pool),
-  sessions: sessionsIn(pool, { idleMs: oidc.sessionIdleMs, mostMs: oidc.sessionMostMs }),
+  sessions: sessionsIn(pool, { idleMs: oidc.sessionIdleMs, mostMs: oidc.sessionMaxAgeMs }),
 })
 
-/** Someone of another provider, or of another way to sign in, may nothing. */
+/** Returns the function that computes grants. Users of another provider or login method have no grants. */
 function grantsIn({ auth, access }: IdentityOptions): GrantsNow {
   return ({ id, groups }) => {
     if (auth.oidc === undefined) return id === DEVELOPMENT ? developerGrants(auth.development) : []
@@ -115,12 +115,12 @@ function callerOfSession({ id, person }: Session, grantsNow: GrantsNow): Caller 
   }
 }
 
-/** A name or an address, and perhaps a port. */
+/** Matches a host name or address, with an optional port. */
 const HOST = /^(\[[\da-f:]+\]|[\w.-]+)(?::\d+)?$/i
 
 /**
- * A page of another site may have its name point to this machine and ask from a browser here; then the name
- * of that site is what it asks for.
+ * Returns the developer, or undefined when the header Host is not a loopback name. Another site could point its
+ * host name to this machine (DNS rebinding); the header Host then contains that name.
  */
 function developerOf(
   development: DevelopmentOptions,

@@ -1,65 +1,65 @@
-import { ROUTES } from '@redrive/api'
+import { ROUTES } from '@redrive/api/internal'
 import { RedriveError } from '@redrive/core'
 import type { Pool } from 'pg'
 import type { Caller } from '../access/caller.ts'
-import { Refusal } from '../access/refusal.ts'
+import { ProblemError } from '../access/problem-error.ts'
 import type { WriteAudit } from '../audit/entry.ts'
 import { runOn } from '../database.ts'
 import type { ServerIdentity } from './identity.ts'
 import type { NewToken, TokenRequest } from './port.ts'
 import { personIdOf } from './provider.ts'
+import { PERSON } from './statements.ts'
 
 export interface IssueOptions {
   readonly pool: Pool
   readonly audit: WriteAudit
   readonly identity: ServerIdentity
-  /** Of the provider. */
+  /** Issuer URL of the provider. */
   readonly issuer: string | undefined
-  /** Whose token it is: their subject (`sub`) at the provider. */
+  /** Subject (`sub` claim) of the owner of the token. */
   readonly subject: string
   readonly request: TokenRequest
 }
 
-const PERSON = 'select id, name, groups from redrive_server.person where id = $1'
-
 /**
- * A token for someone who has no session, such as the first one of all, or that of a machine. For whoever has
- * the config: the database is theirs anyway. It may no more than that person may, and it is written down.
+ * Creates a token without a session, for example the first token or the token of a program. The caller needs the
+ * config, which already gives access to the database. The token is limited to the permissions of its owner, and the
+ * audit log records it.
  */
 export async function issueToken(options: IssueOptions): Promise<NewToken> {
-  refuseUnfit(options.request)
+  validateRequest(options.request)
   const caller = await callerOf(options)
   const { name, actions, sources, isAgent = false } = options.request
   const entry = {
     caller,
-    what: 'createToken',
-    facts: { name, actions, sources, isAgent, by: 'who has the config' },
+    operation: 'createToken',
+    facts: { name, actions, sources, isAgent, by: 'administrator with the config' },
   }
-  await options.audit({ ...entry, outcome: 'asked' })
+  await options.audit({ ...entry, outcome: 'requested' })
   try {
-    const made = await options.identity.tokens.create(caller, options.request)
-    await options.audit({ ...entry, outcome: 'done', subject: made.id })
-    return made
+    const created = await options.identity.tokens.create(caller, options.request)
+    await options.audit({ ...entry, outcome: 'done', subject: created.id })
+    return created
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error
+    if (!(error instanceof ProblemError)) throw error
     await options.audit({ ...entry, outcome: 'refused' })
     const { message, problems } = error
     throw new RedriveError('POLICY_INVALID', [message, ...problems].join('\n- '), { cause: error })
   }
 }
 
-/** Nobody has looked at it before: over the API the contract is what stands in front. */
-function refuseUnfit(request: TokenRequest): void {
+/** Validates the request. For requests over HTTP the API does this. */
+function validateRequest(request: TokenRequest): void {
   const { error } = ROUTES.createToken.body.safeParse(request)
   if (error === undefined) return
   const problems = error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`)
-  const text = ['The token does not fit what is expected:', ...problems].join('\n- ')
+  const text = ['The request for a token is not valid:', ...problems].join('\n- ')
   throw new RedriveError('POLICY_INVALID', text, { problems })
 }
 
 async function callerOf({ pool, identity, issuer, subject }: IssueOptions): Promise<Caller> {
   if (issuer === undefined) {
-    const message = 'In development everybody is known without a token: leave REDRIVE_TOKEN unset.'
+    const message = 'Development mode does not use tokens. Unset REDRIVE_TOKEN.'
     throw new RedriveError('POLICY_INVALID', message)
   }
   const id = personIdOf(issuer, subject)
@@ -69,6 +69,6 @@ async function callerOf({ pool, identity, issuer, subject }: IssueOptions): Prom
   if (caller.grants.length > 0) return caller
   throw new RedriveError(
     'POLICY_INVALID',
-    `${subject} may do nothing here, so a token of theirs could not either. Name them in access (people), or let them log in once, so that their groups are known.`,
+    `User "${subject}" has no permissions, so a token would have none. Add the user to "people" in access, or let the user log in once, so that their groups are known.`,
   )
 }

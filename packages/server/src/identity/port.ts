@@ -1,35 +1,35 @@
-import type { Answer, Input } from '@redrive/api'
+import type { Output, Input } from '@redrive/api'
 import type { Caller } from '../access/caller.ts'
 
-/** Of a request, what says who asks. */
+/** The parts of a request that identify the caller. */
 export interface Credentials {
-  /** Names in lower case, as Node has them. */
+  /** Names in lower case, as in Node. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly cookies: Readonly<Record<string, string | undefined>>
 }
 
-export type Token = Answer<'listTokens'>['tokens'][number]
-export type NewToken = Answer<'createToken'>
+export type Token = Output<'listTokens'>['tokens'][number]
+export type NewToken = Output<'createToken'>
 export type TokenRequest = Input<'createToken'>['body']
 
 /**
- * The tokens of people. A token never may more than its owner: who asks is whose it is, and each time it is
- * shown its grants are met with what the owner may do at that moment.
+ * API tokens of users. A token never has more permissions than its owner: every request intersects its grants with
+ * the current grants of the owner.
  */
 export interface Tokens {
-  /** Rejects with a `Refusal` what the caller may not give away. */
+  /** Creates a token. Rejects with a `ProblemError` if the caller lacks a requested permission. */
   create(caller: Caller, request: TokenRequest): Promise<NewToken>
-  /** Those of the caller. */
+  /** Lists the tokens of the caller. */
   list(caller: Caller): Promise<readonly Token[]>
-  /** False: the caller has no such token. */
+  /** Revokes a token. Returns false if the caller has no such token. */
   revoke(caller: Caller, id: string): Promise<boolean>
 }
 
-/** Who asks, by a token or a session. */
+/** Identifies callers by token or session. */
 export interface Identity {
-  /** Undefined: nobody who is known. */
+  /** Returns the caller, or undefined for invalid credentials. */
   identify(credentials: Credentials): Promise<Caller | undefined>
-  /** What every mutation of this session has to show; undefined when the caller has no session. */
+  /** Returns the CSRF token that every mutation of this session must send; undefined without a session. */
   csrfOf(caller: Caller): Promise<string | undefined>
   readonly tokens: Tokens
 }

@@ -1,53 +1,53 @@
 import { RedriveError } from '@redrive/core'
 import * as client from 'openid-client'
-import { Refusal } from '../access/refusal.ts'
+import { ProblemError } from '../access/problem-error.ts'
 import { isLoopbackHost } from './public-url.ts'
 import type { Person } from './sessions.ts'
 
 export interface ProviderOptions {
-  /** Of the provider, exactly as its discovery document names it. https, or http on this machine. */
+  /** Issuer URL, exactly as in the discovery document. https, or http on this machine. */
   readonly issuer: string
-  /** Of this server, at the provider. */
+  /** Client id of this server at the provider. */
   readonly clientId: string
-  /** Default: a public client, with PKCE alone. */
+  /** Client secret. Default: none; the server is a public client that uses PKCE. */
   readonly clientSecret?: string | undefined
-  /** How the secret is sent. Default 'basic', which is the default of the standard. */
+  /** How the client secret is sent. Default 'basic', as in the standard. */
   readonly clientAuthentication?: 'basic' | 'post' | undefined
-  /** What is asked for. Must have `openid`. */
+  /** Scopes to request. Must contain `openid`. */
   readonly scopes: readonly string[]
-  /** The claim with the groups: a list of texts, or one text. */
+  /** Claim that contains the groups: a list of texts, or one text. */
   readonly groupsClaim: string
-  /** The claim that people read. */
+  /** Claim that contains the display name. */
   readonly nameClaim: string
 }
 
-/** What has to be known when the browser is back. */
+/** Values of a login that the callback needs. */
 export interface Pending {
   readonly state: string
   readonly nonce: string
-  /** Of PKCE. */
+  /** Code verifier of PKCE. */
   readonly verifier: string
 }
 
 /** The OpenID provider. */
 export interface Provider {
   begin(redirectUri: string): Promise<{ readonly url: string; readonly pending: Pending }>
-  /** Rejects with a `Refusal` whatever does not fit. */
+  /** Checks the callback and returns the user. Rejects with a `ProblemError` when the check fails. */
   finish(answer: URL, pending: Pending): Promise<Person>
 }
 
-/** 10 s: a person is waiting. */
+/** 10 s, because a user is waiting. */
 const TIMEOUT_S = 10
-/** 1 h: where the provider's endpoints are changes rarely, and never within a login. */
-const KEEP_MS = 3_600_000
-/** More than any directory gives; they are kept with the person and read with every request. */
+/** 1 h: the endpoints of a provider rarely change. */
+const CACHE_MS = 3_600_000
+/** More than directories return. Groups are stored with the user and read at every request. */
 const GROUPS_MAX = 5_000
 const GROUP_LENGTH_MAX = 500
 const SUBJECT_LENGTH_MAX = 255
 const NAME_LENGTH_MAX = 200
 
 export function createProvider(options: ProviderOptions): Provider {
-  const configuration = kept(() => discover(options))
+  const configuration = cachedConfiguration(() => discover(options))
   return {
     async begin(redirectUri) {
       const config = await configuration()
@@ -68,7 +68,7 @@ export function createProvider(options: ProviderOptions): Provider {
       try {
         return personOf(options, await claimsOf(config, answer, pending, options.groupsClaim))
       } catch (error) {
-        throw refusalOf(error)
+        throw loginErrorOf(error)
       }
     },
   }
@@ -85,34 +85,36 @@ function discover(options: ProviderOptions): Promise<client.Configuration> {
     clientSecret === undefined ? client.None() : send(clientSecret),
     {
       timeout: TIMEOUT_S,
-      // The signature of the ID token is checked although it comes straight from the provider.
+      // Checks the signature of the ID token, although it comes directly from the provider.
       execute: [client.enableNonRepudiationChecks, ...(isPlainLoopback(server) ? [plainHttp] : [])],
     },
   )
 }
 
-/** A provider on this machine, for development; the library marks it as deprecated to be noticed. */
+/** Allows http for a provider on this machine, for development. The library marks it as deprecated as a warning. */
 // oxlint-disable-next-line typescript/no-deprecated
 const plainHttp = client.allowInsecureRequests
 const isPlainLoopback = ({ protocol, hostname }: URL) =>
   protocol === 'http:' && isLoopbackHost(hostname)
 
-/** Asked for when it is needed, kept for a while; what went wrong is not kept. */
-function kept(ask: () => Promise<client.Configuration>): () => Promise<client.Configuration> {
-  let answer: Promise<client.Configuration> | undefined
+/** Caches the configuration for an hour. A failure is not cached. */
+function cachedConfiguration(
+  load: () => Promise<client.Configuration>,
+): () => Promise<client.Configuration> {
+  let result: Promise<client.Configuration> | undefined
   let until = 0
   return async () => {
-    if (answer === undefined || performance.now() > until) {
-      answer = ask()
-      until = performance.now() + KEEP_MS
+    if (result === undefined || performance.now() > until) {
+      result = load()
+      until = performance.now() + CACHE_MS
     }
     try {
-      return await answer
+      return await result
     } catch (cause) {
-      answer = undefined
-      throw new Refusal(
+      result = undefined
+      throw new ProblemError(
         'unavailable',
-        'The OpenID provider does not answer, or is not the one that auth.oidc.issuer names. Try again in a moment; the log of the server says more.',
+        'The OpenID provider is unreachable or does not match auth.oidc.issuer. Try again later, or see the server log.',
         { cause },
       )
     }
@@ -121,7 +123,7 @@ function kept(ask: () => Promise<client.Configuration>): () => Promise<client.Co
 
 type Claims = Readonly<Record<string, unknown>>
 
-/** State, issuer, audience, times, nonce, PKCE and the signature are checked by the library. */
+/** Returns the claims. The library checks state, issuer, audience, times, nonce, PKCE and the signature. */
 async function claimsOf(
   config: client.Configuration,
   answer: URL,
@@ -135,10 +137,10 @@ async function claimsOf(
     idTokenExpected: true,
   })
   const claims: Claims | undefined = tokens.claims()
-  if (claims === undefined) throw new RedriveError('REFUSED', 'There is no ID token.')
+  if (claims === undefined) throw new RedriveError('REFUSED', 'The provider sent no ID token.')
   const hasMore = config.serverMetadata().userinfo_endpoint !== undefined
   if (claims[groupsClaim] !== undefined || !hasMore) return claims
-  // Many providers keep the ID token small. What it says itself is never replaced.
+  // Many providers omit groups from the ID token. Claims of the ID token take precedence.
   const more = await client.fetchUserInfo(config, tokens.access_token, String(claims['sub']))
   return { ...more, ...claims }
 }
@@ -148,7 +150,7 @@ function personOf({ issuer, groupsClaim, nameClaim }: ProviderOptions, claims: C
   if (typeof subject !== 'string' || subject === '' || subject.length > SUBJECT_LENGTH_MAX) {
     throw new RedriveError(
       'REFUSED',
-      'The subject of the ID token is no text of 1 to 255 characters.',
+      'The subject ("sub") of the ID token is not a text of 1 to 255 characters.',
     )
   }
   const names = [claims[nameClaim], claims['preferred_username'], claims['email'], subject]
@@ -160,37 +162,37 @@ function personOf({ issuer, groupsClaim, nameClaim }: ProviderOptions, claims: C
   }
 }
 
-/** An issuer has no `#`, so it is clear where it ends. */
+/** Returns the id of a user. An issuer cannot contain `#`, so the parts can be separated again. */
 export const personIdOf = (issuer: string, subject: string): string => `${issuer}#${subject}`
 
-/** Undefined: somebody of another provider. */
+/** Returns the subject of a user id, or undefined for a user of another provider. */
 export const subjectOf = (issuer: string, person: string): string | undefined =>
   person.startsWith(`${issuer}#`) ? person.slice(issuer.length + 1) : undefined
 
-/** A list that is too long is refused and not cut: what is missing could be the group that counts. */
+/** Returns the groups. Rejects a list that is too long instead of cutting it, because the cut could drop access. */
 function groupsOf(claim: unknown): readonly string[] {
   const groups = (Array.isArray(claim) ? claim : [claim]).filter((one) => typeof one === 'string')
   if (groups.length > GROUPS_MAX || groups.some(({ length }) => length > GROUP_LENGTH_MAX)) {
-    throw new Refusal(
+    throw new ProblemError(
       'forbidden',
-      `The provider names more than ${GROUPS_MAX} groups, or one with more than ${GROUP_LENGTH_MAX} characters. Let it send only the groups that access names.`,
+      `The provider sent more than ${GROUPS_MAX} groups, or a group with more than ${GROUP_LENGTH_MAX} characters. Configure it to send only the groups in "access".`,
     )
   }
   return groups.map(storable)
 }
 
-/** PostgreSQL keeps neither NUL nor half a surrogate pair. */
+/** Replaces NUL and lone surrogates, which PostgreSQL cannot store. */
 const storable = (text: string) => text.toWellFormed().replaceAll('\0', '\uFFFD')
 
-/** What the library found wrong is for the log; the person hears what to do. */
-function refusalOf(error: unknown): unknown {
-  if (error instanceof Refusal) return error
+/** Returns an error for the user. The details of the library are only in its cause, for the log. */
+function loginErrorOf(error: unknown): unknown {
+  if (error instanceof ProblemError) return error
   if (error instanceof client.AuthorizationResponseError) {
     const detail =
-      'The provider did not let you in. Try again, or ask whoever runs it whether you may use Redrive.'
-    return new Refusal('forbidden', detail, { cause: error })
+      'The OpenID provider rejected the login. Try again, or ask its administrator for access to Redrive.'
+    return new ProblemError('forbidden', detail, { cause: error })
   }
   const detail =
-    'The answer of the provider does not fit the login that was begun here, so nobody was let in. Start again from the beginning.'
-  return new Refusal('forbidden', detail, { cause: error })
+    'The response of the OpenID provider does not match this login. Start the login again.'
+  return new ProblemError('forbidden', detail, { cause: error })
 }

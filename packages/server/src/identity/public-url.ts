@@ -1,18 +1,18 @@
 import { RedriveError } from '@redrive/core'
 import { isLoopback } from '../config/values.ts'
 
-/** How the server looks from outside, and what cookies it can therefore set. */
+/** The public URL of the server and the cookies that it can set. */
 export interface PublicUrl {
   readonly origin: string
   readonly isHttps: boolean
   readonly cookies: { readonly session: string; readonly login: string }
 }
 
-/** Kept by browsers from other hosts, from subdomains and from plain http. */
+/** Browsers protect cookies with this prefix from other hosts, subdomains and http. */
 const SAFE = { session: '__Host-redrive', login: '__Host-redrive-login' }
 /**
- * The prefix needs https. On this machine alone plain http will do, under names of its own: what was set
- * there is never taken for one of the safe ones.
+ * Cookie names for http on this machine, because the prefix requires https. The names are different, so that these
+ * cookies are never accepted as the safe ones.
  */
 const LOOPBACK = { session: 'redrive-loopback', login: 'redrive-loopback-login' }
 
@@ -24,25 +24,25 @@ export function publicUrlOf(text: string): PublicUrl {
   }
   throw new RedriveError(
     'POLICY_INVALID',
-    `publicUrl is ${origin}, but sessions need https unless it is this machine. Put TLS before the server and say https:// in publicUrl.`,
+    `publicUrl is "${origin}", but session cookies require https unless the host is this machine. Use TLS and set publicUrl to an https:// URL.`,
   )
 }
 
-/** A host as it is in a URL, where IPv6 is in brackets. */
+/** Returns whether a host of a URL is loopback. IPv6 addresses are in brackets there. */
 export const isLoopbackHost = (hostname: string): boolean =>
   isLoopback({ host: hostname.replace(/^\[(.*)\]$/, '$1'), port: 0 })
 
 const HOME = '/'
 
 /**
- * Where to go after a login: a page of ours, as a whole address. A path alone would not do, because `/.//other`
- * becomes `//other` on the way, which is another host.
+ * Returns the absolute URL of a page of this server to open after a login. A path is not enough: browsers resolve
+ * `/.//other` to `//other`, which is another host.
  */
 export function safeReturn(returnTo: unknown, { origin }: PublicUrl): string {
   const home = new URL(HOME, origin).href
   if (typeof returnTo !== 'string' || !returnTo.startsWith('/')) return home
   if (!URL.canParse(returnTo, origin)) return home
   const url = new URL(returnTo, origin)
-  // Back to a login it would go round in circles.
+  // A return to the login would cause a loop.
   return url.origin === origin && !url.pathname.startsWith('/auth/') ? url.href : home
 }

@@ -2,9 +2,9 @@ import type {} from '@fastify/cookie'
 import { PROBLEMS } from '@redrive/api'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Caller } from '../access/caller.ts'
-import { Refusal } from '../access/refusal.ts'
+import { ProblemError } from '../access/problem-error.ts'
 import { refuseForgery } from '../http/csrf.ts'
-import type { LoginParts, ServerIdentity } from './identity.ts'
+import type { LoginDeps, ServerIdentity } from './identity.ts'
 import { LOGIN_MS } from './logins.ts'
 import { safeReturn } from './public-url.ts'
 
@@ -12,13 +12,13 @@ const LOGIN_PATH = '/auth/login'
 const CALLBACK_PATH = '/auth/callback'
 const LOGOUT_PATH = '/auth/logout'
 
-type Oidc = NonNullable<LoginParts['oidc']>
+type Oidc = NonNullable<LoginDeps['oidc']>
 
-/** The way in and out for people with a browser. The app must have `@fastify/cookie`. */
+/** Registers login and logout for browsers. The app must have `@fastify/cookie`. */
 export async function registerLogin(app: FastifyInstance, identity: ServerIdentity): Promise<void> {
   await app.register(async (scope) => {
-    // People read these in the address bar's window: a sentence, and not a document for programs.
-    scope.setErrorHandler((error, request, reply) => answerText(error, request, reply))
+    // Users see these errors in the browser, so they are plain text and not JSON.
+    scope.setErrorHandler((error, request, reply) => sendErrorText(error, request, reply))
     scope.addHook('onRequest', async (_request, reply) => {
       reply.header('cache-control', 'no-store')
     })
@@ -35,8 +35,8 @@ async function begin(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const { oidc, publicUrl } = login
-  const { returnTo: asked } = request.query as { readonly returnTo?: unknown }
-  const returnTo = safeReturn(asked, publicUrl)
+  const { returnTo: requested } = request.query as { readonly returnTo?: unknown }
+  const returnTo = safeReturn(requested, publicUrl)
   if (oidc === undefined) return reply.redirect(returnTo)
   const { url, pending } = await oidc.provider.begin(new URL(CALLBACK_PATH, publicUrl.origin).href)
   const secret = await oidc.logins.keep({ ...pending, returnTo })
@@ -53,14 +53,18 @@ async function finish(
   const { oidc, publicUrl, audit } = login
   if (oidc === undefined) return reply.redirect(safeReturn(undefined, publicUrl))
   dropCookie(reply, login, 'login')
-  const { person, returnTo } = await vouchedFor(login, oidc, request)
+  const { person, returnTo } = await verifyCallback(login, oidc, request)
   const { secret, session } = await oidc.sessions.open(person)
-  // Written down before the secret is given out: without it, nobody is in.
+  // Written before the secret is sent, so that every usable session is in the audit log.
   await audit({
     caller: login.callerOf(session),
-    what: 'login',
+    operation: 'login',
     outcome: 'done',
-    facts: { address: request.ip, name: person.name, groups: person.groups.slice(0, GROUPS_NOTED) },
+    facts: {
+      address: request.ip,
+      name: person.name,
+      groups: person.groups.slice(0, AUDITED_GROUPS),
+    },
   })
   const before = request.cookies[publicUrl.cookies.session]
   if (before !== undefined) await oidc.sessions.close(before)
@@ -68,33 +72,37 @@ async function finish(
   return reply.redirect(returnTo)
 }
 
-/** 50 groups say enough about a login; the audit has its limits. */
-const GROUPS_NOTED = 50
+/** 50 groups in an audit entry, because its size is limited. */
+const AUDITED_GROUPS = 50
 
 /**
- * Whoever is not let in is written down as well, when they came here to log in. Who did not is only logged:
- * the audit is never made smaller, so not everybody in the world may add to it.
+ * Verifies the callback of the provider. Writes a rejected login to the audit log if it was started here. A callback
+ * without a started login is only logged, because any client could otherwise fill the audit log.
  */
-async function vouchedFor({ audit, publicUrl }: LoginParts, oidc: Oidc, request: FastifyRequest) {
+async function verifyCallback(
+  { audit, publicUrl }: LoginDeps,
+  oidc: Oidc,
+  request: FastifyRequest,
+) {
   const secret = request.cookies[publicUrl.cookies.login]
   const begun = secret === undefined ? undefined : await oidc.logins.take(secret)
   if (begun === undefined) throw notBegun()
   try {
     const { search } = new URL(request.url, publicUrl.origin)
-    const answer = new URL(CALLBACK_PATH + search, publicUrl.origin)
-    return { person: await oidc.provider.finish(answer, begun), returnTo: begun.returnTo }
+    const callback = new URL(CALLBACK_PATH + search, publicUrl.origin)
+    return { person: await oidc.provider.finish(callback, begun), returnTo: begun.returnTo }
   } catch (error) {
-    const why = error instanceof Refusal ? error.message : 'An error of the server.'
+    const why = error instanceof ProblemError ? error.message : 'Internal error.'
     const facts = { address: request.ip, why }
-    await audit({ caller: undefined, what: 'login', outcome: 'denied', facts })
+    await audit({ caller: undefined, operation: 'login', outcome: 'denied', facts })
     throw error
   }
 }
 
 const notBegun = () =>
-  new Refusal(
+  new ProblemError(
     'forbidden',
-    `This login was not begun in this browser, was finished already, or took longer than ${LOGIN_MS / 60_000} minutes. Start again at ${LOGIN_PATH}.`,
+    `This login was not started in this browser, was already used, or took longer than ${LOGIN_MS / 60_000} minutes. Start again at ${LOGIN_PATH}.`,
   )
 
 async function logout(
@@ -109,7 +117,7 @@ async function logout(
   if (caller?.via === 'session' && secret !== undefined) {
     await refuseForgedLogout(identity, caller, request)
     await oidc?.sessions.close(secret)
-    await audit({ caller, what: 'logout', outcome: 'done', facts: { address: request.ip } })
+    await audit({ caller, operation: 'logout', outcome: 'done', facts: { address: request.ip } })
   }
   dropCookie(reply, login, 'session')
   reply.header('clear-site-data', '"cache", "storage"')
@@ -130,20 +138,20 @@ async function refuseForgedLogout(
     })
   } catch (error) {
     const facts = { address: request.ip, why: (error as Error).message }
-    await audit({ caller, what: 'logout', outcome: 'denied', facts })
+    await audit({ caller, operation: 'logout', outcome: 'denied', facts })
     throw error
   }
 }
 
-type CookieOf = keyof LoginParts['publicUrl']['cookies']
+type CookieOf = keyof LoginDeps['publicUrl']['cookies']
 
-const attributes = ({ publicUrl }: LoginParts) =>
+const attributes = ({ publicUrl }: LoginDeps) =>
   ({ path: '/', httpOnly: true, sameSite: 'lax', secure: publicUrl.isHttps }) as const
 
-/** Without an age it goes with the browser; how long a session lasts is said by the database. */
+/** Sets a cookie. Without `maxAge` it ends with the browser; the database limits the duration of a session. */
 function setCookie(
   reply: FastifyReply,
-  login: LoginParts,
+  login: LoginDeps,
   which: CookieOf,
   value: string,
   maxAge?: number,
@@ -152,25 +160,25 @@ function setCookie(
   reply.setCookie(login.publicUrl.cookies[which], value, { ...attributes(login), ...age })
 }
 
-function dropCookie(reply: FastifyReply, login: LoginParts, which: CookieOf): void {
+function dropCookie(reply: FastifyReply, login: LoginDeps, which: CookieOf): void {
   reply.clearCookie(login.publicUrl.cookies[which], attributes(login))
 }
 
-function answerText(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const { status, detail } = saidOf(error)
+function sendErrorText(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const { status, detail } = responseOf(error)
   const facts = { err: error, address: request.ip }
-  request.log[status < 500 ? 'info' : 'error'](facts, 'a login did not succeed')
+  request.log[status < 500 ? 'info' : 'error'](facts, 'login failed')
   const { retryAfterMs } = error as { readonly retryAfterMs?: number }
   if (retryAfterMs !== undefined) reply.header('retry-after', Math.ceil(retryAfterMs / 1_000))
   return reply.status(status).type('text/plain; charset=utf-8').send(`${detail}\n`)
 }
 
-function saidOf(error: unknown): { readonly status: number; readonly detail: string } {
-  if (error instanceof Refusal) return { status: PROBLEMS[error.code], detail: error.message }
+function responseOf(error: unknown): { readonly status: number; readonly detail: string } {
+  if (error instanceof ProblemError) return { status: PROBLEMS[error.code], detail: error.message }
   const { statusCode } = error as { readonly statusCode?: unknown }
   if (typeof statusCode === 'number' && statusCode < 500) {
     return { status: statusCode, detail: (error as Error).message }
   }
-  const detail = 'The server cannot let anybody in now. Try again in a moment; its log says why.'
+  const detail = 'Login is not possible now. Try again later, or see the server log.'
   return { status: PROBLEMS.unavailable, detail }
 }

@@ -1,16 +1,16 @@
-/** What the server keeps beside the catalog: who may come in, and what everybody did. */
+/** Tables of the server: identity, audit log, alerts and idempotency. The catalog has its own tables. */
 export const TABLES: string = String.raw`
--- Who has ever logged in. The groups are those of the last login: what they are worth is said by the
--- configuration, at every request.
+-- Users who logged in at least once, with the groups of their last login. The config maps groups to
+-- permissions at every request.
 create table redrive_server.person (
-  -- Issuer and subject with a # between them: an issuer has none.
+  -- Issuer and subject, separated by #. An issuer cannot contain #.
   id text collate "C" primary key,
   name text not null,
   groups text[] not null,
   logged_in_at timestamptz not null default now()
 );
 
--- Logins that have begun and are not back from the provider. Taken out by the first who comes back.
+-- Logins that wait for the callback from the provider. The first callback deletes the row.
 create table redrive_server.login (
   secret_hash bytea primary key,
   state text not null,
@@ -21,7 +21,7 @@ create table redrive_server.login (
 );
 create index login_expiry on redrive_server.login (expires_at);
 
--- Only the hash of the secret: whoever reads this table cannot be anybody.
+-- Contains only the hash of the secret, so a reader of this table cannot use a session.
 create table redrive_server.session (
   secret_hash bytea primary key,
   id uuid not null unique,
@@ -37,7 +37,7 @@ create table redrive_server.token (
   name text not null,
   person_id text collate "C" not null references redrive_server.person,
   is_agent boolean not null,
-  -- The most it may; what it may is that met with what its owner may at that moment.
+  -- Upper limit of its permissions. The permissions of its owner limit it further at every request.
   actions text[] not null,
   sources text[] not null,
   created_at timestamptz not null default now(),
@@ -46,17 +46,17 @@ create table redrive_server.token (
 );
 create index token_person on redrive_server.token (person_id);
 
--- A chain: each entry has the hash of the one before. How a hash is made is said in src/audit/chain.ts.
+-- A hash chain: each entry contains the hash of the previous one. src/audit/chain.ts defines the hash.
 create table redrive_server.audit (
   sequence bigint primary key,
   at_ms bigint not null,
   person text collate "C" not null,
   via text not null,
-  what text collate "C" not null,
+  operation text collate "C" not null,
   outcome text not null,
   source text collate "C",
   subject text collate "C",
-  -- As text: the hash is over these very characters.
+  -- Text and not JSON, because the hash covers the exact characters.
   facts text not null,
   previous bytea not null,
   hash bytea not null
@@ -65,7 +65,7 @@ create index audit_person on redrive_server.audit (person, sequence);
 create index audit_source on redrive_server.audit (source, sequence);
 create index audit_subject on redrive_server.audit (subject, sequence);
 
--- The last link. Whoever adds to the chain locks it first, so there is one chain whoever writes.
+-- The last entry of the chain. Every writer locks this row first, so that there is only one chain.
 create table redrive_server.audit_head (
   only_one boolean primary key default true check (only_one),
   sequence bigint not null,
@@ -75,7 +75,7 @@ insert into redrive_server.audit_head (sequence, hash) values (0, decode(repeat(
 
 create function redrive_server.refuse_change() returns trigger language plpgsql as $$
 begin
-  raise exception 'The audit is only ever added to: % of %.% is refused.', tg_op, tg_table_schema, tg_table_name
+  raise exception 'The audit log is append-only: % on %.% is not allowed.', tg_op, tg_table_schema, tg_table_name
     using errcode = 'restrict_violation';
 end $$;
 create trigger audit_kept before update or delete or truncate on redrive_server.audit
@@ -84,17 +84,17 @@ create trigger audit_head_kept before delete or truncate on redrive_server.audit
   for each statement execute function redrive_server.refuse_change();
 create trigger audit_head_grows before update on redrive_server.audit_head
   for each row when (new.sequence <= old.sequence) execute function redrive_server.refuse_change();
--- In replicas that apply changes as well. An owner can still take the triggers away: that is what signed
--- checkpoints outside of the database are for.
+-- Enabled in logical replicas as well. The owner can still drop the triggers; signed checkpoints outside the
+-- database detect a change made that way.
 alter table redrive_server.audit enable always trigger audit_kept;
 alter table redrive_server.audit_head enable always trigger audit_head_kept;
 alter table redrive_server.audit_head enable always trigger audit_head_grows;
 
--- Alerts that hold, for each place they are told to: told once, by one of us, until they no longer hold.
+-- Active alerts by webhook. One process delivers each alert once while it is active.
 create table redrive_server.alert (
   target text collate "C" not null,
   key text collate "C" not null,
-  -- Names this time that it holds.
+  -- New when an ended alert becomes active again.
   id uuid not null default gen_random_uuid(),
   held_at timestamptz not null default now(),
   claimed_until timestamptz,
@@ -102,18 +102,18 @@ create table redrive_server.alert (
   primary key (target, key)
 );
 
--- What was answered to a mutation, so that asking again does not repeat it.
+-- Responses to mutations by Idempotency-Key, so that a repeated request is not applied twice.
 create table redrive_server.idempotency (
   caller text collate "C" not null,
   key text collate "C" not null,
   operation text not null,
   request_hash bytea not null,
-  -- Names who works on it: one that was taken over does not write its answer.
+  -- Identifies the attempt. An attempt that another one replaced does not store its response.
   work uuid not null,
   taken_at timestamptz not null default clock_timestamp(),
-  -- Null while it is worked on.
+  -- Null while the request is in progress.
   status smallint,
-  -- As it went out; null when there was none, or when it had a secret.
+  -- Response body; null if there was none or if it contained a secret.
   answer text,
   etag text,
   primary key (caller, key)

@@ -1,9 +1,10 @@
-import { type DeadLetterSource, withTimeout } from '@redrive/runtime'
+import type { DeadLetterSource } from '@redrive/runtime'
+import { withTimeout } from '@redrive/runtime/internal'
 import type { BrokerKind } from '../config/source.ts'
 import type { Log } from './log.ts'
 
 export interface WatchedSource {
-  /** As the config names it. */
+  /** Name in the config. */
   readonly name: string
   readonly kind: BrokerKind
   readonly source: Pick<DeadLetterSource, 'depth'>
@@ -12,7 +13,7 @@ export interface WatchedSource {
 export interface BrokerState {
   readonly name: string
   readonly kind: BrokerKind
-  /** Undefined: not known yet. */
+  /** Undefined until the first check ends. */
   readonly isAnswering: boolean | undefined
 }
 
@@ -21,30 +22,30 @@ export interface BrokerWatch {
   stop(): void
 }
 
-/** 15 s between two looks: soon enough for people, and nothing for a broker. */
-const LOOK_MS = 15_000
-/** 10 s: as long as a connection takes to be refused for good. */
-const ANSWER_MS = 10_000
+/** 15 s between two checks: early enough for operators, and almost no load for a broker. */
+const CHECK_INTERVAL_MS = 15_000
+/** 10 s: the longest time that a connection attempt needs to fail. */
+const CHECK_TIMEOUT_MS = 10_000
 
 /**
- * Looks whether brokers answer, and says so when that changes. Only for people: the work itself goes on
- * trying by its own rules, and the other sources do not wait for it.
+ * Checks whether the brokers are reachable and logs every change. It is for operators only: background jobs
+ * retry independently, and the other sources do not wait.
  */
 export function watchBrokers(sources: readonly WatchedSource[], log: Log): BrokerWatch {
   const answering = new Map<string, boolean>()
-  const look = ({ name, kind, source }: WatchedSource) =>
-    withTimeout(source.depth(), ANSWER_MS, noAnswer).then(
-      () => note(name, () => log.info({ source: name }, `The ${kind} of ${name} answers.`), true),
+  const check = ({ name, kind, source }: WatchedSource) =>
+    withTimeout(source.depth(), CHECK_TIMEOUT_MS, throwTimeout).then(
+      () => record(name, () => log.info({ source: name }, reachableText(name, kind)), true),
       (error: unknown) =>
-        note(name, () => log.warn({ source: name }, silent(name, kind, error)), false),
+        record(name, () => log.warn({ source: name }, unreachableText(name, kind, error)), false),
     )
-  const note = (name: string, say: () => void, isAnswering: boolean) => {
-    if (answering.get(name) !== isAnswering) say()
+  const record = (name: string, logChange: () => void, isAnswering: boolean) => {
+    if (answering.get(name) !== isAnswering) logChange()
     answering.set(name, isAnswering)
   }
-  const lookAtAll = () => void Promise.all(sources.map(look))
-  lookAtAll()
-  const timer = setInterval(lookAtAll, LOOK_MS)
+  const checkAll = () => void Promise.all(sources.map(check))
+  checkAll()
+  const timer = setInterval(checkAll, CHECK_INTERVAL_MS)
   return {
     states: () =>
       sources.map(({ name, kind }) => ({ name, kind, isAnswering: answering.get(name) })),
@@ -52,11 +53,13 @@ export function watchBrokers(sources: readonly WatchedSource[], log: Log): Broke
   }
 }
 
-function silent(name: string, kind: BrokerKind, error: unknown): string {
-  const why = error instanceof Error ? error.message : String(error)
-  return `The ${kind} of ${name} does not answer: ${why}. Its dead letters wait there; it is tried again.`
+const reachableText = (name: string, kind: BrokerKind) => `Source "${name}": ${kind} is reachable.`
+
+function unreachableText(name: string, kind: BrokerKind, error: unknown): string {
+  const reason = error instanceof Error ? error.message : String(error)
+  return `Source "${name}": ${kind} is not reachable: ${reason}. Its dead letters stay in the broker; the server tries again.`
 }
 
-function noAnswer(): never {
-  throw new Error(`no answer within ${ANSWER_MS / 1_000} s`)
+function throwTimeout(): never {
+  throw new Error(`no response within ${CHECK_TIMEOUT_MS / 1_000} s`)
 }

@@ -4,49 +4,51 @@ import { RedriveError } from '@redrive/core'
 import { fastify, type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import type { Config } from '../config/schema.ts'
 import { type Address, shownAddress } from '../config/values.ts'
-import { type HealthParts, registerHealth } from '../http/health.ts'
+import { type HealthDeps, registerHealth } from '../http/health.ts'
 import { registerMetrics, type ServerMetrics } from '../http/metrics.ts'
 import { sendProblem } from '../http/problem.ts'
 import type { Identity } from '../identity/port.ts'
 import type { Log } from './log.ts'
 
-export interface ListenParts {
+export interface ListenerDeps {
   readonly config: Config
-  readonly health: HealthParts
+  readonly health: HealthDeps
   readonly metrics: ServerMetrics
   readonly identity: Pick<Identity, 'identify'>
   readonly log: Log
-  /** With the API in it; undefined: a process without that role. */
+  /** The app with the API. Undefined in a process without the role `api`. */
   readonly app: FastifyInstance | undefined
 }
 
 export interface Listeners {
   readonly url: string
   readonly metricsUrl: string | undefined
-  /** Takes nobody in any more; resolves when everybody who is in has an answer. */
+  /** Stops accepting connections. Resolves when every open request has a response. */
   close(): Promise<void>
 }
 
-/** Health checks everywhere, and metrics where the config says. */
-export async function listen(parts: ListenParts): Promise<Listeners> {
+/** Starts the listeners: health checks in every process, and metrics as configured. */
+export async function listen(parts: ListenerDeps): Promise<Listeners> {
   const { config, health, metrics, identity, log } = parts
   const main = parts.app ?? bare(log)
-  letGoOfConnections(main, health.isStopping)
+  closeConnectionsOnStop(main, health.isStopping)
   registerHealth(main, health)
   registerMetrics(main, metrics, identity)
-  const own = config.metrics.listen === undefined ? undefined : bare(log)
-  if (own !== undefined) registerMetrics(own, metrics, undefined)
+  const metricsApp = config.metrics.listen === undefined ? undefined : bare(log)
+  if (metricsApp !== undefined) registerMetrics(metricsApp, metrics, undefined)
   const close = async () => {
-    await Promise.all([main.close(), own?.close()])
+    await Promise.all([main.close(), metricsApp?.close()])
   }
   try {
     const url = await listenAt(main, config.listen)
     const metricsUrl =
-      own === undefined || config.metrics.listen === undefined
+      metricsApp === undefined || config.metrics.listen === undefined
         ? undefined
-        : await listenAt(own, config.metrics.listen)
-    log.info(`Listening at ${url}.`)
-    if (metricsUrl !== undefined) log.info(`Metrics are at ${metricsUrl}/metrics, for everybody.`)
+        : await listenAt(metricsApp, config.metrics.listen)
+    log.info(`Listening on ${url}.`)
+    if (metricsUrl !== undefined) {
+      log.info(`Serving metrics on ${metricsUrl}/metrics, without authentication.`)
+    }
     return { url, metricsUrl, close }
   } catch (error) {
     await close()
@@ -55,11 +57,10 @@ export async function listen(parts: ListenParts): Promise<Listeners> {
 }
 
 /**
- * Connections are kept for the next request, and a server that closes waits for all of them. So from the
- * moment it stops, whoever gets an answer is told to come again by another connection, and what is idle after
- * an answer is closed.
+ * Closes each connection after its response while the server stops. Clients keep connections open for the next
+ * request, and a closing server waits for all of them.
  */
-function letGoOfConnections({ server }: FastifyInstance, isStopping: () => boolean): void {
+function closeConnectionsOnStop({ server }: FastifyInstance, isStopping: () => boolean): void {
   server.prependListener('request', (_: IncomingMessage, response: ServerResponse) => {
     if (isStopping()) response.shouldKeepAlive = false
     response.once('close', () => {
@@ -68,7 +69,7 @@ function letGoOfConnections({ server }: FastifyInstance, isStopping: () => boole
   })
 }
 
-/** Without the API. What fails is in the log, and its answer says as little as everywhere. */
+/** Creates an app without the API. It logs errors and does not reveal them in responses, as the API does. */
 function bare(log: Log): FastifyInstance {
   const logger: FastifyBaseLogger = log.child({}, { level: 'warn' })
   const app = fastify({
@@ -86,14 +87,14 @@ function bare(log: Log): FastifyInstance {
 
 async function listenAt(app: FastifyInstance, address: Address): Promise<string> {
   try {
-    // By its name Node would listen twice, in IPv4 and IPv6, with a server that nobody gets hold of.
+    // For "localhost" Fastify would open a second server (IPv4 and IPv6) that this code cannot reach.
     const host = address.host === 'localhost' ? '127.0.0.1' : address.host
     return await app.listen({ ...address, host })
   } catch (cause) {
     const { code = 'unknown' } = cause as NodeJS.ErrnoException
     throw new RedriveError(
       'UNREACHABLE',
-      `Cannot listen at ${shownAddress(address)} (${code}). Say another address, or end what uses it.`,
+      `Cannot listen on "${shownAddress(address)}" (${code}). Set another address, or stop the process that uses it.`,
       { cause },
     )
   }

@@ -1,7 +1,7 @@
 import { RedriveError } from '@redrive/core'
 import { type DestinationStream, type Logger, pino } from 'pino'
 
-/** What the server says while it runs: one JSON document in each line. */
+/** The log of the server: one JSON document per line. */
 export type Log = Logger
 
 export interface LogOptions {
@@ -11,10 +11,10 @@ export interface LogOptions {
   readonly to?: DestinationStream
 }
 
-/** Names of fields that are never written, wherever someone puts them. */
-const NEVER = ['authorization', 'cookie', 'set-cookie', 'password', 'secret', 'token']
+/** Names of fields whose values are redacted, up to two levels deep. */
+const REDACTED = ['authorization', 'cookie', 'set-cookie', 'password', 'secret', 'token']
 
-/** From most to least. */
+/** Log levels, from most to least detailed. */
 const LEVELS: readonly string[] = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 
 export function createLog({ level = 'info', to }: LogOptions = {}): Log {
@@ -26,7 +26,7 @@ export function createLog({ level = 'info', to }: LogOptions = {}): Log {
     level,
     base: { pid: process.pid },
     redact: {
-      paths: NEVER.flatMap((name) => [`["${name}"]`, `*["${name}"]`, `*.*["${name}"]`]),
+      paths: REDACTED.flatMap((name) => [`["${name}"]`, `*["${name}"]`, `*.*["${name}"]`]),
       censor: '***',
     },
   }

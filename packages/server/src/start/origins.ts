@@ -11,19 +11,18 @@ const ORIGIN: {
   postgres: ({ queue }) => queue,
 }
 
-/** Returns where dead letters of a source may go back to: its queue or topic, and those that the config adds. */
-export const originsOf = (said: SourceConfig): readonly string[] => [
-  originOf(kindOf(said), said),
-  ...(said.replay?.origins ?? []),
+/** Returns the allowed replay destinations of a source: its queue or topic, and `replay.allowedOrigins`. */
+export const originsOf = (config: SourceConfig): readonly string[] => [
+  originOf(kindOf(config), config),
+  ...(config.replay?.allowedOrigins ?? []),
 ]
 
-const originOf = <Kind extends BrokerKind>(kind: Kind, said: SourceConfig): string =>
-  ORIGIN[kind](said[kind] as NonNullable<SourceConfig[Kind]>)
+const originOf = <Kind extends BrokerKind>(kind: Kind, config: SourceConfig): string =>
+  ORIGIN[kind](config[kind] as NonNullable<SourceConfig[Kind]>)
 
 /**
- * The same source, which replays to where the config says and nowhere else, whatever was planned. Where a dead letter came from is
- * said by its own headers, which whoever sent it could write: without this, somebody who may write to one
- * queue would have us write to all others.
+ * Wraps a source so that it replays only to the allowed destinations. The origin of a dead letter comes from
+ * its headers, which the sender can forge. Without this check, a sender to one queue could write to every queue.
  */
 export function boundTo(
   source: DeadLetterSource,
@@ -42,14 +41,14 @@ export function boundTo(
     close: () => source.close(),
     async publish(replay) {
       const { origin } = replay.deadLetter
-      if (!allowed.has(origin)) throw notThere(name, origin)
+      if (!allowed.has(origin)) throw originNotAllowed(name, origin)
       await source.publish(replay)
     },
   }
 }
 
-const notThere = (name: string, origin: string) =>
+const originNotAllowed = (name: string, origin: string) =>
   new RedriveError(
     'REFUSED',
-    `It says that it came from '${origin}', where source ${name} does not replay to. Discard it, or name that in sources.${name}.replay.origins.`,
+    `The origin "${origin}" of this dead letter is not a replay destination of source "${name}". Discard it, or add the origin to sources.${name}.replay.allowedOrigins.`,
   )

@@ -1,56 +1,56 @@
 import { Pool } from 'pg'
 import type { Secret } from '../config/secret.ts'
 import type { Config } from '../config/schema.ts'
-import { given } from '../given.ts'
+import { omitUndefined } from '../omit-undefined.ts'
 import type { Log } from './log.ts'
 
-/** Connections to the databases of the config. */
+/** Connection pools of the databases in the config. */
 export interface Pools {
-  /** Of the server itself. */
+  /** Pool of the server's database. */
   readonly own: Pool
-  /** For health checks alone: they must not wait behind the work. */
+  /** Separate pool for health checks, so that they do not wait for other queries. */
   readonly health: Pool
-  /** Of another database; undefined: the server's own. */
+  /** Returns the pool of another database; for undefined, the pool of the server. */
   at(url: Secret | undefined): Pool
   close(): Promise<void>
 }
 
-/** 5: sources and inboxes in other databases are asked one thing at a time. */
-const OTHERS = 5
-/** 10 s: longer than any healthy connection takes, shorter than people wait. */
+/** 5 connections: sources and inboxes in other databases run few queries concurrently. */
+const OTHER_MAX = 5
+/** 10 s: longer than a healthy connection attempt, shorter than users wait. */
 const CONNECT_MS = 10_000
-/** 2 s: a database that takes longer to say that it is there does not serve anybody. */
+/** 2 s: a database that needs longer for a health check cannot serve requests. */
 const HEALTH_MS = 2_000
 
 export function createPools({ database }: Config, log: Log): Pools {
-  const made = new Map<string, Pool>()
-  const make = (name: string, url: string, max: number, answerMs?: number) => {
+  const pools = new Map<string, Pool>()
+  const make = (name: string, url: string, max: number, timeoutMs?: number) => {
     const pool = new Pool({
       connectionString: url,
       max,
       application_name: `redrive ${name}`,
-      connectionTimeoutMillis: answerMs ?? CONNECT_MS,
-      ...given({ query_timeout: answerMs }),
+      connectionTimeoutMillis: timeoutMs ?? CONNECT_MS,
+      ...omitUndefined({ query_timeout: timeoutMs }),
     })
-    // Of a connection that nobody uses: the next one who asks gets another.
-    pool.on('error', (error) => log.warn(`A connection to the database ended: ${error.message}`))
+    // The event concerns an idle connection. The next query gets another connection.
+    pool.on('error', (error) => log.warn(`Lost a connection to the database: ${error.message}`))
     return pool
   }
   const url = database.url.reveal()
   const own = make('server', url, database.connections)
   const health = make('health', url, 1, HEALTH_MS)
-  made.set(url, own)
+  pools.set(url, own)
   return {
     own,
     health,
     at(other) {
       const text = other?.reveal() ?? url
-      const pool = made.get(text) ?? make('source', text, OTHERS)
-      made.set(text, pool)
+      const pool = pools.get(text) ?? make('source', text, OTHER_MAX)
+      pools.set(text, pool)
       return pool
     },
     async close() {
-      await Promise.all([health, ...made.values()].map((pool) => pool.end()))
+      await Promise.all([health, ...pools.values()].map((pool) => pool.end()))
     },
   }
 }

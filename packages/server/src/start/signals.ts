@@ -1,4 +1,4 @@
-/** The part of a process that is told to end. */
+/** The part of `process` that receives signals. */
 export interface Signalled {
   on(signal: NodeJS.Signals, listener: () => void): unknown
   off(signal: NodeJS.Signals, listener: () => void): unknown
@@ -7,22 +7,22 @@ export interface Signalled {
 
 const SIGNALS: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGINT']
 
-/** 128 and the number of SIGINT, as shells have it: someone did not want to wait. */
-const AT_ONCE = 130
+/** 128 plus the number of SIGINT, which is the convention of shells. */
+const EXIT_INTERRUPTED = 130
 
-/** The first signal asks to end, the second ends at once. `forget` takes it back. */
+/** Aborts `signal` at the first signal and exits at the second. `forget` removes the listeners. */
 export function onSignals(target: Signalled): {
   readonly signal: AbortSignal
   readonly forget: () => void
 } {
-  const asked = new AbortController()
+  const stop = new AbortController()
   const listener = () => {
-    if (asked.signal.aborted) target.exit(AT_ONCE)
-    asked.abort()
+    if (stop.signal.aborted) target.exit(EXIT_INTERRUPTED)
+    stop.abort()
   }
   for (const name of SIGNALS) target.on(name, listener)
   return {
-    signal: asked.signal,
+    signal: stop.signal,
     forget: () => {
       for (const name of SIGNALS) target.off(name, listener)
     },

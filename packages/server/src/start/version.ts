@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** Of this package. */
+/** Returns the version of this package. */
 export function serverVersion(): string {
   const url = new URL('../../package.json', import.meta.url)
   return (JSON.parse(readFileSync(url, 'utf8')) as { readonly version: string }).version

@@ -7,14 +7,14 @@ import { FILE_MODE, makeFolder } from './folders.ts'
 import { hexOf, type IdHash } from './hashing.ts'
 import { CLAIMS } from './layout.ts'
 
-/** Three signs of life in a lease: two may be late. */
-const BEATS_PER_LEASE = 3
+/** Three renewals per lease: two may be late. */
+const RENEWALS_PER_LEASE = 3
 
 /**
- * Who is sending a dead letter, for all processes to see: a file that only one can make. Its time is
- * renewed while the sending lasts; one whose time is a lease ago belongs to a process that died, and
- * whoever makes the file of the next number has the claim. File times and `Date.now` are by the same
- * clock, the machine's: an injected one knows nothing of files.
+ * Claims that show all processes which dead letter is being sent: a file that only one process can create.
+ * Its time is renewed while the sending lasts. A file older than a lease belongs to a crashed process;
+ * the process that creates the file with the next number gets the claim. File times and `Date.now` use
+ * the machine's clock. An injected clock does not affect files.
  */
 export class Claims {
   readonly #folder: string
@@ -27,7 +27,7 @@ export class Claims {
     this.#clock = clock
   }
 
-  /** What lets go of it; undefined when someone else has it. */
+  /** Takes the claim. Returns a function that releases it; undefined when another process has it. */
   async take(hash: IdHash): Promise<(() => Promise<void>) | undefined> {
     await makeFolder(this.#folder, false)
     const hex = hexOf(hash)
@@ -36,7 +36,7 @@ export class Claims {
     const number = Math.max(-1, ...before.map(({ name }) => Number(name.split('.')[1]))) + 1
     const own = `${hex}.${number}`
     if (!(await this.#make(own))) return undefined
-    // Someone may have looked before us and made another number: then nobody has it.
+    // Another process may have checked earlier and created another number: then neither has the claim.
     const others = await this.#others(hex, own)
     if (others.some(({ isStale }) => !isStale)) {
       await this.#remove(own)
@@ -46,7 +46,7 @@ export class Claims {
     return this.#keep(own)
   }
 
-  /** Removes what processes left that died. */
+  /** Removes the claims of crashed processes. */
   async tidy(): Promise<void> {
     for (const { name, isStale } of await this.#others('', '')) {
       if (isStale) await this.#remove(name)
@@ -64,8 +64,8 @@ export class Claims {
     }
   }
 
-  async #others(prefix: string, own: string): Promise<readonly Found[]> {
-    const found: Found[] = []
+  async #others(prefix: string, own: string): Promise<readonly ClaimFile[]> {
+    const found: ClaimFile[] = []
     for (const name of await readdir(this.#folder).catch(noneIfMissing)) {
       if (!name.startsWith(prefix) || name === own) continue
       const known = await stat(join(this.#folder, name)).catch(undefinedIfMissing)
@@ -79,14 +79,14 @@ export class Claims {
     let cancel = () => {}
     const beat = () => {
       const now = new Date()
-      // Without a sign of life the lease ends, and with it the claim: nothing else to be done here.
+      // Without a renewal the lease expires, and with it the claim. No other action is needed.
       utimes(join(this.#folder, name), now, now).catch(() => undefined)
-      cancel = this.#clock.after(this.#leaseMs / BEATS_PER_LEASE, beat)
+      cancel = this.#clock.after(this.#leaseMs / RENEWALS_PER_LEASE, beat)
     }
-    cancel = this.#clock.after(this.#leaseMs / BEATS_PER_LEASE, beat)
+    cancel = this.#clock.after(this.#leaseMs / RENEWALS_PER_LEASE, beat)
     return async () => {
       cancel()
-      // One that cannot be removed lapses; what was sent is sent.
+      // A claim that cannot be removed expires. The dead letter was sent in any case.
       await this.#remove(name).catch(() => undefined)
     }
   }
@@ -96,7 +96,7 @@ export class Claims {
   }
 }
 
-interface Found {
+interface ClaimFile {
   readonly name: string
   readonly isStale: boolean
 }

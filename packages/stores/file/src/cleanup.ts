@@ -7,21 +7,21 @@ import { dayOf, indexPath, SEGMENT_END, segmentPath } from './layout.ts'
 import { writeGone } from './lines.ts'
 import type { ResolvedOptions } from './options.ts'
 import { DEAD, LIVE } from './rows.ts'
-import { addGone, type Gone, type Segment } from './segment.ts'
+import { addGone, type Deletions, type Segment } from './segment.ts'
 import type { Writer } from './writer.ts'
 
 const DAY_MS = 86_400_000
 
 interface Plan {
-  /** Files without anything to keep, in the order in which they go. */
+  /** Files without live dead letters, in the order of removal. */
   readonly files: readonly Segment[]
-  /** Lines to be told of, because their files have others to keep or are still written to. */
-  readonly gone: Gone
-  /** What a file says that goes, about files that stay. */
-  readonly carried: Gone
+  /** Lines to mark as deleted, because their files have live ones or are still open. */
+  readonly gone: Deletions
+  /** Deletions that a removed file records about files that stay. */
+  readonly carried: Deletions
 }
 
-/** Removes what was saved before the moment: whole files where nothing else is in them, else line by line. */
+/** Removes dead letters saved before that time: whole files when all their lines are old, otherwise line by line. */
 export async function cleanUp(
   options: ResolvedOptions,
   entries: Entries,
@@ -31,7 +31,7 @@ export async function cleanUp(
   const ours = [...entries.segments.values()].find(({ isOurs }) => isOurs)
   if (ours !== undefined && ours.rows.count > 0 && !keepsAny(ours, savedBefore)) await writer.seal()
   const plan = planOf(entries, savedBefore)
-  let count = await tell(entries, writer, plan)
+  let count = await recordDeletions(entries, writer, plan)
   for (const segment of plan.files) {
     if (await hasGrown(options.directory, segment)) continue
     count += segment.live
@@ -46,7 +46,7 @@ function planOf(entries: Entries, savedBefore: number): Plan {
   const all = [...entries.segments.values()].sort((one, other) => (one.id < other.id ? -1 : 1))
   const files = all.filter((one) => one.isFinal && !keepsAny(one, savedBefore))
   const goes = new Set(files)
-  const gone: Gone = new Map()
+  const gone: Deletions = new Map()
   for (const segment of all) {
     if (!goes.has(segment)) addOld(segment, savedBefore, gone)
   }
@@ -62,8 +62,8 @@ function keepsAny(segment: Segment, savedBefore: number): boolean {
   return false
 }
 
-/** Shadowed ones too: they would come back in place of the one that is gone. */
-function addOld({ id, rows, oldest }: Segment, savedBefore: number, gone: Gone): void {
+/** Adds old lines, including shadowed ones: those would replace the deleted line otherwise. */
+function addOld({ id, rows, oldest }: Segment, savedBefore: number, gone: Deletions): void {
   if (oldest >= savedBefore) return
   const offsets: number[] = []
   for (let row = 0; row < rows.count; row++) {
@@ -74,11 +74,11 @@ function addOld({ id, rows, oldest }: Segment, savedBefore: number, gone: Gone):
 }
 
 /**
- * Deletions that only these files tell of. When a file goes before the one it speaks of, a crash in
- * between would bring the deleted back.
+ * Returns the deletions that only these files record. If such a file were removed before the file it
+ * refers to, a crash in between would restore the deleted dead letter.
  */
-function carriedBy(files: readonly Segment[], entries: Entries): Gone {
-  const carried: Gone = new Map()
+function carriedBy(files: readonly Segment[], entries: Entries): Deletions {
+  const carried: Deletions = new Map()
   const before = new Set<string>()
   for (const segment of files) {
     before.add(segment.id)
@@ -89,8 +89,12 @@ function carriedBy(files: readonly Segment[], entries: Entries): Gone {
   return carried
 }
 
-/** How many of those were there for people to see. */
-async function tell(entries: Entries, writer: Writer, { gone, carried }: Plan): Promise<number> {
+/** Records the deletions. Returns how many of them were live. */
+async function recordDeletions(
+  entries: Entries,
+  writer: Writer,
+  { gone, carried }: Plan,
+): Promise<number> {
   const lines = Buffer.from(writeGone(gone) + writeGone(carried))
   if (lines.length === 0) return 0
   let count = 0
@@ -98,7 +102,7 @@ async function tell(entries: Entries, writer: Writer, { gone, carried }: Plan): 
     name: 'cleanup',
     lines: () => lines,
     written: (segment) => {
-      for (const [id, offsets] of [...gone, ...carried]) segment.tells(id, offsets)
+      for (const [id, offsets] of [...gone, ...carried]) segment.recordDeletions(id, offsets)
       for (const [id, offsets] of gone) {
         const target = entries.segments.get(id)
         if (target === undefined) continue
@@ -113,8 +117,8 @@ async function tell(entries: Entries, writer: Writer, { gone, carried }: Plan): 
 }
 
 /**
- * A process whose clock stood still (a machine that slept for days) may write to what looked
- * finished. Then it is not, and the next look reads it.
+ * Checks whether a file has grown. A process whose clock stopped (a machine that slept for days) may
+ * write to a file that looked finished. Then it is not finished, and the next scan reads it.
  */
 async function hasGrown(directory: string, segment: Segment): Promise<boolean> {
   try {
@@ -131,13 +135,13 @@ async function hasGrown(directory: string, segment: Segment): Promise<boolean> {
 async function removeSegment(directory: string, { id }: Segment): Promise<void> {
   for (const path of [segmentPath(directory, id), indexPath(directory, id)]) {
     await unlink(path).catch((error: unknown) => {
-      // Another process cleans up as well.
+      // Another process cleans up at the same time.
       if (!isCode(error, 'ENOENT')) throw error
     })
   }
 }
 
-/** Folders of past days without files go too; those in which someone may begin one now stay. */
+/** Removes empty folders of past days. Folders in which a process may start a file now stay. */
 async function tidyFolders(options: ResolvedOptions, files: readonly Segment[]): Promise<void> {
   const { directory, fsync, clock } = options
   const yesterday = dayOf(clock.now() - DAY_MS)

@@ -26,6 +26,9 @@ function readList(after: string): readonly unknown[] {
 }
 
 const notACursor = (after: string, cause?: unknown) =>
-  new TypeError(`list: '${after}' is not a cursor of a file store: pass \`next\` of a page`, {
-    cause,
-  })
+  new TypeError(
+    `list: cursor "${after}" is not a cursor of a file store. Pass "nextCursor" of a page.`,
+    {
+      cause,
+    },
+  )

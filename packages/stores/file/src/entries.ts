@@ -7,9 +7,9 @@ import { DEAD, type Entry, LIVE, SHADOWED } from './rows.ts'
 import type { Ref, Segment } from './segment.ts'
 
 /**
- * What there is, in memory. A save of an id that is there already says which line it replaces, so
- * one is live of each id. Only when two processes save the same id without having seen the other's,
- * both lines stay: the one saved later is live and the other shadowed, so that deleting takes both.
+ * All dead letters, in memory. Saving an existing id records which line it replaces, so each id has one
+ * live line. Two processes may save the same id without having seen each other's line. Then both lines
+ * stay: the later one is live and the other is shadowed, so that a delete removes both.
  */
 export class Entries {
   readonly segments: Map<SegmentId, Segment> = new Map()
@@ -24,7 +24,7 @@ export class Entries {
     return this.#bytes
   }
 
-  /** A segment with all its rows. */
+  /** Adds a segment with all its rows. */
   attach(segment: Segment): void {
     this.segments.set(segment.id, segment)
     this.#table.attach(segment)
@@ -35,7 +35,7 @@ export class Entries {
     this.#place({ segment, row: segment.add(entry, sink) })
   }
 
-  /** The one with that id. */
+  /** Returns the live entry with that id. */
   find(hash: IdHash): Ref | undefined {
     let found: Ref | undefined
     this.#table.visit(hash, (ref) => {
@@ -44,14 +44,14 @@ export class Entries {
     return found
   }
 
-  /** All lines with that id that nobody has deleted: more than one only after such a double save. */
+  /** Returns all lines with that id that are not deleted: more than one only after such a double save. */
   all(hash: IdHash): readonly Ref[] {
     const found: Ref[] = []
     this.#table.visit(hash, (ref) => void found.push(ref))
     return found
   }
 
-  /** Whether it was there for people to see. */
+  /** Marks a line as deleted. Returns whether it was live. */
   kill({ segment, row }: Ref): boolean {
     const { rows } = segment
     const state = rows.state[row]
@@ -66,7 +66,7 @@ export class Entries {
     return true
   }
 
-  /** A deletion as some segment tells it. False when the segment is not known. */
+  /** Applies a deletion that a segment records. Returns false when the segment is unknown. */
   killAt(id: SegmentId, offset: number): boolean {
     const segment = this.segments.get(id)
     if (segment === undefined) return false
@@ -76,7 +76,7 @@ export class Entries {
     return true
   }
 
-  /** The file is gone, and with it all that was in it. */
+  /** Removes a segment whose file is gone, with all its lines. */
   drop(segment: Segment): void {
     for (let row = 0; row < segment.rows.count; row++) this.kill({ segment, row })
     this.segments.delete(segment.id)
@@ -116,7 +116,7 @@ export class Entries {
     this.#shadowed += 1
   }
 
-  /** The latest of those that were shadowed takes the place. */
+  /** Makes the latest shadowed line live. */
   #promote(hash: IdHash): void {
     const [first, ...others] = this.all(hash)
     if (first === undefined) return
@@ -142,7 +142,7 @@ export class Entries {
 
 const stateOf = ({ segment, row }: Ref) => segment.rows.state[row]
 
-/** By the time they carry; at the same time, by where they are. */
+/** Compares by time; at the same time, by position. */
 function isLater(one: Ref, other: Ref): boolean {
   const difference = savedAt(one) - savedAt(other)
   if (difference !== 0) return difference > 0

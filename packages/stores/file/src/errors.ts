@@ -4,14 +4,14 @@ export const isCode = (error: unknown, ...codes: readonly string[]): boolean =>
   error instanceof Error && 'code' in error && codes.includes(String(error.code))
 
 export const closedError = (): RedriveError =>
-  new RedriveError('DLQ_CLOSED', 'The file store is closed: open another one with fileStore().')
+  new RedriveError('DLQ_CLOSED', 'The file store is closed. Open another one with fileStore().')
 
-/** What the disk says, as what to do about it. */
+/** Converts a disk error to an error with the fix. */
 export function diskError(directory: string, cause: unknown): RedriveError {
   if (isCode(cause, 'ENOSPC', 'EDQUOT', 'EFBIG')) {
-    const message = `No room for dead letters in ${directory}: free some space, call cleanup(), or give the store another directory. Nothing that was saved before is lost.`
+    const message = `No space for dead letters in "${directory}". Free some space, call cleanup(), or use another directory. Dead letters that were saved before are not lost.`
     return new RedriveError('DLQ_FULL', message, { cause })
   }
-  const message = `Dead letters cannot be kept in ${directory} (${String(cause)}): check that it is a folder, that the disk is healthy and that this process may read and write there.`
+  const message = `Cannot store dead letters in "${directory}" (${String(cause)}). Check that it is a folder, that the disk works and that this process may read and write there.`
   return new RedriveError('UNREACHABLE', message, { cause })
 }

@@ -19,9 +19,9 @@ export async function makeFolder(path: string, isSynced: boolean): Promise<void>
   }
 }
 
-/** A new name is safe only when its folder is: fsync of a file says nothing about its name. */
+/** Syncs a folder. A new file name is safe only then: fsync of a file does not include its name. */
 export async function syncFolder(path: string): Promise<void> {
-  // Windows opens no folders; there the name is written with the file.
+  // Windows cannot open folders; there the name is written with the file.
   if (process.platform === 'win32') return
   const folder = await open(path, 'r')
   try {
@@ -31,7 +31,7 @@ export async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/** For reading; undefined when another process has removed it. */
+/** Opens a segment for reading; returns undefined when another process has removed it. */
 export async function openSegment(
   directory: string,
   id: SegmentId,

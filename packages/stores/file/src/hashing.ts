@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto'
 
-/** 128 bits of SHA-256: two ids with the same do not happen, so ids need no room in memory. */
+/** 128 bits of SHA-256: collisions do not happen in practice, so ids need no space in memory. */
 export type IdHash = readonly [number, number, number, number]
 
-/** By code units: two ids that differ in a lone surrogate are the same in UTF-8. */
+/** Hashes code units: in UTF-8, two ids that differ in a lone surrogate would be equal. */
 export function hashOfId(id: string): IdHash {
   const digest = hash('sha256', Buffer.from(id, 'utf16le'), 'buffer')
   return [
@@ -17,10 +17,10 @@ export function hashOfId(id: string): IdHash {
 export const hexOf = (words: IdHash): string =>
   words.map((word) => word.toString(16).padStart(8, '0')).join('')
 
-/** What stands for "there is none". */
+/** The hash of an absent text. */
 const ABSENT = 0
 
-/** 32 bits (FNV-1a) to look for candidates by; whoever finds one compares the text itself. */
+/** Returns 32 bits (FNV-1a) to find candidates. The caller compares the text of a candidate. */
 export function hashOfText(text: string | undefined): number {
   if (text === undefined) return ABSENT
   let value = 0x811c9dc5

@@ -3,14 +3,14 @@ import { DEAD } from './rows.ts'
 import type { Ref, Segment } from './segment.ts'
 
 const FIRST_SLOTS = 1_024
-/** Two numbers a slot: the segment, from 1, and the row. 0 is a slot that was never used. */
+/** Two numbers per slot: the segment, from 1, and the row. 0 is a slot that was never used. */
 const WIDTH = 2
-/** After making room, a quarter is used: it doubles before it is made anew. */
+/** After growing, a quarter is used, so it doubles before it is rebuilt. */
 const ROOM = 4
 
 /**
- * Where the dead letters of an id are: open addressing, probed one slot after the other. Slots of
- * what is dead are used again or left out when the table is made anew.
+ * A hash table of the dead letters by id: open addressing with linear probing. Slots of deleted entries
+ * are reused, or omitted when the table is rebuilt.
  */
 export class IdTable {
   #slots = new Uint32Array(FIRST_SLOTS * WIDTH)

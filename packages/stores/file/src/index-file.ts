@@ -4,25 +4,25 @@ import { crc32 } from 'node:zlib'
 import { FAILURE_CLASSES } from '@redrive/core'
 import { FILE_MODE } from './folders.ts'
 import { indexPath, type SegmentId, segmentPath } from './layout.ts'
-import { ROW_BYTES, Rows } from './rows.ts'
+import { ROW_BYTES, EntryColumns } from './rows.ts'
 import { Segment } from './segment.ts'
 
 /**
- * What a segment has, so that opening a store does not read everything. A cache: whatever is wrong
- * with it, the segment is read instead and the index written anew.
+ * The index of a segment, so that opening a store does not read everything. It is a cache: with any
+ * error, the segment is read instead and the index is written again.
  *
  * First line: how it was made, and the checksum of the rest. Second line: a header in JSON. Then the
  * columns of the rows.
  */
 const FIRST_LINE = /^redrive-index 1 ([0-9a-f]{8})\n/
-/** Changes of the columns or of the classes make other indexes unreadable, which is what they are. */
+/** A change of the columns or of the classes makes older indexes unreadable, as intended. */
 const SHAPE: string = `${ROW_BYTES} ${FAILURE_CLASSES.join(' ')}`
 
 interface Header {
   readonly shape: string
-  /** So many bytes of the segment are in it. */
+  /** Number of bytes of the segment that it covers. */
   readonly covers: number
-  /** Of the segment then. A file that did not grow and has another time was changed by somebody. */
+  /** Size of the segment at that time. A file with the same size and another time was changed by another program. */
   readonly size: number
   readonly mtimeMs: number
   readonly isFinal: boolean
@@ -33,7 +33,7 @@ interface Header {
 
 export async function writeIndex(directory: string, segment: Segment): Promise<void> {
   const { id, rows, scanned, isFinal, sinks, gone } = segment
-  const { size, mtimeMs } = await look(directory, id)
+  const { size, mtimeMs } = await statSegment(directory, id)
   const header: Header = {
     shape: SHAPE,
     covers: scanned,
@@ -47,17 +47,17 @@ export async function writeIndex(directory: string, segment: Segment): Promise<v
   const rest = Buffer.concat([Buffer.from(`${JSON.stringify(header)}\n`), rows.toBuffer()])
   const first = `redrive-index 1 ${crc32(rest).toString(16).padStart(8, '0')}\n`
   const path = indexPath(directory, id)
-  // Never half an index under its name, whoever else writes the same one now.
+  // Never half an index under its name, even when another process writes the same one now.
   const draft = `${path}.${randomUUID()}.tmp`
   await writeFile(draft, Buffer.concat([Buffer.from(first), rest]), { mode: FILE_MODE })
   await rename(draft, path)
 }
 
-/** The segment as its index knows it; undefined when there is none that can be trusted. */
+/** Returns the segment from its index; undefined when no valid index exists. */
 export async function readIndex(directory: string, id: SegmentId): Promise<Segment | undefined> {
   const [bytes, found] = await Promise.all([
     readFile(indexPath(directory, id)),
-    look(directory, id),
+    statSegment(directory, id),
   ])
   const read = split(bytes)
   if (read === undefined) return undefined
@@ -67,7 +67,7 @@ export async function readIndex(directory: string, id: SegmentId): Promise<Segme
   const isGrown = found.size > header.size
   if (isGrown ? header.isFinal : header.mtimeMs !== found.mtimeMs) return undefined
   const { count, sinks, gone, covers, size } = header
-  const rows = Rows.fromBuffer(count, new Uint8Array(columns).buffer)
+  const rows = EntryColumns.fromBuffer(count, new Uint8Array(columns).buffer)
   const segment = new Segment(id, {
     rows,
     sinks,
@@ -79,8 +79,11 @@ export async function readIndex(directory: string, id: SegmentId): Promise<Segme
   return segment
 }
 
-/** Whole milliseconds: copies of a folder often keep no more. */
-async function look(directory: string, id: SegmentId): Promise<Pick<Header, 'size' | 'mtimeMs'>> {
+/** Reads size and time in whole milliseconds: copies of a folder often keep no more. */
+async function statSegment(
+  directory: string,
+  id: SegmentId,
+): Promise<Pick<Header, 'size' | 'mtimeMs'>> {
   const { size, mtimeMs } = await stat(segmentPath(directory, id))
   return { size, mtimeMs: Math.floor(mtimeMs) }
 }

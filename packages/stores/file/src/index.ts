@@ -2,8 +2,8 @@ import { type FileStoreOptions, resolveOptions } from './options.ts'
 import { type FileStore, Store } from './store.ts'
 
 /**
- * Dead letters in files that people can read: JSON lines, a folder for each day. A save that is
- * acknowledged survives the death of the process, and of the machine unless `fsync` is `'never'`.
+ * Creates a store of dead letters in readable files: JSON lines, one folder per day. An acknowledged save
+ * survives a crash of the process, and of the machine unless `fsync` is `'never'`.
  *
  * ```ts
  * const store = fileStore({ directory: '/var/lib/orders/dead-letters' })

@@ -2,11 +2,11 @@ import type { StoredDeadLetter } from '@redrive/runtime'
 import type { Entries } from './entries.ts'
 import { hashOfId, hexOf } from './hashing.ts'
 import { entryOf, writeGone } from './lines.ts'
-import { addGone, type Gone, type Ref, type Segment } from './segment.ts'
+import { addGone, type Deletions, type Ref, type Segment } from './segment.ts'
 import type { Job } from './writer.ts'
 
-/** A dead letter, and which lines it replaces. The new line first: torn in between, both are there, not none. */
-export function saving(entries: Entries, deadLetter: StoredDeadLetter, line: Buffer): Job {
+/** Writes a dead letter, and which lines it replaces. The new line comes first: after a torn write both exist, not none. */
+export function saveJob(entries: Entries, deadLetter: StoredDeadLetter, line: Buffer): Job {
   const hash = hashOfId(deadLetter.id)
   let replaced: readonly Ref[] = []
   return {
@@ -17,34 +17,34 @@ export function saving(entries: Entries, deadLetter: StoredDeadLetter, line: Buf
       return Buffer.concat([line, Buffer.from(writeGone(goneOf(replaced)))])
     },
     written: (segment, offset) => {
-      bury(entries, segment, replaced)
+      markDeleted(entries, segment, replaced)
       const place = { offset, length: line.length - 1 }
       entries.add(segment, entryOf(deadLetter, place, hash), deadLetter.sink)
     },
   }
 }
 
-/** Says that those lines are gone. */
-export function erasing(entries: Entries, refs: readonly Ref[]): Job & { wasLive(): boolean } {
+/** Records that those lines are deleted. */
+export function deleteJob(entries: Entries, refs: readonly Ref[]): Job & { wasLive(): boolean } {
   let wasLive = false
   const [first] = refs
   return {
     name: first === undefined ? '' : hexOf(first.segment.rows.hashAt(first.row)),
     lines: () => Buffer.from(writeGone(goneOf(refs))),
     written: (segment) => {
-      wasLive = bury(entries, segment, refs)
+      wasLive = markDeleted(entries, segment, refs)
     },
     wasLive: () => wasLive,
   }
 }
 
-function goneOf(refs: readonly Ref[]): Gone {
-  const gone: Gone = new Map()
+function goneOf(refs: readonly Ref[]): Deletions {
+  const gone: Deletions = new Map()
   for (const { segment, row } of refs) addGone(gone, segment.id, [segment.rows.offset[row] ?? 0])
   return gone
 }
 
-function bury(entries: Entries, teller: Segment, refs: readonly Ref[]): boolean {
-  for (const [id, offsets] of goneOf(refs)) teller.tells(id, offsets)
+function markDeleted(entries: Entries, segment: Segment, refs: readonly Ref[]): boolean {
+  for (const [id, offsets] of goneOf(refs)) segment.recordDeletions(id, offsets)
   return refs.map((ref) => entries.kill(ref)).includes(true)
 }

@@ -1,21 +1,21 @@
 import { FAILURE_CLASSES } from '@redrive/core'
-import { readStored, type StoredDeadLetter } from '@redrive/runtime'
+import { parseStoredDeadLetter, type StoredDeadLetter } from '@redrive/runtime'
 import { hashOfId, hashOfText, type IdHash } from './hashing.ts'
 import type { SegmentId } from './layout.ts'
 import type { Entry } from './rows.ts'
-import type { Gone } from './segment.ts'
+import type { Deletions } from './segment.ts'
 
-/** How a line begins that tells of deletions: dead letters begin otherwise. */
+/** The start of a line that records deletions. Dead letters start differently. */
 const GONE_START = '{"v":1,"gone":'
-/** 10,000 in a line: some 100 KB, and no line grows with what a cleanup finds. */
-const MOST_OFFSETS = 10_000
+/** 10,000 in a line: about 100 KB, so that a cleanup never writes longer lines. */
+const MAX_OFFSETS = 10_000
 
-/** One line or several, with their ends: which lines are gone, by the segment they are in. */
-export function writeGone(gone: Gone): string {
+/** Writes complete lines that list the deleted lines by segment. */
+export function writeGone(gone: Deletions): string {
   let text = ''
   for (const [segment, offsets] of gone) {
-    for (let from = 0; from < offsets.length; from += MOST_OFFSETS) {
-      const at = offsets.slice(from, from + MOST_OFFSETS)
+    for (let from = 0; from < offsets.length; from += MAX_OFFSETS) {
+      const at = offsets.slice(from, from + MAX_OFFSETS)
       text += `${GONE_START}${JSON.stringify(segment)},"at":${JSON.stringify(at)}}\n`
     }
   }
@@ -33,13 +33,13 @@ export function readLine(text: string): Line {
     if (text.startsWith(GONE_START)) return readGone(text)
     return readSaved(text)
   } catch {
-    // One line that cannot be read must not hide the others.
+    // One unreadable line must not hide the others.
     return { kind: 'unreadable' }
   }
 }
 
 function readSaved(text: string): Line {
-  const deadLetter = readStored(text)
+  const deadLetter = parseStoredDeadLetter(text)
   const { id, sink, savedAt } = deadLetter
   const isWhole = typeof id === 'string' && typeof sink === 'string' && Number.isFinite(savedAt)
   return isWhole ? { kind: 'saved', deadLetter } : { kind: 'unreadable' }

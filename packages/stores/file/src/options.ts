@@ -3,29 +3,29 @@ import { type Clock, systemClock } from '@redrive/runtime'
 
 export interface FileStoreOptions {
   /**
-   * Where dead letters are kept. Created when it is missing, for the owner only. Any number of processes
-   * of the same user may share it, on one machine or on a network file system that honours O_EXCL and fsync.
+   * The folder of the dead letters. Created when it is missing, for the owner only. Any number of processes
+   * of the same user may share it, on one machine or on a network file system with O_EXCL and fsync.
    */
   readonly directory: string
   /**
-   * When a save is acknowledged. `'batch'`: after an fsync, which all that wait share. `'always'`:
-   * after an fsync of its own. `'never'`: when the operating system has it, so that it survives the
-   * death of the process and not that of the machine. Default `'batch'`.
+   * When a save is acknowledged. `'batch'`: after an fsync, which waiting saves share. `'always'`:
+   * after a separate fsync. `'never'`: when the operating system has the data, so that it survives a
+   * crash of the process but not of the machine. Default `'batch'`.
    */
   readonly fsync?: 'always' | 'batch' | 'never'
-  /** A file that has reached this size is finished and another one begun. 4,096 to 2^30. Default 16 MB. */
+  /** Size at which a file is closed and a new one started (4,096–2^30, default 16 MB). */
   readonly maxFileBytes?: number
   /**
-   * Bytes of all dead letters together; `save` then rejects with `DLQ_FULL`. Other processes' saves
-   * are counted as of the last call that looked at them. What was replayed or deleted takes room on
-   * disk until `cleanup`, and is not counted. Default: no bound but the disk.
+   * Maximum bytes of all dead letters; `save` then rejects with `DLQ_FULL`. Saves of other processes
+   * are counted as of the last call that read them. Replayed and deleted dead letters use disk space until
+   * `cleanup`, but do not count. Default: limited only by the disk.
    */
   readonly maxBytes?: number
-  /** What `cleanup()` without a moment keeps. Nothing is removed unless `cleanup` is called. Default '30d'. */
+  /** How long `cleanup()` without a time keeps dead letters. Nothing is removed unless `cleanup` is called. Default '30d'. */
   readonly retention?: Duration
-  /** How soon others may send what a process was sending that died. '1s' or more. Default '30s'. */
+  /** How long others wait before they send a dead letter of a crashed process (at least '1s', default '30s'). */
   readonly lease?: Duration
-  /** Default: `systemClock`. */
+  /** Clock for leases and timestamps; a test can control it. Default: the system's. */
   readonly clock?: Clock
 }
 
@@ -39,38 +39,38 @@ export interface ResolvedOptions {
   readonly clock: Clock
 }
 
-/** 16 MB: some 16,000 dead letters, whose index is read in a millisecond, and a day of most services. */
-const MAX_FILE_BYTES = 16 * 2 ** 20
-/** A page of the disk: smaller files would be all folder and no content. */
-const LEAST_FILE_BYTES = 4_096
-/** Places in a file are kept in 32 bits, and the last line may go beyond the size. */
-const MOST_FILE_BYTES = 2 ** 30
-/** 30 days: as long as most logs and queues keep what nobody asked for. */
+/** 16 MB: about 16,000 dead letters, a day of most services. Its index is read in a millisecond. */
+const DEFAULT_FILE_BYTES = 16 * 2 ** 20
+/** A page of the disk: smaller files would need more space for folders than for content. */
+const MIN_FILE_BYTES = 4_096
+/** Offsets in a file have 32 bits, and the last line may exceed the size. */
+const MAX_FILE_BYTES = 2 ** 30
+/** 30 days: the usual retention of logs and queues. */
 const RETENTION: Duration = '30d'
-/** 30 s: rides out a long pause of the process, and what a dead one was sending waits no longer. */
+/** 30 s: longer than a long pause of a process, and short enough for the dead letters of a crashed one. */
 const LEASE: Duration = '30s'
-/** 1 s: below that a busy machine loses its claims, and others send the same once more. */
-const LEAST_LEASE_MS = 1_000
+/** 1 s: with less, a busy machine loses its claims, and others send the same dead letter again. */
+const MIN_LEASE_MS = 1_000
 
 export function resolveOptions(options: FileStoreOptions): ResolvedOptions {
-  const { directory, fsync = 'batch', maxFileBytes = MAX_FILE_BYTES } = options
+  const { directory, fsync = 'batch', maxFileBytes = DEFAULT_FILE_BYTES } = options
   const { maxBytes = Number.POSITIVE_INFINITY, retention = RETENTION, lease = LEASE } = options
   const problems: string[] = []
   if (typeof directory !== 'string' || directory === '') {
     problems.push("directory: expected a path such as '/var/lib/orders/dead-letters'")
   }
   if (!['always', 'batch', 'never'].includes(fsync)) {
-    problems.push(`fsync: expected 'always', 'batch' or 'never', got '${fsync}'`)
+    problems.push(`fsync: expected 'always', 'batch' or 'never', got "${fsync}"`)
   }
-  const isInRange = maxFileBytes >= LEAST_FILE_BYTES && maxFileBytes <= MOST_FILE_BYTES
+  const isInRange = maxFileBytes >= MIN_FILE_BYTES && maxFileBytes <= MAX_FILE_BYTES
   if (!Number.isInteger(maxFileBytes) || !isInRange) {
-    problems.push(`maxFileBytes: expected 4096 to 2^30, got ${maxFileBytes}`)
+    problems.push(`maxFileBytes: expected a number from 4096 to 2^30, got ${maxFileBytes}`)
   }
   if (!(maxBytes > 0)) problems.push(`maxBytes: expected a number above zero, got ${maxBytes}`)
   const retentionMs = duration('retention', retention, 1, problems)
-  const leaseMs = duration('lease', lease, LEAST_LEASE_MS, problems)
+  const leaseMs = duration('lease', lease, MIN_LEASE_MS, problems)
   if (problems.length > 0) {
-    const message = `fileStore() cannot be set up:\n- ${problems.join('\n- ')}`
+    const message = `The options of fileStore() are invalid:\n- ${problems.join('\n- ')}`
     throw new RedriveError('POLICY_INVALID', message, { problems })
   }
   const clock = options.clock ?? systemClock

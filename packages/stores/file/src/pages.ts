@@ -6,45 +6,45 @@ import { type Position, positionOf, walk } from './walk.ts'
 
 export type Read = (refs: readonly Ref[]) => Promise<readonly (StoredDeadLetter | undefined)[]>
 
-/** The oldest that fit, behind the position. */
+/** Returns the oldest matching dead letters after the position. */
 export async function pageOf(
   entries: Entries,
   read: Read,
-  query: { readonly filter: StoreFilter; readonly most: number },
+  query: { readonly filter: StoreFilter; readonly limit: number },
   after: Position | undefined,
 ): Promise<StorePage> {
-  const { filter, most } = query
+  const { filter, limit } = query
   const deadLetters: StoredDeadLetter[] = []
   let position = after
   for (;;) {
-    const wanted = most - deadLetters.length
-    // One more than wanted says whether there is a next page.
+    const wanted = limit - deadLetters.length
+    // One more than requested shows whether a next page exists.
     const refs = firstOf(entries, filter, wanted + 1, position)
     const last = refs.slice(0, wanted).at(-1)
-    if (last === undefined) return { deadLetters, next: undefined }
+    if (last === undefined) return { deadLetters, nextCursor: undefined }
     position = positionOf(last)
     for (const found of await read(refs.slice(0, wanted))) {
       if (found !== undefined && fits(filter, found)) deadLetters.push(found)
     }
-    if (refs.length <= wanted) return { deadLetters, next: undefined }
-    if (deadLetters.length === most) return { deadLetters, next: writeCursor(position) }
+    if (refs.length <= wanted) return { deadLetters, nextCursor: undefined }
+    if (deadLetters.length === limit) return { deadLetters, nextCursor: writeCursor(position) }
   }
 }
 
 export function firstOf(
   entries: Entries,
   filter: StoreFilter,
-  most: number,
+  limit: number,
   after?: Position,
 ): readonly Ref[] {
   const refs: Ref[] = []
   for (const ref of walk(entries.segments.values(), filter, after)) {
-    if (refs.push(ref) >= most) break
+    if (refs.push(ref) >= limit) break
   }
   return refs
 }
 
-/** The index compares hashes; this compares what they stand for. */
+/** Compares the texts, because the index compares only their hashes. */
 function fits({ type, job }: StoreFilter, deadLetter: StoredDeadLetter): boolean {
   return (
     (type === undefined || type === deadLetter.event.type) &&

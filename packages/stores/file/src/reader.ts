@@ -1,14 +1,14 @@
-import { readStored, type StoredDeadLetter } from '@redrive/runtime'
+import { parseStoredDeadLetter, type StoredDeadLetter } from '@redrive/runtime'
 import { openSegment } from './folders.ts'
 import { hashOfId } from './hashing.ts'
 import type { Ref, Segment } from './segment.ts'
 
-/** 1 MB in one read, or one line when that is longer: a page of large ones must not fill the memory twice. */
-const MOST_SPAN_BYTES = 2 ** 20
-/** 16 KB: reading over that much which nobody asked for costs less than asking twice. */
-const MOST_GAP_BYTES = 2 ** 14
+/** 1 MB in one read, or one longer line: a page of large dead letters must not fill the memory twice. */
+const MAX_SPAN_BYTES = 2 ** 20
+/** 16 KB: reading that many unneeded bytes costs less than a second read. */
+const MAX_GAP_BYTES = 2 ** 14
 
-/** Neighbours in a file, read together. */
+/** Adjacent lines of a file, read together. */
 interface Span {
   readonly segment: Segment
   readonly from: number
@@ -17,7 +17,7 @@ interface Span {
 }
 
 /**
- * The dead letters at those places, in that order. Undefined where there is none any more: another
+ * Reads the dead letters at those positions, in that order. Undefined where none exists any more: another
  * process has removed the file, or the line is damaged.
  */
 export async function readAll(
@@ -49,7 +49,7 @@ function spansOf(refs: readonly Ref[]): readonly Span[] {
 }
 
 const isNear = (span: Span, from: number, end: number) =>
-  from >= span.end && from - span.end <= MOST_GAP_BYTES && end - span.from <= MOST_SPAN_BYTES
+  from >= span.end && from - span.end <= MAX_GAP_BYTES && end - span.from <= MAX_SPAN_BYTES
 
 async function readSpan(
   directory: string,
@@ -71,10 +71,10 @@ function pick(bytes: Buffer, { segment, from }: Span, row: number): StoredDeadLe
   const start = (rows.offset[row] ?? 0) - from
   try {
     const text = bytes.toString('utf8', start, start + (rows.length[row] ?? 0))
-    const deadLetter = readStored(text)
+    const deadLetter = parseStoredDeadLetter(text)
     return rows.isOf(row, hashOfId(deadLetter.id)) ? deadLetter : undefined
   } catch {
-    // Damaged on disk. The others are not: it must hide none of them.
+    // Damaged on disk. It must not hide the other lines.
     return undefined
   }
 }

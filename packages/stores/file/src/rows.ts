@@ -1,10 +1,10 @@
 import type { IdHash } from './hashing.ts'
 
-/** What is known of a dead letter without reading it. */
+/** The data of a dead letter that is available without reading its line. */
 export interface Entry {
   readonly hash: IdHash
   readonly savedAt: number
-  /** Where its line begins, and its length without the end of the line. */
+  /** Start of its line, and its length without the end of the line. */
   readonly offset: number
   readonly length: number
   readonly sink: number
@@ -16,14 +16,14 @@ export interface Entry {
 }
 
 export const LIVE = 0
-/** Another one of the same id is later: two processes saved it without knowing of each other. */
+/** Another line with the same id is later: two processes saved it without having seen each other's. */
 export const SHADOWED = 1
 export const DEAD = 2
 
-/** A file of short lines reaches this at once, a large one in a dozen steps. */
+/** Initial capacity: enough for a small file; a large one grows in a dozen steps. */
 const FIRST_CAPACITY = 64
 const WORDS = 4
-/** Half as much again: a third of what is taken is not used at most. */
+/** Half as much again, so that at most a third of the memory is unused. */
 const GROWTH = 1.5
 
 interface Columns {
@@ -37,7 +37,7 @@ interface Columns {
   readonly class: Uint8Array
 }
 
-/** In the order they have in an index file: those of 8 bytes first, so that all are aligned. */
+/** Creates the columns in the order of an index file: those of 8 bytes first, so that all are aligned. */
 function makeColumns(capacity: number, buffer: ArrayBuffer): Columns {
   let at = 0
   const take = (bytes: number) => (at += bytes) - bytes
@@ -53,11 +53,11 @@ function makeColumns(capacity: number, buffer: ArrayBuffer): Columns {
   }
 }
 
-/** 45 bytes, and one for the state: what a dead letter takes in memory beside its place in the table. */
+/** 45 bytes, and one for the state: the memory of a dead letter without its slot in the table. */
 export const ROW_BYTES: number = 8 + 4 * WORDS + 5 * 4 + 1
 
-/** One row for each dead letter of a segment, in the order of the file. */
-export class Rows {
+/** The rows of a segment, one per dead letter, in the order of the file. */
+export class EntryColumns {
   count: number
   #columns: Columns
   state: Uint8Array
@@ -127,7 +127,7 @@ export class Rows {
     )
   }
 
-  /** The row whose line begins there; -1 when there is none. */
+  /** Returns the row whose line starts there; -1 when there is none. */
   rowAt(offset: number): number {
     const { offset: offsets } = this.#columns
     let low = 0
@@ -142,20 +142,20 @@ export class Rows {
     return -1
   }
 
-  /** Gives back what was taken in advance: nothing is added any more. */
+  /** Releases unused capacity, because nothing more is added. */
   trim(): void {
     if (this.state.length > this.count) this.#resize(this.count)
   }
 
-  /** The columns as one piece, for an index file. */
+  /** Returns the columns as one buffer, for an index file. */
   toBuffer(): Buffer {
     const bytes = new ArrayBuffer(this.count * ROW_BYTES)
     copy(this.#columns, makeColumns(this.count, bytes), this.count)
     return Buffer.from(bytes)
   }
 
-  static fromBuffer(count: number, buffer: ArrayBuffer): Rows {
-    return new Rows(count, makeColumns(count, buffer))
+  static fromBuffer(count: number, buffer: ArrayBuffer): EntryColumns {
+    return new EntryColumns(count, makeColumns(count, buffer))
   }
 
   #resize(capacity: number): void {

@@ -2,7 +2,7 @@ import type { FileHandle } from 'node:fs/promises'
 import { openSegment } from './folders.ts'
 import type { Segment } from './segment.ts'
 
-/** 1 MB at a time: some milliseconds of reading lines, then others may run. */
+/** 1 MB at a time: some milliseconds of reading lines, then other tasks can run. */
 const CHUNK_BYTES = 2 ** 20
 const LINE_END = 0x0a
 
@@ -12,8 +12,8 @@ export type OnLine = (
 ) => void
 
 /**
- * Reads the lines of a segment from where the last look ended. A last line without its end is being
- * written, or its writer died: it is left for the next look. False when the file is gone.
+ * Reads the lines of a segment from the end of the last scan. A last line without its end is being
+ * written, or its writer crashed: it is left for the next scan. Returns false when the file is gone.
  */
 export async function scan(directory: string, segment: Segment, onLine: OnLine): Promise<boolean> {
   const file = await openSegment(directory, segment.id)
@@ -30,7 +30,7 @@ export async function scan(directory: string, segment: Segment, onLine: OnLine):
   }
 }
 
-/** Whole lines from there on; more than a chunk only when the first line is longer. */
+/** Reads complete lines from there on; more than a chunk only when the first line is longer. */
 async function readLines(file: FileHandle, from: number): Promise<Buffer | undefined> {
   for (let size = CHUNK_BYTES; ; size *= 2) {
     const buffer = Buffer.allocUnsafe(size)

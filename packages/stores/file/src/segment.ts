@@ -1,34 +1,34 @@
-import { type Entry, Rows } from './rows.ts'
+import { type Entry, EntryColumns } from './rows.ts'
 import type { SegmentId } from './layout.ts'
 
-/** Deletions a segment tells of: where the lines begin that are gone, by the segment they are in. */
-export type Gone = Map<SegmentId, number[]>
+/** Deletions that a segment records: start offsets of deleted lines, by segment. */
+export type Deletions = Map<SegmentId, number[]>
 
-export function addGone(gone: Gone, segment: SegmentId, offsets: readonly number[]): void {
+export function addGone(gone: Deletions, segment: SegmentId, offsets: readonly number[]): void {
   const known = gone.get(segment)
   if (known === undefined) gone.set(segment, [...offsets])
   else for (const offset of offsets) known.push(offset)
 }
 
-/** One file: one process appends to it, all read it. */
+/** One file: one process appends to it, all processes read it. */
 export class Segment {
   readonly id: SegmentId
-  rows: Rows
-  /** Names of the sinks; rows have their positions. */
+  rows: EntryColumns
+  /** Names of the sinks; rows contain their index. */
   readonly sinks: string[]
-  /** What it says about dead letters, of its own and of other segments. */
-  readonly gone: Gone
-  /** So much of the file is in the rows. For the one we write, all that is acknowledged. */
+  /** Recorded deletions, of this and of other segments. */
+  readonly gone: Deletions
+  /** Number of bytes that are in the rows. In our own segment: all acknowledged bytes. */
   scanned: number
-  /** Its size at the last look: what is beyond `scanned` then is no whole line. */
+  /** Its size at the last scan: the part after `scanned` is not a complete line. */
   seenSize: number
-  /** Nobody will append to it any more. */
+  /** True when no process will append to it any more. */
   isFinal = false
-  /** We append to it: what is new in it did not come from others. */
+  /** True when this process appends to it: new lines did not come from others. */
   isOurs = false
-  /** Deletions that came before the lines they are about. */
+  /** Deletions that were read before the lines they refer to. */
   readonly early: Set<number> = new Set()
-  /** When we made the file or came to know it, by the monotonic clock. */
+  /** When we created or discovered the file, by the monotonic clock. */
   madeAt: number = performance.now()
   live = 0
   oldest: number = Number.POSITIVE_INFINITY
@@ -41,7 +41,7 @@ export class Segment {
     known: Partial<Pick<Segment, 'rows' | 'sinks' | 'gone' | 'scanned' | 'seenSize'>> = {},
   ) {
     this.id = id
-    this.rows = known.rows ?? new Rows()
+    this.rows = known.rows ?? new EntryColumns()
     this.sinks = known.sinks ?? []
     this.gone = known.gone ?? new Map()
     this.scanned = known.scanned ?? 0
@@ -55,11 +55,11 @@ export class Segment {
     return row
   }
 
-  tells(segment: SegmentId, offsets: readonly number[]): void {
+  recordDeletions(segment: SegmentId, offsets: readonly number[]): void {
     addGone(this.gone, segment, offsets)
   }
 
-  /** The rows in order of time; undefined when that is the order of the file. */
+  /** Returns the rows in order of time; undefined when that is the order of the file. */
   get order(): Uint32Array | undefined {
     if (this.#isInOrder) return undefined
     if (this.#order?.length !== this.rows.count) this.#order = this.#sorted()
@@ -84,7 +84,7 @@ export class Segment {
   }
 }
 
-/** Where a dead letter is. */
+/** The position of a dead letter. */
 export interface Ref {
   readonly segment: Segment
   readonly row: number

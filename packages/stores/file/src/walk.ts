@@ -5,7 +5,7 @@ import type { SegmentId } from './layout.ts'
 import { LIVE } from './rows.ts'
 import type { Ref, Segment } from './segment.ts'
 
-/** A place in the order of all dead letters, which stays when what stood there is gone. */
+/** A position in the order of all dead letters; it stays valid after its entry is deleted. */
 export interface Position {
   readonly savedAt: number
   readonly segment: SegmentId
@@ -18,7 +18,7 @@ export const positionOf = ({ segment, row }: Ref): Position => ({
   offset: segment.rows.offset[row] ?? 0,
 })
 
-/** Oldest first; of one moment, in the order in which a process wrote them. */
+/** Compares by time; at the same time, by the order in which a process wrote them. */
 function compare(one: Position, other: Position): number {
   if (one.savedAt !== other.savedAt) return one.savedAt - other.savedAt
   if (one.segment !== other.segment) return one.segment < other.segment ? -1 : 1
@@ -26,8 +26,8 @@ function compare(one: Position, other: Position): number {
 }
 
 /**
- * What may fit the filter, oldest first, behind the position. Types and jobs are compared by their
- * hashes: whoever reads one looks again.
+ * Returns candidates for the filter, oldest first, after the position. Types and jobs are compared by
+ * their hashes, so the caller must check the text again.
  */
 export function* walk(
   segments: Iterable<Segment>,
@@ -41,7 +41,7 @@ export function* walk(
   for (;;) {
     const first = smallest(open)
     const next = waiting[0]
-    // A segment joins when its oldest may come before all that is known.
+    // A segment joins when its oldest entry may come before all others.
     if (next !== undefined && (first === undefined || next.oldest <= first.position.savedAt)) {
       waiting.shift()
       const track = new Track(next, filter, after)
@@ -63,10 +63,10 @@ function smallest(tracks: readonly Track[]): Track | undefined {
   return best
 }
 
-/** No row has it. -1 is what a sink is that the segment does not know: no row has that either. */
+/** Matches no row. -1 is a sink that the segment does not have: no row has that either. */
 const ANY = -2
 
-/** One segment in order of time, at a row that may fit. */
+/** One segment in order of time, at a row that may match. */
 class Track {
   readonly segment: Segment
   row = -1
@@ -100,7 +100,7 @@ class Track {
     return false
   }
 
-  /** Where the first is that is saved after the moment and behind the position. */
+  /** Returns the first row that is saved after that time and comes after the position. */
   #start(savedAfter: number, after: Position | undefined): number {
     const { segment } = this
     let low = 0
@@ -121,7 +121,7 @@ class Track {
   }
 }
 
-/** One comparison for what the filter does not ask: this runs for every row that is passed over. */
+/** Returns a filter with few comparisons, because it runs for every skipped row. */
 function fitting(segment: Segment, filter: StoreFilter): (row: number) => boolean {
   const { sink, class: classes, type, job } = segment.rows
   const ofSink = filter.sink === undefined ? ANY : segment.sinks.indexOf(filter.sink)

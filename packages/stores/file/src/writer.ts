@@ -8,16 +8,16 @@ import { writeIndex } from './index-file.ts'
 import { dayOf, newSegmentId, segmentPath } from './layout.ts'
 import { Segment } from './segment.ts'
 
-/** 4 MB in one write: a disk is not faster with more, and the first of them waits for the last. */
-const MOST_BATCH_BYTES = 4 * 2 ** 20
+/** 4 MB in one write: a disk is not faster with more, and the first save waits for the last. */
+const MAX_BATCH_BYTES = 4 * 2 ** 20
 
-/** Something to be written. Lines are made just before they are written: what they replace may have changed until then. */
+/** A pending write. Its lines are created just before the write, because the lines they replace may change until then. */
 export interface Job {
-  /** Of two with the same name, the second comes in a later write: it must know where the first is. */
+  /** The name of the job. Of two jobs with the same name, the second goes into a later write: it needs the position of the first. */
   readonly name: string
-  /** With their ends. Nothing: there is nothing to be said any more. */
+  /** Returns complete lines, or an empty buffer when there is nothing to write any more. */
   lines(): Buffer
-  /** They are written, and safe as the policy wants it. */
+  /** Called when the lines are written and synced as configured. */
   written(segment: Segment, offset: number, lines: Buffer): void
 }
 
@@ -35,8 +35,8 @@ export interface WriterOptions {
 }
 
 /**
- * Appends to segments of our own. One write at a time: what comes meanwhile waits, and goes together
- * with the next write and its fsync.
+ * Appends to the segments of this process. One write at a time: jobs that arrive during a write wait, and
+ * share the next write and its fsync.
  */
 export class Writer {
   readonly #options: WriterOptions
@@ -58,7 +58,7 @@ export class Writer {
     })
   }
 
-  /** Ends the segment that is being written, so that it can be removed. Waits for what is being written. */
+  /** Ends the current segment, so that it can be removed. Waits for the running write. */
   async seal(): Promise<void> {
     while (this.#running !== undefined) await this.#running
     this.#running = this.#seal().finally(() => {
@@ -74,10 +74,10 @@ export class Writer {
     this.#running = undefined
   }
 
-  /** Jobs for one write, and their lines. */
+  /** Takes jobs for one write, and their lines. */
   #take(): readonly (Waiting & { readonly lines: Buffer })[] {
     const { fsync, maxFileBytes } = this.#options
-    const most = fsync === 'always' ? 1 : Math.min(MOST_BATCH_BYTES, maxFileBytes)
+    const most = fsync === 'always' ? 1 : Math.min(MAX_BATCH_BYTES, maxFileBytes)
     const taken: (Waiting & { readonly lines: Buffer })[] = []
     const names = new Set<string>()
     for (let bytes = 0; bytes < most; ) {
@@ -139,7 +139,7 @@ export class Writer {
     const path = segmentPath(directory, id)
     const segment = new Segment(id)
     segment.isOurs = true
-    // Before the file is there: whoever lists the folder must not take it for somebody else's.
+    // Before the file exists: a folder listing must not treat it as a file of another process.
     this.#entries.attach(segment)
     try {
       await makeFolder(dirname(path), isSynced)
@@ -153,7 +153,7 @@ export class Writer {
     }
   }
 
-  /** Nobody appends to it any more. Its index is written while others go on. */
+  /** Ends the segment for appends. Its index is written while other jobs continue. */
   async #seal(): Promise<void> {
     const current = this.#current
     if (current === undefined) return
@@ -163,15 +163,15 @@ export class Writer {
     segment.isOurs = false
     segment.isFinal = true
     segment.rows.trim()
-    // A cache: without it, the next to open the store reads the lines.
+    // A cache: without it, the next process that opens the store reads the lines.
     const sealing = writeIndex(this.#options.directory, segment).catch(() => undefined)
     this.#sealing.add(sealing)
     void sealing.finally(() => this.#sealing.delete(sealing))
   }
 
   /**
-   * A write that failed may have left a part of a line: nothing is appended to that. What it left
-   * is not taken back either, others may have read it: from now on we read it as they do.
+   * Ends a segment after a failed write, which may have left a part of a line. Nothing is appended to it. The
+   * part is not removed either, because others may have read it. From now on we read it as they do.
    */
   async #abandon(): Promise<void> {
     const current = this.#current
@@ -184,7 +184,7 @@ export class Writer {
     if (isUntouched) return
     this.#current = undefined
     segment.isOurs = false
-    // It is of no use any more; that it cannot even be closed changes nothing.
+    // The file is not used any more, so an error on close has no effect.
     await file.close().catch(() => undefined)
   }
 }

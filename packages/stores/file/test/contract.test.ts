@@ -2,7 +2,7 @@ import { exerciseStore } from '@redrive/testing'
 import { describe, it } from 'vitest'
 import { Place } from './place.ts'
 
-/** The least there is: what a process was sending that died is free again after this. */
+/** The minimum: claims of a crashed process are free after this. */
 const LEASE = '1s'
 
 for (const fsync of ['batch', 'always', 'never'] as const) {

@@ -13,10 +13,11 @@ import {
   writeFile,
 } from 'node:fs/promises'
 import { join } from 'node:path'
-import { writeStored } from '@redrive/runtime'
+import { serializeStoredDeadLetter } from '@redrive/runtime'
 import { FakeClock, seededRandom } from '@redrive/testing'
 import { afterEach, describe, expect, it } from 'vitest'
 import { fileStore } from '../src/index.ts'
+import { dayOf } from '../src/layout.ts'
 import { deadLetter, idsOf, Place } from './place.ts'
 
 const places: Place[] = []
@@ -36,7 +37,7 @@ async function files({ directory }: Place, end: string): Promise<readonly string
   return names.filter((name) => name.endsWith(end)).sort()
 }
 
-/** Where a segment is, and its lines. */
+/** Returns the path of the only segment, and its lines. */
 async function onlySegment(place: Place): Promise<{ path: string; lines: readonly string[] }> {
   const names = await files(place, '.jsonl')
   expect(names).toHaveLength(1)
@@ -46,7 +47,7 @@ async function onlySegment(place: Place): Promise<{ path: string; lines: readonl
 
 const sent = () => Promise.resolve()
 
-/** Permissions of everything below the folder, by name without digits that differ between runs. */
+/** Returns the permissions of everything below the folder, by name without digits that differ between runs. */
 async function modesIn(directory: string): Promise<Readonly<Record<string, string>>> {
   const names = await readdir(directory, { recursive: true })
   const modes = names.map(async (name): Promise<[string, string]> => {
@@ -90,7 +91,7 @@ describe.skipIf(process.platform === 'win32')('permissions', () => {
 })
 
 describe('lines and files', () => {
-  it('keeps a dead letter as one line that people can read, in the folder of the day', async () => {
+  it('keeps a dead letter as one readable line, in the folder of the day', async () => {
     const clock = new FakeClock({ now: Date.UTC(2026, 10, 15, 23, 59) })
     const place = await madePlace({ clock })
     const store = place.store()
@@ -98,7 +99,7 @@ describe('lines and files', () => {
     await store.save(one)
     const { path, lines } = await onlySegment(place)
     expect(path.slice(place.directory.length)).toMatch(/^\/2026-11-15\/\d{15}-[0-9a-f]{12}\.jsonl$/)
-    expect(lines).toEqual([writeStored(one)])
+    expect(lines).toEqual([serializeStoredDeadLetter(one)])
     await clock.advance('2m')
     await store.save(deadLetter('b'))
     expect((await files(place, '.jsonl')).map((name) => name.slice(0, 10))).toEqual([
@@ -109,7 +110,7 @@ describe('lines and files', () => {
     await store.close()
   })
 
-  it('begins another file when one is full, and finds everything in all of them', async () => {
+  it('starts another file when one is full, and finds everything in all of them', async () => {
     const place = await madePlace({ maxFileBytes: 4_096 })
     const store = place.store()
     const ids = Array.from({ length: 50 }, (_, number) => `n${String(number).padStart(2, '0')}`)
@@ -123,7 +124,7 @@ describe('lines and files', () => {
     expect(await idsOf(place.store())).toEqual(ids)
   })
 
-  it('keeps the last of several saves of one id that wait together', async () => {
+  it('keeps the last of several waiting saves of one id', async () => {
     const place = await madePlace()
     const store = place.store()
     const times = [5, 4, 3, 2, 1]
@@ -134,7 +135,7 @@ describe('lines and files', () => {
     }
   })
 
-  it('says in another line that one is gone, and never changes what is written', async () => {
+  it('records a deletion in another line, and never changes written lines', async () => {
     const place = await madePlace()
     const store = place.store()
     await store.save(deadLetter('a'))
@@ -173,11 +174,12 @@ describe('a torn last line', () => {
     place.crash(writer)
   })
 
-  it('is read once its end has come', async () => {
+  it('is read after its end is written', async () => {
     const place = await madePlace()
     const reader = place.store()
-    const line = writeStored(deadLetter('slow'))
-    const path = join(place.directory, '2026-11-15/000000000000001-000000000000.jsonl')
+    const line = serializeStoredDeadLetter(deadLetter('slow'))
+    // The folder of today: no process writes to the folder of an earlier day.
+    const path = join(place.directory, `${dayOf(Date.now())}/000000000000001-000000000000.jsonl`)
     await mkdir(join(path, '..'))
     for (const part of [line.slice(0, 10), line.slice(10, 50), line.slice(50)]) {
       await appendFile(path, part)
@@ -187,11 +189,13 @@ describe('a torn last line', () => {
     expect(await idsOf(reader)).toEqual(['slow'])
   })
 
-  it('and lines of somebody else in the middle hide nothing', async () => {
+  it('hides nothing, and neither do foreign lines in the middle', async () => {
     const place = await madePlace()
     const path = join(place.directory, '2026-11-15/000000000000001-000000000000.jsonl')
     await mkdir(join(path, '..'))
-    const [a, b] = ['a', 'b'].map((id, at) => writeStored(deadLetter(id, { savedAt: at })))
+    const [a, b] = ['a', 'b'].map((id, at) =>
+      serializeStoredDeadLetter(deadLetter(id, { savedAt: at })),
+    )
     const noise = [
       '{"v":1,"event":{"body":""},"failure":{"class":"transient"},"cycle":{}}',
       '',
@@ -205,7 +209,7 @@ describe('a torn last line', () => {
     expect(await idsOf(place.store())).toEqual(['a', 'b'])
   })
 
-  it('a line that is damaged later is left out, the others are not', async () => {
+  it('loses only a line that is damaged later, not the others', async () => {
     const place = await madePlace()
     const store = place.store()
     for (const [at, id] of ['a', 'b', 'c'].entries()) {
@@ -216,19 +220,19 @@ describe('a torn last line', () => {
     await writeFile(path, `${damaged.join('\n')}\n`)
     expect(await idsOf(store)).toEqual(['a', 'c'])
     expect(await store.get('b')).toBeUndefined()
-    expect(await store.replayBatch({ most: 9 }, sent)).toEqual({ replayed: 2, failed: 0 })
+    expect(await store.replayBatch({ limit: 9 }, sent)).toEqual({ replayed: 2, failed: 0 })
     await store.close()
   })
 })
 
 describe('closing', () => {
-  it('waits for what is being sent, and sends nothing more', async () => {
+  it('waits for running sends, and sends nothing more', async () => {
     const place = await madePlace()
     const store = place.store()
     for (const id of ['a', 'b', 'c', 'd']) await store.save(deadLetter(id))
     const [begun, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     let sends = 0
-    const replaying = store.replayBatch({ most: 4 }, () => {
+    const replaying = store.replayBatch({ limit: 4 }, () => {
       sends += 1
       begun.resolve()
       return gate.promise
@@ -243,7 +247,7 @@ describe('closing', () => {
   })
 })
 
-/** Enough that an index is worth its file. */
+/** Saves enough dead letters to justify an index. */
 async function filled(place: Place): Promise<readonly string[]> {
   const store = place.store()
   const ids = Array.from({ length: 300 }, (_, number) => `n${String(number).padStart(3, '0')}`)
@@ -255,7 +259,7 @@ async function filled(place: Place): Promise<readonly string[]> {
 }
 
 describe('the index', () => {
-  it('is used: what it says is believed as long as the file has not changed', async () => {
+  it('is used: its content is trusted as long as the file has not changed', async () => {
     const place = await madePlace()
     const ids = await filled(place)
     const { path } = await onlySegment(place)
@@ -264,7 +268,7 @@ describe('the index', () => {
     await writeFile(path, bytes.fill('x', 0, bytes.indexOf('\n')))
     await utimes(path, mtime, mtime)
     const store = place.store()
-    // The damaged first line counts: nobody has read it.
+    // The damaged first line counts, because it was not read.
     expect((await store.stats()).count).toBe(ids.length)
     expect(await store.get('n001')).toBeDefined()
   })
@@ -273,8 +277,8 @@ describe('the index', () => {
     ['missing', (path: string) => rm(path)],
     ['empty', (path: string) => writeFile(path, '')],
     ['cut short', (path: string) => truncate(path, 1_000)],
-    ['of somebody else', (path: string) => writeFile(path, 'redrive-index 1 00000000\n{}\n')],
-  ])('is made anew when it is %s', async (_, damage) => {
+    ['of another program', (path: string) => writeFile(path, 'redrive-index 1 00000000\n{}\n')],
+  ])('is rebuilt when it is %s', async (_, damage) => {
     const place = await madePlace()
     const ids = await filled(place)
     const [name = ''] = await files(place, '.index')
@@ -284,7 +288,7 @@ describe('the index', () => {
     expect(await idsOf(place.store())).toEqual(ids)
   })
 
-  it('is not believed with one byte changed, wherever that is', async () => {
+  it('is not trusted with one byte changed, wherever that is', async () => {
     const place = await madePlace()
     const ids = await filled(place)
     const [name = ''] = await files(place, '.index')
@@ -300,13 +304,16 @@ describe('the index', () => {
     }
   })
 
-  it('is not believed when the file has changed since', async () => {
+  it('is not trusted when the file has changed since', async () => {
     const place = await madePlace()
     const ids = await filled(place)
     const { path, lines } = await onlySegment(place)
-    await appendFile(path, `${writeStored(deadLetter('by hand', { savedAt: 1_000 }))}\n`)
+    await appendFile(
+      path,
+      `${serializeStoredDeadLetter(deadLetter('by hand', { savedAt: 1_000 }))}\n`,
+    )
     expect(await idsOf(place.store())).toEqual([...ids, 'by hand'])
-    // By someone who took the first line out.
+    // As if a user had removed the first line.
     await writeFile(path, `${lines.slice(1).join('\n')}\n`)
     expect((await idsOf(place.store())).slice(0, 2)).toEqual(['n001', 'n002'])
   })
@@ -316,7 +323,7 @@ describe('cleanup', () => {
   const DAY = 86_400_000
   const START = Date.UTC(2026, 10, 1)
 
-  it('removes whole days, and nothing of what is younger', async () => {
+  it('removes whole days, and nothing younger', async () => {
     const clock = new FakeClock({ now: START })
     const place = await madePlace({ clock })
     const store = place.store()
@@ -331,7 +338,7 @@ describe('cleanup', () => {
     expect(await idsOf(place.store())).toEqual(['day 3', 'day 4'])
   })
 
-  it('keeps by default what is younger than the retention', async () => {
+  it('keeps dead letters younger than the retention by default', async () => {
     const clock = new FakeClock({ now: START })
     const place = await madePlace({ clock, retention: '2d' })
     const store = place.store()
@@ -343,13 +350,13 @@ describe('cleanup', () => {
     await store.close()
   })
 
-  it('gives the disk back what replays and deletes left', async () => {
+  it('frees the disk space of replayed and deleted dead letters', async () => {
     const place = await madePlace({ maxFileBytes: 4_096 })
     const store = place.store()
     for (let number = 0; number < 60; number++) {
       await store.save(deadLetter(`n${number}`, { savedAt: number }))
     }
-    await store.replayBatch({ most: 59 }, sent)
+    await store.replayBatch({ limit: 59 }, sent)
     const before = (await files(place, '.jsonl')).length
     expect(await store.cleanup({ savedBefore: 0 })).toBe(0)
     expect(await idsOf(store)).toEqual(['n59'])
@@ -358,7 +365,7 @@ describe('cleanup', () => {
     expect(await idsOf(place.store())).toEqual(['n59'])
   })
 
-  it('brings nothing back when the file goes that told of a deletion', async () => {
+  it('restores nothing when it removes the file that recorded a deletion', async () => {
     const place = await madePlace({ maxFileBytes: 4_096 })
     const one = place.store()
     const other = place.store()
@@ -367,7 +374,7 @@ describe('cleanup', () => {
     await other.save(deadLetter('old', { savedAt: 3 }))
     expect(await other.delete('deleted')).toBe(true)
     await other.close()
-    // The file of the other has nothing to keep but the word that 'deleted' is gone.
+    // The other file contains only the record that 'deleted' was deleted.
     const before = await files(place, '.jsonl')
     expect(await one.cleanup({ savedBefore: 1_000 })).toBe(1)
     expect((await files(place, '.jsonl')).length).toBeLessThan(before.length)
@@ -376,7 +383,7 @@ describe('cleanup', () => {
     expect(await idsOf(place.store())).toEqual(['kept'])
   })
 
-  it('removes the claims of processes that died', async () => {
+  it('removes the claims of crashed processes', async () => {
     const place = await madePlace()
     const claim = join(place.directory, 'claims', `${'0'.repeat(32)}.0`)
     await mkdir(join(claim, '..'))
@@ -391,7 +398,7 @@ describe('cleanup', () => {
 })
 
 describe('two processes', () => {
-  it('that save the same id without knowing of each other keep the later one, and delete both', async () => {
+  it('that save the same id without having seen each other keep the later one, and delete both', async () => {
     const place = await madePlace()
     const one = place.store()
     const other = place.store()
@@ -407,14 +414,17 @@ describe('two processes', () => {
     for (const store of [one, other, place.store()]) expect(await idsOf(store)).toEqual([])
   })
 
-  it('delete only what they have seen: what another saved meanwhile stays', async () => {
+  it('delete only lines they have seen: a concurrent save of another process stays', async () => {
     const place = await madePlace()
     const folder = join(place.directory, '2026-11-15')
     await mkdir(folder)
     const write = (name: string, line: string) =>
       writeFile(join(folder, `${name}.jsonl`), `${line}\n`)
-    await write('1', writeStored(deadLetter('same', { savedAt: 2, text: 'seen' })))
-    await write('2', writeStored(deadLetter('same', { savedAt: 1, text: 'not seen' })))
+    await write('1', serializeStoredDeadLetter(deadLetter('same', { savedAt: 2, text: 'seen' })))
+    await write(
+      '2',
+      serializeStoredDeadLetter(deadLetter('same', { savedAt: 1, text: 'not seen' })),
+    )
     await write('3', '{"v":1,"gone":"2026-11-15/1","at":[0]}')
     const store = place.store()
     expect(String((await store.get('same'))?.event.bytes)).toBe('not seen')
@@ -423,11 +433,11 @@ describe('two processes', () => {
     expect(await idsOf(place.store())).toEqual([])
   })
 
-  it('may see a deletion before the line it is about', async () => {
+  it('may read a deletion before its line', async () => {
     const place = await madePlace()
     const folder = join(place.directory, '2026-11-15')
     await mkdir(folder)
-    const [a, b] = ['a', 'b'].map((id) => writeStored(deadLetter(id)))
+    const [a, b] = ['a', 'b'].map((id) => serializeStoredDeadLetter(deadLetter(id)))
     await writeFile(join(folder, '1.jsonl'), `${a}\n${b}`)
     const at = Buffer.byteLength(`${a}\n`)
     await writeFile(join(folder, '2.jsonl'), `{"v":1,"gone":"2026-11-15/1","at":[${at}]}\n`)
@@ -438,7 +448,7 @@ describe('two processes', () => {
     expect((await store.stats()).count).toBe(1)
   })
 
-  it('do not wait for ever for one that died while it was sending', async () => {
+  it('do not wait forever for one that crashed while it was sending', async () => {
     const place = await madePlace({ lease: '1s' })
     const dying = place.store()
     await dying.save(deadLetter('a'))
@@ -451,7 +461,7 @@ describe('two processes', () => {
     expect(await readdir(join(place.directory, 'claims'))).toEqual([])
   })
 
-  it('leave a claim alone as long as its owner lives', async () => {
+  it('do not take a claim while its owner lives', async () => {
     const place = await madePlace({ lease: '1s' })
     const slow = place.store()
     await slow.save(deadLetter('a'))
@@ -469,7 +479,7 @@ describe('two processes', () => {
 })
 
 describe('fileStore()', () => {
-  it('refuses options that make no sense, all at once', () => {
+  it('rejects invalid options, with all problems together', () => {
     const options = {
       directory: '',
       fsync: 'sometimes' as 'batch',
@@ -483,17 +493,17 @@ describe('fileStore()', () => {
     )
   })
 
-  it('says what to do when the directory cannot be used', async () => {
+  it('explains the fix when the directory cannot be used', async () => {
     const place = await madePlace()
     const path = join(place.directory, 'a file')
     await writeFile(path, '')
     const store = fileStore({ directory: path })
     const expected = {
       code: 'UNREACHABLE',
-      message: expect.stringContaining('check that') as string,
+      message: expect.stringContaining('Check that') as string,
     }
     await expect(store.save(deadLetter('a'))).rejects.toMatchObject(expected)
-    await expect(store.list({ most: 1 })).rejects.toMatchObject(expected)
+    await expect(store.list({ limit: 1 })).rejects.toMatchObject(expected)
     await store.close()
   })
 })

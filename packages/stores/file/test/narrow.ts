@@ -1,5 +1,5 @@
 // node --conditions=@redrive/source narrow.ts DIRECTORY
-// Runs where files may not grow beyond some size: saves a few, one that does not fit, and a few more.
+// Runs where files may not grow beyond a size: saves a few, one that does not fit, and a few more.
 import { isRedriveError } from '@redrive/core'
 import { fileStore } from '../src/index.ts'
 import { deadLetter } from './place.ts'
@@ -15,7 +15,7 @@ const save = async (id: string, text = id) => {
   }
 }
 for (const id of ['a', 'b']) await save(id)
-await Promise.all([save('too large', 'x'.repeat(1_000_000)), save('beside it')])
+await Promise.all([save('too large', 'x'.repeat(1_000_000)), save('together with it')])
 for (const id of ['c', 'd']) await save(id)
-const { deadLetters } = await store.list({ most: 100 })
+const { deadLetters } = await store.list({ limit: 100 })
 process.stdout.write(JSON.stringify({ answers, ids: deadLetters.map(({ id }) => id) }))

@@ -1,18 +1,19 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { FailureClass } from '@redrive/core'
+import { type FailureClass, FIRST_CYCLE } from '@redrive/core'
+import { aFailure } from '@redrive/dev-support'
 import {
   type Clock,
   type DeadLetterStore,
   type StoredDeadLetter,
   systemClock,
 } from '@redrive/runtime'
-import type { StoreWorld } from '@redrive/testing'
+import type { StoreFixture } from '@redrive/testing'
 import { type FileStore, type FileStoreOptions, fileStore } from '../src/index.ts'
 
-/** A temporary folder, and what a test opens in it. */
-export class Place implements StoreWorld {
+/** A temporary folder, with the stores that a test opens in it. */
+export class Place implements StoreFixture {
   readonly directory: string
   readonly #options: Partial<FileStoreOptions>
   readonly #processes = new Map<DeadLetterStore, MortalClock>()
@@ -33,18 +34,18 @@ export class Place implements StoreWorld {
     return store
   }
 
-  /** Its timers are dead; what it had handed to the operating system is written, as after `kill -9`. */
+  /** Stops its timers. Data that the operating system already has is written, as after `kill -9`. */
   crash(store: DeadLetterStore): void {
     this.#processes.get(store)?.die()
   }
 
   async close(): Promise<void> {
-    // Frees their file handles. A dead one may be sending for ever: nobody waits for that.
+    // Closes their file handles. A crashed store may be sending forever, so it is not awaited.
     for (const [store, clock] of this.#processes) {
       const closing = store.close()
       if (!clock.isDead) await closing
     }
-    // Again when one of those writes its index just now.
+    // Retries when one of them writes its index at this time.
     await rm(this.directory, { recursive: true, force: true, maxRetries: 10 })
   }
 }
@@ -80,24 +81,8 @@ export function deadLetter(id: string, changes: Changes = {}): StoredDeadLetter 
     reason: 'attempts_exhausted',
     job: changes.job,
     savedAt,
-    failure: {
-      class: failureClass,
-      signature: 'v1',
-      type: 'Error',
-      code: undefined,
-      message: 'it broke',
-      retryAfterMs: undefined,
-      timedOut: false,
-      stack: undefined,
-    },
-    cycle: {
-      number: 1,
-      attempts: 3,
-      firstFailedAt: 1,
-      lastDelayMs: 0,
-      notBefore: undefined,
-      history: [],
-    },
+    failure: aFailure({ class: failureClass }),
+    cycle: { ...FIRST_CYCLE, attempts: 3, firstFailedAt: 1 },
     event: {
       id,
       key: id,
@@ -119,9 +104,9 @@ export async function allOf(store: DeadLetterStore): Promise<readonly StoredDead
   const found: StoredDeadLetter[] = []
   let after: string | undefined
   do {
-    const page = await store.list({ most: 100, ...(after === undefined ? {} : { after }) })
+    const page = await store.list({ limit: 100, ...(after === undefined ? {} : { cursor: after }) })
     found.push(...page.deadLetters)
-    after = page.next
+    after = page.nextCursor
   } while (after !== undefined)
   return found
 }

@@ -33,17 +33,17 @@ class Saver {
     this.#count = count
     const args = [...NODE, join(import.meta.dirname, 'saver.ts'), directory, prefix]
     this.#child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
-    this.#child.stdout?.on('data', (data: Buffer) => this.#heard(data))
+    this.#child.stdout?.on('data', (data: Buffer) => this.#onOutput(data))
   }
 
-  /** What was acknowledged when it was killed. */
+  /** Returns the ids that were acknowledged before the kill. */
   async ids(): Promise<readonly string[]> {
     await once(this.#child, 'close')
-    if (!this.#isKilled) throw new Error(`The process ended by itself: ${this.#text}`)
+    if (!this.#isKilled) throw new Error(`The process ended before it was killed: ${this.#text}`)
     return this.#text.split('\n').slice(0, -1)
   }
 
-  #heard(data: Buffer): void {
+  #onOutput(data: Buffer): void {
     this.#text += data.toString()
     if (this.#isKilled || this.#text.split('\n').length <= this.#count) return
     this.#isKilled = true
@@ -65,7 +65,7 @@ async function expectWhole(directory: string, ids: readonly string[]): Promise<v
 }
 
 describe('kill -9', () => {
-  it(`keeps everything acknowledged, ${KILLS} times, two processes at once`, async () => {
+  it(`keeps everything acknowledged, ${KILLS} times, two processes concurrently`, async () => {
     const { directory } = await madePlace()
     const random = seededRandom(6)
     const all: string[] = []
@@ -87,7 +87,7 @@ describe('kill -9', () => {
   }, 120_000)
 })
 
-/** Of `ulimit -f` in sh. */
+/** The block size of `ulimit -f` in sh. */
 const BLOCK_BYTES = 512
 const LIMIT_BLOCKS = 64
 
@@ -98,7 +98,7 @@ async function sizesIn(directory: string): Promise<readonly number[]> {
 }
 
 describe('a disk without room', () => {
-  it('rejects the save with what to do, and what comes later is whole', async () => {
+  it('rejects the save with the fix, and later saves are complete', async () => {
     const { directory } = await madePlace()
     const child = [...NODE, join(import.meta.dirname, 'narrow.ts'), directory]
     const command = `ulimit -f ${LIMIT_BLOCKS}; exec "$0" "$@"`
@@ -108,18 +108,18 @@ describe('a disk without room', () => {
       'a saved',
       'b saved',
       'too large DLQ_FULL',
-      'beside it saved',
+      'together with it saved',
       'c saved',
       'd saved',
     ])
-    expect(ids).toEqual(['a', 'b', 'beside it', 'c', 'd'])
-    // What was torn is left as it is: somebody may have read it.
+    expect(ids).toEqual(['a', 'b', 'together with it', 'c', 'd'])
+    // The torn part stays as it is, because another process may have read it.
     expect((await sizesIn(directory)).toSorted((one, other) => one - other)).toEqual([
       expect.any(Number),
       LIMIT_BLOCKS * BLOCK_BYTES,
     ])
     const store = fileStore({ directory })
-    expect(await idsOf(store)).toEqual(['a', 'b', 'beside it', 'c', 'd'])
+    expect(await idsOf(store)).toEqual(['a', 'b', 'together with it', 'c', 'd'])
     await store.close()
   })
 })

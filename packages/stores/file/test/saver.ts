@@ -1,5 +1,5 @@
 // node --conditions=@redrive/source saver.ts DIRECTORY PREFIX [FSYNC]
-// Saves dead letters as fast as it can until it is killed, and tells the id of each that is acknowledged.
+// Saves dead letters as fast as it can until it is killed, and prints the id of each acknowledged one.
 import { createHash } from 'node:crypto'
 import { writeSync } from 'node:fs'
 import { fileStore } from '../src/index.ts'
@@ -7,12 +7,12 @@ import { deadLetter } from './place.ts'
 import type { StoredDeadLetter } from '@redrive/runtime'
 
 const STDOUT = 1
-/** Several wait for the same fsync, and a kill finds some of them half written. */
+/** Several saves wait for the same fsync, and a kill finds some of them half written. */
 const AT_ONCE = 20
-/** Up to 4,096 bytes: several to a page of the disk, and some over its end. */
+/** Up to 4,096 bytes: several fit into a page of the disk, and some cross its end. */
 const LENGTHS = 4_096
 
-/** All that there is to know of it follows from its id. */
+/** Creates the dead letter with that id. Its whole content follows from the id. */
 export function savedUnder(id: string): StoredDeadLetter {
   const seed = createHash('sha256').update(id).digest()
   const bytes = Buffer.alloc(seed.readUInt32LE(0) % LENGTHS, seed)

@@ -1,11 +1,11 @@
-/** What is used of a client of `@redis/client` or `ioredis`. Of a cluster, give one node after the other. */
+/** The used part of a client of `@redis/client` or `ioredis`. For a cluster, pass one node after the other. */
 export interface InformedClient {
   info(section: string): Promise<string>
 }
 
 /**
- * What in the settings of a server can lose dead letters, one sentence each with what to do about it; an
- * empty list when nothing can. Ask at start-up and tell somebody. Rejects when the user may not use INFO.
+ * Returns the server settings that can lose dead letters, one sentence each with the fix; an empty list
+ * when there are none. Call it at start-up and log the result. Rejects when the user may not use INFO.
  */
 export async function checkRedis(client: InformedClient): Promise<readonly string[]> {
   const memory = read(await client.info('memory'))
@@ -23,18 +23,18 @@ const read = (info: string): Info =>
     }),
   )
 
-/** Also policies for keys that expire only: ours do. */
+/** Checks the eviction policy, including policies for keys with an expiry, because the keys of the store have one. */
 function ofEviction(memory: Info): string[] {
   const policy = memory.get('maxmemory_policy') ?? 'noeviction'
   if (policy === 'noeviction' || memory.get('maxmemory') === '0') return []
   return [
-    `maxmemory-policy is ${policy}: when memory is short Redis removes dead letters. Set it to noeviction, or use a server of its own.`,
+    `maxmemory-policy is "${policy}", so Redis removes dead letters when memory is low. Set it to "noeviction", or use a separate server.`,
   ]
 }
 
 function ofPersistence(persistence: Info): string[] {
   if (persistence.get('aof_enabled') !== '0') return []
   return [
-    'appendonly is no: a crash of Redis loses all dead letters since the last snapshot. Set it to yes, with appendfsync everysec or always.',
+    'appendonly is "no", so a crash of Redis loses all dead letters since the last snapshot. Set it to "yes", with appendfsync "everysec" or "always".',
   ]
 }

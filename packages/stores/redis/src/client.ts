@@ -1,10 +1,10 @@
 /**
- * The two clients that people use, told apart by the one method they spell differently. Their types are
- * written down here by shape: importing them would make both packages a must for everybody.
+ * One of the two common clients, distinguished by the one method with a different spelling. Their types are
+ * repeated here by shape: importing them would make both packages required.
  */
 export type RedisClient = NodeRedisClient | IoredisClient
 
-/** What is used of a client, cluster or pool of `@redis/client` (or `redis`). */
+/** The used part of a client, cluster or pool of `@redis/client` (or `redis`). */
 export interface NodeRedisClient {
   evalSha(sha: string, input: ScriptInput): Promise<unknown>
   eval(script: string, input: ScriptInput): Promise<unknown>
@@ -15,13 +15,13 @@ export interface ScriptInput {
   arguments: string[]
 }
 
-/** What is used of a client or cluster of `ioredis`. */
+/** The used part of a client or cluster of `ioredis`. */
 export interface IoredisClient {
   evalsha(sha: string, keyCount: number, ...keysAndArguments: string[]): Promise<unknown>
   eval(script: string, keyCount: number, ...keysAndArguments: string[]): Promise<unknown>
 }
 
-/** All that the store asks of a client. */
+/** The functions that the store needs from a client. */
 export interface RedisPort {
   evalSha(sha: string, keys: readonly string[], args: readonly string[]): Promise<unknown>
   eval(script: string, keys: readonly string[], args: readonly string[]): Promise<unknown>

@@ -6,7 +6,7 @@ export { checkRedis, type InformedClient } from './check.ts'
 export type { IoredisClient, NodeRedisClient, RedisClient, ScriptInput } from './client.ts'
 export type { RedisStoreOptions } from './options.ts'
 
-/** A dead-letter store in Redis or Valkey, shared by all processes that use the same prefix. */
+/** Creates a dead-letter store in Redis or Valkey, shared by all processes with the same prefix. */
 export function redisStore(options: RedisStoreOptions): DeadLetterStore {
   return new RedisStore(resolveOptions(options))
 }

@@ -4,32 +4,32 @@ import { isClient, type RedisClient } from './client.ts'
 
 export interface RedisStoreOptions {
   /**
-   * A connected client of `@redis/client` (or `redis`) or of `ioredis`, or a cluster of either. It stays
-   * yours: the store does not close it.
+   * A connected client of `@redis/client` (or `redis`) or of `ioredis`, or a cluster of either. The caller
+   * owns it: the store does not close it.
    */
   readonly client: RedisClient
   /**
-   * Begins the names of all keys: `{prefix}:…`. The braces keep them on one node of a cluster. Stores with
-   * the same prefix are one store. Letters, digits, dots, colons, - and _.
+   * The start of all key names: `{prefix}:…`. The braces keep them on one node of a cluster. Stores with
+   * the same prefix are one store. Allowed: letters, digits, dots, colons, - and _.
    */
   readonly prefix: string
-  /** How long a dead letter is kept, by the server's clock from its last `save`. From '1s' to '3650d'. */
+  /** How long a dead letter is kept, by the server's clock from its last `save` ('1s'–'3650d'). */
   readonly retention: Duration
-  /** Dead letters it holds at most; `save` then rejects with `DLQ_FULL`. Default: no such bound. */
+  /** Maximum number of dead letters; `save` then rejects with `DLQ_FULL`. Default: no limit. */
   readonly maxEntries?: number
   /**
-   * Memory it takes at most, in bytes of the server, as `stats` counts them; `save` then rejects with
+   * Maximum memory in bytes of the server, as `stats` counts them; `save` then rejects with
    * `DLQ_FULL`. Default 256 MiB.
    */
   readonly maxBytes?: number
   /**
-   * How long nobody else sends a dead letter that a process was sending when it was last heard of. It is
-   * renewed at a third while `send` runs. From '1s' to '1h'. Default '30s'.
+   * How long a claim lasts without a renewal. Until then no other process sends the dead letter of a
+   * crashed one. It is renewed after a third while `send` runs ('1s'–'1h', default '30s').
    */
   readonly lease?: Duration
-  /** How long the server may take to answer; then a call rejects with `OUTCOME_UNKNOWN`. Default '5s'. */
+  /** Maximum time for a response of the server; then a call rejects with `OUTCOME_UNKNOWN`. Default '5s'. */
   readonly timeout?: Duration
-  /** For timeout and lease; what is over is decided by the server's. Default: the system's. */
+  /** Clock for timeout and lease renewal. The server's clock decides what has expired. Default: the system's. */
   readonly clock?: Clock
 }
 
@@ -44,22 +44,22 @@ export interface ResolvedOptions {
   readonly clock: Clock
 }
 
-/** 256 MiB: some hundred thousand events. More than that belongs on a disk, not in memory. */
+/** 256 MiB: some hundred thousand events. More should be stored on disk, not in memory. */
 const MAX_BYTES = 268_435_456
-/** 1 s: less is over before anybody could look. */
-const LEAST_RETENTION_MS = 1_000
-/** Ten years: longer is a mistake in the unit. */
-const MOST_RETENTION_MS = 315_360_000_000
-/** 30 s: rides out a long pause of the process, and what a dead one was sending waits no longer. */
+/** 1 s: a shorter retention ends before a user can see the dead letter. */
+const MIN_RETENTION_MS = 1_000
+/** Ten years: a longer one is a mistake in the unit. */
+const MAX_RETENTION_MS = 315_360_000_000
+/** 30 s: longer than a long pause of a process, and short enough for the dead letters of a crashed one. */
 const LEASE_MS = 30_000
 /** 1 s: a busy process may miss the renewal of anything shorter. */
-const LEAST_LEASE_MS = 1_000
-/** 1 h: what a dead process was sending is stuck for that long. */
-const MOST_LEASE_MS = 3_600_000
-/** 5 s: far beyond any healthy answer. A client that is not connected keeps commands for ever otherwise. */
+const MIN_LEASE_MS = 1_000
+/** 1 h: the dead letter of a crashed process is blocked for that long. */
+const MAX_LEASE_MS = 3_600_000
+/** 5 s: much longer than any healthy response. Otherwise a disconnected client queues commands forever. */
 const TIMEOUT_MS = 5_000
-/** 1 min: whoever saves is waiting. */
-const MOST_TIMEOUT_MS = 60_000
+/** 1 min: the caller of `save` waits. */
+const MAX_TIMEOUT_MS = 60_000
 
 export function resolveOptions(options: RedisStoreOptions): ResolvedOptions {
   const { client, prefix, retention, lease = LEASE_MS, timeout = TIMEOUT_MS } = options
@@ -68,25 +68,25 @@ export function resolveOptions(options: RedisStoreOptions): ResolvedOptions {
   const problems: string[] = []
   if (!isClient(client)) problems.push('client: expected a client of @redis/client or ioredis')
   if (!/^[\w.:-]+$/.test(prefix)) {
-    problems.push(`prefix: expected letters, digits, dots, colons, - or _, got '${prefix}'`)
+    problems.push(`prefix: expected letters, digits, dots, colons, - or _, got "${prefix}"`)
   }
   wholeNumber('maxEntries', maxEntries, problems)
   wholeNumber('maxBytes', maxBytes, problems)
   const retentionMs = between(
     'retention',
     retention,
-    [LEAST_RETENTION_MS, MOST_RETENTION_MS],
+    [MIN_RETENTION_MS, MAX_RETENTION_MS],
     problems,
   )
-  const leaseMs = between('lease', lease, [LEAST_LEASE_MS, MOST_LEASE_MS], problems)
-  const timeoutMs = between('timeout', timeout, [1, MOST_TIMEOUT_MS], problems)
+  const leaseMs = between('lease', lease, [MIN_LEASE_MS, MAX_LEASE_MS], problems)
+  const timeoutMs = between('timeout', timeout, [1, MAX_TIMEOUT_MS], problems)
   refuse(problems)
   return { client, prefix, retentionMs, maxEntries, maxBytes, leaseMs, timeoutMs, clock }
 }
 
 function wholeNumber(name: string, value: number, problems: string[]): void {
   if (Number.isSafeInteger(value) && value > 0) return
-  problems.push(`${name}: expected a whole number from 1, got ${value}`)
+  problems.push(`${name}: expected a whole number of at least 1, got ${value}`)
 }
 
 function between(
@@ -98,12 +98,12 @@ function between(
   const ms = parseDuration(value) ?? -1
   if (ms >= least && ms <= most) return ms
   const range = `from '${formatDuration(least)}' to '${formatDuration(most)}'`
-  problems.push(`${name}: expected a duration ${range}, got ${value}`)
+  problems.push(`${name}: expected a duration ${range}, got "${value}"`)
   return 0
 }
 
 function refuse(problems: readonly string[]): void {
   if (problems.length === 0) return
-  const message = `redisStore() cannot be set up:\n- ${problems.join('\n- ')}`
+  const message = `The options of redisStore() are invalid:\n- ${problems.join('\n- ')}`
   throw new RedriveError('POLICY_INVALID', message, { problems })
 }

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import { type Clock, readStored, type SendAgain } from '@redrive/runtime'
+import { type Clock, parseStoredDeadLetter, type SendAgain } from '@redrive/runtime'
 import type { ResolvedOptions } from './options.ts'
 import { CLAIM, FINISH, RELEASE, RENEW } from './scripts.ts'
 import type { Server } from './server.ts'
 
-/** What became of one: the two kinds of failure must not be mixed, only a sink's is counted in a batch. */
+/** The result of one replay. A batch counts only failures of the sink, so they are separate from server failures. */
 export type Replayed =
   | { readonly kind: 'sent' }
-  /** It is gone, or someone else is sending it. */
+  /** It does not exist, or another process is sending it. */
   | { readonly kind: 'absent' }
   | { readonly kind: 'refused'; readonly error: unknown }
 
@@ -31,7 +31,7 @@ export class Replayer {
     const [text, facts] = claimed as readonly [string, string]
     const stop = this.#renew(id, token)
     try {
-      await send(readStored(text))
+      await send(parseStoredDeadLetter(text))
     } catch (error) {
       stop()
       await this.#release(id, token)
@@ -46,18 +46,18 @@ export class Replayer {
     try {
       await this.#server.runOnClaim(RELEASE, id, token)
     } catch {
-      // Why the sink refused it is what the caller must hear; the claim ends with its lease.
+      // The caller needs the error of the sink. The claim ends with its lease.
     }
   }
 
-  /** A third: two renewals may fail before anybody else may begin. */
+  /** Renews after a third of the lease: two renewals may fail before another process may start. */
   #renew(id: string, token: string): () => void {
     let isOver = false
     let cancel = (): void => undefined
     const wait = () => {
       if (!isOver) cancel = this.#clock.after(this.#leaseMs / 3, renew)
     }
-    // One that failed is made up for by the next; and nothing is lost if all do.
+    // A failed renewal is repaired by the next one. Nothing is lost if all fail.
     const renew = () => {
       this.#server.runOnClaim(RENEW, id, token, this.#leaseMs).then(wait, wait)
     }

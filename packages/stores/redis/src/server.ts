@@ -1,10 +1,11 @@
 import { RedriveError } from '@redrive/core'
-import { type Clock, withTimeout } from '@redrive/runtime'
+import type { Clock } from '@redrive/runtime'
+import { withTimeout } from '@redrive/runtime/internal'
 import { portOf, type RedisPort } from './client.ts'
 import type { ResolvedOptions } from './options.ts'
 import type { Script } from './scripts.ts'
 
-/** Runs scripts on the server, and says in our words what went wrong. */
+/** Runs scripts on the server, and converts its errors. */
 export class Server {
   readonly #port: RedisPort
   readonly #clock: Clock
@@ -25,7 +26,7 @@ export class Server {
     return this.#run(script, this.#keys, args)
   }
 
-  /** With the claim on a dead letter as one more key, which is over by itself. */
+  /** Runs a script with the claim on a dead letter as one more key. The claim expires automatically. */
   runOnClaim(script: Script, id: string, ...args: readonly (string | number)[]): Promise<unknown> {
     return this.#run(script, [...this.#keys, `{${this.#prefix}}:claim:${id}`], args)
   }
@@ -46,7 +47,7 @@ export class Server {
     }
   }
 
-  /** The server forgets scripts when it restarts, when it is told to, and after a fail-over. */
+  /** Sends a script again when needed: the server drops scripts on a restart, on SCRIPT FLUSH and after a fail-over. */
   async #evaluate(
     { text, sha }: Script,
     keys: readonly string[],
@@ -62,8 +63,8 @@ export class Server {
 }
 
 /**
- * The first word of an error reply is its code; clients have it nowhere else. Servers before 7 put their
- * own words around that of a command in a script.
+ * Checks the code of an error reply, which is its first word; clients have no field for it. Servers before
+ * version 7 add their own text around an error of a command in a script.
  */
 function isReply(error: unknown, code: 'OOM' | 'NOSCRIPT'): boolean {
   return error instanceof Error && new RegExp(`(^|-)${code} `).test(error.message)
@@ -72,12 +73,12 @@ function isReply(error: unknown, code: 'OOM' | 'NOSCRIPT'): boolean {
 const outOfMemory = (cause: unknown) =>
   new RedriveError(
     'DLQ_FULL',
-    'Redis is at its maxmemory and takes no more. Replay or delete dead letters, or raise maxmemory.',
+    'Redis has reached its maxmemory. Replay or delete dead letters, or increase maxmemory.',
     { cause },
   )
 
 const noAnswer = (timeoutMs: number) =>
   new RedriveError(
     'OUTCOME_UNKNOWN',
-    `Redis did not answer within ${timeoutMs} ms: it may or may not have happened. Saving again is safe.`,
+    `Redis did not respond within ${timeoutMs} ms. The command may or may not have been applied. Saving again is safe.`,
   )

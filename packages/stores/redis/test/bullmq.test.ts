@@ -8,7 +8,7 @@ import { ioredis, RedisWorld } from './world.ts'
 const url = await urlOf('redis')
 const PATIENT = { timeout: 20_000, interval: 20 }
 
-/** A destination that nobody listens at. */
+/** A destination without a listener. */
 const down: Sink = {
   name: 'loki',
   batch: 10,
@@ -17,12 +17,12 @@ const down: Sink = {
   close: () => Promise.resolve(),
 }
 
-it('a BullMQ job whose sink is down succeeds, and its event is in the store with the name of the job', async () => {
+it('stores the event of a successful BullMQ job with the name of the job, when the sink is down', async () => {
   const world = new RedisWorld(url, ioredis)
   const emitter = createEmitter({
     sinks: { loki: down },
     store: await world.store(),
-    queue: { most: 100, whenFull: 'store' },
+    queue: { maxEvents: 100, onFull: 'store' },
   })
   const { hostname: host, port } = new URL(url)
   const connection = { host, port: Number(port), maxRetriesPerRequest: null }
@@ -42,7 +42,7 @@ it('a BullMQ job whose sink is down succeeds, and its event is in the store with
 
     const store = await world.store()
     const kept = async () =>
-      (await store.list({ filter: { job: 'charge-card' }, most: 2 })).deadLetters
+      (await store.list({ filter: { job: 'charge-card' }, limit: 2 })).deadLetters
     await vi.waitUntil(async () => (await kept()).length > 0, PATIENT)
     const [deadLetter, ...others] = await kept()
     expect(others).toEqual([])

@@ -5,9 +5,9 @@ import { Redis } from 'ioredis'
 import { redisStore } from '../src/index.ts'
 import { deadLetter, START } from './samples.ts'
 import { CLIENTS, ioredis, nodeRedis, RedisWorld } from './world.ts'
-import { Wire } from './wire.ts'
+import { BreakingProxy } from './wire.ts'
 
-// These kill, stop and fill the server, so they run one after the other on one of their own.
+// These tests kill, stop and fill the server, so they run one after the other on a separate one.
 const url = await urlOf('redis-durable')
 const durable = (verb: string) => services('do', 'redis-durable', verb)
 const PATIENT = { timeout: 20_000, interval: 20 }
@@ -35,7 +35,7 @@ describe('a server that is killed', () => {
             await store.save(deadLetter(id, { savedAt: START + i, body: `body of ${id}` }))
             acknowledged.add(id)
           } catch {
-            // Not acknowledged: it may or may not be there. Before the kill, the disk was only slow.
+            // Not acknowledged: it may or may not exist. Before the kill, the disk was only slow.
             if (isKilled) return
           }
         }
@@ -53,7 +53,7 @@ describe('a server that is killed', () => {
         expect(Buffer.from(found?.event.bytes ?? []).toString()).toBe(`body of ${id}`)
       }
       expect((await fresh.stats()).count).toBeGreaterThanOrEqual(acknowledged.size)
-      // The client has found its way back, and the scripts that the server forgot are sent again.
+      // The client has reconnected, and the scripts that the server dropped are sent again.
       await vi.waitUntil(() => saves(store.save(deadLetter('after'))), PATIENT)
     },
   )
@@ -71,16 +71,16 @@ describe('a server at its maxmemory', () => {
     async (_, connect) => {
       world = new RedisWorld(url, connect)
       const store = await world.store()
-      const { command } = await world.look()
+      const { command } = await world.client()
       for (let i = 0; i < 5; i++) await store.save(deadLetter(`n${i}`, { savedAt: START + i }))
       await command('CONFIG', 'SET', 'maxmemory', '1')
       try {
         await expect(store.save(deadLetter('more'))).rejects.toMatchObject({
           code: 'DLQ_FULL',
-          message: expect.stringContaining('raise maxmemory') as unknown,
+          message: expect.stringContaining('increase maxmemory') as unknown,
         })
         await world.expectWhole()
-        expect((await store.list({ most: 9 })).deadLetters).toHaveLength(5)
+        expect((await store.list({ limit: 9 })).deadLetters).toHaveLength(5)
         expect(await store.replay('n0', sent)).toBe(true)
         await expect(store.replay('n1', () => Promise.reject(new Error('down')))).rejects.toThrow(
           'down',
@@ -97,8 +97,8 @@ describe('a server at its maxmemory', () => {
   )
 })
 
-describe('a server that does not answer', () => {
-  it.each(CLIENTS)('is waited for no longer than the timeout, with %s', async (_, connect) => {
+describe('a server that does not respond', () => {
+  it.each(CLIENTS)('is awaited no longer than the timeout, with %s', async (_, connect) => {
     world = new RedisWorld(url, connect)
     const patient = await world.store()
     const store = await world.store({ timeout: '200ms' })
@@ -116,15 +116,15 @@ describe('a server that does not answer', () => {
   })
 })
 
-/** Clients that say what became of a command instead of sending it again. */
+/** Options for clients that report the result of a command instead of sending it again. */
 const ONE_TRY = {
-  '@redis/client': async (wired: string) => {
-    const client = createClient({ url: wired, socket: { reconnectStrategy: false } })
+  '@redis/client': async (proxied: string) => {
+    const client = createClient({ url: proxied, socket: { reconnectStrategy: false } })
     client.on('error', () => undefined)
     return { client: await client.connect(), end: () => client.isOpen && client.destroy() }
   },
-  ioredis: async (wired: string) => {
-    const client = new Redis(wired, { retryStrategy: () => null, lazyConnect: true })
+  ioredis: async (proxied: string) => {
+    const client = new Redis(proxied, { retryStrategy: () => null, lazyConnect: true })
     client.on('error', () => undefined)
     await client.connect()
     return { client, end: () => client.disconnect() }
@@ -132,60 +132,60 @@ const ONE_TRY = {
 } as const
 
 describe('a connection that is lost', () => {
-  /** In the words of either client. */
+  /** The error text of either client. */
   const LOST = /closed|ECONNRESET|EPIPE/i
   const LARGE = 'x'.repeat(300_000)
 
   for (const [name, connectOnce] of Object.entries(ONE_TRY)) {
-    it(`in the middle of a save rejects it and leaves nothing, with ${name}`, async () => {
-      const wire = await Wire.to(url)
-      const { client, end } = await connectOnce(wire.url)
-      const wired = redisStore({ client, prefix: world.prefix, retention: '1h' })
+    it(`during a save rejects it and leaves nothing, with ${name}`, async () => {
+      const proxy = await BreakingProxy.to(url)
+      const { client, end } = await connectOnce(proxy.url)
+      const proxied = redisStore({ client, prefix: world.prefix, retention: '1h' })
       const store = await world.store()
-      await wired.save(deadLetter('before'))
-      wire.left = 100_000
-      await expect(wired.save(deadLetter('large', { body: LARGE }))).rejects.toThrow(LOST)
+      await proxied.save(deadLetter('before'))
+      proxy.left = 100_000
+      await expect(proxied.save(deadLetter('large', { body: LARGE }))).rejects.toThrow(LOST)
       await world.expectWhole()
       expect(await store.get('large')).toBeUndefined()
       expect((await store.stats()).count).toBe(1)
       end()
-      wire.close()
+      proxy.close()
     })
 
-    it(`before the answer rejects the save and leaves it whole, with ${name}`, async () => {
-      const wire = await Wire.to(url)
-      const { client, end } = await connectOnce(wire.url)
-      const wired = redisStore({ client, prefix: world.prefix, retention: '1h' })
+    it(`before the response rejects the save and leaves it complete, with ${name}`, async () => {
+      const proxy = await BreakingProxy.to(url)
+      const { client, end } = await connectOnce(proxy.url)
+      const proxied = redisStore({ client, prefix: world.prefix, retention: '1h' })
       const store = await world.store()
-      await wired.save(deadLetter('before'))
-      wire.isDeaf = true
-      await expect(wired.save(deadLetter('large', { body: LARGE }))).rejects.toThrow(LOST)
+      await proxied.save(deadLetter('before'))
+      proxy.dropsResponses = true
+      await expect(proxied.save(deadLetter('large', { body: LARGE }))).rejects.toThrow(LOST)
       await vi.waitUntil(async () => (await store.get('large')) !== undefined, PATIENT)
       await world.expectWhole()
       await store.save(deadLetter('large', { body: LARGE }))
       expect((await store.stats()).count).toBe(2)
       end()
-      wire.close()
+      proxy.close()
     })
   }
 
-  it('before the answer of a claim does not keep the process from sending', async () => {
-    const wire = await Wire.to(url)
-    // By default this client sends again what was not answered.
-    const { client, kill } = await ioredis(wire.url)
-    const wired = redisStore({ client, prefix: world.prefix, retention: '1h' })
-    for (const id of ['a', 'b']) await wired.save(deadLetter(id))
-    // So that the server knows the script, and the first question is the one that is not heard.
-    expect(await wired.replay('b', sent)).toBe(true)
-    wire.isDeaf = true
-    const replaying = wired.replay('a', sent)
+  it('before the response of a claim does not stop the process from sending', async () => {
+    const proxy = await BreakingProxy.to(url)
+    // By default this client repeats commands without a response.
+    const { client, kill } = await ioredis(proxy.url)
+    const proxied = redisStore({ client, prefix: world.prefix, retention: '1h' })
+    for (const id of ['a', 'b']) await proxied.save(deadLetter(id))
+    // So that the server has the script, and the first command is the one without a response.
+    expect(await proxied.replay('b', sent)).toBe(true)
+    proxy.dropsResponses = true
+    const replaying = proxied.replay('a', sent)
     await vi.waitUntil(
       async () => (await world.keys()).some((key) => key.endsWith('claim:a')),
       PATIENT,
     )
-    wire.isDeaf = false
+    proxy.dropsResponses = false
     expect(await replaying).toBe(true)
     kill()
-    wire.close()
+    proxy.close()
   })
 })

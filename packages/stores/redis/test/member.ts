@@ -1,4 +1,4 @@
-/** A process of its own that saves, then replays with the others, and reports every send. */
+/** A separate process that saves, then replays with the others, and reports every send. */
 import { once } from 'node:events'
 import { createClient } from '@redis/client'
 import { redisStore } from '../src/index.ts'
@@ -14,7 +14,7 @@ for (let i = 0; i < Number(count); i++) {
 process.send?.('saved')
 await once(process, 'message')
 const sent: string[] = []
-const answer = await store.replayBatch({ most: 10_000, atOnce: 5 }, async ({ id }) => {
+const answer = await store.replayBatch({ limit: 10_000, concurrency: 5 }, async ({ id }) => {
   sent.push(id)
 })
 process.send?.({ sent, answer })

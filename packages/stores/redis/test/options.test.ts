@@ -4,7 +4,7 @@ import { checkRedis, type RedisStoreOptions, redisStore } from '../src/index.ts'
 import { CLIENTS } from './world.ts'
 
 describe('options', () => {
-  it('are refused with all problems at once', () => {
+  it('are rejected with all problems together', () => {
     const options = {
       client: {},
       prefix: 'a{b}',
@@ -19,12 +19,12 @@ describe('options', () => {
         code: 'POLICY_INVALID',
         problems: [
           'client: expected a client of @redis/client or ioredis',
-          "prefix: expected letters, digits, dots, colons, - or _, got 'a{b}'",
-          'maxEntries: expected a whole number from 1, got 0',
-          'maxBytes: expected a whole number from 1, got 1.5',
-          "retention: expected a duration from '1s' to '3650d', got 1ms",
-          "lease: expected a duration from '1s' to '1h', got 2h",
-          "timeout: expected a duration from '1ms' to '1m', got soon",
+          'prefix: expected letters, digits, dots, colons, - or _, got "a{b}"',
+          'maxEntries: expected a whole number of at least 1, got 0',
+          'maxBytes: expected a whole number of at least 1, got 1.5',
+          "retention: expected a duration from '1s' to '3650d', got \"1ms\"",
+          "lease: expected a duration from '1s' to '1h', got \"2h\"",
+          "timeout: expected a duration from '1ms' to '1m', got \"soon\"",
         ],
       }),
     )
@@ -34,24 +34,24 @@ describe('options', () => {
 describe('checkRedis', () => {
   const serverWith = (info: string) => ({ info: () => Promise.resolve(info) })
 
-  it('names a policy that removes dead letters, also one for keys that expire', async () => {
+  it('reports a policy that removes dead letters, also one for keys that expire', async () => {
     for (const policy of ['allkeys-lru', 'volatile-ttl']) {
       const info = `# Memory\r\nmaxmemory:1000\r\nmaxmemory_policy:${policy}\r\naof_enabled:1\r\n`
       const [sentence, ...others] = await checkRedis(serverWith(info))
-      expect(sentence).toContain(`maxmemory-policy is ${policy}`)
+      expect(sentence).toContain(`maxmemory-policy is "${policy}"`)
       expect(others).toEqual([])
     }
   })
 
-  it('has nothing against a policy that never comes into play', async () => {
+  it('accepts a policy that never applies', async () => {
     const info = 'maxmemory:0\r\nmaxmemory_policy:allkeys-lru\r\naof_enabled:1\r\n'
     expect(await checkRedis(serverWith(info))).toEqual([])
   })
 
-  it('names a server without an append-only file', async () => {
+  it('reports a server without an append-only file', async () => {
     const info = 'maxmemory:1000\r\nmaxmemory_policy:noeviction\r\naof_enabled:0\r\n'
     expect(await checkRedis(serverWith(info))).toEqual([
-      expect.stringContaining('appendonly is no'),
+      expect.stringContaining('appendonly is "no"'),
     ])
   })
 

@@ -12,9 +12,10 @@ interface Report {
   readonly answer: { readonly replayed: number; readonly failed: number }
 }
 
-const heard = async <T>(child: ChildProcess): Promise<T> => (await once(child, 'message'))[0] as T
+const messageOf = async <T>(child: ChildProcess): Promise<T> =>
+  (await once(child, 'message'))[0] as T
 
-it('three processes that save and replay side by side send each dead letter once', async () => {
+it('three processes that save and replay concurrently send each dead letter once', async () => {
   const world = new RedisWorld(url, nodeRedis)
   const program = new URL('./member.ts', import.meta.url).pathname
   const execArgv = ['--conditions=@redrive/source']
@@ -22,9 +23,9 @@ it('three processes that save and replay side by side send each dead letter once
     fork(program, [url, world.prefix, name, String(COUNT)], { execArgv }),
   )
   try {
-    await Promise.all(members.map(heard))
+    await Promise.all(members.map(messageOf))
     await world.expectWhole()
-    const reporting = members.map((member) => heard<Report>(member))
+    const reporting = members.map((member) => messageOf<Report>(member))
     for (const member of members) member.send('go')
     const reports = await Promise.all(reporting)
     const sent = reports.flatMap((report) => report.sent)

@@ -7,11 +7,11 @@ import { deadLetter } from './samples.ts'
 
 describe.concurrent('a claim', () => {
   it(
-    'is renewed while it is being sent',
+    'is renewed during the send',
     onWorld(async (world) => {
       const clock = new FakeClock()
       const store = await world.store({ clock, lease: '30s' })
-      const { command } = await world.look()
+      const { command } = await world.client()
       await store.save(deadLetter('a'))
       const claim = `{${world.prefix}}:claim:a`
       await store.replay('a', async () => {
@@ -19,7 +19,7 @@ describe.concurrent('a claim', () => {
           await command('PEXPIRE', claim, '5000')
           await clock.advance('10s')
           await vi.waitUntil(async () => Number(await command('PTTL', claim)) > 20_000, PATIENT)
-          // The next one is waited for only when the answer of this one is here.
+          // The next renewal is scheduled only after the response of this one.
           await vi.waitUntil(() => clock.pending > 0, PATIENT)
         }
       })
@@ -29,15 +29,15 @@ describe.concurrent('a claim', () => {
   )
 
   it(
-    'that was lost to someone else changes nothing at the end',
+    'that another process has taken changes nothing at the end',
     onWorld(async (world) => {
       const store = await world.store()
-      const { command } = await world.look()
+      const { command } = await world.client()
       await store.save(deadLetter('a'))
       const claim = `{${world.prefix}}:claim:a`
-      const overtaken = async () => void (await command('SET', claim, 'of someone else'))
+      const overtaken = async () => void (await command('SET', claim, 'of another process'))
       expect(await store.replay('a', overtaken)).toBe(true)
-      expect(await command('GET', claim)).toBe('of someone else')
+      expect(await command('GET', claim)).toBe('of another process')
       expect((await store.get('a'))?.id).toBe('a')
       await command('DEL', claim)
       const refused = async () => {
@@ -45,15 +45,15 @@ describe.concurrent('a claim', () => {
         throw new Error('down')
       }
       await expect(store.replay('a', refused)).rejects.toThrow('down')
-      expect(await command('GET', claim)).toBe('of someone else')
+      expect(await command('GET', claim)).toBe('of another process')
     }),
   )
 
   it(
-    'that lapsed unnoticed does not keep what the sink has',
+    'that expired unnoticed does not keep a dead letter that the sink has accepted',
     onWorld(async (world) => {
       const store = await world.store()
-      const { command } = await world.look()
+      const { command } = await world.client()
       await store.save(deadLetter('a'))
       await store.replay('a', async () => void (await command('DEL', `{${world.prefix}}:claim:a`)))
       expect(await store.get('a')).toBeUndefined()
@@ -62,7 +62,7 @@ describe.concurrent('a claim', () => {
   )
 
   it(
-    'of a dead process is free after the lease',
+    'of a crashed process is free after the lease',
     onWorld(async (world) => {
       const dying = await world.store({ lease: '1s' })
       const store = await world.store()
@@ -91,19 +91,21 @@ describe.concurrent('a batch', () => {
         count += 1
         if (count === 5) world.crash(store)
       }
-      await expect(store.replayBatch({ most: 20, atOnce: 2 }, send)).rejects.toThrow(/closed/i)
+      await expect(store.replayBatch({ limit: 20, concurrency: 2 }, send)).rejects.toThrow(
+        /closed/i,
+      )
       expect(count).toBeLessThan(8)
     }),
   )
 
   it(
-    'is as large as it is asked to be',
+    'is as large as its limit',
     onWorld(async (world) => {
       const store = await world.store()
       await saveAll(store, 620)
-      const answer = await store.replayBatch({ most: 610, atOnce: 4 }, sent)
+      const answer = await store.replayBatch({ limit: 610, concurrency: 4 }, sent)
       expect(answer).toEqual({ replayed: 610, failed: 0 })
-      expect((await store.list({ most: 20 })).deadLetters[0]?.id).toBe('n 610')
+      expect((await store.list({ limit: 20 })).deadLetters[0]?.id).toBe('n 610')
       await world.expectWhole()
     }),
   )
@@ -111,14 +113,14 @@ describe.concurrent('a batch', () => {
 
 describe.concurrent('close', () => {
   it(
-    'waits for what is being sent, leaves the rest of a batch, and leaves the client open',
+    'waits for running sends, leaves the rest of a batch, and leaves the client open',
     onWorld(async (world) => {
-      const { client, command } = await world.look()
+      const { client, command } = await world.client()
       const store = redisStore({ client, prefix: world.prefix, retention: '1h' })
       await saveAll(store, 3)
       const { promise, resolve } = Promise.withResolvers<void>()
       let sends = 0
-      const batch = store.replayBatch({ most: 3 }, () => {
+      const batch = store.replayBatch({ limit: 3 }, () => {
         sends += 1
         return promise
       })

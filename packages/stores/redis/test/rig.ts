@@ -4,7 +4,7 @@ import { deadLetter, START } from './samples.ts'
 import { type Connect, nodeRedis, RedisWorld } from './world.ts'
 
 const url = await urlOf('redis')
-/** Far beyond what a busy machine needs. */
+/** Much longer than a busy machine needs. */
 export const PATIENT = { timeout: 20_000, interval: 20 }
 
 export const onWorld = (test: (world: RedisWorld) => Promise<void>, connect: Connect = nodeRedis) =>
@@ -19,7 +19,7 @@ export const onWorld = (test: (world: RedisWorld) => Promise<void>, connect: Con
 
 export const sent = (): Promise<void> => Promise.resolve()
 
-/** All at once: what is kept for a second must all be there at one moment. */
+/** Saves all concurrently: dead letters that are kept for a second must all exist at one time. */
 export const saveAll = (store: DeadLetterStore, count: number, name = 'n'): Promise<unknown> =>
   Promise.all(
     Array.from({ length: count }, (_, i) =>

@@ -5,24 +5,24 @@ import { deadLetter, START } from './samples.ts'
 
 describe.concurrent('scripts', () => {
   it(
-    'are sent again when the server has forgotten them',
+    'are sent again when the server has dropped them',
     onWorld(async (world) => {
       const store = await world.store()
-      const { command } = await world.look()
+      const { command } = await world.client()
       await store.save(deadLetter('a'))
       await command('SCRIPT', 'FLUSH')
       await store.save(deadLetter('b'))
       await command('SCRIPT', 'FLUSH')
-      expect((await store.list({ most: 5 })).deadLetters).toHaveLength(2)
+      expect((await store.list({ limit: 5 })).deadLetters).toHaveLength(2)
       await store.replay('a', async () => void (await command('SCRIPT', 'FLUSH')))
       expect((await store.stats()).count).toBe(1)
     }),
   )
 
   it(
-    'look at a bounded number and answer a bounded number of bytes, however much there is',
+    'check a bounded number of entries and return a bounded number of bytes, for any size of the store',
     onWorld(async (world) => {
-      const { client } = await world.look()
+      const { client } = await world.client()
       const answers: number[] = []
       const watched = watch(client as NodeRedisClient, (answer) => {
         answers.push(Buffer.byteLength(JSON.stringify(answer)))
@@ -31,7 +31,7 @@ describe.concurrent('scripts', () => {
       await saveAll(store, 1_200)
       await store.save(deadLetter('rare', { savedAt: START + 5_000, sink: 'rare' }))
       answers.length = 0
-      const { deadLetters } = await store.list({ filter: { sink: 'rare' }, most: 10 })
+      const { deadLetters } = await store.list({ filter: { sink: 'rare' }, limit: 10 })
       expect(deadLetters.map(({ id }) => id)).toEqual(['rare'])
       expect(answers).toHaveLength(7)
 
@@ -42,7 +42,7 @@ describe.concurrent('scripts', () => {
       answers.length = 0
       const page = await store.list({
         filter: { sink: 'large', savedAfter: START + 8_999 },
-        most: 5,
+        limit: 5,
       })
       expect(page.deadLetters.map(({ id }) => id)).toEqual(['l1', 'l2', 'l3', 'l4', 'l5'])
       expect(Math.max(...answers)).toBeLessThan(1_800_000)
@@ -68,22 +68,22 @@ function watch(client: NodeRedisClient, see: (answer: unknown) => void): NodeRed
 
 describe.concurrent('a server that evicts', () => {
   it.each(['facts', 'entries', 'index'])(
-    'loses dead letters with its %s, and nobody waits for ever because of that',
+    'loses dead letters with its %s, but no call waits forever',
     (evicted) =>
       onWorld(async (world) => {
         const store = await world.store()
         await saveAll(store, 120)
         const brief = await world.store({ retention: '1s' })
         await saveAll(brief, 120, 'brief')
-        const { command } = await world.look()
+        const { command } = await world.client()
         await command('DEL', `{${world.prefix}}:${evicted}`)
         await vi.waitUntil(async () => (await brief.get('brief 119')) === undefined, PATIENT)
         await store.stats()
-        expect((await store.list({ filter: { sink: 'loki' }, most: 10 })).deadLetters).toEqual([])
+        expect((await store.list({ filter: { sink: 'loki' }, limit: 10 })).deadLetters).toEqual([])
         await store.cleanup({ savedBefore: START + 1_000 })
-        expect((await store.list({ most: 10 })).deadLetters).toEqual([])
+        expect((await store.list({ limit: 10 })).deadLetters).toEqual([])
         await store.save(deadLetter('next'))
-        expect((await store.list({ most: 10 })).deadLetters).toHaveLength(1)
+        expect((await store.list({ limit: 10 })).deadLetters).toHaveLength(1)
       })(),
   )
 })
@@ -103,31 +103,31 @@ describe.concurrent('names', () => {
   )
 
   it(
-    'half a character in a name does not keep a dead letter out, and it is found again',
+    'lone surrogates in a name are accepted, and the dead letter is found again',
     onWorld(async (world) => {
       const store = await world.store()
       await store.save(deadLetter('a', { sink: 'half \ud83d', job: '\ude00 half' }))
       const filter = { sink: 'half \ud83d', job: '\ude00 half' }
-      expect((await store.list({ filter, most: 1 })).deadLetters[0]?.sink).toBe('half \ud83d')
+      expect((await store.list({ filter, limit: 1 })).deadLetters[0]?.sink).toBe('half \ud83d')
     }),
   )
 
   it(
-    'a cursor of something else is refused',
+    'a foreign cursor is rejected',
     onWorld(async (world) => {
       const store = await world.store()
-      await expect(store.list({ most: 1, after: 'bm9uc2Vuc2U' })).rejects.toThrow('not a cursor')
+      await expect(store.list({ limit: 1, cursor: 'bm9uc2Vuc2U' })).rejects.toThrow('not a cursor')
     }),
   )
 
   it(
-    'times without end are no error',
+    'infinite times are accepted',
     onWorld(async (world) => {
       const store = await world.store()
       await store.save(deadLetter('a', { savedAt: 0 }))
       const filter = { savedAfter: -Infinity, savedBefore: Infinity }
-      expect((await store.list({ filter, most: 1 })).deadLetters).toHaveLength(1)
-      expect((await store.list({ filter: { savedBefore: -1 }, most: 1 })).deadLetters).toEqual([])
+      expect((await store.list({ filter, limit: 1 })).deadLetters).toHaveLength(1)
+      expect((await store.list({ filter: { savedBefore: -1 }, limit: 1 })).deadLetters).toEqual([])
       expect(await store.cleanup({ savedBefore: Infinity })).toBe(1)
     }),
   )

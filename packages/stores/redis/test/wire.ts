@@ -1,31 +1,31 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { once } from 'node:events'
 
-/** A wire to the server that breaks when so many bytes have gone up, or when an answer comes down. */
-export class Wire {
+/** A proxy to the server that breaks after a number of bytes, or when a response arrives. */
+export class BreakingProxy {
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
-  /** Bytes that still go up; what comes after is never sent. */
+  /** Bytes that are still forwarded; later ones are never sent. */
   left = Number.POSITIVE_INFINITY
-  /** The server answers, and nobody hears it. */
-  isDeaf = false
+  /** True to drop the responses of the server. */
+  dropsResponses = false
 
   private constructor(server: Server) {
     this.#server = server
   }
 
-  static async to(url: string): Promise<Wire> {
+  static async to(url: string): Promise<BreakingProxy> {
     const { hostname, port } = new URL(url)
-    const server = createServer((down) => wire.#join(down, connect(Number(port), hostname)))
-    const wire = new Wire(server)
+    const server = createServer((down) => proxy.#join(down, connect(Number(port), hostname)))
+    const proxy = new BreakingProxy(server)
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
-    return wire
+    return proxy
   }
 
   get url(): string {
     const address = this.#server.address()
-    if (address === null || typeof address === 'string') throw new Error('The wire is closed.')
+    if (address === null || typeof address === 'string') throw new Error('The proxy is closed.')
     return `redis://127.0.0.1:${address.port}`
   }
 
@@ -37,12 +37,12 @@ export class Wire {
   #join(down: Socket, up: Socket): void {
     for (const socket of [down, up]) {
       this.#sockets.add(socket)
-      // A cut is what it is for; who waits for an answer is told by the client.
+      // The test cuts the connection on purpose. The client reports that to its callers.
       socket.on('error', () => this.#cut())
       socket.on('close', () => this.#cut())
     }
     down.on('data', (bytes) => this.#send(bytes, up))
-    up.on('data', (bytes) => (this.isDeaf ? this.#cut() : down.write(bytes)))
+    up.on('data', (bytes) => (this.dropsResponses ? this.#cut() : down.write(bytes)))
   }
 
   #send(bytes: Buffer, up: Socket): void {

@@ -2,21 +2,21 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { createClient } from '@redis/client'
 import type { DeadLetterStore } from '@redrive/runtime'
-import type { StoreWorld } from '@redrive/testing'
+import type { StoreFixture } from '@redrive/testing'
 import { Redis } from 'ioredis'
 import { type RedisClient, type RedisStoreOptions, redisStore } from '../src/index.ts'
 
-/** A client of either library, and what tests do with one. */
+/** A client of either library, with the functions that tests need. */
 export interface TestClient {
   readonly client: RedisClient & { info(section: string): Promise<string> }
   readonly command: (...args: readonly string[]) => Promise<unknown>
-  /** As the death of the process: no goodbye, and nothing leaves any more. */
+  /** Ends it like a crash of the process: no disconnect, and no further data. */
   readonly kill: () => void
 }
 
 export type Connect = (url: string) => Promise<TestClient>
 
-/** Why a connection was lost is told by the command that it was lost in. */
+/** The command that failed reports why a connection was lost. */
 const ignore = (): void => undefined
 
 export const nodeRedis: Connect = async (url) => {
@@ -46,8 +46,8 @@ export const CLIENTS: readonly (readonly [name: string, connect: Connect])[] = [
   ['ioredis', ioredis],
 ]
 
-/** A prefix of its own on a server, with as many clients as there are stores. */
-export class RedisWorld implements StoreWorld {
+/** A separate prefix on a server, with one client per store. */
+export class RedisWorld implements StoreFixture {
   readonly prefix = `test-${randomUUID()}`
   readonly #url: string
   readonly #connect: Connect
@@ -68,7 +68,7 @@ export class RedisWorld implements StoreWorld {
       prefix: this.prefix,
       retention: '1h',
       lease: '1s',
-      // Everything runs at the same time, on a machine that may be busy.
+      // All tests run at the same time, on a machine that may be busy.
       timeout: '30s',
       ...this.#options,
       ...options,
@@ -81,35 +81,35 @@ export class RedisWorld implements StoreWorld {
     this.#clients.get(store)?.kill()
   }
 
-  /** A client beside those of the stores. */
-  async look(): Promise<TestClient> {
+  /** Returns a client besides those of the stores. */
+  async client(): Promise<TestClient> {
     const connected = await this.#connect(this.#url)
     this.#own.push(connected)
     return connected
   }
 
   async keys(): Promise<readonly string[]> {
-    const { command } = await this.look()
+    const { command } = await this.client()
     return (await command('KEYS', `{${this.prefix}}:*`)) as string[]
   }
 
-  /** What the server holds is of one piece: no part of a dead letter without the others, no wrong count. */
+  /** Asserts that the data on the server is consistent: no partial dead letter, no wrong count. */
   async expectWhole(): Promise<void> {
-    const { command } = await this.look()
-    const ask = async (name: string, key: string, ...args: string[]) =>
+    const { command } = await this.client()
+    const query = async (name: string, key: string, ...args: string[]) =>
       (await command(name, `{${this.prefix}}:${key}`, ...args)) as string[]
-    const ids = (await ask('ZRANGE', 'expiry', '0', '-1')).toSorted()
-    const places = await ask('ZRANGE', 'index', '0', '-1')
+    const ids = (await query('ZRANGE', 'expiry', '0', '-1')).toSorted()
+    const places = await query('ZRANGE', 'index', '0', '-1')
     assert.deepEqual(places.map((place) => place.slice(17)).toSorted(), ids, 'index')
-    assert.deepEqual((await ask('HKEYS', 'entries')).toSorted(), ids, 'entries')
-    assert.deepEqual((await ask('HKEYS', 'facts')).toSorted(), ids, 'facts')
-    const facts = (await ask('HVALS', 'facts')).map((text) => JSON.parse(text) as Facts)
-    assert.deepEqual(new Map(pairs(await ask('HGETALL', 'totals'))), totalsOf(facts), 'totals')
+    assert.deepEqual((await query('HKEYS', 'entries')).toSorted(), ids, 'entries')
+    assert.deepEqual((await query('HKEYS', 'facts')).toSorted(), ids, 'facts')
+    const facts = (await query('HVALS', 'facts')).map((text) => JSON.parse(text) as Facts)
+    assert.deepEqual(new Map(pairs(await query('HGETALL', 'totals'))), totalsOf(facts), 'totals')
   }
 
   async close(): Promise<void> {
     const keys = await this.keys()
-    const { command } = await this.look()
+    const { command } = await this.client()
     if (keys.length > 0) await command('DEL', ...keys)
     for (const { kill } of [...this.#clients.values(), ...this.#own]) killOnce(kill)
   }
@@ -133,19 +133,19 @@ function totalsOf(facts: readonly Facts[]): ReadonlyMap<string, number> {
   return totals
 }
 
-/** One client answers with a list, the other with an object. */
-function pairs(answer: readonly string[] | Readonly<Record<string, string>>): [string, number][] {
-  if (!Array.isArray(answer)) {
-    return Object.entries(answer).map(([name, value]) => [name, Number(value)])
+/** Converts a list or an object: the two clients return different forms. */
+function pairs(reply: readonly string[] | Readonly<Record<string, string>>): [string, number][] {
+  if (!Array.isArray(reply)) {
+    return Object.entries(reply).map(([name, value]) => [name, Number(value)])
   }
-  const list = answer as readonly string[]
+  const list = reply as readonly string[]
   return Array.from({ length: list.length / 2 }, (_, i) => [
     list[2 * i] ?? '',
     Number(list[2 * i + 1]),
   ])
 }
 
-/** A crash may have ended it already, which `destroy` takes for a mistake. */
+/** Ends it once. A crash may have ended it already, and `destroy` then throws. */
 function killOnce(kill: () => void): void {
   try {
     kill()

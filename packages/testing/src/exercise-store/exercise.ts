@@ -11,29 +11,29 @@ import { LISTING } from './listing.ts'
 import { REMOVING } from './removing.ts'
 import { REPLAYING } from './replaying.ts'
 import type { StoreScenario } from './scenario.ts'
-import { StoreStage } from './stage.ts'
+import { StoreScenarioContext } from './stage.ts'
 import { SURVIVING } from './surviving.ts'
-import type { StoreWorld } from './world.ts'
+import type { StoreFixture } from './world.ts'
 
-export interface ExerciseStoreOptions<World extends StoreWorld = StoreWorld> {
+export interface ExerciseStoreOptions<World extends StoreFixture = StoreFixture> {
   readonly runner: TestRunner
-  /** What is exercised, for the report: `'redis 8'`. */
+  /** Name of the store in the report, such as `'redis 8'`. */
   readonly name: string
-  /** A fresh and empty world; called for every scenario. */
+  /** Creates a new, empty fixture; called for every scenario. */
   readonly open: () => Awaitable<World>
   /**
-   * Ends that store as `kill -9` ends its process: nothing is flushed, closed or given back, and
-   * nothing it does afterwards has an effect. Its leases must lapse within the deadline. Without it,
-   * the scenarios that crash must be skipped with a reason.
+   * Ends that store as `kill -9` ends its process: nothing is flushed, closed or returned, and
+   * nothing it does afterwards has an effect. Its leases must expire within the deadline. Without this
+   * option, the crash scenarios must be skipped with a reason.
    */
   readonly crash?: (world: World, store: DeadLetterStore) => Awaitable<void>
   /**
-   * A fresh world whose stores have room for 2 to 9,999 dead letters of 1 KB. Without it, the
-   * scenario of a full store must be skipped with a reason.
+   * Creates a new fixture whose stores have room for 2 to 9,999 dead letters of 1 KB. Without this option,
+   * the scenario of a full store must be skipped with a reason.
    */
-  readonly bounded?: () => Awaitable<StoreWorld>
+  readonly bounded?: () => Awaitable<StoreFixture>
   readonly skip?: readonly SkippedScenario[]
-  /** How long anything may take before it counts as never. Default '30s': a shared CI machine is slow. */
+  /** Maximum time of each wait. Default '30s', because a shared CI machine is slow. */
   readonly deadline?: Duration
 }
 
@@ -45,12 +45,12 @@ const SCENARIOS: readonly StoreScenario[] = [
   ...SURVIVING,
 ]
 const DEADLINE_MS = 30_000
-/** A scenario waits for several things in turn, each with its own deadline. */
+/** A scenario has several waits, each with its own deadline. */
 const TEST_DEADLINES = 4
 
 /**
- * The contract of a dead-letter store as a test suite: everything that whoever gives a dead letter
- * to it relies on. It says where each dead letter is, never only that a call ended well.
+ * Defines the contract of a dead-letter store as a test suite: all guarantees that callers of a store
+ * rely on. It checks where each dead letter is, not only that a call succeeded.
  *
  * ```ts
  * import { describe, it } from 'vitest'
@@ -64,12 +64,13 @@ const TEST_DEADLINES = 4
  * })
  * ```
  */
-export function exerciseStore<World extends StoreWorld>(
+export function exerciseStore<World extends StoreFixture>(
   options: ExerciseStoreOptions<World>,
 ): void {
   const { runner, name, deadline = DEADLINE_MS } = options
   const deadlineMs = parseDuration(deadline)
-  if (deadlineMs === undefined) throw new TypeError(`deadline: ${deadline} is not a duration`)
+  if (deadlineMs === undefined)
+    throw new TypeError(`deadline: expected a duration such as '30s', got "${deadline}"`)
   const skipped = skippedScenarios(options)
   runner.describe(`store: ${name}`, () => {
     for (const scenario of SCENARIOS) {
@@ -81,37 +82,37 @@ export function exerciseStore<World extends StoreWorld>(
   })
 }
 
-/** Skipped by name, with the reason; what a scenario needs is there or it is skipped. */
-function skippedScenarios<World extends StoreWorld>(
+/** Returns the skipped scenarios with their reasons. Throws when a scenario lacks an option and is not skipped. */
+function skippedScenarios<World extends StoreFixture>(
   options: ExerciseStoreOptions<World>,
 ): ReadonlyMap<string, string> {
   const known = SCENARIOS.map((scenario) => scenario.name)
   const reasons = reasonsOf(options.skip ?? [], known)
   for (const { name, needs } of SCENARIOS) {
     if (needs === undefined || options[needs] !== undefined || reasons.has(name)) continue
-    throw new Error(`${needs} is missing: give it, or skip '${name}' with a reason`)
+    throw new Error(`Option "${needs}" is missing. Pass it, or skip "${name}" with a reason.`)
   }
   return reasons
 }
 
-async function play<World extends StoreWorld>(
+async function play<World extends StoreFixture>(
   scenario: StoreScenario,
   { open, crash, bounded }: ExerciseStoreOptions<World>,
   deadlineMs: number,
 ): Promise<void> {
   const world = await open()
-  const stage = new StoreStage({
+  const context = new StoreScenarioContext({
     world,
     deadlineMs,
     crash: (store) => crash?.(world, store),
     bounded: () => bounded?.() ?? world,
   })
   try {
-    await scenario.play(stage)
+    await scenario.play(context)
   } catch (error) {
-    // What went wrong first is what its reader needs, not what that left behind.
-    await stage.close().catch(() => undefined)
+    // The first error matters to the reader; a later error on close is only a consequence.
+    await context.close().catch(() => undefined)
     throw error
   }
-  await stage.close()
+  await context.close()
 }

@@ -1,26 +1,26 @@
 import assert from 'node:assert/strict'
-import { AWKWARD, START, sample, samples, told } from './samples.ts'
+import { AWKWARD, START, sample, samples, comparable } from './samples.ts'
 import type { StoreScenario } from './scenario.ts'
-import type { StoreStage } from './stage.ts'
+import type { StoreScenarioContext } from './stage.ts'
 
-async function keepsEveryByte(stage: StoreStage): Promise<void> {
-  const store = await stage.store()
+async function keepsEveryByte(context: StoreScenarioContext): Promise<void> {
+  const store = await context.store()
   for (const [what, deadLetter] of AWKWARD) {
     await store.save(deadLetter)
     const found = await store.get(deadLetter.id)
     assert.ok(found !== undefined, `${what}: it is not there`)
-    assert.deepEqual(told(found), told(deadLetter), what)
+    assert.deepEqual(comparable(found), comparable(deadLetter), what)
   }
-  const listed = await stage.all(store)
+  const listed = await context.all(store)
   assert.equal(listed.length, AWKWARD.length)
   for (const [what, deadLetter] of AWKWARD) {
     const found = listed.find(({ id }) => id === deadLetter.id)
-    assert.deepEqual(found && told(found), told(deadLetter), `${what}, in a list`)
+    assert.deepEqual(found && comparable(found), comparable(deadLetter), `${what}, in a list`)
   }
 }
 
-async function keepsWhatIsAbsent(stage: StoreStage): Promise<void> {
-  const store = await stage.store()
+async function keepsWhatIsAbsent(context: StoreScenarioContext): Promise<void> {
+  const store = await context.store()
   const bare = sample('bare', { reason: 'rate_limited' })
   await store.save({ ...bare, cycle: { ...bare.cycle, attempts: 0, history: [] } })
   const found = await store.get('bare')
@@ -32,43 +32,43 @@ async function keepsWhatIsAbsent(stage: StoreStage): Promise<void> {
   assert.equal(found?.reason, 'rate_limited')
 }
 
-async function sameIdReplaces(stage: StoreStage): Promise<void> {
-  const store = await stage.store()
+async function sameIdReplaces(context: StoreScenarioContext): Promise<void> {
+  const store = await context.store()
   await store.save(sample('a', { savedAt: START, sink: 'loki' }))
   await store.save(sample('b', { savedAt: START + 1 }))
   const later = sample('a', { savedAt: START + 2, sink: 'sentry', class: 'schema' })
   await store.save(later)
-  await stage.holds(store, [sample('b', { savedAt: START + 1 }), later])
+  await context.holds(store, [sample('b', { savedAt: START + 1 }), later])
   const { byClass, bySink, oldestSavedAt } = await store.stats()
   assert.deepEqual(byClass, { transient: 1, schema: 1 })
   assert.deepEqual({ ...bySink }, { loki: 1, sentry: 1 })
   assert.equal(oldestSavedAt, START + 1)
 }
 
-/** The clock of whoever saves may have been set back. */
-async function lastSaveWins(stage: StoreStage): Promise<void> {
-  const store = await stage.store()
+/** Saves with an earlier time: the caller's clock may have been set back. */
+async function lastSaveWins(context: StoreScenarioContext): Promise<void> {
+  const store = await context.store()
   await store.save(sample('a', { savedAt: START + 5 }))
   const later = sample('a', { savedAt: START, message: 'the second' })
   await store.save(later)
-  await stage.holds(store, [later])
+  await context.holds(store, [later])
 }
 
-async function unknownId(stage: StoreStage): Promise<void> {
-  const store = await stage.store()
+async function unknownId(context: StoreScenarioContext): Promise<void> {
+  const store = await context.store()
   const ids = ['missing', '', '__proto__', '../..', '*']
   for (const id of ids) {
     assert.equal(await store.get(id), undefined)
     assert.equal(await store.delete(id), false)
     assert.equal(await store.replay(id, neverCalled), false)
   }
-  await stage.holds(store, [])
+  await context.holds(store, [])
 }
 
 const neverCalled = () => Promise.reject(new Error('There is nothing to send.'))
 
-async function changedAfterwards(stage: StoreStage): Promise<void> {
-  const store = await stage.store()
+async function changedAfterwards(context: StoreScenarioContext): Promise<void> {
+  const store = await context.store()
   const bytes = Uint8Array.of(1, 2, 3)
   const saving = store.save(sample('a', { event: { bytes } }))
   bytes.fill(0)
@@ -77,8 +77,8 @@ async function changedAfterwards(stage: StoreStage): Promise<void> {
   assert.deepEqual([...(found?.event.bytes ?? [])], [1, 2, 3])
 }
 
-async function closedStore(stage: StoreStage): Promise<void> {
-  const store = await stage.store()
+async function closedStore(context: StoreScenarioContext): Promise<void> {
+  const store = await context.store()
   await store.save(sample('a'))
   await store.close()
   await store.close()
@@ -86,27 +86,27 @@ async function closedStore(stage: StoreStage): Promise<void> {
   const calls: Readonly<Record<string, () => Promise<unknown>>> = {
     save: () => store.save(sample('b')),
     get: () => store.get('a'),
-    list: () => store.list({ most: 1 }),
+    list: () => store.list({ limit: 1 }),
     replay: () => store.replay('a', sent),
-    replayBatch: () => store.replayBatch({ most: 1 }, sent),
+    replayBatch: () => store.replayBatch({ limit: 1 }, sent),
     delete: () => store.delete('a'),
     stats: () => store.stats(),
     cleanup: () => store.cleanup({ savedBefore: START }),
   }
-  for (const [what, call] of Object.entries(calls)) await stage.rejects(what, 'DLQ_CLOSED', call)
+  for (const [what, call] of Object.entries(calls)) await context.rejects(what, 'DLQ_CLOSED', call)
 }
 
-/** Far more than a bounded store of the suite has room for. */
+/** Far more than a bounded store of the suite can store. */
 const MANY = 10_000
 
-async function fullStore(stage: StoreStage): Promise<void> {
-  const store = await stage.bounded()
+async function fullStore(context: StoreScenarioContext): Promise<void> {
+  const store = await context.bounded()
   const kept = []
   for (const deadLetter of samples(MANY)) {
     const isKept = await store.save(deadLetter).then(
       () => true,
       async (error: unknown) => {
-        await stage.rejects('a full store', 'DLQ_FULL', () => Promise.reject(error as Error))
+        await context.rejects('a full store', 'DLQ_FULL', () => Promise.reject(error as Error))
         return false
       },
     )
@@ -114,24 +114,24 @@ async function fullStore(stage: StoreStage): Promise<void> {
     kept.push(deadLetter)
   }
   assert.ok(kept.length > 0 && kept.length < MANY, `it took ${kept.length}, then no more`)
-  await stage.holds(store, kept)
+  await context.holds(store, kept)
   const [first, ...others] = kept
   assert.equal(await store.delete(first?.id ?? ''), true)
   const next = sample(first?.id ?? '', { savedAt: START + MANY * 1_000 })
   await store.save(next)
-  await stage.holds(store, [...others, next])
+  await context.holds(store, [...others, next])
 }
 
 export const KEEPING: readonly StoreScenario[] = [
-  { name: 'what is saved comes back byte for byte', play: keepsEveryByte },
-  { name: 'what is absent stays absent', play: keepsWhatIsAbsent },
-  { name: 'what changes after save was called is not saved', play: changedAfterwards },
+  { name: 'a saved dead letter is returned byte for byte', play: keepsEveryByte },
+  { name: 'absent fields stay absent', play: keepsWhatIsAbsent },
+  { name: 'changes after the call of save are not saved', play: changedAfterwards },
   { name: 'the same id replaces', play: sameIdReplaces },
-  { name: 'the last save of an id wins, whatever time it carries', play: lastSaveWins },
-  { name: 'an unknown id is no error', play: unknownId },
+  { name: 'the last save of an id wins, whatever its time', play: lastSaveWins },
+  { name: 'an unknown id is not an error', play: unknownId },
   { name: 'after close every call rejects with DLQ_CLOSED', play: closedStore },
   {
-    name: 'a full store rejects with DLQ_FULL and takes more once there is room',
+    name: 'a full store rejects with DLQ_FULL and saves again when it has room',
     play: fullStore,
     needs: 'bounded',
   },

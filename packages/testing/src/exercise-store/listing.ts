@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import type { DeadLetterStore, StoredDeadLetter, StoreFilter } from '@redrive/runtime'
 import { type SampleChanges, START, sample, samples } from './samples.ts'
 import type { StoreScenario } from './scenario.ts'
-import type { StoreStage } from './stage.ts'
+import type { StoreScenarioContext } from './stage.ts'
 
-/** Saved in this order, which is not the order of time. */
+/** Samples in the order of saving, which is not the order of time. */
 const MIXED: readonly (readonly [id: string, changes: SampleChanges])[] = [
   ['c', { savedAt: START + 30, sink: 'loki', class: 'schema', job: 'import' }],
   ['a', { savedAt: START + 10, sink: 'loki', class: 'transient', job: 'billing' }],
@@ -32,27 +32,31 @@ const FILTERS: readonly (readonly [filter: StoreFilter, ids: string])[] = [
   [{ job: '' }, ''],
 ]
 
-async function filters(stage: StoreStage): Promise<void> {
-  const store = await stage.store()
+async function filters(context: StoreScenarioContext): Promise<void> {
+  const store = await context.store()
   for (const [id, changes] of MIXED) await store.save(sample(id, changes))
   for (const [filter, expected] of FILTERS) {
-    const ids = await stage.ids(store, filter)
+    const ids = await context.ids(store, filter)
     assert.equal(ids.join(''), expected, `filter ${JSON.stringify(filter)}`)
-    const paged = (await stage.all(store, filter, 1)).map(({ id }) => id)
+    const paged = (await context.all(store, filter, 1)).map(({ id }) => id)
     assert.equal(paged.join(''), expected, `filter ${JSON.stringify(filter)}, one on a page`)
   }
 }
 
-async function ends(stage: StoreStage): Promise<void> {
-  const store = await stage.store()
-  assert.deepEqual(await store.list({ most: 3 }), { deadLetters: [], next: undefined })
+async function ends(context: StoreScenarioContext): Promise<void> {
+  const store = await context.store()
+  assert.deepEqual(await store.list({ limit: 3 }), { deadLetters: [], nextCursor: undefined })
   for (const deadLetter of samples(3)) await store.save(deadLetter)
-  assert.equal((await store.list({ most: 4 })).next, undefined, 'a page with room is the last')
-  const filtered = await store.list({ filter: { savedBefore: START + 1 }, most: 5 })
-  assert.deepEqual([filtered.deadLetters.length, filtered.next], [1, undefined])
-  const pages = [await store.list({ most: 2 })]
-  for (let next = pages[0]?.next; next !== undefined; next = pages.at(-1)?.next) {
-    pages.push(await store.list({ most: 2, after: next }))
+  assert.equal(
+    (await store.list({ limit: 4 })).nextCursor,
+    undefined,
+    'a page with room is the last',
+  )
+  const filtered = await store.list({ filter: { savedBefore: START + 1 }, limit: 5 })
+  assert.deepEqual([filtered.deadLetters.length, filtered.nextCursor], [1, undefined])
+  const pages = [await store.list({ limit: 2 })]
+  for (let next = pages[0]?.nextCursor; next !== undefined; next = pages.at(-1)?.nextCursor) {
+    pages.push(await store.list({ limit: 2, cursor: next }))
   }
   assert.deepEqual(
     pages.flatMap(({ deadLetters }) => deadLetters.map(({ id }) => id)),
@@ -63,33 +67,34 @@ async function ends(stage: StoreStage): Promise<void> {
 const PAGED = 60
 const PAGE = 7
 
-/** Some share a moment: a cursor that knows only the time repeats or skips them. */
-const atMoments = (count: number) =>
+/** Some entries have the same time: a cursor of only the time would repeat or skip them. */
+const withEqualTimes = (count: number) =>
   samples(count).map((one, number) => ({ ...one, savedAt: START + Math.floor(number / 5) * 1_000 }))
 
-async function pagesWhileThingsChange(stage: StoreStage): Promise<void> {
-  const store = await stage.store()
-  const there = atMoments(PAGED)
+async function pagesWhileThingsChange(context: StoreScenarioContext): Promise<void> {
+  const store = await context.store()
+  const there = withEqualTimes(PAGED)
   for (const deadLetter of there) await store.save(deadLetter)
   const gone = new Set<string>()
   const seen: StoredDeadLetter[] = []
   let after: string | undefined
   for (let page = 0; ; page++) {
-    const { deadLetters, next } = await store.list({
-      most: PAGE,
-      ...(after === undefined ? {} : { after }),
+    const { deadLetters, nextCursor } = await store.list({
+      limit: PAGE,
+      ...(after === undefined ? {} : { cursor: after }),
     })
     seen.push(...deadLetters)
-    if (next === undefined) break
-    after = next
+    if (nextCursor === undefined) break
+    after = nextCursor
     await disturb(store, deadLetters, page, gone)
   }
   expectOnce(seen, there, gone)
 }
 
 /**
- * Deletes the last seen, where the cursor stands, and one to come. Then everything moves up by one
- * more that was seen, or down by older ones: in turn, so that they do not make up for each other.
+ * Deletes the last entry returned, which is the position of the cursor, and a later one. Then it
+ * alternates: it deletes another entry that was returned, or adds older ones. So the two changes do not
+ * cancel each other out.
  */
 async function disturb(
   store: DeadLetterStore,
@@ -118,7 +123,7 @@ function expectOnce(
   const ids = seen.map(({ id }) => id)
   assert.equal(new Set(ids).size, ids.length, 'no page repeats')
   const skipped = there.filter(({ id }) => !gone.has(id) && !ids.includes(id))
-  assert.deepEqual(skipped, [], 'no page skips what was there all along')
+  assert.deepEqual(skipped, [], 'no page skips an entry that existed all the time')
   const times = seen.map(({ savedAt }) => savedAt)
   assert.deepEqual(
     times,
@@ -127,22 +132,27 @@ function expectOnce(
   )
 }
 
-async function refusesForeignCursors(stage: StoreStage): Promise<void> {
-  const store = await stage.store()
+async function refusesForeignCursors(context: StoreScenarioContext): Promise<void> {
+  const store = await context.store()
   for (const deadLetter of samples(3)) await store.save(deadLetter)
   const garbage = ['x', '', '0', 'not a cursor', '{"a":1}', 'AAAAAAAA', '\u{1f600}']
   for (const after of garbage) {
-    await assert.rejects(store.list({ most: 1, after }), /cursor/, `cursor ${after}`)
+    await assert.rejects(store.list({ limit: 1, cursor: after }), /cursor/, `cursor ${after}`)
   }
 }
 
-async function statistics(stage: StoreStage): Promise<void> {
-  const store = await stage.store()
+async function statistics(context: StoreScenarioContext): Promise<void> {
+  const store = await context.store()
   const empty = await store.stats()
-  assert.deepEqual(told(empty), { count: 0, oldestSavedAt: undefined, byClass: {}, bySink: {} })
+  assert.deepEqual(withoutZeros(empty), {
+    count: 0,
+    oldestSavedAt: undefined,
+    byClass: {},
+    bySink: {},
+  })
   for (const [id, changes] of MIXED) await store.save(sample(id, changes))
   const full = await store.stats()
-  assert.deepEqual(told(full), {
+  assert.deepEqual(withoutZeros(full), {
     count: 5,
     oldestSavedAt: START + 10,
     byClass: { schema: 2, transient: 2, unknown: 1 },
@@ -152,7 +162,7 @@ async function statistics(stage: StoreStage): Promise<void> {
   await store.delete('a')
   await store.delete('e')
   const fewer = await store.stats()
-  assert.deepEqual(told(fewer), {
+  assert.deepEqual(withoutZeros(fewer), {
     count: 3,
     oldestSavedAt: START + 20,
     byClass: { schema: 2, transient: 1 },
@@ -161,8 +171,8 @@ async function statistics(stage: StoreStage): Promise<void> {
   assert.ok(fewer.bytes > 0 && fewer.bytes < full.bytes, 'fewer take less room')
 }
 
-/** A class or sink of which there is none may be said as none or not at all. */
-function told({
+/** Removes zero counts: a class or sink without dead letters may be 0 or absent. */
+function withoutZeros({
   bytes: _,
   byClass,
   bySink,
@@ -174,12 +184,12 @@ function told({
 }
 
 export const LISTING: readonly StoreScenario[] = [
-  { name: 'lists oldest first what fits every filter', play: filters },
+  { name: 'lists matching dead letters, oldest first, for every filter', play: filters },
   { name: 'pages end where the list ends', play: ends },
   {
     name: 'pages neither repeat nor skip while others are saved and deleted',
     play: pagesWhileThingsChange,
   },
-  { name: 'a cursor that is not its own is refused', play: refusesForeignCursors },
-  { name: 'stats say what is there, also after deletes', play: statistics },
+  { name: 'a foreign cursor is rejected', play: refusesForeignCursors },
+  { name: 'stats count the stored dead letters, also after deletes', play: statistics },
 ]

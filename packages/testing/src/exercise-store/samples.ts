@@ -2,7 +2,7 @@ import type { FailureClass } from '@redrive/core'
 import type { OutboundEvent, StoredDeadLetter } from '@redrive/runtime'
 import { BINARY, failedCycle, failureOf, text } from '../exercise/samples.ts'
 
-/** 14 November 2023: a moment like any other, so that the suite does not depend on today. */
+/** 14 November 2023: a fixed time, so that the suite does not depend on today. */
 export const START = 1_700_000_000_000
 
 export interface SampleChanges {
@@ -15,7 +15,7 @@ export interface SampleChanges {
   readonly event?: Partial<OutboundEvent>
 }
 
-/** A dead letter with that id. What is not said is the same in all. */
+/** Creates a dead letter with that id. Fields without a change are the same in all. */
 export function sample(id: string, changes: SampleChanges = {}): StoredDeadLetter {
   const { sink = 'loki', class: failureClass = 'transient', savedAt = START } = changes
   return {
@@ -40,14 +40,14 @@ export function sample(id: string, changes: SampleChanges = {}): StoredDeadLette
   }
 }
 
-/** So many, a second apart. */
+/** Creates that many dead letters, a second apart. */
 export const samples = (count: number, prefix = 'n'): readonly StoredDeadLetter[] =>
   Array.from({ length: count }, (_, number) =>
     sample(`${prefix}${String(number).padStart(4, '0')}`, { savedAt: START + number * 1_000 }),
   )
 
-/** A dead letter in a form that shows every difference: bytes as hex, headers as a list. */
-export function told({ event, ...rest }: StoredDeadLetter): unknown {
+/** Converts a dead letter to a form that shows every difference: bytes as hex, headers as a list. */
+export function comparable({ event, ...rest }: StoredDeadLetter): unknown {
   const { bytes, headers, ...others } = event
   return {
     ...rest,
@@ -63,12 +63,12 @@ const hex = (bytes: Uint8Array) =>
 
 const MEGABYTE = 2 ** 20
 const LINES = 'one\ntwo\r\nthree\u2028four\u2029five\u0000six\u0085'
-/** The first half of a pair without the second: no text encoding but an escape can carry it. */
+/** The first half of a surrogate pair without the second: text encodings need an escape for it. */
 const LONE = 'lone \ud83d and \ude00 back to front'
 
-/** What a store may change on the way in or out. */
+/** Dead letters with content that a store might change. */
 export const AWKWARD: readonly (readonly [what: string, deadLetter: StoredDeadLetter])[] = [
-  ['every byte there is', sample('binary', { event: { bytes: BINARY, lane: 'lane 7' } })],
+  ['every byte value', sample('binary', { event: { bytes: BINARY, lane: 'lane 7' } })],
   ['no body', sample('empty', { event: { bytes: new Uint8Array() } })],
   ['a body of 1 MB', sample('large', { event: { bytes: pattern(MEGABYTE) } })],
   ['text that looks like several lines', sample('lines', { event: { bytes: text(LINES) } })],
@@ -87,14 +87,14 @@ export const AWKWARD: readonly (readonly [what: string, deadLetter: StoredDeadLe
     sample('headers', { event: { headers: { lines: LINES, lone: LONE, [LONE]: 'a name' } } }),
   ],
   [
-    'lone surrogates in what people wrote',
+    'lone surrogates in text fields',
     sample('lone', { job: LONE, message: LONE, event: { type: LONE, lane: LONE, key: LONE } }),
   ],
   ['an id of several lines', sample(`id ${LINES} "quoted" {braces} /slash/ ..`)],
   ['an id that is longer than a file name', sample('long '.repeat(200))],
 ]
 
-/** Bytes without an order that compression or text could hide. */
+/** Returns bytes without a pattern, so that neither compression nor text hides a change. */
 function pattern(length: number): Uint8Array {
   return Uint8Array.from({ length }, (_, index) => (index * 31 + (index >> 8) * 17) & 0xff)
 }

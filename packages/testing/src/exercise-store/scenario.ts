@@ -1,10 +1,10 @@
-import type { StoreStage } from './stage.ts'
+import type { StoreScenarioContext } from './stage.ts'
 
-/** One guarantee every store gives, as a play that fails when it does not. */
+/** One guarantee of every store, as a scenario that fails when it does not hold. */
 export interface StoreScenario {
-  /** How it is reported, and how it is named in `skip`. */
+  /** Its name in the report and in `skip`. */
   readonly name: string
-  readonly play: (stage: StoreStage) => Promise<void>
-  /** What only some can do; without it the scenario must be skipped with a reason. */
+  readonly play: (context: StoreScenarioContext) => Promise<void>
+  /** An option that the scenario needs. Without it, the scenario must be skipped with a reason. */
   readonly needs?: 'crash' | 'bounded'
 }

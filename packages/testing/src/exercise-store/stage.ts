@@ -7,35 +7,35 @@ import {
   type StoreFilter,
   systemClock,
 } from '@redrive/runtime'
-import { Patience } from '../exercise/patience.ts'
-import { told } from './samples.ts'
-import type { StoreWorld } from './world.ts'
+import { Polling } from '../exercise/polling.ts'
+import { comparable } from './samples.ts'
+import type { StoreFixture } from './world.ts'
 
-export interface StoreStageParts {
-  readonly world: StoreWorld
+export interface StoreScenarioOptions {
+  readonly world: StoreFixture
   readonly deadlineMs: number
   readonly crash: (store: DeadLetterStore) => Awaitable<void>
-  readonly bounded: () => Awaitable<StoreWorld>
+  readonly bounded: () => Awaitable<StoreFixture>
 }
 
-/** Where one scenario plays, and the looking that all scenarios share. */
-export class StoreStage extends Patience {
-  readonly #parts: StoreStageParts
+/** The context of one scenario, with the checks that all scenarios share. */
+export class StoreScenarioContext extends Polling {
+  readonly #parts: StoreScenarioOptions
   readonly #open: DeadLetterStore[] = []
-  readonly #worlds: StoreWorld[]
+  readonly #worlds: StoreFixture[]
 
-  constructor(parts: StoreStageParts) {
+  constructor(parts: StoreScenarioOptions) {
     super(systemClock, parts.deadlineMs)
     this.#parts = parts
     this.#worlds = [parts.world]
   }
 
-  /** A store on the place, as one more process has it. */
+  /** Opens a store on the fixture, as another process would. */
   async store(): Promise<DeadLetterStore> {
     return this.#opened(await this.#parts.world.store())
   }
 
-  /** A store with room for a few. */
+  /** Opens a store with little room. */
   async bounded(): Promise<DeadLetterStore> {
     const world = await this.#parts.bounded()
     this.#worlds.push(world)
@@ -52,7 +52,7 @@ export class StoreStage extends Patience {
     await this.#parts.crash(store)
   }
 
-  /** Everything that fits, page by page, oldest first. */
+  /** Returns all matching dead letters, page by page, oldest first. */
   async all(
     store: DeadLetterStore,
     filter: StoreFilter = {},
@@ -61,10 +61,14 @@ export class StoreStage extends Patience {
     const found: StoredDeadLetter[] = []
     let after: string | undefined
     do {
-      const page = await store.list({ filter, most, ...(after === undefined ? {} : { after }) })
-      assert.ok(page.deadLetters.length <= most, `a page holds ${most} at most`)
+      const page = await store.list({
+        filter,
+        limit: most,
+        ...(after === undefined ? {} : { cursor: after }),
+      })
+      assert.ok(page.deadLetters.length <= most, `a page has at most ${most} entries`)
       found.push(...page.deadLetters)
-      after = page.next
+      after = page.nextCursor
     } while (after !== undefined)
     return found
   }
@@ -73,15 +77,19 @@ export class StoreStage extends Patience {
     return (await this.all(store, filter)).map(({ id }) => id)
   }
 
-  /** The store holds these and no others, in this order, whole: by `list`, by `get` and by `stats`. */
+  /** Asserts that the store contains exactly these, in this order and complete: by `list`, `get` and `stats`. */
   async holds(store: DeadLetterStore, expected: readonly StoredDeadLetter[]): Promise<void> {
-    assert.deepEqual((await this.all(store)).map(told), expected.map(told), 'what the store lists')
+    assert.deepEqual(
+      (await this.all(store)).map(comparable),
+      expected.map(comparable),
+      'dead letters in list()',
+    )
     for (const one of expected) {
       const found = await store.get(one.id)
-      assert.ok(found !== undefined, `${one.id} is in the list and cannot be got`)
-      assert.deepEqual(told(found), told(one))
+      assert.ok(found !== undefined, `${one.id} is in list(), but get() returns nothing`)
+      assert.deepEqual(comparable(found), comparable(one))
     }
-    assert.equal((await store.stats()).count, expected.length, 'what the store counts')
+    assert.equal((await store.stats()).count, expected.length, 'count in stats()')
   }
 
   async rejects(what: string, code: RedriveErrorCode, call: () => Promise<unknown>): Promise<void> {

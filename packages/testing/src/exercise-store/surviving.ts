@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict'
 import type { DeadLetterStore, StoredDeadLetter } from '@redrive/runtime'
-import { AWKWARD, START, sample, samples, told } from './samples.ts'
+import { AWKWARD, START, sample, samples, comparable } from './samples.ts'
 import type { StoreScenario } from './scenario.ts'
-import type { StoreStage } from './stage.ts'
+import type { StoreScenarioContext } from './stage.ts'
 
-type End = (stage: StoreStage, store: DeadLetterStore) => Promise<void>
+type End = (context: StoreScenarioContext, store: DeadLetterStore) => Promise<void>
 
 const closed: End = (_, store) => store.close()
-const crashed: End = (stage, store) => stage.crash(store)
+const crashed: End = (context, store) => context.crash(store)
 
-/** Saved, replaced, deleted, replayed and cleaned up; then the process ends and the next one looks. */
-const reopened = (end: End) => async (stage: StoreStage) => {
-  const before = await stage.store()
+/** Saves, replaces, deletes, replays and cleans up; then the process ends and the next one checks. */
+const reopened = (end: End) => async (context: StoreScenarioContext) => {
+  const before = await context.store()
   const all = samples(12)
   for (const each of all) await before.save(each)
   for (const [, awkward] of AWKWARD) await before.save({ ...awkward, savedAt: START + 500_000 })
@@ -20,24 +20,24 @@ const reopened = (end: End) => async (stage: StoreStage) => {
   assert.equal(await before.delete(all[4]?.id ?? ''), true)
   assert.equal(await before.replay(all[5]?.id ?? '', () => Promise.resolve()), true)
   assert.equal(await before.cleanup({ savedBefore: START + 2_000 }), 2)
-  await end(stage, before)
-  const after = await stage.store()
+  await end(context, before)
+  const after = await context.store()
   const expected = [all[2] as StoredDeadLetter, ...all.slice(6), replaced]
-  const found = await stage.all(after, { savedBefore: START + 500_000 })
-  assert.deepEqual(found.map(told), expected.map(told))
+  const found = await context.all(after, { savedBefore: START + 500_000 })
+  assert.deepEqual(found.map(comparable), expected.map(comparable))
   for (const [what, awkward] of AWKWARD) {
     const survivor = await after.get(awkward.id)
     const whole = { ...awkward, savedAt: START + 500_000 }
-    assert.deepEqual(survivor && told(survivor), told(whole), what)
+    assert.deepEqual(survivor && comparable(survivor), comparable(whole), what)
   }
   assert.equal((await after.stats()).count, expected.length + AWKWARD.length)
   await after.save(sample('next', { savedAt: START + 900_000 }))
-  assert.equal((await stage.ids(after)).at(-1), 'next')
+  assert.equal((await context.ids(after)).at(-1), 'next')
 }
 
-/** Everything that was acknowledged is there; what was not may be. */
-async function crashWhileSaving(stage: StoreStage): Promise<void> {
-  const dying = await stage.store()
+/** Checks that every acknowledged dead letter exists. Others may exist too. */
+async function crashWhileSaving(context: StoreScenarioContext): Promise<void> {
+  const dying = await context.store()
   const acknowledged = new Set<string>()
   const all = samples(200)
   for (const each of all) {
@@ -46,23 +46,27 @@ async function crashWhileSaving(stage: StoreStage): Promise<void> {
       () => undefined,
     )
   }
-  await stage.until('some are acknowledged', () => acknowledged.size > 0)
+  await context.until('some are acknowledged', () => acknowledged.size > 0)
   const promised = [...acknowledged]
-  await stage.crash(dying)
-  const after = await stage.store()
+  await context.crash(dying)
+  const after = await context.store()
   for (const id of promised) {
     const found = await after.get(id)
     const expected = all.find((each) => each.id === id) as StoredDeadLetter
-    assert.deepEqual(found && told(found), told(expected), `${id} was acknowledged`)
+    assert.deepEqual(found && comparable(found), comparable(expected), `${id} was acknowledged`)
   }
-  for (const found of await stage.all(after)) {
+  for (const found of await context.all(after)) {
     const expected = all.find(({ id }) => id === found.id)
-    assert.deepEqual(told(found), expected && told(expected), 'what is there is whole')
+    assert.deepEqual(
+      comparable(found),
+      expected && comparable(expected),
+      'a stored dead letter is complete',
+    )
   }
 }
 
-async function crashWhileReplaying(stage: StoreStage): Promise<void> {
-  const dying = await stage.store()
+async function crashWhileReplaying(context: StoreScenarioContext): Promise<void> {
+  const dying = await context.store()
   await dying.save(sample('a'))
   let isSending = false
   const endless = () => {
@@ -70,72 +74,72 @@ async function crashWhileReplaying(stage: StoreStage): Promise<void> {
     return new Promise<void>(() => undefined)
   }
   void dying.replay('a', endless)
-  await stage.until('it is being sent', () => isSending)
-  await stage.crash(dying)
-  const after = await stage.store()
-  await stage.holds(after, [sample('a')])
+  await context.until('it is being sent', () => isSending)
+  await context.crash(dying)
+  const after = await context.store()
+  await context.holds(after, [sample('a')])
   let sent = 0
   const send = async () => {
     sent += 1
   }
-  await stage.until('someone else may send it', () => after.replay('a', send))
+  await context.until('another process may send it', () => after.replay('a', send))
   assert.equal(sent, 1)
-  await stage.holds(after, [])
+  await context.holds(after, [])
 }
 
 // ---- two processes ------------------------------------------------------------------------------
 
-async function seesTheOther(stage: StoreStage): Promise<void> {
-  const one = await stage.store()
-  const other = await stage.store()
-  await stage.holds(other, [])
+async function seesTheOther(context: StoreScenarioContext): Promise<void> {
+  const one = await context.store()
+  const other = await context.store()
+  await context.holds(other, [])
   const [a, b, c] = samples(3) as [StoredDeadLetter, StoredDeadLetter, StoredDeadLetter]
   await one.save(a)
-  await stage.holds(other, [a])
+  await context.holds(other, [a])
   await other.save(b)
   await one.save(c)
-  await stage.holds(one, [a, b, c])
-  await stage.holds(other, [a, b, c])
+  await context.holds(one, [a, b, c])
+  await context.holds(other, [a, b, c])
   assert.equal(await other.delete(a.id), true)
   assert.equal(await one.delete(a.id), false, 'the other has deleted it')
-  await stage.holds(one, [b, c])
+  await context.holds(one, [b, c])
   const replaced = { ...b, savedAt: START + 50_000 }
   await one.save(replaced)
-  await stage.holds(other, [c, replaced])
+  await context.holds(other, [c, replaced])
   assert.equal(await one.replay(c.id, () => Promise.resolve()), true)
-  await stage.holds(other, [replaced])
+  await context.holds(other, [replaced])
   assert.equal(await other.cleanup({ savedBefore: START + 60_000 }), 1)
-  await stage.holds(one, [])
+  await context.holds(one, [])
   await one.save(b)
-  await stage.holds(other, [b])
+  await context.holds(other, [b])
 }
 
 const TOGETHER = 100
 
-async function manyAtOnce(stage: StoreStage): Promise<void> {
-  const [one, other] = [await stage.store(), await stage.store()]
+async function concurrentSaves(context: StoreScenarioContext): Promise<void> {
+  const [one, other] = [await context.store(), await context.store()]
   const all = samples(TOGETHER)
   await Promise.all(all.map((each, number) => (number % 2 === 0 ? one : other).save(each)))
-  for (const store of [one, other]) await stage.holds(store, all)
+  for (const store of [one, other]) await context.holds(store, all)
 }
 
 export const SURVIVING: readonly StoreScenario[] = [
-  { name: 'everything acknowledged is there after close', play: reopened(closed) },
+  { name: 'every acknowledged dead letter exists after close', play: reopened(closed) },
   {
-    name: 'everything acknowledged is there after a crash',
+    name: 'every acknowledged dead letter exists after a crash',
     play: reopened(crashed),
     needs: 'crash',
   },
   {
-    name: 'a crash while saving loses nothing acknowledged',
+    name: 'a crash while saving loses no acknowledged dead letter',
     play: crashWhileSaving,
     needs: 'crash',
   },
   {
-    name: 'a crash while sending leaves the dead letter to others',
+    name: 'after a crash while sending, another process can send the dead letter',
     play: crashWhileReplaying,
     needs: 'crash',
   },
-  { name: 'two processes see what the other does', play: seesTheOther },
-  { name: 'a hundred saves at once by two processes are all kept', play: manyAtOnce },
+  { name: 'two processes see the changes of the other', play: seesTheOther },
+  { name: 'a hundred concurrent saves by two processes are all kept', play: concurrentSaves },
 ]

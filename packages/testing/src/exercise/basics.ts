@@ -1,14 +1,14 @@
 import { type RunnableTest, skipNow } from './runner.ts'
 import type { Scenario } from './scenario.ts'
 
-/** The end of a scenario that did not fail: played to its end, or skipped for a reason. */
+/** The end of a scenario that did not fail: it was played, or skipped for a reason. */
 export interface Played {
   readonly skipped?: string
 }
 
 /**
  * Stops a suite early. Without open, send, receive and settle every scenario fails in the same way, most
- * of them at their deadline; the first failure is the one to read.
+ * of them at their deadline. Only the first failure is useful.
  */
 export class Basics {
   #failed: string | undefined
@@ -18,7 +18,7 @@ export class Basics {
     { name, isBasic }: Pick<Scenario, 'name' | 'isBasic'>,
     play: () => Promise<Played>,
   ): RunnableTest {
-    // No parameter by name: jest would take it for a callback and wait for its call.
+    // No named parameter: jest would treat it as a callback and wait for its call.
     return async (...[context]: readonly unknown[]) => {
       const isRepeated = this.#failed === name
       if (this.#failed !== undefined && !isRepeated) {

@@ -2,40 +2,44 @@ import assert from 'node:assert/strict'
 import { SETTLE } from '@redrive/core'
 import { numbered } from './samples.ts'
 import type { Scenario } from './scenario.ts'
-import type { Stage } from './stage.ts'
+import type { ScenarioContext } from './scenario-context.ts'
 
 /** 3 messages with a limit of 1: a transport that ignores the limit delivers the second immediately. */
 const MESSAGES = 3
 
-async function orderOfCalls(stage: Stage): Promise<void> {
-  for (let number = 0; number < MESSAGES; number++) await stage.world.send(numbered(number))
-  const tap = await stage.tap({ limit: 1, isPaused: true })
-  await stage.quiet()
-  assert.equal(tap.deliveries.length, 0, 'deliveries after pause(), receive() and before resume()')
-  tap.transport.resume()
+async function orderOfCalls(context: ScenarioContext): Promise<void> {
+  for (let number = 0; number < MESSAGES; number++) await context.world.send(numbered(number))
+  const receiver = await context.receiver({ limit: 1, isPaused: true })
+  await context.quiet()
+  assert.equal(
+    receiver.deliveries.length,
+    0,
+    'deliveries after pause(), receive() and before resume()',
+  )
+  receiver.transport.resume()
   for (let count = 1; count <= MESSAGES; count++) {
-    const delivery = await tap.next()
-    await stage.quiet()
-    assert.equal(tap.deliveries.length, count, 'deliveries with limit(1) before receive()')
-    await tap.put(delivery, SETTLE)
+    const delivery = await receiver.next()
+    await context.quiet()
+    assert.equal(receiver.deliveries.length, count, 'deliveries with limit(1) before receive()')
+    await receiver.put(delivery, SETTLE)
   }
-  await stage.places({ backlog: 0, deadLetters: 0 })
+  await context.places({ backlog: 0, deadLetters: 0 })
 }
 
-async function closeAlwaysResolves(stage: Stage): Promise<void> {
-  const unopened = stage.transport()
-  await stage.within('close() resolves without open()', unopened.close({ drainMs: 0 }))
-  const tap = await stage.tap()
-  await tap.close()
-  await stage.within('close() resolves again', tap.transport.close({ drainMs: 0 }))
-  const id = await stage.world.send(numbered(1))
-  await stage.quiet()
-  assert.deepEqual(tap.deliveries, [], 'deliveries after close()')
-  const next = await stage.tap()
+async function closeAlwaysResolves(context: ScenarioContext): Promise<void> {
+  const unopened = context.transport()
+  await context.within('close() resolves without open()', unopened.close({ drainMs: 0 }))
+  const receiver = await context.receiver()
+  await receiver.close()
+  await context.within('close() resolves again', receiver.transport.close({ drainMs: 0 }))
+  const id = await context.world.send(numbered(1))
+  await context.quiet()
+  assert.deepEqual(receiver.deliveries, [], 'deliveries after close()')
+  const next = await context.receiver()
   const delivery = await next.next()
   assert.equal(delivery.id, id)
   await next.put(delivery, SETTLE)
-  await stage.places({ backlog: 0, deadLetters: 0 })
+  await context.places({ backlog: 0, deadLetters: 0 })
 }
 
 export const CALLING: readonly Scenario[] = [

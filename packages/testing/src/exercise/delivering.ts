@@ -12,112 +12,121 @@ import {
   unreachable,
 } from './samples.ts'
 import type { Scenario } from './scenario.ts'
-import type { Stage } from './stage.ts'
+import type { ScenarioContext } from './scenario-context.ts'
 
-async function declaresCapabilities(stage: Stage): Promise<void> {
-  const tap = await stage.tap()
-  assert.deepEqual(tap.transport.capabilities, stage.capabilities)
+async function declaresCapabilities(context: ScenarioContext): Promise<void> {
+  const receiver = await context.receiver()
+  assert.deepEqual(receiver.transport.capabilities, context.capabilities)
 }
 
-async function successSettles(stage: Stage): Promise<void> {
-  const tap = await stage.tap()
-  const handled = await stage.world.send(numbered(1))
-  const settled = await tap.next()
+async function successSettles(context: ScenarioContext): Promise<void> {
+  const receiver = await context.receiver()
+  const handled = await context.world.send(numbered(1))
+  const settled = await receiver.next()
   assert.equal(settled.id, handled)
   assert.deepEqual(settled.cycle, FIRST_CYCLE)
-  assert.equal((await tap.put(settled, SETTLE)).place, 'settled')
+  assert.equal((await receiver.put(settled, SETTLE)).destination, 'settled')
 
-  await stage.world.send(numbered(2))
-  assert.equal((await tap.put(await tap.next(), dropOf(FIRST_CYCLE))).place, 'dropped')
-  await stage.places({ backlog: 0, deadLetters: 0 })
+  await context.world.send(numbered(2))
+  assert.equal(
+    (await receiver.put(await receiver.next(), dropOf(FIRST_CYCLE))).destination,
+    'dropped',
+  )
+  await context.places({ backlog: 0, deadLetters: 0 })
 }
 
-async function retryIsNotEarly(stage: Stage): Promise<void> {
-  const delayMs = stage.capabilities.delay.kind === 'none' ? 0 : 300
-  const tap = await stage.tap()
-  const id = await stage.world.send(numbered(1))
-  const first = await tap.next()
-  const cycle = failedCycle(1, stage.clock.now())
-  const handedOffAt = stage.clock.now()
-  assert.equal((await tap.put(first, retryIn(delayMs, cycle, handedOffAt))).place, 'retry')
-  // Other traffic is no reason to deliver it early.
-  const other = await stage.world.send(numbered(2))
-  const two = [await tap.next(), await tap.next()]
+async function retryIsNotEarly(context: ScenarioContext): Promise<void> {
+  const delayMs = context.capabilities.delay.kind === 'none' ? 0 : 300
+  const receiver = await context.receiver()
+  const id = await context.world.send(numbered(1))
+  const first = await receiver.next()
+  const cycle = failedCycle(1, context.clock.now())
+  const handedOffAt = context.clock.now()
+  assert.equal(
+    (await receiver.put(first, retryIn(delayMs, cycle, handedOffAt))).destination,
+    'retry',
+  )
+  // Other traffic must not cause an early delivery.
+  const other = await context.world.send(numbered(2))
+  const two = [await receiver.next(), await receiver.next()]
   assert.deepEqual(new Set(two.map((delivery) => delivery.id)), new Set([id, other]))
-  for (const delivery of two) await tap.put(delivery, SETTLE)
+  for (const delivery of two) await receiver.put(delivery, SETTLE)
   const [retry] = two.filter((delivery) => delivery.id === id)
   assert.equal(retry?.cycle.attempts, 1)
-  const waitedMs = tap.arrivedAt(retry) - handedOffAt
-  // The delay is the broker's, by a clock that may run a hundredth faster than ours while it is corrected;
-  // one millisecond is what two clocks that count whole ones may differ by.
+  const waitedMs = receiver.arrivedAt(retry) - handedOffAt
+  // The broker measures the delay. Its clock may run 1 % faster than ours while it is corrected, and two
+  // clocks with whole milliseconds may differ by one.
   assert.ok(waitedMs >= delayMs * 0.99 - 1, `a retry in ${delayMs} ms came after ${waitedMs} ms`)
-  await stage.places({ backlog: 0, deadLetters: 0 })
+  await context.places({ backlog: 0, deadLetters: 0 })
 }
 
-async function enactTwice(stage: Stage): Promise<void> {
-  const { world, clock } = stage
-  const tap = await stage.tap()
+async function enactTwice(context: ScenarioContext): Promise<void> {
+  const { world, clock } = context
+  const receiver = await context.receiver()
   const cycle = failedCycle(1, clock.now())
-  const twice = async (decision: Parameters<typeof tap.put>[1]) => {
+  const twice = async (decision: Parameters<typeof receiver.put>[1]) => {
     await world.send(numbered(1))
-    const delivery = await tap.next()
-    await tap.put(delivery, decision)
-    const again = await tap.enact(delivery, decision)
+    const delivery = await receiver.next()
+    await receiver.put(delivery, decision)
+    const again = await receiver.enact(delivery, decision)
     assert.notEqual(again.kind, 'unknown', `${decision.kind} again, after it was done`)
   }
   await twice(SETTLE)
-  await stage.places({ backlog: 0, deadLetters: 0 })
+  await context.places({ backlog: 0, deadLetters: 0 })
   await twice(deadLetterOf(cycle))
-  await stage.places({ backlog: 0, deadLetters: 1 })
+  await context.places({ backlog: 0, deadLetters: 1 })
   await twice(retryIn(0, cycle, clock.now()))
-  const copy = await tap.next()
+  const copy = await receiver.next()
   assert.equal(copy.cycle.attempts, 1)
-  await tap.put(copy, SETTLE)
-  await stage.places({ backlog: 0, deadLetters: 1 })
+  await receiver.put(copy, SETTLE)
+  await context.places({ backlog: 0, deadLetters: 1 })
 }
 
-async function orderIsKeptOrDeclared(stage: Stage): Promise<void> {
-  if (stage.capabilities.ordering === 'none') {
+async function orderIsKeptOrDeclared(context: ScenarioContext): Promise<void> {
+  if (context.capabilities.ordering === 'none') {
     await assert.rejects(
-      stage.consume(() => undefined, { order: 'lane' }),
+      context.consume(() => undefined, { order: 'lane' }),
       (error) => isRedriveError(error, 'CAPABILITY_MISSING'),
     )
     return
   }
-  await orderSurvivesReturn(stage)
-  await orderSurvivesFailure(stage)
+  await orderSurvivesReturn(context)
+  await orderSurvivesFailure(context)
 }
 
-async function orderSurvivesReturn(stage: Stage): Promise<void> {
-  const tap = await stage.tap({ limit: 1 })
-  const ids = [await stage.world.send(numbered(1, 'a')), await stage.world.send(numbered(2, 'a'))]
-  const first = await tap.next()
-  assert.equal((await tap.put(first, giveBack(stage.clock.now()))).place, 'returned')
+async function orderSurvivesReturn(context: ScenarioContext): Promise<void> {
+  const receiver = await context.receiver({ limit: 1 })
+  const ids = [
+    await context.world.send(numbered(1, 'a')),
+    await context.world.send(numbered(2, 'a')),
+  ]
+  const first = await receiver.next()
+  assert.equal((await receiver.put(first, giveBack(context.clock.now()))).destination, 'returned')
   const seen: string[] = []
   for (const _ of ids) {
-    const delivery = await tap.next()
+    const delivery = await receiver.next()
     seen.push(delivery.id)
-    await tap.put(delivery, SETTLE)
+    await receiver.put(delivery, SETTLE)
   }
-  assert.deepEqual([first.id, ...seen], [ids[0], ...ids], 'a returned message keeps its place')
-  await tap.close()
+  assert.deepEqual([first.id, ...seen], [ids[0], ...ids], 'a returned message keeps its position')
+  await receiver.close()
 }
 
 const LANES = ['a', 'b', 'c']
 const PER_LANE = 5
 
-async function orderSurvivesFailure(stage: Stage): Promise<void> {
+async function orderSurvivesFailure(context: ScenarioContext): Promise<void> {
   const sent = new Map<string, string[]>(LANES.map((lane) => [lane, []]))
   for (let number = 0; number < PER_LANE; number++) {
-    for (const lane of LANES) sent.get(lane)?.push(await stage.world.send(numbered(number, lane)))
+    for (const lane of LANES) sent.get(lane)?.push(await context.world.send(numbered(number, lane)))
   }
   const laneOf = new Map([...sent].flatMap(([lane, ids]) => ids.map((id) => [id, lane] as const)))
   const handled = new Map<string, string[]>(LANES.map((lane) => [lane, []]))
   const busy = new Set<string>()
-  await stage.consume(
+  await context.consume(
     async ({ id, body }, { attempt }) => {
       const lane = laneOf.get(id) ?? ''
-      assert.ok(!busy.has(lane), `two messages of lane ${lane} at once`)
+      assert.ok(!busy.has(lane), `two concurrent messages of lane ${lane}`)
       busy.add(lane)
       await Promise.resolve()
       busy.delete(lane)
@@ -127,79 +136,79 @@ async function orderSurvivesFailure(stage: Stage): Promise<void> {
     },
     { order: 'lane' },
   )
-  await stage.until('every message is handled', () =>
+  await context.until('every message is handled', () =>
     [...handled.values()].every((ids) => ids.length >= PER_LANE),
   )
   assert.deepEqual(handled, sent, 'the order in which each lane was handled')
-  await stage.places({ backlog: 0, deadLetters: 0 })
+  await context.places({ backlog: 0, deadLetters: 0 })
 }
 
-async function unreadableHeaders(stage: Stage): Promise<void> {
+async function unreadableHeaders(context: ScenarioContext): Promise<void> {
   const headers = {
     'redrive-version': '1',
     'redrive-attempt': 'many',
     'redrive-history': '[0,[1,',
     traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
   }
-  const id = await stage.world.send({ ...numbered(1), headers })
+  const id = await context.world.send({ ...numbered(1), headers })
   const seen: { attempt: number; failures: number; traceparent: unknown }[] = []
-  await stage.consume((message, { attempt, history }) => {
+  await context.consume((message, { attempt, history }) => {
     seen.push({ attempt, failures: history.length, traceparent: message.headers['traceparent'] })
   })
-  await stage.until('it is handled', () => seen.length > 0)
+  await context.until('it is handled', () => seen.length > 0)
   const traceparent = String(seen[0]?.traceparent)
   assert.deepEqual(
     { ...seen[0], traceparent },
     { attempt: 1, failures: 0, traceparent: headers.traceparent },
   )
-  const flags = stage.events.filter((event) => event.type === 'headers_unreadable')
+  const flags = context.events.filter((event) => event.type === 'headers_unreadable')
   assert.equal(flags.length, 1, 'one flag is raised')
   assert.equal(flags[0]?.deliveryId, id)
-  assert.ok((flags[0]?.problems.length ?? 0) > 0, 'it says what could not be read')
-  await stage.places({ backlog: 0, deadLetters: 0 })
+  assert.ok((flags[0]?.problems.length ?? 0) > 0, 'it lists the unreadable headers')
+  await context.places({ backlog: 0, deadLetters: 0 })
 }
 
-async function longDelay(stage: Stage): Promise<void> {
-  const { delay } = stage.capabilities
+async function longDelay(context: ScenarioContext): Promise<void> {
+  const { delay } = context.capabilities
   const backoffMs = 250
   const retry = {
     attempts: 2,
-    inlineBelow: 0,
-    floor: 1,
+    maxInlineDelay: 0,
+    minDelay: 1,
     backoff: { kind: 'fixed', delay: backoffMs },
   } as const
   if (delay.kind === 'none') {
     await assert.rejects(
-      stage.consume(() => undefined, { retry }),
+      context.consume(() => undefined, { retry }),
       (error) => isRedriveError(error, 'CAPABILITY_MISSING'),
     )
     return
   }
   const longestMs = 100
-  const transport = claiming(stage.transport(), { kind: delay.kind, longestMs })
+  const transport = claiming(context.transport(), { kind: delay.kind, longestMs })
   const calls: { readonly at: number; readonly attempt: number }[] = []
   const handler = (_: unknown, { attempt }: { attempt: number }) => {
-    calls.push({ at: stage.clock.now(), attempt })
+    calls.push({ at: context.clock.now(), attempt })
     if (calls.length === 1) throw unreachable()
   }
-  await stage.world.send({ bytes: text('{}') })
-  await stage.consume(handler, { retry }, transport)
-  await stage.until('the retry runs', () => calls.length > 1)
-  await stage.places({ backlog: 0, deadLetters: 0 })
+  await context.world.send({ bytes: text('{}') })
+  await context.consume(handler, { retry }, transport)
+  await context.until('the retry runs', () => calls.length > 1)
+  await context.places({ backlog: 0, deadLetters: 0 })
   assert.deepEqual(
     calls.map(({ attempt }) => attempt),
     [1, 2],
-    'legs are not attempts',
+    'parts of a delay are not attempts',
   )
   const [first, second] = calls
   const waitedMs = (second?.at ?? 0) - (first?.at ?? 0)
   assert.ok(waitedMs >= backoffMs - 1, `a retry in ${backoffMs} ms ran after ${waitedMs} ms`)
-  const legs = stage.enacted('retryAt').map(({ decision }) => decision)
+  const legs = context.enacted('retryAt').map(({ decision }) => decision)
   const longest = Math.max(...legs.map((leg) => (leg.kind === 'retryAt' ? leg.delayMs : 0)))
-  assert.ok(longest <= longestMs, `a leg of ${longest} ms is longer than ${longestMs} ms`)
+  assert.ok(longest <= longestMs, `a part of ${longest} ms is longer than ${longestMs} ms`)
 }
 
-/** The same transport with a poorer delay. */
+/** Returns the same transport with a reduced delay capability. */
 function claiming(transport: Transport, delay: Transport['capabilities']['delay']): Transport {
   return {
     source: transport.source,
@@ -225,5 +234,5 @@ export const DELIVERING: readonly Scenario[] = [
   { name: 'enacting twice has one effect', play: enactTwice },
   { name: 'order within a lane is kept, or its loss declared', play: orderIsKeptOrDeclared },
   { name: 'unreadable headers count as a first attempt and raise a flag', play: unreadableHeaders },
-  { name: 'a delay beyond the longest is taken in legs, or refused at start', play: longDelay },
+  { name: 'a delay beyond the longest is split, or rejected at start', play: longDelay },
 ]

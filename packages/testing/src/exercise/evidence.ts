@@ -3,8 +3,8 @@ import type { Decision, Delivery } from '@redrive/core'
 import type { Enactment, RedriveEvent } from '@redrive/runtime'
 import { describeError } from './describe-error.ts'
 
-/** 5 reports: the last ones before a failure name its cause. */
-const MOST_REPORTS = 5
+/** 5 reports: the last ones before a failure show its cause. */
+const MAX_REPORTS = 5
 
 interface Report {
   readonly text: string
@@ -16,7 +16,7 @@ export class Evidence {
   readonly #reports: Report[] = []
   #lastEnactment: string | undefined
 
-  /** Keeps the event if it concerns the transport; the runtime's own events explain nothing here. */
+  /** Keeps the event if it concerns the transport. The runtime's own events explain nothing here. */
   add(event: RedriveEvent): void {
     if (event.type === 'enacted') this.addEnactment(event.decision, event.enactment)
     const text = reportOf(event)
@@ -39,7 +39,7 @@ export class Evidence {
     const last = this.#reports.at(-1)
     if (last?.text === text) last.times += 1
     else this.#reports.push({ text, times: 1 })
-    if (this.#reports.length > MOST_REPORTS) this.#reports.shift()
+    if (this.#reports.length > MAX_REPORTS) this.#reports.shift()
   }
 
   /** Returns the sentence that follows the failure's own message. */
@@ -52,7 +52,7 @@ export class Evidence {
     return `The transport reported: ${reported}; last enactment: ${enacted}`
   }
 
-  /** Returns the error with this evidence in its message; an assertion keeps its difference. */
+  /** Returns the error with this evidence in its message. An assertion keeps its difference. */
   explain(error: unknown): Error {
     const message = `${messageOf(error)}. ${this.text()}`
     if (!(error instanceof AssertionError)) return new Error(message, { cause: error })
@@ -70,7 +70,7 @@ function messageOf(error: unknown): string {
 
 function resultOf(enactment: Enactment): string {
   if (enactment.kind === 'unknown') return `unknown: ${describeError(enactment.error)}`
-  return enactment.kind === 'done' ? `done: ${enactment.place}` : enactment.kind
+  return enactment.kind === 'done' ? `done: ${enactment.destination}` : enactment.kind
 }
 
 function reportOf(event: RedriveEvent): string | undefined {

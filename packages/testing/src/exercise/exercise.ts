@@ -1,5 +1,6 @@
 import { type Duration, parseDuration } from '@redrive/core'
-import { type Awaitable, type Capabilities, withTimeout } from '@redrive/runtime'
+import type { Awaitable, Capabilities } from '@redrive/runtime'
+import { withTimeout } from '@redrive/runtime/internal'
 import { Basics, type Played } from './basics.ts'
 import { CALLING } from './calling.ts'
 import { CONFIRMING } from './confirming.ts'
@@ -18,24 +19,24 @@ import {
   type TestRunner,
 } from './runner.ts'
 import type { Scenario } from './scenario.ts'
-import { Stage } from './stage.ts'
+import { ScenarioContext } from './scenario-context.ts'
 import { STOPPING } from './stopping.ts'
-import type { TransportWorld } from './world.ts'
+import type { TransportFixture } from './world.ts'
 
-export interface ExerciseOptions<World extends TransportWorld = TransportWorld> {
+export interface ExerciseOptions<World extends TransportFixture = TransportFixture> {
   readonly runner: TestRunner
-  /** What is exercised, for the report: `'rabbitmq 4.1, quorum queues'`. */
+  /** Name of the transport in the report, such as `'rabbitmq 4.1, quorum queues'`. */
   readonly name: string
-  /** What the transport declares. What it declares to lack is checked to be refused, not to work. */
+  /** The capabilities that the transport declares. For a missing one the suite checks that it is rejected. */
   readonly capabilities: Capabilities
-  /** A fresh world; called for every scenario, ten times at once in the stress run. */
+  /** Creates a new fixture; called for every scenario, and ten times concurrently in the stress run. */
   readonly open: () => Awaitable<World>
-  /** Restarts the broker, for all worlds on it. Without it, that scenario must be skipped with a reason. */
+  /** Restarts the broker, for all fixtures on it. Without it, that scenario must be skipped with a reason. */
   readonly restartBroker?: (world: World) => Awaitable<void>
   readonly skip?: readonly SkippedScenario[]
-  /** Plays only these scenarios, by name: for those that need a test file of their own. Default: all. */
+  /** Plays only these scenarios, by name, for scenarios that need a separate test file. Default: all. */
   readonly only?: readonly string[]
-  /** How long anything may take before it counts as never. Default '30s': a shared CI machine is slow. */
+  /** Maximum time of each wait. Default '30s', because a shared CI machine is slow. */
   readonly deadline?: Duration
   /**
    * Plays scenarios at the same time, through `it.concurrent` of vitest: a broker mostly waits. Default:
@@ -46,10 +47,10 @@ export interface ExerciseOptions<World extends TransportWorld = TransportWorld> 
 
 /** The scenario that restarts the broker, which disturbs other tests on it. */
 export const RESTART_SCENARIO: string = 'a broker restart loses nothing'
-/** All others at the same time, ten times each: minutes of a whole machine. */
+/** All others concurrently, ten times each: uses a whole machine for minutes. */
 export const STRESS_SCENARIO: string = 'stress: the whole list, ten times in parallel'
 const STRESS_TIMES = 10
-/** 300 worlds at a time: more, and a broker on a small machine is slower than any deadline. */
+/** 300 fixtures at a time: with more, a broker on a small machine is slower than any deadline. */
 const STRESS_WORLDS = 300
 const SCENARIOS: readonly Scenario[] = [
   ...DELIVERING,
@@ -63,14 +64,14 @@ const SCENARIOS: readonly Scenario[] = [
   ...CRASHING,
 ]
 const DEADLINE_MS = 30_000
-/** A scenario waits for several things in turn, each with its own deadline. */
+/** A scenario has several waits, each with its own deadline. */
 const TEST_DEADLINES = 10
-/** Fewer: a call that hangs must fail with its evidence, before the runner gives up. */
+/** Fewer: a call that hangs must fail with its evidence before the runner times out. */
 const PLAY_DEADLINES = 7
 
 /**
- * The contract of a transport as a test suite: every guarantee that the runtime relies on, played on a
- * real broker in real time. It says where each message went, never only that it is gone.
+ * Defines the contract of a transport as a test suite: every guarantee that the runtime relies on, played
+ * on a real broker in real time. It checks where each message is, not only that it was removed.
  *
  * ```ts
  * import { describe, it } from 'vitest'
@@ -79,17 +80,18 @@ const PLAY_DEADLINES = 7
  *   runner: { describe, it },
  *   name: 'memory',
  *   capabilities: CAPABILITIES,
- *   open: () => memoryWorld(),
+ *   open: () => memoryFixture(),
  *   restartBroker: (world) => world.restart(),
  * })
  * ```
  */
-export function exerciseTransport<World extends TransportWorld>(
+export function exerciseTransport<World extends TransportFixture>(
   options: ExerciseOptions<World>,
 ): void {
   const { runner, name, deadline = DEADLINE_MS, isConcurrent = false } = options
   const deadlineMs = parseDuration(deadline)
-  if (deadlineMs === undefined) throw new TypeError(`deadline: ${deadline} is not a duration`)
+  if (deadlineMs === undefined)
+    throw new TypeError(`deadline: expected a duration such as '30s', got "${deadline}"`)
   const isChosen = chosenBy(options.only)
   const skipped = skippedScenarios(options)
   const played = SCENARIOS.filter((scenario) => !skipped.has(scenario.name))
@@ -118,17 +120,19 @@ export function exerciseTransport<World extends TransportWorld>(
 
 const NAMES: readonly string[] = [...SCENARIOS.map((scenario) => scenario.name), STRESS_SCENARIO]
 
-/** Whether a scenario is among the chosen; rejects a name that does not exist. */
+/** Returns whether a scenario is selected. Throws for a name that does not exist. */
 function chosenBy(only: readonly string[] = NAMES): (scenario: string) => boolean {
   const unknown = only.find((name) => !NAMES.includes(name))
   if (unknown !== undefined) {
-    throw new Error(`only: there is no scenario '${unknown}'. There are:\n- ${NAMES.join('\n- ')}`)
+    throw new Error(
+      `only: scenario "${unknown}" does not exist. Known scenarios:\n- ${NAMES.join('\n- ')}`,
+    )
   }
   return (scenario) => only.includes(scenario)
 }
 
-/** Skipped by name, with the reason; refuses what cannot be meant. */
-function skippedScenarios<World extends TransportWorld>({
+/** Returns the skipped scenarios with their reasons. Throws for invalid names and missing options. */
+function skippedScenarios<World extends TransportFixture>({
   skip = [],
   only = NAMES,
   capabilities,
@@ -141,7 +145,7 @@ function skippedScenarios<World extends TransportWorld>({
     !reasons.has(RESTART_SCENARIO)
   ) {
     throw new Error(
-      `restartBroker is missing: give it, or skip '${RESTART_SCENARIO}' with a reason`,
+      `Option "restartBroker" is missing. Pass it, or skip "${RESTART_SCENARIO}" with a reason.`,
     )
   }
   for (const { name, excuse } of SCENARIOS) {
@@ -151,7 +155,7 @@ function skippedScenarios<World extends TransportWorld>({
   return reasons
 }
 
-async function play<World extends TransportWorld>(
+async function play<World extends TransportFixture>(
   scenario: Scenario,
   { open, capabilities, restartBroker }: ExerciseOptions<World>,
   deadlineMs: number,
@@ -163,33 +167,33 @@ async function play<World extends TransportWorld>(
     await inTime('world.close()', world.close(), playMs)
     return { skipped }
   }
-  const stage = new Stage({
+  const context = new ScenarioContext({
     world,
     capabilities,
     deadlineMs,
     restartBroker: () => restartBroker?.(world),
   })
   try {
-    await inTime('The scenario', scenario.play(stage), playMs)
+    await inTime('The scenario', scenario.play(context), playMs)
   } catch (error) {
-    // What went wrong first is what its reader needs, not what that left behind.
-    const explained = stage.evidence.explain(error)
-    await stage.close().catch(() => undefined)
+    // The first error matters to the reader; a later error on close is only a consequence.
+    const explained = context.evidence.explain(error)
+    await context.close().catch(() => undefined)
     throw explained
   }
-  await stage.close().catch((error: unknown) => {
-    throw stage.evidence.explain(error)
+  await context.close().catch((error: unknown) => {
+    throw context.evidence.explain(error)
   })
   return {}
 }
 
-/** The result of the work; rejects when it takes longer, so that a hang names its call. */
+/** Returns the result of the work. Rejects when it takes longer, so that the error names the call that hangs. */
 const inTime = <T>(what: string, work: Awaitable<T>, timeoutMs: number): Promise<T> =>
   withTimeout(work, timeoutMs, () => {
     throw new Error(`${what} has not ended after ${timeoutMs} ms.`)
   })
 
-async function stress<World extends TransportWorld>(
+async function stress<World extends TransportFixture>(
   scenarios: readonly Scenario[],
   options: ExerciseOptions<World>,
   deadlineMs: number,
@@ -209,7 +213,7 @@ async function stress<World extends TransportWorld>(
   throw new AggregateError(problems, `${problems.length} of ${runs.length} failed:\n${list}`)
 }
 
-/** Does the work for each item, that many at a time. */
+/** Does the work for each item, with limited concurrency. */
 async function atMost<T>(
   count: number,
   items: readonly T[],

@@ -2,19 +2,19 @@ import assert from 'node:assert/strict'
 import { type Decision, type Delivery, SETTLE } from '@redrive/core'
 import { deadLetterOf, failedCycle, numbered, retryIn } from './samples.ts'
 import type { Scenario } from './scenario.ts'
-import type { Stage } from './stage.ts'
-import type { Tap } from './tap.ts'
+import type { ScenarioContext } from './scenario-context.ts'
+import type { RecordingReceiver } from './recording-receiver.ts'
 
 /** 3 leases: a lease that is renewed only once ends within them. */
 const LEASES = 3
 
-async function longHandlerKeepsItsMessage(stage: Stage): Promise<void> {
-  const { lease } = stage.having('lease')
-  const owner = await stage.tap({ transport: lease.transport() })
-  await stage.world.send(numbered(1))
+async function longHandlerKeepsItsMessage(context: ScenarioContext): Promise<void> {
+  const { lease } = context.having('lease')
+  const owner = await context.receiver({ transport: lease.transport() })
+  await context.world.send(numbered(1))
   const delivery = await owner.next()
-  const rival = await stage.tap({ transport: lease.transport() })
-  await stage.pass(lease.ms * LEASES)
+  const rival = await context.receiver({ transport: lease.transport() })
+  await context.pass(lease.ms * LEASES)
   const again = owner.deliveries.length - 1 + rival.deliveries.length
   assert.equal(
     again,
@@ -23,25 +23,25 @@ async function longHandlerKeepsItsMessage(stage: Stage): Promise<void> {
   )
   assert.deepEqual(owner.losses, [], 'deliveries reported as lost while the owner lives')
   await owner.put(delivery, SETTLE)
-  await stage.places({ backlog: 0, deadLetters: 0 })
+  await context.places({ backlog: 0, deadLetters: 0 })
 }
 
-/** A message whose owner was replaced: the stale delivery, and the one that counts now. */
-interface Stolen {
-  readonly owner: Tap
+/** A message whose owner was replaced: the stale delivery, and the current one. */
+interface StolenMessage {
+  readonly owner: RecordingReceiver
   readonly stale: Delivery
-  readonly holder: Tap
+  readonly holder: RecordingReceiver
   readonly current: Delivery
 }
 
-async function stolen(stage: Stage): Promise<Stolen> {
-  const world = stage.having('stealOwnership')
-  const owner = await stage.tap()
+async function stolen(context: ScenarioContext): Promise<StolenMessage> {
+  const world = context.having('stealOwnership')
+  const owner = await context.receiver()
   const id = await world.send(numbered(1))
   const stale = await owner.next()
-  const rival = await stage.tap()
-  await stage.within('the broker takes the message back', world.stealOwnership(owner.transport))
-  await stage.until('the broker delivers the message to its next owner', () => {
+  const rival = await context.receiver()
+  await context.within('the broker takes the message back', world.stealOwnership(owner.transport))
+  await context.until('the broker delivers the message to its next owner', () => {
     return owner.deliveries.length + rival.deliveries.length > 1
   })
   const holder = rival.deliveries.length > 0 ? rival : owner
@@ -50,119 +50,126 @@ async function stolen(stage: Stage): Promise<Stolen> {
   return { owner, stale, holder, current }
 }
 
-async function staleOwnerChangesNothing(stage: Stage): Promise<void> {
-  const { owner, stale, holder, current } = await stolen(stage)
-  for (const decision of [SETTLE, deadLetterOf(failedCycle(1, stage.clock.now()))]) {
+async function staleOwnerChangesNothing(context: ScenarioContext): Promise<void> {
+  const { owner, stale, holder, current } = await stolen(context)
+  for (const decision of [SETTLE, deadLetterOf(failedCycle(1, context.clock.now()))]) {
     const { kind } = await owner.enact(stale, decision)
     assert.equal(kind, 'lost', `a stale owner's ${decision.kind} returns lost`)
-    await stage.places({ backlog: 1, deadLetters: 0 })
+    await context.places({ backlog: 1, deadLetters: 0 })
   }
   await holder.put(current, SETTLE)
-  await stage.places({ backlog: 0, deadLetters: 0 })
+  await context.places({ backlog: 0, deadLetters: 0 })
 }
 
-async function lossIsReported(stage: Stage): Promise<void> {
-  const { owner, stale, holder, current } = await stolen(stage)
-  await stage.until('receiver.lost() is called for the delivery that the broker took back', () => {
-    return owner.losses.includes(stale)
-  })
-  await stage.quiet()
+async function lossIsReported(context: ScenarioContext): Promise<void> {
+  const { owner, stale, holder, current } = await stolen(context)
+  await context.until(
+    'receiver.lost() is called for the delivery that the broker took back',
+    () => {
+      return owner.losses.includes(stale)
+    },
+  )
+  await context.quiet()
   assert.deepEqual(owner.losses, [stale], 'deliveries reported as lost, each once')
   await holder.put(current, SETTLE)
-  await stage.places({ backlog: 0, deadLetters: 0 })
+  await context.places({ backlog: 0, deadLetters: 0 })
 }
 
-/** 6 messages, 2 in flight: each settlement starts a read, and the pause comes into it. */
+/** 6 messages, 2 in flight: each settlement starts a read, and the pause comes during it. */
 const MESSAGES = 6
 const IN_FLIGHT = 2
 const ROUNDS = 4
 
-async function pauseWaitsForTheRead(stage: Stage): Promise<void> {
-  for (let number = 0; number < MESSAGES; number++) await stage.world.send(numbered(number))
-  const tap = await stage.tap({ limit: IN_FLIGHT })
+async function pauseWaitsForTheRead(context: ScenarioContext): Promise<void> {
+  for (let number = 0; number < MESSAGES; number++) await context.world.send(numbered(number))
+  const receiver = await context.receiver({ limit: IN_FLIGHT })
   for (let round = 0; round < ROUNDS; round++) {
-    const settling = tap.transport.enact(await tap.next(), SETTLE)
+    const settling = receiver.transport.enact(await receiver.next(), SETTLE)
     // Half of the rounds pause before the settlement has ended, half right after it.
-    if (round % 2 === 0) await stage.within('settle is enacted', settling)
-    await stage.within('the transport pauses', tap.transport.pause())
-    const before = tap.deliveries.length
-    await stage.within('settle is enacted', settling)
-    await stage.quiet()
+    if (round % 2 === 0) await context.within('settle is enacted', settling)
+    await context.within('the transport pauses', receiver.transport.pause())
+    const before = receiver.deliveries.length
+    await context.within('settle is enacted', settling)
+    await context.quiet()
     assert.equal(
-      tap.deliveries.length,
+      receiver.deliveries.length,
       before,
       'deliveries after pause() resolved: it did not wait for the read',
     )
-    tap.transport.resume()
+    receiver.transport.resume()
   }
-  for (let left = MESSAGES - ROUNDS; left > 0; left--) await tap.put(await tap.next(), SETTLE)
-  await stage.places({ backlog: 0, deadLetters: 0 })
+  for (let left = MESSAGES - ROUNDS; left > 0; left--)
+    await receiver.put(await receiver.next(), SETTLE)
+  await context.places({ backlog: 0, deadLetters: 0 })
 }
 
 /** 8 tries, 25 s in all: a transport may have to connect again first. */
-const MOST_TRIES = 8
+const MAX_TRIES = 8
 const WAIT_MS = 100
 
-async function lostResponse(stage: Stage): Promise<void> {
-  const world = stage.having('dropResponse')
-  const now = stage.clock.now()
-  const tap = await stage.tap()
+async function lostResponse(context: ScenarioContext): Promise<void> {
+  const world = context.having('dropResponse')
+  const now = context.clock.now()
+  const receiver = await context.receiver()
   const enactWithLoss = async (decision: Decision) => {
     const id = await world.send(numbered(1))
-    const delivery = await tap.next()
-    await world.dropResponse(tap.transport)
-    return { id, most: copiesOf(stage, await insist(stage, tap, delivery, decision)) }
+    const delivery = await receiver.next()
+    await world.dropResponse(receiver.transport)
+    return {
+      id,
+      most: copiesOf(context, await enactUntilKnown(context, receiver, delivery, decision)),
+    }
   }
   const dead = await enactWithLoss(deadLetterOf(failedCycle(1, now)))
-  await backlogIs(stage, 0)
-  const copies = await stage.source().depth()
+  await backlogIs(context, 0)
+  const copies = await context.source().depth()
   assert.ok(copies >= 1, 'the dead letter is stored before the original is released')
   assert.ok(copies <= dead.most, `${copies} dead letters of one message, at most ${dead.most}`)
-  for (const { delivery } of await stage.drain(copies)) assert.equal(delivery.id, dead.id)
+  for (const { delivery } of await context.drain(copies)) assert.equal(delivery.id, dead.id)
 
   const retried = await enactWithLoss(retryIn(0, failedCycle(1, now), now))
-  await settleCopies(stage, tap, retried)
-  await stage.places({ backlog: 0, deadLetters: 0 })
+  await settleCopies(context, receiver, retried)
+  await context.places({ backlog: 0, deadLetters: 0 })
 }
 
 async function settleCopies(
-  stage: Stage,
-  tap: Tap,
+  context: ScenarioContext,
+  receiver: RecordingReceiver,
   { id, most }: { readonly id: string; readonly most: number },
 ): Promise<void> {
   let copies = 0
   do {
-    const delivery = await tap.next()
+    const delivery = await receiver.next()
     assert.equal(delivery.id, id)
     copies += 1
     assert.ok(copies <= most, `${copies} retries of one message, at most ${most}`)
-    await tap.put(delivery, SETTLE)
-    await stage.quiet()
-  } while ((await stage.world.backlog()) > 0)
+    await receiver.put(delivery, SETTLE)
+    await context.quiet()
+  } while ((await context.world.backlog()) > 0)
 }
 
-/** Enacts again while the result is unknown, with growing waits, as the runtime does. Returns the tries. */
-async function insist(
-  stage: Stage,
-  tap: Tap,
+/** Enacts again while the result is unknown, with growing waits, as the runtime does. Returns the number of tries. */
+async function enactUntilKnown(
+  context: ScenarioContext,
+  receiver: RecordingReceiver,
   delivery: Delivery,
   decision: Decision,
 ): Promise<number> {
-  for (let tries = 1; tries <= MOST_TRIES; tries++) {
-    const { kind } = await tap.enact(delivery, decision)
+  for (let tries = 1; tries <= MAX_TRIES; tries++) {
+    const { kind } = await receiver.enact(delivery, decision)
     if (kind !== 'unknown') return tries
-    await stage.pass(WAIT_MS * 2 ** (tries - 1))
+    await context.pass(WAIT_MS * 2 ** (tries - 1))
   }
-  assert.fail(`${decision.kind} stays unknown after ${MOST_TRIES} tries`)
+  assert.fail(`${decision.kind} stays unknown after ${MAX_TRIES} tries`)
 }
 
-/** One copy where copy and release are one step; else each unknown try may leave one. */
-const copiesOf = ({ capabilities }: Stage, tries: number) =>
+/** Returns one where copy and release are one step; otherwise each unknown try may leave a copy. */
+const copiesOf = ({ capabilities }: ScenarioContext, tries: number) =>
   capabilities.atomicHandOff ? 1 : tries
 
-async function backlogIs(stage: Stage, expected: number): Promise<void> {
-  await stage.until(`the backlog is ${expected}`, async () => {
-    return (await stage.world.backlog()) === expected
+async function backlogIs(context: ScenarioContext, expected: number): Promise<void> {
+  await context.until(`the backlog is ${expected}`, async () => {
+    return (await context.world.backlog()) === expected
   })
 }
 

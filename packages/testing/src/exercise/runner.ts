@@ -3,7 +3,7 @@ export interface TestRunner {
   readonly describe: (name: string, define: () => void) => unknown
   readonly it: {
     (name: string, test: RunnableTest, timeoutMs?: number): unknown
-    /** How to report a test that is not run. Without it, the name says so. */
+    /** Reports a test that is not run. Without it, the test name contains the reason. */
     skip?(name: string, test: () => Promise<void>): unknown
     /** Defines a test that runs at the same time as its neighbours; only `isConcurrent` uses it. */
     readonly concurrent?: (name: string, test: RunnableTest, timeoutMs?: number) => unknown
@@ -11,19 +11,19 @@ export interface TestRunner {
 }
 
 /**
- * A test as the suite defines it. The runner may pass its context; `context.skip(reason)`, as vitest and
- * node:test have it, reports a test that is skipped while the suite runs.
+ * A test as the suite defines it. The runner may pass its context. `context.skip(reason)`, which vitest and
+ * node:test have, reports a test that is skipped while the suite runs.
  */
 export type RunnableTest = (context?: unknown) => Promise<void>
 
-/** A scenario that is left out, with the reason a reader of the report deserves. */
+/** A skipped scenario, with a reason for the readers of the report. */
 export interface SkippedScenario {
   /** Its name, as in the report. */
   readonly scenario: string
   readonly reason: string
 }
 
-/** Reasons by the name of the scenario; refuses a name nobody has and a reason that says nothing. */
+/** Returns the reasons by scenario name. Throws for an unknown name and for an empty reason. */
 export function reasonsOf(
   skip: readonly SkippedScenario[],
   known: readonly string[],
@@ -31,10 +31,10 @@ export function reasonsOf(
   for (const { scenario, reason } of skip) {
     if (!known.includes(scenario)) {
       throw new Error(
-        `skip: there is no scenario '${scenario}'. There are:\n- ${known.join('\n- ')}`,
+        `skip: scenario "${scenario}" does not exist. Known scenarios:\n- ${known.join('\n- ')}`,
       )
     }
-    if (reason.trim() === '') throw new Error(`skip: '${scenario}' needs a reason`)
+    if (reason.trim() === '') throw new Error(`skip: scenario "${scenario}" needs a reason`)
   }
   return new Map(skip.map(({ scenario, reason }) => [scenario, reason]))
 }
@@ -43,7 +43,7 @@ export function reasonsOf(
 export function concurrentOf({ it }: TestRunner): TestRunner['it'] {
   const { concurrent } = it
   if (concurrent === undefined) {
-    throw new Error('isConcurrent: the test runner has no it.concurrent. Leave the option out.')
+    throw new Error('isConcurrent: the test runner has no it.concurrent. Remove the option.')
   }
   return concurrent
 }
@@ -54,9 +54,9 @@ export function reportSkipped({ it }: TestRunner, scenario: string, reason: stri
   else it.skip(`${scenario} (skipped: ${reason})`, nothing)
 }
 
-/** Skips the running test with the reason. Rejects where the runner cannot: a pass would hide the reason. */
+/** Skips the running test with the reason. Throws when the runner cannot skip: a pass would hide the reason. */
 export function skipNow(context: unknown, reason: string): void {
   const { skip } = (context ?? {}) as { skip?: unknown }
-  if (typeof skip !== 'function') throw new Error(`Not played: ${reason}`)
+  if (typeof skip !== 'function') throw new Error(`Not run: ${reason}`)
   Reflect.apply(skip, context, [reason])
 }

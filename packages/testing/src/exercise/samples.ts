@@ -10,7 +10,7 @@ import type {
 } from '@redrive/core'
 import type { SentMessage } from './world.ts'
 
-/** Every byte there is, and sequences that are not UTF-8: what decodes and encodes it again destroys it. */
+/** Every byte value, and sequences that are not UTF-8: decoding and encoding would change them. */
 export const BINARY: Uint8Array = Uint8Array.from([
   ...Array.from({ length: 256 }, (_, value) => value),
   ...[0xff, 0xfe, 0xc3, 0x28, 0xed, 0xa0, 0x80, 0x00],
@@ -20,7 +20,7 @@ const utf8 = new TextEncoder()
 
 export const text = (value: string): Uint8Array => utf8.encode(value)
 
-/** A message whose body tells it from the others. */
+/** Creates a message whose body identifies it. */
 export const numbered = (number: number, lane?: string): SentMessage => ({
   bytes: text(JSON.stringify({ number })),
   contentType: 'application/json',
@@ -40,7 +40,7 @@ export function failureOf(failureClass: FailureClass, message = 'it broke'): Fai
   }
 }
 
-/** A cycle that has seen so many failures, a second apart, the last one now. */
+/** Creates a cycle with that many failures, a second apart, the last one now. */
 export function failedCycle(
   attempts: number,
   now: number,
@@ -92,11 +92,11 @@ export const dropOf = (cycle: FailureCycle): Drop => ({
 
 export const giveBack = (now: number): Pause => ({
   kind: 'pause',
-  reason: 'dependency_sick',
+  reason: 'dependency_unhealthy',
   until: now,
   failure: undefined,
 })
 
-/** What a handler throws when what it calls is unreachable. */
+/** The error of a handler whose dependency is unreachable. */
 export const unreachable = (): Error =>
   Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })

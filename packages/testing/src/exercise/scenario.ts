@@ -1,18 +1,18 @@
 import type { Capabilities } from '@redrive/runtime'
-import type { Stage } from './stage.ts'
+import type { ScenarioContext } from './scenario-context.ts'
 import type { WorldAbility } from './world.ts'
 
-/** One guarantee every transport gives, as a play that fails when it does not. */
+/** One guarantee of every transport, as a scenario that fails when it does not hold. */
 export interface Scenario {
-  /** How it is reported, and how it is named in `skip`. */
+  /** Its name in the report and in `skip`. */
   readonly name: string
-  readonly play: (stage: Stage) => Promise<void>
-  /** Why a transport with these capabilities is excused; undefined when it is not. */
+  readonly play: (context: ScenarioContext) => Promise<void>
+  /** Returns why a transport with these capabilities is exempt; undefined when it is not. */
   readonly excuse?: (capabilities: Capabilities) => string | undefined
-  /** The part of the world that it cannot do without; `world.cannot` may give the reason why it is missing. */
+  /** The part of the fixture that it needs; `world.cannot` may give the reason why it is missing. */
   readonly needs?: WorldAbility
-  /** Every other scenario needs what it shows; when it fails, they are skipped. */
+  /** True when every other scenario depends on it. When it fails, they are skipped. */
   readonly isBasic?: true
-  /** It disturbs other worlds on the same broker, or fails on a busy machine: left out of the stress run. */
+  /** True when it disturbs other fixtures on the same broker, or fails on a busy machine. The stress run omits it. */
   readonly isAlone?: true
 }

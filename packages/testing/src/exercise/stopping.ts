@@ -2,98 +2,101 @@ import assert from 'node:assert/strict'
 import { isRedriveError, SETTLE } from '@redrive/core'
 import { numbered, unreachable } from './samples.ts'
 import type { Scenario } from './scenario.ts'
-import type { Stage } from './stage.ts'
+import type { ScenarioContext } from './scenario-context.ts'
 
-async function closeWhileHandlerFinishes(stage: Stage): Promise<void> {
+async function closeWhileHandlerFinishes(context: ScenarioContext): Promise<void> {
   let finish: (() => void) | undefined
-  const consumer = await stage.consume(
+  const consumer = await context.consume(
     () =>
       new Promise<void>((resolve) => {
         finish = resolve
       }),
   )
-  await stage.world.send(numbered(1))
-  await stage.until('the handler runs', () => finish !== undefined)
+  await context.world.send(numbered(1))
+  await context.until('the handler runs', () => finish !== undefined)
   const stopping = consumer.stop({ drain: '10s' })
   finish?.()
-  await stage.within('the consumer stops', stopping)
-  await stage.places({ backlog: 0, deadLetters: 0 })
+  await context.within('the consumer stops', stopping)
+  await context.places({ backlog: 0, deadLetters: 0 })
 }
 
-async function closeWhileHandlerHangs(stage: Stage): Promise<void> {
+async function closeWhileHandlerHangs(context: ScenarioContext): Promise<void> {
   let signal: AbortSignal | undefined
-  const id = await stage.world.send(numbered(1))
-  const consumer = await stage.consume((_, context) => {
+  const id = await context.world.send(numbered(1))
+  const consumer = await context.consume((_, context) => {
     signal = context.signal
     return new Promise(() => undefined)
   })
-  await stage.until('the handler runs', () => signal !== undefined)
-  await stage.within('the consumer stops', consumer.stop({ drain: 50 }))
-  assert.ok(isRedriveError(signal?.reason, 'STOPPING'), 'the handler was told to end')
-  await stage.places({ backlog: 1, deadLetters: 0 })
-  const next = await stage.tap()
+  await context.until('the handler runs', () => signal !== undefined)
+  await context.within('the consumer stops', consumer.stop({ drain: 50 }))
+  assert.ok(
+    isRedriveError(signal?.reason, 'STOPPING'),
+    'the signal of the handler fired with STOPPING',
+  )
+  await context.places({ backlog: 1, deadLetters: 0 })
+  const next = await context.receiver()
   const delivery = await next.next()
   assert.equal(delivery.id, id)
-  assert.equal(delivery.cycle.attempts, 0, 'an attempt cut short by us does not count')
+  assert.equal(delivery.cycle.attempts, 0, 'an attempt that the consumer aborts does not count')
   await next.put(delivery, SETTLE)
-  await stage.places({ backlog: 0, deadLetters: 0 })
+  await context.places({ backlog: 0, deadLetters: 0 })
 }
 
-async function closeWhilePaused(stage: Stage): Promise<void> {
+async function closeWhilePaused(context: ScenarioContext): Promise<void> {
   const handled = new Set<string>()
   const handler = ({ id }: { readonly id: string }) => void handled.add(id)
-  const paused = await stage.consume(handler)
+  const paused = await context.consume(handler)
   paused.pause()
-  await stage.quiet()
+  await context.quiet()
   const ids = new Set<string>()
-  for (let number = 0; number < 3; number++) ids.add(await stage.world.send(numbered(number)))
-  await stage.within('the paused consumer stops', paused.stop({ drain: '1s' }))
-  await stage.places({ backlog: 3, deadLetters: 0 })
+  for (let number = 0; number < 3; number++) ids.add(await context.world.send(numbered(number)))
+  await context.within('the paused consumer stops', paused.stop({ drain: '1s' }))
+  await context.places({ backlog: 3, deadLetters: 0 })
   assert.equal(handled.size, 0)
-  await stage.consume(handler)
-  await stage.places({ backlog: 0, deadLetters: 0 })
+  await context.consume(handler)
+  await context.places({ backlog: 0, deadLetters: 0 })
   assert.deepEqual(handled, ids)
 }
 
-async function closeWhileBlocked(stage: Stage): Promise<void> {
-  const id = await stage.world.send(numbered(1))
-  const consumer = await stage.consume(
+async function closeWhileBlocked(context: ScenarioContext): Promise<void> {
+  const id = await context.world.send(numbered(1))
+  const consumer = await context.consume(
     () => Promise.reject(new Error('it broke')),
     { retry: { attempts: 1 } },
-    stage.transport('copies_refused'),
+    context.transport('copies_refused'),
   )
   const isBlocked = () =>
-    stage.enacted('deadLetter').some(({ enactment }) => enactment.kind === 'unknown')
-  await stage.until('the hand-off is blocked', isBlocked)
-  await stage.within('the blocked consumer stops', consumer.stop({ drain: 50 }))
-  await stage.world.heal()
-  await stage.places({ backlog: 1, deadLetters: 0 })
-  const next = await stage.tap()
+    context.enacted('deadLetter').some(({ enactment }) => enactment.kind === 'unknown')
+  await context.until('the hand-off is blocked', isBlocked)
+  await context.within('the blocked consumer stops', consumer.stop({ drain: 50 }))
+  await context.world.heal()
+  await context.places({ backlog: 1, deadLetters: 0 })
+  const next = await context.receiver()
   const delivery = await next.next()
   assert.equal(delivery.id, id)
   await next.put(delivery, SETTLE)
-  await stage.places({ backlog: 0, deadLetters: 0 })
+  await context.places({ backlog: 0, deadLetters: 0 })
 }
 
-async function pauseAndResume(stage: Stage): Promise<void> {
-  const tap = await stage.tap()
-  const inHand = await stage.world.send(numbered(0))
-  const delivery = await tap.next()
-  await stage.within('the pause takes effect', tap.transport.pause())
-  const later = await stage.world.send(numbered(1))
-  await stage.quiet()
+async function pauseAndResume(context: ScenarioContext): Promise<void> {
+  const receiver = await context.receiver()
+  const inFlight = await context.world.send(numbered(0))
+  const delivery = await receiver.next()
+  await context.within('the pause takes effect', receiver.transport.pause())
+  const later = await context.world.send(numbered(1))
+  await context.quiet()
   assert.deepEqual(
-    tap.deliveries.map(({ id }) => id),
-    [inHand],
-    'nothing comes in while paused',
+    receiver.deliveries.map(({ id }) => id),
+    [inFlight],
+    'no delivery arrives while paused',
   )
-  await tap.put(delivery, SETTLE)
-  await stage.places({ backlog: 1, deadLetters: 0 })
-  tap.transport.resume()
-  const next = await tap.next()
+  await receiver.put(delivery, SETTLE)
+  await context.places({ backlog: 1, deadLetters: 0 })
+  receiver.transport.resume()
+  const next = await receiver.next()
   assert.equal(next.id, later)
-  await tap.put(next, SETTLE)
-  await stage.places({ backlog: 0, deadLetters: 0 })
+  await receiver.put(next, SETTLE)
+  await context.places({ backlog: 0, deadLetters: 0 })
 }
 
 const BREAKER = {
@@ -103,12 +106,15 @@ const BREAKER = {
   successes: 1,
 } as const
 
-/** 2 failures count before the third opens the breaker; one more that counted could use up the 3 attempts. */
+/** 2 failures count before the third opens the breaker. One more counted failure could use up the 3 attempts. */
 const ATTEMPTS = 3
 const FAILURES = 10
 
-async function breakerPauses(stage: Stage): Promise<void> {
-  const ids = new Set([await stage.world.send(numbered(0)), await stage.world.send(numbered(1))])
+async function breakerPauses(context: ScenarioContext): Promise<void> {
+  const ids = new Set([
+    await context.world.send(numbered(0)),
+    await context.world.send(numbered(1)),
+  ])
   const handled = new Set<string>()
   let calls = 0
   const handler = ({ id }: { readonly id: string }) => {
@@ -116,27 +122,27 @@ async function breakerPauses(stage: Stage): Promise<void> {
     if (calls <= FAILURES) throw unreachable()
     handled.add(id)
   }
-  const retry = { ...stage.policy().retry, attempts: ATTEMPTS }
-  await stage.consume(handler, { breaker: BREAKER, concurrency: 1, retry })
-  await stage.until('every message is handled', () => handled.size === ids.size)
-  await stage.places({ backlog: 0, deadLetters: 0 })
+  const retry = { ...context.policy().retry, attempts: ATTEMPTS }
+  await context.consume(handler, { breaker: BREAKER, concurrency: 1, retry })
+  await context.until('every message is handled', () => handled.size === ids.size)
+  await context.places({ backlog: 0, deadLetters: 0 })
   assert.deepEqual(handled, ids)
-  const counted = stage.events.filter((event) => event.type === 'attempt_failed' && event.counted)
+  const counted = context.events.filter((event) => event.type === 'attempt_failed' && event.counted)
   assert.equal(counted.length, BREAKER.trip.failures - 1, 'failures that count')
-  const openings = stage.events.filter(
+  const openings = context.events.filter(
     (event) => event.type === 'breaker_changed' && event.to === 'open',
   ).length
   assert.equal(openings, FAILURES - counted.length, 'each probe that failed opened it again')
-  const returned = stage.enacted('pause').length
-  assert.ok(returned <= 2 * (openings + 1), `${returned} deliveries came in while it was paused`)
+  const returned = context.enacted('pause').length
+  assert.ok(returned <= 2 * (openings + 1), `${returned} deliveries arrived while it was paused`)
 }
 
 export const STOPPING: readonly Scenario[] = [
   { name: 'close while a handler runs lets it finish', play: closeWhileHandlerFinishes },
-  { name: 'close while a handler hangs gives the message back', play: closeWhileHandlerHangs },
+  { name: 'close while a handler hangs returns the message', play: closeWhileHandlerHangs },
   { name: 'close while paused leaves everything in the source', play: closeWhilePaused },
   { name: 'close while a hand-off is blocked keeps the message', play: closeWhileBlocked },
-  { name: 'pause stops new deliveries and resume brings them', play: pauseAndResume },
+  { name: 'pause stops new deliveries and resume starts them', play: pauseAndResume },
   {
     name: 'an open breaker pauses consumption without spending attempts',
     play: breakerPauses,

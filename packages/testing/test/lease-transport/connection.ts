@@ -6,10 +6,10 @@ import type { LeaseStore } from './store.ts'
 /** 2 ms there and 2 ms back: a request is in progress for a while, as on a network. */
 const TRAVEL_MS = 2
 
-/** A hand-off stores something: it is what the faults of the contract are about. */
+/** The kind of a request. The faults of the contract apply to a hand-off, which stores data. */
 type RequestKind = 'read' | 'hand_off'
 
-/** The connection of one process to the store, with the faults that the contract asks for. */
+/** The connection of one process to the store, with the faults of the contract. */
 export class Connection {
   readonly owner: string = randomUUID()
   readonly #store: LeaseStore
@@ -31,7 +31,7 @@ export class Connection {
     this.#isRefusing = isRefusing
   }
 
-  /** As `kill -9`. The store cannot notice; its leases end here and now, to not wait for them. */
+  /** Ends the process like `kill -9`. The store cannot detect that, so its leases end immediately. */
   die(): void {
     this.#isAlive = false
     this.loseLeases()
@@ -45,7 +45,7 @@ export class Connection {
     this.#isResponseDropped = true
   }
 
-  /** Runs a script in the store. Rejects when the process is dead or the store restarts in between. */
+  /** Runs a script in the store. Rejects when the process has crashed or the store restarts in between. */
   async run<T>(kind: RequestKind, script: (store: LeaseStore) => T): Promise<T> {
     const { restarts } = this.#store
     await this.#travel()
@@ -68,7 +68,7 @@ export class Connection {
   }
 
   #check(restarts: number): void {
-    if (!this.#isAlive) throw new Error('This process is dead.')
+    if (!this.#isAlive) throw new Error('This process has crashed.')
     if (restarts !== this.#store.restarts) throw new Error('read ECONNRESET')
   }
 

@@ -2,11 +2,11 @@ import type { Decision } from '@redrive/core'
 import {
   type Enactment,
   LOST,
-  placed,
-  type Place,
-  readConfirmation,
+  movedTo,
+  type Destination,
+  parseConfirmation,
   SETTLED,
-  writeConfirmation,
+  serializeConfirmation,
 } from '@redrive/runtime'
 import type { Connection } from './connection.ts'
 import { copyOf, type LeaseDelivery } from './headers.ts'
@@ -26,7 +26,7 @@ interface Plan {
   readonly done: Enactment
 }
 
-/** Does what was decided in one script: the lease ends, and what must remain is stored with it. */
+/** Enacts the decision in one script: the lease ends, and the remaining data is stored with it. */
 export async function enactOn(
   delivery: LeaseDelivery,
   decision: Decision,
@@ -66,15 +66,15 @@ const NOTHING: Remains = { kind: 'nothing' }
 function planOf(delivery: LeaseDelivery, decision: Decision, options: EnactOptions): Plan {
   switch (decision.kind) {
     case 'pause':
-      return { remains: { kind: 'returned' }, done: placed('returned') }
+      return { remains: { kind: 'returned' }, done: movedTo('returned') }
     case 'settle':
       return { remains: confirmationOf(delivery, decision, options), done: SETTLED }
     case 'drop':
-      return { remains: confirmationOf(delivery, decision, options), done: placed('dropped') }
+      return { remains: confirmationOf(delivery, decision, options), done: movedTo('dropped') }
     case 'retryAt': {
       const { cycle, reason, delayMs } = decision
       const { message, truncated } = copyOf(delivery, { cycle, reason })
-      return { remains: { kind: 'retry', message, delayMs }, done: placed('retry', truncated) }
+      return { remains: { kind: 'retry', message, delayMs }, done: movedTo('retry', truncated) }
     }
     default:
       return givenUp(delivery, decision, options)
@@ -87,7 +87,7 @@ function confirmationOf(
   { now }: EnactOptions,
 ): Remains {
   if (delivery.replayId === undefined) return NOTHING
-  const confirmation = readConfirmation(writeConfirmation(delivery, decision, now()))
+  const confirmation = parseConfirmation(serializeConfirmation(delivery, decision, now()))
   return confirmation === undefined ? NOTHING : { kind: 'confirmation', confirmation }
 }
 
@@ -100,9 +100,9 @@ function givenUp(
   const stack = has('stack_dropped') ? undefined : failure.stack
   const { message, truncated } = copyOf(delivery, { cycle, reason, stack })
   const isQuarantined = decision.kind === 'quarantine'
-  const place: Place = isQuarantined ? 'quarantine' : 'dead_letter'
+  const place: Destination = isQuarantined ? 'quarantine' : 'dead_letter'
   return {
     remains: { kind: 'dead', message, isQuarantined, retentionMs },
-    done: placed(place, truncated),
+    done: movedTo(place, truncated),
   }
 }

@@ -16,7 +16,7 @@ export interface Entry {
   readonly lapses: number
 }
 
-/** An entry in the hands of an owner, until it is settled or the lease ends. */
+/** An entry with an owner, until it is settled or the lease ends. */
 export interface Lease {
   readonly entry: Entry
   readonly owner: string
@@ -49,7 +49,7 @@ export class Group {
   readonly confirmations: Kept<ReplayConfirmation>[] = []
   readonly replayIds = new Set<string>()
 
-  /** Makes entries available whose time has come or whose lease has ended, and removes expired records. */
+  /** Makes entries available that are due or whose lease has ended, and removes expired records. */
   advance(now: number): void {
     for (const one of this.delayed.filter(({ dueAt }) => dueAt <= now)) {
       this.delayed.splice(this.delayed.indexOf(one), 1)

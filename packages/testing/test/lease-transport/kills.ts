@@ -36,12 +36,13 @@ export const KILLS: Readonly<Record<Mistake, Kill>> = {
     cause: /^a retry of one group reached the other/,
   },
   acknowledged_before_copy: {
-    scenario: 'a crash between publish and acknowledge duplicates under the same id, never loses',
-    cause: /neither in the source nor among the dead letters/,
+    scenario:
+      'a crash between publish and acknowledge duplicates under the same id, and loses nothing',
+    cause: /neither in the source nor in the dead-letter queue/,
   },
   refused_copy_counted_as_done: {
     scenario: 'a copy that is not confirmed keeps the original',
-    cause: /^a copy that the broker refused is unknown.*deadLetter -> done: dead_letter/s,
+    cause: /^a copy that the broker rejected is unknown.*deadLetter -> done: dead_letter/s,
   },
   retry_early: {
     scenario: 'a retry arrives not before its time',
@@ -52,7 +53,7 @@ export const KILLS: Readonly<Record<Mistake, Kill>> = {
     cause: /^a replay published twice is delivered 2 times, at most 1/,
   },
   replay_on_shared_stream: {
-    scenario: 'a replay reaches only the group that gave the message up',
+    scenario: 'a replay reaches only the group that gave up the message',
     cause: /^a replay of one group reached the other/,
   },
   group_shares_cursor: {
@@ -61,7 +62,7 @@ export const KILLS: Readonly<Record<Mistake, Kill>> = {
   },
   retention_ignored: {
     scenario: 'the retention of dead letters reaches the broker',
-    cause: /open\(\) asked for 3600000 ms, the broker applies Infinity ms/,
+    cause: /open\(\) requested 3600000 ms, the broker applies Infinity ms/,
   },
   confirmation_not_stored: {
     scenario: 'a handled replay is confirmed once, a plain message never',
@@ -76,7 +77,7 @@ export const KILLS: Readonly<Record<Mistake, Kill>> = {
     cause: /^2 dead letters of one message, at most 1/,
   },
   lag_counts_delayed: {
-    scenario: 'lag counts what consumers could handle now',
+    scenario: 'lag counts the messages that consumers could handle now',
     cause: /^lag\(\) with a delayed retry and a dead letter/,
   },
 }

@@ -1,4 +1,4 @@
-/** Mistakes that a first version of a lease-based transport makes; each breaks one promise of the port. */
+/** Mistakes of a first version of a lease-based transport; each breaks one guarantee of the port. */
 export const MISTAKES = [
   'owner_unchecked',
   'lease_not_renewed',

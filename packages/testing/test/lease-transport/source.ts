@@ -10,7 +10,7 @@ import type { DeadRecord, Group, Kept } from './group.ts'
 import { copyOf, toDelivery } from './headers.ts'
 import type { LeaseStore } from './store.ts'
 
-/** A minute: a control plane that died holds dead letters no longer. */
+/** A minute: a crashed control plane keeps dead letters no longer. */
 const LEASE_MS = 60_000
 
 /** The control plane of one group. Its requests take no time: with a virtual clock, the contract requires it. */
@@ -27,16 +27,16 @@ export class LeaseSource implements DeadLetterSource {
     this.#group = group
   }
 
-  async drain({ most }: { readonly most: number }): Promise<DrainedBatch> {
-    const taken = this.#store.drain(this.#group, most, LEASE_MS)
+  async drain({ limit }: { readonly limit: number }): Promise<DrainedBatch> {
+    const taken = this.#store.drain(this.#group, limit, LEASE_MS)
     return {
       deadLetters: taken.map(({ record }) => this.#read(record)),
       ...this.#ending(({ dead }) => dead, taken),
     }
   }
 
-  async confirmations({ most }: { readonly most: number }): Promise<ConfirmationBatch> {
-    const taken = this.#store.confirmations(this.#group, most, LEASE_MS)
+  async confirmations({ limit }: { readonly limit: number }): Promise<ConfirmationBatch> {
+    const taken = this.#store.confirmations(this.#group, limit, LEASE_MS)
     return {
       confirmations: taken.map(({ record }) => record),
       ...this.#ending((group) => group.confirmations, taken),
@@ -64,7 +64,7 @@ export class LeaseSource implements DeadLetterSource {
       quarantined: isQuarantined,
       class: delivery.cycle.history.at(-1)?.class ?? 'unknown',
       reason,
-      naming: 'named',
+      identity: 'stable',
       ...(stack === undefined ? {} : { stack }),
     }
   }

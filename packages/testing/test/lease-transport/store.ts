@@ -9,14 +9,14 @@ export interface Claimed {
   readonly deliveryCount: number
 }
 
-/** The lease that a settlement is about. The id is only there for the mistake that ignores the token. */
+/** The lease of a settlement. The id exists only for the mistake that ignores the token. */
 export interface Ownership {
   readonly group: string
   readonly token: string
   readonly id: string
 }
 
-/** What a settlement leaves behind, stored in the same step as the lease ends. */
+/** The data that a settlement leaves, stored in the same step as the lease ends. */
 export type Remains =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'returned' }
@@ -30,7 +30,7 @@ export type Remains =
     }
 
 /**
- * A store with a shared stream, consumer groups and leases, as Redis Streams or a table have them. Each
+ * A store with a shared stream, consumer groups and leases, like Redis Streams or a table. Each
  * method is one script: it runs as a whole or not at all.
  */
 export class LeaseStore {
@@ -86,7 +86,7 @@ export class LeaseStore {
     return { message, lapses: 0 }
   }
 
-  /** Ends every lease of an owner, as time would. */
+  /** Ends every lease of an owner, as after the lease time. */
   endLeasesOf(owner: string): void {
     for (const group of this.#groups.values()) {
       for (const [token, lease] of group.leases) {
@@ -160,14 +160,14 @@ export class LeaseStore {
     }
   }
 
-  /** Messages that wait or are in flight, delayed ones included. */
+  /** Counts messages that wait or are in flight, including delayed ones. */
   backlog(name: string): number {
     const { cursor, ready, delayed, leases } = this.group(name)
     const waiting = this.#stream.length - cursor + this.#onStream.length
     return waiting + ready.length + delayed.length + leases.size
   }
 
-  /** Messages that a consumer could take now. */
+  /** Counts messages that a consumer could take now. */
   lag(name: string): number {
     if (this.#has('lag_counts_delayed')) return this.backlog(name)
     const { cursor, ready } = this.group(name)
@@ -186,7 +186,7 @@ export class LeaseStore {
     return this.#lease(this.group(name).confirmations, most, leaseMs)
   }
 
-  /** Returns copies: the token that a plane got stays its own. */
+  /** Returns copies, so that each control plane keeps its own token. */
   #lease<T>(all: Kept<T>[], most: number, leaseMs: number): readonly Kept<T>[] {
     const now = this.#clock.now()
     const free = all.filter(({ leasedUntil }) => leasedUntil <= now).slice(0, most)
@@ -197,7 +197,7 @@ export class LeaseStore {
     })
   }
 
-  /** Removes the records, or makes them available again; ignores those that another plane holds now. */
+  /** Removes the records, or makes them available again. Ignores those that another plane holds now. */
   endDrain<T>(all: Kept<T>[], taken: readonly Kept<T>[], isReleased: boolean): void {
     for (const { token, record } of taken) {
       const index = all.findIndex((one) =>

@@ -97,7 +97,7 @@ export class LeaseTransport implements Transport<LeaseDelivery> {
     this.#held.clear()
     this.#receiver = undefined
     if (owned.length === 0) return
-    // A store that cannot be reached ends the leases later.
+    // When the store is unreachable, the leases end later.
     await connection
       .run('read', (store) => owned.forEach((one) => store.end(one, { kind: 'returned' })))
       .catch((error: unknown) => this.#report(error))
@@ -118,7 +118,7 @@ export class LeaseTransport implements Transport<LeaseDelivery> {
         if (claimed.length === 0) return this.#poll()
       }
     } finally {
-      // In the same turn as the last look at the room: a later call starts another read.
+      // In the same turn as the last check of the limit: a later call starts another read.
       this.#reading = undefined
     }
   }

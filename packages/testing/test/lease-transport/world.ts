@@ -4,7 +4,7 @@ import {
   FakeClock,
   type SentMessage,
   type TransportFault,
-  type TransportWorld,
+  type TransportFixture,
 } from '../../src/index.ts'
 import { Connection } from './connection.ts'
 import type { StoredMessage } from './group.ts'
@@ -16,11 +16,11 @@ import { LeaseTransport } from './transport.ts'
 /** 3 s by the virtual clock: a tenth of the deadline of a scenario. */
 const LEASE_MS = 3_000
 
-export interface LeaseWorld extends TransportWorld {
+export interface LeaseWorld extends TransportFixture {
   restart(): void
 }
 
-/** A fresh store in virtual time, whose transports make one mistake, or none. */
+/** Creates a new store in virtual time, whose transports make one mistake, or none. */
 export function leaseWorld(mistake?: Mistake): LeaseWorld {
   const clock = new FakeClock()
   const has = (one: Mistake) => one === mistake

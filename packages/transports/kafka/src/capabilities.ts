@@ -2,7 +2,7 @@ import { HEADER_BUDGET_BYTES } from '@redrive/core'
 import type { Capabilities } from '@redrive/runtime'
 import { LONGEST_TIER_MS, TIERS_MS } from './topology.ts'
 
-/** What Kafka can do. Order within a key is kept by consumers that ask for it. */
+/** The capabilities of Kafka. Consumers that request lane order also keep the order within a key. */
 export const CAPABILITIES: Capabilities = {
   delay: { kind: 'emulated', longestMs: LONGEST_TIER_MS, stepsMs: TIERS_MS },
   ordering: 'none',

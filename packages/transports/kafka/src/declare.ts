@@ -1,55 +1,55 @@
 import { Admin, type Base, type BaseOptions } from '@platformatic/kafka'
 import { RedriveError } from '@redrive/core'
-import { isError, missingNoBroker } from './client.ts'
+import { isError, missingNoBroker } from './protocol/client.ts'
 import type { Topology, TopicSpec } from './topology.ts'
 
 /** A topic that exists. */
-interface Found {
+interface FoundTopic {
   readonly partitions: number
   readonly replicas: number
 }
 
 /** `resourceType` of a topic in the protocol. */
 const TOPIC = 2 as const
-const FOR_EVER = -1
-/** 30 s: a controller with much to do makes topics one after the other. */
+const FOREVER = -1
+/** 30 s: a busy controller creates topics one after the other. */
 const ANSWER_MS = 30_000
 /** `configOperation` that sets a value. */
 const SET = 0 as const
 
-/** Makes what is missing and looks at what is there. Rejects with a sentence for each thing that is wrong. */
+/** Creates missing topics and checks existing ones. Rejects with one sentence for each problem. */
 export async function prepare(
   options: BaseOptions,
   topology: Topology,
   isDeclaring: boolean,
 ): Promise<void> {
-  const patient = { ...options, requestTimeout: ANSWER_MS, retries: 5, retryDelay: 200 }
-  const admin = missingNoBroker(new Admin(patient))
+  const adminOptions = { ...options, requestTimeout: ANSWER_MS, retries: 5, retryDelay: 200 }
+  const admin = missingNoBroker(new Admin(adminOptions))
   try {
     const source = await find(admin, topology.topic)
     if (source === undefined) throw missingSource(topology.topic)
     const specs = [...topology.retries, topology.deadLetters, topology.replayed]
-    if (isDeclaring) await makeMissing(admin, specs, source)
+    if (isDeclaring) await createMissing(admin, specs, source)
     const problems = await problemsOf(admin, specs, source)
-    if (problems.length > 0) throw wrong(topology.topic, problems)
+    if (problems.length > 0) throw topologyMismatch(topology.topic, problems)
   } finally {
     await admin.close()
   }
 }
 
-async function find(client: Base, topic: string): Promise<Found | undefined> {
+async function find(client: Base, topic: string): Promise<FoundTopic | undefined> {
   try {
     const { topics } = await client.metadata({ topics: [topic], forceUpdate: true, retries: 0 })
     const partitions = topics.get(topic)?.partitions ?? []
     return { partitions: partitions.length, replicas: partitions[0]?.replicas.length ?? 1 }
   } catch (error) {
-    // The client library says so in words only.
+    // The client library reports this only in the error message.
     if (error instanceof Error && error.message.startsWith('Unknown topic')) return undefined
     throw error
   }
 }
 
-/** Those of the topics that are there: others' consumers make theirs with the first dead letter. */
+/** Returns the topics that exist. Consumers of other libraries create theirs with the first dead letter. */
 export async function existing(
   client: Base,
   topics: readonly string[],
@@ -58,21 +58,21 @@ export async function existing(
   return topics.filter((_, at) => found[at] !== undefined)
 }
 
-async function makeMissing(
+async function createMissing(
   admin: Admin,
   specs: readonly TopicSpec[],
-  { partitions, replicas }: Found,
+  { partitions, replicas }: FoundTopic,
 ): Promise<void> {
   const found = await Promise.all(specs.map(({ name }) => find(admin, name)))
   const missing = specs.filter((_, index) => found[index] === undefined)
-  // Those that are alike in one request.
-  for (const alike of Map.groupBy(missing, said).values()) {
+  // One request for all topics with the same configuration.
+  for (const alike of Map.groupBy(missing, describeConfigs).values()) {
     try {
       const [spec] = alike as [TopicSpec]
       const topics = alike.map(({ name }) => name)
       await admin.createTopics({ topics, partitions, replicas, configs: configsOf(spec) })
     } catch (error) {
-      // Another consumer of the group was quicker.
+      // Another consumer of the group created it first.
       if (!isError(error, 'TOPIC_ALREADY_EXISTS')) throw error
     }
   }
@@ -81,15 +81,18 @@ async function makeMissing(
     const topics = short.map(({ name }) => ({ name, count: partitions }))
     await admin.createPartitions({ topics, validateOnly: false })
   }
-  const isThere = async (topic: string) => (await find(admin, topic))?.partitions === partitions
-  await Promise.all(missing.map(({ name }) => known(`the topic ${name}`, () => isThere(name))))
+  const hasPartitions = async (topic: string) =>
+    (await find(admin, topic))?.partitions === partitions
+  await Promise.all(
+    missing.map(({ name }) => waitUntilKnown(`the topic ${name}`, () => hasPartitions(name))),
+  )
   const present = specs.filter((spec) => !missing.includes(spec))
   const configs = await configsOfAll(admin, present)
-  for (const spec of present) await keepLonger(admin, spec, configs.get(spec.name))
+  for (const spec of present) await extendRetention(admin, spec, configs.get(spec.name))
 }
 
-/** Never shorter: another consumer may have asked for what is there. */
-async function keepLonger(
+/** Raises the retention if it is too short. Never lowers it: another consumer may need the current value. */
+async function extendRetention(
   admin: Admin,
   spec: TopicSpec,
   config: Config = new Map(),
@@ -100,34 +103,39 @@ async function keepLonger(
   await admin.incrementalAlterConfigs({
     resources: [{ resourceType: TOPIC, resourceName: spec.name, configs }],
   })
-  await known(`retention.ms=${value} of ${spec.name}`, async () => {
+  await waitUntilKnown(`retention.ms=${value} of ${spec.name}`, async () => {
     const { [0]: now } = [...(await configsOfAll(admin, [spec])).values()]
     return now !== undefined && !isTooShort(spec, now)
   })
 }
 
 function isTooShort({ retentionMs }: TopicSpec, config: Config): boolean {
-  const kept = Number(config.get('retention.ms') ?? FOR_EVER)
+  const actual = Number(config.get('retention.ms') ?? FOREVER)
   const wanted = boundedRetention(retentionMs)
-  return kept !== FOR_EVER && (wanted === FOR_EVER || kept < wanted)
+  return actual !== FOREVER && (wanted === FOREVER || actual < wanted)
 }
 
-/** 30 s: the brokers tell each other of a new topic, and a busy one takes its time. */
+/** 30 s: brokers exchange metadata about a new topic, and a busy one is slow. */
 const KNOWN_MS = 30_000
-const LOOK_MS = 50
+const POLL_MS = 50
 
-/** Waits until the brokers know what was just asked of them. */
-async function known(what: string, isKnown: () => Promise<boolean>): Promise<void> {
+/** Waits until the brokers report a change that they accepted. */
+async function waitUntilKnown(what: string, isKnown: () => Promise<boolean>): Promise<void> {
   const endsAt = performance.now() + KNOWN_MS
   while (!(await isKnown())) {
     if (performance.now() > endsAt) {
-      throw new Error(`Kafka accepted ${what}, and does not know of it after ${KNOWN_MS} ms.`)
+      throw new Error(
+        `Kafka accepted ${what}, but did not apply it within ${KNOWN_MS} ms. Check the brokers, then retry.`,
+      )
     }
-    await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS))
   }
 }
 
-/** Never compacted: of two failures with one key both are kept. Times are the broker's: a retry is never early. */
+/**
+ * Returns the configuration of a topic. It is never compacted, so that two failures with one key are both kept.
+ * Retry topics use the time of the broker, so that a retry is never early.
+ */
 const configsOf = ({ retentionMs, tierMs }: TopicSpec) => [
   { name: 'cleanup.policy', value: 'delete' },
   { name: 'retention.ms', value: String(boundedRetention(retentionMs)) },
@@ -135,12 +143,12 @@ const configsOf = ({ retentionMs, tierMs }: TopicSpec) => [
 ]
 
 const boundedRetention = (retentionMs: number) =>
-  Number.isSafeInteger(Math.round(retentionMs)) ? Math.round(retentionMs) : FOR_EVER
+  Number.isSafeInteger(Math.round(retentionMs)) ? Math.round(retentionMs) : FOREVER
 
 async function problemsOf(
   admin: Admin,
   specs: readonly TopicSpec[],
-  source: Found,
+  source: FoundTopic,
 ): Promise<readonly string[]> {
   const problems: string[] = []
   const found = await Promise.all(specs.map(({ name }) => find(admin, name)))
@@ -150,21 +158,21 @@ async function problemsOf(
     const { partitions } = found[index] ?? {}
     if (partitions === undefined) {
       problems.push(
-        `${spec.name} does not exist. Create it with ${source.partitions} partitions and ${said(spec)}.`,
+        `${spec.name} does not exist. Create it with ${source.partitions} partitions and ${describeConfigs(spec)}.`,
       )
       return
     }
     if (partitions < source.partitions) {
       problems.push(
-        `${spec.name} has ${partitions} partitions, the source ${source.partitions}. Give it as many: a record keeps its partition.`,
+        `${spec.name} has ${partitions} partitions, but the source has ${source.partitions}. Add partitions until both numbers are equal: a record keeps its partition number.`,
       )
     }
-    problems.push(...misconfigured(spec, configs.get(spec.name) ?? new Map()))
+    problems.push(...configProblems(spec, configs.get(spec.name) ?? new Map()))
   })
   return problems
 }
 
-const said = (spec: TopicSpec) =>
+const describeConfigs = (spec: TopicSpec) =>
   configsOf(spec)
     .map(({ name, value }) => `${name}=${value}`)
     .join(', ')
@@ -186,13 +194,13 @@ async function configsOfAll(
   )
 }
 
-function misconfigured(spec: TopicSpec, config: Config): readonly string[] {
+function configProblems(spec: TopicSpec, config: Config): readonly string[] {
   const { name, tierMs, retentionMs } = spec
   const problems: string[] = []
   const policy = config.get('cleanup.policy') ?? 'delete'
   if (policy !== 'delete') {
     problems.push(
-      `${name} has cleanup.policy=${policy}: of two failures with one key only the last would be kept. Set it to delete.`,
+      `${name} has cleanup.policy=${policy}, which keeps only the last of several failures with one key. Set it to delete.`,
     )
   }
   if (isTooShort(spec, config)) {
@@ -202,7 +210,7 @@ function misconfigured(spec: TopicSpec, config: Config): readonly string[] {
   }
   if (tierMs > 0 && config.get('message.timestamp.type') !== 'LogAppendTime') {
     problems.push(
-      `${name} keeps the producer's times. Set message.timestamp.type=LogAppendTime: with another clock a retry would be early.`,
+      `${name} stores the timestamps of the producer. Set message.timestamp.type=LogAppendTime, because the clock of another machine can make a retry early.`,
     )
   }
   return problems
@@ -211,10 +219,10 @@ function misconfigured(spec: TopicSpec, config: Config): readonly string[] {
 const missingSource = (topic: string) =>
   new RedriveError(
     'TOPOLOGY_MISMATCH',
-    `The topic ${topic} does not exist. Create it first: how many partitions it needs is not for a consumer to decide.`,
+    `The topic "${topic}" does not exist. Create it first. Redrive does not create it, because you choose its number of partitions.`,
   )
 
-function wrong(topic: string, problems: readonly string[]): RedriveError {
-  const message = `The topics beside ${topic} are not as they must be:\n- ${problems.join('\n- ')}`
+function topologyMismatch(topic: string, problems: readonly string[]): RedriveError {
+  const message = `The retry and dead-letter topics of "${topic}" have problems:\n- ${problems.join('\n- ')}`
   return new RedriveError('TOPOLOGY_MISMATCH', message, { problems })
 }

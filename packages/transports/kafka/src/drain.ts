@@ -1,38 +1,38 @@
 import type { BaseOptions } from '@platformatic/kafka'
 import { RedriveError } from '@redrive/core'
-import { Consumption } from './consuming.ts'
-import type { KafkaDelivery } from './headers.ts'
+import { Consumption } from './consume/consumption.ts'
+import type { KafkaDelivery } from './delivery.ts'
 
-export interface DrainParts {
+export interface DrainOptions {
   readonly client: BaseOptions
   readonly group: string
   readonly topics: readonly string[]
-  /** As people know what is drained. */
+  /** The source name that users see. */
   readonly source: string
 }
 
-export interface Taken {
+export interface TakenRecords {
   readonly deliveries: readonly KafkaDelivery[]
   release(): Promise<void>
   abandon(): Promise<void>
 }
 
-/** 10 s until another control plane takes over the partitions of one that died. */
+/** 10 s until another control plane takes over the partitions of a crashed one. */
 const SESSION_MS = 10_000
-/** 20 ms between two looks whether the end is reached. */
-const LOOK_MS = 20
+/** 20 ms between two checks for the end of the topics. */
+const POLL_MS = 20
 
-/** Takes records off topics in batches, and commits what is released. */
+/** Takes records from topics in batches, and commits the released ones. */
 export class Drain {
-  readonly #parts: DrainParts
+  readonly #options: DrainOptions
   readonly #consumption: Consumption
-  /** Taken, and neither released nor abandoned yet. */
+  /** Deliveries that were taken but not released or abandoned yet. */
   readonly #open = new Set<KafkaDelivery>()
   #arrived: KafkaDelivery[] = []
 
-  constructor(parts: DrainParts) {
-    const { client, group, topics, source } = parts
-    this.#parts = parts
+  constructor(options: DrainOptions) {
+    const { client, group, topics, source } = options
+    this.#options = options
     this.#consumption = new Consumption({
       client,
       group,
@@ -40,7 +40,7 @@ export class Drain {
       source,
       sessionMs: SESSION_MS,
       drainMs: 0,
-      onTrouble: () => undefined,
+      onResult: () => undefined,
       onExpired: () => undefined,
     })
     void this.#consumption.pause()
@@ -53,15 +53,15 @@ export class Drain {
     })
   }
 
-  /** What is there, at most so many; what there is by then when the end is not reached within that time. */
-  async take(most: number, withinMs: number): Promise<Taken> {
+  /** Takes up to `limit` records. Returns the records received within `withinMs` if the end is not reached by then. */
+  async take(limit: number, withinMs: number): Promise<TakenRecords> {
     const consumption = this.#consumption
-    consumption.limit(this.#open.size + most)
+    consumption.limit(this.#open.size + limit)
     consumption.resume()
     const endsAt = performance.now() + withinMs
-    while (this.#arrived.length < most && !consumption.isAtEnd) {
+    while (this.#arrived.length < limit && !consumption.isAtEnd) {
       if (performance.now() > endsAt) break
-      await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS))
     }
     void consumption.pause()
     const deliveries = this.#arrived
@@ -70,16 +70,16 @@ export class Drain {
     return this.#taken(deliveries)
   }
 
-  #taken(deliveries: readonly KafkaDelivery[]): Taken {
-    let isOver = false
+  #taken(deliveries: readonly KafkaDelivery[]): TakenRecords {
+    let isEnded = false
     const once = async (act: (delivery: KafkaDelivery) => boolean) => {
-      if (isOver) return
-      isOver = true
+      if (isEnded) return
+      isEnded = true
       const isOurs = deliveries.map((delivery) => {
         this.#open.delete(delivery)
         return act(delivery)
       })
-      if (isOurs.includes(false)) throw lostBefore(this.#parts.source)
+      if (isOurs.includes(false)) throw lostBeforeRelease(this.#options.source)
     }
     return {
       deliveries,
@@ -90,7 +90,7 @@ export class Drain {
           await this.#consumption.committed()
         }
       },
-      abandon: () => once((delivery) => this.#consumption.giveBack(delivery)),
+      abandon: () => once((delivery) => this.#consumption.returnToPartition(delivery)),
     }
   }
 
@@ -99,8 +99,8 @@ export class Drain {
   }
 }
 
-const lostBefore = (source: string) =>
+const lostBeforeRelease = (source: string) =>
   new RedriveError(
     'DELIVERY_LOST',
-    `${source}: another control plane took over before what was drained was released. It is still in its topic and will be drained again.`,
+    `${source}: another process took over the partition before these records were released. They are still in their topic, and Redrive reads them again.`,
   )

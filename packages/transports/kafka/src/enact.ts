@@ -1,28 +1,28 @@
 import type { Decision, Pause } from '@redrive/core'
-import { type Place, writeConfirmation } from '@redrive/runtime'
-import { copyOf, type Copy, type KafkaDelivery } from './headers.ts'
-import type { TopicPartition } from './topic-partition.ts'
+import { type Destination, serializeConfirmation } from '@redrive/runtime'
+import { copyOf, type Copy, type KafkaDelivery } from './delivery.ts'
+import type { TopicPartition } from './protocol/topic-partition.ts'
 import { deadLetterTopic, replayedTopic, retryTopic, tierFor } from './topology.ts'
 
-/** Decisions that leave something behind before the original goes: a copy, or the confirmation of a replay. */
+/** A decision that first produces a copy or the confirmation of a replay, and then finishes the original. */
 export type HandOffDecision = Exclude<Decision, Pause>
 
-/** Those that end a delivery, and leave nothing behind unless it is a replay. */
-type Ending = Extract<Decision, { kind: 'settle' | 'drop' }>
+/** A decision that ends a delivery. It produces a record only for a replay. */
+type FinalDecision = Extract<Decision, { kind: 'settle' | 'drop' }>
 
-export const isEnding = (decision: Decision): decision is Ending =>
+export const isEnding = (decision: Decision): decision is FinalDecision =>
   decision.kind === 'settle' || decision.kind === 'drop'
 
-/** What is produced, and where it goes. */
+/** A record to produce, and its destination. */
 export interface HandOff {
   readonly to: TopicPartition
   readonly copy: Copy
-  readonly place: Place
-  /** Attempts left out of the history to fit the budget. */
+  readonly destination: Destination
+  /** Number of attempts removed from the history to fit the header budget. */
   readonly truncated: number
 }
 
-const PLACES = {
+const DESTINATIONS = {
   settle: 'settled',
   drop: 'dropped',
   retryAt: 'retry',
@@ -36,7 +36,7 @@ export interface HandOffSettings {
   readonly budgetBytes: number
 }
 
-/** What to produce for a decision. A record keeps its partition number wherever it goes. */
+/** Returns the record to produce for a decision. It keeps its partition number in every topic. */
 export function handOffOf(
   delivery: KafkaDelivery,
   decision: HandOffDecision,
@@ -51,16 +51,21 @@ export function handOffOf(
     kind === 'retryAt'
       ? retryTopic(source, group, tierFor(decision.delayMs))
       : deadLetterTopic(source, group)
-  return { to: { topic, partition: raw.partition }, copy, place: PLACES[kind], truncated }
+  return {
+    to: { topic, partition: raw.partition },
+    copy,
+    destination: DESTINATIONS[kind],
+    truncated,
+  }
 }
 
-function confirmationOf(delivery: KafkaDelivery, decision: Ending, group: string): HandOff {
+function confirmationOf(delivery: KafkaDelivery, decision: FinalDecision, group: string): HandOff {
   const { source, raw } = delivery
-  const value = writeConfirmation(delivery, decision, Date.now())
+  const value = serializeConfirmation(delivery, decision, Date.now())
   return {
     to: { topic: replayedTopic(source, group), partition: raw.partition },
     copy: { key: null, value, headers: [] },
-    place: PLACES[decision.kind],
+    destination: DESTINATIONS[decision.kind],
     truncated: 0,
   }
 }

@@ -1,11 +1,12 @@
-import { cycleOfTold, type FailureCycle, FIRST_CYCLE } from '@redrive/core'
-import type { Header, KafkaRecord } from './headers.ts'
+import { cycleFromReport, type FailureCycle, FIRST_CYCLE } from '@redrive/core'
+import type { Header, KafkaRecord } from './delivery.ts'
+import type { ConnectHeaderTable, SpringHeaderTable } from './header-tables.ts'
 
-/** What someone else's headers say about how a record died. */
+/** The failure of a record as the headers of another library describe it. */
 export interface ForeignDeath {
-  /** In the words of who wrote it, prefixed with who that was. */
+  /** The reason as the other library wrote it, with its name as prefix. */
   readonly reason: string
-  /** Where it was consumed from, as far as the headers say so. */
+  /** The topic it was consumed from, if the headers contain it. */
   readonly origin: string | undefined
   readonly partition: number | undefined
   readonly cycle: FailureCycle
@@ -21,7 +22,7 @@ export function readForeignDeath({ headers, timestamp }: KafkaRecord): ForeignDe
   for (const read of READERS) {
     const death = read(byName)
     if (death === undefined) continue
-    // Neither says when it failed; the dead letter was produced right afterwards.
+    // Neither library stores the time of the failure; the dead letter was produced right after it.
     const history = death.cycle.history.map((record) => ({ ...record, at: timestamp }))
     return { ...death, cycle: { ...death.cycle, firstFailedAt: timestamp, history } }
   }
@@ -33,19 +34,19 @@ const NO_BYTES = Buffer.alloc(0)
 const spring: Reader = (headers) => {
   const origin = text(headers, 'kafka_dlt-original-topic')
   if (origin === undefined) return undefined
-  // The listener's own exception wraps the one that matters.
+  // The exception of the listener wraps the original one.
   const type =
     text(headers, 'kafka_dlt-exception-cause-fqcn') ?? text(headers, 'kafka_dlt-exception-fqcn')
   return {
     reason: 'spring_kafka_failed',
     origin,
-    partition: int32(headers.get('kafka_dlt-original-partition')),
-    cycle: cycleOfTold({
+    partition: int32(bytes(headers, 'kafka_dlt-original-partition')),
+    cycle: cycleFromReport({
       type,
       message: text(headers, 'kafka_dlt-exception-message'),
       stack: text(headers, 'kafka_dlt-exception-stacktrace'),
       at: undefined,
-      attempts: int32(headers.get('retry_topic-attempts')) ?? 1,
+      attempts: int32(bytes(headers, 'retry_topic-attempts')) ?? 1,
     }),
   }
 }
@@ -59,7 +60,7 @@ const connect: Reader = (headers) => {
     reason: `kafka_connect_${stage ?? 'failed'}`,
     origin,
     partition: wholeNumber(text(headers, '__connect.errors.partition')),
-    cycle: cycleOfTold({
+    cycle: cycleFromReport({
       type,
       message: text(headers, '__connect.errors.exception.message'),
       stack: text(headers, '__connect.errors.exception.stacktrace'),
@@ -71,10 +72,13 @@ const connect: Reader = (headers) => {
 
 const READERS: readonly Reader[] = [spring, connect]
 
-const text = (headers: ReadonlyMap<string, Buffer>, name: string) => headers.get(name)?.toString()
+type Name = keyof SpringHeaderTable | keyof ConnectHeaderTable
 
-/** Numbers as Java writes them: four bytes, highest first. */
-const int32 = (bytes: Buffer | undefined) => (bytes?.length === 4 ? bytes.readInt32BE() : undefined)
+const bytes = (headers: ReadonlyMap<string, Buffer>, name: Name) => headers.get(name)
+const text = (headers: ReadonlyMap<string, Buffer>, name: Name) => bytes(headers, name)?.toString()
+
+/** Reads a number as Java writes it: four bytes, highest first. */
+const int32 = (value: Buffer | undefined) => (value?.length === 4 ? value.readInt32BE() : undefined)
 
 const wholeNumber = (value: string | undefined) =>
   value !== undefined && /^\d{1,9}$/.test(value) ? Number(value) : undefined

@@ -1,5 +1,4 @@
-export { CAPABILITIES, capabilitiesOf } from './capabilities.ts'
-export type { Header, KafkaDelivery, KafkaRecord } from './headers.ts'
+export type { Header, KafkaDelivery, KafkaRecord } from './delivery.ts'
 export type {
   ClientOptions,
   KafkaOptions,
@@ -15,6 +14,6 @@ export {
   type TopicSpec,
   topologyOf,
 } from './topology.ts'
-export { kafka, type KafkaTransport } from './receive.ts'
+export { kafka, type KafkaTransport } from './transport.ts'
 export { type KafkaSink, kafkaSink } from './sink.ts'
 export { type KafkaSource, kafkaSource } from './source.ts'

@@ -4,52 +4,55 @@ import type { OutboundEvent } from '@redrive/runtime'
 import { deadLetterTopic, replayedTopic } from './topology.ts'
 
 export interface KafkaOptions {
-  /** `host:port` of some brokers; they name the others. */
+  /** `host:port` of some brokers; the client discovers the others. */
   readonly brokers: readonly string[]
-  /** The topic to consume. It must exist: how many partitions it has is not ours to choose. */
+  /** The topic to consume. It must exist, because you choose its number of partitions. */
   readonly topic: string
   /** The consumer group. Retries and dead letters belong to a topic and a group. */
   readonly group: string
-  /** `'lane'`: records of one key one after the other, however often one fails. Default `'none'`. */
+  /** `'lane'` handles records of one key one after the other, even when one fails and is retried. Default `'none'`. */
   readonly order?: 'none' | 'lane'
   /**
-   * `'atLeastOnce'`: a crash between copy and commit leaves both. `'transactional'`: retry or dead
-   * letter and the commit of its original are one transaction, which costs a few requests for each
-   * batch of hand-offs. Default `'atLeastOnce'`.
+   * `'atLeastOnce'`: after a crash between copy and commit, both the copy and the original exist.
+   * `'transactional'`: the retry or dead letter and the commit of its original are one transaction, which
+   * costs a few requests per batch of hand-offs. Default `'atLeastOnce'`.
    */
   readonly handOff?: 'atLeastOnce' | 'transactional'
-  /** Where a group begins that has committed nothing yet. Default `'earliest'`: nothing is skipped. */
+  /** Start position of a group without commits. Default `'earliest'`, which skips nothing. */
   readonly from?: 'earliest' | 'latest'
   /**
-   * `'declare'` makes retry and dead-letter topics that are missing; `'verify'` only looks.
-   * `topologyOf` says what must be there. Default `'declare'`.
+   * `'declare'` creates missing retry and dead-letter topics; `'verify'` only checks them.
+   * `topologyOf` lists what must exist. Default `'declare'`.
    */
   readonly topology?: 'declare' | 'verify'
-  /** How soon others take over from a consumer that is not heard of. Default '30s'. */
+  /** Time without heartbeats after which other consumers take over its partitions (at least '1s', default '30s'). */
   readonly sessionTimeout?: Duration
-  /** How long handlers may go on with a partition that goes to another consumer. Default '5s'. */
+  /** Maximum time for handlers to finish when a partition moves to another consumer. Default '5s'. */
   readonly drainTimeout?: Duration
-  /** How long a copy may stay unconfirmed before it counts as unknown. Default '10s'. */
+  /** Maximum wait for the acknowledgement of a copy. After it, the outcome is unknown. Default '10s'. */
   readonly confirmTimeout?: Duration
-  /** TLS, SASL and whatever else the client library wants to know. */
+  /** Options of the client library, such as TLS and SASL. Default: none. */
   readonly client?: ClientOptions
 }
 
+/** Options of `@platformatic/kafka` without its list of brokers. */
 export type ClientOptions = Partial<Omit<BaseOptions, 'bootstrapBrokers'>>
 
 export interface KafkaSourceOptions extends Pick<KafkaOptions, 'brokers' | 'topic' | 'client'> {
-  /** The group whose dead letters these are. */
+  /** The group whose dead letters are drained. */
   readonly group: string
   /** Topics to drain. Default: the dead-letter topic of `topic` and `group`. */
   readonly deadLetterTopics?: readonly string[]
-  /** The group the control plane drains with. Default `redrive`. */
+  /** Prefix of the consumer group that the control plane uses to drain. Default 'redrive'. */
   readonly drainGroup?: string
+  /** Maximum wait for the acknowledgement of a replay. After it, the outcome is unknown. Default '10s'. */
   readonly confirmTimeout?: Duration
 }
 
 export interface KafkaSinkOptions extends Pick<KafkaOptions, 'brokers' | 'client'> {
-  /** Where events are produced. It must exist. A function chooses one for each event. */
+  /** The topic for events, which must exist, or a function that returns the topic of an event. */
   readonly topic: string | ((event: OutboundEvent) => string)
+  /** Maximum wait for the acknowledgement of an event. After it, the outcome is unknown. Default '10s'. */
   readonly confirmTimeout?: Duration
 }
 
@@ -82,13 +85,13 @@ export interface ResolvedSourceOptions {
   readonly client: BaseOptions
 }
 
-/** 30 s: rides out a long pause of the runtime, and a dead consumer holds its partitions no longer. */
+/** 30 s: survives a long pause of Node.js, and bounds how long a crashed consumer keeps its partitions. */
 const SESSION_MS = 30_000
-/** 1 s: below that a busy machine loses its partitions. */
-const LEAST_SESSION_MS = 1_000
-/** 5 s: most handlers end within it, and a deploy does not wait longer. */
+/** 1 s: with less, a consumer on a busy machine would lose its partitions. */
+const MIN_SESSION_MS = 1_000
+/** 5 s: most handlers finish within it, and a deployment does not wait longer. */
 const DRAIN_MS = 5_000
-/** 10 s: far beyond any healthy answer, short enough that a silent broker is noticed by a person on call. */
+/** 10 s: much longer than a healthy acknowledgement takes, and short enough to report a broker that does not answer. */
 const CONFIRM_TIMEOUT_MS = 10_000
 
 export function resolveOptions(options: KafkaOptions): ResolvedOptions {
@@ -101,11 +104,11 @@ export function resolveOptions(options: KafkaOptions): ResolvedOptions {
   oneOf('from', from, ['earliest', 'latest'], problems)
   oneOf('topology', topology, ['declare', 'verify'], problems)
   const sessionMs = duration('sessionTimeout', sessionTimeout, problems)
-  if (sessionMs < LEAST_SESSION_MS) {
+  if (sessionMs < MIN_SESSION_MS) {
     problems.push(`sessionTimeout: expected '1s' or more, got ${sessionTimeout}`)
   }
   const drainMs = duration('drainTimeout', drainTimeout, problems)
-  refuse('kafka()', problems)
+  throwIfInvalid('kafka()', problems)
   return {
     ...common,
     order,
@@ -121,7 +124,7 @@ export function resolveSourceOptions(options: KafkaSourceOptions): ResolvedSourc
   const { deadLetterTopics, drainGroup = 'redrive' } = options
   const problems: string[] = []
   const common = resolveCommon(options, problems)
-  refuse('kafkaSource()', problems)
+  throwIfInvalid('kafkaSource()', problems)
   const { topic, group } = common
   return {
     ...common,
@@ -136,7 +139,7 @@ export function resolveSinkOptions(options: KafkaSinkOptions): ResolvedSinkOptio
   const problems: string[] = []
   const name = typeof topic === 'string' ? topic : 'topics'
   const { client } = resolveCommon({ ...options, topic: name, group: 'sink' }, problems)
-  refuse('kafkaSink()', problems)
+  throwIfInvalid('kafkaSink()', problems)
   return { name, topic: typeof topic === 'string' ? () => topic : topic, client }
 }
 
@@ -150,10 +153,11 @@ function resolveCommon(
   if (brokers.length === 0 || !brokers.every((broker) => /^.+:\d+$/.test(broker))) {
     problems.push("brokers: expected a list such as ['localhost:9092']")
   }
-  if (!/^[\w.-]+$/.test(topic)) problems.push('topic: expected letters, digits, dots, - or _')
+  if (!/^[\w.-]+$/.test(topic))
+    problems.push(`topic: expected letters, digits, dots, - or _, got '${topic}'`)
   if (!/^[\w.-]+$/.test(group)) {
     problems.push(
-      'group: expected letters, digits, dots, - or _: it is part of the names of topics',
+      `group: expected letters, digits, dots, - or _, because it is a part of topic names, got '${group}'`,
     )
   }
   const confirmTimeoutMs = duration('confirmTimeout', confirmTimeout, problems)
@@ -184,8 +188,8 @@ function duration(name: string, value: Duration, problems: string[]): number {
   return ms ?? 0
 }
 
-function refuse(what: string, problems: readonly string[]): void {
+function throwIfInvalid(what: string, problems: readonly string[]): void {
   if (problems.length === 0) return
-  const message = `${what} cannot be set up:\n- ${problems.join('\n- ')}`
+  const message = `The options of ${what} are invalid:\n- ${problems.join('\n- ')}`
   throw new RedriveError('POLICY_INVALID', message, { problems })
 }

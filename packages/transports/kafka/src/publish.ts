@@ -9,23 +9,23 @@ import {
   type produceV11,
 } from '@platformatic/kafka'
 import { RedriveError } from '@redrive/core'
-import { withTimeout } from '@redrive/runtime'
-import { isError, missingNoBroker } from './client.ts'
-import type { Copy } from './headers.ts'
-import { nameOf, type TopicPartition } from './topic-partition.ts'
+import { withTimeout } from '@redrive/runtime/internal'
+import { isError, missingNoBroker } from './protocol/client.ts'
+import type { Copy } from './delivery.ts'
+import { nameOf, type TopicPartition } from './protocol/topic-partition.ts'
 
-/** 500 records in one request, 512 KB for one partition: half of what a broker takes unless it was told otherwise. */
+/** 500 records per request, and 512 KB per partition: half of what a broker accepts by default. */
 const BATCH_RECORDS = 500
 const BATCH_BYTES = 524_288
-/** Tries of one batch. The broker recognises a repetition, so none of them makes a second copy. */
+/** Retries of one batch. The broker recognises repeated requests, so they create no duplicates. */
 const RETRIES = 3
 const RETRY_MS = 200
 
 export type Message = MessageToProduce<Buffer, Buffer, Buffer, Buffer>
 export type KafkaProducer = Producer<Buffer, Buffer, Buffer, Buffer>
 
-interface Pending {
-  /** Topic and partition. */
+interface PendingRecord {
+  /** Name of the topic and partition. */
   readonly to: string
   readonly message: Message
   readonly bytes: number
@@ -33,23 +33,23 @@ interface Pending {
   readonly reject: (error: unknown) => void
 }
 
-/** What waits for one broker, and whether something is on its way to it. */
-interface Line {
-  waiting: Pending[]
+/** The waiting records of one broker, and whether a request to it is in flight. */
+interface BrokerQueue {
+  waiting: PendingRecord[]
   isSending: boolean
-  /** How much of each partition waits or is on its way. */
+  /** Number of records per partition that wait or are in flight. */
   readonly unsettled: Map<string, number>
 }
 
 /**
- * Produces with proof: acknowledged by all replicas in sync, idempotent. One request at a time to each
- * broker, which carries all that has come together in the meantime; what it refuses for one partition
- * does not touch the others.
+ * Produces with an idempotent producer, and waits for the acknowledgement of all replicas in sync. It sends
+ * one request at a time to each broker, with all records that arrived since the last one. A rejected partition
+ * does not affect the others.
  */
 export class Publisher {
   readonly #options: BaseOptions
   readonly #confirmTimeoutMs: number
-  readonly #lines = new Map<number, Line>()
+  readonly #queues = new Map<number, BrokerQueue>()
   #producer: KafkaProducer | undefined
   readonly #retired = new Set<Promise<void>>()
 
@@ -58,69 +58,73 @@ export class Publisher {
     this.#confirmTimeoutMs = confirmTimeoutMs
   }
 
-  /** Resolves when the broker has stored it. */
-  send(place: TopicPartition, copy: Copy): Promise<void> {
-    const to = nameOf(place)
-    const line = this.#lineOf(place, to)
-    line.unsettled.set(to, (line.unsettled.get(to) ?? 0) + 1)
+  /** Sends a copy. Resolves when the broker has stored it. */
+  send(topicPartition: TopicPartition, copy: Copy): Promise<void> {
+    const to = nameOf(topicPartition)
+    const queue = this.#queueOf(topicPartition, to)
+    queue.unsettled.set(to, (queue.unsettled.get(to) ?? 0) + 1)
     const { promise, resolve, reject } = Promise.withResolvers<void>()
-    line.waiting.push({ to, ...messageOf(place, copy), resolve, reject })
-    if (!line.isSending) {
-      line.isSending = true
-      // What comes in this moment goes along.
-      setImmediate(() => void this.#sendAll(line))
+    queue.waiting.push({ to, ...messageOf(topicPartition, copy), resolve, reject })
+    if (!queue.isSending) {
+      queue.isSending = true
+      // Records sent in this turn of the event loop join the request.
+      setImmediate(() => void this.#sendAll(queue))
     }
     return promise
   }
 
   /**
-   * Where the partition has something on its way already, whoever leads it by now: two requests for one
-   * partition may overtake each other, and the broker then refuses the second for its number.
+   * Returns the queue that already has records of the partition, even if its leader has changed. Two requests
+   * for one partition may arrive out of order, and the broker then rejects one for its sequence number.
    */
-  #lineOf(place: TopicPartition, to: string): Line {
-    for (const line of this.#lines.values()) if (line.unsettled.has(to)) return line
-    const leader = this.#leaderOf(place)
-    const line = this.#lines.get(leader) ?? { waiting: [], isSending: false, unsettled: new Map() }
-    this.#lines.set(leader, line)
-    return line
+  #queueOf(topicPartition: TopicPartition, to: string): BrokerQueue {
+    for (const queue of this.#queues.values()) if (queue.unsettled.has(to)) return queue
+    const leader = this.#leaderOf(topicPartition)
+    const queue = this.#queues.get(leader) ?? {
+      waiting: [],
+      isSending: false,
+      unsettled: new Map(),
+    }
+    this.#queues.set(leader, queue)
+    return queue
   }
 
-  /** As far as it is known: the client library asks the right one in any case. */
+  /** Returns the leader if it is known. The client library finds the right broker in any case. */
   #leaderOf({ topic, partition }: TopicPartition): number {
     const topics = this.#producer?.currentMetadata?.topics
-    return topics?.get(topic)?.partitions[partition]?.leader ?? NOBODY
+    return topics?.get(topic)?.partitions[partition]?.leader ?? NO_LEADER
   }
 
-  /** The proof, if it comes in time; it may still come later. */
+  /** Waits for the acknowledgement; rejects after the timeout. The acknowledgement may still arrive later. */
   async inTime<T>(proof: Promise<T>): Promise<T> {
     return withTimeout(proof, this.#confirmTimeoutMs, () => {
       throw unconfirmed(this.#confirmTimeoutMs)
     })
   }
 
-  async #sendAll(line: Line): Promise<void> {
-    while (line.waiting.length > 0) {
-      const batch = line.waiting.splice(0, batchIn(line.waiting))
+  async #sendAll(queue: BrokerQueue): Promise<void> {
+    while (queue.waiting.length > 0) {
+      const batch = queue.waiting.splice(0, batchIn(queue.waiting))
       await this.#sendBatch(batch)
-      settle(line, batch)
+      settle(queue, batch)
     }
-    line.isSending = false
+    queue.isSending = false
   }
 
-  async #sendBatch(batch: readonly Pending[]): Promise<void> {
+  async #sendBatch(batch: readonly PendingRecord[]): Promise<void> {
     const producer = this.#current()
     try {
       await producer.send({ messages: batch.map(({ message }) => message) })
       for (const { resolve } of batch) resolve()
     } catch (error) {
-      // Nobody knows what the broker has of it, so nothing is built on this producer's numbering.
+      // It is unknown which records the broker stored, so this producer's sequence numbers are not used again.
       this.#retire(producer)
       const isStored = storedIn(error)
       const left = batch.filter(({ to }) => !isStored(to))
       for (const one of batch) if (!left.includes(one)) one.resolve()
-      // One of them may be too large: each is sent alone, so that it does not hold up the others.
-      const isDivisible = left.length > 1 && isError(error, ...TOO_LARGE)
-      if (!isDivisible) for (const { reject } of left) reject(error)
+      // One of them may be too large: each is sent alone, so that it does not block the others.
+      const canSplit = left.length > 1 && isError(error, ...TOO_LARGE)
+      if (!canSplit) for (const { reject } of left) reject(error)
       else for (const one of left) await this.#sendBatch([one])
     }
   }
@@ -137,19 +141,20 @@ export class Publisher {
   }
 
   async close(): Promise<void> {
-    for (const line of this.#lines.values()) {
-      const left = line.waiting.splice(0)
-      for (const { reject } of left) reject(new Error('The producer is closed.'))
-      settle(line, left)
+    for (const queue of this.#queues.values()) {
+      const left = queue.waiting.splice(0)
+      for (const { reject } of left)
+        reject(new Error('The producer was closed before the record was sent.'))
+      settle(queue, left)
     }
     if (this.#producer !== undefined) this.#retire(this.#producer)
     await Promise.all(this.#retired)
   }
 }
 
-const NOBODY = -1
+const NO_LEADER = -1
 
-function settle({ unsettled }: Line, batch: readonly Pending[]): void {
+function settle({ unsettled }: BrokerQueue, batch: readonly PendingRecord[]): void {
   for (const { to } of batch) {
     const left = (unsettled.get(to) ?? 0) - 1
     if (left > 0) unsettled.set(to, left)
@@ -157,20 +162,20 @@ function settle({ unsettled }: Line, batch: readonly Pending[]): void {
   }
 }
 
-/** Which partitions a broker said it has stored, in an answer that refuses others. */
-function storedIn(error: unknown): (place: string) => boolean {
+/** Returns a function that checks whether a partition was stored, for a response that rejects only some partitions. */
+function storedIn(error: unknown): (topicPartition: string) => boolean {
   const stored = new Set<string>()
   for (const { responses } of answersIn(error)) {
     for (const { name: topic, partitionResponses } of responses) {
       for (const { index: partition, errorCode } of partitionResponses) {
-        const place = nameOf({ topic, partition })
-        // The last answer counts: the client library may have asked more than once.
-        if (errorCode === 0) stored.add(place)
-        else stored.delete(place)
+        const topicPartition = nameOf({ topic, partition })
+        // The last response counts: the client library may have sent the request more than once.
+        if (errorCode === 0) stored.add(topicPartition)
+        else stored.delete(topicPartition)
       }
     }
   }
-  return (place) => stored.has(place)
+  return (topicPartition) => stored.has(topicPartition)
 }
 
 function answersIn(error: unknown): readonly ProduceAnswer[] {
@@ -199,39 +204,39 @@ export function producerOf(
     retryDelay: RETRY_MS,
   })
   const producer = missingNoBroker(created)
-  // It would repeat for ever, and tell nobody what was stored meanwhile.
+  // By default it would retry forever, and not report which records were stored.
   producer[kOptions].retries = retries
-  // We have no number yet. It would say 0, which is somebody's, and be fenced under a name that is known.
+  // No producer id is assigned yet. The default 0 is the id of another producer, and with a known transactional id it is fenced.
   producer[kOptions].producerId = -1n
   producer[kOptions].producerEpoch = -1
-  return own.transactionalId === undefined ? numberedOnce(producer) : producer
+  return own.transactionalId === undefined ? initialiseOnce(producer) : producer
 }
 
-const OUT_OF_NUMBER =
-  'Kafka refused a request for the number of its records, so nobody knows which of them it has. They are sent again by a new producer.'
+const SEQUENCE_REJECTED =
+  'Kafka rejected the sequence numbers of a request, so it is unknown which records are stored. A new producer sends them again.'
 
 /**
- * By the numbers of a producer a broker recognises a repetition. When it finds a gap in them, the client
- * library takes new ones and sends everything again, also what is stored, and tells nobody. Here that is
- * an error like others: whoever sends decides, with a producer that is new.
+ * Lets a producer initialise only once. A broker recognises repeated requests by sequence numbers. After a gap
+ * in them, the client library silently takes new ones and sends everything again, even stored records. Here,
+ * this is a normal error: the caller decides, and a new producer is used.
  */
-function numberedOnce(producer: KafkaProducer): KafkaProducer {
+function initialiseOnce(producer: KafkaProducer): KafkaProducer {
   const initialise = producer.initIdempotentProducer.bind(producer)
-  let isNumbered = false
+  let isInitialised = false
   producer.initIdempotentProducer = ((
     options: ProduceOptions<Buffer, Buffer, Buffer, Buffer>,
     callback: CallbackWithPromise<ProducerInfo>,
   ) => {
-    if (isNumbered) return callback(new Error(OUT_OF_NUMBER))
+    if (isInitialised) return callback(new Error(SEQUENCE_REJECTED))
     initialise(options, (error, info) => {
-      isNumbered ||= error === null
+      isInitialised ||= error === null
       callback(error, info)
     })
   }) as KafkaProducer['initIdempotentProducer']
   return producer
 }
 
-/** A connection that is gone needs no goodbye. */
+/** Closes a producer. Errors are ignored: a lost connection is closed already. */
 export const closing = (producer: KafkaProducer): Promise<void> =>
   producer.close(true).catch(() => undefined)
 
@@ -241,19 +246,19 @@ export function messageOf(
   { topic, partition }: TopicPartition,
   { key, value, headers }: Copy,
 ): { readonly message: Message; readonly bytes: number } {
-  // By identity of their bytes: a name may occur more than once, and none is lost.
+  // The keys are buffers, compared by identity, so that repeated header names are all kept.
   const entries = new Map(headers as readonly [Buffer, Buffer][])
   const message = { topic, partition, key, value, headers: entries } as unknown as Message
   const bytes = (key?.length ?? 0) + (value?.length ?? 0) + PER_RECORD + headers.length * PER_HEADER
   return { message, bytes }
 }
 
-/** Roughly; history has its own bound. */
+/** Estimated bytes per record and header. The failure history has a separate limit. */
 const PER_RECORD = 100
 const PER_HEADER = 200
 
-/** As many as fit: a broker bounds what one partition gets at once. */
-function batchIn(waiting: readonly Pending[]): number {
+/** Returns how many records fit into one request: a broker limits the bytes per partition. */
+function batchIn(waiting: readonly PendingRecord[]): number {
   const bytesTo = new Map<string, number>()
   let count = 0
   for (const { to, bytes } of waiting) {
@@ -266,4 +271,7 @@ function batchIn(waiting: readonly Pending[]): number {
 }
 
 const unconfirmed = (ms: number) =>
-  new RedriveError('OUTCOME_UNKNOWN', `Kafka has not acknowledged a copy within ${ms} ms.`)
+  new RedriveError(
+    'OUTCOME_UNKNOWN',
+    `Kafka did not acknowledge a record within ${ms} ms, so it may or may not be stored. Redrive writes it again. Check the brokers if this repeats.`,
+  )

@@ -1,19 +1,21 @@
 import { compatibilityPartitioner } from '@platformatic/kafka'
 import { headerText, RedriveError } from '@redrive/core'
 import type { OutboundEvent, Sink } from '@redrive/runtime'
+import type { EventHeaderTable } from './header-tables.ts'
 import { type KafkaSinkOptions, type ResolvedSinkOptions, resolveSinkOptions } from './options.ts'
 import { closing, type KafkaProducer, type Message, producerOf } from './publish.ts'
 
-/** 500: as many as one request carries without making anyone wait. */
+/** 500: one request carries this number without a noticeable delay. */
 const BATCH = 500
 
-/** A sink that produces: accepted means acknowledged by all replicas in sync. */
+/** A sink that produces to Kafka. An event is accepted when all replicas in sync have acknowledged it. */
 export class KafkaSink implements Sink {
   readonly name: string
   readonly batch: number = BATCH
   readonly #options: ResolvedSinkOptions
   #producer: KafkaProducer | undefined
 
+  /** @internal */
   constructor(options: ResolvedSinkOptions) {
     this.#options = options
     this.name = `kafka ${options.name}`
@@ -28,7 +30,7 @@ export class KafkaSink implements Sink {
     try {
       await producer.send({ messages: events.map((event) => this.#message(event)) })
     } catch (error) {
-      // Nobody knows what the broker has of it, so nothing is built on this producer's numbering.
+      // It is unknown which records the broker stored, so this producer's sequence numbers are not used again.
       if (this.#producer === producer) this.#producer = undefined
       void closing(producer)
       throw error
@@ -37,17 +39,20 @@ export class KafkaSink implements Sink {
 
   #message(event: OutboundEvent): Message {
     const { id, key, type, lane, at, bytes, contentType, headers } = event
-    const own = {
-      ...headers,
+    const described: Partial<EventHeaderTable> = {
       'content-type': contentType,
       ce_type: type,
-      // Not as the time of the record: the broker counts retention from that, and what was kept here for a week
-      // would be gone before anybody reads it.
+      // Not used as the time of the record: the broker counts retention from it, so an event that waited here
+      // for a week would be deleted before it is read.
       ce_time: new Date(at).toISOString(),
+    }
+    const eventHeaders = {
+      ...headers,
+      ...described,
       'redrive-id': headerText(id),
       ...(key === id ? {} : { 'redrive-key': headerText(key) }),
     }
-    const entries = Object.entries(own).map(
+    const entries = Object.entries(eventHeaders).map(
       ([name, value]) => [Buffer.from(name), Buffer.from(value)] as const,
     )
     const message = {
@@ -57,7 +62,7 @@ export class KafkaSink implements Sink {
     }
     if (lane === undefined) return message
     const recordKey = Buffer.from(lane)
-    // As Java's producers choose it: events of one key meet, whoever produced them.
+    // The same partitioner as the Java producers, so that all events of one key are in one partition.
     const partition = compatibilityPartitioner(message, recordKey)
     return { ...message, key: recordKey, partition }
   }
@@ -66,7 +71,12 @@ export class KafkaSink implements Sink {
     try {
       await this.#current().metadata({ topics: [], forceUpdate: true, retries: 0 })
     } catch (cause) {
-      throw new RedriveError('UNREACHABLE', 'Kafka does not answer; it is asked again.', { cause })
+      const why = cause instanceof Error ? cause.message : String(cause)
+      throw new RedriveError(
+        'UNREACHABLE',
+        `Cannot connect to Kafka: ${why}. Check that the brokers run. Redrive repeats the check.`,
+        { cause },
+      )
     }
   }
 
@@ -80,7 +90,7 @@ export class KafkaSink implements Sink {
   }
 }
 
-/** Produces events with proof that the brokers have stored them: for `relay` of the runtime. */
+/** Creates a sink that produces events and waits until the brokers have stored them, for `relay` of the runtime. */
 export function kafkaSink(options: KafkaSinkOptions): KafkaSink {
   return new KafkaSink(resolveSinkOptions(options))
 }

@@ -5,16 +5,16 @@ import {
   type DrainedBatch,
   type DrainedDeadLetter,
   type ReplayMessage,
-  readConfirmation,
+  parseConfirmation,
 } from '@redrive/runtime'
-import { Client } from './client.ts'
+import { Client } from './protocol/client.ts'
 import { existing } from './declare.ts'
 import { Drain } from './drain.ts'
 import { readForeignDeath } from './foreign.ts'
-import { envelopeOf, type KafkaDelivery, readable, replayOf, replayTopicOf } from './headers.ts'
-import { saidBy } from './held.ts'
-import { lagOf } from './lag.ts'
-import { Offsets } from './offsets.ts'
+import { envelopeOf, type KafkaDelivery, readable, replayOf, replayTopicOf } from './delivery.ts'
+import { saidBy } from './consume/in-flight.ts'
+import { lagOf } from './consume/lag.ts'
+import { Offsets } from './protocol/offsets.ts'
 import {
   type KafkaSourceOptions,
   type ResolvedSourceOptions,
@@ -22,14 +22,14 @@ import {
 } from './options.ts'
 import { Publisher } from './publish.ts'
 
-/** 30 s: joining a group takes as long as its slowest member. */
+/** 30 s: joining a group takes as long as its slowest member needs. */
 const DRAIN_MS = 30_000
-/** 200 ms: confirmations are asked for several times a second, and those that come late come with the next. */
+/** 200 ms: confirmations are read several times per second; later ones are in the next batch. */
 const CONFIRMATIONS_MS = 200
-/** 1 s between two looks for a topic that is not there: consumers make it when they start. */
-const LOOK_MS = 1_000
+/** 1 s between two checks for a missing topic: consumers create it when they start. */
+const CHECK_MS = 1_000
 
-/** The control plane's side: drains dead letters, ours or foreign, publishes replays and hears of them. */
+/** The control plane's access to a topic: drains dead letters, publishes replays and reads their confirmations. */
 export class KafkaSource implements DeadLetterSource {
   readonly source: string
   readonly replay = 'copy'
@@ -39,9 +39,10 @@ export class KafkaSource implements DeadLetterSource {
   readonly #publisher: Publisher
   #deadLetters: Drain | undefined
   #confirmations: Drain | undefined
-  /** No sooner are topics looked for again, by the first of them. */
-  readonly #lookAt = new Map<string, number>()
+  /** Time of the next check for missing topics, by the name of the first topic. */
+  readonly #nextCheckAt = new Map<string, number>()
 
+  /** @internal */
   constructor(options: ResolvedSourceOptions) {
     const { client, confirmTimeoutMs } = options
     this.source = options.topic
@@ -51,7 +52,7 @@ export class KafkaSource implements DeadLetterSource {
     this.#publisher = new Publisher(client, confirmTimeoutMs)
   }
 
-  /** One for each set of topics: members of a group must agree on what they consume. */
+  /** Returns a separate group for each set of topics: members of a group must consume the same topics. */
   #groupFor(topics: readonly string[]): string {
     return [this.#options.drainGroup, ...[...topics].sort()].join('.')
   }
@@ -61,47 +62,49 @@ export class KafkaSource implements DeadLetterSource {
     return new Drain({ client, group: this.#groupFor(topics), topics, source: topic })
   }
 
-  async drain({ most }: { readonly most: number }): Promise<DrainedBatch> {
+  async drain({ limit }: { readonly limit: number }): Promise<DrainedBatch> {
     if (this.#deadLetters === undefined) {
       const topics = this.#options.deadLetterTopics
-      // Joining a group for topics that are not there takes until somebody makes them.
-      if (!(await this.#isThere(topics))) return NOTHING_DRAINED
+      // Joining a group for missing topics would wait until a consumer creates them.
+      if (!(await this.#doesExist(topics))) return NOTHING_DRAINED
       this.#deadLetters ??= this.#drain(topics)
     }
-    const { deliveries, ...ending } = await this.#deadLetters.take(most, DRAIN_MS)
-    return { deadLetters: deliveries.map((delivery) => this.#read(delivery)), ...ending }
+    const { deliveries, ...endActions } = await this.#deadLetters.take(limit, DRAIN_MS)
+    return { deadLetters: deliveries.map((delivery) => this.#read(delivery)), ...endActions }
   }
 
-  async confirmations({ most }: { readonly most: number }): Promise<ConfirmationBatch> {
+  async confirmations({ limit }: { readonly limit: number }): Promise<ConfirmationBatch> {
     if (this.#confirmations === undefined) {
-      // Others' consumers make none.
-      if (!(await this.#isThere([this.#options.confirmationTopic]))) return NO_CONFIRMATIONS
+      // Consumers of other libraries do not create this topic.
+      if (!(await this.#doesExist([this.#options.confirmationTopic]))) return NO_CONFIRMATIONS
       this.#confirmations ??= this.#drain([this.#options.confirmationTopic])
     }
-    const { deliveries, ...ending } = await this.#confirmations.take(most, CONFIRMATIONS_MS)
-    const confirmations = deliveries.flatMap(({ bytes }) => readConfirmation(bytes) ?? [])
-    // None that can be read: nobody needs to write down anything first.
-    if (confirmations.length === 0) await ending.release()
-    return { confirmations, ...ending }
+    const { deliveries, ...endActions } = await this.#confirmations.take(limit, CONFIRMATIONS_MS)
+    const confirmations = deliveries.flatMap(({ bytes }) => parseConfirmation(bytes) ?? [])
+    // No readable confirmation: the caller has nothing to store before the release.
+    if (confirmations.length === 0) await endActions.release()
+    return { confirmations, ...endActions }
   }
 
-  /** Whether there is one of these topics. */
-  async #isThere(topics: readonly string[]): Promise<boolean> {
+  /** Returns whether at least one of these topics exists. */
+  async #doesExist(topics: readonly string[]): Promise<boolean> {
     const [first = ''] = topics
     const now = performance.now()
-    if (now < (this.#lookAt.get(first) ?? 0)) return false
-    this.#lookAt.set(first, now + LOOK_MS)
+    if (now < (this.#nextCheckAt.get(first) ?? 0)) return false
+    this.#nextCheckAt.set(first, now + CHECK_MS)
     return (await existing(this.#client.base, topics)).length > 0
   }
 
   #read(delivery: KafkaDelivery): DrainedDeadLetter {
     const { raw } = delivery
     const decoded = decodeHeaders(readable(raw.headers))
-    // Who gave it up says why. A replay that somebody else gave up carries our headers, without a reason.
+    // The process that dead-lettered it adds a reason. If another library dead-lettered a replay, our headers have no reason.
     const foreign = decoded.reason === undefined ? readForeignDeath(raw) : undefined
     const origin = decoded.source ?? foreign?.origin ?? this.source
-    const isTold = foreign === undefined || delivery.cycle.history.length > 0
-    const cycle = isTold ? delivery.cycle : { ...foreign.cycle, number: delivery.cycle.number }
+    const keepsOwnCycle = foreign === undefined || delivery.cycle.history.length > 0
+    const cycle = keepsOwnCycle
+      ? delivery.cycle
+      : { ...foreign.cycle, number: delivery.cycle.number }
     const failureClass: FailureClass = cycle.history.at(-1)?.class ?? 'unknown'
     const reason = decoded.reason ?? foreign?.reason ?? 'unknown'
     const partition = foreign?.partition ?? raw.partition
@@ -116,8 +119,8 @@ export class KafkaSource implements DeadLetterSource {
       quarantined: QUARANTINED.has(reason),
       class: failureClass,
       reason,
-      // Without an id of its own it has the name of its place, which stays.
-      naming: 'named',
+      // A record without an id is identified by its position, which does not change.
+      identity: 'stable',
       ...(decoded.stack === undefined ? {} : { stack: decoded.stack }),
     }
   }
@@ -131,7 +134,7 @@ export class KafkaSource implements DeadLetterSource {
     return lagOf(this.#client, this.#offsets, this.#options.deadLetterTopics)
   }
 
-  /** Records of the topic that the group has not finished: how far the consumers are behind. */
+  /** Returns the number of records that the group has not finished: the lag of its consumers. */
   lag(): Promise<number> {
     const { topic, group } = this.#options
     return lagOf(this.#client, new Offsets(this.#client, group), [topic])
@@ -143,14 +146,14 @@ export class KafkaSource implements DeadLetterSource {
   }
 }
 
-const NOTHING_TO_END = { release: () => Promise.resolve(), abandon: () => Promise.resolve() }
-const NOTHING_DRAINED: DrainedBatch = { deadLetters: [], ...NOTHING_TO_END }
-const NO_CONFIRMATIONS: ConfirmationBatch = { confirmations: [], ...NOTHING_TO_END }
+const NO_END_ACTIONS = { release: () => Promise.resolve(), abandon: () => Promise.resolve() }
+const NOTHING_DRAINED: DrainedBatch = { deadLetters: [], ...NO_END_ACTIONS }
+const NO_CONFIRMATIONS: ConfirmationBatch = { confirmations: [], ...NO_END_ACTIONS }
 
-/** Reasons of a quarantine, in the words of the decision. */
+/** The reasons of a decision that mean quarantine. */
 const QUARANTINED: ReadonlySet<string> = new Set(['same_failure_repeated', 'crash_loop'])
 
-/** The control plane's side of a topic and its group: their dead letters, or those of any topics you name. */
+/** Creates the control plane's access to the dead letters of a topic and group, or of the dead-letter topics you list. */
 export function kafkaSource(options: KafkaSourceOptions): KafkaSource {
   return new KafkaSource(resolveSourceOptions(options))
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { Adapter } from '../src/adapt/adapter.ts'
+import { Adapter } from '../src/kafkajs/adapter.ts'
 import type {
   BatchPayload,
   GroupJoined,
@@ -7,12 +7,12 @@ import type {
   MessageHeaders,
   MessageToSend,
   OffsetToCommit,
-} from '../src/adapt/client.ts'
+} from '../src/kafkajs/client.ts'
 import { deadLetter, Inbox, SETTLE, until } from './rig.ts'
 
 type Listener = (event: GroupJoined) => void
 
-/** A client that does what the test says, and writes down what is asked of it. */
+/** A client that the test controls. It records the calls of the adapter. */
 function client(stored: Promise<void> = Promise.resolve()) {
   const listeners = new Map<string, Listener>()
   const commits: OffsetToCommit[][] = []
@@ -50,7 +50,7 @@ function client(stored: Promise<void> = Promise.resolve()) {
     commits,
     asked,
     sent,
-    tell: (event: string, payload?: GroupJoined['payload']) =>
+    emit: (event: string, payload?: GroupJoined['payload']) =>
       listeners.get(event)?.({ payload } as GroupJoined),
   }
 }
@@ -83,25 +83,25 @@ const joined = (memberId: string, ...partitions: readonly number[]) => ({
   memberAssignment: { orders: [...partitions] },
 })
 
-describe('when the group changes', () => {
-  it('what is read again after it is not handed out again', async () => {
-    const { adapter, inbox, tell } = client()
-    tell('consumer.group_join', joined('m-1', 0))
+describe('after a rebalance', () => {
+  it('does not deliver records again that are read again', async () => {
+    const { adapter, inbox, emit } = client()
+    emit('consumer.group_join', joined('m-1', 0))
     await adapter.eachBatch(batchOf([0, 1]))
-    tell('consumer.rebalancing')
-    tell('consumer.group_join', joined('m-1', 0))
+    emit('consumer.rebalancing')
+    emit('consumer.group_join', joined('m-1', 0))
     await adapter.eachBatch(batchOf([0, 1, 2]))
     expect(inbox.bodies).toEqual(['0', '1', '2'])
     expect(inbox.lostOnes).toEqual([])
     await adapter.close()
   })
 
-  it('what is gone is lost: neither finished nor committed', async () => {
-    const { adapter, inbox, commits, tell } = client()
-    tell('consumer.group_join', joined('m-1', 0, 1))
+  it('reports deliveries of revoked partitions as lost, and neither finishes nor commits them', async () => {
+    const { adapter, inbox, commits, emit } = client()
+    emit('consumer.group_join', joined('m-1', 0, 1))
     await adapter.eachBatch(batchOf([0], 0))
     await adapter.eachBatch(batchOf([0], 1))
-    tell('consumer.group_join', joined('m-1', 1))
+    emit('consumer.group_join', joined('m-1', 1))
     expect(inbox.lostOnes.map(({ raw }) => raw.partition)).toEqual([0])
     for (const delivery of inbox.deliveries) {
       const { kind } = await adapter.enact(delivery, SETTLE)
@@ -112,44 +112,44 @@ describe('when the group changes', () => {
     await adapter.close()
   })
 
-  it('a member of another name has lost everything', async () => {
-    const { adapter, inbox, tell } = client()
-    tell('consumer.group_join', joined('m-1', 0))
+  it('loses all partitions when the member id changes', async () => {
+    const { adapter, inbox, emit } = client()
+    emit('consumer.group_join', joined('m-1', 0))
     await adapter.eachBatch(batchOf([0]))
-    tell('consumer.group_join', joined('m-2', 0))
+    emit('consumer.group_join', joined('m-2', 0))
     expect(inbox.lostOnes).toHaveLength(1)
     await adapter.eachBatch(batchOf([0]))
     expect(inbox.bodies).toEqual(['0', '0'])
     await adapter.close()
   })
 
-  it('a batch of a partition that is no longer ours is not taken', async () => {
-    const { adapter, inbox, tell } = client()
-    tell('consumer.group_join', joined('m-1', 1))
+  it('ignores a batch of a revoked partition', async () => {
+    const { adapter, inbox, emit } = client()
+    emit('consumer.group_join', joined('m-1', 1))
     await adapter.eachBatch(batchOf([0], 0))
     expect(inbox.deliveries).toEqual([])
     await adapter.close()
   })
 
-  it('what is finished is committed at the last moment, and then nothing until it is decided', async () => {
-    const { adapter, inbox, commits, tell } = client()
-    tell('consumer.group_join', joined('m-1', 0))
+  it('commits finished records before the rebalance, and nothing until it ends', async () => {
+    const { adapter, inbox, commits, emit } = client()
+    emit('consumer.group_join', joined('m-1', 0))
     await adapter.eachBatch(batchOf([0, 1]))
     const [first, second] = inbox.deliveries
     if (first === undefined || second === undefined) throw new Error('nothing was handed out')
     await adapter.enact(first, SETTLE)
-    tell('consumer.rebalancing')
+    emit('consumer.rebalancing')
     await until('a commit', () => commits.length === 1)
     await adapter.enact(second, SETTLE)
     await adapter.committed()
     expect(commits.flat().map(({ offset }) => offset)).toEqual(['1'])
-    tell('consumer.group_join', joined('m-1', 0))
+    emit('consumer.group_join', joined('m-1', 0))
     await adapter.committed()
     expect(commits.flat().map(({ offset }) => offset)).toEqual(['1', '2'])
     await adapter.close()
   })
 
-  it('a client without events says what is taken away', async () => {
+  it('releases partitions when a client without events calls revoked', async () => {
     const { adapter, inbox, commits } = client()
     await adapter.eachBatch(batchOf([0, 1]))
     const [first] = inbox.deliveries
@@ -163,7 +163,7 @@ describe('when the group changes', () => {
 })
 
 describe('reading ahead', () => {
-  it('a partition that is full is paused, and read again when there is room', async () => {
+  it('pauses a full partition, and resumes it when there is room', async () => {
     const { adapter, inbox, asked } = client()
     adapter.limit(1)
     const offsets = Array.from({ length: 1_500 }, (_, index) => index)
@@ -180,7 +180,7 @@ describe('reading ahead', () => {
 })
 
 describe('copies', () => {
-  it('that are late are waited for, not made again', async () => {
+  it('are awaited when they are late, and not sent again', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     const { adapter, inbox, sent } = client(promise)
     await adapter.eachBatch(batchOf([0]))
@@ -188,12 +188,14 @@ describe('copies', () => {
     if (delivery === undefined) throw new Error('nothing was handed out')
     expect(await adapter.enact(delivery, deadLetter())).toMatchObject({ kind: 'unknown' })
     resolve()
-    expect(await adapter.enact(delivery, deadLetter())).toMatchObject({ place: 'dead_letter' })
+    expect(await adapter.enact(delivery, deadLetter())).toMatchObject({
+      destination: 'dead_letter',
+    })
     expect(sent).toHaveLength(1)
     await adapter.close()
   })
 
-  it('carry lists for names that occur more than once, and an empty value where there was none', async () => {
+  it('have lists for repeated header names, and an empty value instead of null', async () => {
     const { adapter, inbox, sent } = client()
     const none = null as unknown as Buffer
     const headers = { same: [Buffer.from('a'), Buffer.from('b')], none, text: 'yes' }

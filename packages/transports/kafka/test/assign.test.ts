@@ -1,11 +1,11 @@
 import type { GroupPartitionsAssigner } from '@platformatic/kafka'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { assignEvenly } from '../src/assign.ts'
+import { assignEvenly } from '../src/protocol/assignor.ts'
 
 type Members = Parameters<GroupPartitionsAssigner>[1]
 type Metadata = Parameters<GroupPartitionsAssigner>[3]
-/** Topic, partition: by member. */
+/** Topic and partition, by member. */
 type Owned = ReadonlyMap<string, ReadonlyMap<string, readonly number[]>>
 
 const NOBODY: Owned = new Map()
@@ -48,7 +48,7 @@ function round(
 const countIn = (owned: Owned, memberId: string, topic: string) =>
   owned.get(memberId)?.get(topic)?.length ?? 0
 
-/** Every partition that someone has, and nobody else may. */
+/** Returns every assigned partition, and checks that each has one owner. */
 function namesIn(owned: Owned): readonly string[] {
   return [...owned.values()].flatMap((byTopic) =>
     [...byTopic].flatMap(([topic, partitions]) =>
@@ -57,7 +57,7 @@ function namesIn(owned: Owned): readonly string[] {
   )
 }
 
-/** Rounds until nothing changes, as members join again after they let go. */
+/** Repeats rounds until nothing changes, because members rejoin after a revocation. */
 function settled(
   memberIds: readonly string[],
   topics: Readonly<Record<string, number>>,
@@ -71,7 +71,7 @@ function settled(
 const TOPICS = { orders: 4, 'orders.g.retry.250ms': 4, 'orders.g.retry.1s': 4 }
 
 describe('assigning partitions', () => {
-  it('gives a second consumer half of the source, not only half of all', () => {
+  it('gives a second consumer half of the source, not only half of all partitions', () => {
     const alone = round(['a'], TOPICS, NOBODY)
     const both = settled(['a', 'b'], TOPICS, alone)
     for (const topic of Object.keys(TOPICS)) {
@@ -79,19 +79,19 @@ describe('assigning partitions', () => {
     }
   })
 
-  it('gives a third its part, too, although two have no more than they may', () => {
+  it('gives a third consumer its share, although the first two are within their limits', () => {
     const three = settled(['a', 'b', 'c'], TOPICS, settled(['a', 'b'], TOPICS, NOBODY))
     for (const topic of Object.keys(TOPICS)) expect(countIn(three, 'c', topic)).toBeGreaterThan(0)
   })
 
-  it('spreads what is left over: with one partition a topic nobody is without work', () => {
+  it('distributes remaining partitions: with one partition per topic, every consumer gets one', () => {
     const owned = settled(['a', 'b', 'c'], { x: 1, y: 1, z: 1 }, NOBODY)
     expect([...owned.values()].map((byTopic) => [...byTopic.values()].flat().length)).toEqual([
       1, 1, 1,
     ])
   })
 
-  it('gives to nobody what someone else still has', () => {
+  it('does not assign a partition that another member still owns', () => {
     const alone = round(['a'], TOPICS, NOBODY)
     const first = round(['a', 'b'], TOPICS, alone)
     expect(countIn(first, 'a', 'orders')).toBe(2)
@@ -99,7 +99,7 @@ describe('assigning partitions', () => {
     expect(countIn(round(['a', 'b'], TOPICS, first), 'b', 'orders')).toBe(2)
   })
 
-  it('believes who was in the latest round, and gives what two claim to neither at first', () => {
+  it('trusts claims of the latest generation, and first assigns a partition with two claims to neither', () => {
     const claims: Owned = new Map([
       ['a', new Map([['orders', [0, 1]]])],
       ['b', new Map([['orders', [1, 2]]])],
@@ -111,7 +111,7 @@ describe('assigning partitions', () => {
     expect(stale.get('a')?.get('orders') ?? []).not.toContain(1)
   })
 
-  it('is even in each topic, gives each partition to one, and moves no more than it must', () => {
+  it('is even in each topic, assigns each partition once, and moves no more than necessary', () => {
     const crowd = fc.uniqueArray(fc.constantFrom('a', 'b', 'c', 'd', 'e'), { minLength: 1 })
     const sizes = fc.record({
       x: fc.integer({ min: 0, max: 9 }),

@@ -1,7 +1,7 @@
 import { services, urlsOf } from '@redrive/dev-support'
 import { exerciseTransport } from '@redrive/testing'
 import { describe, it } from 'vitest'
-import { CAPABILITIES } from '../src/index.ts'
+import { CAPABILITIES } from '../src/capabilities.ts'
 import { kafkaWorld } from './world.ts'
 
 const brokers = await urlsOf('kafka-cluster')
@@ -10,9 +10,9 @@ exerciseTransport({
   runner: { describe, it },
   name: 'kafka, three brokers',
   capabilities: CAPABILITIES,
-  // With all of them at once, an answer may take longer than anybody would wait for it.
+  // If all ran concurrently, an answer could take longer than the timeouts.
   open: () => kafkaWorld(brokers, { confirmTimeout: '60s' }),
-  // One of them dies, and comes back; the others lead what it led.
+  // One broker stops and restarts; the others become leaders of its partitions.
   restartBroker: async () => {
     await services('do', 'kafka-cluster', 'kill_node', '1')
     await services('do', 'kafka-cluster', 'start_node', '1')

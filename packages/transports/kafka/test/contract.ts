@@ -1,16 +1,17 @@
 import { type ExerciseOptions, exerciseTransport } from '@redrive/testing'
 import { describe, it } from 'vitest'
-import { CAPABILITIES, capabilitiesOf, type KafkaOptions } from '../src/index.ts'
+import type { KafkaOptions } from '../src/index.ts'
+import { CAPABILITIES, capabilitiesOf } from '../src/capabilities.ts'
 import { services, urlsOf } from '@redrive/dev-support'
 import { kafkaWorld } from './world.ts'
 
-/** In lane order. */
+/** Scenarios skipped in lane order. */
 const REPLAY_IN_GROUP = {
-  scenario: 'a replay reaches only the group that gave the message up',
+  scenario: 'a replay reaches only the group that gave up the message',
   reason: 'a replay keeps its place only in the original topic, which all groups read',
 }
 
-/** The three ways in which the transport works; each has the whole contract. */
+/** The three modes of the transport; each is tested with the whole contract. */
 export const WORLDS = {
   plain: { name: 'kafka, one broker', capabilities: CAPABILITIES, options: {}, skip: [] },
   lanes: {
@@ -32,7 +33,7 @@ export const WORLDS = {
   }
 >
 
-/** The contract on one broker. Scenarios that disturb others on the broker are in files of their own. */
+/** The contract on one broker. Scenarios that disturb other tests on the broker are in separate files. */
 export async function contractOf(
   { name, capabilities, options, skip }: (typeof WORLDS)[keyof typeof WORLDS],
   scenarios: Pick<ExerciseOptions, 'only' | 'skip'>,

@@ -5,8 +5,11 @@ import { onRig, Rig } from './rig.ts'
 
 const DAY_MS = 86_400_000
 
-/** Everything as it must be, but what the test makes otherwise. */
-async function made(rig: Rig, except: Readonly<Record<string, Made>> = {}): Promise<void> {
+/** Creates all topics with the right settings, except the overrides of the test. */
+async function made(
+  rig: Rig,
+  except: Readonly<Record<string, TopicOverrides>> = {},
+): Promise<void> {
   const { retries, deadLetters, replayed } = topologyOf(rig.topic, rig.group, DAY_MS)
   for (const { name, tierMs, retentionMs } of [...retries, deadLetters, replayed]) {
     const { configs = {}, partitions } = except[name] ?? {}
@@ -23,7 +26,7 @@ async function made(rig: Rig, except: Readonly<Record<string, Made>> = {}): Prom
   }
 }
 
-interface Made {
+interface TopicOverrides {
   readonly configs?: Readonly<Record<string, string>>
   readonly partitions?: number
 }
@@ -31,7 +34,7 @@ interface Made {
 export function preparingTopics(brokers: readonly string[]): void {
   const on = (test: (rig: Rig) => Promise<void>) => onRig(brokers, test, { partitions: 2 })
 
-  /** What opening says. */
+  /** Returns the error of open. */
   async function refusal(rig: Rig, topology: 'declare' | 'verify'): Promise<RedriveError> {
     const transport = rig.transport({ topology })
     const error = await transport
@@ -52,7 +55,7 @@ export function preparingTopics(brokers: readonly string[]): void {
       ?.partitionsCount
 
   describe.concurrent('preparing topics', () => {
-    it('a source topic that does not exist is not made, and the refusal says why', async () => {
+    it('rejects with instructions when the source topic is missing, and does not create it', async () => {
       const rig = await Rig.open(brokers, { isMade: false })
       try {
         for (const topology of ['declare', 'verify'] as const) {
@@ -67,7 +70,7 @@ export function preparingTopics(brokers: readonly string[]): void {
     })
 
     it(
-      'verify names every topic that is missing and how to make it, and makes none',
+      'verify lists every missing topic with its settings, and creates none',
       on(async (rig) => {
         const { problems } = (await refusal(rig, 'verify')) as { problems?: readonly string[] }
         const { retries, deadLetters, replayed } = topologyOf(rig.topic, rig.group, DAY_MS)
@@ -82,7 +85,7 @@ export function preparingTopics(brokers: readonly string[]): void {
     )
 
     it(
-      'verify accepts topics that were made by hand',
+      'verify accepts topics that were created manually',
       on(async (rig) => {
         await made(rig)
         const transport = rig.transport({ topology: 'verify' })
@@ -91,7 +94,7 @@ export function preparingTopics(brokers: readonly string[]): void {
     )
 
     it(
-      'verify names each thing that is wrong, all at once',
+      'verify lists all problems together',
       on(async (rig) => {
         const retry = (tierMs: number) => retryTopic(rig.topic, rig.group, tierMs)
         const dead = deadLetterTopic(rig.topic, rig.group)
@@ -110,7 +113,7 @@ export function preparingTopics(brokers: readonly string[]): void {
         expect(problems).toHaveLength(6)
         expect(named(retry(250), 'cleanup.policy=compact', 'Set it to delete')).toBe(true)
         expect(named(retry(1_000), 'retention.ms=60000', 'Raise it')).toBe(true)
-        expect(named(retry(5_000), '1 partitions, the source 2')).toBe(true)
+        expect(named(retry(5_000), '1 partitions, but the source has 2')).toBe(true)
         expect(named(retry(30_000), 'message.timestamp.type=LogAppendTime')).toBe(true)
         expect(named(dead, 'cleanup.policy=compact,delete')).toBe(true)
         expect(named(dead, 'retention.ms=1000', `Raise it to ${DAY_MS}`)).toBe(true)
@@ -118,7 +121,7 @@ export function preparingTopics(brokers: readonly string[]): void {
     )
 
     it(
-      'declare makes what is missing as it must be, and twice is as good as once',
+      'declare creates missing topics with the right settings, and can be repeated',
       on(async (rig) => {
         const open = () => rig.transport().open({ deadLetterRetentionMs: DAY_MS })
         await Promise.all([open(), open()])
@@ -137,7 +140,7 @@ export function preparingTopics(brokers: readonly string[]): void {
     )
 
     it(
-      'declare raises a retention that is too short, keeps one that is longer, and adds partitions',
+      'declare raises a short retention, keeps a longer one, and adds partitions',
       on(async (rig) => {
         const dead = deadLetterTopic(rig.topic, rig.group)
         const short = retryTopic(rig.topic, rig.group, 250)
@@ -156,7 +159,7 @@ export function preparingTopics(brokers: readonly string[]): void {
     )
 
     it(
-      'declare keeps dead letters for ever when nobody says for how long',
+      'declare keeps dead letters forever without a retention',
       on(async (rig) => {
         await rig.transport().open()
         const configs = await configsOf(rig, deadLetterTopic(rig.topic, rig.group))
@@ -165,7 +168,7 @@ export function preparingTopics(brokers: readonly string[]): void {
     )
 
     it(
-      'declare does not touch a policy that someone chose: it says what is wrong with it',
+      'declare does not change an existing cleanup policy, and reports the problem',
       on(async (rig) => {
         const dead = deadLetterTopic(rig.topic, rig.group)
         await made(rig, { [dead]: { configs: { 'cleanup.policy': 'compact' } } })

@@ -1,7 +1,7 @@
 import { HEADER_PREFIX } from '@redrive/core'
 import { consume, type Message } from '@redrive/runtime'
 import { describe, expect, it } from 'vitest'
-import type { Header, KafkaRecord } from '../src/headers.ts'
+import type { Header, KafkaRecord } from '../src/delivery.ts'
 import { deadLetterTopic, retryTopic } from '../src/index.ts'
 import {
   deadLetter,
@@ -10,7 +10,7 @@ import {
   onRig,
   type Rig,
   retryIn,
-  type Sent,
+  type SentRecord,
   SETTLE,
   textOf,
   until,
@@ -18,8 +18,8 @@ import {
 
 const BINARY = Buffer.from([0, 255, 195, 40, 128])
 
-/** What copies must not touch: repeated names, nothing for a value, bytes that are no text. */
-const HEADERS: NonNullable<Sent['headers']> = [
+/** Headers that copies must not change: repeated names, null values, bytes that are not text. */
+const HEADERS: NonNullable<SentRecord['headers']> = [
   ['mine', 'yes'],
   ['same', 'one'],
   ['bytes', BINARY],
@@ -32,7 +32,7 @@ const HEADERS: NonNullable<Sent['headers']> = [
 
 const isOfProducer = ([name]: Header) => !name.toString().startsWith(HEADER_PREFIX)
 
-/** Everything of a record that is the producer's. */
+/** Returns the parts of a record that the producer wrote. */
 const ownOf = ({ partition, key, value, headers }: KafkaRecord) => ({
   partition,
   key: key?.toString('hex') ?? null,
@@ -42,7 +42,7 @@ const ownOf = ({ partition, key, value, headers }: KafkaRecord) => ({
     .map(([name, content]) => [name.toString(), content?.toString('hex') ?? null]),
 })
 
-const MESSAGES: Readonly<Record<string, Sent>> = {
+const MESSAGES: Readonly<Record<string, SentRecord>> = {
   'a binary body and key': { key: BINARY, value: BINARY, headers: HEADERS, partition: 1 },
   'a tombstone': { key: Buffer.from([254, 1]), value: null, headers: HEADERS, partition: 1 },
   'an empty body and an empty key': { key: '', value: '', headers: HEADERS },
@@ -52,30 +52,32 @@ const MESSAGES: Readonly<Record<string, Sent>> = {
 export function headersOnTheWire(brokers: readonly string[]): void {
   const on = (test: (rig: Rig) => Promise<void>) => onRig(brokers, test, { partitions: 2 })
 
-  describe.concurrent('records on the wire', () => {
+  describe.concurrent('produced records', () => {
     for (const handOff of ['atLeastOnce', 'transactional'] as const) {
       for (const [name, sent] of Object.entries(MESSAGES)) {
         it(
-          `${name}: every byte survives retry, dead letter and replay (${handOff})`,
+          `${name}: keep every byte through retry, dead letter and replay (${handOff})`,
           on(async (rig) => {
             const { transport, inbox } = await rig.start({ handOff })
             const offset = await rig.send(sent)
             const first = await inbox.nth(1)
             const id = `${rig.topic}/${sent.partition ?? 0}/${offset}`
             expect(first.id).toBe(id)
-            expect(await transport.enact(first, retryIn(100))).toMatchObject({ place: 'retry' })
+            expect(await transport.enact(first, retryIn(100))).toMatchObject({
+              destination: 'retry',
+            })
             const second = await inbox.nth(2)
             expect(second).toMatchObject({ id, source: rig.topic, cycle: { attempts: 1 } })
             expect(second.isTombstone ?? false).toBe(sent.value === null)
             expect(await transport.enact(second, deadLetter())).toMatchObject({
-              place: 'dead_letter',
+              destination: 'dead_letter',
             })
             const source = rig.source()
-            const batch = await source.drain({ most: 10 })
+            const batch = await source.drain({ limit: 10 })
             expect(batch.deadLetters).toHaveLength(1)
             for (const letter of batch.deadLetters) {
               expect(letter.delivery.isTombstone ?? false).toBe(sent.value === null)
-              // As a catalog keeps it: text and bytes.
+              // Converts it as a catalog stores it: text and bytes.
               const envelope = JSON.parse(JSON.stringify(letter.envelope)) as Record<string, string>
               const bytes = Uint8Array.from(letter.delivery.bytes)
               const delivery = { ...letter.delivery, bytes }
@@ -96,7 +98,7 @@ export function headersOnTheWire(brokers: readonly string[]): void {
             expect(expected.headers).toHaveLength(sent.headers?.length ?? 0)
             for (const copy of [retried, dead, replayed]) {
               expect(ownOf(copy as KafkaRecord)).toEqual(expected)
-              // Ours are there once each: what a copy said before is not carried on.
+              // Each Redrive header exists once: values of an earlier copy are replaced.
               const ours = copy?.headers.filter((header) => !isOfProducer(header)) ?? []
               expect(new Set(ours.map(([known]) => known.toString())).size).toBe(ours.length)
             }
@@ -106,7 +108,7 @@ export function headersOnTheWire(brokers: readonly string[]): void {
     }
 
     it(
-      'the handler of a tombstone gets null, and the one of a record gets its body',
+      'pass null to the handler for a tombstone, and the body for other records',
       on(async (rig) => {
         const messages: Message[] = []
         const consumer = await consume(rig.transport(), (message) => {
@@ -121,7 +123,7 @@ export function headersOnTheWire(brokers: readonly string[]): void {
     )
 
     it(
-      'names that occur more than once are a list, bytes that are no text stay bytes',
+      'have lists for repeated header names, and bytes for values that are not text',
       on(async (rig) => {
         const { inbox } = await rig.start()
         await rig.send({ headers: HEADERS })
@@ -138,7 +140,7 @@ export function headersOnTheWire(brokers: readonly string[]): void {
     )
 
     it(
-      'a CloudEvent has the key of its event, and so have its retries',
+      'have the key of their CloudEvent, and so do their retries',
       on(async (rig) => {
         const { transport, inbox } = await rig.start()
         const headers = [
@@ -158,13 +160,13 @@ export function headersOnTheWire(brokers: readonly string[]): void {
     )
 
     it(
-      'a long history is cut to the header budget, and the gap is told',
+      'cut a long history to the header budget, and report the number of removed attempts',
       on(async (rig) => {
         const { transport, inbox } = await rig.start()
         await rig.send({ headers: [['mine', 'yes']] })
         const long = failedCycle(200, 'x'.repeat(190))
         const enactment = await transport.enact(await inbox.nth(1), deadLetter(long))
-        expect(enactment).toMatchObject({ kind: 'done', place: 'dead_letter' })
+        expect(enactment).toMatchObject({ kind: 'done', destination: 'dead_letter' })
         const { truncated } = enactment as { readonly truncated: number }
         expect(truncated).toBeGreaterThan(100)
         const [dead] = await rig.read(deadLetterTopic(rig.topic, rig.group))
@@ -174,7 +176,7 @@ export function headersOnTheWire(brokers: readonly string[]): void {
           0,
         )
         expect(size).toBeLessThanOrEqual(transport.capabilities.headerBudgetBytes)
-        const { deadLetters } = await rig.source().drain({ most: 1 })
+        const { deadLetters } = await rig.source().drain({ limit: 1 })
         const { cycle } = deadLetters[0]?.delivery ?? {}
         expect(cycle?.attempts).toBe(200)
         expect(cycle?.history).toHaveLength(200 - truncated)
@@ -183,7 +185,7 @@ export function headersOnTheWire(brokers: readonly string[]): void {
     )
 
     it(
-      'headers that look like ours and cannot be read are reported, not believed',
+      'report unreadable Redrive headers and ignore them',
       on(async (rig) => {
         const { inbox } = await rig.start()
         await rig.send({
@@ -201,7 +203,7 @@ export function headersOnTheWire(brokers: readonly string[]): void {
 
   describe.concurrent('transactions of producers', () => {
     it(
-      'nothing of an aborted one is handed out, everything of a committed one is',
+      'deliver all records of a committed transaction, and none of an aborted one',
       on(async (rig) => {
         const producer = rig.transactional()
         const other = rig.transactional()
@@ -211,7 +213,7 @@ export function headersOnTheWire(brokers: readonly string[]): void {
         await rig.sendTransaction(other, [{ value: 'committed 2' }], true)
         await rig.sendTransaction(other, [{ value: 'aborted 3' }], false)
         await rig.sendTransaction(other, [{ value: 'committed 3' }], true)
-        // All in one answer: where an aborted one ends must be seen in it.
+        // All in one response: the end of the aborted transaction must be found in it.
         const { transport, inbox } = await rig.start()
         await until('the last', () => inbox.bodies.includes('committed 3'))
         expect(inbox.bodies).toEqual(['committed 1', 'plain', 'committed 2', 'committed 3'])
@@ -227,7 +229,7 @@ export function headersOnTheWire(brokers: readonly string[]): void {
     )
 
     it(
-      'what is not decided yet waits, and so does what others wrote behind it',
+      'delay records of an open transaction, and all records after them',
       on(async (rig) => {
         const { inbox } = await rig.start()
         const undecided = await rig.begin(rig.transactional(), [{ value: 'undecided' }])
@@ -244,13 +246,13 @@ export function headersOnTheWire(brokers: readonly string[]): void {
 
   describe.concurrent('records that the broker deleted', () => {
     it(
-      'or never had: a log that ends before what was committed is read on from its end',
+      'are skipped when the log ends before the committed offset: reading continues at its end',
       on(async (rig) => {
         const events = rig.events()
         await rig.send({ value: 'old' })
         await rig.commit(50)
         const { inbox } = await rig.start()
-        await until('it is told', () => events.some(({ type }) => type === 'messages_expired'))
+        await until('it is reported', () => events.some(({ type }) => type === 'messages_expired'))
         await rig.send({ value: 'new' })
         await inbox.nth(1)
         expect(inbox.bodies).toEqual(['new'])
@@ -258,7 +260,7 @@ export function headersOnTheWire(brokers: readonly string[]): void {
     )
 
     it(
-      'before they were consumed are reported, and consuming goes on behind them',
+      'are reported when they were not consumed, and consuming continues after them',
       on(async (rig) => {
         for (let count = 0; count < 5; count++) await rig.send({ value: `${count}` })
         const events = rig.events()
@@ -272,7 +274,7 @@ export function headersOnTheWire(brokers: readonly string[]): void {
         await rig.admin.deleteRecords({
           topics: [{ name: rig.topic, partitions: [{ partition: 0, offset: 3n }] }],
         })
-        // Where the group was: at the first record, which is gone.
+        // The committed offset is that of the first record, which was deleted.
         await rig.commit(0)
         const later = await rig.start()
         await later.inbox.nth(2)

@@ -2,24 +2,25 @@ import type { Message } from '@redrive/runtime'
 import { exerciseTransport } from '@redrive/testing'
 import { type Consumer, Kafka, logLevel, Partitioners } from 'kafkajs'
 import { describe, expect, it } from 'vitest'
-import { type Redriven, type WithRedriveOptions, withRedrive } from '../src/adapt/kafkajs.ts'
-import { decodeCommit } from '../src/deaths.ts'
-import { CAPABILITIES, deadLetterTopic, retryTopic } from '../src/index.ts'
-import { kafkaJsWorld } from './kafkajs.world.ts'
+import { type Redriven, type WithRedriveOptions, withRedrive } from '../src/kafkajs/kafkajs.ts'
+import { decodeCommit } from '../src/consume/crash-evidence.ts'
+import { deadLetterTopic, retryTopic } from '../src/index.ts'
+import { CAPABILITIES } from '../src/capabilities.ts'
+import { kafkaJsWorld, kafkajsClients } from './kafkajs.world.ts'
 import { onRig, type Rig, until } from './rig.ts'
 
 /** Retries on the broker, in the first tier; nothing else interferes. */
 const POLICY = {
   retry: {
     attempts: 2,
-    inlineBelow: 0,
+    maxInlineDelay: 0,
     backoff: { kind: 'fixed', delay: '200ms', jitter: 'none' },
   },
   outage: 'off',
   breaker: 'off',
   poison: 'off',
   flood: 'off',
-  limit: 'off',
+  adaptiveConcurrency: 'off',
   decode: (bytes: Uint8Array) => Buffer.from(bytes).toString(),
 } as const
 
@@ -28,7 +29,7 @@ const TIER_MS = 250
 interface Team {
   readonly redriven: Redriven
   readonly consumer: Consumer
-  /** As `kill -9` would: nothing is committed, nobody says goodbye to us. */
+  /** Stops like `kill -9`: nothing is committed, and the group is not left. */
   abandon(): Promise<void>
 }
 
@@ -57,22 +58,15 @@ export function consumingWithKafkaJs(brokers: readonly string[]): void {
   const on = (test: (rig: Rig) => Promise<void>, partitions = 1) =>
     onRig(brokers, test, { partitions })
 
-  /** A team that has its own client. */
+  /** An application with its own client. */
   async function start(
     rig: Rig,
     handle: Handle,
     options: Partial<WithRedriveOptions> = {},
   ): Promise<Team> {
     const { topic, group } = rig
-    const kafka = new Kafka({ clientId: 'team', brokers: [...brokers], logLevel: logLevel.NOTHING })
-    const consumer = kafka.consumer({
-      groupId: group,
-      sessionTimeout: 6_000,
-      heartbeatInterval: 500,
-      maxWaitTimeInMs: 100,
-    })
-    const producer = kafka.producer({ createPartitioner: Partitioners.DefaultPartitioner })
-    const admin = kafka.admin()
+    const timing = { heartbeatInterval: 500, maxWaitTimeInMs: 100 }
+    const { consumer, producer, admin } = kafkajsClients(brokers, group, timing)
     await Promise.all([consumer.connect(), producer.connect(), admin.connect()])
     const redriven = await withRedrive(handle, {
       topic,
@@ -102,7 +96,7 @@ export function consumingWithKafkaJs(brokers: readonly string[]): void {
 
   describe.concurrent('on a consumer of kafkajs', () => {
     it(
-      'what is handled is committed, to the end',
+      'commits all handled records',
       on(async (rig) => {
         const handled: string[] = []
         const { redriven } = await start(rig, (message) => void handled.push(valueOf(message)))
@@ -119,7 +113,7 @@ export function consumingWithKafkaJs(brokers: readonly string[]): void {
     )
 
     it(
-      'a failure is retried by its tier, never early, and then it is a dead letter with its history',
+      'retries a failure after the delay of its tier, never early, and then dead-letters it with its history',
       on(async (rig) => {
         const attempts: { readonly at: number; readonly number: number }[] = []
         await start(rig, (_) => {
@@ -131,12 +125,12 @@ export function consumingWithKafkaJs(brokers: readonly string[]): void {
         await until('a dead letter', async () => (await rig.read(dead)).length === 1)
         expect(attempts).toHaveLength(2)
         const [retried] = await rig.read(retryTopic(rig.topic, rig.group, TIER_MS))
-        // By the broker's clock: the one that stamped the copy.
+        // By the clock of the broker, which sets the timestamp of the copy.
         expect((attempts[1]?.at ?? 0) - (retried?.timestamp ?? Number.NaN)).toBeGreaterThanOrEqual(
           TIER_MS,
         )
         const source = rig.source()
-        const { deadLetters } = await source.drain({ most: 10 })
+        const { deadLetters } = await source.drain({ limit: 10 })
         expect(deadLetters).toHaveLength(1)
         expect(deadLetters[0]).toMatchObject({
           origin: rig.topic,
@@ -166,7 +160,7 @@ export function consumingWithKafkaJs(brokers: readonly string[]): void {
     )
 
     it(
-      'a record that always fails blocks neither its partition nor the others',
+      'does not block a partition when a record always fails',
       on(async (rig) => {
         const handled: string[] = []
         await start(
@@ -187,7 +181,7 @@ export function consumingWithKafkaJs(brokers: readonly string[]): void {
     )
 
     it(
-      'handlers finish in any order, and a commit never goes past the first unfinished record',
+      'never commits past the first unfinished record when handlers finish in any order',
       on(async (rig) => {
         const gates = new Map<string, () => void>()
         await start(rig, (message) => {
@@ -196,7 +190,7 @@ export function consumingWithKafkaJs(brokers: readonly string[]): void {
           return promise
         })
         for (let index = 0; index < 6; index++) await rig.send({ value: `${index}` })
-        await until('all in hand', () => gates.size === 6)
+        await until('all are in flight', () => gates.size === 6)
         const finish = (...values: readonly number[]) => {
           for (const value of values) gates.get(`${value}`)?.()
         }
@@ -217,12 +211,12 @@ export function consumingWithKafkaJs(brokers: readonly string[]): void {
     )
 
     it(
-      'after a crash only what was unfinished is handled again',
+      'handles only unfinished records again after a crash',
       on(async (rig) => {
         const first: string[] = []
         const team = await start(rig, (message) => {
           first.push(valueOf(message))
-          // One never ends.
+          // One handler never ends.
           return valueOf(message) === '2' ? new Promise<void>(() => undefined) : undefined
         })
         for (let index = 0; index < 5; index++) await rig.send({ value: `${index}` })
@@ -243,7 +237,7 @@ export function consumingWithKafkaJs(brokers: readonly string[]): void {
     )
 
     it(
-      'without administration nothing is lost either: what was finished out of order comes again',
+      'loses nothing without an admin client: records finished out of order are delivered again',
       on(async (rig) => {
         const first: string[] = []
         const team = await start(rig, (message) => {
@@ -273,7 +267,7 @@ export function consumingWithKafkaJs(brokers: readonly string[]): void {
     )
 
     it(
-      'a second consumer takes over a share, and every record is handled, in hand or not',
+      'handles every record when a second consumer takes over a share, in flight or not',
       on(async (rig) => {
         const handled: string[] = []
         const count = 120
@@ -302,7 +296,7 @@ export function consumingWithKafkaJs(brokers: readonly string[]): void {
     )
 
     it(
-      'a partition that stays is not interrupted when another consumer joins',
+      'does not interrupt a kept partition when another consumer joins',
       on(async (rig) => {
         const gate = Promise.withResolvers<void>()
         const runs: Record<'first' | 'second', string[]> = { first: [], second: [] }
@@ -311,16 +305,16 @@ export function consumingWithKafkaJs(brokers: readonly string[]): void {
           return gate.promise
         }
         const first = await start(rig, handle('first'))
-        for (const { partition } of rig.places())
+        for (const { partition } of rig.topicPartitions())
           await rig.send({ value: `${partition}`, partition })
-        await until('all in hand', () => runs.first.length === 4)
+        await until('all are in flight', () => runs.first.length === 4)
         await start(rig, handle('second'))
         await until('the second has a share', () => runs.second.length > 0)
         gate.resolve()
         await until('all committed', async () =>
           (await rig.committed()).every(({ offset }) => offset === 1),
         )
-        // The first had each once; what went to the second came again there, and only that.
+        // The first received each record once; only moved records were delivered again, to the second.
         expect(runs.first.toSorted()).toEqual(['0', '1', '2', '3'])
         expect(runs.second.length).toBeLessThan(4)
         expect(new Set(runs.second).size).toBe(runs.second.length)
@@ -329,7 +323,7 @@ export function consumingWithKafkaJs(brokers: readonly string[]): void {
     )
 
     it(
-      'records of one key are handled one after the other when asked for',
+      'handles records of one key one after the other in lane order',
       on(async (rig) => {
         const seen: string[] = []
         let failures = 0
@@ -340,7 +334,7 @@ export function consumingWithKafkaJs(brokers: readonly string[]): void {
             await new Promise((resolve) => setImmediate(resolve))
             if (valueOf(message) === 'a 0' && failures++ < 1) throw new Error('again')
           },
-          { order: 'lane', retry: { ...POLICY.retry, inlineBelow: '5m' } },
+          { order: 'lane', retry: { ...POLICY.retry, maxInlineDelay: '5m' } },
         )
         for (let index = 0; index < 4; index++) {
           for (const key of ['a', 'b']) await rig.send({ key, value: `${key} ${index}` })
@@ -353,7 +347,7 @@ export function consumingWithKafkaJs(brokers: readonly string[]): void {
     )
 
     it(
-      'more than can be read ahead is read in time',
+      'reads more records than fit into the read-ahead',
       on(async (rig) => {
         const gate = Promise.withResolvers<void>()
         const handled = new Set<string>()

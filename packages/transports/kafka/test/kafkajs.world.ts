@@ -1,13 +1,27 @@
 import type { Receiver, Transport, TransportNeeds } from '@redrive/runtime'
-import type { TransportFault, TransportWorld } from '@redrive/testing'
-import { Kafka, logLevel, Partitioners } from 'kafkajs'
-import { Adapter } from '../src/adapt/adapter.ts'
+import type { TransportFault, TransportFixture } from '@redrive/testing'
+import { type ConsumerConfig, Kafka, logLevel, Partitioners } from 'kafkajs'
+import { Adapter } from '../src/kafkajs/adapter.ts'
 import type { KafkaDelivery } from '../src/index.ts'
 import { kafkaWorld } from './world.ts'
 
 const NEVER = new Promise<never>(() => undefined)
 
-/** A process with clients of its own: it can die, or die halfway through its first hand-off. */
+/** Returns the clients of an application, not connected yet. */
+export function kafkajsClients(
+  brokers: readonly string[],
+  groupId: string,
+  timing: Pick<ConsumerConfig, 'heartbeatInterval' | 'maxWaitTimeInMs'>,
+) {
+  const kafka = new Kafka({ clientId: 'team', brokers: [...brokers], logLevel: logLevel.NOTHING })
+  return {
+    consumer: kafka.consumer({ groupId, sessionTimeout: 6_000, ...timing }),
+    producer: kafka.producer({ createPartitioner: Partitioners.DefaultPartitioner }),
+    admin: kafka.admin(),
+  }
+}
+
+/** A process with separate clients. It can crash, also in the middle of its first hand-off. */
 class Team implements Transport<KafkaDelivery> {
   readonly #adapter: Adapter
   readonly #clients
@@ -27,16 +41,9 @@ class Team implements Transport<KafkaDelivery> {
   ) {
     this.#fault = fault
     this.#isRefusing = isRefusing
-    const kafka = new Kafka({ clientId: 'team', brokers: [...brokers], logLevel: logLevel.NOTHING })
-    const consumer = kafka.consumer({
-      groupId: group,
-      sessionTimeout: 6_000,
-      heartbeatInterval: 300,
-      maxWaitTimeInMs: 50,
-    })
-    const producer = kafka.producer({ createPartitioner: Partitioners.DefaultPartitioner })
-    const admin = kafka.admin()
-    this.#clients = { consumer, producer, admin }
+    const timing = { heartbeatInterval: 300, maxWaitTimeInMs: 50 }
+    this.#clients = kafkajsClients(brokers, group, timing)
+    const { consumer, producer, admin } = this.#clients
     this.#adapter = new Adapter({
       topic,
       group,
@@ -73,7 +80,7 @@ class Team implements Transport<KafkaDelivery> {
     return this.isAlive ? answer : NEVER
   }
 
-  /** The next copy is stored, and its answer does not arrive. */
+  /** Stores the next copy, but loses its answer. */
   dropResponse(): void {
     this.#isResponseDropped = true
   }
@@ -84,7 +91,7 @@ class Team implements Transport<KafkaDelivery> {
     throw new Error('The answer of the broker was lost.')
   }
 
-  /** The session would end by itself, after a while. */
+  /** Ends the session, which would otherwise time out later. */
   #die(): Promise<unknown> {
     this.isAlive = false
     this.#death.resolve()
@@ -136,7 +143,7 @@ class Team implements Transport<KafkaDelivery> {
   }
 
   async committed(): Promise<void> {
-    // The dead get no answer.
+    // A crashed process receives no answer.
     if (this.isAlive) await Promise.race([this.#adapter.committed(), this.#death.promise])
   }
 
@@ -150,8 +157,8 @@ class Team implements Transport<KafkaDelivery> {
   }
 }
 
-/** The world of the contract, with transports on clients of kafkajs. */
-export async function kafkaJsWorld(brokers: readonly string[]): Promise<TransportWorld> {
+/** The fixture of the contract, with transports on clients of kafkajs. */
+export async function kafkaJsWorld(brokers: readonly string[]): Promise<TransportFixture> {
   const world = await kafkaWorld(brokers)
   const teams = new Set<Team>()
   let isRefusing = true

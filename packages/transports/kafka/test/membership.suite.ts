@@ -1,21 +1,21 @@
 import { describe, expect, it } from 'vitest'
-import { decodeCommit } from '../src/deaths.ts'
+import { decodeCommit } from '../src/consume/crash-evidence.ts'
 import type { KafkaDelivery } from '../src/index.ts'
-import { isFenced } from '../src/offsets.ts'
+import { isFenced } from '../src/protocol/offsets.ts'
 import { OFFSET_COMMIT, Process } from './process.ts'
 import { onRig, type Rig, SETTLE, type Started, textOf, until } from './rig.ts'
 
-/** Numbers of requests in the protocol. */
+/** Request types of the protocol. */
 const FIND_COORDINATOR = 10
 const JOIN_GROUP = 11
 const HEARTBEAT = 12
 const SYNC_GROUP = 14
 
 const PARTITIONS = 4
-/** No broker has that number. */
+/** An id that no broker has. */
 const NOBODY = 99
 
-/** Counts what a process asks and what it is answered. */
+/** Counts the requests of a process and their answers. */
 function watched() {
   const asked = new Map<number, number>()
   const answered = new Map<number, number>()
@@ -25,7 +25,7 @@ function watched() {
     counts.set(apiKey, (counts.get(apiKey) ?? 0) + 1)
   const process = new Process((apiKey, send, callback) => {
     more(asked, apiKey)
-    // It is not heard of; what it commits still reaches the broker.
+    // Its heartbeats do not arrive, but its commits do.
     if (isCut && (apiKey === HEARTBEAT || apiKey === JOIN_GROUP)) {
       return callback(new Error('cut'))
     }
@@ -45,7 +45,7 @@ function watched() {
   }
 }
 
-/** Requests of that kind wait until they are let go. */
+/** Delays requests of that kind until they are released. */
 function held(which: number) {
   let isOpen = false
   const waiting: (() => void)[] = []
@@ -76,9 +76,9 @@ const partitionsIn = (deliveries: readonly KafkaDelivery[]) =>
 export function sharingPartitions(brokers: readonly string[]): void {
   const on = (test: (rig: Rig) => Promise<void>) => onRig(brokers, test, { partitions: PARTITIONS })
 
-  /** One record to each partition, with that text in front. */
+  /** Sends one record to each partition, with that text as prefix. */
   async function sendToEach(rig: Rig, text: string): Promise<void> {
-    for (const { partition } of rig.places())
+    for (const { partition } of rig.topicPartitions())
       await rig.send({ partition, value: `${text} ${partition}` })
   }
 
@@ -92,14 +92,14 @@ export function sharingPartitions(brokers: readonly string[]): void {
 
   describe.concurrent('sharing partitions', () => {
     it(
-      'what is in hand of a partition that goes ends first, and the other does not get it again',
+      'finishes deliveries in flight before a partition moves, and does not deliver them again',
       on(async (rig) => {
         const first = await rig.start({ drainTimeout: '20s', sessionTimeout: '40s' })
         await sendToEach(rig, 'old')
         await first.inbox.nth(PARTITIONS)
         const { process, answers } = watched()
         const second = await rig.start({ process, drainTimeout: '20s', sessionTimeout: '40s' })
-        // It is in the group, with nothing yet: the first was asked to let go.
+        // It is in the group without partitions: the first member must release some.
         await until('the second is in the group', () => answers(SYNC_GROUP) >= 1)
         expect(second.inbox.deliveries).toEqual([])
         expect(await settleAll(first)).toEqual(Array<string>(PARTITIONS).fill('done'))
@@ -109,7 +109,7 @@ export function sharingPartitions(brokers: readonly string[]): void {
         await until('all', () => all().length >= 2 * PARTITIONS)
         expect(all().toSorted()).toEqual(
           ['new', 'old'].flatMap((text) =>
-            rig.places().map(({ partition }) => `${text} ${partition}`),
+            rig.topicPartitions().map(({ partition }) => `${text} ${partition}`),
           ),
         )
         expect(second.inbox.deliveries.length).toBeGreaterThan(0)
@@ -118,7 +118,7 @@ export function sharingPartitions(brokers: readonly string[]): void {
     )
 
     it(
-      'a partition that is taken away before it began is not begun',
+      'does not start a partition that is revoked before its start',
       on(async (rig) => {
         const slow = held(OFFSET_COMMIT)
         const first = await rig.start({ process: slow.process })
@@ -126,7 +126,7 @@ export function sharingPartitions(brokers: readonly string[]): void {
         const { process, answers } = watched()
         const second = await rig.start({ process })
         await until('the second is in the group', () => answers(SYNC_GROUP) >= 1)
-        await until('the first is asked to let go', () => slow.answers(SYNC_GROUP) >= 2)
+        await until('the first must release partitions', () => slow.answers(SYNC_GROUP) >= 2)
         slow.release()
         await until('the second has its share', () => answers(SYNC_GROUP) >= 2)
         await sendToEach(rig, 'record')
@@ -134,14 +134,14 @@ export function sharingPartitions(brokers: readonly string[]): void {
         await until('all', () => all().length >= PARTITIONS)
         await sendToEach(rig, 'then')
         await until('all of the second time', () =>
-          rig.places().every(({ partition }) => all().includes(`then ${partition}`)),
+          rig.topicPartitions().every(({ partition }) => all().includes(`then ${partition}`)),
         )
         expect(all()).toHaveLength(2 * PARTITIONS)
       }),
     )
 
     it(
-      'what ended before a partition goes is committed, also when the broker refuses it at first',
+      'commits finished records before a partition moves, even if the broker first rejects the commit',
       on(async (rig) => {
         let isRefusing = false
         let refused = 0
@@ -165,7 +165,7 @@ export function sharingPartitions(brokers: readonly string[]): void {
         await sendToEach(rig, 'then')
         const all = () => [...first.inbox.bodies, ...second.inbox.bodies]
         await until('all of the second time', () =>
-          rig.places().every(({ partition }) => all().includes(`then ${partition}`)),
+          rig.topicPartitions().every(({ partition }) => all().includes(`then ${partition}`)),
         )
         expect(all()).toHaveLength(2 * PARTITIONS)
         expect(refused).toBe(3)
@@ -194,7 +194,7 @@ export function sharingPartitions(brokers: readonly string[]): void {
     )
 
     it(
-      'a partition that stays is not interrupted when others come, one that goes is lost after the drain',
+      'does not interrupt a kept partition when others join, and loses a revoked one after the drain timeout',
       on(async (rig) => {
         const first = await rig.start({ drainTimeout: '500ms' })
         await sendToEach(rig, 'old')
@@ -212,7 +212,7 @@ export function sharingPartitions(brokers: readonly string[]): void {
             expect(kind).toBe(inbox.lostOnes.includes(delivery) ? 'lost' : 'done')
           }
         }
-        // Each record is finished by exactly one, and by that one once.
+        // Exactly one consumer finishes each record, once.
         await until('all committed', async () => {
           await Promise.all([first, second, third].map(({ transport }) => transport.committed()))
           return (await rig.committed()).every(({ offset }) => offset === 1)
@@ -225,17 +225,23 @@ export function sharingPartitions(brokers: readonly string[]): void {
       }),
     )
 
+    /** Cuts a consumer off from the brokers. Returns it with a second one, which has all partitions. */
+    async function takenOver(rig: Rig) {
+      const { process, refusedCommits, cut } = watched()
+      const first = await rig.start({ process, sessionTimeout: '6s', drainTimeout: '500ms' })
+      await sendToEach(rig, 'record')
+      await first.inbox.nth(PARTITIONS)
+      cut(true)
+      const second = await rig.start({ sessionTimeout: '6s' })
+      await second.inbox.nth(PARTITIONS)
+      return { first, second, refusedCommits, cut }
+    }
+
     it(
-      'a consumer whose session is over commits nothing, and what it had is reported lost',
+      'commits nothing after the session has expired, and reports deliveries as lost',
       on(async (rig) => {
-        const { process, refusedCommits, cut } = watched()
-        const first = await rig.start({ process, sessionTimeout: '6s', drainTimeout: '500ms' })
-        await sendToEach(rig, 'record')
-        await first.inbox.nth(PARTITIONS)
-        cut(true)
-        const second = await rig.start({ sessionTimeout: '6s' })
-        await second.inbox.nth(PARTITIONS)
-        // The first does not know yet, so it finishes two; the broker knows better.
+        const { first, refusedCommits, cut } = await takenOver(rig)
+        // The first consumer does not know it yet and finishes two; the broker rejects the commit.
         const [one, two, three, four] = first.inbox.deliveries as [
           KafkaDelivery,
           KafkaDelivery,
@@ -257,15 +263,9 @@ export function sharingPartitions(brokers: readonly string[]): void {
     )
 
     it(
-      'a consumer that was away takes nothing for its own that others may have had in between',
+      'does not reuse the progress of a partition that other members may have owned in between',
       on(async (rig) => {
-        const { process, cut } = watched()
-        const first = await rig.start({ process, sessionTimeout: '6s', drainTimeout: '500ms' })
-        await sendToEach(rig, 'record')
-        await first.inbox.nth(PARTITIONS)
-        cut(true)
-        const second = await rig.start({ sessionTimeout: '6s' })
-        await second.inbox.nth(PARTITIONS)
+        const { first, second, cut } = await takenOver(rig)
         expect(await settleAll(second)).toEqual(Array<string>(PARTITIONS).fill('done'))
         await second.transport.close()
         cut(false)
@@ -281,7 +281,7 @@ export function sharingPartitions(brokers: readonly string[]): void {
 
   describe.concurrent('committing', () => {
     it(
-      'never goes past the first unfinished record, and a restart hands out what is unfinished, no more',
+      'never passes the first unfinished record, and a restart delivers only unfinished records',
       on(async (rig) => {
         const { transport, inbox } = await rig.start({ limit: 1_000 })
         const count = 40
@@ -289,7 +289,7 @@ export function sharingPartitions(brokers: readonly string[]): void {
           await rig.send({ value: `${index}`, partition: index % PARTITIONS })
         }
         await inbox.nth(count)
-        // In an order that is neither forwards nor backwards; 17 and 40 have no common factor.
+        // In a mixed order: 17 and 40 have no common factor.
         const order = Array.from(
           { length: count },
           (_, index) => inbox.deliveries[(index * 17) % count],
@@ -300,13 +300,13 @@ export function sharingPartitions(brokers: readonly string[]): void {
           unfinished.delete(delivery)
           await transport.committed()
           const committed = await rig.committed()
-          for (const { partition } of rig.places()) {
+          for (const { partition } of rig.topicPartitions()) {
             const open = [...unfinished].filter(({ raw }) => raw.partition === partition)
             const offset = Math.min(count / PARTITIONS, ...open.map(({ raw }) => raw.offset))
             expect(committed[partition]?.offset ?? 0).toBe(offset)
           }
         }
-        // The text beside it says exactly what is finished above.
+        // The metadata contains exactly the finished records above it.
         for (const [partition, { offset = 0, metadata }] of (await rig.committed()).entries()) {
           const { progress: told } = decodeCommit(offset, metadata)
           for (const delivery of inbox.deliveries) {
@@ -326,10 +326,10 @@ export function sharingPartitions(brokers: readonly string[]): void {
     )
 
     it(
-      'what someone else wrote beside an offset is not believed',
+      'ignores metadata that another client committed',
       on(async (rig) => {
         await sendToEach(rig, 'record')
-        for (const { partition } of rig.places()) {
+        for (const { partition } of rig.topicPartitions()) {
           await rig.commit(0, ['hello', '1.////////', '1.Af__________8_', ''][partition], partition)
         }
         const { inbox } = await rig.start()

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { Deaths } from '../src/deaths.ts'
-import { HandOut } from '../src/hand-out.ts'
-import type { KafkaDelivery, KafkaRecord } from '../src/headers.ts'
-import { Partition } from '../src/partition.ts'
-import { Progress } from '../src/progress.ts'
+import { CrashEvidence } from '../src/consume/crash-evidence.ts'
+import { Dispatcher } from '../src/consume/dispatcher.ts'
+import type { KafkaDelivery, KafkaRecord } from '../src/delivery.ts'
+import { Partition } from '../src/consume/partition.ts'
+import { Progress } from '../src/consume/progress.ts'
 
 const NOW = 1_000_000
 
@@ -25,10 +25,10 @@ function partition({
 } = {}) {
   let taken = 0
   const made = new Partition({
-    place: { topic: 'orders', partition: 0 },
+    topicPartition: { topic: 'orders', partition: 0 },
     tierMs,
     progress,
-    deaths: new Deaths(),
+    deaths: new CrashEvidence(),
     position,
     isOrdered,
     onTaken: () => {
@@ -39,7 +39,7 @@ function partition({
   return { made, taken: () => taken }
 }
 
-/** Everything that can be handed out now. */
+/** Returns all records that can be delivered now. */
 function handedOut(made: Partition, now = NOW): KafkaRecord[] {
   const all: KafkaRecord[] = []
   for (let next = made.next(now); typeof next === 'object'; next = made.next(now)) all.push(next)
@@ -49,7 +49,7 @@ function handedOut(made: Partition, now = NOW): KafkaRecord[] {
 const offsetsOf = (records: readonly KafkaRecord[]) => records.map(({ offset }) => offset)
 
 describe('a partition', () => {
-  it('hands out what was read, in order, each once', () => {
+  it('delivers each record once, in order', () => {
     const { made, taken } = partition()
     made.take([record(0), record(1)], 2, 3)
     made.take([record(2)], 3, 3)
@@ -57,11 +57,11 @@ describe('a partition', () => {
     expect(made.isAtEnd).toBe(false)
     expect(offsetsOf(handedOut(made))).toEqual([0, 1, 2])
     expect(made.next(NOW)).toBeUndefined()
-    expect(made.inHand).toBe(3)
+    expect(made.inFlight).toBe(3)
     expect(made.isAtEnd).toBe(true)
   })
 
-  it('counts what is no record as finished: before, between and behind those that are', () => {
+  it('counts offsets without a record as finished: before, between and after records', () => {
     const { made } = partition({ position: 10 })
     made.take([record(12), record(15)], 20, 20)
     expect(made.progress.mark).toBe(12)
@@ -74,7 +74,7 @@ describe('a partition', () => {
     expect(made.position).toBe(25)
   })
 
-  it('passes over what was finished by someone before us', () => {
+  it('skips records that the previous owner finished', () => {
     const progress = new Progress(5, [[6, 8]])
     const { made } = partition({ position: 5, progress })
     made.take(
@@ -85,7 +85,7 @@ describe('a partition', () => {
     expect(offsetsOf(handedOut(made))).toEqual([5, 8])
   })
 
-  it('puts back what is given back before all that was read after it, whatever the order', () => {
+  it('delivers returned records before later ones, in any order of return', () => {
     const { made } = partition()
     made.take(
       [0, 1, 2, 3, 4].map((offset) => record(offset)),
@@ -93,12 +93,12 @@ describe('a partition', () => {
       5,
     )
     const [first, second, third] = [0, 1, 2].map(() => made.next(NOW) as KafkaRecord)
-    for (const one of [third, first, second]) made.giveBack(one as KafkaRecord)
-    expect(made.inHand).toBe(0)
+    for (const one of [third, first, second]) made.returnToPartition(one as KafkaRecord)
+    expect(made.inFlight).toBe(0)
     expect(offsetsOf(handedOut(made))).toEqual([0, 1, 2, 3, 4])
   })
 
-  it('stops reading ahead at 1,000 records or 2 MB, and goes on when they are handed out', () => {
+  it('stops reading ahead at 1,000 records or 2 MB, and continues when they are delivered', () => {
     const { made } = partition()
     made.take(
       Array.from({ length: 999 }, (_, offset) => record(offset)),
@@ -117,19 +117,19 @@ describe('a partition', () => {
     expect(heavy.wantsMore).toBe(true)
   })
 
-  it('that goes to someone else hands out nothing more and reads nothing more', () => {
+  it('neither delivers nor reads more when it is being released', () => {
     const { made } = partition()
     made.take([record(0), record(1)], 2, 2)
     const first = made.next(NOW) as KafkaRecord
     made.isClosing = true
-    made.giveBack(first)
+    made.returnToPartition(first)
     expect(made.next(NOW)).toBeUndefined()
     expect(made.wantsMore).toBe(false)
   })
 })
 
 describe('a partition of a retry topic', () => {
-  it('says when its first record is due, one millisecond after its time is over', () => {
+  it('returns the due time of its first record, one millisecond after its delay', () => {
     const { made } = partition({ tierMs: 250 })
     made.take([record(0), record(1, null, NOW + 100)], 2, 2)
     expect(made.next(NOW)).toBe(NOW + 251)
@@ -137,10 +137,10 @@ describe('a partition of a retry topic', () => {
     expect(made.next(NOW + 250.9)).toBe(NOW + 251)
     expect(made.next(NOW + 251)).toMatchObject({ offset: 0 })
     expect(made.next(NOW + 251)).toBe(NOW + 351)
-    expect(made.inHand).toBe(1)
+    expect(made.inFlight).toBe(1)
   })
 
-  it('hands out a replay at once, and a retry of it when it is due', () => {
+  it('delivers a replay immediately, and a retry of it when it is due', () => {
     const { made } = partition({ tierMs: 250 })
     const header = (name: string) => [Buffer.from(name), Buffer.from('x')] as const
     const replay = { ...record(0), headers: [header('redrive-replay-id')] }
@@ -150,16 +150,16 @@ describe('a partition of a retry topic', () => {
     expect(made.next(NOW)).toBe(NOW + 251)
   })
 
-  it('hands out at once what was given back: it was due before', () => {
+  it('delivers a returned record immediately, because it was due before', () => {
     const { made } = partition({ tierMs: 250 })
     made.take([record(0), record(1, null, NOW + 9_000)], 2, 2)
-    made.giveBack(made.next(NOW + 251) as KafkaRecord)
+    made.returnToPartition(made.next(NOW + 251) as KafkaRecord)
     expect(made.next(NOW + 251)).toMatchObject({ offset: 0 })
   })
 })
 
 describe('a partition in lane order', () => {
-  it('parks what follows in a lane, and lets the others pass', () => {
+  it('parks later records of a lane, and delivers other lanes', () => {
     const { made } = partition({ isOrdered: true })
     made.take([record(0, 'a'), record(1, 'a'), record(2, 'b'), record(3), record(4, 'a')], 5, 5)
     const [first, b, keyless] = handedOut(made)
@@ -174,10 +174,10 @@ describe('a partition in lane order', () => {
     expect(made.finish(second as KafkaRecord)).toBe(true)
     const [third] = handedOut(made)
     expect(made.finish(third as KafkaRecord)).toBe(false)
-    expect([made.progress.mark, made.parked, made.inHand]).toEqual([5, 0, 0])
+    expect([made.progress.mark, made.parked, made.inFlight]).toEqual([5, 0, 0])
   })
 
-  it('parks behind nobody when the lane is free again', () => {
+  it('parks no record when the lane is free again', () => {
     const { made } = partition({ isOrdered: true })
     made.take([record(0, 'a'), record(1, 'a')], 2, 4)
     made.finish(made.next(NOW) as KafkaRecord)
@@ -189,7 +189,7 @@ describe('a partition in lane order', () => {
     expect(made.parked).toBe(1)
   })
 
-  it('two lanes that are parked do not share their lists', () => {
+  it('parks two lanes separately', () => {
     const { made } = partition({ isOrdered: true })
     made.take([record(0, 'a'), record(1, 'b'), record(2, 'a'), record(3, 'b')], 4, 4)
     const [a, b] = handedOut(made)
@@ -199,19 +199,19 @@ describe('a partition in lane order', () => {
     expect(offsetsOf(handedOut(made))).toEqual([2])
   })
 
-  it('a record that is given back keeps its place and its lane', () => {
+  it('keeps the position and the lane of a returned record', () => {
     const { made } = partition({ isOrdered: true })
     made.take([record(0, 'a'), record(1, 'a'), record(2, 'b')], 3, 3)
     const first = made.next(NOW) as KafkaRecord
-    made.giveBack(first)
-    // The lane is still its own: the second stays parked, the third is read past it.
+    made.returnToPartition(first)
+    // The record keeps its lane: the second stays parked, and the third is delivered.
     expect(offsetsOf(handedOut(made))).toEqual([0, 2])
     expect(made.parked).toBe(1)
     made.finish(first)
     expect(offsetsOf(handedOut(made))).toEqual([1])
   })
 
-  it('a parked record has bytes of its own, equal to those it came with', () => {
+  it('copies the bytes of a parked record', () => {
     const { made } = partition({ isOrdered: true })
     const shared = Buffer.alloc(4_096, 'x')
     const parked: KafkaRecord = {
@@ -239,7 +239,7 @@ describe('a partition in lane order', () => {
     ])
   })
 
-  it('keys of any bytes are lanes of their own', () => {
+  it('uses keys of any bytes as separate lanes', () => {
     const { made } = partition({ isOrdered: true })
     const keys = [
       Buffer.from([0xff]),
@@ -256,13 +256,13 @@ describe('a partition in lane order', () => {
   })
 })
 
-describe('what was held up by one that took long', () => {
-  it('is read on when that one is finished, though nothing waits behind it', () => {
-    // As many finished behind the first as a commit can tell.
+describe('a partition with a full commit', () => {
+  it('continues reading when its slow record is finished, although no record is parked', () => {
+    // The maximum number of finished records that a commit can contain.
     const span = 4_194_304
     const { made } = partition({ progress: new Progress(0, [[1, span + 1]]) })
     const room: boolean[] = []
-    const handOut = new HandOut({
+    const handOut = new Dispatcher({
       source: 'orders',
       isHeldBack: () => false,
       onRoom: (one) => void room.push(one.wantsMore),

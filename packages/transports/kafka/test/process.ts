@@ -2,7 +2,7 @@ import { subscribe } from 'node:diagnostics_channel'
 import type { Connection } from '@platformatic/kafka'
 import type { TransportFault } from '@redrive/testing'
 
-/** Numbers of requests in the protocol. */
+/** Request types of the protocol. */
 export const PRODUCE = 0
 export const OFFSET_COMMIT = 8
 export const END_TXN = 26
@@ -10,7 +10,7 @@ export const END_TXN = 26
 type Send = Connection['send']
 type Callback = (error: Error | null, answer?: unknown) => void
 
-/** What becomes of a request: sent as it is, or whatever the test makes of it. */
+/** Decides whether a request is sent unchanged or changed by the test. */
 export type OnRequest = (
   apiKey: number,
   send: (answered?: Callback) => void,
@@ -20,8 +20,8 @@ export type OnRequest = (
 const asIs: OnRequest = (_, send) => send()
 
 /**
- * The process a transport lives in, as the broker sees it: all its connections, which can be watched
- * and broken. Give it to the clients as their `context`.
+ * The process of a transport, as the broker sees it: all its connections, which a test can observe
+ * and break. Pass it to the clients as their `context`.
  */
 export class Process {
   readonly #connections = new Set<Connection>()
@@ -33,19 +33,19 @@ export class Process {
     this.#onRequest = onRequest
   }
 
-  /** Resolves when it dies: its requests are never answered after that. */
+  /** Resolves when the process dies: its requests get no response after that. */
   get death(): Promise<void> {
     return this.#death.promise
   }
 
-  /** As `kill -9`: no goodbye, and nothing leaves any more. */
+  /** Ends the process like `kill -9`: without leaving the group, and nothing more is sent. */
   die(): void {
     this.isAlive = false
     this.#death.resolve()
     for (const { socket } of this.#connections) socket?.destroy(new Error('killed'))
   }
 
-  /** As a cable that is pulled and put back. */
+  /** Interrupts the connection, like a cable that is pulled and plugged in again. */
   cut(): void {
     for (const { socket } of this.#connections) socket?.destroy(new Error('cut'))
   }
@@ -78,10 +78,10 @@ subscribe('plt:kafka:instances', (message) => {
   if (connection.context instanceof Process) connection.context.watch(connection)
 })
 
-/** A process with a fault of the contract; it dies halfway through what is asked of it once it is armed. */
+/** A process with a fault of the contract: after it is armed, it crashes in the middle of the next request. */
 export class FaultyProcess extends Process {
   isArmed = false
-  /** The request whose next answer does not arrive, though it has taken effect. */
+  /** The request whose next answer is lost, although it has taken effect. */
   droppedResponse: number | undefined
 
   constructor(fault: TransportFault | undefined, isRefusing: () => boolean) {

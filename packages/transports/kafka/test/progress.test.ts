@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { decodeProgress, Progress } from '../src/progress.ts'
+import { decodeProgress, Progress } from '../src/consume/progress.ts'
 
-/** The same rules, as slow and as plain as can be. */
+/** A simple and slow reference implementation. */
 class Model {
   mark: number
   readonly above = new Set<number>()
@@ -72,8 +72,8 @@ function expectSame(progress: Progress, model: Model, base: number): void {
   }
 }
 
-describe('which records are finished', () => {
-  it('is what a set would say, whatever the order', () => {
+describe('the progress of a partition', () => {
+  it('equals a set of finished records, in any order', () => {
     for (const [reach, numRuns] of [
       [40, 500],
       [300, 200],
@@ -89,7 +89,7 @@ describe('which records are finished', () => {
     }
   })
 
-  it('is what a set would say after every single step', () => {
+  it('equals a set of finished records after every step', () => {
     fc.assert(
       fc.property(bases, steps(120), (base, all) => {
         for (let count = 0; count <= Math.min(all.length, 40); count++) {
@@ -101,7 +101,7 @@ describe('which records are finished', () => {
     )
   })
 
-  it('is complete when all of a permutation are finished', () => {
+  it('is complete when all records of a permutation are finished', () => {
     const permutation = fc.integer({ min: 1, max: 2_500 }).chain((length) => {
       const all = Array.from({ length }, (_, index) => index)
       return fc.shuffledSubarray(all, { minLength: length })
@@ -118,7 +118,7 @@ describe('which records are finished', () => {
     )
   })
 
-  it('holds with the first record unfinished for 300,000 others, and for a mark that moves along', () => {
+  it('works with 300,000 finished records above an unfinished one, and with a moving mark', () => {
     const count = 300_000
     for (const base of BASES) {
       const progress = new Progress(base)
@@ -140,10 +140,10 @@ describe('which records are finished', () => {
     }
   })
 
-  it('forgets nothing when a window of records slides far along', () => {
+  it('keeps all records when a window moves far ahead', () => {
     const base = 2 ** 33
     const progress = new Progress(base)
-    // Even ones 1,500 ahead, which is more than there is room for at first; odd ones at the mark.
+    // Even offsets 1,500 ahead, which exceeds the initial bitmap; odd offsets at the mark.
     for (let at = -1_500; at < 60_000; at++) {
       if (at % 2 === 0) progress.finish(base + at + 1_500)
       else if (at > 0) progress.finish(base + at)
@@ -153,7 +153,7 @@ describe('which records are finished', () => {
     expect(progress.span).toBe(1_498)
   })
 
-  it('rises in version with every change', () => {
+  it('increases its version with every change', () => {
     const progress = new Progress(5)
     const before = progress.version
     progress.finish(7)
@@ -163,7 +163,7 @@ describe('which records are finished', () => {
     expect(progress.version).toBeGreaterThan(between)
   })
 
-  it('is not touched by what becomes of its copy', () => {
+  it('is not affected by changes of its copy', () => {
     fc.assert(
       fc.property(bases, steps(300), steps(300), (base, first, second) => {
         const { progress, model } = played(base, first)
@@ -182,8 +182,8 @@ describe('which records are finished', () => {
   })
 })
 
-describe('as text with the commit', () => {
-  it('reads back as it was', () => {
+describe('encoded progress', () => {
+  it('decodes to the same progress', () => {
     fc.assert(
       fc.property(bases, steps(800), (base, all) => {
         const { progress, model } = played(base, all)
@@ -195,7 +195,7 @@ describe('as text with the commit', () => {
     )
   })
 
-  it('reads back however long its runs are', () => {
+  it('decodes runs of any length', () => {
     for (const base of BASES) {
       const progress = new Progress(base)
       progress.finish(base + 3_000_000)
@@ -207,7 +207,7 @@ describe('as text with the commit', () => {
     }
   })
 
-  it('is cut where it would be too long, and says up to where it is whole', () => {
+  it('is cut when it is too long, and returns the first missing offset', () => {
     const gaps = fc.array(fc.integer({ min: 1, max: 400 }), { minLength: 3_000, maxLength: 4_000 })
     fc.assert(
       fc.property(bases, gaps, (base, all) => {
@@ -232,7 +232,7 @@ describe('as text with the commit', () => {
     )
   })
 
-  it('of anyone else is read as nothing, and never throws', () => {
+  it('of another client decodes to nothing, and never throws', () => {
     for (const text of [
       null,
       undefined,
@@ -261,8 +261,8 @@ describe('as text with the commit', () => {
     )
   })
 
-  it('of anyone else does not hang the one who reads it, nor fill its memory', () => {
-    // 2^62 finished records, far ahead; ten bytes that anyone may commit.
+  it('of another client does not block the reader or fill its memory', () => {
+    // 2^62 finished records, far ahead, in ten bytes that any client can commit.
     const huge = `1.${Buffer.from([1, 255, 255, 255, 255, 255, 255, 255, 255, 63]).toString('base64url')}`
     const progress = new Progress(10, decodeProgress(10, huge))
     expect(progress.mark).toBe(10)

@@ -6,7 +6,7 @@ import { onRig, type Rig, textOf, until } from './rig.ts'
 
 const copy = (text: string) => ({ key: null, value: Buffer.from(text), headers: [] })
 
-/** Copies, and what the broker has of them. */
+/** Copies and how the broker stores them. */
 export function publishingCopies(brokers: readonly string[]): void {
   const on = (test: (rig: Rig) => Promise<void>) => onRig(brokers, test, { partitions: 2 })
 
@@ -22,7 +22,7 @@ export function publishingCopies(brokers: readonly string[]): void {
 
   describe('a publisher', () => {
     it(
-      'sends nothing again by itself when the broker finds a gap in its numbers',
+      'sends nothing again automatically when the broker finds a gap in the sequence numbers',
       on(async (rig) => {
         let isStored = false
         const sending = publisher(rig, (_, send, callback) => {
@@ -34,31 +34,31 @@ export function publishingCopies(brokers: readonly string[]): void {
             callback(new ProtocolError('OUT_OF_ORDER_SEQUENCE_NUMBER'))
           })
         })
-        const [place] = rig.places()
-        if (place === undefined) throw new Error('There is no partition.')
+        const [topicPartition] = rig.topicPartitions()
+        if (topicPartition === undefined) throw new Error('There is no partition.')
         await until('it is stored', async () => {
-          await expect(sending.send(place, copy('stored'))).rejects.toThrow(
+          await expect(sending.send(topicPartition, copy('stored'))).rejects.toThrow(
             'Producing messages failed',
           )
           return isStored
         })
-        await sending.send(place, copy('next'))
+        await sending.send(topicPartition, copy('next'))
         expect((await rig.read(rig.topic)).map(textOf)).toEqual(['stored', 'next'])
       }),
     )
 
     it(
-      'has one request at a time for a partition, also when its leader becomes another',
+      'sends one request at a time for a partition, even when its leader changes',
       on(async (rig) => {
         const held: (() => void)[] = []
         const sending = publisher(rig, (_, send) => {
           if (held.length > 0) return send()
           held.push(send)
         })
-        const [first, second] = rig.places()
+        const [first, second] = rig.topicPartitions()
         if (first === undefined || second === undefined)
           throw new Error('There are two partitions.')
-        // Nobody knows who leads it yet, and afterwards it is known: that is another one.
+        // The leader is unknown first and known later: this counts as a change.
         const begun = sending.send(first, copy('1'))
         await until('the first is on its way', () => held.length === 1)
         const waiting = sending.send(first, copy('2'))

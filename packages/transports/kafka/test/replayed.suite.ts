@@ -1,4 +1,5 @@
-import { ALREADY_HANDLED, type Drop, FIRST_CYCLE } from '@redrive/core'
+import { type Drop, FIRST_CYCLE } from '@redrive/core'
+import { ALREADY_HANDLED } from '@redrive/core/internal'
 import type { DrainedDeadLetter, ReplayConfirmation } from '@redrive/runtime'
 import { describe, expect, it } from 'vitest'
 import {
@@ -15,18 +16,18 @@ import {
   onRig,
   type Rig,
   retryIn,
-  type Sent,
+  type SentRecord,
   SETTLE,
   textOf,
   until,
 } from './rig.ts'
 
 const DROP = { kind: 'drop', reason: 'filtered', cycle: FIRST_CYCLE } as Drop
-/** Number of the request in the protocol. */
+/** Request type of the protocol. */
 const PRODUCE = 0
 
-/** A record as a replay brings it. */
-const replayed = (id: string, partition = 0): Sent => ({
+/** Returns a record with the headers of a replay. */
+const replayed = (id: string, partition = 0): SentRecord => ({
   partition,
   key: 'k',
   headers: [
@@ -39,11 +40,11 @@ const replayed = (id: string, partition = 0): Sent => ({
 const outcomesOf = (confirmations: readonly ReplayConfirmation[]) =>
   confirmations.map(({ replayId, outcome }) => `${replayId} ${outcome}`).toSorted()
 
-/** All confirmations, once there are so many; released. */
+/** Waits for this number of confirmations, releases and returns them. */
 async function heard(source: KafkaSource, count: number): Promise<readonly ReplayConfirmation[]> {
   const found: ReplayConfirmation[] = []
   await until(`${count} confirmations`, async () => {
-    const batch = await source.confirmations({ most: 100 })
+    const batch = await source.confirmations({ limit: 100 })
     found.push(...batch.confirmations)
     await batch.release()
     return found.length >= count
@@ -54,7 +55,7 @@ async function heard(source: KafkaSource, count: number): Promise<readonly Repla
 async function onlyLetter(source: KafkaSource): Promise<DrainedDeadLetter> {
   const found: DrainedDeadLetter[] = []
   await until('a dead letter', async () => {
-    const batch = await source.drain({ most: 10 })
+    const batch = await source.drain({ limit: 10 })
     found.push(...batch.deadLetters)
     await batch.release()
     return found.length > 0
@@ -75,7 +76,7 @@ export function confirmingReplays(brokers: readonly string[]): void {
   describe.concurrent('confirming replays', () => {
     for (const [mode, options] of Object.entries(MODES)) {
       it(
-        `says what became of each, and nothing of a plain record (${mode})`,
+        `stores the outcome of each replay, and nothing for other records (${mode})`,
         on(async (rig) => {
           const { transport, inbox } = await rig.start(options)
           const before = Date.now()
@@ -87,8 +88,8 @@ export function confirmingReplays(brokers: readonly string[]): void {
           for (const [index, decision] of decisions.entries()) {
             await rig.send(replayed(`r-${index}`, index % 2))
             const enactment = await transport.enact(await inbox.nth(3 + index), decision)
-            const place = decision === DROP ? 'dropped' : 'settled'
-            expect(enactment).toEqual({ kind: 'done', place, truncated: 0 })
+            const destination = decision === DROP ? 'dropped' : 'settled'
+            expect(enactment).toEqual({ kind: 'done', destination, truncated: 0 })
           }
           const confirmations = await heard(rig.source(), 3)
           expect(outcomesOf(confirmations)).toEqual([
@@ -107,16 +108,18 @@ export function confirmingReplays(brokers: readonly string[]): void {
     }
 
     it(
-      'is not waited for by a plain record',
+      'does not delay a record that is not a replay',
       on(async (rig) => {
         const { transport, inbox } = await rig.start()
         await rig.send({ value: 'plain' })
-        expect(transport.enact(await inbox.nth(1), SETTLE)).toMatchObject({ place: 'settled' })
+        expect(transport.enact(await inbox.nth(1), SETTLE)).toMatchObject({
+          destination: 'settled',
+        })
       }),
     )
 
     it(
-      'is stored before the record is committed: a consumer that dies between the two brings it again',
+      'stores it before the commit: after a crash between the two, it is stored again',
       on(async (rig) => {
         let isArmed = false
         const process: Process = new Process((apiKey, send, callback) => {
@@ -143,7 +146,7 @@ export function confirmingReplays(brokers: readonly string[]): void {
     )
 
     it(
-      'is unknown while the broker does not answer, and asking again makes no second one',
+      'is unknown while the broker does not answer, and a repeated call stores no second one',
       on(async (rig) => {
         const held: (() => void)[] = []
         let isHolding = false
@@ -159,8 +162,8 @@ export function confirmingReplays(brokers: readonly string[]): void {
         await until('the broker has answered', () => held.length === 1)
         isHolding = false
         const second = transport.enact(delivery, SETTLE)
-        for (const tell of held) tell()
-        expect(await second).toMatchObject({ kind: 'done', place: 'settled' })
+        for (const resume of held) resume()
+        expect(await second).toMatchObject({ kind: 'done', destination: 'settled' })
         expect(await transport.enact(delivery, SETTLE)).toEqual({ kind: 'lost' })
         expect(await rig.read(replayedTopic(rig.topic, rig.group))).toHaveLength(1)
         const marks = (await rig.committed()).map(({ offset }) => offset)
@@ -180,13 +183,13 @@ export function confirmingReplays(brokers: readonly string[]): void {
     }
 
     it(
-      'keeps them until they are released, and takes no more than asked',
+      'keeps them until they are released, and takes no more than the limit',
       on(async (rig) => {
         await confirmed(rig, 5)
         const crashed = rig.source()
         const seen = new Set<string>()
         await until('all', async () => {
-          const { confirmations } = await crashed.confirmations({ most: 2 })
+          const { confirmations } = await crashed.confirmations({ limit: 2 })
           expect(confirmations.length).toBeLessThanOrEqual(2)
           for (const { replayId } of confirmations) seen.add(replayId)
           return seen.size === 5
@@ -196,12 +199,12 @@ export function confirmingReplays(brokers: readonly string[]): void {
         const source = rig.source()
         expect(await heard(source, 5)).toHaveLength(5)
         await source.close()
-        expect((await rig.source().confirmations({ most: 10 })).confirmations).toEqual([])
+        expect((await rig.source().confirmations({ limit: 10 })).confirmations).toEqual([])
       }),
     )
 
     it(
-      'hands out again what was abandoned, and never what it cannot read',
+      'returns abandoned confirmations again, and never unreadable ones',
       on(async (rig) => {
         await confirmed(rig, 1)
         const topic = replayedTopic(rig.topic, rig.group)
@@ -209,7 +212,7 @@ export function confirmingReplays(brokers: readonly string[]): void {
         const source = rig.source()
         let abandoned = 0
         await until('it comes again', async () => {
-          const batch = await source.confirmations({ most: 10 })
+          const batch = await source.confirmations({ limit: 10 })
           abandoned += batch.confirmations.length
           await batch.abandon()
           return abandoned >= 2
@@ -225,12 +228,12 @@ export function confirmingReplays(brokers: readonly string[]): void {
     )
 
     it(
-      'answers at once where nobody confirms, and begins when someone does',
+      'returns immediately without a confirmation topic, and reads it when it exists',
       on(async (rig) => {
         const source = rig.source()
         const before = performance.now()
         for (let times = 0; times < 20; times++) {
-          expect((await source.confirmations({ most: 10 })).confirmations).toEqual([])
+          expect((await source.confirmations({ limit: 10 })).confirmations).toEqual([])
         }
         expect(performance.now() - before).toBeLessThan(5_000)
         await confirmed(rig, 1)
@@ -239,9 +242,9 @@ export function confirmingReplays(brokers: readonly string[]): void {
     )
   })
 
-  describe.concurrent('whom a replay reaches', () => {
+  describe.concurrent('the destination of a replay', () => {
     it(
-      'the group that failed, and no other; failing again it is a dead letter of the same source',
+      'is only the group that failed; after another failure it is a dead letter of the same source',
       on(async (rig) => {
         const { transport, inbox } = await rig.start()
         const other = await rig.start({ group: `${rig.group}.other` })
@@ -267,7 +270,7 @@ export function confirmingReplays(brokers: readonly string[]): void {
         })
         await source.publish({ deadLetter: second, replayId: 'r-2' })
         expect((await inbox.nth(3)).cycle.number).toBe(3)
-        // What is sent after it has arrived, so what was sent before would have.
+        // A later record has arrived, so an earlier one would have arrived too.
         await rig.send({ value: 'last', partition: 1 })
         await other.inbox.nth(2)
         expect(other.inbox.bodies).toEqual(['body', 'last'])
@@ -276,7 +279,7 @@ export function confirmingReplays(brokers: readonly string[]): void {
     )
 
     it(
-      'in lane order the source, where it takes its turn among the records of its key',
+      'is the source in lane order, where it waits for the records of its key',
       on(async (rig) => {
         const { transport, inbox } = await rig.start({ order: 'lane' })
         await rig.send({ value: 'a', key: 'k' })
@@ -287,12 +290,12 @@ export function confirmingReplays(brokers: readonly string[]): void {
         const next = await inbox.nth(2)
         await source.publish({ deadLetter: letter, replayId: 'r-1' })
         await rig.send({ value: 'c', key: 'other' })
-        // It is behind the one in hand, and others are not.
+        // It waits for the record in flight, and others do not.
         await inbox.nth(3)
         expect(inbox.bodies).toEqual(['a', 'b', 'c'])
         await transport.enact(next, SETTLE)
         expect(await inbox.nth(4)).toMatchObject({ replayId: 'r-1', raw: { topic: rig.topic } })
-        // It says so again if it fails again, and nowhere else.
+        // The header is written again only if it fails again.
         const { deliveries } = inbox
         await transport.enact(deliveries[3] ?? next, deadLetter())
         expect((await onlyLetter(source)).envelope['replayTo']).toBeUndefined()
@@ -300,7 +303,7 @@ export function confirmingReplays(brokers: readonly string[]): void {
     )
 
     it(
-      'of a dead letter that was kept before there was a group in it: the source',
+      'is the source for a dead letter that was stored without a group',
       on(async (rig) => {
         const { transport, inbox } = await rig.start()
         await rig.send({ value: 'body', partition: 1 })
@@ -314,19 +317,19 @@ export function confirmingReplays(brokers: readonly string[]): void {
     )
   })
 
-  describe.concurrent('naming dead letters', () => {
+  describe.concurrent('identity of dead letters', () => {
     it(
-      'a record has the name of its place, however often it is drained',
+      'is the position of the record, each time it is drained',
       on(async (rig) => {
         const topic = `${rig.topic}-dlt`
         await rig.makeTopic(topic)
         const offset = await rig.send({ value: 'body', partition: 1 }, topic)
         const source = rig.source({ deadLetterTopics: [topic] })
-        const { deadLetters } = await source.drain({ most: 1 })
+        const { deadLetters } = await source.drain({ limit: 1 })
         await source.close()
-        const again = await rig.source({ deadLetterTopics: [topic] }).drain({ most: 1 })
+        const again = await rig.source({ deadLetterTopics: [topic] }).drain({ limit: 1 })
         for (const [letter] of [deadLetters, again.deadLetters]) {
-          expect(letter).toMatchObject({ naming: 'named', delivery: {} })
+          expect(letter).toMatchObject({ identity: 'stable', delivery: {} })
           expect(letter?.delivery.id).toBe(`${topic}/1/${offset}`)
         }
       }),
@@ -335,7 +338,7 @@ export function confirmingReplays(brokers: readonly string[]): void {
 
   describe.concurrent('an edited replay', () => {
     it(
-      'goes out as it was edited, through retries and dead letters',
+      'is published with its edits, and keeps them through retries and dead letters',
       on(async (rig) => {
         const { transport, inbox } = await rig.start()
         await rig.send({

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { Admin } from '@platformatic/kafka'
 import { onEvent, type Receiver, type RedriveEvent } from '@redrive/runtime'
 import { until, type WaitOptions } from '@redrive/testing'
-import { Client } from '../src/client.ts'
-import { Fetcher } from '../src/fetch.ts'
-import type { Copy } from '../src/headers.ts'
+import { Client } from '../src/protocol/client.ts'
+import { Fetcher } from '../src/protocol/fetcher.ts'
+import type { Copy } from '../src/delivery.ts'
 import {
   type KafkaDelivery,
   type KafkaOptions,
@@ -16,9 +16,9 @@ import {
   kafkaSource,
   topologyOf,
 } from '../src/index.ts'
-import { EARLIEST, endsOf, LATEST } from '../src/lag.ts'
-import { nameOf, type TopicPartition } from '../src/topic-partition.ts'
-import { type Committed, Offsets } from '../src/offsets.ts'
+import { EARLIEST, endsOf, LATEST } from '../src/consume/lag.ts'
+import { nameOf, type TopicPartition } from '../src/protocol/topic-partition.ts'
+import { type Committed, Offsets } from '../src/protocol/offsets.ts'
 import { closing, type KafkaProducer, messageOf, producerOf } from '../src/publish.ts'
 import { Process } from './process.ts'
 
@@ -28,18 +28,18 @@ export { until } from '@redrive/testing'
 
 // ---- records ----------------------------------------------------------------------------------
 
-/** What a test sends: text where that is enough. */
-export interface Sent {
+/** A record that a test sends; text where that is enough. */
+export interface SentRecord {
   readonly partition?: number
   readonly key?: string | Buffer
-  /** Null: a tombstone. */
+  /** The value; null for a tombstone. */
   readonly value?: string | Buffer | null
   readonly headers?: readonly (readonly [name: string, value: string | Buffer | null])[]
 }
 
 const bytesOf = (value: string | Buffer) => (typeof value === 'string' ? Buffer.from(value) : value)
 
-const copyToSend = ({ key, value = 'body', headers = [] }: Sent): Copy => ({
+const copyToSend = ({ key, value = 'body', headers = [] }: SentRecord): Copy => ({
   key: key === undefined ? null : bytesOf(key),
   value: value === null ? null : bytesOf(value),
   headers: headers.map(([name, content]) => [
@@ -68,7 +68,7 @@ export class Inbox implements Receiver<KafkaDelivery> {
     return this.deliveries.map(({ raw }) => textOf(raw))
   }
 
-  /** Waits for so many in all, and answers the last of them. */
+  /** Waits until this number of deliveries has arrived, and returns the last one. */
   async nth(count: number, options?: WaitOptions): Promise<KafkaDelivery> {
     const accept = (seen: number) => seen >= count
     await until(`${count} deliveries`, () => this.deliveries.length, { ...options, accept })
@@ -83,15 +83,15 @@ export interface Started {
 
 export interface RigOptions {
   readonly partitions?: number
-  /** False: the topic is not there. */
+  /** Whether to create the topic. */
   readonly isMade?: boolean
 }
 
-/** A topic and a group of their own, and what a test needs around them. */
+/** A separate topic and group, with helpers for a test. */
 export class Rig {
   readonly brokers: readonly string[]
   readonly topic: string = `rig-${randomUUID()}`
-  // A group is the whole cluster's.
+  // Group names are shared by the whole cluster.
   readonly group: string = `group-${randomUUID()}`
   readonly partitions: number
   readonly admin: Admin
@@ -140,32 +140,32 @@ export class Rig {
     await until(`${name} is known`, async () => (await this.admin.listTopics()).includes(name))
   }
 
-  /** Stores it; answers its offset. */
-  async send(sent: Sent, topic: string = this.topic): Promise<number> {
-    const place = { topic, partition: sent.partition ?? 0 }
-    const { message } = messageOf(place, copyToSend(sent))
+  /** Stores a record and returns its offset. */
+  async send(sent: SentRecord, topic: string = this.topic): Promise<number> {
+    const topicPartition = { topic, partition: sent.partition ?? 0 }
+    const { message } = messageOf(topicPartition, copyToSend(sent))
     const { offsets = [] } = await this.#producer.send({ messages: [message] })
     return Number(offsets[0]?.offset ?? -1n)
   }
 
-  /** Stores them in a transaction of its own, which is then committed or not. */
+  /** Stores records in a separate transaction, which is then committed or aborted. */
   async sendTransaction(
     producer: KafkaProducer,
-    all: readonly Sent[],
+    all: readonly SentRecord[],
     isCommitted: boolean,
   ): Promise<void> {
     const transaction = await this.begin(producer, all)
     await (isCommitted ? transaction.commit() : transaction.abort())
   }
 
-  /** The same, for the test to end it. A broker needs a moment after the one before. */
+  /** Stores records in a transaction that the test ends. A broker needs some time after the previous one. */
   async begin(
     producer: KafkaProducer,
-    all: readonly Sent[],
+    all: readonly SentRecord[],
   ): ReturnType<KafkaProducer['beginTransaction']> {
     const messages = all.map((sent) => {
-      const place = { topic: this.topic, partition: sent.partition ?? 0 }
-      return messageOf(place, copyToSend(sent)).message
+      const topicPartition = { topic: this.topic, partition: sent.partition ?? 0 }
+      return messageOf(topicPartition, copyToSend(sent)).message
     })
     const transaction = await producer.beginTransaction()
     await transaction.send({ messages })
@@ -179,26 +179,26 @@ export class Rig {
     return producer
   }
 
-  /** Everything a topic holds by now, as it is stored. */
+  /** Returns all records of a topic, as they are stored. */
   async read(topic: string): Promise<readonly KafkaRecord[]> {
     const found: KafkaRecord[] = []
-    for (const place of this.places(topic)) {
-      found.push(...(await this.#readPartition(place)))
+    for (const topicPartition of this.topicPartitions(topic)) {
+      found.push(...(await this.#readPartition(topicPartition)))
     }
     return found
   }
 
-  places(topic: string = this.topic): readonly TopicPartition[] {
+  topicPartitions(topic: string = this.topic): readonly TopicPartition[] {
     return Array.from({ length: this.partitions }, (_, partition) => ({ topic, partition }))
   }
 
-  async #readPartition(place: TopicPartition): Promise<readonly KafkaRecord[]> {
-    const name = nameOf(place)
-    const first = await endsOf(this.#client, [place], EARLIEST)
-    const end = (await endsOf(this.#client, [place], LATEST)).get(name) ?? 0
+  async #readPartition(topicPartition: TopicPartition): Promise<readonly KafkaRecord[]> {
+    const name = nameOf(topicPartition)
+    const first = await endsOf(this.#client, [topicPartition], EARLIEST)
+    const end = (await endsOf(this.#client, [topicPartition], LATEST)).get(name) ?? 0
     const found: KafkaRecord[] = []
     const reading = {
-      ...place,
+      ...topicPartition,
       position: first.get(name) ?? 0,
       take(records: readonly KafkaRecord[], next: number) {
         found.push(...records)
@@ -208,9 +208,9 @@ export class Rig {
     }
     const fetcher = new Fetcher({
       client: this.#client,
-      topics: [place.topic],
+      topics: [topicPartition.topic],
       wanted: () => (reading.position < end ? [reading] : []),
-      onTrouble: () => undefined,
+      onResult: () => undefined,
     })
     fetcher.wake()
     await until(`all of ${name}`, () => reading.position >= end)
@@ -218,20 +218,21 @@ export class Rig {
     return found
   }
 
-  /** What the group has committed, by partition. */
+  /** Returns the commits of the group, by partition. */
   async committed(topic: string = this.topic): Promise<readonly Committed[]> {
-    const places = this.places(topic)
-    const committed = await new Offsets(this.#client, this.group).read(places)
-    return places.map(
-      (place) => committed.get(nameOf(place)) ?? { offset: undefined, metadata: null },
+    const topicPartitions = this.topicPartitions(topic)
+    const committed = await new Offsets(this.#client, this.group).read(topicPartitions)
+    return topicPartitions.map(
+      (topicPartition) =>
+        committed.get(nameOf(topicPartition)) ?? { offset: undefined, metadata: null },
     )
   }
 
-  /** Commits for the group, as one who is no member of it: there must be none. */
+  /** Commits for the group without being a member; the group must have no members. */
   async commit(offset: number, metadata = '', partition = 0): Promise<void> {
-    const nobody = { member: '', generation: -1 }
+    const noMember = { member: '', generation: -1 }
     const commits = [{ topic: this.topic, partition, offset, metadata }]
-    await new Offsets(this.#client, this.group).commit(nobody, commits)
+    await new Offsets(this.#client, this.group).commit(noMember, commits)
   }
 
   transport(options: Partial<KafkaOptions> = {}, process: Process = new Process()): KafkaTransport {
@@ -249,7 +250,7 @@ export class Rig {
     return transport
   }
 
-  /** A transport that receives. */
+  /** Returns a transport that receives. */
   async start(
     options: Partial<KafkaOptions> & { readonly process?: Process; readonly limit?: number } = {},
   ): Promise<Started> {
@@ -269,7 +270,7 @@ export class Rig {
     return source
   }
 
-  /** The events of this topic from now on. */
+  /** Collects the events of this topic from now on. */
   events(): RedriveEvent[] {
     const events: RedriveEvent[] = []
     const off = onEvent((event) => {
@@ -288,7 +289,7 @@ export class Rig {
   }
 }
 
-/** Runs the test on a rig of its own. */
+/** Runs the test on a separate rig. */
 export const onRig =
   (brokers: readonly string[], test: (rig: Rig) => Promise<void>, options: RigOptions = {}) =>
   async (): Promise<void> => {

@@ -18,13 +18,13 @@ const event = (number: number, lane?: string): OutboundEvent => ({
   headers: { trace: 'abc' },
 })
 
-/** Events that go out through Kafka. */
+/** Events that are published through Kafka. */
 export function sinks(brokers: readonly string[]): void {
   const on = (test: (rig: Rig) => Promise<void>) => onRig(brokers, test, { partitions: PARTITIONS })
 
   describe('a sink', () => {
     it(
-      'resolves when the events are stored, and a consumer gets them under their id and key',
+      'resolves when the events are stored, and a consumer receives them with their id and key',
       on(async (rig) => {
         const sink = kafkaSink({ brokers, topic: rig.topic })
         rig.atEnd(() => sink.close())
@@ -41,7 +41,7 @@ export function sinks(brokers: readonly string[]): void {
           contentType: 'application/json',
           headers: { trace: 'abc', ce_time: '2023-11-14T22:13:20.000Z' },
         })
-        // Retention counts from now on, however old the event is.
+        // Retention counts from now, even for an old event.
         expect(first?.raw.timestamp).toBeGreaterThanOrEqual(sentAt)
         expect(Buffer.from(first?.bytes ?? []).toString()).toBe('{"number":1}')
         expect(found.get('event-2')?.raw.partition).toBe(first?.raw.partition)
@@ -50,7 +50,7 @@ export function sinks(brokers: readonly string[]): void {
     )
 
     it(
-      'puts a key where producers in Java put it',
+      'uses the same partition for a key as Java producers',
       on(async (rig) => {
         const sink = kafkaSink({ brokers, topic: rig.topic })
         rig.atEnd(() => sink.close())
@@ -70,7 +70,7 @@ export function sinks(brokers: readonly string[]): void {
   })
 }
 
-/** Murmur2 with Kafka's seed, written again from its definition. */
+/** Murmur2 with the seed of Kafka, as an independent implementation. */
 function javaPartition(key: string, count: number): number {
   const bytes = Buffer.from(key)
   const m = 0x5bd1e995

@@ -2,20 +2,20 @@ import { isRedriveError } from '@redrive/core'
 import type { DrainedDeadLetter } from '@redrive/runtime'
 import { describe, expect, it } from 'vitest'
 import { deadLetterTopic, type KafkaSource, retryTopic } from '../src/index.ts'
-import { deadLetter, onRig, type Rig, type Sent, SETTLE, textOf, until } from './rig.ts'
+import { deadLetter, onRig, type Rig, type SentRecord, SETTLE, textOf, until } from './rig.ts'
 
 const bodyOf = ({ delivery }: DrainedDeadLetter) => Buffer.from(delivery.bytes).toString()
 const bodiesOf = (letters: readonly DrainedDeadLetter[]) => letters.map(bodyOf).toSorted()
 
-/** Waits until the source has partitions of its own: one that has just joined the group has none yet. */
+/** Waits until the source has partitions; after joining the group it has none yet. */
 const sharing = (source: KafkaSource) =>
   until('it has a share', async () => {
-    const batch = await source.drain({ most: 1 })
+    const batch = await source.drain({ limit: 1 })
     try {
       await batch.abandon()
     } catch (error) {
       if (!isRedriveError(error, 'DELIVERY_LOST')) throw error
-      // It went to the other one meanwhile.
+      // The other source took it in the meantime.
       return false
     }
     return batch.deadLetters.length === 1
@@ -31,7 +31,7 @@ function int32(value: number): Buffer {
 export function drainingDeadLetters(brokers: readonly string[]): void {
   const on = (test: (rig: Rig) => Promise<void>) => onRig(brokers, test, { partitions: 3 })
 
-  /** So many dead letters, over all partitions. */
+  /** Stores this number of dead letters, over all partitions. */
   async function letters(rig: Rig, count: number) {
     const started = await rig.start()
     for (let index = 0; index < count; index++) {
@@ -46,11 +46,15 @@ export function drainingDeadLetters(brokers: readonly string[]): void {
     return started
   }
 
-  async function drainedFrom(rig: Rig, topic: string, sent: Sent): Promise<DrainedDeadLetter> {
+  async function drainedFrom(
+    rig: Rig,
+    topic: string,
+    sent: SentRecord,
+  ): Promise<DrainedDeadLetter> {
     await rig.makeTopic(topic)
     await rig.send(sent, topic)
     const source = rig.source({ deadLetterTopics: [topic] })
-    const { deadLetters } = await source.drain({ most: 10 })
+    const { deadLetters } = await source.drain({ limit: 10 })
     await source.close()
     expect(deadLetters).toHaveLength(1)
     return deadLetters[0] as DrainedDeadLetter
@@ -58,13 +62,13 @@ export function drainingDeadLetters(brokers: readonly string[]): void {
 
   describe.concurrent('draining dead letters', () => {
     it(
-      'hands out each once, and counts those that were not released',
+      'drains each once, and counts unreleased ones',
       on(async (rig) => {
         await letters(rig, 7)
         const source = rig.source()
         expect(await source.depth()).toBe(7)
-        const first = await source.drain({ most: 4 })
-        const second = await source.drain({ most: 10 })
+        const first = await source.drain({ limit: 4 })
+        const second = await source.drain({ limit: 10 })
         expect([first.deadLetters.length, second.deadLetters.length]).toEqual([4, 3])
         expect(bodiesOf([...first.deadLetters, ...second.deadLetters])).toEqual('0123456'.split(''))
         // The second is released first: the first stays.
@@ -72,22 +76,22 @@ export function drainingDeadLetters(brokers: readonly string[]): void {
         expect(await source.depth()).toBe(4)
         await first.release()
         expect(await source.depth()).toBe(0)
-        expect((await source.drain({ most: 10 })).deadLetters).toEqual([])
+        expect((await source.drain({ limit: 10 })).deadLetters).toEqual([])
       }),
     )
 
     it(
-      'hands out again what was not released, to whoever comes next',
+      'drains unreleased dead letters again for the next control plane',
       on(async (rig) => {
         await letters(rig, 6)
         const source = rig.source()
-        const released = await source.drain({ most: 2 })
-        const open = await source.drain({ most: 10 })
+        const released = await source.drain({ limit: 2 })
+        const open = await source.drain({ limit: 10 })
         await released.release()
         await source.close()
         const next = rig.source()
         expect(await next.depth()).toBe(4)
-        const again = await next.drain({ most: 10 })
+        const again = await next.drain({ limit: 10 })
         expect(bodiesOf(again.deadLetters)).toEqual(bodiesOf(open.deadLetters))
         await again.release()
         expect(await next.depth()).toBe(0)
@@ -95,16 +99,16 @@ export function drainingDeadLetters(brokers: readonly string[]): void {
     )
 
     it(
-      'hands out again what was abandoned, and releases nothing of it',
+      'drains abandoned dead letters again, and releases none of them',
       on(async (rig) => {
         await letters(rig, 3)
         const source = rig.source()
-        const first = await source.drain({ most: 10 })
+        const first = await source.drain({ limit: 10 })
         await first.abandon()
-        // Too late: it is decided.
+        // No effect: the batch has already ended.
         await first.release()
         expect(await source.depth()).toBe(3)
-        const again = await source.drain({ most: 10 })
+        const again = await source.drain({ limit: 10 })
         expect(bodiesOf(again.deadLetters)).toEqual(['0', '1', '2'])
         await again.release()
         expect(await source.depth()).toBe(0)
@@ -112,35 +116,35 @@ export function drainingDeadLetters(brokers: readonly string[]): void {
     )
 
     it(
-      'says that a release came too late when another control plane took over',
+      'rejects a release after another control plane took over',
       on(async (rig) => {
         await letters(rig, 6)
         const source = rig.source()
-        const batch = await source.drain({ most: 10 })
+        const batch = await source.drain({ limit: 10 })
         expect(batch.deadLetters).toHaveLength(6)
         const other = rig.source()
         const taken: DrainedDeadLetter[] = []
         await until('the other has some', async () => {
-          taken.push(...(await other.drain({ most: 10 })).deadLetters)
+          taken.push(...(await other.drain({ limit: 10 })).deadLetters)
           return taken.length > 0
         })
         const error = await batch.release().catch((reason: unknown) => reason)
         expect(isRedriveError(error, 'DELIVERY_LOST')).toBe(true)
-        // What stayed with the first is released, what went to the other is not.
+        // Records of kept partitions are released, those of moved partitions are not.
         await until('the rest is committed', async () => (await other.depth()) === taken.length)
       }),
     )
 
     it(
-      'gives no letter to two who drain at once',
+      'gives each dead letter to one of two concurrent drains',
       on(async (rig) => {
         await letters(rig, 30)
         const sources = [rig.source(), rig.source()]
-        // Each has its share first: a letter in hand when it changes hands is handed out again.
+        // Each has its share first: a dead letter in flight during a rebalance is drained again.
         await Promise.all(sources.map(sharing))
         const found: string[] = []
         await until('all', async () => {
-          const batches = await Promise.all(sources.map((source) => source.drain({ most: 30 })))
+          const batches = await Promise.all(sources.map((source) => source.drain({ limit: 30 })))
           for (const batch of batches) {
             found.push(...bodiesOf(batch.deadLetters))
             await batch.release()
@@ -153,19 +157,19 @@ export function drainingDeadLetters(brokers: readonly string[]): void {
     )
 
     it(
-      'is at its end at once when there is no dead letter',
+      'returns immediately without dead letters',
       on(async (rig) => {
         await rig.start()
         const source = rig.source()
         expect(await source.depth()).toBe(0)
         const before = performance.now()
-        expect((await source.drain({ most: 5 })).deadLetters).toEqual([])
+        expect((await source.drain({ limit: 5 })).deadLetters).toEqual([])
         expect(performance.now() - before).toBeLessThan(15_000)
       }),
     )
   })
 
-  describe.concurrent('draining what others gave up', () => {
+  describe.concurrent('draining foreign dead letters', () => {
     it(
       'a dead letter of Spring Kafka',
       on(async (rig) => {
@@ -206,7 +210,7 @@ export function drainingDeadLetters(brokers: readonly string[]): void {
     )
 
     it(
-      'a replay that Spring Kafka gave up again: our headers do not hide why',
+      'a replay that Spring Kafka dead-lettered again, with the new reason',
       on(async (rig) => {
         const drained = await drainedFrom(rig, `${rig.topic}-dlt`, {
           key: 'k',
@@ -275,7 +279,7 @@ export function drainingDeadLetters(brokers: readonly string[]): void {
     )
 
     it(
-      'headers that say nonsense are not believed, and a record that says nothing goes back to the source',
+      'a record with invalid or no failure headers, with the source as origin',
       on(async (rig) => {
         const nonsense = await drainedFrom(rig, `${rig.topic}-odd`, {
           partition: 1,
@@ -298,11 +302,11 @@ export function drainingDeadLetters(brokers: readonly string[]): void {
 
   describe.concurrent('replaying', () => {
     it(
-      'goes to the group that failed, with the partition and the key it came from',
+      'publishes to the group that failed, with the original partition and key',
       on(async (rig) => {
         const { transport, inbox } = await letters(rig, 3)
         const source = rig.source()
-        const batch = await source.drain({ most: 10 })
+        const batch = await source.drain({ limit: 10 })
         for (const letter of batch.deadLetters) {
           await source.publish({ deadLetter: letter, replayId: `r-${bodyOf(letter)}` })
         }
@@ -330,7 +334,7 @@ export function drainingDeadLetters(brokers: readonly string[]): void {
     )
 
     it(
-      'of a foreign dead letter goes to the partition its headers name',
+      'publishes a foreign dead letter to the partition in its headers',
       on(async (rig) => {
         const { inbox } = await rig.start()
         const letter = await drainedFrom(rig, `${rig.topic}-dlt`, {
@@ -346,11 +350,11 @@ export function drainingDeadLetters(brokers: readonly string[]): void {
     )
 
     it(
-      'keeps every byte of a body that shares its memory with others',
+      'keeps every byte of a body in a shared buffer',
       on(async (rig) => {
         const { inbox } = await letters(rig, 1)
         const source = rig.source()
-        const { deadLetters } = await source.drain({ most: 1 })
+        const { deadLetters } = await source.drain({ limit: 1 })
         const [letter] = deadLetters
         if (letter === undefined) throw new Error('nothing was drained')
         const shared = Uint8Array.from([9, 9, 1, 2, 255, 9])

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Admin, Producer } from '@platformatic/kafka'
 import type { Transport } from '@redrive/runtime'
-import type { ConsumerGroup, SentMessage, TransportFault, TransportWorld } from '@redrive/testing'
+import type { ConsumerGroup, SentMessage, TransportFault, TransportFixture } from '@redrive/testing'
 import {
   deadLetterTopic,
   type KafkaOptions,
@@ -12,13 +12,13 @@ import {
   retryTopic,
   TIERS_MS,
 } from '../src/index.ts'
-import { Client } from '../src/client.ts'
-import { lagOf } from '../src/lag.ts'
-import { Offsets } from '../src/offsets.ts'
+import { Client } from '../src/protocol/client.ts'
+import { lagOf } from '../src/consume/lag.ts'
+import { Offsets } from '../src/protocol/offsets.ts'
 import { END_TXN, FaultyProcess, PRODUCE } from './process.ts'
 import { until } from './rig.ts'
 
-export interface KafkaWorld extends TransportWorld {
+export interface KafkaWorld extends TransportFixture {
   readonly topic: string
   readonly group: string
   /** The group of `otherGroup`. */
@@ -27,7 +27,7 @@ export interface KafkaWorld extends TransportWorld {
   transport(fault?: TransportFault, options?: Partial<KafkaOptions>): Transport
 }
 
-/** One is enough where there are several brokers: what a partition costs, it costs three times. */
+/** One partition on several brokers, because each partition has three replicas there. */
 const partitionsOn = (brokers: readonly string[]) => (brokers.length > 1 ? 1 : 2)
 
 /** 30 at a time: each is 18 partitions and a group, and a small broker creates those of all within 20 s. */
@@ -46,7 +46,7 @@ function leavePlace(): void {
   else next()
 }
 
-/** A fresh topic on the brokers, with transports whose connections can be watched and broken. */
+/** A new topic on the brokers, with transports whose connections a test can observe and break. */
 export async function kafkaWorld(
   brokers: readonly string[],
   options: Partial<KafkaOptions> = {},
@@ -54,7 +54,7 @@ export async function kafkaWorld(
   await takePlace()
   const name = randomUUID()
   const topic = `orders-${name}`
-  // A group is the whole cluster's.
+  // Group names are shared by the whole cluster.
   const group = `billing-${name}`
   const secondGroup = `shipping-${name}`
   const base = {
@@ -144,14 +144,14 @@ export async function kafkaWorld(
     async crash(of) {
       const { process, clientId } = processes.get(of as KafkaTransport) ?? {}
       process?.die()
-      // The session would end by itself, after a while.
+      // Without this, the session would time out later.
       await remove(await membersOf(clientId))
     },
     async stealOwnership(of) {
       const { clientId } = processes.get(of as KafkaTransport) ?? {}
       const before = await membersOf(clientId)
       await remove(before)
-      // It joins again under another name, and then knows what it has lost.
+      // It joins again with another member id, and then detects the lost partitions.
       await until('the transport joins again', async () => {
         const now = await membersOf(clientId)
         return now.length > 0 && !now.some((id) => before.includes(id))

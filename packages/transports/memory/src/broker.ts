@@ -3,19 +3,19 @@ import { type Awaitable, type Clock, systemClock } from '@redrive/runtime'
 import { type Consumer, type Handed, type MemoryMessage, Queue } from './queue.ts'
 
 /**
- * A connection to the broker, as a transport uses it. Every answer may come later: a test can put
- * its own connection in front of this one that delays, loses or cuts.
+ * A connection to the broker, as a transport uses it. Every result may come later: a test can wrap
+ * this connection to delay, lose or cut requests.
  */
 export interface MemoryConnection {
   /** Resolves when the message is stored; rejects when that is refused or unknown. */
   publish(queue: string, message: MemoryMessage, delayMs: number): Awaitable<void>
-  /** Begins paused: say `limit`, then `resume`. */
+  /** Subscribes, paused at first: call `limit`, then `resume`. */
   subscribe(queue: string, listener: (handed: Handed) => void): MemorySubscription
-  /** Takes up to `most` messages without subscribing. */
+  /** Takes up to `most` messages without a subscription. */
   take(queue: string, most: number): Awaitable<readonly Handed[]>
-  /** False when the message is no longer ours. */
+  /** Acknowledges a message. Returns false when this connection no longer owns it. */
   ack(tag: number): Awaitable<boolean>
-  /** Back to its place in the queue. False when the message is no longer ours. */
+  /** Returns a message to its position in the queue. Returns false when this connection no longer owns it. */
   release(tag: number): Awaitable<boolean>
   depth(queue: string): Awaitable<number>
   queues(prefix: string): Awaitable<readonly string[]>
@@ -23,18 +23,19 @@ export interface MemoryConnection {
 }
 
 export interface MemorySubscription {
-  /** Most messages handed out and not settled. */
+  /** Sets the maximum number of unsettled messages. */
   limit(count: number): void
-  /** Resolves when nothing is on its way any more. */
+  /** Resolves when no delivery is under way any more. */
   pause(): Awaitable<void>
   resume(): void
 }
 
 export interface MemoryBrokerOptions {
+  /** Clock for delays and timestamps; a test can control it. Default: the system's. */
   readonly clock?: Clock
 }
 
-/** Where queues live. One per test, or shared by the transports that should see each other. */
+/** The broker with its queues. Create one per test, or share it between transports. */
 export class MemoryBroker {
   readonly #clock: Clock
   readonly #queues = new Map<string, Queue>()
@@ -45,18 +46,19 @@ export class MemoryBroker {
     this.#clock = clock
   }
 
-  /** `onLost` is called when the broker ends the connection: everything held over it is no longer ours. */
+  /** Connects. `onLost` is called when the broker ends the connection: this side no longer owns its deliveries. */
   connect(onLost: () => void): MemoryConnection {
     const connection = new Connection(this, onLost, (gone) => this.#connections.delete(gone))
     this.#connections.add(connection)
     return connection
   }
 
-  /** The time of this broker and of everything on it. */
+  /** Returns the time of this broker. */
   now(): number {
     return this.#clock.now()
   }
 
+  /** @internal */
   queue(name: string): Queue {
     const known = this.#queues.get(name)
     if (known !== undefined) return known
@@ -69,20 +71,25 @@ export class MemoryBroker {
     return [...this.#queues.keys()].filter((name) => name.startsWith(prefix)).sort()
   }
 
-  /** Everything a queue holds: ready, delayed and handed out. */
+  /** Returns the number of messages in a queue: ready, delayed and delivered. */
+  depth(queue: string): number {
+    return this.queue(queue).depth
+  }
+
+  /** Returns all messages of a queue: ready, delayed and delivered. */
   contents(queue: string): readonly MemoryMessage[] {
     return this.queue(queue).contents()
   }
 
-  /** Messages beyond this are refused with `DLQ_FULL`. */
+  /** Sets the capacity of a queue. Further messages are rejected with `DLQ_FULL`. */
   limitQueue(queue: string, capacity: number): void {
     this.queue(queue).capacity = capacity
   }
 
-  /** Every connection is lost; every stored message stays. */
+  /** Ends every connection and keeps every stored message. */
   restart(): void {
     const connections = [...this.#connections]
-    // All at once: what one held must not be handed to another that is about to end too.
+    // All together: a delivery of one must not go to another that is about to end too.
     for (const connection of connections) connection.silence()
     for (const connection of connections) connection.sever()
   }
@@ -114,7 +121,7 @@ class Connection implements MemoryConnection {
     if (queue.capacity < Number.POSITIVE_INFINITY && queue.depth >= queue.capacity) {
       throw new RedriveError(
         'DLQ_FULL',
-        `The queue ${name} holds ${queue.capacity} messages and takes no more.`,
+        `Queue "${name}" is full: it has ${queue.capacity} messages. Consume some of them, or set a higher limit with limitQueue().`,
       )
     }
     queue.put(message, delayMs)
@@ -178,12 +185,12 @@ class Connection implements MemoryConnection {
     for (const queue of held) queue.detach(this.#puller)
   }
 
-  /** Takes nothing more; what it holds stays held. */
+  /** Stops deliveries; unsettled ones stay unsettled. */
   silence(): void {
     for (const subscription of this.#subscriptions) subscription.pause()
   }
 
-  /** The broker's side of losing the connection. */
+  /** Ends the connection from the broker's side. */
   sever(): void {
     this.close()
     this.#onLost()

@@ -1,5 +1,12 @@
 import { type Decision, type Drop, RedriveError, type Settle } from '@redrive/core'
-import { type Awaitable, type Enactment, LOST, type Place, placed, SETTLED } from '@redrive/runtime'
+import {
+  type Awaitable,
+  type Enactment,
+  LOST,
+  type Destination,
+  movedTo,
+  SETTLED,
+} from '@redrive/runtime'
 import type { MemoryConnection } from './broker.ts'
 import {
   type Copy,
@@ -7,7 +14,7 @@ import {
   confirmationOf,
   copyOf,
   type MemoryDelivery,
-} from './headers.ts'
+} from './delivery.ts'
 import type { ResolvedOptions } from './options.ts'
 import { deadLetterQueue, quarantineQueue, replayedQueue } from './topology.ts'
 
@@ -16,7 +23,7 @@ export type Proven = WeakMap<MemoryDelivery, Copy>
 
 type Settings = Pick<ResolvedOptions, 'capabilities' | 'now'>
 
-/** Does what was decided: copy → prove the copy is stored → release the original; unknown means keep. */
+/** Enacts a decision: store a copy → wait for the confirmation → release the original. After unknown it keeps the original. */
 export function enactOn(
   connection: MemoryConnection,
   proven: Proven,
@@ -26,7 +33,7 @@ export function enactOn(
 ): Awaitable<Enactment> {
   switch (decision.kind) {
     case 'pause':
-      return acknowledged(connection.release(delivery.tag), placed('returned'))
+      return acknowledged(connection.release(delivery.tag), movedTo('returned'))
     case 'settle':
     case 'drop':
       if (delivery.replayId === undefined) {
@@ -38,9 +45,9 @@ export function enactOn(
   }
 }
 
-const ended = ({ kind }: Settle | Drop) => (kind === 'settle' ? SETTLED : placed('dropped'))
+const ended = ({ kind }: Settle | Drop) => (kind === 'settle' ? SETTLED : movedTo('dropped'))
 
-/** Everything that leaves something behind before the original goes: a copy, or the confirmation of a replay. */
+/** Decisions that store a copy or a confirmation before the original is released. */
 type HandOffDecision = Exclude<Decision, { kind: 'pause' }>
 
 async function handOff(
@@ -50,14 +57,14 @@ async function handOff(
   decision: HandOffDecision,
   settings: Settings,
 ): Promise<Enactment> {
-  const { queue, place, delayMs } = destination(delivery, decision)
+  const { queue, destination, delayMs } = targetOf(delivery, decision)
   try {
     const copy = proven.get(delivery) ?? leftBehind(delivery, decision, settings)
     if (!proven.has(delivery)) {
       await connection.publish(queue, copy.message, delayMs)
       proven.set(delivery, copy)
     }
-    return await acknowledged(connection.ack(delivery.tag), placed(place, copy.truncated))
+    return await acknowledged(connection.ack(delivery.tag), movedTo(destination, copy.truncated))
   } catch (error) {
     return { kind: 'unknown', error }
   }
@@ -75,7 +82,7 @@ function leftBehind(
   return copyOf(delivery, decision.cycle, options)
 }
 
-/** A retry carries its history; only what is given up also carries the stack. */
+/** Returns the extra headers of a copy. A retry carries its history; only a dead letter also carries the stack. */
 function copyOptions(
   decision: Extract<Decision, { kind: 'retryAt' | 'deadLetter' | 'quarantine' }>,
   budgetBytes: number,
@@ -85,31 +92,31 @@ function copyOptions(
   return { reason, stack, budgetBytes }
 }
 
-function destination(
+function targetOf(
   { source }: MemoryDelivery,
   decision: HandOffDecision,
-): { queue: string; place: Place; delayMs: number } {
+): { queue: string; destination: Destination; delayMs: number } {
   switch (decision.kind) {
     case 'settle':
-      return { queue: replayedQueue(source), place: 'settled', delayMs: 0 }
+      return { queue: replayedQueue(source), destination: 'settled', delayMs: 0 }
     case 'drop':
-      return { queue: replayedQueue(source), place: 'dropped', delayMs: 0 }
+      return { queue: replayedQueue(source), destination: 'dropped', delayMs: 0 }
     case 'retryAt':
-      return { queue: source, place: 'retry', delayMs: Math.max(0, decision.delayMs) }
+      return { queue: source, destination: 'retry', delayMs: Math.max(0, decision.delayMs) }
     case 'deadLetter':
-      return { queue: deadLetterQueue(source), place: 'dead_letter', delayMs: 0 }
+      return { queue: deadLetterQueue(source), destination: 'dead_letter', delayMs: 0 }
     case 'quarantine':
       return {
         queue: quarantineQueue(source, decision.failure.class),
-        place: 'quarantine',
+        destination: 'quarantine',
         delayMs: 0,
       }
   }
 }
 
-function acknowledged(answer: Awaitable<boolean>, done: Enactment): Awaitable<Enactment> {
-  if (typeof answer === 'boolean') return answer ? done : LOST
-  return answer.then(
+function acknowledged(ack: Awaitable<boolean>, done: Enactment): Awaitable<Enactment> {
+  if (typeof ack === 'boolean') return ack ? done : LOST
+  return ack.then(
     (isOurs) => (isOurs ? done : LOST),
     (error: unknown) => ({ kind: 'unknown', error }),
   )

@@ -1,4 +1,4 @@
-/** Smallest first, by a number. Ties leave in no particular order, so keys should be unique where order matters. */
+/** A min-heap by a number. Equal keys have no defined order, so keys should be unique where order matters. */
 export class Heap<T> {
   readonly #keyOf: (item: T) => number
   readonly #items: T[] = []

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { MemoryBroker } from './broker.ts'
 import { CAPABILITIES } from './capabilities.ts'
 import type { MemoryOptions, ResolvedOptions } from './options.ts'
-import { MemoryTransport } from './receive.ts'
+import { MemoryTransport } from './transport.ts'
 import { MemorySink } from './sink.ts'
 import { MemorySource } from './source.ts'
 
@@ -12,29 +12,28 @@ export {
   type MemoryConnection,
   type MemorySubscription,
 } from './broker.ts'
-export { CAPABILITIES } from './capabilities.ts'
-export type { MemoryDelivery } from './headers.ts'
+export type { MemoryDelivery } from './delivery.ts'
 export type { MemoryOptions } from './options.ts'
 export type { Handed, MemoryMessage } from './queue.ts'
 export { deadLetterQueue, quarantineQueue, replayedQueue } from './topology.ts'
 export type { MemorySink, MemorySource, MemoryTransport }
 
-/** A transport on an in-memory broker: the reference, and what your own tests run on. */
+/** Creates a transport on an in-memory broker: the reference implementation, and a transport for your tests. */
 export function memory(options: MemoryOptions): MemoryTransport {
   return new MemoryTransport(resolve(options))
 }
 
-/** The control plane's side of the same queue. */
+/** Creates the control-plane side of the same queue. */
 export function memorySource(options: MemoryOptions): MemorySource {
   return new MemorySource(resolve(options))
 }
 
-/** Puts events on a queue: for `relay` and the emitter, in tests. */
+/** Creates a sink that publishes events to a queue, for `relay` and the emitter in tests. */
 export function memorySink(options: MemoryOptions): MemorySink {
   return new MemorySink(resolve(options))
 }
 
-/** What a producer says about a message; everything has a default. */
+/** Options of a sent message; everything has a default. */
 export interface MemorySend {
   readonly id?: string
   readonly type?: string
@@ -43,7 +42,7 @@ export interface MemorySend {
   readonly headers?: Readonly<Record<string, unknown>>
 }
 
-/** Puts a message on a queue: JSON unless the body already is bytes. Returns its id. */
+/** Sends a message to a queue: JSON unless the body is already bytes. Returns its id. */
 export function send(
   broker: MemoryBroker,
   queue: string,

@@ -2,12 +2,13 @@ import type { Capabilities } from '@redrive/runtime'
 import type { MemoryBroker, MemoryConnection } from './broker.ts'
 
 export interface MemoryOptions {
+  /** The broker that has the queue. */
   readonly broker: MemoryBroker
   /** The queue to consume. */
   readonly queue: string
-  /** How to connect. Default: straight to the broker; a test may put faults in between. */
+  /** Creates the connection. Default: directly to the broker; a test may add faults. */
   readonly connect?: (onLost: () => void) => MemoryConnection
-  /** Claim less than the broker can do, to see how a policy fares on a poorer one. */
+  /** Declare fewer capabilities than the broker has, to test a policy on a weaker broker. Default: all of them. */
   readonly capabilities?: Partial<Capabilities>
 }
 

@@ -7,12 +7,12 @@ export interface MemoryMessage {
   readonly bytes: Uint8Array
   readonly contentType: string | undefined
   readonly type: string | undefined
-  /** The unit of order; messages without one have no order among themselves. */
+  /** The unit of ordering. Messages without one have no order among themselves. */
   readonly lane: string | undefined
   readonly headers: Readonly<Record<string, unknown>>
 }
 
-/** A message handed out to a consumer. The tag settles it. */
+/** A message delivered to a consumer. The tag settles it. */
 export interface Handed {
   readonly tag: number
   readonly message: MemoryMessage
@@ -20,17 +20,17 @@ export interface Handed {
 }
 
 export interface Consumer {
-  /** May be handed another one now. */
+  /** Returns true when it can receive another message now. */
   wantsMore(): boolean
   hand(handed: Handed): void
 }
 
 interface Stored {
   readonly message: MemoryMessage
-  /** Place in the queue; kept when a message returns. */
+  /** Position in the queue; it stays the same when a message returns. */
   readonly place: number
   readonly dueAt: number
-  /** Times it was handed out and never settled. */
+  /** Number of deliveries that were never settled. */
   readonly unsettled: number
 }
 
@@ -39,7 +39,7 @@ interface Outstanding {
   readonly consumer: Consumer
 }
 
-/** One queue: ready messages by place, delayed ones by due time, handed-out ones by tag. */
+/** One queue: ready messages by position, delayed ones by due time, delivered ones by tag. */
 export class Queue {
   readonly #clock: Clock
   readonly #nextTag: () => number
@@ -65,7 +65,7 @@ export class Queue {
     return this.#ready.size + this.#delayed.size + this.#outstanding.size + parked
   }
 
-  /** Every message in it, whatever its state. For tests and checkers. */
+  /** Returns all messages in any state, for tests and checkers. */
   contents(): readonly MemoryMessage[] {
     const parked = [...this.#parked.values()].flatMap((heap) => heap.items())
     const handed = [...this.#outstanding.values()].map((one) => one.stored)
@@ -91,7 +91,7 @@ export class Queue {
     this.dispatch()
   }
 
-  /** The consumer is gone; what it held returns, marked as handed out without a word. */
+  /** Removes a consumer. Its deliveries return and count as not settled. */
   detach(consumer: Consumer): void {
     const index = this.#consumers.indexOf(consumer)
     if (index >= 0) this.#consumers.splice(index, 1)
@@ -101,14 +101,14 @@ export class Queue {
     this.dispatch()
   }
 
-  /** Takes one off for a consumer that pulls. */
+  /** Takes one message for a consumer that pulls. */
   take(consumer: Consumer): Handed | undefined {
     this.#releaseDue()
     const stored = this.#nextReady()
     return stored === undefined ? undefined : this.#handOut(stored, consumer)
   }
 
-  /** False when the tag is not held by this consumer any more. */
+  /** Acknowledges a message. Returns false when this consumer no longer has the tag. */
   ack(tag: number, consumer: Consumer): boolean {
     const one = this.#outstanding.get(tag)
     if (one?.consumer !== consumer) return false
@@ -118,7 +118,7 @@ export class Queue {
     return true
   }
 
-  /** Back to its place, as if it had not been handed out. */
+  /** Returns a message to its position, as if it had not been delivered. */
   release(tag: number, consumer: Consumer): boolean {
     const one = this.#outstanding.get(tag)
     if (one?.consumer !== consumer) return false
@@ -141,7 +141,7 @@ export class Queue {
     else this.#park(lane, stored)
   }
 
-  /** A lane has at most one message among the ready ones: its head, while nothing of it is handed out. */
+  /** Parks a message of a busy lane. A lane has at most one ready message: its head, while none of it is delivered. */
   #park(lane: string, stored: Stored): void {
     const heap = this.#parked.get(lane) ?? new Heap<Stored>((one) => one.place)
     this.#parked.set(lane, heap)
@@ -173,9 +173,9 @@ export class Queue {
     return { tag, message: stored.message, deliveryCount: stored.unsettled + 1 }
   }
 
-  /** Hands out what can be, to consumers in turn. */
+  /** Delivers messages to consumers in turn. */
   dispatch(): void {
-    // A consumer may settle while it is handed something; the running loop sees that too.
+    // A consumer may settle while it receives a message; the running loop handles that too.
     if (this.#isDispatching) return
     this.#isDispatching = true
     this.#releaseDue()

@@ -4,16 +4,17 @@ import type { MemoryConnection } from './broker.ts'
 import type { ResolvedOptions } from './options.ts'
 import type { MemoryMessage } from './queue.ts'
 
-/** 100: as the sinks of real brokers do. */
+/** 100: as in the sinks of real brokers. */
 const BATCH = 100
 
-/** A sink that publishes to a queue of the memory broker. Like a broker, it stores what is sent twice twice. */
+/** A sink that publishes to a queue of the memory broker. Like a broker, it stores an event twice when it is sent twice. */
 export class MemorySink implements Sink {
   readonly name: string
   readonly batch: number = BATCH
   readonly #options: ResolvedOptions
   #connection: MemoryConnection
 
+  /** @internal */
   constructor(options: ResolvedOptions) {
     this.#options = options
     this.name = `memory ${options.queue}`
@@ -38,7 +39,7 @@ export class MemorySink implements Sink {
     this.#connection.close()
   }
 
-  /** A producer outlives its broker's restarts. */
+  /** Connects again when needed: a producer survives restarts of its broker. */
   #connect(): MemoryConnection {
     return this.#options.connect(() => {
       this.#connection = this.#connect()

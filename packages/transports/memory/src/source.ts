@@ -5,32 +5,33 @@ import {
   type DrainedBatch,
   type DrainedDeadLetter,
   type ReplayMessage,
-  readConfirmation,
+  parseConfirmation,
 } from '@redrive/runtime'
 import type { MemoryConnection } from './broker.ts'
-import { copyOf, toDelivery } from './headers.ts'
+import { copyOf, toDelivery } from './delivery.ts'
 import type { ResolvedOptions } from './options.ts'
 import type { Handed } from './queue.ts'
 import { deadLetterQueue, quarantinePrefix, replayedQueue } from './topology.ts'
 import { decodeHeaders } from '@redrive/core'
 
-/** The control plane's side: drains dead letters and quarantine, publishes replays, hears of them. */
+/** The control-plane side: drains dead letters and quarantine, publishes replays, reads their confirmations. */
 export class MemorySource implements DeadLetterSource {
   readonly source: string
   readonly replay = 'copy'
   readonly #options: ResolvedOptions
   #connection: MemoryConnection
 
+  /** @internal */
   constructor(options: ResolvedOptions) {
     this.source = options.queue
     this.#options = options
     this.#connection = this.#connect()
   }
 
-  async drain({ most }: { readonly most: number }): Promise<DrainedBatch> {
+  async drain({ limit }: { readonly limit: number }): Promise<DrainedBatch> {
     const drained: { readonly queue: string; readonly handed: Handed }[] = []
     for (const queue of await this.#queues()) {
-      const taken = await this.#connection.take(queue, most - drained.length)
+      const taken = await this.#connection.take(queue, limit - drained.length)
       drained.push(...taken.map((handed) => ({ queue, handed })))
     }
     return {
@@ -39,9 +40,9 @@ export class MemorySource implements DeadLetterSource {
     }
   }
 
-  async confirmations({ most }: { readonly most: number }): Promise<ConfirmationBatch> {
-    const taken = await this.#connection.take(replayedQueue(this.source), most)
-    const confirmations = taken.flatMap(({ message }) => readConfirmation(message.bytes) ?? [])
+  async confirmations({ limit }: { readonly limit: number }): Promise<ConfirmationBatch> {
+    const taken = await this.#connection.take(replayedQueue(this.source), limit)
+    const confirmations = taken.flatMap(({ message }) => parseConfirmation(message.bytes) ?? [])
     return { confirmations, ...this.#ending(taken) }
   }
 
@@ -79,7 +80,7 @@ export class MemorySource implements DeadLetterSource {
     return Promise.resolve()
   }
 
-  /** A control plane outlives its broker's restarts. */
+  /** Connects again when needed: a control plane survives restarts of its broker. */
   #connect(): MemoryConnection {
     return this.#options.connect(() => {
       this.#connection = this.#connect()
@@ -108,7 +109,7 @@ export class MemorySource implements DeadLetterSource {
       class: failureClass,
       reason,
       // Every message of this broker has an id.
-      naming: 'named',
+      identity: 'stable',
       ...(stack === undefined ? {} : { stack }),
     }
   }

@@ -5,5 +5,5 @@ export const deadLetterQueue = (source: string): string => `${source}.dlq`
 export const quarantinePrefix = (source: string): string => `${source}.dlq.quarantine.`
 export const quarantineQueue = (source: string, failureClass: FailureClass): string =>
   `${quarantinePrefix(source)}${failureClass}`
-/** What consumers say about replays. */
+/** Name of the queue for the confirmations of replays. */
 export const replayedQueue = (source: string): string => `${source}.replayed`

@@ -1,6 +1,7 @@
-import { exerciseTransport, FakeClock, memoryWorld } from '@redrive/testing'
+import { exerciseTransport, FakeClock } from '@redrive/testing'
+import { memoryFixture } from '@redrive/testing/internal'
 import { describe, it } from 'vitest'
-import { CAPABILITIES } from '../src/index.ts'
+import { CAPABILITIES } from '../src/capabilities.ts'
 
 const runner = { describe, it }
 const restartBroker = (world: { restart(): void }) => world.restart()
@@ -9,7 +10,7 @@ exerciseTransport({
   runner,
   name: 'memory, real time',
   capabilities: CAPABILITIES,
-  open: () => memoryWorld(),
+  open: () => memoryFixture(),
   restartBroker,
 })
 
@@ -17,7 +18,7 @@ exerciseTransport({
   runner,
   name: 'memory, virtual time',
   capabilities: CAPABILITIES,
-  open: () => memoryWorld({ clock: new FakeClock() }),
+  open: () => memoryFixture({ clock: new FakeClock() }),
   restartBroker,
 })
 
@@ -25,11 +26,11 @@ exerciseTransport({
   runner,
   name: 'memory behind a slow network, virtual time',
   capabilities: CAPABILITIES,
-  open: () => memoryWorld({ clock: new FakeClock(), latencyMs: 3 }),
+  open: () => memoryFixture({ clock: new FakeClock(), latencyMs: 3 }),
   restartBroker,
 })
 
-/** What the poorest of brokers can do: the suite then sees that the rest is refused, not faked. */
+/** The capabilities of a weak broker: the suite then checks that the rest is rejected, not faked. */
 const POOR = {
   ...CAPABILITIES,
   delay: { kind: 'none' },
@@ -40,8 +41,8 @@ const POOR = {
 
 exerciseTransport({
   runner,
-  name: 'memory that claims little, virtual time',
+  name: 'memory with few capabilities, virtual time',
   capabilities: POOR,
-  open: () => memoryWorld({ clock: new FakeClock(), capabilities: POOR }),
+  open: () => memoryFixture({ clock: new FakeClock(), capabilities: POOR }),
   restartBroker,
 })

@@ -10,7 +10,7 @@ describe('Heap', () => {
     expect([heap.size, heap.first, heap.pop()]).toEqual([0, undefined, undefined])
   })
 
-  it('gives back whatever was put in, smallest first', () => {
+  it('returns all values, smallest first', () => {
     fc.assert(
       fc.property(fc.array(fc.integer()), (values) => {
         const heap = numbers()
@@ -23,7 +23,7 @@ describe('Heap', () => {
     )
   })
 
-  it('agrees with a sorted list, whatever is put in and taken out in between', () => {
+  it('agrees with a sorted list for any sequence of push and pop', () => {
     const action = fc.oneof(fc.integer({ min: -50, max: 50 }), fc.constant('pop' as const))
     fc.assert(
       fc.property(fc.array(action, { maxLength: 200 }), (actions) => {

@@ -12,7 +12,7 @@ const message = (id: string, lane?: string): MemoryMessage => ({
   headers: {},
 })
 
-/** A consumer that keeps what it gets, up to its limit. */
+/** A consumer that keeps its messages, up to its limit. */
 class Keeper implements Consumer {
   readonly handed: Handed[] = []
   limit: number
@@ -31,7 +31,7 @@ class Keeper implements Consumer {
   take(id: string): Handed {
     const index = this.handed.findIndex((one) => one.message.id === id)
     const [handed] = this.handed.splice(index, 1)
-    if (handed === undefined) throw new Error(`${id} is not in hand`)
+    if (handed === undefined) throw new Error(`${id} is not in flight`)
     return handed
   }
 }
@@ -44,7 +44,7 @@ function setup() {
 }
 
 describe('Queue', () => {
-  it('hands out in the order messages came, as many as the consumer wants', () => {
+  it('delivers in order of arrival, as many as the consumer accepts', () => {
     const { queue } = setup()
     const keeper = new Keeper(2)
     queue.attach(keeper)
@@ -56,7 +56,7 @@ describe('Queue', () => {
     expect(queue.depth).toBe(2)
   })
 
-  it('settles a message once, and only for the one who has it', () => {
+  it('settles a message once, and only for its owner', () => {
     const { queue } = setup()
     const keeper = new Keeper()
     queue.attach(keeper)
@@ -69,7 +69,7 @@ describe('Queue', () => {
     expect(queue.depth).toBe(0)
   })
 
-  it('holds a delayed message back until its time, and not longer', async () => {
+  it('delays a message exactly until it is due', async () => {
     const { queue, clock } = setup()
     const keeper = new Keeper()
     queue.attach(keeper)
@@ -77,7 +77,7 @@ describe('Queue', () => {
     queue.put(message('early'), 50)
     queue.put(message('now'), 0)
     await clock.advance(49)
-    // Other traffic is no reason to look early.
+    // Other traffic must not cause an early delivery.
     queue.dispatch()
     expect(keeper.ids).toEqual(['now'])
     await clock.advance(1)
@@ -89,7 +89,7 @@ describe('Queue', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('gives a returned message its place back, and does not count the return', () => {
+  it('returns a message to its position, and does not count the return', () => {
     const { queue } = setup()
     const keeper = new Keeper(1)
     queue.attach(keeper)
@@ -99,7 +99,7 @@ describe('Queue', () => {
     expect(keeper.handed).toMatchObject([{ message: { id: 'a' }, deliveryCount: 1 }])
   })
 
-  it('counts what was in hand when its consumer went away without a word', () => {
+  it('counts deliveries whose consumer disappeared', () => {
     const { queue } = setup()
     const [gone, next] = [new Keeper(), new Keeper()]
     queue.attach(gone)
@@ -121,7 +121,7 @@ describe('Queue', () => {
     expect([one.handed.length, other.handed.length]).toEqual([2, 2])
   })
 
-  it('hands out one message of a lane at a time, and the others meanwhile', () => {
+  it('delivers one message of a lane at a time, and others in between', () => {
     const { queue } = setup()
     const keeper = new Keeper()
     queue.attach(keeper)
@@ -139,7 +139,7 @@ describe('Queue', () => {
     expect(queue.contents().length).toBe(3)
   })
 
-  it('lets the lane of a consumer that went away move on', () => {
+  it('lets the lane of a removed consumer continue', () => {
     const { queue } = setup()
     const [gone, next] = [new Keeper(), new Keeper()]
     queue.attach(gone)
@@ -151,7 +151,7 @@ describe('Queue', () => {
     expect(next.ids).toEqual(['a2'])
   })
 
-  it('loses and doubles nothing, whatever its consumers do, and keeps each lane in order', async () => {
+  it('neither loses nor duplicates messages for any actions, and keeps each lane in order', async () => {
     const step = fc.oneof(
       fc.record({ kind: fc.constant('put' as const), lane: fc.nat(3), delay: fc.nat(5) }),
       fc.record({ kind: fc.constant('ack' as const), pick: fc.nat() }),
@@ -170,7 +170,7 @@ describe('Queue', () => {
           if (one.kind === 'put') {
             const id = String(sent.length)
             sent.push(id)
-            // Lane 0 is no lane; a delay in a lane would be a reordering asked for.
+            // Lane 0 means no lane. A delay in a lane would change the order on purpose.
             const lane = one.lane === 0 ? undefined : `lane-${one.lane}`
             queue.put(message(id, lane), lane === undefined ? one.delay : 0)
           } else if (one.kind === 'wait') await clock.advance(3)

@@ -1,7 +1,7 @@
 import type { OutboundEvent } from '@redrive/runtime'
 import { describe, expect, it } from 'vitest'
 import { MemoryBroker, memorySink } from '../src/index.ts'
-import { toDelivery } from '../src/headers.ts'
+import { toDelivery } from '../src/delivery.ts'
 
 const signal = new AbortController().signal
 
@@ -18,7 +18,7 @@ const event = (given: Partial<OutboundEvent> = {}): OutboundEvent => ({
 })
 
 describe('a memory sink', () => {
-  it('puts events on the queue, where a consumer gets them under their id and key', async () => {
+  it('publishes events to the queue, where a consumer gets them with their id and key', async () => {
     const broker = new MemoryBroker()
     const sink = memorySink({ broker, queue: 'orders' })
     await sink.send([event(), event({ id: 'b', key: 'b', lane: undefined })], { signal })
@@ -31,7 +31,7 @@ describe('a memory sink', () => {
     expect(second).toMatchObject({ key: 'b', lane: undefined })
   })
 
-  it('rejects when the queue is full, the signal has fired or it was closed, and outlives a restart', async () => {
+  it('rejects when the queue is full, the signal has fired or it was closed, and survives a restart', async () => {
     const broker = new MemoryBroker()
     const sink = memorySink({ broker, queue: 'orders' })
     broker.restart()

@@ -1,4 +1,5 @@
 import { type Decision, type Delivery, FIRST_CYCLE, SETTLE } from '@redrive/core'
+import { aFailure } from '@redrive/dev-support'
 import type { Receiver } from '@redrive/runtime'
 import { FakeClock } from '@redrive/testing'
 import { describe, expect, it } from 'vitest'
@@ -35,16 +36,7 @@ const DEAD_LETTER: Decision = {
   kind: 'deadLetter',
   reason: 'terminal',
   cycle: FIRST_CYCLE,
-  failure: {
-    class: 'business',
-    signature: 's',
-    type: 'Error',
-    code: undefined,
-    message: 'no',
-    retryAfterMs: undefined,
-    timedOut: false,
-    stack: undefined,
-  },
+  failure: aFailure({ class: 'business' }),
 }
 
 async function setup(
@@ -75,12 +67,12 @@ async function setup(
 }
 
 describe('the memory transport', () => {
-  it('refuses to be used before it is open', () => {
+  it('rejects calls before it is open', () => {
     const transport = memory({ broker: new MemoryBroker(), queue: QUEUE })
     expect(() => transport.receive(new Inbox())).toThrow(/not open/)
   })
 
-  it('does not copy again when only the acknowledgement got lost', async () => {
+  it('does not copy again when only the acknowledgement was lost', async () => {
     let acks = 0
     const { broker, transport, inbox, deadLetters } = await setup((connection) => ({
       ack: (tag) => (++acks === 1 ? Promise.reject(new Error('cut off')) : connection.ack(tag)),
@@ -89,11 +81,13 @@ describe('the memory transport', () => {
     const delivery = inbox.last
     expect(await transport.enact(delivery, DEAD_LETTER)).toMatchObject({ kind: 'unknown' })
     expect([broker.contents(QUEUE).length, deadLetters()]).toEqual([1, 1])
-    expect(await transport.enact(delivery, DEAD_LETTER)).toMatchObject({ place: 'dead_letter' })
+    expect(await transport.enact(delivery, DEAD_LETTER)).toMatchObject({
+      destination: 'dead_letter',
+    })
     expect([broker.contents(QUEUE).length, deadLetters()]).toEqual([0, 1])
   })
 
-  it('does not confirm a replay again when only the acknowledgement got lost', async () => {
+  it('does not confirm a replay again when only the acknowledgement was lost', async () => {
     let acks = 0
     const { broker, transport, inbox } = await setup((connection) => ({
       ack: (tag) => (++acks === 1 ? Promise.reject(new Error('cut off')) : connection.ack(tag)),
@@ -101,23 +95,23 @@ describe('the memory transport', () => {
     send(broker, QUEUE, {}, { headers: { 'redrive-replay-id': 'r' } })
     const delivery = inbox.last
     expect(await transport.enact(delivery, SETTLE)).toMatchObject({ kind: 'unknown' })
-    expect(await transport.enact(delivery, SETTLE)).toMatchObject({ place: 'settled' })
+    expect(await transport.enact(delivery, SETTLE)).toMatchObject({ destination: 'settled' })
     expect(broker.contents(QUEUE)).toEqual([])
     const source = memorySource({ broker, queue: QUEUE })
-    const { confirmations } = await source.confirmations({ most: 10 })
+    const { confirmations } = await source.confirmations({ limit: 10 })
     expect(confirmations).toEqual([{ replayId: 'r', outcome: 'handled', at: broker.now() }])
   })
 
-  it('answers unknown and keeps the original when the dead-letter queue is full', async () => {
+  it('returns unknown and keeps the original when the dead-letter queue is full', async () => {
     const { broker, transport, inbox, deadLetters } = await setup()
     broker.limitQueue(deadLetterQueue(QUEUE), 0)
     send(broker, QUEUE, {})
-    const answer = await transport.enact(inbox.last, DEAD_LETTER)
-    expect(answer).toMatchObject({ kind: 'unknown', error: { code: 'DLQ_FULL' } })
+    const result = await transport.enact(inbox.last, DEAD_LETTER)
+    expect(result).toMatchObject({ kind: 'unknown', error: { code: 'DLQ_FULL' } })
     expect([broker.contents(QUEUE).length, deadLetters()]).toEqual([1, 0])
   })
 
-  it('reports what a restart took back, and gets it again', async () => {
+  it('reports deliveries that a restart took back, and receives them again', async () => {
     const { broker, inbox, transport } = await setup()
     const id = send(broker, QUEUE, {})
     const before = inbox.last
@@ -128,18 +122,21 @@ describe('the memory transport', () => {
       [id, 2],
     ])
     expect(await transport.enact(before, SETTLE)).toEqual({ kind: 'lost' })
-    expect(await transport.enact(inbox.last, SETTLE)).toMatchObject({ place: 'settled' })
+    expect(await transport.enact(inbox.last, SETTLE)).toMatchObject({ destination: 'settled' })
     expect(broker.contents(QUEUE)).toEqual([])
   })
 
   it.each([
-    ['at once', () => false],
+    ['immediately', () => false],
     ['later', () => Promise.resolve(false)],
-  ])('answers lost when the broker says %s that the delivery is not ours', async (_, ack) => {
-    const { broker, inbox, transport } = await setup(() => ({ ack }))
-    send(broker, QUEUE, {})
-    expect(await transport.enact(inbox.last, SETTLE)).toEqual({ kind: 'lost' })
-  })
+  ])(
+    'returns lost when the broker reports %s that this consumer does not own the delivery',
+    async (_, ack) => {
+      const { broker, inbox, transport } = await setup(() => ({ ack }))
+      send(broker, QUEUE, {})
+      expect(await transport.enact(inbox.last, SETTLE)).toEqual({ kind: 'lost' })
+    },
+  )
 
   it('stays paused through a restart', async () => {
     const { broker, inbox, transport } = await setup()
@@ -151,7 +148,7 @@ describe('the memory transport', () => {
     expect(inbox.deliveries.length).toBe(1)
   })
 
-  it('returns what it holds when it is closed, as if it had never had it', async () => {
+  it('returns unsettled deliveries when it is closed, as if it had never received them', async () => {
     const { broker, transport, inbox } = await setup()
     for (let count = 0; count < 3; count++) send(broker, QUEUE, {})
     await transport.close()
@@ -165,7 +162,7 @@ describe('the memory transport', () => {
     expect(after.deliveries.map(({ deliveryCount }) => deliveryCount)).toEqual([1, 1, 1])
   })
 
-  it('returns uncounted what it could not settle before it was closed', async () => {
+  it('returns deliveries uncounted when it could not settle them before the close', async () => {
     const { broker, transport, inbox } = await setup()
     broker.limitQueue(deadLetterQueue(QUEUE), 0)
     send(broker, QUEUE, {})
@@ -174,7 +171,7 @@ describe('the memory transport', () => {
     expect(broker.connect(() => undefined).take(QUEUE, 1)).toMatchObject([{ deliveryCount: 1 }])
   })
 
-  it('makes no copy of what the broker took back', async () => {
+  it('makes no copy of a delivery that the broker took back', async () => {
     const { broker, transport, inbox, deadLetters } = await setup()
     send(broker, QUEUE, {})
     const before = inbox.last
@@ -189,7 +186,7 @@ describe('the memory source', () => {
     const broker = new MemoryBroker()
     send(broker, deadLetterQueue(QUEUE), { a: 1 }, { id: 'foreign', headers: { x: 'y' } })
     const source = memorySource({ broker, queue: QUEUE })
-    const { deadLetters } = await source.drain({ most: 10 })
+    const { deadLetters } = await source.drain({ limit: 10 })
     expect(deadLetters).toMatchObject([
       {
         origin: QUEUE,
@@ -201,23 +198,23 @@ describe('the memory source', () => {
     ])
   })
 
-  it('passes over what is no confirmation, and forgets it with the others', async () => {
+  it('skips other messages, and deletes them together with the confirmations', async () => {
     const broker = new MemoryBroker()
     send(broker, replayedQueue(QUEUE), 'nonsense')
-    const batch = await memorySource({ broker, queue: QUEUE }).confirmations({ most: 10 })
+    const batch = await memorySource({ broker, queue: QUEUE }).confirmations({ limit: 10 })
     expect(batch.confirmations).toEqual([])
     await batch.release()
     expect(broker.contents(replayedQueue(QUEUE))).toEqual([])
   })
 
-  it('goes on after a restart, and what it had drained is there again', async () => {
+  it('continues after a restart, and drains the same dead letters again', async () => {
     const broker = new MemoryBroker()
     send(broker, deadLetterQueue(QUEUE), {}, { id: 'a' })
     const source = memorySource({ broker, queue: QUEUE })
-    const batch = await source.drain({ most: 1 })
+    const batch = await source.drain({ limit: 1 })
     broker.restart()
     await batch.release()
     expect(await source.depth()).toBe(1)
-    expect((await source.drain({ most: 1 })).deadLetters.length).toBe(1)
+    expect((await source.drain({ limit: 1 })).deadLetters.length).toBe(1)
   })
 })

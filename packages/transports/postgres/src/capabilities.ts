@@ -1,11 +1,11 @@
 import type { Capabilities } from '@redrive/runtime'
 
-/** A year: any delay a policy allows is one timestamp. */
+/** 1 year: each delay that a policy allows is one timestamp. */
 const LONGEST_MS = 31_536_000_000
-/** 1 MB: history is a column here, and its bound is the policy's. */
+/** 1 MB: the history is a column here, and the policy limits its size. */
 const HISTORY_BYTES = 1_048_576
 
-/** What the outbox can do. Order within a lane is kept by consumers that ask for it. */
+/** The capabilities of the outbox. Consumers that request lane order also keep the order within a lane. */
 export const CAPABILITIES: Capabilities = {
   delay: { kind: 'native', longestMs: LONGEST_MS },
   ordering: 'none',
@@ -13,7 +13,7 @@ export const CAPABILITIES: Capabilities = {
   atomicHandOff: true,
   deliveryCount: 'exact',
   headerBudgetBytes: HISTORY_BYTES,
-  // A replay changes the row itself, and the row remembers the id.
+  // A replay changes the row itself, and the row stores the replay id.
   duplicateReplays: 'discarded',
 }
 

@@ -1,148 +1,152 @@
 import { type Duration, parseDuration, RedriveError } from '@redrive/core'
-import type { Inbox, InboxAnswer, InboxAttempt, InboxEntry } from '@redrive/runtime'
+import type { Inbox, InboxResult, InboxAttempt, InboxEntry } from '@redrive/runtime'
+import {
+  inTransaction as inPlainTransaction,
+  QUERY_TIMEOUT_MS,
+  queryInTime,
+} from '@redrive/postgres-internal'
 import type { Pool, PoolClient } from 'pg'
-import { askIn, borrowed, guard } from './ask.ts'
-import { type Queryable, rowsOf } from './query.ts'
+import { type Queryable, rowsOf } from './queryable.ts'
+import {
+  ENTER,
+  STORED_FINGERPRINT,
+  HANDLED,
+  DELETE_OLD_KEYS,
+  SET_IDLE_TIMEOUT,
+} from './sql/inbox.ts'
 
-interface CommonInboxOptions {
+/** Options of every inbox. */
+export interface CommonInboxOptions {
   /**
-   * How long a key is remembered. Must not be shorter than dead letters are kept: a replay after that
-   * would look new. Default '30d'.
+   * Time that a key is stored. It must not be shorter than the retention of dead letters: a later replay
+   * would take effect twice. Default '30d'.
    */
-  readonly keep?: Duration
+  readonly retention?: Duration
 }
 
-/** With `pg`: the handler gets the client of the transaction as `context.tx`. */
+/** Options for `pg`. The handler receives the client of the transaction as `context.tx`. */
 export interface PgInboxOptions extends CommonInboxOptions {
+  /** Pool of connections to the primary, never to a replica. Each running handler uses one. */
   readonly pool: Pool
 }
 
-/** With anything else: say how it begins a transaction, and how to query in it. */
+/** Options for other database clients: how to begin a transaction, and how to query in it. */
 export interface AnyInboxOptions<Tx> extends CommonInboxOptions {
   /** Runs the work in a transaction: commits when it resolves, rolls back when it rejects. */
   readonly transaction: (work: (tx: Tx) => Promise<void>, attempt?: InboxAttempt) => Promise<void>
+  /** Returns a client that runs statements in the transaction. */
   readonly query: (tx: Tx) => Queryable
 }
 
-/** 30 days: two weeks of dead letters, and as long again to replay them. */
-const KEEP_MS = 2_592_000_000
+/** 30 days: two weeks of dead letters, and two more weeks to replay them. */
+const RETENTION_MS = 2_592_000_000
 
 /**
- * An inbox in the table `redrive.event_handled`. The key is written in the same transaction as what the
- * handler does, so both happen or neither does; a second one with the same key waits for the first.
+ * Creates an inbox in the table `redrive.event_handled`. The key and the effects of the handler are written in
+ * one transaction, so both happen or neither does. A second delivery with the same key waits for the first.
  */
 export function postgresInbox(options: PgInboxOptions): Inbox<PoolClient>
 export function postgresInbox<Tx>(options: AnyInboxOptions<Tx>): Inbox<Tx>
 export function postgresInbox<Tx>(options: PgInboxOptions | AnyInboxOptions<Tx>): Inbox<Tx> {
-  const keepMs = parseDuration(options.keep ?? KEEP_MS)
-  if (keepMs === undefined || keepMs === 0) {
-    const message = `keep: expected a duration such as '30d', got ${options.keep}`
+  const retentionMs = parseDuration(options.retention ?? RETENTION_MS)
+  if (retentionMs === undefined || retentionMs === 0) {
+    const message = `retention: expected a duration such as '30d', got ${options.retention}`
     throw new RedriveError('POLICY_INVALID', message)
   }
-  // With a pool, a client is what queries: that Tx is PoolClient is what the overload says.
+  // With a pool, Tx is PoolClient, as the overload declares.
   const { transaction, query } =
-    'pool' in options ? (ofPool(options.pool) as unknown as AnyInboxOptions<Tx>) : options
-  // A handler holds a connection for as long as it runs; the transport must not have to wait for one.
-  const atOnce = 'pool' in options ? Math.max(1, options.pool.options.max - SPARE) : undefined
-  const forgotAt = new Map<string, number>()
+    'pool' in options ? (optionsForPool(options.pool) as unknown as AnyInboxOptions<Tx>) : options
+  // A handler uses a connection while it runs; some are reserved so that the transport need not wait for one.
+  const maxConcurrency =
+    'pool' in options ? Math.max(1, options.pool.options.max - RESERVED_CONNECTIONS) : undefined
+  const deletedAt = new Map<string, number>()
 
-  /** Once an hour, by whoever comes by; the handler does not wait for it. */
-  function forgetSometimes(consumer: string): void {
+  /** Deletes old keys once per hour, in the background. */
+  function deleteOldKeysHourly(consumer: string): void {
     const now = performance.now()
-    if (now < (forgotAt.get(consumer) ?? -FORGET_MS) + FORGET_MS) return
-    forgotAt.set(consumer, now)
-    const forgetting = transaction(async (tx) => {
-      await rowsOf(query(tx), FORGET, [consumer, keepMs])
+    if (now < (deletedAt.get(consumer) ?? -DELETE_INTERVAL_MS) + DELETE_INTERVAL_MS) return
+    deletedAt.set(consumer, now)
+    const deleting = transaction(async (tx) => {
+      await rowsOf(query(tx), DELETE_OLD_KEYS, [consumer, retentionMs])
     })
-    // Too many keys kept are no harm, and in an hour it is tried again.
-    forgetting.catch(() => undefined)
+    // An error is ignored: additional keys do no harm, and the next attempt is in an hour.
+    deleting.catch(() => undefined)
   }
 
   return {
-    keepMs,
-    ...(atOnce === undefined ? {} : { atOnce }),
+    retentionMs,
+    ...(maxConcurrency === undefined ? {} : { maxConcurrency }),
     async handle(entry, work, attempt) {
-      forgetSometimes(entry.consumer)
-      let answer: InboxAnswer = 'handled'
+      deleteOldKeysHourly(entry.consumer)
+      let result: InboxResult = 'handled'
       try {
         await transaction(async (tx) => {
-          answer = await enter(query(tx), entry)
-          if (answer !== 'handled') throw NOT_NEW
+          result = await enter(query(tx), entry)
+          if (result !== 'handled') throw NOT_NEW
           await work(tx)
-          if (atOnce === undefined) await stillAlive(query(tx))
+          if (maxConcurrency === undefined) await assertCommittable(query(tx))
         }, attempt)
       } catch (error) {
         if (error !== NOT_NEW) throw error
       }
-      return answer
+      return result
     },
   }
 }
 
-/** 3 connections, for a transport on the same pool: one for its turns, one to listen, one for upkeep. */
-const SPARE = 3
+/** 3 connections for a transport on the same pool: one for its turns, one to listen, one for maintenance. */
+const RESERVED_CONNECTIONS = 3
 
-/** Ends the transaction without anything in it. */
+/** Thrown to roll the transaction back. */
 const NOT_NEW = new Error('The key was handled before.')
 
-const ENTER = `
-insert into redrive.event_handled (consumer, key, fingerprint) values ($1, $2, $3)
-on conflict do nothing returning key`
-
-/** An hour. */
-const FORGET_MS = 3_600_000
-const FORGET = `select redrive.inbox_forget($1::text, $2::double precision * interval '1 millisecond')`
-
-const SEEN = 'select fingerprint from redrive.event_handled where consumer = $1 and key = $2'
-
+/** 1 hour. */
+const DELETE_INTERVAL_MS = 3_600_000
 /**
- * An edited one enters under both keys, always in the same order: two that wait for each other would
- * never end.
+ * Inserts the key. An edited message inserts both its new and its old key, always in the same order, to avoid
+ * deadlocks.
  */
-async function enter(tx: Queryable, entry: InboxEntry): Promise<InboxAnswer> {
+async function enter(tx: Queryable, entry: InboxEntry): Promise<InboxResult> {
   const { consumer, key, replaces } = entry
   if (replaces === undefined || replaces === key) return enterOne(tx, entry)
   const replaced = { consumer, key: replaces, fingerprint: `${REPLACED_BY}${key}` }
   const both = key < replaces ? [entry, replaced] : [replaced, entry]
-  let answer: InboxAnswer = 'handled'
+  let result: InboxResult = 'handled'
   for (const one of both) {
     const found = await enterOne(tx, one)
-    if (found === 'handled' || answer === 'conflict') continue
-    // Of the one it stands in for only that counts, not with which content.
-    answer = one === replaced ? 'already_handled' : found
+    if (found === 'handled' || result === 'conflict') continue
+    // For the replaced key, only its existence counts, not its content.
+    result = one === replaced ? 'already_handled' : found
   }
-  return answer
+  return result
 }
 
-/** In place of a fingerprint, which has no colon: this key takes no effect any more, whatever its content. */
+/** Prefix that replaces the fingerprint, which has no colon: this key no longer takes effect, whatever its content. */
 const REPLACED_BY = 'replaced-by:'
 
 async function enterOne(
   tx: Queryable,
   { consumer, key, fingerprint }: InboxEntry,
-): Promise<InboxAnswer> {
+): Promise<InboxResult> {
   const entered = await rowsOf(tx, ENTER, [consumer, key, fingerprint])
   if (entered.length > 0) return 'handled'
-  const [seen] = await rowsOf<{ fingerprint: string }>(tx, SEEN, [consumer, key])
-  // Forgotten in between.
-  if (seen === undefined) return enterOne(tx, { consumer, key, fingerprint })
-  const isSame = seen.fingerprint === fingerprint || seen.fingerprint.startsWith(REPLACED_BY)
+  const [stored] = await rowsOf<{ fingerprint: string }>(tx, STORED_FINGERPRINT, [consumer, key])
+  // The key was deleted in between.
+  if (stored === undefined) return enterOne(tx, { consumer, key, fingerprint })
+  const isSame = stored.fingerprint === fingerprint || stored.fingerprint.startsWith(REPLACED_BY)
   return isSame ? 'already_handled' : 'conflict'
 }
 
-/** Which keys, of which consumer. */
+/** The keys of a consumer to look up. */
 export interface HandledKeysQuery {
-  /** Its name in the inbox: the `name` given to `consume`, or else the source. */
+  /** Name of the consumer in the inbox: the option `name` of `consume`, or the source without it. */
   readonly consumer: string
   readonly keys: readonly string[]
 }
 
-const HANDLED =
-  'select key from redrive.event_handled where consumer = $1 and key = any($2::text[])'
-
 /**
- * Those of the keys that the inbox has: handled, or replaced by one that was handled, so that they take
- * no effect any more. One that it does not have was not handled within the time the inbox remembers.
+ * Returns the keys that are in the inbox: handled, or replaced by a handled key, so that they no longer take
+ * effect. A missing key was not handled within the retention of the inbox.
  */
 export async function handledKeys(
   pool: Pool,
@@ -153,21 +157,21 @@ export async function handledKeys(
 }
 
 /**
- * After a failed statement PostgreSQL answers a commit with a rollback, and some clients take that for a
- * success. A handler that went on in spite of the failure must not count as having handled anything.
+ * Throws when the transaction is aborted. After a failed statement, PostgreSQL answers a commit with a rollback,
+ * and some clients treat this as success. A handler that ignored the failure must not count as successful.
  */
-async function stillAlive(tx: Queryable): Promise<void> {
+async function assertCommittable(tx: Queryable): Promise<void> {
   try {
     await rowsOf(tx, 'select 1', [])
   } catch (cause) {
     throw new Error(
-      'Nothing of this transaction can be committed: a statement in it failed and the handler went on. Let the error through, or use a savepoint.',
+      'The transaction cannot be committed: a statement in it failed, and the handler ignored the error. Rethrow the error, or use a savepoint.',
       { cause },
     )
   }
 }
 
-function ofPool(pool: Pool): AnyInboxOptions<PoolClient> {
+function optionsForPool(pool: Pool): AnyInboxOptions<PoolClient> {
   return {
     transaction: (work, attempt) => inTransaction(pool, work, attempt),
     query: (client) => client,
@@ -175,46 +179,25 @@ function ofPool(pool: Pool): AnyInboxOptions<PoolClient> {
 }
 
 /**
- * Runs the work in a transaction of its own: commits when it resolves, rolls back when it rejects. The
- * connection goes back to the pool if it is fit for others. With an attempt, it ends with it: a
- * connection that is silent would keep the key, here and at the server, from everyone else.
+ * Runs the work in a separate transaction: commits when it resolves, rolls back when it rejects. Returns the
+ * connection to the pool if it is reusable. With an attempt, the transaction ends with it: a connection without
+ * an answer would lock the key for all other consumers.
  */
-export async function inTransaction<T>(
+export function inTransaction<T>(
   pool: Pool,
   work: (client: PoolClient) => Promise<T>,
   attempt?: InboxAttempt,
 ): Promise<T> {
-  const { client, giveBack } = borrowed(await guard(pool).connect())
-  const leave = () => giveBack(false)
-  attempt?.signal.addEventListener('abort', leave)
-  try {
-    // It may have been over before there was a connection.
-    attempt?.signal.throwIfAborted()
-    await askIn(client, 'begin', [])
-    if (attempt !== undefined) await askIn(client, GIVE_UP, [String(attempt.timeoutMs + GRACE_MS)])
-    const result = await work(client)
-    await stillAlive(client)
-    await askIn(client, 'commit', [])
-    giveBack(true)
-    return result
-  } catch (error) {
-    giveBack(!attempt?.signal.aborted && (await canRollBack(client)))
-    throw error
-  } finally {
-    attempt?.signal.removeEventListener('abort', leave)
-  }
+  return inPlainTransaction(
+    pool,
+    async (client) => {
+      if (attempt !== undefined) {
+        await queryInTime(client, SET_IDLE_TIMEOUT, [String(attempt.timeoutMs + GRACE_MS)])
+      }
+      return work(client)
+    },
+    { timeoutMs: QUERY_TIMEOUT_MS, signal: attempt?.signal },
+  )
 }
 
-/** Until the server ends a transaction of which it hears nothing; the attempt is over by then. */
-const GIVE_UP = `select set_config('idle_in_transaction_session_timeout', $1, true)`
 const GRACE_MS = 5_000
-
-/** A connection whose transaction cannot be ended is not fit for anyone else. */
-async function canRollBack(client: PoolClient): Promise<boolean> {
-  try {
-    await askIn(client, 'rollback', [])
-    return true
-  } catch {
-    return false
-  }
-}

@@ -3,27 +3,27 @@ import type { Pool } from 'pg'
 
 export interface PostgresOptions {
   /**
-   * Of the primary, never of a replica. A transport borrows a connection for each turn; one more, for all
-   * transports of the pool together, is kept to hear `outbox.wake()`.
+   * Pool of connections to the primary, never to a replica. A transport uses one connection per turn. All
+   * transports of the pool share one more to receive `outbox.wake()`.
    */
   readonly pool: Pool
   /** The queue that the outbox adds to. */
   readonly queue: string
-  /** `'lane'`: events of one lane one after the other, in the order they were added. Default `'none'`. */
+  /** `'lane'` handles events of one lane one after the other, in the order they were added. Default `'none'`. */
   readonly order?: 'none' | 'lane'
   /**
-   * How long a consumer that is not heard of keeps what it took. Renewed while handlers run, so it says
-   * how soon others take over from one that died. Default '30s'.
+   * Time after which other consumers take over the events of a crashed consumer. The lease is renewed while
+   * handlers run (at least '1s', default '30s').
    */
   readonly lease?: Duration
   /**
-   * Keeps a connection to hear `outbox.wake()`. `false` behind a pooler that gives every transaction
-   * another connection: there, consumers look by themselves. Default `true`.
+   * Whether to keep a connection for `outbox.wake()`. Use `false` behind a pooler in transaction mode; there,
+   * consumers poll. Default `true`.
    */
   readonly listen?: boolean
-  /** How long delivered events are kept. Dead letters are kept as long as the policy says. Default '2d'. */
-  readonly keepDelivered?: Duration
-  /** Makes and drops partitions, every hour. `false` where the role may not: call `maintain` yourself. Default `true`. */
+  /** Retention of delivered events. The policy sets the retention of dead letters. Default '2d'. */
+  readonly deliveredRetention?: Duration
+  /** Whether to create and drop partitions every hour. If the role may not do this, use `false` and call `maintain` yourself. Default `true`. */
   readonly maintain?: boolean
 }
 
@@ -33,42 +33,42 @@ export interface ResolvedOptions {
   readonly order: 'none' | 'lane'
   readonly leaseMs: number
   readonly isListening: boolean
-  readonly keepDeliveredMs: number
+  readonly deliveredRetentionMs: number
   readonly isMaintaining: boolean
 }
 
-/** 30 s: as long as an attempt may take by default, so a dead consumer holds nothing up for longer than a slow one. */
+/** 30 s: the default timeout of an attempt. A crashed consumer then delays events no longer than a slow one. */
 const LEASE_MS = 30_000
-/** 1 s: below that, a pause of the runtime would lose leases. */
-const LEAST_LEASE_MS = 1_000
-/** 2 days: enough to look yesterday's delivery up. */
-const KEEP_DELIVERED_MS = 172_800_000
+/** 1 s: with less, a pause of Node.js would lose leases. */
+const MIN_LEASE_MS = 1_000
+/** 2 days: enough to look up a delivery of yesterday. */
+const DELIVERED_RETENTION_MS = 172_800_000
 
 export function resolveOptions(options: PostgresOptions): ResolvedOptions {
   const { pool, queue, order = 'none', lease = LEASE_MS } = options
-  const { listen = true, keepDelivered = KEEP_DELIVERED_MS, maintain = true } = options
+  const { listen = true, deliveredRetention = DELIVERED_RETENTION_MS, maintain = true } = options
   const problems: string[] = []
   if (queue === '') problems.push('queue: expected the name of the queue')
   if (order !== 'none' && order !== 'lane') {
     problems.push(`order: expected 'none' or 'lane', got '${String(order)}'`)
   }
   const leaseMs = parseDuration(lease)
-  if (leaseMs === undefined || leaseMs < LEAST_LEASE_MS) {
+  if (leaseMs === undefined || leaseMs < MIN_LEASE_MS) {
     problems.push(`lease: expected a duration of '1s' or more, got ${lease}`)
   }
-  const keepDeliveredMs = parseDuration(keepDelivered)
-  if (keepDeliveredMs === undefined) {
-    problems.push(`keepDelivered: expected a duration such as '2d', got ${keepDelivered}`)
+  const deliveredRetentionMs = parseDuration(deliveredRetention)
+  if (deliveredRetentionMs === undefined) {
+    problems.push(`deliveredRetention: expected a duration such as '2d', got ${deliveredRetention}`)
   }
   if (typeof (pool as Pool | undefined)?.connect !== 'function') {
     problems.push("pool: expected a Pool of 'pg'")
-  } else if (pool.options.max < LEAST_CONNECTIONS) {
+  } else if (pool.options.max < MIN_CONNECTIONS) {
     problems.push(
-      `pool: max is ${pool.options.max}; give it ${LEAST_CONNECTIONS} or more: one is for turns, one listens, one is for upkeep, and handlers need their own`,
+      `pool: expected "max" of ${MIN_CONNECTIONS} or more, got ${pool.options.max}: one connection to claim events, one to listen, one for maintenance, and at least one for handlers`,
     )
   }
-  if (leaseMs === undefined || keepDeliveredMs === undefined || problems.length > 0) {
-    const message = `postgres() cannot be set up:\n- ${problems.join('\n- ')}`
+  if (leaseMs === undefined || deliveredRetentionMs === undefined || problems.length > 0) {
+    const message = `The options of postgres() are invalid:\n- ${problems.join('\n- ')}`
     throw new RedriveError('POLICY_INVALID', message, { problems })
   }
   return {
@@ -77,9 +77,9 @@ export function resolveOptions(options: PostgresOptions): ResolvedOptions {
     order,
     leaseMs,
     isListening: listen,
-    keepDeliveredMs,
+    deliveredRetentionMs,
     isMaintaining: maintain,
   }
 }
 
-const LEAST_CONNECTIONS = 4
+const MIN_CONNECTIONS = 4

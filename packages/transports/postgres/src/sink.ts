@@ -3,28 +3,20 @@ import type { OutboundEvent, Sink } from '@redrive/runtime'
 import type { Pool } from 'pg'
 import { explained } from './explain.ts'
 import { outbox, type Outbox, toRow } from './outbox.ts'
-import { rowsOf } from './query.ts'
+import { rowsOf } from './queryable.ts'
+import { ADD_ONCE } from './sql/outbox.ts'
 
 export interface PostgresSinkOptions {
-  /** Of the primary, never of a replica. The sink borrows a connection for each batch and ends none. */
+  /** Pool of connections to the primary, never to a replica. The sink uses one connection per batch and closes none. */
   readonly pool: Pool
-  /** The queue that consumers name too. */
+  /** The queue; consumers use the same name. */
   readonly queue: string
 }
 
-/** 500: as many as one statement carries without making anyone wait. */
+/** 500: one statement carries this number without a noticeable delay. */
 const BATCH = 500
 
-/** A row that is there already is the same event, sent before. */
-const ADD_ONCE = `
-insert into redrive.outbox (id, queue, type, lane, key, content_type, headers, payload)
-select e.id, $1::text, e.type, nullif(e.lane, ''), e.key, e.content_type, coalesce(e.headers, '{}'),
-  decode(e.payload, 'base64')
-from jsonb_to_recordset($2::text::jsonb) as e (id uuid, type text, lane text, key text,
-  content_type text, headers jsonb, payload text)
-on conflict (id) do nothing`
-
-/** A sink that adds to an outbox: accepted means committed. The same event sent twice is stored once. */
+/** A sink that adds events to an outbox. An event is accepted when it is committed. An event sent twice is stored once. */
 export class PostgresSink implements Sink {
   readonly name: string
   readonly batch: number = BATCH
@@ -47,12 +39,12 @@ export class PostgresSink implements Sink {
     this.#outbox.wake()
   }
 
-  /** Answers from the table that events go to, on a server that writes. */
+  /** Runs an insert without rows, which fails when the table is missing or the server is read-only. */
   async healthCheck({ signal }: { readonly signal: AbortSignal }): Promise<void> {
     await this.#inTime(ADD_ONCE, [this.#outbox.queue, '[]'], signal)
   }
 
-  /** A statement cannot be called back; one that ends later than anyone waits does no harm, because it adds once. */
+  /** Runs a statement until the signal aborts. A statement that ends later does no harm, because each event is added once. */
   async #inTime(text: string, values: readonly unknown[], signal: AbortSignal): Promise<void> {
     const { promise: aborted, reject } = Promise.withResolvers<never>()
     const onAbort = () => reject(signal.reason)
@@ -66,7 +58,7 @@ export class PostgresSink implements Sink {
     }
   }
 
-  /** The pool is the caller's. */
+  /** Does nothing, because the caller owns the pool. */
   async close(): Promise<void> {}
 }
 
@@ -86,8 +78,8 @@ function rowOf(event: OutboundEvent) {
 const UUID_V7 = /^[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/i
 
 /**
- * The event's own id when it is a UUIDv7. Otherwise one made of its time and its id, the same whenever
- * it is made: a range of ids is a day of the outbox, and one that is elsewhere is never dropped with its day.
+ * Returns the id of the event if it is a UUIDv7. Otherwise derives one from its time and id, always the same.
+ * A day partition of the outbox is a range of ids, so another id would not be dropped with its day.
  */
 function rowId(id: string, at: number): string {
   if (UUID_V7.test(id)) return id
@@ -97,7 +89,7 @@ function rowId(id: string, at: number): string {
   return `${time.slice(0, 8)}-${time.slice(8, 12)}-7${hash.slice(0, 3)}-${variant}${hash.slice(4, 7)}-${hash.slice(7, 19)}`
 }
 
-/** Adds events to an outbox, each once: for `relay` and the emitter of the runtime. */
+/** Creates a sink that adds each event once to an outbox, for `relay` and the emitter of the runtime. */
 export function postgresSink(options: PostgresSinkOptions): PostgresSink {
   return new PostgresSink(options)
 }

@@ -7,14 +7,14 @@ import { Pool } from 'pg'
 import postgresJs from 'postgres'
 import { type Queryable, viaDrizzle, viaKnex, viaKysely, viaPostgresJs } from '../src/index.ts'
 
-/** How people reach PostgreSQL from Node. */
+/** A PostgreSQL client for Node.js. */
 export interface Client {
   /** Runs the work in a transaction of that client. */
   transaction(work: (tx: Queryable) => Promise<void>): Promise<void>
   end(): Promise<unknown>
 }
 
-/** 4 connections: two transactions at once, and room to look. */
+/** 4 connections: two concurrent transactions, and others for checks. */
 const MOST = 4
 
 const pg = (url: string): Client => {

@@ -1,4 +1,4 @@
-import { ALREADY_HANDLED } from '@redrive/core'
+import { ALREADY_HANDLED } from '@redrive/core/internal'
 import type { ConfirmationBatch } from '@redrive/runtime'
 import type { Pool } from 'pg'
 import { describe, expect, it } from 'vitest'
@@ -29,7 +29,7 @@ const confirmed = (rig: Rig) =>
     [rig.queue],
   )
 
-/** So many that failed and were replayed as r-0, r-1 and so on; in hand again, in that order. */
+/** Returns this number of events that failed and were replayed as r-0, r-1 and so on; in flight again, in that order. */
 async function replayed(rig: Rig, count: number, options?: StartOptions): Promise<Replays> {
   const failing = await rig.start()
   await rig.addMany(count)
@@ -39,7 +39,7 @@ async function replayed(rig: Rig, count: number, options?: StartOptions): Promis
     await failing.transport.enact(delivery, deadLetter())
   }
   const source = rig.source()
-  const { deadLetters } = await source.drain({ most: count })
+  const { deadLetters } = await source.drain({ limit: count })
   for (const [index, one] of deadLetters.entries()) {
     await source.publish({ deadLetter: one, replayId: `r-${index}` })
   }
@@ -61,9 +61,9 @@ const idsIn = ({ confirmations }: ConfirmationBatch) =>
 export function confirming(url: string, pool: Pool): void {
   const on = (test: (rig: Rig) => Promise<void>) => onRig(pool, test)
 
-  describe.concurrent('a replay that is done', () => {
+  describe.concurrent('a finished replay', () => {
     it(
-      'is confirmed with what became of it, in the turn that ends it, and plain events are not',
+      'is confirmed with its outcome in the turn that ends it; other events are not',
       on(async (rig) => {
         const turns: Question[] = []
         const { transport, hand, replays } = await replayed(rig, 3, {
@@ -82,7 +82,7 @@ export function confirming(url: string, pool: Pool): void {
           transport.enact(second, ALREADY_HANDLED),
           transport.enact(third, drop()),
         ])
-        expect(answers.map((answer) => answer.kind === 'done' && answer.place)).toEqual([
+        expect(answers.map((answer) => answer.kind === 'done' && answer.destination)).toEqual([
           'settled',
           'settled',
           'settled',
@@ -108,7 +108,7 @@ export function confirming(url: string, pool: Pool): void {
     )
 
     it(
-      'is confirmed once when the answer is lost and it is said again',
+      'is confirmed once when the answer is lost and the change is sent again',
       on(async (rig) => {
         let isLosing = true
         const { transport, replays } = await replayed(rig, 1, {
@@ -123,16 +123,16 @@ export function confirming(url: string, pool: Pool): void {
         const [delivery] = replays as [PostgresDelivery]
         expect(await transport.enact(delivery, settle)).toMatchObject({ kind: 'unknown' })
         const source = rig.source()
-        const batch = await source.confirmations({ most: 10 })
+        const batch = await source.confirmations({ limit: 10 })
         expect(idsIn(batch)).toEqual(['r-0'])
         await batch.release()
         expect(await transport.enact(delivery, settle)).toMatchObject({ kind: 'done' })
-        expect(await confirmed(rig), 'nothing is said again').toEqual([])
+        expect(await confirmed(rig), 'nothing is confirmed again').toEqual([])
       }),
     )
 
     it(
-      'is not confirmed by a consumer that has lost it',
+      'is not confirmed by a consumer that has lost its lease',
       on(async (rig) => {
         const { transport, replays } = await replayed(rig, 1)
         const [delivery] = replays as [PostgresDelivery]
@@ -148,7 +148,7 @@ export function confirming(url: string, pool: Pool): void {
     )
 
     it(
-      'cannot be taken over between its confirmation and its end',
+      'cannot be claimed between its confirmation and its end',
       on(async (rig) => {
         const { pool: own } = await ownDatabase(rig, url)
         await own.query(`create function public.wait() returns trigger language plpgsql as $$
@@ -176,11 +176,11 @@ export function confirming(url: string, pool: Pool): void {
     )
 
     it(
-      'is not done when it cannot be confirmed',
+      'is not finished when it cannot be confirmed',
       on(async (rig) => {
         const { transport, replays } = await replayed(rig, 1)
         const [delivery] = replays as [PostgresDelivery]
-        // As an outcome of a later release would be.
+        // Like an outcome of a later release.
         const change = { id: delivery.id, token: delivery.token, place: 'delivered', outcome: 'x' }
         const asked = rig.query(
           `select redrive.outbox_turn('{}', '{}', $1::jsonb, $2, 0, 1000, '-infinity', null)`,
@@ -195,14 +195,14 @@ export function confirming(url: string, pool: Pool): void {
 
   describe.concurrent('confirmations', () => {
     it(
-      'go to one of two control planes, and say when',
+      'are returned to one of two control planes, with their time',
       on(async (rig) => {
         const { transport, replays } = await replayed(rig, 4)
         const before = Date.now()
         for (const one of replays) await transport.enact(one, settle)
         const batches = [
-          await rig.source().confirmations({ most: 3 }),
-          await rig.source().confirmations({ most: 3 }),
+          await rig.source().confirmations({ limit: 3 }),
+          await rig.source().confirmations({ limit: 3 }),
         ]
         expect(batches.map(({ confirmations }) => confirmations.length)).toEqual([3, 1])
         expect(batches.flatMap(idsIn).sort()).toEqual(['r-0', 'r-1', 'r-2', 'r-3'])
@@ -212,30 +212,30 @@ export function confirming(url: string, pool: Pool): void {
     )
 
     it(
-      'that a dead control plane had in hand come again, and it cannot take them away any more',
+      'are returned again after a control plane crashed, which cannot delete them any more',
       on(async (rig) => {
         const { transport, replays } = await replayed(rig, 2)
         for (const one of replays) await transport.enact(one, settle)
-        const dead = await rig.source().confirmations({ most: 10 })
-        expect(idsIn(await rig.source().confirmations({ most: 10 }))).toEqual([])
-        // Nobody has heard of it for so long.
+        const dead = await rig.source().confirmations({ limit: 10 })
+        expect(idsIn(await rig.source().confirmations({ limit: 10 }))).toEqual([])
+        // Its lease has expired.
         await rig.query(
           `update redrive.replay_confirmation set lease_until = now() - interval '1 ms' where queue = $1`,
           [rig.queue],
         )
-        const next = await rig.source().confirmations({ most: 10 })
+        const next = await rig.source().confirmations({ limit: 10 })
         expect(idsIn(next)).toEqual(['r-0', 'r-1'])
         await dead.release()
         await dead.abandon()
         expect(await confirmed(rig)).toHaveLength(2)
-        expect(idsIn(await rig.source().confirmations({ most: 10 }))).toEqual([])
+        expect(idsIn(await rig.source().confirmations({ limit: 10 }))).toEqual([])
         await next.release()
         expect(await confirmed(rig)).toEqual([])
       }),
     )
 
     it(
-      'of another queue are not touched',
+      'of another queue are not changed',
       on(async (rig) => {
         const { transport, replays } = await replayed(rig, 1)
         for (const one of replays) await transport.enact(one, settle)
@@ -243,7 +243,7 @@ export function confirming(url: string, pool: Pool): void {
           `insert into redrive.replay_confirmation (queue, replay_id, outcome) values ($1, 'r-0', 'handled')`,
           [`${rig.queue}-other`],
         )
-        const batch = await rig.source().confirmations({ most: 10 })
+        const batch = await rig.source().confirmations({ limit: 10 })
         expect(idsIn(batch)).toEqual(['r-0'])
         await batch.release()
         const left = await rig.query(
@@ -255,21 +255,21 @@ export function confirming(url: string, pool: Pool): void {
     )
 
     it(
-      'that nobody asks for are forgotten after 30 days',
+      'that are not read are deleted after 30 days',
       on(async (rig) => {
         const { pool: own } = await ownDatabase(rig, url)
         await own.query(
           `insert into redrive.replay_confirmation (queue, replay_id, outcome, confirmed_at)
            values ('q', 'old', 'handled', now() - interval '31 days'), ('q', 'young', 'handled', now() - interval '29 days')`,
         )
-        await maintain(own, { keepDelivered: '2d', keepDeadLetters: '14d' })
+        await maintain(own, { deliveredRetention: '2d', deadLetterRetention: '14d' })
         const { rows } = await own.query('select replay_id from redrive.replay_confirmation')
         expect(rows).toEqual([{ replay_id: 'young' }])
       }),
     )
 
     it(
-      'come for replays from psql as well',
+      'are also stored for replays from psql',
       on(async (rig) => {
         const { transport, hand } = await rig.start()
         const id = await rig.add()

@@ -1,17 +1,17 @@
 import { type ExerciseOptions, exerciseTransport } from '@redrive/testing'
 import { afterAll, describe, it } from 'vitest'
-import { CAPABILITIES, LANE_CAPABILITIES } from '../src/index.ts'
+import { CAPABILITIES, LANE_CAPABILITIES } from '../src/capabilities.ts'
 import { freshDatabase, poolOn, services } from './services.ts'
 import { postgresWorld } from './world.ts'
 
 interface ContractOptions extends Pick<ExerciseOptions, 'only' | 'skip'> {
   readonly service: string
   readonly name: string
-  /** Each test file has its own: they run at the same time. */
+  /** Each test file has a separate one, because they run concurrently. */
   readonly database: string
 }
 
-/** The contract on a server, in both orders. Scenarios that disturb others on it are in files of their own. */
+/** The contract on a server, in both orders. Scenarios that disturb other tests on it are in separate files. */
 export async function contractOn({
   service,
   name,

@@ -11,7 +11,7 @@ export interface Database {
   readonly pool: Pool
 }
 
-/** An empty database of the test's own, for what would disturb others in a shared one. */
+/** Creates a separate empty database, for tests that would disturb others. */
 export async function emptyDatabase(rig: Rig, url: string): Promise<Database> {
   const own = await createDatabase(url, `redrive_tests_${randomBytes(6).toString('hex')}`)
   rig.atEnd(() => dropDatabase(own))
@@ -20,14 +20,14 @@ export async function emptyDatabase(rig: Rig, url: string): Promise<Database> {
   return { url: own, pool }
 }
 
-/** The same with the schema in it. */
+/** Creates a separate database with the schema. */
 export async function ownDatabase(rig: Rig, url: string): Promise<Database> {
   const database = await emptyDatabase(rig, url)
   await migrate(database.pool)
   return database
 }
 
-/** What psql prints, one line for each row. A failed statement rejects. */
+/** Returns the output of psql, one line per row. Rejects when a statement fails. */
 export async function psql(url: string, text: string): Promise<readonly string[]> {
   const asking = promisify(execFile)('psql', ['-XqAt', '-v', 'ON_ERROR_STOP=1', url])
   asking.child.stdin?.end(text)
@@ -35,18 +35,18 @@ export async function psql(url: string, text: string): Promise<readonly string[]
   return stdout.split('\n').filter((line) => line !== '')
 }
 
-/** What running a statement cost the server. */
+/** The cost of a statement. */
 export interface Cost {
-  /** Pages of the database that were looked at. */
+  /** Number of pages read. */
   readonly buffers: number
-  /** Without pages that are written whole because it is the first change after a checkpoint. */
+  /** Log bytes without full pages, which the first change after a checkpoint writes. */
   readonly walBytes: number
   readonly rows: number
 }
 
 const PAGE_BYTES = 8_192
 
-/** Runs the statement and counts: exact whatever else goes on, because it is counted for this one alone. */
+/** Runs the statement and returns its cost. The numbers are exact, because they count this statement only. */
 export async function costOf(
   client: Pool | PoolClient,
   text: string,
@@ -64,19 +64,19 @@ export async function costOf(
   }
 }
 
-/** A turn as SQL, for what a test does in the consumer's place. */
+/** A turn as SQL, for tests that act as a consumer. */
 export const TURN_SQL = `
 select id::text, token::text from redrive.outbox_turn($1::uuid[], $2::bigint[], $3::jsonb, $4, $5, $6, $7, $8)`
 
 /**
- * What a turn costs, undone. The cheapest of four: the first on a connection makes the plans, and so
- * does the first after the table was analyzed, which the server does whenever it likes.
+ * Returns the cost of a turn, which is rolled back. The minimum of four runs counts: the first run plans the
+ * statements, and so does the first one after an automatic analyze.
  */
-export async function costOfTurn(pool: Pool, queue: string, parts: TurnParts): Promise<Cost> {
+export async function costOfTurn(pool: Pool, queue: string, options: TurnOptions): Promise<Cost> {
   const client = await pool.connect()
   const once = async () => {
     await client.query('begin')
-    const cost = await costOf(client, TURN_SQL, turnValues(queue, parts))
+    const cost = await costOf(client, TURN_SQL, turnValues(queue, options))
     await client.query('rollback')
     return cost
   }
@@ -89,12 +89,12 @@ export async function costOfTurn(pool: Pool, queue: string, parts: TurnParts): P
   }
 }
 
-export interface TurnParts {
+export interface TurnOptions {
   readonly done?: readonly Claim[]
   readonly most?: number
   readonly leaseMs?: number
   readonly floor?: string
-  /** Absent: without regard to lanes. */
+  /** The lane to start after; absent without lane order. */
   readonly after?: string
 }
 
@@ -105,7 +105,7 @@ export interface Claim {
 
 export const turnValues = (
   queue: string,
-  { done = [], most = 0, leaseMs = 60_000, floor = '-infinity', after }: TurnParts,
+  { done = [], most = 0, leaseMs = 60_000, floor = '-infinity', after }: TurnOptions,
 ): unknown[] => [
   done.map(({ id }) => id),
   done.map(({ token }) => token),
@@ -117,24 +117,24 @@ export const turnValues = (
   after ?? null,
 ]
 
-/** One turn; answers what was taken. */
+/** Runs one turn and returns the claimed rows. */
 export async function turn(
   client: Pool | PoolClient,
   queue: string,
-  parts: TurnParts,
+  options: TurnOptions,
 ): Promise<readonly Claim[]> {
-  const { rows } = await client.query<Claim>(TURN_SQL, turnValues(queue, parts))
+  const { rows } = await client.query<Claim>(TURN_SQL, turnValues(queue, options))
   return rows.filter(({ token }) => token !== null)
 }
 
-/** The id of an event that was added at that moment. */
+/** Returns the id of an event that was added at that time. */
 export function idAt(atMs: number): string {
   const hex = Math.floor(atMs).toString(16).padStart(12, '0')
   const random = randomBytes(10).toString('hex')
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7${random.slice(0, 3)}-8${random.slice(3, 6)}-${random.slice(6, 18)}`
 }
 
-/** The smallest id of that moment. */
+/** Returns the smallest id of that time. */
 export const floorAt = (atMs: number): string => {
   const hex = Math.floor(atMs).toString(16).padStart(12, '0')
   return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`

@@ -17,8 +17,8 @@ import {
 } from './rig.ts'
 
 /**
- * 15 s: a look at everything comes about once a second on an idle machine, and no other look finds an event
- * behind the floor. The test of the interval is below, under "a look at everything".
+ * 15 s: a full scan runs about once per second on an idle machine, and no other claim finds an event below
+ * the watermark. The tests of "a full scan" below check the interval.
  */
 const SOON_MS = 15_000
 
@@ -28,7 +28,7 @@ interface Look {
   readonly ids: readonly unknown[]
 }
 
-/** Remembers each look: from where, and what it brought. */
+/** Records the watermark and the result of each claim. */
 function watching() {
   const looks: Look[] = []
   const after: Hooks['after'] = (question, rows) => {
@@ -39,7 +39,7 @@ function watching() {
   return { looks, hooks: { after } }
 }
 
-/** Adds and handles one after the other until it holds. */
+/** Adds and handles events one after the other until the condition holds. */
 async function handleUntil(rig: Rig, { transport, hand }: Started, isTrue: () => boolean) {
   await until('enough of them', async () => {
     const id = await rig.add()
@@ -50,7 +50,7 @@ async function handleUntil(rig: Rig, { transport, hand }: Started, isTrue: () =>
   })
 }
 
-/** The same until the looks begin after this moment. */
+/** Repeats this until the claims start after the given time. */
 const raiseFloor = (rig: Rig, started: Started, looks: readonly Look[], to: number) =>
   handleUntil(
     rig,
@@ -58,7 +58,7 @@ const raiseFloor = (rig: Rig, started: Started, looks: readonly Look[], to: numb
     () => (looks.findLast((look) => !look.isSweep)?.floor ?? Number.NEGATIVE_INFINITY) > to,
   )
 
-/** Adds one in a transaction that stays open. */
+/** Adds an event in a transaction that stays open. */
 async function addedLate(rig: Rig) {
   const client = await rig.connect()
   await client.query('begin')
@@ -75,7 +75,7 @@ export function floors(url: string, pool: Pool): void {
 
   describe.concurrent('an event that is committed late', () => {
     it(
-      'by seconds, while newer ones were handled, is delivered, and so are all others of its kind',
+      'by seconds is delivered although newer events were handled',
       on(async (rig) => {
         const { looks, hooks } = watching()
         const started = await rig.start({ hooks })
@@ -90,7 +90,7 @@ export function floors(url: string, pool: Pool): void {
     )
 
     it(
-      'by seconds is delivered also where order is kept',
+      'by seconds is also delivered in lane order',
       on(async (rig) => {
         const { looks, hooks } = watching()
         const started = await rig.start({ hooks, order: 'lane' })
@@ -103,12 +103,12 @@ export function floors(url: string, pool: Pool): void {
     )
 
     it(
-      'by a moment does not wait for the look at everything',
+      'by less than a second does not wait for the full scan',
       on(async (rig) => {
         const { looks, hooks } = watching()
         const { transport, hand } = await rig.start({ hooks })
         const finds = (id: string) => looks.filter((look) => look.ids.includes(id))
-        // A look at everything may come first, once a second: not every time.
+        // A full scan may run first, but not every time, because it runs once per second.
         let found: readonly Look[] = []
         await until('found without it', async () => {
           const late = await addedLate(rig)
@@ -125,7 +125,7 @@ export function floors(url: string, pool: Pool): void {
     )
   })
 
-  describe.concurrent('what comes back behind the floor is found within about a second', () => {
+  describe.concurrent('a row below the watermark is claimed within about a second', () => {
     const held = async (rig: Rig) => {
       const { looks, hooks } = watching()
       const started = await rig.start({ hooks })
@@ -138,17 +138,17 @@ export function floors(url: string, pool: Pool): void {
     }
 
     it(
-      'given back by itself',
+      'after the same consumer returned it',
       on(async (rig) => {
         const { transport, hand, looks, id, delivery } = await held(rig)
         let inHand = delivery
-        // The next look is one at everything: by chance that would be so every now and then.
+        // The next claim must be a full scan, not only by chance.
         for (let times = 2; times <= 5; times++) {
-          expect(await transport.enact(inHand, giveBack)).toMatchObject({ place: 'returned' })
+          expect(await transport.enact(inHand, giveBack)).toMatchObject({ destination: 'returned' })
           const before = looks.length
           const ofIt = () => hand.deliveries.filter((one) => one.id === id)
           await until('it is back', () => ofIt().length === times, { timeout: SOON_MS })
-          // A turn that gives it back and looks at everything brings it at once: then there is no next one.
+          // If the turn that returns it is a full scan, it claims the row immediately, and no next turn follows.
           const found = looks.findLastIndex((look) => look.ids.includes(id))
           expect(looks[Math.min(before, found)]).toMatchObject({ isSweep: true })
           inHand = ofIt().at(-1) ?? delivery
@@ -158,7 +158,7 @@ export function floors(url: string, pool: Pool): void {
     )
 
     it(
-      'given back by another that closes',
+      'after another consumer returned it on close',
       on(async (rig) => {
         const { looks, hooks } = watching()
         const other = await rig.start({ limit: 1 })
@@ -173,7 +173,7 @@ export function floors(url: string, pool: Pool): void {
     )
 
     it(
-      'left behind by a consumer that died',
+      'after its consumer crashed',
       on(async (rig) => {
         const { id, isBack, hand } = await held(rig)
         await rig.expire(id)
@@ -183,9 +183,9 @@ export function floors(url: string, pool: Pool): void {
     )
   })
 
-  describe.concurrent('a look at everything', () => {
+  describe.concurrent('a full scan', () => {
     it(
-      'that fails is not repeated in each turn',
+      'is not repeated in each turn after a failure',
       on(async (rig) => {
         let isSlow = false
         let sweeps = 0
@@ -195,7 +195,7 @@ export function floors(url: string, pool: Pool): void {
               if (!isSlow || !isTurn(question) || mostOf(question) === 0) return
               if (!isSweep(question)) return
               sweeps += 1
-              // As when it takes longer than the server may take to answer.
+              // As if the scan exceeded the timeout.
               throw broken()
             },
           },
@@ -210,11 +210,11 @@ export function floors(url: string, pool: Pool): void {
     )
 
     it(
-      'comes about once a second and not more often, however busy it is',
+      'runs about once per second and not more often, even under load',
       on(async (rig) => {
         const { looks, hooks } = watching()
         const started = await rig.start({ hooks })
-        // Before the first event there is no floor to look from.
+        // Before the first event, no watermark exists.
         await handleUntil(rig, started, () => looks.some((look) => !look.isSweep && look.floor > 0))
         const startedAt = performance.now()
         const before = looks.length
@@ -228,7 +228,7 @@ export function floors(url: string, pool: Pool): void {
 
   describe.concurrent('while nothing can be vacuumed', () => {
     it(
-      'a claim above the floor looks at a fraction of the pages',
+      'reads a fraction of the pages in a claim above the watermark',
       on(async (rig) => {
         const { pool: own } = await ownDatabase(rig, url)
         for (let part = 0; part < 2; part++) {
@@ -261,7 +261,7 @@ export function floors(url: string, pool: Pool): void {
     )
 
     it(
-      'a consumer asks above the floor, so that it stays quick',
+      'stays fast because a consumer claims above the watermark',
       on(async (rig) => {
         const { looks, hooks } = watching()
         await rig.addMany(3_000)

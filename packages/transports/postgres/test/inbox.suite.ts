@@ -1,5 +1,5 @@
 import { isRedriveError } from '@redrive/core'
-import type { Inbox, InboxAnswer, InboxEntry } from '@redrive/runtime'
+import type { Inbox, InboxResult, InboxEntry } from '@redrive/runtime'
 import type { Pool, PoolClient } from 'pg'
 import { describe, expect, it } from 'vitest'
 import { handledKeys, inTransaction, postgresInbox, type Queryable } from '../src/index.ts'
@@ -15,7 +15,7 @@ const entryOf = (rig: Rig, fingerprint = 'f', key = 'k'): InboxEntry => ({
   fingerprint,
 })
 
-/** The same, edited by a person. */
+/** The same message, edited by a user. */
 const editOf = (rig: Rig, replaces = 'k', edit = 'edited'): InboxEntry => ({
   ...entryOf(rig, edit, `${replaces}/${edit}`),
   replaces,
@@ -32,7 +32,7 @@ const keysOf = async (rig: Rig): Promise<readonly string[]> => {
   return rows.map(({ key }) => key)
 }
 
-/** Waits until one of the rig's own connections waits for whoever holds the key. */
+/** Waits until a connection of the rig waits for the lock of the key. */
 const blocked = (rig: Rig) =>
   until('the second waits for the first', async () => {
     const waiting = await rig.query(
@@ -43,14 +43,14 @@ const blocked = (rig: Rig) =>
     return waiting.length > 0
   })
 
-/** For connections that the server knows by the name of the queue, whatever the client. */
+/** Sets the application name to the queue, for every client. */
 function ownUrl(rig: Rig, url: string): string {
   const own = new URL(url)
   own.searchParams.set('application_name', rig.queue)
   return own.href
 }
 
-/** An inbox over a client, and the way to have an effect in its transaction. */
+/** An inbox on a client, and a function that has an effect in its transaction. */
 interface Subject {
   readonly inbox: Inbox<Queryable>
   readonly effect: (tx: Queryable) => Promise<void>
@@ -68,7 +68,7 @@ const SUBJECTS: readonly (readonly [string, (rig: Rig, url: string) => Subject])
   [
     'a pool of pg',
     (rig, url) => ({
-      // A client is what queries, and all that these tests ask of it.
+      // These tests only need the query method of a client.
       inbox: postgresInbox({ pool: rig.ownPool(url) }) as unknown as Inbox<Queryable>,
       effect: async (tx) => void (await tx.query(INSERT, [rig.queue, 1])),
     }),
@@ -86,7 +86,7 @@ const SUBJECTS: readonly (readonly [string, (rig: Rig, url: string) => Subject])
   ),
 ]
 
-/** An inbox that does something once its first key is in. */
+/** An inbox that runs a function after its first key was inserted. */
 function inboxWith(pool: Pool, afterFirst: () => Promise<void>): Inbox<Queryable> {
   let isFirst = true
   return postgresInbox<Queryable>({
@@ -112,7 +112,7 @@ export function inboxes(url: string, pool: Pool): void {
       on((rig) => test(rig, subjectOf(rig, url)))
 
     it(
-      'handles a key once, and another content under the same key not at all',
+      'handles a key once, and never handles other content with the same key',
       onSubject(async (rig, { inbox, effect }) => {
         expect(await inbox.handle(entryOf(rig), effect)).toBe('handled')
         expect(await inbox.handle(entryOf(rig), effect)).toBe('already_handled')
@@ -124,7 +124,7 @@ export function inboxes(url: string, pool: Pool): void {
     )
 
     it(
-      'lets an edited one or the one it stands in for take effect, whichever comes first',
+      'lets either an edited message or its original take effect, whichever is first',
       onSubject(async (rig, { inbox, effect }) => {
         expect(await inbox.handle(editOf(rig), effect)).toBe('handled')
         expect(await inbox.handle(entryOf(rig), effect), 'the original').toBe('already_handled')
@@ -140,7 +140,7 @@ export function inboxes(url: string, pool: Pool): void {
         const conflict = { ...editOf(rig), fingerprint: 'x' }
         expect(await inbox.handle(conflict, effect)).toBe('conflict')
         expect(await effectsOf(rig)).toBe(2)
-        // A key that comes before the one it replaces, for the order in which they enter.
+        // A key that sorts before the replaced one, to test the order of the inserts.
         const early = { ...entryOf(rig, 'f', 'early'), replaces: 'late' }
         expect(await inbox.handle(early, effect)).toBe('handled')
         expect(await inbox.handle({ ...early, fingerprint: 'x' }, effect)).toBe('conflict')
@@ -149,7 +149,7 @@ export function inboxes(url: string, pool: Pool): void {
     )
 
     it(
-      'two at once: the second waits, and does not run when the first has committed',
+      'makes the second of two concurrent deliveries wait, and skips it when the first has committed',
       onSubject(async (rig, { inbox, effect }) => {
         const gate = Promise.withResolvers<void>()
         const entered = Promise.withResolvers<void>()
@@ -174,7 +174,7 @@ export function inboxes(url: string, pool: Pool): void {
     )
 
     it(
-      'a handler that fails leaves neither its effects nor the key, so the next one handles it',
+      'stores neither effects nor the key of a failed handler, so the next attempt handles it',
       onSubject(async (rig, { inbox, effect }) => {
         const failing = inbox.handle(entryOf(rig), async (tx) => {
           await effect(tx)
@@ -188,7 +188,7 @@ export function inboxes(url: string, pool: Pool): void {
     )
 
     it(
-      'a handler that swallows the error of a statement has not handled anything',
+      'counts nothing as handled when a handler ignores the error of a statement',
       onSubject(async (rig, { inbox, effect }) => {
         const swallowing = inbox.handle(entryOf(rig), async (tx) => {
           await effect(tx)
@@ -203,7 +203,7 @@ export function inboxes(url: string, pool: Pool): void {
 
   describe.concurrent('an inbox', () => {
     it(
-      'whose first of two at once fails lets the second handle it',
+      'lets the second of two concurrent deliveries run when the first fails',
       on(async (rig) => {
         const inbox = postgresInbox({ pool: rig.ownPool(url) })
         const gate = Promise.withResolvers<void>()
@@ -226,7 +226,7 @@ export function inboxes(url: string, pool: Pool): void {
     )
 
     it(
-      'makes an original wait for its edit, and the other way round',
+      'makes an original wait for its edit, and an edit for its original',
       on(async (rig) => {
         const inbox = postgresInbox({ pool: rig.ownPool(url) })
         for (const [number, order] of [
@@ -253,7 +253,7 @@ export function inboxes(url: string, pool: Pool): void {
     )
 
     it(
-      'never has two edits wait for each other',
+      'avoids a deadlock of two edits',
       on(async (rig) => {
         const one = { ...entryOf(rig, 'f', 'a'), replaces: 'b' }
         const other = { ...entryOf(rig, 'g', 'b'), replaces: 'a' }
@@ -280,7 +280,7 @@ export function inboxes(url: string, pool: Pool): void {
     )
 
     it(
-      'takes one that replaces itself for what it is',
+      'handles a message that replaces itself like any other',
       on(async (rig) => {
         const inbox = postgresInbox({ pool })
         const itself = { ...entryOf(rig), replaces: 'k' }
@@ -291,7 +291,7 @@ export function inboxes(url: string, pool: Pool): void {
     )
 
     it(
-      'says which of many keys it has, handled or replaced, of one consumer',
+      'returns which keys of a consumer are handled or replaced',
       on(async (rig) => {
         const inbox = postgresInbox({ pool })
         const work = () => Promise.resolve()
@@ -305,7 +305,7 @@ export function inboxes(url: string, pool: Pool): void {
     )
 
     it(
-      'keeps consumers apart',
+      'separates consumers',
       on(async (rig) => {
         const inbox = postgresInbox({ pool })
         const work = () => Promise.resolve()
@@ -316,7 +316,7 @@ export function inboxes(url: string, pool: Pool): void {
     )
 
     it(
-      'makes events of one key have one effect, also when two consumers take them at once',
+      'gives events of one key one effect, even with two concurrent consumers',
       on(async (rig) => {
         const inbox = postgresInbox({ pool })
         for (let count = 0; count < 2; count++) {
@@ -333,7 +333,7 @@ export function inboxes(url: string, pool: Pool): void {
     )
 
     it(
-      'gives up an event whose key was handled with another content',
+      'dead-letters an event whose key was handled with other content',
       on(async (rig) => {
         let runs = 0
         const first = await rig.add({ key: 'k', body: 1 })
@@ -351,7 +351,7 @@ export function inboxes(url: string, pool: Pool): void {
     )
 
     it(
-      'whose connection is ended before the commit has handled nothing, and the retry handles it once',
+      'handles nothing when its connection ends before the commit, and the retry handles it once',
       on(async (rig) => {
         let runs = 0
         const id = await rig.add()
@@ -375,7 +375,7 @@ export function inboxes(url: string, pool: Pool): void {
     )
 
     it(
-      'whose answer to the commit is lost has handled it, and the retry does not run',
+      'has handled the key when the answer to the commit is lost, and skips the retry',
       on(async (rig) => {
         let runs = 0
         let isLosing = true
@@ -400,7 +400,7 @@ export function inboxes(url: string, pool: Pool): void {
     )
 
     it(
-      'a key that is forgotten in the moment it is looked up is not a conflict',
+      'reports no conflict when a key is deleted while it is read',
       on(async (rig) => {
         const forgetful: Queryable = {
           async query(text, params) {
@@ -418,13 +418,13 @@ export function inboxes(url: string, pool: Pool): void {
           'k',
           'f',
         ])
-        const answer: InboxAnswer = await inbox.handle(entryOf(rig), async () => undefined)
+        const answer: InboxResult = await inbox.handle(entryOf(rig), async () => undefined)
         expect(answer).toBe('handled')
       }),
     )
   })
 
-  describe.concurrent('forgetting', () => {
+  describe.concurrent('deleting old keys', () => {
     const old = (rig: Rig, consumer: string, key: string, days: number) =>
       rig.query(
         `insert into redrive.event_handled values ($1, $2, 'f', now() - $3 * interval '1 day')`,
@@ -432,7 +432,7 @@ export function inboxes(url: string, pool: Pool): void {
       )
 
     it(
-      'takes keys that are older than they are kept, of this consumer, when it comes by',
+      'deletes expired keys of this consumer',
       on(async (rig) => {
         const other = `${rig.queue}-other`
         await old(rig, rig.queue, 'old', 31)
@@ -454,7 +454,7 @@ export function inboxes(url: string, pool: Pool): void {
     )
 
     it(
-      'does not wait for a key that someone holds',
+      'does not wait for a locked key',
       on(async (rig) => {
         await old(rig, rig.queue, 'held', 31)
         await old(rig, rig.queue, 'free', 31)
@@ -471,7 +471,7 @@ export function inboxes(url: string, pool: Pool): void {
     )
 
     it(
-      'that fails, fails no handler, and is not tried again with each of them',
+      'does not fail a handler when it fails, and is not retried for each delivery',
       on(async (rig) => {
         const { pool: own } = await ownDatabase(rig, url)
         const forgotten: string[] = []
@@ -493,14 +493,14 @@ export function inboxes(url: string, pool: Pool): void {
     )
 
     it(
-      'sooner than dead letters go is refused at the start, and so is not to keep at all',
+      'rejects a retention of 0, or below that of dead letters, at the start',
       on(async (rig) => {
-        const inbox = postgresInbox({ pool, keep: '1d' })
+        const inbox = postgresInbox({ pool, retention: '1d' })
         const consuming = rig.consume<PoolClient>(() => undefined, { inbox })
         const error = await refusal(consuming)
         expect(isRedriveError(error, 'POLICY_INVALID')).toBe(true)
         expect(error.message).toContain('a replay could take effect twice')
-        expect(() => postgresInbox({ pool, keep: 0 })).toThrow(/^keep: /)
+        expect(() => postgresInbox({ pool, retention: 0 })).toThrow(/^retention: /)
       }),
     )
   })

@@ -24,11 +24,11 @@ import {
 } from './rig.ts'
 
 const HOUR = '1h'
-/** A row that nobody has. */
+/** A row without a lease. */
 const NOT_OURS: Claim = { id: '01890000-0000-7000-8000-000000000000', token: '1' }
 const DELIVERED = `status = 'delivered', due_at = null, delivered_at = now()`
 
-/** Works on what arrives until told otherwise, and sees whether two of a lane are ever in hand at once. */
+/** Handles events until it is stopped, and checks that no two events of a lane are in flight together. */
 class Crew {
   readonly handled: PostgresDelivery[] = []
   readonly problems: string[] = []
@@ -51,12 +51,12 @@ class Crew {
   #work(transport: PostgresTransport, delivery: PostgresDelivery): void {
     const { lane = '', id } = delivery
     const other = this.#busy.get(lane)
-    if (other !== undefined) this.problems.push(`${id} came while ${other} was in hand`)
+    if (other !== undefined) this.problems.push(`${id} came while ${other} was in flight`)
     this.#busy.set(lane, id)
     setImmediate(() => {
       const decision = this.#decide(delivery)
       if (decision.kind === 'settle') this.handled.push(delivery)
-      // From here on the next may come: the answer to us may take longer than that.
+      // From here on the next event may arrive, even before the answer.
       this.#busy.delete(lane)
       void Promise.resolve(transport.enact(delivery, decision)).then(({ kind }) => {
         if (kind !== 'done') this.problems.push(`${decision.kind} of ${id}: ${kind}`)
@@ -64,7 +64,7 @@ class Crew {
     })
   }
 
-  /** What was handled of each lane, in that order. */
+  /** The handled events of each lane, in order. */
   byLane(): Record<string, string[]> {
     const lanes: Record<string, string[]> = {}
     for (const { lane = '', id } of this.handled) (lanes[lane] ??= []).push(id)
@@ -79,7 +79,7 @@ export function lanes(url: string, pool: Pool): void {
 
   describe.concurrent('order within a lane', () => {
     it(
-      'is kept by several consumers at once, through retries and returns',
+      'is kept by several concurrent consumers, through retries and returns',
       on(async (rig) => {
         const random = seededRandom(7)
         const crew = new Crew(({ cycle }) => {
@@ -98,11 +98,11 @@ export function lanes(url: string, pool: Pool): void {
     )
 
     it(
-      'is the order of adding also when the clock of the ids says otherwise',
+      'is the order of adding, even if the times in the ids differ',
       on(async (rig) => {
         const crew = new Crew(() => settle)
         const ids = await rig.addMany(5, inLane('l'))
-        // As after a failover to a server whose clock is behind.
+        // Like a failover to a server whose clock is behind.
         await rig.query(
           `update redrive.outbox set due_at = due_at - position * interval '1 second' where queue = $1`,
           [rig.queue],
@@ -114,7 +114,7 @@ export function lanes(url: string, pool: Pool): void {
     )
 
     it(
-      'a head that waits for its retry holds up its lane and no other',
+      'blocks only its own lane while the first event waits for a retry',
       on(async (rig) => {
         const { transport, hand } = await rig.start({ order: 'lane' })
         const [head] = await rig.addMany(2, inLane('a'))
@@ -144,7 +144,7 @@ export function lanes(url: string, pool: Pool): void {
     })
 
     it(
-      'a lane whose consumer died goes on with the same one when its lease is over',
+      'continues with the same event when the lease of a crashed consumer expires',
       on(async (rig) => {
         const [first] = (await rig.addMany(2, inLane('l'))) as [string, string]
         const died = await rig.start({ order: 'lane', limit: 1 })
@@ -156,9 +156,9 @@ export function lanes(url: string, pool: Pool): void {
     )
   })
 
-  describe.concurrent('never two of a lane in hand', () => {
+  describe.concurrent('one event of a lane in flight', () => {
     it(
-      'when one is replayed that was before the one in hand',
+      'when an earlier event than the one in flight is replayed',
       on(async (rig) => {
         const { transport, hand } = await rig.start({ order: 'lane' })
         const [first, second] = (await rig.addMany(2, inLane('l'))) as [string, string]
@@ -166,7 +166,7 @@ export function lanes(url: string, pool: Pool): void {
         const next = await hand.nth(2)
         expect(next.id).toBe(second)
         await rig.query('select redrive.outbox_replay($1, 1, $2)', [first, 'me'])
-        // In a lane of its own: when it comes, the other lane has been looked at.
+        // In a separate lane: when it arrives, the other lane has been checked.
         await rig.add({ lane: 'm' })
         await until('the other lane', () => hand.deliveries.some(({ lane }) => lane === 'm'))
         expect(hand.ids.filter((id) => id === first)).toHaveLength(1)
@@ -176,7 +176,7 @@ export function lanes(url: string, pool: Pool): void {
     )
 
     it(
-      'when one is committed late that was added before the one in hand',
+      'when an earlier event than the one in flight is committed late',
       on(async (rig) => {
         const { transport, hand } = await rig.start({ order: 'lane' })
         const late = await rig.connect()
@@ -195,7 +195,7 @@ export function lanes(url: string, pool: Pool): void {
     )
 
     it(
-      'when it is committed while another consumer is taking the one behind it',
+      'when an event is committed while another consumer claims the next one',
       on(async (rig) => {
         const late = await rig.connect()
         await late.query('begin')
@@ -212,9 +212,9 @@ export function lanes(url: string, pool: Pool): void {
     )
 
     it(
-      'when one has just been taken that was not there when the lanes were walked',
+      'when an event was claimed that did not exist when the lanes were read',
       on(async (rig) => {
-        // Many lanes, so that there is time between the walk and the taking; the one in question is last.
+        // Many lanes, so that time passes between reading the lanes and the claim; the tested lane is last.
         await rig.addMany(900, (index) => ({ lane: `a-${index}`, delay: HOUR }))
         const [slow, late] = [await rig.connect(), await rig.connect()]
         for (let round = 0; round < 12; round++) {
@@ -236,7 +236,7 @@ export function lanes(url: string, pool: Pool): void {
     )
 
     it(
-      'when ten consumers race for it: one has it, and each of them gets on',
+      'when ten consumers claim concurrently: one gets it, and all continue',
       on(async (rig) => {
         const ids = await rig.addMany(15, inLane('l'))
         const order: string[] = []
@@ -256,7 +256,7 @@ export function lanes(url: string, pool: Pool): void {
 
   describe.concurrent('many events and many lanes', () => {
     it(
-      'one lane of 20,000 starves no other',
+      'do not starve when one lane has 20,000 events',
       on(async (rig) => {
         await rig.addMany(10_000, inLane('b-long'))
         await rig.addMany(10_000, inLane('b-long'))
@@ -279,7 +279,7 @@ export function lanes(url: string, pool: Pool): void {
       ['little was due', `update redrive.outbox set due_at = now() + interval '1 hour'`],
       ['much was due', 'select'],
     ])(
-      'one of 20,000 costs no more than others, when statistics say that %s',
+      'cost the same for a lane of 20,000 events, when statistics show that %s',
       async (what, then) => {
         await on(async (rig) => {
           const { pool: own } = await ownDatabase(rig, url)
@@ -290,7 +290,7 @@ export function lanes(url: string, pool: Pool): void {
             }))
             return rig.outbox.addMany(own, events)
           }
-          // What autovacuum would do at a moment of its own choice.
+          // Autovacuum would do this at an unknown time.
           await own.query('alter table redrive.outbox_default set (autovacuum_enabled = off)')
           const today = `outbox_${new Date().toISOString().slice(0, 10).replaceAll('-', '')}`
           await own.query(`alter table redrive.${today} set (autovacuum_enabled = off)`)
@@ -309,13 +309,13 @@ export function lanes(url: string, pool: Pool): void {
     )
 
     it(
-      'more than a thousand lanes that wait do not hide the one that can go on',
+      'find a ready lane behind more than a thousand waiting lanes',
       on(async (rig) => {
         await rig.addMany(2_300, (index) => ({ lane: `a-${index}`, delay: HOUR }))
         const { transport, hand } = await rig.start({ order: 'lane' })
         const last = await rig.add({ lane: 'z' })
         expect((await hand.nth(1)).id).toBe(last)
-        // And back to the beginning.
+        // The next claim starts at the first lane again.
         await transport.enact(await hand.nth(1), settle)
         const first = await rig.add({ lane: '0' })
         expect((await hand.nth(2)).id).toBe(first)
@@ -323,7 +323,7 @@ export function lanes(url: string, pool: Pool): void {
     )
 
     it(
-      'all of 2,500 lanes are served, each once',
+      'serve all of 2,500 lanes, each once',
       on(async (rig) => {
         const ids = await rig.addMany(2_500, (index) => ({ lane: `lane-${index}` }))
         const crew = new Crew(() => settle)
@@ -335,7 +335,7 @@ export function lanes(url: string, pool: Pool): void {
     )
 
     it(
-      'what has no lane goes beside them, within the limit',
+      'include events without a lane, within the limit',
       on(async (rig) => {
         await rig.addMany(30, (index) => (index % 2 === 0 ? { lane: `l-${index}` } : {}))
         expect(await turn(pool, rig.queue, { most: 10, after: '' })).toHaveLength(10)
@@ -360,7 +360,7 @@ export function lanes(url: string, pool: Pool): void {
     })
 
     it(
-      'a plan that was made when there was nothing is as good when there is much',
+      'use a plan from an empty table that stays fast with many rows',
       on(async (rig) => {
         const { pool: own } = await ownDatabase(rig, url)
         const client = await own.connect()
@@ -373,7 +373,7 @@ export function lanes(url: string, pool: Pool): void {
           return cost.buffers
         }
         const all = async () => [await look(''), await look(undefined), await look('', [NOT_OURS])]
-        // The server notices that the table is empty, and each statement gets its plan for that.
+        // The server knows that the table is empty, and plans each statement for this.
         await own.query('vacuum analyze redrive.outbox')
         await all()
         await rig.outbox.addMany(

@@ -24,7 +24,7 @@ import {
 const LOST = { kind: 'lost' }
 const DONE = { kind: 'done' }
 
-/** Two consumers, and a row that the second took because the lease of the first was over. */
+/** Two consumers, and a row that the second claimed after the lease of the first had expired. */
 async function overtaken(rig: Rig) {
   const first = await rig.start({ limit: 1 })
   const id = await rig.add()
@@ -34,7 +34,7 @@ async function overtaken(rig: Rig) {
   return { id, first, delivery, second, taken: await second.hand.nth(1) }
 }
 
-/** Another takes the row in the moment its lease ends: a heartbeat in between would renew it. */
+/** Lets another consumer claim the row exactly when its lease ends: a heartbeat in between would renew it. */
 async function takeOver(rig: Rig, id: string): Promise<void> {
   const other = await rig.connect()
   await other.query('begin')
@@ -50,9 +50,9 @@ async function takeOver(rig: Rig, id: string): Promise<void> {
 export function leases(pool: Pool): void {
   const on = (test: (rig: Rig) => Promise<void>) => onRig(pool, test)
 
-  describe.concurrent('a consumer past its lease is fenced', () => {
+  describe.concurrent('a consumer with an expired lease', () => {
     it.each(DECISIONS)(
-      'its %s answers lost and leaves the new owner alone',
+      'gets lost for its %s, and does not affect the new owner',
       async (_, decision) => {
         await on(async (rig) => {
           const { id, first, delivery, second, taken } = await overtaken(rig)
@@ -70,7 +70,7 @@ export function leases(pool: Pool): void {
     )
 
     it(
-      'also when the new owner has finished, and when it was replayed since',
+      'gets lost even if the new owner has finished, or the event was replayed',
       on(async (rig) => {
         const { id, first, delivery, second, taken } = await overtaken(rig)
         await second.transport.enact(taken, deadLetter())
@@ -84,7 +84,7 @@ export function leases(pool: Pool): void {
     )
 
     it(
-      'one among many does not keep the others from being settled',
+      'still settles its other deliveries',
       on(async (rig) => {
         const first = await rig.start({ limit: 10 })
         const [stolen] = await rig.addMany(10)
@@ -104,7 +104,7 @@ export function leases(pool: Pool): void {
     )
 
     it(
-      'is told by its heartbeat, asks no more about it, and does not renew what is another’s',
+      'learns it from its heartbeat, and does not renew the lease of another consumer',
       on(async (rig) => {
         let enactments = 0
         const { transport, hand } = await rig.start({
@@ -116,7 +116,7 @@ export function leases(pool: Pool): void {
         const delivery = await hand.nth(1)
         await takeOver(rig, id)
         const before = await rig.row(id)
-        await until('it is told', () => hand.lostOnes.length === 1)
+        await until('it is reported', () => hand.lostOnes.length === 1)
         expect(hand.lostOnes).toEqual([delivery])
         expect(await transport.enact(delivery, settle)).toMatchObject(LOST)
         expect(enactments).toBe(0)
@@ -132,7 +132,7 @@ export function leases(pool: Pool): void {
         const { transport, hand } = await rig.start({ lease: '6s', limit: 2, hooks })
         const id = await rig.add()
         const stale = await hand.nth(1)
-        // Right after a heartbeat: the next one is then about both deliveries.
+        // Right after a heartbeat: the next one then contains both deliveries.
         await until('it is renewed', () => keeps === 1)
         await pool.query(
           `update redrive.outbox set lease_until = now(), lease_token = nextval('redrive.lease_token') where id = $1`,
@@ -149,7 +149,7 @@ export function leases(pool: Pool): void {
 
   describe.concurrent('a lease', () => {
     it(
-      'is kept while a handler runs three times as long, and the event runs once',
+      'is renewed while a handler runs three times as long, and the event runs once',
       on(async (rig) => {
         let keeps = 0
         let runs = 0
@@ -159,7 +159,7 @@ export function leases(pool: Pool): void {
         await rig.consume(
           async () => {
             runs += 1
-            // Three in each lease.
+            // Three heartbeats per lease.
             await until('nine heartbeats', () => keeps >= 9, { timeout: 20_000 })
           },
           { transport },
@@ -175,7 +175,7 @@ export function leases(pool: Pool): void {
     )
 
     it(
-      'that is over counts as one more delivery, and is forgotten with the next failure',
+      'that expired counts as a delivery until the next failure',
       on(async (rig) => {
         const id = await rig.add()
         const first = await rig.start({ limit: 1 })
@@ -195,14 +195,14 @@ export function leases(pool: Pool): void {
     )
 
     it(
-      'that is given back does not count, keeps its place and is free at once',
+      'that is returned does not count, keeps its position and is free immediately',
       on(async (rig) => {
         const id = await rig.add()
         const before = await rig.row(id)
         const { transport, hand } = await rig.start({ limit: 1 })
         const delivery = await hand.nth(1)
         await transport.pause()
-        expect(await transport.enact(delivery, giveBack)).toMatchObject({ place: 'returned' })
+        expect(await transport.enact(delivery, giveBack)).toMatchObject({ destination: 'returned' })
         const { lease_token: _, ...after } = await rig.row(id)
         const { lease_token: __, ...unchanged } = before
         expect(after).toEqual(unchanged)
@@ -212,7 +212,7 @@ export function leases(pool: Pool): void {
     )
 
     it(
-      'that is given back after it lapsed keeps the lapse',
+      'that is returned after it expired keeps the count',
       on(async (rig) => {
         const { id, second, taken } = await overtaken(rig)
         await second.transport.pause()
@@ -222,7 +222,7 @@ export function leases(pool: Pool): void {
     )
 
     it(
-      'is ended by close(): others have what was in hand at once, uncounted',
+      'ends with close(): other consumers get the events immediately, uncounted',
       on(async (rig) => {
         const ids = await rig.addMany(5)
         const first = await rig.start()
@@ -241,7 +241,7 @@ export function leases(pool: Pool): void {
     )
 
     it(
-      'whose claim was not heard of ends, and counts',
+      'expires and counts when the answer to its claim was lost',
       on(async (rig) => {
         let isDropping = true
         const { hand } = await rig.start({
@@ -262,7 +262,7 @@ export function leases(pool: Pool): void {
     )
 
     it(
-      'is kept for others while one of the rows is locked by someone',
+      'is renewed for other rows while one row is locked',
       on(async (rig) => {
         let keeps = 0
         const hooks: Hooks = { after: (question) => void (keeps += isKeep(question) ? 1 : 0) }
@@ -283,7 +283,7 @@ export function leases(pool: Pool): void {
     )
 
     it(
-      'is held for no more than the limit at once, however much there is',
+      'is held for no more rows than the limit',
       on(async (rig) => {
         await rig.addMany(300)
         const inHand: PostgresDelivery[] = []
@@ -295,7 +295,7 @@ export function leases(pool: Pool): void {
           deliver: (delivery) => void (most = Math.max(most, inHand.push(delivery))),
           lost: () => undefined,
         })
-        // Half of them at a time, when all that was on its way has come: room is only what was settled.
+        // Half of them at a time, after all rows have arrived: only settled rows make room.
         await until('all but what stays', async () => {
           if (inHand.length < 20) return (await rig.count('delivered')) >= 280
           for (const one of inHand.splice(0, 10)) void transport.enact(one, settle)
@@ -306,7 +306,7 @@ export function leases(pool: Pool): void {
     )
 
     it(
-      'is of one consumer: five that compete for a thousand take each once',
+      'belongs to one consumer: five consumers claim each of a thousand events once',
       on(async (rig) => {
         const ids = await rig.addMany(1_000)
         const all = await Promise.all(Array.from({ length: 5 }, () => rig.start({ limit: 1_000 })))
@@ -325,7 +325,7 @@ export function leases(pool: Pool): void {
       ['of a queue without order', 'none', undefined],
       ['without a lane, where order is kept', 'lane', undefined],
       ['at the head of its lane', 'lane', 'l'],
-    ] as const)('does not wait for a row %s that someone has locked', async (_, order, lane) => {
+    ] as const)('does not wait for a locked row %s', async (_, order, lane) => {
       await on(async (rig) => {
         const [locked, free] = (await rig.addMany(2, (index) =>
           lane === undefined ? {} : { lane: `${lane}-${index}` },
@@ -341,7 +341,7 @@ export function leases(pool: Pool): void {
     })
   })
 
-  // One after the other: the clock is everybody's.
+  // One after the other: all tests share the clock.
   describe('a client whose clock is wrong', () => {
     afterEach(() => void vi.useRealTimers())
 
@@ -381,7 +381,7 @@ export function leases(pool: Pool): void {
         const third = await rig.add()
         expect((await hand.nth(4, { timeout: 3_000 })).id).toBe(third)
         await until('a look from a floor', () => floors.some(Number.isFinite))
-        // The floor comes from the database too: a little below what was taken last.
+        // The watermark also uses the database clock: slightly below the last claimed row.
         const now = performance.timeOrigin + performance.now()
         for (const floor of floors.filter(Number.isFinite)) {
           expect(now - floor).toBeGreaterThan(0)

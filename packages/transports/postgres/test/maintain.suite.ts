@@ -7,7 +7,7 @@ import { onRig, type Rig, refusal, settle, until, within } from './rig.ts'
 import { poolOn } from './services.ts'
 
 const DAY_MS = 86_400_000
-const KEEP = { keepDelivered: '2d', keepDeadLetters: '14d' } as const
+const KEEP = { deliveredRetention: '2d', deadLetterRetention: '14d' } as const
 
 const startOfDay = (daysAgo: number) => Math.floor(Date.now() / DAY_MS) * DAY_MS - daysAgo * DAY_MS
 
@@ -15,8 +15,8 @@ const nameOf = (dayMs: number) =>
   `outbox_${new Date(dayMs).toISOString().slice(0, 10).replaceAll('-', '')}`
 
 /**
- * The partition of that day, as it was made then. Without autovacuum, which would hold a lock at a moment
- * of its own choice, for longer than `maintain` waits for it.
+ * Creates the partition of that day, without autovacuum. Autovacuum would hold a lock at an unknown time,
+ * for longer than `maintain` waits for it.
  */
 async function makePartition(pool: Pool, daysAgo: number): Promise<string> {
   const day = startOfDay(daysAgo)
@@ -28,15 +28,15 @@ async function makePartition(pool: Pool, daysAgo: number): Promise<string> {
   return nameOf(day)
 }
 
-/** Whoever waits for a lock on a table of this database. */
+/** Sessions that wait for a lock on a table of this database. */
 const WAITING = `
 select from pg_locks l join pg_database d on d.oid = l.database
 where not l.granted and l.locktype = 'relation' and d.datname = current_database()`
 
-/** How long it waits for a lock, as shipped. */
+/** The default lock timeout. */
 const LOCK_TIMEOUT = `select proconfig from pg_proc where oid = 'redrive.outbox_maintain(interval, interval, text)'::regprocedure`
 
-/** Time for the test to act while it waits. */
+/** A longer lock timeout, so that the test can act during the wait. */
 const waitLonger = (pool: Pool, timeout: string) =>
   pool.query(
     `alter function redrive.outbox_maintain(interval, interval, text) set lock_timeout = '${timeout}'`,
@@ -51,7 +51,7 @@ const COLUMNS: Readonly<Record<Kind, string>> = {
   failed: `status = 'failed', due_at = null, failed_at = now() - $2 * interval '1 day', reason = 'terminal'`,
 }
 
-/** A row that was added so many days ago, and what became of it how long ago. */
+/** A row with its age in days, its outcome and the age of the outcome. */
 async function oldRow(
   { pool }: Database,
   queue: string,
@@ -90,22 +90,30 @@ export function maintaining(url: string, pool: Pool): void {
 
   describe.concurrent('maintain', () => {
     it(
-      'makes the partitions of a week ahead, once, and events go where their day is',
+      'creates the partitions of the next week once, and stores events in the partition of their day',
       on(async (rig, { pool: own }) => {
         const week = [0, -1, -2, -3, -4, -5, -6, -7].map((ago) => nameOf(startOfDay(ago)))
         expect(await partitionsOf(own)).toEqual([...week, 'outbox_default'])
         const last = week.at(-1) ?? ''
         await own.query(`drop table redrive.${last}`)
-        expect(await maintain(own, KEEP)).toEqual({ made: 1, dropped: 0, forgotten: 0 })
+        expect(await maintain(own, KEEP)).toEqual({
+          partitionsCreated: 1,
+          partitionsDropped: 0,
+          rowsDeleted: 0,
+        })
         expect(await partitionsOf(own)).toEqual([...week, 'outbox_default'])
-        expect(await maintain(own, KEEP)).toEqual({ made: 0, dropped: 0, forgotten: 0 })
+        expect(await maintain(own, KEEP)).toEqual({
+          partitionsCreated: 0,
+          partitionsDropped: 0,
+          rowsDeleted: 0,
+        })
         const id = await rig.outbox.add(own, { body: 1 })
         expect(await placesOf(own)).toEqual({ [id]: week[0] })
       }),
     )
 
     it(
-      'drops old partitions; what is still needed survives, is delivered and can be replayed',
+      'drops old partitions; needed rows survive, are delivered and can be replayed',
       on(async (rig, database) => {
         const { pool: own } = database
         const old = await makePartition(own, 10)
@@ -118,7 +126,7 @@ export function maintaining(url: string, pool: Pool): void {
         const dead = await add('failed', 9)
         const gone = [await add('delivered', 9), await add('delivered', 3), await add('failed', 15)]
         const kept = await oldRow(database, rig.queue, 'delivered', { addedDaysAgo: 2, daysAgo: 2 })
-        expect(await maintain(own, KEEP)).toMatchObject({ dropped: 1 })
+        expect(await maintain(own, KEEP)).toMatchObject({ partitionsDropped: 1 })
         expect(await partitionsOf(own)).not.toContain(old)
         const places = await placesOf(own)
         for (const id of [waiting, taken, lately, dead]) {
@@ -139,7 +147,7 @@ export function maintaining(url: string, pool: Pool): void {
     )
 
     it(
-      'rows in the default partition are delivered, and forgotten when they are old',
+      'delivers rows in the default partition, and deletes old ones',
       on(async (rig, database) => {
         const { pool: own } = database
         const add = (kind: Kind, daysAgo: number) =>
@@ -148,7 +156,11 @@ export function maintaining(url: string, pool: Pool): void {
         const kept = [await add('delivered', 1), await add('failed', 13)]
         await add('delivered', 3)
         await add('failed', 15)
-        expect(await maintain(own, KEEP)).toEqual({ made: 0, dropped: 0, forgotten: 2 })
+        expect(await maintain(own, KEEP)).toEqual({
+          partitionsCreated: 0,
+          partitionsDropped: 0,
+          rowsDeleted: 2,
+        })
         expect(Object.keys(await placesOf(own)).sort()).toEqual([waiting, ...kept].sort())
         const { transport, hand } = await rig.start({ pool: own })
         const delivery = await hand.nth(1)
@@ -158,20 +170,24 @@ export function maintaining(url: string, pool: Pool): void {
     )
 
     it(
-      'a day whose rows are in the default partition already stays there, and the other days are made',
+      'skips a day with rows in the default partition, and creates the other days',
       on(async (rig, database) => {
         const { pool: own } = database
         const [soon, later] = [nameOf(startOfDay(-6)), nameOf(startOfDay(-7))]
         await own.query(`drop table redrive.${soon}, redrive.${later}`)
         const id = await oldRow(database, rig.queue, 'pending', { addedDaysAgo: -6, daysAgo: 0 })
-        expect(await maintain(own, KEEP)).toEqual({ made: 1, dropped: 0, forgotten: 0 })
+        expect(await maintain(own, KEEP)).toEqual({
+          partitionsCreated: 1,
+          partitionsDropped: 0,
+          rowsDeleted: 0,
+        })
         expect(await partitionsOf(own)).toContain(later)
         expect(await placesOf(own)).toEqual({ [id]: 'outbox_default' })
       }),
     )
 
     it(
-      'leaves a partition alone in which more is needed than can be moved at once',
+      'does not drop a partition with more needed rows than it can move',
       on(async (rig, { pool: own }) => {
         const name = await makePartition(own, 10)
         const at = startOfDay(10).toString(16).padStart(12, '0')
@@ -181,20 +197,20 @@ export function maintaining(url: string, pool: Pool): void {
            from generate_series(1, 10001) n`,
           [rig.queue],
         )
-        expect(await maintain(own, KEEP)).toMatchObject({ dropped: 0 })
+        expect(await maintain(own, KEEP)).toMatchObject({ partitionsDropped: 0 })
         const { rows } = await own.query(`select count(*)::integer as count from redrive.${name}`)
         expect(rows).toEqual([{ count: 10_001 }])
         await own.query(
           `update redrive.outbox set status = 'delivered', due_at = null, delivered_at = now() - interval '3 days'
            where id = (select max(id::text)::uuid from redrive.${name})`,
         )
-        expect(await maintain(own, KEEP)).toMatchObject({ dropped: 1 })
+        expect(await maintain(own, KEEP)).toMatchObject({ partitionsDropped: 1 })
         expect(Object.keys(await placesOf(own))).toHaveLength(10_000)
       }),
     )
 
     it(
-      'gives up quickly when someone holds a lock, and nobody waits for long behind it',
+      'skips a locked partition quickly, so that other statements do not wait long',
       on(async (rig, { pool: own }) => {
         const { rows: shipped } = await own.query(LOCK_TIMEOUT)
         expect(shipped).toEqual([{ proconfig: ['lock_timeout=200ms'] }])
@@ -208,24 +224,24 @@ export function maintaining(url: string, pool: Pool): void {
           const { rows } = await own.query(WAITING)
           return rows.length > 0
         })
-        // The reader stays until both have ended: only giving up ends the wait.
+        // The reader stays until both have ended, so only the lock timeout ends the wait.
         await within('a producer behind it', rig.outbox.add(own, { body: 1 }))
-        expect(await within('it gives up', maintaining)).toMatchObject({ dropped: 0 })
+        expect(await within('it gives up', maintaining)).toMatchObject({ partitionsDropped: 0 })
         await reader.query('commit')
         reader.release()
         expect(await partitionsOf(own)).toContain(name)
-        expect(await maintain(own, KEEP)).toMatchObject({ dropped: 1 })
+        expect(await maintain(own, KEEP)).toMatchObject({ partitionsDropped: 1 })
       }),
     )
 
     it(
-      'makes and drops at once also when someone who has the table comes to want its last partition',
+      'creates and drops partitions while another session locks the table and then its last partition',
       on(async (_, { pool: own }) => {
         await waitLonger(own, '10s')
         const old = await makePartition(own, 10)
         const last = nameOf(startOfDay(-7))
         await own.query(`drop table redrive.${last}`)
-        // As a turn does it: first the table, then one partition after the other.
+        // Like a turn: first the table, then one partition after the other.
         const other = await own.connect()
         await other.query('begin')
         await other.query('lock table only redrive.outbox in row exclusive mode')
@@ -237,14 +253,14 @@ export function maintaining(url: string, pool: Pool): void {
         await other.query('select count(*) from redrive.outbox_default')
         await other.query('commit')
         other.release()
-        expect(await maintaining).toMatchObject({ made: 1, dropped: 1 })
+        expect(await maintaining).toMatchObject({ partitionsCreated: 1, partitionsDropped: 1 })
         const names = await partitionsOf(own)
         expect([names.includes(old), names.includes(last)]).toEqual([false, true])
       }),
     )
 
     it(
-      'two at once: one does it, the other has nothing to do and does not wait',
+      'runs once for two concurrent calls; the other does nothing and does not wait',
       on(async (_, { pool: own }) => {
         await makePartition(own, 10)
         const first = await own.connect()
@@ -254,15 +270,15 @@ export function maintaining(url: string, pool: Pool): void {
         )
         expect(rows).toEqual([{ dropped: 1 }])
         const second = within('the second', maintain(own, KEEP))
-        expect(await second).toEqual({ made: 0, dropped: 0, forgotten: 0 })
+        expect(await second).toEqual({ partitionsCreated: 0, partitionsDropped: 0, rowsDeleted: 0 })
         await first.query('commit')
         first.release()
-        expect(await maintain(own, KEEP)).toMatchObject({ dropped: 0 })
+        expect(await maintain(own, KEEP)).toMatchObject({ partitionsDropped: 0 })
       }),
     )
 
     it(
-      'loses nothing that is added and handled meanwhile',
+      'loses no event that is added or handled during maintenance',
       on(async (rig, { pool: own }) => {
         const { transport, hand } = await rig.start({ pool: own })
         const ids: string[] = []
@@ -287,7 +303,7 @@ export function maintaining(url: string, pool: Pool): void {
     )
 
     it(
-      'is done by a consumer as it starts, and told when it may not',
+      'runs when a consumer starts, and reports a missing privilege',
       on(async (rig, { pool: own, url: ownUrl }) => {
         const last = nameOf(startOfDay(-7))
         await own.query(`drop table redrive.${last}`)
@@ -310,11 +326,11 @@ export function maintaining(url: string, pool: Pool): void {
         rig.atEnd(() => worker.end())
         const events = rig.events()
         const { hand } = await rig.start({ pool: worker, maintain: true })
-        const isTold = () =>
+        const isReported = () =>
           events.some(
             (event) => event.type === 'user_code_failed' && event.where === 'postgres.maintain',
           )
-        await until('it is told', isTold)
+        await until('it is reported', isReported)
         const id = await rig.outbox.add(own, { body: 1 })
         expect((await hand.nth(1)).id).toBe(id)
       }),
@@ -324,9 +340,13 @@ export function maintaining(url: string, pool: Pool): void {
       'keeps dead letters and delivered events of a queue when a consumer of another queue starts',
       on(async (rig, database) => {
         const { pool: own } = database
-        const start = async (queue: string, keepDelivered: Duration, keepDeadLettersMs: number) => {
-          const transport = rig.transport({ pool: own, queue, keepDelivered, maintain: true })
-          await transport.open({ deadLetterRetentionMs: keepDeadLettersMs })
+        const start = async (
+          queue: string,
+          deliveredRetention: Duration,
+          deadLetterRetentionMs: number,
+        ) => {
+          const transport = rig.transport({ pool: own, queue, deliveredRetention, maintain: true })
+          await transport.open({ deadLetterRetentionMs: deadLetterRetentionMs })
         }
         await makePartition(own, 20)
         const days = { addedDaysAgo: 20, daysAgo: 20 }
@@ -361,20 +381,28 @@ export function maintaining(url: string, pool: Pool): void {
         const emails = [await add('emails', 'delivered', 1), await add('emails', 'failed', 1)]
         await add('emails', 'delivered', 9)
         await add('emails', 'failed', 9)
-        const ofLedger = { queue: 'ledger', keepDelivered: '60d', keepDeadLetters: '90d' } as const
-        const ofEmails = { queue: 'emails', keepDelivered: '2d', keepDeadLetters: '5d' } as const
+        const ofLedger = {
+          queue: 'ledger',
+          deliveredRetention: '60d',
+          deadLetterRetention: '90d',
+        } as const
+        const ofEmails = {
+          queue: 'emails',
+          deliveredRetention: '2d',
+          deadLetterRetention: '5d',
+        } as const
         await maintain(own, ofLedger)
-        expect(await maintain(own, ofEmails)).toMatchObject({ dropped: 0 })
+        expect(await maintain(own, ofEmails)).toMatchObject({ partitionsDropped: 0 })
         expect(await partitionsOf(own)).toContain(day)
-        const kept = await maintain(own, { ...ofLedger, keepDelivered: '8d' })
-        expect(kept).toMatchObject({ dropped: 1 })
+        const kept = await maintain(own, { ...ofLedger, deliveredRetention: '8d' })
+        expect(kept).toMatchObject({ partitionsDropped: 1 })
         const places = await placesOf(own)
         expect(Object.keys(places).sort()).toEqual([ledger, ...emails].sort())
       }),
     )
 
     it(
-      'keeps rows of a queue that never stated its retention, until maintain() gives a default',
+      'keeps rows of a queue without a stored retention, until maintain() is called with a default',
       on(async (_, database) => {
         const { pool: own } = database
         const day = await makePartition(own, 30)
@@ -387,12 +415,16 @@ export function maintaining(url: string, pool: Pool): void {
         ]
         await add('emails', 'delivered', 30)
         const ledger = await add('ledger', 'failed', 30)
-        await maintain(own, { queue: 'ledger', keepDelivered: '2d', keepDeadLetters: '90d' })
+        await maintain(own, {
+          queue: 'ledger',
+          deliveredRetention: '2d',
+          deadLetterRetention: '90d',
+        })
         await maintain(own, { queue: 'emails', ...KEEP })
         expect(await partitionsOf(own)).not.toContain(day)
         const places = await placesOf(own)
         expect(Object.keys(places).sort()).toEqual([ledger, ...unknown].sort())
-        expect(await maintain(own, KEEP)).toMatchObject({ forgotten: 3 })
+        expect(await maintain(own, KEEP)).toMatchObject({ rowsDeleted: 3 })
         expect(Object.keys(await placesOf(own))).toEqual([ledger])
       }),
     )
@@ -403,7 +435,11 @@ export function maintaining(url: string, pool: Pool): void {
         const first = await own.connect()
         await first.query('begin')
         await first.query(`select redrive.outbox_maintain('2 days', '14 days', 'emails')`)
-        const ofLedger = { queue: 'ledger', keepDelivered: '60d', keepDeadLetters: '90d' } as const
+        const ofLedger = {
+          queue: 'ledger',
+          deliveredRetention: '60d',
+          deadLetterRetention: '90d',
+        } as const
         await within('the second', maintain(own, ofLedger))
         // Waits for the row of its queue, then skips it: the first call stores the same.
         await within('the third', maintain(own, { queue: 'emails', ...KEEP }))
@@ -420,11 +456,11 @@ export function maintaining(url: string, pool: Pool): void {
     )
 
     it(
-      'for how long it should keep what is refused when it is no duration',
+      'rejects a retention that is not a duration',
       on(async (_, { pool: own }) => {
-        const error = await refusal(maintain(own, { ...KEEP, keepDelivered: 'long' as '1s' }))
+        const error = await refusal(maintain(own, { ...KEEP, deliveredRetention: 'long' as '1s' }))
         expect(isRedriveError(error, 'POLICY_INVALID')).toBe(true)
-        expect(error.message).toContain('keepDelivered')
+        expect(error.message).toContain('deliveredRetention')
       }),
     )
   })

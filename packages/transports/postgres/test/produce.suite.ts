@@ -6,10 +6,10 @@ import { CLIENTS, type Client } from './clients.ts'
 import { onRig, type Rig, refusal } from './rig.ts'
 
 const EVERY_BYTE = Uint8Array.from({ length: 256 }, (_, value) => value)
-/** Whatever a driver might take for its own: places of parameters, quotes, escapes, other planes. */
+/** Text that a driver could misread: parameter placeholders, quotes, escapes, characters outside the BMP. */
 const STRANGE = `? $1 :name '"\\ \n\t ${'\u{1f680}'} ṩ \u202e é`
 
-/** What has been added to this queue, by anyone's transaction. */
+/** Returns the events of this queue, of all transactions. */
 async function bodiesOf(rig: Rig): Promise<readonly string[]> {
   const rows = await rig.query<{ payload: Buffer }>(
     'select payload from redrive.outbox where queue = $1 order by position',
@@ -32,7 +32,7 @@ export function producing(url: string, pool: Pool): void {
 
   describe.concurrent.each(CLIENTS)('adding in a transaction of %s', (_, open) => {
     it(
-      'is seen when it commits, and not before',
+      'is visible after the commit, and not before',
       onClient(open, async (rig, client) => {
         await client.transaction(async (tx) => {
           await rig.outbox.add(tx, { body: 'one' })
@@ -44,7 +44,7 @@ export function producing(url: string, pool: Pool): void {
     )
 
     it(
-      'is undone with everything else when it rolls back',
+      'is undone by a rollback',
       onClient(open, async (rig, client) => {
         const failing = client.transaction(async (tx) => {
           await rig.outbox.add(tx, { body: 'one' })
@@ -57,7 +57,7 @@ export function producing(url: string, pool: Pool): void {
     )
 
     it(
-      'keeps bytes, headers, lane, key, type and content type as they were given',
+      'stores bytes, headers, lane, key, type and content type unchanged',
       onClient(open, async (rig, client) => {
         const whole = {
           body: EVERY_BYTE,
@@ -94,9 +94,9 @@ export function producing(url: string, pool: Pool): void {
     )
   })
 
-  describe.concurrent('what is added', () => {
+  describe.concurrent('an added event', () => {
     it(
-      'part of a larger buffer is only that part',
+      'contains only its part of a larger buffer',
       on(async (rig) => {
         await rig.add({ body: EVERY_BYTE.subarray(100, 103) })
         const { hand } = await rig.start()
@@ -105,7 +105,7 @@ export function producing(url: string, pool: Pool): void {
     )
 
     it(
-      'ten thousand in one statement get their ids in the order of the events, and their places too',
+      'gets its id and position in order, with ten thousand in one statement',
       on(async (rig) => {
         const ids = await rig.addMany(10_000)
         const rows = await rig.query<{ id: string; body: string }>(
@@ -119,7 +119,7 @@ export function producing(url: string, pool: Pool): void {
     )
 
     it(
-      'ids say when the event was added, in the form that version 7 has',
+      'has an id of version 7 with its time',
       on(async (rig) => {
         const [before] = await rig.query<{ at: string }>(
           `select extract(epoch from now()) * 1000 as at`,
@@ -136,7 +136,7 @@ export function producing(url: string, pool: Pool): void {
     )
 
     it(
-      'with a delay is due that long after it was added, and not handed out before',
+      'with a delay is due after it, and is not delivered before',
       on(async (rig) => {
         const { hand } = await rig.start()
         const [, late] = await rig.addMany(2, (index) => ({ delay: index === 0 ? '2h' : 600 }))
@@ -154,7 +154,7 @@ export function producing(url: string, pool: Pool): void {
     )
 
     it(
-      'an empty lane is no lane: its events do not wait for each other',
+      'with an empty lane has no lane',
       on(async (rig) => {
         const { hand } = await rig.start({ order: 'lane' })
         await rig.addMany(2, () => ({ lane: '' }))
@@ -164,7 +164,7 @@ export function producing(url: string, pool: Pool): void {
     )
 
     it(
-      'nothing at all asks the database nothing',
+      'is sent in one statement; an empty list sends none',
       on(async (rig) => {
         const silent = { query: () => Promise.reject(new Error('asked')) }
         expect(await rig.outbox.addMany(silent, [])).toEqual([])
@@ -172,7 +172,7 @@ export function producing(url: string, pool: Pool): void {
     )
 
     it(
-      'text that JSON escapes is kept also where PostgreSQL could not store it as text',
+      'keeps JSON-escaped text that PostgreSQL could not store as text',
       on(async (rig) => {
         const body = `NUL \0 and half a pair \ud800`
         await rig.add({ body })
@@ -182,14 +182,14 @@ export function producing(url: string, pool: Pool): void {
     )
   })
 
-  describe.concurrent('what cannot be stored is refused before the database hears of it', () => {
+  describe.concurrent('an event that cannot be stored is rejected without a statement', () => {
     const fields: readonly (readonly [string, (bad: string) => Partial<OutboxEvent>])[] = [
       ['type', (bad) => ({ type: bad })],
       ['key', (bad) => ({ key: bad })],
       ['lane', (bad) => ({ lane: bad })],
       ['contentType', (bad) => ({ contentType: bad })],
       ['tenant', (bad) => ({ headers: { tenant: bad } })],
-      // A header of that name must not hide it.
+      // A header with the same name must not hide the problem.
       ['type', (bad) => ({ type: bad, headers: { type: 'fine' } })],
     ]
     const unstorable = fields.flatMap(([name, event]) => [
@@ -209,7 +209,7 @@ export function producing(url: string, pool: Pool): void {
     })
 
     it(
-      'the name of a header too, and both halves of a pair together are fine',
+      'for the name of a header, while a complete surrogate pair is accepted',
       on(async (rig) => {
         expect((await refusal(rig.add({ headers: { 'a\0': 'b' } }))).message).toMatch(/^a\0: /)
         await rig.add({ key: '\u{1f680}', headers: { '\u{1f680}': '\u{1f680}' } })
@@ -219,7 +219,7 @@ export function producing(url: string, pool: Pool): void {
     )
 
     it(
-      'a body that JSON cannot express, a delay that is none and a queue without a name',
+      'for a body that is not JSON, an invalid delay and an empty queue name',
       on(async (rig) => {
         expect((await refusal(rig.add({ body: undefined }))).message).toMatch(/^body: /)
         expect((await refusal(rig.add({ delay: 'soon' as '1s' }))).message).toMatch(/^delay: /)
@@ -229,7 +229,7 @@ export function producing(url: string, pool: Pool): void {
     )
 
     it(
-      'all of a batch when one of it is refused',
+      'with its whole batch',
       on(async (rig) => {
         const error = await refusal(rig.addMany(3, (index) => (index === 2 ? { key: '\0' } : {})))
         expect(error.message).toMatch(/^key: /)

@@ -25,7 +25,7 @@ const EVENT = {
   headers: { tenant: 'x' },
 } as const
 
-/** One that was given up after two attempts; whoever received it takes no more. */
+/** Returns an event that was dead-lettered after two attempts; its consumer is stopped. */
 async function givenUp(rig: Rig, event: Partial<OutboxEvent> = {}): Promise<Dead> {
   const id = await rig.add(event)
   const started = await rig.start()
@@ -42,7 +42,7 @@ interface Dead extends Started {
 }
 
 async function drained(rig: Rig): Promise<DrainedDeadLetter> {
-  const { deadLetters } = await rig.source().drain({ most: 1 })
+  const { deadLetters } = await rig.source().drain({ limit: 1 })
   const [dead] = deadLetters
   if (dead === undefined) throw new Error('no dead letter')
   return dead
@@ -87,7 +87,7 @@ export function replaying(url: string, pool: Pool): void {
 
   describe.concurrent('a replay from psql', () => {
     it(
-      'opens the next cycle, keeps the last one in the history, and is told to the handler',
+      'opens the next cycle, stores the last one in the history, and is visible to the handler',
       on(async (rig) => {
         const { id } = await givenUp(rig, EVENT)
         const before = await rig.row(id)
@@ -138,7 +138,7 @@ export function replaying(url: string, pool: Pool): void {
           },
         ])
         const [failed] = after.failure_history
-        // The driver cuts what the database rounds.
+        // The driver truncates a value that the database rounds.
         expect(Number(failed?.['failedAt']) - Number(before.failed_at)).toBeLessThanOrEqual(1)
         expect(Number(failed?.['failedAt']) - Number(before.failed_at)).toBeGreaterThanOrEqual(0)
         const seen: unknown[] = []
@@ -154,7 +154,7 @@ export function replaying(url: string, pool: Pool): void {
     )
 
     it(
-      'that fails again is kept as the second of two cycles',
+      'that fails again is stored as the second of two cycles',
       on(async (rig) => {
         const { id, transport, hand } = await givenUp(rig)
         await replay(rig, id, 5)
@@ -184,7 +184,7 @@ export function replaying(url: string, pool: Pool): void {
     )
 
     it(
-      'of what is not a dead letter changes nothing and says why',
+      'of a row that is not a dead letter changes nothing and returns the reason',
       on(async (rig) => {
         const { transport, hand } = await rig.start({ limit: 3 })
         const waiting = await rig.add({ delay: '1h' })
@@ -203,7 +203,7 @@ export function replaying(url: string, pool: Pool): void {
     )
 
     it(
-      'of a generation that was there already changes nothing',
+      'with a generation that is not higher changes nothing',
       on(async (rig) => {
         const { id, transport, hand } = await givenUp(rig)
         expect(await replay(rig, id, 0)).toBe('not_newer')
@@ -219,7 +219,7 @@ export function replaying(url: string, pool: Pool): void {
     )
 
     it(
-      'by twenty at once happens once',
+      'by twenty concurrent callers happens once',
       on(async (rig) => {
         const { id } = await givenUp(rig)
         const answers = await Promise.all(Array.from({ length: 20 }, () => replay(rig, id, 1)))
@@ -230,7 +230,7 @@ export function replaying(url: string, pool: Pool): void {
     )
 
     it(
-      'that waits for another of the same sees what became of it',
+      'that waits for a concurrent replay of the same row returns its outcome',
       on(async (rig) => {
         const { id } = await givenUp(rig)
         const first = await rig.connect()
@@ -250,7 +250,7 @@ export function replaying(url: string, pool: Pool): void {
     )
 
     it(
-      'of an event whose handler had in fact committed does not run it again',
+      'of an event whose handler had committed does not run it again',
       on(async (rig) => {
         const inbox = postgresInbox({ pool })
         let runs = 0
@@ -259,7 +259,7 @@ export function replaying(url: string, pool: Pool): void {
           inbox,
           transport: rig.transport({
             hooks: {
-              // The completion never arrives: the handler has committed, and nobody knows.
+              // The completion never arrives: the handler has committed, but the transport does not know.
               before({ text, values }) {
                 const isDone = text.includes('outbox_turn(') && (values[0] as unknown[]).length > 0
                 if (isDone) throw new Error('gone')
@@ -287,7 +287,7 @@ export function replaying(url: string, pool: Pool): void {
         await rig.consume<PoolClient>(() => void (runs += 1), { inbox })
         await rig.becomes(id, 'delivered')
         expect(runs).toBe(1)
-        await until('it says so', () =>
+        await until('it is reported', () =>
           events.some(
             (event) =>
               event.type === 'enacted' &&
@@ -301,7 +301,7 @@ export function replaying(url: string, pool: Pool): void {
 
   describe.concurrent('a replay by the control plane', () => {
     it(
-      'with one replay id is one, however often and by however many it is published',
+      'with one replay id happens once, even if it is published repeatedly',
       on(async (rig) => {
         const { id, transport, hand } = await givenUp(rig)
         const dead = await drained(rig)
@@ -324,7 +324,7 @@ export function replaying(url: string, pool: Pool): void {
           await source.publish({ deadLetter: dead, replayId: 'r-1' })
           await source.publish({ deadLetter: dead, replayId: 'r-2' })
         }
-        // Another replay of what is not a dead letter any more is none either.
+        // Another replay has no effect, because the row is no longer a dead letter.
         await publishBoth()
         expect(await rig.row(id)).toEqual(inFlight)
         await transport.enact(delivery, settle)
@@ -336,7 +336,7 @@ export function replaying(url: string, pool: Pool): void {
     )
 
     it(
-      'that was published before another one is not published again after it',
+      'is not repeated after a later replay',
       on(async (rig) => {
         const { id, transport, hand } = await givenUp(rig)
         const source = rig.source()
@@ -353,7 +353,7 @@ export function replaying(url: string, pool: Pool): void {
     )
 
     it(
-      'of a row that is gone makes it again, with its history, its bytes and its place in the cycle',
+      'of a dropped row creates it again, with its history, bytes and cycle number',
       on(async (rig) => {
         const { id, transport, hand } = await givenUp(rig, EVENT)
         await replay(rig, id, 4)
@@ -362,7 +362,7 @@ export function replaying(url: string, pool: Pool): void {
         await transport.pause()
         await transport.enact(second, deadLetter(failedCycle(1)))
         const dead = await drained(rig)
-        // As when its partition was dropped.
+        // As if its partition had been dropped.
         await rig.query('delete from redrive.outbox where id = $1', [id])
         const source = rig.source()
         const replaying = { deadLetter: dead, replayId: 'r-9' }
@@ -391,10 +391,10 @@ export function replaying(url: string, pool: Pool): void {
     )
 
     it.each([
-      ['that is there', () => Promise.resolve(), true],
-      ['that is gone', (rig: Rig) => rig.query(GONE, [rig.queue]), false],
+      ['that exists', () => Promise.resolve(), true],
+      ['that was dropped', (rig: Rig) => rig.query(GONE, [rig.queue]), false],
     ])(
-      'of one %s, edited, changes key and content in place and says whom it replaces',
+      'of a row %s with edits changes key and content in place and stores the replaced key',
       async (_, lose, keepsPlace) => {
         await on(async (rig) => {
           const { id, transport, hand } = await givenUp(rig, EVENT)
@@ -424,7 +424,7 @@ export function replaying(url: string, pool: Pool): void {
     )
 
     it(
-      'that was not edited leaves the row as it is, whatever the control plane kept',
+      'without edits does not change the content of the row',
       on(async (rig) => {
         const { id } = await givenUp(rig, EVENT)
         const dead = await drained(rig)
@@ -437,7 +437,7 @@ export function replaying(url: string, pool: Pool): void {
     )
 
     it(
-      'of one without a key of its own that is gone keeps its id as the key',
+      'of a dropped row without a key keeps its id as the key',
       on(async (rig) => {
         const { id } = await givenUp(rig)
         const dead = await drained(rig)
@@ -448,12 +448,12 @@ export function replaying(url: string, pool: Pool): void {
     )
 
     it.each(['publish', 'outbox_replay'] as const)(
-      'a dead letter that was released can be replayed with %s',
+      'of a released dead letter works with %s',
       async (way) => {
         await on(async (rig) => {
           const { id, transport, hand } = await givenUp(rig)
           const source = rig.source()
-          const batch = await source.drain({ most: 10 })
+          const batch = await source.drain({ limit: 10 })
           await batch.release()
           expect(await source.depth()).toBe(0)
           expect(await rig.row(id)).toMatchObject({
@@ -476,11 +476,11 @@ export function replaying(url: string, pool: Pool): void {
     )
 
     it(
-      'releasing and abandoning touch nothing that was replayed since',
+      'is not affected by a later release or abandon',
       on(async (rig) => {
         const { id, transport, hand } = await givenUp(rig)
-        const batch = await rig.source().drain({ most: 1 })
-        const other = await rig.source().drain({ most: 1 })
+        const batch = await rig.source().drain({ limit: 1 })
+        const other = await rig.source().drain({ limit: 1 })
         expect(other.deadLetters).toEqual([])
         await replay(rig, id, 1)
         transport.resume()
@@ -490,30 +490,30 @@ export function replaying(url: string, pool: Pool): void {
         const before = await rig.row(id)
         await batch.release()
         expect(await rig.row(id)).toEqual(before)
-        const again = await rig.source().drain({ most: 1 })
+        const again = await rig.source().drain({ limit: 1 })
         expect(again.deadLetters.map((one) => one.delivery.id)).toEqual([id])
       }),
     )
 
     it(
-      'what is drained and not released is there again, at once when it is abandoned',
+      'finds unreleased dead letters again, and abandoned ones immediately',
       on(async (rig) => {
         const { id } = await givenUp(rig)
         const source = rig.source()
-        const batch = await source.drain({ most: 1 })
+        const batch = await source.drain({ limit: 1 })
         expect(await source.depth()).toBe(1)
         await batch.abandon()
-        const { deadLetters } = await source.drain({ most: 1 })
+        const { deadLetters } = await source.drain({ limit: 1 })
         expect(deadLetters.map(({ delivery }) => delivery.id)).toEqual([id])
         await source.close()
-        expect((await rig.source().drain({ most: 1 })).deadLetters).toHaveLength(1)
+        expect((await rig.source().drain({ limit: 1 })).deadLetters).toHaveLength(1)
       }),
     )
   })
 
   describe.concurrent('the view of dead letters', () => {
     it(
-      'shows what a person wants to see first, of those and no others',
+      'shows the most important columns of dead letters only',
       on(async (rig) => {
         const { transport, hand } = await rig.start({ limit: 10 })
         const [first, second, dropped, retried, done] = (await rig.addMany(5, (index) =>
@@ -554,7 +554,7 @@ export function replaying(url: string, pool: Pool): void {
         })
         expect(rows[1]).toMatchObject({ key: second, reason: 'same_failure_repeated' })
         expect(await rig.source().depth()).toBe(2)
-        const { deadLetters } = await rig.source().drain({ most: 10 })
+        const { deadLetters } = await rig.source().drain({ limit: 10 })
         expect(deadLetters.map(({ quarantined }) => quarantined)).toEqual(
           deadLetters.map(({ delivery }) => delivery.id === second),
         )
@@ -562,7 +562,7 @@ export function replaying(url: string, pool: Pool): void {
     )
 
     it(
-      'an error that quotes what PostgreSQL cannot store is kept as far as it can',
+      'stores an error message without the characters that PostgreSQL rejects',
       on(async (rig) => {
         const id = await rig.add()
         await rig.consume(

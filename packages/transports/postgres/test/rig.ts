@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type Decision, SETTLE } from '@redrive/core'
-import { deadLetter, drop, giveBack, quarantine, retryIn } from '@redrive/dev-support'
+import { deadLetter, drop, GUARDS_OFF, giveBack, quarantine, retryIn } from '@redrive/dev-support'
 import {
   type Consumer,
   type ConsumeOptions,
@@ -24,18 +24,16 @@ import {
   postgresSource,
 } from '../src/index.ts'
 
-export { deadLetter, drop, failedCycle, giveBack, quarantine, retryIn } from '@redrive/dev-support'
+export {
+  deadLetter,
+  drop,
+  failedCycle,
+  giveBack,
+  quarantine,
+  refusal,
+  retryIn,
+} from '@redrive/dev-support'
 export { until, within } from '@redrive/testing'
-
-/** What it was refused with. */
-export async function refusal(work: Promise<unknown>): Promise<Error> {
-  try {
-    await work
-  } catch (error) {
-    return error as Error
-  }
-  throw new Error('Expected to be refused.')
-}
 
 // ---- decisions --------------------------------------------------------------------------------
 
@@ -43,7 +41,7 @@ export { SETTLE as settle }
 
 export const HOUR_MS = 3_600_000
 
-/** Every decision, and what its row becomes. */
+/** Every decision, and the resulting status of its row. */
 export const DECISIONS: readonly (readonly [name: string, decision: Decision, status: string])[] = [
   ['completion', SETTLE, 'delivered'],
   ['retry', retryIn(HOUR_MS), 'pending'],
@@ -61,42 +59,42 @@ export interface Question {
 }
 
 export interface Hooks {
-  /** Before a question leaves: throw to have it fail on its way. */
+  /** Called before a query is sent; throws to lose the query. */
   readonly before?: (question: Question) => Promise<void> | void
-  /** When the server has answered: throw to have the answer lost on its way. */
+  /** Called after the server has answered; throws to lose the answer. */
   readonly after?: (question: Question, rows: readonly unknown[]) => Promise<void> | void
 }
 
 export const isTurn = ({ text }: Question): boolean => text.includes('outbox_turn(')
-/** A turn that looks at all that is due, however long ago. */
+/** Returns whether a turn is a full scan. */
 export const isSweep = ({ values }: Question): boolean => values[6] === '-infinity'
-/** The moment from which a turn looks, by the database's clock. */
+/** Returns the watermark of a turn, by the clock of the database. */
 export const floorOf = ({ values }: Question): number => Date.parse(String(values[6]))
 export const isKeep = ({ text }: Question): boolean => text.includes('outbox_keep')
-/** How many rows a turn asks for. */
+/** Returns the number of rows that a turn claims. */
 export const mostOf = ({ values }: Question): number => Number(values[4])
-/** How many rows a turn says are done. */
+/** Returns the number of rows that a turn finishes. */
 const doneOf = ({ values }: Question): number => (values[0] as unknown[]).length
-/** How many rows a turn hands off. */
+/** Returns the number of rows that a turn hands off. */
 const changesOf = ({ values }: Question): number =>
   typeof values[2] === 'string' ? (JSON.parse(values[2]) as unknown[]).length : 0
 
-/** A turn that settles or hands off. */
+/** Returns whether a turn settles or hands off rows. */
 export const isEnacting = (question: Question): boolean =>
   isTurn(question) && doneOf(question) + changesOf(question) > 0
 
-/** As a connection that breaks says it: nobody knows what has happened. */
+/** The error of a broken connection, after which the outcome is unknown. */
 export const broken = (): Error =>
   Object.assign(new Error('Connection terminated'), { code: 'ECONNRESET' })
 
-/** The pool as the transport uses it, with every question on a connection of its own seen. */
+/** A pool that records every query of the transport. */
 export function hooked(pool: Pool, { before, after }: Hooks): Pool {
   return Object.assign(Object.create(pool) as Pool, {
     async connect(): Promise<PoolClient> {
       const client = await pool.connect()
       const watched = Object.create(client) as PoolClient
       watched.release = (destroy) => client.release(destroy)
-      // The overloads of query cannot be named one by one: a config or a text, as pg itself tells apart.
+      // The overloads of query cannot be declared one by one: like pg, this distinguishes a config from a text.
       watched.query = (async (asked: Question | string, values: readonly unknown[] = []) => {
         const question = typeof asked === 'string' ? { text: asked, values } : asked
         await before?.(question)
@@ -132,7 +130,7 @@ export class Hand implements Receiver<PostgresDelivery> {
     return this.deliveries.map(({ id }) => id)
   }
 
-  /** Waits for so many in all, and answers the last of them. */
+  /** Waits until this number of deliveries has arrived, and returns the last one. */
   async nth(count: number, options?: WaitOptions): Promise<PostgresDelivery> {
     const accept = (seen: number) => seen >= count
     await until(`${count} deliveries`, () => this.deliveries.length, { ...options, accept })
@@ -150,7 +148,7 @@ export type StartOptions = Partial<PostgresOptions> & {
   readonly limit?: number
 }
 
-/** A row of the outbox as it is, without its payload. */
+/** A row of the outbox, without its payload. */
 export interface Row {
   readonly id: string
   readonly status: string
@@ -179,24 +177,19 @@ select id, status, due_at, lease_until, lease_token::text, generation::text, att
   failed_at, delivered_at, deleted_at, key, lane, replay_id, replaces, reason, last_error, cycle, failure_history
 from redrive.outbox`
 
-/** Guards off and retries at once: what is tested is the transport and not the rules. */
+/** A policy without guards and with immediate retries, because these tests check the transport and not the rules. */
 const PLAIN: ConsumeOptions = {
-  breaker: 'off',
-  outage: 'off',
-  limit: 'off',
-  budget: 'off',
-  poison: 'off',
-  flood: 'off',
+  ...GUARDS_OFF,
   concurrency: 10,
-  retry: { attempts: 50, inlineBelow: 0, floor: 1, backoff: { kind: 'fixed', delay: 20 } },
+  retry: { attempts: 50, maxInlineDelay: 0, minDelay: 1, backoff: { kind: 'fixed', delay: 20 } },
 }
 
-/** A queue of its own in the database, and what a test needs around it. */
+/** A separate queue in the database, with helpers for a test. */
 export class Rig {
   readonly queue: string = `rig-${randomUUID()}`
   readonly pool: Pool
   readonly outbox: Outbox
-  /** What broke on a connection of `ownPool` while nobody listened: each would have ended the process. */
+  /** Errors on connections of `ownPool` without a listener; each would have ended the process. */
   readonly unheard: unknown[] = []
   readonly #ends: (() => Promise<unknown>)[] = []
 
@@ -219,7 +212,7 @@ export class Rig {
     return this.outbox.addMany(this.pool, events)
   }
 
-  /** A connection of the test's own. */
+  /** Returns a separate connection. */
   async connect(): Promise<PoolClient> {
     const client = await this.pool.connect()
     client.on('error', () => undefined)
@@ -240,7 +233,7 @@ export class Rig {
     return transport
   }
 
-  /** A transport that receives. */
+  /** Returns a transport that receives. */
   async start({ limit = 100, ...options }: StartOptions = {}): Promise<Started> {
     const transport = this.transport(options)
     const hand = new Hand()
@@ -269,11 +262,11 @@ export class Rig {
     return source
   }
 
-  /** A pool of the test's own, whose backends the server knows by the name of the queue. */
+  /** Returns a separate pool with the name of the queue as application name. */
   ownPool(url: string, max = 5): Pool {
     const unheard = this.unheard
     class Watched extends Client {
-      // Would end the process; here it is only remembered.
+      // This would end the process; here it is only recorded.
       override emit(event: string, ...args: unknown[]): boolean {
         if (event !== 'error' || this.listenerCount('error') > 0) return super.emit(event, ...args)
         unheard.push(args[0])
@@ -287,7 +280,7 @@ export class Rig {
     return pool
   }
 
-  /** Process ids of the backends of `ownPool`, those whose last statement is like this. */
+  /** Returns the process ids of the backends of `ownPool` whose last statement matches. */
   async backends(like = '%'): Promise<readonly number[]> {
     const rows = await this.query<{ pid: number }>(
       'select pid from pg_stat_activity where application_name = $1 and query ilike $2',
@@ -300,7 +293,7 @@ export class Rig {
     await this.query('select pg_terminate_backend(pid) from unnest($1::integer[]) as pid', [pids])
   }
 
-  /** The events of this queue from now on. */
+  /** Collects the events of this queue from now on. */
   events(): RedriveEvent[] {
     const events: RedriveEvent[] = []
     const off = onEvent((event) => {
@@ -320,7 +313,7 @@ export class Rig {
     return row
   }
 
-  /** All rows of the queue, in the order they were added. */
+  /** Returns all rows of the queue, in the order they were added. */
   rows(): Promise<Row[]> {
     return this.query<Row>(`${ROW} where queue = $1 order by position`, [this.queue])
   }
@@ -338,7 +331,7 @@ export class Rig {
     await until(`${status}`, async () => (await this.row(id)).status === status, options)
   }
 
-  /** Lets the lease of whoever has it end now, as if its owner had not been heard of for so long. */
+  /** Expires the lease now, as if its owner had crashed earlier. */
   async expire(...ids: readonly string[]): Promise<void> {
     await this.query(
       `update redrive.outbox set lease_until = now() - interval '1 millisecond' where id = any($1::uuid[])`,
@@ -358,7 +351,7 @@ export type ConsumerOptions<Tx> = ConsumeOptions<unknown, Tx> & {
   readonly transport?: PostgresTransport
 }
 
-/** Runs the test on a rig of its own. */
+/** Runs the test on a separate rig. */
 export const onRig = (pool: Pool, test: (rig: Rig) => Promise<void>) => async () => {
   const rig = new Rig(pool)
   try {

@@ -17,7 +17,7 @@ import { FUNCTIONS } from '../src/migrations/0002-functions.ts'
 import { deadLetter, onRig, type Rig, refusal, settle } from './rig.ts'
 import { poolOn } from './services.ts'
 
-/** Every object of the schema, as text: what two ways to make it must agree on. */
+/** Every object of the schema, as text, to compare two ways of creating it. */
 const CATALOG = `
 with own as (
   select c.* from pg_class c where c.relnamespace = 'redrive'::regnamespace and c.relkind in ('r', 'p', 'v', 'S', 'i', 'I', 'c')
@@ -61,19 +61,15 @@ with part as (
 select distinct a.attname::text as name from used u join pg_attribute a on a.attrelid = u.indrelid and a.attnum = u.number
 where u.number > 0`
 
-/** A database as the first release made it. */
+/** Creates a database with the schema of the first release. */
 async function firstRelease(rig: Rig, url: string): Promise<Database> {
   const database = await emptyDatabase(rig, url)
   const names = ['0001-outbox', '0002-functions']
   await database.pool.query(`create schema redrive;
-    create table redrive.migration (name varchar(255) primary key, timestamp varchar(255) not null);
-    create table redrive.migration_lock (id varchar(255) primary key, is_locked integer not null default 0);
-    insert into redrive.migration_lock values ('migration_lock', 0)`)
+    create table redrive.migration (name text primary key, applied_at timestamptz not null default now())`)
   for (const [index, sql] of [OUTBOX, FUNCTIONS].entries()) {
     await database.pool.query(sql)
-    await database.pool.query('insert into redrive.migration values ($1, now()::text)', [
-      names[index],
-    ])
+    await database.pool.query('insert into redrive.migration (name) values ($1)', [names[index]])
   }
   await database.pool.query(`select redrive.outbox_maintain('2 days', '14 days')`)
   return database
@@ -103,7 +99,7 @@ export function schema(url: string, pool: Pool): void {
 
   describe.concurrent('the schema', () => {
     it(
-      'is made once: a second migrate() has nothing to do and changes nothing',
+      'is created once: a second migrate() changes nothing',
       on(async (rig) => {
         const { pool: own } = await emptyDatabase(rig, url)
         expect(await migrate(own)).toEqual([
@@ -119,7 +115,7 @@ export function schema(url: string, pool: Pool): void {
     )
 
     it(
-      'is made by exactly one of three that start at once, and works for all',
+      'is created by exactly one of three concurrent processes, and works for all',
       on(async (rig) => {
         const { url: own } = await emptyDatabase(rig, url)
         const pools = [1, 2, 3].map(() => poolOn(own, 2))
@@ -135,7 +131,7 @@ export function schema(url: string, pool: Pool): void {
     )
 
     it(
-      'is the same whether migrate() or migrationSql() made it, and however often',
+      'is the same from migrate() and from migrationSql(), also when repeated',
       on(async (rig) => {
         const { pool: migrated } = await ownDatabase(rig, url)
         const { pool: scripted, url: own } = await emptyDatabase(rig, url)
@@ -149,7 +145,7 @@ export function schema(url: string, pool: Pool): void {
     )
 
     it(
-      'a role that may not make it is told who may',
+      'rejects migrate() by a role without privileges, with instructions',
       on(async (rig) => {
         const { url: own } = await emptyDatabase(rig, url)
         const role = `guest_${rig.queue.slice(4, 12)}`
@@ -164,7 +160,7 @@ export function schema(url: string, pool: Pool): void {
     )
 
     it(
-      'open() where it is missing says to migrate',
+      'rejects open() without it, with the advice to migrate',
       on(async (rig) => {
         const { pool: own } = await emptyDatabase(rig, url)
         const error = await refusal(rig.transport({ pool: own }).open())
@@ -174,7 +170,7 @@ export function schema(url: string, pool: Pool): void {
     )
 
     it(
-      'open() on a server that only reads says to connect to the primary',
+      'rejects open() on a read-only server, with the advice to connect to the primary',
       on(async (rig) => {
         const own = poolOn(`${url}?options=-c%20default_transaction_read_only%3Don`)
         rig.atEnd(() => own.end())
@@ -184,12 +180,12 @@ export function schema(url: string, pool: Pool): void {
       }),
     )
 
-    it('postgres() says all that is wrong with its options at once', () => {
+    it('lists all invalid options of postgres() together', () => {
       const small = poolOn(url, 1)
       const options = { pool: small, queue: '', order: 'any' as 'lane', lease: '10ms' } as const
       const error = (() => {
         try {
-          return postgres({ ...options, keepDelivered: 'long' as '1s' })
+          return postgres({ ...options, deliveredRetention: 'long' as '1s' })
         } catch (caught) {
           return caught
         }
@@ -200,7 +196,7 @@ export function schema(url: string, pool: Pool): void {
         '- queue',
         '- order',
         '- lease',
-        '- keepDelivered',
+        '- deliveredRetention',
         '- pool',
       ])
     })
@@ -222,7 +218,7 @@ export function schema(url: string, pool: Pool): void {
     })
 
     it(
-      'keeps what is there: what waits, what is in hand, and what has failed',
+      'keeps waiting, in-flight and failed rows',
       on(async (rig) => {
         const { pool: own } = await firstRelease(rig, url)
         const orders = outbox({ queue: rig.queue })
@@ -235,7 +231,7 @@ export function schema(url: string, pool: Pool): void {
         expect(new Set([...hand.ids, ...claims.map(({ id }) => id)])).toEqual(
           new Set([...ids, failed]),
         )
-        // As a consumer of the first release says that it is done.
+        // Finishes a row like a consumer of the first release.
         await turn(own, rig.queue, { done: claims })
         for (const delivery of hand.deliveries) await transport.enact(delivery, deadLetter())
         const { rows } = await own.query('select status from redrive.outbox order by 1')
@@ -248,7 +244,7 @@ export function schema(url: string, pool: Pool): void {
     )
 
     it(
-      'lets a role that was given rights by hand go on',
+      'keeps the manually granted privileges of a role',
       on(async (rig) => {
         const { pool: own, url: ownUrl } = await firstRelease(rig, url)
         const role = `clerk_${rig.queue.slice(4, 12)}`
@@ -273,7 +269,7 @@ export function schema(url: string, pool: Pool): void {
     )
 
     it(
-      'gives up rather than make everybody wait for a transaction that does not end',
+      'fails instead of blocking all sessions behind an open transaction',
       on(async (rig) => {
         const { pool: own } = await firstRelease(rig, url)
         const idle = await own.connect()
@@ -313,9 +309,9 @@ export function schema(url: string, pool: Pool): void {
     })
   })
 
-  describe.concurrent('what a claim costs', () => {
+  describe.concurrent('the cost of a claim', () => {
     it(
-      'claims of 100 rows with 1 KB payloads touch no index and log a fraction of the payloads',
+      'is no index change and little log for 100 rows with 1 KB payloads',
       on(async (rig) => {
         const { pool: own } = await ownDatabase(rig, url)
         const payload = Buffer.alloc(1_024, 7)
@@ -332,13 +328,13 @@ export function schema(url: string, pool: Pool): void {
         client.release()
         expect(rows).toEqual([{ updated: 100, hot: 100 }])
         expect(cost.rows).toBe(100)
-        // 100 KB are the payloads alone.
+        // The payloads alone are 100 KB.
         expect(cost.walBytes).toBeLessThan(70_000)
       }),
     )
 
     it(
-      'the same for 20 rows with 100 KB each, for finishing them and for a heartbeat',
+      'is the same for 20 rows with 100 KB each, for finishing them and for a heartbeat',
       on(async (rig) => {
         const { pool: own } = await ownDatabase(rig, url)
         const events = Array.from({ length: 20 }, () => ({ body: Buffer.alloc(102_400, 7) }))
@@ -362,10 +358,10 @@ export function schema(url: string, pool: Pool): void {
     )
 
     it(
-      'no index has a column that a claim changes, in its keys or in its predicate',
+      'excludes index changes: no index contains a column that a claim changes',
       on(async (rig) => {
         const columns = (await rig.query<{ name: string }>(INDEXED)).map(({ name }) => name)
-        // Only predicates have this one: the question sees them.
+        // Only predicates contain this column, so the query covers them.
         expect(columns).toEqual(expect.arrayContaining(['id', 'due_at', 'deleted_at']))
         for (const name of ['status', 'lease_until', 'lease_token', 'lapses']) {
           expect(columns).not.toContain(name)
@@ -374,7 +370,7 @@ export function schema(url: string, pool: Pool): void {
     )
 
     it(
-      'every partition keeps half of each page free and payloads out of line',
+      'is low because partitions keep half of each page free and payloads out of line',
       on(async (rig) => {
         const { pool: own } = await ownDatabase(rig, url)
         const { rows } = await own.query<{ options: string[]; storage: string }>(
@@ -393,7 +389,7 @@ export function schema(url: string, pool: Pool): void {
     )
   })
 
-  describe.concurrent('a mistake made by hand is refused', () => {
+  describe.concurrent('a wrong manual change is rejected', () => {
     const mistakes: readonly (readonly [string, string])[] = [
       ['a row that waits without a due time', 'set due_at = null'],
       ['a row taken up again without a due time', `set status = 'in_flight', due_at = null`],
@@ -433,17 +429,17 @@ export function schema(url: string, pool: Pool): void {
           await transport.enact(delivery, deadLetter())
           const source = postgresSource({ pool: own, queue: rig.queue })
           rig.atEnd(() => source.close())
-          const { deadLetters } = await source.drain({ most: 1 })
+          const { deadLetters } = await source.drain({ limit: 1 })
           expect(Buffer.from(deadLetters[0]?.delivery.bytes ?? [])).toEqual(BYTES)
         })()
       },
     )
 
     it(
-      'may read timestamps, bigints and JSON as it likes',
+      'may use any type parsers for timestamps, bigints and JSON',
       on(async (rig) => {
         const own = rig.ownPool(url)
-        // As an application does that wants every value as text.
+        // Like an application that reads every value as text.
         Object.assign(own.options, { types: { getTypeParser: () => (text: string) => text } })
         const { transport, hand } = await rig.start({ pool: own })
         await rig.add({ headers: { tenant: 'x' } })

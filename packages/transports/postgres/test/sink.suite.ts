@@ -31,13 +31,13 @@ const rowsOf = (rig: Rig) =>
     rig.queue,
   ])
 
-/** Events that go out through an outbox. */
+/** Events that are published through an outbox. */
 export function sinks(url: string, pool: Pool): void {
   const on = (test: (rig: Rig) => Promise<void>) => onRig(pool, test)
 
   describe.concurrent('a sink', () => {
     it(
-      'resolves when the events are committed, and a consumer gets them as they were',
+      'resolves when the events are committed, and a consumer receives them unchanged',
       on(async (rig) => {
         const sink = postgresSink({ pool, queue: rig.queue })
         await sink.send([event(), event({ lane: undefined, key: 'two' })], { signal: never })
@@ -54,7 +54,7 @@ export function sinks(url: string, pool: Pool): void {
     )
 
     it(
-      'stores once what is sent twice, alone or among others, and in order',
+      'stores an event once that is sent twice, alone or in a batch, in order',
       on(async (rig) => {
         const sink = postgresSink({ pool, queue: rig.queue })
         const [a, b, c] = ['a', 'b', 'c'].map((key) =>
@@ -72,7 +72,7 @@ export function sinks(url: string, pool: Pool): void {
     )
 
     it(
-      'keeps an id of version 7, and makes one of the time of the event out of any other',
+      'keeps an id of version 7, and derives one with the time of the event from any other',
       on(async (rig) => {
         const sink = postgresSink({ pool, queue: rig.queue })
         const own = `0190a5f0-0000-7000-8000-${randomUUID().slice(-12)}`
@@ -92,7 +92,7 @@ export function sinks(url: string, pool: Pool): void {
     )
 
     it(
-      'gives up with the reason of the signal while the database does not answer',
+      'rejects with the reason of the signal while the database does not answer',
       on(async (rig) => {
         const sink = postgresSink({ pool, queue: rig.queue })
         const aborting = new AbortController()
@@ -100,7 +100,7 @@ export function sinks(url: string, pool: Pool): void {
         try {
           const one = event()
           await client.query('begin')
-          // The same id in a transaction that is not over: the sink has to wait for it.
+          // The same id in an open transaction: the sink must wait for it.
           await client.query(`insert into redrive.outbox (id, queue, payload) select $1, $2, ''`, [
             `0190a5f0-0000-7000-8000-${one.id.slice(-12)}`,
             rig.queue,
@@ -120,7 +120,7 @@ export function sinks(url: string, pool: Pool): void {
     )
 
     it(
-      'is healthy where events can be added, and says what to do where they cannot',
+      'is healthy when events can be added, and otherwise rejects with instructions',
       on(async (rig) => {
         await expect(
           postgresSink({ pool, queue: rig.queue }).healthCheck({ signal: never }),

@@ -33,7 +33,7 @@ const DONE = { kind: 'done' }
 /** 60 s: a handler whose connection hangs is ended by its timeout of 30 s, and its event comes again. */
 const SLOW_MS = 60_000
 
-/** The server behind a wire that brings the first welcome and the farewell in one packet. */
+/** The server behind a proxy that sends the greeting and the close in one packet. */
 async function doomedWire(url: string, kill: () => Promise<void>) {
   const { hostname, port } = new URL(url)
   let isFirst = true
@@ -46,7 +46,7 @@ async function doomedWire(url: string, kill: () => Promise<void>) {
     const held: Buffer[] = []
     outer.on('data', (bytes) => {
       held.push(bytes)
-      // Ready for the first question.
+      // Ready for the first query.
       if (held.length === 1) void kill()
     })
     outer.on('end', () => inner.end(Buffer.concat(held)))
@@ -64,7 +64,7 @@ async function doomedWire(url: string, kill: () => Promise<void>) {
 export function troubles(url: string, pool: Pool): void {
   const on = (test: (rig: Rig) => Promise<void>) => onRig(pool, test)
 
-  describe.concurrent('an answer that nobody heard', () => {
+  describe.concurrent('a lost answer', () => {
     /** Loses the answer to the first enactment, or the enactment itself. */
     const losing = (when: 'before' | 'after'): Hooks => {
       let isLosing = true
@@ -81,7 +81,7 @@ export function troubles(url: string, pool: Pool): void {
       [name, 'had not arrived', 'before', decision, status] as const,
     ]).filter(([name]) => name !== 'return')
 
-    it.each(cases)('a %s that %s is unknown, and done when asked again', async (...the) => {
+    it.each(cases)('makes a %s that %s unknown, and done when it is repeated', async (...the) => {
       const [, , when, decision, status] = the
       await on(async (rig) => {
         const id = await rig.add()
@@ -99,7 +99,7 @@ export function troubles(url: string, pool: Pool): void {
     })
 
     it(
-      'is lost when another has taken it meanwhile',
+      'makes a delivery lost when another consumer has claimed it',
       on(async (rig) => {
         const id = await rig.add()
         const { transport, hand } = await rig.start({ limit: 1, hooks: losing('before') })
@@ -115,7 +115,7 @@ export function troubles(url: string, pool: Pool): void {
     )
 
     it(
-      'stays done over a heartbeat in between',
+      'keeps a finished row finished after a heartbeat',
       on(async (rig) => {
         let keeps = 0
         const lost = losing('after')
@@ -140,7 +140,7 @@ export function troubles(url: string, pool: Pool): void {
     )
 
     it(
-      'tells of the trouble once, and once that it is over',
+      'is reported once as a lost and once as a restored connection',
       on(async (rig) => {
         let isDown = false
         const events = rig.events()
@@ -161,13 +161,13 @@ export function troubles(url: string, pool: Pool): void {
     )
   })
 
-  describe.concurrent('one row that the server refuses', () => {
+  describe.concurrent('one row that the server rejects', () => {
     const refused: readonly (readonly [string, Decision, string])[] = [
       ['completions', settle, 'delivered'],
       ['retries', retryIn(HOUR_MS), 'pending'],
       ['dead letters', deadLetter(), 'failed'],
     ]
-    it.each(refused)('does not hold up the %s of the others', async (_, decision, status) => {
+    it.each(refused)('does not block the %s of the others', async (_, decision, status) => {
       await on(async (rig) => {
         const { pool: own } = await ownDatabase(rig, url)
         await own.query(`
@@ -196,7 +196,7 @@ export function troubles(url: string, pool: Pool): void {
         expect(rows).toHaveLength(9)
         await rig.outbox.add(own, { body: 11 })
         await hand.nth(11)
-        // Not by dropping the trigger: that needs locks which whoever looks for more has in another order.
+        // The trigger is not dropped: this needs locks that claims take in another order.
         await own.query(
           'create or replace function refuse() returns trigger language plpgsql as $$ begin return new; end $$',
         )
@@ -207,11 +207,11 @@ export function troubles(url: string, pool: Pool): void {
     })
   })
 
-  describe.concurrent('a server that is of no use any more', () => {
+  describe.concurrent('a server that is not usable', () => {
     it.each([
-      ['only reads, as a former primary does', '25006'],
+      ['is read-only, like a former primary', '25006'],
       ['shuts down', '57P01'],
-    ])('one that %s is left: the connection is not used again', async (_, code) => {
+    ])('is not used again over the same connection when it %s', async (_, code) => {
       await on(async (rig) => {
         const own = rig.ownPool(url)
         let removed = 0
@@ -243,7 +243,7 @@ export function troubles(url: string, pool: Pool): void {
     })
   })
 
-  describe.concurrent('connections that are ended in the middle of everything', () => {
+  describe.concurrent('connections that end at any time', () => {
     it(
       'lose nothing, and an inbox makes each effect happen once',
       on(async (rig) => {
@@ -292,7 +292,7 @@ export function troubles(url: string, pool: Pool): void {
     )
 
     it(
-      'in the moment they are made end no process',
+      'do not end the process when they end while connecting',
       on(async (rig) => {
         const wire = await doomedWire(url, () => rig.backends().then((pids) => rig.kill(pids)))
         rig.atEnd(() => wire.close())
@@ -305,7 +305,7 @@ export function troubles(url: string, pool: Pool): void {
     )
 
     it(
-      'hand-offs and heartbeats of a transport go on with the next connection',
+      'do not stop hand-offs and heartbeats, which use the next connection',
       on(async (rig) => {
         const own = rig.ownPool(url)
         let keeps = 0

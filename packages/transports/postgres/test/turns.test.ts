@@ -2,19 +2,18 @@ import { EventEmitter } from 'node:events'
 import { setImmediate as nextLoopTurn } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import { describe, expect, test } from 'vitest'
-import { resolveOptions } from '../src/options.ts'
-import { PostgresTransport } from '../src/receive.ts'
+import { postgres } from '../src/index.ts'
 
-interface Asked {
+interface RecordedQuery {
   readonly text: string
   readonly values: readonly (readonly unknown[] | number)[]
 }
 
-/** A database that has one message and answers in the next turn of the loop. */
+/** A database with one message that answers in the next turn of the event loop. */
 function oneMessage() {
   let left = 1
   let settled = 0
-  const query = async ({ text, values }: Asked) => {
+  const query = async ({ text, values }: RecordedQuery) => {
     await nextLoopTurn()
     const [finished, , , , most] = values
     if (Array.isArray(finished)) settled += finished.length
@@ -30,12 +29,11 @@ function oneMessage() {
   return { pool: pool as unknown as Pool, settled: () => settled }
 }
 
-describe('what a handler has finished', () => {
-  // Whatever moment it hits: also the one in which a turn has just ended.
-  test.each([0, 1, 2, 3, 4])('is told at once, after %i awaits', async (awaits) => {
+describe('a finished delivery', () => {
+  // At any time, also when a turn has just ended.
+  test.each([0, 1, 2, 3, 4])('is sent immediately, after %i awaits', async (awaits) => {
     const { pool, settled } = oneMessage()
-    const options = resolveOptions({ pool, queue: 'orders', listen: false, maintain: false })
-    const transport = new PostgresTransport(options)
+    const transport = postgres({ pool, queue: 'orders', listen: false, maintain: false })
     transport.limit(10)
     const { promise: finished, resolve } = Promise.withResolvers<void>()
     const handle = async () => {
@@ -51,7 +49,7 @@ describe('what a handler has finished', () => {
       lost: () => undefined,
     })
     await finished
-    // A few turns of the loop; a look without a reason comes after ten milliseconds at the earliest.
+    // A few turns of the event loop; a claim by timer runs after 10 ms at the earliest.
     for (let time = 0; time < 6; time++) await nextLoopTurn()
     expect(settled()).toBe(1)
     await transport.close()

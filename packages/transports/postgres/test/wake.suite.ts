@@ -4,10 +4,10 @@ import { outbox } from '../src/index.ts'
 import { isTurn, mostOf, onRig, type Rig, type Started, settle, until } from './rig.ts'
 import { poolOn } from './services.ts'
 
-/** 200 ms: below the shortest wait of a consumer that has long been idle. */
+/** 200 ms: shorter than the wait of an idle consumer. */
 const AT_ONCE_MS = 200
 
-/** A consumer, and how to wait until it has just looked in vain and means to wait for long. */
+/** A consumer, and a function that waits until its last claim was empty and its next one is far away. */
 async function idler(rig: Rig, url: string, isListening = true) {
   const looks: { readonly at: number; readonly isVain: boolean }[] = []
   const own = rig.ownPool(url)
@@ -33,7 +33,7 @@ async function idler(rig: Rig, url: string, isListening = true) {
   return { ...started, own, idle }
 }
 
-/** The best of three: what a busy machine does to one of them is not the question. */
+/** Returns the best of three, to ignore the load of the machine. */
 async function bestLatency(rig: Rig, consumer: Idler): Promise<number> {
   const took: number[] = []
   for (let times = 0; times < 3; times++) {
@@ -45,7 +45,7 @@ async function bestLatency(rig: Rig, consumer: Idler): Promise<number> {
 
 type Idler = Awaited<ReturnType<typeof idler>>
 
-/** How long the next one takes to arrive after it was added and announced. */
+/** Returns the time until the next event arrives after it was added and notified. */
 async function latency(rig: Rig, { transport, hand }: Started): Promise<number> {
   const count = hand.deliveries.length + 1
   await rig.add()
@@ -62,7 +62,7 @@ export function waking(url: string, pool: Pool): void {
 
   describe.concurrent('wake', () => {
     it(
-      'reaches a consumer that means to wait',
+      'reaches a consumer that waits',
       on(async (rig) => {
         const consumer = await idler(rig, url)
         expect(await bestLatency(rig, consumer)).toBeLessThan(AT_ONCE_MS)
@@ -70,7 +70,7 @@ export function waking(url: string, pool: Pool): void {
     )
 
     it(
-      'reaches every queue of a pool over one connection, which goes with the last of them',
+      'reaches every queue of a pool over one connection, which closes with the last queue',
       on(async (rig) => {
         const own = rig.ownPool(url)
         const other = `${rig.queue}-other`
@@ -90,7 +90,7 @@ export function waking(url: string, pool: Pool): void {
     )
 
     it(
-      'a thousand at once are sent as one, and a later one by itself',
+      'combines a thousand concurrent calls, and sends a later one separately',
       on(async (rig) => {
         const heard: string[] = []
         const client = await rig.connect()
@@ -99,7 +99,7 @@ export function waking(url: string, pool: Pool): void {
         const heardOfUs = () => heard.filter((queue) => queue === rig.queue).length
         for (let count = 0; count < 1_000; count++) rig.outbox.wake()
         await until('the first', () => heardOfUs() > 0)
-        // Sent afterwards, so heard after whatever was sent before it.
+        // Sent later, so it arrives after all earlier notifications.
         await rig.query(`select pg_notify('redrive_outbox', 'end')`)
         await until('the end', () => heard.includes('end'))
         expect(heardOfUs()).toBe(1)
@@ -109,7 +109,7 @@ export function waking(url: string, pool: Pool): void {
     )
 
     it(
-      'is heard again after the listening connection was ended, also what was said meanwhile',
+      'works again after the listening connection ended, including missed notifications',
       on(async (rig) => {
         const consumer = await idler(rig, url)
         await until('a listener', async () => (await rig.backends(LISTEN)).length > 0)
@@ -122,7 +122,7 @@ export function waking(url: string, pool: Pool): void {
     )
 
     it(
-      'is not needed: without it, and without listening, an event is found by looking',
+      'is optional: without it, and without listening, an event is found by polling',
       on(async (rig) => {
         const consumer = await idler(rig, url, false)
         await consumer.idle()
@@ -133,7 +133,7 @@ export function waking(url: string, pool: Pool): void {
     )
 
     it(
-      'that cannot be sent, for want of a pool or because it has ended, fails nobody',
+      'does not fail the caller without a pool or with a closed one',
       on(async (rig) => {
         const ended = poolOn(url, 1)
         await ended.end()
@@ -149,7 +149,7 @@ export function waking(url: string, pool: Pool): void {
 
   describe.concurrent('a pool whose connections are all in use', () => {
     it(
-      'loses nothing: what was added, what is in hand and what was finished all get through',
+      'loses no added, in-flight or finished event',
       on(async (rig) => {
         const own = rig.ownPool(url, 4)
         const { transport, hand } = await rig.start({ pool: own, listen: true })
@@ -163,7 +163,7 @@ export function waking(url: string, pool: Pool): void {
         await until('it waits for a connection', () => own.waitingCount > 0)
         expect(hand.deliveries).toHaveLength(1)
         for (const client of busy) client.release()
-        expect(await settling).toMatchObject({ kind: 'done', place: 'settled' })
+        expect(await settling).toMatchObject({ kind: 'done', destination: 'settled' })
         await hand.nth(21)
         expect(hand.ids.slice(1).sort()).toEqual([...ids].sort())
         expect(hand.deliveries.every(({ deliveryCount }) => deliveryCount === 1)).toBe(true)
@@ -171,7 +171,7 @@ export function waking(url: string, pool: Pool): void {
     )
 
     it(
-      'listening begins when one is free',
+      'starts listening when a connection is free',
       on(async (rig) => {
         const own = rig.ownPool(url, 4)
         const transport = rig.transport({ pool: own, listen: true })

@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import type { Transport } from '@redrive/runtime'
-import type { SentMessage, TransportFault, TransportWorld } from '@redrive/testing'
+import type { SentMessage, TransportFault, TransportFixture } from '@redrive/testing'
 import type { Pool, PoolClient } from 'pg'
 import { type PostgresOptions, outbox, postgres, postgresSource } from '../src/index.ts'
 
-export interface PostgresWorld extends TransportWorld {
+export interface PostgresWorld extends TransportFixture {
   readonly queue: string
-  /** The test's own. */
+  /** The pool of the test. */
   readonly pool: Pool
   transport(fault?: TransportFault, options?: Partial<PostgresOptions>): Transport
 }
 
-/** A fresh queue, with transports whose connections can be watched and cut. */
+/** A new queue, with transports whose connections a test can observe and cut. */
 export function postgresWorld(pool: Pool, defaults: Partial<PostgresOptions> = {}): PostgresWorld {
   const queue = `orders-${randomUUID()}`
   const processes = new Map<Transport, Process>()
@@ -35,7 +35,7 @@ export function postgresWorld(pool: Pool, defaults: Partial<PostgresOptions> = {
       pool: process.pool,
       queue,
       maintain: false,
-      // A connection for each of hundreds of transports: they look by themselves.
+      // Hundreds of transports would need a connection each, so they poll.
       listen: false,
       ...defaults,
       ...options,
@@ -75,15 +75,15 @@ export function postgresWorld(pool: Pool, defaults: Partial<PostgresOptions> = {
   }
 }
 
-/** 1 s: the shortest that a transport accepts. */
+/** 1 s: the shortest lease that a transport accepts. */
 const SHORT_LEASE_MS = 1_000
 
-const CANNOT: NonNullable<TransportWorld['cannot']> = {
+const CANNOT: NonNullable<TransportFixture['cannot']> = {
   retentionMs: 'the hourly upkeep removes dead letters of all queues of the database together',
   otherGroup: 'each event of a queue goes to one consumer: there are no groups',
 }
 
-/** The process a transport lives in, and how it dies: what it asks is seen on its way to the server. */
+/** The process of a transport, which can crash. Its queries are observed on their way to the server. */
 class Process {
   readonly pool: Pool
   readonly #fault: TransportFault | undefined
@@ -99,25 +99,25 @@ class Process {
     this.#own = pool
     this.#fault = fault
     this.#isRefusing = isRefusing
-    // A pool as the transport uses it: connections of the shared one, each watched.
+    // A pool with observed connections of the shared pool.
     this.pool = Object.assign(Object.create(pool) as Pool, { connect: () => this.#connect(pool) })
   }
 
-  /** As `kill -9`: nothing leaves any more, and nobody hears an answer. */
+  /** Ends the process like `kill -9`: nothing more is sent, and no answer is received. */
   async die(): Promise<void> {
     this.#isAlive = false
-    // Those under way get through: the server has them.
+    // Queries in flight are executed: the server has received them.
     await Promise.allSettled(this.#asking)
     for (const client of this.#clients) client.release(true)
     this.#clients.clear()
-    // The server cannot notice; the lease ends. Here and now, to not wait for it.
+    // The server cannot notice the crash; the lease expires. It is expired here to save time.
     await this.#own.query(
       `update redrive.outbox set lease_until = now() where status = 'in_flight' and lease_token = any($1::bigint[])`,
       [[...this.#tokens]],
     )
   }
 
-  /** Its leases end, and it cannot renew them any more: the token is another. */
+  /** Expires its leases and changes the tokens, so that it cannot renew them. */
   async loseLeases(): Promise<void> {
     await this.#own.query(
       `update redrive.outbox set lease_until = now(), lease_token = nextval('redrive.lease_token')
@@ -126,7 +126,7 @@ class Process {
     )
   }
 
-  /** The next hand-off is committed, and its answer does not arrive. */
+  /** Commits the next hand-off, but loses its answer. */
   dropResponse(): void {
     this.#isResponseDropped = true
   }
@@ -143,7 +143,7 @@ class Process {
     watched.release = (destroy) => {
       if (this.#clients.delete(client)) client.release(destroy)
     }
-    // The overloads of query cannot be named one by one; the transport only uses the one with a config.
+    // The overloads of query cannot be declared one by one; the transport uses only the one with a config.
     watched.query = ((question: { text: string; values: unknown[] }) =>
       this.#ask(client, question)) as unknown as PoolClient['query']
     return watched
@@ -154,7 +154,7 @@ class Process {
     const changes = question.text.includes('outbox_turn') ? question.values[2] : null
     const isHandOff = typeof changes === 'string' && !changes.includes('"returned"')
     if (isHandOff && this.#fault === 'copies_refused' && this.#isRefusing()) {
-      // As the server says it when the disk is full.
+      // The error of a server with a full disk.
       throw Object.assign(new Error('could not extend file'), { code: '53100', severity: 'ERROR' })
     }
     const asking = client.query(question)

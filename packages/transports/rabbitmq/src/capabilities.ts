@@ -2,7 +2,7 @@ import { HEADER_BUDGET_BYTES } from '@redrive/core'
 import type { Capabilities } from '@redrive/runtime'
 import { LONGEST_STEP_MS, type QueueType, STEPS_MS } from './topology.ts'
 
-/** What RabbitMQ can do. Quorum queues count how often a message was handed out; classic ones do not. */
+/** The capabilities of RabbitMQ. Quorum queues count the deliveries of a message; classic queues do not. */
 export const CAPABILITIES: Capabilities = {
   delay: { kind: 'emulated', longestMs: LONGEST_STEP_MS, stepsMs: STEPS_MS },
   ordering: 'none',

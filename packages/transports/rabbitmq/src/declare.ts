@@ -1,24 +1,24 @@
 import { RedriveError } from '@redrive/core'
 import type { Channel, ChannelModel } from 'amqplib'
-import { answered, closeChannel, messageOf } from './link.ts'
+import { answered, closeChannel, messageOf } from './connection/connection.ts'
 import type { QueueSpec, Topology } from './topology.ts'
 
-/** Makes what every message may need at once; the rest is made when the first one needs it. */
+/** Declares what every message may need immediately. The rest is declared when a message first needs it. */
 export async function declare(connection: ChannelModel, topology: Topology): Promise<void> {
   const { exchange, source, deadLetters } = topology
-  await onItsOwnChannel(connection, async (channel) => {
-    await refusable(`exchange ${exchange}`, () =>
+  await onSeparateChannel(connection, async (channel) => {
+    await explainRefusal(`exchange ${exchange}`, () =>
       channel.assertExchange(exchange, 'direct', { durable: true }),
     )
     await assertQueue(channel, deadLetters)
-    await refusable(`binding of ${deadLetters.name}`, () =>
+    await explainRefusal(`binding of ${deadLetters.name}`, () =>
       channel.bindQueue(deadLetters.name, exchange, source.name),
     )
     await assertQueue(channel, source)
   })
 }
 
-/** Whether what every message may need at once is still there. A binding cannot be asked for. */
+/** Returns whether everything that `declare` creates still exists, except bindings: AMQP cannot query them. */
 export async function isThere(connection: ChannelModel, topology: Topology): Promise<boolean> {
   const { exchange, source, deadLetters } = topology
   for (const { name } of [source, deadLetters]) {
@@ -27,29 +27,29 @@ export async function isThere(connection: ChannelModel, topology: Topology): Pro
   return hasExchange(connection, exchange)
 }
 
-/** Makes one queue. */
+/** Declares one queue. */
 export async function declareQueue(connection: ChannelModel, spec: QueueSpec): Promise<void> {
-  await onItsOwnChannel(connection, (channel) => assertQueue(channel, spec))
+  await onSeparateChannel(connection, (channel) => assertQueue(channel, spec))
 }
 
 async function assertQueue(channel: Channel, { name, arguments: args }: QueueSpec): Promise<void> {
-  await refusable(`queue ${name}`, () =>
+  await explainRefusal(`queue ${name}`, () =>
     channel.assertQueue(name, { durable: true, arguments: args }),
   )
 }
 
-/** What AMQP says about something that may not be, or is not as we want it: refused, missing, locked, different. */
-const REFUSALS: readonly unknown[] = [403, 404, 405, 406]
+/** AMQP reply codes for a rejected declaration: access refused, not found, locked, different arguments. */
+const REFUSAL_CODES: readonly unknown[] = [403, 404, 405, 406]
 
-async function refusable(what: string, make: () => Promise<unknown>): Promise<void> {
+async function explainRefusal(what: string, make: () => Promise<unknown>): Promise<void> {
   try {
     await make()
   } catch (cause) {
-    // Everything else is a broken connection, and is tried again.
-    if (!REFUSALS.includes(codeOf(cause))) throw cause
+    // Every other error is a broken connection, and is retried.
+    if (!REFUSAL_CODES.includes(codeOf(cause))) throw cause
     throw new RedriveError(
       'TOPOLOGY_MISMATCH',
-      `The ${what} cannot be declared: ${messageOf(cause)}. If it exists and is different, keep it and use topology: 'verify'; if we may not declare it, have an administrator make what topologyOf lists.`,
+      `The ${what} cannot be declared: ${messageOf(cause)}. If it exists with other arguments, keep it and use topology: 'verify'. If the RabbitMQ user has no permission to declare it, ask an administrator to create what topologyOf() returns.`,
       { cause },
     )
   }
@@ -57,7 +57,7 @@ async function refusable(what: string, make: () => Promise<unknown>): Promise<vo
 
 const codeOf = (error: unknown) => (error as { readonly code?: unknown }).code
 
-/** Looks for everything and names all that is missing at once. */
+/** Checks that everything exists. The error lists all missing queues and exchanges. */
 export async function verify(connection: ChannelModel, topology: Topology): Promise<void> {
   const problems: string[] = []
   const { exchange, source, deadLetters, later } = topology
@@ -72,41 +72,41 @@ export async function verify(connection: ChannelModel, topology: Topology): Prom
   if (problems.length === 0) return
   throw new RedriveError(
     'TOPOLOGY_MISMATCH',
-    `The broker lacks what this consumer needs, and topology: 'verify' does not make it:\n- ${problems.join('\n- ')}\nDeclare them as topologyOf('${source.name}') says, or use topology: 'declare'.`,
+    `Queues or exchanges of this consumer are missing, and topology: 'verify' does not declare them:\n- ${problems.join('\n- ')}\nCreate what topologyOf('${source.name}', '${source.arguments['x-queue-type']}') returns, or use topology: 'declare'.`,
     { problems },
   )
 }
 
-/** Messages ready in a queue; undefined when there is no such queue. */
+/** Returns the number of ready messages in a queue, or undefined when the queue does not exist. */
 export async function messageCount(
   connection: ChannelModel,
   queue: string,
 ): Promise<number | undefined> {
-  const found = await lookFor(connection, (channel) => channel.checkQueue(queue))
+  const found = await checkExistence(connection, (channel) => channel.checkQueue(queue))
   return found?.messageCount
 }
 
 async function hasExchange(connection: ChannelModel, name: string): Promise<boolean> {
-  return (await lookFor(connection, (channel) => channel.checkExchange(name))) !== undefined
+  return (await checkExistence(connection, (channel) => channel.checkExchange(name))) !== undefined
 }
 
-/** 404: what AMQP says about something that is not there. */
+/** 404: the AMQP reply code for a missing queue or exchange. */
 const NOT_FOUND = 404
 
-async function lookFor<T>(
+async function checkExistence<T>(
   connection: ChannelModel,
-  look: (channel: Channel) => Promise<T>,
+  check: (channel: Channel) => Promise<T>,
 ): Promise<T | undefined> {
   try {
-    return await answered(onItsOwnChannel(connection, look))
+    return await answered(onSeparateChannel(connection, check))
   } catch (error) {
     if (codeOf(error) === NOT_FOUND) return undefined
     throw error
   }
 }
 
-/** A refusal closes the channel it happened on, with everything else on it. */
-async function onItsOwnChannel<T>(
+/** Runs `work` on a separate channel, because a rejected request closes the channel it was sent on. */
+async function onSeparateChannel<T>(
   connection: ChannelModel,
   work: (channel: Channel) => Promise<T>,
 ): Promise<T> {

@@ -1,8 +1,14 @@
 import type { Decision } from '@redrive/core'
-import { type Enactment, LOST, type Place, placed, writeConfirmation } from '@redrive/runtime'
+import {
+  type Enactment,
+  LOST,
+  type Destination,
+  movedTo,
+  serializeConfirmation,
+} from '@redrive/runtime'
 import type { ChannelModel } from 'amqplib'
 import { declare, declareQueue } from './declare.ts'
-import { type CopyOptions, copyOf, type RabbitMqDelivery, unheardIn } from './headers.ts'
+import { type CopyOptions, copyOf, type RabbitMqDelivery, unheardIn } from './delivery.ts'
 import type { Publisher } from './publish.ts'
 import {
   deadLetterQueue,
@@ -12,102 +18,106 @@ import {
   stepFor,
   type Topology,
 } from './topology.ts'
-import type { Unsettled } from './unsettled.ts'
+import type { UnackedDeliveries } from './unacked.ts'
 
-/** Those that end a delivery: of a replay the control plane must hear. */
-export type Ending = Extract<Decision, { kind: 'settle' | 'drop' }>
-type CopyDecision = Exclude<Decision, Ending>
+/** A decision that ends a delivery. If it was a replay, the control plane needs a confirmation. */
+export type FinalDecision = Extract<Decision, { kind: 'settle' | 'drop' }>
+type CopyDecision = Exclude<Decision, FinalDecision>
 
-export interface HandOffParts {
+export interface HandOffDeps {
   readonly publisher: Publisher
   readonly topology: Topology
-  /** Whether queues that only some messages need are made here, or must be there. */
+  /** Whether queues that only some messages need are declared here; if false, they must exist. */
   readonly isDeclaring: boolean
   readonly budgetBytes: number
   readonly deadLetterRetentionMs: number
 }
 
-/** A copy on its way, or stored: enacting again waits for it instead of making a second one. */
-interface Sent {
+/** A copy that was sent and may be stored. Enacting again waits for it instead of sending a second one. */
+interface SentCopy {
   readonly proof: Promise<void>
-  readonly place: Place
+  readonly destination: Destination
   readonly truncated: number
 }
 
-/** What is left out, in turn, of a copy whose headers the client library cannot encode. */
-const CONCESSIONS = [
+/** The attempts, in order, for a copy whose headers the client library cannot encode. */
+const ENCODING_FALLBACKS = [
   { hasHistory: true, headersAside: false },
   { hasHistory: false, headersAside: false },
   { hasHistory: false, headersAside: true },
 ] as const
 
-/** Copy → prove that the copy is stored → release the original. Unknown means keep. */
+/** Publishes a copy, waits until the broker confirms it, then acknowledges the original. An unknown outcome keeps it. */
 export class HandOffs {
-  readonly #parts: HandOffParts
-  readonly #sent = new WeakMap<RabbitMqDelivery, Promise<Sent>>()
-  readonly #makers: ReadonlyMap<string, Maker>
+  readonly #deps: HandOffDeps
+  readonly #sent = new WeakMap<RabbitMqDelivery, Promise<SentCopy>>()
+  readonly #makers: ReadonlyMap<string, QueueMaker>
 
-  constructor(parts: HandOffParts) {
-    this.#parts = parts
-    this.#makers = parts.isDeclaring ? makersOf(parts.topology) : new Map()
+  constructor(deps: HandOffDeps) {
+    this.#deps = deps
+    this.#makers = deps.isDeclaring ? queueMakersOf(deps.topology) : new Map()
   }
 
   async enact(
     delivery: RabbitMqDelivery,
     decision: Decision,
-    unsettled: Unsettled,
+    unsettled: UnackedDeliveries,
   ): Promise<Enactment> {
     try {
-      const { proof, place, truncated } = await this.#sentOnce(delivery, decision)
-      await this.#parts.publisher.inTime(proof)
-      return unsettled.settle(delivery) ? placed(place, truncated) : LOST
+      const { proof, destination, truncated } = await this.#sentOnce(delivery, decision)
+      await this.#deps.publisher.inTime(proof)
+      return unsettled.settle(delivery) ? movedTo(destination, truncated) : LOST
     } catch (error) {
       return { kind: 'unknown', error }
     }
   }
 
-  #sentOnce(delivery: RabbitMqDelivery, decision: Decision): Promise<Sent> {
+  #sentOnce(delivery: RabbitMqDelivery, decision: Decision): Promise<SentCopy> {
     const known = this.#sent.get(delivery)
     if (known !== undefined) return known
     const sent = this.#send(delivery, decision)
     this.#sent.set(delivery, sent)
-    // The broker said no, or can no longer say: the next time it is sent anew.
+    // The broker rejected it, or the outcome is unknown: the next call sends it again.
     sent.then(({ proof }) => proof).catch(() => this.#sent.delete(delivery))
     return sent
   }
 
-  async #send(delivery: RabbitMqDelivery, decision: Decision): Promise<Sent> {
-    const { queue, place, expiration } = this.#target(delivery.source, decision)
+  async #send(delivery: RabbitMqDelivery, decision: Decision): Promise<SentCopy> {
+    const { queue, destination, expiration } = this.#target(delivery.source, decision)
     const make = this.#makers.get(queue)
-    if (make !== undefined) await this.#parts.publisher.ensure(queue, make)
+    if (make !== undefined) await this.#deps.publisher.ensure(queue, make)
     if (decision.kind === 'settle' || decision.kind === 'drop') {
-      return { place, truncated: 0, proof: this.#sendConfirmation(delivery, queue, decision) }
+      return { destination, truncated: 0, proof: this.#sendConfirmation(delivery, queue, decision) }
     }
-    const said = { ...chapter(delivery, decision), expiration }
-    return { place, ...this.#sendCopy(delivery, queue, said) }
+    const copyOptions = { ...failureDetailsOf(delivery, decision), expiration }
+    return { destination, ...this.#sendCopy(delivery, queue, copyOptions) }
   }
 
-  #sendConfirmation(delivery: RabbitMqDelivery, queue: string, decision: Ending): Promise<void> {
-    const content = writeConfirmation(delivery, decision, Date.now())
+  #sendConfirmation(
+    delivery: RabbitMqDelivery,
+    queue: string,
+    decision: FinalDecision,
+  ): Promise<void> {
+    const content = serializeConfirmation(delivery, decision, Date.now())
     const properties = { contentType: 'application/json', expiration: CONFIRMATION_TTL }
-    return this.#parts.publisher.send({ exchange: '', routingKey: queue, content, properties })
+    return this.#deps.publisher.send({ exchange: '', routingKey: queue, content, properties })
   }
 
-  /** Our own history, then the producer's headers, give way when the client library cannot encode them. */
+  /** Sends a copy. If it cannot be encoded, omits the history, then stores the producer's headers as JSON. */
   #sendCopy(
     delivery: RabbitMqDelivery,
     queue: string,
-    said: Omit<CopyOptions, 'budgetBytes' | 'headersAside'>,
-  ): Pick<Sent, 'proof' | 'truncated'> {
+    copyOptions: Omit<CopyOptions, 'budgetBytes' | 'headersAside'>,
+  ): Pick<SentCopy, 'proof' | 'truncated'> {
     const send = (budgetBytes: number, headersAside: boolean) => {
-      const { truncated, ...copy } = copyOf(delivery, { ...said, budgetBytes, headersAside })
-      const proof = this.#parts.publisher.send({ exchange: '', routingKey: queue, ...copy })
+      const { truncated, ...copy } = copyOf(delivery, { ...copyOptions, budgetBytes, headersAside })
+      const proof = this.#deps.publisher.send({ exchange: '', routingKey: queue, ...copy })
       return { proof, truncated }
     }
     let problem: unknown
-    for (const { hasHistory, headersAside } of CONCESSIONS) {
+    for (const { hasHistory, headersAside } of ENCODING_FALLBACKS) {
       try {
-        return send(hasHistory ? this.#parts.budgetBytes : 0, headersAside)
+        return send(hasHistory ? this.#deps.budgetBytes : 0, headersAside)
       } catch (error) {
         if (!(error instanceof RangeError || error instanceof TypeError)) throw error
         problem = error
@@ -117,35 +127,35 @@ export class HandOffs {
   }
 
   #target(source: string, decision: Decision): Target {
-    const retentionMs = this.#parts.deadLetterRetentionMs
+    const retentionMs = this.#deps.deadLetterRetentionMs
     const expiration = retentionMs > LONGEST_TTL_MS ? undefined : String(Math.round(retentionMs))
     switch (decision.kind) {
       case 'settle':
-        return { queue: replayedQueue(source), place: 'settled' }
+        return { queue: replayedQueue(source), destination: 'settled' }
       case 'drop':
-        return { queue: replayedQueue(source), place: 'dropped' }
+        return { queue: replayedQueue(source), destination: 'dropped' }
       case 'pause':
-        return { queue: source, place: 'returned' }
+        return { queue: source, destination: 'returned' }
       case 'retryAt':
         return retryTarget(source, decision.delayMs)
       case 'deadLetter':
-        return { queue: deadLetterQueue(source), place: 'dead_letter', expiration }
+        return { queue: deadLetterQueue(source), destination: 'dead_letter', expiration }
       case 'quarantine':
         return {
           queue: quarantineQueue(source, decision.failure.class),
-          place: 'quarantine',
+          destination: 'quarantine',
           expiration,
         }
     }
   }
 }
 
-type Maker = (connection: ChannelModel) => Promise<void>
+type QueueMaker = (connection: ChannelModel) => Promise<void>
 
-/** What makes each queue that a copy may go to; the source is there, or nothing would be received. */
-function makersOf(topology: Topology): ReadonlyMap<string, Maker> {
+/** Returns a function per destination queue that declares it. The source queue exists: deliveries come from it. */
+function queueMakersOf(topology: Topology): ReadonlyMap<string, QueueMaker> {
   const { deadLetters, later } = topology
-  const makers = later.map((spec): [string, Maker] => [
+  const makers = later.map((spec): [string, QueueMaker] => [
     spec.name,
     (connection) => declareQueue(connection, spec),
   ])
@@ -154,38 +164,38 @@ function makersOf(topology: Topology): ReadonlyMap<string, Maker> {
 
 interface Target {
   readonly queue: string
-  readonly place: Place
+  readonly destination: Destination
   readonly expiration?: string | undefined
 }
 
 /**
- * 14 days: a control plane that was away for longer has asked the inbox or a person meanwhile. Where
- * nobody reads them at all, they must not pile up.
+ * 14 days: a control plane that was stopped for longer gets the outcome from the inbox or an operator.
+ * Without a control plane, confirmations must not accumulate.
  */
 const CONFIRMATION_TTL = '1209600000'
 
-/** 49 days: the largest time to live the broker accepts. Beyond it, a dead letter stays until it is taken. */
+/** 49 days: the largest time to live the broker accepts. With a longer retention, a dead letter does not expire. */
 const LONGEST_TTL_MS = 2 ** 32 - 1
 
 /**
- * The time to live is the queue's, and the message says the same. Of its own accord it would not need
- * to: but in a cluster that makes the queue at the same moment for several clients, the first messages
- * were stored before the queue knew its time, and never left.
+ * Returns the delay queue. The queue has the time to live, and each message repeats it. This is needed
+ * in a cluster where several clients declare the queue concurrently. There, the first messages were
+ * stored before the queue had its time to live, and never left.
  */
 function retryTarget(source: string, delayMs: number): Target {
-  if (delayMs <= 0) return { queue: source, place: 'retry' }
+  if (delayMs <= 0) return { queue: source, destination: 'retry' }
   const stepMs = stepFor(delayMs)
-  return { queue: delayQueue(source, stepMs), place: 'retry', expiration: String(stepMs) }
+  return { queue: delayQueue(source, stepMs), destination: 'retry', expiration: String(stepMs) }
 }
 
-/** What the copy says about how it came here. */
-function chapter(
+/** Returns the failure details that a copy carries. */
+function failureDetailsOf(
   delivery: RabbitMqDelivery,
   decision: CopyDecision,
 ): Pick<CopyOptions, 'cycle' | 'reason' | 'stack' | 'unheard'> {
   switch (decision.kind) {
     case 'pause':
-      // Returned unharmed: nothing is added to it, and nothing forgotten.
+      // A returned message keeps its history unchanged.
       return { cycle: delivery.cycle, unheard: unheardIn(delivery.raw) }
     case 'retryAt':
       return { cycle: decision.cycle, reason: decision.reason }

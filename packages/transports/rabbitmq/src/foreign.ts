@@ -1,20 +1,33 @@
-import { cycleOfTold, type FailureCycle, FIRST_CYCLE } from '@redrive/core'
+import { cycleFromReport, type FailureCycle, FIRST_CYCLE } from '@redrive/core'
+import type {
+  BrokerHeaderTable,
+  MassTransitHeaderTable,
+  NServiceBusHeaderTable,
+} from './header-tables.ts'
 
-/** What someone else's headers say about how a message died. */
+/** The failure of a message as the headers of another library describe it. */
 export interface ForeignDeath {
-  /** In the words of who wrote it, prefixed with who that was. */
+  /** The reason as the other library wrote it, with its name as prefix. */
   readonly reason: string
-  /** The queue it was consumed from, where the headers say so. */
+  /** The queue it was consumed from, if the headers contain it. */
   readonly origin: string | undefined
   readonly cycle: FailureCycle
 }
 
 type Headers = Readonly<Record<string, unknown>>
 type Reader = (headers: Headers) => ForeignDeath | undefined
+/** A header of another library, or a field of an entry of `x-death`. */
+type Name =
+  | keyof NServiceBusHeaderTable
+  | keyof MassTransitHeaderTable
+  | keyof BrokerHeaderTable
+  | 'reason'
+  | 'queue'
+  | 'count'
 
-/** Reads dead letters of NServiceBus, MassTransit and the broker's own dead-letter exchanges. */
+/** Reads dead letters of NServiceBus, MassTransit and the broker's dead-letter exchanges. */
 export function readForeignDeath(headers: Headers): ForeignDeath {
-  // Frameworks first: they say more, and their messages may carry the broker's trace as well.
+  // Frameworks first: their headers contain more, and the broker's headers may be present as well.
   for (const read of READERS) {
     const death = read(headers)
     if (death !== undefined) return death
@@ -29,7 +42,7 @@ const nServiceBus: Reader = (headers) => {
     reason: 'nservicebus_failed',
     // `queue@machine` on transports with machine names.
     origin: origin.split('@')[0],
-    cycle: cycleOfTold({
+    cycle: cycleFromReport({
       type: text(headers, 'NServiceBus.ExceptionInfo.ExceptionType'),
       message: text(headers, 'NServiceBus.ExceptionInfo.Message'),
       stack: text(headers, 'NServiceBus.ExceptionInfo.StackTrace'),
@@ -46,7 +59,7 @@ const massTransit: Reader = (headers) => {
   return {
     reason: `masstransit_${reason ?? 'fault'}`,
     origin: queueOfAddress(text(headers, 'MT-Fault-InputAddress')),
-    cycle: cycleOfTold({
+    cycle: cycleFromReport({
       type,
       message: text(headers, 'MT-Fault-Message'),
       stack: text(headers, 'MT-Fault-StackTrace'),
@@ -56,9 +69,9 @@ const massTransit: Reader = (headers) => {
   }
 }
 
-/** The newest death comes first; the oldest names the queue it really came from. */
+/** Reads `x-death`. The newest entry comes first; the oldest contains the original queue. */
 const broker: Reader = (headers) => {
-  const deaths = headers['x-death']
+  const deaths = headers['x-death' satisfies Name]
   if (!Array.isArray(deaths) || deaths.length === 0) return undefined
   const first = deaths.at(-1) as Headers
   const reason = text(headers, 'x-first-death-reason') ?? text(first, 'reason') ?? 'unknown'
@@ -68,7 +81,7 @@ const broker: Reader = (headers) => {
   return {
     reason: `broker_${reason}`,
     origin: text(headers, 'x-first-death-queue') ?? text(first, 'queue'),
-    cycle: cycleOfTold({
+    cycle: cycleFromReport({
       type: undefined,
       message: `the broker dead-lettered it: ${reason}`,
       stack: undefined,
@@ -80,12 +93,12 @@ const broker: Reader = (headers) => {
 
 const READERS: readonly Reader[] = [nServiceBus, massTransit, broker]
 
-function text(headers: Headers, name: string): string | undefined {
+function text(headers: Headers, name: Name): string | undefined {
   const value = headers[name]
   return typeof value === 'string' ? value : undefined
 }
 
-function count(headers: Headers, name: string): number {
+function count(headers: Headers, name: Name): number {
   const value = Number(headers[name] ?? 0)
   return Number.isSafeInteger(value) && value > 0 ? value : 0
 }
@@ -95,19 +108,19 @@ function timeOf(value: string | undefined): number | undefined {
   return Number.isNaN(time) ? undefined : time
 }
 
-/** `2026-11-14 23:44:05:123456 Z`: a colon before the fraction, and a space before the zone. */
+/** Parses `2026-11-14 23:44:05:123456 Z`: a colon before the fraction, and a space before the zone. */
 function nServiceBusTime(value: string | undefined): number | undefined {
   const parts = value?.match(/^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d):(\d{3})\d* Z$/)
   return parts ? timeOf(`${parts[1]}T${parts[2]}.${parts[3]}Z`) : timeOf(value)
 }
 
-/** Seconds, wrapped by the client library because a plain number would lose the type. */
+/** Reads a timestamp in seconds. The client library wraps it in an object to keep its AMQP type. */
 function brokerTime(value: unknown): number | undefined {
   const seconds = (value as { readonly value?: unknown } | undefined)?.value
   return typeof seconds === 'number' ? seconds * 1_000 : undefined
 }
 
-/** `rabbitmq://host/vhost/queue?durable=true`, `loopback://localhost/queue` … */
+/** Returns the queue of an address such as `rabbitmq://host/vhost/queue?durable=true` or `loopback://localhost/queue`. */
 function queueOfAddress(address: string | undefined): string | undefined {
   const name = address?.split('?')[0]?.split('/').at(-1)
   return name ? decodeURIComponent(name) : undefined

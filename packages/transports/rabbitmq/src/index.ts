@@ -1,5 +1,4 @@
-export { CAPABILITIES } from './capabilities.ts'
-export type { RabbitMqDelivery } from './headers.ts'
+export type { RabbitMqDelivery } from './delivery.ts'
 export type {
   Connect,
   Purpose,
@@ -19,6 +18,6 @@ export {
   type Topology,
   topologyOf,
 } from './topology.ts'
-export { rabbitmq, type RabbitMqTransport } from './receive.ts'
+export { rabbitmq, type RabbitMqTransport } from './transport.ts'
 export { type RabbitMqSink, rabbitmqSink } from './sink.ts'
 export { type RabbitMqSource, rabbitmqSource } from './source.ts'

@@ -1,56 +1,60 @@
 import { type Duration, FAILURE_CLASSES, parseDuration, RedriveError } from '@redrive/core'
 import type { OutboundEvent } from '@redrive/runtime'
 import { type ChannelModel, connect } from 'amqplib'
-import { gatherWrites } from './socket.ts'
+import { gatherWrites } from './connection/socket.ts'
 import { deadLetterQueue, type QueueType, quarantineQueue, replayedQueue } from './topology.ts'
 
 export interface RabbitMqOptions {
-  /** `amqp://` or `amqps://`. Several for a cluster: when one node is gone, the next is tried. */
+  /** The address, `amqp://` or `amqps://`. List several for a cluster: if a node is unreachable, the next is tried. */
   readonly url: string | readonly string[]
   /** The queue to consume. */
   readonly queue: string
   /**
-   * `'declare'` makes what is missing; `'verify'` only looks, for brokers where an application may
-   * not declare. `topologyOf` says what must be there. Default `'declare'`.
+   * `'declare'` creates missing queues and exchanges. `'verify'` only checks them, for brokers where an
+   * application may not declare. `topologyOf` lists what must exist. Default `'declare'`.
    */
   readonly topology?: 'declare' | 'verify'
-  /** Of the source queue; everything that holds failed messages is a quorum queue. Default `'quorum'`. */
+  /** Type of the source queue. All queues for failed messages are quorum queues. Default `'quorum'`. */
   readonly queueType?: QueueType
-  /** How long a copy may stay unconfirmed before it counts as unknown. Default '10s'. */
+  /** Maximum wait for the broker's confirm of a copy. After it, the outcome is unknown. Default '10s'. */
   readonly confirmTimeout?: Duration
-  /** How to connect: your own TLS or credentials. Default: `connect` of amqplib, heartbeat 10 s. */
+  /** Opens a connection, for custom TLS or credentials. Default: `connect` of amqplib with a heartbeat of 10 s. */
   readonly connect?: Connect
 }
 
-/** What the connection is for; consuming and publishing never share one. */
+/** The purpose of a connection. Consuming and publishing never share one. */
 export type Purpose = 'consume' | 'publish' | 'drain'
 export type Connect = (url: string, purpose: Purpose) => Promise<ChannelModel>
 
 export interface RabbitMqSourceOptions {
-  /** As for `rabbitmq`. */
+  /** The address, as in `RabbitMqOptions`. */
   readonly url: string | readonly string[]
-  /** The queue whose dead letters these are; a replay that does not know better goes there. */
+  /** The queue whose dead letters are drained. Replays without a known origin are published to it. */
   readonly queue: string
   /** Queues to drain. Default: the dead-letter queue and the quarantine of `queue`. */
   readonly deadLetterQueues?: readonly string[]
   /**
-   * Where a replay goes: straight to the `'queue'` it was consumed from, so that only the consumer
-   * that failed sees it again, or through the `'exchange'` it was published to, with every other
-   * consumer of that event. Default `'queue'`.
+   * Destination of a replay. `'queue'`: the queue it was consumed from, so that only the consumer that
+   * failed receives it again. `'exchange'`: the exchange it was published to, so that every consumer of
+   * the event receives it again. Default `'queue'`.
    */
   readonly replayTo?: 'queue' | 'exchange'
+  /** Maximum wait for the broker's confirm of a replay. After it, the outcome is unknown. Default '10s'. */
   readonly confirmTimeout?: Duration
+  /** Opens a connection, for custom TLS or credentials. Default: `connect` of amqplib with a heartbeat of 10 s. */
   readonly connect?: Connect
 }
 
 export interface RabbitMqSinkOptions {
-  /** As for `rabbitmq`. */
+  /** The address, as in `RabbitMqOptions`. */
   readonly url: string | readonly string[]
-  /** Where events are published; declared by whoever owns it. Default: the default exchange, which routes to the queue of that name. */
+  /** The exchange that events are published to; its owner declares it. Default: the default exchange, which routes to the queue named by the routing key. */
   readonly exchange?: string
-  /** Default: the type of the event. */
+  /** The routing key, or a function that returns it. Default: the type of the event. */
   readonly routingKey?: string | ((event: OutboundEvent) => string)
+  /** Maximum wait for the broker's confirm of an event. After it, the outcome is unknown. Default '10s'. */
   readonly confirmTimeout?: Duration
+  /** Opens a connection, for custom TLS or credentials. Default: `connect` of amqplib with a heartbeat of 10 s. */
   readonly connect?: Connect
 }
 
@@ -78,9 +82,9 @@ export interface ResolvedSourceOptions extends CommonOptions {
   readonly replayTo: 'queue' | 'exchange'
 }
 
-/** 10 s: far beyond any healthy confirm, short enough that a silent broker is noticed by a person on call. */
+/** 10 s: much longer than a healthy confirm takes, and short enough to report a broker that does not answer. */
 const CONFIRM_TIMEOUT_MS = 10_000
-/** 10 s: a dead connection is noticed after two of them missed, before people notice. */
+/** 10 s: a dead connection is detected after two missed heartbeats. */
 const HEARTBEAT_S = 10
 const CONNECT_TIMEOUT_MS = 10_000
 
@@ -139,19 +143,19 @@ function resolveCommon(
     problems.push(`confirmTimeout: expected a duration such as '10s', got ${confirmTimeout}`)
   }
   if (confirmTimeoutMs === undefined || problems.length > 0) {
-    const message = `${what} cannot be set up:\n- ${problems.join('\n- ')}`
+    const message = `The options of ${what} are invalid:\n- ${problems.join('\n- ')}`
     throw new RedriveError('POLICY_INVALID', message, { problems })
   }
-  const connect = options.connect ?? connecting(`redrive ${queue}`)
+  const connect = options.connect ?? defaultConnect(`redrive ${queue}`)
   return { urls, queue, confirmTimeoutMs, connect }
 }
 
 const isAmqp = (url: string) => /^amqps?:\/\//.test(url)
 
-function connecting(name: string): Connect {
+function defaultConnect(name: string): Connect {
   return async (url, purpose) => {
     const model = await connect(withHeartbeat(url), {
-      // Small frames must not wait for each other: an acknowledgement frees a place in the window.
+      // Small frames must not wait for each other: an acknowledgement allows the next delivery.
       noDelay: true,
       keepAlive: true,
       timeout: CONNECT_TIMEOUT_MS,
@@ -161,7 +165,7 @@ function connecting(name: string): Connect {
   }
 }
 
-/** The broker's own suggestion is a minute, which means two until a dead connection is noticed. */
+/** Adds the heartbeat. The broker's default is 60 s, and a dead connection would be detected after 120 s. */
 function withHeartbeat(url: string): string {
   const parsed = new URL(url)
   if (!parsed.searchParams.has('heartbeat')) {

@@ -6,10 +6,11 @@ import {
   type Message,
   type Options,
 } from 'amqplib'
-import { answered, Link } from './link.ts'
+import { answered, ManagedConnection } from './connection/connection.ts'
+import type { RabbitMqHeaderTable } from './header-tables.ts'
 import type { Connect } from './options.ts'
 
-/** What is to be stored, and where. */
+/** A message to publish, and its destination. */
 export interface Outgoing {
   readonly exchange: string
   readonly routingKey: string
@@ -17,114 +18,112 @@ export interface Outgoing {
   readonly properties: Options.Publish
 }
 
-export interface PublisherParts {
+export interface PublisherOptions {
   readonly urls: readonly string[]
   readonly connect: Connect
   readonly confirmTimeoutMs: number
-  /** The broker takes nothing at the moment, or takes it again. */
+  /** Called when the broker blocks publishing (with its reason) and when it unblocks it (undefined). */
   readonly onBlocked: (reason: string | undefined) => void
 }
 
-/** Someone who waits for a proof. */
-interface Pending {
+/** A caller that waits for a confirm. */
+interface PendingConfirm {
   readonly endsAt: number
   readonly reject: (error: RedriveError) => void
 }
 
-/** A message that was written, and for which the broker has not answered. */
-interface Unanswered {
+/** A message that was written and that the broker has not confirmed yet. */
+interface UnconfirmedMessage {
   readonly writtenAt: number
   readonly reject: (error: RedriveError) => void
 }
 
-/** Names one publish, so that a message the broker returns is known again. Never read by a consumer. */
-const COPY = 'redrive-copy'
+const COPY = 'redrive-copy' satisfies keyof RabbitMqHeaderTable
 
 /**
- * Publishes with proof: persistent, mandatory, confirmed and not returned. Confirmed alone proves
- * nothing: the broker confirms what it could not route, too.
+ * Publishes persistent, mandatory messages and waits until each is confirmed and not returned. A confirm
+ * alone is not enough: the broker also confirms messages that it could not route.
  *
- * It has a connection of its own. The broker stops reading a connection that publishes while it is
- * short of memory, and acknowledgements must not be stuck behind that.
+ * It uses a separate connection. When the broker is short of memory, it stops reading connections that
+ * publish, and acknowledgements must not wait behind them.
  */
 export class Publisher {
-  readonly #parts: PublisherParts
-  readonly #link: Link<ConfirmChannel>
-  readonly #made = new Map<string, Promise<void>>()
+  readonly #options: PublisherOptions
+  readonly #connection: ManagedConnection<ConfirmChannel>
+  readonly #declared = new Map<string, Promise<void>>()
   readonly #returned = new Map<string, string>()
-  readonly #pending = new Set<Pending>()
-  /** Of the connection we have, the oldest first. */
-  readonly #unanswered = new Map<string, Unanswered>()
+  readonly #pending = new Set<PendingConfirm>()
+  /** Messages of the current connection, oldest first. */
+  readonly #unconfirmed = new Map<string, UnconfirmedMessage>()
   #count = 0
   #blocked: string | undefined
-  #sweep: NodeJS.Timeout | undefined
+  #sweepTimer: NodeJS.Timeout | undefined
 
-  constructor(parts: PublisherParts) {
-    this.#parts = parts
-    this.#link = new Link({
-      urls: parts.urls,
-      connect: (url) => parts.connect(url, 'publish'),
+  constructor(options: PublisherOptions) {
+    this.#options = options
+    this.#connection = new ManagedConnection({
+      urls: options.urls,
+      connect: (url) => options.connect(url, 'publish'),
       prepare: (connection) => this.#prepare(connection),
       onLost: () => this.#lost(),
     })
   }
 
   /**
-   * Nothing is proven any more that was written before. The client library says so when it hears of the end,
-   * which a connection that hangs may tell much later; until then the next one would be taken for it.
+   * Rejects all messages without a confirm. The client library rejects them only when it notices the close,
+   * and a hung connection may close much later. Until then, they would count as messages of the next one.
    */
   #lost(): void {
-    for (const { reject } of this.#unanswered.values()) reject(unknown('the connection was lost'))
-    this.#unanswered.clear()
+    for (const { reject } of this.#unconfirmed.values()) reject(unknown('the connection was lost'))
+    this.#unconfirmed.clear()
     this.#returned.clear()
     this.#setBlocked(undefined)
   }
 
   open(): Promise<void> {
-    return this.#link.open()
+    return this.#connection.open()
   }
 
   get isConnected(): boolean {
-    return this.#link.channel !== undefined
+    return this.#connection.channel !== undefined
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#sweep)
-    await this.#link.close()
+    clearInterval(this.#sweepTimer)
+    await this.#connection.close()
   }
 
   async #prepare(connection: ChannelModel): Promise<ConfirmChannel> {
     connection.on('blocked', (reason) => this.#setBlocked(reason))
     connection.on('unblocked', () => this.#setBlocked(undefined))
     const channel = await connection.createConfirmChannel()
-    // It comes before the confirm of the same message.
-    channel.on('return', (message) => this.#returned.set(copyIn(message), replyIn(message)))
+    // The broker sends the return before the confirm of the same message.
+    channel.on('return', (message) => this.#returned.set(copyNumberIn(message), replyIn(message)))
     return channel
   }
 
   #setBlocked(reason: string | undefined): void {
     if (this.#blocked === reason) return
     this.#blocked = reason
-    // The broker has read nothing meanwhile: it answers from now on.
+    // A blocking broker reads nothing, so the time to confirm starts again.
     const writtenAt = performance.now()
-    for (const [copy, { reject }] of this.#unanswered) {
-      this.#unanswered.set(copy, { writtenAt, reject })
+    for (const [copy, { reject }] of this.#unconfirmed) {
+      this.#unconfirmed.set(copy, { writtenAt, reject })
     }
-    this.#parts.onBlocked(reason)
+    this.#options.onBlocked(reason)
   }
 
   /**
-   * Resolves when the broker has stored it; rejects with `UNROUTABLE` when no queue takes it, and with
-   * `OUTCOME_UNKNOWN` when the broker says that it has not, or can no longer say. Waits for that
-   * however long it takes: see `inTime`. Throws what the client library throws when it cannot encode
-   * the headers.
+   * Resolves when the broker has stored the message. Rejects with `UNROUTABLE` when no queue accepts it, and
+   * with `OUTCOME_UNKNOWN` when the broker rejects it or the connection is lost. Waits without a limit: see
+   * `inTime`. Throws the error of the client library when the headers cannot be encoded.
    */
   send(outgoing: Outgoing): Promise<void> {
-    const channel = this.#link.channel
+    const channel = this.#connection.channel
     if (channel === undefined) return Promise.reject(notConnected())
-    // What is written to a blocked connection piles up in this process instead.
+    // Messages written to a blocked connection would accumulate in the memory of this process.
     if (this.#blocked !== undefined) {
-      return Promise.reject(unknown(`the broker takes no messages (${this.#blocked})`))
+      return Promise.reject(unknown(`the broker blocks publishing (${this.#blocked})`))
     }
     this.#count += 1
     const copy = String(this.#count)
@@ -132,11 +131,11 @@ export class Publisher {
     const headers = { ...(properties.headers as object), [COPY]: copy }
     const options = { ...properties, headers, persistent: true, mandatory: true }
     const { promise, resolve, reject } = Promise.withResolvers<void>()
-    this.#unanswered.set(copy, { writtenAt: performance.now(), reject })
-    this.#sweep ??= setInterval(() => this.#sweepOut(), SWEEP_MS).unref()
+    this.#unconfirmed.set(copy, { writtenAt: performance.now(), reject })
+    this.#sweepTimer ??= setInterval(() => this.#sweep(), SWEEP_MS).unref()
     try {
       channel.publish(exchange, routingKey, content, options, (error: unknown) => {
-        this.#unanswered.delete(copy)
+        this.#unconfirmed.delete(copy)
         const reply = this.#returned.get(copy)
         if (reply !== undefined) this.#returned.delete(copy)
         if (error !== null) reject(unknown('the broker did not confirm it', error))
@@ -144,54 +143,55 @@ export class Publisher {
         else resolve()
       })
     } catch (error) {
-      this.#unanswered.delete(copy)
+      this.#unconfirmed.delete(copy)
       if (!(error instanceof IllegalOperationError)) throw error
-      this.#link.reset(channel, error)
+      this.#connection.reset(channel, error)
       return Promise.reject(notConnected())
     }
     return promise
   }
 
-  /** The proof, or `OUTCOME_UNKNOWN` when it does not come in time. It may still come later. */
+  /** Waits for the confirm; rejects with `OUTCOME_UNKNOWN` after the timeout. The confirm may still arrive later. */
   inTime(proof: Promise<void>): Promise<void> {
     return new Promise((resolve, reject) => {
-      const pending = { endsAt: performance.now() + this.#parts.confirmTimeoutMs, reject }
+      const pending = { endsAt: performance.now() + this.#options.confirmTimeoutMs, reject }
       this.#pending.add(pending)
       proof.then(resolve, reject)
-      const isOver = () => void this.#pending.delete(pending)
-      proof.then(isOver, isOver)
+      const stopWaiting = () => void this.#pending.delete(pending)
+      proof.then(stopWaiting, stopWaiting)
     })
   }
 
   #unroutable({ exchange, routingKey }: Outgoing, reply: string): RedriveError {
-    this.#made.delete(routingKey)
+    this.#declared.delete(routingKey)
     const target =
       exchange === '' ? `queue ${routingKey}` : `exchange ${exchange}, key ${routingKey}`
     return new RedriveError(
       'UNROUTABLE',
-      `The broker returned a message for ${target}: ${reply}. Is the queue there, and bound?`,
+      `The broker could not route a message to ${target}: ${reply}. Check that the queue exists and is bound.`,
     )
   }
 
-  #sweepOut(): void {
-    this.#giveUpOld()
-    this.#leaveWhatHangs()
+  #sweep(): void {
+    this.#rejectOverdue()
+    this.#resetIfHung()
   }
 
   /**
-   * A node that lost sight of the others can lose a message on its way to the queue and never confirm
-   * anything for that queue again, while the connection is well. Whoever waits must go elsewhere.
+   * Resets a connection that no longer confirms. A node that lost contact with the others can lose a message
+   * on its way to the queue. It then confirms nothing for that queue, while the connection stays open.
    */
-  #leaveWhatHangs(): void {
-    const channel = this.#link.channel
-    const [oldest] = this.#unanswered.values()
+  #resetIfHung(): void {
+    const channel = this.#connection.channel
+    const [oldest] = this.#unconfirmed.values()
     if (channel === undefined || oldest === undefined || this.#blocked !== undefined) return
-    if (performance.now() - oldest.writtenAt < this.#parts.confirmTimeoutMs * HANGS) return
-    this.#link.reset(channel, unknown('the broker does not confirm any more'))
+    if (performance.now() - oldest.writtenAt < this.#options.confirmTimeoutMs * HUNG_AFTER_TIMEOUTS)
+      return
+    this.#connection.reset(channel, unknown('the broker stopped confirming'))
   }
 
-  /** One timer for all: in the order they were sent, so that the first young one ends the search. */
-  #giveUpOld(): void {
+  /** Rejects the overdue ones. They are in the order of sending, so the search stops at the first recent one. */
+  #rejectOverdue(): void {
     const now = performance.now()
     for (const pending of this.#pending) {
       if (pending.endsAt > now) return
@@ -200,28 +200,30 @@ export class Publisher {
     }
   }
 
-  /** Makes the queue unless it was made before; all who need it at once wait for the same. */
+  /** Declares the queue once. Concurrent callers wait for the same declaration. */
   ensure(queue: string, make: (connection: ChannelModel) => Promise<void>): Promise<void> {
-    const known = this.#made.get(queue)
+    const known = this.#declared.get(queue)
     if (known !== undefined) return known
-    const { connection, channel } = this.#link
+    const { connection, channel } = this.#connection
     if (connection === undefined || channel === undefined) return Promise.reject(notConnected())
-    const making = answered(make(connection)).catch((error: unknown) => {
-      if (isRedriveError(error, 'UNREACHABLE')) this.#link.reset(channel, error)
-      throw isRedriveError(error) ? error : unknown(`the queue ${queue} could not be made`, error)
+    const declaring = answered(make(connection)).catch((error: unknown) => {
+      if (isRedriveError(error, 'UNREACHABLE')) this.#connection.reset(channel, error)
+      throw isRedriveError(error)
+        ? error
+        : unknown(`the queue "${queue}" could not be declared`, error)
     })
-    this.#made.set(queue, making)
-    making.catch(() => this.#made.delete(queue))
-    return making
+    this.#declared.set(queue, declaring)
+    declaring.catch(() => this.#declared.delete(queue))
+    return declaring
   }
 }
 
-/** A second: beside a confirm timeout of seconds, exact enough. */
+/** 1 s: exact enough for a confirm timeout of several seconds. */
 const SWEEP_MS = 1_000
-/** 2 confirm timeouts: after the first the outcome is unknown, but the confirm may be late. */
-const HANGS = 2
+/** 2 confirm timeouts: after the first the outcome is unknown, but the confirm may still arrive. */
+const HUNG_AFTER_TIMEOUTS = 2
 
-function copyIn({ properties }: Message): string {
+function copyNumberIn({ properties }: Message): string {
   return String(properties.headers?.[COPY])
 }
 
@@ -233,8 +235,12 @@ function replyIn({ fields }: Message): string {
 const notConnected = () => unknown('there is no connection to the broker')
 
 const unknown = (why: string, cause?: unknown) =>
-  new RedriveError('OUTCOME_UNKNOWN', `A message may not be stored: ${why}${because(cause)}.`, {
-    cause,
-  })
+  new RedriveError(
+    'OUTCOME_UNKNOWN',
+    `The broker may or may not have stored a message: ${why}${because(cause)}.`,
+    {
+      cause,
+    },
+  )
 
 const because = (cause: unknown) => (cause instanceof Error ? ` (${cause.message})` : '')

@@ -7,10 +7,10 @@ import {
 } from './options.ts'
 import { Publisher } from './publish.ts'
 
-/** 100: as many as a broker confirms together without making anyone wait. */
+/** 100: a broker confirms this number together without a noticeable delay. */
 const BATCH = 100
 
-/** A sink that publishes: accepted means stored by the broker, in a queue. */
+/** A sink that publishes to RabbitMQ. An event is accepted when the broker has stored it in a queue. */
 export class RabbitMqSink implements Sink {
   readonly name: string
   readonly batch: number = BATCH
@@ -54,7 +54,7 @@ export class RabbitMqSink implements Sink {
   async healthCheck(): Promise<void> {
     await this.#publisher.open()
     if (!this.#publisher.isConnected) {
-      throw new RedriveError('UNREACHABLE', 'RabbitMQ is not connected; it is being tried again.')
+      throw new RedriveError('UNREACHABLE', 'RabbitMQ is not connected. Redrive is reconnecting.')
     }
   }
 
@@ -63,7 +63,7 @@ export class RabbitMqSink implements Sink {
   }
 }
 
-/** Publishes events with proof that the broker has stored them: for `relay` of the runtime. */
+/** Creates a sink that publishes events and waits until the broker has stored them, for `relay` of the runtime. */
 export function rabbitmqSink(options: RabbitMqSinkOptions): RabbitMqSink {
   return new RabbitMqSink(options)
 }

@@ -6,15 +6,15 @@ import {
   type DrainedDeadLetter,
   type ReplayConfirmation,
   type ReplayMessage,
-  readConfirmation,
+  parseConfirmation,
 } from '@redrive/runtime'
 import type { Channel, ChannelModel } from 'amqplib'
-import { Absent } from './absent.ts'
+import { MissingQueueBackoff } from './missing-queue-backoff.ts'
 import { messageCount } from './declare.ts'
 import { readForeignDeath } from './foreign.ts'
-import { envelopeOf, namingOf, type RabbitMqDelivery, replayOf } from './headers.ts'
-import { type Holding, hold, type OnLost } from './holding.ts'
-import { Link } from './link.ts'
+import { envelopeOf, identityOf, type RabbitMqDelivery, replayOf } from './delivery.ts'
+import { type DrainChannel, hold, type OnLost } from './drain.ts'
+import { ManagedConnection } from './connection/connection.ts'
 import {
   type RabbitMqSourceOptions,
   type ResolvedSourceOptions,
@@ -22,27 +22,28 @@ import {
 } from './options.ts'
 import { Publisher } from './publish.ts'
 
-/** 2 s without the next dead letter: another control plane took it first. */
+/** 2 s without the next dead letter: another control plane has taken the rest. */
 const QUIET_MS = 2_000
-/** 100 ms without the next confirmation: they are asked for several times a second. */
+/** 100 ms without the next confirmation: they are read several times per second. */
 const CONFIRMATION_QUIET_MS = 100
 
-/** The control plane's side: drains dead letters, ours or foreign, publishes replays and hears of them. */
+/** The control plane's access to a queue: drains dead letters, publishes replays and reads their confirmations. */
 export class RabbitMqSource implements DeadLetterSource {
   readonly source: string
   readonly replay = 'copy'
   readonly #options: ResolvedSourceOptions
-  readonly #link: Link<Channel>
+  readonly #connection: ManagedConnection<Channel>
   readonly #publisher: Publisher
-  /** Dead letters that are drained and not yet released. */
-  readonly #drained = new Set<Holding>()
-  readonly #absent = new Absent()
+  /** Dead letters that are drained but not released yet. */
+  readonly #drained = new Set<DrainChannel>()
+  readonly #missingQueueBackoff = new MissingQueueBackoff()
 
+  /** @internal */
   constructor(options: ResolvedSourceOptions) {
     const { urls, connect, confirmTimeoutMs } = options
     this.source = options.queue
     this.#options = options
-    this.#link = new Link<Channel>({
+    this.#connection = new ManagedConnection<Channel>({
       urls,
       connect: (url) => connect(url, 'drain'),
       prepare: (connection) => connection.createChannel(),
@@ -51,40 +52,41 @@ export class RabbitMqSource implements DeadLetterSource {
     this.#publisher = new Publisher({ urls, connect, confirmTimeoutMs, onBlocked: () => undefined })
   }
 
-  async drain({ most }: { readonly most: number }): Promise<DrainedBatch> {
+  async drain({ limit }: { readonly limit: number }): Promise<DrainedBatch> {
     const queues = this.#options.deadLetterQueues
-    const holding = await this.#ask((connection) =>
-      hold(connection, { queues, most, quietMs: QUIET_MS }),
+    const drainChannel = await this.#withConnection((connection) =>
+      hold(connection, { queues, limit, quietMs: QUIET_MS }),
     )
-    this.#drained.add(holding)
+    this.#drained.add(drainChannel)
     return {
-      deadLetters: holding.taken.map(({ queue, delivery }) => this.#read(queue, delivery)),
-      ...this.#ending(holding, 'dead letters'),
+      deadLetters: drainChannel.taken.map(({ queue, delivery }) => this.#read(queue, delivery)),
+      ...this.#endActions(drainChannel, 'dead letters'),
     }
   }
 
-  #ending(holding: Holding, what: string): Pick<DrainedBatch, 'release' | 'abandon'> {
-    const over = (ended: Promise<void>) => ended.finally(() => this.#drained.delete(holding))
-    const onLost: OnLost = (cause) => lostBefore(this.source, what, cause)
+  #endActions(drainChannel: DrainChannel, what: string): Pick<DrainedBatch, 'release' | 'abandon'> {
+    const forgetAfter = (ended: Promise<void>) =>
+      ended.finally(() => this.#drained.delete(drainChannel))
+    const onLost: OnLost = (cause) => lostBeforeRelease(this.source, what, cause)
     return {
-      release: () => over(holding.releaseAll(onLost)),
-      abandon: () => over(holding.abandonAll(onLost)),
+      release: () => forgetAfter(drainChannel.releaseAll(onLost)),
+      abandon: () => forgetAfter(drainChannel.abandonAll(onLost)),
     }
   }
 
-  async confirmations({ most }: { readonly most: number }): Promise<ConfirmationBatch> {
+  async confirmations({ limit }: { readonly limit: number }): Promise<ConfirmationBatch> {
     const queue = this.#options.confirmationQueue
     const now = performance.now()
-    if (!this.#absent.isDue(now)) return NO_CONFIRMATIONS
-    const waiting = await this.#ask((connection) => messageCount(connection, queue))
-    this.#absent.note(waiting !== undefined, now)
+    if (!this.#missingQueueBackoff.isDue(now)) return NO_CONFIRMATIONS
+    const waiting = await this.#withConnection((connection) => messageCount(connection, queue))
+    this.#missingQueueBackoff.note(waiting !== undefined, now)
     if (waiting === undefined || waiting === 0) return NO_CONFIRMATIONS
     const quietMs = CONFIRMATION_QUIET_MS
-    const holding = await this.#ask((connection) =>
-      hold(connection, { queues: [queue], most, quietMs }),
+    const drainChannel = await this.#withConnection((connection) =>
+      hold(connection, { queues: [queue], limit, quietMs }),
     )
-    const confirmations = readIn(holding)
-    const batch = { confirmations, ...this.#ending(holding, 'confirmations') }
+    const confirmations = readConfirmations(drainChannel)
+    const batch = { confirmations, ...this.#endActions(drainChannel, 'confirmations') }
     if (confirmations.length > 0) return batch
     await batch.release()
     return NO_CONFIRMATIONS
@@ -98,38 +100,38 @@ export class RabbitMqSource implements DeadLetterSource {
         : { exchange: '', routingKey: deadLetter.origin }
     const copy = replayOf(deadLetter, replayId)
     await this.#publisher.inTime(this.#publisher.send({ exchange, routingKey, ...copy }))
-    this.#absent.expect()
+    this.#missingQueueBackoff.expect()
   }
 
   async depth(): Promise<number> {
     let total = 0
-    for (const { inHand } of this.#drained) total += inHand
+    for (const { unackedCount } of this.#drained) total += unackedCount
     for (const queue of this.#options.deadLetterQueues) {
-      total += (await this.#ask((connection) => messageCount(connection, queue))) ?? 0
+      total += (await this.#withConnection((connection) => messageCount(connection, queue))) ?? 0
     }
     return total
   }
 
-  /** Messages that wait in the queue itself: how far the consumers are behind. */
+  /** Returns the number of ready messages in the source queue: the lag of its consumers. */
   async lag(): Promise<number> {
-    return (await this.#ask((connection) => messageCount(connection, this.source))) ?? 0
+    return (await this.#withConnection((connection) => messageCount(connection, this.source))) ?? 0
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#link.close(), this.#publisher.close()])
+    await Promise.all([this.#connection.close(), this.#publisher.close()])
   }
 
   /**
-   * Connects when it is first needed, and waits a little while a lost connection is made anew. One that
-   * hangs is left: whoever asks next asks another node.
+   * Runs `work` with a connection. Connects on first use, and waits for a lost connection to be restored. A
+   * hung connection is replaced, so the next call uses another node.
    */
-  async #ask<T>(work: (connection: ChannelModel) => Promise<T>): Promise<T> {
-    await this.#link.open()
-    const { connection, channel } = await this.#link.whenReady(this.#options.confirmTimeoutMs)
+  async #withConnection<T>(work: (connection: ChannelModel) => Promise<T>): Promise<T> {
+    await this.#connection.open()
+    const { connection, channel } = await this.#connection.whenReady(this.#options.confirmTimeoutMs)
     try {
       return await work(connection)
     } catch (error) {
-      if (isRedriveError(error, 'UNREACHABLE')) this.#link.reset(channel, error)
+      if (isRedriveError(error, 'UNREACHABLE')) this.#connection.reset(channel, error)
       throw error
     }
   }
@@ -137,11 +139,13 @@ export class RabbitMqSource implements DeadLetterSource {
   #read(queue: string, delivery: RabbitMqDelivery): DrainedDeadLetter {
     const headers = delivery.raw.properties.headers ?? {}
     const decoded = decodeHeaders(headers)
-    // Who gave it up says why. A replay that somebody else gave up carries our headers, without a reason.
+    // The process that dead-lettered it adds a reason. If another library dead-lettered a replay, our headers have no reason.
     const foreign = decoded.reason === undefined ? readForeignDeath(headers) : undefined
     const origin = decoded.source ?? foreign?.origin ?? this.source
-    const isTold = foreign === undefined || delivery.cycle.history.length > 0
-    const cycle = isTold ? delivery.cycle : { ...foreign.cycle, number: delivery.cycle.number }
+    const keepsOwnCycle = foreign === undefined || delivery.cycle.history.length > 0
+    const cycle = keepsOwnCycle
+      ? delivery.cycle
+      : { ...foreign.cycle, number: delivery.cycle.number }
     const failureClass: FailureClass = cycle.history.at(-1)?.class ?? 'unknown'
     const { raw, ...rest } = delivery
     return {
@@ -151,7 +155,7 @@ export class RabbitMqSource implements DeadLetterSource {
       quarantined: this.#options.quarantineQueues.includes(queue),
       class: failureClass,
       reason: decoded.reason ?? foreign?.reason ?? 'unknown',
-      naming: namingOf(raw),
+      identity: identityOf(raw),
       ...(decoded.stack === undefined ? {} : { stack: decoded.stack }),
     }
   }
@@ -163,12 +167,12 @@ const NO_CONFIRMATIONS: ConfirmationBatch = {
   abandon: () => Promise.resolve(),
 }
 
-/** What cannot be read is let go of at once: it will never say anything. */
-const readIn = (holding: Holding): readonly ReplayConfirmation[] =>
-  holding.taken.flatMap(({ delivery }) => {
-    const confirmation = readConfirmation(delivery.bytes)
+/** Parses the confirmations. Releases unreadable messages immediately, because they stay unreadable. */
+const readConfirmations = (drainChannel: DrainChannel): readonly ReplayConfirmation[] =>
+  drainChannel.taken.flatMap(({ delivery }) => {
+    const confirmation = parseConfirmation(delivery.bytes)
     if (confirmation !== undefined) return [confirmation]
-    holding.release(delivery)
+    drainChannel.release(delivery)
     return []
   })
 
@@ -177,14 +181,14 @@ function addressIn({ envelope, origin }: DrainedDeadLetter) {
   return { exchange, routingKey }
 }
 
-const lostBefore = (source: string, what: string, cause: unknown) =>
+const lostBeforeRelease = (source: string, what: string, cause: unknown) =>
   new RedriveError(
     'DELIVERY_LOST',
-    `${source}: the connection was lost before the broker had heard that the ${what} were released. Those it has not heard of are still in the queue and will be drained again.`,
+    `${source}: the connection was lost before the broker confirmed the release of the ${what}. Redrive reads the ones that are still in the queue again.`,
     { cause },
   )
 
-/** The control plane's side of a queue: its dead letters, or those of any queue you name. */
+/** Creates the control plane's access to the dead letters of a queue, or of the dead-letter queues you list. */
 export function rabbitmqSource(options: RabbitMqSourceOptions): RabbitMqSource {
   return new RabbitMqSource(resolveSourceOptions(options))
 }

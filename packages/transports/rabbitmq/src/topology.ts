@@ -1,19 +1,19 @@
 import { FAILURE_CLASSES, type FailureClass, formatDuration } from '@redrive/core'
 
-/** Names of what belongs to a source queue. */
+/** Returns the name of the dead-letter exchange of a source queue. The functions below name its queues. */
 export const deadLetterExchange = (queue: string): string => `${queue}.dlx`
 export const deadLetterQueue = (queue: string): string => `${queue}.dlq`
 export const quarantineQueue = (queue: string, failureClass: FailureClass): string =>
   `${queue}.dlq.quarantine.${failureClass}`
-/** What consumers say about replays, until the control plane reads it. */
+/** Returns the name of the queue for replay confirmations, which the control plane reads. */
 export const replayedQueue = (queue: string): string => `${queue}.replayed`
 export const delayQueue = (queue: string, stepMs: number): string =>
   `${queue}.delay.${formatDuration(stepMs)}`
 
 /**
- * The delay grid: one queue per step, and the step is the time to live of the whole queue, so that
- * nobody waits behind someone with a longer delay. Few, because a queue that holds messages must
- * never expire: the broker would delete what it holds.
+ * The delay steps: one queue per step. The step is the time to live of the whole queue, so that no message
+ * waits behind one with a longer delay. The number is small because these queues must never expire: the
+ * broker would delete the messages in them.
  */
 export const STEPS_MS: readonly number[] = [
   100, 250, 500, 1_000, 2_000, 3_000, 5_000, 10_000, 20_000, 30_000, 60_000, 300_000, 900_000,
@@ -21,7 +21,7 @@ export const STEPS_MS: readonly number[] = [
 ]
 export const LONGEST_STEP_MS = 3_600_000
 
-/** The step that is long enough. The runtime takes a delay between two steps in legs, so that this is exact. */
+/** Returns the shortest step that is long enough. The runtime splits other delays into steps, so this is exact. */
 export const stepFor = (delayMs: number): number =>
   STEPS_MS.find((stepMs) => stepMs >= delayMs) ?? LONGEST_STEP_MS
 
@@ -37,29 +37,29 @@ export interface Topology {
   readonly exchange: string
   readonly source: QueueSpec
   readonly deadLetters: QueueSpec
-  /** Made when the first message needs them. */
+  /** Queues that are declared when the first message needs them. */
   readonly later: readonly QueueSpec[]
 }
 
 /**
- * A million: the broker never gives up before we do. Its default since 4.0 is 20, and it counts
- * every crash for every message in hand, so that one bad message would take the good ones with it.
+ * A million: the broker never dead-letters a message before Redrive does. Its default since 4.0 is 20. It
+ * counts each crash for every message in flight, so one bad message would dead-letter good ones too.
  */
 const DELIVERY_LIMIT = 1_000_000
 
-/** Quorum queues that keep what they were given: full means refused, never dropped. */
-const KEEPS = {
+/** Arguments of a quorum queue that never drops messages: when it is full, it rejects new ones. */
+const NEVER_DROPS = {
   'x-queue-type': 'quorum',
   'x-overflow': 'reject-publish',
 } as const
 
 /**
- * Without this the broker moves a message on and forgets it before the target has it. It needs
- * `reject-publish` too: with the default overflow the broker falls back to moving blindly.
+ * Without this, the broker removes a message before the target queue has stored it. It also needs
+ * `reject-publish`: with the default overflow, the broker falls back to at-most-once.
  */
-const SAFELY_TO = { 'x-dead-letter-strategy': 'at-least-once' } as const
+const AT_LEAST_ONCE = { 'x-dead-letter-strategy': 'at-least-once' } as const
 
-/** Everything a source queue needs, as it should be declared. */
+/** Returns the exchange and all queues of a source queue, with the arguments to declare them. */
 export function topologyOf(queue: string, type: QueueType): Topology {
   const exchange = deadLetterExchange(queue)
   const toDeadLetters = {
@@ -72,28 +72,33 @@ export function topologyOf(queue: string, type: QueueType): Topology {
       name: queue,
       arguments:
         type === 'quorum'
-          ? { ...KEEPS, ...SAFELY_TO, ...toDeadLetters, 'x-delivery-limit': DELIVERY_LIMIT }
+          ? {
+              ...NEVER_DROPS,
+              ...AT_LEAST_ONCE,
+              ...toDeadLetters,
+              'x-delivery-limit': DELIVERY_LIMIT,
+            }
           : { 'x-queue-type': 'classic', ...toDeadLetters },
     },
-    deadLetters: keeper(deadLetterQueue(queue)),
+    deadLetters: storageQueue(deadLetterQueue(queue)),
     later: [
       ...STEPS_MS.map((stepMs) => ({
         name: delayQueue(queue, stepMs),
         arguments: {
-          ...KEEPS,
-          ...SAFELY_TO,
+          ...NEVER_DROPS,
+          ...AT_LEAST_ONCE,
           'x-message-ttl': stepMs,
           'x-dead-letter-exchange': '',
           'x-dead-letter-routing-key': queue,
         },
       })),
-      ...FAILURE_CLASSES.map((failureClass) => keeper(quarantineQueue(queue, failureClass))),
-      keeper(replayedQueue(queue)),
+      ...FAILURE_CLASSES.map((failureClass) => storageQueue(quarantineQueue(queue, failureClass))),
+      storageQueue(replayedQueue(queue)),
     ],
   }
 }
 
-const keeper = (name: string): QueueSpec => ({
+const storageQueue = (name: string): QueueSpec => ({
   name,
-  arguments: { ...KEEPS, 'x-delivery-limit': DELIVERY_LIMIT },
+  arguments: { ...NEVER_DROPS, 'x-delivery-limit': DELIVERY_LIMIT },
 })

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { Absent } from '../src/absent.ts'
+import { MissingQueueBackoff } from '../src/missing-queue-backoff.ts'
 
-/** When it is looked at, asked every 100 ms for so long; it is never there. */
-function looksOf(absent: Absent, from: number, to: number): readonly number[] {
+/** The times of the checks when a missing queue is requested every 100 ms for the given time. */
+function looksOf(absent: MissingQueueBackoff, from: number, to: number): readonly number[] {
   const looks: number[] = []
   for (let now = from; now < to; now += 100) {
     if (!absent.isDue(now)) continue
@@ -12,16 +12,16 @@ function looksOf(absent: Absent, from: number, to: number): readonly number[] {
   return looks
 }
 
-describe('looking for a queue that is not there', () => {
-  it('is done at once, then ever more rarely, at least once a minute', () => {
-    const looks = looksOf(new Absent(), 5_000, 305_000)
+describe('checks for a missing queue', () => {
+  it('run immediately, then less and less often, at least once per minute', () => {
+    const looks = looksOf(new MissingQueueBackoff(), 5_000, 305_000)
     const waits = looks.slice(1).map((at, index) => at - (looks[index] ?? 0))
     expect(looks[0]).toBe(5_000)
     expect(waits).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000])
   })
 
-  it('is done within a second when it is expected, and never more often', () => {
-    const absent = new Absent()
+  it('run within a second when the queue is expected, and never more often', () => {
+    const absent = new MissingQueueBackoff()
     looksOf(absent, 0, 100_000)
     absent.expect()
     expect(looksOf(absent, 100_000, 100_900)).toEqual([100_000])
@@ -30,8 +30,8 @@ describe('looking for a queue that is not there', () => {
     expect(absent.isDue(101_000)).toBe(true)
   })
 
-  it('is always due while it is there', () => {
-    const absent = new Absent()
+  it('are always due while the queue exists', () => {
+    const absent = new MissingQueueBackoff()
     looksOf(absent, 0, 10_000)
     absent.note(true, 20_000)
     absent.expect()

@@ -25,7 +25,7 @@ import {
 /** 6 s: several times the longest wait before the third attempt to connect. */
 const SOON_MS = 6_000
 
-/** The connection breaks while the answer to the end of a channel is on its way. */
+/** Breaks the connection while the answer to a channel close is on its way. */
 function breaksWhileClosing(channel: Channel, { model }: Line): void {
   const close = channel.close.bind(channel)
   channel.close = () => {
@@ -38,7 +38,7 @@ function breaksWhileClosing(channel: Channel, { model }: Line): void {
 const linesFor = (lines: readonly Line[], purpose: Line['purpose']) =>
   lines.filter((line) => line.purpose === purpose)
 
-/** The broker, behind a cable that can be cut without anyone being told. */
+/** The broker behind a proxy that can cut the connection silently. */
 async function cable(url: string) {
   const { hostname, port, username, password } = new URL(url)
   const sockets = new Set<Socket>()
@@ -69,9 +69,9 @@ async function cable(url: string) {
 export function adversary(url: string): void {
   const on = (test: (rig: Rig) => Promise<void>) => onRig(url, test)
 
-  describe.concurrent('a connection that breaks at the worst moment', () => {
+  describe.concurrent('a connection that breaks at a critical time', () => {
     it(
-      'while a channel ends in the middle of reconnecting: consuming goes on',
+      'continues consuming when a channel closes during a reconnect',
       on(async (rig) => {
         const onChannel: Hooks['onChannel'] = (channel, line, lines) => {
           const isSecond = linesFor(lines, 'consume').indexOf(line) === 1
@@ -85,7 +85,7 @@ export function adversary(url: string): void {
     )
 
     it(
-      'while a delay queue is made: the hand-off answers',
+      'finishes the hand-off when it breaks while a delay queue is declared',
       on(async (rig) => {
         const onChannel: Hooks['onChannel'] = (channel, line, lines) => {
           if (line.purpose === 'publish' && linesFor(lines, 'publish').length === 1) {
@@ -103,7 +103,7 @@ export function adversary(url: string): void {
     )
 
     it(
-      'while dead letters are counted: the question is answered or refused',
+      'returns or rejects the depth when it breaks while dead letters are counted',
       on(async (rig) => {
         await rig.makeQueue(deadLetterQueue(rig.queue))
         const onChannel: Hooks['onChannel'] = (channel, line) => {
@@ -116,12 +116,12 @@ export function adversary(url: string): void {
     )
 
     it(
-      'when its channel was just made: consuming goes on',
+      'continues consuming when it breaks right after its channel was created',
       on(async (rig) => {
         const onChannel: Hooks['onChannel'] = async (channel, line, lines) => {
           const isSecond = linesFor(lines, 'consume').indexOf(line) === 1
           if (!isSecond || line.channels.length !== 2) return
-          // As when the broker's farewell is in the same packet as its answer.
+          // As if the close of the broker were in the same packet as its answer.
           const closed = once(channel, 'close')
           socketOf(line.model).destroy(new Error('gone'))
           await closed
@@ -134,7 +134,7 @@ export function adversary(url: string): void {
     )
 
     it(
-      'between prefetch and consume: consuming goes on',
+      'continues consuming when it breaks between prefetch and consume',
       on(async (rig) => {
         const onChannel: Hooks['onChannel'] = (channel, line, lines) => {
           if (linesFor(lines, 'consume').indexOf(line) !== 1) return
@@ -153,7 +153,7 @@ export function adversary(url: string): void {
     )
 
     it(
-      'a subscription that the broker ends as it begins is made again',
+      'subscribes again when the broker ends a subscription as it starts',
       on(async (rig) => {
         let isFirst = true
         const onChannel: Hooks['onChannel'] = (channel) => {
@@ -163,7 +163,7 @@ export function adversary(url: string): void {
             if (isFirst) {
               isFirst = false
               await channel.cancel(answer.consumerTag)
-              // As when the broker's cancel is in the same packet as its consent.
+              // As if the cancel of the broker were in the same packet as its confirmation.
               onMessage(null)
             }
             return answer
@@ -176,7 +176,7 @@ export function adversary(url: string): void {
     )
 
     it(
-      'pause, resume and limit in quick succession while it is away: the last word counts',
+      'applies the last of several quick calls of pause, resume and limit while disconnected',
       on(async (rig) => {
         let isAway = false
         const onConnect = () => {
@@ -199,11 +199,11 @@ export function adversary(url: string): void {
     )
   })
 
-  describe.concurrent('a broker that refuses', () => {
+  describe.concurrent('a broker that rejects requests', () => {
     it(
-      'the subscription is asked less and less often',
+      'requests the subscription less and less often',
       on(async (rig) => {
-        // As for a user who may declare but not read.
+        // Like a user who may declare but not read.
         const onChannel: Hooks['onChannel'] = (channel) => {
           const consume = channel.consume.bind(channel)
           channel.consume = (queue, ...request) => consume(`${queue}-forbidden`, ...request)
@@ -217,7 +217,7 @@ export function adversary(url: string): void {
     )
 
     it(
-      'a connection for replays leaves none open that nobody uses',
+      'leaves no unused connection open after replays',
       on(async (rig) => {
         const lines: Line[] = []
         let refusals = 3
@@ -236,7 +236,7 @@ export function adversary(url: string): void {
     )
 
     it(
-      'an exchange of another kind: open says what to do',
+      'rejects open with instructions when the exchange has another type',
       on(async (rig) => {
         await rig.makeExchange(deadLetterExchange(rig.queue), 'topic')
         const error = await rig
@@ -264,7 +264,7 @@ export function adversary(url: string): void {
     })
 
     it(
-      'to answer at all does not keep the process from ending after close',
+      'lets the process end after close when the broker never answers',
       on(async (rig) => {
         const broker = await cable(url)
         const lines: Line[] = []
@@ -282,7 +282,7 @@ export function adversary(url: string): void {
 
   describe.concurrent('dead letters are never lost', () => {
     it(
-      'when one batch is released while another is still being drained',
+      'when one batch is released while another is being drained',
       on(async (rig) => {
         const queue = deadLetterQueue(rig.queue)
         await rig.makeQueue(queue)
@@ -302,9 +302,9 @@ export function adversary(url: string): void {
           deadLetterQueues: [queue],
           connect: watched([], { onChannel }),
         })
-        const slow = source.drain({ most: 2 })
-        await until('two are in hand', async () => (await rig.count(queue)) === 1)
-        const quick = await source.drain({ most: 1 })
+        const slow = source.drain({ limit: 2 })
+        await until('two are in flight', async () => (await rig.count(queue)) === 1)
+        const quick = await source.drain({ limit: 1 })
         expect(quick.deadLetters).toHaveLength(1)
         await quick.release()
         openGate()
@@ -326,19 +326,19 @@ export function adversary(url: string): void {
         const source = rig.source({ deadLetterQueues: [queue, locked] })
         await rig.onChannel(async (channel) => {
           await channel.assertQueue(locked, { exclusive: true })
-          await expect(source.drain({ most: 10 })).rejects.toThrow(/RESOURCE.LOCKED/)
+          await expect(source.drain({ limit: 10 })).rejects.toThrow(/RESOURCE.LOCKED/)
           await channel.deleteQueue(locked)
         })
         await until(
           'it is drained again',
-          async () => (await source.drain({ most: 10 })).deadLetters.length === 1,
+          async () => (await source.drain({ limit: 10 })).deadLetters.length === 1,
           { timeout: 3_000 },
         )
       }),
     )
 
     it(
-      'when the dead-letter queue was deleted: it is made again',
+      'when the dead-letter queue was deleted: it is declared again',
       on(async (rig) => {
         const { transport, inbox } = await rig.start()
         await rig.send('a')
@@ -356,29 +356,29 @@ export function adversary(url: string): void {
 
   describe.concurrent('a message that is hard to copy', () => {
     it(
-      'because its headers leave no room for ours is dead-lettered all the same',
+      'is dead-lettered although its headers leave no room for those of Redrive',
       on(async (rig) => {
         const { transport, inbox } = await rig.start()
         await rig.send('body', { headers: { filler: 'x'.repeat(65_400) } })
         const enactment = await transport.enact(await inbox.nth(1), deadLetter())
-        expect(enactment).toMatchObject({ kind: 'done', place: 'dead_letter' })
+        expect(enactment).toMatchObject({ kind: 'done', destination: 'dead_letter' })
       }),
     )
 
     it(
-      'because a table has a name that the client library takes for its own',
+      'is dead-lettered although a header table has a name that the client library uses itself',
       on(async (rig) => {
         const { transport, inbox } = await rig.start()
-        // Inherited names are written, and only own ones are taken for a type.
+        // Inherited names are written, and only own properties count as a type.
         const table = Object.create({ '!': 'boom', value: 1 }) as object
         await rig.send('body', { headers: { table } })
         const enactment = await transport.enact(await inbox.nth(1), deadLetter())
-        expect(enactment).toMatchObject({ kind: 'done', place: 'dead_letter' })
+        expect(enactment).toMatchObject({ kind: 'done', destination: 'dead_letter' })
       }),
     )
 
     it(
-      'because it has ten thousand headers',
+      'is dead-lettered although it has ten thousand headers',
       on(async (rig) => {
         const { transport, inbox } = await rig.start()
         const names = Array.from({ length: 10_000 }, (_, index) =>
@@ -393,7 +393,7 @@ export function adversary(url: string): void {
     )
 
     it(
-      'because it has 20 MB, or nothing at all',
+      'is dead-lettered with 20 MB, and with an empty body',
       on(async (rig) => {
         const { transport, inbox } = await rig.start({ confirmTimeout: '20s' })
         const sizes = [20_000_000, 0]
@@ -410,9 +410,9 @@ export function adversary(url: string): void {
     )
   })
 
-  describe.concurrent('doing it twice', () => {
+  describe.concurrent('repeated calls', () => {
     it(
-      'a retry enacted twice at once makes one copy',
+      'send one copy when a retry is enacted twice concurrently',
       on(async (rig) => {
         let copies = 0
         const onConfirmChannel: Hooks['onConfirmChannel'] = (channel) => {
@@ -434,7 +434,7 @@ export function adversary(url: string): void {
     )
 
     it(
-      'a hundred first retries open one channel, not a hundred',
+      'open one channel for a hundred first retries',
       on(async (rig) => {
         const { transport, inbox, lines } = await rig.start({ limit: 100 })
         for (let number = 0; number < 100; number++) await rig.send(String(number))
@@ -442,13 +442,13 @@ export function adversary(url: string): void {
         await Promise.all(
           inbox.deliveries.map(async (delivery) => transport.enact(delivery, retryIn(250))),
         )
-        // One to publish, one to make the delay queue.
+        // One to publish, one to declare the delay queue.
         expect(lineOf(lines, 'publish').channels).toHaveLength(2)
       }),
     )
 
     it(
-      'open called twice leaves no connection behind',
+      'leave no connection behind when open is called twice',
       on(async (rig) => {
         const lines: Line[] = []
         const transport = rig.transport({ connect: watched(lines) })
@@ -461,7 +461,7 @@ export function adversary(url: string): void {
     )
 
     it(
-      'close in the middle of open leaves no connection behind',
+      'leave no connection behind when close is called during open',
       on(async (rig) => {
         for (const stage of [1, 2]) {
           const lines: Line[] = []
@@ -477,25 +477,25 @@ export function adversary(url: string): void {
     )
 
     it(
-      'a batch released twice does not claim that its letters are still there',
+      'do not report dead letters as lost when a batch is released twice',
       on(async (rig) => {
         const queue = deadLetterQueue(rig.queue)
         await rig.makeQueue(queue)
         await rig.publish('', queue, 'a')
-        const batch = await rig.source({ deadLetterQueues: [queue] }).drain({ most: 1 })
+        const batch = await rig.source({ deadLetterQueues: [queue] }).drain({ limit: 1 })
         await batch.release()
         await expect(batch.release()).resolves.toBeUndefined()
       }),
     )
 
     it(
-      'a batch released after close is refused as lost',
+      'reject a release after close as lost',
       on(async (rig) => {
         const queue = deadLetterQueue(rig.queue)
         await rig.makeQueue(queue)
         await rig.publish('', queue, 'a')
         const source = rig.source({ deadLetterQueues: [queue] })
-        const batch = await source.drain({ most: 1 })
+        const batch = await source.drain({ limit: 1 })
         await source.close()
         const error = await batch.release().catch((reason: unknown) => reason)
         expect(isRedriveError(error, 'DELIVERY_LOST')).toBe(true)
@@ -503,7 +503,7 @@ export function adversary(url: string): void {
     )
 
     it(
-      'another decision after an unknown one says where the copy really is',
+      'report the real destination of the copy when another decision follows an unknown one',
       on(async (rig) => {
         const held: (() => void)[] = []
         const onConfirmChannel: Hooks['onConfirmChannel'] = (channel) => {
@@ -513,7 +513,7 @@ export function adversary(url: string): void {
               held.push(() => done?.(error, ok))
             })
         }
-        // After twice that the connection would be left: so long a slow broker has to answer.
+        // After twice this time, the connection is replaced; a slow broker must answer before that.
         const { transport, inbox } = await rig.start({
           confirmTimeout: '2s',
           hooks: { onConfirmChannel },
@@ -525,7 +525,7 @@ export function adversary(url: string): void {
         await until('the broker has answered', () => held.length === 1)
         const second = transport.enact(delivery, quarantine())
         held[0]?.()
-        expect(await second).toMatchObject({ kind: 'done', place: 'dead_letter' })
+        expect(await second).toMatchObject({ kind: 'done', destination: 'dead_letter' })
       }),
     )
   })

@@ -2,7 +2,7 @@ import { services, urlsOf } from '@redrive/dev-support'
 import { exerciseTransport } from '@redrive/testing'
 import type { Channel } from 'amqplib'
 import { describe, expect, it } from 'vitest'
-import { CAPABILITIES } from '../src/index.ts'
+import { CAPABILITIES } from '../src/capabilities.ts'
 import { type Line, onRig, until } from './rig.ts'
 import { rabbitmqWorld } from './world.ts'
 
@@ -12,12 +12,12 @@ const [first = '', second = ''] = urls
 const killFirst = () => services('do', 'rabbitmq-cluster', 'kill_node', '1')
 const startFirst = () => services('do', 'rabbitmq-cluster', 'start_node', '1')
 
-/** A node is back in seconds, and then its queues find out who has died with it. */
+/** A node restarts in seconds; then its queues detect the lost consumers. */
 const BACK_MS = 120_000
 
-describe('a node that dies', () => {
+describe('a node that crashes', () => {
   it(
-    'while the window of a consumer changes keeps nothing of what was in hand',
+    'keeps no delivery when the prefetch of a consumer changes at the same time',
     onRig(second, async (rig) => {
       let asked = 0
       const onChannel = (channel: Channel, { purpose }: Line) => {
@@ -25,7 +25,7 @@ describe('a node that dies', () => {
         const consume = channel.consume.bind(channel)
         channel.consume = (...request) => {
           asked += 1
-          // It dies with the question.
+          // The node crashes with this request.
           return asked === 2 ? new Promise(() => undefined) : consume(...request)
         }
       }
@@ -34,7 +34,7 @@ describe('a node that dies', () => {
       for (const body of ['a', 'b', 'c', 'd']) await rig.send(body)
       await inbox.nth(4)
       transport.limit(20)
-      await until('a wider window is asked for', () => asked === 2)
+      await until('a larger prefetch is requested', () => asked === 2)
       await killFirst()
       await startFirst()
       await inbox.nth(8, { timeout: BACK_MS })
@@ -49,7 +49,7 @@ exerciseTransport({
   name: 'rabbitmq, three nodes',
   capabilities: CAPABILITIES,
   open: () => rabbitmqWorld(urls),
-  // The node that everyone is connected to dies, and comes back.
+  // The node with all connections stops and restarts.
   restartBroker: async () => {
     await killFirst()
     await startFirst()

@@ -1,10 +1,10 @@
 import { type ExerciseOptions, exerciseTransport } from '@redrive/testing'
 import { describe, it } from 'vitest'
-import { CAPABILITIES } from '../src/index.ts'
+import { CAPABILITIES } from '../src/capabilities.ts'
 import { services, urlsOf } from '@redrive/dev-support'
 import { rabbitmqWorld } from './world.ts'
 
-/** The contract on one node. Scenarios that disturb others on the broker are in files of their own. */
+/** The contract on one node. Scenarios that disturb other tests on the broker are in separate files. */
 export async function contractOf(scenarios: Pick<ExerciseOptions, 'only' | 'skip'>): Promise<void> {
   const urls = await urlsOf('rabbitmq', 'amqp')
   exerciseTransport({

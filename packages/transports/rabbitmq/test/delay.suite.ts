@@ -3,7 +3,7 @@ import { delayQueue, topologyOf } from '../src/index.ts'
 import { Rig, failedCycle, onRig, retryIn, until } from './rig.ts'
 import { ask, type Management } from './management.ts'
 
-/** While Erlang corrects its clock, a second of the broker is up to a hundredth shorter than ours. */
+/** While Erlang corrects its clock, a second of the broker is up to 1 % shorter. */
 const BROKER_CLOCK = 0.99
 
 export function delays(url: string, management: Management): void {
@@ -11,7 +11,7 @@ export function delays(url: string, management: Management): void {
 
   describe.concurrent('delays', () => {
     it(
-      'a short one is not held behind a long one, and none comes early',
+      'do not block a short delay behind a long one, and none ends early',
       on(async (rig) => {
         const { transport, inbox } = await rig.start()
         for (let number = 0; number < 6; number++) await rig.send(String(number))
@@ -36,9 +36,9 @@ export function delays(url: string, management: Management): void {
     )
 
     it(
-      'a source that is gone does not hold up the retries of another',
+      'do not block the retries of one source when another source was deleted',
       on(async (rig) => {
-        // The broker moves 32 expired messages at a time and waits for the target to take them.
+        // The broker moves 32 expired messages at a time and waits until the target has stored them.
         const waiting = 50
         const gone = await Rig.open(url)
         const { transport: goneTransport, inbox: goneInbox } = await gone.start()
@@ -67,7 +67,7 @@ export function delays(url: string, management: Management): void {
     )
 
     it(
-      'the queues are at the broker as topologyOf says: nothing there makes them expire',
+      'use queues as topologyOf lists them, without an expiry',
       on(async (rig) => {
         const { transport, inbox } = await rig.start()
         await rig.send('body')
@@ -84,7 +84,7 @@ export function delays(url: string, management: Management): void {
     )
 
     it(
-      'a delay queue that someone deleted is made again for the next retry',
+      'declare a deleted delay queue again for the next retry',
       on(async (rig) => {
         const { transport, inbox } = await rig.start()
         const name = delayQueue(rig.queue, 250)
@@ -102,7 +102,7 @@ export function delays(url: string, management: Management): void {
     )
 
     it(
-      'no delay is no detour: straight back to the source',
+      'send a retry without a delay directly to the source',
       on(async (rig) => {
         const { transport, inbox } = await rig.start()
         await rig.send('body')

@@ -2,14 +2,14 @@ import { type Decision, FIRST_CYCLE, type Failure, type RetryAt } from '@redrive
 import type { ConsumeMessage } from 'amqplib'
 import { describe, expect, it } from 'vitest'
 import { HandOffs } from '../src/enact.ts'
-import { type RabbitMqDelivery, toDelivery } from '../src/headers.ts'
+import { type RabbitMqDelivery, toDelivery } from '../src/delivery.ts'
 import type { Outgoing, Publisher } from '../src/publish.ts'
 import { delayQueue, deadLetterQueue, topologyOf } from '../src/index.ts'
-import { Unsettled } from '../src/unsettled.ts'
+import { UnackedDeliveries } from '../src/unacked.ts'
 
 const QUEUE = 'orders'
 
-/** Hand-offs to a publisher that writes down what it is given; `refuse` may throw as the client library does. */
+/** Hand-offs with a publisher that records messages; `refuse` may throw like the client library. */
 function handOffs(refuse: (outgoing: Outgoing, nth: number) => void = () => undefined) {
   const sent: Outgoing[] = []
   const publisher = {
@@ -28,7 +28,7 @@ function handOffs(refuse: (outgoing: Outgoing, nth: number) => void = () => unde
     budgetBytes: 8_192,
     deadLetterRetentionMs: 60_000,
   })
-  const unsettled = new Unsettled({ ack: () => undefined, nack: () => undefined })
+  const unsettled = new UnackedDeliveries({ ack: () => undefined, nack: () => undefined })
   const enact = (decision: Decision) => {
     const one = delivery()
     unsettled.add(one)
@@ -55,7 +55,7 @@ const retryIn = (delayMs: number): RetryAt => ({
 })
 
 describe('a copy', () => {
-  it('for a delay queue says the time of its queue', async () => {
+  it('for a delay queue has the time to live of its queue', async () => {
     const { sent, enact } = handOffs()
     await enact(retryIn(1_500))
     expect(sent[0]?.routingKey).toBe(delayQueue(QUEUE, 2_000))
@@ -65,30 +65,30 @@ describe('a copy', () => {
   it('for the source never expires', async () => {
     const { sent, enact } = handOffs()
     await enact(retryIn(0))
-    await enact({ kind: 'pause', reason: 'asked', until: 0, failure: undefined })
+    await enact({ kind: 'pause', reason: 'requested', until: 0, failure: undefined })
     expect(sent.map(({ routingKey }) => routingKey)).toEqual([QUEUE, QUEUE])
     expect(sent.map(({ properties }) => properties.expiration)).toEqual([undefined, undefined])
   })
 
-  it('for the dead letters is kept as long as the policy says', async () => {
+  it('for the dead-letter queue has the retention of the policy', async () => {
     const { sent, enact } = handOffs()
     await enact({ kind: 'deadLetter', reason: 'terminal', failure, cycle: FIRST_CYCLE })
     expect(sent[0]?.routingKey).toBe(deadLetterQueue(QUEUE))
     expect(sent[0]?.properties.expiration).toBe('60000')
   })
 
-  it('gives up history, then puts headers aside, when they cannot be encoded', async () => {
+  it('omits the history, then stores headers as JSON, when they cannot be encoded', async () => {
     const { sent, enact } = handOffs((_, nth) => {
       if (nth === 1) throw new RangeError('too long')
       if (nth === 2) throw new TypeError('unknown type')
     })
-    expect(await enact(retryIn(0))).toMatchObject({ kind: 'done', place: 'retry' })
+    expect(await enact(retryIn(0))).toMatchObject({ kind: 'done', destination: 'retry' })
     const headers = sent.map(({ properties }) => properties.headers as Record<string, unknown>)
     expect(headers.map(({ tenant }) => tenant)).toEqual(['t1', 't1', undefined])
     expect(headers[2]?.['redrive-aside']).toContain('t1')
   })
 
-  it('is not tried again for any other reason', async () => {
+  it('is not sent again after any other error', async () => {
     const { sent, enact } = handOffs(() => {
       throw new Error('out of memory')
     })

@@ -14,7 +14,7 @@ const KEPT = {
   timestamp: 1_700_000_000,
 } as const
 
-/** One of every type that AMQP has for a header. */
+/** One value of every AMQP header type. */
 const VALUES = {
   text: 'café €',
   empty: '',
@@ -36,22 +36,22 @@ const VALUES = {
 export function headersOnTheWire(url: string): void {
   const on = (test: (rig: Rig) => Promise<void>) => onRig(url, test)
 
-  describe.concurrent('headers on the wire', () => {
+  describe.concurrent('headers of published messages', () => {
     it(
-      'every AMQP property survives retry, dead letter, drain and replay',
+      'keep every AMQP property through retry, dead letter, drain and replay',
       on(async (rig) => {
         const { transport, inbox } = await rig.start()
         await rig.send('body', { ...KEPT, headers: { mine: 'yes' } })
         expect(await transport.enact(await inbox.nth(1), retryIn(100))).toMatchObject({
           kind: 'done',
-          place: 'retry',
+          destination: 'retry',
         })
         const second = await inbox.nth(2)
         expect(second.raw.properties).toMatchObject(KEPT)
         expect(second).toMatchObject({ id: 'm-1', type: 'paid', cycle: { attempts: 1 } })
         await transport.enact(second, deadLetter())
         const source = rig.source()
-        const batch = await source.drain({ most: 10 })
+        const batch = await source.drain({ limit: 10 })
         expect(batch.deadLetters).toHaveLength(1)
         const [drained] = batch.deadLetters
         if (drained === undefined) return
@@ -67,7 +67,7 @@ export function headersOnTheWire(url: string): void {
     )
 
     it(
-      'header values of every AMQP type survive a retry',
+      'keep values of every AMQP type through a retry',
       on(async (rig) => {
         const { transport, inbox } = await rig.start()
         await rig.send('body', { headers: VALUES })
@@ -81,7 +81,7 @@ export function headersOnTheWire(url: string): void {
     )
 
     it(
-      'the trace of the delay queue is not carried on',
+      'do not contain the x-death of the delay queue',
       on(async (rig) => {
         const { transport, inbox } = await rig.start()
         await rig.send('body')
@@ -96,7 +96,7 @@ export function headersOnTheWire(url: string): void {
     )
 
     it(
-      'a copy to others is made once, by the producer, and the handler still sees to whom',
+      'route CC and BCC once, for the producer, and still show them to the handler',
       on(async (rig) => {
         const audit = `${rig.queue}-audit`
         await rig.makeQueue(audit)
@@ -117,7 +117,7 @@ export function headersOnTheWire(url: string): void {
     )
 
     it(
-      'a message without a name gets one that its retries keep',
+      'give a message without an id one that its retries keep',
       on(async (rig) => {
         const { transport, inbox } = await rig.start()
         await rig.send('body')
@@ -128,15 +128,15 @@ export function headersOnTheWire(url: string): void {
     )
 
     it(
-      'a producer that fills the headers is still dead-lettered, with less of our history',
+      'shorten the history of a dead letter when the producer fills the headers',
       on(async (rig) => {
         const { transport, inbox } = await rig.start()
         const headers = { filler: 'x'.repeat(60 * 1_024), mine: 1 }
         await rig.send('body', { messageId: 'm-1', headers })
         const cycle = failedCycle(30, 'y'.repeat(200))
         const enactment = await transport.enact(await inbox.nth(1), deadLetter(cycle))
-        expect(enactment).toMatchObject({ kind: 'done', place: 'dead_letter' })
-        // 8 KiB of budget hold 30 short attempts, but not beside 60 KiB of someone else.
+        expect(enactment).toMatchObject({ kind: 'done', destination: 'dead_letter' })
+        // A budget of 8 KiB holds 30 short attempts, but not together with 60 KiB of other headers.
         expect(enactment).toHaveProperty('truncated', 30)
         const { properties } = await rig.take(deadLetterQueue(rig.queue))
         expect(properties.headers).toMatchObject({ ...headers, 'redrive-id': 'm-1' })
@@ -144,7 +144,7 @@ export function headersOnTheWire(url: string): void {
     )
 
     it(
-      'where a topic exchange got it from stays known through several hand-offs',
+      'keep the routing key of a topic exchange through several hand-offs',
       on(async (rig) => {
         const exchange = `${rig.queue}-events`
         await rig.makeExchange(exchange, 'topic')
@@ -155,7 +155,7 @@ export function headersOnTheWire(url: string): void {
           await transport.enact(await inbox.nth(count), retryIn(100, failedCycle(count)))
         }
         await transport.enact(await inbox.nth(3), deadLetter())
-        const { deadLetters } = await rig.source().drain({ most: 1 })
+        const { deadLetters } = await rig.source().drain({ limit: 1 })
         expect(deadLetters.map(({ envelope }) => envelope)).toMatchObject([
           { exchange, routingKey: 'order.paid.eu' },
         ])
@@ -163,7 +163,7 @@ export function headersOnTheWire(url: string): void {
     )
 
     it(
-      'a header called __proto__ does not stop its message',
+      'may contain a header named __proto__',
       on(async (rig) => {
         const { transport, inbox } = await rig.start()
         const headers = JSON.parse('{"__proto__": {"redrive-id": "forged"}, "mine": 1}') as object

@@ -9,18 +9,22 @@ import {
   replayOf,
   toDelivery,
   unheardIn,
-} from '../src/headers.ts'
+} from '../src/delivery.ts'
 import { failedCycle } from './rig.ts'
 
 const SOURCE = 'orders'
 
-interface Sent {
+interface SentMessage {
   readonly properties?: Readonly<Record<string, unknown>>
   readonly fields?: { readonly exchange?: string; readonly routingKey?: string }
   readonly body?: string
 }
 
-function arrived({ properties = {}, fields = {}, body = 'body' }: Sent = {}): ConsumeMessage {
+function arrived({
+  properties = {},
+  fields = {},
+  body = 'body',
+}: SentMessage = {}): ConsumeMessage {
   const raw = {
     content: Buffer.from(body),
     fields: { deliveryTag: 1, redelivered: false, consumerTag: 'c', exchange: '', ...fields },
@@ -31,7 +35,7 @@ function arrived({ properties = {}, fields = {}, body = 'body' }: Sent = {}): Co
 
 const RETRY: CopyOptions = { cycle: failedCycle(1), reason: 'backoff', budgetBytes: 8_192 }
 
-/** Copies it and lets the copy arrive again, by the default exchange as a delay queue sends it. */
+/** Copies a message and returns the copy as received from a delay queue, through the default exchange. */
 function hop(delivery: RabbitMqDelivery, options: Partial<CopyOptions> = {}): RabbitMqDelivery {
   const { properties, content } = copyOf(delivery, { ...RETRY, ...options })
   const raw = arrived({ properties: properties as Record<string, unknown> })
@@ -42,7 +46,7 @@ const headersOf = (delivery: RabbitMqDelivery) =>
   copyOf(delivery, RETRY).properties.headers as Record<string, unknown>
 
 describe('a message without headers', () => {
-  it('is a first attempt with the name its producer gave it', () => {
+  it('is a first attempt with the id of its producer', () => {
     for (const properties of [{ messageId: 'm-1' }, { messageId: 'm-1', headers: {} }]) {
       const raw = arrived({
         properties: { ...properties, type: 'paid', contentType: 'text/plain' },
@@ -65,7 +69,7 @@ describe('a message without headers', () => {
     }
   })
 
-  it('reads as one with a header would', () => {
+  it('is read like a message with headers', () => {
     const fast = toDelivery(SOURCE, arrived({ properties: { messageId: 'm-1', type: 'paid' } }))
     const slow = toDelivery(
       SOURCE,
@@ -75,7 +79,7 @@ describe('a message without headers', () => {
     expect(slow.headers).toEqual({ a: 1 })
   })
 
-  it('gets an id of its own when it has no name, and its copies keep it', () => {
+  it('gets a new id when it has none, and its copies keep it', () => {
     for (const messageId of [undefined, '']) {
       const first = toDelivery(SOURCE, arrived({ properties: { messageId } }))
       const other = toDelivery(SOURCE, arrived({ properties: { messageId } }))
@@ -88,7 +92,7 @@ describe('a message without headers', () => {
 })
 
 describe('identity', () => {
-  it('keeps the id and the key of the producer through every hop', () => {
+  it('keeps the id and the key of the producer in every copy', () => {
     const properties = { messageId: 'm-1', headers: { 'redrive-key': 'order 7 €' } }
     const third = hop(hop(toDelivery(SOURCE, arrived({ properties }))))
     expect([third.id, third.key]).toEqual(['m-1', 'order 7 €'])
@@ -96,7 +100,7 @@ describe('identity', () => {
   })
 })
 
-describe('what the broker wrote', () => {
+describe('a header of the broker', () => {
   const BROKERS = {
     'x-death': [{ queue: SOURCE, reason: 'expired', count: 1 }],
     'x-first-death-queue': SOURCE,
@@ -117,17 +121,17 @@ describe('what the broker wrote', () => {
     expect(copied).toEqual(['x-deathly', 'x-retries'])
   })
 
-  it('counts hand-outs without a word, and a copy that returns the message remembers them', () => {
+  it('counts unfinished deliveries, and a copy that returns the message keeps the count', () => {
     const delivery = toDelivery(SOURCE, arrived({ properties: { headers: BROKERS } }))
     expect(delivery.deliveryCount).toBe(3)
     const returned = hop(delivery, { cycle: delivery.cycle, unheard: unheardIn(delivery.raw) })
     expect(returned.deliveryCount).toBe(3)
-    // The handler was heard of: a retry starts anew.
+    // The handler finished: a retry starts at 0 again.
     expect(hop(returned).deliveryCount).toBe(1)
   })
 
   it.each([['nonsense'], [-1], [1.5], [Number.NaN], [{}], ['99999999']])(
-    'counts for nothing when it is %j',
+    'is ignored when it is %j',
     (count) => {
       const headers = { 'x-delivery-count': count, 'redrive-delivery-count': '0' }
       expect(toDelivery(SOURCE, arrived({ properties: { headers } })).deliveryCount).toBe(1)
@@ -135,7 +139,7 @@ describe('what the broker wrote', () => {
   )
 })
 
-describe('what the broker would act on again', () => {
+describe('a property that the broker would act on again', () => {
   const properties = {
     messageId: 'm-1',
     expiration: '5000',
@@ -143,7 +147,7 @@ describe('what the broker would act on again', () => {
     headers: { CC: ['audit', 'billing'], BCC: ['secret'], mine: 1 },
   }
 
-  it('is set aside from the first copy on', () => {
+  it('is stored as JSON in the first copy', () => {
     const { properties: copied } = copyOf(toDelivery(SOURCE, arrived({ properties })), RETRY)
     expect(copied).not.toHaveProperty('expiration')
     expect(copied).not.toHaveProperty('userId')
@@ -151,7 +155,7 @@ describe('what the broker would act on again', () => {
     expect(copied.headers).not.toHaveProperty('BCC')
   })
 
-  it('is what the handler sees after several hops', () => {
+  it('is visible to the handler after several copies', () => {
     const fourth = hop(hop(hop(toDelivery(SOURCE, arrived({ properties })))))
     expect(fourth.headers).toEqual({ mine: 1, CC: ['audit', 'billing'], BCC: ['secret'] })
     const aside = JSON.parse(String(headersOf(fourth)['redrive-aside'])) as unknown
@@ -162,12 +166,12 @@ describe('what the broker would act on again', () => {
     })
   })
 
-  it('is not mentioned where there is nothing to set aside', () => {
+  it('adds no header when no such property exists', () => {
     expect(headersOf(toDelivery(SOURCE, arrived()))).not.toHaveProperty('redrive-aside')
   })
 
   it.each([['{'], ['null'], ['7'], ['"text"'], ['{"headers":null}'], ['{"headers":7}'], [7]])(
-    'counts as absent when it reads %j',
+    'counts as absent when the header contains %j',
     (aside) => {
       const headers = { 'redrive-aside': aside, mine: 1 }
       const delivery = toDelivery(SOURCE, arrived({ properties: { headers } }))
@@ -176,7 +180,7 @@ describe('what the broker would act on again', () => {
     },
   )
 
-  it('is replaced by the time a dead letter is kept', () => {
+  it('is replaced by the retention of a dead letter', () => {
     const delivery = toDelivery(SOURCE, arrived({ properties }))
     const { properties: copied } = copyOf(delivery, { ...RETRY, expiration: '86400000' })
     expect(copied.expiration).toBe('86400000')
@@ -185,8 +189,8 @@ describe('what the broker would act on again', () => {
   })
 })
 
-describe('where it was sent', () => {
-  it('is written down at the first hop and stays', () => {
+describe('the original address', () => {
+  it('is stored in the first copy and stays', () => {
     const fields = { exchange: 'events', routingKey: 'order.paid.eu' }
     const third = hop(hop(toDelivery(SOURCE, arrived({ fields }))))
     expect(headersOf(third)).toMatchObject({
@@ -212,7 +216,7 @@ describe('where it was sent', () => {
   })
 })
 
-describe('everything else', () => {
+describe('every other property', () => {
   const KEPT = {
     messageId: 'm-1',
     type: 'paid',
@@ -225,18 +229,18 @@ describe('everything else', () => {
     timestamp: 1_700_000_000,
   }
 
-  it('travels with a copy as it came', () => {
+  it('is copied unchanged', () => {
     const copy = copyOf(toDelivery(SOURCE, arrived({ properties: KEPT, body: 'ÿ' })), RETRY)
     expect(copy.properties).toMatchObject(KEPT)
     expect(copy.content.toString()).toBe('ÿ')
   })
 
-  it('is not invented where the producer left it out', () => {
+  it('is not added when the producer omitted it', () => {
     const { properties } = copyOf(toDelivery(SOURCE, arrived()), RETRY)
     expect(Object.keys(properties)).toEqual(['headers'])
   })
 
-  it('comes back from the envelope with a replay, and every value in it is text', () => {
+  it('is restored from the envelope by a replay, and every value in the envelope is text', () => {
     const fields = { exchange: 'events', routingKey: 'order.paid' }
     const delivery = hop(toDelivery(SOURCE, arrived({ properties: KEPT, fields })))
     const envelope = envelopeOf(delivery.raw)
@@ -244,7 +248,7 @@ describe('everything else', () => {
     const { raw: _, ...rest } = delivery
     const drained = { delivery: rest, origin: SOURCE, envelope, quarantined: false }
     const replay = replayOf(
-      { ...drained, class: 'unknown', reason: 'terminal', naming: 'named' },
+      { ...drained, class: 'unknown', reason: 'terminal', identity: 'stable' },
       'r-1',
     )
     expect(replay.properties).toMatchObject(KEPT)
@@ -258,8 +262,8 @@ describe('everything else', () => {
   })
 })
 
-describe('a header called __proto__', () => {
-  it('changes nothing but itself', () => {
+describe('a header named __proto__', () => {
+  it('changes no other header', () => {
     const headers = JSON.parse('{"__proto__": {"polluted": true}, "mine": 1}') as object
     const delivery = toDelivery(SOURCE, arrived({ properties: { headers } }))
     expect(({} as { polluted?: unknown }).polluted).toBeUndefined()

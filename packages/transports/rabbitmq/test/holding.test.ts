@@ -1,11 +1,11 @@
 import { EventEmitter } from 'node:events'
 import type { Channel } from 'amqplib'
 import { describe, expect, it } from 'vitest'
-import type { RabbitMqDelivery } from '../src/headers.ts'
-import { Holding } from '../src/holding.ts'
-import { Unsettled } from '../src/unsettled.ts'
+import type { RabbitMqDelivery } from '../src/delivery.ts'
+import { DrainChannel } from '../src/drain.ts'
+import { UnackedDeliveries } from '../src/unacked.ts'
 
-/** A channel that says what is done on it, and two messages in hand on it. */
+/** A channel that records the calls on it, with two unacknowledged messages. */
 function held() {
   const done: string[] = []
   const emitter = new EventEmitter()
@@ -26,7 +26,7 @@ function held() {
       emitter.emit('close')
     },
   })
-  const unsettled = new Unsettled(channel)
+  const unsettled = new UnackedDeliveries(channel)
   const taken = [1, 2].map((deliveryTag) => {
     const delivery = { raw: { fields: { deliveryTag } } } as unknown as RabbitMqDelivery
     unsettled.add(delivery)
@@ -35,22 +35,22 @@ function held() {
   return {
     done,
     channel,
-    holding: new Holding(channel as unknown as Channel, unsettled, taken),
+    holding: new DrainChannel(channel as unknown as Channel, unsettled, taken),
     taken,
   }
 }
 
 const onLost = (cause?: unknown) => new Error('lost', { cause })
 
-describe('what is in hand of a queue', () => {
-  it('is released when the broker has heard of it', async () => {
+describe('a drained batch', () => {
+  it('is released when the broker has received the acknowledgements', async () => {
     const { done, holding } = held()
     await holding.releaseAll(onLost)
     expect(done).toEqual(['ack', 'asked', 'close'])
-    expect(holding.inHand).toBe(0)
+    expect(holding.unackedCount).toBe(0)
   })
 
-  it('is not released when the connection ends before the broker has heard of it', async () => {
+  it('rejects the release when the connection ends before the broker has received it', async () => {
     const { channel, holding } = held()
     const cause = new Error('Channel ended, no reply will be forthcoming')
     channel.prefetch = () => {
@@ -60,20 +60,20 @@ describe('what is in hand of a queue', () => {
     await expect(holding.releaseAll(onLost)).rejects.toMatchObject({ message: 'lost', cause })
   })
 
-  it('is given back at once', async () => {
+  it('is returned immediately', async () => {
     const { done, holding } = held()
     await holding.abandonAll(onLost)
     expect(done).toEqual(['nack', 'nack', 'close'])
   })
 
-  it('and is released by itself is forgotten when the channel ends in the same moment', async () => {
+  it('drops a single release when the channel closes at the same time', async () => {
     const { done, channel, holding, taken } = held()
     holding.release(taken[0]?.delivery as RabbitMqDelivery)
     channel.end()
-    // Acknowledgements leave in the next turn of the loop; on a closed channel they would throw there.
+    // Acknowledgements are sent in the next turn of the event loop; on a closed channel they would throw there.
     await new Promise(setImmediate)
     expect(done).toEqual([])
-    expect(holding.inHand).toBe(0)
+    expect(holding.unackedCount).toBe(0)
     await expect(holding.releaseAll(onLost)).rejects.toThrow('lost')
   })
 })

@@ -1,6 +1,6 @@
 import { urlOf } from '@redrive/dev-support'
 
-/** Where the management API of a service answers, and what it wants to hear first. */
+/** The address of the management API of a service, and its authorization header. */
 export interface Management {
   readonly api: string
   readonly authorization: string

@@ -19,16 +19,16 @@ import {
 } from './rig.ts'
 import { ask, type Management, remove } from './management.ts'
 
-/** Asks until it is done: each time it may be over another connection. */
+/** Repeats the enactment until it is done; each attempt may use another connection. */
 const handedOff = (enact: () => Awaitable<Enactment>) =>
   until('the hand-off is done', async () => (await enact()).kind === 'done')
 
 export function recovery(url: string, management: Management): void {
   const on = (test: (rig: Rig) => Promise<void>) => onRig(url, test)
 
-  describe.concurrent('what the broker ends', () => {
+  describe.concurrent('recovery after the broker closes', () => {
     it(
-      'a channel: what was in hand is reported lost and comes again',
+      'a channel: deliveries in flight are reported lost and delivered again',
       on(async (rig) => {
         const { transport, inbox, lines } = await rig.start()
         for (const body of ['a', 'b', 'c']) await rig.send(body)
@@ -36,7 +36,7 @@ export function recovery(url: string, management: Management): void {
         const [first] = inbox.deliveries
         if (first === undefined) return
         const channel = lineOf(lines, 'consume').channels.at(-1)
-        // A tag it never gave out: PRECONDITION_FAILED.
+        // An unknown tag: PRECONDITION_FAILED.
         channel?.ack({ ...first.raw, fields: { ...first.raw.fields, deliveryTag: 999 } })
         await inbox.nth(6)
         expect(inbox.lostOnes).toEqual(inbox.deliveries.slice(0, 3))
@@ -44,7 +44,7 @@ export function recovery(url: string, management: Management): void {
         expect(await transport.enact(first, SETTLE)).toEqual({ kind: 'lost' })
         expect(await transport.enact(first, deadLetter())).toEqual({ kind: 'lost' })
         for (const delivery of inbox.deliveries.slice(3)) {
-          expect(await transport.enact(delivery, SETTLE)).toMatchObject({ place: 'settled' })
+          expect(await transport.enact(delivery, SETTLE)).toMatchObject({ destination: 'settled' })
         }
         await transport.close()
         expect(await rig.count(rig.queue)).toBe(0)
@@ -53,7 +53,7 @@ export function recovery(url: string, management: Management): void {
     )
 
     it(
-      'the connection that consumes: the same, and events tell of it',
+      'the consuming connection: the same, with events',
       on(async (rig) => {
         const events = rig.events()
         const { transport, inbox, lines } = await rig.start()
@@ -73,7 +73,7 @@ export function recovery(url: string, management: Management): void {
     )
 
     it(
-      'the connection that publishes: the hand-off is unknown, nothing in hand is lost, and it works again',
+      'the publishing connection: the hand-off is unknown, no delivery is lost, and it reconnects',
       on(async (rig) => {
         const { transport, inbox, lines } = await rig.start()
         await rig.send('a')
@@ -92,7 +92,7 @@ export function recovery(url: string, management: Management): void {
     )
 
     it(
-      'a connection, because an administrator said so',
+      'a connection at the request of an administrator',
       on(async (rig) => {
         const transport = rig.transport()
         const inbox = new Inbox()
@@ -134,7 +134,7 @@ export function recovery(url: string, management: Management): void {
     )
 
     it(
-      "the queue, where we only verify: consumed again as soon as it is there, 'verify' makes nothing",
+      "the queue with topology 'verify': it is consumed again when it exists, and is not declared",
       on(async (rig) => {
         await rig.makeTopology()
         const events = rig.events()
@@ -154,17 +154,17 @@ export function recovery(url: string, management: Management): void {
     )
   })
 
-  // A cluster whose nodes lost sight of each other keeps requests for ever while its heartbeats go on.
+  // Nodes of a partitioned cluster may never answer a request, while their heartbeats continue.
   describe.concurrent('a broker that hangs', () => {
     const never = () => new Promise<never>(() => undefined)
-    /** Longer than a request is waited for. */
+    /** Longer than the timeout of a request. */
     const PATIENCE_MS = 25_000
     const linesFor = (lines: readonly Line[], wanted: Line['purpose']) =>
       lines.filter(({ purpose }) => purpose === wanted)
 
     for (const request of ['checkQueue', 'prefetch', 'consume'] as const) {
       it(
-        `on ${request} when we come back: the next connection is tried`,
+        `on ${request} after a reconnect: the next connection is tried`,
         on(async (rig) => {
           const onChannel = (channel: Channel, line: Line, lines: readonly Line[]) => {
             if (line === linesFor(lines, 'consume')[1]) channel[request] = never
@@ -174,13 +174,13 @@ export function recovery(url: string, management: Management): void {
           await rig.send('a')
           const delivery = await inbox.nth(1, { timeout: PATIENCE_MS })
           expect(linesFor(lines, 'consume')).toHaveLength(3)
-          expect(await transport.enact(delivery, SETTLE)).toMatchObject({ place: 'settled' })
+          expect(await transport.enact(delivery, SETTLE)).toMatchObject({ destination: 'settled' })
         }),
       )
     }
 
     it(
-      'on what only writers need: who comes back consumes all the same',
+      'on a request that only publishing needs: a reconnected consumer still consumes',
       on(async (rig) => {
         const onChannel = (channel: Channel, line: Line, lines: readonly Line[]) => {
           if (line === linesFor(lines, 'consume')[0]) return
@@ -196,7 +196,7 @@ export function recovery(url: string, management: Management): void {
     )
 
     it(
-      'on a question whether it has heard: what was in hand comes again elsewhere',
+      'on the check of acknowledgements: deliveries in flight are delivered again over another connection',
       on(async (rig) => {
         let isHanging = false
         const onChannel = (channel: Channel) => {
@@ -220,12 +220,12 @@ export function recovery(url: string, management: Management): void {
     )
 
     it(
-      'on a copy that got lost inside it: the copy is made again over another connection',
+      'on a copy that it lost: the copy is sent again over another connection',
       on(async (rig) => {
         let first: Line | undefined
         const onConfirmChannel = (channel: ConfirmChannel, line: Line) => {
           first ??= line
-          // Written by us, never heard of again.
+          // Written by Redrive, never confirmed.
           if (line === first) Object.assign(channel, { sendMessage: () => true })
         }
         const { transport, inbox, lines } = await rig.start({
@@ -242,7 +242,7 @@ export function recovery(url: string, management: Management): void {
     )
 
     it(
-      'on a copy and on the goodbye as well: the connections after it are left alone',
+      'on a copy and on the close: later connections are not reset',
       on(async (rig) => {
         let first: Line | undefined
         const onConfirmChannel = (channel: ConfirmChannel, line: Line) => {
@@ -258,7 +258,7 @@ export function recovery(url: string, management: Management): void {
         await rig.send('a')
         const delivery = await inbox.nth(1)
         await handedOff(() => transport.enact(delivery, deadLetter()))
-        // Longer than the goodbye is waited for, and several looks for what hangs.
+        // Longer than the close timeout, and several checks for a hung connection.
         const seenUntil = performance.now() + 4_500
         await until('it was looked often enough', () => performance.now() > seenUntil)
         expect(linesFor(lines, 'publish')).toHaveLength(2)
@@ -267,7 +267,7 @@ export function recovery(url: string, management: Management): void {
     )
 
     it(
-      'while it is short of memory is not left when it goes on: its late proofs count',
+      'while it is short of memory is not replaced when it continues: late confirms count',
       on(async (rig) => {
         const held: (() => void)[] = []
         const onConfirmChannel = (channel: ConfirmChannel) => {
@@ -295,14 +295,14 @@ export function recovery(url: string, management: Management): void {
         await until('it was looked again', () => performance.now() > goesOnUntil)
         const second = transport.enact(delivery, deadLetter())
         held[0]?.()
-        expect(await second).toMatchObject({ kind: 'done', place: 'dead_letter' })
+        expect(await second).toMatchObject({ kind: 'done', destination: 'dead_letter' })
         expect(linesFor(lines, 'publish')).toHaveLength(1)
         expect(await rig.count(deadLetterQueue(rig.queue))).toBe(1)
       }),
     )
 
     it(
-      'on a queue that is to be made: it is made over another connection',
+      'on the declaration of a queue: it is declared over another connection',
       on(async (rig) => {
         const onChannel = (channel: Channel, line: Line, lines: readonly Line[]) => {
           if (line === linesFor(lines, 'publish')[0]) channel.assertQueue = never
@@ -319,9 +319,9 @@ export function recovery(url: string, management: Management): void {
     )
   })
 
-  describe.concurrent('a copy without proof', () => {
+  describe.concurrent('an unconfirmed copy', () => {
     it(
-      'that is never confirmed is unknown, is not made twice, and counts when the proof comes late',
+      'is unknown, is not sent twice, and counts when the confirm is late',
       on(async (rig) => {
         const held: (() => void)[] = []
         const onConfirmChannel = (channel: ConfirmChannel) => {
@@ -341,13 +341,13 @@ export function recovery(url: string, management: Management): void {
         const first = await transport.enact(delivery, deadLetter())
         expect(first).toMatchObject({ kind: 'unknown', error: { code: 'OUTCOME_UNKNOWN' } })
         expect(performance.now() - startedAt).toBeGreaterThanOrEqual(3_000)
-        // After twice the timeout the connection would be left.
+        // After twice the timeout, the connection would be replaced.
         const second = transport.enact(delivery, deadLetter())
         await until('the broker has answered', () => held.length === 1)
-        // The original is ours as long as nothing is proven.
+        // The original stays unacknowledged until the copy is confirmed.
         expect(await rig.count(deadLetterQueue(rig.queue))).toBe(1)
         held[0]?.()
-        expect(await second).toMatchObject({ kind: 'done', place: 'dead_letter' })
+        expect(await second).toMatchObject({ kind: 'done', destination: 'dead_letter' })
         expect(held).toHaveLength(1)
         await transport.close()
         expect(await rig.count(rig.queue)).toBe(0)
@@ -356,7 +356,7 @@ export function recovery(url: string, management: Management): void {
     )
 
     it(
-      'because the target is full is unknown, and the original stays',
+      'is unknown when the target queue is full, and the original stays',
       on(async (rig) => {
         const name = deadLetterQueue(rig.queue)
         await rig.makeTopology([name])
@@ -378,7 +378,7 @@ export function recovery(url: string, management: Management): void {
     )
 
     it(
-      'because there is no such queue is unknown, and says which; the original goes back when we close',
+      'is unknown and names the queue when it is missing; the original returns on close',
       on(async (rig) => {
         await rig.makeTopology()
         const { transport, inbox } = await rig.start({ topology: 'verify' })
@@ -395,7 +395,7 @@ export function recovery(url: string, management: Management): void {
   })
 
   describe.concurrent('subscribing', () => {
-    /** With which prefetch it subscribed, each time. */
+    /** The prefetch of each subscription. */
     function windows() {
       const subscribed: number[] = []
       const onChannel = (channel: Channel) => {
@@ -414,7 +414,7 @@ export function recovery(url: string, management: Management): void {
       return { subscribed, onChannel }
     }
 
-    /** What the broker has answered and what was sent to it, in order. */
+    /** The requests and answers, in order. */
     function order() {
       const log: string[] = []
       const onChannel = (channel: Channel) => {
@@ -442,7 +442,7 @@ export function recovery(url: string, management: Management): void {
     }
 
     it(
-      'a new limit reaches the broker, up and down',
+      'applies a higher and a lower limit at the broker',
       on(async (rig) => {
         const { subscribed, onChannel } = windows()
         const { transport, inbox } = await rig.start({ limit: 3, hooks: { onChannel } })
@@ -458,9 +458,9 @@ export function recovery(url: string, management: Management): void {
       }),
     )
 
-    // A channel that has only cancelled ones gives nothing back when its node dies.
+    // A channel with only cancelled subscriptions returns nothing when its node crashes.
     it(
-      'the new one begins before the old one ends, so that there is always one',
+      'starts the new subscription before the old one ends, so that one always exists',
       on(async (rig) => {
         const { log, hooks } = order()
         const { transport, inbox } = await rig.start({ limit: 2, hooks })
@@ -473,7 +473,7 @@ export function recovery(url: string, management: Management): void {
         for (const delivery of inbox.deliveries.slice(0, 8)) await transport.enact(delivery, SETTLE)
         await inbox.nth(10)
         expect(inbox.bodies.toSorted()).toEqual(Array.from({ length: 10 }, (_, at) => String(at)))
-        // One that is cancelled counts as long as it has something in hand.
+        // A cancelled subscription counts while it has deliveries in flight.
         await until('there is one consumer', async () => {
           const { consumerCount } = await rig.onChannel((channel) => channel.checkQueue(rig.queue))
           return consumerCount === 1
@@ -482,13 +482,13 @@ export function recovery(url: string, management: Management): void {
     )
 
     it(
-      'a small step down is not worth a new subscription',
+      'keeps the subscription when the limit becomes only slightly lower',
       on(async (rig) => {
         const { subscribed, onChannel } = windows()
         const { transport, inbox } = await rig.start({ limit: 8, hooks: { onChannel } })
         transport.limit(5)
         await rig.send('a')
-        // Longer than a change of subscription is held back.
+        // Longer than the delay of a subscription change.
         await transport.enact(await inbox.nth(1), retryIn(500))
         await inbox.nth(2)
         expect(subscribed).toEqual([8])
@@ -496,7 +496,7 @@ export function recovery(url: string, management: Management): void {
     )
 
     it(
-      'paused stays paused when the connection comes back',
+      'stays paused after a reconnect',
       on(async (rig) => {
         const events = rig.events()
         const { transport, inbox, lines } = await rig.start()
@@ -504,7 +504,7 @@ export function recovery(url: string, management: Management): void {
         closedByBroker(lineOf(lines, 'consume'))
         await until('it is back', () => events.some(({ type }) => type === 'connection_restored'))
         await rig.send('a')
-        // Whatever a new connection asks for, it has asked for when this is answered.
+        // When this is answered, a new connection has sent all its requests.
         await transport.pause()
         const { consumerCount } = await rig.onChannel((channel) => channel.checkQueue(rig.queue))
         expect(consumerCount).toBe(0)
@@ -516,30 +516,30 @@ export function recovery(url: string, management: Management): void {
     )
 
     it(
-      'a pause is over when nothing is on its way any more',
+      'resolves a pause when no delivery is on its way',
       on(async (rig) => {
         const { log, hooks } = order()
         const { transport, inbox } = await rig.start({ hooks })
         for (let number = 0; number < 50; number++) await rig.send(String(number))
         await transport.pause()
         expect(log).toEqual(['subscribed', 'cancelled'])
-        const inHand = inbox.deliveries.length
+        const received = inbox.deliveries.length
         await until('the rest is at the broker', async () => {
-          return (await rig.count(rig.queue)) === 50 - inHand
+          return (await rig.count(rig.queue)) === 50 - received
         })
-        expect(inbox.deliveries).toHaveLength(inHand)
+        expect(inbox.deliveries).toHaveLength(received)
       }),
     )
 
     it(
-      'what is given back after a pause does not come straight back',
+      'does not deliver a message again that is returned after a pause',
       on(async (rig) => {
         const { log, hooks } = order()
         const { transport, inbox } = await rig.start({ hooks })
         await rig.send('a')
         const delivery = await inbox.nth(1)
         void transport.pause()
-        expect(await transport.enact(delivery, giveBack)).toMatchObject({ place: 'returned' })
+        expect(await transport.enact(delivery, giveBack)).toMatchObject({ destination: 'returned' })
         expect(log).toEqual(['subscribed', 'cancelled', 'copied'])
         expect(await rig.count(rig.queue)).toBe(1)
         expect(inbox.deliveries).toHaveLength(1)
@@ -553,7 +553,7 @@ export function recovery(url: string, management: Management): void {
 
   describe.concurrent('closing', () => {
     it(
-      'does not wait for a broker that is away',
+      'does not wait for an unreachable broker',
       on(async (rig) => {
         let isAway = false
         const onConnect = () => {
@@ -570,7 +570,7 @@ export function recovery(url: string, management: Management): void {
         await within('closed', transport.close(), { timeout: 1_000 })
         const made = lines.length
         isAway = false
-        // Longer than it waits before it tries again.
+        // Longer than the wait before the next attempt.
         const { transport: other, inbox: others } = await rig.start()
         await other.enact(await others.nth(1), retryIn(1_000))
         await others.nth(2)
@@ -579,7 +579,7 @@ export function recovery(url: string, management: Management): void {
     )
 
     it(
-      'returns what was in hand, uncounted',
+      'returns deliveries in flight without counting them',
       on(async (rig) => {
         const { transport, inbox } = await rig.start()
         await rig.send('a')
@@ -591,7 +591,7 @@ export function recovery(url: string, management: Management): void {
     )
   })
 
-  describe.concurrent('open refuses with a sentence that says what to do', () => {
+  describe.concurrent('open rejects with instructions', () => {
     async function refusal(opening: Promise<void>): Promise<Error & { readonly code?: unknown }> {
       const error = await opening.then(
         () => new Error('it opened'),
@@ -603,7 +603,7 @@ export function recovery(url: string, management: Management): void {
     }
 
     it(
-      'when nobody listens there',
+      'when no server listens at the address',
       on(async (rig) => {
         const transport = rig.transport({ url: 'amqp://guest:s3cret@127.0.0.1:1' })
         const error = await refusal(transport.open())
@@ -625,7 +625,7 @@ export function recovery(url: string, management: Management): void {
     )
 
     it(
-      'unless another address answers',
+      'unless another address works',
       on(async (rig) => {
         const transport = rig.transport({ url: ['amqp://guest:guest@127.0.0.1:1', url] })
         await transport.open()
@@ -646,7 +646,7 @@ export function recovery(url: string, management: Management): void {
     )
 
     it(
-      'when something is missing that we may only look at: all of it at once',
+      "when queues are missing with topology 'verify', and lists all of them",
       on(async (rig) => {
         const missing = [deadLetterQueue(rig.queue), quarantineQueue(rig.queue, 'schema')]
         await rig.makeTopology(missing)
@@ -662,7 +662,7 @@ export function recovery(url: string, management: Management): void {
     )
 
     it(
-      'and names the exchange as well when nothing is there',
+      "when nothing exists with topology 'verify', and lists the exchange too",
       on(async (rig) => {
         const error = await refusal(rig.transport({ topology: 'verify' }).open())
         const { source, deadLetters, later, exchange } = topologyOf(rig.queue, 'quorum')

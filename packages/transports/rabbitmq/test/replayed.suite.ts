@@ -1,4 +1,5 @@
-import { ALREADY_HANDLED, type Drop, FIRST_CYCLE, SETTLE } from '@redrive/core'
+import { type Drop, FIRST_CYCLE, SETTLE } from '@redrive/core'
+import { ALREADY_HANDLED } from '@redrive/core/internal'
 import type { ConfirmationBatch, ReplayConfirmation } from '@redrive/runtime'
 import { describe, expect, it } from 'vitest'
 import { deadLetterQueue, type RabbitMqSource, replayedQueue } from '../src/index.ts'
@@ -17,7 +18,7 @@ import {
 
 const DROP = { kind: 'drop', reason: 'filtered', cycle: FIRST_CYCLE } as Drop
 
-/** A message as a replay brings it. */
+/** Returns a message with the headers of a replay. */
 const replayed = (id: string) => ({
   messageId: `m-${id}`,
   headers: { 'redrive-id': `m-${id}`, 'redrive-version': '1', 'redrive-replay-id': id },
@@ -26,7 +27,7 @@ const replayed = (id: string) => ({
 const outcomesOf = (confirmations: readonly ReplayConfirmation[]) =>
   confirmations.map(({ replayId, outcome }) => `${replayId} ${outcome}`).toSorted()
 
-/** So many confirmations in the queue, as a consumer wrote them. */
+/** Publishes this number of confirmations, as a consumer writes them. */
 async function confirmed(rig: Rig, count: number): Promise<void> {
   const { transport, inbox } = await rig.start()
   for (let number = 0; number < count; number++) await rig.send('body', replayed(`r-${number}`))
@@ -35,7 +36,7 @@ async function confirmed(rig: Rig, count: number): Promise<void> {
   await transport.close()
 }
 
-/** Calls back later what the broker says about confirmations: its answer is on its way for so long. */
+/** Delays the broker's confirms for replay confirmations until `release` is called. */
 function heldConfirms(rig: Rig): { readonly hooks: Hooks; readonly letGo: () => void } {
   const held: (() => void)[] = []
   let isOpen = false
@@ -43,21 +44,21 @@ function heldConfirms(rig: Rig): { readonly hooks: Hooks; readonly letGo: () => 
     const publish = channel.publish.bind(channel)
     channel.publish = (exchange, key, content, options, callback) =>
       publish(exchange, key, content, options, (error, ok) => {
-        const tell = () => callback?.(error, ok)
-        if (isOpen || key !== replayedQueue(rig.queue)) tell()
-        else held.push(tell)
+        const confirm = () => callback?.(error, ok)
+        if (isOpen || key !== replayedQueue(rig.queue)) confirm()
+        else held.push(confirm)
       })
   }
   const letGo = () => {
     // A slow broker may answer only after this.
     isOpen = true
-    for (const tell of held.splice(0)) tell()
+    for (const confirm of held.splice(0)) confirm()
   }
   return { hooks: { onConfirmChannel }, letGo }
 }
 
 /**
- * The confirmations in the queue, all of them, which must be so many: a slow broker may take more than
+ * Reads all confirmations in the queue and checks their number: a slow broker may need more than
  * one batch. They are kept until all are released or abandoned.
  */
 async function allInHand(
@@ -68,7 +69,7 @@ async function allInHand(
   const batches: ConfirmationBatch[] = []
   const found = () => batches.flatMap(({ confirmations }) => confirmations)
   await until(`${count} confirmations, and nothing else in the queue`, async () => {
-    batches.push(await source.confirmations({ most: 10 }))
+    batches.push(await source.confirmations({ limit: 10 }))
     return found().length >= count && (await rig.count(replayedQueue(rig.queue))) === 0
   })
   const confirmations = found()
@@ -88,36 +89,36 @@ export function confirmingReplays(url: string): void {
 
   describe.concurrent('confirming replays', () => {
     it(
-      'a plain message makes no confirmation, and no queue for them',
+      'stores no confirmation for a message that is not a replay, and declares no queue',
       on(async (rig) => {
         const { transport, inbox } = await rig.start()
         for (const body of ['handled', 'dropped']) await rig.send(body)
         await inbox.nth(2)
         const [handled, dropped] = inbox.deliveries
         if (handled === undefined || dropped === undefined) throw new Error('nothing came')
-        // At once: nothing is waited for.
-        expect(transport.enact(handled, SETTLE)).toMatchObject({ place: 'settled' })
-        expect(transport.enact(dropped, DROP)).toMatchObject({ place: 'dropped' })
+        // Synchronously, without waiting.
+        expect(transport.enact(handled, SETTLE)).toMatchObject({ destination: 'settled' })
+        expect(transport.enact(dropped, DROP)).toMatchObject({ destination: 'dropped' })
         expect(await rig.count(replayedQueue(rig.queue))).toBeUndefined()
       }),
     )
 
     it(
-      'says what became of each, and for how long the broker keeps that',
+      'stores the outcome of each replay with a time to live',
       on(async (rig) => {
         const { transport, inbox } = await rig.start()
         const before = Date.now()
         for (const id of ['r-1', 'r-2', 'r-3']) await rig.send('body', replayed(id))
         await inbox.nth(3)
-        const places = await Promise.all(
+        const enactments = await Promise.all(
           [SETTLE, ALREADY_HANDLED, DROP].map(async (decision, index) => {
             const delivery = inbox.deliveries.find(({ replayId }) => replayId === `r-${index + 1}`)
             if (delivery === undefined) throw new Error('it did not come')
             return transport.enact(delivery, decision)
           }),
         )
-        expect(places).toMatchObject(
-          ['settled', 'settled', 'dropped'].map((place) => ({ kind: 'done', place })),
+        expect(enactments).toMatchObject(
+          ['settled', 'settled', 'dropped'].map((destination) => ({ kind: 'done', destination })),
         )
         expect(await rig.count(rig.queue)).toBe(0)
         const batch = await allInHand(rig, rig.source(), 3)
@@ -138,7 +139,7 @@ export function confirmingReplays(url: string): void {
     )
 
     it(
-      'is stored before the message is acknowledged: a connection lost between the two brings it again',
+      'stores it before the acknowledgement: after a lost connection between the two, it is stored again',
       on(async (rig) => {
         let isFirst = true
         const onChannel: Hooks['onChannel'] = (channel, line) => {
@@ -154,24 +155,26 @@ export function confirmingReplays(url: string): void {
         expect(await transport.enact(await inbox.nth(1), SETTLE)).toEqual({ kind: 'lost' })
         const again = await inbox.nth(2)
         expect(again.replayId).toBe('r-1')
-        expect(await transport.enact(again, ALREADY_HANDLED)).toMatchObject({ place: 'settled' })
+        expect(await transport.enact(again, ALREADY_HANDLED)).toMatchObject({
+          destination: 'settled',
+        })
         const { confirmations } = await allInHand(rig, rig.source(), 2)
         expect(outcomesOf(confirmations)).toEqual(['r-1 already_handled', 'r-1 handled'])
       }),
     )
 
     it(
-      'is unknown while the broker does not answer, and asking again makes no second one',
+      'is unknown while the broker does not answer, and a repeated call stores no second one',
       on(async (rig) => {
         const { hooks, letGo } = heldConfirms(rig)
-        // After twice that the connection would be left: so long a slow broker has to answer.
+        // After twice this time, the connection is replaced; a slow broker must answer before that.
         const { transport, inbox, lines } = await rig.start({ hooks, confirmTimeout: '2s' })
         await rig.send('body', replayed('r-1'))
         const delivery = await inbox.nth(1)
         expect(await transport.enact(delivery, SETTLE)).toMatchObject({ kind: 'unknown' })
         const second = transport.enact(delivery, SETTLE)
         letGo()
-        expect(await second).toMatchObject({ kind: 'done', place: 'settled' })
+        expect(await second).toMatchObject({ kind: 'done', destination: 'settled' })
         expect(await transport.enact(delivery, SETTLE)).toEqual({ kind: 'lost' })
         expect(await rig.count(replayedQueue(rig.queue))).toBe(1)
         closedByBroker(lineOf(lines, 'consume'))
@@ -181,7 +184,7 @@ export function confirmingReplays(url: string): void {
     )
 
     it(
-      'makes its queue anew when someone deleted it',
+      'declares its queue again when it was deleted',
       on(async (rig) => {
         const { transport, inbox } = await rig.start()
         await rig.send('body', replayed('r-1'))
@@ -190,7 +193,7 @@ export function confirmingReplays(url: string): void {
         await rig.send('body', replayed('r-2'))
         const delivery = await inbox.nth(2)
         expect(await transport.enact(delivery, SETTLE)).toMatchObject({ kind: 'unknown' })
-        expect(await transport.enact(delivery, SETTLE)).toMatchObject({ place: 'settled' })
+        expect(await transport.enact(delivery, SETTLE)).toMatchObject({ destination: 'settled' })
         expect(await rig.count(replayedQueue(rig.queue))).toBe(1)
       }),
     )
@@ -198,20 +201,20 @@ export function confirmingReplays(url: string): void {
 
   describe.concurrent('reading confirmations', () => {
     it(
-      'takes no more than asked, and keeps them until they are released',
+      'takes no more than the limit, and keeps them until they are released',
       on(async (rig) => {
         await confirmed(rig, 5)
         const crashed = rig.source()
         const seen: string[] = []
         await until('all', async () => {
-          const { confirmations } = await crashed.confirmations({ most: 2 })
+          const { confirmations } = await crashed.confirmations({ limit: 2 })
           expect(confirmations.length).toBeLessThanOrEqual(2)
           seen.push(...confirmations.map(({ replayId }) => replayId))
           return seen.length >= 5
         })
-        // What is in hand is not handed out again.
+        // Unacknowledged messages are not delivered again.
         expect(seen.toSorted()).toEqual(['r-0', 'r-1', 'r-2', 'r-3', 'r-4'])
-        // They are no dead letters.
+        // They are not dead letters.
         expect(await crashed.depth()).toBe(0)
         await crashed.close()
         const queue = replayedQueue(rig.queue)
@@ -225,7 +228,7 @@ export function confirmingReplays(url: string): void {
     )
 
     it(
-      'skips what it cannot read and lets go of it',
+      'skips and releases unreadable messages',
       on(async (rig) => {
         await confirmed(rig, 1)
         const queue = replayedQueue(rig.queue)
@@ -237,7 +240,7 @@ export function confirmingReplays(url: string): void {
         await batch.abandon()
         await until('one is back', async () => (await rig.count(queue)) === 1)
         await rig.take(queue)
-        // Nothing but those: there is nothing to release.
+        // Only unreadable messages: nothing is left to release.
         await rig.publish('', queue, 'not ours')
         await allInHand(rig, source, 0)
         await source.close()
@@ -246,24 +249,24 @@ export function confirmingReplays(url: string): void {
     )
 
     it(
-      'asks rarely for a queue that is not there, and soon after a replay went out',
+      'checks rarely for a missing queue, and soon after a replay was published',
       on(async (rig) => {
         const lines: Line[] = []
         const source = rig.source({ connect: watched(lines) })
         const looks = () => lineOf(lines, 'drain').channels.length
-        expect((await source.confirmations({ most: 10 })).confirmations).toEqual([])
+        expect((await source.confirmations({ limit: 10 })).confirmations).toEqual([])
         const before = looks()
-        for (let times = 0; times < 20; times++) await source.confirmations({ most: 10 })
+        for (let times = 0; times < 20; times++) await source.confirmations({ limit: 10 })
         expect(looks()).toBe(before)
-        await until('it is found once it is there', async () => {
+        await until('it is found when it exists', async () => {
           if ((await rig.count(replayedQueue(rig.queue))) === undefined) await confirmed(rig, 1)
-          return (await source.confirmations({ most: 10 })).confirmations.length === 1
+          return (await source.confirmations({ limit: 10 })).confirmations.length === 1
         })
       }),
     )
 
     it(
-      'says so when the connection was lost before the release',
+      'rejects when the connection was lost before the release',
       on(async (rig) => {
         await confirmed(rig, 1)
         const lines: Line[] = []
@@ -279,51 +282,55 @@ export function confirmingReplays(url: string): void {
     )
   })
 
-  describe.concurrent('naming dead letters', () => {
+  describe.concurrent('identity of dead letters', () => {
     for (const type of ['quorum', 'classic']) {
-      const named = `of a ${type} queue`
+      const named = `in a ${type} queue`
 
       it(
-        `one ${named} without an id was never drained, or may have been`,
+        `of a message ${named} without an id shows whether it may have been drained before`,
         on(async (rig) => {
           const queue = `${rig.queue}-error`
           await rig.makeQueue(queue, { 'x-queue-type': type })
           await rig.publish('', queue, 'body')
           const lines: Line[] = []
           const source = rig.source({ deadLetterQueues: [queue], connect: watched(lines) })
-          const namings: (string | undefined)[] = []
-          const naming = async () => {
-            await until('it is there', async () => (await rig.count(queue)) === 1)
-            const batch = await source.drain({ most: 1 })
-            namings.push(batch.deadLetters[0]?.naming)
+          const identities: (string | undefined)[] = []
+          const drainOne = async () => {
+            await until('it is in the queue', async () => (await rig.count(queue)) === 1)
+            const batch = await source.drain({ limit: 1 })
+            identities.push(batch.deadLetters[0]?.identity)
             return batch
           }
-          await naming()
+          await drainOne()
           closedByBroker(lineOf(lines, 'drain'))
-          const batch = await naming()
+          const batch = await drainOne()
           await batch.abandon()
-          await naming()
-          expect(namings).toEqual(['unnamed', 'unnamed_again', 'unnamed_again'])
+          await drainOne()
+          expect(identities).toEqual([
+            'generated',
+            'generated_redelivered',
+            'generated_redelivered',
+          ])
         }),
       )
 
       it(
-        `one ${named} that was returned before it was lost may have been drained`,
+        `of a message ${named} that was returned and then lost: it may have been drained before`,
         on(async (rig) => {
           const queue = `${rig.queue}-error`
           await rig.makeQueue(queue, { 'x-queue-type': type })
           await rig.publish('', queue, 'body')
           const source = rig.source({ deadLetterQueues: [queue] })
-          await (await source.drain({ most: 1 })).abandon()
+          await (await source.drain({ limit: 1 })).abandon()
           await until('it is back', async () => (await rig.count(queue)) === 1)
-          const { deadLetters } = await source.drain({ most: 1 })
-          expect(deadLetters[0]?.naming).toBe('unnamed_again')
+          const { deadLetters } = await source.drain({ limit: 1 })
+          expect(deadLetters[0]?.identity).toBe('generated_redelivered')
         }),
       )
     }
 
     it(
-      'with an id of its producer or of ours it is named',
+      'is stable with an id of the producer or of Redrive',
       on(async (rig) => {
         const queue = `${rig.queue}-error`
         await rig.makeQueue(queue)
@@ -331,10 +338,10 @@ export function confirmingReplays(url: string): void {
         await rig.publish('', queue, 'ours', {
           headers: { 'redrive-version': '1', 'redrive-id': 'm-2' },
         })
-        const { deadLetters } = await rig.source({ deadLetterQueues: [queue] }).drain({ most: 2 })
-        expect(deadLetters.map(({ naming, delivery }) => `${delivery.id} ${naming}`)).toEqual([
-          'm-1 named',
-          'm-2 named',
+        const { deadLetters } = await rig.source({ deadLetterQueues: [queue] }).drain({ limit: 2 })
+        expect(deadLetters.map(({ identity, delivery }) => `${delivery.id} ${identity}`)).toEqual([
+          'm-1 stable',
+          'm-2 stable',
         ])
       }),
     )
@@ -342,7 +349,7 @@ export function confirmingReplays(url: string): void {
 
   describe.concurrent('an edited replay', () => {
     it(
-      'goes out as it was edited and is the same message for everyone else, through retries and dead letters',
+      'is published with its edits and keeps its identity through retries and dead letters',
       on(async (rig) => {
         const { transport, inbox } = await rig.start()
         const properties = {
@@ -358,7 +365,7 @@ export function confirmingReplays(url: string): void {
         await transport.enact(first, deadLetter())
         const source = rig.source()
         const edit = { bytes: Buffer.from('{"a":2}'), key: 'order-1/2', replaces: 'order-1' }
-        const batch = await source.drain({ most: 1 })
+        const batch = await source.drain({ limit: 1 })
         for (const letter of batch.deadLetters) {
           const delivery = { ...letter.delivery, ...edit }
           await source.publish({ deadLetter: { ...letter, delivery }, replayId: 'r-1' })
@@ -383,7 +390,7 @@ export function confirmingReplays(url: string): void {
         await transport.enact(await check(2), retryIn(100))
         await transport.enact(await check(3), deadLetter())
         expect(await rig.count(deadLetterQueue(rig.queue))).toBe(1)
-        const again = await source.drain({ most: 1 })
+        const again = await source.drain({ limit: 1 })
         const [letter] = again.deadLetters
         if (letter === undefined) throw new Error('nothing was drained')
         expect(letter.delivery).toMatchObject({ key: 'order-1/2', replaces: 'order-1' })

@@ -28,7 +28,7 @@ export { until, within } from '@redrive/testing'
 
 // ---- connections ------------------------------------------------------------------------------
 
-/** A connection that the transport asked for, and its channels. */
+/** A connection that the transport opened, and its channels. */
 export interface Line {
   readonly purpose: Purpose
   readonly model: ChannelModel
@@ -36,7 +36,7 @@ export interface Line {
 }
 
 export interface Hooks {
-  /** Before the connection is made: throw to refuse it. */
+  /** Called before connecting; throws to reject the connection. */
   readonly onConnect?: (purpose: Purpose, lines: readonly Line[]) => Promise<void> | void
   readonly onChannel?: (
     channel: Channel,
@@ -46,7 +46,7 @@ export interface Hooks {
   readonly onConfirmChannel?: (channel: ConfirmChannel, line: Line) => Promise<void> | void
 }
 
-/** Connects as the transport would, and remembers what it made. */
+/** Connects like the transport, and records the connections. */
 export function watched(lines: Line[], hooks: Hooks = {}): Connect {
   return async (url, purpose) => {
     await hooks.onConnect?.(purpose, lines)
@@ -73,19 +73,19 @@ export function watched(lines: Line[], hooks: Hooks = {}): Connect {
   }
 }
 
-/** The newest connection for that purpose. */
+/** Returns the newest connection for that purpose. */
 export function lineOf(lines: readonly Line[], purpose: Purpose): Line {
   const line = lines.findLast((one) => one.purpose === purpose)
   if (line === undefined) throw new Error(`no connection for '${purpose}' yet`)
   return line
 }
 
-/** amqplib does not name the socket in its types. */
+/** Returns the socket, which amqplib does not declare in its types. */
 export function socketOf({ connection }: ChannelModel): Socket {
   return (connection as unknown as { stream: Socket }).stream
 }
 
-/** A frame without its end mark: the broker answers with `connection.close`, 501. */
+/** A frame without its end mark: the broker closes the connection with code 501. */
 const BROKEN_FRAME = Buffer.from([1, 0, 1, 0, 0, 0, 1, 0, 0])
 
 export const closedByBroker = ({ model }: Line): boolean => socketOf(model).write(BROKEN_FRAME)
@@ -112,7 +112,7 @@ export class Inbox implements Receiver<RabbitMqDelivery> {
     return this.deliveries.map(({ bytes }) => Buffer.from(bytes).toString())
   }
 
-  /** Waits for so many in all, and answers the last of them. */
+  /** Waits until this number of deliveries has arrived, and returns the last one. */
   async nth(count: number, options?: WaitOptions): Promise<RabbitMqDelivery> {
     const accept = (seen: number) => seen >= count
     await until(`${count} deliveries`, () => this.deliveries.length, { ...options, accept })
@@ -126,7 +126,7 @@ export interface Started {
   readonly lines: Line[]
 }
 
-/** A queue of its own on the broker, and what a test needs around it. */
+/** A separate queue on the broker, with helpers for a test. */
 export class Rig {
   readonly queue: string
   readonly #url: string
@@ -152,7 +152,7 @@ export class Rig {
     return this.#url
   }
 
-  /** Everything that belongs to that source is deleted at the end. */
+  /** Deletes everything that belongs to that source at the end. */
   owns(queue: string): string {
     const { source, deadLetters, later, exchange } = topologyOf(queue, 'quorum')
     for (const { name } of [source, deadLetters, ...later]) this.#queues.add(name)
@@ -191,7 +191,7 @@ export class Rig {
     await this.onChannel((channel) => channel.assertExchange(name, type, { durable: true }))
   }
 
-  /** Everything a source needs, made as an administrator would. */
+  /** Declares everything a source needs, like an administrator. */
   async makeTopology(except: readonly string[] = []): Promise<void> {
     const { source, deadLetters, later, exchange } = topologyOf(this.queue, 'quorum')
     await this.makeExchange(exchange, 'direct')
@@ -222,7 +222,7 @@ export class Rig {
     })
   }
 
-  /** Messages ready in it; undefined when there is no such queue. */
+  /** Returns the number of ready messages; undefined when the queue is missing. */
   async count(queue: string): Promise<number | undefined> {
     try {
       const { messageCount } = await this.onChannel((channel) => channel.checkQueue(queue))
@@ -246,7 +246,7 @@ export class Rig {
     return transport
   }
 
-  /** A transport that receives. */
+  /** Returns a transport that receives. */
   async start(
     options: Partial<RabbitMqOptions> & { readonly hooks?: Hooks; readonly limit?: number } = {},
   ): Promise<Started> {
@@ -266,7 +266,7 @@ export class Rig {
     return source
   }
 
-  /** The events of this queue from now on. */
+  /** Collects the events of this queue from now on. */
   events(): RedriveEvent[] {
     const events: RedriveEvent[] = []
     const off = onEvent((event) => {
@@ -286,7 +286,7 @@ export class Rig {
   }
 }
 
-/** Runs the test on a rig of its own. */
+/** Runs the test on a separate rig. */
 export const onRig = (url: string, test: (rig: Rig) => Promise<void>) => async () => {
   const rig = await Rig.open(url)
   try {

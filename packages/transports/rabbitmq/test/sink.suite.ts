@@ -22,7 +22,7 @@ export function sinks(url: string): void {
 
   describe.concurrent('a sink', () => {
     it(
-      'has stored what it accepted, as it was: a consumer sees id, key, type, bytes and headers',
+      'stores accepted events unchanged: a consumer receives id, key, type, bytes and headers',
       on(async (rig) => {
         const { inbox } = await rig.start()
         const sink = rabbitmqSink({ url, routingKey: rig.queue })
@@ -41,11 +41,11 @@ export function sinks(url: string): void {
     )
 
     it(
-      'refuses what the broker can route nowhere',
+      'rejects an event that the broker cannot route',
       on(async (rig) => {
         const sink = rabbitmqSink({ url, routingKey: ({ type }) => `${rig.queue}.${type}` })
         const refusal = sink.send([event()], { signal })
-        await expect(refusal).rejects.toThrow('Is the queue there, and bound?')
+        await expect(refusal).rejects.toThrow('Check that the queue exists and is bound.')
         await expect(refusal).rejects.toMatchObject({ code: 'UNROUTABLE' })
         await sink.close()
       }),

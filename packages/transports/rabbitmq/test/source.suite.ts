@@ -18,16 +18,16 @@ import {
 
 const bodyOf = ({ delivery }: DrainedDeadLetter) => Buffer.from(delivery.bytes).toString()
 
-/** What was drained, once something is there: the broker dead-letters when it gets to it. */
+/** Drains until a dead letter arrives, because the broker dead-letters with a delay. */
 async function drainedFrom(rig: Rig, queue: string): Promise<DrainedDeadLetter> {
   await until(`a message in ${queue}`, async () => ((await rig.count(queue)) ?? 0) > 0)
-  const { deadLetters } = await rig.source({ deadLetterQueues: [queue] }).drain({ most: 1 })
+  const { deadLetters } = await rig.source({ deadLetterQueues: [queue] }).drain({ limit: 1 })
   const [first] = deadLetters
   if (first === undefined) throw new Error('nothing was drained')
   return first
 }
 
-/** Fills the dead-letter queue with letters of ours. */
+/** Fills the dead-letter queue with dead letters of Redrive. */
 async function letters(rig: Rig, count: number): Promise<void> {
   const { transport, inbox } = await rig.start()
   for (let number = 0; number < count; number++) await rig.send(String(number))
@@ -41,7 +41,7 @@ async function letters(rig: Rig, count: number): Promise<void> {
 export function deadLetterSource(url: string): void {
   const on = (test: (rig: Rig) => Promise<void>) => onRig(url, test)
 
-  describe.concurrent('draining our own', () => {
+  describe.concurrent('draining dead letters of Redrive', () => {
     it(
       'finds dead letters and quarantine, with reason, class and origin',
       on(async (rig) => {
@@ -52,7 +52,7 @@ export function deadLetterSource(url: string): void {
         if (dead === undefined || poison === undefined) return
         await transport.enact(dead, deadLetter())
         await transport.enact(poison, quarantine('schema'))
-        const { deadLetters } = await rig.source().drain({ most: 10 })
+        const { deadLetters } = await rig.source().drain({ limit: 10 })
         expect(deadLetters.map((one) => ({ ...one, delivery: one.delivery.id }))).toMatchObject([
           {
             delivery: 'dead',
@@ -77,12 +77,12 @@ export function deadLetterSource(url: string): void {
     )
 
     it(
-      'takes no more than asked, and the rest with the next batch',
+      'takes no more than the limit, and the rest with the next batch',
       on(async (rig) => {
         await letters(rig, 5)
         const source = rig.source()
-        const first = await source.drain({ most: 3 })
-        const second = await source.drain({ most: 3 })
+        const first = await source.drain({ limit: 3 })
+        const second = await source.drain({ limit: 3 })
         expect([...first.deadLetters, ...second.deadLetters].map(bodyOf)).toEqual([
           '0',
           '1',
@@ -95,7 +95,7 @@ export function deadLetterSource(url: string): void {
     )
 
     it(
-      'leaves a broker that hangs, and goes on over another connection',
+      'replaces a hung connection and continues',
       on(async (rig) => {
         await letters(rig, 2)
         const lines: Line[] = []
@@ -103,8 +103,8 @@ export function deadLetterSource(url: string): void {
           if (line === lines[0]) channel.consume = () => new Promise(() => undefined)
         }
         const source = rig.source({ connect: watched(lines, { onChannel }) })
-        await expect(source.drain({ most: 10 })).rejects.toMatchObject({ code: 'UNREACHABLE' })
-        const { deadLetters } = await source.drain({ most: 10 })
+        await expect(source.drain({ limit: 10 })).rejects.toMatchObject({ code: 'UNREACHABLE' })
+        const { deadLetters } = await source.drain({ limit: 10 })
         expect(deadLetters.map(bodyOf)).toEqual(['0', '1'])
         expect(lines).toHaveLength(2)
       }),
@@ -116,11 +116,11 @@ export function deadLetterSource(url: string): void {
         await letters(rig, 2)
         const queue = deadLetterQueue(rig.queue)
         const crashed = rig.source()
-        expect((await crashed.drain({ most: 10 })).deadLetters).toHaveLength(2)
+        expect((await crashed.drain({ limit: 10 })).deadLetters).toHaveLength(2)
         await crashed.close()
         await until('they are back', async () => (await rig.count(queue)) === 2)
         const source = rig.source()
-        const batch = await source.drain({ most: 10 })
+        const batch = await source.drain({ limit: 10 })
         expect(batch.deadLetters.map(bodyOf).toSorted()).toEqual(['0', '1'])
         await batch.release()
         await source.close()
@@ -129,27 +129,27 @@ export function deadLetterSource(url: string): void {
     )
 
     it(
-      'hands out again what was abandoned',
+      'drains abandoned dead letters again',
       on(async (rig) => {
         await letters(rig, 2)
         const source = rig.source()
-        const batch = await source.drain({ most: 10 })
+        const batch = await source.drain({ limit: 10 })
         await batch.abandon()
         await until('they are back', async () => {
           return (await rig.count(deadLetterQueue(rig.queue))) === 2
         })
         expect(await source.depth()).toBe(2)
-        expect((await source.drain({ most: 10 })).deadLetters).toHaveLength(2)
+        expect((await source.drain({ limit: 10 })).deadLetters).toHaveLength(2)
       }),
     )
 
     it(
-      'counts what waits and what is in hand',
+      'counts waiting and drained dead letters',
       on(async (rig) => {
         await letters(rig, 3)
         const source = rig.source()
         expect(await source.depth()).toBe(3)
-        const batch = await source.drain({ most: 2 })
+        const batch = await source.drain({ limit: 2 })
         expect(await source.depth()).toBe(3)
         await batch.release()
         expect(await source.depth()).toBe(1)
@@ -157,18 +157,18 @@ export function deadLetterSource(url: string): void {
     )
 
     it(
-      'says so when the connection was lost before the release, and drains them again',
+      'rejects when the connection was lost before the release, and drains them again',
       on(async (rig) => {
         await letters(rig, 2)
         const lines: Line[] = []
         const source = rig.source({ connect: watched(lines) })
-        const lost = await source.drain({ most: 10 })
+        const lost = await source.drain({ limit: 10 })
         const before = lineOf(lines, 'drain')
         closedByBroker(before)
         await until('a new connection', () => lineOf(lines, 'drain') !== before)
         const error = await lost.release().catch((reason: unknown) => reason)
         expect(isRedriveError(error, 'DELIVERY_LOST')).toBe(true)
-        const again = await source.drain({ most: 10 })
+        const again = await source.drain({ limit: 10 })
         expect(again.deadLetters.map(bodyOf).toSorted()).toEqual(['0', '1'])
         await again.release()
         await source.close()
@@ -177,11 +177,11 @@ export function deadLetterSource(url: string): void {
     )
 
     it(
-      'gives no letter to two who drain at once',
+      'gives each dead letter to one of two concurrent drains',
       on(async (rig) => {
         await letters(rig, 40)
         const batches = await Promise.all(
-          [rig.source(), rig.source()].map((source) => source.drain({ most: 40 })),
+          [rig.source(), rig.source()].map((source) => source.drain({ limit: 40 })),
         )
         const bodies = batches.flatMap(({ deadLetters }) => deadLetters.map(bodyOf))
         expect(new Set(bodies).size).toBe(bodies.length)
@@ -190,8 +190,8 @@ export function deadLetterSource(url: string): void {
     )
   })
 
-  describe.concurrent('draining what others gave up', () => {
-    /** A queue whose dead letters go to another, as people set it up without us. */
+  describe.concurrent('draining foreign dead letters', () => {
+    /** Declares a queue with a dead-letter exchange, as without Redrive. */
     async function plain(rig: Rig, args: Readonly<Record<string, unknown>>) {
       const dead = `${rig.queue}-dead`
       const work = `${rig.queue}-work`
@@ -223,7 +223,7 @@ export function deadLetterSource(url: string): void {
           class: 'unknown',
           delivery: { id: 'm-1', source: work, headers: { mine: 1 }, cycle: { attempts: 1 } },
         })
-        // The broker counts in seconds.
+        // The broker stores times in seconds.
         const { firstFailedAt = 0 } = drained.delivery.cycle
         expect(firstFailedAt).toBeGreaterThanOrEqual(before - 1_000)
         expect(firstFailedAt).toBeLessThanOrEqual(Date.now() + 1_000)
@@ -231,7 +231,7 @@ export function deadLetterSource(url: string): void {
     )
 
     it(
-      'a replay that was rejected again: our headers do not hide why',
+      'a replay that was rejected again, with the new reason',
       on(async (rig) => {
         const { dead, work } = await plain(rig, {})
         const reject = () =>
@@ -244,7 +244,7 @@ export function deadLetterSource(url: string): void {
         await reject()
         await until('a dead letter', async () => ((await rig.count(dead)) ?? 0) > 0)
         const source = rig.source({ deadLetterQueues: [dead] })
-        const batch = await source.drain({ most: 1 })
+        const batch = await source.drain({ limit: 1 })
         const [deadLetter] = batch.deadLetters
         if (deadLetter === undefined) throw new Error('nothing was drained')
         await batch.release()
@@ -270,7 +270,7 @@ export function deadLetterSource(url: string): void {
     )
 
     it(
-      'a message that expired: nobody tried it',
+      'a message that expired, with no attempt',
       on(async (rig) => {
         const { dead, work } = await plain(rig, { 'x-message-ttl': 20 })
         await rig.publish('', work, 'body')
@@ -283,7 +283,7 @@ export function deadLetterSource(url: string): void {
     )
 
     it(
-      'a message that was pushed out of a full queue',
+      'a message that was dropped from a full queue',
       on(async (rig) => {
         const { dead, work } = await plain(rig, { 'x-max-length': 1 })
         for (const body of ['old', 'new']) await rig.publish('', work, body)
@@ -294,7 +294,7 @@ export function deadLetterSource(url: string): void {
     )
 
     it(
-      'a message that the broker gave up on its source, although it was ours',
+      'a message with Redrive headers that the broker dead-lettered',
       on(async (rig) => {
         const { transport } = await rig.start()
         await transport.pause()
@@ -366,7 +366,7 @@ export function deadLetterSource(url: string): void {
     )
 
     it(
-      'a message that says nothing goes back to the queue of the source',
+      'a message without failure headers, with the source queue as origin',
       on(async (rig) => {
         const queue = `${rig.queue}-error`
         await rig.makeQueue(queue)
@@ -381,7 +381,7 @@ export function deadLetterSource(url: string): void {
   })
 
   describe.concurrent('replaying', () => {
-    /** A message that came through a topic exchange to our queue and to another, and died in ours. */
+    /** Returns a dead letter that a topic exchange routed to this queue and to another one. */
     async function published(rig: Rig) {
       const exchange = `${rig.queue}-events`
       const other = `${rig.queue}-other`
@@ -398,7 +398,7 @@ export function deadLetterSource(url: string): void {
       return { other, transport, inbox }
     }
 
-    /** As a catalog keeps it: text and bytes. */
+    /** Returns the dead letter as a catalog stores it: text and bytes. */
     const kept = (letter: DrainedDeadLetter): DrainedDeadLetter => ({
       ...letter,
       envelope: JSON.parse(JSON.stringify(letter.envelope)) as Record<string, string>,
@@ -406,11 +406,11 @@ export function deadLetterSource(url: string): void {
     })
 
     it(
-      'goes to the queue that failed, and to no other',
+      'publishes to the queue that failed, and to no other',
       on(async (rig) => {
         const { other, transport, inbox } = await published(rig)
         const source = rig.source()
-        const batch = await source.drain({ most: 1 })
+        const batch = await source.drain({ limit: 1 })
         for (const letter of batch.deadLetters) {
           await source.publish({ deadLetter: kept(letter), replayId: 'r-1' })
         }
@@ -424,11 +424,11 @@ export function deadLetterSource(url: string): void {
     )
 
     it(
-      'goes through the exchange when asked, to everyone who listens there',
+      'publishes through the exchange if configured, to all of its queues',
       on(async (rig) => {
         const { other, inbox } = await published(rig)
         const source = rig.source({ replayTo: 'exchange' })
-        const { deadLetters } = await source.drain({ most: 1 })
+        const { deadLetters } = await source.drain({ limit: 1 })
         for (const letter of deadLetters) {
           await source.publish({ deadLetter: kept(letter), replayId: 'r-1' })
         }
@@ -440,11 +440,11 @@ export function deadLetterSource(url: string): void {
     )
 
     it(
-      'fails when the queue is not there, and names it',
+      'rejects with the name of the queue when it is missing',
       on(async (rig) => {
         await letters(rig, 1)
         const source = rig.source()
-        const { deadLetters } = await source.drain({ most: 1 })
+        const { deadLetters } = await source.drain({ limit: 1 })
         await rig.deleteQueue(rig.queue)
         const [letter] = deadLetters
         if (letter === undefined) throw new Error('nothing was drained')
@@ -457,11 +457,11 @@ export function deadLetterSource(url: string): void {
     )
 
     it(
-      'keeps every byte of a body that shares its memory with others',
+      'keeps every byte of a body in a shared buffer',
       on(async (rig) => {
         await letters(rig, 1)
         const source = rig.source()
-        const { deadLetters } = await source.drain({ most: 1 })
+        const { deadLetters } = await source.drain({ limit: 1 })
         const [letter] = deadLetters
         if (letter === undefined) throw new Error('nothing was drained')
         const shared = Uint8Array.from([9, 9, 1, 2, 255, 9])

@@ -21,7 +21,7 @@ const delays = quorum.later.filter(isDelay)
 const keepers = [quorum.deadLetters, ...quorum.later.filter((spec) => !isDelay(spec))]
 
 describe('the names', () => {
-  it('all begin with the source queue, so that people find them beside it', () => {
+  it('all start with the name of the source queue', () => {
     expect(deadLetterExchange(QUEUE)).toBe('orders.dlx')
     expect(deadLetterQueue(QUEUE)).toBe('orders.dlq')
     expect(quarantineQueue(QUEUE, 'schema')).toBe('orders.dlq.quarantine.schema')
@@ -33,7 +33,7 @@ describe('the names', () => {
     ])
   })
 
-  it('are all different, and there is one for every step and every class', () => {
+  it('are all different, with one for every step and every class', () => {
     const names = everyQueue.map(({ name }) => name)
     expect(new Set(names).size).toBe(names.length)
     expect(delays.map(({ name }) => name)).toEqual(
@@ -47,8 +47,8 @@ describe('the names', () => {
   })
 })
 
-describe('what holds failed messages', () => {
-  it('is a quorum queue that refuses rather than drops, whatever the source is', () => {
+describe('a queue for failed messages', () => {
+  it('is a quorum queue that rejects instead of dropping, for every type of source', () => {
     for (const { source: _, deadLetters, later } of [quorum, classic]) {
       for (const { arguments: args } of [deadLetters, ...later]) {
         expect(args['x-queue-type']).toBe('quorum')
@@ -57,20 +57,20 @@ describe('what holds failed messages', () => {
     }
   })
 
-  it('never expires, not even when nobody uses it', () => {
+  it('never expires, not even when it is unused', () => {
     for (const { arguments: args } of [...everyQueue, classic.source]) {
       expect(args).not.toHaveProperty('x-expires')
     }
   })
 
-  it('is not bounded in length: a full dead-letter queue would stop its source', () => {
+  it('has no length limit: a full dead-letter queue would stop its source', () => {
     for (const { arguments: args } of everyQueue) {
       expect(args).not.toHaveProperty('x-max-length')
       expect(args).not.toHaveProperty('x-max-length-bytes')
     }
   })
 
-  it('keeps dead letters however often they are looked at, and sends them nowhere', () => {
+  it('keeps dead letters after any number of deliveries, and does not dead-letter them', () => {
     for (const { arguments: args } of keepers) {
       expect(args['x-delivery-limit']).toBe(1_000_000)
       expect(args).not.toHaveProperty('x-message-ttl')
@@ -79,8 +79,8 @@ describe('what holds failed messages', () => {
   })
 })
 
-describe('the delay grid', () => {
-  it('delays by the time to live of the whole queue and moves on without losing', () => {
+describe('the delay steps', () => {
+  it('delay by the time to live of the whole queue, and dead-letter at least once', () => {
     expect(delays.map(({ arguments: args }) => args)).toEqual(
       STEPS_MS.map((stepMs) => ({
         'x-queue-type': 'quorum',
@@ -93,17 +93,17 @@ describe('the delay grid', () => {
     )
   })
 
-  it('belongs to one source', () => {
+  it('belong to one source', () => {
     const others = topologyOf('payments', 'quorum').later.map(({ name }) => name)
     expect(quorum.later.filter(({ name }) => others.includes(name))).toEqual([])
   })
 
-  it('has ascending steps', () => {
+  it('are ascending', () => {
     expect(STEPS_MS).toEqual([...new Set(STEPS_MS)].toSorted((left, right) => left - right))
     expect(LONGEST_STEP_MS).toBe(STEPS_MS.at(-1))
   })
 
-  it('never takes a step below the delay, nor a longer one than it needs', () => {
+  it('are never shorter than the delay, and not longer than needed', () => {
     for (const stepMs of STEPS_MS) {
       const below = STEPS_MS.filter((one) => one < stepMs).at(-1) ?? 0
       expect(stepFor(stepMs)).toBe(stepMs)
@@ -112,14 +112,14 @@ describe('the delay grid', () => {
     }
   })
 
-  it('takes the longest step for anything beyond it', () => {
+  it('use the longest step for longer delays', () => {
     expect(stepFor(LONGEST_STEP_MS + 1)).toBe(LONGEST_STEP_MS)
     expect(stepFor(Number.POSITIVE_INFINITY)).toBe(LONGEST_STEP_MS)
   })
 })
 
 describe('the source', () => {
-  it('is a quorum queue whose own dead letters arrive, at least once', () => {
+  it('is a quorum queue that dead-letters at least once', () => {
     expect(quorum.source).toEqual({
       name: QUEUE,
       arguments: {
@@ -133,7 +133,7 @@ describe('the source', () => {
     })
   })
 
-  it('may be classic, without arguments that a classic queue refuses', () => {
+  it('may be classic, without arguments that a classic queue rejects', () => {
     expect(classic.source.arguments).toEqual({
       'x-queue-type': 'classic',
       'x-dead-letter-exchange': 'orders.dlx',

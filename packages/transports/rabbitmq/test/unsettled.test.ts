@@ -1,10 +1,10 @@
-import { FIRST_CYCLE } from '@redrive/core'
+import { aDelivery } from '@redrive/dev-support'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { RabbitMqDelivery } from '../src/index.ts'
-import { type Acknowledger, Unsettled } from '../src/unsettled.ts'
+import { type Acknowledger, UnackedDeliveries } from '../src/unacked.ts'
 
-/** What the broker keeps of one channel; it answers a tag it does not wait for with PRECONDITION_FAILED. */
+/** The broker's state of one channel. It rejects an unknown tag with PRECONDITION_FAILED. */
 class Broker implements Acknowledger {
   readonly unacked = new Set<number>()
   readonly returned: number[] = []
@@ -38,25 +38,14 @@ class Broker implements Acknowledger {
 function deliveryOf(tag: number): RabbitMqDelivery {
   const raw = { fields: { deliveryTag: tag }, properties: {}, content: Buffer.alloc(0) }
   return {
+    ...aDelivery(`${tag}`, { bytes: raw.content }),
     raw: raw as RabbitMqDelivery['raw'],
-    id: `${tag}`,
-    source: 'orders',
-    lane: undefined,
-    key: `${tag}`,
-    type: undefined,
-    bytes: raw.content,
-    contentType: undefined,
-    headers: {},
-    cycle: FIRST_CYCLE,
-    deliveryCount: 1,
-    replayId: undefined,
-    headerProblems: [],
   }
 }
 
 function setup(count: number) {
   const broker = new Broker()
-  const unsettled = new Unsettled(broker)
+  const unsettled = new UnackedDeliveries(broker)
   const deliveries: RabbitMqDelivery[] = []
   const deliver = () => {
     const delivery = deliveryOf(deliveries.length + 1)
@@ -72,7 +61,7 @@ function setup(count: number) {
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
 describe('acknowledgements', () => {
-  it('leave as one frame for everything that is finished from the oldest on', async () => {
+  it('are one frame for all deliveries finished in order', async () => {
     const { broker, unsettled, nth } = setup(5)
     for (const tag of [2, 1, 4, 3]) expect(unsettled.settle(nth(tag))).toBe(true)
     expect(broker.frames).toEqual([])
@@ -81,7 +70,7 @@ describe('acknowledgements', () => {
     expect([...broker.unacked]).toEqual([5])
   })
 
-  it('go one by one behind a delivery that is still in hand', () => {
+  it('are sent one by one after an unfinished delivery', () => {
     const { broker, unsettled, nth } = setup(5)
     for (const tag of [5, 2, 4]) unsettled.settle(nth(tag))
     unsettled.flush()
@@ -89,7 +78,7 @@ describe('acknowledgements', () => {
     expect([...broker.unacked]).toEqual([1, 3])
   })
 
-  it('split at the oldest in hand: one frame below it, single ones above', () => {
+  it('are one frame below the oldest unfinished delivery, and single frames above it', () => {
     const { broker, unsettled, nth } = setup(6)
     for (const tag of [1, 2, 4, 6]) unsettled.settle(nth(tag))
     unsettled.flush()
@@ -97,7 +86,7 @@ describe('acknowledgements', () => {
     expect([...broker.unacked]).toEqual([3, 5])
   })
 
-  it('never name a tag that was sent before', () => {
+  it('never use a tag that was sent before', () => {
     const { broker, unsettled, nth } = setup(3)
     unsettled.settle(nth(3))
     unsettled.flush()
@@ -108,10 +97,10 @@ describe('acknowledgements', () => {
     expect(broker.errors).toEqual([])
   })
 
-  it('pass over what was given back in between', () => {
+  it('skip deliveries that were returned', () => {
     const { broker, unsettled, nth } = setup(3)
     unsettled.settle(nth(1))
-    expect(unsettled.giveBack(nth(2))).toBe(true)
+    expect(unsettled.returnToQueue(nth(2))).toBe(true)
     unsettled.settle(nth(3))
     unsettled.flush()
     expect(broker.frames).toEqual(['nack 2', 'ack ..3'])
@@ -119,7 +108,7 @@ describe('acknowledgements', () => {
     expect(broker.errors).toEqual([])
   })
 
-  it('are sent once, however often we flush', async () => {
+  it('are sent once, even if flush is called repeatedly', async () => {
     const { broker, unsettled, nth } = setup(1)
     unsettled.settle(nth(1))
     unsettled.flush()
@@ -129,35 +118,35 @@ describe('acknowledgements', () => {
   })
 })
 
-describe('a delivery that is not ours', () => {
-  it('is refused when it came from another channel with the same tag', () => {
+describe('a delivery that is not on this channel', () => {
+  it('is rejected when it came from another channel with the same tag', () => {
     const { broker, unsettled } = setup(1)
     const foreign = deliveryOf(1)
     expect(unsettled.has(foreign)).toBe(false)
     expect(unsettled.settle(foreign)).toBe(false)
-    expect(unsettled.giveBack(foreign)).toBe(false)
+    expect(unsettled.returnToQueue(foreign)).toBe(false)
     unsettled.flush()
     expect(broker.frames).toEqual([])
     expect(unsettled.all()).toHaveLength(1)
   })
 
-  it('is refused the second time', () => {
+  it('is rejected the second time', () => {
     const { broker, unsettled, nth } = setup(2)
     expect(unsettled.settle(nth(1))).toBe(true)
     expect(unsettled.settle(nth(1))).toBe(false)
-    expect(unsettled.giveBack(nth(1))).toBe(false)
-    expect(unsettled.giveBack(nth(2))).toBe(true)
+    expect(unsettled.returnToQueue(nth(1))).toBe(false)
+    expect(unsettled.returnToQueue(nth(2))).toBe(true)
     expect(unsettled.settle(nth(2))).toBe(false)
     unsettled.flush()
     expect(broker.errors).toEqual([])
   })
 
-  it('is refused after the channel is gone, and nothing that was due is sent', async () => {
+  it('is rejected after the channel was lost, and no pending acknowledgement is sent', async () => {
     const { broker, unsettled, nth } = setup(3)
     unsettled.settle(nth(1))
     expect(unsettled.abandon()).toEqual([nth(2), nth(3)])
     expect(unsettled.settle(nth(2))).toBe(false)
-    expect(unsettled.giveBack(nth(3))).toBe(false)
+    expect(unsettled.returnToQueue(nth(3))).toBe(false)
     unsettled.flush()
     await turn()
     expect(broker.frames).toEqual([])
@@ -167,7 +156,7 @@ describe('a delivery that is not ours', () => {
 
 type Step =
   | { readonly do: 'deliver' | 'flush' | 'turn' }
-  | { readonly do: 'settle' | 'giveBack'; readonly which: number }
+  | { readonly do: 'settle' | 'returnToQueue'; readonly which: number }
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: fc.constant<Step>({ do: 'deliver' }) },
@@ -177,32 +166,32 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
   {
     weight: 2,
-    arbitrary: fc.record({ do: fc.constant('giveBack' as const), which: fc.nat({ max: 40 }) }),
+    arbitrary: fc.record({ do: fc.constant('returnToQueue' as const), which: fc.nat({ max: 40 }) }),
   },
   { weight: 1, arbitrary: fc.constantFrom<Step>({ do: 'flush' }, { do: 'turn' }) },
 )
 
-it('in any order, the broker keeps exactly what is in hand and never sees a tag it does not know', async () => {
+it('keeps exactly the unfinished deliveries at the broker, in any order, and never sends an unknown tag', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 80 }), async (steps) => {
       const { broker, unsettled, deliveries, deliver, nth } = setup(0)
-      const inHand = new Set<number>()
+      const unfinished = new Set<number>()
       for (const one of steps) {
         if ('which' in one) {
           if (deliveries.length === 0) continue
           const tag = 1 + (one.which % deliveries.length)
-          if (unsettled[one.do](nth(tag)) !== inHand.delete(tag))
+          if (unsettled[one.do](nth(tag)) !== unfinished.delete(tag))
             broker.errors.push(`lied about ${tag}`)
         } else if (one.do === 'deliver') {
           deliver()
-          inHand.add(deliveries.length)
+          unfinished.add(deliveries.length)
         } else if (one.do === 'flush') unsettled.flush()
         else await turn()
-        // Whatever is on its way: what is in hand is never acknowledged.
-        expect([...inHand].every((tag) => broker.unacked.has(tag))).toBe(true)
+        // An unfinished delivery is never acknowledged.
+        expect([...unfinished].every((tag) => broker.unacked.has(tag))).toBe(true)
       }
       await turn()
-      expect([...broker.unacked]).toEqual([...inHand])
+      expect([...broker.unacked]).toEqual([...unfinished])
       expect(broker.errors).toEqual([])
     }),
     { numRuns: 500 },

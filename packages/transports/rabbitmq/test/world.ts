@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { Transport } from '@redrive/runtime'
-import type { SentMessage, TransportFault, TransportWorld } from '@redrive/testing'
+import type { SentMessage, TransportFault, TransportFixture } from '@redrive/testing'
 import { type Channel, type ChannelModel, type ConfirmChannel, connect } from 'amqplib'
 import {
   deadLetterQueue,
@@ -12,22 +12,22 @@ import {
   topologyOf,
 } from '../src/index.ts'
 
-export interface RabbitMqWorld extends TransportWorld {
+export interface RabbitMqWorld extends TransportFixture {
   readonly queue: string
-  /** A connection of the test's own. */
+  /** A separate connection of the test. */
   readonly admin: ChannelModel
   transport(fault?: TransportFault, options?: Partial<RabbitMqOptions>): Transport
 }
 
-/** A fresh queue on the broker, with transports whose connections can be watched and broken. */
+/** A new queue on the broker, with transports whose connections a test can observe and break. */
 export async function rabbitmqWorld(urls: readonly string[]): Promise<RabbitMqWorld> {
   const queue = `orders-${randomUUID()}`
   const topology = topologyOf(queue, 'quorum')
   const admin = await connect(urls[0] as string)
-  // A broker that restarts ends this connection too; what needs it then says so.
+  // A broker restart closes this connection too; the next use reports the error.
   admin.on('error', () => undefined)
   const declared = new Set([queue, deadLetterQueue(queue)])
-  // Those that are there for sure: one that is only asked for cannot be counted yet.
+  // Only queues that exist: a queue that is being declared cannot be counted yet.
   const made = new Set([queue])
   const processes = new Map<Transport, Process>()
   let isRefusing = true
@@ -76,14 +76,14 @@ export async function rabbitmqWorld(urls: readonly string[]): Promise<RabbitMqWo
       await onChannel(async (channel) => {
         for (const name of made) ready += (await channel.checkQueue(name)).messageCount
       })
-      // First what is ready, then what has arrived: a message on its way must not be in neither.
+      // Ready messages first, then received ones: otherwise a message on its way could be missed.
       const all = [...processes.values()]
       await Promise.all(all.map((process) => process.arrived(queue)))
-      return all.reduce((sum, process) => sum + process.inHand, ready)
+      return all.reduce((sum, process) => sum + process.inFlight, ready)
     },
     async crash(transport) {
       processes.get(transport)?.die()
-      // The broker has noticed when it counts no more consumers than there are left.
+      // The broker has noticed it when its number of consumers has dropped.
       for (;;) {
         const left = [...processes.values()].reduce((sum, { consumers }) => sum + consumers, 0)
         const { consumerCount } = await onChannel((channel) => channel.checkQueue(queue))
@@ -134,7 +134,7 @@ async function sendTo(
   return messageId
 }
 
-/** The process a transport lives in: what it has in hand, and how it dies. */
+/** The process of a transport: its deliveries in flight, and ways to end it. */
 class Process {
   readonly #queues: { readonly declared: Set<string>; readonly made: Set<string> }
   readonly #fault: TransportFault | undefined
@@ -155,18 +155,18 @@ class Process {
     this.#isRefusing = isRefusing
   }
 
-  get inHand(): number {
+  get inFlight(): number {
     return [...this.#tags.values()].reduce((sum, tags) => sum + tags.size, 0)
   }
 
-  /** Resolves when all that the broker had sent has arrived: answers come in order. */
+  /** Resolves when everything that the broker had sent has arrived, because it answers in order. */
   async arrived(queue: string): Promise<void> {
     const asked = [...this.#tags.keys()].map((channel) => channel.checkQueue(queue))
-    // A channel that has ended has nothing on its way.
+    // A closed channel has no messages on their way.
     await Promise.allSettled(asked)
   }
 
-  /** As `kill -9`: no goodbye, and nothing leaves any more. */
+  /** Ends the process like `kill -9`: without a close, and nothing more is sent. */
   die(): void {
     this.#isAlive = false
     this.consumers = 0
@@ -175,12 +175,12 @@ class Process {
       socketOf(connection).destroy(new Error('killed'))
   }
 
-  /** As a cable that is pulled and put back. */
+  /** Interrupts the connection, like a cable that is pulled and plugged in again. */
   cut(): void {
     for (const { connection } of this.#connections) socketOf(connection).destroy(new Error('cut'))
   }
 
-  /** The next copy is stored, and its confirm does not arrive. */
+  /** Stores the next copy, but loses its confirm. */
   dropResponse(): void {
     this.#isResponseDropped = true
   }
@@ -281,7 +281,7 @@ function bound(
   }
 }
 
-/** amqplib does not name the socket in its types; a test that kills connections needs it. */
+/** Returns the socket to break a connection; amqplib does not declare it in its types. */
 function socketOf(connection: unknown): Socket {
   return (connection as { stream: Socket }).stream
 }

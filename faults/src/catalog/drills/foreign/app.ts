@@ -1,25 +1,28 @@
-/** An application without any Redrive code: it consumes, fails, and puts what failed aside in its own way. */
+/**
+ * An application without Redrive code. It consumes, fails, and stores failed messages in its own
+ * way.
+ */
 export interface App {
-  /** Where it puts what failed. */
+  /** Queue or topic of its failed messages. */
   readonly deadLetters: string
-  /** Sends so many messages, which all fail; resolves when they are aside. */
+  /** Sends `count` messages that all fail; resolves when they are dead-lettered. */
   fail(count: number): Promise<void>
-  /** From now on it handles what comes, but for these, which fail once more. */
+  /** Makes the application handle messages from now on, except these, which fail once more. */
   fix(again: ReadonlySet<number>): Promise<void>
-  /** How many it has handled. */
+  /** Number of handled messages. */
   readonly handled: number
-  /** What it got back and was not as it had been sent, and what came more than once; one sentence each. */
+  /** One sentence for each message that came back changed or more than once. */
   readonly wrong: readonly string[]
-  /** How those of the first failure belong together: a label for each message. */
+  /** A label for each message: messages with the same label failed for the same reason first. */
   readonly labels: readonly string[]
-  /** What the catalog must say about those that failed again. */
+  /** The reason that the catalog must show for messages that failed again. */
   readonly secondReason: string
   end(): Promise<void>
 }
 
 const INDEX_BYTES = 4
 
-/** Not text in any encoding, with its number in front. */
+/** Returns a body that is not text in any encoding; its number is at the start. */
 export function bodyOf(index: number): Buffer {
   const body = Buffer.alloc(INDEX_BYTES + 60 + (index % 400), index % 256)
   body.writeUInt32BE(index)
@@ -29,5 +32,5 @@ export function bodyOf(index: number): Buffer {
 
 export const indexOf = (body: Buffer): number => body.readUInt32BE()
 
-/** Written by the control plane, for itself. */
+/** Returns whether the control plane wrote this header. */
 export const isRedrive = (name: string): boolean => name.startsWith('redrive-')

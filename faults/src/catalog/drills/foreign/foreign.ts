@@ -1,7 +1,7 @@
-import { brokenIf, type Drill, type DrillResult, type DrillWorld } from '../../../drill.ts'
-import { atScale } from '../../../scenario.ts'
+import { brokenIf } from '../../../evidence/evidence.ts'
+import { atScale, type Result, type Scenario, type Session } from '../../../harness/scenario.ts'
 import { scoresOf, wrongShare } from '../../../families/precision.ts'
-import { becomesTrue } from '../../../wait.ts'
+import { becomesTrue } from '../../../harness/wait.ts'
 import type { Where } from '../../options.ts'
 import { pausesOf } from '../pauses.ts'
 import { onSite, type Site, together } from '../site.ts'
@@ -11,17 +11,17 @@ import { RabbitMqApp } from './rabbitmq.ts'
 
 const COUNT = { full: 2_000, quick: 200 } as const
 const RATE = 200
-/** Several of them, so that a death is in the middle. */
+/** The ingest uses several batches, so that it can die in the middle. */
 const BATCH = 50
 const DIES_AT = 2
 const WRONG_MAX = 0.02
-/** One in so many of the second half fails again. */
+/** One in 41 messages of the second half fails again. */
 const AGAIN_EVERY = 41
 const RUN_MS = 180_000
 const ARRIVED_MS = 10_000
 
-/** What nobody of ours has touched is ingested, grouped and sent back as it was. */
-export const foreign: Drill = {
+/** Dead letters that no Redrive code has touched are ingested, grouped and returned unchanged. */
+export const foreign: Scenario = {
   name: 'foreign',
   story:
     'dead letters of plain amqplib and of Spring Kafka; the ingest dies between commit and release',
@@ -39,8 +39,8 @@ export const foreign: Drill = {
 async function playOn(
   site: Site,
   openApp: (where: Where) => Promise<App>,
-  world: DrillWorld,
-): Promise<DrillResult> {
+  world: Session,
+): Promise<Result> {
   const app = await openApp(site.where)
   try {
     return await playWith(site, app, world)
@@ -49,7 +49,7 @@ async function playOn(
   }
 }
 
-async function playWith(site: Site, app: App, { scale, say }: DrillWorld): Promise<DrillResult> {
+async function playWith(site: Site, app: App, { scale, say }: Session): Promise<Result> {
   const { kind } = site.where
   const count = atScale(COUNT, scale)
   await app.fail(count)
@@ -65,20 +65,27 @@ async function playWith(site: Site, app: App, { scale, say }: DrillWorld): Promi
     [...app.labels.keys()].filter((index) => index >= count / 2 && index % AGAIN_EVERY === 0),
   )
   await app.fix(again)
-  // RabbitMQ tells the second in which one failed, so any of them may be among the first of the ramp.
-  const refailLimit = 1
-  const how = { ratePerSecond: RATE, unproven: 'go_on', confirmWithin: '2s', refailLimit } as const
+  // RabbitMQ reports the time of a failure in seconds. So any of them may be among the first of the
+  // canary.
+  const maxFailureRatio = 1
+  const how = {
+    ratePerSecond: RATE,
+    onUnconfirmed: 'continue',
+    outcomeTimeout: '2s',
+    maxFailureRatio,
+  } as const
   const { id } = await site.finished(await site.replay(how), RUN_MS)
-  // One that is ingested after its time was over is unknown until then, and the run is done.
+  // A failure that is ingested after the outcome timeout has the outcome "unknown" until then, and
+  // the run is done.
   let second = await secondFailures(site)
   const areBack = async () => {
     second = await secondFailures(site)
     return second.length === again.size
   }
   await becomesTrue(areBack, { withinMs: ARRIVED_MS })
-  const refailed = (await site.catalog.replays.run(id))?.counts.refailed
-  // The broker says the same about every rejection: to the gates they look alike.
-  const overrides = ['failing_again'] as const
+  const failedAgain = (await site.catalog.replays.run(id))?.counts.failed_again
+  // The broker reports the same reason for every rejection. So the gates cannot distinguish them.
+  const overrides = ['failed_recently'] as const
   const last = await site.finished(await site.replay({ ...how, overrides }), RUN_MS)
   await becomesTrue(() => app.handled === count, { withinMs: ARRIVED_MS })
   const statuses = await site.statuses()
@@ -86,27 +93,27 @@ async function playWith(site: Site, app: App, { scale, say }: DrillWorld): Promi
   const strange = second.filter(({ reason, cycle }) => reason !== app.secondReason || cycle !== 2)
   return {
     events: count,
-    told: [
+    figures: [
       `${kind}: ${count} messages`,
       `lost ${count - app.handled}`,
       `unexpected ${total - count}`,
-      `changed or twice ${app.wrong.length}`,
+      `changed or duplicated ${app.wrong.length}`,
       `${(grouped.wrong * 100).toFixed(2)} % wrongly grouped (${grouped.groups} groups)`,
-      `${refailed} failed again and were known by their replay`,
+      `${failedAgain} failed again and were matched to their replay`,
     ],
     broken: [
       ...brokenIf(
-        [end !== 'SIGKILL', 'scenario', `${kind}: the ingest ended by ${end}`],
-        [app.handled !== count, 'lost', `${kind}: ${count - app.handled} did not come back`],
+        [end !== 'SIGKILL', 'scenario', `${kind}: the ingest ended with ${end}`],
+        [app.handled !== count, 'lost', `${kind}: ${count - app.handled} were not returned`],
         [total !== count, 'copied twice', `${kind}: the catalog has ${total} of ${count}`],
         [app.wrong.length > 0, 'changed', `${kind}: ${app.wrong[0]}`],
         [grouped.wrong > WRONG_MAX, 'unexpected', `${kind}: ${grouped.wrong} in a wrong group`],
         [
-          refailed !== again.size || second.length !== again.size,
+          failedAgain !== again.size || second.length !== again.size,
           'in the wrong place',
-          `${kind}: ${again.size} failed again; ${refailed} are refailed and ${second.length} open`,
+          `${kind}: ${again.size} failed again; ${failedAgain} have the state failed again and ${second.length} open`,
         ],
-        [strange.length > 0, 'changed', `${kind}: told as ${JSON.stringify(strange[0])}`],
+        [strange.length > 0, 'changed', `${kind}: stored as ${JSON.stringify(strange[0])}`],
         [
           last.counts.unknown !== again.size || statuses['unknown'] !== count,
           'in the wrong place',

@@ -1,7 +1,7 @@
 import { Consumer, Producer } from '@platformatic/kafka'
 import { SEEN, sampleOf } from '../../../families/families.ts'
 import { brokerAt, createTopics } from '../../../kafka/broker.ts'
-import { until } from '../../../wait.ts'
+import { until } from '../../../harness/wait.ts'
 import type { Where } from '../../options.ts'
 import { type App, bodyOf, indexOf, isRedrive } from './app.ts'
 
@@ -19,7 +19,10 @@ interface Incoming {
   readonly headers: ReadonlyMap<Buffer, Buffer>
 }
 
-/** A listener whose error handler publishes to a dead-letter topic with the headers that Spring Kafka writes. */
+/**
+ * A listener whose error handler publishes to a dead-letter topic, with the headers that Spring
+ * Kafka writes.
+ */
 export class KafkaApp implements App {
   readonly deadLetters: string
   readonly wrong: string[] = []
@@ -30,7 +33,7 @@ export class KafkaApp implements App {
   readonly #consumer: Consumer<Buffer, Buffer, Buffer, Buffer>
   readonly #handled = new Set<number>()
   #aside = 0
-  /** Undefined: everything fails. */
+  /** Undefined while everything fails. */
   #again: Set<number> | undefined
 
   static async open(where: Where): Promise<KafkaApp> {
@@ -90,8 +93,11 @@ export class KafkaApp implements App {
     this.#handled.add(index)
   }
 
-  /** The exception of before is replaced, where it came from is written once more. */
-  async #putAside(record: Incoming, { type, message, stack }: Told): Promise<void> {
+  /**
+   * Publishes a record to the dead-letter topic. It replaces the previous exception and adds the
+   * origin again.
+   */
+  async #putAside(record: Incoming, { type, message, stack }: ReportedException): Promise<void> {
     const { partition, offset, key, value, headers } = record
     const before = pairsOf(headers).filter(([name]) => !name.startsWith('kafka_dlt-exception'))
     const added: readonly Pair[] = [
@@ -118,7 +124,7 @@ export class KafkaApp implements App {
   }
 }
 
-interface Told {
+interface ReportedException {
   readonly type: string
   readonly message: string
   readonly stack: string
@@ -126,15 +132,16 @@ interface Told {
 
 const familyOf = (index: number) => SPRING[index % SPRING.length] as (typeof SPRING)[number]
 
-function toldOf(index: number): Told {
+function toldOf(index: number): ReportedException {
   const sample = sampleOf(familyOf(index), index)
-  if (!('told' in sample)) throw new Error('Spring tells, it does not throw.')
+  if (!('told' in sample))
+    throw new Error('Expected a failure reported in headers, but the sample throws.')
   const { type = '', message = '', stack = '' } = sample.told
   return { type, message, stack }
 }
 
 const SECOND_MESSAGE = 'the warehouse does not know the article'
-const SECOND: Told = {
+const SECOND: ReportedException = {
   type: 'com.acme.StockException',
   message: SECOND_MESSAGE,
   stack: `com.acme.StockException: ${SECOND_MESSAGE}\n\tat com.acme.Stock.take(Stock.java:12)`,
@@ -142,7 +149,7 @@ const SECOND: Told = {
 
 const keyOf = (index: number) => Buffer.from([255, index % 256])
 
-/** Bytes that are not text among them. */
+/** Returns headers; some values are bytes that are not text. */
 const headersOf = (index: number): readonly Pair[] => [
   ['tenant', Buffer.from('Zoë')],
   ['bytes', Buffer.from([0, 254, index % 256])],
@@ -152,11 +159,14 @@ const headersOf = (index: number): readonly Pair[] => [
 const pairsOf = (headers: ReadonlyMap<Buffer, Buffer>): readonly Pair[] =>
   [...headers].map(([name, value]) => [name.toString(), value])
 
-/** Each with a key of its own: a name may occur twice. */
+/** Uses a separate Buffer as each key, because a name may occur twice. */
 const asMap = (pairs: readonly Pair[]): Map<Buffer, Buffer> =>
   new Map(pairs.map(([name, value]) => [Buffer.from(name), value]))
 
-/** What is not as it was sent. What the listener itself had written is not the control plane's to take away. */
+/**
+ * Describes what differs from the sent message. Headers that the listener wrote stay: the control
+ * plane must not remove them.
+ */
 function difference(
   index: number,
   { partition, key, value, headers }: Incoming,

@@ -6,15 +6,15 @@ import {
   type ConsumeMessage,
   type Options,
 } from 'amqplib'
-import { until } from '../../../wait.ts'
+import { until } from '../../../harness/wait.ts'
 import type { Where } from '../../options.ts'
 import { type App, bodyOf, indexOf, isRedrive } from './app.ts'
 
 const DRAINED_MS = 60_000
-/** One in ten is too old when its turn comes. */
+/** One in ten messages expires before it is delivered. */
 const EXPIRES_EVERY = 10
 
-/** A queue with a dead-letter exchange, and a consumer that rejects: as in every tutorial. */
+/** A queue with a dead-letter exchange and a consumer that rejects, as in every tutorial. */
 export class RabbitMqApp implements App {
   readonly deadLetters: string
   readonly wrong: string[] = []
@@ -24,7 +24,7 @@ export class RabbitMqApp implements App {
   readonly #connection: ChannelModel
   readonly #channel: ConfirmChannel
   readonly #handled = new Set<number>()
-  /** Undefined: everything fails. */
+  /** Undefined while everything fails. */
   #again: Set<number> | undefined
 
   static async open({ amqpUrl, queue }: Where): Promise<RabbitMqApp> {
@@ -86,7 +86,7 @@ export class RabbitMqApp implements App {
 
 const isExpiring = (index: number) => index % EXPIRES_EVERY === 3
 
-/** Every second has no name, as most messages in the wild. */
+/** Every second message has no id, as most messages in practice. */
 const propertiesOf = (index: number): Options.Publish => ({
   persistent: true,
   ...(index % 2 === 0 ? { messageId: `message-${index}` } : {}),
@@ -116,7 +116,7 @@ const KEPT = [
   'deliveryMode',
 ] as const
 
-/** What is not as it was sent. */
+/** Describes what differs from the sent message. */
 function difference(index: number, { content, properties }: ConsumeMessage): string | undefined {
   if (!content.equals(bodyOf(index))) return 'has another body'
   const entries = Object.entries(properties.headers ?? {}).filter(([name]) => !isRedrive(name))

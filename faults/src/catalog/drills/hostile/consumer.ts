@@ -1,9 +1,9 @@
-/** A consumer that writes down exactly what it got; everything fails the first time. */
+/** A consumer that records exactly what it received; everything fails the first time. */
 import { consume } from '@redrive/runtime'
-import { openDatabase } from '../../../effects.ts'
+import { openDatabase } from '../../../harness/effects.ts'
 import { brokerOf } from '../../brokers/broker.ts'
 import type { Where } from '../../options.ts'
-import { ready } from '../process.ts'
+import { ready } from '../../../harness/process.ts'
 import { hashOf, headersHash } from './samples.ts'
 
 const options = JSON.parse(process.argv[2] ?? '') as Where
@@ -22,11 +22,12 @@ await consume<Uint8Array | null>(
     if (cycle === 1) throw new Error('cannot be read')
   },
   {
-    // One at a time: what is measured is the memory of others, and this machine has to hold both.
+    // One at a time. The test measures the memory of other processes, and this machine has to run
+    // both.
     concurrency: 1,
     decode: (bytes, { isTombstone }) => (isTombstone === true ? null : bytes),
     retry: { attempts: 1 },
-    ...{ limit: 'off', poison: 'off', flood: 'off', breaker: 'off', outage: 'off' },
+    ...{ adaptiveConcurrency: 'off', poison: 'off', flood: 'off', breaker: 'off', outage: 'off' },
   },
 )
 ready()

@@ -1,19 +1,25 @@
-import { brokenIf, type Drill, type DrillResult } from '../../../drill.ts'
-import { until } from '../../../wait.ts'
+import { brokenIf } from '../../../evidence/evidence.ts'
+import type { Result, Scenario } from '../../../harness/scenario.ts'
+import { memoryOf } from '../../../harness/process.ts'
+import { until } from '../../../harness/wait.ts'
 import { pausesOf } from '../pauses.ts'
 import { onSite, type Site, together } from '../site.ts'
 import { hashOf, samplesFor } from './samples.ts'
 import { SEND } from './send.ts'
 
-/** 800 MB, eight times the largest body: the outbox hands it over as hex, so it is there as text, as bytes and on its way out. */
+/**
+ * 800 MB, eight times the largest body. The outbox transfers it as hex, so memory holds text, bytes
+ * and the outgoing copy.
+ */
 const GROWTH_MAX = 800_000_000
 const INGEST_MS = 120_000
 const RUN_MS = 180_000
 
-/** Whatever a message is made of, it is kept and goes back as it came, in bounded memory. */
-export const hostile: Drill = {
+/** Any message is stored and returned unchanged, in bounded memory. */
+export const hostile: Scenario = {
   name: 'hostile',
-  story: 'messages that are huge, deep, no text, or have ten thousand headers, on each source',
+  story:
+    'messages that are huge, deeply nested, not text, or have ten thousand headers, on each source',
   play: () =>
     together(
       onSite('hostile-rabbitmq', 'rabbitmq', playOn),
@@ -22,24 +28,24 @@ export const hostile: Drill = {
     ),
 }
 
-async function playOn(site: Site): Promise<DrillResult> {
+async function playOn(site: Site): Promise<Result> {
   const { kind } = site.where
   const samples = samplesFor(kind)
   await site.start('./hostile/consumer.ts', site.where)
   const background = await site.background()
-  const before = background.memory().now
+  const before = memoryOf(background).now
   await SEND[kind](site, samples)
   const isThere = async () => (await keptIn(site)).all >= samples.length
   await until('all are in the catalog', isThere, { withinMs: INGEST_MS })
   const { quarantined } = await keptIn(site)
   const run = await site.finished(await site.replay({ ratePerSecond: 20 }), RUN_MS)
-  const grown = background.memory().most - before
+  const grown = memoryOf(background).most - before
   const got = await gotBy(site)
   const changed = samples.filter(({ name, body }) => !isSame(got.get(name), hashOf(body)))
   const left = samples.length - quarantined - run.counts.resolved
   return {
     events: samples.length,
-    told: [
+    figures: [
       `${kind}: ${samples.length} messages`,
       `lost ${left}`,
       `quarantined ${quarantined}`,
@@ -82,7 +88,7 @@ async function gotBy({ pool }: Site): Promise<ReadonlyMap<string, readonly Got[]
   return Map.groupBy(rows, ({ sample }) => sample)
 }
 
-/** Once in each cycle, the body as it was sent and the headers as they came the first time. */
+/** Checks for one delivery in each cycle, with the sent body and the headers of the first delivery. */
 function isSame(got: readonly Got[] = [], body: string): boolean {
   const [first, second, ...more] = got
   if (first === undefined || second === undefined || more.length > 0) return false

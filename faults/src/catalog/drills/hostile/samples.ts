@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { Kind } from '../../options.ts'
 
-/** A message that somebody sends who knows no mercy. */
+/** A message that is hard to store or to return. */
 export interface Sample {
   readonly name: string
-  /** Null: a tombstone. */
+  /** Null is a tombstone. */
   readonly body: Buffer | null
   readonly headers: readonly (readonly [name: string, value: string])[]
   readonly contentType?: string
@@ -12,14 +12,14 @@ export interface Sample {
 
 const MB = 1_000_000
 const HUGE_BYTES = 100 * MB
-/** Kafka takes no more than 1 MiB, unless told to. */
+/** Kafka accepts at most 1 MiB by default. */
 const KAFKA_BYTES = 900_000
 const DEPTH = 100_000
 const HEADERS = 10_000
 
 const deep = Buffer.from('['.repeat(DEPTH) + ']'.repeat(DEPTH))
 const noText = Buffer.from([0x7b, 0x22, 0xff, 0xfe, 0x00, 0xc3, 0x28, 0x22, 0x7d])
-/** As an escape in JSON, and as the bytes that no decoder of UTF-8 lets through. */
+/** A lone surrogate, as a JSON escape and as bytes that a UTF-8 decoder rejects. */
 const surrogates = Buffer.concat([
   Buffer.from(String.raw`{"a":"\ud800","b":"\udfff\ud800","c":"`),
   Buffer.from([0xed, 0xa0, 0x80]),
@@ -33,7 +33,10 @@ function huge(bytes: number): Buffer {
   return body
 }
 
-/** Three letters each: a client of RabbitMQ has 64 KiB for all headers, and ours have to fit in as well. */
+/**
+ * Three letters each. A RabbitMQ client has 64 KiB for all headers, and Redrive's headers must fit
+ * as well.
+ */
 const FIRST_NAME = 36 ** 2
 const many = Array.from(
   { length: HEADERS },
@@ -71,7 +74,7 @@ export function samplesFor(kind: Kind): readonly Sample[] {
 export const hashOf = (bytes: Uint8Array | null): string =>
   bytes === null ? 'none' : createHash('sha256').update(bytes).digest('hex')
 
-/** The same for the same headers, in any order. */
+/** Returns the same hash for the same headers, in any order. */
 export function headersHash(headers: Readonly<Record<string, unknown>>): string {
   const text = Object.keys(headers)
     .sort()

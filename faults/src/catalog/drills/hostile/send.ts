@@ -14,7 +14,8 @@ const rabbitmq: Send = async ({ where }, samples) => {
   const connection = await connect(where.amqpUrl)
   const channel = await connection.createConfirmChannel()
   for (const sample of samples) {
-    // Entries and not assignments: a name may be `__proto__`. Nothing is shorter than a yes.
+    // Uses entries instead of assignments, because a name may be `__proto__`. The shortest value is
+    // `true`.
     const pairs = named(sample).map(([name, value]) => [name, value === '' ? true : value] as const)
     const headers = Object.fromEntries(pairs)
     const properties = { persistent: true, contentType: typeOf(sample), messageId: randomUUID() }

@@ -6,9 +6,9 @@ import {
   NO_ROW,
   PAST,
   TAKE,
-} from './0002-functions.ts'
+} from './0002-fragments.ts'
 
-/** As before, and whom it stands in for: only a replay can. */
+/** The history of a row, with the key that a replay replaces. */
 const PAST_WITH_REPLACES = PAST.replace(
   "'replayId', o.replay_id,",
   "'replayId', o.replay_id, 'replaces', o.replaces,",
@@ -17,13 +17,13 @@ const PAST_WITH_REPLACES = PAST.replace(
 const TAKEN = `returning o.id, o.lease_token, o.due_at, o.type, o.lane, o.key, o.content_type, o.headers,
         o.payload, ${PAST_WITH_REPLACES}`
 
-/** Replays are confirmed, and may have been edited. What is only ever delivered pays nothing for either. */
+/** Confirmations of replays, and edited replays. Events without a replay have no additional cost. */
 export const REPLAYS: string = String.raw`
--- The outbox is locked for the column, for a moment. Whoever waited longer than this for a transaction that
--- does not end would make everybody else wait as well: better to fail, and to be run again.
+-- The new column needs a short lock on the outbox. While the migration waits for an open transaction, all other
+-- statements wait too. It therefore fails after 5 s and can be run again.
 set local lock_timeout = '5s';
 alter table redrive.outbox add column replaces text;
-comment on column redrive.outbox.replaces is 'Key of the event it stands in for: a person edited it before the replay.';
+comment on column redrive.outbox.replaces is 'Key of the event that this event replaces: a user edited it before the replay.';
 
 create table redrive.replay_confirmation (
   queue text collate "C" not null,
@@ -35,12 +35,12 @@ create table redrive.replay_confirmation (
   primary key (queue, replay_id),
   constraint replay_confirmation_outcome check (outcome in ('handled', 'already_handled', 'dropped'))
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
-comment on table redrive.replay_confirmation is 'What became of replays, until the control plane has written it down.';
-comment on column redrive.replay_confirmation.lease_until is 'Until then a control plane has it in hand.';
--- Oldest first. A hand-out changes none of its columns.
+comment on table redrive.replay_confirmation is 'Outcomes of replays, until the control plane has stored them.';
+comment on column redrive.replay_confirmation.lease_until is 'End of the lease of a control plane that is reading the row.';
+-- Oldest first. A lease changes none of its columns.
 create index replay_confirmation_age on redrive.replay_confirmation (queue, confirmed_at);
 
--- Whoever may use the outbox may use this: a consumer whose role was given its rights by hand goes on.
+-- Grants the same privileges as on the outbox, so that consumers with manually granted privileges continue to work.
 do $grants$
 declare
   given record;
@@ -55,8 +55,8 @@ begin
 end
 $grants$;
 
--- One turn of a consumer, in one transaction: what it has finished, what it hands off, what it takes.
--- All in one function: each call of another would cost a tenth of the turn.
+-- One turn of a consumer, in one transaction: finishes rows, hands rows off and claims rows. It is one
+-- function, because each call of another one would cost a tenth of the turn.
 create or replace function redrive.outbox_turn(
   done uuid[], done_tokens bigint[], changes jsonb,
   source text, most integer, lease_ms double precision, floor timestamptz, after text
@@ -75,18 +75,18 @@ begin
       from unnest(done, done_tokens) as d (id, token)
       where o.id = any (array[d.id]) and o.lease_token = d.token and o.status = 'in_flight';
     get diagnostics updated = row_count;
-    -- Says which were not the caller's any more. One that is with the same token what it should become
-    -- was changed by the same caller, who did not hear the answer.
+    -- Returns the rows that now have another owner. A row with the same token was changed by this caller
+    -- in an earlier turn whose answer was lost.
     if updated < cardinality(done) then
       return query select d.id, ${NO_ROW} from unnest(done, done_tokens) as d (id, token)
         where not exists (select from redrive.outbox o where o.id = any (array[d.id]) and o.lease_token = d.token);
     end if;
   end if;
 
-  -- Retries, dead letters, returns and drops, and replays that are done: each is one update of the row.
+  -- Retries, dead letters, returns, drops and finished replays: each one is one update of the row.
   if changes is not null then
-    -- What becomes of a replay is told in the same transaction. The rows are locked with it: nobody takes
-    -- one over before it is updated below.
+    -- The outcome of a replay is stored in the same transaction. This also locks the rows, so that no other
+    -- consumer can claim one before it is updated below.
     if changes @? '$[*].outcome' then
       insert into redrive.replay_confirmation (queue, replay_id, outcome)
         select o.queue, o.replay_id, d.outcome
@@ -99,7 +99,7 @@ begin
     end if;
     update redrive.outbox o set
         status = case when d.place in ('retry', 'returned') then 'pending' when d.place = 'delivered' then 'delivered' else 'failed' end,
-        -- A returned one keeps its place.
+        -- A returned row keeps its due time.
         due_at = case d.place when 'retry' then now() + d.delay_ms * interval '1 millisecond' when 'returned' then o.due_at end,
         lease_until = null,
         lapses = case when d.place in ('returned', 'delivered') then o.lapses else 0 end,
@@ -124,9 +124,9 @@ begin
   if most <= 0 then return; end if;
   new_token := nextval('redrive.lease_token');
 
-  -- The oldest that are due. Only rows due after the floor are looked at: the entries of rows that were
-  -- finished before it stay in the index until they are vacuumed, which a forgotten transaction can
-  -- put off for hours. The caller looks at all of them every now and then, without a floor.
+  -- The oldest due rows. Only rows due after the floor are read: index entries of rows finished before it
+  -- stay until vacuum, which an open transaction can delay for hours. The caller regularly scans all rows,
+  -- without a floor.
   if after is null then
     return query
       with due as materialized (
@@ -149,9 +149,9 @@ begin
     ${TAKE} from due where o.id = any (array[due.id]) ${TAKEN};
   get diagnostics updated = row_count;
 
-  -- The heads of lanes, from one lane on and so many at most. It goes from lane to lane in the index, so
-  -- a long lane costs no more than a short one. Whoever looks at a lane locks it, and decides in the
-  -- next statement, which sees what was committed until then.
+  -- The first rows of lanes, after a given lane and up to a maximum number of lanes. The index is read from
+  -- lane to lane, so a long lane costs no more than a short one. This statement locks the lane; the next
+  -- one decides, because it sees everything committed until then.
   with recursive head (lane, id, is_ready, number) as (
     (select o.lane, o.id, ${IS_READY}, 1 from redrive.outbox o
       where o.queue = source and o.due_at is not null and o.lane is not null and o.lane > after
@@ -173,8 +173,8 @@ begin
   return query
     with ready as materialized (
       select o.id from unnest(heads) as h (id) join redrive.outbox o on o.id = any (array[h.id])
-        -- Still the head, and nobody has another one of the lane: a replay or a late commit can come
-        -- before one that is in hand. It is among the first, because it was the first once.
+        -- Still the first of its lane, and no other row of the lane is in flight: a replay or a late commit
+        -- can come before a row in flight. That row is among the first 32, because it was the first before.
         where ${IS_READY_BY_ID} and not exists (
           select from (
             select p.id, p.position, p.lease_until from redrive.outbox p
@@ -190,9 +190,9 @@ begin
 end
 $$;
 
--- A replay by the control plane. The same replay twice is one, also when it has failed again since. A
--- row that is gone, because its partition is, is made again from what the control plane kept. One that a
--- person edited says whom it stands in for: then key and payload are new as well.
+-- A replay by the control plane. A repeated replay has no effect, even after the row has failed again. A row
+-- that was dropped with its partition is created again from the data of the control plane. An edited replay
+-- names the key that it replaces, and has a new key and payload.
 create or replace function redrive.outbox_republish(event_id uuid, new_replay_id text, copy jsonb, replayed_by text) returns void
 language plpgsql as $$
 declare

@@ -2,8 +2,8 @@
  * An expired row `o`, by the retention `r` of its queue or else by the given default. A null default never
  * expires a row.
  */
-const expiredBy = (keepDelivered: string, keepFailed: string) => `(o.due_at is null and (
-      o.delivered_at < now() - coalesce(r.keep_delivered, ${keepDelivered})
+const expiredBy = (deliveredRetention: string, keepFailed: string) => `(o.due_at is null and (
+      o.delivered_at < now() - coalesce(r.keep_delivered, ${deliveredRetention})
       or o.failed_at < now() - coalesce(r.keep_failed, ${keepFailed})))`
 
 /**
@@ -20,7 +20,7 @@ create table redrive.outbox_retention (
   keep_delivered interval not null,
   keep_failed interval not null
 );
-comment on table redrive.outbox_retention is 'How long rows of a queue are kept, as last stated by its consumers.';
+comment on table redrive.outbox_retention is 'Retention of the rows of a queue, as its consumers last stored it.';
 
 -- Creates the partitions of today and the next seven days. Returns how many are new. Deletes nothing.
 create function redrive.outbox_make_partitions() returns integer

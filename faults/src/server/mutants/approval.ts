@@ -1,0 +1,48 @@
+import type { Mutant } from '../../harness/run-mutants.ts'
+import { weakened } from './weakened.ts'
+
+const ALLOW = 'packages/server/src/access/allow.ts'
+const IDEMPOTENCY = 'packages/server/src/http/idempotency.ts'
+const LIFECYCLE = 'packages/catalog/src/replay/run/lifecycle.ts'
+const RUN_STATEMENTS = 'packages/catalog/src/replay/run/statements.ts'
+const TOKENS = 'packages/server/src/identity/tokens.ts'
+
+/** Replays without the approval of another person. */
+export const APPROVAL: readonly Mutant[] = [
+  weakened('approval', 'the planner approves the run', [
+    LIFECYCLE,
+    "rule === 'another_person' && actorOf(by) === locked.planned_by",
+    'actorOf(by) === rule',
+  ]),
+  weakened('approval', 'a token counts as another person than its owner', [
+    TOKENS,
+    '    person: owner.id,\n    name:',
+    '    person: `${owner.id} by ${row.name}`,\n    name:',
+  ]),
+  weakened(
+    'approval',
+    'a program can approve',
+    [ALLOW, "  if (caller.isAgent && action === 'approve') return false\n", ''],
+    [ALLOW, " && !(caller.isAgent && action === 'approve')", ''],
+  ),
+  weakened('approval', 'an approval applies to any plan', [
+    LIFECYCLE,
+    'if (locked.hash !== hash)',
+    "if (hash === '')",
+  ]),
+  weakened('approval', 'a plan never expires', [
+    LIFECYCLE,
+    'if (locked.is_stale)',
+    "if (hash === '')",
+  ]),
+  weakened('approval', 'a dead letter that changed after the plan is published', [
+    RUN_STATEMENTS,
+    " and d.status = 'open' and d.version = i.version\n",
+    '\n',
+  ]),
+  weakened('approval', 'all callers share one Idempotency-Key', [
+    IDEMPOTENCY,
+    'JSON.stringify([person, credential ?? null])',
+    "(person === credential ? person : 'everyone')",
+  ]),
+]

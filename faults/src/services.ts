@@ -1,6 +1,0 @@
-import { fileURLToPath } from 'node:url'
-
-export { services, urlsOf } from '@redrive/dev-support'
-
-/** The root of the sources that run. A mutant runs in a copy, so this is not always the repository. */
-export const ROOT: string = fileURLToPath(new URL('../../', import.meta.url))

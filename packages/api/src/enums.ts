@@ -1,0 +1,79 @@
+/** The allowed values of the API, without the schemas: a program that needs only the names loads less. */
+
+/**
+ * Permissions on the dead letters of a source. A caller has only the permissions of their grants.
+ *
+ * - `view`: see groups, counts, unmasked headers and runs.
+ * - `view_payload`: see the masked body.
+ * - `view_unmasked`: see the unmasked body and headers, edited bodies and the values that a patch tests.
+ * - `triage`: mute, resolve, assign and comment.
+ * - `replay`: plan, pause, resume and cancel a run; set the outcome of unconfirmed replays.
+ * - `edit`: plan a run that changes messages. A patch also requires `view_payload`; a patch with `test` requires `view_unmasked`.
+ * - `approve`: approve and start a run.
+ * - `discard`: discard and restore dead letters.
+ * - `export`: export dead letters in bulk.
+ * - `configure`: schemas, automatic replay, restores and the audit log.
+ */
+export const ACTIONS = [
+  'view',
+  'view_payload',
+  'view_unmasked',
+  'triage',
+  'replay',
+  'edit',
+  'approve',
+  'discard',
+  'export',
+  'configure',
+] as const
+export type Action = (typeof ACTIONS)[number]
+
+/** Named sets of permissions. Several roles add up. */
+export const ROLES = {
+  viewer: ['view'],
+  operator: ['view', 'view_payload', 'triage', 'replay', 'edit', 'discard'],
+  approver: ['view', 'view_payload', 'approve'],
+  admin: ACTIONS,
+} as const satisfies Readonly<Record<string, readonly Action[]>>
+export type Role = keyof typeof ROLES
+
+export const FAILURE_CLASSES = [
+  'transient',
+  'schema',
+  'business',
+  'integration',
+  'unknown',
+] as const
+export const STATUSES = [
+  'open',
+  'replaying',
+  'unknown',
+  'resolved',
+  'discarded',
+  'expired',
+] as const
+export const GROUP_STATES = ['open', 'muted', 'resolved'] as const
+export const GROUP_ORDERS = ['last_seen', 'open_count', 'count'] as const
+export const RUN_STATES = [
+  'planned',
+  'running',
+  'paused',
+  'done',
+  'cancelled',
+  'plan_expired',
+] as const
+export const ITEM_STATES = [
+  'planned',
+  'skipped',
+  'queued',
+  'claimed',
+  'publishing',
+  'published',
+  'resolved',
+  'failed_again',
+  'unknown',
+  'expired',
+  'cancelled',
+] as const
+/** Gates that a plan may override. */
+export const OVERRIDES = ['quarantined', 'too_old', 'too_many_cycles', 'failed_recently'] as const

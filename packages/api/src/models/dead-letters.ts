@@ -1,0 +1,78 @@
+import { z } from 'zod'
+import { count, failureClass, id, nextCursor, status, timestamp } from './fields.ts'
+
+const attempt = z.object({
+  number: z.int(),
+  at: timestamp,
+  class: failureClass,
+  signature: z.string(),
+  code: z.string().optional(),
+  message: z.string(),
+})
+
+export const deadLetter = z
+  .object({
+    id,
+    group: id,
+    source: z.string(),
+    handler: z.string().optional(),
+    status,
+    quarantined: z.boolean(),
+    class: failureClass,
+    reason: z.string(),
+    code: z.string().optional(),
+    message: z.string(),
+    type: z.string().optional(),
+    messageId: z.string(),
+    key: z.string(),
+    lane: z.string().optional(),
+    origin: z.string(),
+    contentType: z.string().optional(),
+    attempts: z.int(),
+    cycle: z.int(),
+    version: z.int().describe('Increases with every change of status'),
+    payloadBytes: z.int(),
+    isTombstone: z.boolean(),
+    headers: z.record(z.string(), z.unknown()).describe('Headers, truncated and masked'),
+    history: z.array(attempt),
+    firstFailedAt: timestamp,
+    lastFailedAt: timestamp,
+    ingestedAt: timestamp,
+    settledAt: timestamp.optional(),
+    settledBy: z.string().optional(),
+  })
+  .meta({ id: 'DeadLetter' })
+export type DeadLetter = z.output<typeof deadLetter>
+export const deadLetterPage = z.object({ deadLetters: z.array(deadLetter), nextCursor })
+
+/** The part of the body that the caller may see. Its content comes from the producer and is not trusted. */
+const body = z.object({
+  preview: z.unknown().optional().describe('Masked body as JSON; absent when the body is not JSON'),
+  isHidden: z.boolean().describe('Whether the caller lacks permission to see the body'),
+})
+export const deadLetterDetail = deadLetter
+  .extend({ body: body.meta({ id: 'Body' }) })
+  .meta({ id: 'DeadLetterDetail' })
+export type DeadLetterDetail = z.output<typeof deadLetterDetail>
+
+/** The message as the broker delivered it. */
+export const payload = z
+  .object({
+    bytes: z.base64().describe('Unchanged body'),
+    text: z.string().optional().describe('Body as text, when it is valid UTF-8'),
+    headers: z.record(z.string(), z.unknown()).describe('Unmasked headers'),
+    key: z.string(),
+    contentType: z.string().optional(),
+  })
+  .meta({ id: 'Payload' })
+
+export const settled = z
+  .object({
+    changed: count,
+    skipped: z.array(id).describe('Ids of dead letters whose status does not allow the change'),
+  })
+  .meta({ id: 'Settled' })
+
+export const outcomesSet = z
+  .object({ changed: count, skipped: z.array(id) })
+  .meta({ id: 'OutcomesSet' })

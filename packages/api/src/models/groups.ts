@@ -1,0 +1,44 @@
+import { z } from 'zod'
+import { count, failureClass, groupState, id, nextCursor, timestamp } from './fields.ts'
+
+export const group = z
+  .object({
+    id,
+    source: z.string(),
+    handler: z.string().optional(),
+    signature: z.string(),
+    algorithm: z.int().describe('Version of the signature rules'),
+    class: failureClass,
+    code: z.string().optional(),
+    title: z.string().describe('Failure message with ids, numbers and quoted values replaced'),
+    sample: z.string().describe('Failure message of the first dead letter'),
+    state: groupState,
+    mutedUntil: timestamp.optional(),
+    regressed: z.boolean(),
+    regressedAt: timestamp.optional(),
+    resolvedAt: timestamp.optional(),
+    owner: z.string().optional(),
+    firstSeenAt: timestamp,
+    lastSeenAt: timestamp,
+    count,
+    openCount: count.describe('Number of dead letters that are open or being replayed'),
+    attempts: count,
+  })
+  .meta({ id: 'Group' })
+export type Group = z.output<typeof group>
+export const groupPage = z.object({ groups: z.array(group), nextCursor })
+
+export const explanation = z
+  .object({
+    signature: z.string(),
+    algorithm: z.int(),
+    shared: z.object({
+      source: z.string(),
+      class: failureClass,
+      code: z.string().optional(),
+      message: z.string(),
+    }),
+    unknown: z.array(z.enum(['type', 'frame', 'handler'])),
+    sample: z.string(),
+  })
+  .meta({ id: 'GroupExplanation' })

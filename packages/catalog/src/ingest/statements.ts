@@ -1,0 +1,85 @@
+/** Registers a source. Options that are not set keep their stored value. */
+export const REGISTER_SOURCE: string = `
+insert into redrive_catalog.source as s (name, handler, retention)
+  values ($1, $2, coalesce($3::float8, $4::float8) * interval '1 millisecond')
+  on conflict (name) do update set handler = coalesce($2, s.handler),
+    retention = coalesce($3::float8 * interval '1 millisecond', s.retention)
+  returning id, coalesce((select 'lz4' = any(enumvals) from pg_settings
+    where name = 'default_toast_compression'), false) as has_lz4`
+
+/** Stores payloads in a third less time than PostgreSQL's default (pglz), at the same size. Not every server has it. */
+export const USE_LZ4: string = `set local default_toast_compression = 'lz4'`
+
+/** Writes existing rows again without a change. This locks them, so that maintenance cannot delete them now. */
+export const SEE_UNDATED: string = `
+insert into redrive_catalog.undated as u (identity)
+  select distinct identity from unnest($1::uuid[]) as identity order by identity
+  on conflict (identity) do update set seen_at = u.seen_at
+  returning identity, (extract(epoch from seen_at) * 1000)::bigint as at`
+
+/** The ids that exist already. */
+export const KNOWN_DEAD_LETTERS: string = `
+select id from redrive_catalog.dead_letter where id = any($1::uuid[])`
+
+export const KNOWN_GROUPS: string = `
+select id from redrive_catalog.failure_group where id = any($1::uuid[])`
+
+export const COUNT_GROUPS: string = `
+select count(*)::integer as count from redrive_catalog.failure_group where source_id = $1`
+
+export const INSERT_GROUPS: string = `
+insert into redrive_catalog.failure_group
+    (id, source_id, algorithm, signature, class, code, title, sample, first_seen_at, last_seen_at)
+  select g.id, $1, g.algorithm, g.signature, g.class, g.code, g.title, g.sample,
+      to_timestamp(g.at_ms / 1000.0), to_timestamp(g.at_ms / 1000.0)
+    from unnest($2::uuid[], $3::integer[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bigint[])
+      as g (id, algorithm, signature, class, code, title, sample, at_ms)
+    order by g.id
+  on conflict (id) do nothing`
+
+export const ADD_TO_COUNTS: string = `
+select redrive_catalog.add_to_counts($1, $2::uuid[], $3::timestamptz[], $4::integer[], $5::bigint[],
+  $6::timestamptz[], $7::timestamptz[], $8::date[], $9::integer[], $10::uuid[])`
+
+/**
+ * Creates partitions up to 90 days back and 7 days ahead. A date further away comes from a wrong clock; such
+ * rows go to the default partition. Today is always created, for dead letters without a failure time.
+ */
+export const MAKE_DAYS_OF_BATCH: string = `
+select redrive_catalog.make_days(array(
+  select day from unnest($1::date[]) as day where day between t.today - 90 and t.today + 7
+  union select t.today))
+  from (select (now() at time zone 'UTC')::date as today) t`
+
+export const INSERT_QUARANTINED: string = `
+insert into redrive_catalog.ingest_quarantine (identity, source_id, reason, message_id, payload_bytes, sha256, head)
+  select r.identity, $1, r.reason, r.message_id, r.bytes, r.sha256, r.head
+    from unnest($2::uuid[], $3::text[], $4::text[], $5::bigint[], $6::bytea[], $7::bytea[])
+      as r (identity, reason, message_id, bytes, sha256, head)
+    order by r.identity
+  on conflict (identity) do nothing`
+
+/** 10 s: a release directly follows its commit. */
+export const HOLD_MS = 10_000
+const HELD_UNTIL = `clock_timestamp() + interval '${HOLD_MS} milliseconds'`
+
+export const IS_HELD: string = `
+select from redrive_catalog.unreleased
+  where content = any($1::uuid[]) and held_until > clock_timestamp() limit 1`
+
+/** Matches at most one row for each redelivered message. Skips locked rows. */
+export const MATCH: string = `
+update redrive_catalog.unreleased u set batch = $1, held_until = ${HELD_UNTIL}
+  from (select content, count(*) as most from unnest($2::uuid[]) as content group by content) w
+  cross join lateral (select f.batch, f.dead_letter_id from redrive_catalog.unreleased f
+    where f.content = w.content and f.held_until <= clock_timestamp()
+    limit w.most for update skip locked) f
+  where u.batch = f.batch and u.dead_letter_id = f.dead_letter_id
+  returning u.content`
+
+export const HOLD: string = `
+insert into redrive_catalog.unreleased (batch, dead_letter_id, content, held_until)
+  select $1, u.id, u.content, ${HELD_UNTIL} from unnest($2::uuid[], $3::uuid[]) as u (id, content)`
+
+export const DELETE_RELEASED: string = `
+delete from redrive_catalog.unreleased where batch = $1`

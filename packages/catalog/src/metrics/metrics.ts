@@ -1,0 +1,116 @@
+import type { FailureClass } from '@redrive/core'
+import type { CatalogCounts, NotableGroup, SourceCounts } from './counts.ts'
+
+/** A snapshot for dashboards. */
+export interface Metrics {
+  /** Number of open dead letters. */
+  readonly depth: number
+  readonly depthBySource: Readonly<Record<string, number>>
+  readonly depthByClass: Readonly<Partial<Record<FailureClass, number>>>
+  /** Time since the last failure of the oldest open dead letter. */
+  readonly oldestAgeMs: number | undefined
+  /** Average number of attempts of all dead letters ever ingested. */
+  readonly averageAttempts: number | undefined
+  /** Names of sources whose depth has reached the limit. */
+  readonly overThreshold: readonly string[]
+}
+
+export interface AlertLimits {
+  /** Number of open dead letters of a source (default 100). */
+  readonly depth: number
+  /** Age of the oldest open dead letter in ms (default 30 min). */
+  readonly ageMs: number
+  /** Share of one group in its source. A larger share raises an alert (default 0.5). */
+  readonly dominanceShare: number
+  /** Number of open dead letters that the same group must also exceed (default 10). */
+  readonly dominanceCount: number
+  /** How long a group counts as new, and a regression as recent, in ms (default 10 min, at most one day). */
+  readonly freshMs: number
+}
+
+export const ALERT_LIMITS: AlertLimits = Object.freeze({
+  depth: 100,
+  ageMs: 1_800_000,
+  dominanceShare: 0.5,
+  dominanceCount: 10,
+  freshMs: 600_000,
+})
+
+/** A condition that is true now. The receiver has to remember which alerts it has delivered. */
+export type Alert =
+  | { readonly kind: 'depth'; readonly source: string; readonly depth: number }
+  | { readonly kind: 'age'; readonly source: string; readonly ageMs: number }
+  | {
+      readonly kind: 'dominance'
+      readonly source: string
+      readonly group: string
+      readonly share: number
+    }
+  | { readonly kind: 'new_signature'; readonly source: string; readonly group: string }
+  | { readonly kind: 'regressed'; readonly source: string; readonly group: string }
+
+export function metricsOf(
+  { at, sources }: CatalogCounts,
+  limits: AlertLimits = ALERT_LIMITS,
+): Metrics {
+  const sum = (of: (source: SourceCounts) => number) =>
+    sources.reduce((total, source) => total + of(source), 0)
+  const count = sum((source) => source.count)
+  const oldest = sources.map(({ oldestAt }) => oldestAt).filter((time) => time !== undefined)
+  return {
+    depth: sum(({ open }) => open),
+    depthBySource: Object.fromEntries(sources.map(({ source, open }) => [source, open])),
+    depthByClass: byClass(sources),
+    oldestAgeMs: oldest.length === 0 ? undefined : Math.max(0, at - Math.min(...oldest)),
+    averageAttempts: count === 0 ? undefined : sum(({ attempts }) => attempts) / count,
+    overThreshold: sources.filter(({ open }) => open >= limits.depth).map(({ source }) => source),
+  }
+}
+
+function byClass(sources: readonly SourceCounts[]): Partial<Record<FailureClass, number>> {
+  const total: Partial<Record<FailureClass, number>> = {}
+  for (const { openByClass } of sources) {
+    for (const [kind, open] of Object.entries(openByClass) as [FailureClass, number][]) {
+      total[kind] = (total[kind] ?? 0) + open
+    }
+  }
+  return total
+}
+
+/** Returns all active alerts. Muted groups raise no alerts. */
+export function alertsOf(
+  counts: CatalogCounts,
+  limits: AlertLimits = ALERT_LIMITS,
+): readonly Alert[] {
+  const groups = counts.groups.filter(({ isMuted }) => !isMuted)
+  return [
+    ...counts.sources.flatMap((source) => ofSource(source, counts.at, limits)),
+    ...groups.flatMap((group) => ofGroup(group, counts, limits)),
+  ]
+}
+
+function ofSource(counts: SourceCounts, at: number, limits: AlertLimits): readonly Alert[] {
+  const { source, open, oldestAt } = counts
+  const ageMs = oldestAt === undefined ? 0 : at - oldestAt
+  const alerts: Alert[] = []
+  if (open >= limits.depth) alerts.push({ kind: 'depth', source, depth: open })
+  if (oldestAt !== undefined && ageMs >= limits.ageMs) alerts.push({ kind: 'age', source, ageMs })
+  return alerts
+}
+
+function ofGroup(
+  { id: group, source, open, createdAt, regressedAt }: NotableGroup,
+  { at, sources }: CatalogCounts,
+  limits: AlertLimits,
+): readonly Alert[] {
+  const alerts: Alert[] = []
+  const depth = sources.find((one) => one.source === source)?.open ?? 0
+  const share = depth === 0 ? 0 : open / depth
+  if (share > limits.dominanceShare && open > limits.dominanceCount) {
+    alerts.push({ kind: 'dominance', source, group, share })
+  }
+  const isFresh = (time: number | undefined) => time !== undefined && at - time < limits.freshMs
+  if (isFresh(createdAt)) alerts.push({ kind: 'new_signature', source, group })
+  if (isFresh(regressedAt)) alerts.push({ kind: 'regressed', source, group })
+  return alerts
+}

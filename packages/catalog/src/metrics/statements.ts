@@ -1,0 +1,44 @@
+import { msSql } from '../read/sql.ts'
+import { ITEM_STATES } from '../replay/run/states.ts'
+
+export const CLOCK: string = `
+select ${msSql('now()')} as at`
+
+/** 1,000 groups: if more are new on one day, the first thousand show the problem. */
+const GROUPS_MAX = 1_000
+
+/** One day: alerts use a shorter time. */
+const RECENT = `interval '1 day'`
+
+export const SOURCES: string = `
+select s.name as source, coalesce(g.open, 0)::float8 as open, coalesce(g.count, 0)::float8 as count,
+    coalesce(g.attempts, 0)::float8 as attempts, coalesce(g.by_class, '{}') as "openByClass", o.oldest_ms as "oldestAt"
+  from redrive_catalog.source s
+  left join lateral (
+    select sum(c.open) as open, sum(c.count) as count, sum(c.attempts) as attempts,
+        jsonb_object_agg(c.class, c.open) filter (where c.open > 0) as by_class
+      from (select class, sum(open_count) as open, sum(count) as count, sum(attempts) as attempts
+        from redrive_catalog.failure_group where source_id = s.id group by class) c
+  ) g on true
+  left join lateral (
+    select ${msSql('d.last_failed_at')} as oldest_ms from redrive_catalog.dead_letter d
+      where d.source_id = s.id and d.status = 'open' order by d.last_failed_at, d.id limit 1
+  ) o on true
+  order by s.name`
+
+export const GROUPS: string = `
+select id, source, title, open_count::float8 as open, is_muted as "isMuted", ${msSql('created_at')} as "createdAt",
+    ${msSql('regressed_at')} as "regressedAt"
+  from (select g.*, s.name as source,
+      g.state = 'muted' and coalesce(g.muted_until, 'infinity') > now() as is_muted,
+      row_number() over (partition by g.source_id order by g.open_count desc, g.id) as place
+    from redrive_catalog.failure_group g join redrive_catalog.source s on s.id = g.source_id) g
+  where place = 1 or created_at > now() - ${RECENT} or regressed_at > now() - ${RECENT}
+  order by place, created_at desc limit ${GROUPS_MAX}`
+
+const ITEM_SUMS = ITEM_STATES.map((state) => `'${state}', coalesce(sum(r.${state}), 0)`).join(', ')
+
+export const REPLAYED: string = `
+select s.name as source, jsonb_build_object(${ITEM_SUMS}) as items
+  from redrive_catalog.source s left join redrive_catalog.replay_run r on r.source_id = s.id
+  group by s.name order by s.name`

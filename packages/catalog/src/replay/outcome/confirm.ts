@@ -1,0 +1,188 @@
+import type { DeadLetterSource, ReplayConfirmation } from '@redrive/runtime'
+import type { Pool } from 'pg'
+import { explaining, inTransaction, type RunSql } from '../../database.ts'
+import { isId } from '../../read/check.ts'
+import { NAME_MAX, storable } from '../../text.ts'
+import { cancelQueued, conflict } from '../run/lifecycle.ts'
+import { expired, reopen, resolved, unknown } from '../run/status-changes.ts'
+import type { ReplayDeps } from '../run/context.ts'
+import {
+  DEAD_LETTERS_OF_REPLAYS,
+  LOCK_DEAD_LETTERS,
+  CONFIRM,
+  OVERDUE,
+  SET_OUTCOME,
+  LEFT_BEHIND,
+  UNDONE,
+  DONE,
+  EXPIRE_PLANS,
+  DECIDE,
+} from './statements.ts'
+
+/** 500 rows per transaction, which then takes milliseconds. */
+const BATCH_SIZE = 500
+
+export interface ConfirmResult {
+  readonly resolved: number
+  readonly expired: number
+}
+
+/** Stores the confirmations of the consumers, then releases them. `name` is the source's name in the catalog. */
+export async function confirm(
+  pool: Pool,
+  name: string,
+  source: DeadLetterSource,
+): Promise<ConfirmResult> {
+  const total = { resolved: 0, expired: 0 }
+  for (let count = BATCH_SIZE; count === BATCH_SIZE; ) {
+    const batch = await source.confirmations({ limit: BATCH_SIZE })
+    count = batch.confirmations.length
+    try {
+      const done = await storeConfirmations(pool, name, batch.confirmations)
+      total.resolved += done.resolved
+      total.expired += done.expired
+    } catch (error) {
+      await batch.abandon()
+      throw error
+    }
+    await batch.release()
+  }
+  return total
+}
+
+/** The states without an outcome. */
+const UNSETTLED = ['queued', 'claimed', 'publishing', 'published', 'unknown']
+/**
+ * The states that a confirmation can change. Success wins over a copy that failed. A dropped late copy does not
+ * change an item that failed again or whose outcome a user has set.
+ */
+const BEFORE = { resolved: [...UNSETTLED, 'failed_again', 'expired'], expired: UNSETTLED }
+async function storeConfirmations(
+  pool: Pool,
+  name: string,
+  confirmations: readonly ReplayConfirmation[],
+): Promise<ConfirmResult> {
+  const known = confirmations.filter(({ replayId }) => isId(replayId))
+  if (known.length === 0) return { resolved: 0, expired: 0 }
+  const all = known.map(({ replayId }) => replayId)
+  return inTransaction(pool, async (run) => {
+    const letters = await run<{ id: string }>(DEAD_LETTERS_OF_REPLAYS, [all, name])
+    await run(LOCK_DEAD_LETTERS, [letters.map(({ id }) => id)])
+    const dropped = known.filter(({ outcome }) => outcome === 'dropped')
+    const handled = known.filter(({ outcome }) => outcome !== 'dropped')
+    const gone = await settled(run, name, dropped, 'expired')
+    const done = await settled(run, name, handled, 'resolved')
+    await expired(run, gone, BY_CONSUMER)
+    await resolved(run, done, BY_CONSUMER)
+    return { resolved: done.length, expired: gone.length }
+  })
+}
+
+const BY_CONSUMER = 'consumer'
+
+async function settled(
+  run: RunSql,
+  name: string,
+  confirmations: readonly ReplayConfirmation[],
+  state: 'resolved' | 'expired',
+): Promise<readonly string[]> {
+  if (confirmations.length === 0) return []
+  const ids = confirmations.map(({ replayId }) => replayId)
+  const values = [ids, state, 'confirmation', BEFORE[state], name]
+  const rows = await run<{ id: string }>(CONFIRM, values)
+  return rows.map(({ id }) => id)
+}
+
+interface OverdueItem {
+  readonly id: string
+  readonly replay_id: string
+  readonly key: string | null
+}
+
+const WITH_ITS_RUN = { reason: 'cancelled with its run', by: 'redrive' }
+
+/** Returns the business keys that were handled, out of the given ones. */
+export type HandledKeys = (keys: readonly string[]) => Promise<ReadonlySet<string>>
+
+export async function sweep(
+  { pool }: ReplayDeps,
+  source: string,
+  handled: HandledKeys | undefined,
+): Promise<void> {
+  await pool.query(LEFT_BEHIND, [source])
+  const { rows: undone } = await pool.query<{ id: string }>(UNDONE, [source])
+  for (const { id } of undone) {
+    await inTransaction(pool, (run) => cancelQueued(run, id, WITH_ITS_RUN))
+  }
+  for (let count = BATCH_SIZE; count === BATCH_SIZE; ) {
+    const { rows } = await pool.query<OverdueItem>(OVERDUE, [source, BATCH_SIZE])
+    count = rows.length
+    if (count > 0) await settleOverdue(pool, rows, handled)
+  }
+  await pool.query(DONE, [source])
+  await pool.query(EXPIRE_PLANS, [source])
+}
+
+/** Checks the inbox once more. Items that it does not contain are unknown until a user sets their outcome. */
+async function settleOverdue(
+  pool: Pool,
+  overdue: readonly OverdueItem[],
+  handled: HandledKeys | undefined,
+): Promise<void> {
+  const keys = overdue.flatMap(({ key }) => (key === null ? [] : [key]))
+  const known = (await handled?.(keys)) ?? new Set<string>()
+  const isConfirmed = ({ key }: OverdueItem) => key !== null && known.has(key)
+  const confirmed = overdue.filter(isConfirmed).map(({ replay_id }) => replay_id)
+  const others = overdue.filter((one) => !isConfirmed(one)).map(({ replay_id }) => replay_id)
+  await inTransaction(pool, async (run) => {
+    await run(LOCK_DEAD_LETTERS, [overdue.map(({ id }) => id)])
+    const done = await run<{ id: string }>(SET_OUTCOME, [confirmed, 'resolved', 'inbox', null])
+    const why = 'no confirmation and no failure arrived in time'
+    const open = await run<{ id: string }>(SET_OUTCOME, [others, 'unknown', null, why])
+    await unknown(
+      run,
+      open.map(({ id }) => id),
+      BY_CONSUMER,
+    )
+    await resolved(
+      run,
+      done.map(({ id }) => id),
+      'inbox',
+    )
+  })
+}
+
+export interface OutcomeResult {
+  readonly changed: number
+  /** Selected ids whose outcome is not unknown. */
+  readonly skipped: readonly string[]
+}
+
+/** Sets unknown outcomes. `resolved`: the replay took effect. `open`: it did not and can be repeated. */
+export async function setOutcome(
+  pool: Pool,
+  ids: readonly string[],
+  { as, by }: { readonly as: 'resolved' | 'open'; readonly by: string },
+): Promise<OutcomeResult> {
+  if (!ids.every(isId) || by === '' || !['resolved', 'open'].includes(as)) {
+    throw conflict(
+      'Expected the ids of dead letters, "as" with the value "resolved" or "open", and "by" with the name of the user.',
+    )
+  }
+  const actor = storable(by, NAME_MAX)
+  const changed = await explaining(() =>
+    inTransaction(pool, async (run) => {
+      await run(LOCK_DEAD_LETTERS, [ids])
+      const isDone = as === 'resolved'
+      const values = [ids, isDone ? 'resolved' : 'expired', isDone ? `person: ${actor}` : null]
+      const rows = await run<{ id: string }>(DECIDE, [
+        ...values,
+        isDone ? null : `reopened by ${actor}`,
+      ])
+      const found = rows.map(({ id }) => id)
+      await (isDone ? resolved(run, found, actor) : reopen(run, found, actor))
+      return new Set(found)
+    }),
+  )
+  return { changed: changed.size, skipped: ids.filter((id) => !changed.has(id)) }
+}

@@ -1,0 +1,163 @@
+import type { Copy, RunSql } from '../../database.ts'
+import { type DatedEntry, bounded } from '../../ingest/entry.ts'
+import { storePayloads } from '../../ingest/payloads.ts'
+import { isId } from '../../read/check.ts'
+import type { Status } from '../../read/query.ts'
+import type { PayloadKeys } from '../../encryption.ts'
+import { MESSAGE_MAX, NAME_MAX, storable, storableOrNull } from '../../text.ts'
+import { LIVE } from '../run/status-changes.ts'
+import {
+  REFAILED_ITEMS,
+  LOCK_REFAILED,
+  KEEP_CYCLE,
+  KEEP_BODIES,
+  DELETE_BODIES,
+  REOPEN_REFAILED,
+  SET_FAILED_AGAIN,
+} from './statements.ts'
+
+/** The entries of a batch, split by whether they are replays that failed again. */
+export interface Refailed {
+  /** Entries that are not a replay of this source. */
+  readonly fresh: readonly DatedEntry[]
+  /** Known dead letters that are open again, with their existing id and first failure time. */
+  readonly again: readonly DatedEntry[]
+  /** The previous group of each dead letter that counted as open there. */
+  readonly left: readonly string[]
+}
+
+interface ItemRow {
+  readonly replay_id: string
+  readonly dead_letter_id: string
+  readonly cycle: number
+  readonly state: string
+  /** SHA-256 of the published body, hex. Null: nothing was published. */
+  readonly content: string | null
+  readonly is_edited: boolean
+}
+
+interface LetterRow {
+  readonly id: string
+  readonly group_id: string
+  readonly status: Status
+  readonly first_ms: number
+}
+
+export interface RefailedBatch {
+  readonly sourceId: number
+  readonly entries: readonly DatedEntry[]
+  readonly keys: PayloadKeys | undefined
+}
+
+/**
+ * Reopens the dead letters of replays that failed again, in their next cycle. A second copy of the same replay
+ * is ignored, because the outcome of this replay is already stored.
+ */
+export async function takeRefailed(
+  run: RunSql,
+  copy: Copy,
+  { sourceId, entries, keys }: RefailedBatch,
+): Promise<Refailed> {
+  const ids = entries.flatMap(({ drained }) => drained.delivery.replayId ?? []).filter(isId)
+  if (ids.length === 0) return { fresh: entries, again: [], left: [] }
+  const items = await run<ItemRow>(REFAILED_ITEMS, [ids, sourceId])
+  const letters = await run<LetterRow>(LOCK_REFAILED, [items.map((item) => item.dead_letter_id)])
+  // Reads the items again, now that the locks prevent changes.
+  const locked = await run<ItemRow>(REFAILED_ITEMS, [ids, sourceId])
+  const { fresh, comebacks } = sorted(entries, locked, letters)
+  await keepCycle(run, comebacks)
+  await keepBodies(run, comebacks)
+  await open(run, comebacks)
+  const again = comebacks.map(({ entry }) => entry)
+  await storePayloads(copy, again, keys)
+  await run(SET_FAILED_AGAIN, [comebacks.map(({ item }) => item.replay_id)])
+  const counted = comebacks.filter(({ letter }) => LIVE.includes(letter.status))
+  return { fresh, again, left: counted.map(({ letter }) => letter.group_id) }
+}
+
+interface Comeback {
+  readonly entry: DatedEntry
+  readonly item: ItemRow
+  readonly letter: LetterRow
+}
+
+const ENDED: ReadonlySet<string> = new Set(['resolved', 'failed_again'])
+
+function sorted(
+  entries: readonly DatedEntry[],
+  items: readonly ItemRow[],
+  letters: readonly LetterRow[],
+): { readonly fresh: readonly DatedEntry[]; readonly comebacks: readonly Comeback[] } {
+  const byReplay = new Map(items.map((item) => [item.replay_id, item]))
+  const byId = new Map(letters.map((letter) => [letter.id, letter]))
+  const fresh: DatedEntry[] = []
+  const comebacks = new Map<string, Comeback>()
+  for (const entry of entries) {
+    const item = byReplay.get(entry.drained.delivery.replayId ?? '')
+    const letter = byId.get(item?.dead_letter_id ?? '')
+    if (item === undefined || letter === undefined || !isPublished(item, entry)) fresh.push(entry)
+    else if (!ENDED.has(item.state)) {
+      const same = { ...entry, id: letter.id, firstFailedAt: letter.first_ms }
+      comebacks.set(letter.id, { entry: same, item, letter })
+    }
+  }
+  return { fresh, comebacks: [...comebacks.values()] }
+}
+
+/**
+ * Whether the message has the body that was published. A different body must not replace the original and does
+ * not show that the replay failed. It must not be dropped either, so it becomes a separate dead letter. The
+ * replay waits for its outcome and ends as unknown.
+ */
+const isPublished = ({ content }: ItemRow, { sha256 }: DatedEntry) =>
+  content === sha256.toString('hex')
+
+async function keepCycle(run: RunSql, comebacks: readonly Comeback[]): Promise<void> {
+  await run(KEEP_CYCLE, [
+    comebacks.map(({ letter }) => letter.id),
+    comebacks.map(({ item }) => item.replay_id),
+  ])
+}
+
+/**
+ * Removes the stored payload before the new one is stored, with its new headers and the published body. The
+ * original body is not lost: it equals the published body or, if the run edited it, is copied to `payload_before`.
+ */
+async function keepBodies(run: RunSql, comebacks: readonly Comeback[]): Promise<void> {
+  const edited = comebacks.filter(({ item }) => item.is_edited)
+  await run(KEEP_BODIES, [edited.map(({ letter }) => letter.id)])
+  await run(DELETE_BODIES, [comebacks.map(({ letter }) => letter.id)])
+}
+
+async function open(run: RunSql, comebacks: readonly Comeback[]): Promise<void> {
+  const rows = comebacks.map(rowOf)
+  const columns = Array.from({ length: OPEN_COLUMNS }, (_, column) =>
+    rows.map((row) => row[column]),
+  )
+  await run(REOPEN_REFAILED, columns)
+}
+
+const OPEN_COLUMNS = 15
+
+/** Returns the parameters of the statement above for one dead letter. */
+function rowOf({ entry, item }: Comeback): readonly unknown[] {
+  const { drained, last } = entry
+  const { delivery } = drained
+  return [
+    entry.id,
+    item.cycle + 1,
+    entry.group.id,
+    bounded(delivery.cycle.attempts),
+    entry.lastFailedAt,
+    delivery.bytes.length,
+    drained.quarantined,
+    delivery.isTombstone ?? false,
+    last.class,
+    storable(drained.reason, NAME_MAX),
+    storableOrNull(last.code, NAME_MAX),
+    storable(delivery.key, NAME_MAX),
+    storable(last.message, MESSAGE_MAX),
+    entry.headers,
+    entry.history,
+  ]
+}

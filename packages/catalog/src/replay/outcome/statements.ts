@@ -1,0 +1,108 @@
+/**
+ * Selects items in any state: an item may be unmarked, unknown, or still queued according to the catalog. Only
+ * items of the source of the confirmation match. Every producer can write a confirmation, so one in a queue must
+ * not change a dead letter of another source.
+ */
+export const DEAD_LETTERS_OF_REPLAYS: string = `
+select distinct i.dead_letter_id as id from redrive_catalog.replay_item i
+    join redrive_catalog.replay_run r on r.id = i.run_id join redrive_catalog.source s on s.id = r.source_id
+  where i.replay_id = any($1::uuid[]) and s.name = $2`
+
+export const LOCK_DEAD_LETTERS: string = `
+select from redrive_catalog.dead_letter where id = any($1::uuid[]) order by id for no key update`
+
+export const CONFIRM: string = `
+update redrive_catalog.replay_item i set state = $2, proof = $3, settled_at = clock_timestamp(), lease_until = null
+  from redrive_catalog.replay_run r join redrive_catalog.source s on s.id = r.source_id
+  where i.replay_id = any($1::uuid[]) and i.state = any($4) and r.id = i.run_id and s.name = $5
+  returning i.dead_letter_id as id`
+
+/** Published items without a confirmation or a failure in time. */
+export const OVERDUE: string = `
+select i.dead_letter_id as id, i.replay_id, case when r.change ? 'force' then null else d.key end as key
+  from redrive_catalog.replay_run r
+    join redrive_catalog.source s on s.id = r.source_id
+    join redrive_catalog.replay_item i on i.run_id = r.id
+    left join redrive_catalog.dead_letter d on d.id = i.dead_letter_id
+  where s.name = $1 and r.published > 0 and i.state = 'published'
+    and i.published_at < clock_timestamp() - (r.options ->> 'outcomeTimeoutMs')::float8 * interval '1 millisecond'
+  order by i.dead_letter_id limit $2`
+
+export const SET_OUTCOME: string = `
+update redrive_catalog.replay_item i set state = $2, proof = $3, reason = coalesce(i.reason, $4), settled_at = clock_timestamp()
+  where i.replay_id = any($1::uuid[]) and i.state = 'published' returning i.dead_letter_id as id`
+
+/** Items of an ended run that may have been published. Their lease has expired, so no worker updates them. */
+export const LEFT_BEHIND: string = `
+update redrive_catalog.replay_item i set state = 'published', lease_until = null, published_at = clock_timestamp()
+  from redrive_catalog.replay_run r join redrive_catalog.source s on s.id = r.source_id
+  where s.name = $1 and r.state in ('cancelled', 'done') and r.publishing > 0 and i.run_id = r.id
+    and i.state = 'publishing' and i.lease_until < clock_timestamp()`
+
+/** Runs that were cancelled while a worker had claimed items, which the worker has returned since. */
+export const UNDONE: string = `
+select r.id from redrive_catalog.replay_run r join redrive_catalog.source s on s.id = r.source_id
+  where s.name = $1 and r.state = 'cancelled' and r.queued + r.claimed > 0`
+
+export const DONE: string = `
+update redrive_catalog.replay_run r set state = 'done', ended_at = clock_timestamp()
+  from redrive_catalog.source s
+  where s.id = r.source_id and s.name = $1 and r.state in ('running', 'paused')
+    and r.queued + r.claimed + r.publishing + r.published = 0`
+
+export const EXPIRE_PLANS: string = `
+update redrive_catalog.replay_run r set state = 'plan_expired', ended_at = clock_timestamp()
+  from redrive_catalog.source s
+  where s.id = r.source_id and s.name = $1 and r.state = 'planned' and r.planned_at < clock_timestamp() - interval '1 hour'`
+
+export const DECIDE: string = `
+update redrive_catalog.replay_item set state = $2, proof = $3, reason = $4, settled_at = clock_timestamp()
+  where dead_letter_id = any($1::uuid[]) and state = 'unknown' returning dead_letter_id as id`
+
+/**
+ * Items of this source that may have been published. The source is part of the condition because every
+ * producer can write a replay id: a message in one queue must not change a dead letter of another source.
+ * The source is compared and not the origin, because one source can drain the dead letters of several queues.
+ */
+export const REFAILED_ITEMS: string = `
+select i.replay_id, i.dead_letter_id, i.cycle, i.state, encode(i.content_sha256, 'hex') as content,
+    coalesce(r.change ?| array['edit', 'patch'], false) as is_edited
+  from redrive_catalog.replay_item i join redrive_catalog.replay_run r on r.id = i.run_id
+  where i.replay_id = any($1::uuid[]) and r.source_id = $2 and i.state not in ('planned', 'skipped', 'cancelled')`
+
+export const LOCK_REFAILED: string = `
+select id, group_id, status, (extract(epoch from first_failed_at) * 1000)::bigint::float8 as first_ms
+  from redrive_catalog.dead_letter where id = any($1::uuid[]) order by id for no key update`
+
+export const KEEP_CYCLE: string = `
+insert into redrive_catalog.failure_cycle (dead_letter_id, cycle, group_id, replay_id, first_failed_at, last_failed_at,
+    attempts, reason, history)
+  select d.id, d.cycle, d.group_id, c.replay_id, d.first_failed_at, d.last_failed_at, d.attempts, d.reason, d.history
+    from redrive_catalog.dead_letter d join unnest($1::uuid[], $2::uuid[]) as c (id, replay_id) on c.id = d.id
+  on conflict (dead_letter_id, cycle) do nothing`
+
+export const KEEP_BODIES: string = `
+insert into redrive_catalog.payload_before
+  select p.*, d.cycle from redrive_catalog.dead_letter_payload p join redrive_catalog.dead_letter d on d.id = p.dead_letter_id
+    where p.dead_letter_id = any($1::uuid[])
+  on conflict (dead_letter_id, cycle, part) do nothing`
+
+export const DELETE_BODIES: string = `
+delete from redrive_catalog.dead_letter_payload where dead_letter_id = any($1::uuid[])`
+
+export const REOPEN_REFAILED: string = `
+update redrive_catalog.dead_letter d set status = 'open', version = d.version + 1, settled_at = clock_timestamp(),
+    settled_by = 'consumer', ingested_at = now(), cycle = c.cycle, group_id = c.group_id, attempts = c.attempts,
+    last_failed_at = greatest(d.first_failed_at, to_timestamp(c.last_ms / 1000.0)), payload_bytes = c.bytes,
+    is_quarantined = c.is_quarantined, is_tombstone = c.is_tombstone, class = c.class, reason = c.reason,
+    code = c.code, key = c.key, message = c.message, headers = c.headers::jsonb, history = c.history::jsonb
+  from unnest($1::uuid[], $2::integer[], $3::uuid[], $4::integer[], $5::bigint[], $6::integer[], $7::boolean[],
+      $8::boolean[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[])
+    as c (id, cycle, group_id, attempts, last_ms, bytes, is_quarantined, is_tombstone, class, reason, code, key,
+      message, headers, history)
+  where d.id = c.id`
+
+export const SET_FAILED_AGAIN: string = `
+update redrive_catalog.replay_item set state = 'failed_again', settled_at = clock_timestamp(), lease_until = null,
+    proof = 'dead letter'
+  where replay_id = any($1::uuid[]) and state not in ('planned', 'skipped', 'cancelled')`

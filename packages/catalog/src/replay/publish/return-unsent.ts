@@ -1,0 +1,47 @@
+import type { Pool } from 'pg'
+import { inTransaction } from '../../database.ts'
+import { NAME_MAX, storable } from '../../text.ts'
+import type { Claim } from './claim.ts'
+import { pauseRun } from '../run/lifecycle.ts'
+import { RETURN_FAILED, RETURN_UNSENT, TURN_FAILED, TURN_WORKED } from './statements.ts'
+
+/** 3 turns without a successful publish: the target is unavailable. */
+const FAILING_TURNS_MAX = 3
+
+export async function returnUnsent(
+  pool: Pool,
+  { runId, token }: Claim,
+  places: readonly number[],
+): Promise<void> {
+  if (places.length > 0) await pool.query(RETURN_UNSENT, [runId, token, places])
+}
+
+export interface FailedPublish {
+  readonly place: number
+  readonly error: unknown
+}
+
+/** Returns failed items to the queue. Pauses the run if every publish failed for several turns. */
+export async function returnFailed(
+  pool: Pool,
+  { runId, token }: Claim,
+  failed: readonly FailedPublish[],
+  isAll: boolean,
+): Promise<void> {
+  if (failed.length === 0) return void (await pool.query(TURN_WORKED, [runId]))
+  const reasons = failed.map(({ error }) => storable(textOf(error), NAME_MAX))
+  await inTransaction(pool, async (run) => {
+    await run(RETURN_FAILED, [runId, token, failed.map(({ place }) => place), reasons])
+    if (!isAll) return
+    const [row] = await run<{ failing_turns: number }>(TURN_FAILED, [runId])
+    if ((row?.failing_turns ?? 0) >= FAILING_TURNS_MAX) {
+      await pauseRun(
+        run,
+        runId,
+        `Publishing failed ${FAILING_TURNS_MAX} times in a row: ${reasons[0]}`,
+      )
+    }
+  })
+}
+
+const textOf = (error: unknown) => (error instanceof Error ? error.message : String(error))

@@ -1,0 +1,124 @@
+import { ITEM_COUNTS } from '../run/statements.ts'
+import { LATEST } from './flow-control.ts'
+
+/** 5 s: a run stops for this time if its worker crashes. A turn that takes longer renews its lease. */
+const LEASE = `interval '5 seconds'`
+
+/** Up to 250 ms of delay between two turns are caught up. A longer catch-up would cause a burst. */
+const CATCH_UP = `interval '250 milliseconds'`
+
+/**
+ * Selects the run that waits longest and that no other worker is publishing. This way a later message of a lane
+ * cannot overtake an earlier message in flight.
+ */
+export const PICK_RUN: string = `
+select r.id, r.source_id, s.name as source, r.options, r.change, ${ITEM_COUNTS},
+    r.resumed_at::text, extract(epoch from clock_timestamp() - r.resumed_at)::float8 * 1000 as since_ms
+  from redrive_catalog.replay_run r join redrive_catalog.source s on s.id = r.source_id
+  where r.state = 'running' and s.name = any($1::text[]) and not exists (
+      select from redrive_catalog.replay_item i where i.run_id = r.id and i.state in ('claimed', 'publishing')
+        and i.lease_until >= clock_timestamp())
+  order by r.claimed_at nulls first limit 1 for no key update of r skip locked`
+
+/** Checks again in a separate statement: the one above may have waited for a lock and seen older data. */
+export const IS_TAKEN: string = `
+select from redrive_catalog.replay_item
+  where run_id = $1 and state in ('claimed', 'publishing') and lease_until >= clock_timestamp() limit 1`
+
+/**
+ * Counts unconfirmed items that were published since the first of the latest items. Items are published in the
+ * order of `place`. A consumer without Redrive confirms nothing, so these items are not failures.
+ */
+const UNCONFIRMED_SINCE = `
+select count(*) from redrive_catalog.replay_item
+  where run_id = $1 and state in ('published', 'unknown') and place >= (select min(place) from latest)
+    and place < coalesce((select min(place) from redrive_catalog.replay_item where run_id = $1 and state = 'queued'), 1e9)`
+
+export const RECENT_OUTCOMES: string = `
+with latest as (
+  select i.place, i.state, i.settled_at, i.published_at from redrive_catalog.replay_item i, redrive_catalog.replay_run r
+    where r.id = $1 and i.run_id = r.id and i.state in ('resolved', 'failed_again') and i.settled_at > r.resumed_at
+    order by i.settled_at desc limit ${LATEST}
+)
+select count(*)::integer + case when $2 then (${UNCONFIRMED_SINCE})::integer else 0 end as settled,
+    count(*) filter (where state = 'failed_again')::integer as "failedAgain",
+    coalesce(max(extract(epoch from settled_at - published_at)), 0)::float8 * 1000 as slowest_ms,
+    coalesce(extract(epoch from clock_timestamp() - max(settled_at)), 1e9)::float8 * 1000 as quiet_ms,
+    coalesce(extract(epoch from clock_timestamp() - (
+      select published_at from redrive_catalog.replay_item where run_id = $1 and state = 'published'
+        order by place limit 1)), 0)::float8 * 1000 as unconfirmed_ms
+  from latest`
+
+export const RUN_CLAIMED: string = `
+update redrive_catalog.replay_run set claimed_at = clock_timestamp() where id = $1`
+
+/** Claims items with a new token. A worker with an older token can no longer change them. */
+export const TAKE_ITEMS: string = `
+with lapsed as (
+  select place from redrive_catalog.replay_item
+    where run_id = $1 and state in ('claimed', 'publishing') and lease_until < clock_timestamp()
+    order by place limit $2 for no key update skip locked
+), queued as (
+  select place from redrive_catalog.replay_item where run_id = $1 and state = 'queued'
+    order by place limit $3 for no key update skip locked
+), picked as (select place from lapsed union all select place from queued)
+update redrive_catalog.replay_item i set lease_token = $4, lease_until = clock_timestamp() + ${LEASE},
+    state = 'claimed'
+  from picked p where i.run_id = $1 and i.place = p.place
+  returning i.place, i.dead_letter_id, i.replay_id, encode(i.content_sha256, 'hex') as content, i.publishes`
+
+export const RESERVE_RATE: string = `
+insert into redrive_catalog.replay_rate as r (source_id, next_at)
+  values ($1, clock_timestamp() + $2 * interval '1 millisecond')
+  on conflict (source_id) do update set
+    next_at = greatest(r.next_at, clock_timestamp() - ${CATCH_UP}) + $2 * interval '1 millisecond'
+  returning extract(epoch from next_at - clock_timestamp())::float8 * 1000 - $2 as wait_ms`
+
+/** Renews leases that have not expired. Another worker may already be claiming items with an expired lease. */
+export const RENEW_LEASE: string = `
+update redrive_catalog.replay_item set lease_until = clock_timestamp() + ${LEASE}
+  where run_id = $1 and lease_token = $2 and state in ('claimed', 'publishing') and lease_until >= clock_timestamp()`
+
+/** Records the hash of each body before it is published. A replay that fails again is compared with it. */
+export const BEGIN_PUBLISHING: string = `
+update redrive_catalog.replay_item i set state = 'publishing', publishes = i.publishes + 1,
+    content_sha256 = decode(b.content, 'hex'), lease_until = clock_timestamp() + ${LEASE}
+  from redrive_catalog.replay_run r, unnest($3::integer[], $4::text[]) as b (place, content)
+  where i.run_id = $1 and i.lease_token = $2 and i.place = b.place and i.state in ('claimed', 'publishing')
+    and r.id = i.run_id and r.state = 'running'
+  returning i.place`
+
+export const SET_PUBLISHED: string = `
+update redrive_catalog.replay_item set state = 'published', published_at = clock_timestamp(), lease_until = null,
+    reason = null
+  where run_id = $1 and lease_token = $2 and place = any($3::integer[]) and state = 'publishing'
+  returning place`
+
+/** 5 publishes: a message without a confirmation after that is not published again. */
+const PUBLISHES_MAX = 5
+
+/** Queues failed items again. The broker may have stored them, so the next publish uses the same replay id. */
+export const RETURN_FAILED: string = `
+update redrive_catalog.replay_item i set lease_until = null, reason = f.reason,
+    state = case when i.publishes < ${PUBLISHES_MAX} then 'queued' else 'published' end,
+    published_at = case when i.publishes < ${PUBLISHES_MAX} then null else clock_timestamp() end
+  from unnest($3::integer[], $4::text[]) as f (place, reason)
+  where i.run_id = $1 and i.lease_token = $2 and i.place = f.place and i.state = 'publishing'`
+
+/** Queues items again that were certainly not published. */
+export const RETURN_UNSENT: string = `
+update redrive_catalog.replay_item set lease_until = null, state = 'queued',
+    publishes = publishes - case state when 'publishing' then 1 else 0 end
+  where run_id = $1 and lease_token = $2 and place = any($3::integer[]) and state in ('claimed', 'publishing')`
+
+export const TURN_FAILED: string = `
+update redrive_catalog.replay_run set failing_turns = failing_turns + 1 where id = $1 returning failing_turns`
+
+export const TURN_WORKED: string = `
+update redrive_catalog.replay_run set failing_turns = 0 where id = $1 and failing_turns > 0`
+
+export const SIZES: string = `
+select id, payload_bytes from redrive_catalog.dead_letter where id = any($1::uuid[])`
+
+export const NEXT_TOKEN: string = `
+select nextval('redrive_catalog.replay_token') as token`

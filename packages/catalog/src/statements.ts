@@ -1,0 +1,68 @@
+export const CHANGE_STATUS: string = `
+update redrive_catalog.dead_letter set status = $2, version = version + 1, settled_at = clock_timestamp(), settled_by = $3
+  where id = any($1::uuid[]) and status = any($4) returning group_id`
+
+export const LOCK_GROUPS: string = `
+select from redrive_catalog.failure_group where id = any($1::uuid[]) order by id for no key update`
+
+export const COUNT_OPEN: string = `
+update redrive_catalog.failure_group g set open_count = g.open_count + c.count
+  from unnest($1::uuid[], $2::integer[]) as c (id, count) where g.id = c.id`
+
+/** Creates the partitions of the next 7 days, so that none is missing when maintenance stops for a while. */
+export const MAKE_DAYS: string = `
+select redrive_catalog.make_days(array(
+  select (now() at time zone 'UTC')::date + ahead from generate_series(0, 7) as ahead)) as made`
+
+/** Days whose retention has ended for every source. */
+export const EXPIRED_DAYS: string = `
+select d.day::text as day
+  from redrive_catalog.source_day d join redrive_catalog.source s on s.id = d.source_id
+  where to_regclass('redrive_catalog.dead_letter_' || to_char(d.day, 'YYYYMMDD')) is not null
+  group by d.day having bool_and(d.last_ingested_at <= now() - s.retention) order by d.day`
+
+/** Days whose retention has ended for one source, while other sources keep them or they have no partition. */
+export const EXPIRED_SOURCE_DAYS: string = `
+select d.source_id, d.day::text as day
+  from redrive_catalog.source_day d join redrive_catalog.source s on s.id = d.source_id
+  where d.last_ingested_at <= now() - s.retention and (d.expired_at is null or d.expired_at < d.last_ingested_at)
+  order by d.day limit 1000`
+
+/** Keeps 3 days of counts per minute, which a trend by the minute shows. Skips locked rows. Keeps hours. */
+const DELETE_MINUTES = `
+delete from redrive_catalog.group_minute where (group_id, minute) in (
+  select group_id, minute from redrive_catalog.group_minute
+    where minute < now() - interval '3 days' for update skip locked)`
+
+/** Deletes a row one day after the longest retention. It is only needed to recognise the same dead letter. */
+const DELETE_UNDATED = `
+delete from redrive_catalog.undated where seen_at <
+  now() - (select coalesce(max(retention), '0') + interval '1 day' from redrive_catalog.source)`
+
+/**
+ * Deletes rows after one day. The broker redelivers unreleased messages sooner. A row whose message was
+ * released must not stay, because it would match the next message with the same content.
+ */
+const DELETE_UNRELEASED = `
+delete from redrive_catalog.unreleased where held_until < now() - interval '1 day'`
+
+export const DROP_DAY: string = `
+select redrive_catalog.drop_day($1)::integer as dropped`
+
+export const DELETE_SOME: string = `
+select redrive_catalog.delete_some($1, $2, $3) as deleted`
+
+/** Deletes earlier cycles and bodies of deleted dead letters. These tables are small: few replays fail again. */
+const DELETE_PAST = ['failure_cycle', 'payload_before'].map(
+  (table) => `
+delete from redrive_catalog.${table} p where not exists (
+  select from redrive_catalog.dead_letter d where d.id = p.dead_letter_id)`,
+)
+
+/** Statements that delete rows which are no longer needed. Each runs in its own transaction. */
+export const CLEANUP: readonly string[] = [
+  DELETE_MINUTES,
+  DELETE_UNDATED,
+  DELETE_UNRELEASED,
+  ...DELETE_PAST,
+]

@@ -1,0 +1,124 @@
+import { FAILURE_CLASSES, GROUP_ORDERS, GROUP_STATES, STATUSES } from '@redrive/api/enums'
+import type { Command } from 'commander'
+import type { ListAuditOptions } from '../commands/audit.ts'
+import type { ChangeGroupOptions, ListGroupsOptions } from '../commands/groups.ts'
+import type {
+  ExportOptions,
+  ListMessagesOptions,
+  ShowMessageOptions,
+} from '../commands/messages.ts'
+import { addVerify } from './server.ts'
+import { changing, oneOf, paged, type BindAction, searched, several, whole } from './command.ts'
+
+/** Adds the commands that only read. */
+export function addLooking(root: Command, run: BindAction): void {
+  root
+    .command('sources')
+    .description('list sources with their open dead letters')
+    .action(
+      run(async (io, options) => (await import('../commands/sources.ts')).listSources(io, options)),
+    )
+  addGroups(
+    root.command('groups').description('inspect failure groups: similar failures of one source'),
+    run,
+  )
+  addMessages(root.command('messages').description('inspect single dead letters'), run)
+  root
+    .command('whoami')
+    .description('show the current user and permissions')
+    .action(run(async (io, options) => (await import('../commands/token.ts')).whoami(io, options)))
+}
+
+function addGroups(groups: Command, run: BindAction): void {
+  paged(groups.command('list').description('list failure groups, latest failure first'))
+    .addOption(several('-s, --source', 'in these sources'))
+    .addOption(several('--state', 'in these states').choices(GROUP_STATES))
+    .addOption(oneOf('--class <class>', 'with this failure class', FAILURE_CLASSES))
+    .option('--handler <name>', 'failed in this handler')
+    .option('--regressed', 'only groups that failed again after they were resolved')
+    .option('--open', 'only groups with open dead letters')
+    .option('--owner <person>', 'assigned to this person')
+    .option('--text <text>', "part of a group's title or first message")
+    .addOption(oneOf('--order <order>', 'sort order', GROUP_ORDERS))
+    .addOption(
+      oneOf('--trend <window>', 'time range of the trend', ['hour', 'day', 'none']).default('hour'),
+    )
+    .action(
+      run<ListGroupsOptions>(async (io, options) =>
+        (await import('../commands/groups.ts')).listGroups(io, options),
+      ),
+    )
+  groups
+    .command('show <group>')
+    .description('show a group, why its failures belong together, and its newest dead letters')
+    .action(
+      run(async (io, options, [group = '']) =>
+        (await import('../commands/groups.ts')).showGroup(io, group, options),
+      ),
+    )
+  changing(groups.command('change <group>').description('mute, resolve, reopen or assign a group'))
+    .addOption(oneOf('--state <state>', 'new state', GROUP_STATES))
+    .option('--until <time>', 'mute until this time, or for this duration, such as 2h')
+    .option('--owner <person>', 'assign the group to this person')
+    .option('--no-owner', 'remove the owner')
+    .action(
+      run<ChangeGroupOptions>(async (io, options, [group = '']) =>
+        (await import('../commands/groups.ts')).changeGroup(io, group, withoutDefault(options)),
+      ),
+    )
+  changing(groups.command('comment <group> <text>').description('add a comment to a group')).action(
+    run(async (io, options, [group = '', text = '']) =>
+      (await import('../commands/groups.ts')).commentGroup(io, group, text, options),
+    ),
+  )
+}
+
+/** Removes the `true` that commander sets when neither `--owner` nor `--no-owner` is given. */
+const withoutDefault = ({ owner, ...options }: ChangeGroupOptions): ChangeGroupOptions =>
+  (owner as unknown) === true || owner === undefined ? options : { ...options, owner }
+
+function addMessages(messages: Command, run: BindAction): void {
+  paged(searched(messages.command('list').description('list dead letters, latest failure first')))
+    .addOption(several('--status', 'with these statuses').choices(STATUSES))
+    .action(
+      run<ListMessagesOptions>(async (io, options) =>
+        (await import('../commands/messages.ts')).listMessages(io, options),
+      ),
+    )
+  messages
+    .command('show <message>')
+    .description('show a dead letter with its attempts, headers and body')
+    .option('--unmasked', 'show the original body and headers; the server audits this')
+    .action(
+      run<ShowMessageOptions>(async (io, options, [id = '']) =>
+        (await import('../commands/messages.ts')).showMessage(io, id, options),
+      ),
+    )
+  searched(messages.command('export').description('export matching dead letters as JSON Lines'))
+    .addOption(several('--status', 'with these statuses').choices(STATUSES))
+    .action(
+      run<ExportOptions>(async (io, options) =>
+        (await import('../commands/messages.ts')).exportMessages(io, options),
+      ),
+    )
+}
+
+/** Adds the audit commands. They require permission to configure all sources, or the database. */
+export function addAudit(root: Command, run: BindAction): void {
+  const audit = root.command('audit').description('show and verify the audit log')
+  audit
+    .command('list')
+    .description('list audit entries, newest first')
+    .option('-n, --limit <count>', 'maximum number of rows (1–200)', whole, 50)
+    .option('--before <sequence>', 'continue before this entry', whole)
+    .option('--person <person>', 'by this person')
+    .option('--source <source>', 'for this source')
+    .option('--operation <operation>', 'for this operation')
+    .option('--subject <id>', 'for this message, group or run')
+    .action(
+      run<ListAuditOptions>(async (io, options) =>
+        (await import('../commands/audit.ts')).listAudit(io, options),
+      ),
+    )
+  addVerify(audit, run)
+}

@@ -1,0 +1,43 @@
+/**
+ * Headers on copies of messages. Transports write them on retries, dead letters and replays. PostgreSQL stores
+ * the same data in columns. All values are text: everything but printable ASCII is percent-encoded.
+ *
+ * The first sentence of each comment is the format of the value; docs/reference/headers.md prints it.
+ */
+export interface RedriveHeaderTable {
+  /** Whole number. Version of this format, now 1. */
+  readonly 'redrive-version': string
+  /** Text. Id of the message. It survives retries and replays. */
+  readonly 'redrive-id': string
+  /** Text. Business idempotency key. A producer may set it. Absent: the id. */
+  readonly 'redrive-key': string
+  /** Text. Source that the message first came from. A replay is published there. */
+  readonly 'redrive-source': string
+  /** Whole number. Counted attempts of this cycle. */
+  readonly 'redrive-attempt': string
+  /** Whole number. Number of the cycle. A replay starts the next one. Absent: 1. */
+  readonly 'redrive-cycle': string
+  /** Epoch milliseconds. First failure of this cycle. Absent: it has not failed. */
+  readonly 'redrive-first-failed-at': string
+  /** Milliseconds. Last delay, from which some backoffs compute the next one. Absent: 0. */
+  readonly 'redrive-delay': string
+  /** Epoch milliseconds. Earliest time of the retry, when the longest delay of the broker is shorter. */
+  readonly 'redrive-not-before': string
+  /** Text. Failure class of the last attempt. */
+  readonly 'redrive-class': string
+  /** Text. Signature of the last failure. */
+  readonly 'redrive-signature': string
+  /** Text. Reason of the decision, such as `backoff`, `terminal` or `crash_loop`. */
+  readonly 'redrive-reason': string
+  /** Text. Id of the replay. Absent: the message was not replayed. */
+  readonly 'redrive-replay-id': string
+  /** Text. Key of the original message, when a user edited it before the replay. */
+  readonly 'redrive-replaces': string
+  /**
+   * JSON. Last failed attempts, oldest first: `[omitted, [number, at, class, signature, code, message], …]`. When
+   * the header budget is exceeded, the oldest attempts are omitted and counted.
+   */
+  readonly 'redrive-history': string
+  /** Text. Stack trace of the last failure, if the policy includes it and it fits. */
+  readonly 'redrive-stack': string
+}

@@ -1,0 +1,20 @@
+/** For packages of this repository; it can change in any version. */
+export { type Admission, type AdmitInput, admit, isPlain } from './admit.ts'
+export { longestDelayMs } from './backoff.ts'
+export { breakerPhase, CLOSED, ISOLATED } from './breaker.ts'
+export { type BudgetResult, takeRetry } from './budget.ts'
+export { type Diagnosis, diagnose } from './classify/classify.ts'
+export { deadLetterWithoutAttempt } from './decide.ts'
+export { ALREADY_HANDLED } from './decision.ts'
+export { LATE_SHARE } from './defaults.ts'
+export { isAlwaysKept, isKept } from './filter.ts'
+export {
+  attemptsAllowed,
+  type GuardUpdate,
+  recordFailure,
+  recordSuccesses,
+  pausedUntil,
+} from './guards.ts'
+export { NO_OUTAGE } from './outage.ts'
+export { type RateResult, type RatePolicy, type RateState, startRate, takeOne } from './rate.ts'
+export { type SignatureInput, type SignatureFields, signatureParts } from './signature.ts'

@@ -1,0 +1,58 @@
+import { diagnose } from './classify/classify.ts'
+import { type AttemptRecord, type FailureCycle, FIRST_CYCLE } from './delivery.ts'
+
+/** A failure as described by headers of another library. */
+export interface ReportedFailure {
+  readonly type: string | undefined
+  readonly message: string | undefined
+  readonly stack: string | undefined
+  readonly at: number | undefined
+  readonly attempts: number
+}
+
+/** Returns a cycle with one record of history, classified and signed by the rules of Redrive's own failures. */
+export function cycleFromReport(report: ReportedFailure): FailureCycle {
+  const { at, attempts } = report
+  const { failure } = diagnose(errorOf(report), {
+    rules: [],
+    handler: 'foreign',
+    includeStack: false,
+    now: at ?? 0,
+  })
+  const record: AttemptRecord = {
+    number: Math.max(1, attempts),
+    at: at ?? 0,
+    class: failure.class,
+    signature: failure.signature,
+    code: failure.code,
+    message: failure.message,
+  }
+  return { ...FIRST_CYCLE, attempts, firstFailedAt: at, history: [record] }
+}
+
+/** Rebuilds the error with its last cause and the frames of that cause. */
+function errorOf({ type = 'Error', message = 'no message', stack = '' }: ReportedFailure): Error {
+  const root = rootOf(stack)
+  if (root === undefined) return named(new Error(message), type, stack)
+  const cause = named(new Error(root.message), root.type, '')
+  return named(new Error(message, { cause }), type, root.stack)
+}
+
+/** Adds a head to the stack: MassTransit reports only frames, and the first frame is not a head. */
+function named(error: Error, name: string, stack: string): Error {
+  return Object.assign(error, { name, stack: `${name}\n${stack}` })
+}
+
+/** The text that Java writes before each cause, from the outermost to the root cause. */
+const CAUSED_BY = '\nCaused by: '
+
+/** Returns the root cause. Frameworks wrap it: their exception names the listener, the last cause explains the failure. */
+function rootOf(stack: string): { type: string; message: string; stack: string } | undefined {
+  const at = stack.lastIndexOf(CAUSED_BY)
+  if (at === -1) return undefined
+  const text = stack.slice(at + CAUSED_BY.length)
+  const frames = text.search(/\n\s+at /)
+  const head = frames === -1 ? text : text.slice(0, frames)
+  const type = /^[\w$.]+/.exec(head)?.[0] ?? ''
+  return { type, message: head.slice(type.length).replace(/^: /, ''), stack: text }
+}

@@ -1,0 +1,12 @@
+/** For packages of this repository; it can change in any version. */
+export { ALL_CHECKS, type CheckInfo } from './table.ts'
+export {
+  asMermaid,
+  asTree,
+  kafkaTopology,
+  type TopologyNode,
+  type TopologyNodeRole,
+  type Route,
+  rabbitmqTopology,
+  type TopologyFacts,
+} from './topology.ts'

@@ -1,0 +1,159 @@
+import type { Delivery, Pause, Policy } from '@redrive/core'
+import type { Clock } from './clock.ts'
+import type { Dependency } from './dependency.ts'
+import type { PauseReason } from './events.ts'
+import type { GuardState } from './guard-state.ts'
+import type { HandOff } from './handoff.ts'
+import { Idle } from './idle.ts'
+import type { InlineRetries } from './inline.ts'
+import { Intake } from './intake.ts'
+import type { PendingDelivery } from './pending-delivery.ts'
+import type { Transport } from './ports/transport.ts'
+import type { Trial } from './trial.ts'
+
+export interface CapacityDeps<D extends Delivery> {
+  readonly transport: Transport<D>
+  readonly policy: Policy
+  readonly dependency: Dependency
+  readonly clock: Clock
+  readonly guardState: GuardState
+  readonly handOff: HandOff<D>
+  readonly inline: InlineRetries<D>
+  readonly trial: Trial<D>
+  /** Called after each change: more attempts may run, or waiting deliveries must be returned. */
+  readonly onChange: () => void
+}
+
+/**
+ * How many attempts run and may run. Everything that changes the number calls `refresh`: guards, pauses,
+ * trials, hand-offs and the shutdown.
+ */
+export class Capacity<D extends Delivery> {
+  readonly #deps: CapacityDeps<D>
+  readonly #unsubscribe: () => void
+  readonly intake: Intake<D>
+  readonly idle: Idle
+  /** Attempts that may run now; 0 means paused. */
+  allowed = 0
+  running = 0
+  /** True when the breaker is open and the policy does not wait. */
+  isGivingUp = false
+  isStopping = false
+  #isPauseRequested = false
+  #floodUntil = 0
+
+  constructor(deps: CapacityDeps<D>) {
+    this.#deps = deps
+    this.intake = new Intake(deps.transport, deps.clock, () => this.refresh())
+    this.idle = new Idle(deps.clock, () => this.#isBusy())
+    this.#unsubscribe = deps.dependency.onChange(() => this.refresh())
+  }
+
+  get hasRoom(): boolean {
+    return this.running < this.allowed
+  }
+
+  /** True when the guards may allow more attempts than now. */
+  get canGrow(): boolean {
+    const { policy } = this.#deps
+    return policy.adaptiveConcurrency !== undefined && this.allowed < policy.concurrency
+  }
+
+  pause(): void {
+    this.#isPauseRequested = true
+    this.refresh()
+  }
+
+  resume(): void {
+    this.#isPauseRequested = false
+    this.refresh()
+  }
+
+  stop(): void {
+    this.isStopping = true
+    this.refresh()
+  }
+
+  /** Applies a decided pause. The breaker of the guards ends its own pauses; only a flood has a time here. */
+  pauseFor({ reason, until }: Pause): void {
+    if (reason === 'flood') this.#floodUntil = Math.max(this.#floodUntil, until)
+    this.refresh()
+  }
+
+  prepareTrial(suspect: PendingDelivery<D>): void {
+    this.#deps.trial.prepare(suspect)
+    this.refresh()
+  }
+
+  endTrial(): void {
+    this.#deps.trial.end()
+    this.refresh()
+  }
+
+  /** Ends the single mode: this delivery is not suspect, so the guards set the limit from the next one on. */
+  endSerial(): void {
+    this.#deps.trial.isSerial = false
+    queueMicrotask(() => this.refresh())
+  }
+
+  /** Records successes in the guards: immediately when it matters, otherwise once per tick. */
+  recordSuccesses(...now: Parameters<GuardState['flushSuccesses']>): void {
+    if (this.#deps.guardState.flushSuccesses(...now)) this.refresh()
+  }
+
+  /** Derives how many attempts may run, and opens or closes the intake accordingly. */
+  refresh(): void {
+    const { clock, guardState, policy, inline, handOff, onChange } = this.#deps
+    const now = clock.now()
+    guardState.current()
+    const phase = guardState.breakerPhase(now)
+    this.isGivingUp = phase === 'open' && policy.onBreakerOpen === 'deadLetter'
+    const reason = this.#pauseReason(now)
+    const until = reason === 'flood' ? this.#floodUntil : guardState.pausedUntil(now)
+    if (reason === undefined) {
+      this.allowed = this.#howMany(now)
+      // Deliveries that wait here for a retry or for the broker must not take the slots of those that could run.
+      this.intake.open(this.allowed + inline.size + handOff.stuck, until)
+    } else {
+      this.allowed = 0
+      this.intake.close(reason, until)
+    }
+    onChange()
+    this.idle.check()
+  }
+
+  #howMany(now: number): number {
+    const { handOff, trial, policy, guardState } = this.#deps
+    // One at a time while hand-offs fail: the broker may reject only one of them, and the rest must continue.
+    if (handOff.isFailing || trial.isSerial) return 1
+    return this.isGivingUp ? policy.concurrency : guardState.allowed(now)
+  }
+
+  #pauseReason(now: number): PauseReason | undefined {
+    const { handOff, trial, policy, guardState } = this.#deps
+    if (this.isStopping || this.#isPauseRequested) return 'requested'
+    if (trial.phase !== 'none') return 'trial'
+    if (handOff.stuck >= policy.concurrency) return 'hand_off_failing'
+    if (this.#floodUntil > now) return 'flood'
+    const phase = guardState.breakerPhase(now)
+    const isShut = phase === 'isolated' || (phase === 'open' && !this.isGivingUp)
+    return isShut ? 'dependency_unhealthy' : undefined
+  }
+
+  #isBusy(): boolean {
+    const { handOff, trial } = this.#deps
+    return this.running > 0 || handOff.pending > 0 || trial.phase === 'preparing'
+  }
+
+  /** Returns why waiting deliveries go back to their source. */
+  returnReason(): Pause['reason'] {
+    if (this.isStopping) return 'stopping'
+    return this.#pauseReason(this.#deps.clock.now()) ?? 'requested'
+  }
+
+  /** Ends the next check and the subscription of the dependency. */
+  release(): void {
+    this.#unsubscribe()
+    this.intake.stop()
+  }
+}

@@ -1,0 +1,29 @@
+import type { BreakerPhase, Delivery } from '@redrive/core'
+import type { Loop } from './loop.ts'
+
+export interface ConsumerStats {
+  readonly running: number
+  readonly waiting: number
+  /** Decided deliveries without a result of the broker: acknowledgements and hand-offs. */
+  readonly settling: number
+  readonly concurrencyLimit: number
+  readonly handled: number
+  readonly failed: number
+  readonly breaker: BreakerPhase
+  readonly isPaused: boolean
+}
+
+export function statsOf<D extends Delivery>(loop: Loop<D>): ConsumerStats {
+  const { capacity, waiting, inline, trial, handOff, guardState } = loop
+  const suspects = trial.suspect === undefined ? 0 : 1
+  return {
+    running: capacity.running,
+    waiting: waiting.length + inline.size + suspects,
+    settling: handOff.pending,
+    concurrencyLimit: capacity.allowed,
+    handled: guardState.handledCount,
+    failed: loop.failedCount,
+    breaker: guardState.breakerPhase(loop.deps.clock.now()),
+    isPaused: !capacity.intake.isOpen,
+  }
+}

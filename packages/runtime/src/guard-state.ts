@@ -1,0 +1,216 @@
+import {
+  type BreakerPhase,
+  type CoreEvent,
+  type DecideResult,
+  type Decision,
+  type Delivery,
+  decide,
+  type Failure,
+  type Guards,
+  type Policy,
+  type Random,
+  startGuards,
+} from '@redrive/core'
+import {
+  attemptsAllowed,
+  breakerPhase,
+  CLOSED,
+  diagnose,
+  deadLetterWithoutAttempt,
+  recordFailure,
+  recordSuccesses,
+  pausedUntil,
+  takeRetry,
+} from '@redrive/core/internal'
+import type { Attempt } from './attempt.ts'
+import type { Clock } from './clock.ts'
+import type { Dependency } from './dependency.ts'
+import { publish } from './events.ts'
+
+export interface GuardStateDeps {
+  readonly source: string
+  readonly policy: Policy
+  readonly handlerName: string
+  readonly dependency: Dependency
+  readonly clock: Clock
+  readonly random: Random
+}
+
+/** The timing of an attempt that ended. */
+export interface AttemptTiming {
+  readonly startedAt: number
+  /** Attempts that ran at that time, including this one. */
+  readonly inFlight: number
+}
+
+/** A failed attempt: its delivery and its earlier failures. */
+export type FailedAttempt = Pick<Attempt, 'delivery' | 'failures'>
+
+/**
+ * The state of the guards. It shares breaker and outage window with other consumers of the dependency,
+ * calls core and saves the result. Successes are counted here and recorded in batches, because
+ * they change nothing while no attempt fails.
+ */
+export class GuardState {
+  readonly #deps: GuardStateDeps
+  #guards: Guards
+  #unrecorded = 0
+  #lastHandledAt = 0
+  #recorded = 0
+  /** True when no attempt failed recently: a success then needs no further work. */
+  isCalm = true
+
+  constructor(deps: GuardStateDeps) {
+    this.#deps = deps
+    this.#guards = startGuards(deps.policy, deps.clock.now())
+    this.current()
+  }
+
+  get handledCount(): number {
+    return this.#recorded + this.#unrecorded
+  }
+
+  /** Counts one success, at that tick or shortly after. */
+  count(tickAt: number): void {
+    this.#unrecorded += 1
+    this.#lastHandledAt = tickAt
+  }
+
+  /** Records the successes so far in the guards. Returns true when that changes how many attempts may run. */
+  flushSuccesses(
+    now?: { readonly late: boolean; readonly saturated: boolean } & AttemptTiming,
+  ): boolean {
+    if (this.#unrecorded === 0) return false
+    const { policy, clock, random, source } = this.#deps
+    const at = clock.now()
+    const before = this.current()
+    const seen = {
+      count: this.#unrecorded,
+      // The time is exact when recorded immediately. In a batch it is the tick before.
+      at: now === undefined ? this.#lastHandledAt : at,
+      late: false,
+      saturated: false,
+      startedAt: 0,
+      inFlight: 1,
+      ...now,
+    }
+    this.#recorded += this.#unrecorded
+    this.#unrecorded = 0
+    const { guards, events } = recordSuccesses(policy, before, seen, { source, now: at, random })
+    this.report(events)
+    this.save(guards)
+    return (
+      guards.breaker !== before.breaker || guards.adaptiveConcurrency !== before.adaptiveConcurrency
+    )
+  }
+
+  /** Decides what to do about a failed attempt. The guards change only with `save`. */
+  decide(attempt: FailedAttempt, error: unknown, ended: AttemptTiming): DecideResult {
+    const { policy, clock, random } = this.#deps
+    const now = clock.now()
+    return decide({
+      policy,
+      delivery: attempt.delivery,
+      outcome: { kind: 'failure', failure: this.#diagnose(error, now), ...ended },
+      cycle: attempt.failures,
+      guards: this.current(),
+      now,
+      random,
+    })
+  }
+
+  /** Records a failed health check. */
+  recordFailedCheck(error: unknown, ended: AttemptTiming): void {
+    const { source, clock, random, policy } = this.#deps
+    const now = clock.now()
+    const failed = { failure: this.#diagnose(error, now), messageId: source, ...ended }
+    const { guards, events } = recordFailure(policy, this.current(), failed, {
+      source,
+      now,
+      random,
+    })
+    this.report(events)
+    this.save(guards)
+  }
+
+  /** Takes a retry from the budget, when one is available. */
+  takeRetryToken(): boolean {
+    const { policy, clock, random } = this.#deps
+    if (policy.retryBudget === undefined) return true
+    // Does not reserve: a retry over budget takes no slot in the stages.
+    const budget = { ...policy.retryBudget, onExceeded: 'deadLetter' } as const
+    const { state, granted } = takeRetry(budget, this.#guards.retryBudget, clock.now(), random)
+    this.#guards = { ...this.#guards, retryBudget: state }
+    return granted
+  }
+
+  /** Decides about a delivery while the breaker is open and the policy does not wait. */
+  giveUp(delivery: Delivery): Decision {
+    const { policy, clock, random } = this.#deps
+    const { decision, guards, events } = deadLetterWithoutAttempt({
+      policy,
+      delivery,
+      guards: this.current(),
+      now: clock.now(),
+      random,
+    })
+    this.report(events)
+    this.save(guards)
+    return decision
+  }
+
+  #diagnose(error: unknown, now: number): Failure {
+    const { policy, handlerName } = this.#deps
+    const { failure, ruleProblems } = diagnose(error, {
+      rules: policy.rules,
+      handler: handlerName,
+      includeStack: policy.deadLetter.includeStack,
+      now,
+    })
+    for (const problem of ruleProblems) this.#reportRule(problem, now)
+    return failure
+  }
+
+  #reportRule(error: unknown, at: number): void {
+    publish({ type: 'user_code_failed', at, source: this.#deps.source, where: 'classify', error })
+  }
+
+  /** Publishes events before their decision is enacted, so that a log shows the cause first. */
+  report(events: readonly CoreEvent[]): void {
+    for (const event of events) publish(event)
+  }
+
+  save(guards: Guards): void {
+    this.#guards = guards
+    const { dependency, policy } = this.#deps
+    const breaker = policy.breaker === undefined ? dependency.breaker : guards.breaker
+    dependency.learn(breaker, guards.outage)
+  }
+
+  /** Returns the current guards. Other consumers of the same dependency may have changed them. */
+  current(): Guards {
+    const { breaker, outage } = this.#shared()
+    this.#guards = { ...this.#guards, breaker, outage }
+    this.isCalm = breaker.phase === 'closed' && breaker.failures === 0
+    return this.#guards
+  }
+
+  /** Reads the shared state. A consumer without a breaker respects only one that an operator isolated. */
+  #shared(): Pick<Guards, 'breaker' | 'outage'> {
+    const { breaker, outage } = this.#deps.dependency
+    const isRespected = this.#deps.policy.breaker !== undefined || breaker.phase === 'isolated'
+    return { breaker: isRespected ? breaker : CLOSED, outage }
+  }
+
+  allowed(now: number): number {
+    return attemptsAllowed(this.#deps.policy, this.#guards, now)
+  }
+
+  pausedUntil(now: number): number | undefined {
+    return pausedUntil(this.#guards, now)
+  }
+
+  breakerPhase(now: number): BreakerPhase {
+    return breakerPhase(this.#guards.breaker, now)
+  }
+}

@@ -1,0 +1,95 @@
+import { createHash } from 'node:crypto'
+import { type Delivery, RedriveError } from '@redrive/core'
+import type { StandardSchemaV1 } from '@standard-schema/spec'
+import type { Attempt } from './attempt.ts'
+import {
+  checkBody,
+  type Decode,
+  decodeByContentType,
+  decodeNow,
+  LazyMessage,
+  type Message,
+} from './message.ts'
+import type { Awaitable } from './awaitable.ts'
+import type { Inbox } from './ports/inbox.ts'
+
+/** The handler with the other steps of an attempt: decoding, schema, inbox. */
+export type Call = (attempt: Attempt) => Awaitable<unknown>
+
+export interface CallOptions {
+  readonly handler: (message: Message, attempt: Attempt) => Awaitable<unknown>
+  /** The user's decoder; undefined for the default, which decodes when the body is first read. */
+  readonly decode: Decode | undefined
+  readonly schema: StandardSchemaV1 | undefined
+  readonly inbox: Inbox | undefined
+  /** The consumer's name in the inbox. */
+  readonly consumer: string
+  readonly timeoutMs: number
+}
+
+/** Builds the call once per consumer, so that an attempt runs only the configured steps. */
+export function composeCall(options: CallOptions): Call {
+  const { handler, decode, schema, inbox } = options
+  const prepare = preparation(decode, schema)
+  if (inbox !== undefined) {
+    const ready = prepare ?? lazily
+    return (attempt) =>
+      handleOnce(inbox, options, attempt, async () => handler(await ready(attempt), attempt))
+  }
+  if (prepare === undefined) return (attempt) => handler(lazily(attempt), attempt)
+  return (attempt) => {
+    const message = prepare(attempt)
+    return message instanceof Promise
+      ? message.then((ready) => handler(ready, attempt))
+      : handler(message, attempt)
+  }
+}
+
+const lazily = (attempt: Attempt) => new LazyMessage(attempt.delivery, decodeByContentType)
+
+/** Returns the steps before the handler; undefined when there are none. */
+function preparation(
+  decode: Decode | undefined,
+  schema: StandardSchemaV1 | undefined,
+): ((attempt: Attempt) => Awaitable<LazyMessage>) | undefined {
+  if (decode !== undefined) {
+    return async ({ delivery }) => {
+      const message = await decodeNow(delivery, decode)
+      return schema === undefined ? message : checkBody(message, schema)
+    }
+  }
+  return schema === undefined ? undefined : (attempt) => checkBody(lazily(attempt), schema)
+}
+
+async function handleOnce(
+  inbox: Inbox,
+  { consumer, timeoutMs }: CallOptions,
+  attempt: Attempt,
+  work: () => Promise<unknown>,
+): Promise<void> {
+  const { delivery } = attempt
+  const { key, replaces } = delivery
+  const entry = {
+    consumer,
+    key,
+    fingerprint: fingerprint(delivery),
+    ...(replaces === undefined ? {} : { replaces }),
+  }
+  const { signal } = attempt
+  const begin = async (tx: unknown) => {
+    attempt.tx = tx
+    await work()
+  }
+  const result = await inbox.handle(entry, begin, { signal, timeoutMs })
+  if (result === 'conflict') {
+    throw new RedriveError(
+      'KEY_CONFLICT',
+      `Key "${delivery.key}" was already handled with different content. The producer reuses keys, or this message was edited without a new key. Use a new key.`,
+    )
+  }
+  attempt.alreadyHandled = result === 'already_handled'
+}
+
+function fingerprint(delivery: Delivery): string {
+  return createHash('sha256').update(delivery.bytes).digest('base64url')
+}

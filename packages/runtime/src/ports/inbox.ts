@@ -1,0 +1,38 @@
+/** The delivery that is about to take effect. */
+export interface InboxEntry {
+  readonly consumer: string
+  readonly key: string
+  /** Hash of the bytes: the same key with different content is an error, not a duplicate. */
+  readonly fingerprint: string
+  /**
+   * The key of the original message, when a user edited it before the replay. Both keys are recorded.
+   * When either was handled before, the result is `already_handled`: they never both take effect.
+   */
+  readonly replaces?: string
+}
+
+/**
+ * A record of handled business keys. `handle` opens a transaction, records the entry in it and runs the
+ * work in the same transaction: either both take effect or neither does.
+ */
+export interface Inbox<Tx = unknown> {
+  /** How long a key is kept; absent: forever. A replay of an older message would look new. */
+  readonly retentionMs?: number
+  /** Maximum concurrent calls; a consumer runs no more than that. Absent: no limit. */
+  readonly maxConcurrency?: number
+  handle(
+    entry: InboxEntry,
+    work: (tx: Tx) => Promise<void>,
+    attempt?: InboxAttempt,
+  ): Promise<InboxResult>
+}
+
+/** The current attempt. */
+export interface InboxAttempt {
+  /** Fires when the attempt ended without a result. Release everything it holds, or no other attempt gets the key. */
+  readonly signal: AbortSignal
+  /** Maximum duration. */
+  readonly timeoutMs: number
+}
+
+export type InboxResult = 'handled' | 'already_handled' | 'conflict'

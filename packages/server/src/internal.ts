@@ -1,0 +1,15 @@
+/** For packages of this repository; it can change in any version. */
+export {
+  type AuditProblem,
+  type AuditProblemKind,
+  type AuditVerdict,
+  verifyAudit,
+  type VerifyAuditOptions,
+} from './audit/verify.ts'
+export { allMigrationSql, missingInAll } from './composition.ts'
+export { CONFIG_FILES } from './config/load.ts'
+export { configJsonSchema } from './config/schema.ts'
+export { redactConfig } from './config/redact.ts'
+export { serveUntil } from './serve.ts'
+export { parseServeRoles } from './serve-role.ts'
+export { issueTokenFor } from './start/components.ts'

@@ -1,0 +1,36 @@
+import { createHash } from 'node:crypto'
+
+export type Facts = Readonly<Record<string, unknown>>
+
+/** 48 KiB of facts: enough for a thousand ids, and less than an audit entry allows. */
+const FACTS_MAX = 49_152
+/** 4 KiB: shorter parts stay readable; longer ones are replaced by a hash. */
+const PART_MAX = 4_096
+
+/**
+ * Limits the size of facts. If they are too large, long lists and texts are replaced by their length and the SHA-256
+ * of their JSON. With the original request, a reader can check that it matches.
+ */
+export function bounded(facts: Facts): Facts {
+  const { length } = JSON.stringify(facts)
+  if (length <= FACTS_MAX) return facts
+  const short = shortened(facts)
+  return JSON.stringify(short).length <= FACTS_MAX ? short : { omitted: `${length} characters` }
+}
+
+const shortened = (facts: object): Facts =>
+  Object.fromEntries(Object.entries(facts).map(([name, value]) => [name, shortPart(value)]))
+
+function shortPart(value: unknown): unknown {
+  const json = JSON.stringify(value) ?? ''
+  if (json.length <= PART_MAX) return value
+  const sha256 = createHash('sha256').update(json).digest('hex')
+  if (Array.isArray(value)) return { count: value.length, sha256 }
+  return typeof value === 'object' && value !== null
+    ? shortened(value)
+    : { characters: json.length, sha256 }
+}
+
+/** Returns the only item of a list; undefined if there are none or several. */
+export const only = <T>(all: readonly T[] | undefined): T | undefined =>
+  all?.length === 1 ? all[0] : undefined

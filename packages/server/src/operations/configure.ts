@@ -1,0 +1,74 @@
+import { ProblemError } from '../access/problem-error.ts'
+import type { Handlers } from './handlers.ts'
+import type { OperationDeps } from './context.ts'
+import { omitUndefined } from './present.ts'
+
+type Configure =
+  | 'setSchema'
+  | 'setAutoReplay'
+  | 'acknowledgeRestore'
+  | 'listTokens'
+  | 'createToken'
+  | 'revokeToken'
+  | 'listAudit'
+
+export function configure(parts: OperationDeps): Handlers<Configure> {
+  const { catalog, guard, identity, readAudit } = parts
+  return {
+    async setSchema(caller, { params: { source }, body }) {
+      const audited = { caller, operation: 'setSchema', source } as const
+      await guard.check(audited, source, ['configure'])
+      const facts = omitUndefined({ type: body.type })
+      await guard.mutate({ ...audited, facts }, () =>
+        catalog.replays.setSchema({ ...omitUndefined(body), source }),
+      )
+    },
+
+    async setAutoReplay(caller, { params: { source }, body }) {
+      const audited = { caller, operation: 'setAutoReplay', source, facts: body } as const
+      // It approves all future runs, so it requires "approve", which agents never have.
+      await guard.check(audited, source, ['configure', 'approve'])
+      const { allowed, ...how } = omitUndefined(body)
+      const auto = { by: caller.person, ...(how as { readonly ratePerSecond?: number }) }
+      await guard.mutate(audited, () =>
+        catalog.replays.enableAutoReplay(source, allowed ? auto : undefined),
+      )
+    },
+
+    async acknowledgeRestore(caller) {
+      const audited = { caller, operation: 'acknowledgeRestore' } as const
+      await guard.checkAll(audited, 'configure')
+      await guard.mutate(audited, () => catalog.replays.acknowledgeRestore({ by: caller.person }))
+    },
+
+    async listTokens(caller) {
+      return { tokens: [...(await identity.tokens.list(caller))] }
+    },
+
+    async createToken(caller, { body }) {
+      const audited = { caller, operation: 'createToken', facts: body } as const
+      // A token that is not an agent's could approve what the agent planned.
+      if (caller.isAgent) throw await guard.denial(audited, 'An agent cannot create tokens.')
+      const work = () => identity.tokens.create(caller, body)
+      return guard.mutate(audited, work, ({ id }) => ({ subject: id }))
+    },
+
+    async revokeToken(caller, { params: { id } }) {
+      await guard.mutate({ caller, operation: 'revokeToken', subject: id }, async () => {
+        if (await identity.tokens.revoke(caller, id)) return
+        throw new ProblemError('not_found', 'You have no token with this id.')
+      })
+    },
+
+    async listAudit(caller, { query = {} }) {
+      const audited = {
+        caller,
+        operation: 'listAudit',
+        ...omitUndefined({ source: query.source }),
+      } as const
+      if (query.source === undefined) await guard.checkAll(audited, 'configure')
+      else await guard.check(audited, query.source, ['configure'])
+      return readAudit(query)
+    },
+  }
+}

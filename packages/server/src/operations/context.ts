@@ -1,0 +1,18 @@
+import type { Output, Input } from '@redrive/api'
+import type { AlertLimits, Catalog } from '@redrive/catalog'
+import type { Identity } from '../identity/port.ts'
+import type { Authorizer } from './authorize.ts'
+
+type AuditQuery = NonNullable<Input<'listAudit'>['query']>
+
+/** Reads the audit log, newest entries first. */
+export type ReadAudit = (query: AuditQuery) => Promise<Output<'listAudit'>>
+
+/** Dependencies of the operations. */
+export interface OperationDeps {
+  readonly catalog: Catalog
+  readonly guard: Authorizer
+  readonly identity: Pick<Identity, 'tokens' | 'csrfOf'>
+  readonly readAudit: ReadAudit
+  readonly alertLimits: AlertLimits
+}

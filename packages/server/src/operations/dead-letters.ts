@@ -1,0 +1,167 @@
+import type { Output, Input } from '@redrive/api'
+import type { Action } from '@redrive/api/enums'
+import type {
+  Catalog,
+  DeadLetterDetail,
+  DeadLetterPreview,
+  DeadLetterQuery,
+  DeadLetterSummary,
+} from '@redrive/catalog'
+import { allows } from '../access/allow.ts'
+import { ProblemError } from '../access/problem-error.ts'
+import { only } from './audit-facts.ts'
+import { type AuditedAction, notFound } from './authorize.ts'
+import type { Handlers } from './handlers.ts'
+import { pairsOf, valuesOf } from './query-pairs.ts'
+import type { OperationDeps } from './context.ts'
+import { omitUndefined } from './present.ts'
+import { narrowedFor } from './payload-filters.ts'
+
+type DeadLetters =
+  | 'listDeadLetters'
+  | 'exportDeadLetters'
+  | 'getDeadLetter'
+  | 'getPayload'
+  | 'listDeadLetterReplays'
+  | 'listDeadLetterComments'
+  | 'commentDeadLetter'
+
+export function deadLetters(parts: OperationDeps): Handlers<DeadLetters> {
+  const { catalog, guard } = parts
+  return {
+    async listDeadLetters(caller, { query = {} }) {
+      const allowed = await queryOf(parts, { caller, operation: 'listDeadLetters' }, query)
+      if (allowed === undefined) return { deadLetters: [] }
+      const page = await catalog.deadLetters(allowed)
+      return { deadLetters: page.deadLetters.map(summaryOf), nextCursor: page.nextCursor }
+    },
+
+    async exportDeadLetters(caller, { query = {} }, { signal }) {
+      const audited = { caller, operation: 'exportDeadLetters' } as const
+      for (const source of query.sources ?? []) await guard.check(audited, source, ['export'])
+      const allowed = await queryOf(parts, audited, query, 'export')
+      const of = omitUndefined({ source: only(allowed?.sources) })
+      await guard.seen({ ...audited, ...of, facts: { export: { ...allowed } } })
+      return allowed === undefined ? emptyExport() : exportAll(catalog, allowed, signal)
+    },
+
+    async getDeadLetter(caller, { params: { id } }) {
+      const audited = { caller, operation: 'getDeadLetter', subject: id } as const
+      const source = await guard.sourceOf(audited, 'deadLetter', id)
+      const isHidden = !allows(caller, 'view_payload', source)
+      const found = await catalog.deadLetterPreview(id)
+      if (found === undefined) throw notFound('deadLetter')
+      if (!isHidden) await guard.seen({ ...audited, source })
+      return { ...summaryOf(found), body: { isHidden, ...(isHidden ? {} : previewOf(found)) } }
+    },
+
+    async getPayload(caller, { params: { id } }) {
+      const audited = { caller, operation: 'getPayload', subject: id } as const
+      const source = await guard.sourceOf(audited, 'deadLetter', id, 'view_unmasked')
+      const found = await catalog.deadLetter(id)
+      if (found === undefined) throw notFound('deadLetter')
+      await guard.seen({ ...audited, source })
+      return payloadOf(found)
+    },
+
+    async listDeadLetterReplays(caller, { params: { id } }) {
+      await guard.sourceOf({ caller, operation: 'listDeadLetterReplays' }, 'deadLetter', id)
+      return { items: [...(await catalog.replays.items({ deadLetter: id }))] }
+    },
+
+    async listDeadLetterComments(caller, { params: { id } }) {
+      await guard.sourceOf({ caller, operation: 'listDeadLetterComments' }, 'deadLetter', id)
+      return { comments: [...(await catalog.comments(id))] }
+    },
+
+    async commentDeadLetter(caller, { params: { id }, body: { text } }) {
+      const audited = { caller, operation: 'commentDeadLetter', subject: id } as const
+      const source = await guard.sourceOf(audited, 'deadLetter', id, 'triage')
+      const comment = { author: caller.person, text }
+      await guard.mutate({ ...audited, source }, () => catalog.comment(id, comment))
+    },
+  }
+}
+
+type Query = NonNullable<Input<'listDeadLetters'>['query']>
+
+/** Converts a query for the catalog and limits it to the caller's sources. Returns undefined if none is left. */
+async function queryOf(
+  parts: OperationDeps,
+  audited: AuditedAction,
+  query: Query,
+  ...actions: readonly Action[]
+): Promise<DeadLetterQuery | undefined> {
+  const { sources: _, headers, extracted, json, ...rest } = omitUndefined(query)
+  const sources = await narrowedFor(parts, audited, omitUndefined(query), ...actions)
+  if (sources?.length === 0) return undefined
+  return {
+    ...rest,
+    ...omitUndefined({
+      sources,
+      headers: pairsOf(headers),
+      extracted: pairsOf(extracted),
+      json: valuesOf(json),
+    }),
+  }
+}
+
+const summaryOf = (one: DeadLetterSummary): Output<'listDeadLetters'>['deadLetters'][number] => ({
+  ...one,
+  history: [...one.history],
+})
+
+const previewOf = ({ preview }: DeadLetterPreview) => (preview === undefined ? {} : { preview })
+
+function payloadOf({ drained, contentType }: DeadLetterDetail): Output<'getPayload'> {
+  const { bytes, headers, key } = drained.delivery
+  const text = textOf(bytes)
+  return {
+    bytes: Buffer.from(bytes).toString('base64'),
+    headers: { ...headers },
+    key,
+    contentType,
+    ...(text === undefined ? {} : { text }),
+  }
+}
+
+/** Returns the bytes as text, or undefined if they are not valid UTF-8. */
+export function textOf(bytes: Uint8Array): string | undefined {
+  const text = Buffer.from(bytes).toString('utf8')
+  return Buffer.from(text, 'utf8').equals(bytes) ? text : undefined
+}
+
+/** 100,000 dead letters: a spreadsheet can open this many. */
+const EXPORT_MAX = 100_000
+/** 200: the largest page of the catalog. */
+const EXPORT_PAGE = 200
+
+/** Yields all matching dead letters. An incomplete export ends with an error, so that users do not rely on the file. */
+async function* exportAll(
+  catalog: Catalog,
+  query: DeadLetterQuery,
+  signal: AbortSignal,
+): AsyncGenerator<Output<'exportDeadLetters'>, void, undefined> {
+  let cursor = query.cursor
+  for (let count = 0; ; ) {
+    signal.throwIfAborted()
+    const page = await catalog.deadLetters({
+      ...query,
+      limit: EXPORT_PAGE,
+      ...omitUndefined({ cursor }),
+    })
+    for (const one of page.deadLetters) yield summaryOf(one)
+    count += page.deadLetters.length
+    cursor = page.nextCursor
+    if (cursor === undefined) return
+    if (count >= EXPORT_MAX) throw tooMany()
+  }
+}
+
+const tooMany = () =>
+  new ProblemError(
+    'too_broad',
+    `An export has at most ${EXPORT_MAX.toLocaleString('en')} dead letters. Continue with the timestamp of the last one as "before".`,
+  )
+
+async function* emptyExport(): AsyncGenerator<never, void, undefined> {}

@@ -1,0 +1,56 @@
+import { ALERT_LIMITS, type AlertLimits, type Catalog } from '@redrive/catalog'
+import type { Caller } from '../access/caller.ts'
+import type { Operation } from '@redrive/api'
+import type { Action } from '@redrive/api/enums'
+import { allowsSome } from '../access/allow.ts'
+import type { WriteAudit } from '../audit/entry.ts'
+import type { Identity } from '../identity/port.ts'
+import type { RetryingWriter } from '../retry-write.ts'
+import { configure } from './configure.ts'
+import { deadLetters } from './dead-letters.ts'
+import { groups } from './groups.ts'
+import { Authorizer } from './authorize.ts'
+import type { Handlers } from './handlers.ts'
+import { overview } from './overview.ts'
+import type { ReadAudit } from './context.ts'
+import { replays } from './replays.ts'
+import { settle } from './discard.ts'
+
+export interface DeskOptions {
+  readonly catalog: Catalog
+  readonly audit: { readonly write: WriteAudit; readonly read: ReadAudit }
+  readonly identity: Pick<Identity, 'tokens' | 'csrfOf'>
+  /** Writes the outcome of a mutation. */
+  readonly insist: RetryingWriter
+  /** Alert thresholds. Default: those of the catalog. */
+  readonly alertLimits?: AlertLimits
+}
+
+/** The operations of the API. Every access to the catalog goes through them, after a permission check. */
+export interface Operations {
+  readonly handlers: Handlers
+  /** Rejects a caller without this permission on any source, before anything is read. */
+  enter(caller: Caller, operation: Operation, needs: Action | 'signed_in'): Promise<void>
+}
+
+export function createOperations(options: DeskOptions): Operations {
+  const { catalog, audit, identity, insist, alertLimits = ALERT_LIMITS } = options
+  const guard = new Authorizer(catalog, audit.write, insist)
+  const parts = { catalog, guard, identity, readAudit: audit.read, alertLimits }
+  return {
+    handlers: {
+      ...overview(parts),
+      ...groups(parts),
+      ...deadLetters(parts),
+      ...settle(parts),
+      ...replays(parts),
+      ...configure(parts),
+    },
+    async enter(caller, operation, needs) {
+      if (needs === 'signed_in' || allowsSome(caller, needs)) return
+      const audited = { caller, operation, facts: { action: needs } }
+      const detail = `Permission "${needs}" is required on at least one source. Ask an administrator for a role with it.`
+      throw await guard.denial(audited, detail)
+    },
+  }
+}

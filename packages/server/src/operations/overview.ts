@@ -1,0 +1,69 @@
+import { alertsOf, type CatalogCounts, metricsOf } from '@redrive/catalog'
+import { allowedActions, allows } from '../access/allow.ts'
+import type { Caller } from '../access/caller.ts'
+import { cached } from '../cached.ts'
+import type { Handlers } from './handlers.ts'
+import type { OperationDeps } from './context.ts'
+import { omitUndefined } from './present.ts'
+import { allowedSources } from './sources.ts'
+
+/** 1 s: every open console requests the counts often, and all can share one result, which has a timestamp. */
+const CACHE_MS = 1_000
+
+export function overview({
+  catalog,
+  identity,
+  alertLimits,
+}: OperationDeps): Handlers<'me' | 'overview' | 'listSources' | 'trend'> {
+  const countsNow = cached(CACHE_MS, () => catalog.counts())
+  return {
+    async me(caller) {
+      const { person, name, via, grants } = caller
+      const csrf = await identity.csrfOf(caller)
+      const copies = grants.map(({ actions, sources }) => ({
+        actions: [...actions],
+        sources: [...sources],
+      }))
+      return { person, name, via, grants: copies, ...(csrf === undefined ? {} : { csrf }) }
+    },
+
+    async overview(caller) {
+      const counts = visible(caller, await countsNow())
+      const { overThreshold: _, ...metrics } = metricsOf(counts, alertLimits)
+      const alerts = [...alertsOf(counts, alertLimits)]
+      return {
+        at: counts.at,
+        ...metrics,
+        alerts,
+        freezeReason: await catalog.replays.freezeReason(),
+      }
+    },
+
+    async listSources(caller) {
+      const { sources } = visible(caller, await countsNow())
+      return {
+        sources: sources.map(({ attempts: _, ...one }) => ({
+          ...one,
+          permissions: [...allowedActions(caller, one.source)],
+        })),
+      }
+    },
+
+    async trend(caller, { query }) {
+      const { sources: requested, ...rest } = omitUndefined(query)
+      const sources = await allowedSources(catalog, caller, requested)
+      if (sources?.length === 0) return { points: [] }
+      return { points: [...(await catalog.trend({ ...rest, ...omitUndefined({ sources }) }))] }
+    },
+  }
+}
+
+/** Returns the counts of the sources that the caller can view. */
+function visible(caller: Caller, counts: CatalogCounts): CatalogCounts {
+  const isVisible = ({ source }: { readonly source: string }) => allows(caller, 'view', source)
+  return {
+    ...counts,
+    sources: counts.sources.filter(isVisible),
+    groups: counts.groups.filter(isVisible),
+  }
+}

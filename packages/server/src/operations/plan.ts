@@ -1,0 +1,142 @@
+import type { Input } from '@redrive/api'
+import type { Action } from '@redrive/api/enums'
+import type {
+  Catalog,
+  DeadLetterQuery,
+  ReplayChange,
+  ReplayRequest,
+  ReplaySelection,
+} from '@redrive/catalog'
+import { ProblemError } from '../access/problem-error.ts'
+import { deadLetterTag } from './etag.ts'
+import { only } from './audit-facts.ts'
+import { changed } from './groups.ts'
+import { type AuditedAction, notFound } from './authorize.ts'
+import type { Handlers } from './handlers.ts'
+import type { OperationDeps } from './context.ts'
+import { omitUndefined } from './present.ts'
+import { runView } from './run-view.ts'
+import { narrowedFor, valuesNeed } from './payload-filters.ts'
+
+type Body = Input<'planReplay'>['body']
+
+export function plan(parts: OperationDeps): Handlers<'planReplay'> {
+  return {
+    async planReplay(caller, { body, ifMatch }, { request }) {
+      const { change, selection, ...options } = omitUndefined(body)
+      const action = { caller, operation: 'planReplay' } as const
+      const { chosen, ...about } = await choose(parts, action, selection, actionsFor(change))
+      const audited = { ...action, ...about, facts: factsOf(body) }
+      const work = async () => {
+        const run = await parts.catalog.replays.plan({
+          // The catalog parses durations and reports invalid ones.
+          ...(options as Partial<ReplayRequest>),
+          selection: chosen,
+          by: caller.person,
+          ...omitUndefined({
+            change: changeOf(change),
+            request,
+            seenVersion: await seenVersion(parts.catalog, body, ifMatch),
+          }),
+        })
+        return runView(caller, run)
+      }
+      return parts.guard.mutate(audited, work, ({ id, source }) => ({ subject: id, source }))
+    },
+  }
+}
+
+/**
+ * Returns the permissions for a change. A patch reveals whether a path exists in the body, so it requires "view_payload".
+ * A `test` operation reveals whether a value matches, even a masked one, so it also requires "view_unmasked".
+ */
+function actionsFor(change: Body['change']): readonly Action[] {
+  if (change === undefined) return ['replay']
+  if (!('patch' in change)) return ['replay', 'edit']
+  const isTesting = change.patch.some(({ op }) => op === 'test')
+  return ['replay', 'edit', 'view_payload', ...(isTesting ? (['view_unmasked'] as const) : [])]
+}
+
+interface Choice {
+  readonly chosen: ReplaySelection
+  readonly source?: string
+  readonly subject?: string
+}
+
+/** Checks the selection and limits it to what the caller can replay. */
+async function choose(
+  parts: OperationDeps,
+  audited: AuditedAction,
+  selection: Body['selection'],
+  actions: readonly Action[],
+): Promise<Choice> {
+  if ('group' in selection) {
+    const source = await parts.guard.sourceOf(audited, 'group', selection.group, ...actions)
+    return { chosen: selection, source, subject: selection.group }
+  }
+  if ('ids' in selection) return chooseIds(parts, audited, selection.ids, actions)
+  const query = await chooseQuery(parts, audited, selection.query, actions)
+  return { chosen: { query }, ...omitUndefined({ source: only(query.sources) }) }
+}
+
+async function chooseIds(
+  { catalog, guard }: OperationDeps,
+  audited: AuditedAction,
+  ids: readonly string[],
+  actions: readonly Action[],
+): Promise<Choice> {
+  const sources = await catalog.sourcesOf('deadLetter', ids)
+  for (const id of ids) {
+    const source = sources.get(id)
+    if (source === undefined) throw notFound('deadLetter')
+    await guard.check({ ...audited, subject: id }, source, actions, 'deadLetter')
+  }
+  const [source] = sources.values()
+  return { chosen: { ids }, ...omitUndefined({ source }) }
+}
+
+type Query = Extract<Body['selection'], { query: unknown }>['query']
+
+async function chooseQuery(
+  parts: OperationDeps,
+  audited: AuditedAction,
+  query: Query,
+  actions: readonly Action[],
+): Promise<DeadLetterQuery> {
+  const { sources: requested, ...rest } = omitUndefined(query)
+  const needed = [...actions, ...valuesNeed(rest)]
+  for (const source of requested ?? []) await parts.guard.check(audited, source, needed)
+  const sources = await narrowedFor(parts, audited, omitUndefined(query), ...actions)
+  if (sources?.length === 0)
+    throw new ProblemError('not_found', 'The selection contains no dead letters.')
+  return { ...rest, ...omitUndefined({ sources }) } as DeadLetterQuery
+}
+
+/** Returns the version that the caller read. An edit is only valid for this version. */
+async function seenVersion(
+  catalog: Catalog,
+  { change, selection }: Body,
+  ifMatch: string | undefined,
+): Promise<number | undefined> {
+  if (change === undefined || !('edit' in change)) return undefined
+  if (ifMatch === undefined) {
+    const detail = "An edit requires the header 'If-Match' with the ETag of the dead letter."
+    throw new ProblemError('if_match_missing', detail)
+  }
+  const [id = ''] = 'ids' in selection ? selection.ids : []
+  const found = await catalog.deadLetterPreview(id)
+  if (found === undefined) throw notFound('deadLetter')
+  if (deadLetterTag(found) !== ifMatch) throw changed('dead letter')
+  return found.version
+}
+
+function changeOf(change: Body['change']): ReplayChange | undefined {
+  if (change === undefined || !('edit' in change)) return change as ReplayChange | undefined
+  return { edit: Buffer.from(change.edit, 'base64') }
+}
+
+/** Returns the audit facts of a plan. They contain only the kind of a change, because its values may be secret. */
+function factsOf({ selection, change, ...options }: Body): Readonly<Record<string, unknown>> {
+  const [kind] = Object.keys(change ?? {})
+  return { selection, ...omitUndefined({ ...options, change: kind }) }
+}

@@ -1,0 +1,98 @@
+import type { Output } from '@redrive/api'
+import type { Action } from '@redrive/api/enums'
+import type { ReplayRun } from '@redrive/catalog'
+import type { Caller } from '../access/caller.ts'
+import { notFound } from './authorize.ts'
+import type { Handlers } from './handlers.ts'
+import type { OperationDeps } from './context.ts'
+import { plan } from './plan.ts'
+import { omitUndefined } from './present.ts'
+import { runView } from './run-view.ts'
+import { runChange } from './run-change.ts'
+import { allowedSources } from './sources.ts'
+import { watch } from './stream-run.ts'
+
+type Changing = 'approveReplay' | 'pauseReplay' | 'resumeReplay' | 'cancelReplay'
+type Reading =
+  | 'planReplay'
+  | 'listReplays'
+  | 'getReplay'
+  | 'getReplayChange'
+  | 'watchReplay'
+  | 'listReplayItems'
+
+export function replays(parts: OperationDeps): Handlers<Changing | Reading> {
+  const { catalog, guard } = parts
+  const runs = catalog.replays
+  const requireRun = async (caller: Caller, id: string) => {
+    const found = await runs.run(id)
+    if (found === undefined) throw notFound('run')
+    return runView(caller, found)
+  }
+  /** Checks permissions, writes the audit log and changes a run. */
+  const change = async (
+    audited: { readonly caller: Caller; readonly operation: Changing; readonly subject: string },
+    action: Action,
+    work: (by: { readonly by: string }) => Promise<ReplayRun>,
+    facts: Readonly<Record<string, unknown>> = {},
+  ): Promise<Output<Changing>> => {
+    const source = await guard.sourceOf(audited, 'run', audited.subject, action)
+    const by = { by: audited.caller.person }
+    const run = await guard.mutate({ ...audited, source, facts }, () => work(by))
+    return runView(audited.caller, run)
+  }
+  return {
+    ...plan(parts),
+    ...runChange(parts),
+
+    async listReplays(caller, { query = {} }) {
+      const { source, ...rest } = omitUndefined(query)
+      const sources = await allowedSources(
+        catalog,
+        caller,
+        source === undefined ? undefined : [source],
+      )
+      if (sources?.length === 0) return { runs: [] }
+      const page = await runs.runs({ ...rest, ...omitUndefined({ sources }) })
+      return { runs: page.runs.map((run) => runView(caller, run)), nextCursor: page.nextCursor }
+    },
+
+    async getReplay(caller, { params: { id } }) {
+      await guard.sourceOf({ caller, operation: 'getReplay' }, 'run', id)
+      return requireRun(caller, id)
+    },
+
+    async watchReplay(caller, { params: { id } }, { signal }) {
+      await guard.sourceOf({ caller, operation: 'watchReplay' }, 'run', id)
+      return watch(await requireRun(caller, id), () => requireRun(caller, id), signal)
+    },
+
+    async listReplayItems(caller, { params: { id }, query = {} }) {
+      await guard.sourceOf({ caller, operation: 'listReplayItems' }, 'run', id)
+      return { items: [...(await runs.items({ ...omitUndefined(query), run: id }))] }
+    },
+
+    async approveReplay(caller, { params: { id: subject }, body: { hash } }) {
+      const work = (by: { readonly by: string }) => runs.approve(subject, { hash, ...by })
+      return change({ caller, operation: 'approveReplay', subject }, 'approve', work, { hash })
+    },
+
+    async pauseReplay(caller, { params: { id: subject } }) {
+      return change({ caller, operation: 'pauseReplay', subject }, 'replay', (by) =>
+        runs.pause(subject, by),
+      )
+    },
+
+    async resumeReplay(caller, { params: { id: subject } }) {
+      return change({ caller, operation: 'resumeReplay', subject }, 'replay', (by) =>
+        runs.resume(subject, by),
+      )
+    },
+
+    async cancelReplay(caller, { params: { id: subject } }) {
+      return change({ caller, operation: 'cancelReplay', subject }, 'replay', (by) =>
+        runs.cancel(subject, by),
+      )
+    },
+  }
+}

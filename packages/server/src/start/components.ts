@@ -1,0 +1,115 @@
+import { createPrivateKey } from 'node:crypto'
+import { catalog, type Catalog, type PayloadKeys } from '@redrive/catalog'
+import { RedriveError } from '@redrive/core'
+import type { Pool } from 'pg'
+import { type Audit, createAudit } from '../audit/audit.ts'
+import { type Checkpoints, startCheckpoints } from '../audit/checkpoint.ts'
+import type { Config } from '../config/schema.ts'
+import { msOf, shownAddress } from '../config/values.ts'
+import { omitUndefined } from '../omit-undefined.ts'
+import { createIdentity, type IdentityOptions, type ServerIdentity } from '../identity/identity.ts'
+import { issueToken } from '../identity/issue.ts'
+import type { NewToken, TokenRequest } from '../identity/port.ts'
+import { originsOf } from './origins.ts'
+import { createAlerting, type AlertTarget, type DeliverAlerts } from '../alerts/deliver-alerts.ts'
+import type { Log } from './log.ts'
+
+/** The components that all parts of a process share. */
+export interface ServerComponents {
+  readonly catalog: Catalog
+  readonly audit: Audit
+  readonly identity: ServerIdentity
+}
+
+export function createParts(config: Config, pool: Pool): ServerComponents {
+  const audit = createAudit({ pool })
+  return {
+    catalog: catalog({
+      pool,
+      approval: config.approval,
+      searchTimeout: config.limits.searchTimeout,
+      origins: originsIn(config),
+      ...omitUndefined({ keys: keysOf(config) }),
+    }),
+    audit,
+    identity: createIdentity({
+      pool,
+      audit: audit.write,
+      publicUrl: publicUrlIn(config),
+      auth: authOf(config),
+      access: () => config.access,
+    }),
+  }
+}
+
+/** Returns the allowed replay destinations of each source. */
+const originsIn = ({ sources }: Config) =>
+  Object.fromEntries(Object.entries(sources).map(([name, config]) => [name, originsOf(config)]))
+
+/** Creates a token for a user without the API. The caller needs the config and the database. */
+export function issueTokenFor(
+  config: Config,
+  pool: Pool,
+  { subject, ...request }: TokenRequest & { readonly subject: string },
+): Promise<NewToken> {
+  const { audit, identity } = createParts(config, pool)
+  const issuer = config.auth.oidc?.issuer
+  return issueToken({ pool, audit: audit.write, identity, issuer, subject, request })
+}
+
+/** Returns the URL at which browsers reach the server. */
+export const publicUrlIn = ({ publicUrl, listen }: Config): string =>
+  publicUrl ?? `http://${shownAddress(listen)}`
+
+function authOf({ auth }: Config): IdentityOptions['auth'] {
+  const { oidc, development } = auth
+  if (development !== undefined) return { development }
+  if (oidc === undefined) throw new RedriveError('POLICY_INVALID', 'auth: expected oidc')
+  const { sessionIdle, sessionMaxAge, clientSecret, ...rest } = oidc
+  return {
+    oidc: {
+      ...rest,
+      clientSecret: clientSecret?.reveal(),
+      sessionIdleMs: msOf(sessionIdle),
+      sessionMaxAgeMs: msOf(sessionMaxAge),
+    },
+  }
+}
+
+function keysOf({ encryptionKeys: keys }: Config): PayloadKeys | undefined {
+  if (keys === undefined) return undefined
+  return {
+    current: keys.current,
+    get(id) {
+      const key = Object.hasOwn(keys.all, id) ? keys.all[id] : undefined
+      return key === undefined ? undefined : Buffer.from(key.reveal(), 'base64')
+    },
+  }
+}
+
+/** Returns the function that delivers alerts, or undefined when no webhook is configured. */
+export function alertingOf(
+  config: Config,
+  pool: Pool,
+  listeners: readonly AlertTarget[],
+): DeliverAlerts | undefined {
+  if (listeners.length === 0) return undefined
+  return createAlerting({ pool, publicUrl: publicUrlIn(config), listeners })
+}
+
+/** Starts the checkpoints of the audit log if the config has a key and a file for them. */
+export async function startAuditCheckpoints(
+  { audit }: Config,
+  pool: Pool,
+  log: Log,
+): Promise<Checkpoints | undefined> {
+  const { signingKey, checkpointFile, checkpointInterval } = audit
+  if (signingKey === undefined || checkpointFile === undefined) return undefined
+  return startCheckpoints({
+    pool,
+    privateKey: createPrivateKey(signingKey.reveal()),
+    file: checkpointFile,
+    everyMs: msOf(checkpointInterval),
+    onError: (error) => log.error({ err: error }, 'Cannot write a checkpoint of the audit log.'),
+  })
+}

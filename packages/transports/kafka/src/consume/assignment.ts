@@ -1,0 +1,251 @@
+import type { Client } from '../protocol/client.ts'
+import type { OnResult } from '../protocol/fetcher.ts'
+import type { Committed, Offsets } from '../protocol/offsets.ts'
+import { nameOf, type TopicPartition } from '../protocol/topic-partition.ts'
+import type { Committer } from './committer.ts'
+import { decodeCommit } from './crash-evidence.ts'
+import { EARLIEST, endsOf, LATEST } from './lag.ts'
+import { Partition } from './partition.ts'
+
+/** A topic that is consumed. */
+export interface Subscription {
+  readonly name: string
+  /** Delay of its records in milliseconds; 0 means that they are delivered immediately. */
+  readonly tierMs: number
+  readonly isOrdered: boolean
+  /** Start position of a group without commits. */
+  readonly from: 'earliest' | 'latest'
+}
+
+export interface AssignmentDeps {
+  readonly client: Client
+  readonly offsets: Offsets
+  readonly committer: Committer
+  readonly topics: readonly Subscription[]
+  /** Maximum wait for the handlers before a partition is handed over. */
+  readonly drainMs: number
+  readonly isOurs: (topicPartition: TopicPartition) => boolean
+  /** Whether the broker has rejected a commit of this epoch. */
+  readonly isFenced: () => boolean
+  /** Called when new partitions can be read. */
+  readonly onStarted: () => void
+  /** Called when an assigned partition has taken fetched records. */
+  readonly onTaken: (partition: Partition) => void
+  /** Called with partitions that are no longer assigned. */
+  readonly onForgotten: (partitions: readonly Partition[]) => void
+  readonly onExpired: (topicPartition: TopicPartition, count: number) => void
+  readonly onResult: OnResult
+}
+
+const COORDINATOR = 'the coordinator, for offsets'
+/** 200 ms between two attempts to read a start offset or to commit. */
+const RETRY_MS = 200
+const NOTHING_COMMITTED: Committed = { offset: undefined, metadata: null }
+
+/**
+ * The partitions that the group has assigned to this member. It starts them at their committed offsets, and
+ * commits their finished records before it releases them.
+ */
+export class Assignment {
+  readonly #deps: AssignmentDeps
+  readonly #topics: ReadonlyMap<string, Subscription>
+  readonly #partitions = new Map<string, Partition>()
+  /** Assigned partitions whose start offset is being read. */
+  readonly #starting = new Set<TopicPartition>()
+  /** Wakes the hand-over that waits for the handlers. */
+  #onDeliveryEnded: (() => void) | undefined
+  #isClosed = false
+
+  constructor(deps: AssignmentDeps) {
+    this.#deps = deps
+    this.#topics = new Map(deps.topics.map((topic) => [topic.name, topic]))
+  }
+
+  /** The partitions that have started. */
+  get partitions(): Iterable<Partition> {
+    return this.#partitions.values()
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
+  /** Number of records that wait behind an unfinished record of their key. */
+  get parked(): number {
+    let parked = 0
+    for (const partition of this.partitions) parked += partition.parked
+    return parked
+  }
+
+  /** Whether every assigned partition has started and delivered every record read so far. */
+  get isAtEnd(): boolean {
+    if (this.#starting.size > 0) return false
+    for (const partition of this.partitions) if (!partition.isAtEnd) return false
+    return true
+  }
+
+  // ---- starting -------------------------------------------------------------------------------
+
+  async start(topicPartitions: readonly TopicPartition[]): Promise<void> {
+    for (const topicPartition of topicPartitions) this.#starting.add(topicPartition)
+    let left = topicPartitions
+    while ((left = left.filter(this.#isStillStarting)).length > 0) {
+      try {
+        await this.#startNow(left)
+        this.#deps.onResult(COORDINATOR, undefined)
+        this.#deps.onStarted()
+        break
+      } catch (error) {
+        this.#deps.onResult(COORDINATOR, error)
+        await pause(RETRY_MS)
+      }
+    }
+    for (const topicPartition of topicPartitions) this.#starting.delete(topicPartition)
+  }
+
+  /** A partition that is being revoked is still assigned until the hand-over, but is not started. */
+  readonly #isStillStarting = (topicPartition: TopicPartition) =>
+    this.#starting.has(topicPartition) && !this.#isClosed
+
+  async #startNow(topicPartitions: readonly TopicPartition[]): Promise<void> {
+    const committed = await this.#deps.offsets.read(topicPartitions)
+    const started = await Promise.all(
+      topicPartitions.map((topicPartition) => this.#partition(topicPartition, committed)),
+    )
+    // Committed before the first delivery: the first record may crash the process.
+    await this.#deps.committer.flush(started)
+    for (const partition of started) {
+      if (this.#isStillStarting(partition.topicPartition))
+        this.#partitions.set(nameOf(partition), partition)
+    }
+  }
+
+  async #partition(
+    topicPartition: TopicPartition,
+    committed: ReadonlyMap<string, Committed>,
+  ): Promise<Partition> {
+    const { offset, metadata } = committed.get(nameOf(topicPartition)) ?? NOTHING_COMMITTED
+    const isLatest = this.#topics.get(topicPartition.topic)?.from === 'latest'
+    const mark = offset ?? (await this.#lookUp(topicPartition, isLatest ? LATEST : EARLIEST))
+    return this.#makePartition(topicPartition, mark, metadata)
+  }
+
+  async #lookUp(topicPartition: TopicPartition, which: bigint): Promise<number> {
+    const ends = await endsOf(this.#deps.client, [topicPartition], which)
+    return ends.get(nameOf(topicPartition)) ?? 0
+  }
+
+  #makePartition(topicPartition: TopicPartition, mark: number, metadata: string | null): Partition {
+    const { tierMs = 0, isOrdered = false } = this.#topics.get(topicPartition.topic) ?? {}
+    return new Partition({
+      topicPartition,
+      tierMs,
+      isOrdered,
+      ...decodeCommit(mark, metadata),
+      position: mark,
+      onTaken: (partition) => {
+        if (this.#partitions.get(nameOf(partition)) === partition) this.#deps.onTaken(partition)
+      },
+      onOutOfRange: (partition) => this.#skipExpired(partition),
+    })
+  }
+
+  /** Handles a position outside the log. The missing records cannot be restored, so their number is reported. */
+  async #skipExpired(partition: Partition): Promise<void> {
+    const { position, topicPartition } = partition
+    const first = await this.#lookUp(partition, EARLIEST)
+    if (first > position) {
+      this.#deps.onExpired(partition, first - position)
+      partition.take([], first, first)
+      return
+    }
+    const end = await this.#lookUp(partition, LATEST)
+    if (end >= position) return pause(RETRY_MS)
+    // The log ends before our position: a broker that was behind is the leader now. New records reuse
+    // offsets that we have seen, so the stored progress is no longer valid.
+    this.#deps.onExpired(partition, position - end)
+    this.#forget([partition])
+    if (!this.#deps.isOurs(topicPartition)) return
+    const again = this.#makePartition(topicPartition, end, null)
+    this.#partitions.set(nameOf(topicPartition), again)
+    await this.#deps.committer.flush([again])
+  }
+
+  // ---- releasing ------------------------------------------------------------------------------
+
+  /** Hands partitions over to another member: waits for the handlers, then commits the finished records. */
+  async handOver(topicPartitions: readonly TopicPartition[]): Promise<void> {
+    const leaving = this.#markClosing(topicPartitions)
+    const endsAt = performance.now() + this.#deps.drainMs
+    const isIdle = () => leaving.every(({ inFlight }) => inFlight === 0)
+    while (!isIdle() && performance.now() < endsAt && !this.#isClosed) {
+      await this.#nextDeliveryEnd(endsAt)
+    }
+    this.#onDeliveryEnded = undefined
+    await this.#commitBy(endsAt, leaving)
+    this.#forget(leaving)
+  }
+
+  #nextDeliveryEnd(endsAt: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, endsAt - performance.now())
+      this.#onDeliveryEnded = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+  }
+
+  /** Called when a delivery is finished or returned. */
+  deliveryEnded(): void {
+    this.#onDeliveryEnded?.()
+  }
+
+  /** Drops partitions that another member may already own: nothing can be committed. */
+  lose(topicPartitions: readonly TopicPartition[]): void {
+    this.#forget(this.#markClosing(topicPartitions))
+  }
+
+  /** Stops delivering and commits the finished records of all partitions. */
+  commitLast(endsAt: number): Promise<void> {
+    return this.#commitBy(endsAt, this.#markClosing([...this.partitions]))
+  }
+
+  /** Ends starts and hand-overs that still wait. */
+  close(): void {
+    this.#isClosed = true
+  }
+
+  /** Commits at least once, and retries until `endsAt`. Another member would repeat uncommitted records. */
+  async #commitBy(endsAt: number, partitions: readonly Partition[]): Promise<void> {
+    const { committer, isFenced } = this.#deps
+    await committer.flush(partitions)
+    while (partitions.some(({ isChanged }) => isChanged) && performance.now() < endsAt) {
+      if (isFenced()) return
+      await pause(RETRY_MS)
+      await committer.flush(partitions)
+    }
+  }
+
+  #markClosing(topicPartitions: readonly TopicPartition[]): readonly Partition[] {
+    for (const topicPartition of topicPartitions) this.#starting.delete(topicPartition)
+    const leaving = topicPartitions.flatMap(
+      (topicPartition) => this.#partitions.get(nameOf(topicPartition)) ?? [],
+    )
+    for (const partition of leaving) {
+      partition.isClosing = true
+      partition.touch()
+    }
+    return leaving
+  }
+
+  #forget(leaving: readonly Partition[]): void {
+    for (const partition of leaving) this.#partitions.delete(nameOf(partition))
+    this.#deps.onForgotten(leaving)
+  }
+}
+
+const pause = (ms: number) =>
+  new Promise<void>((resolve) => {
+    setTimeout(resolve, ms).unref()
+  })

@@ -1,0 +1,201 @@
+import {
+  type Delivery,
+  encodeHeaders,
+  type FailureCycle,
+  FIRST_CYCLE,
+  HEADER_PREFIX,
+} from '@redrive/core'
+import type { DrainedDeadLetter } from '@redrive/runtime'
+import type { EventHeaderTable, KafkaHeaderTable } from './header-tables.ts'
+import type { TopicPartition } from './protocol/topic-partition.ts'
+import { groupIn, retryTopic, tierFor } from './topology.ts'
+
+/** A record as the broker stores it. */
+export interface KafkaRecord {
+  readonly topic: string
+  readonly partition: number
+  readonly offset: number
+  /** Time when the producer created it or the broker stored it, depending on the topic; epoch ms. */
+  readonly timestamp: number
+  readonly key: Buffer | null
+  /** The value; null for a tombstone, which deletes its key from a compacted topic. */
+  readonly value: Buffer | null
+  readonly headers: readonly Header[]
+}
+
+/** A header with name and value as bytes; a name may occur more than once. */
+export type Header = readonly [name: Buffer, value: Buffer | null]
+
+/** A delivery with the original record. */
+export interface KafkaDelivery extends Delivery {
+  readonly raw: KafkaRecord
+}
+
+export type Headers = Readonly<Record<string, unknown>>
+
+/** Returns the position of a record, which is unique in the cluster and the same for each redelivery. */
+export const positionOf = ({ topic, partition, offset }: KafkaRecord): string =>
+  `${topic}/${partition}/${offset}`
+
+/** Returns the lane of a record: its key. Records without a key have no order. */
+export const laneOf = ({ key }: KafkaRecord): string | undefined =>
+  key === null ? undefined : key.toString('latin1')
+
+export function text(headers: Headers, name: keyof EventHeaderTable): string | undefined {
+  const value = headers[name]
+  return typeof value === 'string' ? value : undefined
+}
+
+/** Returns the key of a CloudEvent. Its source and id identify duplicates of the same event. */
+export function cloudEventKey(headers: Headers): string | undefined {
+  const id = text(headers, 'ce_id')
+  return id === undefined ? undefined : `${text(headers, 'ce_source') ?? ''}#${id}`
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+/** Returns the headers by name: text if it is valid UTF-8, otherwise bytes; a list if a name occurs more than once. */
+export function readable(headers: readonly Header[]): Headers {
+  const found = Object.create(null) as Record<string, unknown>
+  for (const [name, value] of headers) {
+    const headerName = name.toString()
+    const decoded = value === null ? null : textOrBytes(value)
+    const before = found[headerName]
+    if (before === undefined || headerName.startsWith(HEADER_PREFIX)) found[headerName] = decoded
+    else
+      found[headerName] = Array.isArray(before)
+        ? [...(before as unknown[]), decoded]
+        : [before, decoded]
+  }
+  return found
+}
+
+function textOrBytes(value: Buffer): string | Buffer {
+  try {
+    return utf8.decode(value)
+  } catch {
+    return value
+  }
+}
+
+// ---- copies -----------------------------------------------------------------------------------
+
+const ORDER = 'redrive-order' satisfies keyof KafkaHeaderTable
+
+/** The content of a copy. Only headers of Redrive are added to the original. */
+export interface Copy {
+  readonly key: Buffer | null
+  readonly value: Buffer | null
+  readonly headers: readonly Header[]
+}
+
+export interface CopyOptions {
+  readonly cycle: FailureCycle
+  readonly reason: string
+  readonly stack?: string | undefined
+  readonly order: 'none' | 'lane'
+  readonly budgetBytes: number
+}
+
+/** Returns a copy of the record with the updated failure history. */
+export function copyOf(
+  delivery: KafkaDelivery,
+  { cycle, reason, stack, order, budgetBytes }: CopyOptions,
+): { readonly copy: Copy; readonly truncated: number } {
+  const { id, key, source, replayId, replaces, raw } = delivery
+  const state = { id, key, source, replayId, replaces, cycle, reason, stack }
+  const { headers, truncated } = encodeHeaders(state, budgetBytes)
+  const own = encodeAsBytes(order === 'lane' ? { ...headers, [ORDER]: order } : headers)
+  const { key: keyBytes, value } = raw
+  return {
+    copy: { key: keyBytes, value, headers: [...producerHeaders(raw.headers), ...own] },
+    truncated,
+  }
+}
+
+const PREFIX = Buffer.from(HEADER_PREFIX)
+
+const isRedriveHeader = ([name]: Header) => name.subarray(0, PREFIX.length).equals(PREFIX)
+
+const producerHeaders = (headers: readonly Header[]): readonly Header[] =>
+  headers.some(isRedriveHeader) ? headers.filter((header) => !isRedriveHeader(header)) : headers
+
+const encodeAsBytes = (headers: Readonly<Record<string, string>>): readonly Header[] =>
+  Object.entries(headers).map(([name, value]) => [Buffer.from(name), Buffer.from(value)])
+
+// ---- replays ----------------------------------------------------------------------------------
+
+/** Returns the Kafka-specific parts of a drained record as text, for storage with the dead letter. */
+export function envelopeOf({
+  partition,
+  key,
+  value,
+  headers,
+}: KafkaRecord): Record<string, string> {
+  const producerEntries = producerHeaders(headers).map(([name, content]) => [
+    base64(name),
+    base64(content),
+  ])
+  return {
+    partition: String(partition),
+    ...(key === null ? {} : { recordKey: key.toString('base64') }),
+    ...(value === null ? { tombstone: 'true' } : {}),
+    ...(producerEntries.length === 0 ? {} : { headers: JSON.stringify(producerEntries) }),
+  }
+}
+
+const base64 = (bytes: Buffer | null) => bytes?.toString('base64') ?? null
+
+/**
+ * Returns the topic for a replay of a Redrive dead letter: a retry topic of the group that failed, because
+ * every group reads the source. In lane order it returns undefined, which means the source. There, the replay
+ * comes after the records of its key and cannot run at the same time as one of them.
+ */
+export function replayTopicOf({ topic, headers }: KafkaRecord, origin: string): string | undefined {
+  const group = groupIn(topic, origin)
+  if (group === undefined || readable(headers)[ORDER] === 'lane') return undefined
+  return retryTopic(origin, group, tierFor(0))
+}
+
+const REPLAY_ID = Buffer.from(`${HEADER_PREFIX}replay-id`)
+const REASON = Buffer.from(`${HEADER_PREFIX}reason`)
+
+/** Returns whether this is a replay without an attempt yet, which has no delay. A retry of it has a reason header. */
+export const isFreshReplay = ({ headers }: KafkaRecord): boolean =>
+  has(headers, REPLAY_ID) && !has(headers, REASON)
+
+const has = (headers: readonly Header[], wanted: Buffer) =>
+  headers.some(([name]) => name.equals(wanted))
+
+/** Returns the record to publish for a replay: the next cycle, which keeps only the number of the last one. */
+export function replayOf(
+  { delivery, envelope, origin }: DrainedDeadLetter,
+  replayId: string,
+): { readonly copy: Copy; readonly to: TopicPartition } {
+  const { id, key, source, replaces, bytes } = delivery
+  const cycle = { ...FIRST_CYCLE, number: delivery.cycle.number + 1 }
+  const state = { id, key, source, replayId, replaces, cycle, reason: undefined }
+  const { headers } = encodeHeaders(state)
+  const { recordKey, tombstone, partition = '0', replayTo = origin } = envelope
+  const producerEntries = JSON.parse(envelope['headers'] ?? '[]') as readonly [
+    string,
+    string | null,
+  ][]
+  const own = producerEntries.map(
+    ([name, value]): Header => [
+      Buffer.from(name, 'base64'),
+      value === null ? null : Buffer.from(value, 'base64'),
+    ],
+  )
+  return {
+    to: { topic: replayTo, partition: Number(partition) },
+    copy: {
+      key: recordKey === undefined ? null : Buffer.from(recordKey, 'base64'),
+      value:
+        tombstone === 'true' && bytes.length === 0
+          ? null
+          : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength),
+      headers: [...own, ...encodeAsBytes(headers)],
+    },
+  }
+}

@@ -1,0 +1,103 @@
+import { type Duration, parseDuration, RedriveError } from '@redrive/core'
+import { type Consumer, type ConsumeOptions, consume, type Handler } from '@redrive/runtime'
+import type { TopicPartition } from '../protocol/topic-partition.ts'
+import { Adapter } from './adapter.ts'
+import type { BatchPayload, KafkaJsAdmin, KafkaJsConsumer, KafkaJsProducer } from './client.ts'
+
+export type {
+  BatchPayload,
+  FoundOffsets,
+  FoundTopic,
+  GroupJoined,
+  KafkaJsAdmin,
+  KafkaJsConsumer,
+  KafkaJsProducer,
+  MessageHeaders,
+  MessageToSend,
+  OffsetToCommit,
+  ReceivedMessage,
+  TopicPartitions,
+  TopicToMake,
+} from './client.ts'
+
+export interface WithRedriveOptions<Body = unknown, Tx = undefined>
+  extends ConsumeOptions<Body, Tx> {
+  /** The topic to consume. It must exist. */
+  readonly topic: string
+  /** The group of your consumer. Retries and dead letters belong to a topic and a group. */
+  readonly group: string
+  /** Your consumer. You connect, subscribe, run and disconnect it. */
+  readonly consumer: KafkaJsConsumer
+  /** Your connected producer. Redrive sends copies with it, to all replicas in sync. */
+  readonly producer: KafkaJsProducer
+  /**
+   * Your connected admin client. Redrive uses it to create missing retry and dead-letter topics, and to read
+   * after a restart which records were finished out of order. Default: none; all topics that `topologyOf`
+   * lists must exist, and such records are delivered again.
+   */
+  readonly admin?: KafkaJsAdmin
+  /** Maximum wait for the acknowledgement of a copy. After it, the outcome is unknown. Default '10s'. */
+  readonly confirmTimeout?: Duration
+}
+
+export interface Redriven {
+  /** The topics to subscribe to: the topic and its retry topics. */
+  readonly topics: string[]
+  /** Options for `run` of kafkajs. For the Confluent client pass only `eachBatch`; it sets `autoCommit` elsewhere. */
+  readonly run: {
+    readonly autoCommit: false
+    readonly eachBatchAutoResolve: false
+    readonly eachBatch: (payload: BatchPayload) => Promise<void>
+  }
+  /** Statistics, pause and resume. */
+  readonly consumer: Consumer
+  /** Releases partitions that were revoked, for clients without the events of kafkajs. */
+  revoked(topicPartitions: readonly TopicPartition[]): Promise<void>
+  /** Waits for running handlers and commits finished records. Call it before you disconnect your consumer. */
+  stop: Consumer['stop']
+}
+
+/** 10 s: much longer than a healthy acknowledgement takes, and short enough to report a broker that does not answer. */
+const CONFIRM_TIMEOUT_MS = 10_000
+
+/** Runs the handler for records that your own consumer reads, with the same decisions, retries and dead letters as `kafka`. */
+export async function withRedrive<Body = unknown, Tx = undefined>(
+  handler: Handler<Body, Tx>,
+  options: WithRedriveOptions<Body, Tx>,
+): Promise<Redriven> {
+  const {
+    topic,
+    group,
+    consumer,
+    producer,
+    admin,
+    confirmTimeout = CONFIRM_TIMEOUT_MS,
+    ...rest
+  } = options
+  const confirmTimeoutMs = parseDuration(confirmTimeout)
+  if (confirmTimeoutMs === undefined || confirmTimeoutMs <= 0) {
+    const message = `confirmTimeout: expected a duration such as '10s', got ${confirmTimeout}`
+    throw new RedriveError('POLICY_INVALID', message, { problems: [message] })
+  }
+  const adapter = new Adapter({
+    topic,
+    group,
+    consumer,
+    producer,
+    admin,
+    order: rest.order ?? 'none',
+    confirmTimeoutMs,
+  })
+  const running = await consume(adapter, handler, rest as ConsumeOptions<Body, Tx>)
+  return {
+    topics: [...adapter.topics],
+    run: {
+      autoCommit: false,
+      eachBatchAutoResolve: false,
+      eachBatch: (payload) => adapter.eachBatch(payload),
+    },
+    consumer: running,
+    revoked: (topicPartitions) => adapter.revoked(topicPartitions),
+    stop: (how) => running.stop(how),
+  }
+}

@@ -1,0 +1,280 @@
+import { type fetchV17, IS_CONTROL, IS_TRANSACTIONAL } from '@platformatic/kafka'
+import { type Client, isError, type Metadata } from './client.ts'
+import type { KafkaRecord } from '../delivery.ts'
+import type { TopicPartition } from './topic-partition.ts'
+
+type PartitionAnswer = fetchV17.FetchResponsePartition
+type Batch = NonNullable<PartitionAnswer['records']>[number]
+
+/** A partition that is read, starting at a position. */
+export interface Reading extends TopicPartition {
+  /** The next offset to fetch. */
+  position: number
+  /** Accepts fetched records, in order. `next` is the next position, `end` the current end of the log. */
+  take(records: readonly KafkaRecord[], next: number, end: number): void
+  /** Called when the position is before the start or after the end of the log. */
+  outOfRange(): Promise<void>
+}
+
+export interface FetcherDeps {
+  readonly client: Client
+  readonly topics: readonly string[]
+  /** Returns the partitions to read now. */
+  readonly wanted: () => Iterable<Reading>
+  readonly onResult: OnResult
+}
+
+/** Reports that a broker or coordinator does not answer or, without an error, that it answers again. */
+export type OnResult = (where: string, error: unknown) => void
+
+/** 250 ms: the maximum wait of a fetch without data, and the maximum delay for a partition that was full. */
+const WAIT_MS = 250
+/** 8 MB per response, 1 MB per partition: records read ahead use memory. */
+const MAX_BYTES = 8_388_608
+const MAX_PARTITION_BYTES = 1_048_576
+/** 100 ms between two attempts, doubled up to 2 s. */
+const RETRY_MS = 100
+const RETRY_CAP_MS = 2_000
+/** Isolation level: only records of committed transactions. */
+const READ_COMMITTED = 1
+/** The epoch of a fetch without a session: each request lists all partitions. */
+const NO_SESSION = -1
+const ANY_EPOCH = -1
+
+/** Reads the wanted partitions, with one request at a time per broker. */
+export class Fetcher {
+  readonly #deps: FetcherDeps
+  readonly #fetchingFrom = new Set<number>()
+  readonly #inFlight = new Set<Reading>()
+  #isWoken = false
+  #isStopped = false
+  #failures = 0
+  /** Brokers whose last request failed; -1 for all of them. */
+  readonly #failedBrokers = new Set<number>()
+
+  constructor(deps: FetcherDeps) {
+    this.#deps = deps
+  }
+
+  /** Starts reading, because more partitions may be wanted. */
+  wake(): void {
+    if (this.#isWoken || this.#isStopped) return
+    this.#isWoken = true
+    setImmediate(() => {
+      this.#isWoken = false
+      void this.#fetchAll()
+    })
+  }
+
+  stop(): void {
+    this.#isStopped = true
+  }
+
+  async #fetchAll(): Promise<void> {
+    const { client, topics, wanted } = this.#deps
+    try {
+      const metadata = await client.metadata(topics)
+      if (this.#isStopped) return
+      this.#reportState(ALL_BROKERS, undefined)
+      for (const node of this.#failedBrokers) {
+        // Other brokers lead its partitions now, so its state is not relevant.
+        if (!isLeader(metadata, node)) this.#reportState(node, undefined)
+      }
+      const byNode = new Map<number, Reading[]>()
+      for (const reading of wanted()) {
+        const node = leaderOf(metadata, reading)
+        if (this.#fetchingFrom.has(node) || this.#inFlight.has(reading)) continue
+        const readings = byNode.get(node)
+        if (readings === undefined) byNode.set(node, [reading])
+        else readings.push(reading)
+      }
+      for (const [node, readings] of byNode) void this.#fetch(metadata, node, readings)
+    } catch (error) {
+      await this.#failed(ALL_BROKERS, error)
+    }
+  }
+
+  async #fetch(metadata: Metadata, node: number, readings: readonly Reading[]): Promise<void> {
+    this.#fetchingFrom.add(node)
+    for (const reading of readings) this.#inFlight.add(reading)
+    try {
+      const answer = await this.#request(metadata, node, readings)
+      await this.#read(metadata, readings, answer)
+      this.#failures = 0
+      this.#reportState(node, undefined)
+    } catch (error) {
+      await this.#failed(node, error)
+    }
+    this.#fetchingFrom.delete(node)
+    for (const reading of readings) this.#inFlight.delete(reading)
+    // The next request is sent before the handlers run, so that the broker prepares its answer in that time.
+    void this.#fetchAll()
+  }
+
+  async #request(metadata: Metadata, node: number, readings: readonly Reading[]) {
+    const { client } = this.#deps
+    if (node < 0) throw new Error('A partition currently has no leader.')
+    try {
+      return await client.ask(
+        'Fetch',
+        node,
+        WAIT_MS,
+        1,
+        MAX_BYTES,
+        READ_COMMITTED,
+        0,
+        NO_SESSION,
+        requestTopics(metadata, readings),
+        [],
+        '',
+      )
+    } catch (error) {
+      // Only some partitions failed; the response contains the others.
+      const { response } = error as { readonly response?: fetchV17.FetchResponse }
+      if (response?.responses === undefined || response.errorCode !== 0) throw error
+      return response
+    }
+  }
+
+  async #read(
+    metadata: Metadata,
+    readings: readonly Reading[],
+    { responses }: fetchV17.FetchResponse,
+  ): Promise<void> {
+    const topicOf = new Map([...metadata.topics].map(([name, { id }]) => [id, name]))
+    for (const { topicId, partitions } of responses) {
+      const topic = topicOf.get(topicId)
+      for (const answer of partitions) {
+        const reading = readings.find(
+          (one) => one.topic === topic && one.partition === answer.partitionIndex,
+        )
+        if (reading === undefined) continue
+        if (answer.errorCode !== 0) await this.#refused(reading, answer.errorCode)
+        else readInto(reading, answer)
+      }
+    }
+  }
+
+  async #refused(reading: Reading, errorCode: number): Promise<void> {
+    if (errorCode === OFFSET_OUT_OF_RANGE) return reading.outOfRange()
+    // The leader has changed or is changing.
+    this.#deps.client.forget()
+    await wait(RETRY_MS)
+  }
+
+  #reportState(node: number, error: unknown): void {
+    if (error !== undefined) this.#failedBrokers.add(node)
+    else if (!this.#failedBrokers.delete(node)) return
+    const where = node === ALL_BROKERS ? 'the brokers' : `broker ${node}`
+    this.#deps.onResult(`${where} for ${this.#deps.topics[0]}`, error)
+  }
+
+  async #failed(node: number, error: unknown): Promise<void> {
+    if (this.#isStopped) return
+    this.#reportState(node, error)
+    if (!isError(error, 'THROTTLING_QUOTA_EXCEEDED')) this.#deps.client.forget()
+    await wait(Math.min(RETRY_CAP_MS, RETRY_MS * 2 ** this.#failures))
+    this.#failures += 1
+    this.wake()
+  }
+}
+
+const OFFSET_OUT_OF_RANGE = 1
+
+const wait = (ms: number) =>
+  new Promise<void>((resolve) => {
+    setTimeout(resolve, ms).unref()
+  })
+
+const ALL_BROKERS = -1
+
+function isLeader({ topics }: Metadata, node: number): boolean {
+  for (const { partitions } of topics.values()) {
+    if (partitions.some(({ leader }) => leader === node)) return true
+  }
+  return false
+}
+
+const leaderOf = (metadata: Metadata, { topic, partition }: TopicPartition) =>
+  metadata.topics.get(topic)?.partitions[partition]?.leader ?? -1
+
+function requestTopics(
+  metadata: Metadata,
+  readings: readonly Reading[],
+): fetchV17.FetchRequestTopic[] {
+  const byTopic = new Map<string, fetchV17.FetchRequestPartition[]>()
+  for (const { topic, partition, position } of readings) {
+    const topicId = metadata.topics.get(topic)?.id ?? ''
+    const wanted = {
+      partition,
+      currentLeaderEpoch: ANY_EPOCH,
+      fetchOffset: BigInt(position),
+      lastFetchedEpoch: ANY_EPOCH,
+      partitionMaxBytes: MAX_PARTITION_BYTES,
+    }
+    const partitions = byTopic.get(topicId)
+    if (partitions === undefined) byTopic.set(topicId, [wanted])
+    else partitions.push(wanted)
+  }
+  return [...byTopic].map(([topicId, partitions]) => ({ topicId, partitions }))
+}
+
+/** Batch attribute: the timestamp is the time of the broker, not of the producer. */
+const IS_STORED_TIME = 0b1000
+
+/** Passes the records to the reading. A batch may start before the position, or contain no readable record. */
+function readInto(reading: Reading, answer: PartitionAnswer): void {
+  const { topic, partition, position } = reading
+  const records: KafkaRecord[] = []
+  let next = position
+  const isAborted = abortedIn(answer)
+  for (const batch of answer.records ?? []) {
+    const first = Number(batch.firstOffset)
+    const last = first + batch.lastOffsetDelta
+    if (last >= next) next = last + 1
+    if (isAborted(batch) || (batch.attributes & IS_CONTROL) !== 0) continue
+    const isStoredTime = (batch.attributes & IS_STORED_TIME) !== 0
+    for (const { offsetDelta, timestampDelta, key, value, headers } of batch.records) {
+      const offset = first + offsetDelta
+      if (offset < position) continue
+      const timestamp = isStoredTime ? batch.maxTimestamp : batch.firstTimestamp + timestampDelta
+      records.push({
+        topic,
+        partition,
+        offset,
+        timestamp: Number(timestamp),
+        key: key ?? null,
+        value: value ?? null,
+        headers: headers as unknown as KafkaRecord['headers'],
+      })
+    }
+  }
+  reading.take(records, next, Number(answer.lastStableOffset))
+}
+
+/** Returns whether this is an abort marker: after two bytes of version, 0 is an abort and 1 a commit. */
+const isAbortMarker = ({ records }: Batch) => records[0]?.key?.readInt16BE(2) === 0
+
+/**
+ * Returns a function that checks whether a batch belongs to an aborted transaction. The broker lists aborted
+ * transactions by their first offset. They end at their marker, which may be in a later response.
+ */
+function abortedIn({ abortedTransactions }: PartitionAnswer): (batch: Batch) => boolean {
+  const ahead = [...(abortedTransactions ?? [])].sort((a, b) =>
+    a.firstOffset < b.firstOffset ? -1 : 1,
+  )
+  const aborted = new Set<bigint>()
+  return (batch) => {
+    const { firstOffset, lastOffsetDelta, producerId, attributes } = batch
+    while (
+      ahead[0] !== undefined &&
+      ahead[0].firstOffset <= firstOffset + BigInt(lastOffsetDelta)
+    ) {
+      aborted.add((ahead.shift() as (typeof ahead)[number]).producerId)
+    }
+    if ((attributes & IS_TRANSACTIONAL) === 0) return false
+    const isAborted = aborted.has(producerId)
+    if ((attributes & IS_CONTROL) !== 0 && isAbortMarker(batch)) aborted.delete(producerId)
+    return isAborted
+  }
+}

@@ -1,0 +1,151 @@
+import {
+  type BaseOptions,
+  type ConsumerGroupJoinPayload,
+  Consumer,
+  COOPERATIVE_STICKY_ASSIGNOR,
+  type GroupAssignment,
+} from '@platformatic/kafka'
+import { assignEvenly } from './assignor.ts'
+import { missingNoBroker } from './client.ts'
+import type { OnResult } from './fetcher.ts'
+import { nameOf, type TopicPartition } from './topic-partition.ts'
+
+/** The member id and generation in the group. Each commit contains them, and the broker checks them. */
+export interface Epoch {
+  readonly member: string
+  readonly generation: number
+}
+
+export interface MembershipOptions {
+  readonly client: BaseOptions
+  readonly group: string
+  readonly topics: readonly string[]
+  readonly sessionMs: number
+  readonly drainMs: number
+  readonly onJoined: () => void
+  readonly onAssigned: (topicPartitions: readonly TopicPartition[]) => void
+  /** Called before partitions move to another member. They stay assigned until the promise resolves. */
+  readonly onRevoked: (topicPartitions: readonly TopicPartition[]) => Promise<void>
+  /** Called when partitions already belong to another member. */
+  readonly onLost: (topicPartitions: readonly TopicPartition[]) => void
+  readonly onResult: OnResult
+}
+
+/** 200 ms between two attempts to join or to send a request. */
+const RETRY_MS = 200
+/** At most 3 s between two heartbeats; with more, a rebalance would wait for this member. */
+const HEARTBEAT_MS = 3_000
+/** 5 s more than the rebalance timeout, because a join is answered only when all members have joined. */
+const ANSWER_MS = 5_000
+const GROUP = 'the group'
+const NO_USER_DATA = Buffer.alloc(0)
+
+/**
+ * The membership in the group. The client library joins, sends heartbeats and rejoins independently of
+ * handlers. It uses the cooperative protocol, which never revokes a partition that this member keeps. Its
+ * only hook runs before each join: there, partitions that move to another member are finished.
+ */
+export class Membership {
+  readonly #options: MembershipOptions
+  readonly #consumer: Consumer<Buffer, Buffer, Buffer, Buffer>
+  readonly #owned = new Map<string, TopicPartition>()
+  #epoch: Epoch | undefined
+  #isLeaving = false
+
+  constructor(options: MembershipOptions) {
+    this.#options = options
+    const { client, group, sessionMs, drainMs, topics } = options
+    const rebalanceMs = sessionMs + drainMs
+    const consumer = new Consumer({
+      ...client,
+      groupId: group,
+      sessionTimeout: sessionMs,
+      rebalanceTimeout: rebalanceMs,
+      heartbeatInterval: Math.min(HEARTBEAT_MS, sessionMs / 3),
+      requestTimeout: rebalanceMs + ANSWER_MS,
+      protocols: [{ name: COOPERATIVE_STICKY_ASSIGNOR, version: 3 }],
+      partitionAssigner: assignEvenly,
+      protocolsMetadata: async () => {
+        await this.#beforeJoin()
+        return NO_USER_DATA
+      },
+      autocommit: false,
+      retries: true,
+      retryDelay: RETRY_MS,
+    })
+    this.#consumer = missingNoBroker(consumer)
+    this.#consumer.topics.trackAll(...topics)
+    this.#consumer.on('consumer:group:join', (joined) => this.#joined(joined))
+    this.#consumer.on('consumer:heartbeat:error', ({ error }) => options.onResult(GROUP, error))
+    this.#consumer.on('consumer:heartbeat:end', () => options.onResult(GROUP, undefined))
+    this.#consumer.on('error', (error: unknown) => void this.#rejoin(error))
+  }
+
+  /** The current epoch; undefined before the first join. */
+  get epoch(): Epoch | undefined {
+    return this.#epoch
+  }
+
+  join(): void {
+    this.#consumer.joinGroup({}).catch((error: unknown) => this.#rejoin(error))
+  }
+
+  /** Joins again after the client library stopped retrying: an operator may have fixed the cause. */
+  async #rejoin(error: unknown): Promise<void> {
+    if (this.#isLeaving) return
+    this.#options.onResult(GROUP, error)
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MS * 5).unref())
+    if (!this.#isLeaving) this.join()
+  }
+
+  async #beforeJoin(): Promise<void> {
+    const { memberId, generationId } = this.#consumer
+    const kept = new Set(topicPartitionsIn(this.#consumer.assignments ?? []).map(nameOf))
+    const leaving = [...this.#owned]
+      .filter(([name]) => !kept.has(name))
+      .map(([, topicPartition]) => topicPartition)
+    if (leaving.length === 0) return
+    // Still a member, in a later generation than the known one: the group revokes these partitions.
+    const isRevocation = memberId === this.#epoch?.member && generationId > this.#epoch.generation
+    if (isRevocation) {
+      this.#epoch = { member: memberId, generation: generationId }
+      await this.#options.onRevoked(leaving)
+    } else {
+      this.#options.onLost(leaving)
+    }
+    for (const topicPartition of leaving) this.#owned.delete(nameOf(topicPartition))
+  }
+
+  #joined({ memberId, generationId = 0, assignments = [] }: ConsumerGroupJoinPayload): void {
+    const topicPartitions = topicPartitionsIn(assignments)
+    const names = new Set(topicPartitions.map(nameOf))
+    const lost = [...this.#owned.values()].filter(
+      (topicPartition) => !names.has(nameOf(topicPartition)),
+    )
+    for (const topicPartition of lost) this.#owned.delete(nameOf(topicPartition))
+    if (lost.length > 0) this.#options.onLost(lost)
+    this.#epoch = { member: memberId, generation: generationId }
+    this.#options.onResult(GROUP, undefined)
+    const added = topicPartitions.filter(
+      (topicPartition) => !this.#owned.has(nameOf(topicPartition)),
+    )
+    for (const topicPartition of added) this.#owned.set(nameOf(topicPartition), topicPartition)
+    if (added.length > 0) this.#options.onAssigned(added)
+    this.#options.onJoined()
+  }
+
+  /** Compares by identity: a partition that was revoked and assigned again may have had another owner in between. */
+  owns(topicPartition: TopicPartition): boolean {
+    return this.#owned.get(nameOf(topicPartition)) === topicPartition
+  }
+
+  async leave(): Promise<void> {
+    this.#isLeaving = true
+    await this.#consumer.close(true)
+  }
+}
+
+const topicPartitionsIn = (assignments: readonly GroupAssignment[]): readonly TopicPartition[] =>
+  assignments.flatMap(({ topic, partitions }) =>
+    partitions.map((partition) => ({ topic, partition })),
+  )

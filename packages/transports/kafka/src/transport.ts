@@ -1,0 +1,179 @@
+import type { Decision } from '@redrive/core'
+import {
+  type Awaitable,
+  type Capabilities,
+  type Enactment,
+  LOST,
+  movedTo,
+  publishEvent,
+  type Receiver,
+  SETTLED,
+  type Transport,
+  type TransportNeeds,
+} from '@redrive/runtime'
+import { withTimeout } from '@redrive/runtime/internal'
+import { capabilitiesOf } from './capabilities.ts'
+import { Consumption } from './consume/consumption.ts'
+import { prepare } from './declare.ts'
+import { type HandOff, type HandOffDecision, handOffOf, isEnding } from './enact.ts'
+import type { KafkaDelivery } from './delivery.ts'
+import { nameOf } from './protocol/topic-partition.ts'
+import { type KafkaOptions, type ResolvedOptions, resolveOptions } from './options.ts'
+import type { Partition } from './consume/partition.ts'
+import { Publisher } from './publish.ts'
+import { topologyOf } from './topology.ts'
+import { Transactions } from './transactions.ts'
+
+/** 2 s for hand-offs in flight to finish: a broker that does not answer must not block closing. */
+const CLOSE_MS = 2_000
+
+/** A transport that consumes a topic and its retry topics, and produces copies to retry and dead-letter topics. */
+export class KafkaTransport implements Transport<KafkaDelivery> {
+  readonly source: string
+  readonly capabilities: Capabilities
+  readonly #options: ResolvedOptions
+  readonly #consumption: Consumption
+  readonly #publisher: Publisher
+  readonly #transactions: Transactions | undefined
+  /** Copies that were sent and may be stored. Enacting again waits for them instead of sending a second one. */
+  readonly #sent = new WeakMap<KafkaDelivery, Promise<void>>()
+  readonly #inFlight = new Set<Promise<Enactment>>()
+  #isClosed = false
+  /** Brokers and coordinators that do not answer. */
+  readonly #unreachable = new Set<string>()
+
+  /** @internal */
+  constructor(options: ResolvedOptions) {
+    const { topic, group, client, order, from, sessionMs, drainMs, confirmTimeoutMs } = options
+    this.source = topic
+    this.capabilities = capabilitiesOf(options)
+    this.#options = options
+    this.#publisher = new Publisher(client, confirmTimeoutMs)
+    const { retries } = topologyOf(topic, group, 0)
+    this.#consumption = new Consumption({
+      client,
+      group,
+      topics: [
+        { name: topic, tierMs: 0, isOrdered: order === 'lane', from },
+        ...retries.map(
+          ({ name, tierMs }) => ({ name, tierMs, isOrdered: false, from: 'earliest' }) as const,
+        ),
+      ],
+      source: topic,
+      sessionMs,
+      drainMs,
+      onResult: (where, error) => this.#setReachable(where, error),
+      onExpired: (topicPartition, count) =>
+        this.#report({ type: 'messages_expired', where: nameOf(topicPartition), count }),
+    })
+    this.#transactions = options.isTransactional
+      ? new Transactions(options, this.#consumption)
+      : undefined
+  }
+
+  async open(needs?: TransportNeeds): Promise<void> {
+    const { topic, group, client, isDeclaring } = this.#options
+    const retentionMs = needs?.deadLetterRetentionMs ?? Number.POSITIVE_INFINITY
+    await prepare(client, topologyOf(topic, group, retentionMs), isDeclaring)
+  }
+
+  receive(receiver: Receiver<KafkaDelivery>): void {
+    this.#consumption.start(receiver)
+  }
+
+  limit(count: number): void {
+    this.#consumption.limit(count)
+  }
+
+  pause(): Promise<void> {
+    return this.#consumption.pause()
+  }
+
+  resume(): void {
+    this.#consumption.resume()
+  }
+
+  enact(delivery: KafkaDelivery, decision: Decision): Awaitable<Enactment> {
+    if (isEnding(decision) && delivery.replayId === undefined) {
+      const done = decision.kind === 'settle' ? SETTLED : movedTo('dropped')
+      return this.#consumption.finish(delivery) ? done : LOST
+    }
+    if (decision.kind !== 'pause') return this.#track(this.#handOff(delivery, decision))
+    return this.#consumption.returnToPartition(delivery) ? movedTo('returned') : LOST
+  }
+
+  #track(handOff: Promise<Enactment>): Promise<Enactment> {
+    this.#inFlight.add(handOff)
+    return handOff.finally(() => this.#inFlight.delete(handOff))
+  }
+
+  /** Sends a copy, waits for its acknowledgement, then finishes the original. With transactions, the three are one step. */
+  async #handOff(delivery: KafkaDelivery, decision: HandOffDecision): Promise<Enactment> {
+    const partition = this.#consumption.partitionOf(delivery)
+    if (partition === undefined) return LOST
+    const { group, order } = this.#options
+    const budgetBytes = this.capabilities.headerBudgetBytes
+    const handOff = handOffOf(delivery, decision, { group, order, budgetBytes })
+    try {
+      await this.#publisher.inTime(this.#sentOnce(delivery, partition, handOff))
+    } catch (error) {
+      const isOurs = this.#consumption.partitionOf(delivery) !== undefined
+      return isOurs ? { kind: 'unknown', error } : LOST
+    }
+    if (!this.#consumption.finish(delivery)) return LOST
+    // Committed before returning: the caller may stop next, or run a record that crashes this process.
+    await this.#consumption.committed()
+    return movedTo(handOff.destination, handOff.truncated)
+  }
+
+  #sentOnce(delivery: KafkaDelivery, partition: Partition, handOff: HandOff): Promise<void> {
+    const known = this.#sent.get(delivery)
+    if (known !== undefined) return known
+    const sent =
+      this.#transactions?.send(partition, delivery.raw, handOff) ??
+      this.#publisher.send(handOff.to, handOff.copy)
+    this.#sent.set(delivery, sent)
+    // The broker rejected it, or the outcome is unknown: the next call sends it again.
+    sent.catch(() => this.#sent.delete(delivery))
+    return sent
+  }
+
+  /** Commits all settled records now and resolves afterwards. Without a call, this happens every 100 ms. */
+  committed(): Promise<void> {
+    return this.#consumption.committed()
+  }
+
+  async close(): Promise<void> {
+    void this.#consumption.pause()
+    // Errors are ignored: the caller of `enact` receives them, and a client that fails to close is no longer used.
+    await withTimeout(Promise.allSettled(this.#inFlight), CLOSE_MS, () => undefined)
+    this.#isClosed = true
+    await this.#consumption.close()
+    const closing = [this.#publisher, this.#transactions].flatMap((one) => one?.close() ?? [])
+    await withTimeout(Promise.allSettled(closing), CLOSE_MS, () => undefined)
+  }
+
+  /** Reports the connection as lost when the first broker does not answer, and as restored when all answer again. */
+  #setReachable(where: string, error: unknown): void {
+    const before = this.#unreachable.size
+    if (error === undefined) this.#unreachable.delete(where)
+    else this.#unreachable.add(where)
+    const { size } = this.#unreachable
+    if (this.#isClosed || (before === 0) === (size === 0)) return
+    this.#report(size > 0 ? { type: 'connection_lost', error } : { type: 'connection_restored' })
+  }
+
+  #report(event: TransportEvent): void {
+    publishEvent({ ...event, at: Date.now(), source: this.source })
+  }
+}
+
+type TransportEvent =
+  | { readonly type: 'connection_lost'; readonly error: unknown }
+  | { readonly type: 'connection_restored' }
+  | { readonly type: 'messages_expired'; readonly where: string; readonly count: number }
+
+/** Creates a transport for a Kafka topic. */
+export function kafka(options: KafkaOptions): KafkaTransport {
+  return new KafkaTransport(resolveOptions(options))
+}

@@ -1,0 +1,113 @@
+import {
+  type AttemptRecord,
+  decodeHeaders,
+  type Delivery,
+  type FailureCycle,
+  FIRST_CYCLE,
+  HEADER_PREFIX,
+} from '@redrive/core'
+
+/** A delivery with the token that settles it. */
+export interface PostgresDelivery extends Delivery {
+  readonly token: string
+  /** The generation that the last replay set; 0 when it was never replayed. */
+  readonly generation: number
+}
+
+/**
+ * Selects the payload as hexadecimal digits. The format of a plain bytea column depends on `bytea_output`,
+ * which the server, the database, the role or the pool may set. Redrive must not change it with SET: behind
+ * a pooler the next statement can run on another connection.
+ */
+export const HEX_PAYLOAD = `encode(payload, 'hex')`
+
+/** A row as the transport and the source select it. */
+export type ClaimedRow = [
+  id: string,
+  token: string | null,
+  dueAt: string,
+  type: string | null,
+  lane: string | null,
+  key: string | null,
+  contentType: string | null,
+  headers: Readonly<Record<string, unknown>>,
+  /** See `HEX_PAYLOAD`. */
+  payload: string,
+  past: RowHistory | null,
+]
+
+/** The history of a row; absent when it never failed and was never replayed. */
+interface RowHistory {
+  readonly attempts: number
+  readonly lapses: number
+  readonly generation: number
+  readonly replayId: string | null
+  readonly replaces?: string | null
+  readonly closedCycles: number
+  readonly cycle: StoredCycle | null
+  readonly firstFailedAt: number | null
+}
+
+/** The column `cycle`. Fields are only added, so that values of older releases stay readable. */
+export interface StoredCycle {
+  readonly lastDelayMs: number
+  readonly notBefore?: number
+  readonly history: readonly StoredAttempt[]
+  /** Stack trace of the failure that ended the cycle, if the policy includes it. */
+  readonly stack?: string
+}
+
+type StoredAttempt = Omit<AttemptRecord, 'code'> & { readonly code?: string | undefined }
+
+export function toDelivery(source: string, row: ClaimedRow): PostgresDelivery {
+  const [id, token, , type, lane, key, contentType, headers, payload, past] = row
+  const { foreign, problems } = producersHeaders(headers)
+  let bytes: Uint8Array | undefined
+  const delivery: PostgresDelivery = {
+    id,
+    token: token ?? '',
+    source,
+    lane: lane ?? undefined,
+    key: key ?? id,
+    type: type ?? undefined,
+    // Decoded on first access: a retry or a dead letter does not need it.
+    get bytes() {
+      bytes ??= Buffer.from(payload, 'hex')
+      return bytes
+    },
+    contentType: contentType ?? undefined,
+    headers: foreign,
+    cycle: past === null ? FIRST_CYCLE : cycleOf(past),
+    deliveryCount: 1 + (past?.lapses ?? 0),
+    replayId: past?.replayId ?? undefined,
+    headerProblems: problems,
+    generation: past?.generation ?? 0,
+  }
+  const replaces = past?.replaces ?? undefined
+  return replaces === undefined ? delivery : Object.assign(delivery, { replaces })
+}
+
+const NO_PROBLEMS: readonly string[] = []
+
+/** Removes Redrive headers. Redrive stores its state in columns, so such headers come from the producer. */
+function producersHeaders(headers: Readonly<Record<string, unknown>>) {
+  for (const name in headers) {
+    if (name.startsWith(HEADER_PREFIX)) return decodeHeaders(headers)
+  }
+  return { foreign: headers, problems: NO_PROBLEMS }
+}
+
+function cycleOf({ attempts, closedCycles, firstFailedAt, cycle }: RowHistory): FailureCycle {
+  return {
+    number: closedCycles + 1,
+    attempts,
+    firstFailedAt: firstFailedAt ?? undefined,
+    lastDelayMs: cycle?.lastDelayMs ?? 0,
+    notBefore: cycle?.notBefore,
+    history: (cycle?.history ?? []).map(({ code, ...rest }) => ({ ...rest, code })),
+  }
+}
+
+/** Returns the stack trace of the failure that ended the cycle, if the policy includes it. */
+export const stackIn = ([, , , , , , , , , past]: ClaimedRow): string | undefined =>
+  past?.cycle?.stack

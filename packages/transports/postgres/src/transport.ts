@@ -1,0 +1,278 @@
+import { setImmediate as nextLoopTurn } from 'node:timers/promises'
+import type { Decision } from '@redrive/core'
+import { isRejectedByServer } from '@redrive/postgres-internal'
+import {
+  type Awaitable,
+  type Capabilities,
+  type Enactment,
+  LOST,
+  publishEvent,
+  type Receiver,
+  type Transport,
+  type TransportNeeds,
+} from '@redrive/runtime'
+import { withTimeout } from '@redrive/runtime/internal'
+import { CAPABILITIES, LANE_CAPABILITIES } from './capabilities.ts'
+import { type Claim, ClaimSchedule, NO_CLAIM } from './claim-schedule.ts'
+import { verifySchema } from './declare.ts'
+import { type ClaimedRow, type PostgresDelivery, toDelivery } from './delivery.ts'
+import { appliedResult, changeOf } from './enact.ts'
+import { renewLeases } from './leases.ts'
+import { maintain } from './maintain.ts'
+import { onWake } from './notify.ts'
+import { type PostgresOptions, type ResolvedOptions, resolveOptions } from './options.ts'
+import { type PendingEnactment, sendTurn } from './turn.ts'
+
+/** 500 rows per turn: above 100, a larger batch gains little, and a turn must stay short. */
+const MAX_ROWS = 500
+/** 2 s to return rows: a server that does not answer must not block closing. */
+const CLOSE_MS = 2_000
+/** 1 hour. */
+const MAINTAIN_MS = 3_600_000
+
+/**
+ * A transport that sends one turn at a time to the database. A turn contains everything since the last one: the
+ * settled deliveries, the hand-offs and the number of further rows to claim.
+ */
+export class PostgresTransport implements Transport<PostgresDelivery> {
+  readonly source: string
+  readonly capabilities: Capabilities
+  readonly #options: ResolvedOptions
+  /** Deliveries in flight, with their start time. */
+  readonly #inFlight = new Map<PostgresDelivery, number>()
+  readonly #schedule = new ClaimSchedule(() => this.#requestTurn())
+  #pending: PendingEnactment[] = []
+  #receiver: Receiver<PostgresDelivery> | undefined
+  #limit = 1
+  #isPaused = false
+  #isClosed = false
+  #turning: Promise<void> | undefined
+  #isTurnRequested = false
+  #isRenewalDue = false
+  #isConnectionLost = false
+  /** The lane after which the next claim starts; empty for all lanes. */
+  #nextLane = ''
+  #heartbeat: NodeJS.Timeout | undefined
+  #maintenanceTimer: NodeJS.Timeout | undefined
+  #stopWaking: (() => void) | undefined
+
+  /** @internal */
+  constructor(options: ResolvedOptions) {
+    this.source = options.queue
+    this.capabilities = options.order === 'lane' ? LANE_CAPABILITIES : CAPABILITIES
+    this.#options = options
+  }
+
+  async open(needs?: TransportNeeds): Promise<void> {
+    await verifySchema(this.#options.pool)
+    if (this.#options.isMaintaining) this.#maintainHourly(needs)
+  }
+
+  #maintainHourly(needs: TransportNeeds | undefined): void {
+    const { pool, queue, deliveredRetentionMs } = this.#options
+    const runMaintenance = () => {
+      maintain(pool, {
+        queue,
+        deliveredRetention: deliveredRetentionMs,
+        deadLetterRetention: needs?.deadLetterRetentionMs ?? Number.MAX_SAFE_INTEGER,
+      }).catch((error: unknown) => {
+        if (!this.#isClosed) {
+          this.#report({ type: 'user_code_failed', where: 'postgres.maintain', error })
+        }
+      })
+    }
+    runMaintenance()
+    this.#maintenanceTimer = setInterval(runMaintenance, MAINTAIN_MS).unref()
+  }
+
+  receive(receiver: Receiver<PostgresDelivery>): void {
+    const { pool, queue, leaseMs, isListening } = this.#options
+    this.#receiver = receiver
+    this.#heartbeat = setInterval(() => {
+      this.#isRenewalDue = true
+      this.#requestTurn()
+    }, leaseMs / 3).unref()
+    if (isListening) this.#stopWaking = onWake(pool, queue, () => this.#schedule.claimNow())
+    this.#schedule.claimNow()
+  }
+
+  enact(delivery: PostgresDelivery, decision: Decision): Awaitable<Enactment> {
+    if (!this.#inFlight.has(delivery)) return LOST
+    return new Promise((resolve) => {
+      this.#pending.push({
+        delivery,
+        change: changeOf(delivery, decision),
+        done: appliedResult(decision),
+        resolve,
+      })
+      this.#requestTurn()
+    })
+  }
+
+  limit(count: number): void {
+    this.#limit = count
+    this.#requestTurn()
+  }
+
+  async pause(): Promise<void> {
+    this.#isPaused = true
+    // The current turn may still deliver rows.
+    await this.#turning
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    this.#schedule.claimNow()
+  }
+
+  // ---- turns ----------------------------------------------------------------------------------
+
+  #requestTurn(): void {
+    this.#isTurnRequested = true
+    this.#turning ??= this.#turns()
+  }
+
+  async #turns(): Promise<void> {
+    try {
+      while (this.#isTurnRequested) {
+        // Deliveries that handlers finish in this turn of the event loop are included.
+        await nextLoopTurn()
+        this.#isTurnRequested = false
+        if (this.#isClosed) return
+        await this.#turn()
+        if (this.#isRenewalDue) await this.#renewLeases()
+      }
+    } finally {
+      // Synchronous with the last check of the flag, so that the next request starts a new loop.
+      this.#turning = undefined
+    }
+  }
+
+  async #turn(): Promise<void> {
+    const pending = this.#pending.splice(0)
+    for (const { delivery } of pending) this.#inFlight.delete(delivery)
+    const maxRows = this.#freeCapacity()
+    if (pending.length === 0 && maxRows === 0) return
+    const claim = this.#schedule.next(maxRows)
+    try {
+      const rows = await this.#sendTurn(pending, claim)
+      const hasMore = rows.length >= maxRows || this.#nextLane !== ''
+      if (maxRows > 0) this.#schedule.claimed(claim, rows, hasMore)
+      this.#setConnectionState(undefined)
+      for (const row of rows) this.#deliver(row)
+    } catch (error) {
+      this.#schedule.scanned(claim)
+      if (!isRejectedByServer(error) || pending.length === 0) this.#setConnectionState(error)
+      await this.#failed(pending, error)
+    }
+  }
+
+  /** Returns the number of rows that may be claimed now. */
+  #freeCapacity(): number {
+    const isClosedForClaims = this.#isPaused || this.#receiver === undefined || this.#isClosed
+    if (isClosedForClaims || !this.#schedule.isDue) return 0
+    return Math.min(MAX_ROWS, Math.max(0, this.#limit - this.#inFlight.size))
+  }
+
+  /** Sends a turn to the database, resolves the pending enactments and returns the claimed rows. */
+  async #sendTurn(
+    pending: readonly PendingEnactment[],
+    { maxRows, watermark }: Pick<Claim, 'maxRows' | 'watermark'>,
+  ): Promise<readonly ClaimedRow[]> {
+    const turn = { pending, maxRows, watermark, afterLane: this.#nextLane }
+    const { claimed, fenced, nextLane } = await sendTurn(this.#options, turn)
+    this.#nextLane = nextLane
+    for (const { delivery, change, done, resolve } of pending) {
+      if (change?.place === 'retry' && !this.#isPaused) this.#schedule.claimIn(change.delay_ms ?? 0)
+      if (change?.place === 'returned') this.#schedule.dropWatermark()
+      resolve(fenced.has(delivery.id) ? LOST : done)
+    }
+    return claimed
+  }
+
+  /**
+   * Handles a failed turn: the outcome is unknown, or the database rejected it. A rejection may be caused by
+   * one row, so each change is sent alone and does not block the others.
+   */
+  async #failed(pending: readonly PendingEnactment[], error: unknown): Promise<void> {
+    const isOne = pending.length <= 1
+    for (const one of pending) {
+      try {
+        if (isOne || !isRejectedByServer(error)) throw error
+        await this.#sendTurn([one], NO_CLAIM)
+      } catch (cause) {
+        // The start time 0 makes the next heartbeat renew it.
+        this.#inFlight.set(one.delivery, 0)
+        one.resolve({ kind: 'unknown', error: cause })
+      }
+    }
+    this.#schedule.waitIdle()
+  }
+
+  #deliver(row: ClaimedRow): void {
+    const delivery = toDelivery(this.source, row)
+    this.#inFlight.set(delivery, performance.now())
+    this.#receiver?.deliver(delivery)
+  }
+
+  // ---- leases ---------------------------------------------------------------------------------
+
+  /** Renews the leases of older deliveries in flight, and reports those with another owner as lost. */
+  async #renewLeases(): Promise<void> {
+    this.#isRenewalDue = false
+    try {
+      for (const delivery of await renewLeases(this.#options, this.#inFlight)) {
+        if (this.#inFlight.delete(delivery)) this.#receiver?.lost(delivery)
+      }
+    } catch (error) {
+      // The next renewal may succeed before the lease expires. If not, the token shows the lost lease.
+      this.#setConnectionState(error)
+    }
+  }
+
+  // ---- closing and reporting --------------------------------------------------------------------
+
+  async close(): Promise<void> {
+    this.#isPaused = true
+    this.#stopWaking?.()
+    this.#schedule.stop()
+    clearInterval(this.#heartbeat)
+    clearInterval(this.#maintenanceTimer)
+    // Rows that are not returned by then become available when their lease expires.
+    await withTimeout(this.#returnAll(), CLOSE_MS, () => undefined)
+    this.#isClosed = true
+    this.#receiver = undefined
+    this.#inFlight.clear()
+    for (const { resolve } of this.#pending.splice(0)) resolve(LOST)
+  }
+
+  /** Waits for the current turn, then returns the remaining rows, so that other consumers need not wait for the lease. */
+  async #returnAll(): Promise<void> {
+    while (this.#turning !== undefined) await this.#turning
+    const left = [...this.#inFlight.keys()].map(async (delivery) =>
+      this.enact(delivery, { kind: 'pause', reason: 'stopping', until: 0, failure: undefined }),
+    )
+    await Promise.all(left)
+  }
+
+  #setConnectionState(error: unknown): void {
+    const isLost = error !== undefined
+    if (isLost === this.#isConnectionLost || this.#isClosed) return
+    this.#isConnectionLost = isLost
+    this.#report(isLost ? { type: 'connection_lost', error } : { type: 'connection_restored' })
+  }
+
+  #report(event: TransportEvent): void {
+    publishEvent({ ...event, at: Date.now(), source: this.source })
+  }
+}
+
+type TransportEvent =
+  | { readonly type: 'connection_lost'; readonly error: unknown }
+  | { readonly type: 'connection_restored' }
+  | { readonly type: 'user_code_failed'; readonly where: string; readonly error: unknown }
+
+/** Creates a transport for a queue of the outbox. */
+export function postgres(options: PostgresOptions): PostgresTransport {
+  return new PostgresTransport(resolveOptions(options))
+}
