@@ -109,8 +109,9 @@ format_node() {
 }
 
 # Small numbers of threads and partitions for a small machine. The low session limits are for tests
-# that wait until a consumer counts as dead. A broker's own session lasts 3 s instead of 9, because a
-# killed broker cannot come back before its end. With less, a busy broker would count as dead.
+# that wait until a consumer counts as dead. A killed broker cannot come back before the end of its
+# own session, so that session is short where tests kill brokers: 3 s instead of 9. With less, a busy
+# broker would count as dead.
 write_node_config() {
   write_log_config
   cat >"$node_folder/server.properties" <<CONFIG
@@ -128,7 +129,7 @@ unclean.leader.election.enable=false
 auto.create.topics.enable=false
 controlled.shutdown.enable=true
 broker.heartbeat.interval.ms=500
-broker.session.timeout.ms=3000
+broker.session.timeout.ms=${broker_session_ms:-3000}
 
 offsets.topic.replication.factor=$copies
 offsets.topic.num.partitions=8
