@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { edited, type Mutant } from '../src/harness/run-mutants.ts'
+import type { Mutant } from '../src/harness/mutant.ts'
+import { edited } from '../src/harness/run-mutants.ts'
 import { ROOT } from '../src/harness/services.ts'
 import { SUBJECTS } from '../src/subjects.ts'
 

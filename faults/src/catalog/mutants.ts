@@ -1,4 +1,4 @@
-import type { Mutant } from '../harness/run-mutants.ts'
+import type { Mutant } from '../harness/mutant.ts'
 
 const CLAIM = 'packages/catalog/src/replay/publish/statements.ts'
 const EPOCH = 'packages/catalog/src/replay/run/restore-detection.ts'

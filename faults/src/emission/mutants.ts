@@ -1,4 +1,4 @@
-import type { Mutant } from '../harness/run-mutants.ts'
+import type { Mutant } from '../harness/mutant.ts'
 
 const FAN_OUT = 'packages/runtime/src/emit/fan-out.ts'
 const HEAL = 'packages/runtime/src/emit/sink-recovery.ts'

@@ -2,7 +2,7 @@ import { check } from '../evidence/check.ts'
 import type { Evidence, Violation } from '../evidence/evidence.ts'
 import { figuresOf, withStories } from '../report/report.ts'
 import type { Subject } from './play.ts'
-import type { Mutant } from './run-mutants.ts'
+import type { Mutant } from './mutant.ts'
 import {
   type ByScale,
   type Result,

@@ -2,7 +2,7 @@ import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { explain, lineOf, tableOf } from '../report/report.ts'
 import { UsageError } from '../usage.ts'
-import type { Prey } from './run-mutants.ts'
+import type { Prey } from './mutant.ts'
 import {
   isGood,
   isPartOf,

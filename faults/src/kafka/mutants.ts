@@ -1,4 +1,4 @@
-import type { Mutant } from '../harness/run-mutants.ts'
+import type { Mutant } from '../harness/mutant.ts'
 
 const ASSIGNMENT = 'packages/transports/kafka/src/consume/assignment.ts'
 const COMMIT = 'packages/transports/kafka/src/consume/committer.ts'

@@ -1,4 +1,4 @@
-import type { Mutant } from '../harness/run-mutants.ts'
+import type { Mutant } from '../harness/mutant.ts'
 
 const ENACT = 'packages/transports/postgres/src/enact.ts'
 /** The file with the current `outbox_turn`. */

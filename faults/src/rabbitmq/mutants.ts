@@ -1,4 +1,4 @@
-import type { Edit, Mutant } from '../harness/run-mutants.ts'
+import type { Edit, Mutant } from '../harness/mutant.ts'
 
 const ENACT = 'packages/transports/rabbitmq/src/enact.ts'
 const PUBLISH = 'packages/transports/rabbitmq/src/publish.ts'

@@ -1,4 +1,4 @@
-import type { Mutant } from '../harness/run-mutants.ts'
+import type { Mutant } from '../harness/mutant.ts'
 import { APPROVAL } from './mutants/approval.ts'
 import { IDENTITY } from './mutants/identity.ts'
 import { OTHER_SITES } from './mutants/other-sites.ts'

@@ -1,4 +1,4 @@
-import type { Edit, Mutant } from '../../harness/run-mutants.ts'
+import type { Edit, Mutant } from '../../harness/mutant.ts'
 import { weakened } from './weakened.ts'
 
 const API = 'packages/server/src/http/api.ts'

@@ -1,4 +1,4 @@
-import type { Mutant } from '../../harness/run-mutants.ts'
+import type { Mutant } from '../../harness/mutant.ts'
 import { weakened } from './weakened.ts'
 
 const COMPILE = 'packages/catalog/src/read/compile.ts'

@@ -1,4 +1,4 @@
-import type { Edit, Mutant } from '../../harness/run-mutants.ts'
+import type { Edit, Mutant } from '../../harness/mutant.ts'
 
 /**
  * A build without one defence, or without all defences against one attack. The attack must succeed
