@@ -96,15 +96,17 @@ export class RedisWorld implements StoreFixture {
   /** Asserts that the data on the server is consistent: no partial dead letter, no wrong count. */
   async expectWhole(): Promise<void> {
     const { command } = await this.client()
-    const query = async (name: string, key: string, ...args: string[]) =>
-      (await command(name, `{${this.prefix}}:${key}`, ...args)) as string[]
-    const ids = (await query('ZRANGE', 'expiry', '0', '-1')).toSorted()
-    const places = await query('ZRANGE', 'index', '0', '-1')
+    const keys = ['expiry', 'index', 'entries', 'facts', 'totals']
+    const names = keys.map((key) => `{${this.prefix}}:${key}`)
+    const reply = await command('EVAL', READ_ALL, String(names.length), ...names)
+    const [expiring = [], places = [], entries = [], known = [], values = [], totals = []] =
+      reply as string[][]
+    const ids = expiring.toSorted()
     assert.deepEqual(places.map((place) => place.slice(17)).toSorted(), ids, 'index')
-    assert.deepEqual((await query('HKEYS', 'entries')).toSorted(), ids, 'entries')
-    assert.deepEqual((await query('HKEYS', 'facts')).toSorted(), ids, 'facts')
-    const facts = (await query('HVALS', 'facts')).map((text) => JSON.parse(text) as Facts)
-    assert.deepEqual(new Map(pairs(await query('HGETALL', 'totals'))), totalsOf(facts), 'totals')
+    assert.deepEqual(entries.toSorted(), ids, 'entries')
+    assert.deepEqual(known.toSorted(), ids, 'facts')
+    const facts = values.map((text) => JSON.parse(text) as Facts)
+    assert.deepEqual(new Map(pairs(totals)), totalsOf(facts), 'totals')
   }
 
   async close(): Promise<void> {
@@ -114,6 +116,12 @@ export class RedisWorld implements StoreFixture {
     for (const { kill } of [...this.#clients.values(), ...this.#own]) killOnce(kill)
   }
 }
+
+/** Reads everything at one moment: a client that reconnects sends its unanswered commands again meanwhile. */
+const READ_ALL = `return {
+  redis.call('ZRANGE', KEYS[1], 0, -1), redis.call('ZRANGE', KEYS[2], 0, -1),
+  redis.call('HKEYS', KEYS[3]), redis.call('HKEYS', KEYS[4]), redis.call('HVALS', KEYS[4]),
+  redis.call('HGETALL', KEYS[5]) }`
 
 interface Facts {
   readonly sink: string
@@ -133,12 +141,8 @@ function totalsOf(facts: readonly Facts[]): ReadonlyMap<string, number> {
   return totals
 }
 
-/** Converts a list or an object: the two clients return different forms. */
-function pairs(reply: readonly string[] | Readonly<Record<string, string>>): [string, number][] {
-  if (!Array.isArray(reply)) {
-    return Object.entries(reply).map(([name, value]) => [name, Number(value)])
-  }
-  const list = reply as readonly string[]
+/** Returns the pairs of a list of names and values. */
+function pairs(list: readonly string[]): [string, number][] {
   return Array.from({ length: list.length / 2 }, (_, i) => [
     list[2 * i] ?? '',
     Number(list[2 * i + 1]),
