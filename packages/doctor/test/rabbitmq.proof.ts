@@ -31,7 +31,7 @@ describe('RabbitMQ, three nodes', () => {
       const report = await diagnose({ rabbitmq: { management, vhost } })
       expect(exitCodeOf(report)).toBe(0)
       expect(renderReport(report)).toBe(
-        'RabbitMQ: no findings, grade A\n\nGrade A: survives the loss of a minority of nodes, and restarts of all of them\n',
+        'RabbitMQ: no findings, grade A\n\nGrade A: survives the loss of a minority of nodes, and restarts of all nodes\n',
       )
     })
 
