@@ -20,7 +20,7 @@ const HAND_OFF = 'packages/runtime/src/handoff.ts'
 const CALL = 'packages/runtime/src/invoke.ts'
 const DECIDE = 'packages/core/src/decide.ts'
 const BREAKER = 'packages/core/src/breaker.ts'
-const GUARDS = 'packages/core/src/guards.ts'
+const EVIDENCE = 'packages/core/src/evidence.ts'
 
 export const MUTANTS: readonly Mutant[] = [
   {
@@ -133,8 +133,18 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'count attempts while the dependency is unhealthy',
     file: DECIDE,
-    find: 'cycle: isUncounted ? startCycle(input.cycle, now) : ended,',
-    replace: 'cycle: ended,',
+    find: 'cycle: countRun(input.cycle, run, cause),',
+    replace: "cycle: countRun(input.cycle, run, 'message'),",
+  },
+  {
+    name: 'count failures without proof',
+    file: EVIDENCE,
+    find: `    ? 'message'
+    : 'unproven'
+}`,
+    replace: `    ? 'message'
+    : 'message'
+}`,
   },
   {
     name: 'never close the breaker',
@@ -145,13 +155,13 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'let one bad message keep the breaker open',
     file: BREAKER,
-    find: 'if (state.suspects.includes(input.messageId)) return state',
+    find: "if (isKnown && input.kind === 'unexplained') return state",
     replace: '',
   },
   {
     name: 'blame the message for an outage',
-    file: GUARDS,
-    find: "if (after.breaker.phase !== 'closed') {",
-    replace: "if (after.breaker.phase === 'isolated') {",
+    file: EVIDENCE,
+    find: "if (after.breaker.phase !== 'closed') return causeWhileOpen(input)",
+    replace: "if (after.breaker.phase !== 'closed') return 'message'",
   },
 ]

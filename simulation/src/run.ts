@@ -19,8 +19,18 @@ export interface RunResult {
   readonly stepsUnderFaults: number
 }
 
-/** Time after the faults. It is far longer than any backoff, so an unfinished message is stuck. */
-const DRAIN_MS = 1_800_000
+/** Longer than a message is tried when nothing proves the cause of its failures: an hour. */
+const UNPROVEN_MS = 70 * 60_000
+
+/**
+ * Returns the time after the faults in which everything must end. In order, bad messages of one lane are
+ * tried one after the other.
+ */
+function drainMs({ isOrdered, messages }: Scenario): number {
+  const bad = messages.filter(({ kind }) => kind === 'poison')
+  const copies = bad.reduce((sum, { isSentTwice }) => sum + (isSentTwice ? 2 : 1), 0)
+  return UNPROVEN_MS * (isOrdered ? copies + 1 : 2)
+}
 const RESTART_AFTER_MS = 1_000
 
 class CardDeclined extends Error {
@@ -80,7 +90,9 @@ class World {
       await this.#playUntil(this.#startedAt + FAULTS_END_MS, () => false)
       const stepsUnderFaults = this.#time.steps
       this.#faults.heal()
-      const isDrained = await this.#playUntil(this.#time.now() + DRAIN_MS, () => this.#isDrained())
+      const isDrained = await this.#playUntil(this.#time.now() + drainMs(this.#scenario), () =>
+        this.#isDrained(),
+      )
       await this.#stopAll()
       const violations = checkRun({
         scenario: this.#scenario,

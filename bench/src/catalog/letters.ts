@@ -62,6 +62,8 @@ export function letterOf(number: number, now: number): DrainedDeadLetter {
       cycle: {
         number: 1,
         attempts: 3,
+        runs: 3,
+        unproven: { runs: 0, waitedMs: 0 },
         firstFailedAt: at,
         history: [1, 2, 3].map((attempt) => ({
           number: attempt,

@@ -35,7 +35,7 @@ export type BreakerState =
       readonly phase: 'closed'
       /** Consecutive failures (consecutive) or failures in the window (ratio). */
       readonly failures: number
-      /** Messages that may have caused their failure themselves; each counts once. Bounded. */
+      /** Messages that failed; each counts once. Bounded. */
       readonly suspects: readonly string[]
       /** Ratio only: start of the window and the successes in it. */
       readonly windowFrom: number
@@ -49,8 +49,10 @@ export type BreakerState =
       readonly until: number
       /** Consecutive successful probes. */
       readonly successes: number
-      /** Messages whose unexplained failure kept it open. A second failure of the same message adds nothing. Bounded. */
+      /** Messages that opened it or kept it open. Bounded. */
       readonly suspects: readonly string[]
+      /** When a message last failed that is not one of these: others fail too. */
+      readonly freshAt: number
     }
   | { readonly phase: 'isolated' }
 
@@ -67,8 +69,8 @@ export type BreakerPhase =
 /** Evidence about the dependency from the result of an attempt. */
 export type BreakerInput =
   | { readonly kind: 'handled'; readonly count: number }
-  /** Certainly caused by the dependency: refused, reset, timed out. Each one counts. May carry a wait time. */
-  | { readonly kind: 'unreachable'; readonly retryAfterMs: number }
+  /** The dependency was not reached: refused, reset, timed out. One message counts once. May carry a wait time. */
+  | { readonly kind: 'unreachable'; readonly messageId: string; readonly retryAfterMs: number }
   /** Caused by the dependency or by this message: one message counts once. */
   | { readonly kind: 'unexplained'; readonly messageId: string }
 
@@ -81,10 +83,7 @@ export const CLOSED: BreakerState = Object.freeze({
 })
 
 /** 256 messages: far above any sensible threshold. A failure compares with each of them. */
-const COUNTED_BOUND = 256
-
-/** 16 probes: when the source has more messages, the same one does not return soon. */
-const SUSPECT_BOUND = 16
+const SUSPECT_BOUND = 256
 
 export const ISOLATED: BreakerState = Object.freeze({ phase: 'isolated' })
 
@@ -106,7 +105,8 @@ export function nextBreaker(
   if (input.kind === 'handled') return afterHandled(policy, state, input.count, now)
   const counted = countFailure(policy, state, input, now)
   if (!trips(policy, counted)) return counted
-  return openAgain(policy, { since: now, suspects: [] }, input, now, random)
+  const opened = { since: now, suspects: counted.suspects, freshAt: now }
+  return openAgain(policy, opened, input, now, random)
 }
 
 type Closed = Extract<BreakerState, { phase: 'closed' }>
@@ -136,42 +136,48 @@ function whileOpen(
 ): BreakerState {
   // An attempt that was in flight when the breaker opened adds no information.
   if (now < state.until) return state
-  if (input.kind === 'unreachable') return openAgain(policy, state, input, now, random)
-  if (input.kind === 'unexplained') return afterUnexplained(policy, state, input, now, random)
+  if (input.kind !== 'handled') return afterFailedProbe(policy, state, input, now, random)
   const successes = state.successes + input.count
   return successes >= policy.successes ? CLOSED : { ...state, successes }
 }
 
 /**
- * Handles a probe that failed for an unknown reason. A failure of another message than before keeps
- * the breaker open. A failure of the same message does not: otherwise one bad message on a quiet
- * source would keep the breaker open forever.
+ * Handles a probe that failed. When the dependency was not reached, the breaker stays open. A failure
+ * for an unknown reason keeps it open only when it is the first of its message: otherwise one bad message
+ * on a quiet source would keep it open forever.
  */
-function afterUnexplained(
+function afterFailedProbe(
   policy: BreakerPolicy,
   state: Open,
-  input: Extract<BreakerInput, { kind: 'unexplained' }>,
+  input: FailedInput,
   now: number,
   random: Random,
 ): BreakerState {
-  if (state.suspects.includes(input.messageId)) return state
-  const suspects = [...state.suspects, input.messageId].slice(-SUSPECT_BOUND)
-  return openAgain(policy, { since: state.since, suspects }, input, now, random)
+  const isKnown = state.suspects.includes(input.messageId)
+  if (isKnown && input.kind === 'unexplained') return state
+  const suspects = isKnown ? state.suspects : addSuspect(state.suspects, input)
+  const freshAt = isKnown ? state.freshAt : now
+  return openAgain(policy, { since: state.since, suspects, freshAt }, input, now, random)
+}
+
+/** Adds a message. Past the bound it may count twice; with that many failed messages the cause is clear. */
+function addSuspect(suspects: readonly string[], { messageId }: FailedInput): readonly string[] {
+  return [...suspects, messageId].slice(-SUSPECT_BOUND)
 }
 
 function openAgain(
   policy: BreakerPolicy,
-  { since, suspects }: Pick<Open, 'since' | 'suspects'>,
+  kept: Pick<Open, 'since' | 'suspects' | 'freshAt'>,
   input: FailedInput,
   now: number,
   random: Random,
 ): Open {
-  const share = (now - since) * policy.openShare
+  const share = (now - kept.since) * policy.openShare
   const plainMs = Math.min(policy.maxOpenMs, Math.max(policy.minOpenMs, share))
   const openMs = plainMs * (1 + BREAKER_OPEN_JITTER * (2 * random() - 1))
   const askedMs = input.kind === 'unreachable' ? input.retryAfterMs : 0
   const until = now + Math.round(Math.max(openMs, askedMs))
-  return { phase: 'open', since, until, successes: 0, suspects }
+  return { phase: 'open', ...kept, until, successes: 0 }
 }
 
 function countFailure(
@@ -181,15 +187,9 @@ function countFailure(
   now: number,
 ): Closed {
   const current = policy.trip.kind === 'ratio' ? inWindow(policy.trip.windowMs, state, now) : state
-  if (input.kind === 'unreachable') return { ...current, failures: current.failures + 1 }
   if (current.suspects.includes(input.messageId)) return current
-  // Past the bound a message may count twice. With 256 failed messages the cause is clear.
-  const suspects = [...current.suspects, input.messageId].slice(-COUNTED_BOUND)
-  return {
-    ...current,
-    failures: current.failures + 1,
-    suspects,
-  }
+  const suspects = addSuspect(current.suspects, input)
+  return { ...current, failures: current.failures + 1, suspects }
 }
 
 function inWindow(windowMs: number, state: Closed, now: number): Closed {

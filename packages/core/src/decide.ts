@@ -1,22 +1,16 @@
 import type { Random } from './backoff.ts'
 import { breakerPhase } from './breaker.ts'
 import { takeRetry } from './budget.ts'
-import { countAttempt, startCycle } from './cycle.ts'
+import { countAttempt, countRun } from './cycle.ts'
 import { type Decision, type DeadLetter, type Pause, SETTLE } from './decision.ts'
 import type { Delivery, FailureCycle } from './delivery.ts'
 import type { CoreEvent } from './events.ts'
+import { findCause, waitedMs } from './evidence.ts'
 import type { Failure } from './failure.ts'
 import { isAlwaysKept, isKept } from './filter.ts'
 import { takeDeadLetter } from './flood.ts'
-import {
-  type Guards,
-  type SuccessBatch,
-  isDependencyToBlame,
-  recordFailure,
-  recordSuccesses,
-} from './guards.ts'
-import type { Policy } from './policy.ts'
-import { hasServedOthers } from './outage.ts'
+import { type Guards, type SuccessBatch, recordFailure, recordSuccesses } from './guards.ts'
+import type { ClassPolicy, Policy, UnprovenPolicy } from './policy.ts'
 import { isPoison } from './poison.ts'
 import { backoffDelay, type RetryContext, scheduleRetry } from './schedule-retry.ts'
 
@@ -50,7 +44,8 @@ export interface DecideResult {
 
 /**
  * Decides what happens next. Synchronous, total and deterministic. The checks run in this order:
- * success → terminal class or too old → dependency unhealthy → poison → attempts → budget → retry.
+ * success → terminal class or too old → dependency unhealthy → cause unproven → poison → attempts → budget
+ * → retry.
  */
 export function decide(input: DecideInput): DecideResult {
   const { policy, outcome, delivery, now } = input
@@ -69,42 +64,25 @@ export function decide(input: DecideInput): DecideResult {
     { ...input, source },
   )
   const rule = policy.retry.classes[failure.class]
-  const isUncounted =
-    rule.action === 'retry' &&
-    (isDependencyToBlame(policy, failure, input.guards, update.guards, now) ||
-      mayBeOutage(policy, failure, input.cycle, update.guards, now))
-  const ended = countAttempt(policy, input.cycle, failure, now)
+  const cause =
+    rule.action === 'retry'
+      ? findCause({ ...input, failure, before: input.guards, after: update.guards })
+      : 'message'
+  const run = { policy, failure, now, waitedMs: waitedMs(policy, input.cycle, failure) }
   const context: FailureContext = {
     ...input,
     failure,
     rule,
-    isUncounted,
-    cycle: isUncounted ? startCycle(input.cycle, now) : ended,
-    ended,
+    cause,
+    cycle: countRun(input.cycle, run, cause),
+    ended: countAttempt(input.cycle, run),
     guards: update.guards,
     wasProbe: breakerPhase(input.guards.breaker, now) === 'halfOpen',
   }
   const result = rule.action === 'retry' ? chooseRetry(context) : giveUp(context, 'terminal')
-  const isCounted = !isUncounted && result.decision.kind !== 'pause'
+  const isCounted = cause === 'message' && result.decision.kind !== 'pause'
   const failed = attemptFailed(input, failure, isCounted)
   return { ...result, events: [failed, ...update.events, ...result.events] }
-}
-
-/**
- * Returns true when a retry failed in a way that points at the dependency, and the dependency served no
- * other message while this one waited. Nothing then proves that the message is at fault. It tries once
- * more and the count does not change.
- */
-function mayBeOutage(
-  policy: Policy,
-  failure: Failure,
-  cycle: FailureCycle,
-  guards: Guards,
-  now: number,
-): boolean {
-  if (policy.outage === undefined || failure.class !== 'transient') return false
-  const isRetry = cycle.attempts > 0
-  return isRetry && !hasServedOthers(guards.outage, cycle.lastDelayMs, now)
 }
 
 /** A failure and the data that the checks of `decide` need. */
@@ -119,12 +97,33 @@ interface FailureContext extends RetryContext {
 function chooseRetry(context: FailureContext): DecideResult {
   const { policy, cycle, failure, rule, now } = context
   if (now - (cycle.firstFailedAt ?? now) > policy.retry.maxAgeMs) return giveUp(context, 'too_old')
-  if (context.isUncounted) return waitForDependency(context)
+  if (context.cause === 'dependency') return waitForDependency(context)
+  if (context.cause === 'unproven') return waitForProof(context)
   if (policy.poison !== undefined && isPoison(policy.poison, cycle, failure, now)) {
     return done(context, { kind: 'quarantine', reason: 'same_failure_repeated', failure, cycle })
   }
   if (cycle.attempts >= rule.attempts) return giveUp(context, 'attempts_exhausted')
   return retryWithinBudget(context)
+}
+
+/** Tries again, with growing delays, until the limits of `retry.unproven`. */
+function waitForProof(context: FailureContext): DecideResult {
+  const { policy, cycle, rule, guards } = context
+  if (isUnprovenForTooLong(policy.retry.unproven, cycle, rule)) return giveUp(context, 'unproven')
+  const { breaker } = guards
+  return breaker.phase === 'open'
+    ? retryAfterBreaker(context, breaker.until)
+    : retryWithinBudget(context)
+}
+
+/** Returns true at the limits, but not before the message had its attempts: its backoff may be long. */
+function isUnprovenForTooLong(
+  limit: UnprovenPolicy | undefined,
+  { runs, unproven }: FailureCycle,
+  { attempts }: ClassPolicy,
+): boolean {
+  if (limit === undefined || runs < attempts) return false
+  return unproven.runs >= limit.runs || unproven.waitedMs >= limit.maxAgeMs
 }
 
 /** Waits without counting the attempt. The consumer pauses, because the open breaker allows no attempts. */
@@ -133,14 +132,18 @@ function waitForDependency(context: FailureContext): DecideResult {
   if (guards.breaker.phase === 'closed') return retryWithinBudget(context)
   if (policy.onBreakerOpen === 'deadLetter') return giveUp(context, 'breaker_open')
   const until = guards.breaker.phase === 'open' ? guards.breaker.until : now
-  // A failed probe makes room for another message. Otherwise one bad message at the head of the source
-  // could be every probe, and the breaker would stay open forever. In lane order it keeps its position
-  // and waits longer than the breaker, so that the next probe comes from another lane.
-  if (context.wasProbe) {
-    const earliest = policy.order === 'lane' ? until + backoffDelay(context) : until
-    return done(context, scheduleRetry(context, earliest))
-  }
+  if (context.wasProbe) return retryAfterBreaker(context, until)
   return done(context, { kind: 'pause', reason: 'dependency_unhealthy', until, failure })
+}
+
+/**
+ * Makes room for another message after a failed probe. Otherwise one bad message at the head of the source
+ * could be every probe, and the breaker would stay open forever. In lane order the message keeps its
+ * position and waits longer than the breaker, so that the next probe comes from another lane.
+ */
+function retryAfterBreaker(context: FailureContext, until: number): DecideResult {
+  const earliest = context.policy.order === 'lane' ? until + backoffDelay(context) : until
+  return done(context, scheduleRetry(context, earliest))
 }
 
 function retryWithinBudget(context: FailureContext): DecideResult {
@@ -190,10 +193,10 @@ export function deadLetterWithoutAttempt({
   random,
 }: Omit<DecideInput, 'outcome' | 'cycle'>): DecideResult {
   const failure = BREAKER_OPEN
-  const cycle = countAttempt(policy, delivery.cycle, failure, now)
+  const cycle = countAttempt(delivery.cycle, { policy, failure, now, waitedMs: 0 })
   const rule = policy.retry.classes.transient
   const context = { policy, delivery, guards, now, random, failure, rule, cycle, ended: cycle }
-  return giveUp({ ...context, isUncounted: false, wasProbe: false }, 'breaker_open')
+  return giveUp({ ...context, cause: 'message', wasProbe: false }, 'breaker_open')
 }
 
 /** Ends the attempts and keeps a dead letter, unless the filter drops it or too many similar ones exist. */

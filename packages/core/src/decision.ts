@@ -50,7 +50,14 @@ export interface Quarantine {
 /** Give up the message and keep it with its whole history. */
 export interface DeadLetter {
   readonly kind: 'deadLetter'
-  readonly reason: 'terminal' | 'attempts_exhausted' | 'too_old' | 'over_budget' | 'breaker_open'
+  readonly reason:
+    | 'terminal'
+    | 'attempts_exhausted'
+    /** It failed for as long or as often as `retry.unproven` allows, and nothing showed whether the message or the dependency is the cause. */
+    | 'unproven'
+    | 'too_old'
+    | 'over_budget'
+    | 'breaker_open'
   readonly failure: Failure
   readonly cycle: FailureCycle
 }

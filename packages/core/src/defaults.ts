@@ -15,6 +15,12 @@ export const BACKOFF_FLOOR_MS = 10
 export const BACKOFF_FACTOR = 2
 /** 14 days: older retries would outlive the retention of their own dead letters. */
 export const MAX_AGE_MS = 1_209_600_000
+/** 1 hour: most outages are shorter, and an on-call engineer can still react on the same day. */
+export const UNPROVEN_MAX_AGE_MS = 3_600_000
+/** 20 runs: half of them in the first six minutes, then one every six minutes. */
+export const UNPROVEN_RUNS = 20
+/** +20 %: messages that failed together should not return together. */
+export const UNPROVEN_JITTER = 0.2
 /** 1 s: for a shorter wait a hand-off to the broker costs more. A longer wait should survive a crash. */
 export const INLINE_BELOW_MS = 1_000
 /** 30 s: longer than sensible request timeouts inside a handler, shorter than every broker's redelivery timeout. */

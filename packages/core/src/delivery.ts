@@ -20,8 +20,12 @@ export interface AttemptRecord {
 export interface FailureCycle {
   /** From 1; a replay adds 1. */
   readonly number: number
-  /** Attempts that count against the limit. Failures while a dependency is unhealthy are not included. */
+  /** Failed runs that count against the limit. Runs while a dependency is or may be unhealthy are not included. */
   readonly attempts: number
+  /** Failed runs of the handler, counted or not. */
+  readonly runs: number
+  /** The runs that prove nothing about the cause. A failure of the dependency resets them. */
+  readonly unproven: UnprovenRuns
   /** Epoch ms of the first failure of this cycle. */
   readonly firstFailedAt: number | undefined
   /** The last delay, in ms. A `decorrelated` backoff computes the next delay from it. */
@@ -32,9 +36,20 @@ export interface FailureCycle {
   readonly history: readonly AttemptRecord[]
 }
 
+/** Failed runs whose cause is not proven: no other message passed or failed meanwhile. */
+export interface UnprovenRuns {
+  readonly runs: number
+  /** The time that the message waited for them, in ms. */
+  readonly waitedMs: number
+}
+
+export const NONE_UNPROVEN: UnprovenRuns = Object.freeze({ runs: 0, waitedMs: 0 })
+
 export const FIRST_CYCLE: FailureCycle = Object.freeze({
   number: 1,
   attempts: 0,
+  runs: 0,
+  unproven: NONE_UNPROVEN,
   firstFailedAt: undefined,
   lastDelayMs: 0,
   notBefore: undefined,

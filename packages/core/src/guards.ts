@@ -18,14 +18,7 @@ import {
   shrinkLimit,
   startLimit,
 } from './limit.ts'
-import {
-  isSick,
-  NO_OUTAGE,
-  type OutageState,
-  outageHandled,
-  outageUnexplained,
-  outageUnreachable,
-} from './outage.ts'
+import { NO_OUTAGE, type OutageState, outageFailed, outageHandled } from './outage.ts'
 import type { Policy } from './policy.ts'
 
 /**
@@ -170,7 +163,7 @@ export function recordFailure(
 function aboutDependency(failure: Failure, messageId: string): BreakerInput | undefined {
   switch (failure.class) {
     case 'transient':
-      return { kind: 'unreachable', retryAfterMs: failure.retryAfterMs ?? 0 }
+      return { kind: 'unreachable', messageId, retryAfterMs: failure.retryAfterMs ?? 0 }
     case 'unknown':
       return { kind: 'unexplained', messageId }
     case 'business':
@@ -192,9 +185,8 @@ function outageAfter(
     case 'handled':
       return outageHandled(outage, state, { count: 1, at: now }, now)
     case 'unreachable':
-      return outageUnreachable(outage, state, now)
     case 'unexplained':
-      return outageUnexplained(outage, state, input.messageId, now)
+      return outageFailed(outage, state, input.messageId, now)
     case undefined:
       return state
   }
@@ -226,25 +218,6 @@ function updateBreaker(
   return policy.breaker === undefined
     ? guards.breaker
     : nextBreaker(policy.breaker, guards.breaker, input, now, random)
-}
-
-/**
- * Returns true when the dependency is known to be unhealthy. The failure then does not count against the
- * message. The exception is a probe without new information: that failure counts.
- */
-export function isDependencyToBlame(
-  policy: Policy,
-  failure: Failure,
-  before: Guards,
-  after: Guards,
-  now: number,
-): boolean {
-  // Rejected by rules or unreadable: this is the message's fault in every state of the dependency.
-  if (failure.class !== 'transient' && failure.class !== 'unknown') return false
-  if (after.breaker.phase !== 'closed') {
-    return breakerPhase(before.breaker, now) !== 'halfOpen' || after.breaker !== before.breaker
-  }
-  return policy.outage !== undefined && isSick(policy.outage, after.outage, now)
 }
 
 function changes(before: Guards, after: Guards, source: string, now: number): CoreEvent[] {

@@ -15,6 +15,12 @@ export interface RedriveHeaderTable {
   readonly 'redrive-source': string
   /** Whole number. Counted attempts of this cycle. */
   readonly 'redrive-attempt': string
+  /** Whole number. Failed runs of this cycle, counted or not. Absent: as many as counted attempts. */
+  readonly 'redrive-runs': string
+  /** Whole number. Runs of this cycle without a proven cause. Absent: 0. */
+  readonly 'redrive-unproven-runs': string
+  /** Milliseconds. Time that the message waited for runs without a proven cause. Absent: 0. */
+  readonly 'redrive-unproven-ms': string
   /** Whole number. Number of the cycle. A replay starts the next one. Absent: 1. */
   readonly 'redrive-cycle': string
   /** Epoch milliseconds. First failure of this cycle. Absent: it has not failed. */

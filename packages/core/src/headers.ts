@@ -97,6 +97,11 @@ function fixedHeaders({
   }
   // Only fields with information: each header is encoded, stored and decoded with every hand-off.
   if (key !== id) headers['redrive-key'] = headerText(key)
+  if (cycle.runs !== cycle.attempts) headers['redrive-runs'] = String(cycle.runs)
+  if (cycle.unproven.runs !== 0) {
+    headers['redrive-unproven-runs'] = String(cycle.unproven.runs)
+    headers['redrive-unproven-ms'] = whole(cycle.unproven.waitedMs)
+  }
   if (cycle.number !== 1) headers['redrive-cycle'] = String(cycle.number)
   if (cycle.firstFailedAt !== undefined) {
     headers['redrive-first-failed-at'] = whole(cycle.firstFailedAt)
@@ -205,9 +210,15 @@ function readCycle(own: RedriveHeaders, problems: string[]): FailureCycle {
       `redrive-version: ${shown(own['redrive-version'])} is not supported by this release`,
     )
   }
+  const attempts = readCount(own, 'redrive-attempt', 0, problems)
   return {
     number: Math.max(1, readCount(own, 'redrive-cycle', 1, problems)),
-    attempts: readCount(own, 'redrive-attempt', 0, problems),
+    attempts,
+    runs: Math.max(attempts, readCount(own, 'redrive-runs', attempts, problems)),
+    unproven: {
+      runs: readCount(own, 'redrive-unproven-runs', 0, problems),
+      waitedMs: readTime(own, 'redrive-unproven-ms', problems) ?? 0,
+    },
     firstFailedAt: readTime(own, 'redrive-first-failed-at', problems),
     lastDelayMs: readTime(own, 'redrive-delay', problems) ?? 0,
     notBefore: readTime(own, 'redrive-not-before', problems),

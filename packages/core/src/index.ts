@@ -41,7 +41,13 @@ export {
   SETTLE,
   type Settle,
 } from './decision.ts'
-export { type AttemptRecord, type Delivery, FIRST_CYCLE, type FailureCycle } from './delivery.ts'
+export {
+  type AttemptRecord,
+  type Delivery,
+  FIRST_CYCLE,
+  type FailureCycle,
+  type UnprovenRuns,
+} from './delivery.ts'
 export { type Duration, formatDuration, parseDuration } from './duration.ts'
 export {
   isRedriveError,
@@ -78,6 +84,7 @@ export type {
   PoisonOptions,
   PolicyOptions,
   RetryOptions,
+  UnprovenOptions,
 } from './policy/options.ts'
 export {
   fillConfig,
@@ -85,5 +92,5 @@ export {
   readPolicyOptions,
   resolvePolicy,
 } from './policy/resolve.ts'
-export type { ClassPolicy, Policy, PolicyRole, RetryPolicy } from './policy.ts'
+export type { ClassPolicy, Policy, PolicyRole, RetryPolicy, UnprovenPolicy } from './policy.ts'
 export { type SeededRandom, seededRandom } from './seeded-random.ts'

@@ -21,19 +21,19 @@ export interface OutageState {
 
 export interface OutageHalf {
   readonly handled: number
-  /** Failures that the dependency certainly caused. */
-  readonly unreachable: number
-  /** Distinct messages that may have caused their failure themselves. Bounded. */
-  readonly suspects: readonly string[]
+  /** Distinct messages that failed: one message that fails again and again is no outage. Bounded. */
+  readonly failed: readonly string[]
+  /** Failures beyond the bound. That many messages cannot all be bad, so each failure counts. */
+  readonly surplus: number
 }
 
 /** 256 distinct messages: far above any threshold. A failure compares with each of them. */
-const SUSPECT_BOUND = 256
+const FAILED_BOUND = 256
 
 const EMPTY: OutageHalf = Object.freeze({
   handled: 0,
-  unreachable: 0,
-  suspects: Object.freeze([]),
+  failed: Object.freeze([]),
+  surplus: 0,
 })
 
 export const NO_OUTAGE: OutageState = Object.freeze({
@@ -57,35 +57,26 @@ export function outageHandled(
   }
 }
 
-export function outageUnreachable(
-  policy: OutagePolicy,
-  state: OutageState,
-  now: number,
-): OutageState {
-  const current = turned(policy, state, now)
-  return { ...current, now: { ...current.now, unreachable: current.now.unreachable + 1 } }
-}
-
-export function outageUnexplained(
+export function outageFailed(
   policy: OutagePolicy,
   state: OutageState,
   messageId: string,
   now: number,
 ): OutageState {
   const current = turned(policy, state, now)
-  const { suspects, unreachable } = current.now
-  if (suspects.includes(messageId)) return current
-  if (suspects.length >= SUSPECT_BOUND) {
-    // That many different messages cannot all be bad: from here on each failure counts.
-    return { ...current, now: { ...current.now, unreachable: unreachable + 1 } }
-  }
-  return { ...current, now: { ...current.now, suspects: [...suspects, messageId] } }
+  const { failed, surplus } = current.now
+  if (failed.includes(messageId)) return current
+  const half =
+    failed.length < FAILED_BOUND
+      ? { ...current.now, failed: [...failed, messageId] }
+      : { ...current.now, surplus: surplus + 1 }
+  return { ...current, now: half }
 }
 
 export function isSick(policy: OutagePolicy, state: OutageState, now: number): boolean {
   const { now: newer, before: older } = turned(policy, state, now)
-  const suspects = new Set([...newer.suspects, ...older.suspects]).size
-  const failing = suspects + newer.unreachable + older.unreachable
+  const distinct = new Set([...newer.failed, ...older.failed]).size
+  const failing = distinct + newer.surplus + older.surplus
   const handled = newer.handled + older.handled
   return failing >= policy.failures && failing >= (failing + handled) * policy.ratio
 }

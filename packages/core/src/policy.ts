@@ -35,7 +35,15 @@ export interface RetryPolicy {
   readonly maxAgeMs: number
   readonly maxInlineDelayMs: number
   readonly history: number
+  /** Limits of failures without a proven cause; undefined: such a failure counts as an attempt. */
+  readonly unproven: UnprovenPolicy | undefined
   readonly classes: Readonly<Record<FailureClass, ClassPolicy>>
+}
+
+/** How long and how often a message is tried when nothing proves the cause of its failures. */
+export interface UnprovenPolicy {
+  readonly maxAgeMs: number
+  readonly runs: number
 }
 
 export interface ClassPolicy {

@@ -27,7 +27,7 @@ export function cycleFromReport(report: ReportedFailure): FailureCycle {
     code: failure.code,
     message: failure.message,
   }
-  return { ...FIRST_CYCLE, attempts, firstFailedAt: at, history: [record] }
+  return { ...FIRST_CYCLE, attempts, runs: attempts, firstFailedAt: at, history: [record] }
 }
 
 /** Rebuilds the error with its last cause and the frames of that cause. */

@@ -1,17 +1,17 @@
 import { delayAfter, longestDelayMs, type Random } from './backoff.ts'
 import type { RetryAt } from './decision.ts'
-import { PUSHBACK_JITTER, PUSHBACK_MAX_MS } from './defaults.ts'
+import { PUSHBACK_JITTER, PUSHBACK_MAX_MS, UNPROVEN_JITTER } from './defaults.ts'
 import type { FailureCycle } from './delivery.ts'
+import type { Cause } from './evidence.ts'
 import type { Failure } from './failure.ts'
-import type { ClassPolicy, Policy } from './policy.ts'
+import type { ClassPolicy, Policy, UnprovenPolicy } from './policy.ts'
 
 /** A failure and the data that the time of its retry depends on. */
 export interface RetryContext {
   readonly policy: Policy
   readonly failure: Failure
   readonly rule: ClassPolicy
-  /** The attempt is not counted. */
-  readonly isUncounted: boolean
+  readonly cause: Cause
   /** The cycle if there are more attempts. */
   readonly cycle: FailureCycle
   readonly now: number
@@ -39,14 +39,9 @@ function pushbackDelay({ policy, random }: RetryContext, wantedMs: number): numb
   return Math.max(policy.retry.minDelayMs, Math.ceil(spreadMs))
 }
 
-export function backoffDelay({
-  rule,
-  policy,
-  failure,
-  cycle,
-  isUncounted,
-  random,
-}: RetryContext): number {
+/** Returns the delay that the policy chooses, without a wait time that the dependency requests. */
+export function backoffDelay(context: RetryContext): number {
+  const { rule, policy, failure, cycle, cause, random } = context
   const drawnMs = delayAfter(rule.backoff, {
     attemptNumber: Math.max(1, cycle.attempts),
     failureClass: failure.class,
@@ -54,8 +49,39 @@ export function backoffDelay({
     floorMs: policy.retry.minDelayMs,
     random,
   })
-  if (!isUncounted) return drawnMs
-  // The count does not change, so the delay grows from the last one, up to the maximum of the backoff.
-  const grownMs = Math.round(cycle.lastDelayMs * (1 + 2 * random()))
-  return Math.max(drawnMs, Math.min(grownMs, longestDelayMs(rule.backoff)))
+  const longestMs = longestDelayMs(rule.backoff)
+  switch (cause) {
+    case 'message':
+      // After runs without proof the delays do not start again from the shortest one.
+      return cycle.unproven.runs === 0
+        ? drawnMs
+        : Math.max(drawnMs, Math.min(cycle.lastDelayMs, longestMs))
+    case 'dependency': {
+      // The count does not change, so the delay grows from the last one, up to the maximum of the backoff.
+      const grownMs = Math.round(cycle.lastDelayMs * (1 + 2 * random()))
+      return Math.max(drawnMs, Math.min(grownMs, longestMs))
+    }
+    case 'unproven':
+      return Math.max(drawnMs, unprovenDelay(policy.retry.unproven, cycle, random))
+  }
 }
+
+/**
+ * Returns a delay that doubles with each run until half of the runs are used, and then stays the same, so
+ * that time and runs end together. The last delay ends just after the time limit.
+ */
+function unprovenDelay(
+  limit: UnprovenPolicy | undefined,
+  { unproven }: FailureCycle,
+  random: Random,
+): number {
+  if (limit === undefined) return 0
+  const half = limit.runs / 2
+  const share = 2 ** Math.min(0, unproven.runs - half) / half
+  const delayMs = limit.maxAgeMs * share * (1 + UNPROVEN_JITTER * random())
+  const restMs = limit.maxAgeMs * PAST_LIMIT - unproven.waitedMs
+  return Math.round(Math.min(delayMs, Math.max(0, restMs)))
+}
+
+/** 1 %: an outage of exactly the time limit has ended at the last run. */
+const PAST_LIMIT = 1.01

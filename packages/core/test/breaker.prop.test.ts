@@ -42,15 +42,17 @@ function policies(trip: fc.Arbitrary<BreakerPolicy['trip']>): fc.Arbitrary<Break
 }
 const anyPolicy = policies(fc.oneof(consecutiveTrip, ratioTrip))
 
+const messageId = fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'g')
 const anyInput: fc.Arbitrary<BreakerInput> = fc.oneof(
   fc.record({ kind: fc.constant('handled' as const), count: fc.integer({ min: 1, max: 3 }) }),
   fc.record({
     kind: fc.constant('unreachable' as const),
+    messageId,
     retryAfterMs: fc.oneof(fc.constant(0), fc.nat({ max: 100_000 })),
   }),
   fc.record({
     kind: fc.constant('unexplained' as const),
-    messageId: fc.constantFrom('a', 'b', 'c', 'd', 'e'),
+    messageId,
   }),
 )
 
@@ -237,6 +239,7 @@ describe('one bad message on a source without other messages', () => {
           until: 1_000,
           successes: 0,
           suspects: [],
+          freshAt: 0,
         }
         const untils = new Set<number>()
         for (let probe = 1; probe <= probes; probe += 1) {
@@ -250,21 +253,19 @@ describe('one bad message on a source without other messages', () => {
 })
 
 describe('a breaker that counts consecutive failures', () => {
-  test('opens exactly when a plain counter of certain failures reaches the threshold', () => {
-    const certain = anyInputs.map((timedInputs) =>
-      timedInputs.filter(({ input }) => input.kind !== 'unexplained'),
-    )
+  test('opens exactly when as many distinct messages failed in a row as the threshold', () => {
     fc.assert(
-      fc.property(policies(consecutiveTrip), certain, (policy, timedInputs) => {
-        let inRow = 0
+      fc.property(policies(consecutiveTrip), anyInputs, (policy, timedInputs) => {
+        const inRow = new Set<string>()
         for (const { before, after, input } of applyAll(policy, timedInputs)) {
           if (before.phase !== 'closed') {
-            inRow = 0
+            inRow.clear()
             continue
           }
-          inRow = input.kind === 'handled' ? 0 : inRow + 1
+          if (input.kind === 'handled') inRow.clear()
+          else inRow.add(input.messageId)
           const threshold = policy.trip.kind === 'consecutive' ? policy.trip.failures : 0
-          expect(after.phase).toBe(inRow >= threshold ? 'open' : 'closed')
+          expect(after.phase).toBe(inRow.size >= threshold ? 'open' : 'closed')
         }
       }),
     )

@@ -23,7 +23,13 @@ const RATIO: BreakerPolicy = {
   trip: { kind: 'ratio', ratio: 0.5, windowMs: 10_000, minimum: 4 },
 }
 
-const unreachable = (retryAfterMs = 0): BreakerInput => ({ kind: 'unreachable', retryAfterMs })
+let others = 0
+/** A failure to reach the dependency; of another message each time, unless it is named. */
+const unreachable = (retryAfterMs = 0, messageId = `other-${others++}`): BreakerInput => ({
+  kind: 'unreachable',
+  messageId,
+  retryAfterMs,
+})
 const unexplained = (messageId: string): BreakerInput => ({ kind: 'unexplained', messageId })
 const handled = (count = 1): BreakerInput => ({ kind: 'handled', count })
 
@@ -33,6 +39,7 @@ const open = (fields: Partial<Extract<BreakerState, { phase: 'open' }>> = {}): B
   until: 20_000,
   successes: 0,
   suspects: [],
+  freshAt: 10_000,
   ...fields,
 })
 
@@ -80,19 +87,21 @@ describe('the phase of a breaker', () => {
 
 describe('a closed breaker that counts consecutive failures', () => {
   test('opens at the threshold and not one failure earlier', () => {
-    expect(after(CONSECUTIVE, [unreachable(), unreachable()])).toEqual({
+    const two = [unreachable(0, 'a'), unreachable(0, 'b')]
+    expect(after(CONSECUTIVE, two)).toEqual({
       phase: 'closed',
       failures: 2,
-      suspects: [],
+      suspects: ['a', 'b'],
       windowFrom: 0,
       handled: 0,
     })
-    expect(after(CONSECUTIVE, [unreachable(), unreachable(), unreachable()])).toEqual({
+    expect(after(CONSECUTIVE, [...two, unreachable(0, 'c')])).toEqual({
       phase: 'open',
       since: 5_000,
       until: 6_000,
       successes: 0,
-      suspects: [],
+      suspects: ['a', 'b', 'c'],
+      freshAt: 5_000,
     })
   })
 
@@ -104,8 +113,10 @@ describe('a closed breaker that counts consecutive failures', () => {
   test('clears all failures and suspects on a success', () => {
     const failed = after(CONSECUTIVE, [unreachable(), unexplained('a')])
     expect(after(CONSECUTIVE, [handled()], { from: failed })).toEqual(CLOSED)
-    const again = after(CONSECUTIVE, [handled(), unreachable(), unexplained('a')], { from: failed })
-    expect(again).toMatchObject({ phase: 'closed', failures: 2, suspects: ['a'] })
+    const again = after(CONSECUTIVE, [handled(), unreachable(0, 'b'), unexplained('a')], {
+      from: failed,
+    })
+    expect(again).toMatchObject({ phase: 'closed', failures: 2, suspects: ['b', 'a'] })
   })
 
   test('returns the same object after a success when nothing had failed', () => {
@@ -128,8 +139,8 @@ describe('a closed breaker that counts consecutive failures', () => {
     expect(state).toMatchObject({ phase: 'open', since: 2e9 })
   })
 
-  test('counts a message once when its failure may be its own fault', () => {
-    const state = after(CONSECUTIVE, [unexplained('a'), unexplained('a'), unexplained('a')])
+  test('counts a message once, whatever the kind of its failures', () => {
+    const state = after(CONSECUTIVE, [unexplained('a'), unreachable(0, 'a'), unexplained('a')])
     expect(state).toEqual({
       phase: 'closed',
       failures: 1,
@@ -147,17 +158,12 @@ describe('a closed breaker that counts consecutive failures', () => {
       since: 5_000,
       until: 6_000,
       successes: 0,
-      suspects: [],
+      suspects: ['a', 'b', 'c'],
+      freshAt: 5_000,
     })
   })
 
-  test('opens without suspects: the failures that opened it do not affect later probes', () => {
-    const opened = after(CONSECUTIVE, [unexplained('a'), unexplained('b'), unexplained('c')])
-    const probed = nextBreaker(CONSECUTIVE, opened, unexplained('c'), 6_000, noJitter)
-    expect(probed).toMatchObject({ phase: 'open', until: 7_000, suspects: ['c'] })
-  })
-
-  test('keeps the last 256 messages that may have caused their own failure', () => {
+  test('keeps the last 256 messages that failed', () => {
     const patient: BreakerPolicy = { ...CONSECUTIVE, trip: { kind: 'consecutive', failures: 999 } }
     const suspects = Array.from({ length: 255 }, (_, index) => `m${index}`)
     const from: BreakerState = {
@@ -173,9 +179,9 @@ describe('a closed breaker that counts consecutive failures', () => {
     expect(later).toMatchObject({ failures: 257, suspects: [...suspects.slice(1), 'x', 'y'] })
   })
 
-  test('counts every certain failure, in addition to the suspects', () => {
-    const state = after(CONSECUTIVE, [unexplained('a'), unreachable()])
-    expect(state).toMatchObject({ phase: 'closed', failures: 2, suspects: ['a'] })
+  test('counts both kinds of failure together', () => {
+    const state = after(CONSECUTIVE, [unexplained('a'), unreachable(0, 'b')])
+    expect(state).toMatchObject({ phase: 'closed', failures: 2, suspects: ['a', 'b'] })
     expect(after(CONSECUTIVE, [unreachable()], { from: state }).phase).toBe('open')
   })
 
@@ -204,26 +210,29 @@ describe('a closed breaker that counts a ratio', () => {
   })
 
   test('does not open below the minimum, however bad the ratio', () => {
-    expect(after(RATIO, [unreachable()], { from: window({ failures: 2 }) })).toEqual(
-      window({ failures: 3 }),
+    expect(after(RATIO, [unreachable(0, 'a')], { from: window({ failures: 2 }) })).toEqual(
+      window({ failures: 3, suspects: ['a'] }),
     )
     expect(after(RATIO, [unreachable()], { from: window({ failures: 3 }) }).phase).toBe('open')
   })
 
   test('counts successes towards the minimum', () => {
-    expect(after(RATIO, [unreachable()], { from: window({ failures: 1, handled: 2 }) })).toEqual({
+    const from = window({ failures: 1, handled: 2 })
+    expect(after(RATIO, [unreachable(0, 'a')], { from })).toEqual({
       phase: 'open',
       since: 5_000,
       until: 6_000,
       successes: 0,
-      suspects: [],
+      suspects: ['a'],
+      freshAt: 5_000,
     })
   })
 
   test('opens when the ratio is reached, not below it', () => {
     // 4 of 9 is below one half, 4 of 8 is one half.
-    expect(after(RATIO, [unreachable()], { from: window({ failures: 3, handled: 5 }) })).toEqual(
-      window({ failures: 4, handled: 5 }),
+    const below = window({ failures: 3, handled: 5 })
+    expect(after(RATIO, [unreachable(0, 'a')], { from: below })).toEqual(
+      window({ failures: 4, suspects: ['a'], handled: 5 }),
     )
     expect(after(RATIO, [unreachable()], { from: window({ failures: 3, handled: 4 }) }).phase).toBe(
       'open',
@@ -237,11 +246,11 @@ describe('a closed breaker that counts a ratio', () => {
 
   test('keeps counting until the window has passed and then starts again', () => {
     const from = window({ failures: 2, suspects: ['a'], handled: 5 })
-    expect(after(RATIO, [unreachable()], { from, now: 10_999 })).toEqual(
-      window({ failures: 3, suspects: ['a'], handled: 5 }),
+    expect(after(RATIO, [unreachable(0, 'b')], { from, now: 10_999 })).toEqual(
+      window({ failures: 3, suspects: ['a', 'b'], handled: 5 }),
     )
-    expect(after(RATIO, [unreachable()], { from, now: 11_000 })).toEqual(
-      window({ failures: 1, windowFrom: 11_000 }),
+    expect(after(RATIO, [unreachable(0, 'b')], { from, now: 11_000 })).toEqual(
+      window({ failures: 1, suspects: ['b'], windowFrom: 11_000 }),
     )
     expect(after(RATIO, [handled(2)], { from, now: 10_999 })).toEqual(
       window({ failures: 2, suspects: ['a'], handled: 7 }),
@@ -342,15 +351,13 @@ describe('a half-open breaker', () => {
     expect(nextBreaker(policy, state, handled(3), 20_000, noJitter)).toBe(CLOSED)
   })
 
-  test('opens again on one certain failure and keeps the start of the outage', () => {
+  test('opens again when a probe does not reach the dependency, and keeps the start of the outage', () => {
     const from = open({ successes: 1, suspects: ['a'] })
-    expect(nextBreaker(CONSECUTIVE, from, unreachable(), 40_000, noJitter)).toEqual({
-      phase: 'open',
-      since: 10_000,
-      until: 43_000,
-      successes: 0,
-      suspects: ['a'],
-    })
+    const again = { phase: 'open', since: 10_000, until: 43_000, successes: 0 }
+    const afterProbe = (messageId: string) =>
+      nextBreaker(CONSECUTIVE, from, unreachable(0, messageId), 40_000, noJitter)
+    expect(afterProbe('a')).toEqual({ ...again, suspects: ['a'], freshAt: 10_000 })
+    expect(afterProbe('b')).toEqual({ ...again, suspects: ['a', 'b'], freshAt: 40_000 })
   })
 
   test('opens again on an unexplained failure of a new message', () => {
@@ -361,6 +368,7 @@ describe('a half-open breaker', () => {
       until: 43_000,
       successes: 0,
       suspects: ['a', 'b'],
+      freshAt: 40_000,
     })
   })
 
@@ -370,8 +378,8 @@ describe('a half-open breaker', () => {
     expect(nextBreaker(CONSECUTIVE, from, unexplained('b'), 40_000, noJitter)).toBe(from)
   })
 
-  test('keeps the last 16 messages that kept it open', () => {
-    const suspects = Array.from({ length: 15 }, (_, index) => `m${index}`)
+  test('keeps the last 256 messages that kept it open', () => {
+    const suspects = Array.from({ length: 255 }, (_, index) => `m${index}`)
     const full = nextBreaker(CONSECUTIVE, open({ suspects }), unexplained('x'), 40_000, noJitter)
     expect(full).toMatchObject({ suspects: [...suspects, 'x'] })
     const later = nextBreaker(CONSECUTIVE, full, unexplained('y'), 80_000, noJitter)
@@ -385,9 +393,8 @@ describe('a half-open breaker', () => {
 
   test('behaves the same when the policy counts a ratio', () => {
     expect(nextBreaker(RATIO, open({ successes: 1 }), handled(), 20_000, noJitter)).toBe(CLOSED)
-    expect(nextBreaker(RATIO, open({ successes: 1 }), unreachable(), 40_000, noJitter)).toEqual(
-      open({ until: 43_000 }),
-    )
+    const failed = nextBreaker(RATIO, open({ successes: 1 }), unreachable(0, 'a'), 40_000, noJitter)
+    expect(failed).toEqual(open({ until: 43_000, suspects: ['a'], freshAt: 40_000 }))
   })
 })
 

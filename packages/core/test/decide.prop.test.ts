@@ -35,6 +35,7 @@ const options: fc.Arbitrary<PolicyOptions> = fc.record({
     attempts: fc.integer({ min: 1, max: 6 }),
     backoff,
     minDelay: fc.integer({ min: 1, max: 100 }),
+    unproven: maybeOff(fc.constantFrom({}, { runs: 3, maxAge: '1m' } as const)),
     maxAge: fc.constantFrom(0, '1m' as const, '14d' as const),
     history: fc.integer({ min: 3, max: 6 }),
     classes: fc.record({
@@ -70,13 +71,14 @@ const breaker: fc.Arbitrary<BreakerState> = fc.oneof(
     until: near,
     successes: fc.nat({ max: 1 }),
     suspects: fc.uniqueArray(messageId),
+    freshAt: near,
   }),
 )
 
 const outageHalf: fc.Arbitrary<OutageHalf> = fc.record({
   handled: small,
-  unreachable: small,
-  suspects: fc.uniqueArray(messageId),
+  failed: fc.uniqueArray(messageId),
+  surplus: small,
 })
 
 const guards: fc.Arbitrary<Guards> = fc.record({
@@ -106,6 +108,8 @@ const guards: fc.Arbitrary<Guards> = fc.record({
 const cycle: fc.Arbitrary<FailureCycle> = fc.record({
   number: fc.integer({ min: 1, max: 3 }),
   attempts: fc.nat({ max: 8 }),
+  runs: fc.nat({ max: 30 }),
+  unproven: fc.record({ runs: fc.nat({ max: 25 }), waitedMs: fc.nat({ max: 4_000_000 }) }),
   firstFailedAt: fc.option(near, { nil: undefined }),
   lastDelayMs: fc.nat({ max: 100_000 }),
   notBefore: fc.option(near, { nil: undefined }),
@@ -193,7 +197,14 @@ const REASONS: Readonly<Record<Decision['kind'], readonly string[]>> = {
   retryAt: ['backoff', 'pushback', 'held_back'],
   pause: ['dependency_unhealthy', 'flood'],
   quarantine: ['same_failure_repeated'],
-  deadLetter: ['terminal', 'attempts_exhausted', 'too_old', 'over_budget', 'breaker_open'],
+  deadLetter: [
+    'terminal',
+    'attempts_exhausted',
+    'unproven',
+    'too_old',
+    'over_budget',
+    'breaker_open',
+  ],
   drop: ['filtered', 'over_budget'],
 }
 
@@ -339,10 +350,27 @@ describe('a message that fails every time', () => {
         state = { guards: next, cycle: decision.cycle, now: decision.dueAt, counted: tally }
       } else if (decision.kind === 'pause') {
         state = { ...state, guards: next, now: Math.max(decision.until, state.now + 1) }
-      } else return { decision, counted: tally, limit: policy.retry.classes[classOf].attempts }
+      } else {
+        const limit = policy.retry.classes[classOf].attempts
+        return { decision, counted: tally, limit, endedAt: state.now }
+      }
     }
     return undefined
   }
+
+  test('ends within the time and the runs of the policy when no other message comes', () => {
+    const lonely = fc.constantFrom('transient', 'unknown')
+    fc.assert(
+      fc.property(lonely, chances, (classOf, draws) => {
+        const end = run({}, classOf, draws)
+        expect(end?.decision).toMatchObject({ kind: 'deadLetter', reason: 'unproven' })
+        expect(end?.endedAt).toBeGreaterThanOrEqual(NOW + 3_600_000)
+        expect(end?.endedAt).toBeLessThanOrEqual(NOW + 3_900_000)
+        const runs = end?.decision.kind === 'deadLetter' ? end.decision.cycle.runs : 0
+        expect(runs).toBeLessThanOrEqual(25)
+      }),
+    )
+  })
 
   test('is never counted more often than its attempts, and its waiting ends', () => {
     const bounded = options.map((one) => ({

@@ -59,7 +59,14 @@ function afterFailure(world: World): DecideResult {
 }
 
 function open(until: number): BreakerState {
-  return { phase: 'open', since: NOW - 10_000, until, successes: 0, suspects: [] }
+  return {
+    phase: 'open',
+    since: NOW - 10_000,
+    until,
+    successes: 0,
+    suspects: [],
+    freshAt: NOW - 10_000,
+  }
 }
 
 const OPEN = { breaker: open(NOW + 4_000) }
@@ -67,7 +74,7 @@ const HALF_OPEN = { breaker: open(NOW) }
 
 /** A window with 4 failures, so that one more makes it a quarter. */
 function degraded(handled: number): OutageState {
-  return { ...NO_OUTAGE, from: NOW, now: { handled, unreachable: 4, suspects: [] } }
+  return { ...NO_OUTAGE, from: NOW, now: { handled, failed: ['a', 'b', 'c', 'd'], surplus: 0 } }
 }
 
 const SPENT: { retryBudget: BudgetState } = {
@@ -309,6 +316,7 @@ describe('a success', () => {
       until: NOW,
       successes: 1,
       suspects: [],
+      freshAt: NOW - 10_000,
     }
     const { guards, events } = afterSuccess({ breaker })
     expect(guards.breaker).toEqual(CLOSED)
@@ -344,6 +352,8 @@ describe('a counted failure', () => {
       cycle: {
         number: 3,
         attempts: 2,
+        runs: 1,
+        unproven: { runs: 0, waitedMs: 0 },
         firstFailedAt: NOW - 500,
         lastDelayMs: 5_000,
         notBefore: undefined,
@@ -353,7 +363,7 @@ describe('a counted failure', () => {
     })
   })
 
-  const counted = { ...before, attempts: 2, history: [anAttempt(), record] }
+  const counted = { ...before, attempts: 2, runs: 1, history: [anAttempt(), record] }
 
   test('becomes a dead letter with its whole history', () => {
     const { decision } = afterFailure({ failure, cycle: before, options: withAttempts(2) })
@@ -368,7 +378,7 @@ describe('a counted failure', () => {
       kind: 'deadLetter',
       reason: 'terminal',
       failure: schema,
-      cycle: { ...before, attempts: 2, history: [anAttempt(), { ...record, class: 'schema' }] },
+      cycle: { ...counted, history: [anAttempt(), { ...record, class: 'schema' }] },
     })
   })
 
@@ -393,6 +403,7 @@ describe('a counted failure', () => {
       cycle: aCycle({
         number: 4,
         attempts: 3,
+        runs: 1,
         firstFailedAt: NOW - 9,
         history: [...thrice, anAttempt({ number: 3, at: NOW })],
       }),
@@ -442,7 +453,7 @@ describe('a counted failure', () => {
   test('updates the guards about this message', () => {
     const { guards } = afterFailure({ delivery: { id: 'm7' } })
     expect(guards.breaker).toMatchObject({ failures: 1, suspects: ['m7'] })
-    expect(guards.outage.now.suspects).toEqual(['m7'])
+    expect(guards.outage.now.failed).toEqual(['m7'])
   })
 })
 
@@ -480,6 +491,7 @@ describe('a failure while the breaker is open', () => {
       cycle: {
         ...before,
         attempts: 5,
+        runs: 1,
         history: [...thrice, anAttempt({ number: 5, at: NOW })],
       },
     })
@@ -522,7 +534,7 @@ describe('a failure while the breaker is open', () => {
       reason: 'held_back',
       dueAt: NOW + 1_000,
       delayMs: 1_000,
-      cycle: { ...before, lastDelayMs: 200 },
+      cycle: { ...before, runs: 1, lastDelayMs: 200 },
       failure: aFailure(),
     })
   })
@@ -535,11 +547,25 @@ describe('a failure while the breaker is open', () => {
     expect(decision).toMatchObject({ dueAt: until + 5_000, delayMs: 6_000 })
   })
 
-  test('of a probe counts when its failure is already known for this message', () => {
-    const breaker = { ...open(NOW), suspects: ['m1'] } as BreakerState
-    const { decision, events } = afterFailure({ guards: { breaker }, cycle: { attempts: 1 } })
-    expect(decision).toMatchObject({ kind: 'retryAt', reason: 'backoff', cycle: { attempts: 2 } })
-    expect(events).toEqual([expect.objectContaining({ type: 'attempt_failed', counted: true })])
+  describe('of a probe whose failure is already known for this message', () => {
+    const guards = { breaker: { ...open(NOW), suspects: ['m1'] } as BreakerState }
+    const cycle = { attempts: 1, runs: 1 }
+
+    test('proves nothing', () => {
+      const { decision, events } = afterFailure({ guards, cycle })
+      expect(decision).toMatchObject({
+        kind: 'retryAt',
+        cycle: { attempts: 1, runs: 2, unproven: { runs: 1 } },
+      })
+      expect(events).toEqual([expect.objectContaining({ type: 'attempt_failed', counted: false })])
+    })
+
+    test('counts without limits for unproven runs', () => {
+      const options: PolicyOptions = { retry: { unproven: 'off' } }
+      const { decision, events } = afterFailure({ guards, cycle, options })
+      expect(decision).toMatchObject({ kind: 'retryAt', cycle: { attempts: 2 } })
+      expect(events).toEqual([expect.objectContaining({ type: 'attempt_failed', counted: true })])
+    })
   })
 
   test('that opens the breaker pauses immediately', () => {
@@ -571,7 +597,7 @@ describe('a failure while the dependency is degraded', () => {
       reason: 'backoff',
       dueAt: NOW + 5_000,
       delayMs: 5_000,
-      cycle: { ...before, lastDelayMs: 5_000 },
+      cycle: { ...before, runs: 1, lastDelayMs: 5_000 },
       failure: aFailure(transient),
     })
     expect(events).toEqual([
@@ -681,35 +707,46 @@ describe('a failure while the dependency is degraded', () => {
   })
 })
 
-describe('a retry that fails and points at the dependency', () => {
-  const last = { attempts: 4, firstFailedAt: NOW - 9_000, lastDelayMs: 3_000, history: thrice }
+describe('a retry that fails while no other message passed or failed', () => {
+  const last = {
+    attempts: 4,
+    runs: 4,
+    firstFailedAt: NOW - 9_000,
+    lastDelayMs: 3_000,
+    history: [anAttempt({ signature: 's2' })],
+  }
   const served = (at: number) => ({ outage: { ...NO_OUTAGE, from: NOW, handledAt: at } })
   const world = {
     failure: { class: 'transient' },
     cycle: last,
     guards: served(NOW - 3_000),
   } as const
+  const unproven = (runs: number, waitedMs: number) => ({ ...last, unproven: { runs, waitedMs } })
+  const EXACT: PolicyOptions = { retry: { backoff: { kind: 'exponential', jitter: 'none' } } }
 
-  test('does not count while the dependency served no other message during its wait', () => {
-    const { decision, events } = afterFailure(world)
+  test.each(['transient', 'unknown'] as const)('does not count as an attempt: %s', (name) => {
+    const failure = { class: name }
+    const { decision, events } = afterFailure({ ...world, failure })
     expect(decision).toEqual({
       kind: 'retryAt',
       reason: 'backoff',
       dueAt: NOW + 5_000,
       delayMs: 5_000,
-      cycle: aCycle({ ...last, lastDelayMs: 5_000 }),
-      failure: aFailure(world.failure),
+      cycle: aCycle({
+        ...last,
+        runs: 5,
+        unproven: { runs: 1, waitedMs: 3_000 },
+        lastDelayMs: 5_000,
+      }),
+      failure: aFailure(failure),
     })
     expect(events).toEqual([expect.objectContaining({ type: 'attempt_failed', counted: false })])
   })
 
-  test('grows from the last wait, up to the longest', () => {
-    const options: PolicyOptions = { retry: { backoff: { kind: 'exponential', jitter: 'none' } } }
-    expect(afterFailure({ ...world, options }).decision).toMatchObject({ delayMs: 8_000 })
-    const longer = { ...last, lastDelayMs: 12_345 }
-    expect(
-      afterFailure({ ...world, options, guards: served(0), cycle: longer }).decision,
-    ).toMatchObject({ delayMs: 24_690 })
+  test('is never poison', () => {
+    const cycle = { ...last, attempts: 2, history: thrice }
+    const { decision } = afterFailure({ guards: served(0), cycle })
+    expect(decision).toMatchObject({ kind: 'retryAt', cycle: { attempts: 2 } })
   })
 
   test('does not count when the success lies in the future', () => {
@@ -722,31 +759,29 @@ describe('a retry that fails and points at the dependency', () => {
     expect(decision).toMatchObject({ kind: 'deadLetter', reason: 'attempts_exhausted' })
   })
 
-  test('counts when the outage window is off', () => {
-    const { decision } = afterFailure({ ...world, options: { outage: 'off' } })
-    expect(decision).toMatchObject({ kind: 'deadLetter', reason: 'attempts_exhausted' })
-  })
-
-  test('counts when the message may be the cause: another class', () => {
-    const { decision } = afterFailure({
-      ...world,
-      failure: { class: 'unknown', signature: 's2' },
-    })
-    expect(decision).toMatchObject({ kind: 'deadLetter', reason: 'attempts_exhausted' })
-  })
+  test.each<PolicyOptions>([{ outage: 'off' }, { retry: { unproven: 'off' } }])(
+    'counts without the guards that need proof: %o',
+    (options) => {
+      const { decision } = afterFailure({ ...world, options })
+      expect(decision).toMatchObject({ kind: 'deadLetter', reason: 'attempts_exhausted' })
+    },
+  )
 
   test.each([1, 2, 3, 4, 7])('is not counted at any number: after %s attempts', (attempts) => {
-    const { decision } = afterFailure({ ...world, cycle: { ...last, attempts } })
-    expect(decision).toMatchObject({ kind: 'retryAt', cycle: { attempts } })
-    const proven = { ...world, guards: served(NOW), cycle: { ...last, attempts } }
+    const cycle = { ...last, attempts }
+    expect(afterFailure({ ...world, cycle }).decision).toMatchObject({
+      kind: 'retryAt',
+      cycle: { attempts },
+    })
+    const proven = { ...world, guards: served(NOW), cycle }
     expect(afterFailure(proven).decision).toMatchObject({ cycle: { attempts: attempts + 1 } })
   })
 
-  test('is the second attempt at the earliest: the first had no wait', () => {
+  test('is the second run at the earliest: the first had no wait', () => {
     const first = { failure: world.failure, guards: served(0) }
     expect(afterFailure(first).decision).toMatchObject({
       kind: 'retryAt',
-      cycle: { attempts: 1 },
+      cycle: { attempts: 1, runs: 1, unproven: { runs: 0, waitedMs: 0 } },
     })
     expect(afterFailure({ ...first, options: withAttempts(1) }).decision).toMatchObject({
       kind: 'deadLetter',
@@ -755,9 +790,107 @@ describe('a retry that fails and points at the dependency', () => {
     })
   })
 
+  test('is given up after as many runs as the policy allows, with this failure in its history', () => {
+    expect(afterFailure({ ...world, cycle: unproven(18, 9_000) }).decision.kind).toBe('retryAt')
+    expect(afterFailure({ ...world, cycle: unproven(19, 9_000) }).decision).toMatchObject({
+      kind: 'deadLetter',
+      reason: 'unproven',
+      cycle: { attempts: 5, runs: 5, history: [{ signature: 's2' }, { number: 5, at: NOW }] },
+    })
+  })
+
+  test('is given up after as much waiting as the policy allows', () => {
+    const hour = 3_600_000
+    const almost = { ...world, cycle: unproven(3, hour - 3_001) }
+    expect(afterFailure(almost).decision.kind).toBe('retryAt')
+    const over = { ...world, cycle: unproven(3, hour - 3_000) }
+    expect(afterFailure(over).decision).toMatchObject({ kind: 'deadLetter', reason: 'unproven' })
+  })
+
+  test('is not given up before it ran as often as it may count: its backoff may be long', () => {
+    const cycle = { ...unproven(2, 7_200_000), runs: 3 }
+    expect(afterFailure({ ...world, cycle }).decision.kind).toBe('retryAt')
+    const next = { ...cycle, runs: 4 }
+    expect(afterFailure({ ...world, cycle: next }).decision).toMatchObject({ reason: 'unproven' })
+  })
+
   test('is still given up when it is too old', () => {
     const cycle = { ...last, firstFailedAt: NOW - DAYS_14 - 1 }
     expect(afterFailure({ ...world, cycle }).decision).toMatchObject({ reason: 'too_old' })
+  })
+
+  test('adds the wait of counted runs to that of unproven ones, when it has any', () => {
+    const proven = (cycle: Partial<FailureCycle>) =>
+      afterFailure({ ...world, guards: served(NOW), cycle: { ...cycle, attempts: 1 } }).decision
+    expect(proven(last)).toMatchObject({ cycle: { unproven: { runs: 0, waitedMs: 0 } } })
+    expect(proven(unproven(2, 7_000))).toMatchObject({
+      cycle: { unproven: { runs: 2, waitedMs: 10_000 } },
+    })
+  })
+
+  test('forgets the unproven runs when the dependency is at fault', () => {
+    const outage = degraded(0)
+    const { decision } = afterFailure({ ...world, cycle: unproven(7, 9_000), guards: { outage } })
+    expect(decision).toMatchObject({ cycle: { unproven: { runs: 0, waitedMs: 0 } } })
+  })
+
+  test.each<[runs: number, waitedMs: number, chance: number, delayMs: number]>([
+    // The backoff of the fourth attempt is longer.
+    [0, 0, 0, 8_000],
+    // From here the delay doubles: 6 min / 2^n before the tenth run.
+    [5, 10_000, 0, 22_500],
+    [6, 30_000, 0, 45_000],
+    [9, 360_000, 0, 360_000],
+    // Then it stays, spread by a fifth.
+    [12, 700_000, 0, 360_000],
+    [12, 700_000, 0.5, 396_000],
+    // The last delay ends 1 % after the limit.
+    [17, 3_399_000, 0.5, 234_000],
+  ])(
+    'waits, after %s such runs and %s ms, with random number %s, for %s ms',
+    (runs, waitedMs, chance, delayMs) => {
+      const { decision } = afterFailure({
+        ...world,
+        cycle: unproven(runs, waitedMs),
+        options: EXACT,
+        random: () => chance,
+      })
+      expect(decision).toMatchObject({ kind: 'retryAt', delayMs })
+    },
+  )
+
+  test('waits at least as long as before, up to the longest backoff, when it counts after unproven runs', () => {
+    const waits = (lastDelayMs: number, runs: number) =>
+      afterFailure({
+        ...world,
+        guards: served(NOW),
+        cycle: { ...unproven(runs, 9_000), attempts: 1, lastDelayMs },
+        options: EXACT,
+      }).decision
+    expect(waits(7_000, 0)).toMatchObject({ delayMs: 2_000 })
+    expect(waits(7_000, 1)).toMatchObject({ delayMs: 7_000 })
+    expect(waits(1_000, 1)).toMatchObject({ delayMs: 2_000 })
+    expect(waits(360_000, 1)).toMatchObject({ delayMs: 60_000 })
+  })
+
+  test('is held back until the next probe while the breaker is open', () => {
+    const breaker = { ...open(NOW), suspects: ['m1'] } as BreakerState
+    const again = { class: 'transient' } as const
+    const guards = { ...served(NOW - 1), breaker }
+    const opened = afterFailure({ ...world, failure: again, guards })
+    expect(opened.guards.breaker).toMatchObject({ phase: 'open', until: NOW + 1_000 })
+    expect(opened.decision).toMatchObject({ dueAt: NOW + 5_000, cycle: { unproven: { runs: 1 } } })
+    const short: PolicyOptions = { retry: { backoff: { kind: 'fixed', delay: '10ms' } } }
+    const soon = {
+      ...world,
+      failure: again,
+      guards,
+      options: short,
+      cycle: { ...last, attempts: 1 },
+    }
+    expect(afterFailure(soon).decision).toMatchObject({ dueAt: NOW + 1_000, reason: 'held_back' })
+    const ordered = { ...soon, options: { ...short, ...LANE } }
+    expect(afterFailure(ordered).decision).toMatchObject({ dueAt: NOW + 1_773 })
   })
 })
 
@@ -897,6 +1030,7 @@ describe('the budget', () => {
       delayMs: 1_500,
       cycle: aCycle({
         attempts: 1,
+        runs: 1,
         firstFailedAt: NOW,
         lastDelayMs: 1_000,
         history: [anAttempt({ at: NOW })],
@@ -968,7 +1102,12 @@ describe('the budget', () => {
       kind: 'deadLetter',
       reason: 'over_budget',
       failure: aFailure(),
-      cycle: aCycle({ attempts: 1, firstFailedAt: NOW, history: [anAttempt({ at: NOW })] }),
+      cycle: aCycle({
+        attempts: 1,
+        runs: 1,
+        firstFailedAt: NOW,
+        history: [anAttempt({ at: NOW })],
+      }),
     })
     expect(guards.flood).toEqual([{ signature: 's1', tokens: 99, at: NOW }])
     // A message that never runs again takes no slot in the stages and costs nothing.
@@ -1016,7 +1155,12 @@ describe('the budget', () => {
       kind: 'drop',
       reason: 'over_budget',
       failure: aFailure(),
-      cycle: aCycle({ attempts: 1, firstFailedAt: NOW, history: [anAttempt({ at: NOW })] }),
+      cycle: aCycle({
+        attempts: 1,
+        runs: 1,
+        firstFailedAt: NOW,
+        history: [anAttempt({ at: NOW })],
+      }),
     })
     expect(events.map((event) => event.type)).toEqual(['attempt_failed', 'budget_exhausted'])
   })
@@ -1107,6 +1251,7 @@ describe('a delivery that is given up without an attempt', () => {
       cycle: aCycle({
         number: 2,
         attempts: 2,
+        runs: 1,
         firstFailedAt: NOW - 9,
         history: [
           anAttempt(),

@@ -6,6 +6,8 @@ describe('the first failure cycle', () => {
     expect(FIRST_CYCLE).toEqual({
       number: 1,
       attempts: 0,
+      runs: 0,
+      unproven: { runs: 0, waitedMs: 0 },
       firstFailedAt: undefined,
       lastDelayMs: 0,
       notBefore: undefined,
@@ -16,5 +18,6 @@ describe('the first failure cycle', () => {
   test('is shared by all messages, so it is frozen', () => {
     expect(Object.isFrozen(FIRST_CYCLE)).toBe(true)
     expect(Object.isFrozen(FIRST_CYCLE.history)).toBe(true)
+    expect(Object.isFrozen(FIRST_CYCLE.unproven)).toBe(true)
   })
 })

@@ -6,7 +6,6 @@ import {
   attemptsAllowed,
   type Guards,
   type SuccessBatch,
-  isDependencyToBlame,
   recordFailure,
   recordSuccesses,
   pausedUntil,
@@ -20,7 +19,14 @@ import { aFailure, breakerChanged, deepFrozen, GUARDS_OFF, half, NOW } from './f
 const context = { source: 'orders', now: NOW, random: half }
 
 function open(until: number): BreakerState {
-  return { phase: 'open', since: NOW - 10_000, until, successes: 0, suspects: [] }
+  return {
+    phase: 'open',
+    since: NOW - 10_000,
+    until,
+    successes: 0,
+    suspects: [],
+    freshAt: NOW - 10_000,
+  }
 }
 
 /** Closed, after the given number of consecutive failures. */
@@ -196,16 +202,18 @@ describe('a success', () => {
 })
 
 describe('a failure', () => {
-  test('of class transient counts against the dependency, each one', () => {
+  test('of class transient counts against the dependency, once for each message', () => {
     const { guards } = afterFailure(aWorld({}, { breaker: shaken(1) }), { class: 'transient' })
-    expect(guards.breaker).toMatchObject({ failures: 2, suspects: [] })
-    expect(guards.outage.now).toEqual({ handled: 0, unreachable: 1, suspects: [] })
+    expect(guards.breaker).toMatchObject({ failures: 2, suspects: ['m1'] })
+    const again = afterFailure({ policy: resolvePolicy(), guards }, { class: 'transient' })
+    expect(again.guards.breaker).toBe(guards.breaker)
+    expect(guards.outage.now).toEqual({ handled: 0, failed: ['m1'], surplus: 0 })
   })
 
   test('of class unknown may be caused by the message, and counts once for it', () => {
     const first = afterFailure(aWorld(), { class: 'unknown' })
     expect(first.guards.breaker).toMatchObject({ failures: 1, suspects: ['m1'] })
-    expect(first.guards.outage.now).toEqual({ handled: 0, unreachable: 0, suspects: ['m1'] })
+    expect(first.guards.outage.now).toEqual({ handled: 0, failed: ['m1'], surplus: 0 })
     const again = afterFailure({ policy: resolvePolicy(), guards: first.guards }, {})
     expect(again.guards.breaker).toMatchObject({ failures: 1, suspects: ['m1'] })
     const other = afterFailure(
@@ -221,7 +229,7 @@ describe('a failure', () => {
     (name) => {
       const { guards, events } = afterFailure(aWorld({}, { breaker: shaken(4) }), { class: name })
       expect(guards.breaker).toEqual(CLOSED)
-      expect(guards.outage).toMatchObject({ now: { handled: 1, unreachable: 0 }, handledAt: NOW })
+      expect(guards.outage).toMatchObject({ now: { handled: 1, failed: [] }, handledAt: NOW })
       expect(guards.adaptiveConcurrency.limit).toBe(10)
       expect(events).toEqual([])
     },
@@ -246,7 +254,8 @@ describe('a failure', () => {
       since: NOW,
       until: NOW + 1_000,
       successes: 0,
-      suspects: [],
+      suspects: ['m1'],
+      freshAt: NOW,
     })
     expect(guards.adaptiveConcurrency).toEqual({ limit: 1, credit: 0, threshold: 5, shrunkAt: NOW })
     expect(events).toEqual([
@@ -347,75 +356,4 @@ describe('a failure', () => {
     expect(guards.retryBudget).toBe(world.guards.retryBudget)
     expect(guards.flood).toBe(world.guards.flood)
   })
-})
-
-describe('isDependencyToBlame', () => {
-  const failing = (unreachable: number, handled: number) => ({
-    ...NO_OUTAGE,
-    from: NOW,
-    now: { handled, unreachable, suspects: [] },
-  })
-
-  function isToBlame(
-    before: Partial<Guards>,
-    after: Partial<Guards>,
-    { options = {}, failure = {} }: { options?: PolicyOptions; failure?: Partial<Failure> } = {},
-  ): boolean {
-    const { policy, guards } = aWorld(options)
-    return isDependencyToBlame(
-      policy,
-      aFailure(failure),
-      { ...guards, ...before },
-      { ...guards, ...after },
-      NOW,
-    )
-  }
-
-  test('is false while everything works', () => {
-    expect(isToBlame({}, {})).toBe(false)
-  })
-
-  test('is true while the breaker is open, and when it just opened', () => {
-    const breaker = open(NOW + 1)
-    expect(isToBlame({ breaker }, { breaker })).toBe(true)
-    expect(isToBlame({}, { breaker })).toBe(true)
-  })
-
-  test('is true while the breaker is isolated manually', () => {
-    expect(isToBlame({ breaker: ISOLATED }, { breaker: ISOLATED })).toBe(true)
-  })
-
-  test('is true when a probe opened the breaker again', () => {
-    expect(isToBlame({ breaker: open(NOW) }, { breaker: open(NOW + 1_000) })).toBe(true)
-  })
-
-  test('is false when the failure of a probe is already known', () => {
-    const breaker = open(NOW)
-    expect(isToBlame({ breaker }, { breaker })).toBe(false)
-  })
-
-  test('is true while enough messages fail together, although the breaker is closed', () => {
-    expect(isToBlame({}, { outage: failing(5, 15) })).toBe(true)
-    expect(isToBlame({}, { outage: failing(5, 16) })).toBe(false)
-    expect(isToBlame({}, { outage: failing(4, 0) })).toBe(false)
-  })
-
-  test('is false when the window is off', () => {
-    expect(isToBlame({}, { outage: failing(5, 0) }, { options: { outage: 'off' } })).toBe(false)
-  })
-
-  test.each(['transient', 'unknown'] as const)('is true for a failure of class %s', (name) => {
-    const failure = { class: name }
-    expect(isToBlame({ breaker: ISOLATED }, { breaker: ISOLATED }, { failure })).toBe(true)
-    expect(isToBlame({}, { outage: failing(5, 0) }, { failure })).toBe(true)
-  })
-
-  test.each(['schema', 'business', 'integration'] as const)(
-    'is never true for a failure of class %s, which the message caused',
-    (name) => {
-      const failure = { class: name }
-      expect(isToBlame({ breaker: ISOLATED }, { breaker: ISOLATED }, { failure })).toBe(false)
-      expect(isToBlame({}, { outage: failing(5, 0) }, { failure })).toBe(false)
-    },
-  )
 })

@@ -26,14 +26,23 @@ const attempt: fc.Arbitrary<AttemptRecord> = fc.record({
   message: anyText,
 })
 
-const cycle: fc.Arbitrary<FailureCycle> = fc.record({
-  number: fc.integer({ min: 1, max: 1_000_000 }),
-  attempts: count,
-  firstFailedAt: fc.option(time, { nil: undefined }),
-  lastDelayMs: time,
-  notBefore: fc.option(time, { nil: undefined }),
-  history: fc.array(attempt, { maxLength: 5 }),
-})
+/** No run is counted without a run. Time without runs is never written. */
+const runs = fc.tuple(count, count, count, time).map(([one, other, unproven, waitedMs]) => ({
+  attempts: Math.min(one, other),
+  runs: Math.max(one, other),
+  unproven: { runs: unproven, waitedMs: unproven === 0 ? 0 : waitedMs },
+}))
+
+const cycle: fc.Arbitrary<FailureCycle> = fc
+  .record({
+    number: fc.integer({ min: 1, max: 1_000_000 }),
+    runs,
+    firstFailedAt: fc.option(time, { nil: undefined }),
+    lastDelayMs: time,
+    notBefore: fc.option(time, { nil: undefined }),
+    history: fc.array(attempt, { maxLength: 5 }),
+  })
+  .map(({ runs: counts, ...rest }) => ({ ...rest, ...counts }))
 
 const state: fc.Arbitrary<WireState> = fc.record(
   {

@@ -61,6 +61,8 @@ describe('headers of a message', () => {
       cycle: {
         number: 2,
         attempts: 2,
+        runs: 9,
+        unproven: { runs: 4, waitedMs: 61_000.4 },
         firstFailedAt: NOW,
         lastDelayMs: 250,
         notBefore: NOW + 9,
@@ -77,6 +79,9 @@ describe('headers of a message', () => {
         'redrive-key': 'order-7',
         'redrive-source': 'orders',
         'redrive-attempt': '2',
+        'redrive-runs': '9',
+        'redrive-unproven-runs': '4',
+        'redrive-unproven-ms': '61000',
         'redrive-cycle': '2',
         'redrive-first-failed-at': '1700000000000',
         'redrive-delay': '250',
@@ -102,6 +107,8 @@ describe('headers of a message', () => {
       cycle: {
         number: 2,
         attempts: 3,
+        runs: 5,
+        unproven: { runs: 1, waitedMs: 7 },
         firstFailedAt: 0,
         lastDelayMs: 5,
         notBefore: 6,
@@ -113,6 +120,16 @@ describe('headers of a message', () => {
       foreign: {},
       problems: [],
     })
+  })
+
+  test('without runs have as many as counted attempts, and never fewer', () => {
+    const plain = encodeHeaders(aState({ cycle: aCycle({ attempts: 3, runs: 3 }) })).headers
+    expect(plain).not.toHaveProperty('redrive-runs')
+    expect(plain).not.toHaveProperty('redrive-unproven-runs')
+    expect(plain).not.toHaveProperty('redrive-unproven-ms')
+    expect(decodeHeaders(plain).cycle.runs).toBe(3)
+    expect(decodeHeaders({ ...plain, 'redrive-runs': '2' }).cycle.runs).toBe(3)
+    expect(decodeHeaders({ ...plain, 'redrive-runs': '4' }).cycle.runs).toBe(4)
   })
 
   test('all have the prefix', () => {

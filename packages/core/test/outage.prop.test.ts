@@ -6,9 +6,8 @@ import {
   NO_OUTAGE,
   type OutagePolicy,
   type OutageState,
+  outageFailed,
   outageHandled,
-  outageUnexplained,
-  outageUnreachable,
 } from '../src/outage.ts'
 import { NOW, transitionsOf } from './fixtures.ts'
 
@@ -20,8 +19,7 @@ const anyPolicy: fc.Arbitrary<OutagePolicy> = fc.record({
 
 type Input = { readonly afterMs: number } & (
   | { readonly kind: 'handled'; readonly count: number }
-  | { readonly kind: 'unreachable' }
-  | { readonly kind: 'unexplained'; readonly messageId: string }
+  | { readonly kind: 'failed'; readonly messageId: string }
 )
 const afterMs = fc.oneof(fc.constant(0), fc.nat({ max: 50 }), fc.nat({ max: 5_000 }))
 const anyHandled = fc.record({
@@ -29,30 +27,26 @@ const anyHandled = fc.record({
   count: fc.integer({ min: 1, max: 5 }),
   afterMs,
 })
-const anyUnreachable = fc.record({ kind: fc.constant('unreachable' as const), afterMs })
-const anyUnexplained = fc.record({
-  kind: fc.constant('unexplained' as const),
+const anyFailed = fc.record({
+  kind: fc.constant('failed' as const),
   messageId: fc.nat({ max: 400 }).map(String),
   afterMs,
 })
 const bounds = { minLength: 1, maxLength: 120 }
-const anyInputs = fc.array(fc.oneof(anyHandled, anyUnreachable, anyUnexplained), bounds)
-const anyMessageInputs = fc.array(fc.oneof(anyHandled, anyUnexplained), bounds)
+const anyInputs = fc.array(fc.oneof(anyHandled, anyFailed), bounds)
 
 function step(policy: OutagePolicy, state: OutageState, input: Input, now: number) {
   switch (input.kind) {
     case 'handled':
       return outageHandled(policy, state, { count: input.count, at: now }, now)
-    case 'unreachable':
-      return outageUnreachable(policy, state, now)
-    case 'unexplained':
-      return outageUnexplained(policy, state, input.messageId, now)
+    case 'failed':
+      return outageFailed(policy, state, input.messageId, now)
   }
 }
 
 function withIds(inputs: readonly Input[], rename: (messageId: string) => string): Input[] {
   return inputs.map((one) =>
-    one.kind === 'unexplained' ? { ...one, messageId: rename(one.messageId) } : one,
+    one.kind === 'failed' ? { ...one, messageId: rename(one.messageId) } : one,
   )
 }
 
@@ -65,7 +59,7 @@ function applyAll(policy: OutagePolicy, inputs: readonly Input[]) {
 describe('the outage window, for any sequence', () => {
   test('never marks a dependency unhealthy because of one bad message', () => {
     fc.assert(
-      fc.property(anyPolicy, anyMessageInputs, (policy, inputs) => {
+      fc.property(anyPolicy, anyInputs, (policy, inputs) => {
         for (const { after, now } of applyAll(
           policy,
           withIds(inputs, () => 'poison'),
@@ -78,7 +72,7 @@ describe('the outage window, for any sequence', () => {
 
   test('keeps a dependency healthy while fewer distinct messages than needed fail', () => {
     fc.assert(
-      fc.property(anyPolicy, anyMessageInputs, (policy, inputs) => {
+      fc.property(anyPolicy, anyInputs, (policy, inputs) => {
         const few = withIds(inputs, (id) => String(Number(id) % (policy.failures - 1)))
         for (const { after, now } of applyAll(policy, few)) {
           expect(isSick(policy, after, now)).toBe(false)
@@ -87,23 +81,20 @@ describe('the outage window, for any sequence', () => {
     )
   })
 
-  test.each(['unexplained', 'unreachable'] as const)(
-    'marks a dependency unhealthy when enough failures come together: %s',
-    (kind) => {
-      fc.assert(
-        fc.property(anyPolicy, (policy) => {
-          const all = Array.from({ length: policy.failures }, (_, index) => ({
-            kind,
-            messageId: String(index),
-            afterMs: 0,
-          }))
-          for (const [index, { after, now }] of applyAll(policy, all).entries()) {
-            expect(isSick(policy, after, now)).toBe(index + 1 >= policy.failures)
-          }
-        }),
-      )
-    },
-  )
+  test('marks a dependency unhealthy when enough messages fail together', () => {
+    fc.assert(
+      fc.property(anyPolicy, (policy) => {
+        const all = Array.from({ length: policy.failures }, (_, index) => ({
+          kind: 'failed' as const,
+          messageId: String(index),
+          afterMs: 0,
+        }))
+        for (const [index, { after, now }] of applyAll(policy, all).entries()) {
+          expect(isSick(policy, after, now)).toBe(index + 1 >= policy.failures)
+        }
+      }),
+    )
+  })
 
   test('counts all of the last half window, and nothing older than one and a half', () => {
     fc.assert(
@@ -119,14 +110,12 @@ describe('the outage window, for any sequence', () => {
             )
           const least = since(policy.windowMs / 2)
           const most = since(policy.windowMs * 1.5)
-          const suspects = [...after.now.suspects, ...after.before.suspects]
-          expect(suspects).toEqual(expect.arrayContaining(least.suspects))
-          expect(most.suspects).toEqual(expect.arrayContaining(suspects))
-          for (const kind of ['handled', 'unreachable'] as const) {
-            const counted = after.now[kind] + after.before[kind]
-            expect(counted).toBeGreaterThanOrEqual(least[kind])
-            expect(counted).toBeLessThanOrEqual(most[kind])
-          }
+          const failed = [...after.now.failed, ...after.before.failed]
+          expect(failed).toEqual(expect.arrayContaining(least.failed))
+          expect(most.failed).toEqual(expect.arrayContaining(failed))
+          const handled = after.now.handled + after.before.handled
+          expect(handled).toBeGreaterThanOrEqual(least.handled)
+          expect(handled).toBeLessThanOrEqual(most.handled)
         }
       }),
     )
@@ -161,10 +150,10 @@ describe('the outage window, for any sequence', () => {
       fc.property(anyPolicy, fc.nat({ max: 2_000 }), (policy, count) => {
         let state: OutageState = NO_OUTAGE
         for (let index = 0; index < count; index += 1) {
-          state = outageUnexplained(policy, state, String(index), NOW + index)
+          state = outageFailed(policy, state, String(index), NOW + index)
         }
-        expect(state.now.suspects.length).toBeLessThanOrEqual(256)
-        expect(state.before.suspects.length).toBeLessThanOrEqual(256)
+        expect(state.now.failed.length).toBeLessThanOrEqual(256)
+        expect(state.before.failed.length).toBeLessThanOrEqual(256)
       }),
       { numRuns: 30 },
     )
@@ -199,7 +188,6 @@ describe('the outage window, for any sequence', () => {
 function totals(inputs: readonly Input[]) {
   return {
     handled: inputs.reduce((sum, one) => sum + (one.kind === 'handled' ? one.count : 0), 0),
-    unreachable: inputs.filter((one) => one.kind === 'unreachable').length,
-    suspects: inputs.flatMap((one) => (one.kind === 'unexplained' ? one.messageId : [])),
+    failed: inputs.flatMap((one) => (one.kind === 'failed' ? one.messageId : [])),
   }
 }

@@ -6,17 +6,16 @@ import {
   type OutageHalf,
   type OutagePolicy,
   type OutageState,
+  outageFailed,
   outageHandled,
-  outageUnexplained,
-  outageUnreachable,
 } from '../src/outage.ts'
 
 const POLICY: OutagePolicy = { ratio: 0.25, failures: 3, windowMs: 1_000 }
 
 const half = (fields: Partial<OutageHalf> = {}): OutageHalf => ({
   handled: 0,
-  unreachable: 0,
-  suspects: [],
+  surplus: 0,
+  failed: [],
   ...fields,
 })
 
@@ -41,8 +40,8 @@ describe('the initial value', () => {
       NO_OUTAGE,
       NO_OUTAGE.now,
       NO_OUTAGE.before,
-      NO_OUTAGE.now.suspects,
-      NO_OUTAGE.before.suspects,
+      NO_OUTAGE.now.failed,
+      NO_OUTAGE.before.failed,
     ]) {
       expect(Object.isFrozen(part)).toBe(true)
     }
@@ -55,13 +54,13 @@ describe('the initial value', () => {
 })
 
 describe('what is counted', () => {
-  const before = half({ handled: 9, unreachable: 8, suspects: ['z'] })
+  const before = half({ handled: 9, surplus: 8, failed: ['z'] })
 
   test('adds up the successes, and keeps the last time', () => {
-    const from = state({ now: half({ handled: 2, unreachable: 1, suspects: ['a'] }), before })
+    const from = state({ now: half({ handled: 2, surplus: 1, failed: ['a'] }), before })
     expect(outageHandled(POLICY, from, { count: 3, at: 10_000 }, 10_100)).toEqual({
       ...from,
-      now: half({ handled: 5, unreachable: 1, suspects: ['a'] }),
+      now: half({ handled: 5, surplus: 1, failed: ['a'] }),
       handledAt: 10_000,
     })
   })
@@ -72,39 +71,30 @@ describe('what is counted', () => {
     expect(outageHandled(POLICY, from, { count: 1, at: 9_951 }, 10_000).handledAt).toBe(9_951)
   })
 
-  test('adds up every failure to reach the dependency', () => {
-    const from = state({ now: half({ handled: 2, unreachable: 1, suspects: ['a'] }), before })
-    expect(outageUnreachable(POLICY, from, 10_000)).toEqual({
-      ...from,
-      now: half({ handled: 2, unreachable: 2, suspects: ['a'] }),
-    })
-  })
-
-  test('keeps each message that failed without explanation once', () => {
-    const one = outageUnexplained(POLICY, state({ before }), 'a', 10_000)
-    expect(one).toEqual(state({ now: half({ suspects: ['a'] }), before }))
-    expect(outageUnexplained(POLICY, one, 'a', 10_001)).toBe(one)
-    expect(outageUnexplained(POLICY, one, 'b', 10_001)).toEqual(
-      state({ now: half({ suspects: ['a', 'b'] }), before }),
+  test('keeps each message that failed once', () => {
+    const one = outageFailed(POLICY, state({ before }), 'a', 10_000)
+    expect(one).toEqual(state({ now: half({ failed: ['a'] }), before }))
+    expect(outageFailed(POLICY, one, 'a', 10_001)).toBe(one)
+    expect(outageFailed(POLICY, one, 'b', 10_001)).toEqual(
+      state({ now: half({ failed: ['a', 'b'] }), before }),
     )
   })
 
   test('keeps no more than 256 of them, and only counts the others', () => {
-    const almost = state({ now: half({ suspects: ids(255), unreachable: 4 }) })
-    const full = outageUnexplained(POLICY, almost, 'new', 10_000)
-    expect(full.now).toEqual(half({ suspects: [...ids(255), 'new'], unreachable: 4 }))
-    expect(outageUnexplained(POLICY, full, 'm0', 10_000)).toBe(full)
-    expect(outageUnexplained(POLICY, full, 'newer', 10_000)).toEqual({
+    const almost = state({ now: half({ failed: ids(255), surplus: 4 }) })
+    const full = outageFailed(POLICY, almost, 'new', 10_000)
+    expect(full.now).toEqual(half({ failed: [...ids(255), 'new'], surplus: 4 }))
+    expect(outageFailed(POLICY, full, 'm0', 10_000)).toBe(full)
+    expect(outageFailed(POLICY, full, 'newer', 10_000)).toEqual({
       ...full,
-      now: { ...full.now, unreachable: 5 },
+      now: { ...full.now, surplus: 5 },
     })
   })
 
   test('does not change the given state', () => {
-    const given = state({ now: half({ suspects: ['a'] }) })
+    const given = state({ now: half({ failed: ['a'] }) })
     const copy = structuredClone(given)
-    outageUnexplained(POLICY, given, 'b', 10_000)
-    outageUnreachable(POLICY, given, 10_000)
+    outageFailed(POLICY, given, 'b', 10_000)
     outageHandled(POLICY, given, { count: 1, at: 10_000 }, 10_000)
     expect(given).toEqual(copy)
   })
@@ -112,49 +102,44 @@ describe('what is counted', () => {
 
 describe('a dependency', () => {
   test('is unhealthy when enough distinct messages fail, and not one earlier', () => {
-    expect(isUnhealthy({ suspects: ids(2) })).toBe(false)
-    expect(isUnhealthy({ suspects: ids(3) })).toBe(true)
+    expect(isUnhealthy({ failed: ids(2) })).toBe(false)
+    expect(isUnhealthy({ failed: ids(3) })).toBe(true)
   })
 
-  test('is unhealthy when it was unreachable often enough, and not one earlier', () => {
-    expect(isUnhealthy({ unreachable: 2 })).toBe(false)
-    expect(isUnhealthy({ unreachable: 3 })).toBe(true)
-  })
-
-  test('is judged by both kinds of failure together', () => {
-    expect(isUnhealthy({ unreachable: 1, suspects: ['a'] })).toBe(false)
-    expect(isUnhealthy({ unreachable: 1, suspects: ['a', 'b'] })).toBe(true)
-    expect(isUnhealthy({ unreachable: 2, suspects: ['a'] })).toBe(true)
+  test('is judged by the messages kept and by those that are only counted', () => {
+    expect(isUnhealthy({ surplus: 1, failed: ['a'] })).toBe(false)
+    expect(isUnhealthy({ surplus: 1, failed: ['a', 'b'] })).toBe(true)
+    expect(isUnhealthy({ surplus: 2, failed: ['a'] })).toBe(true)
   })
 
   test('is unhealthy when the share of failures is reached, and healthy below it', () => {
-    expect(isUnhealthy({ suspects: ids(3), handled: 9 })).toBe(true)
-    expect(isUnhealthy({ suspects: ids(3), handled: 10 })).toBe(false)
-    expect(isUnhealthy({ unreachable: 4, handled: 12 })).toBe(true)
-    expect(isUnhealthy({ unreachable: 4, handled: 13 })).toBe(false)
+    expect(isUnhealthy({ failed: ids(3), handled: 9 })).toBe(true)
+    expect(isUnhealthy({ failed: ids(3), handled: 10 })).toBe(false)
+    expect(isUnhealthy({ surplus: 4, handled: 12 })).toBe(true)
+    expect(isUnhealthy({ surplus: 4, handled: 13 })).toBe(false)
   })
 
   test('is judged by both halves of the window', () => {
-    expect(isUnhealthy({ suspects: ['a', 'b'] }, { suspects: ['c'] })).toBe(true)
-    expect(isUnhealthy({}, { suspects: ids(3) })).toBe(true)
-    expect(isUnhealthy({ unreachable: 2 }, { unreachable: 1 })).toBe(true)
-    expect(isUnhealthy({ unreachable: 1 }, { unreachable: 1 })).toBe(false)
-    expect(isUnhealthy({}, { unreachable: 3 })).toBe(true)
-    expect(isUnhealthy({ unreachable: 3, handled: 4 }, { handled: 5 })).toBe(true)
-    expect(isUnhealthy({ unreachable: 3, handled: 4 }, { handled: 6 })).toBe(false)
-    expect(isUnhealthy({ unreachable: 3, handled: 5 }, { handled: 5 })).toBe(false)
+    expect(isUnhealthy({ failed: ['a', 'b'] }, { failed: ['c'] })).toBe(true)
+    expect(isUnhealthy({}, { failed: ids(3) })).toBe(true)
+    expect(isUnhealthy({ surplus: 2 }, { surplus: 1 })).toBe(true)
+    expect(isUnhealthy({ surplus: 1 }, { surplus: 1 })).toBe(false)
+    expect(isUnhealthy({}, { surplus: 3 })).toBe(true)
+    expect(isUnhealthy({ surplus: 3, handled: 4 }, { handled: 5 })).toBe(true)
+    expect(isUnhealthy({ surplus: 3, handled: 4 }, { handled: 6 })).toBe(false)
+    expect(isUnhealthy({ surplus: 3, handled: 5 }, { handled: 5 })).toBe(false)
   })
 
   test('is healthy when the same messages fail in both halves', () => {
-    expect(isUnhealthy({ suspects: ['a', 'b'] }, { suspects: ['b', 'a'] })).toBe(false)
+    expect(isUnhealthy({ failed: ['a', 'b'] }, { failed: ['b', 'a'] })).toBe(false)
   })
 })
 
 describe('the window', () => {
-  const newer = half({ handled: 4, unreachable: 6, suspects: ['a', 'b', 'c'] })
+  const newer = half({ handled: 4, surplus: 6, failed: ['a', 'b', 'c'] })
   const filled = state({
     now: newer,
-    before: half({ handled: 7, unreachable: 5, suspects: ['y', 'z'] }),
+    before: half({ handled: 7, surplus: 5, failed: ['y', 'z'] }),
     handledAt: 9_000,
   })
   const success = { count: 1, at: 9_000 }
@@ -164,13 +149,9 @@ describe('the window', () => {
       ...filled,
       now: { ...newer, handled: 5 },
     })
-    expect(outageUnreachable(POLICY, filled, 10_499)).toEqual({
+    expect(outageFailed(POLICY, filled, 'd', 10_499)).toEqual({
       ...filled,
-      now: { ...newer, unreachable: 7 },
-    })
-    expect(outageUnexplained(POLICY, filled, 'd', 10_499)).toEqual({
-      ...filled,
-      now: { ...newer, suspects: ['a', 'b', 'c', 'd'] },
+      now: { ...newer, failed: ['a', 'b', 'c', 'd'] },
     })
   })
 
@@ -178,8 +159,7 @@ describe('the window', () => {
   const expectEachCounts = (now: number, rest: Omit<OutageState, 'now'>) => {
     const counted = (change: Parameters<typeof half>[0]) => ({ ...rest, now: half(change) })
     expect(outageHandled(POLICY, filled, success, now)).toEqual(counted({ handled: 1 }))
-    expect(outageUnreachable(POLICY, filled, now)).toEqual(counted({ unreachable: 1 }))
-    expect(outageUnexplained(POLICY, filled, 'a', now)).toEqual(counted({ suspects: ['a'] }))
+    expect(outageFailed(POLICY, filled, 'a', now)).toEqual(counted({ failed: ['a'] }))
   }
 
   test.each([10_500, 10_999])(
@@ -201,21 +181,21 @@ describe('the window', () => {
   )
 
   test('starts again when the clock steps back', () => {
-    expect(outageUnreachable(POLICY, filled, 10_000).now.unreachable).toBe(7)
-    expect(outageUnreachable(POLICY, filled, 9_999)).toEqual(
-      state({ from: 9_999, now: half({ unreachable: 1 }), handledAt: 9_000 }),
+    expect(outageFailed(POLICY, filled, 'd', 10_000).now.failed).toEqual(['a', 'b', 'c', 'd'])
+    expect(outageFailed(POLICY, filled, 'd', 9_999)).toEqual(
+      state({ from: 9_999, now: half({ failed: ['d'] }), handledAt: 9_000 }),
     )
     expect(isSick(POLICY, filled, 10_000)).toBe(true)
     expect(isSick(POLICY, filled, 9_999)).toBe(false)
   })
 
   test('drops the older half when it turns twice', () => {
-    const once = outageUnreachable(POLICY, filled, 10_500)
+    const once = outageFailed(POLICY, filled, 'd', 10_500)
     expect(outageHandled(POLICY, once, success, 11_000)).toEqual(
       state({
         from: 11_000,
         now: half({ handled: 1 }),
-        before: half({ unreachable: 1 }),
+        before: half({ failed: ['d'] }),
         handledAt: 9_000,
       }),
     )

@@ -71,6 +71,7 @@ describe('the resolved policy without any options', () => {
         maxAgeMs: 1_209_600_000,
         maxInlineDelayMs: 1_000,
         history: 10,
+        unproven: { maxAgeMs: 3_600_000, runs: 20 },
         classes: {
           transient: retried,
           unknown: retried,
@@ -121,6 +122,7 @@ describe('the resolved policy without any options', () => {
       ...consumer,
       retry: {
         ...consumer.retry,
+        unproven: undefined,
         classes: {
           transient: retriedBySink,
           unknown: retriedBySink,
@@ -132,6 +134,15 @@ describe('the resolved policy without any options', () => {
       breaker: { ...consumer.breaker, maxOpenMs: 60_000 },
       onBreakerOpen: 'deadLetter',
     })
+  })
+
+  test('of a sink counts failures without proof, unless it sets limits for them', () => {
+    expect(resolvePolicy({ retry: { unproven: {} } }, 'sink').retry.unproven).toEqual({
+      maxAgeMs: 3_600_000,
+      runs: 20,
+    })
+    expect(resolvePolicy({ retry: { unproven: 'off' } }, 'sink').retry.unproven).toBeUndefined()
+    expect(resolvePolicy({ retry: { unproven: 'off' } }).retry.unproven).toBeUndefined()
   })
 
   test('is the same from code, from an empty file and for the role by name', () => {
@@ -186,6 +197,13 @@ const RANGES: readonly [
     duration('0ms', '5m'),
     [-1, 0, 300_000, 300_001],
   ],
+  [
+    'retry.unproven.maxAge',
+    'retry.unproven.maxAgeMs',
+    duration('1s', '366d'),
+    [999, 1_000, 31_622_400_000, 31_622_400_001],
+  ],
+  ['retry.unproven.runs', 'retry.unproven.runs', whole(2, 10_000), [1, 2, 10_000, 10_001]],
   ['breaker.minOpen', 'breaker.minOpenMs', duration('1ms', '1h'), [0, 1, 30_000, 3_600_001]],
   ['breaker.maxOpen', 'breaker.maxOpenMs', duration('1ms', '1h'), [0, 1_000, 3_600_000, 3_600_001]],
   ['breaker.openShare', 'breaker.openShare', number(0, 1), [-0.01, 0, 1, 1.01]],
@@ -748,7 +766,11 @@ describe('a typing mistake', () => {
       'nope',
       'adaptiveConcurrency, breaker, classify, concurrency, deadLetter, flood, onBreakerOpen, order, outage, poison, retry, retryBudget, timeout',
     ],
-    ['retry.nope', 'attempts, backoff, classes, history, maxAge, maxInlineDelay, minDelay'],
+    [
+      'retry.nope',
+      'attempts, backoff, classes, history, maxAge, maxInlineDelay, minDelay, unproven',
+    ],
+    ['retry.unproven.nope', 'maxAge, runs'],
     ['retry.classes.nope', 'business, integration, schema, transient, unknown'],
     ['retry.classes.schema.nope', 'action, attempts, backoff'],
     ['breaker.nope', 'maxOpen, minOpen, openShare, probes, successes, trip'],

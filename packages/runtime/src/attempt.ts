@@ -6,8 +6,10 @@ import type { Clock } from './clock.ts'
 export interface AttemptContext<Tx = undefined> {
   /** Fires when the attempt times out or the consumer stops. Pass it to every call that waits. */
   readonly signal: AbortSignal
-  /** Number of the attempt, from 1. Failures while the dependency was unhealthy are not counted. */
+  /** Number of the attempt, from 1. Failures while the dependency was or may have been unhealthy are not counted. */
   readonly attempt: number
+  /** Failed runs of this cycle before this one, counted or not. */
+  readonly runs: number
   /** Number of the cycle, from 1. A replay starts the next one. */
   readonly cycle: number
   /** Earlier failures of this cycle, oldest first. */
@@ -51,6 +53,9 @@ export class Attempt<D extends Delivery = Delivery> implements AttemptContext<un
   }
   get attempt(): number {
     return this.failures.attempts + 1
+  }
+  get runs(): number {
+    return this.failures.runs
   }
   get cycle(): number {
     return this.failures.number

@@ -123,7 +123,9 @@ export class GuardState {
   recordFailedCheck(error: unknown, ended: AttemptTiming): void {
     const { source, clock, random, policy } = this.#deps
     const now = clock.now()
-    const failed = { failure: this.#diagnose(error, now), messageId: source, ...ended }
+    // Each check counts as another message: all of them test the dependency, not a message.
+    const messageId = `${source}: check at ${now}`
+    const failed = { failure: this.#diagnose(error, now), messageId, ...ended }
     const { guards, events } = recordFailure(policy, this.current(), failed, {
       source,
       now,

@@ -173,7 +173,7 @@ describe('a dependency', () => {
     }
     await one.clock.settle()
     expect(state.calls).toBe(6)
-    expect(shared.outage.now.unreachable).toBe(6)
+    expect(shared.outage.now.failed).toHaveLength(6)
   })
 
   it('can be isolated and restored manually', async () => {
@@ -210,7 +210,14 @@ describe('a dependency', () => {
     const consumer = await start(() => undefined)
     await consumer.stop()
     const until = clock.now() + 60_000
-    const open = { phase: 'open', since: clock.now(), until, successes: 0, suspects: [] } as const
+    const open = {
+      phase: 'open',
+      since: clock.now(),
+      until,
+      successes: 0,
+      suspects: [],
+      freshAt: 0,
+    } as const
     consumer.dependency.learn(open, consumer.dependency.outage)
     expect(clock.pending).toBe(0)
   })

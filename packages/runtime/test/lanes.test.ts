@@ -63,7 +63,7 @@ describe('messages in order', () => {
       {
         order: 'lane',
         random: () => 0.5,
-        breaker: { trip: { kind: 'consecutive', failures: 2 }, minOpen: '10s', maxOpen: '10s' },
+        breaker: { trip: { kind: 'consecutive', failures: 1 }, minOpen: '10s', maxOpen: '10s' },
       },
     )
     for (let number = 0; number < 5; number++) send({}, { id: `a${number}`, lane: 'a' })

@@ -11,7 +11,8 @@ import {
 
 const WEATHER = {
   kind: 'refuse',
-  outageMs: 20_000,
+  // The shortest outage with goals: each process needs a few failures until its breaker opens.
+  outageMs: 30_000,
   concurrency: 50,
   arrivalsPerSecond: 50,
   capacityPerSecond: 75,

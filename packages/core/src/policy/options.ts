@@ -36,8 +36,8 @@ export interface PolicyOptions {
 
 export interface RetryOptions {
   /**
-   * Maximum counted attempts, including the first one (1–1,000, default 5, sinks 3). While the
-   * dependency is unhealthy, or may be, attempts are not counted: see `outage`.
+   * Maximum counted attempts, including the first one (1–1,000, default 5, sinks 3). A failed run
+   * counts when other messages pass meanwhile: see `outage` and `unproven`.
    */
   readonly attempts?: number
   /** Delays between attempts. Default: exponential from 1 s to 60 s with full jitter, for sinks from 100 ms to 5 s. */
@@ -46,12 +46,25 @@ export interface RetryOptions {
   readonly minDelay?: Duration
   /** A message whose first failure is older is given up ('0ms'–'366d', default '14d'). */
   readonly maxAge?: Duration
+  /**
+   * Limits of failures without a proven cause: no other message passed or failed while this one waited.
+   * Then it becomes a dead letter with the reason `unproven`. `'off'`: such a failure counts as an attempt.
+   * Default: on, for sinks 'off'.
+   */
+  readonly unproven?: 'off' | UnprovenOptions
   /** Shorter waits happen in the process, longer ones on the broker ('0ms'–'5m', default '1s'). */
   readonly maxInlineDelay?: Duration
   /** Failed attempts kept with the message (1–100, default 10). */
   readonly history?: number
   /** Per failure class: retry or give up immediately, other attempts, other backoff. */
   readonly classes?: Partial<Readonly<Record<FailureClass, ClassOptions>>>
+}
+
+export interface UnprovenOptions {
+  /** Longest time that a message waits for such runs, all waits added ('1s'–'366d', default '1h'). */
+  readonly maxAge?: Duration
+  /** Maximum number of such runs (2–10,000, default 20). */
+  readonly runs?: number
 }
 
 export interface ClassOptions {
@@ -98,7 +111,7 @@ export interface BreakerOptions {
 export interface OutageOptions {
   /** Share of outcomes that fail together (0.01–1, default 0.25). */
   readonly ratio?: number
-  /** Minimum number of failures (2–200, default 5). One message of unknown class counts once. */
+  /** Minimum number of messages that fail (2–200, default 5). One message counts once. */
   readonly failures?: number
   /** Time in which outcomes are counted ('100ms'–'1h', default '30s'). */
   readonly window?: Duration

@@ -38,8 +38,24 @@ export function readRetry(section: Section, role: PolicyRole): RetryPolicy {
       min: 0,
       max: 300_000,
     }),
+    unproven: readUnproven(section, role),
     history: section.integer('history', defaults.HISTORY, { min: 1, max: 100 }),
     classes: perClass,
+  }
+  section.end()
+  return policy
+}
+
+function readUnproven(parent: Section, role: PolicyRole): RetryPolicy['unproven'] {
+  if (role === 'sink' && parent.raw('unproven') === undefined) return undefined
+  const section = parent.optional('unproven')
+  if (section === undefined) return undefined
+  const policy = {
+    maxAgeMs: section.duration('maxAge', defaults.UNPROVEN_MAX_AGE_MS, {
+      min: 1_000,
+      max: DELAY_BOUNDS.max,
+    }),
+    runs: section.integer('runs', defaults.UNPROVEN_RUNS, { min: 2, max: 10_000 }),
   }
   section.end()
   return policy

@@ -60,6 +60,8 @@ export function failedCycle(
   return {
     number: 1,
     attempts,
+    runs: attempts + 2,
+    unproven: { runs: 2, waitedMs: 700 },
     firstFailedAt: history[0]?.at,
     lastDelayMs: 250,
     notBefore: undefined,

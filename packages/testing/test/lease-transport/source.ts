@@ -1,4 +1,4 @@
-import { decodeHeaders } from '@redrive/core'
+import { decodeHeaders, FIRST_CYCLE } from '@redrive/core'
 import type {
   ConfirmationBatch,
   DeadLetterSource,
@@ -70,15 +70,7 @@ export class LeaseSource implements DeadLetterSource {
   }
 
   async publish({ deadLetter: { delivery }, replayId }: ReplayMessage): Promise<void> {
-    const cycle = {
-      ...delivery.cycle,
-      number: delivery.cycle.number + 1,
-      attempts: 0,
-      firstFailedAt: undefined,
-      lastDelayMs: 0,
-      notBefore: undefined,
-      history: [],
-    }
+    const cycle = { ...FIRST_CYCLE, number: delivery.cycle.number + 1 }
     const { message } = copyOf(delivery, { cycle, replayId })
     this.#store.replay(this.#group, replayId, message)
   }

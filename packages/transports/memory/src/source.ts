@@ -1,4 +1,4 @@
-import type { FailureClass } from '@redrive/core'
+import { decodeHeaders, type FailureClass, FIRST_CYCLE } from '@redrive/core'
 import {
   type ConfirmationBatch,
   type DeadLetterSource,
@@ -12,7 +12,6 @@ import { copyOf, toDelivery } from './delivery.ts'
 import type { ResolvedOptions } from './options.ts'
 import type { Handed } from './queue.ts'
 import { deadLetterQueue, quarantinePrefix, replayedQueue } from './topology.ts'
-import { decodeHeaders } from '@redrive/core'
 
 /** The control-plane side: drains dead letters and quarantine, publishes replays, reads their confirmations. */
 export class MemorySource implements DeadLetterSource {
@@ -55,15 +54,7 @@ export class MemorySource implements DeadLetterSource {
 
   async publish({ deadLetter, replayId }: ReplayMessage): Promise<void> {
     const { delivery, origin } = deadLetter
-    const cycle = {
-      ...delivery.cycle,
-      number: delivery.cycle.number + 1,
-      attempts: 0,
-      firstFailedAt: undefined,
-      lastDelayMs: 0,
-      notBefore: undefined,
-      history: [],
-    }
+    const cycle = { ...FIRST_CYCLE, number: delivery.cycle.number + 1 }
     const budgetBytes = this.#options.capabilities.headerBudgetBytes
     const { message } = copyOf(delivery, cycle, { reason: undefined, budgetBytes, replayId })
     await this.#connection.publish(origin, message, 0)

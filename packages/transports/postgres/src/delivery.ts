@@ -5,6 +5,7 @@ import {
   type FailureCycle,
   FIRST_CYCLE,
   HEADER_PREFIX,
+  type UnprovenRuns,
 } from '@redrive/core'
 
 /** A delivery with the token that settles it. */
@@ -52,6 +53,9 @@ interface RowHistory {
 export interface StoredCycle {
   readonly lastDelayMs: number
   readonly notBefore?: number
+  /** Absent: as many as counted attempts. */
+  readonly runs?: number
+  readonly unproven?: UnprovenRuns
   readonly history: readonly StoredAttempt[]
   /** Stack trace of the failure that ended the cycle, if the policy includes it. */
   readonly stack?: string
@@ -101,6 +105,8 @@ function cycleOf({ attempts, closedCycles, firstFailedAt, cycle }: RowHistory): 
   return {
     number: closedCycles + 1,
     attempts,
+    runs: cycle?.runs ?? attempts,
+    unproven: cycle?.unproven ?? FIRST_CYCLE.unproven,
     firstFailedAt: firstFailedAt ?? undefined,
     lastDelayMs: cycle?.lastDelayMs ?? 0,
     notBefore: cycle?.notBefore,

@@ -56,7 +56,7 @@ export function changeOf(
     return replayId === undefined ? undefined : { id, token, place, outcome: decision.reason }
   }
   const { cycle, reason, failure } = decision
-  const { attempts, firstFailedAt, lastDelayMs, notBefore, history } = cycle
+  const { attempts, runs, unproven, firstFailedAt, lastDelayMs, notBefore, history } = cycle
   return {
     id,
     token,
@@ -67,6 +67,8 @@ export function changeOf(
     first_failed_ms: firstFailedAt === undefined ? undefined : Math.round(firstFailedAt),
     cycle: {
       lastDelayMs,
+      ...(runs === attempts ? {} : { runs }),
+      ...(unproven.runs === 0 ? {} : { unproven }),
       ...(notBefore === undefined ? {} : { notBefore }),
       history,
       ...(failure?.stack === undefined || place === 'retry' ? {} : { stack: failure.stack }),

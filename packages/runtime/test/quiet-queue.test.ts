@@ -1,0 +1,85 @@
+import { seededRandom } from '@redrive/core'
+import { MemoryBroker, memory, memorySource, send } from '@redrive/memory'
+import { FakeClock } from '@redrive/testing'
+import { describe, expect, it } from 'vitest'
+import { consume, type Handler } from '../src/index.ts'
+import { QUEUE } from './fixtures.ts'
+
+/** A queue with the default policy, in virtual time. */
+function quietQueue() {
+  const clock = new FakeClock()
+  const broker = new MemoryBroker({ clock })
+  return {
+    clock,
+    put: (id: string) => send(broker, QUEUE, { id }, { id }),
+    start: (handler: Handler<{ id: string }, undefined>) =>
+      consume(memory({ broker, queue: QUEUE }), handler, { clock, random: seededRandom(1) }),
+    deadLetters: async () => {
+      const source = memorySource({ broker, queue: QUEUE })
+      const { deadLetters } = await source.drain({ limit: 100 })
+      await source.close()
+      return deadLetters
+    },
+  }
+}
+
+const deadHost = () =>
+  Object.assign(new Error('getaddrinfo ENOTFOUND crm.internal'), { code: 'ENOTFOUND' })
+
+describe('a quiet queue with the default policy', () => {
+  it('loses no good message to an outage whose error no rule recognises', async () => {
+    const { clock, put, start, deadLetters } = quietQueue()
+    const handled: string[] = []
+    let isDown = true
+    await start(({ body }) => {
+      if (isDown) throw new Error('Could not load customer')
+      handled.push(body.id)
+    })
+    for (const number of [1, 2, 3, 4, 5, 6]) {
+      put(`m${number}`)
+      await clock.advance('6s')
+    }
+    isDown = false
+    await clock.advance('10m')
+    expect(await deadLetters()).toEqual([])
+    expect(handled.toSorted()).toEqual(['m1', 'm2', 'm3', 'm4', 'm5', 'm6'])
+  })
+
+  it('gives up a message to a dead host within about an hour, and shows how often it ran', async () => {
+    const { clock, put, start, deadLetters } = quietQueue()
+    const runs: number[] = []
+    await start(({ body }, context) => {
+      if (body.id !== 'bad') return
+      runs.push(context.runs)
+      throw deadHost()
+    })
+    put('good before')
+    await clock.advance('1h')
+    put('bad')
+    await clock.advance('59m')
+    expect(await deadLetters()).toEqual([])
+    await clock.advance('6m')
+    const [letter] = await deadLetters()
+    expect(letter).toMatchObject({ reason: 'unproven', delivery: { id: 'bad' } })
+    expect(letter?.delivery.cycle.runs).toBe(runs.length)
+    expect(letter?.delivery.cycle.attempts).toBeLessThan(5)
+    expect(runs).toEqual(runs.map((_, index) => index))
+    expect(runs.length).toBeGreaterThan(10)
+    expect(runs.length).toBeLessThanOrEqual(25)
+  })
+
+  it('does not pause for one message that fails again and again', async () => {
+    const { clock, put, start } = quietQueue()
+    const handled: string[] = []
+    const consumer = await start(({ body }) => {
+      if (body.id === 'bad') throw deadHost()
+      handled.push(body.id)
+    })
+    put('bad')
+    await clock.advance('2m')
+    expect(consumer.stats()).toMatchObject({ breaker: 'closed', isPaused: false })
+    put('good')
+    await clock.settle()
+    expect(handled).toEqual(['good'])
+  })
+})
