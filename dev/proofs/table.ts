@@ -65,6 +65,7 @@ const NIGHTLY_SEEDS = 'pnpm simulate --seeds 20000 --from $(( $(date +%s) / 8640
 // biome-ignore format: one row per proof, to be read as a table
 export const PROOFS: readonly Proof[] = [
   { name: 'simulate', tier: 'merge', minutes: 1, command: 'pnpm simulate --seeds 2000', starts: SIMULATION, shows: 'no promise breaks in 2,000 seeded runs with faults' },
+  { name: 'give-up', tier: 'merge', minutes: 0.3, command: 'pnpm simulate give-up --quick', starts: SIMULATION, shows: 'a failing message is given up in time, a good one in an outage is not, short form' },
   { name: 'storm', tier: 'merge', minutes: 1.5, command: 'pnpm simulate storm --quick --out .reports/storm', starts: SIMULATION, shows: 'no retry storm after an outage, short form' },
   { name: 'readme', tier: 'merge', minutes: 0.5, command: 'pnpm readme', starts: README, shows: 'the program of the README runs from the packed packages in an empty folder' },
   { name: 'faults-rabbitmq-smoke', tier: 'merge', minutes: 1, command: 'pnpm faults rabbitmq --smoke', starts: faults('rabbitmq'), shows: 'RabbitMQ: kill at each boundary, a lost confirmation, a restart' },
@@ -74,6 +75,7 @@ export const PROOFS: readonly Proof[] = [
 
   { name: 'simulate-nightly', tier: 'nightly', minutes: 1, command: NIGHTLY_SEEDS, starts: SIMULATION, shows: 'no promise breaks in 20,000 seeds that differ each night' },
   { name: 'simulate-mutants', tier: 'nightly', minutes: 0.7, command: 'pnpm simulate --mutants', starts: SIMULATION, shows: 'the simulator finds each known mistake' },
+  { name: 'give-up-full', tier: 'nightly', minutes: 1.2, command: 'pnpm simulate give-up', starts: SIMULATION, shows: 'the same, five seeds for each row' },
   { name: 'stress', tier: 'nightly', minutes: 13, command: vitest('stress.proof'), starts: [], shows: 'the contract of each transport, ten times in parallel' },
   { name: 'cluster', tier: 'nightly', minutes: 14, command: vitest('cluster.proof'), starts: [], stops: CLUSTERS, shows: 'the contract on three nodes of RabbitMQ and Kafka, one killed' },
   { name: 'doctor', tier: 'nightly', minutes: 4, command: vitest('packages/doctor/test/rabbitmq.proof.ts packages/doctor/test/kafka.proof.ts packages/doctor/test/postgres.proof.ts'), starts: [], stops: CLUSTERS, shows: 'the doctor finds wrong settings of clusters' },

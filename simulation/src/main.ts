@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
+import { runGiveUp } from './give-up.ts'
 import { huntAll } from './hunt.ts'
 import { MUTANTS } from './mutants.ts'
 import { run } from './run.ts'
@@ -18,6 +19,8 @@ const HELP = `Usage:
       Adds mistakes to a copy of the sources, and checks that the simulator finds each of them.
   pnpm simulate storm [--quick] [--out DIR]
       Plays outages against retry policies; prints a table and writes plots.
+  pnpm simulate give-up [--quick]
+      Plays a permanently failing message among good ones, at every arrival rate and outage.
 `
 
 function parse(args: readonly string[]) {
@@ -136,6 +139,7 @@ async function main(args: readonly string[]): Promise<boolean> {
     print(HELP)
     return true
   }
+  if (positionals[0] === 'give-up') return runGiveUp({ quick: values.quick, print })
   if (positionals[0] === 'storm')
     return runStorm({ quick: values.quick, directory: values.out, print })
   if (positionals.length > 0) {
