@@ -3,7 +3,10 @@ import { deadLetterQueue, MemoryBroker, memory, quarantineQueue, send } from '@r
 import { consume } from '@redrive/runtime'
 import { VirtualTime } from '@redrive/storm/internal'
 
-/** How the failing message fails. During the outage every message fails like this. */
+/**
+ * How the failing message fails. During the outage every message fails like this. A call that does not
+ * settle fails when the dependency is back.
+ */
 type FailureKind = 'dead host' | 'generic error' | 'never settles' | 'business'
 
 const SECOND = 1_000
@@ -116,8 +119,15 @@ async function play({ arrivals, kind, outageMs }: Row, seed: number): Promise<Ro
   const intervalMs = ARRIVALS[arrivals]
   // The failing message comes at a random time between two good ones, at the beginning of the outage.
   const failingAt = startedAt + intervalMs + random() * intervalMs
-  const end = Math.max(failingAt + outageMs, failingAt + LIMITS.deadLetterMs) + AFTER_MS
-  const isOutage = () => time.now() >= failingAt && time.now() < failingAt + outageMs
+  const end = failingAt + Math.max(outageMs, LIMITS.deadLetterMs) + AFTER_MS
+  const outageUntil = failingAt + outageMs
+  const isOutage = () => time.now() >= failingAt && time.now() < outageUntil
+  const failInOutage = () =>
+    kind === 'never settles'
+      ? new Promise((_, reject) => {
+          time.after(outageUntil - time.now(), () => reject(new Error('socket hang up')))
+        })
+      : fail(inOutage(kind))
   let runs = 0
   let firstRunAt: number | undefined
   const passedAt: number[] = []
@@ -129,7 +139,7 @@ async function play({ arrivals, kind, outageMs }: Row, seed: number): Promise<Ro
         runs += 1
         await fail(isOutage() ? inOutage(kind) : kind)
       }
-      if (isOutage()) await fail(inOutage(kind))
+      if (isOutage()) await failInOutage()
       passedAt.push(time.now())
     },
     { clock: time, random },

@@ -12,6 +12,8 @@ export type Fact =
       readonly cycle: number
       readonly historyLength: number
     }
+  /** The handler of an attempt ended, with or without success. */
+  | { readonly what: 'ended'; readonly at: number; readonly id: string; readonly process: number }
   | { readonly what: 'started'; readonly at: number; readonly process: number }
   | {
       readonly what: 'died'
@@ -27,6 +29,9 @@ export type Fact =
   | { readonly what: 'disrupted'; readonly at: number; readonly id: string; readonly why: string }
   | { readonly what: 'event'; readonly at: number; readonly event: RedriveEvent }
   | { readonly what: 'fault'; readonly at: number; readonly text: string }
+
+/** Why a message is disrupted whose handler ignored its signal. */
+export const LATE = 'continued after its timeout'
 
 export class History {
   readonly facts: Fact[] = []
@@ -53,6 +58,8 @@ function textOf(fact: Fact): string {
       return `sent ${fact.id}`
     case 'attempt':
       return `p${fact.process} attempt ${fact.number} of ${fact.id} (cycle ${fact.cycle})`
+    case 'ended':
+      return `p${fact.process} attempt of ${fact.id} ended`
     case 'started':
       return `p${fact.process} starts`
     case 'died':

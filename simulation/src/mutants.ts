@@ -14,6 +14,7 @@ const HEADERS = 'packages/transports/memory/src/delivery.ts'
 const RECEIVE = 'packages/transports/memory/src/transport.ts'
 const QUEUE = 'packages/transports/memory/src/queue.ts'
 const LOOP = 'packages/runtime/src/loop.ts'
+const RUN_ALONE = 'packages/runtime/src/run-alone.ts'
 const INLINE = 'packages/runtime/src/inline.ts'
 const WORK = 'packages/runtime/src/pending-delivery.ts'
 const HAND_OFF = 'packages/runtime/src/handoff.ts'
@@ -102,21 +103,26 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'settle after the timeout has already decided',
     file: LOOP,
-    find: `  #succeeded(attempt: Attempt<D>): void {
-    if (attempt.isOver) return`,
-    replace: '  #succeeded(attempt: Attempt<D>): void {',
+    find: 'if (!wasHung && !attempt.isLost) return true',
+    replace: 'if (!attempt.isLost) return true',
+  },
+  {
+    name: 'run a message while an earlier run is alive',
+    file: LOOP,
+    find: 'this.unended.size === 0 ? undefined : this.unended.runOf(delivery.id)',
+    replace: 'this.unended.runOf(`other ${delivery.id}`)',
   },
   {
     name: 'run a suspect together with others',
-    file: LOOP,
-    find: '.then(() => this.handOff.whenIdle())',
+    file: RUN_ALONE,
+    find: '.then(() => handOff.whenIdle())',
     replace: '',
   },
   {
     name: 'settle failures',
     file: LOOP,
-    find: '    this.#enact(pending.delivery, splitDelay(decision, capabilities))',
-    replace: '    this.#enact(pending.delivery, SETTLE)',
+    find: '    this.enacting.enact(pending.delivery, splitDelay(decision, capabilities))',
+    replace: '    this.enacting.enact(pending.delivery, SETTLE)',
   },
   {
     name: 'treat an unknown outcome as done',

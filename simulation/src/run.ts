@@ -5,7 +5,7 @@ import { type SeededRandom, seededRandom } from '@redrive/testing'
 import { checkRun } from './check/check.ts'
 import type { Violation } from './check/evidence.ts'
 import { FaultInjector } from './fault-injector.ts'
-import { History } from './history.ts'
+import { History, LATE } from './history.ts'
 import { type MessageBody, QUEUE, SimulatedProcess } from './process.ts'
 import { between } from './random.ts'
 import { FAULTS_END_MS, type PlannedMessage, type Scenario } from './scenario.ts'
@@ -188,8 +188,12 @@ class World {
       })
       if (planned === undefined) return
       if (planned.kind === 'crasher') this.#crash(process.index, id)
-      await this.#callDependency(process, planned, runs, context.signal)
-      if (!this.#scenario.hasInbox) this.#effect(id, process)
+      try {
+        await this.#callDependency(process, planned, runs, context.signal)
+        if (!this.#scenario.hasInbox) this.#effect(id, process)
+      } finally {
+        this.#history.write({ what: 'ended', at: this.#time.now(), id, process: process.index })
+      }
     }
   }
 
@@ -211,7 +215,7 @@ class World {
     // A handler that checks its signal ends without an effect; one that does not may still take
     // effect.
     if (signal.aborted && this.#random.chance(0.5)) throw signal.reason
-    if (signal.aborted) this.#disrupted(planned.id, 'continued after its timeout')
+    if (signal.aborted) this.#disrupted(planned.id, LATE)
   }
 
   #effect(id: string, process: SimulatedProcess): void {

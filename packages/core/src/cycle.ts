@@ -15,6 +15,8 @@ export interface FailedRun {
   readonly now: number
   /** The time that the message waited for this run, in ms. */
   readonly waitedMs: number
+  /** False when the handler did not run, because an earlier run had not ended. */
+  readonly hasRun?: boolean
 }
 
 /** Returns the cycle after a failed run with this cause. Only a run that the message caused counts as an attempt. */
@@ -51,8 +53,9 @@ function waitedLonger({ unproven }: FailureCycle, run: FailedRun): UnprovenRuns 
   return { ...unproven, waitedMs: unproven.waitedMs + run.waitedMs }
 }
 
-function addRun(cycle: FailureCycle, { now }: FailedRun): FailureCycle {
-  return { ...cycle, runs: cycle.runs + 1, firstFailedAt: cycle.firstFailedAt ?? now }
+function addRun(cycle: FailureCycle, { now, hasRun = true }: FailedRun): FailureCycle {
+  const runs = cycle.runs + (hasRun ? 1 : 0)
+  return { ...cycle, runs, firstFailedAt: cycle.firstFailedAt ?? now }
 }
 
 function addUnproven({ unproven }: FailureCycle, run: FailedRun): UnprovenRuns {

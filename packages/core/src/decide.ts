@@ -5,7 +5,7 @@ import { countAttempt, countRun } from './cycle.ts'
 import { type Decision, type DeadLetter, type Pause, SETTLE } from './decision.ts'
 import type { Delivery, FailureCycle } from './delivery.ts'
 import type { CoreEvent } from './events.ts'
-import { findCause, waitedMs } from './evidence.ts'
+import { type Cause, findCause, waitedMs } from './evidence.ts'
 import type { Failure } from './failure.ts'
 import { isAlwaysKept, isKept } from './filter.ts'
 import { takeDeadLetter } from './flood.ts'
@@ -119,10 +119,10 @@ function waitForProof(context: FailureContext): DecideResult {
 /** Returns true at the limits, but not before the message had its attempts: its backoff may be long. */
 function isUnprovenForTooLong(
   limit: UnprovenPolicy | undefined,
-  { runs, unproven }: FailureCycle,
-  { attempts }: ClassPolicy,
+  { attempts, unproven }: FailureCycle,
+  rule: ClassPolicy,
 ): boolean {
-  if (limit === undefined || runs < attempts) return false
+  if (limit === undefined || attempts + unproven.runs < rule.attempts) return false
   return unproven.runs >= limit.runs || unproven.waitedMs >= limit.maxAgeMs
 }
 
@@ -183,6 +183,40 @@ const BREAKER_OPEN: Failure = Object.freeze({
   timedOut: false,
   stack: undefined,
 })
+
+/** The failure of a delivery that could not run. */
+const STILL_RUNNING: Failure = Object.freeze({
+  class: 'transient',
+  signature: 'still-running',
+  type: 'StillRunning',
+  code: 'ATTEMPT_TIMEOUT',
+  message: 'an earlier run of the message had not ended long after its timeout',
+  retryAfterMs: undefined,
+  timedOut: true,
+  stack: undefined,
+})
+
+/**
+ * Decides about a delivery whose message still runs in this process, long after its timeout. It does not run
+ * twice at the same time. Waiting for the earlier run proves nothing, so only `retry.unproven` limits it.
+ */
+export function waitForEarlierRun({
+  policy,
+  delivery,
+  cycle: before,
+  guards,
+  now,
+  random,
+}: Omit<DecideInput, 'outcome'>): DecideResult {
+  const failure = STILL_RUNNING
+  const cause: Cause = policy.retry.unproven === undefined ? 'message' : 'unproven'
+  const run = { policy, failure, now, waitedMs: before.lastDelayMs, hasRun: false }
+  const cycle = countRun(before, run, cause)
+  const ended = countAttempt(before, run)
+  const rule = policy.retry.classes.transient
+  const context = { policy, delivery, guards, now, random, failure, rule, cycle, ended, cause }
+  return chooseRetry({ ...context, wasProbe: false })
+}
 
 /** Gives up a delivery without an attempt, for `onBreakerOpen: 'deadLetter'`. */
 export function deadLetterWithoutAttempt({

@@ -33,6 +33,8 @@ export interface Pause {
     | 'trial'
     /** The broker does not confirm the copies that we publish. */
     | 'hand_off_failing'
+    /** Handlers that do not end hold every slot. */
+    | 'handlers_hung'
     | 'requested'
     | 'stopping'
   readonly until: number

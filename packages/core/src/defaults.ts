@@ -25,6 +25,8 @@ export const UNPROVEN_JITTER = 0.2
 export const INLINE_BELOW_MS = 1_000
 /** 30 s: longer than sensible request timeouts inside a handler, shorter than every broker's redelivery timeout. */
 export const TIMEOUT_MS = 30_000
+/** 5 s: a handler that passes its signal on ends in milliseconds; a driver may need a few seconds to cancel a query. */
+export const GRACE_MS = 5_000
 /** 50: with more, the measured throughput hardly grows. The adaptive limit stays below it when the dependency is slower. */
 export const CONCURRENCY = 50
 /** 10 attempts of history: enough to see a pattern, small enough for every broker's headers. */

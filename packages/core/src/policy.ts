@@ -12,6 +12,7 @@ import type { PoisonPolicy } from './poison.ts'
 /** The resolved policy: validated, complete, immutable, in milliseconds. */
 export interface Policy {
   readonly timeoutMs: number
+  readonly graceMs: number
   readonly concurrency: number
   readonly order: 'none' | 'lane'
   readonly retry: RetryPolicy

@@ -2,7 +2,12 @@ import { describe, expect, test } from 'vitest'
 import type { Random } from '../src/backoff.ts'
 import { type BreakerState, CLOSED, ISOLATED } from '../src/breaker.ts'
 import type { BudgetState } from '../src/budget.ts'
-import { type DecideResult, decide, deadLetterWithoutAttempt } from '../src/decide.ts'
+import {
+  type DecideResult,
+  decide,
+  deadLetterWithoutAttempt,
+  waitForEarlierRun,
+} from '../src/decide.ts'
 import { SETTLE } from '../src/decision.ts'
 import type { Delivery, FailureCycle } from '../src/delivery.ts'
 import type { CoreEvent } from '../src/events.ts'
@@ -808,9 +813,9 @@ describe('a retry that fails while no other message passed or failed', () => {
   })
 
   test('is not given up before it ran as often as it may count: its backoff may be long', () => {
-    const cycle = { ...unproven(2, 7_200_000), runs: 3 }
+    const cycle = { ...unproven(2, 7_200_000), attempts: 1 }
     expect(afterFailure({ ...world, cycle }).decision.kind).toBe('retryAt')
-    const next = { ...cycle, runs: 4 }
+    const next = { ...cycle, attempts: 2 }
     expect(afterFailure({ ...world, cycle: next }).decision).toMatchObject({ reason: 'unproven' })
   })
 
@@ -1278,6 +1283,61 @@ describe('a delivery that is given up without an attempt', () => {
   test('shares a frozen failure', () => {
     const { decision } = givenUp()
     expect('failure' in decision && Object.isFrozen(decision.failure)).toBe(true)
+  })
+})
+
+describe('a delivery whose message still runs in this process', () => {
+  function waits(
+    cycle: Partial<FailureCycle>,
+    options: PolicyOptions = {},
+    change: Partial<Guards> = {},
+  ) {
+    const policy = resolvePolicy({ ...PLAIN, ...options })
+    const guards = deepFrozen({ ...startGuards(policy, NOW), ...change })
+    const input = { policy, delivery: deepFrozen(aDelivery()), guards, now: NOW, random: half }
+    return { ...waitForEarlierRun({ ...input, cycle: deepFrozen(aCycle(cycle)) }), before: guards }
+  }
+  const ran = { attempts: 1, runs: 1, lastDelayMs: 3_000, firstFailedAt: NOW - 9_000 }
+
+  test('waits without a run and without proof', () => {
+    const { decision, guards, events, before } = waits(ran)
+    expect(decision).toMatchObject({
+      kind: 'retryAt',
+      reason: 'backoff',
+      delayMs: 5_000,
+      cycle: { attempts: 1, runs: 1, unproven: { runs: 1, waitedMs: 3_000 }, lastDelayMs: 5_000 },
+      failure: { class: 'transient', code: 'ATTEMPT_TIMEOUT', timedOut: true },
+    })
+    expect(events).toEqual([])
+    expect(guards).toEqual({
+      ...before,
+      retryBudget: { ...before.retryBudget, tokens: 99, rateTokens: 99 },
+    })
+  })
+
+  test('is given up at the limit of unproven runs, with the reason in its history', () => {
+    expect(waits({ ...ran, unproven: { runs: 19, waitedMs: 60_000 } }).decision).toMatchObject({
+      kind: 'deadLetter',
+      reason: 'unproven',
+      cycle: { runs: 1, attempts: 2, history: [{ code: 'ATTEMPT_TIMEOUT' }] },
+    })
+  })
+
+  test('is too old like any other', () => {
+    const cycle = { ...ran, firstFailedAt: NOW - DAYS_14 - 1 }
+    expect(waits(cycle).decision).toMatchObject({ reason: 'too_old' })
+  })
+
+  test('waits for the breaker too', () => {
+    expect(waits(ran, {}, { breaker: open(NOW + 60_000) }).decision).toMatchObject({
+      kind: 'retryAt',
+      dueAt: NOW + 60_000,
+    })
+  })
+
+  test('counts as an attempt without limits for unproven runs', () => {
+    const { decision } = waits(ran, { retry: { unproven: 'off' } })
+    expect(decision).toMatchObject({ kind: 'retryAt', cycle: { attempts: 2, runs: 1 } })
   })
 })
 

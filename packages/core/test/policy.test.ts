@@ -64,6 +64,7 @@ describe('the resolved policy without any options', () => {
   test('of a consumer', () => {
     expect(resolvePolicy()).toEqual({
       timeoutMs: 30_000,
+      graceMs: 5_000,
       concurrency: 50,
       order: 'none',
       retry: {
@@ -176,6 +177,7 @@ const RANGES: readonly [
   range: readonly [below: unknown, min: number, max: number, above: unknown],
 ][] = [
   ['timeout', 'timeoutMs', duration('1ms', '12h'), [0, 1, 43_200_000, 43_200_001]],
+  ['grace', 'graceMs', duration('0ms', '5m'), [-1, 0, 300_000, 300_001]],
   ['concurrency', 'concurrency', whole(1, 10_000), [0, 1, 10_000, 10_001]],
   ['retry.attempts', 'retry.classes.transient.attempts', whole(1, 1_000), [0, 1, 1_000, 1_001]],
   [
@@ -764,7 +766,7 @@ describe('a typing mistake', () => {
   test.each<[where: string, known: string]>([
     [
       'nope',
-      'adaptiveConcurrency, breaker, classify, concurrency, deadLetter, flood, onBreakerOpen, order, outage, poison, retry, retryBudget, timeout',
+      'adaptiveConcurrency, breaker, classify, concurrency, deadLetter, flood, grace, onBreakerOpen, order, outage, poison, retry, retryBudget, timeout',
     ],
     [
       'retry.nope',
@@ -1010,7 +1012,7 @@ describe('problems', () => {
       `retry.classes.transient.attempts: expected ${whole(1, 1_000)}, got 1.5`,
       `breaker.probes: expected ${whole(1, 100)}, got 0`,
       `retryBudget.release.batch: expected ${whole(1, 100_000)}, got 'all'`,
-      'tiemout: unknown option; known options: adaptiveConcurrency, breaker, classify, concurrency, deadLetter, flood, onBreakerOpen, order, outage, poison, retry, retryBudget, timeout',
+      'tiemout: unknown option; known options: adaptiveConcurrency, breaker, classify, concurrency, deadLetter, flood, grace, onBreakerOpen, order, outage, poison, retry, retryBudget, timeout',
       'breaker.minOpen: 2m is longer than breaker.maxOpen (30s)',
     ])
   })

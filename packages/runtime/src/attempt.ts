@@ -4,7 +4,7 @@ import type { Clock } from './clock.ts'
 
 /** The attempt, as the handler sees it. */
 export interface AttemptContext<Tx = undefined> {
-  /** Fires when the attempt times out or the consumer stops. Pass it to every call that waits. */
+  /** Fires when the attempt times out, the consumer stops, or the broker takes the delivery back. Pass it to every call that waits. */
   readonly signal: AbortSignal
   /** Number of the attempt, from 1. Failures while the dependency was or may have been unhealthy are not counted. */
   readonly attempt: number
@@ -29,7 +29,10 @@ export class Attempt<D extends Delivery = Delivery> implements AttemptContext<un
   readonly failures: FailureCycle
   readonly alone: boolean
   tx: unknown = undefined
-  isOver = false
+  /** Why its handler was told to end; undefined while it may run. */
+  interruptedBy: RedriveError | undefined = undefined
+  /** True when the broker took the delivery back: another consumer may own the message. */
+  isLost = false
   alreadyHandled = false
   startedTick = 0
   before: Attempt<D> | undefined = undefined
@@ -71,6 +74,13 @@ export class Attempt<D extends Delivery = Delivery> implements AttemptContext<un
     this.#abortReason = reason
     this.#controller?.abort(reason)
   }
+}
+
+/** The timing of an attempt that ended. */
+export interface AttemptTiming {
+  readonly startedAt: number
+  /** Attempts that ran at that time, including this one. */
+  readonly inFlight: number
 }
 
 /** A timeout has at least 8 ticks. Lateness is measured to an eighth, and one timer serves every attempt. */
@@ -138,6 +148,11 @@ export class Deadlines<D extends Delivery> {
   /** Returns when the attempt began, to a tick. */
   startedAt(attempt: Attempt<D>): number {
     return this.#tickAt - (this.#tick - attempt.startedTick) * this.#tickMs
+  }
+
+  /** Returns the timing of an attempt that ended while this many others run. */
+  timingOf(attempt: Attempt<D>, others: number): AttemptTiming {
+    return { startedAt: this.startedAt(attempt), inFlight: others + 1 }
   }
 
   all(): readonly Attempt<D>[] {

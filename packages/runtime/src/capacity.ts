@@ -10,6 +10,7 @@ import { Intake } from './intake.ts'
 import type { PendingDelivery } from './pending-delivery.ts'
 import type { Transport } from './ports/transport.ts'
 import type { Trial } from './trial.ts'
+import type { UnendedRuns } from './unended-runs.ts'
 
 export interface CapacityDeps<D extends Delivery> {
   readonly transport: Transport<D>
@@ -20,6 +21,7 @@ export interface CapacityDeps<D extends Delivery> {
   readonly handOff: HandOff<D>
   readonly inline: InlineRetries<D>
   readonly trial: Trial<D>
+  readonly unended: UnendedRuns<D>
   /** Called after each change: more attempts may run, or waiting deliveries must be returned. */
   readonly onChange: () => void
 }
@@ -123,16 +125,18 @@ export class Capacity<D extends Delivery> {
   }
 
   #howMany(now: number): number {
-    const { handOff, trial, policy, guardState } = this.#deps
+    const { handOff, trial, policy, guardState, unended } = this.#deps
     // One at a time while hand-offs fail: the broker may reject only one of them, and the rest must continue.
     if (handOff.isFailing || trial.isSerial) return 1
-    return this.isGivingUp ? policy.concurrency : guardState.allowed(now)
+    const allowed = this.isGivingUp ? policy.concurrency : guardState.allowed(now)
+    return Math.min(allowed, policy.concurrency - unended.hung)
   }
 
   #pauseReason(now: number): PauseReason | undefined {
-    const { handOff, trial, policy, guardState } = this.#deps
+    const { handOff, trial, policy, guardState, unended } = this.#deps
     if (this.isStopping || this.#isPauseRequested) return 'requested'
     if (trial.phase !== 'none') return 'trial'
+    if (unended.hung >= policy.concurrency) return 'handlers_hung'
     if (handOff.stuck >= policy.concurrency) return 'hand_off_failing'
     if (this.#floodUntil > now) return 'flood'
     const phase = guardState.breakerPhase(now)

@@ -3,6 +3,8 @@ import type { Loop } from './loop.ts'
 
 export interface ConsumerStats {
   readonly running: number
+  /** Handlers that still run after their timeout and the grace period. */
+  readonly hung: number
   readonly waiting: number
   /** Decided deliveries without a result of the broker: acknowledgements and hand-offs. */
   readonly settling: number
@@ -14,11 +16,12 @@ export interface ConsumerStats {
 }
 
 export function statsOf<D extends Delivery>(loop: Loop<D>): ConsumerStats {
-  const { capacity, waiting, inline, trial, handOff, guardState } = loop
+  const { capacity, waiting, inline, unended, trial, handOff, guardState } = loop
   const suspects = trial.suspect === undefined ? 0 : 1
   return {
     running: capacity.running,
-    waiting: waiting.length + inline.size + suspects,
+    hung: unended.hung,
+    waiting: waiting.length + inline.size + unended.held + suspects,
     settling: handOff.pending,
     concurrencyLimit: capacity.allowed,
     handled: guardState.handledCount,

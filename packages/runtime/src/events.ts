@@ -27,6 +27,15 @@ export type RedriveEvent =
       /** Time until the next attempt. */
       readonly delayMs: number
     }
+  /** A handler still runs after its timeout and the grace period. Its message is retried without it. */
+  | {
+      readonly type: 'handler_hung'
+      readonly at: number
+      readonly source: string
+      readonly deliveryId: string
+      /** Handlers of this consumer that do not end. Each one takes a slot of `concurrency`. */
+      readonly hung: number
+    }
   /** The consumer stopped taking messages. */
   | {
       readonly type: 'consumer_paused'
@@ -137,6 +146,8 @@ export type PauseReason =
   | 'flood'
   /** The broker does not confirm the copies that we publish. */
   | 'hand_off_failing'
+  /** Handlers that do not end hold every slot. */
+  | 'handlers_hung'
   /** A message suspected of crashing processes runs alone. */
   | 'trial'
   /** `pause` was called. */

@@ -17,12 +17,13 @@ import {
   CLOSED,
   diagnose,
   deadLetterWithoutAttempt,
+  waitForEarlierRun,
   recordFailure,
   recordSuccesses,
   pausedUntil,
   takeRetry,
 } from '@redrive/core/internal'
-import type { Attempt } from './attempt.ts'
+import type { Attempt, AttemptTiming } from './attempt.ts'
 import type { Clock } from './clock.ts'
 import type { Dependency } from './dependency.ts'
 import { publish } from './events.ts'
@@ -34,13 +35,6 @@ export interface GuardStateDeps {
   readonly dependency: Dependency
   readonly clock: Clock
   readonly random: Random
-}
-
-/** The timing of an attempt that ended. */
-export interface AttemptTiming {
-  readonly startedAt: number
-  /** Attempts that ran at that time, including this one. */
-  readonly inFlight: number
 }
 
 /** A failed attempt: its delivery and its earlier failures. */
@@ -144,6 +138,13 @@ export class GuardState {
     const { state, granted } = takeRetry(budget, this.#guards.retryBudget, clock.now(), random)
     this.#guards = { ...this.#guards, retryBudget: state }
     return granted
+  }
+
+  /** Decides about a delivery whose message still runs here. */
+  waitForEarlierRun({ delivery, failures: cycle }: FailedAttempt): DecideResult {
+    const { policy, clock, random } = this.#deps
+    const guards = this.current()
+    return waitForEarlierRun({ policy, delivery, cycle, guards, now: clock.now(), random })
   }
 
   /** Decides about a delivery while the breaker is open and the policy does not wait. */

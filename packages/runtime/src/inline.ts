@@ -47,15 +47,16 @@ export class InlineRetries<D extends Delivery> {
     this.#cancels.set(pending, cancel)
   }
 
-  /** Removes one before it is due; returns undefined when it is not waiting here. */
-  take(delivery: D): PendingDelivery<D> | undefined {
+  /** Removes those of these deliveries before they are due, and returns them. */
+  takeThose(deliveries: ReadonlySet<D>): readonly PendingDelivery<D>[] {
+    const taken: PendingDelivery<D>[] = []
     for (const [pending, cancel] of this.#cancels) {
-      if (pending.delivery !== delivery) continue
+      if (!deliveries.has(pending.delivery)) continue
       cancel()
       this.#cancels.delete(pending)
-      return pending
+      taken.push(pending)
     }
-    return undefined
+    return taken
   }
 
   /** Removes all before they are due. */

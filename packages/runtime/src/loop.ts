@@ -1,41 +1,35 @@
 import {
+  type DecideResult,
   type Decision,
   type Delivery,
   type FailureCycle,
   isRedriveError,
-  type Pause,
   type RedriveError,
   SETTLE,
 } from '@redrive/core'
 import { type Admission, ALREADY_HANDLED, admit, isPlain } from '@redrive/core/internal'
 import { Attempt, Deadlines } from './attempt.ts'
 import { Capacity } from './capacity.ts'
-import { hasListeners, publish } from './events.ts'
-import { type AttemptTiming, GuardState, type GuardStateDeps } from './guard-state.ts'
+import { publish } from './events.ts'
+import { GuardState } from './guard-state.ts'
+import { Enacting } from './enacting.ts'
 import { HandOff } from './handoff.ts'
 import { InlineRetries, isInlineRetry } from './inline.ts'
 import type { Call } from './invoke.ts'
+import type { LoopDeps } from './loop-deps.ts'
 import { LostDeliveries } from './lost-deliveries.ts'
-import {
-  newPendingDelivery,
-  type PendingDelivery,
-  pauseDecision,
-  returnDecision,
-  splitDelay,
-} from './pending-delivery.ts'
-import type { Awaitable } from './awaitable.ts'
-import { type Enactment, type Receiver, SETTLED, type Transport } from './ports/transport.ts'
+import { forgetLost } from './forget-lost.ts'
+import { newPendingDelivery, type PendingDelivery, splitDelay } from './pending-delivery.ts'
+import type { Receiver, Transport } from './ports/transport.ts'
+import { runAlone } from './run-alone.ts'
 import { Trial } from './trial.ts'
-
-export interface LoopDeps<D extends Delivery> extends Omit<GuardStateDeps, 'source'> {
-  readonly transport: Transport<D>
-  readonly call: Call
-}
+import { type HeldDelivery, UnendedRuns } from './unended-runs.ts'
 
 /**
  * Processes deliveries. Each one has these steps: receive → admit → run → decide → enact. The rules are in
  * core, and the code for a broker is in its transport. The files next to this one wait and count:
- * `capacity.ts`, `trial.ts`, `inline.ts`, `handoff.ts`, `attempt.ts` (deadlines) and `shutdown.ts`.
+ * `capacity.ts`, `trial.ts`, `inline.ts`, `handoff.ts`, `attempt.ts` (deadlines), `unended-runs.ts` and
+ * `shutdown.ts`.
  */
 export class Loop<D extends Delivery> implements Receiver<D> {
   readonly deps: LoopDeps<D>
@@ -43,13 +37,15 @@ export class Loop<D extends Delivery> implements Receiver<D> {
   readonly deadlines: Deadlines<D>
   readonly handOff: HandOff<D>
   readonly inline: InlineRetries<D>
-  readonly trial: Trial<D>
+  readonly trial: Trial<D> = new Trial()
+  readonly unended: UnendedRuns<D>
   readonly capacity: Capacity<D>
+  readonly enacting: Enacting<D>
   readonly waiting: PendingDelivery<D>[] = []
   failedCount = 0
   readonly #transport: Transport<D>
   readonly #call: Call
-  readonly #lost = new LostDeliveries()
+  readonly losses: LostDeliveries<D> = new LostDeliveries()
 
   constructor(deps: LoopDeps<D>) {
     const { transport, policy, clock } = deps
@@ -59,13 +55,24 @@ export class Loop<D extends Delivery> implements Receiver<D> {
     const guardState = new GuardState({ ...deps, source: transport.source })
     const handOff = new HandOff(transport, clock, () => this.capacity.refresh())
     const inline = new InlineRetries<D>(clock)
-    const trial = new Trial<D>()
     const onChange = () => this.#runWaiting()
     this.guardState = guardState
     this.handOff = handOff
     this.inline = inline
-    this.trial = trial
-    this.capacity = new Capacity({ ...deps, guardState, handOff, inline, trial, onChange })
+    const unended = new UnendedRuns<D>(clock, policy.graceMs, (attempt, held) =>
+      this.#decideWithout(attempt, held),
+    )
+    this.unended = unended
+    this.capacity = new Capacity({
+      ...deps,
+      guardState,
+      handOff,
+      inline,
+      trial: this.trial,
+      unended,
+      onChange,
+    })
+    this.enacting = new Enacting(deps, handOff, this.capacity.idle)
     this.deadlines = new Deadlines(
       clock,
       policy.timeoutMs,
@@ -86,7 +93,7 @@ export class Loop<D extends Delivery> implements Receiver<D> {
   deliver(delivery: D): void {
     if (delivery.headerProblems.length > 0) this.#reportHeaders(delivery)
     const { capacity } = this
-    const hasRoom = capacity.hasRoom && this.waiting.length === 0
+    const hasRoom = capacity.hasRoom && this.waiting.length === 0 && this.unended.size === 0
     if (hasRoom && !capacity.isGivingUp && !this.trial.isSerial && isPlain(delivery)) {
       this.#run(delivery, delivery.cycle, false)
       return
@@ -112,10 +119,11 @@ export class Loop<D extends Delivery> implements Receiver<D> {
       waiting.shift()
       if (admission.kind === 'run' && this.trial.isSerial) capacity.endSerial()
       if (admission.kind === 'refused') this.#carryOut(pending, admission.decision, false)
-      else if (admission.kind === 'runAlone') this.#prepareTrial(pending)
-      else this.#run(pending.delivery, pending.failures, false)
+      else if (admission.kind === 'runAlone')
+        runAlone(this, pending, () => this.#start(pending, true))
+      else this.#start(pending, false)
     }
-    if (capacity.allowed === 0) this.returnAll(waiting.splice(0), capacity.returnReason())
+    if (capacity.allowed === 0) this.enacting.returnAll(waiting.splice(0), capacity.returnReason())
   }
 
   /** Checks breaker, due time and crashes, in this order. */
@@ -125,26 +133,20 @@ export class Loop<D extends Delivery> implements Receiver<D> {
     if (this.capacity.isGivingUp) {
       return { kind: 'refused', decision: this.guardState.giveUp(delivery) }
     }
-    const deliveryCount = Math.max(1, delivery.deliveryCount - this.#lost.count(delivery.id))
+    const deliveryCount = Math.max(1, delivery.deliveryCount - this.losses.count(delivery.id))
     return admit({ policy, delivery: { cycle: delivery.cycle, deliveryCount }, now })
   }
 
-  /** Runs a suspect when no other delivery is in flight or arriving. */
-  #prepareTrial(pending: PendingDelivery<D>): void {
-    this.capacity.prepareTrial(pending)
-    this.returnAll(this.inline.takeAll(), 'trial')
-    void this.capacity.intake.closed
-      .then(() => this.handOff.whenIdle())
-      .then(() => this.#beginTrial(pending))
-  }
-
-  #beginTrial(pending: PendingDelivery<D>): void {
-    if (!this.trial.begin(pending)) return
-    if (this.capacity.isStopping) this.returnAll([pending], 'stopping')
-    else this.#run(pending.delivery, pending.failures, true)
-  }
-
   // ---- 3. run ---------------------------------------------------------------------------------
+
+  /** Starts an attempt, unless an earlier run of the same message is alive in this process. */
+  #start(pending: PendingDelivery<D>, alone: boolean): void {
+    const { delivery, failures } = pending
+    const earlier = this.unended.size === 0 ? undefined : this.unended.runOf(delivery.id)
+    if (earlier === undefined) this.#run(delivery, failures, alone)
+    else if (earlier.isHung) this.#waitForEarlierRun({ pending, alone })
+    else this.unended.hold({ pending, alone })
+  }
 
   /** Starts one attempt. `call` decodes the body, checks schema and inbox, and runs the handler. */
   #run(delivery: D, failures: FailureCycle, alone: boolean): void {
@@ -165,77 +167,99 @@ export class Loop<D extends Delivery> implements Receiver<D> {
     )
   }
 
-  #end(attempt: Attempt<D>): void {
-    attempt.isOver = true
-    this.capacity.running -= 1
-    this.deadlines.remove(attempt)
-  }
-
-  #timing(attempt: Attempt<D>): AttemptTiming {
-    const inFlight = this.capacity.running + 1
-    return { startedAt: this.deadlines.startedAt(attempt), inFlight }
+  /**
+   * Ends a run whose handler ended. Returns false when the message does not depend on it any more: it was
+   * decided without this run, or another consumer owns it.
+   */
+  #end(attempt: Attempt<D>): boolean {
+    const { capacity } = this
+    if (attempt.interruptedBy === undefined) {
+      capacity.running -= 1
+      this.deadlines.remove(attempt)
+      return true
+    }
+    const { wasHung, held } = this.unended.end(attempt)
+    if (!wasHung) capacity.running -= 1
+    for (const { pending, alone } of held) {
+      if (alone) this.#start(pending, true)
+      else this.waiting.unshift(pending)
+    }
+    if (!wasHung && !attempt.isLost) return true
+    if (!wasHung && attempt.alone) this.trial.end()
+    capacity.refresh()
+    return false
   }
 
   // ---- 4. decide ------------------------------------------------------------------------------
 
   #succeeded(attempt: Attempt<D>): void {
-    if (attempt.isOver) return
     const { capacity, guardState, deadlines } = this
     const wasFull = !capacity.hasRoom
-    this.#end(attempt)
+    if (!this.#end(attempt)) return
     guardState.count(deadlines.tickAt)
     const isLate = deadlines.isLate(attempt)
     if (!guardState.isCalm || isLate || (wasFull && capacity.canGrow)) {
-      capacity.recordSuccesses({ ...this.#timing(attempt), late: isLate, saturated: wasFull })
+      const timing = deadlines.timingOf(attempt, capacity.running)
+      capacity.recordSuccesses({ ...timing, late: isLate, saturated: wasFull })
     }
-    this.#settle(attempt.delivery, attempt.alreadyHandled ? ALREADY_HANDLED : SETTLE)
+    this.enacting.settle(attempt.delivery, attempt.alreadyHandled ? ALREADY_HANDLED : SETTLE)
     if (attempt.alone) capacity.endTrial()
     else if (this.waiting.length > 0) this.#runWaiting()
   }
 
   #failed(attempt: Attempt<D>, error: unknown): void {
-    if (attempt.isOver) return
-    const { capacity, guardState } = this
-    this.#end(attempt)
+    if (!this.#end(attempt)) return
+    this.#decideFailure(attempt, attempt.interruptedBy ?? error)
+  }
+
+  #decideFailure(attempt: Attempt<D>, error: unknown): void {
+    const { capacity, guardState, deadlines } = this
     const pending = newPendingDelivery(attempt.delivery, attempt.failures)
     if (capacity.isStopping && isRedriveError(error, 'STOPPING')) {
-      this.returnAll([pending], 'stopping')
+      this.enacting.returnAll([pending], 'stopping')
       return
     }
     this.failedCount += 1
     capacity.recordSuccesses()
-    const { decision, guards, events } = guardState.decide(attempt, error, this.#timing(attempt))
+    const timing = deadlines.timingOf(attempt, capacity.running)
+    this.#apply(pending, attempt.alone, guardState.decide(attempt, error, timing))
+  }
+
+  #waitForEarlierRun({ pending, alone }: HeldDelivery<D>): void {
+    this.#apply(pending, alone, this.guardState.waitForEarlierRun(pending))
+  }
+
+  #apply(pending: PendingDelivery<D>, alone: boolean, result: DecideResult): void {
+    const { guardState } = this
+    const { decision, guards, events } = result
     guardState.report(events)
     // First the message, then the guards: a delivery that they start must find this one in its position.
     // A pause has the opposite order: the saved guards close the intake.
     const isPause = decision.kind === 'pause'
     if (isPause) guardState.save(guards)
-    this.#carryOut(pending, decision, attempt.alone)
+    this.#carryOut(pending, decision, alone)
     if (!isPause) guardState.save(guards)
-    capacity.refresh()
+    this.capacity.refresh()
   }
 
-  /** Ends an attempt whose handler still runs: it is too slow, or the consumer stops. */
+  /** Tells a handler to end: it is too slow, the consumer stops, or the broker took its delivery back. */
   interrupt(attempt: Attempt<D>, error: RedriveError): void {
+    attempt.interruptedBy = error
+    this.deadlines.remove(attempt)
+    this.unended.add(attempt)
     attempt.abort(error)
-    this.#failed(attempt, error)
+  }
+
+  /** Decides a message whose handler does not end. The deliveries that waited for it fail as well. */
+  #decideWithout(attempt: Attempt<D>, held: readonly HeldDelivery<D>[]): void {
+    this.capacity.running -= 1
+    if (!attempt.isLost) this.#decideFailure(attempt, attempt.interruptedBy)
+    else if (attempt.alone) this.trial.end()
+    for (const one of held) this.#waitForEarlierRun(one)
+    this.capacity.refresh()
   }
 
   // ---- 5. enact, and report the result ---------------------------------------------------------
-
-  /** Settles a success. The common case creates no event and no promise, because this is the hot path. */
-  #settle(delivery: D, decision: Decision): void {
-    let enactment: Awaitable<Enactment>
-    try {
-      enactment = this.#transport.enact(delivery, decision)
-    } catch (error) {
-      enactment = { kind: 'unknown', error }
-    }
-    const { idle } = this.capacity
-    if (enactment === SETTLED && !hasListeners()) idle.check()
-    else if (!(enactment instanceof Promise)) this.#enact(delivery, decision, enactment)
-    else this.handOff.settle(delivery, decision, enactment, idle.check)
-  }
 
   #carryOut(pending: PendingDelivery<D>, decision: Decision, alone: boolean): void {
     const { policy, transport } = this.deps
@@ -249,47 +273,25 @@ export class Loop<D extends Delivery> implements Receiver<D> {
     if (decision.kind === 'pause') {
       // The intake closes first, or the returned delivery would come back immediately.
       this.capacity.pauseFor(decision)
-      this.#returnToSource(pending, decision)
+      this.enacting.returnToSource(pending, decision)
     } else {
-      this.#enact(pending.delivery, splitDelay(decision, capabilities))
+      this.enacting.enact(pending.delivery, splitDelay(decision, capabilities))
     }
   }
 
   #retryInline(pending: PendingDelivery<D>, delayMs: number, alone: boolean): void {
-    if (this.capacity.isStopping) return this.returnAll([pending], 'stopping')
+    if (this.capacity.isStopping) return this.enacting.returnAll([pending], 'stopping')
     this.inline.hold(pending, delayMs, alone, (due) => {
-      if (alone) return this.#run(due.delivery, due.failures, true)
+      if (alone) return this.#start(due, true)
       this.waiting.unshift(due)
       this.capacity.refresh()
     })
-  }
-
-  returnAll(all: readonly PendingDelivery<D>[], reason: Pause['reason']): void {
-    const { clock } = this.deps
-    for (const pending of all) this.#returnToSource(pending, pauseDecision(reason, clock.now()))
-  }
-
-  #returnToSource(pending: PendingDelivery<D>, pause: Pause): void {
-    const { policy, clock, transport } = this.deps
-    const returned = returnDecision(pending, pause, policy.order, clock.now())
-    this.#enact(pending.delivery, splitDelay(returned, transport.capabilities))
-  }
-
-  #enact(delivery: D, decision: Decision, begun?: Awaitable<Enactment>): void {
-    void this.handOff.enact(delivery, decision, begun).then(this.capacity.idle.check)
   }
 
   // ---- at any time ----------------------------------------------------------------------------
 
   /** Called by the transport when the broker has taken the delivery back. */
   lost(delivery: D): void {
-    const index = this.waiting.findIndex((pending) => pending.delivery === delivery)
-    if (index >= 0) this.waiting.splice(index, 1)
-    const isRunning = this.deadlines.all().some((attempt) => attempt.delivery === delivery)
-    if (isRunning) this.#lost.add(delivery.id)
-    const held = this.inline.take(delivery)
-    // A trial whose handler runs continues. It is still alone here, even when another process owns the message now.
-    const isSuspect = this.trial.suspect?.delivery === delivery
-    if (isSuspect || held?.admission?.kind === 'runAlone') this.capacity.endTrial()
+    this.losses.collect(delivery, (lost) => forgetLost(this, lost))
   }
 }

@@ -1,3 +1,5 @@
+import type { Delivery } from '@redrive/core'
+
 /** 1,000 messages: more than any prefetch that returns after a lost connection. */
 const MAX_MESSAGES = 1_000
 
@@ -5,8 +7,21 @@ const MAX_MESSAGES = 1_000
  * Deliveries lost while their handler ran and this process stayed alive. The broker counts them, but
  * they are no crashes.
  */
-export class LostDeliveries {
+export class LostDeliveries<D extends Delivery> {
+  readonly #newlyLost = new Set<D>()
   readonly #times = new Map<string, number>()
+
+  /** Collects deliveries that are lost together, as with a connection, and handles all of them in one pass. */
+  collect(delivery: D, onLost: (lost: ReadonlySet<D>) => void): void {
+    const isFirst = this.#newlyLost.size === 0
+    this.#newlyLost.add(delivery)
+    if (!isFirst) return
+    queueMicrotask(() => {
+      const lost = new Set(this.#newlyLost)
+      this.#newlyLost.clear()
+      onLost(lost)
+    })
+  }
 
   add(messageId: string): void {
     const times = this.count(messageId) + 1

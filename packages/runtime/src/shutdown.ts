@@ -4,15 +4,21 @@ import type { Loop } from './loop.ts'
 /** A fifth of the drain time is reserved to hand off deliveries that handlers did not finish. */
 const HAND_OFF_SHARE = 0.2
 
+/** Half of that time: handlers that pass their signal on end now. The other half is for the hand-offs. */
+const GRACE_SHARE = 0.5
+
 /** Finishes running handlers within `drainMs`, returns the rest, and closes the transport. */
 export async function shutDown<D extends Delivery>(loop: Loop<D>, drainMs: number): Promise<void> {
   const { clock, transport } = loop.deps
   const endsAt = clock.now() + drainMs
   loop.capacity.stop()
-  loop.returnAll(loop.inline.takeAll(), 'stopping')
+  loop.enacting.returnAll(loop.inline.takeAll(), 'stopping')
   await loop.capacity.idle.wait(drainMs * (1 - HAND_OFF_SHARE))
   const stopping = new RedriveError('STOPPING', 'The consumer is stopping.')
   for (const attempt of loop.deadlines.all()) loop.interrupt(attempt, stopping)
+  const restMs = Math.max(0, endsAt - clock.now())
+  await loop.capacity.idle.wait(Math.min(loop.deps.policy.graceMs, restMs * GRACE_SHARE))
+  loop.unended.endGrace()
   const remainingMs = Math.max(0, endsAt - clock.now())
   await loop.capacity.idle.wait(remainingMs)
   loop.capacity.recordSuccesses()
@@ -22,7 +28,8 @@ export async function shutDown<D extends Delivery>(loop: Loop<D>, drainMs: numbe
 }
 
 /** Ends timers and subscriptions, after the shutdown or a failed start. */
-export function releaseAll<D extends Delivery>({ capacity, deadlines }: Loop<D>): void {
+export function releaseAll<D extends Delivery>({ capacity, deadlines, unended }: Loop<D>): void {
   capacity.release()
+  unended.stop()
   deadlines.stop()
 }

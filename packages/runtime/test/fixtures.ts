@@ -160,3 +160,9 @@ export function scripted(capabilities: Partial<Capabilities> = {}) {
 }
 
 export const never = (): Promise<never> => new Promise(() => undefined)
+
+/** A handler that passes its signal on: it ends when the signal fires. */
+export const untilAborted = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason as Error))
+  })

@@ -3,7 +3,7 @@ import { memoryInbox, type MemoryTransaction } from '@redrive/testing'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { describe, expect, it } from 'vitest'
 import type { AttemptContext, Inbox, InboxEntry, Message } from '../src/index.ts'
-import { events, ofType, unreachable, world } from './fixtures.ts'
+import { events, ofType, unreachable, untilAborted, world } from './fixtures.ts'
 
 describe('a handler', () => {
   it('gets the message as it was sent', async () => {
@@ -353,8 +353,8 @@ describe('an attempt that exceeds its timeout', () => {
     const { send, start, clock, backlog } = world()
     const histories: unknown[] = []
     await start(
-      (_, { attempt, history }) => {
-        if (attempt === 1) return new Promise(() => undefined)
+      (_, { attempt, history, signal }) => {
+        if (attempt === 1) return untilAborted(signal)
         histories.push(history)
         return undefined
       },
@@ -366,7 +366,7 @@ describe('an attempt that exceeds its timeout', () => {
     expect(backlog()).toBe(0)
   })
 
-  it('has ended: later actions of its handler change nothing', async () => {
+  it('is decided after the grace period: a later end of its handler changes nothing', async () => {
     const { send, start, clock } = world()
     const seen = events()
     const finish: (() => void)[] = []
@@ -375,7 +375,7 @@ describe('an attempt that exceeds its timeout', () => {
       retry: { backoff: { kind: 'fixed', delay: '1h' } },
     })
     send({})
-    await clock.advance('3s')
+    await clock.advance('7s')
     for (const resolve of finish) resolve()
     await clock.settle()
     expect(ofType(seen, 'enacted').map(({ decision }) => decision.kind)).toEqual(['retryAt'])

@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest'
 import { type Clock, consume, type Handler } from '../src/index.ts'
 import {
-  delivery,
-  events,
-  never,
-  ofType,
   PLAIN,
   QUEUE,
   ScriptedTransport,
-  unreachable,
-  world,
+  delivery,
+  events,
+  ofType,
   scripted,
+  unreachable,
+  untilAborted,
+  world,
 } from './fixtures.ts'
 
 const fixed = (delay: `${number}ms` | `${number}s` | `${number}h`) =>
@@ -215,7 +215,7 @@ describe('attempts in flight', () => {
         signal.addEventListener('abort', () => {
           aborted[index] = clock.now()
         })
-        return never()
+        return untilAborted(signal)
       },
       {
         concurrency: 1,

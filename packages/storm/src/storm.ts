@@ -124,7 +124,7 @@ async function startFleet(
 ): Promise<void> {
   const processes = Math.min(PROCESSES, concurrency)
   for (let index = 0; index < processes; index++) {
-    await consume(memory({ broker, queue: QUEUE }), () => dependency.call(), {
+    await consume(memory({ broker, queue: QUEUE }), callUntilAborted(dependency), {
       timeout: TIMEOUT_MS,
       ...policy,
       concurrency: Math.ceil(concurrency / processes),
@@ -133,6 +133,15 @@ async function startFleet(
     })
   }
 }
+
+/** A handler that ends when its signal fires. The dependency finishes the call all the same. */
+const callUntilAborted =
+  (dependency: Dependency) =>
+  (_: unknown, { signal }: { readonly signal: AbortSignal }): Promise<void> =>
+    new Promise((resolve, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason as Error))
+      dependency.call().then(resolve, reject)
+    })
 
 const givenUp = (broker: MemoryBroker) => broker.depth(deadLetterQueue(QUEUE))
 

@@ -1,3 +1,4 @@
+import { checkAlive } from './alive.ts'
 import { checkAttempts } from './attempts.ts'
 import { checkDeadLetters, checkReports } from './dead-letters.ts'
 import { type CheckInput, countAll, type Violation, violation } from './evidence.ts'
@@ -17,12 +18,14 @@ import { checkTrials } from './trials.ts'
  * | I6 | after all faults have ended, everything drains |
  * | I7 | reports match what happened: every reported dead letter exists |
  * | I8 | a good message is never dead-lettered |
+ * | I9 | a process never runs a message while an earlier run of it is alive |
  */
 export function checkRun(input: CheckInput): readonly Violation[] {
   const counts = countAll(input)
   return [
     ...checkPlaces(input, counts),
     ...checkAttempts(input, counts),
+    ...checkAlive(input, counts),
     ...checkNeverEarly(input, counts),
     ...checkTrials(input, counts),
     ...(input.scenario.isOrdered ? checkOrder(input, counts) : []),

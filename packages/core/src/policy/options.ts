@@ -6,8 +6,13 @@ import type { DeadLetterCandidate, Matcher } from '../filter.ts'
 
 /** How to handle failures. Everything is optional; every default is safe. */
 export interface PolicyOptions {
-  /** Longest run of one attempt; its AbortSignal fires then ('1ms'–'12h', default '30s'). */
+  /** Longest run of one attempt; its AbortSignal fires then ('1ms'–'12h', default '30s'). See `grace`. */
   readonly timeout?: Duration
+  /**
+   * Time that a handler has to end after its signal fired ('0ms'–'5m', default '5s'). Then its message is retried
+   * without it. A handler that still runs counts against `concurrency` until it ends.
+   */
+  readonly grace?: Duration
   /** Maximum attempts in flight in this process (1–10,000, default 50). The adaptive limit stays below it. */
   readonly concurrency?: number
   /** 'lane': a message waits for the earlier messages of its lane, including their retries. Default 'none'. */

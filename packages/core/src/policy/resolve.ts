@@ -67,6 +67,7 @@ function readChecked(input: unknown, role: PolicyRole, problems: string[]): Poli
   const concurrency = top.integer('concurrency', defaults.CONCURRENCY, { min: 1, max: 10_000 })
   const policy: Policy = {
     timeoutMs: top.duration('timeout', defaults.TIMEOUT_MS, { min: 1, max: 43_200_000 }),
+    graceMs: top.duration('grace', defaults.GRACE_MS, { min: 0, max: 300_000 }),
     concurrency,
     order: top.choice('order', 'none', ['none', 'lane']),
     retry: readRetry(top.section('retry'), role),

@@ -1,0 +1,54 @@
+import type { Decision, Delivery, Pause } from '@redrive/core'
+import type { Awaitable } from './awaitable.ts'
+import { hasListeners } from './events.ts'
+import type { HandOff } from './handoff.ts'
+import type { Idle } from './idle.ts'
+import type { LoopDeps } from './loop-deps.ts'
+import {
+  type PendingDelivery,
+  pauseDecision,
+  returnDecision,
+  splitDelay,
+} from './pending-delivery.ts'
+import { type Enactment, SETTLED } from './ports/transport.ts'
+
+/** Applies decisions at the broker and reports when the consumer has nothing left to do. */
+export class Enacting<D extends Delivery> {
+  readonly #deps: LoopDeps<D>
+  readonly #handOff: HandOff<D>
+  readonly #idle: Idle
+
+  constructor(deps: LoopDeps<D>, handOff: HandOff<D>, idle: Idle) {
+    this.#deps = deps
+    this.#handOff = handOff
+    this.#idle = idle
+  }
+
+  /** Settles a success. The common case creates no event and no promise, because this is the hot path. */
+  settle(delivery: D, decision: Decision): void {
+    let enactment: Awaitable<Enactment>
+    try {
+      enactment = this.#deps.transport.enact(delivery, decision)
+    } catch (error) {
+      enactment = { kind: 'unknown', error }
+    }
+    if (enactment === SETTLED && !hasListeners()) this.#idle.check()
+    else if (!(enactment instanceof Promise)) this.enact(delivery, decision, enactment)
+    else this.#handOff.settle(delivery, decision, enactment, this.#idle.check)
+  }
+
+  enact(delivery: D, decision: Decision, begun?: Awaitable<Enactment>): void {
+    void this.#handOff.enact(delivery, decision, begun).then(this.#idle.check)
+  }
+
+  returnAll(all: readonly PendingDelivery<D>[], reason: Pause['reason']): void {
+    const { clock } = this.#deps
+    for (const pending of all) this.returnToSource(pending, pauseDecision(reason, clock.now()))
+  }
+
+  returnToSource(pending: PendingDelivery<D>, pause: Pause): void {
+    const { policy, clock, transport } = this.#deps
+    const returned = returnDecision(pending, pause, policy.order, clock.now())
+    this.enact(pending.delivery, splitDelay(returned, transport.capabilities))
+  }
+}

@@ -1,0 +1,50 @@
+import { type Delivery, RedriveError } from '@redrive/core'
+import type { Attempt, Deadlines } from './attempt.ts'
+import type { Capacity } from './capacity.ts'
+import type { InlineRetries } from './inline.ts'
+import type { LostDeliveries } from './lost-deliveries.ts'
+import type { PendingDelivery } from './pending-delivery.ts'
+import type { Trial } from './trial.ts'
+import type { UnendedRuns } from './unended-runs.ts'
+
+/** The parts of the loop in which a delivery can be. */
+interface LossParts<D extends Delivery> {
+  readonly capacity: Capacity<D>
+  readonly deadlines: Deadlines<D>
+  readonly inline: InlineRetries<D>
+  readonly losses: LostDeliveries<D>
+  readonly trial: Trial<D>
+  readonly unended: UnendedRuns<D>
+  readonly waiting: PendingDelivery<D>[]
+  interrupt(attempt: Attempt<D>, error: RedriveError): void
+}
+
+/**
+ * Forgets deliveries that the broker took back. A handler that runs one is told to end: this process neither
+ * retries nor settles it.
+ */
+export function forgetLost<D extends Delivery>(parts: LossParts<D>, lost: ReadonlySet<D>): void {
+  const { capacity, deadlines, inline, losses, trial, unended, waiting } = parts
+  const kept = waiting.filter(({ delivery }) => !lost.has(delivery))
+  waiting.splice(0, waiting.length, ...kept)
+  const held = unended.markLost(lost)
+  const retries = inline.takeThose(lost)
+  for (const attempt of deadlines.all()) {
+    if (!lost.has(attempt.delivery)) continue
+    losses.add(attempt.delivery.id)
+    attempt.isLost = true
+    parts.interrupt(attempt, lostError())
+  }
+  const isTrialOver =
+    (trial.suspect !== undefined && lost.has(trial.suspect.delivery)) ||
+    held.some(({ alone }) => alone) ||
+    retries.some(({ admission }) => admission?.kind === 'runAlone')
+  if (isTrialOver) capacity.endTrial()
+  else capacity.refresh()
+}
+
+const lostError = () =>
+  new RedriveError(
+    'DELIVERY_LOST',
+    'The broker took the delivery back while its handler ran. Another consumer may run the message now.',
+  )

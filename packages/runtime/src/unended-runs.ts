@@ -1,0 +1,128 @@
+import { type Delivery, isRedriveError } from '@redrive/core'
+import type { Attempt } from './attempt.ts'
+import type { Clock } from './clock.ts'
+import { publish } from './events.ts'
+import type { PendingDelivery } from './pending-delivery.ts'
+
+/** A delivery that waits until an earlier run of its message has ended. */
+export interface HeldDelivery<D extends Delivery> {
+  readonly pending: PendingDelivery<D>
+  readonly alone: boolean
+}
+
+interface UnendedRun<D extends Delivery> {
+  readonly attempt: Attempt<D>
+  readonly held: HeldDelivery<D>[]
+  /** Ends the timer of the grace period; undefined when the run is hung. */
+  cancel: (() => void) | undefined
+}
+
+/**
+ * Runs whose handler was told to end and still runs: it timed out, the consumer stops, or the broker took
+ * the delivery back. A run keeps its slot during the grace period. After that it is hung: its message is
+ * decided without it, and it counts against the concurrency until it ends.
+ */
+export class UnendedRuns<D extends Delivery> {
+  readonly #clock: Clock
+  readonly #graceMs: number
+  readonly #onHung: (attempt: Attempt<D>, held: readonly HeldDelivery<D>[]) => void
+  readonly #runs = new Map<Attempt<D>, UnendedRun<D>>()
+  readonly #byMessage = new Map<string, UnendedRun<D>>()
+  /** Runs past their grace period. */
+  hung = 0
+
+  constructor(
+    clock: Clock,
+    graceMs: number,
+    onHung: (attempt: Attempt<D>, held: readonly HeldDelivery<D>[]) => void,
+  ) {
+    this.#clock = clock
+    this.#graceMs = graceMs
+    this.#onHung = onHung
+  }
+
+  get size(): number {
+    return this.#runs.size
+  }
+
+  get held(): number {
+    let count = 0
+    for (const { held } of this.#runs.values()) count += held.length
+    return count
+  }
+
+  add(attempt: Attempt<D>): void {
+    const cancel = this.#clock.after(this.#graceMs, () => this.#hang(run))
+    const run: UnendedRun<D> = { attempt, held: [], cancel }
+    this.#runs.set(attempt, run)
+    this.#byMessage.set(attempt.delivery.id, run)
+  }
+
+  /** Returns the run of a message that is still alive. */
+  runOf(messageId: string): { readonly isHung: boolean } | undefined {
+    const run = this.#byMessage.get(messageId)
+    return run === undefined ? undefined : { isHung: run.cancel === undefined }
+  }
+
+  /** Holds a delivery until the run of its message has ended. */
+  hold(delivery: HeldDelivery<D>): void {
+    this.#byMessage.get(delivery.pending.delivery.id)?.held.push(delivery)
+  }
+
+  /** Ends a run because its handler ended. Returns whether it was hung, and the deliveries that waited for it. */
+  end(attempt: Attempt<D>): { wasHung: boolean; held: readonly HeldDelivery<D>[] } {
+    const run = this.#runs.get(attempt)
+    if (run === undefined) return { wasHung: false, held: [] }
+    this.#runs.delete(attempt)
+    const { id } = attempt.delivery
+    if (this.#byMessage.get(id) === run) this.#byMessage.delete(id)
+    const wasHung = run.cancel === undefined
+    if (wasHung) this.hung -= 1
+    else run.cancel?.()
+    return { wasHung, held: run.held }
+  }
+
+  /** Marks the runs and removes the held deliveries that the broker took back. */
+  markLost(lost: ReadonlySet<D>): readonly HeldDelivery<D>[] {
+    const removed: HeldDelivery<D>[] = []
+    for (const { attempt, held } of this.#runs.values()) {
+      if (lost.has(attempt.delivery)) attempt.isLost = true
+      const kept = held.filter(({ pending }) => !lost.has(pending.delivery))
+      removed.push(...held.filter(({ pending }) => lost.has(pending.delivery)))
+      held.splice(0, held.length, ...kept)
+    }
+    return removed
+  }
+
+  /** Ends the grace period of every run now: the consumer has no more time. */
+  endGrace(): void {
+    for (const run of [...this.#runs.values()]) {
+      if (run.cancel === undefined) continue
+      run.cancel()
+      this.#hang(run)
+    }
+  }
+
+  #hang(run: UnendedRun<D>): void {
+    run.cancel = undefined
+    this.hung += 1
+    const { delivery, interruptedBy } = run.attempt
+    // A consumer that stops gives its handlers less time.
+    if (!isRedriveError(interruptedBy, 'STOPPING')) {
+      const { id: deliveryId, source } = delivery
+      publish({
+        type: 'handler_hung',
+        at: this.#clock.now(),
+        source,
+        deliveryId,
+        hung: this.hung,
+      })
+    }
+    this.#onHung(run.attempt, run.held.splice(0))
+  }
+
+  /** Ends all timers: a remaining one would keep the process alive. */
+  stop(): void {
+    for (const { cancel } of this.#runs.values()) cancel?.()
+  }
+}

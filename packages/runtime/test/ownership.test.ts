@@ -1,0 +1,246 @@
+import { isRedriveError } from '@redrive/core'
+import { describe, expect, it } from 'vitest'
+import type { AttemptContext } from '../src/index.ts'
+import { delivery, events, never, ofType, scripted, untilAborted } from './fixtures.ts'
+
+/** A handler that a test ends by hand, and what it saw. */
+function controlled() {
+  const runs: {
+    readonly id: string
+    readonly context: AttemptContext
+    end: () => void
+    fail: () => void
+  }[] = []
+  const handler = ({ id }: { readonly id: string }, context: AttemptContext) =>
+    new Promise<void>((resolve, reject) => {
+      runs.push({ id, context, end: resolve, fail: () => reject(new Error('no')) })
+    })
+  return { runs, handler }
+}
+
+const RETRY = { retry: { backoff: { kind: 'fixed', delay: '10ms' } } } as const
+
+describe('a delivery that the broker takes back while its handler runs', () => {
+  it('fires the signal at once, and this process neither retries nor settles it', async () => {
+    const { clock, transport, start } = scripted()
+    const { runs, handler } = controlled()
+    await start(handler, RETRY)
+    const [one, other] = [delivery('a'), delivery('b')]
+    transport.deliver(one, other)
+    await clock.settle()
+    const { signal } = runs[0]?.context ?? {}
+    expect(signal?.aborted).toBe(false)
+    transport.receiver?.lost(one)
+    await clock.settle()
+    expect(isRedriveError(signal?.reason, 'DELIVERY_LOST')).toBe(true)
+    expect(runs[1]?.context.signal.aborted).toBe(false)
+    runs[0]?.fail()
+    runs[1]?.end()
+    await clock.advance('1m')
+    expect(runs.map(({ id }) => id)).toEqual(['a', 'b'])
+    expect(transport.log.filter((line) => line.endsWith(' a'))).toEqual([])
+    expect(transport.log).toContain('settle b')
+  })
+
+  it('is not settled when its handler ends with success', async () => {
+    const { clock, transport, start } = scripted()
+    const { runs, handler } = controlled()
+    const consumer = await start(handler)
+    const lost = delivery('a')
+    transport.deliver(lost)
+    await clock.settle()
+    transport.receiver?.lost(lost)
+    await clock.settle()
+    runs[0]?.end()
+    await clock.settle()
+    expect(transport.decisions).toEqual([])
+    expect(consumer.stats()).toMatchObject({ running: 0, hung: 0, handled: 0 })
+  })
+
+  it('does not run again here before its earlier run has ended', async () => {
+    const { clock, transport, start } = scripted()
+    const { runs, handler } = controlled()
+    const consumer = await start(handler)
+    const first = delivery('a')
+    transport.deliver(first)
+    await clock.settle()
+    transport.receiver?.lost(first)
+    transport.deliver(delivery('b'))
+    await clock.settle()
+    transport.deliver(delivery('a'))
+    await clock.settle()
+    expect(runs.map(({ id }) => id)).toEqual(['a', 'b'])
+    expect(consumer.stats()).toMatchObject({ running: 2, waiting: 1 })
+    runs[0]?.end()
+    await clock.settle()
+    expect(runs.map(({ id }) => id)).toEqual(['a', 'b', 'a'])
+    expect(consumer.stats()).toMatchObject({ running: 2, waiting: 0 })
+  })
+
+  it('is forgotten while it waits for its earlier run', async () => {
+    const { clock, transport, start } = scripted()
+    const { runs, handler } = controlled()
+    await start(handler)
+    const [first, second] = [delivery('a'), delivery('a')]
+    transport.deliver(first)
+    await clock.settle()
+    transport.receiver?.lost(first)
+    await clock.settle()
+    transport.deliver(second)
+    transport.receiver?.lost(second)
+    await clock.settle()
+    runs[0]?.end()
+    await clock.advance('1m')
+    expect(runs).toHaveLength(1)
+    expect(transport.decisions).toEqual([])
+  })
+
+  it('costs the same for each of ten thousand', async () => {
+    const { clock, transport, start } = scripted()
+    await start(never, { concurrency: 10_000 })
+    const all = Array.from({ length: 10_000 }, (_, index) => delivery(`m${index}`))
+    transport.deliver(...all)
+    await clock.settle()
+    const startedAt = performance.now()
+    for (const one of all) transport.receiver?.lost(one)
+    await clock.settle()
+    expect(performance.now() - startedAt).toBeLessThan(2_000)
+  })
+})
+
+describe('a handler that does not end at its timeout', () => {
+  it('keeps its slot during the grace period', async () => {
+    const { clock, transport, start } = scripted()
+    const { runs, handler } = controlled()
+    const consumer = await start(handler, { ...RETRY, timeout: '800ms', concurrency: 1 })
+    transport.deliver(delivery('a'), delivery('b'))
+    await clock.advance('3s')
+    expect(runs.map(({ id }) => id)).toEqual(['a'])
+    expect(consumer.stats()).toMatchObject({ running: 1, hung: 0, waiting: 1 })
+    runs[0]?.fail()
+    await clock.settle()
+    expect(transport.decisions[0]?.decision ?? runs[1]?.id).toBeDefined()
+    expect(runs.map(({ id }) => id)).toEqual(['a', 'b'])
+  })
+
+  it('is settled when it succeeds within the grace period', async () => {
+    const { clock, transport, start } = scripted()
+    const { runs, handler } = controlled()
+    await start(handler, { timeout: '800ms' })
+    transport.deliver(delivery('a'))
+    await clock.advance('3s')
+    expect(runs[0]?.context.signal.aborted).toBe(true)
+    runs[0]?.end()
+    await clock.settle()
+    expect(transport.log).toContain('settle a')
+  })
+
+  it('fails with the timeout, whatever it throws', async () => {
+    const { clock, transport, start } = scripted()
+    await start((_, { signal }) => untilAborted(signal), {
+      timeout: '800ms',
+      retry: { backoff: { kind: 'fixed', delay: '1h' } },
+    })
+    transport.deliver(delivery('a'))
+    await clock.advance('1s')
+    expect(transport.decisions[0]?.decision).toMatchObject({
+      kind: 'retryAt',
+      failure: { class: 'transient', code: 'ATTEMPT_TIMEOUT', timedOut: true },
+    })
+  })
+
+  it('is hung after the grace period: its message is decided, and it still counts against the concurrency', async () => {
+    const { clock, transport, start } = scripted()
+    const { runs, handler } = controlled()
+    const seen = events()
+    const consumer = await start(handler, {
+      timeout: '800ms',
+      grace: '2s',
+      concurrency: 2,
+      retry: { backoff: { kind: 'fixed', delay: '1h' } },
+    })
+    transport.deliver(delivery('a'))
+    await clock.advance('2s')
+    expect(transport.decisions).toEqual([])
+    await clock.advance('2s')
+    expect(transport.log).toContain('retryAt a')
+    expect(ofType(seen, 'handler_hung')).toMatchObject([{ deliveryId: 'a', hung: 1 }])
+    expect(consumer.stats()).toMatchObject({ running: 0, hung: 1, concurrencyLimit: 1 })
+    runs[0]?.end()
+    await clock.settle()
+    expect(consumer.stats()).toMatchObject({ running: 0, hung: 0, concurrencyLimit: 2 })
+    expect(transport.log).not.toContain('settle a')
+  })
+
+  it('pauses the consumer when hung handlers hold every slot, until one of them ends', async () => {
+    const { clock, transport, start } = scripted()
+    const { runs, handler } = controlled()
+    const seen = events()
+    await start(handler, {
+      timeout: '800ms',
+      grace: '1s',
+      concurrency: 2,
+      retry: { backoff: { kind: 'fixed', delay: '1h' } },
+    })
+    transport.deliver(delivery('a'), delivery('b'))
+    await clock.advance('5s')
+    expect(ofType(seen, 'consumer_paused')).toMatchObject([{ reason: 'handlers_hung' }])
+    transport.deliver(delivery('c'))
+    await clock.advance('1m')
+    expect(runs.map(({ id }) => id)).toEqual(['a', 'b'])
+    runs[0]?.end()
+    await clock.settle()
+    expect(ofType(seen, 'consumer_resumed')).toHaveLength(1)
+  })
+
+  it('never runs twice at the same time: its retries wait, and it is given up without another run', async () => {
+    const { clock, transport, start } = scripted({ delay: { kind: 'none' } })
+    const { runs, handler } = controlled()
+    await start(handler, {
+      ...RETRY,
+      timeout: '800ms',
+      grace: '1s',
+      outage: {},
+      retry: { ...RETRY.retry, unproven: { runs: 6, maxAge: '1m' } },
+    })
+    transport.deliver(delivery('a'))
+    await clock.advance('10m')
+    expect(runs).toHaveLength(1)
+    expect(transport.decisions.at(-1)?.decision).toMatchObject({
+      kind: 'deadLetter',
+      reason: 'unproven',
+      cycle: { runs: 1 },
+    })
+  })
+})
+
+describe('a consumer that stops', () => {
+  it('settles a handler that ends with success when its signal fires', async () => {
+    const { clock, transport, start } = scripted()
+    const consumer = await start(
+      (_, { signal }) =>
+        new Promise<void>((resolve) => {
+          signal.addEventListener('abort', () => resolve())
+        }),
+    )
+    transport.deliver(delivery('a'))
+    await clock.settle()
+    const stopped = consumer.stop({ drain: '10s' })
+    await clock.advance('10s')
+    await stopped
+    expect(transport.log.slice(-2)).toEqual(['settle a', 'close'])
+  })
+
+  it('returns the message of a handler that does not end, and reports no hung handler', async () => {
+    const { clock, transport, start } = scripted()
+    const seen = events()
+    const consumer = await start(never)
+    transport.deliver(delivery('a'))
+    await clock.settle()
+    const stopped = consumer.stop({ drain: '10s' })
+    await clock.advance('10s')
+    await stopped
+    expect(transport.log.slice(-2)).toEqual(['pause a', 'close'])
+    expect(ofType(seen, 'handler_hung')).toEqual([])
+  })
+})
