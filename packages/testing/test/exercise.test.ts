@@ -367,7 +367,7 @@ describe('exerciseTransport', () => {
 
   it('has a broken transport for every scenario', () => {
     const names = collect(() => memoryFixture()).tests.map(({ name }) => name)
-    const byLeases = Object.values(KILLS).map(({ scenario }) => scenario)
+    const byLeases = Object.values(KILLS).flatMap(({ scenario, also = [] }) => [scenario, ...also])
     const caught = new Set([STRESS, ...byLeases, ...BREAKS.flatMap(([, , all]) => all)])
     expect(names.filter((name) => !caught.has(name))).toEqual([])
   })

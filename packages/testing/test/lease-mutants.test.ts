@@ -28,8 +28,9 @@ async function failuresOf(mistake: Mistake): Promise<ReadonlyMap<string, string>
 
 describe('a lease-based transport with a mistake', () => {
   it.each(MISTAKES)('fails the contract, with the cause: %s', async (mistake) => {
-    const { scenario, cause } = KILLS[mistake]
+    const { scenario, cause, also = [] } = KILLS[mistake]
     const failures = await failuresOf(mistake)
     expect(failures.get(scenario)).toMatch(cause)
+    expect([...failures.keys()]).toEqual(expect.arrayContaining([...also]))
   })
 })

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { type Decision, type Delivery, SETTLE } from '@redrive/core'
+import { type Decision, type Delivery, isRedriveError, SETTLE } from '@redrive/core'
 import { deadLetterOf, failedCycle, numbered, retryIn } from './samples.ts'
 import type { Scenario } from './scenario.ts'
 import type { ScenarioContext } from './scenario-context.ts'
@@ -73,6 +73,31 @@ async function lossIsReported(context: ScenarioContext): Promise<void> {
   assert.deepEqual(owner.losses, [stale], 'deliveries reported as lost, each once')
   await holder.put(current, SETTLE)
   await context.places({ backlog: 0, deadLetters: 0 })
+}
+
+/** A lost run is told to end. Only the next owner retries or settles the message. */
+async function lostRunEnds(context: ScenarioContext): Promise<void> {
+  const world = context.having('stealOwnership')
+  const transport = context.transport()
+  const signals: AbortSignal[] = []
+  const handler = (_: unknown, { signal }: { readonly signal: AbortSignal }) =>
+    new Promise<void>((resolve, reject) => {
+      signals.push(signal)
+      if (signals.length > 1) resolve()
+      else signal.addEventListener('abort', () => reject(signal.reason as Error))
+    })
+  await context.consume(handler, {}, transport)
+  await world.send(numbered(1))
+  await context.until('the handler runs', () => signals.length === 1)
+  await context.within('the broker takes the message back', world.stealOwnership(transport))
+  await context.until('the signal of the handler fires', () => signals[0]?.aborted === true)
+  assert.ok(isRedriveError(signals[0]?.reason, 'DELIVERY_LOST'), 'the reason is DELIVERY_LOST')
+  await context.until('the next owner runs the message', () => signals.length > 1)
+  await context.places({ backlog: 0, deadLetters: 0 })
+  await context.quiet()
+  assert.equal(signals.length, 2, 'runs: one of each owner')
+  const failed = context.events.filter(({ type }) => type === 'attempt_failed')
+  assert.deepEqual(failed, [], 'the lost run counts as no failure')
 }
 
 /** 6 messages, 2 in flight: each settlement starts a read, and the pause comes during it. */
@@ -188,6 +213,11 @@ export const OWNING: readonly Scenario[] = [
   {
     name: 'a delivery that the broker takes back is reported as lost',
     play: lossIsReported,
+    needs: 'stealOwnership',
+  },
+  {
+    name: 'a handler whose delivery the broker takes back is told to end, and only the next owner settles it',
+    play: lostRunEnds,
     needs: 'stealOwnership',
   },
   { name: 'a pause waits for the read in progress', play: pauseWaitsForTheRead },

@@ -4,6 +4,8 @@ import type { Mistake } from './mistakes.ts'
 export interface Kill {
   readonly scenario: string
   readonly cause: RegExp
+  /** Other scenarios that must find it too. */
+  readonly also?: readonly string[]
 }
 
 export const KILLS: Readonly<Record<Mistake, Kill>> = {
@@ -18,6 +20,9 @@ export const KILLS: Readonly<Record<Mistake, Kill>> = {
   loss_not_reported: {
     scenario: 'a delivery that the broker takes back is reported as lost',
     cause: /^receiver\.lost\(\) is called for the delivery that the broker took back/,
+    also: [
+      'a handler whose delivery the broker takes back is told to end, and only the next owner settles it',
+    ],
   },
   pause_does_not_wait: {
     scenario: 'a pause waits for the read in progress',
