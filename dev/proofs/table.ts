@@ -11,7 +11,7 @@ export interface Proof {
   readonly command: string
   readonly tier: Tier
   readonly shows: string
-  /** Duration on two cores that also run the servers. Nightly: measured on a busy machine, so upper bounds. */
+  /** Duration on two cores that also run the servers. */
   readonly minutes: number
   /**
    * The programs it starts. A change that reaches one of them selects the proof (`pnpm check
@@ -73,24 +73,24 @@ export const PROOFS: readonly Proof[] = [
   { name: 'faults-postgres-smoke', tier: 'merge', minutes: 1, command: 'pnpm faults postgres --smoke', starts: faults('postgres'), shows: 'PostgreSQL: the same' },
   { name: 'demo-order', tier: 'merge', minutes: 0.2, command: demo('order-service'), servers: DEMO_SERVERS, starts: demoStarts('order-service'), shows: 'an order service with outbox and inbox survives crashes' },
 
-  { name: 'simulate-nightly', tier: 'nightly', minutes: 1, command: NIGHTLY_SEEDS, starts: SIMULATION, shows: 'no promise breaks in 20,000 seeds that differ each night' },
-  { name: 'simulate-mutants', tier: 'nightly', minutes: 0.7, command: 'pnpm simulate --mutants', starts: SIMULATION, shows: 'the simulator finds each known mistake' },
+  { name: 'simulate-nightly', tier: 'nightly', minutes: 0.6, command: NIGHTLY_SEEDS, starts: SIMULATION, shows: 'no promise breaks in 20,000 seeds that differ each night' },
+  { name: 'simulate-mutants', tier: 'nightly', minutes: 0.4, command: 'pnpm simulate --mutants', starts: SIMULATION, shows: 'the simulator finds each known mistake' },
   { name: 'give-up-full', tier: 'nightly', minutes: 1.2, command: 'pnpm simulate give-up', starts: SIMULATION, shows: 'the same, five seeds for each row' },
-  { name: 'stress', tier: 'nightly', minutes: 13, command: vitest('stress.proof'), starts: [], shows: 'the contract of each transport, ten times in parallel' },
-  { name: 'cluster', tier: 'nightly', minutes: 14, command: vitest('cluster.proof'), starts: [], stops: CLUSTERS, shows: 'the contract on three nodes of RabbitMQ and Kafka, one killed' },
-  { name: 'doctor', tier: 'nightly', minutes: 4, command: vitest('packages/doctor/test/rabbitmq.proof.ts packages/doctor/test/kafka.proof.ts packages/doctor/test/postgres.proof.ts'), starts: [], stops: CLUSTERS, shows: 'the doctor finds wrong settings of clusters' },
-  { name: 'terminal', tier: 'nightly', minutes: 1, command: vitest('terminal.proof'), starts: [], shows: 'an incident typed into a real terminal looks as documented' },
-  { name: 'faults-rabbitmq-quick', tier: 'nightly', minutes: 5, command: 'pnpm faults rabbitmq --quick', starts: faults('rabbitmq'), shows: 'RabbitMQ: all fault scenarios, short form' },
-  { name: 'faults-kafka-quick', tier: 'nightly', minutes: 5, command: 'pnpm faults kafka --quick', starts: faults('kafka'), shows: 'Kafka: the same' },
-  { name: 'faults-postgres-quick', tier: 'nightly', minutes: 4, command: 'pnpm faults postgres --quick', starts: faults('postgres'), shows: 'PostgreSQL: the same' },
-  { name: 'faults-emission-quick', tier: 'nightly', minutes: 2, command: 'pnpm faults emission --quick', starts: faults('emission'), shows: 'sinks and stores under outages and kills, short form' },
-  { name: 'faults-catalog-quick', tier: 'nightly', minutes: 5, command: 'pnpm faults catalog --quick', starts: faults('catalog'), shows: 'kill at every point of the replay protocol, short form' },
-  { name: 'faults-server-quick', tier: 'nightly', minutes: 3, command: 'pnpm faults server --quick', starts: faults('server'), shows: 'the server killed, attacked and loaded, short form' },
-  { name: 'demo-parcel', tier: 'nightly', minutes: 0.5, command: demo('parcel-service'), servers: DEMO_SERVERS, starts: demoStarts('parcel-service'), shows: 'ordered parcels on Kafka' },
-  { name: 'demo-payment', tier: 'nightly', minutes: 0.5, command: demo('payment-service'), servers: DEMO_SERVERS, starts: demoStarts('payment-service'), shows: 'payments whose log sink is down' },
-  { name: 'demo-profile', tier: 'nightly', minutes: 0.5, command: demo('profile-service'), servers: DEMO_SERVERS, starts: demoStarts('profile-service'), shows: 'profiles on RabbitMQ whose database goes away' },
-  { name: 'demo-triage', tier: 'nightly', minutes: 0.5, command: demo('triage-desk'), servers: DEMO_SERVERS, starts: demoStarts('triage-desk'), shows: 'dead letters grouped, replayed and confirmed' },
-  { name: 'node-22', tier: 'nightly', minutes: 12, command: 'dev/proofs/node-22', starts: [], shows: 'the whole gate on the oldest supported Node' },
+  { name: 'stress', tier: 'nightly', minutes: 8, command: vitest('stress.proof'), starts: [], shows: 'the contract of each transport, ten times in parallel' },
+  { name: 'cluster', tier: 'nightly', minutes: 7, command: vitest('cluster.proof'), starts: [], stops: CLUSTERS, shows: 'the contract on three nodes of RabbitMQ and Kafka, one killed' },
+  { name: 'doctor', tier: 'nightly', minutes: 3, command: vitest('packages/doctor/test/rabbitmq.proof.ts packages/doctor/test/kafka.proof.ts packages/doctor/test/postgres.proof.ts'), starts: [], stops: CLUSTERS, shows: 'the doctor finds wrong settings of clusters' },
+  { name: 'terminal', tier: 'nightly', minutes: 0.5, command: vitest('terminal.proof'), starts: [], shows: 'an incident typed into a real terminal looks as documented' },
+  { name: 'faults-rabbitmq-quick', tier: 'nightly', minutes: 3, command: 'pnpm faults rabbitmq --quick', starts: faults('rabbitmq'), shows: 'RabbitMQ: all fault scenarios, short form' },
+  { name: 'faults-kafka-quick', tier: 'nightly', minutes: 4, command: 'pnpm faults kafka --quick', starts: faults('kafka'), shows: 'Kafka: the same' },
+  { name: 'faults-postgres-quick', tier: 'nightly', minutes: 3, command: 'pnpm faults postgres --quick', starts: faults('postgres'), shows: 'PostgreSQL: the same' },
+  { name: 'faults-emission-quick', tier: 'nightly', minutes: 1, command: 'pnpm faults emission --quick', starts: faults('emission'), shows: 'sinks and stores under outages and kills, short form' },
+  { name: 'faults-catalog-quick', tier: 'nightly', minutes: 3, command: 'pnpm faults catalog --quick', starts: faults('catalog'), shows: 'kill at every point of the replay protocol, short form' },
+  { name: 'faults-server-quick', tier: 'nightly', minutes: 2.5, command: 'pnpm faults server --quick', starts: faults('server'), shows: 'the server killed, attacked and loaded, short form' },
+  { name: 'demo-parcel', tier: 'nightly', minutes: 0.1, command: demo('parcel-service'), servers: DEMO_SERVERS, starts: demoStarts('parcel-service'), shows: 'ordered parcels on Kafka' },
+  { name: 'demo-payment', tier: 'nightly', minutes: 0.1, command: demo('payment-service'), servers: DEMO_SERVERS, starts: demoStarts('payment-service'), shows: 'payments whose log sink is down' },
+  { name: 'demo-profile', tier: 'nightly', minutes: 0.1, command: demo('profile-service'), servers: DEMO_SERVERS, starts: demoStarts('profile-service'), shows: 'profiles on RabbitMQ whose database goes away' },
+  { name: 'demo-triage', tier: 'nightly', minutes: 0.1, command: demo('triage-desk'), servers: DEMO_SERVERS, starts: demoStarts('triage-desk'), shows: 'dead letters grouped, replayed and confirmed' },
+  { name: 'node-22', tier: 'nightly', minutes: 15, command: 'dev/proofs/node-22', starts: [], shows: 'the whole gate on the oldest supported Node' },
   { name: 'faults-mutants', tier: 'nightly', minutes: 27, command: 'pnpm faults all --mutants', starts: ['faults/src/main.ts'], shows: 'the fault scenarios find each known mistake' },
 
   { name: 'storm-full', tier: 'release', minutes: 10, command: 'pnpm simulate storm --out .reports/storm', starts: SIMULATION, shows: 'no retry storm, all outages and policies' },
