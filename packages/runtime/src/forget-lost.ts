@@ -27,13 +27,13 @@ export function forgetLost<D extends Delivery>(parts: LossParts<D>, lost: Readon
   const { capacity, deadlines, inline, losses, trial, unended, waiting } = parts
   const kept = waiting.filter(({ delivery }) => !lost.has(delivery))
   waiting.splice(0, waiting.length, ...kept)
-  const held = unended.markLost(lost)
+  const held = unended.takeHeld(lost)
   const retries = inline.takeThose(lost)
-  for (const attempt of deadlines.all()) {
+  for (const attempt of [...deadlines.all(), ...unended.attempts]) {
     if (!lost.has(attempt.delivery)) continue
     losses.add(attempt.delivery.id)
     attempt.isLost = true
-    parts.interrupt(attempt, lostError())
+    if (attempt.interruptedBy === undefined) parts.interrupt(attempt, lostError())
   }
   const isTrialOver =
     (trial.suspect !== undefined && lost.has(trial.suspect.delivery)) ||

@@ -82,11 +82,14 @@ export class UnendedRuns<D extends Delivery> {
     return { wasHung, held: run.held }
   }
 
-  /** Marks the runs and removes the held deliveries that the broker took back. */
-  markLost(lost: ReadonlySet<D>): readonly HeldDelivery<D>[] {
+  get attempts(): readonly Attempt<D>[] {
+    return [...this.#runs.keys()]
+  }
+
+  /** Removes the held deliveries that the broker took back, and returns them. */
+  takeHeld(lost: ReadonlySet<D>): readonly HeldDelivery<D>[] {
     const removed: HeldDelivery<D>[] = []
-    for (const { attempt, held } of this.#runs.values()) {
-      if (lost.has(attempt.delivery)) attempt.isLost = true
+    for (const { held } of this.#runs.values()) {
       const kept = held.filter(({ pending }) => !lost.has(pending.delivery))
       removed.push(...held.filter(({ pending }) => lost.has(pending.delivery)))
       held.splice(0, held.length, ...kept)
