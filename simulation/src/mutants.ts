@@ -97,8 +97,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'return a message without its attempts',
     file: WORK,
-    find: "if (failures === delivery.cycle || order === 'lane') return pause",
-    replace: 'if (failures !== undefined) return pause',
+    find: "if (!hasOwnFailures(pending) || order === 'lane') return pause",
+    replace: 'if (pending !== undefined) return pause',
   },
   {
     name: 'settle after the timeout has already decided',

@@ -132,7 +132,9 @@ function waitForDependency(context: FailureContext): DecideResult {
   if (guards.breaker.phase === 'closed') return retryWithinBudget(context)
   if (policy.onBreakerOpen === 'deadLetter') return giveUp(context, 'breaker_open')
   const until = guards.breaker.phase === 'open' ? guards.breaker.until : now
-  if (context.wasProbe) return retryAfterBreaker(context, until)
+  // In lane order the message stays here and keeps its failures. A return would discard them.
+  const stays = context.wasProbe || policy.order === 'lane'
+  if (stays) return retryAfterBreaker(context, until)
   return done(context, { kind: 'pause', reason: 'dependency_unhealthy', until, failure })
 }
 

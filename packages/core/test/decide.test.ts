@@ -478,6 +478,16 @@ describe('a failure while the breaker is open', () => {
     ])
   })
 
+  test('stays here in lane order, with its failures and longer than the breaker', () => {
+    const { decision } = afterFailure({ cycle: before, guards: OPEN, options: LANE })
+    expect(decision).toMatchObject({
+      kind: 'retryAt',
+      reason: 'held_back',
+      cycle: { number: 3, attempts: 4, firstFailedAt: NOW - 500, runs: before.runs + 1 },
+    })
+    expect('dueAt' in decision && decision.dueAt).toBeGreaterThan(NOW + 4_000)
+  })
+
   test('pauses without an end time while isolated', () => {
     const { decision } = afterFailure({ guards: { breaker: ISOLATED } })
     expect(decision).toMatchObject({ kind: 'pause', until: NOW })

@@ -144,6 +144,11 @@ export class Capacity<D extends Delivery> {
     return isShut ? 'dependency_unhealthy' : undefined
   }
 
+  /** True when no delivery may stay in this process. */
+  get mustReturnAll(): boolean {
+    return this.isStopping || this.#deps.trial.phase !== 'none'
+  }
+
   #isBusy(): boolean {
     const { handOff, trial } = this.#deps
     return this.running > 0 || handOff.pending > 0 || trial.phase === 'preparing'

@@ -6,6 +6,7 @@ import type { Idle } from './idle.ts'
 import type { LoopDeps } from './loop-deps.ts'
 import {
   type PendingDelivery,
+  hasOwnFailures,
   pauseDecision,
   returnDecision,
   splitDelay,
@@ -13,6 +14,12 @@ import {
 import { type Enactment, SETTLED } from './ports/transport.ts'
 
 /** Applies decisions at the broker and reports when the consumer has nothing left to do. */
+/** Why and which waiting deliveries are returned. */
+interface ReturnRule {
+  readonly mustReturnAll: boolean
+  returnReason(): Pause['reason']
+}
+
 export class Enacting<D extends Delivery> {
   readonly #deps: LoopDeps<D>
   readonly #handOff: HandOff<D>
@@ -52,3 +59,16 @@ export class Enacting<D extends Delivery> {
     this.enact(pending.delivery, splitDelay(returned, transport.capabilities))
   }
 }
+  /**
+   * Returns waiting deliveries, because none may run. In lane order those with failures that only this
+   * process has counted stay, because a return would discard the failures.
+   */
+  returnWaiting(waiting: PendingDelivery<D>[], capacity: ReturnRule): void {
+    const staysHere = (one: PendingDelivery<D>) =>
+      this.#deps.policy.order === 'lane' && hasOwnFailures(one) && !capacity.mustReturnAll
+    const kept = waiting.filter(staysHere)
+    const returned = waiting.filter((one) => !staysHere(one))
+    waiting.splice(0, waiting.length, ...kept)
+    this.returnAll(returned, capacity.returnReason())
+  }
+

@@ -123,7 +123,7 @@ export class Loop<D extends Delivery> implements Receiver<D> {
         runAlone(this, pending, () => this.#start(pending, true))
       else this.#start(pending, false)
     }
-    if (capacity.allowed === 0) this.enacting.returnAll(waiting.splice(0), capacity.returnReason())
+    if (capacity.allowed === 0) this.enacting.returnWaiting(waiting, capacity)
   }
 
   /** Checks breaker, due time and crashes, in this order. */

@@ -25,25 +25,33 @@ export function pauseDecision(reason: Pause['reason'], now: number): Pause {
   return { kind: 'pause', reason, until: now, failure: undefined }
 }
 
+/** Returns true when the delivery failed in this process: the broker does not know these failures. */
+export function hasOwnFailures<D extends Delivery>({
+  delivery,
+  failures,
+}: PendingDelivery<D>): boolean {
+  return failures !== delivery.cycle
+}
+
 /**
  * Returns the decision that returns a delivery to its source unchanged. A return would lose attempts that
  * only this process has counted, so such a delivery is handed off with them instead. In lane order it
  * cannot leave its position, so those attempts are lost.
  */
 export function returnDecision<D extends Delivery>(
-  { delivery, failures, dueAt: ownDueAt }: PendingDelivery<D>,
+  pending: PendingDelivery<D>,
   pause: Pause,
   order: 'none' | 'lane',
   now: number,
 ): Decision {
-  if (failures === delivery.cycle || order === 'lane') return pause
-  const dueAt = Math.max(now, pause.until, ownDueAt)
+  if (!hasOwnFailures(pending) || order === 'lane') return pause
+  const dueAt = Math.max(now, pause.until, pending.dueAt)
   return {
     kind: 'retryAt',
     reason: 'held_back',
     dueAt,
     delayMs: dueAt - now,
-    cycle: failures,
+    cycle: pending.failures,
     failure: pause.failure,
   }
 }

@@ -74,6 +74,67 @@ describe('messages in order', () => {
   })
 })
 
+describe('lanes whose messages never pass', () => {
+  const DOWN = { order: 'lane', retry: { maxAge: '1h' } } as const
+
+  it.each([1, 2, 5])('are given up at the age limit: %d lanes', async (lanes) => {
+    const { send, start, clock, deadLetters } = world()
+    const behind: string[] = []
+    let runs = 0
+    await start(
+      ({ id }) => {
+        if (id.startsWith('behind')) return void behind.push(id)
+        runs += 1
+        throw unreachable()
+      },
+      { ...DOWN, breaker: {}, outage: {}, random: () => 0.5 },
+    )
+    for (let lane = 0; lane < lanes; lane++) {
+      send({}, { id: `bad ${lane}`, lane: `${lane}` })
+      send({}, { id: `behind ${lane}`, lane: `${lane}` })
+    }
+    await clock.advance('2h')
+    expect([deadLetters(), behind.length]).toEqual([lanes, lanes])
+    expect(runs).toBeLessThan(100 * lanes)
+  })
+
+  it('keep their failures while the dependency is isolated, and return when the consumer stops', async () => {
+    const { clock, transport, start } = scripted()
+    const seen: number[] = []
+    const consumer = await start(
+      (_, { runs }) => {
+        seen.push(runs)
+        throw unreachable()
+      },
+      { order: 'lane', breaker: {}, retry: { backoff: { kind: 'fixed', delay: '10s' } } },
+    )
+    transport.deliver(delivery('a'))
+    await clock.settle()
+    consumer.dependency.isolate()
+    await clock.advance('1m')
+    expect(consumer.stats()).toMatchObject({ isPaused: true, waiting: 1 })
+    expect(transport.decisions).toEqual([])
+    consumer.dependency.restore()
+    await clock.settle()
+    expect(seen).toEqual([0, 1])
+    consumer.dependency.isolate()
+    await clock.advance('1m')
+    const stopped = consumer.stop()
+    await clock.advance('30s')
+    await stopped
+    expect(transport.decisions).toMatchObject([{ decision: { kind: 'pause', reason: 'stopping' } }])
+  })
+
+  it('return messages that have not failed here while the dependency is isolated', async () => {
+    const { clock, transport, start } = scripted()
+    const consumer = await start(() => undefined, { order: 'lane', breaker: {} })
+    consumer.dependency.isolate()
+    transport.deliver(delivery('a'))
+    await clock.settle()
+    expect(transport.log.at(-1)).toBe('pause a')
+  })
+})
+
 describe('a message suspected of crashing processes', () => {
   const suspect = (id: string) => delivery(id, { deliveryCount: 3 })
   const poison = { suspectDeliveries: 3, trials: 2 }
