@@ -121,8 +121,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'settle failures',
     file: LOOP,
-    find: '    this.enacting.enact(pending.delivery, splitDelay(decision, capabilities))',
-    replace: '    this.enacting.enact(pending.delivery, SETTLE)',
+    find: '    this.enacting.carryOut(pending.delivery, decision)',
+    replace: '    this.enacting.carryOut(pending.delivery, SETTLE)',
   },
   {
     name: 'treat an unknown outcome as done',

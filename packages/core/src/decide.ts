@@ -2,7 +2,7 @@ import type { Random } from './backoff.ts'
 import { breakerPhase } from './breaker.ts'
 import { takeRetry } from './budget.ts'
 import { countAttempt, countRun } from './cycle.ts'
-import { type Decision, type DeadLetter, type Pause, SETTLE } from './decision.ts'
+import { type Decision, type DeadLetter, SETTLE } from './decision.ts'
 import type { Delivery, FailureCycle } from './delivery.ts'
 import type { CoreEvent } from './events.ts'
 import { type Cause, findCause, waitedMs } from './evidence.ts'
@@ -235,7 +235,7 @@ export function deadLetterWithoutAttempt({
   return giveUp({ ...context, cause: 'message', wasProbe: false }, 'breaker_open')
 }
 
-/** Ends the attempts and keeps a dead letter, unless the filter drops it or too many similar ones exist. */
+/** Ends the attempts and keeps a dead letter, unless the filter drops it. It is written later when too many similar ones exist. */
 function giveUp(
   context: FailureContext,
   reason: DeadLetter['reason'],
@@ -245,21 +245,22 @@ function giveUp(
   if (!isKept(policy.deadLetter.filter, { delivery, failure })) {
     return done(context, { kind: 'drop', reason: 'filtered', failure, cycle }, events)
   }
-  if (policy.flood === undefined)
-    return done(context, { kind: 'deadLetter', reason, failure, cycle }, events)
-  const result = takeDeadLetter(policy.flood, guards.flood, failure.signature, now)
-  const next = { ...context, guards: { ...guards, flood: result.state } }
-  if (result.until === undefined)
-    return done(next, { kind: 'deadLetter', reason, failure, cycle }, events)
-  const pause: Pause = { kind: 'pause', reason: 'flood', until: result.until, failure }
-  const flood: CoreEvent = {
-    type: 'flood_detected',
-    at: now,
-    source: delivery.source,
-    signature: failure.signature,
-    until: result.until,
-  }
-  return done(next, pause, [...events, flood])
+  const decision: DeadLetter = { kind: 'deadLetter', reason, failure, cycle }
+  if (policy.flood === undefined) return done(context, decision, events)
+  const { state, notBefore, begins } = takeDeadLetter(
+    policy.flood,
+    guards.flood,
+    failure.signature,
+    now,
+  )
+  const next = { ...context, guards: { ...guards, flood: state } }
+  if (notBefore === undefined) return done(next, decision, events)
+  const { source } = delivery
+  const { signature } = failure
+  const flood: CoreEvent = { type: 'flood_detected', at: now, source, signature, until: notBefore }
+  const all = begins ? [...events, flood] : events
+  // In lane order a dead letter that waits would block the good messages behind it.
+  return done(next, policy.order === 'lane' ? decision : { ...decision, notBefore }, all)
 }
 
 function done(

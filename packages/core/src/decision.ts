@@ -62,6 +62,8 @@ export interface DeadLetter {
     | 'breaker_open'
   readonly failure: Failure
   readonly cycle: FailureCycle
+  /** Set when too many similar messages were given up: the consumer writes this one at that time. */
+  readonly notBefore?: number
 }
 
 /** Discard the message, because the policy does not keep it. */

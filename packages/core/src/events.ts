@@ -54,13 +54,13 @@ export type CoreEvent =
       /** Earliest time of the retry, epoch ms. */
       readonly releaseAt: number
     }
-  /** Too many similar messages would become dead letters. The consumer pauses instead. */
+  /** Too many similar messages became dead letters. The next ones are written more slowly. */
   | {
       readonly type: 'flood_detected'
       readonly at: number
       readonly source: string
       readonly signature: string
-      /** End of the pause, epoch ms. */
+      /** When the first slowed dead letter is written, epoch ms. */
       readonly until: number
     }
 

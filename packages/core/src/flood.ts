@@ -1,7 +1,6 @@
 /**
  * Flood guard: one bucket of dead letters per signature. A burst of similar dead letters is an
- * incident. Its messages should wait in the source, which keeps order and retention, and not fill
- * the dead-letter queue.
+ * incident. The guard slows them, so that an operator can react before many messages are given up.
  */
 export interface FloodPolicy {
   readonly burst: number
@@ -11,8 +10,11 @@ export interface FloodPolicy {
 
 export interface FloodBucket {
   readonly signature: string
+  /** Dead letters that may be written now. Negative when some are due later. */
   readonly tokens: number
   readonly at: number
+  /** True from the first slowed dead letter until the bucket is full again. */
+  readonly isFlood: boolean
 }
 
 /** Least recently used first; bounded by `signatures`. */
@@ -22,10 +24,16 @@ export const NO_FLOOD: FloodState = Object.freeze([])
 
 export interface FloodResult {
   readonly state: FloodState
-  /** Undefined when the dead letter may pass; otherwise the time when the next one may. */
-  readonly until: number | undefined
+  /** Undefined when the dead letter may be written now; otherwise the time when it may. */
+  readonly notBefore: number | undefined
+  /** True for the first slowed dead letter of a flood. */
+  readonly begins: boolean
 }
 
+/** 1,000 dead letters: those that are due later are counted up to here. A longer flood is not remembered. */
+const MAX_DEBT = 1_000
+
+/** Counts a dead letter and returns when it may be written. */
 export function takeDeadLetter(
   policy: FloodPolicy,
   state: FloodState,
@@ -34,12 +42,22 @@ export function takeDeadLetter(
 ): FloodResult {
   const bucket = state.find((one) => one.signature === signature)
   const tokens = bucket === undefined ? policy.burst : refilled(policy, bucket, now)
-  const allowed = tokens >= 1
-  const kept: FloodBucket = { signature, tokens: allowed ? tokens - 1 : tokens, at: now }
+  const isSlowed = tokens < 1
+  const wasFlood = bucket?.isFlood === true && tokens < policy.burst
+  const kept: FloodBucket = {
+    signature,
+    tokens: Math.max(-MAX_DEBT, tokens - 1),
+    at: now,
+    isFlood: isSlowed || wasFlood,
+  }
   const others = state.filter((one) => one !== bucket)
   const surplus = Math.max(0, others.length + 1 - policy.signatures)
   const waitMs = Math.ceil(((1 - tokens) * 60_000) / policy.perMinute)
-  return { state: [...others.slice(surplus), kept], until: allowed ? undefined : now + waitMs }
+  return {
+    state: [...others.slice(surplus), kept],
+    notBefore: isSlowed ? now + waitMs : undefined,
+    begins: isSlowed && !wasFlood,
+  }
 }
 
 function refilled(policy: FloodPolicy, bucket: FloodBucket, now: number): number {

@@ -100,9 +100,17 @@ const guards: fc.Arbitrary<Guards> = fc.record({
     stageAt: near,
     staged: small,
   }),
-  flood: fc.uniqueArray(fc.record({ signature, tokens: fc.constantFrom(0, 0.5, 1, 3), at: near }), {
-    selector: (bucket) => bucket.signature,
-  }),
+  flood: fc.uniqueArray(
+    fc.record({
+      signature,
+      tokens: fc.constantFrom(-2, 0, 0.5, 1, 3),
+      at: near,
+      isFlood: fc.boolean(),
+    }),
+    {
+      selector: (bucket) => bucket.signature,
+    },
+  ),
 })
 
 const cycle: fc.Arbitrary<FailureCycle> = fc.record({
@@ -195,7 +203,7 @@ function expectEach(check: (input: World, result: DecideResult) => void, numRuns
 const REASONS: Readonly<Record<Decision['kind'], readonly string[]>> = {
   settle: ['handled'],
   retryAt: ['backoff', 'pushback', 'held_back'],
-  pause: ['dependency_unhealthy', 'flood'],
+  pause: ['dependency_unhealthy'],
   quarantine: ['same_failure_repeated'],
   deadLetter: [
     'terminal',

@@ -85,7 +85,7 @@ function degraded(handled: number): OutageState {
 const SPENT: { retryBudget: BudgetState } = {
   retryBudget: { tokens: 0, rateTokens: 100, at: NOW, stageAt: NOW, staged: 0 },
 }
-const FLOODED = { flood: [{ signature: 's1', tokens: 0, at: NOW }] }
+const FLOODED = { flood: [{ signature: 's1', tokens: 0, at: NOW, isFlood: false }] }
 
 const thrice = [anAttempt({ number: 1 }), anAttempt({ number: 2 })]
 const DAYS_14 = 1_209_600_000
@@ -242,7 +242,7 @@ describe('the order of the checks', () => {
     [
       'given up, too many similar dead letters',
       { cycle: { attempts: 4 }, guards: FLOODED },
-      'pause flood',
+      'deadLetter attempts_exhausted',
     ],
     [
       'given up, too many similar dead letters, with the flood guard off',
@@ -1080,11 +1080,11 @@ describe('the budget', () => {
       failure: aFailure(),
       cycle: { attempts: 1 },
     })
-    expect(guards.flood).toEqual([{ signature: 's1', tokens: 99, at: NOW }])
+    expect(guards.flood).toEqual([{ signature: 's1', tokens: 99, at: NOW, isFlood: false }])
     expect(guards.retryBudget.at).toBe(NOW)
     expect(events.map((event) => event.type)).toEqual(['attempt_failed', 'budget_exhausted'])
     const flooded = afterFailure({ ...world, guards: { ...SPENT, ...FLOODED } })
-    expect(flooded.decision).toMatchObject({ kind: 'pause', reason: 'flood' })
+    expect(flooded.decision).toMatchObject({ kind: 'deadLetter', notBefore: NOW + 1_000 })
     expect(flooded.events.map((event) => event.type)).toEqual([
       'attempt_failed',
       'budget_exhausted',
@@ -1124,12 +1124,12 @@ describe('the budget', () => {
         history: [anAttempt({ at: NOW })],
       }),
     })
-    expect(guards.flood).toEqual([{ signature: 's1', tokens: 99, at: NOW }])
+    expect(guards.flood).toEqual([{ signature: 's1', tokens: 99, at: NOW, isFlood: false }])
     // A message that never runs again takes no slot in the stages and costs nothing.
     expect(guards.retryBudget).toMatchObject({ stageAt: NOW, staged: 0 })
     expect(events.map((event) => event.type)).toEqual(['attempt_failed', 'budget_exhausted'])
     const flooded = afterFailure({ ...world, guards: { ...SPENT, ...FLOODED } })
-    expect(flooded.decision).toMatchObject({ kind: 'pause', reason: 'flood' })
+    expect(flooded.decision).toMatchObject({ kind: 'deadLetter', notBefore: NOW + 1_000 })
     expect(flooded.events.map((event) => event.type)).toEqual([
       'attempt_failed',
       'budget_exhausted',
@@ -1184,22 +1184,23 @@ describe('the budget', () => {
 describe('giving up', () => {
   test('takes a slot in the flood window of its signature', () => {
     const { guards } = afterFailure({ failure: { class: 'schema', signature: 's3' } })
-    expect(guards.flood).toEqual([{ signature: 's3', tokens: 99, at: NOW }])
+    expect(guards.flood).toEqual([{ signature: 's3', tokens: 99, at: NOW, isFlood: false }])
   })
 
-  test('pauses when no slot is left, and reports it', () => {
+  test('is written later when no slot is left, and reported', () => {
     const { decision, guards, events } = afterFailure({
       failure: { class: 'schema' },
       guards: FLOODED,
     })
-    expect(decision).toEqual({
-      kind: 'pause',
-      reason: 'flood',
-      until: NOW + 1_000,
+    expect(decision).toMatchObject({
+      kind: 'deadLetter',
+      reason: 'terminal',
+      notBefore: NOW + 1_000,
       failure: aFailure({ class: 'schema' }),
+      cycle: { attempts: 1 },
     })
-    expect(guards.flood).toEqual([{ signature: 's1', tokens: 0, at: NOW }])
-    expect(events[0]).toMatchObject({ type: 'attempt_failed', counted: false })
+    expect(guards.flood).toEqual([{ signature: 's1', tokens: -1, at: NOW, isFlood: true }])
+    expect(events[0]).toMatchObject({ type: 'attempt_failed', counted: true })
     expect(events.slice(1)).toEqual<CoreEvent[]>([
       {
         type: 'flood_detected',
@@ -1209,6 +1210,21 @@ describe('giving up', () => {
         until: NOW + 1_000,
       },
     ])
+  })
+
+  test('is reported once for each flood', () => {
+    const flood = [{ signature: 's1', tokens: -1, at: NOW, isFlood: true }]
+    const { decision, events } = afterFailure({ failure: { class: 'schema' }, guards: { flood } })
+    expect(decision).toMatchObject({ kind: 'deadLetter', notBefore: NOW + 2_000 })
+    expect(events.map((event) => event.type)).toEqual(['attempt_failed'])
+  })
+
+  test('is reported but never written later in lane order, because its lane would wait', () => {
+    const world = { failure: { class: 'schema' }, guards: FLOODED, options: LANE } as const
+    const { decision, events } = afterFailure(world)
+    expect(decision.kind).toBe('deadLetter')
+    expect(decision).not.toHaveProperty('notBefore')
+    expect(events.map((event) => event.type)).toEqual(['attempt_failed', 'flood_detected'])
   })
 
   test('does not change the flood window when the guard is off or the message is dropped', () => {
@@ -1277,16 +1293,16 @@ describe('a delivery that is given up without an attempt', () => {
     expect(guards).toEqual({
       ...startGuards(resolvePolicy(PLAIN), NOW),
       ...OPEN,
-      flood: [{ signature: 'breaker-open', tokens: 99, at: NOW }],
+      flood: [{ signature: 'breaker-open', tokens: 99, at: NOW, isFlood: false }],
     })
     expect(events).toEqual([])
   })
 
   test('is filtered and held back by the flood guard like any dead letter', () => {
     expect(givenUp(NOT_KEPT).decision).toMatchObject({ kind: 'drop', reason: 'filtered' })
-    const flood = [{ signature: 'breaker-open', tokens: 0, at: NOW }]
+    const flood = [{ signature: 'breaker-open', tokens: 0, at: NOW, isFlood: false }]
     const flooded = givenUp({}, { flood })
-    expect(flooded.decision).toMatchObject({ kind: 'pause', reason: 'flood', until: NOW + 1_000 })
+    expect(flooded.decision).toMatchObject({ kind: 'deadLetter', notBefore: NOW + 1_000 })
     expect(flooded.events.map((event) => event.type)).toEqual(['flood_detected'])
   })
 

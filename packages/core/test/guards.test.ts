@@ -196,7 +196,7 @@ describe('a success', () => {
   })
 
   test('does not change the flood window', () => {
-    const flood = [{ signature: 's1', tokens: 1, at: NOW }]
+    const flood = [{ signature: 's1', tokens: 1, at: NOW, isFlood: false }]
     expect(afterHandled(aWorld({}, { flood })).guards.flood).toEqual(flood)
   })
 })
@@ -351,7 +351,7 @@ describe('a failure', () => {
   })
 
   test('leaves budget and flood window to the decision', () => {
-    const world = aWorld({}, { flood: [{ signature: 's1', tokens: 1, at: NOW }] })
+    const world = aWorld({}, { flood: [{ signature: 's1', tokens: 1, at: NOW, isFlood: false }] })
     const { guards } = afterFailure(world, { class: 'transient' })
     expect(guards.retryBudget).toBe(world.guards.retryBudget)
     expect(guards.flood).toBe(world.guards.flood)

@@ -9,6 +9,7 @@ import type { InlineRetries } from './inline.ts'
 import { Intake } from './intake.ts'
 import type { PendingDelivery } from './pending-delivery.ts'
 import type { Transport } from './ports/transport.ts'
+import type { SlowedDeadLetters } from './slowed-dead-letters.ts'
 import type { Trial } from './trial.ts'
 import type { UnendedRuns } from './unended-runs.ts'
 
@@ -20,6 +21,7 @@ export interface CapacityDeps<D extends Delivery> {
   readonly guardState: GuardState
   readonly handOff: HandOff<D>
   readonly inline: InlineRetries<D>
+  readonly slowed: SlowedDeadLetters<D>
   readonly trial: Trial<D>
   readonly unended: UnendedRuns<D>
   /** Called after each change: more attempts may run, or waiting deliveries must be returned. */
@@ -42,7 +44,6 @@ export class Capacity<D extends Delivery> {
   isGivingUp = false
   isStopping = false
   #isPauseRequested = false
-  #floodUntil = 0
 
   constructor(deps: CapacityDeps<D>) {
     this.#deps = deps
@@ -76,12 +77,6 @@ export class Capacity<D extends Delivery> {
     this.refresh()
   }
 
-  /** Applies a decided pause. The breaker of the guards ends its own pauses; only a flood has a time here. */
-  pauseFor({ reason, until }: Pause): void {
-    if (reason === 'flood') this.#floodUntil = Math.max(this.#floodUntil, until)
-    this.refresh()
-  }
-
   prepareTrial(suspect: PendingDelivery<D>): void {
     this.#deps.trial.prepare(suspect)
     this.refresh()
@@ -105,17 +100,17 @@ export class Capacity<D extends Delivery> {
 
   /** Derives how many attempts may run, and opens or closes the intake accordingly. */
   refresh(): void {
-    const { clock, guardState, policy, inline, handOff, onChange } = this.#deps
+    const { clock, guardState, policy, inline, slowed, handOff, onChange } = this.#deps
     const now = clock.now()
     guardState.current()
     const phase = guardState.breakerPhase(now)
     this.isGivingUp = phase === 'open' && policy.onBreakerOpen === 'deadLetter'
     const reason = this.#pauseReason(now)
-    const until = reason === 'flood' ? this.#floodUntil : guardState.pausedUntil(now)
+    const until = reason === 'flood' ? slowed.fullUntil : guardState.pausedUntil(now)
     if (reason === undefined) {
       this.allowed = this.#howMany(now)
-      // Deliveries that wait here for a retry or for the broker must not take the slots of those that could run.
-      this.intake.open(this.allowed + inline.size + handOff.stuck, until)
+      // Deliveries that only wait here must not take the slots of those that could run.
+      this.intake.open(this.allowed + inline.size + slowed.size + handOff.stuck, until)
     } else {
       this.allowed = 0
       this.intake.close(reason, until)
@@ -133,25 +128,25 @@ export class Capacity<D extends Delivery> {
   }
 
   #pauseReason(now: number): PauseReason | undefined {
-    const { handOff, trial, policy, guardState, unended } = this.#deps
+    const { handOff, trial, policy, guardState, slowed, unended } = this.#deps
     if (this.isStopping || this.#isPauseRequested) return 'requested'
     if (trial.phase !== 'none') return 'trial'
     if (unended.hung >= policy.concurrency) return 'handlers_hung'
     if (handOff.stuck >= policy.concurrency) return 'hand_off_failing'
-    if (this.#floodUntil > now) return 'flood'
+    if (slowed.isFull) return 'flood'
     const phase = guardState.breakerPhase(now)
     const isShut = phase === 'isolated' || (phase === 'open' && !this.isGivingUp)
     return isShut ? 'dependency_unhealthy' : undefined
   }
 
-  /** True when no delivery may stay in this process. */
-  get mustReturnAll(): boolean {
-    return this.isStopping || this.#deps.trial.phase !== 'none'
-  }
-
   #isBusy(): boolean {
     const { handOff, trial } = this.#deps
     return this.running > 0 || handOff.pending > 0 || trial.phase === 'preparing'
+  }
+
+  /** True when no delivery may stay in this process. */
+  get mustReturnAll(): boolean {
+    return this.isStopping || this.#deps.trial.phase !== 'none'
   }
 
   /** Returns why waiting deliveries go back to their source. */

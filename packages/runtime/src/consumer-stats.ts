@@ -6,7 +6,7 @@ export interface ConsumerStats {
   /** Handlers that still run after their timeout and the grace period. */
   readonly hung: number
   readonly waiting: number
-  /** Decided deliveries without a result of the broker: acknowledgements and hand-offs. */
+  /** Decided deliveries without a result of the broker: acknowledgements, hand-offs and slowed dead letters. */
   readonly settling: number
   readonly concurrencyLimit: number
   readonly handled: number
@@ -16,13 +16,13 @@ export interface ConsumerStats {
 }
 
 export function statsOf<D extends Delivery>(loop: Loop<D>): ConsumerStats {
-  const { capacity, waiting, inline, unended, trial, handOff, guardState } = loop
+  const { capacity, waiting, inline, unended, trial, handOff, slowed, guardState } = loop
   const suspects = trial.suspect === undefined ? 0 : 1
   return {
     running: capacity.running,
     hung: unended.hung,
     waiting: waiting.length + inline.size + unended.held + suspects,
-    settling: handOff.pending,
+    settling: handOff.pending + slowed.size,
     concurrencyLimit: capacity.allowed,
     handled: guardState.handledCount,
     failed: loop.failedCount,

@@ -2,32 +2,35 @@ import type { Decision, Delivery, Pause } from '@redrive/core'
 import type { Awaitable } from './awaitable.ts'
 import { hasListeners } from './events.ts'
 import type { HandOff } from './handoff.ts'
+import type { SlowedDeadLetters } from './slowed-dead-letters.ts'
 import type { Idle } from './idle.ts'
 import type { LoopDeps } from './loop-deps.ts'
 import {
-  type PendingDelivery,
   hasOwnFailures,
+  type PendingDelivery,
   pauseDecision,
   returnDecision,
   splitDelay,
 } from './pending-delivery.ts'
 import { type Enactment, SETTLED } from './ports/transport.ts'
 
-/** Applies decisions at the broker and reports when the consumer has nothing left to do. */
 /** Why and which waiting deliveries are returned. */
 interface ReturnRule {
   readonly mustReturnAll: boolean
   returnReason(): Pause['reason']
 }
 
+/** Applies decisions at the broker and reports when the consumer has nothing left to do. */
 export class Enacting<D extends Delivery> {
   readonly #deps: LoopDeps<D>
   readonly #handOff: HandOff<D>
+  readonly #slowed: SlowedDeadLetters<D>
   readonly #idle: Idle
 
-  constructor(deps: LoopDeps<D>, handOff: HandOff<D>, idle: Idle) {
+  constructor(deps: LoopDeps<D>, handOff: HandOff<D>, slowed: SlowedDeadLetters<D>, idle: Idle) {
     this.#deps = deps
     this.#handOff = handOff
+    this.#slowed = slowed
     this.#idle = idle
   }
 
@@ -44,6 +47,12 @@ export class Enacting<D extends Delivery> {
     else this.#handOff.settle(delivery, decision, enactment, this.#idle.check)
   }
 
+  /** Applies a decision now, or later when the flood guard slows it. */
+  carryOut(delivery: D, decision: Decision): void {
+    if (decision.kind === 'deadLetter' && this.#slowed.hold(delivery, decision)) return
+    this.enact(delivery, splitDelay(decision, this.#deps.transport.capabilities))
+  }
+
   enact(delivery: D, decision: Decision, begun?: Awaitable<Enactment>): void {
     void this.#handOff.enact(delivery, decision, begun).then(this.#idle.check)
   }
@@ -53,12 +62,6 @@ export class Enacting<D extends Delivery> {
     for (const pending of all) this.returnToSource(pending, pauseDecision(reason, clock.now()))
   }
 
-  returnToSource(pending: PendingDelivery<D>, pause: Pause): void {
-    const { policy, clock, transport } = this.#deps
-    const returned = returnDecision(pending, pause, policy.order, clock.now())
-    this.enact(pending.delivery, splitDelay(returned, transport.capabilities))
-  }
-}
   /**
    * Returns waiting deliveries, because none may run. In lane order those with failures that only this
    * process has counted stay, because a return would discard the failures.
@@ -72,3 +75,9 @@ export class Enacting<D extends Delivery> {
     this.returnAll(returned, capacity.returnReason())
   }
 
+  returnToSource(pending: PendingDelivery<D>, pause: Pause): void {
+    const { policy, clock, transport } = this.#deps
+    const returned = returnDecision(pending, pause, policy.order, clock.now())
+    this.enact(pending.delivery, splitDelay(returned, transport.capabilities))
+  }
+}

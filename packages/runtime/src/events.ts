@@ -142,7 +142,7 @@ export type RedriveEvent =
 export type PauseReason =
   /** The dependency is unhealthy: its breaker is open. */
   | 'dependency_unhealthy'
-  /** Too many similar messages would become dead letters. */
+  /** Too many similar messages became dead letters, and no other message passed. */
   | 'flood'
   /** The broker does not confirm the copies that we publish. */
   | 'hand_off_failing'

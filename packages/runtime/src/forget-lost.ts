@@ -4,6 +4,7 @@ import type { Capacity } from './capacity.ts'
 import type { InlineRetries } from './inline.ts'
 import type { LostDeliveries } from './lost-deliveries.ts'
 import type { PendingDelivery } from './pending-delivery.ts'
+import type { SlowedDeadLetters } from './slowed-dead-letters.ts'
 import type { Trial } from './trial.ts'
 import type { UnendedRuns } from './unended-runs.ts'
 
@@ -13,6 +14,7 @@ interface LossParts<D extends Delivery> {
   readonly deadlines: Deadlines<D>
   readonly inline: InlineRetries<D>
   readonly losses: LostDeliveries<D>
+  readonly slowed: SlowedDeadLetters<D>
   readonly trial: Trial<D>
   readonly unended: UnendedRuns<D>
   readonly waiting: PendingDelivery<D>[]
@@ -24,9 +26,10 @@ interface LossParts<D extends Delivery> {
  * retries nor settles it.
  */
 export function forgetLost<D extends Delivery>(parts: LossParts<D>, lost: ReadonlySet<D>): void {
-  const { capacity, deadlines, inline, losses, trial, unended, waiting } = parts
+  const { capacity, deadlines, inline, losses, slowed, trial, unended, waiting } = parts
   const kept = waiting.filter(({ delivery }) => !lost.has(delivery))
   waiting.splice(0, waiting.length, ...kept)
+  slowed.forget(lost)
   const held = unended.takeHeld(lost)
   const retries = inline.takeThose(lost)
   for (const attempt of [...deadlines.all(), ...unended.attempts]) {

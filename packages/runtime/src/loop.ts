@@ -10,7 +10,7 @@ import {
 import { type Admission, ALREADY_HANDLED, admit, isPlain } from '@redrive/core/internal'
 import { Attempt, Deadlines } from './attempt.ts'
 import { Capacity } from './capacity.ts'
-import { publish } from './events.ts'
+import { reportHeaderProblems } from './header-problems.ts'
 import { GuardState } from './guard-state.ts'
 import { Enacting } from './enacting.ts'
 import { HandOff } from './handoff.ts'
@@ -19,9 +19,10 @@ import type { Call } from './invoke.ts'
 import type { LoopDeps } from './loop-deps.ts'
 import { LostDeliveries } from './lost-deliveries.ts'
 import { forgetLost } from './forget-lost.ts'
-import { newPendingDelivery, type PendingDelivery, splitDelay } from './pending-delivery.ts'
+import { newPendingDelivery, type PendingDelivery } from './pending-delivery.ts'
 import type { Receiver, Transport } from './ports/transport.ts'
 import { runAlone } from './run-alone.ts'
+import { SlowedDeadLetters } from './slowed-dead-letters.ts'
 import { Trial } from './trial.ts'
 import { type HeldDelivery, UnendedRuns } from './unended-runs.ts'
 
@@ -37,6 +38,7 @@ export class Loop<D extends Delivery> implements Receiver<D> {
   readonly deadlines: Deadlines<D>
   readonly handOff: HandOff<D>
   readonly inline: InlineRetries<D>
+  readonly slowed: SlowedDeadLetters<D>
   readonly trial: Trial<D> = new Trial()
   readonly unended: UnendedRuns<D>
   readonly capacity: Capacity<D>
@@ -63,16 +65,18 @@ export class Loop<D extends Delivery> implements Receiver<D> {
       this.#decideWithout(attempt, held),
     )
     this.unended = unended
+    this.slowed = new SlowedDeadLetters<D>(clock, this)
     this.capacity = new Capacity({
       ...deps,
       guardState,
       handOff,
       inline,
+      slowed: this.slowed,
       trial: this.trial,
       unended,
       onChange,
     })
-    this.enacting = new Enacting(deps, handOff, this.capacity.idle)
+    this.enacting = new Enacting(deps, handOff, this.slowed, this.capacity.idle)
     this.deadlines = new Deadlines(
       clock,
       policy.timeoutMs,
@@ -91,7 +95,7 @@ export class Loop<D extends Delivery> implements Receiver<D> {
 
   /** Called by the transport, which has read the headers. */
   deliver(delivery: D): void {
-    if (delivery.headerProblems.length > 0) this.#reportHeaders(delivery)
+    reportHeaderProblems(delivery, this.deps.clock)
     const { capacity } = this
     const hasRoom = capacity.hasRoom && this.waiting.length === 0 && this.unended.size === 0
     if (hasRoom && !capacity.isGivingUp && !this.trial.isSerial && isPlain(delivery)) {
@@ -100,11 +104,6 @@ export class Loop<D extends Delivery> implements Receiver<D> {
     }
     this.waiting.push(newPendingDelivery(delivery))
     this.#runWaiting()
-  }
-
-  #reportHeaders({ id: deliveryId, source, headerProblems: problems }: D): void {
-    const at = this.deps.clock.now()
-    publish({ type: 'headers_unreadable', at, source, deliveryId, problems })
   }
 
   // ---- 2. admit -------------------------------------------------------------------------------
@@ -272,10 +271,10 @@ export class Loop<D extends Delivery> implements Receiver<D> {
     if (alone) this.trial.end()
     if (decision.kind === 'pause') {
       // The intake closes first, or the returned delivery would come back immediately.
-      this.capacity.pauseFor(decision)
+      this.capacity.refresh()
       this.enacting.returnToSource(pending, decision)
     } else {
-      this.enacting.enact(pending.delivery, splitDelay(decision, capabilities))
+      this.enacting.carryOut(pending.delivery, decision)
     }
   }
 

@@ -245,31 +245,6 @@ describe('a delivery that the broker took back', () => {
   })
 })
 
-describe('a flood of similar dead letters', () => {
-  it('pauses the consumer instead of emptying the source', async () => {
-    const { send, start, clock, backlog, deadLetters } = world()
-    const seen = events()
-    const consumer = await start(
-      () => {
-        throw new Error('always the same')
-      },
-      { retry: { attempts: 1 }, flood: { burst: 5, perMinute: 6 }, concurrency: 1 },
-    )
-    for (let count = 0; count < 10; count++) send({})
-    await clock.settle()
-    expect([deadLetters(), backlog()]).toEqual([5, 5])
-    expect(consumer.stats().isPaused).toBe(true)
-    expect(ofType(seen, 'consumer_paused')[0]?.reason).toBe('flood')
-    expect(ofType(seen, 'flood_detected').length).toBe(1)
-    await clock.advance('9999ms')
-    expect(deadLetters()).toBe(5)
-    await clock.advance('11s')
-    expect([deadLetters(), backlog()]).toEqual([7, 3])
-    await clock.advance('1h')
-    expect([deadLetters(), backlog()]).toEqual([10, 0])
-  })
-})
-
 describe('a policy that the transport cannot run', () => {
   it('is rejected at start, with an explanation of the fix', async () => {
     const { start } = world({ capabilities: { ordering: 'none', delay: { kind: 'none' } } })

@@ -33,7 +33,7 @@ export interface PolicyOptions {
   readonly retryBudget?: 'off' | BudgetOptions
   /** When a message counts as poison and is quarantined. Default: on. */
   readonly poison?: 'off' | PoisonOptions
-  /** Pauses the consumer instead of emptying the source into the dead-letter queue. Default: on. */
+  /** Slows many similar dead letters, so that an operator can react before the source is empty. Default: on. */
   readonly flood?: 'off' | FloodOptions
   /** Which messages are kept as dead letters, and for how long. */
   readonly deadLetter?: DeadLetterOptions

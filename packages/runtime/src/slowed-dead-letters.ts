@@ -1,0 +1,97 @@
+import type { DeadLetter, Delivery } from '@redrive/core'
+import type { Clock } from './clock.ts'
+
+/** 1,000 dead letters wait here at most. At the default rate the last one waits for 17 minutes. */
+const MAX_SLOWED = 1_000
+
+interface Slowed {
+  readonly decision: DeadLetter
+  /** Messages handled before it was decided. */
+  readonly handledBefore: number
+  readonly cancel: () => void
+}
+
+/** The parts of the loop that slowed dead letters need. */
+interface LoopParts<D extends Delivery> {
+  readonly guardState: { readonly handledCount: number }
+  readonly enacting: { enact(delivery: D, decision: DeadLetter): void }
+  readonly capacity: { refresh(): void }
+}
+
+/**
+ * Dead letters that the flood guard slows. Their messages are decided and do not run again. Good messages
+ * continue meanwhile. When too many wait, the oldest is written early if others passed since it was decided.
+ * Otherwise every message fails, and the consumer pauses.
+ */
+export class SlowedDeadLetters<D extends Delivery> {
+  readonly #clock: Clock
+  readonly #loop: LoopParts<D>
+  readonly #slowed = new Map<D, Slowed>()
+  #isStopped = false
+
+  constructor(clock: Clock, loop: LoopParts<D>) {
+    this.#clock = clock
+    this.#loop = loop
+  }
+
+  get size(): number {
+    return this.#slowed.size
+  }
+
+  get isFull(): boolean {
+    return this.#slowed.size >= MAX_SLOWED
+  }
+
+  /** Returns when there is room again. */
+  get fullUntil(): number | undefined {
+    const dueTimes = [...this.#slowed.values()].map(({ decision }) => decision.notBefore ?? 0)
+    return this.isFull ? Math.min(...dueTimes) : undefined
+  }
+
+  /** Keeps a dead letter until it is due. Returns false when it is due now. */
+  hold(delivery: D, decision: DeadLetter): boolean {
+    const delayMs = (decision.notBefore ?? 0) - this.#clock.now()
+    if (delayMs <= 0 || this.#isStopped) return false
+    const cancel = this.#clock.after(delayMs, () => this.#writeNow(delivery))
+    const { handledCount: handledBefore } = this.#loop.guardState
+    this.#slowed.set(delivery, { decision, handledBefore, cancel })
+    this.#makeRoom()
+    return true
+  }
+
+  #makeRoom(): void {
+    for (const [delivery, { handledBefore }] of this.#slowed) {
+      if (!this.isFull || handledBefore === this.#loop.guardState.handledCount) return
+      this.#writeNow(delivery)
+    }
+  }
+
+  #writeNow(delivery: D): void {
+    const slowed = this.#slowed.get(delivery)
+    if (slowed === undefined) return
+    slowed.cancel()
+    this.#slowed.delete(delivery)
+    this.#loop.enacting.enact(delivery, slowed.decision)
+    this.#loop.capacity.refresh()
+  }
+
+  /** Writes all of them early: a message must run alone. */
+  writeAll(): void {
+    for (const delivery of [...this.#slowed.keys()]) this.#writeNow(delivery)
+  }
+
+  /** Writes all of them and each later one at once: the consumer stops. */
+  stop(): void {
+    this.#isStopped = true
+    this.writeAll()
+  }
+
+  /** Forgets those that the broker took back. */
+  forget(lost: ReadonlySet<D>): void {
+    for (const [delivery, { cancel }] of this.#slowed) {
+      if (!lost.has(delivery)) continue
+      cancel()
+      this.#slowed.delete(delivery)
+    }
+  }
+}
