@@ -1,6 +1,6 @@
 /** The page of all events of the runtime. */
 import type { TSType } from 'oxc-parser'
-import { type Field, isTag, membersOf, referenceName, typeText } from './fields.ts'
+import { type Field, fieldsOf, isTag, membersOf, referenceName, typeText } from './fields.ts'
 import { code, type Page, pageText, table } from './markdown.ts'
 import {
   commentBefore,
@@ -66,6 +66,9 @@ function eventsOf(sources: Sources, { node, file }: Declaration): readonly Event
 }
 
 function eventsOfMember(sources: Sources, file: SourceFile, member: TSType): readonly Event[] {
+  if (member.type === 'TSParenthesizedType')
+    return eventsOfMember(sources, file, member.typeAnnotation)
+  if (member.type === 'TSIntersectionType') return eventsOfIntersection(sources, file, member.types)
   const name = referenceName(member)
   if (name !== undefined) {
     const found = declarationOf(sources, file, name)
@@ -79,6 +82,23 @@ function eventsOfMember(sources: Sources, file: SourceFile, member: TSType): rea
   const type = typeText(file, tag.type).replaceAll("'", '')
   const others = fields.filter((field) => field !== tag)
   return [{ name: type, when, fields: others, file, start: member.start }]
+}
+
+/** Returns the events of the first type, each with the fields of the other types. */
+function eventsOfIntersection(
+  sources: Sources,
+  file: SourceFile,
+  [first, ...others]: readonly TSType[],
+): readonly Event[] {
+  if (first === undefined) return []
+  const added = others.flatMap((other) => {
+    const found = declarationOf(sources, file, referenceName(other) ?? '')
+    return found === undefined ? [] : fieldsOf(sources, found, () => false).fields
+  })
+  return eventsOfMember(sources, file, first).map((event) => ({
+    ...event,
+    fields: [...event.fields, ...added],
+  }))
 }
 
 /** Returns the descriptions of the fields that most events share. The first event has them. */

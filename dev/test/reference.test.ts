@@ -372,6 +372,21 @@ describe('events', () => {
     expect(text.split('## `stopped`')[1]).toContain('| `at` | `number` | Time, epoch ms. |')
   })
 
+  test('of an intersection also have the fields of its other types', () => {
+    const { text, problems } = page(`
+      interface Names {
+        /** Name of the handler. */
+        readonly handler: string
+      }
+      type Inner = ${STARTED}
+      export type Event = (Inner & Names) | { readonly type: 'stopped'; readonly at: number }`)
+    expect(problems).toEqual([
+      'packages/runtime/src/index.ts:13: the event stopped has no description',
+    ])
+    const [started] = (text.split('## `started`')[1] ?? '').split('## `stopped`')
+    expect(started).toContain('| `handler` | `string` | Name of the handler. |')
+  })
+
   test('of a union of another name are included, and values of fields are listed', () => {
     const { text, problems } = page(`
       type Why =

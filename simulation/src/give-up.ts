@@ -33,6 +33,8 @@ const LIMITS = {
   runs: 25,
   /** No dead letter sooner than this without proof. */
   unprovenMs: 60 * SECOND,
+  /** Latest first line of the log. */
+  warningMs: 5 * MINUTE,
 } as const
 
 /** Time after the outage: long enough that a message of the outage is handled or given up. */
@@ -45,6 +47,8 @@ interface Row {
 }
 
 interface RowResult {
+  /** Time from the first failure of the failing message to the first line of the log; undefined when there is none. */
+  readonly warningMs: number | undefined
   /** Time from the first failure of the failing message to its dead letter; undefined when there is none. */
   readonly deadLetterMs: number | undefined
   readonly reason: string | undefined
@@ -130,6 +134,10 @@ async function play({ arrivals, kind, outageMs }: Row, seed: number): Promise<Ro
       : fail(inOutage(kind))
   let runs = 0
   let firstRunAt: number | undefined
+  let warnedAt: number | undefined
+  const onLine = () => {
+    if (firstRunAt !== undefined) warnedAt ??= time.now()
+  }
   const passedAt: number[] = []
   await consume(
     memory({ broker, queue: QUEUE }),
@@ -142,7 +150,7 @@ async function play({ arrivals, kind, outageMs }: Row, seed: number): Promise<Ro
       if (isOutage()) await failInOutage()
       passedAt.push(time.now())
     },
-    { clock: time, random },
+    { clock: time, random, logger: { warn: onLine, error: onLine } },
   )
   const put = (id: string) => send(broker, QUEUE, { id }, { id })
   const arrive = (number: number, at: number) => {
@@ -165,6 +173,7 @@ async function play({ arrivals, kind, outageMs }: Row, seed: number): Promise<Ro
   broker.close()
   const since = firstRunAt ?? failingAt
   return {
+    warningMs: warnedAt === undefined ? undefined : warnedAt - since,
     deadLetterMs: givenUpAt === undefined ? undefined : givenUpAt - since,
     reason: letter === undefined ? undefined : decodeHeaders(letter.headers).reason,
     runs,
@@ -184,9 +193,12 @@ function givenUp(broker: MemoryBroker) {
 }
 
 function shortcomings(row: Row, result: RowResult): readonly string[] {
-  const { deadLetterMs, runs, falseDeadLetters, isProven } = result
+  const { warningMs, deadLetterMs, runs, falseDeadLetters, isProven } = result
   const name = `${row.arrivals}, ${row.kind}, outage of ${formatDuration(row.outageMs)}`
   const short: string[] = []
+  if (!(warningMs !== undefined && warningMs <= LIMITS.warningMs)) {
+    short.push(`${name}: first warning after ${timeText(warningMs)}`)
+  }
   if (row.outageMs <= LIMITS.outageMs && falseDeadLetters > 0) {
     short.push(`${name}: ${falseDeadLetters} good messages given up`)
   }
@@ -200,11 +212,12 @@ function shortcomings(row: Row, result: RowResult): readonly string[] {
   return short
 }
 
-const COLUMNS = [12, 16, 9, 20, 8, 7, 20] as const
+const COLUMNS = [12, 16, 9, 16, 20, 8, 7, 20] as const
 const HEADER = lineOf([
   'ARRIVALS',
   'FAILURE',
   'OUTAGE',
+  'FIRST WARNING',
   'DEAD LETTER AFTER',
   'RUNS',
   'FALSE',
@@ -213,12 +226,14 @@ const HEADER = lineOf([
 
 function rowText({ arrivals, kind, outageMs }: Row, results: readonly RowResult[]): string {
   const most = (pick: (result: RowResult) => number) => Math.max(...results.map(pick))
-  const late = most(({ deadLetterMs }) => deadLetterMs ?? Number.POSITIVE_INFINITY)
+  const latest = (pick: (result: RowResult) => number | undefined) =>
+    timeText(most((result) => pick(result) ?? Number.POSITIVE_INFINITY))
   return lineOf([
     arrivals,
     kind,
     outageMs === 0 ? 'none' : formatDuration(outageMs),
-    timeText(late),
+    latest(({ warningMs }) => warningMs),
+    latest(({ deadLetterMs }) => deadLetterMs),
     String(most(({ runs }) => runs)),
     String(most(({ falseDeadLetters }) => falseDeadLetters)),
     [...new Set(results.map(({ reason }) => reason ?? '-'))].join(' '),

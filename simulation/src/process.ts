@@ -55,6 +55,7 @@ export class SimulatedProcess {
       ...(inbox === undefined ? {} : { inbox: inbox(this) }),
       clock: this.clock,
       random: random,
+      logger: 'off',
     }).then(
       (consumer) => {
         this.#consumer = consumer

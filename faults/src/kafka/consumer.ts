@@ -130,6 +130,7 @@ const start = (topic: string): Promise<Consumer> =>
     {
       ...policy,
       classify: RULES,
+      logger: 'off',
       inbox: inboxOf({
         pool,
         run,

@@ -93,7 +93,7 @@ const start = (queue: string): Promise<Consumer> =>
       countRun: (id) => countRun(books, run, id),
       takeEffect: (id, tx) => addEffect(tx, run, id, name),
     }),
-    { ...policy, classify: RULES, inbox: witnessed },
+    { ...policy, classify: RULES, inbox: witnessed, logger: 'off' },
   )
 
 /** Records completions. Only the owner of a row may get the confirmation that it is done. */

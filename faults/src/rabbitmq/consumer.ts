@@ -36,6 +36,7 @@ const start = (queue: string): Promise<Consumer> =>
     {
       ...policy,
       classify: RULES,
+      logger: 'off',
       inbox: inboxOf({
         pool,
         run,

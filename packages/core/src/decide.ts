@@ -81,7 +81,7 @@ export function decide(input: DecideInput): DecideResult {
   }
   const result = rule.action === 'retry' ? chooseRetry(context) : giveUp(context, 'terminal')
   const isCounted = cause === 'message' && result.decision.kind !== 'pause'
-  const failed = attemptFailed(input, failure, isCounted)
+  const failed = attemptFailed(input, failure, isCounted, result.decision)
   return { ...result, events: [failed, ...update.events, ...result.events] }
 }
 
@@ -275,6 +275,7 @@ function attemptFailed(
   { delivery, cycle, now }: DecideInput,
   failure: Failure,
   isCounted: boolean,
+  decision: Decision,
 ): CoreEvent {
   return {
     type: 'attempt_failed',
@@ -286,5 +287,11 @@ function attemptFailed(
     signature: failure.signature,
     code: failure.code,
     counted: isCounted,
+    eventType: delivery.type,
+    errorType: failure.type,
+    message: failure.message,
+    runs: cycle.runs + 1,
+    firstFailedAt: cycle.firstFailedAt ?? now,
+    retryAt: decision.kind === 'retryAt' ? decision.dueAt : undefined,
   }
 }

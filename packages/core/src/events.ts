@@ -22,6 +22,18 @@ export type CoreEvent =
       readonly code: string | undefined
       /** False while the dependency is unhealthy: the attempt does not count against the message. */
       readonly counted: boolean
+      /** Type of the message, when the producer names one. */
+      readonly eventType: string | undefined
+      /** Type of the error, such as `TypeError`. */
+      readonly errorType: string
+      /** Message of the error, at most 500 characters. */
+      readonly message: string
+      /** Failed runs of this cycle so far, counted or not. */
+      readonly runs: number
+      /** First failure of this cycle, epoch ms. */
+      readonly firstFailedAt: number
+      /** Time of the next run, epoch ms; undefined when there is none, or when it is not known. */
+      readonly retryAt: number | undefined
     }
   /** The circuit breaker of a dependency changed its phase. */
   | {

@@ -451,8 +451,19 @@ describe('a counted failure', () => {
         signature: 's9',
         code: undefined,
         counted: true,
+        eventType: 'order.created',
+        errorType: 'TypeError',
+        message: 'why',
+        runs: 1,
+        firstFailedAt: NOW - 500,
+        retryAt: NOW + 5_000,
       },
     ])
+  })
+
+  test('is reported without a next run when there is none', () => {
+    const { events } = afterFailure({ failure: { class: 'schema' }, cycle: aCycle({ runs: 4 }) })
+    expect(events[0]).toMatchObject({ runs: 5, firstFailedAt: NOW, retryAt: undefined })
   })
 
   test('updates the guards about this message', () => {
@@ -626,6 +637,12 @@ describe('a failure while the dependency is degraded', () => {
         signature: 's1',
         code: 'E1',
         counted: false,
+        eventType: 'order.created',
+        errorType: 'TypeError',
+        message: aFailure().message,
+        runs: 1,
+        firstFailedAt: before.firstFailedAt,
+        retryAt: NOW + 5_000,
       },
     ])
   })

@@ -16,6 +16,8 @@ import { missingCapabilities } from './capabilities.ts'
 import { type Clock, systemClock } from './clock.ts'
 import { Dependency, dependency as dependencyNamed } from './dependency.ts'
 import { type ConsumerStats, statsOf } from './consumer-stats.ts'
+import { logConsumer } from './log/consumer-log.ts'
+import type { Logger } from './log/logger.ts'
 import { Loop } from './loop.ts'
 import type { Decode, Message } from './message.ts'
 import type { Awaitable } from './awaitable.ts'
@@ -41,6 +43,8 @@ export interface ConsumeOptions<Body = unknown, Tx = undefined> extends PolicyOp
   readonly inbox?: Inbox<Tx>
   /** Name of this consumer in signatures and in the inbox. Default: the source. */
   readonly name?: string
+  /** Where the consumer reports problems, one line each: `console`, pino or 'off'. Default: stderr. */
+  readonly logger?: Logger | 'off'
   /** Clock for all waits and timestamps; a test can control it. Default: the system's. */
   readonly clock?: Clock
   /** Source of random numbers for jitter. Default: `Math.random`. */
@@ -81,6 +85,7 @@ export async function consume<Body = unknown, Tx = undefined, D extends Delivery
     dependency = new Dependency(transport.source),
     inbox,
     name = transport.source,
+    logger,
     clock = systemClock,
     random = Math.random,
     ...policyOptions
@@ -105,15 +110,17 @@ export async function consume<Body = unknown, Tx = undefined, D extends Delivery
     clock,
     random,
   })
+  const endLog = logConsumer(transport.source, clock, logger)
   try {
     await transport.open({ deadLetterRetentionMs: policy.deadLetter.retentionMs })
     await loop.start()
   } catch (error) {
+    endLog()
     releaseAll(loop)
     await transport.close({ drainMs: 0 })
     throw error
   }
-  return consumerOf(loop, transport, policy, dependency)
+  return consumerOf(loop, transport, policy, dependency, endLog)
 }
 
 function consumerOf<D extends Delivery>(
@@ -121,10 +128,11 @@ function consumerOf<D extends Delivery>(
   transport: Transport<D>,
   policy: Policy,
   dependency: string | Dependency,
+  endLog: () => void,
 ): Consumer {
   let stopped: Promise<void> | undefined
   const stop = ({ drain = DRAIN_MS }: StopOptions = {}) => {
-    stopped ??= shutDown(loop, drainMs(drain))
+    stopped ??= shutDown(loop, drainMs(drain)).finally(endLog)
     return stopped
   }
   return {

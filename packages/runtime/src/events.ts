@@ -6,13 +6,17 @@ import type { Enactment } from './ports/transport.ts'
 
 /** An event of Redrive as data: everything `decide` observed, and what the runtime did. */
 export type RedriveEvent =
-  | CoreEvent
+  | (CoreEvent & EventNames)
   /** A decision was applied at the broker, or could not be applied. */
   | {
       readonly type: 'enacted'
       readonly at: number
       readonly source: string
       readonly deliveryId: string
+      /** Type of the message, when the producer names one. */
+      readonly eventType: string | undefined
+      /** Name of the consumer. */
+      readonly handler: string
       /** The decision, with its reason. */
       readonly decision: Decision
       /** Its result at the broker: `done`, `unknown` or `lost`. */
@@ -139,6 +143,14 @@ export type RedriveEvent =
       readonly error: unknown
     }
 
+/** The names that the runtime adds to the events of core. */
+export interface EventNames {
+  /** Name of the dependency that the handler calls. */
+  readonly dependency: string
+  /** Name of the consumer or sink. */
+  readonly handler: string
+}
+
 export type PauseReason =
   /** The dependency is unhealthy: its breaker is open. */
   | 'dependency_unhealthy'
@@ -161,8 +173,35 @@ const events = channel(EVENT_CHANNEL)
 /** Returns true when a listener exists. Without one, events are not created. */
 export const hasListeners = (): boolean => events.hasSubscribers
 
+interface Log {
+  readonly write: (event: RedriveEvent) => void
+  users: number
+}
+
+/** The logs of the consumers, by source and logger. They are no listeners: settled messages publish nothing for them. */
+const logs = new Map<string, Map<object, Log>>()
+
+/**
+ * Passes every published event of a source to its log. Consumers of the same source that share a logger have
+ * one log, so that each event is written once. Returns a function that ends this.
+ */
+export function addLog(source: string, logger: object, write: Log['write']): () => void {
+  const ofSource = logs.get(source) ?? new Map<object, Log>()
+  logs.set(source, ofSource)
+  const log = ofSource.get(logger) ?? { write, users: 0 }
+  ofSource.set(logger, log)
+  log.users += 1
+  return () => {
+    log.users -= 1
+    if (log.users > 0) return
+    ofSource.delete(logger)
+    if (ofSource.size === 0) logs.delete(source)
+  }
+}
+
 /** Publishes an event to all listeners of this process. For transports. */
 export function publish(event: RedriveEvent): void {
+  for (const log of logs.get(event.source)?.values() ?? []) log.write(event)
   if (events.hasSubscribers) events.publish(event)
 }
 

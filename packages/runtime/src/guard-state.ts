@@ -180,7 +180,8 @@ export class GuardState {
 
   /** Publishes events before their decision is enacted, so that a log shows the cause first. */
   report(events: readonly CoreEvent[]): void {
-    for (const event of events) publish(event)
+    const { dependency, handlerName: handler } = this.#deps
+    for (const event of events) publish({ ...event, dependency: dependency.name, handler })
   }
 
   save(guards: Guards): void {

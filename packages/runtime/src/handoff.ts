@@ -17,6 +17,7 @@ const WAIT_CAP_MS = 5_000
 export class HandOff<D extends Delivery> {
   readonly #transport: Transport<D>
   readonly #clock: Clock
+  readonly #handler: string
   readonly #onChange: () => void
   readonly #wakes = new Set<() => void>()
   readonly #onIdle: (() => void)[] = []
@@ -26,9 +27,10 @@ export class HandOff<D extends Delivery> {
   /** Hand-offs whose result was unknown several times in a row. */
   stuck = 0
 
-  constructor(transport: Transport<D>, clock: Clock, onChange: () => void) {
+  constructor(transport: Transport<D>, clock: Clock, handler: string, onChange: () => void) {
     this.#transport = transport
     this.#clock = clock
+    this.#handler = handler
     this.#onChange = onChange
   }
 
@@ -147,8 +149,9 @@ export class HandOff<D extends Delivery> {
     for (const wake of [...this.#wakes]) wake()
   }
 
-  #report({ id, source }: D, decision: Decision, enactment: Enactment): void {
-    const at = this.#clock.now()
-    publish({ type: 'enacted', at, source, deliveryId: id, decision, enactment })
+  #report(delivery: D, decision: Decision, enactment: Enactment): void {
+    const { id: deliveryId, source, type: eventType } = delivery
+    const [at, handler] = [this.#clock.now(), this.#handler]
+    publish({ type: 'enacted', at, source, deliveryId, eventType, handler, decision, enactment })
   }
 }

@@ -46,7 +46,13 @@ export {
   nonFailingProcessor,
   type ScopeOptions,
 } from './emit/scope.ts'
-export { onEvent, type PauseReason, publish as publishEvent, type RedriveEvent } from './events.ts'
+export {
+  type EventNames,
+  onEvent,
+  type PauseReason,
+  publish as publishEvent,
+  type RedriveEvent,
+} from './events.ts'
 export { type Decode, decodeByContentType, type Message } from './message.ts'
 export type {
   ConfirmationBatch,
@@ -80,5 +86,6 @@ export {
   type Transport,
   type TransportNeeds,
 } from './ports/transport.ts'
+export type { Logger } from './log/logger.ts'
 export { relay } from './relay.ts'
 export { parseStoredDeadLetter, serializeStoredDeadLetter } from './stored-dead-letter.ts'

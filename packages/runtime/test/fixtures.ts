@@ -58,7 +58,7 @@ export function world({ capabilities = {}, between = (inner) => inner }: WorldOp
       handler: Handler<Body, Tx>,
       options: ConsumeOptions<Body, Tx> = {},
     ): Promise<Consumer> =>
-      consume<Body, Tx>(transport(), handler, { ...PLAIN, ...options, clock }),
+      consume<Body, Tx>(transport(), handler, { ...PLAIN, logger: 'off', ...options, clock }),
     backlog: () => broker.contents(QUEUE).length,
     deadLetters: () => broker.contents(deadLetterQueue(QUEUE)).length,
     quarantined: () => broker.contents(quarantineQueue(QUEUE, 'unknown')).length,
@@ -155,7 +155,7 @@ export function scripted(capabilities: Partial<Capabilities> = {}) {
   const clock = new FakeClock()
   const transport = new ScriptedTransport(capabilities)
   const start = (handler: Handler<unknown, undefined>, options: ConsumeOptions = {}) =>
-    consume(transport, handler, { ...PLAIN, ...options, clock })
+    consume(transport, handler, { ...PLAIN, logger: 'off', ...options, clock })
   return { clock, transport, start }
 }
 

@@ -13,7 +13,11 @@ function quietQueue() {
     clock,
     put: (id: string) => send(broker, QUEUE, { id }, { id }),
     start: (handler: Handler<{ id: string }, undefined>) =>
-      consume(memory({ broker, queue: QUEUE }), handler, { clock, random: seededRandom(1) }),
+      consume(memory({ broker, queue: QUEUE }), handler, {
+        logger: 'off',
+        clock,
+        random: seededRandom(1),
+      }),
     deadLetters: async () => {
       const source = memorySource({ broker, queue: QUEUE })
       const { deadLetters } = await source.drain({ limit: 100 })

@@ -130,6 +130,7 @@ async function startFleet(
       concurrency: Math.ceil(concurrency / processes),
       clock: time,
       random: random,
+      logger: 'off',
     })
   }
 }

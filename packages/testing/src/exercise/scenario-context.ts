@@ -83,6 +83,7 @@ export class ScenarioContext extends Polling {
       'the consumer starts',
       consume<unknown, Tx>(transport, handler, {
         ...this.policy(),
+        logger: 'off',
         ...options,
         clock: this.clock,
       }),

@@ -250,6 +250,7 @@ export class Rig {
   ): Promise<Consumer> {
     const consumer = await consume<unknown, Tx, PostgresDelivery>(transport, handler, {
       ...PLAIN,
+      logger: 'off',
       ...options,
     } as ConsumeOptions<unknown, Tx>)
     this.atEnd(() => consumer.stop({ drain: '2s' }))

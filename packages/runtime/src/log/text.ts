@@ -1,0 +1,27 @@
+/** 200 characters: an error message that fits on a line. */
+const MAX_LENGTH = 200
+
+/** Returns the text on one line, without control characters, bounded in length. */
+export function oneLine(text: string): string {
+  const line = text.replaceAll(/\p{Cc}+/gu, ' ').trim()
+  return line.length <= MAX_LENGTH ? line : `${line.slice(0, MAX_LENGTH)}…`
+}
+
+export function describeError(error: unknown): string {
+  return oneLine(error instanceof Error ? `${error.name}: ${error.message}` : String(error))
+}
+
+/** Returns a number with its noun: `1 run`, `1,200 runs`. */
+export function countOf(count: number, noun: string): string {
+  return `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`
+}
+
+/** Returns a rounded duration: `250 ms`, `12 s`, `5 min`, `3 h`, `2 days`. */
+export function describeMs(ms: number): string {
+  const rounded = (unitMs: number) => Math.round(ms / unitMs)
+  if (ms < 1_000) return `${ms} ms`
+  if (ms < 120_000) return `${rounded(1_000)} s`
+  if (ms < 7_200_000) return `${rounded(60_000)} min`
+  if (ms < 172_800_000) return `${rounded(3_600_000)} h`
+  return `${rounded(86_400_000)} days`
+}

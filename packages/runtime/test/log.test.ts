@@ -1,0 +1,210 @@
+import { describe, expect, it, vi } from 'vitest'
+import { events, type ScriptedTransport } from './fixtures.ts'
+import { delivery, never, ofType, scripted, unreachable, world } from './fixtures.ts'
+import { publish } from '../src/events.ts'
+
+/** A logger that keeps its lines. */
+function recorder() {
+  const lines: string[] = []
+  return {
+    lines,
+    logger: {
+      warn: (line: string) => void lines.push(`warn ${line}`),
+      error: (line: string) => void lines.push(`error ${line}`),
+    },
+  }
+}
+
+const lost = (transport: ScriptedTransport, at: number) =>
+  publish({ type: 'connection_lost', at, source: transport.source, error: new Error('reset') })
+
+describe('the log of a consumer', () => {
+  it('names each dead letter and why it was given up', async () => {
+    const { send, start, clock } = world()
+    const { lines, logger } = recorder()
+    await start(
+      () => {
+        throw Object.assign(new RangeError('the amount\nis negative'), { code: 'E_AMOUNT' })
+      },
+      { logger, retry: { attempts: 2, backoff: { kind: 'fixed', delay: '1s' } } },
+    )
+    send({}, { id: 'm1' })
+    await clock.advance('1m')
+    expect(lines).toEqual([
+      'warn orders: Message m1 is now a dead letter (attempts_exhausted, 2 runs): RangeError: the amount is negative (E_AMOUNT)',
+    ])
+  })
+
+  it('names a quarantined message', async () => {
+    const { send, start, clock } = world()
+    const { lines, logger } = recorder()
+    await start(
+      () => {
+        throw new TypeError('x is undefined')
+      },
+      { logger, poison: {}, retry: { backoff: { kind: 'fixed', delay: '1s' } } },
+    )
+    send({}, { id: 'm1' })
+    await clock.advance('1m')
+    expect(lines).toEqual([
+      'warn orders: Message m1 was quarantined (same_failure_repeated, 3 runs): TypeError: x is undefined',
+    ])
+  })
+
+  it('reports a breaker once when it opens and once when it closes, with its dependency', async () => {
+    const { send, start, clock } = world()
+    const { lines, logger } = recorder()
+    let isDown = true
+    await start(
+      () => {
+        if (isDown) throw unreachable()
+      },
+      {
+        logger,
+        dependency: 'payments',
+        random: () => 0.5,
+        breaker: { trip: { kind: 'consecutive', failures: 2 }, minOpen: '10s', maxOpen: '10s' },
+      },
+    )
+    for (let count = 0; count < 4; count++) send({})
+    await clock.advance('45s')
+    isDown = false
+    await clock.advance('5m')
+    expect(lines).toEqual([
+      'warn orders: The breaker of "payments" opened: messages fail, so none is consumed, next probe in 10 s: Error: connect ECONNREFUSED',
+      'warn orders: The breaker of "payments" closed: messages pass again.',
+    ])
+  })
+
+  it('reports a message that fails for more than five minutes, not later than that', async () => {
+    const { send, start, clock } = world()
+    const { lines, logger } = recorder()
+    await start(
+      () => {
+        throw unreachable()
+      },
+      { logger, retry: { attempts: 4, backoff: { kind: 'fixed', delay: '2m' } } },
+    )
+    send({}, { id: 'm1' })
+    await clock.advance('239s')
+    expect(lines).toEqual([])
+    await clock.advance('10s')
+    expect(lines).toEqual([
+      'warn orders: Message m1 failed 3 times in 4 min, next run in 2 min: Error: connect ECONNREFUSED',
+    ])
+  })
+
+  it('reports handlers that do not end', async () => {
+    const { clock, transport, start } = scripted()
+    const { lines, logger } = recorder()
+    await start(never, { logger, timeout: '1s', grace: '1s', concurrency: 1 })
+    transport.deliver(delivery('m1'))
+    await clock.advance('3s')
+    expect(lines).toEqual([
+      'error orders: The handler of message m1 did not end after its timeout. 1 handler of this consumer did not end. Pass context.signal to each call that waits.',
+      'warn orders: Paused: handlers that do not end hold every slot.',
+    ])
+  })
+
+  it('reports a lost and a restored connection', async () => {
+    const { clock, transport, start } = scripted()
+    const { lines, logger } = recorder()
+    await start(() => undefined, { logger })
+    lost(transport, clock.now())
+    publish({ type: 'connection_restored', at: clock.now(), source: transport.source })
+    publish({ type: 'connection_restored', at: clock.now(), source: 'another queue' })
+    expect(lines).toEqual([
+      'error orders: Lost the connection to the broker, connecting again: Error: reset',
+      'warn orders: Connected to the broker again.',
+    ])
+  })
+
+  it('is limited to ten lines of a kind, then one every ten seconds that counts the omitted ones', async () => {
+    const { clock, transport, start } = scripted()
+    const { lines, logger } = recorder()
+    await start(() => undefined, { logger })
+    for (let count = 0; count < 25; count++) lost(transport, clock.now())
+    expect(lines).toHaveLength(10)
+    publish({ type: 'connection_restored', at: clock.now(), source: transport.source })
+    expect(lines).toHaveLength(11)
+    await clock.advance('9s')
+    lost(transport, clock.now())
+    expect(lines).toHaveLength(11)
+    await clock.advance('1s')
+    lost(transport, clock.now())
+    expect(lines.at(-1)).toMatch(/\(16 similar lines omitted\)$/)
+    lost(transport, clock.now())
+    expect(lines).toHaveLength(12)
+  })
+
+  it('says nothing about messages that pass', async () => {
+    const { send, start, clock } = world()
+    const { lines, logger } = recorder()
+    await start(() => undefined, { logger })
+    for (let count = 0; count < 100; count++) send({})
+    await clock.advance('1m')
+    expect(lines).toEqual([])
+  })
+
+  it('ends with its consumer, and does not end that of another consumer of the source', async () => {
+    const { clock, transport, start } = scripted()
+    const other = scripted()
+    const [one, two] = [recorder(), recorder()]
+    const consumer = await start(() => undefined, { logger: one.logger })
+    await other.start(() => undefined, { logger: two.logger })
+    const stopped = consumer.stop()
+    await clock.advance('1m')
+    await stopped
+    lost(transport, clock.now())
+    expect([one.lines.length, two.lines.length]).toEqual([0, 1])
+  })
+
+  it('writes each event once when two consumers of a source share a logger', async () => {
+    const { clock, transport, start } = scripted()
+    const { lines, logger } = recorder()
+    const consumer = await start(() => undefined, { logger })
+    await scripted().start(() => undefined, { logger })
+    lost(transport, clock.now())
+    expect(lines).toHaveLength(1)
+    const stopped = consumer.stop()
+    await clock.advance('1m')
+    await stopped
+    lost(transport, clock.now())
+    expect(lines).toHaveLength(2)
+  })
+
+  it('goes to stderr by default, one line each, and is silent when off', async () => {
+    const written = vi.spyOn(process.stderr, 'write').mockReturnValue(true)
+    const { clock, transport, start } = scripted()
+    const consumer = await start(() => undefined, { logger: undefined as never })
+    lost(transport, clock.now())
+    expect(written.mock.calls).toEqual([
+      [
+        expect.stringMatching(
+          /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z redrive error orders: Lost the connection to the broker, connecting again: Error: reset\n$/,
+        ),
+      ],
+    ])
+    const stopped = consumer.stop()
+    await clock.advance('1m')
+    await stopped
+    await scripted().start(() => undefined, { logger: 'off' })
+    lost(transport, clock.now())
+    expect(written).toHaveBeenCalledTimes(1)
+    written.mockRestore()
+  })
+
+  it('survives a logger that throws', async () => {
+    const warned = vi.spyOn(process, 'emitWarning').mockReturnValue(undefined)
+    const { clock, transport, start } = scripted()
+    const broken = () => {
+      throw new Error('disk full')
+    }
+    await start(() => undefined, { logger: { warn: broken, error: broken } })
+    const seen = events()
+    lost(transport, clock.now())
+    expect(ofType(seen, 'connection_lost')).toHaveLength(1)
+    expect(warned).toHaveBeenCalledWith(new Error('disk full'), 'RedriveLogger')
+    warned.mockRestore()
+  })
+})
