@@ -16,5 +16,16 @@ export {
   pausedUntil,
 } from './guards.ts'
 export { NO_OUTAGE } from './outage.ts'
+export { readFilter, readPolicy } from './policy/resolve.ts'
+export {
+  type Check,
+  FUNCTION,
+  named,
+  readOptions,
+  readSection,
+  type Section,
+  withMethods,
+} from './policy/section.ts'
 export { type RateResult, type RatePolicy, type RateState, startRate, takeOne } from './rate.ts'
 export { type SignatureInput, type SignatureFields, signatureParts } from './signature.ts'
+export { isRecord, shown } from './text.ts'

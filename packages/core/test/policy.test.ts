@@ -1012,8 +1012,8 @@ describe('problems', () => {
       `retry.classes.transient.attempts: expected ${whole(1, 1_000)}, got 1.5`,
       `breaker.probes: expected ${whole(1, 100)}, got 0`,
       `retryBudget.release.batch: expected ${whole(1, 100_000)}, got 'all'`,
-      'tiemout: unknown option; known options: adaptiveConcurrency, breaker, classify, concurrency, deadLetter, flood, grace, onBreakerOpen, order, outage, poison, retry, retryBudget, timeout',
       'breaker.minOpen: 2m is longer than breaker.maxOpen (30s)',
+      'tiemout: unknown option; known options: adaptiveConcurrency, breaker, classify, concurrency, deadLetter, flood, grace, onBreakerOpen, order, outage, poison, retry, retryBudget, timeout',
     ])
   })
 

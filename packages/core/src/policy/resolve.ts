@@ -9,14 +9,14 @@ import { readBreaker, readBudget, readFlood, readLimit, readOutage, readPoison }
 import type { PolicyOptions } from './options.ts'
 import { readRetry } from './retry.ts'
 import { isRecord, shown } from '../text.ts'
-import { fillPlaceholders, readSection, type Section } from './section.ts'
+import { fillPlaceholders, FUNCTION, readSection, type Section } from './section.ts'
 
 /** Returns the resolved policy, or throws one `POLICY_INVALID` error that lists every problem. */
 export function resolvePolicy(options: PolicyOptions = {}, role: PolicyRole = 'consumer'): Policy {
   const problems: string[] = []
   const policy = readChecked(options, role, problems)
   if (problems.length > 0) throw invalid(problems)
-  return freeze(policy)
+  return policy
 }
 
 /**
@@ -64,6 +64,13 @@ function invalid(problems: readonly string[], what = 'policy'): RedriveError {
 
 function readChecked(input: unknown, role: PolicyRole, problems: string[]): Policy {
   const top = readSection('', input, problems)
+  const policy = readPolicy(top, role)
+  top.end()
+  return policy
+}
+
+/** Reads the policy from options that may have more fields. The caller reads these and then ends the section. */
+export function readPolicy(top: Section, role: PolicyRole): Policy {
   const concurrency = top.integer('concurrency', defaults.CONCURRENCY, { min: 1, max: 10_000 })
   const policy: Policy = {
     timeoutMs: top.duration('timeout', defaults.TIMEOUT_MS, { min: 1, max: 43_200_000 }),
@@ -84,27 +91,29 @@ function readChecked(input: unknown, role: PolicyRole, problems: string[]): Poli
     flood: readFlood(top.optional('flood')),
     deadLetter: readDeadLetter(top.section('deadLetter')),
   }
-  top.end()
-  checkRelations(policy, problems)
-  return policy
+  checkRelations(policy, top)
+  return freeze(policy)
 }
 
 /** Checks rules between fields: each value may be valid alone while the pair is not. */
-function checkRelations(policy: Policy, problems: string[]): void {
+function checkRelations(policy: Policy, top: Section): void {
   const { breaker, adaptiveConcurrency, retry, poison } = policy
   if (breaker !== undefined && breaker.minOpenMs > breaker.maxOpenMs) {
-    problems.push(
-      `breaker.minOpen: ${formatDuration(breaker.minOpenMs)} is longer than breaker.maxOpen (${formatDuration(breaker.maxOpenMs)})`,
+    top.problem(
+      'breaker.minOpen',
+      `${formatDuration(breaker.minOpenMs)} is longer than breaker.maxOpen (${formatDuration(breaker.maxOpenMs)})`,
     )
   }
   if (adaptiveConcurrency !== undefined && adaptiveConcurrency.min > adaptiveConcurrency.max) {
-    problems.push(
-      `adaptiveConcurrency.min: ${adaptiveConcurrency.min} is more than concurrency (${adaptiveConcurrency.max})`,
+    top.problem(
+      'adaptiveConcurrency.min',
+      `${adaptiveConcurrency.min} is more than concurrency (${adaptiveConcurrency.max})`,
     )
   }
   if (poison !== undefined && poison.repeats > retry.history) {
-    problems.push(
-      `poison.repeats: ${poison.repeats} is more than retry.history (${retry.history}), so it is never reached; increase retry.history or decrease poison.repeats`,
+    top.problem(
+      'poison.repeats',
+      `${poison.repeats} is more than retry.history (${retry.history}), so it is never reached; increase retry.history or decrease poison.repeats`,
     )
   }
 }
@@ -160,20 +169,9 @@ function matchProblem(match: unknown): string | undefined {
 }
 
 function readDeadLetter(section: Section): Policy['deadLetter'] {
-  const when = section.raw('keepIf')
-  if (when !== undefined && typeof when !== 'function') {
-    section.problem('keepIf', `expected a function, got ${shown(when)}`)
-  }
-  const stack = section.raw('includeStack') ?? false
-  if (typeof stack !== 'boolean')
-    section.problem('includeStack', `expected true or false, got ${shown(stack)}`)
   const policy: Policy['deadLetter'] = {
-    filter: {
-      drop: readMatchers(section, 'drop'),
-      keep: readMatchers(section, 'keep'),
-      keepIf: when as DeadLetterFilter['keepIf'],
-    },
-    includeStack: stack === true,
+    filter: readFilter(section),
+    includeStack: section.boolean('includeStack', false),
     retentionMs: section.duration('retention', defaults.DEAD_LETTER_RETENTION_MS, {
       min: 1_000,
       max: 3_650 * 86_400_000,
@@ -181,6 +179,15 @@ function readDeadLetter(section: Section): Policy['deadLetter'] {
   }
   section.end()
   return policy
+}
+
+/** Reads which dead letters are kept. The caller ends the section. */
+export function readFilter(section: Section): DeadLetterFilter {
+  return {
+    keepIf: section.ifGiven<NonNullable<DeadLetterFilter['keepIf']>>('keepIf', FUNCTION),
+    drop: readMatchers(section, 'drop'),
+    keep: readMatchers(section, 'keep'),
+  }
 }
 
 function readMatchers(section: Section, key: string): readonly Matcher[] {

@@ -1,4 +1,5 @@
 import { formatDuration, parseDuration } from '../duration.ts'
+import { RedriveError } from '../errors.ts'
 import { isRecord, shown } from '../text.ts'
 
 /** A reader of one options object. It reads field by field and collects all problems. */
@@ -7,8 +8,14 @@ export interface Section {
   integer(key: string, fallback: number, bounds: Bounds): number
   number(key: string, fallback: number, bounds: Bounds): number
   choice<T extends string>(key: string, fallback: T, allowed: readonly T[]): T
+  boolean(key: string, fallback: boolean): boolean
+  /** Reads a value that must be given. */
+  required<T>(key: string, check: Check): T
+  /** Reads a value that may be left out; returns undefined then. */
+  ifGiven<T>(key: string, check: Check): T | undefined
   raw(key: string): unknown
-  section(key: string): Section
+  /** Reads an object. With a second argument, it reads that one instead, such as one with defaults added. */
+  section(key: string, replacement?: unknown): Section
   /** Reads a section that may also be the word `'off'`; returns undefined then. */
   optional(key: string): Section | undefined
   problem(key: string, sentence: string): void
@@ -19,6 +26,17 @@ export interface Section {
 export interface Bounds {
   readonly min: number
   readonly max: number
+}
+
+/** The condition of a value that is neither a number, a duration nor a choice. */
+export interface Check {
+  readonly isValid: (value: unknown) => boolean
+  /** Completes the sentence "expected …". */
+  readonly expected: string
+  /** True when the value may contain a password. A problem then describes it without its text. */
+  readonly isSecret?: boolean
+  /** The environment variables that usually contain the value. A problem of an unset value names them. */
+  readonly variables?: readonly string[]
 }
 
 /** A year: longer than any useful wait. */
@@ -60,6 +78,12 @@ export function readSection(path: string, input: unknown, problems: string[]): S
     return within(key, value, fits ? value : undefined, fallback, expected)
   }
 
+  function check(key: string, value: unknown, { isValid, ...described }: Check): void {
+    if (isValid(value)) return
+    const isMissing = value === undefined && !Object.hasOwn(fields, key)
+    problems.push(`${at(key)}: ${mismatch(value, isMissing, described)}`)
+  }
+
   return {
     duration(key, fallback, { min, max } = ANY_DURATION) {
       const value = take(key)
@@ -75,8 +99,26 @@ export function readSection(path: string, input: unknown, problems: string[]): S
       const parsed = allowed.find((one) => one === value)
       return within(key, value, parsed, fallback, allowed.map((one) => `'${one}'`).join(' or '))
     },
+    boolean(key, fallback) {
+      const value = take(key)
+      const parsed = typeof value === 'boolean' ? value : undefined
+      return within(key, value, parsed, fallback, 'true or false')
+    },
+    required<T>(key: string, condition: Check) {
+      const value = take(key)
+      check(key, value, condition)
+      return value as T
+    },
+    ifGiven<T>(key: string, condition: Check) {
+      const value = take(key)
+      if (value !== undefined) check(key, value, condition)
+      return value as T | undefined
+    },
     raw: take,
-    section: (key) => readSection(at(key), take(key), problems),
+    section(key, replacement) {
+      const value = take(key)
+      return readSection(at(key), replacement ?? value, problems)
+    },
     optional(key) {
       const value = take(key)
       if (value === 'off') return undefined
@@ -97,6 +139,57 @@ export function readSection(path: string, input: unknown, problems: string[]): S
     },
   }
 }
+
+/** Describes a value that is not as expected. */
+function mismatch(
+  value: unknown,
+  isMissing: boolean,
+  { expected, isSecret = false, variables = [] }: Omit<Check, 'isValid'>,
+): string {
+  const isHidden = isSecret && typeof value === 'string' && value !== ''
+  const given = isMissing ? 'nothing' : isHidden ? 'another text' : shown(value)
+  const isUnset = !isMissing && (Array.isArray(value) ? value : [value]).some(isEmpty)
+  const hint =
+    isUnset && variables.length > 0
+      ? `; probably the environment variable ${variables.join(' or ')} is not set`
+      : ''
+  return `expected ${expected}, got ${given}${hint}`
+}
+
+const isEmpty = (value: unknown) => value === undefined || value === ''
+
+/**
+ * Reads the options of a call. Throws one `POLICY_INVALID` error that lists every problem. `read` takes each
+ * option from the section; it must not use a value before it has checked it.
+ */
+export function readOptions<T>(call: string, input: unknown, read: (options: Section) => T): T {
+  const problems: string[] = []
+  const options = readSection('', input, problems)
+  const result = read(options)
+  options.end()
+  if (problems.length === 0) return result
+  const message = `The options of ${call} are invalid:\n- ${problems.join('\n- ')}`
+  throw new RedriveError('POLICY_INVALID', message, { problems })
+}
+
+/** The condition of a name: text that is not empty. */
+export const named = (expected: string): Check => ({
+  isValid: (value) => typeof value === 'string' && value !== '',
+  expected,
+})
+
+/** The condition of a function. */
+export const FUNCTION: Check = {
+  isValid: (value) => typeof value === 'function',
+  expected: 'a function',
+}
+
+/** The condition of an object with these methods. */
+export const withMethods = (expected: string, methods: readonly string[]): Check => ({
+  isValid: (value) =>
+    isRecord(value) && methods.every((method) => typeof value[method] === 'function'),
+  expected,
+})
 
 const PLACEHOLDER = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g
 
