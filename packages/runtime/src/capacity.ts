@@ -44,6 +44,8 @@ export class Capacity<D extends Delivery> {
   isGivingUp = false
   isStopping = false
   #isPauseRequested = false
+  /** Maximum probes of all consumers of the dependency; no limit unless the breaker is half-open. */
+  #maxProbes = Number.POSITIVE_INFINITY
 
   constructor(deps: CapacityDeps<D>) {
     this.#deps = deps
@@ -53,7 +55,7 @@ export class Capacity<D extends Delivery> {
   }
 
   get hasRoom(): boolean {
-    return this.running < this.allowed
+    return this.running < this.allowed && this.#deps.dependency.probesInFlight < this.#maxProbes
   }
 
   /** True when the guards may allow more attempts than now. */
@@ -105,6 +107,8 @@ export class Capacity<D extends Delivery> {
     guardState.current()
     const phase = guardState.breakerPhase(now)
     this.isGivingUp = phase === 'open' && policy.onBreakerOpen === 'deadLetter'
+    this.#maxProbes =
+      phase === 'halfOpen' ? (policy.breaker?.probes ?? 1) : Number.POSITIVE_INFINITY
     const reason = this.#pauseReason(now)
     const until = reason === 'flood' ? slowed.fullUntil : guardState.pausedUntil(now)
     if (reason === undefined) {

@@ -1,5 +1,6 @@
 import type { BreakerState, OutageState } from '@redrive/core'
-import { CLOSED, ISOLATED, NO_OUTAGE } from '@redrive/core/internal'
+import { CLOSED, ISOLATED, named, NO_OUTAGE, readOptions } from '@redrive/core/internal'
+import { type DependencyUser, settingsDifferences } from './dependency-settings.ts'
 
 /**
  * The state of a service that handlers call, as observed by this process. Consumers that name the same
@@ -9,10 +10,12 @@ export class Dependency {
   readonly name: string
   #breaker: BreakerState = CLOSED
   #outage: OutageState = NO_OUTAGE
+  #probesInFlight = 0
   readonly #listeners = new Set<() => void>()
+  readonly #users = new Set<DependencyUser>()
 
   constructor(name: string) {
-    this.name = name
+    this.name = checkedName(name)
   }
 
   get breaker(): BreakerState {
@@ -20,6 +23,13 @@ export class Dependency {
   }
   get outage(): OutageState {
     return this.#outage
+  }
+  /**
+   * Number of probes in flight, of all consumers.
+   * @internal
+   */
+  get probesInFlight(): number {
+    return this.#probesInFlight
   }
 
   /** Pauses every consumer of this dependency until `restore`. */
@@ -36,13 +46,69 @@ export class Dependency {
     const isNews = breaker !== this.#breaker
     this.#breaker = breaker
     this.#outage = outage
-    if (isNews) for (const listener of this.#listeners) listener()
+    if (isNews) this.#notify()
   }
 
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
   }
+
+  #notify(): void {
+    for (const listener of [...this.#listeners]) if (this.#listeners.has(listener)) listener()
+  }
+
+  /**
+   * Returns why this consumer cannot share the dependency; undefined when it can.
+   * @internal
+   */
+  conflictWith(user: DependencyUser): string | undefined {
+    for (const other of this.#users) {
+      const found = settingsDifferences(other, user)
+      if (found.length === 0) continue
+      return `"${this.name}" is shared with the consumer of "${other.source}", which has other settings: ${found.join(', ')}; use the same settings in all consumers of a dependency, or another dependency`
+    }
+    return undefined
+  }
+
+  /**
+   * Adds a consumer until the returned function is called.
+   * @internal
+   */
+  join(user: DependencyUser): () => void {
+    this.#users.add(user)
+    return () => void this.#users.delete(user)
+  }
+
+  /**
+   * Counts a probe until the returned function is called. Then other consumers may send theirs.
+   * @internal
+   */
+  beginProbe(): () => void {
+    let isInFlight = true
+    this.#probesInFlight += 1
+    this.#rotate()
+    return () => {
+      if (!isInFlight) return
+      isInFlight = false
+      this.#probesInFlight -= 1
+      if (this.#breaker.phase === 'open') this.#notify()
+    }
+  }
+
+  /** Moves the first listener to the end: the first consumer with a message probes, so each is first in turn. */
+  #rotate(): void {
+    const [first] = this.#listeners
+    if (first === undefined) return
+    this.#listeners.delete(first)
+    this.#listeners.add(first)
+  }
+}
+
+const NAME = named("a name such as 'payments-api'")
+
+function checkedName(name: string): string {
+  return readOptions('dependency()', { name }, (options) => options.required('name', NAME))
 }
 
 const shared = new Map<string, Dependency>()

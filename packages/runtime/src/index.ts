@@ -5,11 +5,11 @@ export { type Clock, systemClock } from './clock.ts'
 export { parseConfirmation, serializeConfirmation } from './confirmation.ts'
 export {
   type Consumer,
-  type ConsumeOptions,
   consume,
   type Handler,
   type StopOptions,
 } from './consume.ts'
+export type { ConsumeOptions } from './consume-options.ts'
 export type { ConsumerStats } from './consumer-stats.ts'
 export { Dependency, dependency } from './dependency.ts'
 export { createEmitter, type Emitter, type EventData } from './emit/emitter.ts'

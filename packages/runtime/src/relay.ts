@@ -1,3 +1,5 @@
+import { readOptions } from '@redrive/core/internal'
+import { SINK } from './checks.ts'
 import { systemClock } from './clock.ts'
 import type { Handler } from './consume.ts'
 import type { Message } from './message.ts'
@@ -8,6 +10,7 @@ import type { OutboundEvent, Sink } from './ports/sink.ts'
  * it for an outbox that feeds a broker. After a crash in between it sends again, under the same id and key.
  */
 export function relay(sink: Sink): Handler {
+  readOptions('relay()', { sink }, (options) => options.required('sink', SINK))
   return (message, { signal }) => sink.send([outboundOf(message)], { signal })
 }
 

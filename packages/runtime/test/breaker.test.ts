@@ -1,6 +1,8 @@
-import { dependency as dependencyNamed, Dependency } from '../src/index.ts'
+import { consume, dependency as dependencyNamed, Dependency } from '../src/index.ts'
+import { MemoryBroker, memory, send as sendTo } from '@redrive/memory'
+import { FakeClock } from '@redrive/testing'
 import { describe, expect, it } from 'vitest'
-import { events, ofType, unreachable, world } from './fixtures.ts'
+import { events, never, ofType, PLAIN, unreachable, world } from './fixtures.ts'
 
 const BREAKER = {
   trip: { kind: 'consecutive', failures: 3 },
@@ -174,6 +176,115 @@ describe('a dependency', () => {
     await one.clock.settle()
     expect(state.calls).toBe(6)
     expect(shared.outage.now.failed).toHaveLength(6)
+  })
+
+  it('refuses a consumer with other settings, and accepts it when the first has stopped', async () => {
+    const [one, other] = [world(), world()]
+    const shared = new Dependency('stock')
+    const first = await one.start(() => undefined, {
+      dependency: shared,
+      breaker: BREAKER,
+      outage: { window: '1m' },
+    })
+    const options = {
+      dependency: shared,
+      breaker: { ...BREAKER, trip: { kind: 'ratio' }, minOpen: '5s', probes: 2 },
+      outage: { window: '30s' },
+    } as const
+    await expect(other.start(() => undefined, options)).rejects.toMatchObject({
+      code: 'POLICY_INVALID',
+      problems: [
+        'dependency: "stock" is shared with the consumer of "orders", which has other settings: breaker.trip.kind is \'consecutive\' there and \'ratio\' here, breaker.minOpen is 10s there and 5s here, breaker.probes is 1 there and 2 here, outage.window is 1m there and 30s here; use the same settings in all consumers of a dependency, or another dependency',
+      ],
+    })
+    await other.start(() => undefined, { dependency: shared, breaker: 'off', outage: 'off' })
+    await first.stop()
+    await other.start(() => undefined, options)
+  })
+
+  it('gets one probe at a time from all its consumers, and each consumer probes in turn', async () => {
+    const clock = new FakeClock()
+    const broker = new MemoryBroker({ clock })
+    const queues = Array.from({ length: 20 }, (_, number) => `orders-${number}`)
+    const shared = new Dependency('payments')
+    const state = { isDown: true, running: 0, most: 0 }
+    const probed: string[] = []
+    for (const queue of queues) {
+      const handler = async () => {
+        probed.push(queue)
+        state.running += 1
+        state.most = Math.max(state.most, state.running)
+        await new Promise<void>((resolve) => clock.after(500, resolve))
+        state.running -= 1
+        if (state.isDown) throw unreachable()
+      }
+      const options = { ...PLAIN, breaker: BREAKER, dependency: shared, clock, random }
+      await consume(memory({ broker, queue }), handler, { ...options, concurrency: 1 })
+      for (let count = 0; count < 5; count++) sendTo(broker, queue, {})
+    }
+    await clock.advance('5s')
+    expect(shared.breaker.phase).toBe('open')
+    state.most = 0
+    probed.length = 0
+    await clock.advance('5m')
+    expect(state.most).toBe(1)
+    expect(new Set(probed).size).toBe(20)
+    // One probe in each half-open phase: 10 s open and 0.5 s of the probe.
+    expect(probed.length).toBe(29)
+    state.isDown = false
+    await clock.advance('10m')
+    expect(shared.breaker.phase).toBe('closed')
+    expect(state.most).toBe(20)
+    expect(queues.filter((queue) => broker.contents(queue).length > 0)).toEqual([])
+  })
+
+  it('gets the next probe when a handler does not end', async () => {
+    const [one, other] = [world(), world()]
+    const { clock } = one
+    const shared = new Dependency('payments')
+    const options = { ...PLAIN, breaker: BREAKER, dependency: shared, clock, random }
+    let isDown = true
+    const failOrHang = () => (isDown ? Promise.reject(unreachable()) : never())
+    const hanging = await consume(one.transport(), failOrHang, {
+      ...options,
+      timeout: '20s',
+      grace: '5s',
+    })
+    let calls = 0
+    for (let count = 0; count < 3; count++) one.send({})
+    await clock.settle()
+    expect(shared.breaker.phase).toBe('open')
+    isDown = false
+    await clock.advance('11s')
+    expect(hanging.stats().running).toBe(1)
+    await consume(other.transport(), () => void (calls += 1), options)
+    for (let count = 0; count < 3; count++) other.send({})
+    await clock.advance('18s')
+    expect(calls).toBe(0)
+    await clock.advance('10m')
+    expect(calls).toBe(3)
+  })
+
+  it('frees the probe of a consumer that stopped', async () => {
+    const [one, other] = [world(), world()]
+    const { clock } = one
+    const shared = new Dependency('payments')
+    const options = { ...PLAIN, breaker: BREAKER, dependency: shared, clock, random }
+    let isDown = true
+    const failOrHang = () => (isDown ? Promise.reject(unreachable()) : never())
+    const hanging = await consume(one.transport(), failOrHang, { ...options, grace: '5m' })
+    for (let count = 0; count < 3; count++) one.send({})
+    await clock.settle()
+    isDown = false
+    await clock.advance('11s')
+    const stopped = hanging.stop({ drain: '1s' })
+    await clock.advance('2s')
+    await stopped
+    let calls = 0
+    await consume(other.transport(), () => void (calls += 1), options)
+    for (let count = 0; count < 3; count++) other.send({})
+    await clock.advance('1m')
+    expect(calls).toBe(3)
   })
 
   it('can be isolated and restored manually', async () => {

@@ -593,33 +593,74 @@ describe('options', () => {
   it('are rejected with a list of all problems', () => {
     const make = () =>
       createEmitter({
-        sinks: { a: { sink: recordingSink(), policy: { timeout: 'soon' as '1s' } } },
-        store: noDeadLetters(),
+        sinks: {
+          a: { sink: recordingSink(), policy: { timeout: 'soon' as '1s' } },
+          b: { sink: {}, queu: {} } as never,
+          c: undefined as never,
+          '': recordingSink(),
+        },
+        store: undefined as never,
         queue: { maxEvents: 0, onFull: 'explode' as 'drop' },
-        rateLimit: { perSecond: 0, burst: 0 },
+        policy: { retry: { attempts: 0 } },
+        schemas: { 'order.paid': { type: 'object' } as never },
+        rateLimit: { perSecond: 0, burst: 0, bypass: { severity: 'bad' as never } },
         autoReplay: { schedule: 'now and then' },
         cleanup: { retention: 'x' as '1d' },
         filter: { drop: 'x' as never },
-      })
+        clock: {} as never,
+        rateLimits: {},
+      } as never)
+    const duration = (from: string, to: string) =>
+      `expected a duration from ${from} to ${to} such as '250ms', '5s' or '2m'`
+    const sink = "expected a sink such as loki({ url: 'http://loki:3100' })"
     expect(make).toThrow(
       expect.objectContaining({
         code: 'POLICY_INVALID',
         problems: [
-          expect.stringContaining('sinks.a.queue.maxEvents'),
-          expect.stringContaining('sinks.a.queue.onFull'),
-          expect.stringContaining('sinks.a.policy: timeout'),
-          expect.stringContaining('deadLetter.drop'),
-          expect.stringContaining('rateLimit.perSecond'),
-          expect.stringContaining('rateLimit.burst'),
-          expect.stringContaining('autoReplay.schedule'),
-          expect.stringContaining('cleanup.retention'),
+          'policy.retry.attempts: expected a whole number from 1 to 1000, got 0',
+          'queue.maxEvents: expected a whole number from 1 to 1000000, got 0',
+          "queue.onFull: expected 'wait', 'store' or 'drop', got 'explode'",
+          `sinks.a.policy.timeout: ${duration('1ms', '12h')}, got 'soon'`,
+          'sinks.a.policy.retry.attempts: expected a whole number from 1 to 1000, got 0',
+          `sinks.b.sink: ${sink}, got an object`,
+          'sinks.b.queu: unknown option; known options: policy, queue, sink',
+          `sinks.c: ${sink}, got undefined`,
+          'sinks: expected a name for each sink, got an empty name',
+          "store: expected a dead-letter store such as fileStore({ directory: 'dead-letters' }), got undefined",
+          'schemas.order.paid: expected a Standard Schema, such as one of zod, valibot or arktype, got an object',
+          "filter.drop: expected a list of texts, patterns or functions, got 'x'",
+          'rateLimit.perSecond: expected a number from 0.001 to 10000000, got 0',
+          'rateLimit.burst: expected a number from 1 to 10000000, got 0',
+          "rateLimit.bypass.severity: expected 'debug' or 'info' or 'warning' or 'error' or 'fatal', got 'bad'",
+          expect.stringMatching(/^autoReplay.schedule: expected a cron expression such as/),
+          `cleanup.retention: ${duration('1ms', '3650d')}, got 'x'`,
+          'clock: expected a clock with now() and after(), got an object',
+          'rateLimits: unknown option; known options: autoReplay, cleanup, clock, filter, policy, queue, random, rateLimit, schemas, sinks, store',
         ],
       }),
     )
   })
 
+  it('must contain at least one sink', () => {
+    for (const sinks of [undefined, {}]) {
+      expect(() => createEmitter({ sinks, store: noDeadLetters() } as never)).toThrow(
+        '- sinks: expected at least one sink, such as { loki: loki({ url }) }',
+      )
+    }
+  })
+
+  it('of close are checked: it rejects, and the emitter continues', async () => {
+    const { emitter } = world({ sink: recordingSink() })
+    await expect(emitter.close({ drain: 'soon' as '1s' })).rejects.toThrow(
+      "The options of close() are invalid:\n- drain: expected a duration from 0ms to 366d such as '250ms', '5s' or '2m', got 'soon'",
+    )
+    expect((await emitter.emit(event())).sinks).toMatchObject({ sink: { kind: 'delivered' } })
+  })
+
   it('must contain the queue behaviour for a slow sink', () => {
     const options = { sinks: { a: recordingSink() }, store: noDeadLetters() }
-    expect(() => createEmitter(options as never)).toThrow("onFull: 'store'")
+    expect(() => createEmitter(options as never)).toThrow(
+      "- queue: expected a limit for events that wait for a slow sink, such as { maxEvents: 10_000, onFull: 'store' }, got nothing",
+    )
   })
 })

@@ -129,11 +129,28 @@ describe('stop', () => {
     expect(backlog()).toBe(1)
   })
 
-  it('rejects a drain that is not a duration', async () => {
-    const { start } = world()
+  it('rejects a drain that is not a duration, and the consumer continues', async () => {
+    const { start, send, clock } = world()
     const consumer = await start(() => undefined)
     const drain = 'soon' as '1s'
-    expect(() => consumer.stop({ drain })).toThrow(/drain: expected a duration/)
+    await expect(consumer.stop({ drain })).rejects.toMatchObject({
+      code: 'POLICY_INVALID',
+      message:
+        "The options of stop() are invalid:\n- drain: expected a duration from 0ms to 366d such as '250ms', '5s' or '2m', got 'soon'",
+    })
+    await expect(consumer.stop({ drian: '1s' } as never)).rejects.toMatchObject({
+      problems: ['drian: unknown option; known options: drain'],
+    })
+    send({})
+    await clock.settle()
+    expect(consumer.stats()).toMatchObject({ handled: 1, isPaused: false })
+  })
+
+  it('accepts the name of a signal, as a listener of the process passes it', async () => {
+    const { start } = world()
+    const consumer = await start(() => undefined)
+    await (consumer.stop as (signal: string) => Promise<void>)('SIGTERM')
+    expect(consumer.stats().isPaused).toBe(true)
   })
 
   it('waits for a hand-off to be confirmed, and no longer than the drain', async () => {

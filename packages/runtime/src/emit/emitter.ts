@@ -2,7 +2,8 @@ import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { ReplayQuery, ReplayResult } from '../ports/dead-letter-store.ts'
 import type { EventInput, Schemas } from './event.ts'
 import { FanOut } from './fan-out.ts'
-import { type CloseOptions, type EmitterOptions, resolveEmitter } from './options.ts'
+import type { CloseOptions, EmitterOptions } from './options.ts'
+import { resolveEmitter } from './read-options.ts'
 import type { EmitResult, EmitterStats } from './result.ts'
 
 /** The data of an event: the input of its schema, if it has one. */

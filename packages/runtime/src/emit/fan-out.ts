@@ -1,4 +1,5 @@
-import { type Duration, isRedriveError, parseDuration, RedriveError } from '@redrive/core'
+import { isRedriveError, RedriveError } from '@redrive/core'
+import { readDrain } from '../checks.ts'
 import { isAlwaysKept, isKept } from '@redrive/core/internal'
 import type { ReplayQuery, ReplayResult } from '../ports/dead-letter-store.ts'
 import type { OutboundEvent } from '../ports/sink.ts'
@@ -24,7 +25,7 @@ import { RateLimit } from './rate-limit.ts'
 import { SinkQueue } from './sink-queue.ts'
 import { currentScope, type Scope } from './scope.ts'
 
-const DRAIN: Duration = '10s'
+const DRAIN_MS = 10_000
 /** 5 s for sinks to close: a hung sink must not keep the process alive. */
 const CLOSE_MS = 5_000
 
@@ -198,12 +199,8 @@ export class FanOut {
     }
   }
 
-  close({ drain = DRAIN }: CloseOptions = {}): Promise<void> {
-    const drainMs = parseDuration(drain)
-    if (drainMs === undefined) {
-      const message = `drain: expected a duration such as '10s', got "${drain}"`
-      return Promise.reject(new RedriveError('POLICY_INVALID', message))
-    }
+  async close(options?: CloseOptions): Promise<void> {
+    const drainMs = readDrain('close()', options, DRAIN_MS)
     this.#closed ??= this.#close(drainMs)
     return this.#closed
   }

@@ -1,20 +1,17 @@
-import {
-  type DeadLetterFilter,
-  type DeadLetterOptions,
-  type Duration,
-  parseDuration,
-  type Policy,
-  type PolicyOptions,
-  type Random,
-  RedriveError,
-  resolvePolicy,
+import type {
+  DeadLetterFilter,
+  DeadLetterOptions,
+  Duration,
+  Policy,
+  PolicyOptions,
+  Random,
 } from '@redrive/core'
 import type { RatePolicy } from '@redrive/core/internal'
-import { Cron } from 'croner'
-import { type Clock, systemClock } from '../clock.ts'
+import type { Cron } from 'croner'
+import type { Clock } from '../clock.ts'
 import type { DeadLetterStore } from '../ports/dead-letter-store.ts'
 import type { OutboundEvent, Sink } from '../ports/sink.ts'
-import { type Schemas, SEVERITIES, SEVERITY_HEADER, type Severity } from './event.ts'
+import type { Schemas, Severity } from './event.ts'
 
 /** The policy of a sink. The emitter's `filter` decides what is kept; sinks have no order. */
 export type SinkPolicy = Omit<PolicyOptions, 'order' | 'deadLetter' | 'flood' | 'poison'>
@@ -124,141 +121,4 @@ export interface ResolvedEmitter {
   readonly cleanup: { readonly cron: Cron; readonly retentionMs: number } | undefined
   readonly clock: Clock
   readonly random: Random
-}
-
-const REPLAY_BATCH = 100
-const REPLAY_MAX_AGE: Duration = '1d'
-const CLEANUP_SCHEDULE = '17 3 * * *'
-const RETENTION: Duration = '30d'
-
-/** Resolves the options. Throws one error that lists every problem. */
-export function resolveEmitter(options: EmitterOptions): ResolvedEmitter {
-  const { store, schemas = {}, rateLimit, autoReplay, cleanup } = options
-  const { clock = systemClock, random = Math.random } = options
-  const problems: string[] = []
-  const sinks = resolveSinks(options, problems)
-  const resolved: ResolvedEmitter = {
-    sinks,
-    store,
-    schemas,
-    filter: filterOf(options, problems),
-    rate: rateLimit === undefined ? undefined : rateOf(rateLimit, problems),
-    isBypassed: bypassOf(rateLimit?.bypass),
-    autoReplay:
-      autoReplay === undefined
-        ? undefined
-        : {
-            cron: cronOf('autoReplay.schedule', autoReplay.schedule, problems),
-            batch: whole('autoReplay.batch', autoReplay.batch ?? REPLAY_BATCH, 10_000, problems),
-            maxAgeMs: duration('autoReplay.maxAge', autoReplay.maxAge ?? REPLAY_MAX_AGE, problems),
-          },
-    cleanup:
-      cleanup === undefined
-        ? undefined
-        : {
-            cron: cronOf('cleanup.schedule', cleanup.schedule ?? CLEANUP_SCHEDULE, problems),
-            retentionMs: duration('cleanup.retention', cleanup.retention ?? RETENTION, problems),
-          },
-    clock,
-    random,
-  }
-  if (problems.length === 0) return resolved
-  const message = `The options of createEmitter() are invalid:\n- ${problems.join('\n- ')}`
-  throw new RedriveError('POLICY_INVALID', message, { problems })
-}
-
-function resolveSinks(options: EmitterOptions, problems: string[]): readonly ResolvedSink[] {
-  const entries = Object.entries(options.sinks)
-  if (entries.length === 0) problems.push('sinks: expected at least one sink')
-  return entries.flatMap(([name, given]) => {
-    const {
-      sink,
-      policy,
-      queue = options.queue,
-    }: SinkOptions = 'send' in given ? { sink: given } : given
-    checkQueue(`sinks.${name}.queue`, queue, problems)
-    const merged = { ...options.policy, ...policy, flood: 'off', poison: 'off' } as const
-    const resolved = collecting(`sinks.${name}.policy`, problems, () =>
-      resolvePolicy(merged, 'sink'),
-    )
-    return resolved === undefined ? [] : [{ name, sink, policy: resolved, queue }]
-  })
-}
-
-function checkQueue(where: string, queue: QueueOptions | undefined, problems: string[]): void {
-  if (queue === undefined) {
-    problems.push(
-      `${where}: expected a limit for events that wait for a slow sink, such as { maxEvents: 10_000, onFull: 'store' }, got nothing`,
-    )
-    return
-  }
-  whole(`${where}.maxEvents`, queue.maxEvents, 1_000_000, problems)
-  if (!['wait', 'store', 'drop'].includes(queue.onFull)) {
-    problems.push(
-      `${where}.onFull: expected 'wait', 'store' or 'drop', got "${String(queue.onFull)}"`,
-    )
-  }
-}
-
-function filterOf({ filter = {} }: EmitterOptions, problems: string[]): DeadLetterFilter {
-  const policy = collecting('filter', problems, () => resolvePolicy({ deadLetter: filter }, 'sink'))
-  return policy?.deadLetter.filter ?? { drop: [], keep: [], keepIf: undefined }
-}
-
-function rateOf({ perSecond, burst }: RateLimitOptions, problems: string[]): RatePolicy {
-  if (!(perSecond >= 0.001 && perSecond <= 10_000_000)) {
-    problems.push(
-      `rateLimit.perSecond: expected a number from 0.001 to 10,000,000, got ${perSecond}`,
-    )
-  }
-  const most = burst ?? Math.max(1, perSecond)
-  if (!(most >= 1)) problems.push(`rateLimit.burst: expected a number of at least 1, got ${most}`)
-  return { perSecond, burst: most }
-}
-
-function bypassOf(bypass: RateLimitOptions['bypass']): (event: OutboundEvent) => boolean {
-  if (bypass === undefined) return () => false
-  const { severity, types = [], when } = bypass
-  const least = severity === undefined ? Number.POSITIVE_INFINITY : SEVERITIES.indexOf(severity)
-  const isSevere = ({ headers }: OutboundEvent) =>
-    SEVERITIES.indexOf(headers[SEVERITY_HEADER] as Severity) >= least
-  const isNamed = ({ type }: OutboundEvent) =>
-    types.some((one) => (typeof one === 'string' ? one === type : type.search(one) >= 0))
-  // Compared with true, because a promise is truthy.
-  return (event) => isSevere(event) || isNamed(event) || when?.(event) === true
-}
-
-function cronOf(where: string, pattern: string, problems: string[]): Cron {
-  try {
-    return new Cron(pattern, { paused: true })
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error)
-    problems.push(`${where}: expected a cron expression such as '*/5 * * * *': ${why}`)
-    return new Cron(CLEANUP_SCHEDULE, { paused: true })
-  }
-}
-
-function whole(where: string, value: number, max: number, problems: string[]): number {
-  if (!(Number.isInteger(value) && value >= 1 && value <= max)) {
-    problems.push(`${where}: expected a whole number from 1 to ${max}, got ${value}`)
-  }
-  return value
-}
-
-function duration(where: string, value: Duration, problems: string[]): number {
-  const ms = parseDuration(value)
-  if (ms === undefined || ms <= 0) {
-    problems.push(`${where}: expected a duration such as '1d', got "${value}"`)
-  }
-  return ms ?? 0
-}
-
-function collecting<T>(where: string, problems: string[], read: () => T): T | undefined {
-  try {
-    return read()
-  } catch (error) {
-    if (!(error instanceof RedriveError)) throw error
-    problems.push(...error.problems.map((problem) => `${where}: ${problem}`))
-    return undefined
-  }
 }

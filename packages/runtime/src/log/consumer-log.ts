@@ -2,14 +2,14 @@ import type { Clock } from '../clock.ts'
 import { addLog, type RedriveEvent } from '../events.ts'
 import { LineLimit } from './line-limit.ts'
 import { type EventOf, kindOf, lineOf } from './lines.ts'
-import { type Logger, stderrLogger } from './logger.ts'
+import type { Logger } from './logger.ts'
 import { countOf } from './text.ts'
 
 /** Logs what a consumer reports, one line each. Returns a function that ends it. */
 export function logConsumer(
   source: string,
   clock: Clock,
-  logger: Logger | 'off' = stderrLogger,
+  logger: Logger | 'off',
 ): () => void {
   if (logger === 'off') return () => undefined
   const limit = new LineLimit()
