@@ -1,4 +1,5 @@
-import { type Duration, FAILURE_CLASSES, parseDuration, RedriveError } from '@redrive/core'
+import { type Duration, FAILURE_CLASSES } from '@redrive/core'
+import { type Check, FUNCTION, named, readOptions, type Section } from '@redrive/core/internal'
 import type { OutboundEvent } from '@redrive/runtime'
 import { type ChannelModel, connect } from 'amqplib'
 import { gatherWrites } from './connection/socket.ts'
@@ -88,69 +89,85 @@ const CONFIRM_TIMEOUT_MS = 10_000
 const HEARTBEAT_S = 10
 const CONNECT_TIMEOUT_MS = 10_000
 
+/** Bounds of a wait for the broker. An hour: a longer one is a mistake in the unit. */
+const WAIT = { min: 1, max: 3_600_000 }
+
 export function resolveOptions(options: RabbitMqOptions): ResolvedOptions {
-  const { topology = 'declare', queueType = 'quorum' } = options
-  const problems: string[] = []
-  if (topology !== 'declare' && topology !== 'verify') {
-    problems.push(`topology: expected 'declare' or 'verify', got '${String(topology)}'`)
-  }
-  if (queueType !== 'quorum' && queueType !== 'classic') {
-    problems.push(`queueType: expected 'quorum' or 'classic', got '${String(queueType)}'`)
-  }
-  const common = resolveCommon('rabbitmq()', options, problems)
-  return { ...common, isDeclaring: topology === 'declare', queueType }
+  return readOptions('rabbitmq()', options, (top) => ({
+    ...readCommon(top, readQueue(top)),
+    isDeclaring: top.choice('topology', 'declare', ['declare', 'verify']) === 'declare',
+    queueType: top.choice('queueType', 'quorum', ['quorum', 'classic']),
+  }))
 }
 
+/** Options of `rabbitmq()` that `rabbitmqSource()` does not use. A program may pass one object to both. */
+const OF_TRANSPORT = ['topology', 'queueType']
+
 export function resolveSourceOptions(options: RabbitMqSourceOptions): ResolvedSourceOptions {
-  const { queue, deadLetterQueues, replayTo = 'queue' } = options
-  const problems: string[] = []
-  if (replayTo !== 'queue' && replayTo !== 'exchange') {
-    problems.push(`replayTo: expected 'queue' or 'exchange', got '${String(replayTo)}'`)
-  }
-  const common = resolveCommon('rabbitmqSource()', options, problems)
-  const quarantineQueues = FAILURE_CLASSES.map((name) => quarantineQueue(queue, name))
-  return {
-    ...common,
-    deadLetterQueues: deadLetterQueues ?? [deadLetterQueue(queue), ...quarantineQueues],
-    quarantineQueues,
-    confirmationQueue: replayedQueue(queue),
-    replayTo,
-  }
+  return readOptions('rabbitmqSource()', options, (top) => {
+    for (const key of OF_TRANSPORT) top.raw(key)
+    const queue = readQueue(top)
+    const quarantineQueues = FAILURE_CLASSES.map((name) => quarantineQueue(queue, name))
+    return {
+      ...readCommon(top, queue),
+      deadLetterQueues: top.ifGiven<readonly string[]>('deadLetterQueues', QUEUES) ?? [
+        deadLetterQueue(queue),
+        ...quarantineQueues,
+      ],
+      quarantineQueues,
+      confirmationQueue: replayedQueue(queue),
+      replayTo: top.choice('replayTo', 'queue', ['queue', 'exchange']),
+    }
+  })
 }
 
 export function resolveSinkOptions(options: RabbitMqSinkOptions): ResolvedSinkOptions {
-  const { exchange = '', routingKey = ({ type }) => type } = options
-  const { queue: _, ...common } = resolveCommon('rabbitmqSink()', { ...options, queue: 'sink' }, [])
-  const keyOf = typeof routingKey === 'string' ? () => routingKey : routingKey
-  return { ...common, exchange, routingKey: keyOf }
+  return readOptions('rabbitmqSink()', options, (top) => {
+    const { queue: _, ...common } = readCommon(top, 'sink')
+    const key = top.ifGiven<NonNullable<RabbitMqSinkOptions['routingKey']>>('routingKey', KEY)
+    const routingKey = typeof key === 'string' ? () => key : (key ?? (({ type }) => type))
+    return { ...common, exchange: top.ifGiven<string>('exchange', EXCHANGE) ?? '', routingKey }
+  })
 }
 
-function resolveCommon(
-  what: string,
-  options: Pick<RabbitMqOptions, 'url' | 'queue' | 'confirmTimeout' | 'connect'>,
-  problems: string[],
-): CommonOptions {
-  const { url, queue, confirmTimeout = CONFIRM_TIMEOUT_MS } = options
-  const urls = typeof url === 'string' ? [url] : url
-  if (urls.length === 0 || !urls.every(isAmqp)) {
-    problems.push(
-      "url: expected 'amqp://user:password@host:5672' or 'amqps://…', or a list of them",
-    )
+function readCommon(top: Section, queue: string): CommonOptions {
+  const url = top.required<RabbitMqOptions['url']>('url', URLS)
+  return {
+    urls: typeof url === 'string' ? [url] : url,
+    queue,
+    confirmTimeoutMs: top.duration('confirmTimeout', CONFIRM_TIMEOUT_MS, WAIT),
+    connect: top.ifGiven<Connect>('connect', FUNCTION) ?? defaultConnect(`redrive ${queue}`),
   }
-  if (queue === '') problems.push('queue: expected the name of the source queue')
-  const confirmTimeoutMs = parseDuration(confirmTimeout)
-  if (confirmTimeoutMs === undefined || confirmTimeoutMs === 0) {
-    problems.push(`confirmTimeout: expected a duration such as '10s', got ${confirmTimeout}`)
-  }
-  if (confirmTimeoutMs === undefined || problems.length > 0) {
-    const message = `The options of ${what} are invalid:\n- ${problems.join('\n- ')}`
-    throw new RedriveError('POLICY_INVALID', message, { problems })
-  }
-  const connect = options.connect ?? defaultConnect(`redrive ${queue}`)
-  return { urls, queue, confirmTimeoutMs, connect }
 }
 
-const isAmqp = (url: string) => /^amqps?:\/\//.test(url)
+const readQueue = (top: Section): string => top.required('queue', named('the name of a queue'))
+
+const isAmqp = (url: unknown) => typeof url === 'string' && /^amqps?:\/\//.test(url)
+
+const isList = (value: unknown, isItem: (item: unknown) => boolean) =>
+  Array.isArray(value) && value.length > 0 && value.every(isItem)
+
+const URLS: Check = {
+  isValid: (value) => isAmqp(value) || isList(value, isAmqp),
+  expected: "'amqp://user:password@host:5672' or 'amqps://…', or a list of them",
+  isSecret: true,
+  variables: ['RABBITMQ_URL', 'AMQP_URL'],
+}
+
+const QUEUES: Check = {
+  isValid: (value) => isList(value, (item) => typeof item === 'string' && item !== ''),
+  expected: "a list of queues such as ['orders.dlq']",
+}
+
+const KEY: Check = {
+  isValid: (value) => typeof value === 'string' || typeof value === 'function',
+  expected: 'a routing key, or a function that returns it',
+}
+
+const EXCHANGE: Check = {
+  isValid: (value) => typeof value === 'string',
+  expected: "the name of an exchange, or '' for the default exchange",
+}
 
 function defaultConnect(name: string): Connect {
   return async (url, purpose) => {
