@@ -1,5 +1,6 @@
 import type { BaseOptions } from '@platformatic/kafka'
-import { type Duration, parseDuration, RedriveError } from '@redrive/core'
+import type { Duration } from '@redrive/core'
+import { type Check, isRecord, named, readOptions, type Section } from '@redrive/core/internal'
 import type { OutboundEvent } from '@redrive/runtime'
 import { deadLetterTopic, replayedTopic } from './topology.ts'
 
@@ -94,73 +95,61 @@ const DRAIN_MS = 5_000
 /** 10 s: much longer than a healthy acknowledgement takes, and short enough to report a broker that does not answer. */
 const CONFIRM_TIMEOUT_MS = 10_000
 
+/** Bounds of a wait for the broker. An hour: a longer one is a mistake in the unit. */
+export const WAIT: { readonly min: number; readonly max: number } = { min: 1, max: 3_600_000 }
+
 export function resolveOptions(options: KafkaOptions): ResolvedOptions {
-  const { order = 'none', handOff = 'atLeastOnce', from = 'earliest' } = options
-  const { topology = 'declare', sessionTimeout = SESSION_MS, drainTimeout = DRAIN_MS } = options
-  const problems: string[] = []
-  const common = resolveCommon(options, problems)
-  oneOf('order', order, ['none', 'lane'], problems)
-  oneOf('handOff', handOff, ['atLeastOnce', 'transactional'], problems)
-  oneOf('from', from, ['earliest', 'latest'], problems)
-  oneOf('topology', topology, ['declare', 'verify'], problems)
-  const sessionMs = duration('sessionTimeout', sessionTimeout, problems)
-  if (sessionMs < MIN_SESSION_MS) {
-    problems.push(`sessionTimeout: expected '1s' or more, got ${sessionTimeout}`)
-  }
-  const drainMs = duration('drainTimeout', drainTimeout, problems)
-  throwIfInvalid('kafka()', problems)
-  return {
-    ...common,
-    order,
-    from,
-    isTransactional: handOff === 'transactional',
-    isDeclaring: topology === 'declare',
-    sessionMs,
-    drainMs: Math.min(drainMs, sessionMs / 2),
-  }
+  return readOptions('kafka()', options, (top) => {
+    const common = readCommon(top, readTopic(top), readGroup(top))
+    const handOff = top.choice('handOff', 'atLeastOnce', ['atLeastOnce', 'transactional'])
+    const topology = top.choice('topology', 'declare', ['declare', 'verify'])
+    const sessionMs = top.duration('sessionTimeout', SESSION_MS, { ...WAIT, min: MIN_SESSION_MS })
+    return {
+      ...common,
+      order: top.choice('order', 'none', ['none', 'lane']),
+      from: top.choice('from', 'earliest', ['earliest', 'latest']),
+      isTransactional: handOff === 'transactional',
+      isDeclaring: topology === 'declare',
+      sessionMs,
+      drainMs: Math.min(top.duration('drainTimeout', DRAIN_MS, WAIT), sessionMs / 2),
+    }
+  })
 }
 
+/** Options of `kafka()` that `kafkaSource()` does not use. A program may pass one object to both. */
+const OF_TRANSPORT = ['order', 'handOff', 'from', 'topology', 'sessionTimeout', 'drainTimeout']
+
 export function resolveSourceOptions(options: KafkaSourceOptions): ResolvedSourceOptions {
-  const { deadLetterTopics, drainGroup = 'redrive' } = options
-  const problems: string[] = []
-  const common = resolveCommon(options, problems)
-  throwIfInvalid('kafkaSource()', problems)
-  const { topic, group } = common
-  return {
-    ...common,
-    deadLetterTopics: deadLetterTopics ?? [deadLetterTopic(topic, group)],
-    confirmationTopic: replayedTopic(topic, group),
-    drainGroup,
-  }
+  return readOptions('kafkaSource()', options, (top) => {
+    for (const key of OF_TRANSPORT) top.raw(key)
+    const common = readCommon(top, readTopic(top), readGroup(top))
+    const { topic, group } = common
+    return {
+      ...common,
+      deadLetterTopics: top.ifGiven<readonly string[]>('deadLetterTopics', TOPICS) ?? [
+        deadLetterTopic(topic, group),
+      ],
+      confirmationTopic: replayedTopic(topic, group),
+      drainGroup: top.ifGiven<string>('drainGroup', named('the prefix of a group')) ?? 'redrive',
+    }
+  })
 }
 
 export function resolveSinkOptions(options: KafkaSinkOptions): ResolvedSinkOptions {
-  const { topic } = options
-  const problems: string[] = []
-  const name = typeof topic === 'string' ? topic : 'topics'
-  const { client } = resolveCommon({ ...options, topic: name, group: 'sink' }, problems)
-  throwIfInvalid('kafkaSink()', problems)
-  return { name, topic: typeof topic === 'string' ? () => topic : topic, client }
+  return readOptions('kafkaSink()', options, (top) => {
+    const topic = top.required<KafkaSinkOptions['topic']>('topic', TOPIC_OR_FUNCTION)
+    const name = typeof topic === 'string' ? topic : 'topics'
+    const { client } = readCommon(top, name, 'sink')
+    return { name, topic: typeof topic === 'string' ? () => topic : topic, client }
+  })
 }
 
 type Common = Pick<ResolvedOptions, 'topic' | 'group' | 'confirmTimeoutMs' | 'client'>
 
-function resolveCommon(
-  options: Pick<KafkaOptions, 'brokers' | 'topic' | 'group' | 'confirmTimeout' | 'client'>,
-  problems: string[],
-): Common {
-  const { brokers, topic, group, confirmTimeout = CONFIRM_TIMEOUT_MS, client } = options
-  if (brokers.length === 0 || !brokers.every((broker) => /^.+:\d+$/.test(broker))) {
-    problems.push("brokers: expected a list such as ['localhost:9092']")
-  }
-  if (!/^[\w.-]+$/.test(topic))
-    problems.push(`topic: expected letters, digits, dots, - or _, got '${topic}'`)
-  if (!/^[\w.-]+$/.test(group)) {
-    problems.push(
-      `group: expected letters, digits, dots, - or _, because it is a part of topic names, got '${group}'`,
-    )
-  }
-  const confirmTimeoutMs = duration('confirmTimeout', confirmTimeout, problems)
+function readCommon(top: Section, topic: string, group: string): Common {
+  const brokers = top.required<readonly string[]>('brokers', BROKERS)
+  const confirmTimeoutMs = top.duration('confirmTimeout', CONFIRM_TIMEOUT_MS, WAIT)
+  const client = top.ifGiven<ClientOptions>('client', CLIENT)
   return {
     topic,
     group,
@@ -169,27 +158,47 @@ function resolveCommon(
       clientId: `redrive-${group}`,
       requestTimeout: confirmTimeoutMs,
       ...client,
-      bootstrapBrokers: [...brokers],
+      bootstrapBrokers: BROKERS.isValid(brokers) ? [...brokers] : [],
     },
   }
 }
 
-function oneOf(name: string, value: string, expected: readonly string[], problems: string[]): void {
-  if (expected.includes(value)) return
-  const list = expected.map((one) => `'${one}'`).join(' or ')
-  problems.push(`${name}: expected ${list}, got '${value}'`)
+export const readTopic = (top: Section): string => top.required('topic', TOPIC)
+export const readGroup = (top: Section): string => top.required('group', GROUP)
+
+const BROKERS: Check = {
+  isValid: (value) =>
+    Array.isArray(value) &&
+    value.length > 0 &&
+    value.every((broker) => typeof broker === 'string' && /^.+:\d+$/.test(broker)),
+  expected: "a list such as ['localhost:9092']",
+  variables: ['KAFKA_BROKERS'],
 }
 
-function duration(name: string, value: Duration, problems: string[]): number {
-  const ms = parseDuration(value)
-  if (ms === undefined || ms <= 0) {
-    problems.push(`${name}: expected a duration such as '10s', got ${value}`)
-  }
-  return ms ?? 0
+const isName = (value: unknown) => typeof value === 'string' && /^[\w.-]+$/.test(value)
+
+const TOPIC: Check = {
+  isValid: isName,
+  expected: 'the name of a topic (letters, digits, dots, - or _)',
 }
 
-function throwIfInvalid(what: string, problems: readonly string[]): void {
-  if (problems.length === 0) return
-  const message = `The options of ${what} are invalid:\n- ${problems.join('\n- ')}`
-  throw new RedriveError('POLICY_INVALID', message, { problems })
+const GROUP: Check = {
+  isValid: isName,
+  expected:
+    'the name of a group (letters, digits, dots, - or _, because it is a part of topic names)',
+}
+
+const TOPICS: Check = {
+  isValid: (value) => Array.isArray(value) && value.length > 0 && value.every(isName),
+  expected: "a list of topics such as ['orders.dlq']",
+}
+
+const TOPIC_OR_FUNCTION: Check = {
+  isValid: (value) => isName(value) || typeof value === 'function',
+  expected: 'the name of a topic (letters, digits, dots, - or _), or a function that returns it',
+}
+
+const CLIENT: Check = {
+  isValid: isRecord,
+  expected: 'an object with options of @platformatic/kafka',
 }

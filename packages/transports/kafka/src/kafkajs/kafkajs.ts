@@ -1,5 +1,7 @@
-import { type Duration, parseDuration, RedriveError } from '@redrive/core'
+import type { Duration } from '@redrive/core'
+import { readOptions, withMethods } from '@redrive/core/internal'
 import { type Consumer, type ConsumeOptions, consume, type Handler } from '@redrive/runtime'
+import { readGroup, readTopic, WAIT } from '../options.ts'
 import type { TopicPartition } from '../protocol/topic-partition.ts'
 import { Adapter } from './adapter.ts'
 import type { BatchPayload, KafkaJsAdmin, KafkaJsConsumer, KafkaJsProducer } from './client.ts'
@@ -65,28 +67,10 @@ export async function withRedrive<Body = unknown, Tx = undefined>(
   handler: Handler<Body, Tx>,
   options: WithRedriveOptions<Body, Tx>,
 ): Promise<Redriven> {
-  const {
-    topic,
-    group,
-    consumer,
-    producer,
-    admin,
-    confirmTimeout = CONFIRM_TIMEOUT_MS,
-    ...rest
-  } = options
-  const confirmTimeoutMs = parseDuration(confirmTimeout)
-  if (confirmTimeoutMs === undefined || confirmTimeoutMs <= 0) {
-    const message = `confirmTimeout: expected a duration such as '10s', got ${confirmTimeout}`
-    throw new RedriveError('POLICY_INVALID', message, { problems: [message] })
-  }
+  const { own, rest } = splitOptions(options)
   const adapter = new Adapter({
-    topic,
-    group,
-    consumer,
-    producer,
-    admin,
+    ...own,
     order: rest.order ?? 'none',
-    confirmTimeoutMs,
   })
   const running = await consume(adapter, handler, rest as ConsumeOptions<Body, Tx>)
   return {
@@ -101,3 +85,22 @@ export async function withRedrive<Body = unknown, Tx = undefined>(
     stop: (how) => running.stop(how),
   }
 }
+
+/** Checks the options of the adapter. `consume` checks the others, which include the handler. */
+function splitOptions<Body, Tx>(options: WithRedriveOptions<Body, Tx>) {
+  const { topic, group, consumer, producer, admin, confirmTimeout, ...rest } = options
+  const given = { topic, group, consumer, producer, admin, confirmTimeout }
+  const own = readOptions('withRedrive()', given, (top) => ({
+    topic: readTopic(top),
+    group: readGroup(top),
+    consumer: top.required<KafkaJsConsumer>('consumer', CONSUMER),
+    producer: top.required<KafkaJsProducer>('producer', PRODUCER),
+    admin: top.ifGiven<KafkaJsAdmin>('admin', ADMIN),
+    confirmTimeoutMs: top.duration('confirmTimeout', CONFIRM_TIMEOUT_MS, WAIT),
+  }))
+  return { own, rest }
+}
+
+const CONSUMER = withMethods('a consumer of kafkajs', ['commitOffsets'])
+const PRODUCER = withMethods('a producer of kafkajs', ['send'])
+const ADMIN = withMethods('an admin client of kafkajs', ['createTopics'])
