@@ -1,4 +1,5 @@
-import { type Duration, parseDuration, RedriveError } from '@redrive/core'
+import type { Duration } from '@redrive/core'
+import { FUNCTION, readOptions } from '@redrive/core/internal'
 import type { Inbox, InboxResult, InboxAttempt, InboxEntry } from '@redrive/runtime'
 import {
   inTransaction as inPlainTransaction,
@@ -6,6 +7,7 @@ import {
   queryInTime,
 } from '@redrive/postgres-internal'
 import type { Pool, PoolClient } from 'pg'
+import { readPool, RETENTION } from './options.ts'
 import { type Queryable, rowsOf } from './queryable.ts'
 import {
   ENTER,
@@ -48,11 +50,7 @@ const RETENTION_MS = 2_592_000_000
 export function postgresInbox(options: PgInboxOptions): Inbox<PoolClient>
 export function postgresInbox<Tx>(options: AnyInboxOptions<Tx>): Inbox<Tx>
 export function postgresInbox<Tx>(options: PgInboxOptions | AnyInboxOptions<Tx>): Inbox<Tx> {
-  const retentionMs = parseDuration(options.retention ?? RETENTION_MS)
-  if (retentionMs === undefined || retentionMs === 0) {
-    const message = `retention: expected a duration such as '30d', got ${options.retention}`
-    throw new RedriveError('POLICY_INVALID', message)
-  }
+  const retentionMs = readInboxRetention(options)
   // With a pool, Tx is PoolClient, as the overload declares.
   const { transaction, query } =
     'pool' in options ? (optionsForPool(options.pool) as unknown as AnyInboxOptions<Tx>) : options
@@ -92,6 +90,18 @@ export function postgresInbox<Tx>(options: PgInboxOptions | AnyInboxOptions<Tx>)
       return result
     },
   }
+}
+
+/** Checks the options and returns the retention. */
+function readInboxRetention(options: unknown): number {
+  return readOptions('postgresInbox()', options, (top) => {
+    const isAny = top.raw('transaction') !== undefined || top.raw('query') !== undefined
+    if (isAny) {
+      top.required('transaction', FUNCTION)
+      top.required('query', FUNCTION)
+    } else readPool(top)
+    return top.duration('retention', RETENTION_MS, { ...RETENTION, min: 1 })
+  })
 }
 
 /** 3 connections for a transport on the same pool: one for its turns, one to listen, one for maintenance. */

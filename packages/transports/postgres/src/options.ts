@@ -1,4 +1,5 @@
-import { type Duration, parseDuration, RedriveError } from '@redrive/core'
+import type { Duration } from '@redrive/core'
+import { type Check, named, readOptions, type Section, withMethods } from '@redrive/core/internal'
 import type { Pool } from 'pg'
 
 export interface PostgresOptions {
@@ -44,42 +45,58 @@ const MIN_LEASE_MS = 1_000
 /** 2 days: enough to look up a delivery of yesterday. */
 const DELIVERED_RETENTION_MS = 172_800_000
 
+const DAY_MS = 86_400_000
+/** At most a day: the events of a crashed consumer wait that long. */
+const LEASE = { min: MIN_LEASE_MS, max: DAY_MS }
+/** Ten years: a longer one is a mistake in the unit. */
+export const RETENTION: { readonly min: number; readonly max: number } = {
+  min: 0,
+  max: 3_650 * DAY_MS,
+}
+
 export function resolveOptions(options: PostgresOptions): ResolvedOptions {
-  const { pool, queue, order = 'none', lease = LEASE_MS } = options
-  const { listen = true, deliveredRetention = DELIVERED_RETENTION_MS, maintain = true } = options
-  const problems: string[] = []
-  if (queue === '') problems.push('queue: expected the name of the queue')
-  if (order !== 'none' && order !== 'lane') {
-    problems.push(`order: expected 'none' or 'lane', got '${String(order)}'`)
-  }
-  const leaseMs = parseDuration(lease)
-  if (leaseMs === undefined || leaseMs < MIN_LEASE_MS) {
-    problems.push(`lease: expected a duration of '1s' or more, got ${lease}`)
-  }
-  const deliveredRetentionMs = parseDuration(deliveredRetention)
-  if (deliveredRetentionMs === undefined) {
-    problems.push(`deliveredRetention: expected a duration such as '2d', got ${deliveredRetention}`)
-  }
-  if (typeof (pool as Pool | undefined)?.connect !== 'function') {
-    problems.push("pool: expected a Pool of 'pg'")
-  } else if (pool.options.max < MIN_CONNECTIONS) {
-    problems.push(
-      `pool: expected "max" of ${MIN_CONNECTIONS} or more, got ${pool.options.max}: one connection to claim events, one to listen, one for maintenance, and at least one for handlers`,
-    )
-  }
-  if (leaseMs === undefined || deliveredRetentionMs === undefined || problems.length > 0) {
-    const message = `The options of postgres() are invalid:\n- ${problems.join('\n- ')}`
-    throw new RedriveError('POLICY_INVALID', message, { problems })
-  }
-  return {
-    pool,
-    queue,
-    order,
-    leaseMs,
-    isListening: listen,
-    deliveredRetentionMs,
-    isMaintaining: maintain,
-  }
+  return readOptions('postgres()', options, (top) => {
+    const pool = readPool(top)
+    const max = POOL.isValid(pool) ? (pool.options as { max?: number } | undefined)?.max : undefined
+    if (max !== undefined && max < MIN_CONNECTIONS) {
+      top.problem(
+        'pool',
+        `expected "max" of ${MIN_CONNECTIONS} or more, got ${max}: one connection to claim events, one to listen, one for maintenance, and at least one for handlers`,
+      )
+    }
+    return {
+      pool,
+      queue: readQueue(top),
+      order: top.choice('order', 'none', ['none', 'lane']),
+      leaseMs: top.duration('lease', LEASE_MS, LEASE),
+      isListening: top.boolean('listen', true),
+      deliveredRetentionMs: top.duration('deliveredRetention', DELIVERED_RETENTION_MS, RETENTION),
+      isMaintaining: top.boolean('maintain', true),
+    }
+  })
 }
 
 const MIN_CONNECTIONS = 4
+
+export const POOL: Check = withMethods(
+  "a Pool of 'pg' such as new Pool({ connectionString: process.env.DATABASE_URL })",
+  ['connect'],
+)
+
+export const readPool = (top: Section): Pool => top.required('pool', POOL)
+export const readQueue = (top: Section): string =>
+  top.required('queue', named('the name of a queue'))
+
+/** Options of `postgres()` that `postgresSource()` and `postgresSink()` do not use. A program may pass one object to all. */
+const OF_TRANSPORT = ['order', 'lease', 'listen', 'deliveredRetention', 'maintain']
+
+/** Reads pool and queue, for the calls that need nothing else. */
+export function readPoolAndQueue(
+  call: string,
+  options: unknown,
+): Pick<ResolvedOptions, 'pool' | 'queue'> {
+  return readOptions(call, options, (top) => {
+    for (const key of OF_TRANSPORT) top.raw(key)
+    return { pool: readPool(top), queue: readQueue(top) }
+  })
+}

@@ -1,6 +1,8 @@
 import { type Duration, parseDuration, RedriveError } from '@redrive/core'
+import { readOptions } from '@redrive/core/internal'
 import type { Pool } from 'pg'
 import { explained } from './explain.ts'
+import { POOL, readQueue } from './options.ts'
 import { type Queryable, rowsOf } from './queryable.ts'
 import { WAKE_CHANNEL } from './notify.ts'
 import { ADD, NOTIFY } from './sql/outbox.ts'
@@ -46,8 +48,11 @@ export interface Outbox {
 const WAKE_MS = 10
 
 /** Creates the producer of a queue. */
-export function outbox({ queue, pool }: OutboxOptions): Outbox {
-  if (queue === '') throw invalid('queue: expected the name of the queue')
+export function outbox(options: OutboxOptions): Outbox {
+  const { queue, pool } = readOptions('outbox()', options, (top) => ({
+    queue: readQueue(top),
+    pool: top.ifGiven<Pool>('pool', POOL),
+  }))
   let timer: NodeJS.Timeout | undefined
 
   async function addMany(

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { OutboundEvent, Sink } from '@redrive/runtime'
 import type { Pool } from 'pg'
 import { explained } from './explain.ts'
+import { readPoolAndQueue } from './options.ts'
 import { outbox, type Outbox, toRow } from './outbox.ts'
 import { rowsOf } from './queryable.ts'
 import { ADD_ONCE } from './sql/outbox.ts'
@@ -23,7 +24,8 @@ export class PostgresSink implements Sink {
   readonly #pool: Pool
   readonly #outbox: Outbox
 
-  constructor({ pool, queue }: PostgresSinkOptions) {
+  constructor(options: PostgresSinkOptions) {
+    const { pool, queue } = readPoolAndQueue('postgresSink()', options)
     this.#pool = pool
     this.#outbox = outbox({ queue, pool })
     this.name = `postgres ${queue}`

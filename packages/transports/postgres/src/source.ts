@@ -9,6 +9,7 @@ import type {
 } from '@redrive/runtime'
 import { queryWithTimeout } from '@redrive/postgres-internal'
 import type { Pool } from 'pg'
+import { readPoolAndQueue } from './options.ts'
 import { rowsOf } from './queryable.ts'
 import { type ClaimedRow, stackIn, toDelivery } from './delivery.ts'
 import {
@@ -38,7 +39,8 @@ export class PostgresSource implements DeadLetterSource {
   /** Functions that return the leased rows. */
   readonly #open = new Set<() => Promise<void>>()
 
-  constructor({ pool, queue }: PostgresSourceOptions) {
+  constructor(options: PostgresSourceOptions) {
+    const { pool, queue } = readPoolAndQueue('postgresSource()', options)
     this.source = queue
     this.#pool = pool
   }

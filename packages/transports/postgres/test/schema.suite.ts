@@ -193,11 +193,11 @@ export function schema(url: string, pool: Pool): void {
       expect(isRedriveError(error, 'POLICY_INVALID')).toBe(true)
       const { message } = error as Error
       expect(message.match(/^- (\w+)/gm)).toEqual([
+        '- pool',
         '- queue',
         '- order',
         '- lease',
         '- deliveredRetention',
-        '- pool',
       ])
     })
   })
