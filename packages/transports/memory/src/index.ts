@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { MemoryBroker } from './broker.ts'
-import { CAPABILITIES } from './capabilities.ts'
-import type { MemoryOptions, ResolvedOptions } from './options.ts'
+import { type MemoryOptions, resolveOptions } from './options.ts'
 import { MemoryTransport } from './transport.ts'
 import { MemorySink } from './sink.ts'
 import { MemorySource } from './source.ts'
@@ -20,17 +19,17 @@ export type { MemorySink, MemorySource, MemoryTransport }
 
 /** Creates a transport on an in-memory broker: the reference implementation, and a transport for your tests. */
 export function memory(options: MemoryOptions): MemoryTransport {
-  return new MemoryTransport(resolve(options))
+  return new MemoryTransport(resolveOptions('memory()', options))
 }
 
 /** Creates the control-plane side of the same queue. */
 export function memorySource(options: MemoryOptions): MemorySource {
-  return new MemorySource(resolve(options))
+  return new MemorySource(resolveOptions('memorySource()', options))
 }
 
 /** Creates a sink that publishes events to a queue, for `relay` and the emitter in tests. */
 export function memorySink(options: MemoryOptions): MemorySink {
-  return new MemorySink(resolve(options))
+  return new MemorySink(resolveOptions('memorySink()', options))
 }
 
 /** Options of a sent message; everything has a default. */
@@ -52,13 +51,4 @@ export function send(
   const bytes = body instanceof Uint8Array ? body : new TextEncoder().encode(JSON.stringify(body))
   broker.queue(queue).put({ id, bytes, contentType, type, lane, headers }, 0)
   return id
-}
-
-function resolve({ broker, queue, connect, capabilities }: MemoryOptions): ResolvedOptions {
-  return {
-    queue,
-    connect: connect ?? ((onLost) => broker.connect(onLost)),
-    capabilities: { ...CAPABILITIES, ...capabilities },
-    now: () => broker.now(),
-  }
 }

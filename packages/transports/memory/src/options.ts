@@ -1,5 +1,14 @@
+import {
+  type Check,
+  FUNCTION,
+  isRecord,
+  named,
+  readOptions,
+  withMethods,
+} from '@redrive/core/internal'
 import type { Capabilities } from '@redrive/runtime'
 import type { MemoryBroker, MemoryConnection } from './broker.ts'
+import { CAPABILITIES } from './capabilities.ts'
 
 export interface MemoryOptions {
   /** The broker that has the queue. */
@@ -18,3 +27,23 @@ export interface ResolvedOptions {
   readonly capabilities: Capabilities
   readonly now: () => number
 }
+
+export function resolveOptions(call: string, options: MemoryOptions): ResolvedOptions {
+  return readOptions(call, options, (top) => {
+    const broker = top.required<MemoryBroker>('broker', BROKER)
+    const connect = top.ifGiven<NonNullable<MemoryOptions['connect']>>('connect', FUNCTION)
+    return {
+      queue: top.required<string>('queue', named('the name of a queue')),
+      connect: connect ?? ((onLost) => broker.connect(onLost)),
+      capabilities: {
+        ...CAPABILITIES,
+        ...top.ifGiven<Partial<Capabilities>>('capabilities', OBJECT),
+      },
+      now: () => broker.now(),
+    }
+  })
+}
+
+const BROKER = withMethods('a broker such as new MemoryBroker()', ['connect', 'now', 'queue'])
+
+const OBJECT: Check = { isValid: isRecord, expected: 'an object of capabilities' }
