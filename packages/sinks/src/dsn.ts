@@ -12,7 +12,9 @@ export interface Dsn {
 export function parseDsn(text: string, problems: Problems): Dsn {
   const url = URL.parse(text)
   if (url === null || !['http:', 'https:'].includes(url.protocol)) {
-    problems.add("dsn: expected a URL such as 'https://key@o1.ingest.sentry.io/2'")
+    problems.expected('dsn', text, "a URL such as 'https://key@o1.ingest.sentry.io/2'", [
+      'SENTRY_DSN',
+    ])
   } else {
     if (url.username === '') problems.add('dsn: the public key before the @ is missing')
     if (!/\/\d+\/?$/.test(url.pathname)) {

@@ -38,7 +38,8 @@ export class FileSink implements Sink {
 
   constructor({ name, path, sync = false, mode = MODE, batch = BATCH }: FileOptions) {
     const problems = new Problems()
-    if (path === '') problems.add('path: expected the path of a file')
+    const isPath = typeof path === 'string' && path !== ''
+    if (!isPath) problems.expected('path', path, 'the path of a file')
     this.batch = problems.batch(batch)
     problems.refuse('file()')
     // Resolved now, because the program may change its folder later.

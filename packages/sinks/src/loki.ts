@@ -47,7 +47,7 @@ export class LokiSink implements Sink {
     const { labels = LABELS, tenant, auth, batch = BATCH, gzip = false, headers = {} } = options
     const { healthPath = '/ready', tls } = options
     const problems = new Problems()
-    const url = problems.url('url', options.url)
+    const url = problems.url('url', options.url, ['LOKI_URL'])
     this.batch = problems.batch(batch)
     if (typeof labels !== 'function') checkLabels(labels, problems)
     problems.headers('headers', headers)

@@ -1,4 +1,5 @@
 import { RedriveError } from '@redrive/core'
+import { type Check, readSection } from '@redrive/core/internal'
 import type { Clock } from '@redrive/runtime'
 
 /** Options of every sink. */
@@ -50,14 +51,29 @@ export class Problems {
   }
 
   /** Returns the URL, or a placeholder that is never used because the problem is reported first. */
-  url(field: string, value: string, protocols: readonly string[] = ['http:', 'https:']): URL {
+  url(
+    field: string,
+    value: string,
+    variables: readonly string[],
+    protocols: readonly string[] = ['http:', 'https:'],
+  ): URL {
     const url = URL.parse(value)
-    // The value is not repeated, because it may contain a password.
-    if (url === null) this.add(`${field}: expected a URL such as 'https://example.com'`)
+    if (url === null) this.expected(field, value, "a URL such as 'https://example.com'", variables)
     else if (!protocols.includes(url.protocol)) {
       this.add(`${field}: expected ${protocols.join(' or ')}//, got ${url.protocol}//`)
     }
     return url ?? new URL('http://invalid')
+  }
+
+  /** Adds a value that may contain a password. `variables`: the environment variables that usually contain it. */
+  expected(
+    field: string,
+    value: unknown,
+    expected: string,
+    variables: readonly string[] = [],
+  ): void {
+    const check: Check = { isValid: () => false, expected, isSecret: true, variables }
+    readSection('', { [field]: value }, this.#found).required(field, check)
   }
 
   batch(value: number): number {

@@ -58,7 +58,7 @@ export class OtlpSink implements Sink {
     const { resource = RESOURCE, auth, batch = BATCH, gzip = false, headers = {} } = options
     const { tls, clock = wallClock } = options
     const problems = new Problems()
-    const url = problems.url('url', options.url)
+    const url = problems.url('url', options.url, ['OTEL_EXPORTER_OTLP_ENDPOINT'])
     this.batch = problems.batch(batch)
     problems.headers('headers', headers)
     problems.refuse('otlp()')

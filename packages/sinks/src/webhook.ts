@@ -56,8 +56,13 @@ export class WebhookSink implements Sink {
     const { url, secret, allow = [], headers = {}, tls, auth } = options
     const { allowHttp = false, lookup, clock = wallClock } = options
     const problems = new Problems()
-    const secrets = typeof secret === 'string' ? [secret] : secret
-    this.#url = problems.url('url', url, allowHttp ? ['https:', 'http:'] : ['https:'])
+    const secrets = Array.isArray(secret) ? (secret as readonly string[]) : [secret as string]
+    this.#url = problems.url(
+      'url',
+      url,
+      ['WEBHOOK_URL'],
+      allowHttp ? ['https:', 'http:'] : ['https:'],
+    )
     this.#keys = secrets.map((one) => keyOf(one, problems))
     if (secrets.length === 0)
       problems.add('secret: expected one secret, or several during a rotation')
@@ -142,13 +147,17 @@ function webhookId(id: string): string {
 const hex = (char: string) => char.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')
 
 function keyOf(secret: string, problems: Problems): Buffer {
-  const text = secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : ''
+  const text =
+    typeof secret === 'string' && secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : ''
   const key = Buffer.from(text, 'base64')
   // Node skips characters that are not base64, and would sign with another key than the receiver's.
   const isExact = key.toString('base64').replace(/=+$/, '') === text.replace(/=+$/, '')
   if (!isExact || key.length < SECRET_MIN || key.length > SECRET_MAX) {
-    problems.add(
-      `secret: expected '${PREFIX}' and ${SECRET_MIN} to ${SECRET_MAX} bytes in base64, such as the output of: echo ${PREFIX}$(openssl rand -base64 32)`,
+    problems.expected(
+      'secret',
+      secret,
+      `'${PREFIX}' and ${SECRET_MIN} to ${SECRET_MAX} bytes in base64, such as the output of: echo ${PREFIX}$(openssl rand -base64 32)`,
+      ['WEBHOOK_SECRET'],
     )
   }
   return key

@@ -209,9 +209,15 @@ describe('sentry', () => {
     ))
 
   it.each([
-    ['', "expected a URL such as 'https://key@o1.ingest.sentry.io/2'"],
-    ['hunter2', "expected a URL such as 'https://key@o1.ingest.sentry.io/2'"],
-    ['ftp://hunter2@sentry.io/1', "expected a URL such as 'https://key@o1.ingest.sentry.io/2'"],
+    [
+      '',
+      "expected a URL such as 'https://key@o1.ingest.sentry.io/2', got ''; probably the environment variable SENTRY_DSN is not set",
+    ],
+    ['hunter2', "expected a URL such as 'https://key@o1.ingest.sentry.io/2', got another text"],
+    [
+      'ftp://hunter2@sentry.io/1',
+      "expected a URL such as 'https://key@o1.ingest.sentry.io/2', got another text",
+    ],
     ['https://sentry.io/1', 'the public key before the @ is missing'],
     ['https://hunter2@sentry.io', 'the project number at the end is missing'],
     ['https://hunter2@sentry.io/shop', 'the project number at the end is missing'],
