@@ -130,6 +130,11 @@ function thrownIn(
       const value = first?.type === 'Literal' ? first.value : undefined
       if (typeof value === 'string' && codes.has(value)) found.push(value)
     },
+    CallExpression({ callee }) {
+      // All packages read their options with this function of core, which throws for them.
+      const isReader = callee.type === 'Identifier' && callee.name === 'readOptions'
+      if (isReader && codes.has('POLICY_INVALID')) found.push('POLICY_INVALID')
+    },
   }).visit(program)
   return found
 }
