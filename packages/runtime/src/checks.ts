@@ -16,10 +16,10 @@ function validateOf(value: unknown): unknown {
 
 export const CLOCK: Check = withMethods('a clock with now() and after()', ['now', 'after'])
 
-const WITH_LINES = withMethods("'off', or a logger with warn() and error() such as console or pino", [
-  'warn',
-  'error',
-])
+const WITH_LINES = withMethods(
+  "'off', or a logger with warn() and error() such as console or pino",
+  ['warn', 'error'],
+)
 
 export const LOGGER: Check = {
   ...WITH_LINES,

@@ -17,7 +17,7 @@ async function problemsOf(call: () => unknown): Promise<readonly string[]> {
 const handler = () => undefined
 
 const KNOWN =
-  'adaptiveConcurrency, breaker, classify, clock, concurrency, deadLetter, decode, dependency, flood, grace, inbox, name, onBreakerOpen, order, outage, poison, random, retry, retryBudget, schema, timeout'
+  'adaptiveConcurrency, breaker, classify, clock, concurrency, deadLetter, decode, dependency, flood, grace, inbox, logger, name, onBreakerOpen, order, outage, poison, random, retry, retryBudget, schema, timeout'
 
 const STANDARD = { '~standard': { validate: (value: unknown) => ({ value }) } }
 
@@ -29,6 +29,7 @@ describe('consume', () => {
       dependency: '',
       inbox: {},
       name: '',
+      logger: 'on',
       clock: Date,
       random: 0.5,
       timeout: 'soon',
@@ -47,6 +48,7 @@ describe('consume', () => {
           "decode: expected a function, got 'json'",
           "dependency: expected a name such as 'payments-api', or the result of dependency(), got ''",
           "name: expected the name of the consumer, got ''",
+          "logger: expected 'off', or a logger with warn() and error() such as console or pino, got 'on'",
           'clock: expected a clock with now() and after(), got a function',
           'random: expected a function, got 0.5',
           `concurency: unknown option; known options: ${KNOWN}`,

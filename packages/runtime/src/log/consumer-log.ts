@@ -6,11 +6,7 @@ import type { Logger } from './logger.ts'
 import { countOf } from './text.ts'
 
 /** Logs what a consumer reports, one line each. Returns a function that ends it. */
-export function logConsumer(
-  source: string,
-  clock: Clock,
-  logger: Logger | 'off',
-): () => void {
+export function logConsumer(source: string, clock: Clock, logger: Logger | 'off'): () => void {
   if (logger === 'off') return () => undefined
   const limit = new LineLimit()
   let lastFailed: EventOf<'attempt_failed'> | undefined
