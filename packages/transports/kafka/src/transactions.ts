@@ -75,7 +75,7 @@ export class Transactions {
     if (ours.length === 0) return
     try {
       await this.#transact(ours)
-      for (const { resolve } of ours) resolve()
+      for (const one of ours) finish(one)
     } catch (error) {
       await this.#resolveOutcome(ours, error)
     }
@@ -112,11 +112,11 @@ export class Transactions {
       const transaction = await begin(producer)
       await transaction.cancel()
       const committed = await offsets.read(batch.map(({ partition }) => partition))
-      for (const { partition, record, resolve, reject } of batch) {
-        const { offset = 0, metadata = null } = committed.get(nameOf(partition)) ?? {}
+      for (const one of batch) {
+        const { offset = 0, metadata = null } = committed.get(nameOf(one.partition)) ?? {}
         const { progress } = decodeCommit(offset, metadata)
-        if (progress.has(record.offset)) resolve()
-        else reject(error)
+        if (progress.has(one.record.offset)) finish(one)
+        else one.reject(error)
       }
     } catch {
       for (const { reject } of batch) reject(error)
@@ -148,6 +148,15 @@ export class Transactions {
       reject(new Error('The transport was closed before the hand-off.'))
     if (this.#producer !== undefined) await closing(this.#producer)
   }
+}
+
+/**
+ * Marks the record as finished before the next commit begins. The caller of `send` does so too, but only
+ * after that: its commit would revert the one of the transaction.
+ */
+function finish({ partition, record, resolve }: PendingHandOff): void {
+  partition.progress.finish(record.offset)
+  resolve()
 }
 
 const NOT_POSSIBLE =
