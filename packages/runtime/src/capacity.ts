@@ -43,7 +43,7 @@ export class Capacity<D extends Delivery> {
   /** True when the breaker is open and the policy does not wait. */
   isGivingUp = false
   isStopping = false
-  #isPauseRequested = false
+  isPauseRequested = false
   /** Maximum probes of all consumers of the dependency; no limit unless the breaker is half-open. */
   #maxProbes = Number.POSITIVE_INFINITY
 
@@ -65,12 +65,12 @@ export class Capacity<D extends Delivery> {
   }
 
   pause(): void {
-    this.#isPauseRequested = true
+    this.isPauseRequested = true
     this.refresh()
   }
 
   resume(): void {
-    this.#isPauseRequested = false
+    this.isPauseRequested = false
     this.refresh()
   }
 
@@ -133,7 +133,7 @@ export class Capacity<D extends Delivery> {
 
   #pauseReason(now: number): PauseReason | undefined {
     const { handOff, trial, policy, guardState, slowed, unended } = this.#deps
-    if (this.isStopping || this.#isPauseRequested) return 'requested'
+    if (this.isStopping || this.isPauseRequested) return 'requested'
     if (trial.phase !== 'none') return 'trial'
     if (unended.hung >= policy.concurrency) return 'handlers_hung'
     if (handOff.stuck >= policy.concurrency) return 'hand_off_failing'

@@ -6,6 +6,7 @@ import { missingCapabilities } from './capabilities.ts'
 import { type ConsumeOptions, readConsumeOptions } from './consume-options.ts'
 import type { Dependency } from './dependency.ts'
 import { type ConsumerStats, statsOf } from './consumer-stats.ts'
+import { type ConsumerHealth, healthOf } from './health.ts'
 import { logConsumer } from './log/consumer-log.ts'
 import { Loop } from './loop.ts'
 import type { Message } from './message.ts'
@@ -13,6 +14,7 @@ import type { Awaitable } from './awaitable.ts'
 import type { Transport } from './ports/transport.ts'
 import { Probes } from './probes.ts'
 import { releaseAll, shutDown } from './shutdown.ts'
+import { followSource, type SourceState } from './source-state.ts'
 import { useTransport } from './transport-use.ts'
 
 /** Handles one message. Return to acknowledge; throw to let Redrive decide. */
@@ -32,6 +34,8 @@ export interface Consumer {
   readonly policy: Policy
   readonly dependency: Dependency
   stats(): ConsumerStats
+  /** Returns whether the consumer works, and why not. For the health check of the process. */
+  health(): ConsumerHealth
   /** Stops new deliveries until `resume`. Running handlers continue. */
   pause(): void
   resume(): void
@@ -60,8 +64,10 @@ export async function consume<Body = unknown, Tx = undefined, D extends Delivery
   })
   const probes = new Probes({ dependency, clock, graceMs: policy.graceMs })
   const endLog = logConsumer(transport.source, clock, logger)
+  const following = followSource(transport.source)
   const release = () => {
     endLog()
+    following.end()
     probes.endAll()
     leave()
     closed()
@@ -90,10 +96,14 @@ export async function consume<Body = unknown, Tx = undefined, D extends Delivery
     await transport.close({ drainMs: 0 })
     throw error
   }
-  return consumerOf(loop, release)
+  return consumerOf(loop, following.state, release)
 }
 
-function consumerOf<D extends Delivery>(loop: Loop<D>, release: () => void): Consumer {
+function consumerOf<D extends Delivery>(
+  loop: Loop<D>,
+  source: SourceState,
+  release: () => void,
+): Consumer {
   const { transport, policy, dependency } = loop.deps
   let stopped: Promise<void> | undefined
   const stop = async (options?: StopOptions) => {
@@ -106,6 +116,7 @@ function consumerOf<D extends Delivery>(loop: Loop<D>, release: () => void): Con
     policy,
     dependency,
     stats: () => statsOf(loop),
+    health: () => healthOf(loop, source),
     pause: () => loop.capacity.pause(),
     resume: () => loop.capacity.resume(),
     stop,

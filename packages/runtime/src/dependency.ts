@@ -1,5 +1,6 @@
-import type { BreakerState, OutageState } from '@redrive/core'
+import type { BreakerState, Failure, OutageState } from '@redrive/core'
 import { CLOSED, ISOLATED, named, NO_OUTAGE, readOptions } from '@redrive/core/internal'
+import { addFailure, type DependencyCounts, NO_COUNTS } from './dependency-counts.ts'
 import { type DependencyUser, settingsDifferences } from './dependency-settings.ts'
 
 /**
@@ -11,6 +12,7 @@ export class Dependency {
   #breaker: BreakerState = CLOSED
   #outage: OutageState = NO_OUTAGE
   #probesInFlight = 0
+  #counts: DependencyCounts = NO_COUNTS
   readonly #listeners = new Set<() => void>()
   readonly #users = new Set<DependencyUser>()
 
@@ -23,6 +25,10 @@ export class Dependency {
   }
   get outage(): OutageState {
     return this.#outage
+  }
+  /** What this process has observed since it started. */
+  get counts(): DependencyCounts {
+    return this.#counts
   }
   /**
    * Number of probes in flight, of all consumers.
@@ -44,6 +50,7 @@ export class Dependency {
 
   learn(breaker: BreakerState, outage: OutageState): void {
     const isNews = breaker !== this.#breaker
+    if (breaker.phase !== this.#breaker.phase) this.#add('transitions', 1)
     this.#breaker = breaker
     this.#outage = outage
     if (isNews) this.#notify()
@@ -52,6 +59,25 @@ export class Dependency {
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
+  }
+
+  /** @internal */
+  countSuccesses(count: number): void {
+    this.#add('calls', count)
+  }
+
+  /** @internal */
+  countFailure(failure: Failure, at: number): void {
+    this.#counts = addFailure(this.#counts, failure, at)
+  }
+
+  /** @internal */
+  countRejection(): void {
+    this.#add('rejections', 1)
+  }
+
+  #add(name: 'calls' | 'rejections' | 'transitions', count: number): void {
+    this.#counts = { ...this.#counts, [name]: this.#counts[name] + count }
   }
 
   #notify(): void {

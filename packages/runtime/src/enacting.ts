@@ -76,7 +76,8 @@ export class Enacting<D extends Delivery> {
   }
 
   returnToSource(pending: PendingDelivery<D>, pause: Pause): void {
-    const { policy, clock, transport } = this.#deps
+    const { policy, clock, dependency, transport } = this.#deps
+    if (pause.reason === 'dependency_unhealthy') dependency.countRejection()
     const returned = returnDecision(pending, pause, policy.order, clock.now())
     this.enact(pending.delivery, splitDelay(returned, transport.capabilities))
   }

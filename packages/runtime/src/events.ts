@@ -80,6 +80,14 @@ export type RedriveEvent =
     }
   /** The transport is connected again. */
   | { readonly type: 'connection_restored'; readonly at: number; readonly source: string }
+  /** The broker assigned parts of the source to this consumer. */
+  | {
+      readonly type: 'assignment_changed'
+      readonly at: number
+      readonly source: string
+      /** Partitions of the topic. 0: other consumers of the group have all of them. */
+      readonly assigned: number
+    }
   /** The broker stopped accepting copies, or accepts them again. */
   | {
       readonly type: 'broker_blocked'
@@ -173,35 +181,24 @@ const events = channel(EVENT_CHANNEL)
 /** Returns true when a listener exists. Without one, events are not created. */
 export const hasListeners = (): boolean => events.hasSubscribers
 
-interface Log {
-  readonly write: (event: RedriveEvent) => void
-  users: number
-}
+type Watch = (event: RedriveEvent) => void
 
-/** The logs of the consumers, by source and logger. They are no listeners: settled messages publish nothing for them. */
-const logs = new Map<string, Map<object, Log>>()
+/** What watches a source: the logs and the health of its consumers. They are no listeners: settled messages publish nothing for them. */
+const watches = new Map<string, Set<Watch>>()
 
-/**
- * Passes every published event of a source to its log. Consumers of the same source that share a logger have
- * one log, so that each event is written once. Returns a function that ends this.
- */
-export function addLog(source: string, logger: object, write: Log['write']): () => void {
-  const ofSource = logs.get(source) ?? new Map<object, Log>()
-  logs.set(source, ofSource)
-  const log = ofSource.get(logger) ?? { write, users: 0 }
-  ofSource.set(logger, log)
-  log.users += 1
+/** Passes every published event of a source to the function. Returns a function that ends this. */
+export function watchSource(source: string, watch: Watch): () => void {
+  const ofSource = watches.get(source) ?? new Set()
+  watches.set(source, ofSource.add(watch))
   return () => {
-    log.users -= 1
-    if (log.users > 0) return
-    ofSource.delete(logger)
-    if (ofSource.size === 0) logs.delete(source)
+    ofSource.delete(watch)
+    if (ofSource.size === 0 && watches.get(source) === ofSource) watches.delete(source)
   }
 }
 
 /** Publishes an event to all listeners of this process. For transports. */
 export function publish(event: RedriveEvent): void {
-  for (const log of logs.get(event.source)?.values() ?? []) log.write(event)
+  for (const watch of watches.get(event.source) ?? []) watch(event)
   if (events.hasSubscribers) events.publish(event)
 }
 

@@ -27,6 +27,7 @@ import type { Attempt, AttemptTiming } from './attempt.ts'
 import type { Clock } from './clock.ts'
 import type { Dependency } from './dependency.ts'
 import { publish } from './events.ts'
+import { UnprovenMessages } from './unproven-messages.ts'
 
 export interface GuardStateDeps {
   readonly source: string
@@ -51,6 +52,7 @@ export class GuardState {
   #unrecorded = 0
   #lastHandledAt = 0
   #recorded = 0
+  readonly unproven: UnprovenMessages = new UnprovenMessages()
   /** True when no attempt failed recently: a success then needs no further work. */
   isCalm = true
 
@@ -89,6 +91,7 @@ export class GuardState {
       ...now,
     }
     this.#recorded += this.#unrecorded
+    this.#deps.dependency.countSuccesses(this.#unrecorded)
     this.#unrecorded = 0
     const { guards, events } = recordSuccesses(policy, before, seen, { source, now: at, random })
     this.report(events)
@@ -102,15 +105,20 @@ export class GuardState {
   decide(attempt: FailedAttempt, error: unknown, ended: AttemptTiming): DecideResult {
     const { policy, clock, random } = this.#deps
     const now = clock.now()
-    return decide({
+    const { delivery } = attempt
+    const failure = this.#diagnose(error, now)
+    const result = decide({
       policy,
-      delivery: attempt.delivery,
-      outcome: { kind: 'failure', failure: this.#diagnose(error, now), ...ended },
+      delivery,
+      outcome: { kind: 'failure', failure, ...ended },
       cycle: attempt.failures,
       guards: this.current(),
       now,
       random,
     })
+    this.#deps.dependency.countFailure(failure, now)
+    this.unproven.note(delivery, result.decision)
+    return result
   }
 
   /** Records a failed health check. */
@@ -159,6 +167,7 @@ export class GuardState {
     })
     this.report(events)
     this.save(guards)
+    this.#deps.dependency.countRejection()
     return decision
   }
 

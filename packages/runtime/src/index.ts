@@ -86,6 +86,8 @@ export {
   type Transport,
   type TransportNeeds,
 } from './ports/transport.ts'
+export type { DependencyCounts, LastFailure } from './dependency-counts.ts'
+export type { BreakerHealth, ConsumerHealth, UnprovenMessage } from './health.ts'
 export type { Logger } from './log/logger.ts'
 export { relay } from './relay.ts'
 export { parseStoredDeadLetter, serializeStoredDeadLetter } from './stored-dead-letter.ts'

@@ -196,6 +196,7 @@ export class Loop<D extends Delivery> implements Receiver<D> {
     const wasFull = !capacity.hasRoom
     if (!this.#end(attempt)) return
     guardState.count(deadlines.tickAt)
+    if (attempt.failures.runs > 0) guardState.unproven.passed(attempt.delivery.id)
     const isLate = deadlines.isLate(attempt)
     if (!guardState.isCalm || isLate || (wasFull && capacity.canGrow)) {
       const timing = deadlines.timingOf(attempt, capacity.running)

@@ -119,6 +119,29 @@ describe('the log of a consumer', () => {
     ])
   })
 
+  it('reports that no partition is assigned, when it stays like this for 30 s', async () => {
+    const { clock, transport, start } = scripted()
+    const { lines, logger } = recorder()
+    const consumer = await start(() => undefined, { logger })
+    const assign = (assigned: number) =>
+      publish({ type: 'assignment_changed', at: clock.now(), source: transport.source, assigned })
+    assign(0)
+    await clock.advance('29s')
+    assign(1)
+    await clock.advance('1m')
+    expect(lines).toEqual([])
+    assign(0)
+    await clock.advance('30s')
+    expect(lines).toEqual([
+      'warn orders: No partition is assigned to this consumer: others of its group have all of them. It consumes nothing.',
+    ])
+    assign(0)
+    const stopped = consumer.stop()
+    await clock.advance('1m')
+    await stopped
+    expect(lines).toHaveLength(1)
+  })
+
   it('is limited to ten lines of a kind, then one every ten seconds that counts the omitted ones', async () => {
     const { clock, transport, start } = scripted()
     const { lines, logger } = recorder()

@@ -1,24 +1,66 @@
 import type { Clock } from '../clock.ts'
-import { addLog, type RedriveEvent } from '../events.ts'
+import { watchSource } from '../events.ts'
 import { LineLimit } from './line-limit.ts'
-import { type EventOf, kindOf, lineOf } from './lines.ts'
+import { type EventOf, kindOf, type Line, lineOf } from './lines.ts'
 import type { Logger } from './logger.ts'
 import { countOf } from './text.ts'
+
+interface Log {
+  readonly end: () => void
+  users: number
+}
+
+/** The logs by logger and source. Consumers of a source that share a logger have one log: each event is written once. */
+const logs = new WeakMap<Logger, Map<string, Log>>()
 
 /** Logs what a consumer reports, one line each. Returns a function that ends it. */
 export function logConsumer(source: string, clock: Clock, logger: Logger | 'off'): () => void {
   if (logger === 'off') return () => undefined
+  const ofLogger = logs.get(logger) ?? new Map<string, Log>()
+  logs.set(logger, ofLogger)
+  const log = ofLogger.get(source) ?? { end: startLog(source, clock, logger), users: 0 }
+  ofLogger.set(source, log)
+  log.users += 1
+  return () => {
+    log.users -= 1
+    if (log.users > 0) return
+    log.end()
+    ofLogger.delete(source)
+  }
+}
+
+/** 30 s: a consumer that joins a group has no partition until the others have released some. */
+const UNASSIGNED_MS = 30_000
+const UNASSIGNED: Line = {
+  level: 'warn',
+  text: 'No partition is assigned to this consumer: others of its group have all of them. It consumes nothing.',
+}
+
+function startLog(source: string, clock: Clock, logger: Logger): () => void {
   const limit = new LineLimit()
   let lastFailed: EventOf<'attempt_failed'> | undefined
-  return addLog(source, logger, (event: RedriveEvent) => {
-    if (event.type === 'attempt_failed') lastFailed = event
-    const line = lineOf(event, lastFailed)
+  let cancelWarning: (() => void) | undefined
+  const log = (kind: string, line: Line | undefined) => {
     if (line === undefined) return
-    const omitted = limit.take(kindOf(event), clock.now())
+    const omitted = limit.take(kind, clock.now())
     if (omitted === undefined) return
     const rest = omitted === 0 ? '' : ` (${countOf(omitted, 'similar line')} omitted)`
     write(logger, line.level, `${source}: ${line.text}${rest}`)
+  }
+  const end = watchSource(source, (event) => {
+    if (event.type === 'attempt_failed') lastFailed = event
+    if (event.type === 'assignment_changed') {
+      cancelWarning?.()
+      const isUnassigned = event.assigned === 0
+      const warn = () => log(event.type, UNASSIGNED)
+      cancelWarning = isUnassigned ? clock.after(UNASSIGNED_MS, warn) : undefined
+    }
+    log(kindOf(event), lineOf(event, lastFailed))
   })
+  return () => {
+    cancelWarning?.()
+    end()
+  }
 }
 
 /** Calls the logger. One that throws must not end the consumer, so the process warns instead. */

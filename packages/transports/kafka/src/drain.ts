@@ -41,6 +41,7 @@ export class Drain {
       sessionMs: SESSION_MS,
       drainMs: 0,
       onResult: () => undefined,
+      onAssigned: () => undefined,
       onExpired: () => undefined,
     })
     void this.#consumption.pause()

@@ -39,6 +39,8 @@ export class KafkaTransport implements Transport<KafkaDelivery> {
   readonly #sent = new WeakMap<KafkaDelivery, Promise<void>>()
   readonly #inFlight = new Set<Promise<Enactment>>()
   #isClosed = false
+  /** Partitions of the topic at the last rebalance; undefined before the first. */
+  #assigned: number | undefined
   /** Brokers and coordinators that do not answer. */
   readonly #unreachable = new Set<string>()
 
@@ -63,6 +65,10 @@ export class KafkaTransport implements Transport<KafkaDelivery> {
       sessionMs,
       drainMs,
       onResult: (where, error) => this.#setReachable(where, error),
+      onAssigned: (assigned) => {
+        if (assigned !== this.#assigned) this.#report({ type: 'assignment_changed', assigned })
+        this.#assigned = assigned
+      },
       onExpired: (topicPartition, count) =>
         this.#report({ type: 'messages_expired', where: nameOf(topicPartition), count }),
     })
@@ -171,6 +177,7 @@ export class KafkaTransport implements Transport<KafkaDelivery> {
 type TransportEvent =
   | { readonly type: 'connection_lost'; readonly error: unknown }
   | { readonly type: 'connection_restored' }
+  | { readonly type: 'assignment_changed'; readonly assigned: number }
   | { readonly type: 'messages_expired'; readonly where: string; readonly count: number }
 
 /** Creates a transport for a Kafka topic. */

@@ -92,6 +92,28 @@ export function sharingPartitions(brokers: readonly string[]): void {
 
   describe.concurrent('sharing partitions', () => {
     it(
+      'reports how many partitions of the topic each member has',
+      on(async (rig) => {
+        const events = rig.events()
+        const assigned = () =>
+          events.flatMap((event) => (event.type === 'assignment_changed' ? [event.assigned] : []))
+        await rig.start()
+        await until('the first has all', () => assigned().length === 1)
+        expect(assigned()).toEqual([PARTITIONS])
+        await rig.start()
+        const half = PARTITIONS / 2
+        await until(
+          'both have a share',
+          () =>
+            assigned()
+              .slice(-4)
+              .filter((one) => one === half).length === 2,
+        )
+        expect(assigned().filter((one) => one > half)).toEqual([PARTITIONS])
+      }),
+    )
+
+    it(
       'finishes deliveries in flight before a partition moves, and does not deliver them again',
       on(async (rig) => {
         const first = await rig.start({ drainTimeout: '20s', sessionTimeout: '40s' })

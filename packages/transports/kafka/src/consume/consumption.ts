@@ -23,6 +23,8 @@ export interface ConsumptionOptions {
   readonly sessionMs: number
   readonly drainMs: number
   readonly onResult: OnResult
+  /** Called after each rebalance, with the number of partitions of the source that this member has. */
+  readonly onAssigned: (assigned: number) => void
   readonly onExpired: (topicPartition: TopicPartition, count: number) => void
 }
 
@@ -110,7 +112,10 @@ export class Consumption {
       topics: topics.map(({ name }) => name),
       sessionMs,
       drainMs,
-      onJoined: () => this.#dispatcher.pump(),
+      onJoined: () => {
+        this.#dispatcher.pump()
+        options.onAssigned(this.#membership.ownedOf(options.source))
+      },
       onAssigned: (topicPartitions) => void this.#assignment.start(topicPartitions),
       onRevoked: (topicPartitions) => this.#assignment.handOver(topicPartitions),
       onLost: (topicPartitions) => this.#assignment.lose(topicPartitions),

@@ -134,6 +134,11 @@ export class Membership {
     this.#options.onJoined()
   }
 
+  /** Returns the number of partitions of a topic that belong to this member. */
+  ownedOf(topic: string): number {
+    return [...this.#owned.values()].filter((one) => one.topic === topic).length
+  }
+
   /** Compares by identity: a partition that was revoked and assigned again may have had another owner in between. */
   owns(topicPartition: TopicPartition): boolean {
     return this.#owned.get(nameOf(topicPartition)) === topicPartition

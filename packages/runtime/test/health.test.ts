@@ -1,0 +1,182 @@
+import { describe, expect, it } from 'vitest'
+import { publish } from '../src/events.ts'
+import { delivery, never, scripted, unreachable } from './fixtures.ts'
+
+const HEALTHY = { status: 'up', reasons: [], isConnected: true, hung: 0 }
+
+describe('the health of a consumer', () => {
+  it('is up while messages pass, with the calls of the dependency', async () => {
+    const { clock, transport, start } = scripted()
+    const consumer = await start(() => undefined, { dependency: 'crm', breaker: {} })
+    transport.deliver(delivery('a'), delivery('b'))
+    await clock.settle()
+    expect(consumer.health()).toEqual({
+      ...HEALTHY,
+      assigned: undefined,
+      oldestUnproven: undefined,
+      breaker: {
+        dependency: 'crm',
+        phase: 'closed',
+        calls: 2,
+        failures: 0,
+        rejections: 0,
+        transitions: 0,
+        lastFailure: undefined,
+      },
+    })
+  })
+
+  it('is down without a connection, and up when it is back', async () => {
+    const { clock, transport, start } = scripted()
+    const consumer = await start(() => undefined)
+    const { source } = transport
+    publish({ type: 'connection_lost', at: clock.now(), source, error: new Error('reset') })
+    expect(consumer.health()).toMatchObject({
+      status: 'down',
+      reasons: ['It has no connection to the broker.'],
+      isConnected: false,
+    })
+    publish({ type: 'connection_restored', at: clock.now(), source })
+    publish({ type: 'connection_lost', at: clock.now(), source: 'other', error: new Error('no') })
+    expect(consumer.health()).toMatchObject(HEALTHY)
+  })
+
+  it('is down when no partition is assigned', async () => {
+    const { clock, transport, start } = scripted()
+    const consumer = await start(() => undefined)
+    const assign = (assigned: number) =>
+      publish({ type: 'assignment_changed', at: clock.now(), source: transport.source, assigned })
+    assign(0)
+    expect(consumer.health()).toMatchObject({
+      status: 'down',
+      reasons: ['No partition is assigned to it.'],
+      assigned: 0,
+    })
+    assign(2)
+    expect(consumer.health()).toMatchObject({ ...HEALTHY, assigned: 2 })
+  })
+
+  it('shows the breaker: its phases, rejections, transitions and the last failure', async () => {
+    const { clock, transport, start } = scripted()
+    let isDown = true
+    const consumer = await start(
+      () => {
+        if (isDown) throw unreachable()
+      },
+      {
+        dependency: 'payments',
+        concurrency: 1,
+        random: () => 0.5,
+        breaker: { trip: { kind: 'consecutive', failures: 2 }, minOpen: '10s', maxOpen: '10s' },
+        retry: { backoff: { kind: 'fixed', delay: '1h' } },
+      },
+    )
+    transport.deliver(delivery('a'), delivery('b'), delivery('c'))
+    await clock.settle()
+    const failedAt = clock.now()
+    expect(consumer.health()).toMatchObject({
+      status: 'down',
+      reasons: ['The breaker of "payments" is open.'],
+      breaker: {
+        phase: 'open',
+        calls: 2,
+        failures: 2,
+        // The message that opened it, and the one that waited.
+        rejections: 2,
+        transitions: 1,
+        lastFailure: {
+          at: failedAt,
+          class: 'transient',
+          type: 'Error',
+          code: 'ECONNREFUSED',
+          message: 'connect ECONNREFUSED',
+        },
+      },
+    })
+    await clock.advance('10s')
+    expect(consumer.health()).toMatchObject({
+      status: 'degraded',
+      reasons: ['The breaker of "payments" is half-open.'],
+    })
+    isDown = false
+    for (const id of ['d', 'e', 'f', 'g', 'h']) {
+      transport.deliver(delivery(id))
+      await clock.settle()
+    }
+    expect(consumer.health()).toMatchObject({
+      ...HEALTHY,
+      breaker: { phase: 'closed', calls: 7, failures: 2, transitions: 2 },
+    })
+    consumer.dependency.isolate()
+    expect(consumer.health()).toMatchObject({
+      status: 'down',
+      reasons: ['"payments" is isolated.'],
+    })
+    consumer.dependency.restore()
+  })
+
+  it('is degraded while a handler does not end, and down when all slots are taken', async () => {
+    const { clock, transport, start } = scripted()
+    const consumer = await start(never, { timeout: '1s', grace: '1s', concurrency: 2 })
+    transport.deliver(delivery('a'))
+    await clock.advance('5s')
+    expect(consumer.health()).toMatchObject({
+      status: 'degraded',
+      reasons: ['1 handler does not end.'],
+      hung: 1,
+    })
+    transport.deliver(delivery('b'))
+    await clock.advance('5s')
+    expect(consumer.health()).toMatchObject({
+      status: 'down',
+      reasons: ['Handlers that do not end hold every slot.'],
+      hung: 2,
+    })
+  })
+
+  it('shows the message that fails for the longest time without a known cause', async () => {
+    const { clock, transport, start } = scripted({ ordering: 'lane' })
+    let isDown = true
+    const consumer = await start(
+      () => {
+        if (isDown) throw unreachable()
+      },
+      {
+        order: 'lane',
+        outage: {},
+        random: () => 0.5,
+        retry: { backoff: { kind: 'fixed', delay: '10s' } },
+      },
+    )
+    transport.deliver(delivery('a'))
+    await clock.settle()
+    const since = clock.now()
+    await clock.advance('15s')
+    transport.deliver(delivery('b'))
+    await clock.advance('15s')
+    expect(consumer.health()).toMatchObject({
+      status: 'degraded',
+      reasons: ['A message fails, and the cause is not known.'],
+      oldestUnproven: { deliveryId: 'a', since },
+    })
+    isDown = false
+    await clock.advance('2m')
+    expect(consumer.health()).toMatchObject({ ...HEALTHY, oldestUnproven: undefined })
+  })
+
+  it('is down while paused and after a stop', async () => {
+    const { clock, start } = scripted()
+    const consumer = await start(() => undefined)
+    consumer.pause()
+    expect(consumer.health()).toMatchObject({ status: 'down', reasons: ['It was paused.'] })
+    consumer.resume()
+    expect(consumer.health()).toMatchObject(HEALTHY)
+    const stopped = consumer.stop()
+    await clock.advance('1m')
+    await stopped
+    expect(consumer.health()).toMatchObject({
+      status: 'down',
+      reasons: ['It is stopping or has stopped.'],
+    })
+  })
+})
