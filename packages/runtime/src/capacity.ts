@@ -114,7 +114,8 @@ export class Capacity<D extends Delivery> {
     if (reason === undefined) {
       this.allowed = this.#howMany(now)
       // Deliveries that only wait here must not take the slots of those that could run.
-      this.intake.open(this.allowed + inline.size + slowed.size + handOff.stuck, until)
+      const apart = inline.size + slowed.roomFor(policy.concurrency) + handOff.stuck
+      this.intake.open(this.allowed + apart, until)
     } else {
       this.allowed = 0
       this.intake.close(reason, until)

@@ -38,6 +38,11 @@ export class SlowedDeadLetters<D extends Delivery> {
     return this.#slowed.size
   }
 
+  /** Returns the room to keep for them. It grows in steps, because a broker follows a new limit only after some time. */
+  roomFor(concurrency: number): number {
+    return this.size === 0 ? 0 : (Math.floor(this.size / concurrency) + 2) * concurrency
+  }
+
   get isFull(): boolean {
     return this.#slowed.size >= MAX_SLOWED
   }

@@ -57,6 +57,16 @@ describe('a flood of similar dead letters', () => {
     expect(await takes(true)).toBeLessThanOrEqual((await takes(false)) * 1.1)
   })
 
+  it('keeps room for the good messages in steps, and no more when all are written', async () => {
+    const { clock, transport, start } = scripted()
+    await start(bad, { ...TERMINAL, flood: { burst: 1, perMinute: 60 }, concurrency: 10 })
+    transport.deliver(delivery('first'))
+    for (let count = 0; count < 12; count++) transport.deliver(delivery(`m${count}`))
+    await clock.advance('1m')
+    const limits = transport.log.filter((line) => line.startsWith('limit'))
+    expect(limits).toEqual(['limit 10', 'limit 30', 'limit 40', 'limit 30', 'limit 10'])
+  })
+
   it('pauses the consumer when 1,000 wait and no other message passed', async () => {
     const { send, start, clock, backlog, deadLetters } = world()
     const seen = events()
