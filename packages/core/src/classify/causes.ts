@@ -1,11 +1,11 @@
-import { isA, read, readItems } from './read.ts'
+import { isA, read, readItems, readPath } from './read.ts'
 
 /** Real chains have two or three links. A longer one is a loop or a mistake. */
 export const MAX_LINKS = 16
 
 /**
  * Returns the thrown value, then its causes, then their causes: one level per wrapping.
- * Only an AggregateError puts more than one value on a level.
+ * Only an AggregateError, or a wrapper with several properties, puts more than one value on a level.
  */
 export function levelsOf(error: unknown): readonly (readonly unknown[])[] {
   const seen = new Set<unknown>()
@@ -25,9 +25,24 @@ function admit(seen: Set<unknown>, link: unknown): boolean {
   return true
 }
 
+/**
+ * Where packages keep the error that they wrap, other than under `cause`. It must be an error there: pg keeps a text
+ * under `detail`.
+ */
+const WRAPPED_PATHS: readonly (readonly string[])[] = [
+  ['parent'], // Sequelize
+  ['driverError'], // TypeORM
+  ['detail'], // stripe
+  ['lastNodeError'], // ioredis, for a cluster
+  ['originalError'], // node-redis, when its reconnect strategy fails
+  ['meta', 'driverAdapterError'], // Prisma
+]
+
 function wrappedBy(error: unknown): readonly unknown[] {
   const cause = read(error, 'cause')
+  const wrapped = WRAPPED_PATHS.map((path) => readPath(error, path))
   // Members must be errors: zod 3 and form libraries keep plain issues under `errors`.
-  const members = readItems(read(error, 'errors'), MAX_LINKS).filter((item) => isA(item, Error))
-  return cause === undefined || cause === null ? members : [cause, ...members]
+  const members = readItems(read(error, 'errors'), MAX_LINKS)
+  const errors = [...wrapped, ...members].filter((item) => isA(item, Error))
+  return cause === undefined || cause === null ? errors : [cause, ...errors]
 }

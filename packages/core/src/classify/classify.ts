@@ -1,11 +1,12 @@
 import type { Failure } from '../failure.ts'
 import { signatureOf } from '../signature.ts'
 import { levelsOf } from './causes.ts'
-import { detect, type Verdict } from './detect.ts'
+import { detect, detectByName } from './detect.ts'
 import { retryAfterOf } from './http.ts'
 import { firstMatch, type Link, type Rule } from './rules.ts'
 import { framesOf } from './stack.ts'
 import { chainOf, MESSAGE_MAX, SIGNED_MAX, typeOf, worded } from './text.ts'
+import type { Verdict } from './verdict.ts'
 
 export interface ClassifyOptions {
   /** The user's rules. They are tried before the built-in tables. */
@@ -60,30 +61,35 @@ export function diagnose(error: unknown, options: ClassifyOptions): Diagnosis {
     }),
     retryAfterMs: firstWait(links, options.now),
     // Checked at any depth: Node wraps the TimeoutError of a signal in an AbortError.
-    timedOut: links.some((link) => link.verdict.timedOut),
+    timedOut: links.some(({ verdict, named }) => verdict.timedOut || named?.timedOut === true),
     stack: options.includeStack ? stack : undefined,
   }
   return { failure, rule, ruleProblems: problems }
 }
 
 function judge(error: unknown): Link {
-  return { error, verdict: detect(error) }
+  return { error, verdict: detect(error), named: detectByName(error) }
 }
 
 /** Returns the verdict of the outermost level with a known class: it is closest to the handler's intent. */
 function overall(levels: readonly (readonly Link[])[]): Omit<Verdict, 'timedOut'> {
-  const decided = levels.map(agreed).find((verdict) => verdict !== undefined)
+  const verdicts = levels.map((level) => level.map((link) => link.verdict))
+  const names = levels.map((level) => level.map(({ verdict, named }) => named ?? verdict))
+  const decided = outermost(verdicts) ?? outermost(names)
   if (decided !== undefined) return decided
-  const code = levels.flat().find((link) => link.verdict.code !== undefined)?.verdict.code
+  const code = verdicts.flat().find((verdict) => verdict.code !== undefined)?.code
   return { class: 'unknown', code }
+}
+
+function outermost(levels: readonly (readonly Verdict[])[]): Verdict | undefined {
+  return levels.map(agreed).find((verdict) => verdict !== undefined)
 }
 
 /**
  * Combines the members of an AggregateError. One transient member makes it transient, because another
  * try may then succeed. A permanent class needs all members, because giving up cannot be undone.
  */
-function agreed(level: readonly Link[]): Verdict | undefined {
-  const verdicts = level.map((link) => link.verdict)
+function agreed(verdicts: readonly Verdict[]): Verdict | undefined {
   const transient = verdicts.find((verdict) => verdict.class === 'transient')
   if (transient !== undefined) return transient
   return verdicts.some((verdict) => verdict.class === 'unknown') ? undefined : verdicts[0]

@@ -4,9 +4,9 @@ import type { FailureClass } from '../failure.ts'
 /** The meaning of a code. `timeout` is transient, and the failure is marked as timed out. */
 export type Ruling = FailureClass | 'timeout'
 
-type Table = ReadonlyMap<string, Ruling>
+export type Table = ReadonlyMap<string, Ruling>
 
-function table(rows: Readonly<Partial<Record<Ruling, readonly string[]>>>): Table {
+export function table(rows: Readonly<Partial<Record<Ruling, readonly string[]>>>): Table {
   const entries = Object.entries(rows) as readonly (readonly [Ruling, readonly string[]])[]
   return new Map(entries.flatMap(([ruling, codes]) => codes.map((code) => [code, ruling] as const)))
 }
@@ -112,7 +112,7 @@ const REDRIVE_RULINGS: Readonly<Record<RedriveErrorCode, Ruling>> = {
 export const REDRIVE_CODES: Table = new Map(Object.entries(REDRIVE_RULINGS))
 
 /**
- * Postgres: the whole SQLSTATE when it has a row, otherwise its class (the first two characters).
+ * Postgres and MySQL: the whole SQLSTATE when it has a row, otherwise its class (the first two characters).
  * https://www.postgresql.org/docs/current/errcodes-appendix.html
  */
 export const SQLSTATES: Table = table({
@@ -139,7 +139,7 @@ export const SQLSTATES: Table = table({
   // A value the column cannot store: the payload has the wrong shape and always will.
   schema: ['22'],
   // Constraints are rules of the domain, written in the database.
-  business: ['23', '40002', '44', 'P0001'],
+  business: ['23', '40002', '44', '45', 'P0001'],
   // The database understood and refused: SQL that does not match its tables, no permission, no such database.
   integration: ['0A', '28', '3D', '3F', '42', '54', '57P04'],
 })
@@ -175,6 +175,7 @@ export const AWS_CODES: Table = table({
     'EC2ThrottledException',
     'LimitExceededException',
     'PriorRequestNotComplete',
+    'ProvisionedThroughputExceeded',
     'ProvisionedThroughputExceededException',
     'RequestLimitExceeded',
     'RequestThrottled',
@@ -182,8 +183,10 @@ export const AWS_CODES: Table = table({
     'SlowDown',
     'ThrottledException',
     'Throttling',
+    'ThrottlingError',
     'ThrottlingException',
     'TooManyRequestsException',
+    'TransactionConflict',
     'TransactionConflictException',
     'TransactionInProgressException',
   ],
@@ -202,21 +205,47 @@ export const HTTP_STATUSES: readonly (readonly [min: number, max: number, ruling
 ]
 
 /**
- * Errors without a code, by the exact message of the library that throws them: pg when its connection is
- * closed or its pool is exhausted, ioredis when its connection is closed. Only whole messages match:
+ * Errors without a code, by the exact message of the library that throws them. Only whole messages match:
  * a business error that mentions a connection is not a connection error.
  */
 export const MESSAGES: Table = table({
   transient: [
+    // pg: its connection is closed, or its pool is exhausted
     'Connection terminated',
     'Connection terminated unexpectedly',
     'Client has encountered a connection error and is not queryable',
     'timeout exceeded when trying to connect',
+    // ioredis
     'Connection is closed.',
+    "Stream isn't writeable and enableOfflineQueue options is false",
+    // Redis has as many clients as it accepts.
+    'ERR max number of clients reached',
+    // mysql2
+    "Can't add new command when connection is in closed state",
+    'No connections available.',
+    'Pool is closed.',
+    'Queue limit reached.',
+    // kafkajs
+    'The producer is disconnected',
+    // amqplib
+    'channel closed',
+    'Channel ended, no reply will be forthcoming',
+    'Heartbeat timeout',
+    'Socket closed abruptly during opening handshake',
+    'Unexpected close',
   ],
   timeout: [
     'Connection terminated due to connection timeout',
     'Query read timeout',
     'timeout expired',
+    // amqplib
+    'connect ETIMEDOUT',
+    // ioredis
+    'Command timed out',
   ],
 })
+
+/** Starts of messages, for errors whose text ends with details. amqplib gives a rejected password no code. */
+export const MESSAGE_STARTS: readonly (readonly [start: string, ruling: Ruling])[] = [
+  ['Handshake terminated by server: 403 (ACCESS-REFUSED)', 'integration'],
+]

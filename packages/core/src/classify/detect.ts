@@ -1,30 +1,22 @@
 import { isRedriveError } from '../errors.ts'
-import type { FailureClass } from '../failure.ts'
 import {
   AWS_CODES,
   CODES,
   GRPC_STATUSES,
   HTTP_STATUSES,
+  MESSAGE_STARTS,
   MESSAGES,
   REDRIVE_CODES,
   type Ruling,
   SQLSTATES,
 } from './codes.ts'
+import { CLIENT_CODES, NAMES } from './clients.ts'
+import { amqpError, kafkaError, mongoError, prismaError, redisError } from './detect-clients.ts'
 import { statusOf } from './http.ts'
-import { attempt, isA, read, readString } from './read.ts'
+import { attempt, isA, read, readItems, readString } from './read.ts'
 import { clip } from '../text.ts'
-import { readIssues } from './text.ts'
-
-export interface Verdict {
-  readonly class: FailureClass
-  readonly code: string | undefined
-  readonly timedOut: boolean
-}
-
-type Detector = (error: unknown) => Verdict | undefined
-
-/** Codes are identifiers. A longer text is not a code. */
-const CODE_MAX = 100
+import { readIssues, typeOf } from './text.ts'
+import { CODE_MAX, codeOf, type Detector, toVerdict, type Verdict } from './verdict.ts'
 
 /**
  * The first detector with a result wins, so the most specific ones come first. AWS sends throttling with
@@ -32,7 +24,13 @@ const CODE_MAX = 100
  */
 const DETECTORS: readonly Detector[] = [
   redriveError,
-  postgresError,
+  clientError,
+  sqlError,
+  prismaError,
+  mongoError,
+  amqpError,
+  kafkaError,
+  redisError,
   grpcError,
   awsError,
   httpError,
@@ -52,14 +50,11 @@ export function detect(error: unknown): Verdict {
   return toVerdict('unknown', codeOf(error))
 }
 
-function toVerdict(ruling: Ruling, code: string | undefined): Verdict {
-  const timedOut = ruling === 'timeout'
-  return { class: timedOut ? 'transient' : ruling, code, timedOut }
-}
-
-function codeOf(error: unknown): string | undefined {
-  const code = readString(error, 'code')
-  return code === undefined || code === '' ? undefined : clip(code, CODE_MAX)
+/** Classifies an error by its name. A name is weaker evidence than a code, also than the code of a cause. */
+export function detectByName(error: unknown): Verdict | undefined {
+  const name = typeOf(error)
+  const ruling = NAMES.get(name)
+  return ruling && toVerdict(ruling, codeOf(error) ?? name)
 }
 
 function redriveError(error: unknown): Verdict | undefined {
@@ -68,14 +63,35 @@ function redriveError(error: unknown): Verdict | undefined {
   return toVerdict(REDRIVE_CODES.get(code) ?? 'unknown', code)
 }
 
-/** Severity is a mandatory field of a Postgres error. It distinguishes `23505` from other five-letter codes such as EPIPE. */
-function postgresError(error: unknown): Verdict | undefined {
-  const state = codeOf(error)
-  if (state === undefined || !/^[0-9A-Z]{5}$/.test(state)) return undefined
-  const server = readString(error, 'severity') ?? readString(error, 'routine')
-  if (server === undefined) return undefined
-  const ruling = SQLSTATES.get(state) ?? SQLSTATES.get(state.slice(0, 2)) ?? 'unknown'
-  return toVerdict(ruling, `SQLSTATE ${state}`)
+function clientError(error: unknown): Verdict | undefined {
+  const code = codeOf(error)
+  const ruling = code === undefined ? undefined : CLIENT_CODES.get(code)
+  return ruling && toVerdict(ruling, code)
+}
+
+/**
+ * The property with the SQLSTATE, and one that must be next to it. It distinguishes `23505` from other five-letter
+ * codes such as EPIPE. pg: severity is a mandatory field of a server's error. Prisma's adapters: the kind. mysql2: the
+ * message of the server.
+ */
+const SQLSTATE_PROPERTIES: readonly (readonly [state: string, mark: string])[] = [
+  ['code', 'severity'],
+  ['code', 'routine'],
+  ['originalCode', 'kind'],
+  ['sqlState', 'sqlMessage'],
+]
+
+function sqlError(error: unknown): Verdict | undefined {
+  for (const [property, mark] of SQLSTATE_PROPERTIES) {
+    const state = readString(error, property)
+    if (state === undefined || !/^[0-9A-Z]{5}$/.test(state)) continue
+    if (readString(error, mark) === undefined) continue
+    const ruling = SQLSTATES.get(state) ?? SQLSTATES.get(state.slice(0, 2)) ?? 'unknown'
+    // MySQL has a name for each error, which is more exact.
+    const name = property === 'code' ? undefined : codeOf(error)
+    return toVerdict(ruling, name ?? `SQLSTATE ${state}`)
+  }
+  return undefined
 }
 
 function grpcError(error: unknown): Verdict | undefined {
@@ -86,10 +102,15 @@ function grpcError(error: unknown): Verdict | undefined {
   return toVerdict(status[1], `GRPC ${status[0]}`)
 }
 
+/** DynamoDB writes at most 100 items in a transaction, and a cancelled one has a reason for each. */
+const REASONS_MAX = 100
+
 /** Version 3 of the SDK puts the service's code in `name`, version 2 in `code`; some protocols use `Code`. */
 function awsError(error: unknown): Verdict | undefined {
   if (read(error, '$metadata') === undefined) return undefined
-  const codes = ['name', 'code', 'Code'].map((key) => readString(error, key) ?? '')
+  const own = ['name', 'code', 'Code'].map((key) => readString(error, key) ?? '')
+  const reasons = readItems(read(error, 'CancellationReasons'), REASONS_MAX)
+  const codes = [...own, ...reasons.map((reason) => readString(reason, 'Code') ?? '')]
   const known = codes.find((code) => AWS_CODES.has(code))
   if (known !== undefined) return toVerdict(AWS_CODES.get(known) ?? 'unknown', known)
   const retryable = read(error, '$retryable') !== undefined
@@ -110,7 +131,10 @@ function codedError(error: unknown): Verdict | undefined {
 }
 
 function wordedError(error: unknown): Verdict | undefined {
-  const ruling = isA(error, Error) ? MESSAGES.get(readString(error, 'message') ?? '') : undefined
+  if (!isA(error, Error)) return undefined
+  const message = readString(error, 'message') ?? ''
+  const ruling =
+    MESSAGES.get(message) ?? MESSAGE_STARTS.find(([start]) => message.startsWith(start))?.[1]
   return ruling && toVerdict(ruling, codeOf(error))
 }
 
@@ -141,7 +165,7 @@ function jsonError(error: unknown): Verdict | undefined {
 }
 
 /**
- * The only error names that decide. The platform gives these two errors no other mark that wrappers
+ * Names of aborts and timeouts. The platform gives these two errors no other mark that wrappers
  * keep: a DOMException's numeric code is legacy, and libraries that imitate it omit it.
  */
 const ABORTS: ReadonlyMap<string, readonly [Ruling, code: string]> = new Map([

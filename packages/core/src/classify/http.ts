@@ -34,27 +34,40 @@ function toStatus(value: unknown): number | undefined {
 /** Returns the wait time that the dependency requested, in milliseconds. */
 export function retryAfterOf(error: unknown, now: number): number | undefined {
   const requestedMs = read(error, 'retryAfterMs')
-  const waits = HEADERS_PATHS.map((path) => toWaitMs(headerOf(readPath(error, path)), now))
+  const waits = HEADERS_PATHS.map((path) => headersWaitMs(readPath(error, path), now))
   const waitMs = [typeof requestedMs === 'number' ? requestedMs : undefined, ...waits].find(isWait)
   return waitMs === undefined ? undefined : Math.min(waitMs, PUSHBACK_MAX_MS)
 }
 
-function headerOf(headers: unknown): unknown {
+/** OpenAI also sends the wait in milliseconds, which is more exact. */
+function headersWaitMs(headers: unknown, now: number): number | undefined {
+  const exactMs = toNumber(headerOf(headers, 'retry-after-ms', 'Retry-After-Ms'))
+  return exactMs ?? toWaitMs(headerOf(headers, 'retry-after', 'Retry-After'), now)
+}
+
+function headerOf(headers: unknown, name: string, titled: string): unknown {
   const get = read(headers, 'get')
   const value =
     typeof get === 'function'
-      ? attempt((): unknown => get.call(headers, 'retry-after'))
-      : (read(headers, 'retry-after') ?? read(headers, 'Retry-After'))
+      ? attempt((): unknown => get.call(headers, name))
+      : (read(headers, name) ?? read(headers, titled))
   return readItems(value, 1)[0] ?? value
 }
 
 /** Reads seconds or an HTTP date. A date without GMT is not an HTTP date; it would be read as local time. */
 function toWaitMs(header: unknown, now: number): number | undefined {
-  if (typeof header === 'number') return header * 1000
+  const seconds = toNumber(header)
+  if (seconds !== undefined) return seconds * 1000
   if (typeof header !== 'string' || header.length > HEADER_MAX) return undefined
   const text = header.trim()
-  if (/^\d+(?:\.\d+)?$/.test(text)) return Number(text) * 1000
   return text.endsWith(' GMT') ? Math.max(0, Date.parse(text) - now) : undefined
+}
+
+function toNumber(header: unknown): number | undefined {
+  if (typeof header === 'number') return header
+  if (typeof header !== 'string' || header.length > HEADER_MAX) return undefined
+  const text = header.trim()
+  return /^\d+(?:\.\d+)?$/.test(text) ? Number(text) : undefined
 }
 
 function isPresent(value: number | undefined): value is number {

@@ -1,9 +1,9 @@
 import type { FailureClass } from '../failure.ts'
-import type { Verdict } from './detect.ts'
 import { statusOf } from './http.ts'
 import { isA, read } from './read.ts'
 import { clip } from '../text.ts'
 import { messageOf, typeOf } from './text.ts'
+import type { Verdict } from './verdict.ts'
 
 export type ErrorClass = abstract new (...args: never[]) => Error
 
@@ -58,6 +58,8 @@ export function integration(...when: Matches): Rule {
 export interface Link {
   readonly error: unknown
   readonly verdict: Verdict
+  /** The verdict on the name of the error. It counts only when no error of the chain has another. */
+  readonly named: Verdict | undefined
 }
 
 export interface RuleMatch {
