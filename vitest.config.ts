@@ -16,21 +16,29 @@ const INTEGRATION = [
 const RESTARTS = 'packages/transports/*/test/restart.test.ts'
 const NOT_TESTS = '**/node_modules/**'
 
+/** Clients of users load as in Node, which does not know the condition of bundlers. */
+const asInNode = conditions.filter((condition) => condition !== 'module')
+
+/** The settings of every project. */
+const shared = {
+  // Programs that tests start run from TypeScript. With a compile cache, each starts in two
+  // thirds of the time.
+  env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/redrive') },
+  // Much longer than a healthy test: a machine that gives little time to its processes must not fail
+  // tests. A hanging test still ends.
+  testTimeout: 90_000,
+  // A hook may be the first user of a service, which starts then.
+  hookTimeout: 120_000,
+  expect: { poll: { timeout: 45_000 } },
+}
+
 export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions } },
   test: {
     // Three on two cores: most tests wait for a broker.
     maxWorkers: 3,
-    // Programs that tests start run from TypeScript. With a compile cache, each starts in two
-    // thirds of the time.
-    env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/redrive') },
-    // Much longer than a healthy test: a machine that gives little time to its processes must not fail
-    // tests. A hanging test still ends.
-    testTimeout: 90_000,
-    // A hook may be the first user of a service, which starts then.
-    hookTimeout: 120_000,
-    expect: { poll: { timeout: 45_000 } },
+    ...shared,
     // Projects of one group run together, in the order of their names: those with the longest waits
     // first. Tests that restart a broker run last, next to those that need none.
     projects: [
@@ -46,6 +54,17 @@ export default defineConfig({
       {
         extends: true,
         test: { name: 'integration', include: INTEGRATION, sequence: { groupOrder: 0 } },
+      },
+      {
+        extends: false,
+        resolve: { conditions: asInNode },
+        ssr: { resolve: { conditions: asInNode } },
+        test: {
+          ...shared,
+          name: 'clients',
+          include: ['classification/test/**/*.test.ts'],
+          sequence: { groupOrder: 0 },
+        },
       },
       {
         extends: true,

@@ -61,6 +61,8 @@ export const ROOMS: readonly Room[] = [
   { folder: 'dev/support', mayImport: ['core'] },
 
   // The proofs may use everything. No row names them, so no package imports a proof.
+  // The expected class of real errors, as data. Only its tests use the packages.
+  { folder: 'classification', mayImport: [], testsMayImport: ['core', 'dev/support'], node: false, outside: false },
   { folder: 'simulation', mayImport: [...PORTS, 'storm', 'transports/memory', 'testing'] },
   { folder: 'faults', mayImport: [...PORTS, ...CONCRETE, 'api', 'catalog', 'server', 'telemetry', 'testing', 'dev/support'] },
   // Examples are programs of users.

@@ -1,4 +1,5 @@
 /** The table of reference pages, and the declarations that they are generated from. */
+import { classificationPage } from './classification.ts'
 import { configPage } from './config.ts'
 import { errorsPage } from './errors.ts'
 import { eventsPage } from './events.ts'
@@ -24,6 +25,7 @@ export function generatePages(root: string): readonly GeneratedPage[] {
   const sources = readSources(root)
   const from = (path: string, name: string) => required(sources, path, name)
   const pages: Readonly<Record<string, () => Page>> = {
+    classification: classificationPage,
     errors: () =>
       errorsPage(sources, {
         codes: from('packages/core/src/errors.ts', 'RedriveErrorCode'),

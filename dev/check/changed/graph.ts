@@ -11,7 +11,10 @@ import { readImports } from '../imports.ts'
 /** The files that each file uses; paths are relative to the root. */
 export type Graph = ReadonlyMap<string, readonly string[]>
 
-const SOURCES = ['{packages/*,packages/*/*,simulation,bench,faults,examples/*,dev}/**/*.ts', '*.ts']
+const SOURCES = [
+  '{packages/*,packages/*/*,simulation,classification,bench,faults,examples/*,dev}/**/*.ts',
+  '*.ts',
+]
 const NOT_OURS = /(^|\/)(node_modules|dist|\.tsbuild)\//
 /** A text that looks like the path of a file, as in `new URL('../src/main.ts', import.meta.url)`. */
 const NAMED_FILE = /['"`/}]((?:\.{0,2}\/)*[\w./-]+\.(?:ts|md|json|sh|txt|sql|ya?ml))['"`]/g

@@ -1,0 +1,4 @@
+import { REDIS_CLIENTS } from './clients/redis.ts'
+import { expectSituations } from './expectations.ts'
+
+expectSituations(REDIS_CLIENTS)

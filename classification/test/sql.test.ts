@@ -1,0 +1,4 @@
+import { SQL_CLIENTS } from './clients/sql.ts'
+import { expectSituations } from './expectations.ts'
+
+expectSituations(SQL_CLIENTS)
