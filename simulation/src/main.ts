@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { runGiveUp } from './give-up.ts'
+import { runGrid } from './grid/grid.ts'
 import { huntAll } from './hunt.ts'
 import { MUTANTS } from './mutants.ts'
 import { run } from './run.ts'
@@ -19,6 +20,8 @@ const HELP = `Usage:
       Adds mistakes to a copy of the sources, and checks that the simulator finds each of them.
   pnpm simulate storm [--quick] [--out DIR]
       Plays outages against retry policies; prints a table and writes plots.
+  pnpm simulate storm --grid [--quick]
+      Plays outages against the default policy, at every arrival rate, number of consumers and timeout.
   pnpm simulate give-up [--quick]
       Plays a permanently failing message among good ones, at every arrival rate and outage.
 `
@@ -35,6 +38,7 @@ function parse(args: readonly string[]) {
       trace: { type: 'boolean', default: false },
       'stop-at-first': { type: 'boolean', default: false },
       mutants: { type: 'boolean', default: false },
+      grid: { type: 'boolean', default: false },
       quick: { type: 'boolean', default: false },
       out: { type: 'string', default: 'storm' },
       help: { type: 'boolean', default: false },
@@ -140,6 +144,7 @@ async function main(args: readonly string[]): Promise<boolean> {
     return true
   }
   if (positionals[0] === 'give-up') return runGiveUp({ quick: values.quick, print })
+  if (positionals[0] === 'storm' && values.grid) return runGrid({ quick: values.quick, print })
   if (positionals[0] === 'storm')
     return runStorm({ quick: values.quick, directory: values.out, print })
   if (positionals.length > 0) {

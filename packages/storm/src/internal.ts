@@ -1,4 +1,4 @@
 /** For packages of this repository; it can change in any version. */
 export { drainRatio, GOALS } from './report.ts'
-export { CALM_MS } from './storm.ts'
+export { CALM_MS, PROCESSES } from './storm.ts'
 export { VirtualTime } from './time.ts'

@@ -2,7 +2,8 @@ import { type PolicyOptions, type Random, seededRandom } from '@redrive/core'
 import { deadLetterQueue, MemoryBroker, memory, send } from '@redrive/memory'
 import { consume } from '@redrive/runtime'
 import { VirtualTime } from './time.ts'
-import { BROWN_OUT_SHARE, Dependency, type OutageKind } from './dependency.ts'
+import { Dependency, type OutageKind } from './dependency.ts'
+import { expectedDrainMs, ShortestDrain } from './minimum.ts'
 
 export interface StormOptions {
   /** The policy. Its `timeout` is 1 s by default; its `concurrency` is ignored. */
@@ -25,6 +26,7 @@ export interface StormResult {
   readonly falseDeadLetters: number
   /** Time from the end of the outage; undefined when it had not drained at the horizon. */
   readonly drainMs: number | undefined
+  /** The shortest possible time for the arrivals of this run. */
   readonly minimumMs: number
   /** Highest load in any second since the outage began, as a multiple of the arrivals. */
   readonly peak: number
@@ -36,7 +38,7 @@ export interface StormResult {
 export const CALM_MS = 30_000
 const TIMEOUT_MS = 1_000
 /** Processes without shared state; the fleet's concurrency is divided between them. */
-const PROCESSES = 10
+export const PROCESSES = 10
 /** Drained: the source has no more messages than arrive in a quarter of a second. */
 const DRAINED_SHARE = 0.25
 /** Limits to stop early: a fifth of the good messages given up, or four calls per message. */
@@ -55,15 +57,27 @@ export async function simulateOutage(options: StormOptions): Promise<StormResult
   const outageFrom = startedAt + CALM_MS
   const outageUntil = outageFrom + options.outageMs
   const dependency = new Dependency(time, { ...options, outageFrom, outageUntil })
-  const minimumMs = minimumDrainMs(options)
-  const horizon = outageUntil + minimumMs * HORIZON_SHARE + 60_000
+  const horizon = outageUntil + expectedDrainMs(options) * HORIZON_SHARE + 60_000
+  const drainedDepth = Math.floor(options.arrivalsPerSecond * DRAINED_SHARE)
+  const serviceMs = 1_000 / options.capacityPerSecond
+  const shortest = new ShortestDrain({
+    kind: options.kind,
+    outageFrom,
+    outageUntil,
+    serviceMs,
+    drainedDepth,
+  })
   const sent = { count: 0 }
-  arrive(time, random, broker, options, sent)
+  arrive(time, random, options, (at) => {
+    sent.count += 1
+    shortest.arrive(at)
+    send(broker, QUEUE, BODY, { id: `m${sent.count}` })
+  })
   await startFleet(time, random, broker, dependency, options)
   const isHopeless = () =>
     givenUp(broker) > sent.count * HOPELESS_SHARE ||
     dependency.calls > sent.count * HOPELESS_ATTEMPTS
-  const drainedAt = await play(time, broker, options, { outageUntil, horizon, isHopeless })
+  const drainedAt = await play(time, broker, { outageUntil, horizon, drainedDepth, isHopeless })
   const given = givenUp(broker)
   broker.close()
   const load = Array.from(dependency.callsPerSecond, (calls) => calls ?? 0)
@@ -72,7 +86,7 @@ export async function simulateOutage(options: StormOptions): Promise<StormResult
     attemptsPerMessage: dependency.calls / sent.count,
     falseDeadLetters: given / sent.count,
     drainMs: drainedAt === undefined ? undefined : drainedAt - outageUntil,
-    minimumMs,
+    minimumMs: shortest.ms,
     peak: Math.max(...load.slice(CALM_MS / 1_000)) / options.arrivalsPerSecond,
     load,
   }
@@ -80,30 +94,16 @@ export async function simulateOutage(options: StormOptions): Promise<StormResult
 
 const QUEUE = 'orders'
 
-/** Returns the time to serve the backlog of the outage with the spare capacity. */
-function minimumDrainMs({
-  kind,
-  outageMs,
-  arrivalsPerSecond,
-  capacityPerSecond,
-}: StormOptions): number {
-  const servedPerSecond = kind === 'refuse' ? 0 : capacityPerSecond * BROWN_OUT_SHARE
-  const backlog = Math.max(0, arrivalsPerSecond - servedPerSecond) * outageMs
-  return backlog / (capacityPerSecond - arrivalsPerSecond)
-}
-
 /** Creates Poisson arrivals until the end of the run. */
 function arrive(
   time: VirtualTime,
   random: Random,
-  broker: MemoryBroker,
   { arrivalsPerSecond }: StormOptions,
-  sent: { count: number },
+  onArrival: (at: number) => void,
 ): void {
   let at = time.now()
   const next = () => {
-    sent.count += 1
-    send(broker, QUEUE, BODY, { id: `m${sent.count}` })
+    onArrival(at)
     plan()
   }
   const plan = () => {
@@ -149,13 +149,12 @@ const givenUp = (broker: MemoryBroker) => broker.depth(deadLetterQueue(QUEUE))
 async function play(
   time: VirtualTime,
   broker: MemoryBroker,
-  { arrivalsPerSecond }: StormOptions,
-  until: { outageUntil: number; horizon: number; isHopeless: () => boolean },
+  until: { outageUntil: number; horizon: number; drainedDepth: number; isHopeless: () => boolean },
 ): Promise<number | undefined> {
   while (await time.step(until.outageUntil)) continue
   const judgedFrom = until.outageUntil + SHOWN_MS
   while (await time.step(until.horizon)) {
-    if (broker.depth(QUEUE) <= arrivalsPerSecond * DRAINED_SHARE) return time.now()
+    if (broker.depth(QUEUE) <= until.drainedDepth) return time.now()
     if (time.now() > judgedFrom && until.isHopeless()) return undefined
   }
   return undefined
