@@ -79,6 +79,8 @@ export const LIMIT_MIN = 1
 export const LIMIT_DECREASE = 0.7
 /** An attempt that takes half of its timeout is late: K <= μ·T·0.5 is the safe side of K <= μ·T. */
 export const LATE_SHARE = 0.5
+/** 1 hour without one success in time: longer than most drains. Then the handler has become slow, for example by a new step. */
+export const SLOW_AFTER_MS = 3_600_000
 
 /** The same failure three times is not chance. */
 export const POISON_REPEATS = 3

@@ -128,7 +128,7 @@ function limitAfterHandled(
   if (seen.late)
     return lateLimit(policy.adaptiveConcurrency, guards.adaptiveConcurrency, { ...seen, now })
   // The common case allocates no memory.
-  if (guards.adaptiveConcurrency.isSlow === undefined && !seen.saturated)
+  if (guards.adaptiveConcurrency.lateSince === undefined && !seen.saturated)
     return guards.adaptiveConcurrency
   return quickLimit(policy.adaptiveConcurrency, guards.adaptiveConcurrency, seen)
 }

@@ -27,5 +27,6 @@ export {
   withMethods,
 } from './policy/section.ts'
 export { type RateResult, type RatePolicy, type RateState, startRate, takeOne } from './rate.ts'
+export { unprovenDelay } from './schedule-retry.ts'
 export { type SignatureInput, type SignatureFields, signatureParts } from './signature.ts'
 export { isRecord, shown } from './text.ts'

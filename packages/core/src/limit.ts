@@ -1,3 +1,5 @@
+import { SLOW_AFTER_MS } from './defaults.ts'
+
 /**
  * Adaptive concurrency (AIMD). With K attempts in flight, timeout T and a dependency of capacity μ,
  * K > μ·T makes every call late. The overload then continues after its cause has ended. The limit
@@ -21,8 +23,8 @@ export interface LimitState {
   readonly threshold: number
   /** Attempts that began up to this time have already reduced the limit. */
   readonly shrunkAt: number
-  /** Set when an attempt takes long even alone: the handler is slow, so lateness is no sign of overload. */
-  readonly isSlow?: true
+  /** Since when every success was late: 0 from the start, absent after a success in time. */
+  readonly lateSince?: number
 }
 
 export function startLimit(policy: LimitPolicy): LimitState {
@@ -31,6 +33,7 @@ export function startLimit(policy: LimitPolicy): LimitState {
     credit: 0,
     threshold: policy.max,
     shrunkAt: 0,
+    lateSince: 0,
   }
 }
 
@@ -45,22 +48,26 @@ export function growLimit(policy: LimitPolicy, state: LimitState, count: number)
   return { ...state, limit: state.limit + 1, credit: credit - state.limit }
 }
 
-/** Records a success that took more than its share of the timeout: overload, unless the handler itself is slow. */
+/**
+ * Records a success that took more than its share of the timeout. It is a sign of overload, also at the minimum:
+ * other processes may send too much. If every success was late from the start, or for an hour, the handler itself
+ * is slow. Then the limit grows as usual.
+ */
 export function lateLimit(
   policy: LimitPolicy,
   state: LimitState,
   seen: { count: number; saturated: boolean; startedAt: number; inFlight: number; now: number },
 ): LimitState {
-  if (state.isSlow === undefined && state.limit > policy.min)
-    return shrinkLimit(policy, state, seen)
-  const slow: LimitState = { ...state, isSlow: true }
-  return seen.saturated ? growLimit(policy, slow, seen.count) : slow
+  const { lateSince = seen.now } = state
+  const late = { ...state, lateSince }
+  if (seen.now - lateSince < SLOW_AFTER_MS) return shrinkLimit(policy, late, seen)
+  return seen.saturated ? growLimit(policy, late, seen.count) : late
 }
 
 /** Records successes in time: the handler is not slow. */
 export function quickLimit(
   policy: LimitPolicy,
-  { isSlow: _, ...state }: LimitState,
+  { lateSince: _, ...state }: LimitState,
   { count, saturated }: { count: number; saturated: boolean },
 ): LimitState {
   return saturated ? growLimit(policy, state, count) : state
@@ -75,11 +82,11 @@ export function shrinkLimit(
   if (startedAt <= state.shrunkAt) return state
   const used = Math.min(state.limit, inFlight)
   const limit = Math.max(policy.min, Math.floor(used * policy.decrease))
-  return { limit, credit: 0, threshold: limit, shrunkAt: now }
+  return { ...state, limit, credit: 0, threshold: limit, shrunkAt: now }
 }
 
 /** Restarts after an outage: from the minimum, quickly up to half of the last good limit, slowly from there. */
 export function restartLimit(policy: LimitPolicy, state: LimitState, now: number): LimitState {
   const threshold = Math.max(policy.min, Math.floor(state.limit / 2))
-  return { limit: policy.min, credit: 0, threshold, shrunkAt: now }
+  return { ...state, limit: policy.min, credit: 0, threshold, shrunkAt: now }
 }

@@ -70,9 +70,9 @@ export function backoffDelay(context: RetryContext): number {
  * Returns a delay that doubles with each run until half of the runs are used, and then stays the same, so
  * that time and runs end together. The last delay ends just after the time limit.
  */
-function unprovenDelay(
+export function unprovenDelay(
   limit: UnprovenPolicy | undefined,
-  { unproven }: FailureCycle,
+  { unproven }: Pick<FailureCycle, 'unproven'>,
   random: Random,
 ): number {
   if (limit === undefined) return 0

@@ -75,7 +75,7 @@ describe('guards at the start', () => {
     expect(aWorld().guards).toEqual({
       breaker: { phase: 'closed', failures: 0, suspects: [], windowFrom: 0, handled: 0 },
       outage: NO_OUTAGE,
-      adaptiveConcurrency: { limit: 10, credit: 0, threshold: 50, shrunkAt: 0 },
+      adaptiveConcurrency: { limit: 10, credit: 0, threshold: 50, shrunkAt: 0, lateSince: 0 },
       retryBudget: { tokens: 100, rateTokens: 100, at: NOW, stageAt: NOW, staged: 0 },
       flood: [],
     })
@@ -83,7 +83,13 @@ describe('guards at the start', () => {
 
   test('allow the full concurrency without an adaptive limit, and keep no tokens when the budget is off', () => {
     const { guards } = aWorld({ ...GUARDS_OFF, concurrency: 7 })
-    expect(guards.adaptiveConcurrency).toEqual({ limit: 7, credit: 0, threshold: 7, shrunkAt: 0 })
+    expect(guards.adaptiveConcurrency).toEqual({
+      limit: 7,
+      credit: 0,
+      threshold: 7,
+      shrunkAt: 0,
+      lateSince: 0,
+    })
     expect(guards.retryBudget).toEqual({ tokens: 0, rateTokens: 0, at: 0, stageAt: 0, staged: 0 })
   })
 })
@@ -152,30 +158,38 @@ describe('a success', () => {
   })
 
   test('shrinks the limit when it was late, saturated or not, and reports it', () => {
-    const { guards, events } = afterHandled(aWorld(), { late: true, saturated: true, inFlight: 10 })
-    expect(guards.adaptiveConcurrency).toEqual({ limit: 7, credit: 0, threshold: 7, shrunkAt: NOW })
+    const quick = afterHandled(aWorld())
+    const { guards, events } = afterHandled(
+      { policy: resolvePolicy(), guards: quick.guards },
+      { late: true, saturated: true, inFlight: 10 },
+    )
+    expect(guards.adaptiveConcurrency).toEqual({
+      limit: 7,
+      credit: 0,
+      threshold: 7,
+      shrunkAt: NOW,
+      lateSince: NOW,
+    })
     expect(events).toEqual([{ type: 'limit_shrunk', at: NOW, source: 'orders', from: 10, to: 7 }])
   })
 
-  test('marks a slow handler when it was late at the lowest limit, until one success is quick', () => {
-    const limit = { limit: 1, credit: 0, threshold: 5, shrunkAt: 0 }
-    const slow = afterHandled(aWorld({}, { adaptiveConcurrency: limit }), {
-      late: true,
-      saturated: true,
-      count: 2,
-    })
-    expect(slow.guards.adaptiveConcurrency).toEqual({ ...limit, limit: 3, isSlow: true })
+  test('grows the limit of a handler that was late from the start, until one success is quick', () => {
+    const late = { late: true, saturated: true, count: 2 }
+    const slow = afterHandled(aWorld(), late)
+    expect(slow.guards.adaptiveConcurrency).toMatchObject({ limit: 12, lateSince: 0 })
     expect(slow.events).toEqual([])
     const policy = resolvePolicy()
-    const again = afterHandled({ policy, guards: slow.guards }, { late: true })
-    expect(again.guards.adaptiveConcurrency).toEqual(slow.guards.adaptiveConcurrency)
     const quick = afterHandled({ policy, guards: slow.guards }, { late: false })
-    expect(quick.guards.adaptiveConcurrency).toEqual({ ...limit, limit: 3 })
+    expect(quick.guards.adaptiveConcurrency).not.toHaveProperty('lateSince')
+    expect(quick.guards.adaptiveConcurrency.limit).toBe(12)
+    const again = afterHandled({ policy, guards: quick.guards }, { ...late, inFlight: 12 })
+    expect(again.guards.adaptiveConcurrency.limit).toBe(8)
   })
 
   test('returns the same limit when it is neither late nor saturated', () => {
-    const world = aWorld()
-    expect(afterHandled(world).guards.adaptiveConcurrency).toBe(world.guards.adaptiveConcurrency)
+    const { guards } = afterHandled(aWorld())
+    const again = afterHandled({ policy: resolvePolicy(), guards })
+    expect(again.guards.adaptiveConcurrency).toBe(guards.adaptiveConcurrency)
   })
 
   test('ignores a late success that began before the limit last shrank', () => {
@@ -184,7 +198,7 @@ describe('a success', () => {
       late: true,
       startedAt: NOW - 10,
     })
-    expect(late.guards.adaptiveConcurrency).toEqual(limit)
+    expect(late.guards.adaptiveConcurrency).toEqual({ ...limit, lateSince: NOW })
     expect(late.events).toEqual([])
   })
 
@@ -257,7 +271,13 @@ describe('a failure', () => {
       suspects: ['m1'],
       freshAt: NOW,
     })
-    expect(guards.adaptiveConcurrency).toEqual({ limit: 1, credit: 0, threshold: 5, shrunkAt: NOW })
+    expect(guards.adaptiveConcurrency).toEqual({
+      limit: 1,
+      credit: 0,
+      threshold: 5,
+      shrunkAt: NOW,
+      lateSince: 0,
+    })
     expect(events).toEqual([
       breakerChanged('closed', 'open', NOW + 1_000),
       { type: 'limit_shrunk', at: NOW, source: 'orders', from: 10, to: 1 },
@@ -266,7 +286,13 @@ describe('a failure', () => {
 
   test('that trips the breaker restarts the limit for every class', () => {
     const { guards } = afterFailure(aWorld({}, { breaker: shaken(4) }), { class: 'unknown' })
-    expect(guards.adaptiveConcurrency).toEqual({ limit: 1, credit: 0, threshold: 5, shrunkAt: NOW })
+    expect(guards.adaptiveConcurrency).toEqual({
+      limit: 1,
+      credit: 0,
+      threshold: 5,
+      shrunkAt: NOW,
+      lateSince: 0,
+    })
   })
 
   test('that trips the breaker keeps it open as long as the dependency requests', () => {
@@ -294,7 +320,13 @@ describe('a failure', () => {
 
   test('shrinks the limit from the attempts in flight, when the dependency is to blame', () => {
     const { guards, events } = afterFailure(aWorld(), { class: 'transient' }, { inFlight: 10 })
-    expect(guards.adaptiveConcurrency).toEqual({ limit: 7, credit: 0, threshold: 7, shrunkAt: NOW })
+    expect(guards.adaptiveConcurrency).toEqual({
+      limit: 7,
+      credit: 0,
+      threshold: 7,
+      shrunkAt: NOW,
+      lateSince: 0,
+    })
     expect(events).toEqual([{ type: 'limit_shrunk', at: NOW, source: 'orders', from: 10, to: 7 }])
   })
 
@@ -330,6 +362,7 @@ describe('a failure', () => {
         credit: 0,
         threshold: 7,
         shrunkAt: NOW,
+        lateSince: 0,
       })
       expect(events).toEqual([{ type: 'limit_shrunk', at: NOW, source: 'orders', from: 10, to: 7 }])
     },

@@ -4,6 +4,8 @@ import {
   growLimit,
   type LimitPolicy,
   type LimitState,
+  lateLimit,
+  quickLimit,
   restartLimit,
   shrinkLimit,
   startLimit,
@@ -30,6 +32,12 @@ type Input =
       readonly afterMs: number
     }
   | { readonly kind: 'restart'; readonly afterMs: number }
+  | {
+      readonly kind: 'late' | 'quick'
+      readonly count: number
+      readonly saturated: boolean
+      readonly afterMs: number
+    }
 
 const afterMs = fc.integer({ min: 1, max: 1_000 })
 const anyInputs: fc.Arbitrary<Input[]> = fc.array(
@@ -46,6 +54,12 @@ const anyInputs: fc.Arbitrary<Input[]> = fc.array(
       afterMs,
     }),
     fc.record({ kind: fc.constant('restart' as const), afterMs }),
+    fc.record({
+      kind: fc.constantFrom('late' as const, 'quick' as const),
+      count: fc.integer({ min: 1, max: 200 }),
+      saturated: fc.boolean(),
+      afterMs,
+    }),
   ),
   { minLength: 1, maxLength: 80 },
 )
@@ -62,6 +76,10 @@ function step(policy: LimitPolicy, state: LimitState, input: Input, now: number)
       })
     case 'restart':
       return restartLimit(policy, state, now)
+    case 'late':
+      return lateLimit(policy, state, { ...input, startedAt: now - 1, inFlight: 1, now })
+    case 'quick':
+      return quickLimit(policy, state, input)
   }
 }
 
@@ -92,7 +110,8 @@ describe('the limit, for any sequence', () => {
     fc.assert(
       fc.property(anyPolicy, anyInputs, (policy, inputs) => {
         for (const { input, before, after } of applyAll(policy, inputs)) {
-          const direction = input.kind === 'grow' ? 1 : -1
+          if (input.kind === 'late') continue
+          const direction = input.kind === 'grow' || input.kind === 'quick' ? 1 : -1
           expect((after.limit - before.limit) * direction).toBeGreaterThanOrEqual(0)
         }
       }),
@@ -103,8 +122,23 @@ describe('the limit, for any sequence', () => {
     fc.assert(
       fc.property(anyPolicy, anyInputs, (policy, inputs) => {
         for (const { input, before, after } of applyAll(policy, inputs)) {
-          if (input.kind !== 'grow') continue
+          if (input.kind === 'shrink' || input.kind === 'restart') continue
           expect(after.limit).toBeLessThanOrEqual(Math.max(before.threshold, before.limit + 1))
+        }
+      }),
+    )
+  })
+
+  test('never increases on a late success after one in time', () => {
+    fc.assert(
+      fc.property(anyPolicy, anyInputs, (policy, inputs) => {
+        // All of it takes less than the hour after which the handler counts as slow.
+        let wasInTime = false
+        for (const { input, before, after } of applyAll(policy, inputs)) {
+          if (input.kind === 'quick') wasInTime = true
+          if (input.kind === 'late' && wasInTime) {
+            expect(after.limit).toBeLessThanOrEqual(before.limit)
+          }
         }
       }),
     )

@@ -22,7 +22,13 @@ const state = (fields: Partial<LimitState> = {}): LimitState => ({
 
 describe('a new limit', () => {
   test('starts at the value of the policy, in slow start up to the maximum', () => {
-    expect(startLimit(POLICY)).toEqual({ limit: 10, credit: 0, threshold: 50, shrunkAt: 0 })
+    expect(startLimit(POLICY)).toEqual({
+      limit: 10,
+      credit: 0,
+      threshold: 50,
+      shrunkAt: 0,
+      lateSince: 0,
+    })
   })
 
   test('starts no higher than the maximum', () => {
@@ -139,45 +145,60 @@ describe('overload', () => {
 })
 
 describe('a late success', () => {
+  const HOUR = 3_600_000
   const late = (fields: Partial<Parameters<typeof lateLimit>[2]> = {}) => ({
     count: 1,
     saturated: true,
-    startedAt: 2_000,
+    startedAt: HOUR,
     inFlight: 100,
-    now: 3_000,
+    now: HOUR + 1_000,
     ...fields,
   })
 
-  test('is overload while the limit can still shrink', () => {
+  test('is overload after a success in time', () => {
     expect(lateLimit(POLICY, state({ limit: 20 }), late())).toEqual({
       limit: 14,
       credit: 0,
       threshold: 14,
-      shrunkAt: 3_000,
+      shrunkAt: HOUR + 1_000,
+      lateSince: HOUR + 1_000,
     })
     expect(lateLimit(POLICY, state({ limit: 3 }), late()).limit).toBe(2)
-    const alreadyShrunk = state({ limit: 20, shrunkAt: 2_000 })
-    expect(lateLimit(POLICY, alreadyShrunk, late())).toBe(alreadyShrunk)
   })
 
-  test('at the minimum marks a slow handler, and the limit may grow again', () => {
-    const least = state({ limit: 2, threshold: 2, credit: 0 })
-    expect(lateLimit(POLICY, least, late())).toEqual({ ...least, credit: 1, isSlow: true })
-    expect(lateLimit(POLICY, least, late({ count: 2 }))).toEqual({
-      ...least,
-      limit: 3,
-      isSlow: true,
-    })
-    expect(lateLimit(POLICY, least, late({ saturated: false, count: 2 }))).toEqual({
-      ...least,
-      isSlow: true,
-    })
+  test('that began before the limit shrank changes no limit', () => {
+    const shrunk = state({ limit: 20, shrunkAt: HOUR })
+    expect(lateLimit(POLICY, shrunk, late())).toEqual({ ...shrunk, lateSince: HOUR + 1_000 })
   })
 
-  test('of a slow handler no longer shrinks the limit at any value', () => {
-    const slow = state({ limit: 20, threshold: 50, isSlow: true })
-    expect(lateLimit(POLICY, slow, late({ count: 3 }))).toEqual({ ...slow, limit: 23 })
-    expect(lateLimit(POLICY, slow, late({ saturated: false }))).toEqual(slow)
+  test('does not grow the limit at the minimum: other processes may send too much', () => {
+    let current = state({ limit: 2, threshold: 10 })
+    for (let at = HOUR; at < 2 * HOUR; at += 60_000) {
+      current = lateLimit(POLICY, current, late({ startedAt: at, now: at + 1_000, count: 9 }))
+      expect(current.limit).toBe(2)
+    }
+    expect(growLimit(POLICY, current, 1).limit).toBe(2)
+    expect(growLimit(POLICY, current, 2).limit).toBe(3)
+  })
+
+  test('is no overload when none was in time since the start: the handler is slow', () => {
+    const started = startLimit(POLICY)
+    const grown = lateLimit(POLICY, started, late({ count: 3 }))
+    expect(grown).toEqual({ ...started, limit: 13 })
+    expect(lateLimit(POLICY, grown, late({ saturated: false }))).toEqual(grown)
+  })
+
+  test('is no overload when none was in time for an hour: the handler became slow', () => {
+    const since = (lateSince: number) => state({ limit: 20, threshold: 50, lateSince })
+    const now = 2 * HOUR
+    expect(lateLimit(POLICY, since(HOUR + 1), late({ startedAt: now - 1, now })).limit).toBe(14)
+    expect(lateLimit(POLICY, since(HOUR), late({ startedAt: now - 1, now })).limit).toBe(21)
+  })
+
+  test('keeps the time since which all were late', () => {
+    const first = lateLimit(POLICY, state({ limit: 20 }), late())
+    const second = lateLimit(POLICY, first, late({ startedAt: HOUR + 1_001, now: HOUR + 9_000 }))
+    expect(second).toMatchObject({ limit: 9, lateSince: HOUR + 1_000 })
   })
 })
 
@@ -191,19 +212,19 @@ describe('successes in time', () => {
   test('show that the handler is not slow', () => {
     const quick = state({ limit: 20 })
     for (const saturated of [true, false]) {
-      const after = quickLimit(POLICY, { ...quick, isSlow: true }, { count: 1, saturated })
+      const after = quickLimit(POLICY, { ...quick, lateSince: 0 }, { count: 1, saturated })
       expect(after).toEqual(saturated ? { ...quick, credit: 1 } : quick)
-      expect('isSlow' in after).toBe(false)
+      expect('lateSince' in after).toBe(false)
     }
   })
 })
 
-describe('overload with a slow handler', () => {
-  test('shrinks the limit, and lateness counts again', () => {
-    const slow = state({ limit: 20, isSlow: true })
+describe('a failure with a slow handler', () => {
+  test('shrinks the limit, and the handler stays slow', () => {
+    const slow = state({ limit: 20, lateSince: 0 })
     const failed = { startedAt: 2_000, inFlight: 20, now: 3_000 }
-    expect('isSlow' in shrinkLimit(POLICY, slow, failed)).toBe(false)
-    expect('isSlow' in restartLimit(POLICY, slow, 3_000)).toBe(false)
+    expect(shrinkLimit(POLICY, slow, failed)).toMatchObject({ limit: 14, lateSince: 0 })
+    expect(restartLimit(POLICY, slow, 3_000)).toMatchObject({ limit: 2, lateSince: 0 })
   })
 })
 

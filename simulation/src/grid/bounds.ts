@@ -1,5 +1,5 @@
 import type { Policy } from '@redrive/core'
-import { BREAKER_OPEN_JITTER } from '@redrive/core/internal'
+import { BREAKER_OPEN_JITTER, unprovenDelay } from '@redrive/core/internal'
 
 /** What the bounds of a cell depend on. */
 export interface BoundInput {
@@ -12,26 +12,61 @@ export interface BoundInput {
 }
 
 /**
- * Returns the most failed runs that a process needs to notice an outage of this length and its end: those that
- * open the breaker, then one for each probe. Each wait is the shortest that the jitter allows.
+ * Returns the failed runs that the fleet needs to notice the outage and its end. Each process needs the messages
+ * that open its breaker, then one for each probe. Messages that wait for enough others are repeated.
  */
-export function trialsOf(policy: Policy, outageMs: number): number {
-  const { breaker } = policy
+export const neededFailures = (input: BoundInput): number => {
+  const { policy, processes, outageMs, arrivalsPerSecond } = input
+  const perProcess = tripOf(policy) + probesOf(policy, outageMs)
+  return processes * perProcess + repeatsOf(policy, arrivalsPerSecond)
+}
+
+/** Returns how many different messages must fail until the breaker opens. */
+function tripOf({ breaker }: Policy): number {
   if (breaker === undefined) return Number.POSITIVE_INFINITY
-  const { trip, minOpenMs, maxOpenMs, openShare } = breaker
-  let trials = trip.kind === 'consecutive' ? trip.failures : trip.minimum
+  const { trip } = breaker
+  return trip.kind === 'consecutive' ? trip.failures : trip.minimum
+}
+
+/** Returns the most probes that one process sends in the outage. Each wait is the shortest that the jitter allows. */
+export function probesOf({ breaker }: Policy, outageMs: number): number {
+  if (breaker === undefined) return 0
+  const { minOpenMs, maxOpenMs, openShare } = breaker
+  let probes = 0
   let at = 0
   for (;;) {
     const openMs = Math.min(maxOpenMs, Math.max(minOpenMs, at * openShare))
     at += openMs * (1 - BREAKER_OPEN_JITTER)
-    if (at >= outageMs) return trials
-    trials += 1
+    if (at >= outageMs) return probes
+    probes += 1
   }
 }
 
-/** Returns the failed runs that the whole fleet needs. */
-export const neededFailures = ({ policy, processes, outageMs }: BoundInput): number =>
-  processes * trialsOf(policy, outageMs)
+/**
+ * Returns the repeated runs before enough different messages have arrived to open a breaker. The first message waits
+ * for all of the others, the last for none. A message without proof is repeated with the shortest delays.
+ */
+export function repeatsOf(policy: Policy, arrivalsPerSecond: number): number {
+  let repeats = 0
+  for (let others = 1; others < tripOf(policy); others++) {
+    repeats += repeatsWithin(policy, (others / arrivalsPerSecond) * 1_000)
+  }
+  return repeats
+}
+
+function repeatsWithin({ retry }: Policy, waitMs: number): number {
+  let at = retry.minDelayMs
+  let runs = 0
+  while (at <= waitMs) {
+    runs += 1
+    const unproven = { runs, waitedMs: at }
+    at += Math.max(
+      retry.minDelayMs,
+      unprovenDelay(retry.unproven, { unproven }, () => 0),
+    )
+  }
+  return runs
+}
 
 /**
  * Returns why no limit of at least one attempt for each process can keep the calls within the timeout, or
