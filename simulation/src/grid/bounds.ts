@@ -89,6 +89,14 @@ export function impossibility(input: BoundInput): string | undefined {
 }
 
 /**
+ * Returns the largest share of good messages that may be given up in an overload that does not end. Up to
+ * `outage.ratio` of the runs may fail before failures stop to count, and a message needs all of its attempts to fail.
+ */
+export function falseShare({ outage, retry }: Policy): number {
+  return (outage?.ratio ?? 1) ** retry.classes.transient.attempts
+}
+
+/**
  * Returns the calls per second before the outage, when each late call is repeated: the fixed point of
  * `load = arrivals / (1 - late share at this load)`. Returns the capacity when there is none below it.
  */

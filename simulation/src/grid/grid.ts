@@ -1,7 +1,7 @@
 import { formatDuration, resolvePolicy } from '@redrive/core'
 import { simulateOutage, type StormResult } from '@redrive/storm'
 import { drainRatio, GOALS, PROCESSES } from '@redrive/storm/internal'
-import { type BoundInput, impossibility, neededFailures } from './bounds.ts'
+import { type BoundInput, falseShare, impossibility, neededFailures } from './bounds.ts'
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
@@ -55,7 +55,7 @@ export type Verdict =
   | 'ok'
   /** More attempts than the goal, but no more than the policy needs to notice the outage and its end. */
   | 'bound'
-  /** No limit can meet the goals. Only false dead letters are judged. */
+  /** No limit of one attempt or more for each process can meet the goals. Only false dead letters are judged. */
   | 'cannot'
   | 'SHORT'
 
@@ -124,8 +124,9 @@ export function judge(cell: Cell, result: StormResult, bound: BoundInput): Playe
   const attemptsBound = Math.max(GOALS.attemptsPerMessage, needed)
   const drain = drainRatio(result)
   const missed: string[] = []
-  if (result.falseDeadLetters > 0) missed.push('false dead letters')
   const cannot = impossibility(bound)
+  const falseBound = cannot === undefined ? GOALS.falseDeadLetters : falseShare(bound.policy)
+  if (result.falseDeadLetters > falseBound) missed.push('false dead letters')
   if (cannot === undefined) {
     if (result.attemptsPerMessage > attemptsBound) missed.push('attempts')
     if (drain === undefined || drain > GOALS.drain) missed.push('drain')
