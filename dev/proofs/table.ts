@@ -67,6 +67,7 @@ export const PROOFS: readonly Proof[] = [
   { name: 'simulate', tier: 'merge', minutes: 1, command: 'pnpm simulate --seeds 2000', starts: SIMULATION, shows: 'no promise breaks in 2,000 seeded runs with faults' },
   { name: 'give-up', tier: 'merge', minutes: 0.3, command: 'pnpm simulate give-up --quick', starts: SIMULATION, shows: 'a failing message is given up in time, a good one in an outage is not, short form' },
   { name: 'storm', tier: 'merge', minutes: 1.5, command: 'pnpm simulate storm --quick --out .reports/storm', starts: SIMULATION, shows: 'no retry storm after an outage, short form' },
+  { name: 'storm-grid', tier: 'merge', minutes: 0.4, command: 'pnpm simulate storm --grid --quick', starts: SIMULATION, shows: 'no retry storm at low and high rates, short form' },
   { name: 'readme', tier: 'merge', minutes: 0.5, command: 'pnpm readme', starts: README, shows: 'the program of the README runs from the packed packages in an empty folder' },
   { name: 'faults-rabbitmq-smoke', tier: 'merge', minutes: 1, command: 'pnpm faults rabbitmq --smoke', starts: faults('rabbitmq'), shows: 'RabbitMQ: kill at each boundary, a lost confirmation, a restart' },
   { name: 'faults-kafka-smoke', tier: 'merge', minutes: 1.5, command: 'pnpm faults kafka --smoke', starts: faults('kafka'), shows: 'Kafka: the same' },
@@ -94,6 +95,7 @@ export const PROOFS: readonly Proof[] = [
   { name: 'faults-mutants', tier: 'nightly', minutes: 27, command: 'pnpm faults all --mutants', starts: ['faults/src/main.ts'], shows: 'the fault scenarios find each known mistake' },
 
   { name: 'storm-full', tier: 'release', minutes: 10, command: 'pnpm simulate storm --out .reports/storm', starts: SIMULATION, shows: 'no retry storm, all outages and policies' },
+  { name: 'storm-grid-full', tier: 'release', minutes: 25, command: 'pnpm simulate storm --grid', starts: SIMULATION, shows: 'no retry storm at every rate, number of consumers, timeout and outage' },
   ...['rabbitmq', 'kafka', 'postgres', 'emission', 'catalog', 'server'].map((name): Proof => ({ name: `faults-${name}`, tier: 'release', minutes: 20, command: `pnpm faults ${name}`, starts: faults(name), shows: `${name}: all fault scenarios at full size` })),
   ...['core', 'file-store', 'emission', 'rabbitmq', 'rabbitmq-memory', 'kafka', 'kafka-poison', 'postgres', 'catalog', 'server'].map((name): Proof => ({ name: `bench-${name}`, tier: 'release', minutes: 20, command: `pnpm bench ${name}`, starts: [`bench/src/cases/${name}.ts`], shows: `${name}: cost compared with the bare client and with peers, judged` })),
   { name: 'mutate', tier: 'release', minutes: 60, command: 'pnpm mutate', starts: [], shows: 'the tests of core notice changes of its code' },
