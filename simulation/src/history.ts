@@ -14,6 +14,14 @@ export type Fact =
     }
   /** The handler of an attempt ended, with or without success. */
   | { readonly what: 'ended'; readonly at: number; readonly id: string; readonly process: number }
+  /** The process received a delivery of the message (1), or settled, returned or lost one (-1). */
+  | {
+      readonly what: 'owned'
+      readonly at: number
+      readonly id: string
+      readonly process: number
+      readonly change: 1 | -1
+    }
   | { readonly what: 'started'; readonly at: number; readonly process: number }
   | {
       readonly what: 'died'
@@ -60,6 +68,8 @@ function textOf(fact: Fact): string {
       return `p${fact.process} attempt ${fact.number} of ${fact.id} (cycle ${fact.cycle})`
     case 'ended':
       return `p${fact.process} attempt of ${fact.id} ended`
+    case 'owned':
+      return `p${fact.process} ${fact.change === 1 ? 'owns' : 'gives up'} a delivery of ${fact.id}`
     case 'started':
       return `p${fact.process} starts`
     case 'died':

@@ -15,6 +15,8 @@ export interface LinkWeather {
   /** Returns the probability that a request, or else its response, is lost. */
   loss(): number
   disrupted(id: string, why: string): void
+  /** Called when the process receives a delivery (1), and when it settles, returns or loses it (-1). */
+  owned(id: string, change: 1 | -1): void
 }
 
 /** How long a client waits for a response before the outcome counts as unknown. */
@@ -31,6 +33,8 @@ export class Link implements MemoryConnection {
   readonly #weather: LinkWeather
   readonly #inner: MemoryConnection
   readonly #inFlight = new Map<number, string>()
+  /** The deliveries that the process has, by its own knowledge. */
+  readonly #owned = new Map<number, string>()
   #isLost = false
   #pauses = 0
   isAlive = true
@@ -51,7 +55,9 @@ export class Link implements MemoryConnection {
       this.#disruptAll('connection lost')
       this.#isLost = true
       time.after(this.#latency(), () => {
-        if (this.isAlive) onLost()
+        if (!this.isAlive) return
+        for (const tag of [...this.#owned.keys()]) this.#giveUp(tag)
+        onLost()
       })
     })
   }
@@ -75,6 +81,13 @@ export class Link implements MemoryConnection {
     this.#inFlight.clear()
   }
 
+  #giveUp(tag: number): void {
+    const id = this.#owned.get(tag)
+    if (id === undefined) return
+    this.#owned.delete(tag)
+    this.#weather.owned(id, -1)
+  }
+
   publish(queue: string, message: MemoryMessage, delayMs: number): Promise<void> {
     return this.#request(
       message.id,
@@ -92,6 +105,7 @@ export class Link implements MemoryConnection {
   }
 
   #settle(tag: number, what: string, act: () => boolean): Promise<boolean> {
+    this.#giveUp(tag)
     return this.#request(this.#inFlight.get(tag), what, () => {
       const isOurs = act()
       this.#inFlight.delete(tag)
@@ -133,7 +147,10 @@ export class Link implements MemoryConnection {
     const inner = this.#inner.subscribe(queue, (handed) => {
       this.#inFlight.set(handed.tag, handed.message.id)
       this.#time.after(this.#latency(), () => {
-        if (this.isAlive) listener(handed)
+        if (!this.isAlive) return
+        this.#owned.set(handed.tag, handed.message.id)
+        this.#weather.owned(handed.message.id, 1)
+        listener(handed)
       })
     })
     return {

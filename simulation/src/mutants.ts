@@ -15,6 +15,7 @@ const RECEIVE = 'packages/transports/memory/src/transport.ts'
 const QUEUE = 'packages/transports/memory/src/queue.ts'
 const LOOP = 'packages/runtime/src/loop.ts'
 const RUN_ALONE = 'packages/runtime/src/run-alone.ts'
+const FORGET_LOST = 'packages/runtime/src/forget-lost.ts'
 const INLINE = 'packages/runtime/src/inline.ts'
 const WORK = 'packages/runtime/src/pending-delivery.ts'
 const HAND_OFF = 'packages/runtime/src/handoff.ts'
@@ -111,6 +112,12 @@ export const MUTANTS: readonly Mutant[] = [
     file: LOOP,
     find: 'this.unended.size === 0 ? undefined : this.unended.runOf(delivery.id)',
     replace: 'this.unended.runOf(`other ${delivery.id}`)',
+  },
+  {
+    name: 'retry a delivery that the broker has taken back',
+    file: FORGET_LOST,
+    find: 'const retries = inline.takeThose(lost)',
+    replace: 'const retries = inline.takeThose(new Set())',
   },
   {
     name: 'run a suspect together with others',

@@ -143,6 +143,14 @@ class World {
         loss: () => this.#faults.strongest('lossyLink', (fault) => fault.probability),
         disrupted: (id, why) =>
           this.#history.write({ what: 'disrupted', at: this.#time.now(), id, why }),
+        owned: (id, change) =>
+          this.#history.write({
+            what: 'owned',
+            at: this.#time.now(),
+            id,
+            process: index,
+            change,
+          }),
       },
       handler: (self) => this.#handler(self),
       inbox: this.#scenario.hasInbox ? (self) => this.#inbox(self) : undefined,

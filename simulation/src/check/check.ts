@@ -4,6 +4,7 @@ import { checkDeadLetters, checkReports } from './dead-letters.ts'
 import { type CheckInput, countAll, type Violation, violation } from './evidence.ts'
 import { checkNeverEarly } from './never-early.ts'
 import { checkOrder } from './order.ts'
+import { checkOwned } from './owned.ts'
 import { checkPlaces } from './places.ts'
 import { checkTrials } from './trials.ts'
 
@@ -19,6 +20,7 @@ import { checkTrials } from './trials.ts'
  * | I7 | reports match what happened: every reported dead letter exists |
  * | I8 | a good message is never dead-lettered |
  * | I9 | a process never runs a message while an earlier run of it is alive |
+ * | I10 | a process never runs a message that the broker has taken back |
  */
 export function checkRun(input: CheckInput): readonly Violation[] {
   const counts = countAll(input)
@@ -26,6 +28,7 @@ export function checkRun(input: CheckInput): readonly Violation[] {
     ...checkPlaces(input, counts),
     ...checkAttempts(input, counts),
     ...checkAlive(input, counts),
+    ...checkOwned(input),
     ...checkNeverEarly(input, counts),
     ...checkTrials(input, counts),
     ...(input.scenario.isOrdered ? checkOrder(input, counts) : []),

@@ -3,7 +3,7 @@ import type { Fact } from '../history.ts'
 import type { Scenario } from '../scenario.ts'
 
 export interface Violation {
-  /** The broken invariant: I1 … I9. */
+  /** The broken invariant: I1 … I10. */
   readonly invariant: string
   readonly text: string
 }
