@@ -36,8 +36,8 @@ export interface EvidenceInput {
  * | another message passed while this one waited                 | message    |
  * | otherwise                                                    | unproven   |
  *
- * The failed probe of a half-open breaker counts when another probe passed while it waited. It is unproven when
- * only messages fail that failed before.
+ * A probe of a half-open breaker proves less when another probe passed while it waited, or when only
+ * messages fail that failed before. Its failure is then unproven.
  */
 export function findCause(input: EvidenceInput): Cause {
   const { policy, failure, cycle, after, now } = input
@@ -57,7 +57,7 @@ function causeWhileOpen({ policy, failure, cycle, before, after, now }: Evidence
   const isNew = after.breaker !== breaker
   if (policy.retry.unproven === undefined) return isNew ? 'dependency' : 'message'
   const waited = waitedMs(policy, cycle, failure)
-  if (hasServedOthers(after.outage, waited, now)) return 'message'
+  if (hasServedOthers(after.outage, waited, now)) return 'unproven'
   return isNew || breaker.freshAt > now - waited ? 'dependency' : 'unproven'
 }
 

@@ -905,20 +905,24 @@ describe('a retry that fails while no other message passed or failed', () => {
     expect(waits(360_000, 1)).toMatchObject({ delayMs: 60_000 })
   })
 
-  test('counts when it was a probe and another probe passed while it waited', () => {
+  test('is held back until the next probe while the breaker is open', () => {
     const breaker = { ...open(NOW), suspects: ['m1'] } as BreakerState
     const again = { class: 'transient' } as const
     const guards = { ...served(NOW - 1), breaker }
     const opened = afterFailure({ ...world, failure: again, guards })
     expect(opened.guards.breaker).toMatchObject({ phase: 'open', until: NOW + 1_000 })
-    expect(opened.decision).toMatchObject({ kind: 'deadLetter', reason: 'attempts_exhausted' })
-    const earlier = afterFailure({
+    expect(opened.decision).toMatchObject({ dueAt: NOW + 5_000, cycle: { unproven: { runs: 1 } } })
+    const short: PolicyOptions = { retry: { backoff: { kind: 'fixed', delay: '10ms' } } }
+    const soon = {
       ...world,
       failure: again,
       guards,
+      options: short,
       cycle: { ...last, attempts: 1 },
-    })
-    expect(earlier.decision).toMatchObject({ kind: 'retryAt', cycle: { attempts: 2 } })
+    }
+    expect(afterFailure(soon).decision).toMatchObject({ dueAt: NOW + 1_000, reason: 'held_back' })
+    const ordered = { ...soon, options: { ...short, ...LANE } }
+    expect(afterFailure(ordered).decision).toMatchObject({ dueAt: NOW + 1_773 })
   })
 })
 

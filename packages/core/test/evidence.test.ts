@@ -73,21 +73,6 @@ describe('the cause of a failure is the message', () => {
     expect(cause({ options, cycle, after: { outage: served(10) } })).toBe('unproven')
   })
 
-  test('when a probe fails and another probe passed while this one waited', () => {
-    const before = { breaker: open(NOW) }
-    const after = { breaker: open(NOW + 1_000), outage: served(999) }
-    expect(cause({ before, after })).toBe('message')
-    expect(cause({ before, after: { ...after, outage: served(1_000) } })).toBe('dependency')
-    // The same holds for a failure that is known for this message.
-    expect(cause({ before, after: { ...before, outage: served(999) } })).toBe('message')
-  })
-
-  test('never on its first run as a probe, because it has not waited', () => {
-    const before = { breaker: open(NOW) }
-    const after = { breaker: open(NOW + 1_000), outage: served(0) }
-    expect(cause({ cycle: {}, before, after })).toBe('dependency')
-  })
-
   test.each(['schema', 'business', 'integration'] as const)(
     'when its class is %s, in every state of the dependency',
     (name) => {
@@ -145,6 +130,14 @@ describe('the cause of a failure is unproven', () => {
     const causeOf = (guards: Partial<Guards>) => cause({ before: guards, after: guards })
     expect(causeOf(known(NOW - 1_000))).toBe('unproven')
     expect(causeOf(known(NOW - 999))).toBe('dependency')
+    expect(causeOf({ ...known(NOW - 999), outage: served(999) })).toBe('unproven')
+  })
+
+  test('when a probe fails and another message passed while this one waited', () => {
+    const before = { breaker: open(NOW) }
+    const after = { breaker: open(NOW + 1_000), outage: served(999) }
+    expect(cause({ before, after })).toBe('unproven')
+    expect(cause({ before, after: { ...after, outage: served(1_000) } })).toBe('dependency')
   })
 
   test('never with the limits off: a probe without new information counts', () => {
