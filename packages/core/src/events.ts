@@ -66,13 +66,13 @@ export type CoreEvent =
       /** Earliest time of the retry, epoch ms. */
       readonly releaseAt: number
     }
-  /** Too many similar messages became dead letters. The next ones are written more slowly. */
+  /** Too many similar messages became dead letters. The next ones are written more slowly, except in lane order. */
   | {
       readonly type: 'flood_detected'
       readonly at: number
       readonly source: string
       readonly signature: string
-      /** When the first slowed dead letter is written, epoch ms. */
+      /** When the first slowed dead letter is written, epoch ms. In lane order nothing is slowed. */
       readonly until: number
     }
 

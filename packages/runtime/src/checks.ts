@@ -1,4 +1,4 @@
-import { type Check, readOptions, withMethods } from '@redrive/core/internal'
+import { type Check, isRecord, readOptions, withMethods } from '@redrive/core/internal'
 
 /** The conditions of the values that several calls of the runtime take. */
 
@@ -46,8 +46,12 @@ export const TRANSPORT: Check = withMethods(
 
 /** Returns the milliseconds of `drain` in the options of a call that ends a consumer or an emitter. */
 export function readDrain(call: string, options: unknown, fallbackMs: number): number {
-  // `process.once('SIGTERM', consumer.stop)` passes the name of the signal. The consumer must stop then.
-  const isSignal = typeof options === 'string' && options.startsWith('SIG')
-  const given = isSignal ? undefined : options
+  // `process.once('SIGTERM', consumer.stop)` and other callbacks pass what they like. The consumer must stop then.
+  const given = isRecord(options) && isPlain(options) ? options : undefined
   return readOptions(call, given, (top) => top.duration('drain', fallbackMs))
+}
+
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === null || prototype === Object.prototype
 }

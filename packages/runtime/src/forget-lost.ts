@@ -27,6 +27,8 @@ interface LossParts<D extends Delivery> {
  */
 export function forgetLost<D extends Delivery>(parts: LossParts<D>, lost: ReadonlySet<D>): void {
   const { capacity, deadlines, inline, losses, slowed, trial, unended, waiting } = parts
+  // The broker counts each of them as delivered, but this process did not crash.
+  for (const { id } of lost) losses.add(id)
   const kept = waiting.filter(({ delivery }) => !lost.has(delivery))
   waiting.splice(0, waiting.length, ...kept)
   slowed.forget(lost)
@@ -34,7 +36,6 @@ export function forgetLost<D extends Delivery>(parts: LossParts<D>, lost: Readon
   const retries = inline.takeThose(lost)
   for (const attempt of [...deadlines.all(), ...unended.attempts]) {
     if (!lost.has(attempt.delivery)) continue
-    losses.add(attempt.delivery.id)
     attempt.isLost = true
     if (attempt.interruptedBy === undefined) parts.interrupt(attempt, lostError())
   }

@@ -196,7 +196,9 @@ export class GuardState {
   save(guards: Guards): void {
     this.#guards = guards
     const { dependency, policy } = this.#deps
-    const breaker = policy.breaker === undefined ? dependency.breaker : guards.breaker
+    // An operator may have isolated it meanwhile, also in a listener. Only `restore` ends that.
+    const isKept = policy.breaker === undefined || dependency.breaker.phase === 'isolated'
+    const breaker = isKept ? dependency.breaker : guards.breaker
     dependency.learn(breaker, guards.outage)
   }
 

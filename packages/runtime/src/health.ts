@@ -32,7 +32,7 @@ export interface UnprovenMessage {
 }
 
 export function healthOf<D extends Delivery>(loop: Loop<D>, source: SourceState): ConsumerHealth {
-  const { capacity, guardState, unended, deps } = loop
+  const { capacity, guardState, handOff, slowed, unended, deps } = loop
   // Successes are counted in batches.
   capacity.recordSuccesses()
   const { dependency, policy, clock } = deps
@@ -48,11 +48,24 @@ export function healthOf<D extends Delivery>(loop: Loop<D>, source: SourceState)
     [assigned === 0, 'down', 'No partition is assigned to it.'],
     [capacity.isPauseRequested, 'down', 'It was paused.'],
     [phase === 'isolated', 'down', `"${dependency.name}" is isolated.`],
-    [phase === 'open', 'down', `The breaker of "${dependency.name}" is open.`],
+    [
+      phase === 'open',
+      capacity.isGivingUp ? 'degraded' : 'down',
+      `The breaker of "${dependency.name}" is open.`,
+    ],
     [phase === 'halfOpen', 'degraded', `The breaker of "${dependency.name}" is half-open.`],
     [isFull, 'down', 'Handlers that do not end hold every slot.'],
     [!isFull && unended.hung > 0, 'degraded', hungReason(unended.hung)],
-    [loop.handOff.stuck > 0, 'degraded', 'The broker does not confirm copies.'],
+    [
+      handOff.stuck > 0,
+      handOff.stuck >= policy.concurrency ? 'down' : 'degraded',
+      'The broker does not confirm copies.',
+    ],
+    [
+      slowed.size > 0,
+      slowed.isFull ? 'down' : 'degraded',
+      'Many messages fail in the same way, and their dead letters are written slowly.',
+    ],
     [oldestUnproven !== undefined, 'degraded', 'A message fails, and the cause is not known.'],
   ]
   const found = checks.filter(([isTrue]) => isTrue)

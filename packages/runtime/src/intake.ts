@@ -11,6 +11,7 @@ export class Intake<D extends Delivery> {
   readonly #onWake: () => void
   #cancelWake: (() => void) | undefined
   #limit = 0
+  #isStopped = false
   isOpen = true
   /** Resolves when the last close took effect: no delivery arrives after that. */
   closed: Promise<void> = Promise.resolve()
@@ -57,10 +58,13 @@ export class Intake<D extends Delivery> {
   #wakeAt(until: number | undefined): void {
     this.#cancelWake?.()
     this.#cancelWake =
-      until === undefined ? undefined : this.#clock.after(until - this.#clock.now(), this.#onWake)
+      until === undefined || this.#isStopped
+        ? undefined
+        : this.#clock.after(until - this.#clock.now(), this.#onWake)
   }
 
   stop(): void {
+    this.#isStopped = true
     this.#wakeAt(undefined)
   }
 }

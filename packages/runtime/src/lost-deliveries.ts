@@ -1,11 +1,10 @@
 import type { Delivery } from '@redrive/core'
 
-/** 1,000 messages: more than any prefetch that returns after a lost connection. */
-const MAX_MESSAGES = 1_000
+/** 10,000 messages: more than any prefetch that returns after a lost connection. */
+const MAX_MESSAGES = 10_000
 
 /**
- * Deliveries lost while their handler ran and this process stayed alive. The broker counts them, but
- * they are no crashes.
+ * Deliveries lost while this process stayed alive. The broker counts them, but they are no crashes.
  */
 export class LostDeliveries<D extends Delivery> {
   readonly #newlyLost = new Set<D>()

@@ -29,7 +29,10 @@ export async function shutDown<D extends Delivery>(loop: Loop<D>, drainMs: numbe
 }
 
 /** Ends timers and subscriptions, after the shutdown or a failed start. */
-export function releaseAll<D extends Delivery>({ capacity, deadlines, unended }: Loop<D>): void {
+export function releaseAll<D extends Delivery>(loop: Loop<D>): void {
+  const { capacity, deadlines, inline, slowed, unended } = loop
+  inline.takeAll()
+  slowed.cancelAll()
   capacity.release()
   unended.stop()
   deadlines.stop()

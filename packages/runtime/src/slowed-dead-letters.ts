@@ -4,6 +4,9 @@ import type { Clock } from './clock.ts'
 /** 1,000 dead letters wait here at most. At the default rate the last one waits for 17 minutes. */
 const MAX_SLOWED = 1_000
 
+/** 15 min: shorter than the 30 min after which RabbitMQ takes unsettled deliveries back. */
+const MAX_HOLD_MS = 900_000
+
 interface Slowed {
   readonly decision: DeadLetter
   /** Messages handled before it was decided. */
@@ -57,10 +60,11 @@ export class SlowedDeadLetters<D extends Delivery> {
   hold(delivery: D, decision: DeadLetter): boolean {
     const delayMs = (decision.notBefore ?? 0) - this.#clock.now()
     if (delayMs <= 0 || this.#isStopped) return false
-    const cancel = this.#clock.after(delayMs, () => this.#writeNow(delivery))
+    const cancel = this.#clock.after(Math.min(delayMs, MAX_HOLD_MS), () => this.#writeNow(delivery))
     const { handledCount: handledBefore } = this.#loop.guardState
     this.#slowed.set(delivery, { decision, handledBefore, cancel })
     this.#makeRoom()
+    queueMicrotask(() => this.#loop.capacity.refresh())
     return true
   }
 
@@ -89,6 +93,12 @@ export class SlowedDeadLetters<D extends Delivery> {
   stop(): void {
     this.#isStopped = true
     this.writeAll()
+  }
+
+  /** Forgets all of them: the consumer did not start. */
+  cancelAll(): void {
+    for (const { cancel } of this.#slowed.values()) cancel()
+    this.#slowed.clear()
   }
 
   /** Forgets those that the broker took back. */

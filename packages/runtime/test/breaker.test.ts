@@ -1,7 +1,7 @@
-import { consume, dependency as dependencyNamed, Dependency } from '../src/index.ts'
+import { consume, dependency as dependencyNamed, Dependency, onEvent } from '../src/index.ts'
 import { MemoryBroker, memory, send as sendTo } from '@redrive/memory'
 import { FakeClock } from '@redrive/testing'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { events, never, ofType, PLAIN, unreachable, world } from './fixtures.ts'
 
 const BREAKER = {
@@ -300,6 +300,24 @@ describe('a dependency', () => {
     await clock.settle()
     expect([state.calls, backlog()]).toEqual([1, 0])
     expect(consumer.stats()).toMatchObject({ breaker: 'closed', isPaused: false })
+  })
+
+  it('stays isolated when a listener isolates it during a failure', async () => {
+    const { send, start, clock } = world()
+    const consumer = await start(
+      () => {
+        throw new Error('no')
+      },
+      { breaker: {}, retry: { attempts: 1 } },
+    )
+    onTestFinished(
+      onEvent(({ type }) => {
+        if (type === 'attempt_failed') consumer.dependency.isolate()
+      }),
+    )
+    send({})
+    await clock.settle()
+    expect(consumer.stats()).toMatchObject({ breaker: 'isolated', isPaused: true })
   })
 
   it('that is isolated before the consumer starts pauses it from the first message on', async () => {

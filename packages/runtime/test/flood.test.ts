@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { Receiver } from '../src/index.ts'
 import { delivery, events, ofType, scripted, world } from './fixtures.ts'
 
 const bad = (): never => {
@@ -81,8 +82,8 @@ describe('a flood of similar dead letters', () => {
     await clock.advance('10s')
     expect(ofType(seen, 'consumer_resumed')).toHaveLength(1)
     expect(deadLetters()).toBe(6)
-    await clock.advance('1h')
-    expect(deadLetters()).toBe(5 + 6 * 60 + 1)
+    await clock.advance('10m')
+    expect(deadLetters()).toBe(5 + 6 * 10 + 1)
   })
 
   it('writes the oldest early when 1,000 wait and others pass', async () => {
@@ -144,6 +145,43 @@ describe('a flood of similar dead letters', () => {
       'deadLetter a',
       'deadLetter c',
     ])
+  })
+
+  it('is no crash when the connection is lost again and again', async () => {
+    const { send, start, clock, broker, quarantined } = world()
+    const seen = events()
+    await start(bad, { ...TERMINAL, flood: { burst: 1, perMinute: 1 }, poison: {} })
+    for (let count = 0; count < 6; count++) send({})
+    await clock.settle()
+    for (let times = 0; times < 7; times++) {
+      broker.restart()
+      await clock.settle()
+    }
+    expect(ofType(seen, 'consumer_paused').filter(({ reason }) => reason === 'trial')).toEqual([])
+    expect(quarantined()).toBe(0)
+  })
+
+  it('waits for at most 15 minutes', async () => {
+    const { send, start, clock, deadLetters } = world()
+    await start(bad, { ...TERMINAL, flood: { burst: 1, perMinute: 1 } })
+    for (let count = 0; count < 100; count++) send({})
+    await clock.advance('15m')
+    expect(deadLetters()).toBe(100)
+  })
+
+  it('leaves no timer when the consumer does not start', async () => {
+    const { clock, transport, start } = scripted()
+    const receive = async (receiver: Receiver) => {
+      for (const id of ['a', 'b', 'c']) receiver.deliver(delivery(id))
+      await clock.settle()
+      throw new Error('no queue')
+    }
+    Object.assign(transport, { receive })
+    await expect(start(bad, { ...TERMINAL, flood: { burst: 1, perMinute: 1 } })).rejects.toThrow(
+      'no queue',
+    )
+    await clock.advance('1h')
+    expect(transport.log.slice(-1)).toEqual(['close'])
   })
 
   it('is written before a suspect runs alone', async () => {

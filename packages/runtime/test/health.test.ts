@@ -164,6 +164,29 @@ describe('the health of a consumer', () => {
     expect(consumer.health()).toMatchObject({ ...HEALTHY, oldestUnproven: undefined })
   })
 
+  it('is degraded in a flood, and down when it pauses the consumer', async () => {
+    const { clock, transport, start } = scripted()
+    const bad = () => {
+      throw new RangeError('no')
+    }
+    const flood = { burst: 1, perMinute: 1 }
+    const consumer = await start(bad, { retry: { attempts: 1 }, flood, concurrency: 1 })
+    const deliver = async (count: number) => {
+      for (let index = 0; index < count; index++) {
+        transport.deliver(delivery(`m${index}`))
+        await clock.settle()
+      }
+    }
+    await deliver(2)
+    const reasons = [
+      'Many messages fail in the same way, and their dead letters are written slowly.',
+    ]
+    expect(consumer.health()).toMatchObject({ status: 'degraded', reasons })
+    await deliver(999)
+    expect(consumer.health()).toMatchObject({ status: 'down', reasons })
+    expect(consumer.stats().isPaused).toBe(true)
+  })
+
   it('is down while paused and after a stop', async () => {
     const { clock, start } = scripted()
     const consumer = await start(() => undefined)

@@ -217,6 +217,35 @@ describe('the log of a consumer', () => {
     written.mockRestore()
   })
 
+  it('has one line without control characters, whatever the producer sent', async () => {
+    const { clock, transport, start } = scripted()
+    const { lines, logger } = recorder()
+    await start(
+      () => {
+        throw new TypeError('Failed to parse URL from https://user:s3cret@host/')
+      },
+      { logger, retry: { attempts: 1 } },
+    )
+    transport.deliver(delivery(`a\n2026 redrive error: forged\u2028\u001b[31m`))
+    transport.deliver(delivery('x'.repeat(1_000)))
+    await clock.settle()
+    expect(lines[0]).toBe(
+      'warn orders: Message a 2026 redrive error: forged [31m is now a dead letter (attempts_exhausted, 1 run): TypeError: Failed to parse URL from https://***@host/',
+    )
+    expect(lines[1]?.length).toBe('warn '.length + 601)
+  })
+
+  it('survives a logger whose promise rejects', async () => {
+    const warned = vi.spyOn(process, 'emitWarning').mockReturnValue(undefined)
+    const { clock, transport, start } = scripted()
+    const broken: () => unknown = () => Promise.reject(new Error('disk full'))
+    await start(() => undefined, { logger: { warn: broken, error: broken } })
+    lost(transport, clock.now())
+    await clock.settle()
+    expect(warned).toHaveBeenCalledWith(new Error('disk full'), 'RedriveLogger')
+    warned.mockRestore()
+  })
+
   it('survives a logger that throws', async () => {
     const warned = vi.spyOn(process, 'emitWarning').mockReturnValue(undefined)
     const { clock, transport, start } = scripted()

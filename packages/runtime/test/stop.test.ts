@@ -146,12 +146,15 @@ describe('stop', () => {
     expect(consumer.stats()).toMatchObject({ handled: 1, isPaused: false })
   })
 
-  it('accepts the name of a signal, as a listener of the process passes it', async () => {
-    const { start } = world()
-    const consumer = await start(() => undefined)
-    await (consumer.stop as (signal: string) => Promise<void>)('SIGTERM')
-    expect(consumer.stats().isPaused).toBe(true)
-  })
+  it.each(['SIGTERM', 0, true, new Error('socket closed')])(
+    'stops when it is the listener of an event, which passes %s',
+    async (passed) => {
+      const { start } = world()
+      const consumer = await start(() => undefined)
+      await (consumer.stop as (passed: unknown) => Promise<void>)(passed)
+      expect(consumer.stats().isPaused).toBe(true)
+    },
+  )
 
   it('waits for a hand-off to be confirmed, and no longer than the drain', async () => {
     const { clock, transport, start } = scripted()

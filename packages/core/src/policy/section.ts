@@ -186,8 +186,10 @@ export const FUNCTION: Check = {
 
 /** The condition of an object with these methods. */
 export const withMethods = (expected: string, methods: readonly string[]): Check => ({
+  // Some loggers are functions with methods.
   isValid: (value) =>
-    isRecord(value) && methods.every((method) => typeof value[method] === 'function'),
+    (isRecord(value) || typeof value === 'function') &&
+    methods.every((method) => typeof (value as Record<string, unknown>)[method] === 'function'),
   expected,
 })
 

@@ -134,7 +134,7 @@ function readSchemas(top: Section): Schemas {
   const section = top.section('schemas')
   const given = top.raw('schemas')
   if (!isRecord(given)) return {}
-  for (const type of Object.keys(given)) section.required(type, SCHEMA)
+  for (const type of Object.keys(given)) section.ifGiven(type, SCHEMA)
   return given as Schemas
 }
 

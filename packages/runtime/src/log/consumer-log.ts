@@ -3,7 +3,7 @@ import { watchSource } from '../events.ts'
 import { LineLimit } from './line-limit.ts'
 import { type EventOf, kindOf, type Line, lineOf } from './lines.ts'
 import type { Logger } from './logger.ts'
-import { countOf } from './text.ts'
+import { countOf, oneLine } from './text.ts'
 
 interface Log {
   readonly end: () => void
@@ -29,6 +29,8 @@ export function logConsumer(source: string, clock: Clock, logger: Logger | 'off'
   }
 }
 
+/** 600 characters: an error of 200 characters, two names and the sentence around them. */
+const MAX_LINE = 600
 /** 30 s: a consumer that joins a group has no partition until the others have released some. */
 const UNASSIGNED_MS = 30_000
 const UNASSIGNED: Line = {
@@ -45,7 +47,8 @@ function startLog(source: string, clock: Clock, logger: Logger): () => void {
     const omitted = limit.take(kind, clock.now())
     if (omitted === undefined) return
     const rest = omitted === 0 ? '' : ` (${countOf(omitted, 'similar line')} omitted)`
-    write(logger, line.level, `${source}: ${line.text}${rest}`)
+    // Ids, sources and headers come from producers.
+    write(logger, line.level, `${oneLine(`${source}: ${line.text}`, MAX_LINE)}${rest}`)
   }
   const end = watchSource(source, (event) => {
     if (event.type === 'attempt_failed') lastFailed = event
@@ -65,9 +68,12 @@ function startLog(source: string, clock: Clock, logger: Logger): () => void {
 
 /** Calls the logger. One that throws must not end the consumer, so the process warns instead. */
 function write(logger: Logger, level: keyof Logger, line: string): void {
-  try {
-    logger[level](line)
-  } catch (error) {
+  const warn = (error: unknown) =>
     process.emitWarning(error instanceof Error ? error : new Error(String(error)), 'RedriveLogger')
+  try {
+    const result: unknown = logger[level](line)
+    if (result instanceof Promise) result.catch(warn)
+  } catch (error) {
+    warn(error)
   }
 }

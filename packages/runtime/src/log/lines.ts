@@ -38,7 +38,7 @@ const LINES: { readonly [Type in RedriveEvent['type']]?: Describe<Type> } = {
   breaker_changed: describeBreaker,
   flood_detected: ({ signature }) =>
     warn(
-      `Many messages fail in the same way (signature ${signature}). Their dead letters are written slowly from now on.`,
+      `Many messages fail in the same way (signature ${signature}). Look at their dead letters.`,
     ),
   handler_hung: ({ deliveryId, hung }) =>
     error(

@@ -1,10 +1,13 @@
 /** 200 characters: an error message that fits on a line. */
 const MAX_LENGTH = 200
 
-/** Returns the text on one line, without control characters, bounded in length. */
-export function oneLine(text: string): string {
-  const line = text.replaceAll(/\p{Cc}+/gu, ' ').trim()
-  return line.length <= MAX_LENGTH ? line : `${line.slice(0, MAX_LENGTH)}…`
+/** Returns the text on one line, without control characters and passwords in URLs, bounded in length. */
+export function oneLine(text: string, maxLength: number = MAX_LENGTH): string {
+  const line = text
+    .replaceAll(/[\p{Cc}\u2028\u2029]+/gu, ' ')
+    .replaceAll(/(\w:\/\/)[^\s/@]+@/g, '$1***@')
+    .trim()
+  return line.length <= maxLength ? line : `${line.slice(0, maxLength)}…`
 }
 
 export function describeError(error: unknown): string {
