@@ -81,6 +81,8 @@ async function loseConnection(site: Site): Promise<unknown> {
   return withNodeRedis(url, async (client) => {
     const id = await client.clientId()
     const waiting = client.sendCommand(['BLPOP', 'redrive:none', '0'])
+    // It may fail before it is awaited.
+    waiting.catch(() => undefined)
     const kill = ['CLIENT', 'KILL', 'ID', String(id)]
     await withNodeRedis(url, (other) => other.sendCommand(kill))
     return waiting
