@@ -42,7 +42,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'drop the attempt count',
     file: ENACT,
-    find: 'copyOf(delivery, decision.cycle,',
+    find: 'copyOf(delivery, cycle,',
     replace: 'copyOf(delivery, delivery.cycle,',
   },
   {

@@ -68,10 +68,13 @@ export function letterOf(number: number, now: number): DrainedDeadLetter {
         history: [1, 2, 3].map((attempt) => ({
           number: attempt,
           at: at + attempt * 10,
+          waitedMs: 10,
           class: 'unknown',
           signature: signatureOf(group),
           code: undefined,
+          type: 'Error',
           message: messageOf(group, number),
+          counted: true,
         })),
         lastDelayMs: 0,
         notBefore: undefined,

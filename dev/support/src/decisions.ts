@@ -1,5 +1,5 @@
 import {
-  type AttemptRecord,
+  type FailureRecord,
   type DeadLetter,
   type Drop,
   type FailureClass,
@@ -16,13 +16,16 @@ const FAILED_AT = 1_700_000_000_000
 
 /** Returns a cycle with this many failed attempts, 1 ms apart. */
 export function failedCycle(attempts: number, message = 'it broke'): FailureCycle {
-  const attempt = (index: number): AttemptRecord => ({
+  const attempt = (index: number): FailureRecord => ({
     number: index + 1,
     at: FAILED_AT + index,
+    waitedMs: 250 * index,
     class: 'unknown',
     signature: 'v1-unknown',
     code: undefined,
+    type: 'Error',
     message,
+    counted: true,
   })
   return {
     ...FIRST_CYCLE,

@@ -12,6 +12,7 @@ import { PARTITIONS } from './migrations/0002-partitions.ts'
 import { REPLAY } from './migrations/0003-replay.ts'
 import { UNRELEASED } from './migrations/0004-unreleased.ts'
 import { COUNTS } from './migrations/0005-counts.ts'
+import { FAILURES } from './migrations/0006-failures.ts'
 
 const MIGRATIONS: SchemaMigrations = {
   ...SCHEMA,
@@ -21,6 +22,7 @@ const MIGRATIONS: SchemaMigrations = {
     '0003-replay': REPLAY,
     '0004-unreleased': UNRELEASED,
     '0005-counts': COUNTS,
+    '0006-failures': FAILURES,
   },
   // Creates the first partitions, so that the first dead letters are not stored in the default partition.
   afterwards: MAKE_DAYS,

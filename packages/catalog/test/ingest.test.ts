@@ -312,10 +312,13 @@ describe('ingest', () => {
       {
         number: 1,
         at: NOW,
+        waitedMs: 0,
         class: 'schema',
         signature: '1-00000000000000bb',
         code: 'E1',
+        type: 'SchemaError',
         message: 'no total',
+        counted: true,
       },
     ] as const
     const { headers } = encodeHeaders({

@@ -250,8 +250,16 @@ describe('groups', () => {
     expect(why).toEqual({
       signature: '1-0000000000000001',
       algorithm: 1,
-      shared: { source: 'orders', class: 'transient', code: 'ETIMEDOUT', message: timeout?.title },
-      unknown: ['type', 'frame', 'handler'],
+      shared: {
+        source: 'orders',
+        class: 'transient',
+        code: 'ETIMEDOUT',
+        type: 'CardDeclined',
+        handler: 'charge',
+        frame: undefined,
+        message: timeout?.title,
+      },
+      unknown: [],
       sample: why?.sample,
     })
   })

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type AttemptRecord, type Delivery, FIRST_CYCLE, type FailureClass } from '@redrive/core'
+import { type FailureRecord, type Delivery, FIRST_CYCLE, type FailureClass } from '@redrive/core'
 import { emptyDatabase, poolOn } from '@redrive/dev-support'
 import type { DeadLetterSource, DrainedBatch, DrainedDeadLetter } from '@redrive/runtime'
 import type { Pool } from 'pg'
@@ -47,13 +47,16 @@ export interface Said {
 export function dead(said: Said = {}): DrainedDeadLetter {
   const { at = NOW, lastAt = at, cycle = 1, class: kind = 'unknown', delivery = {} } = said
   const id = delivery.id ?? randomUUID()
-  const record: AttemptRecord = {
+  const record: FailureRecord = {
     number: 3,
     at: lastAt,
+    waitedMs: 1_500,
     class: kind,
     signature: said.signature ?? '1-00000000000000aa',
     code: said.code,
+    type: 'CardDeclined',
     message: said.message ?? 'card 4711 declined',
+    counted: true,
   }
   return {
     delivery: {

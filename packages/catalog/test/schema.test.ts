@@ -19,6 +19,7 @@ describe('migrate', () => {
         '0003-replay',
         '0004-unreleased',
         '0005-counts',
+        '0006-failures',
       ])
       await pool.query(migrationSql())
       const tables = async () =>

@@ -248,7 +248,17 @@ function sourceOf(text: string): DeadLetterSource {
   const cycle = {
     ...FIRST_CYCLE,
     history: [
-      { number: 1, at: 1, class: 'unknown' as const, signature: text, code: text, message: text },
+      {
+        number: 1,
+        at: 1,
+        waitedMs: 0,
+        class: 'unknown' as const,
+        signature: text,
+        code: text,
+        type: text,
+        message: text,
+        counted: true,
+      },
     ],
   }
   const delivery = {
@@ -272,6 +282,7 @@ function sourceOf(text: string): DeadLetterSource {
     quarantined: false,
     class: 'unknown',
     reason: text,
+    handler: text,
     identity: 'stable',
   }
   let left = [one]

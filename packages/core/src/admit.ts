@@ -1,5 +1,6 @@
-import type { Decision } from './decision.ts'
-import type { Delivery } from './delivery.ts'
+import { countRun } from './cycle.ts'
+import type { Decision, Quarantine } from './decision.ts'
+import type { Delivery, FailureCycle } from './delivery.ts'
 import { CRASH_LOOP, judgeCrashes } from './poison.ts'
 import type { Policy } from './policy.ts'
 
@@ -44,8 +45,15 @@ export function admit({ policy, delivery, now }: AdmitInput): Admission {
     case 'suspect':
       return RUN_ALONE
     case 'poison':
-      return refused({ kind: 'quarantine', reason: 'crash_loop', failure: CRASH_LOOP, cycle })
+      return refused(crashLoop(policy, cycle, now))
   }
+}
+
+/** The crashes are one failure in the history: nobody knows how many of them this message caused. */
+function crashLoop(policy: Policy, before: FailureCycle, now: number): Quarantine {
+  const failure = CRASH_LOOP
+  const cycle = countRun(before, { policy, failure, now, waitedMs: 0 }, 'message')
+  return { kind: 'quarantine', reason: 'crash_loop', failure, cycle }
 }
 
 const refused = (decision: Decision): Admission => ({ kind: 'refused', decision })

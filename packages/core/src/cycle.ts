@@ -1,6 +1,6 @@
 import {
-  type AttemptRecord,
   type FailureCycle,
+  type FailureRecord,
   NONE_UNPROVEN,
   type UnprovenRuns,
 } from './delivery.ts'
@@ -15,49 +15,61 @@ export interface FailedRun {
   readonly now: number
   /** The time that the message waited for this run, in ms. */
   readonly waitedMs: number
-  /** False when the handler did not run, because an earlier run had not ended. */
+  /** False when the handler did not run: an earlier run had not ended, or the breaker was open. */
   readonly hasRun?: boolean
 }
 
 /** Returns the cycle after a failed run with this cause. Only a run that the message caused counts as an attempt. */
 export function countRun(cycle: FailureCycle, run: FailedRun, cause: Cause): FailureCycle {
-  switch (cause) {
-    case 'message':
-      return countAttempt(cycle, run)
-    case 'dependency':
-      return { ...addRun(cycle, run), unproven: NONE_UNPROVEN }
-    case 'unproven':
-      return { ...addRun(cycle, run), unproven: addUnproven(cycle, run) }
+  const { policy, now, hasRun = true } = run
+  const counted = cause === 'message'
+  return {
+    ...cycle,
+    attempts: cycle.attempts + (counted ? 1 : 0),
+    runs: cycle.runs + (hasRun ? 1 : 0),
+    unproven: countUnproven(cycle.unproven, run, cause),
+    firstFailedAt: cycle.firstFailedAt ?? now,
+    history: addRecord(cycle.history, recordOf(cycle, run, counted), policy.retry.history),
   }
 }
 
-/** Adds a failed attempt to the count and the history. */
-export function countAttempt(cycle: FailureCycle, run: FailedRun): FailureCycle {
-  const { policy, failure, now } = run
-  const attempts = cycle.attempts + 1
-  const record: AttemptRecord = {
-    number: attempts,
+function recordOf(cycle: FailureCycle, run: FailedRun, counted: boolean): FailureRecord {
+  const { failure, now, waitedMs } = run
+  const before = Math.max(cycle.history.at(-1)?.number ?? 0, cycle.runs, cycle.attempts)
+  return {
+    number: before + 1,
     at: now,
+    waitedMs,
     class: failure.class,
     signature: failure.signature,
     code: failure.code,
+    type: failure.type,
     message: failure.message,
+    counted,
   }
-  const history = [...cycle.history, record].slice(-policy.retry.history)
-  return { ...addRun(cycle, run), attempts, history, unproven: waitedLonger(cycle, run) }
 }
 
-/** Adds the wait to those without proof: a message that both happens to goes on for no longer. */
-function waitedLonger({ unproven }: FailureCycle, run: FailedRun): UnprovenRuns {
-  if (unproven.runs === 0) return unproven
-  return { ...unproven, waitedMs: unproven.waitedMs + run.waitedMs }
+/** Adds a record. When there are too many, omits the oldest uncounted one: counted ones explain the decision and reveal poison. */
+function addRecord(
+  history: readonly FailureRecord[],
+  record: FailureRecord,
+  limit: number,
+): readonly FailureRecord[] {
+  const kept = [...history]
+  while (kept.length >= limit) {
+    const oldestUncounted = kept.findIndex(({ counted }) => !counted)
+    kept.splice(Math.max(0, oldestUncounted), 1)
+  }
+  kept.push(record)
+  return kept
 }
 
-function addRun(cycle: FailureCycle, { now, hasRun = true }: FailedRun): FailureCycle {
-  const runs = cycle.runs + (hasRun ? 1 : 0)
-  return { ...cycle, runs, firstFailedAt: cycle.firstFailedAt ?? now }
-}
-
-function addUnproven({ unproven }: FailureCycle, run: FailedRun): UnprovenRuns {
-  return { runs: unproven.runs + 1, waitedMs: unproven.waitedMs + run.waitedMs }
+/** An attempt adds only its wait, and only to runs without proof: a message that both happens to goes on for no longer. */
+function countUnproven(
+  { runs, waitedMs }: UnprovenRuns,
+  run: FailedRun,
+  cause: Cause,
+): UnprovenRuns {
+  if (cause === 'dependency' || (cause === 'message' && runs === 0)) return NONE_UNPROVEN
+  return { runs: runs + (cause === 'unproven' ? 1 : 0), waitedMs: waitedMs + run.waitedMs }
 }

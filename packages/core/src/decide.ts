@@ -1,7 +1,7 @@
 import type { Random } from './backoff.ts'
 import { breakerPhase } from './breaker.ts'
 import { takeRetry } from './budget.ts'
-import { countAttempt, countRun } from './cycle.ts'
+import { countRun } from './cycle.ts'
 import { type Decision, type DeadLetter, SETTLE } from './decision.ts'
 import type { Delivery, FailureCycle } from './delivery.ts'
 import type { CoreEvent } from './events.ts'
@@ -75,7 +75,6 @@ export function decide(input: DecideInput): DecideResult {
     rule,
     cause,
     cycle: countRun(input.cycle, run, cause),
-    ended: countAttempt(input.cycle, run),
     guards: update.guards,
     wasProbe: breakerPhase(input.guards.breaker, now) === 'halfOpen',
   }
@@ -88,8 +87,6 @@ export function decide(input: DecideInput): DecideResult {
 /** A failure and the data that the checks of `decide` need. */
 interface FailureContext extends RetryContext {
   readonly delivery: Delivery
-  /** The cycle if it ends here. This failure is part of the history in both cases. */
-  readonly ended: FailureCycle
   readonly guards: Guards
   readonly wasProbe: boolean
 }
@@ -154,7 +151,7 @@ function retryWithinBudget(context: FailureContext): DecideResult {
   const result = takeRetry(policy.retryBudget, guards.retryBudget, now, context.random)
   const afterBudget = { ...context, guards: { ...guards, retryBudget: result.state } }
   if (result.granted) return done(afterBudget, scheduleRetry(context, now))
-  const { delivery, failure, ended: cycle } = context
+  const { delivery, failure, cycle } = context
   const exhausted: CoreEvent = {
     type: 'budget_exhausted',
     at: now,
@@ -214,9 +211,8 @@ export function waitForEarlierRun({
   const cause: Cause = policy.retry.unproven === undefined ? 'message' : 'unproven'
   const run = { policy, failure, now, waitedMs: before.lastDelayMs, hasRun: false }
   const cycle = countRun(before, run, cause)
-  const ended = countAttempt(before, run)
   const rule = policy.retry.classes.transient
-  const context = { policy, delivery, guards, now, random, failure, rule, cycle, ended, cause }
+  const context = { policy, delivery, guards, now, random, failure, rule, cycle, cause }
   return chooseRetry({ ...context, wasProbe: false })
 }
 
@@ -229,10 +225,12 @@ export function deadLetterWithoutAttempt({
   random,
 }: Omit<DecideInput, 'outcome' | 'cycle'>): DecideResult {
   const failure = BREAKER_OPEN
-  const cycle = countAttempt(delivery.cycle, { policy, failure, now, waitedMs: 0 })
+  const cause: Cause = 'dependency'
+  const run = { policy, failure, now, waitedMs: delivery.cycle.lastDelayMs, hasRun: false }
+  const cycle = countRun(delivery.cycle, run, cause)
   const rule = policy.retry.classes.transient
-  const context = { policy, delivery, guards, now, random, failure, rule, cycle, ended: cycle }
-  return giveUp({ ...context, cause: 'message', wasProbe: false }, 'breaker_open')
+  const context = { policy, delivery, guards, now, random, failure, rule, cycle, cause }
+  return giveUp({ ...context, wasProbe: false }, 'breaker_open')
 }
 
 /** Ends the attempts and keeps a dead letter, unless the filter drops it. It is written later when too many similar ones exist. */
@@ -241,7 +239,7 @@ function giveUp(
   reason: DeadLetter['reason'],
   events: readonly CoreEvent[] = [],
 ): DecideResult {
-  const { policy, delivery, failure, ended: cycle, guards, now } = context
+  const { policy, delivery, failure, cycle, guards, now } = context
   if (!isKept(policy.deadLetter.filter, { delivery, failure })) {
     return done(context, { kind: 'drop', reason: 'filtered', failure, cycle }, events)
   }

@@ -1,20 +1,26 @@
 import type { FailureClass } from './failure.ts'
 
-/** One failed attempt, as it is stored with the message. */
-export interface AttemptRecord {
-  /** Number of the attempt in its cycle, from 1. */
+/** One failed run, as it is stored with the message. */
+export interface FailureRecord {
+  /** Number of the failure in its cycle, from 1. Numbers are missing where records were omitted. */
   readonly number: number
   /** When it failed, epoch ms. */
   readonly at: number
+  /** How long the message waited for this run, in ms. A run that timed out is included. */
+  readonly waitedMs: number
   readonly class: FailureClass
   readonly signature: string
   readonly code: string | undefined
+  /** The error's type, e.g. `TypeError`. Undefined when the message was written by an older release. */
+  readonly type: string | undefined
   /** The message of the error, at most 500 characters. */
   readonly message: string
+  /** True when the run counts as an attempt. */
+  readonly counted: boolean
 }
 
 /**
- * The failed attempts of a message in its current cycle. A cycle ends when the message is settled, dropped,
+ * The failures of a message in its current cycle. A cycle ends when the message is settled, dropped,
  * quarantined or dead-lettered; a replay starts the next one.
  */
 export interface FailureCycle {
@@ -32,8 +38,11 @@ export interface FailureCycle {
   readonly lastDelayMs: number
   /** Due time of a retry whose delay was split: the broker delivers it earlier, and it is delayed again. Otherwise undefined. */
   readonly notBefore: number | undefined
-  /** The last attempts, oldest first; bounded by the policy. */
-  readonly history: readonly AttemptRecord[]
+  /**
+   * The last failures, oldest first; `retry.history` of the policy limits their number. The oldest uncounted
+   * one is omitted first. The number of the last one minus the length is the number of omitted ones.
+   */
+  readonly history: readonly FailureRecord[]
 }
 
 /** Failed runs whose cause is not proven: no other message passed or failed meanwhile. */

@@ -29,10 +29,12 @@ export interface RedriveHeaderTable {
   readonly 'redrive-delay': string
   /** Epoch milliseconds. Earliest time of the retry, when the longest delay of the broker is shorter. */
   readonly 'redrive-not-before': string
-  /** Text. Failure class of the last attempt. */
+  /** Text. Class of the last failure. */
   readonly 'redrive-class': string
   /** Text. Signature of the last failure. */
   readonly 'redrive-signature': string
+  /** Text. Name of the consumer whose handler failed. Only on dead letters and in quarantine. Absent: it has no name. */
+  readonly 'redrive-handler': string
   /** Text. Reason of the decision, such as `backoff`, `terminal` or `crash_loop`. */
   readonly 'redrive-reason': string
   /** Text. Id of the replay. Absent: the message was not replayed. */
@@ -40,8 +42,9 @@ export interface RedriveHeaderTable {
   /** Text. Key of the original message, when a user edited it before the replay. */
   readonly 'redrive-replaces': string
   /**
-   * JSON. Last failed attempts, oldest first: `[omitted, [number, at, class, signature, code, message], …]`. When
-   * the header budget is exceeded, the oldest attempts are omitted and counted.
+   * JSON. Last failures, oldest first: `[omitted, [number, at, class, signature, code, message, type, waitedMs,
+   * counted], …]`. `counted` is 1 for an attempt. When the header budget is exceeded, the oldest failures are
+   * omitted and counted.
    */
   readonly 'redrive-history': string
   /** Text. Stack trace of the last failure, if the policy includes it and it fits. */

@@ -1,5 +1,5 @@
-import { type AttemptRecord, type FailureCycle, FIRST_CYCLE } from './delivery.ts'
-import { FAILURE_CLASSES, type FailureClass } from './failure.ts'
+import { type FailureCycle, type FailureRecord, FIRST_CYCLE } from './delivery.ts'
+import { encodeRecord, parseRecords } from './header-history.ts'
 import type { RedriveHeaderTable } from './header-table.ts'
 import { clip, shown } from './text.ts'
 
@@ -16,9 +16,9 @@ type RedriveHeaders = { -readonly [Name in keyof RedriveHeaderTable]?: string }
 
 /** 8 KiB: fits next to a producer's own headers on every broker (NATS with 4 KiB and SQS have their own, smaller budget). */
 export const HEADER_BUDGET_BYTES = 8_192
-/** 200 characters of an attempt's message. The catalog contains the whole text. */
-const MESSAGE_BOUND = 200
 const COUNT_BOUND = 1_000_000
+/** 255 characters: more than the name of a function needs. */
+const HANDLER_BOUND = 255
 
 /** All data that Redrive writes on a message. */
 export interface WireState {
@@ -32,17 +32,19 @@ export interface WireState {
   readonly cycle: FailureCycle
   /** The reason of the failure that led to a dead letter or quarantine. */
   readonly reason: string | undefined
+  /** Name of the handler of a dead letter. */
+  readonly handler?: string | undefined
   /** Its stack, when the policy includes it. Omitted where it does not fit. */
   readonly stack?: string | undefined
 }
 
 export interface EncodedHeaders {
   readonly headers: Readonly<Record<string, string>>
-  /** Number of attempts omitted so that the rest fits the budget. */
+  /** Number of failures omitted so that the rest fits the budget. */
   readonly truncated: number
 }
 
-/** Returns the headers for a copy of the message. Over budget, it drops the oldest attempts and records how many. */
+/** Returns the headers for a copy of the message. Over budget, it drops the oldest failures and records how many. */
 export function encodeHeaders(
   state: WireState,
   budgetBytes: number = HEADER_BUDGET_BYTES,
@@ -54,14 +56,14 @@ export function encodeHeaders(
   return { headers: fits ? { ...headers, ...stack } : headers, truncated }
 }
 
-/** Keeps the newest attempts that fit. Each is encoded once, because a long history must not block the loop. */
+/** Keeps the newest failures that fit. Each is encoded once, because a long history must not block the loop. */
 function withHistory(
   fixed: Readonly<Record<string, string>>,
-  history: readonly AttemptRecord[],
+  history: readonly FailureRecord[],
   budgetBytes: number,
 ): EncodedHeaders {
   if (history.length === 0) return { headers: fixed, truncated: 0 }
-  const rows = history.map(encodeAttempt)
+  const rows = history.map(encodeRecord)
   const room = budgetBytes - sizeOf(fixed) - HISTORY.length
   for (let dropped = 0, size = joined(rows).length; dropped <= rows.length; dropped++) {
     if (size + String(dropped).length <= room) {
@@ -75,7 +77,7 @@ function withHistory(
 
 const HISTORY = 'redrive-history' satisfies keyof RedriveHeaderTable
 
-/** Joins everything except the leading number of dropped attempts. */
+/** Joins everything except the leading number of dropped failures. */
 const joined = (rows: readonly string[]) => `[${rows.map((row) => `,${row}`).join('')}]`
 
 function fixedHeaders({
@@ -86,6 +88,7 @@ function fixedHeaders({
   replaces,
   cycle,
   reason,
+  handler,
 }: WireState): RedriveHeaders {
   const last = cycle.history.at(-1)
   const headers: RedriveHeaders = {
@@ -113,6 +116,7 @@ function fixedHeaders({
     headers['redrive-signature'] = headerText(last.signature)
   }
   if (reason) headers['redrive-reason'] = headerText(reason)
+  if (handler) headers['redrive-handler'] = headerText(clip(handler, HANDLER_BOUND))
   if (replayId) headers['redrive-replay-id'] = headerText(replayId)
   if (replaces !== undefined) headers['redrive-replaces'] = headerText(replaces)
   return headers
@@ -138,20 +142,6 @@ function plain(value: string | undefined): string | undefined {
   }
 }
 
-/** Encodes compact JSON; the header is `[dropped, [number, at, class, signature, code, message], …]`. */
-function encodeAttempt(one: AttemptRecord): string {
-  const message = clip(one.message, MESSAGE_BOUND)
-  return asciiJson([one.number, one.at, one.class, one.signature, one.code ?? null, message])
-}
-
-/** Writes ASCII only: some brokers change other characters in header values, and others reject them. */
-function asciiJson(value: unknown): string {
-  return JSON.stringify(value).replace(
-    /[^\x20-\x7e]/g,
-    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  )
-}
-
 /** Returns the size in bytes. All text is ASCII, so it counts characters. */
 function sizeOf(headers: Readonly<Record<string, string>>): number {
   let size = 0
@@ -167,6 +157,7 @@ export interface DecodedHeaders {
   readonly replaces?: string
   readonly cycle: FailureCycle
   readonly reason: string | undefined
+  readonly handler?: string
   readonly stack?: string
   /** The producer's own headers. */
   readonly foreign: Readonly<Record<string, unknown>>
@@ -189,7 +180,9 @@ export function decodeHeaders(raw: Readonly<Record<string, unknown>>): DecodedHe
   const cycle = readCycle(known, problems)
   const stack = plain(known['redrive-stack'])
   const replaces = plain(known['redrive-replaces'])
+  const handler = plain(known['redrive-handler'])
   return {
+    ...(handler === undefined ? {} : { handler }),
     ...(stack === undefined ? {} : { stack }),
     ...(replaces === undefined ? {} : { replaces }),
     id: plain(known['redrive-id']),
@@ -251,36 +244,9 @@ function readTime(
   return undefined
 }
 
-function readHistory(value: string | undefined, problems: string[]): readonly AttemptRecord[] {
+function readHistory(value: string | undefined, problems: string[]): readonly FailureRecord[] {
   if (value === undefined) return []
-  const rows = parseRows(value)
-  const records = rows?.map(readRecord)
-  const readable = records?.filter((one) => one !== undefined)
-  if (readable !== undefined && readable.length === records?.length) return readable
-  problems.push('redrive-history: cannot be parsed')
-  return []
-}
-
-function parseRows(value: string): readonly unknown[] | undefined {
-  try {
-    const parsed: unknown = JSON.parse(value)
-    return Array.isArray(parsed) ? parsed.slice(1) : undefined
-  } catch {
-    return undefined
-  }
-}
-
-function readRecord(row: unknown): AttemptRecord | undefined {
-  if (!Array.isArray(row)) return undefined
-  const [number, at, name, signature, code, message] = row as readonly unknown[]
-  const failureClass: FailureClass | undefined = FAILURE_CLASSES.find((one) => one === name)
-  const isValid =
-    typeof number === 'number' &&
-    typeof at === 'number' &&
-    failureClass !== undefined &&
-    typeof signature === 'string' &&
-    (typeof code === 'string' || code === null) &&
-    typeof message === 'string'
-  if (!isValid) return undefined
-  return { number, at, class: failureClass, signature, code: code ?? undefined, message }
+  const records = parseRecords(value)
+  if (records === undefined) problems.push('redrive-history: cannot be parsed')
+  return records ?? []
 }

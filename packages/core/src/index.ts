@@ -42,10 +42,10 @@ export {
   type Settle,
 } from './decision.ts'
 export {
-  type AttemptRecord,
   type Delivery,
   FIRST_CYCLE,
   type FailureCycle,
+  type FailureRecord,
   type UnprovenRuns,
 } from './delivery.ts'
 export { type Duration, formatDuration, parseDuration } from './duration.ts'

@@ -3,7 +3,7 @@ import type { Failure, FailureClass } from './failure.ts'
 
 /** The limits that make a message suspected poison. */
 export interface PoisonPolicy {
-  /** Failures with the same signature, including this one. */
+  /** Counted failures with the same signature, including this one. */
   readonly repeats: number
   readonly windowMs: number
   /** Classes it applies to. A transient failure repeats because the dependency is still down. */
@@ -23,7 +23,8 @@ export function isPoison(
 ): boolean {
   if (!policy.classes.includes(failure.class)) return false
   const alike = cycle.history.filter(
-    (attempt) => attempt.signature === failure.signature && now - attempt.at <= policy.windowMs,
+    ({ counted, signature, at }) =>
+      counted && signature === failure.signature && now - at <= policy.windowMs,
   )
   return alike.length >= policy.repeats
 }

@@ -1,5 +1,5 @@
 import { diagnose } from './classify/classify.ts'
-import { type AttemptRecord, type FailureCycle, FIRST_CYCLE } from './delivery.ts'
+import { type FailureCycle, type FailureRecord, FIRST_CYCLE } from './delivery.ts'
 
 /** A failure as described by headers of another library. */
 export interface ReportedFailure {
@@ -19,13 +19,16 @@ export function cycleFromReport(report: ReportedFailure): FailureCycle {
     includeStack: false,
     now: at ?? 0,
   })
-  const record: AttemptRecord = {
+  const record: FailureRecord = {
     number: Math.max(1, attempts),
     at: at ?? 0,
+    waitedMs: 0,
     class: failure.class,
     signature: failure.signature,
     code: failure.code,
+    type: failure.type,
     message: failure.message,
+    counted: true,
   }
   return { ...FIRST_CYCLE, attempts, runs: attempts, firstFailedAt: at, history: [record] }
 }

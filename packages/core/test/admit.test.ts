@@ -64,7 +64,31 @@ describe('the check before an attempt', () => {
     const cycle = aCycle({ number: 2, attempts: 1, history: [anAttempt()] })
     expect(admission({ cycle, deliveryCount: 6 })).toEqual({
       kind: 'refused',
-      decision: { kind: 'quarantine', reason: 'crash_loop', failure: CRASH_LOOP, cycle },
+      decision: {
+        kind: 'quarantine',
+        reason: 'crash_loop',
+        failure: CRASH_LOOP,
+        cycle: {
+          ...cycle,
+          attempts: 2,
+          runs: 1,
+          firstFailedAt: NOW,
+          history: [
+            anAttempt(),
+            {
+              number: 2,
+              at: NOW,
+              waitedMs: 0,
+              class: 'unknown',
+              signature: 'crash-loop',
+              code: 'CRASH_LOOP',
+              type: 'CrashLoop',
+              message: CRASH_LOOP.message,
+              counted: true,
+            },
+          ],
+        },
+      },
     })
   })
 

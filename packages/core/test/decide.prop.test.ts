@@ -125,10 +125,13 @@ const cycle: fc.Arbitrary<FailureCycle> = fc.record({
     fc.record({
       number: fc.integer({ min: 1, max: 8 }),
       at: near,
+      waitedMs: fc.nat({ max: 100_000 }),
       class: failureClass,
       signature,
       code: fc.constantFrom('E1', undefined),
+      type: fc.constantFrom('TypeError', undefined),
       message: fc.string(),
+      counted: fc.boolean(),
     }),
     { maxLength: 6 },
   ),
@@ -279,21 +282,24 @@ describe('for any input', () => {
   test('a counted or final failure adds one attempt; any other changes neither count nor history', () => {
     expectEach((input, result) => {
       if (!('cycle' in result.decision)) return
-      const { attempts, history } = result.decision.cycle
-      const isEnd = result.decision.kind !== 'retryAt'
-      const added = isCounted(result) || isEnd ? 1 : 0
-      expect(attempts).toBe(input.cycle.attempts + added)
-      const newest = history.slice(history.length - added)
-      expect(newest.map(({ number, at }) => [number, at])).toEqual(
-        [[attempts, NOW]].slice(1 - added),
+      const { attempts, runs, history } = result.decision.cycle
+      const before = input.cycle
+      expect(attempts).toBe(before.attempts + (isCounted(result) ? 1 : 0))
+      expect(runs).toBe(before.runs + 1)
+      const [newest, ...older] = history.toReversed()
+      expect(newest).toMatchObject({ at: NOW, counted: isCounted(result) })
+      expect(newest?.number).toBeGreaterThan(
+        Math.max(before.runs, before.attempts, before.history.at(-1)?.number ?? 0),
       )
-      const older = history.slice(0, history.length - added)
-      expect(input.cycle.history.slice(input.cycle.history.length - older.length)).toEqual(older)
-      expect(history.length).toBe(
-        added === 0
-          ? input.cycle.history.length
-          : Math.min(input.policy.retry.history, input.cycle.history.length + 1),
-      )
+      expect(history.length).toBe(Math.min(input.policy.retry.history, before.history.length + 1))
+      // The newest are kept, and an uncounted one makes room before a counted one.
+      const uncounted = before.history.filter((one) => !one.counted)
+      const kept = new Set(older)
+      const omitted = before.history.filter((one) => !kept.has(one))
+      const fewer = Math.min(omitted.length, uncounted.length)
+      expect(omitted.filter((one) => !one.counted)).toEqual(uncounted.slice(0, fewer))
+      const counted = before.history.filter((one) => one.counted)
+      expect(omitted.filter((one) => one.counted)).toEqual(counted.slice(0, omitted.length - fewer))
     })
   })
 

@@ -334,10 +334,13 @@ describe('a counted failure', () => {
   const record = {
     number: 2,
     at: NOW,
+    waitedMs: 7,
     class: 'unknown',
     signature: 's9',
     code: undefined,
+    type: 'TypeError',
     message: 'why',
+    counted: true,
   }
   const before = aCycle({
     number: 3,
@@ -439,6 +442,26 @@ describe('a counted failure', () => {
     expect(decision).toHaveProperty('cycle.history.length', 2)
   })
 
+  test('makes room for itself: the oldest uncounted failure goes first, then the oldest one', () => {
+    const uncounted = { counted: false }
+    const history = [
+      anAttempt({ number: 1 }),
+      anAttempt({ number: 2, ...uncounted }),
+      anAttempt({ number: 3, ...uncounted }),
+    ]
+    const numbersWith = (limit: number) => {
+      const { decision } = afterFailure({
+        cycle: { attempts: 1, runs: 3, history },
+        options: { poison: 'off', retry: { history: limit } },
+      })
+      return 'cycle' in decision ? decision.cycle.history.map(({ number }) => number) : []
+    }
+    expect(numbersWith(4)).toEqual([1, 2, 3, 4])
+    expect(numbersWith(3)).toEqual([1, 3, 4])
+    expect(numbersWith(2)).toEqual([1, 4])
+    expect(numbersWith(1)).toEqual([4])
+  })
+
   test('is reported with its number, and as counted', () => {
     expect(afterFailure({ failure, cycle: before }).events).toEqual([
       {
@@ -516,20 +539,19 @@ describe('a failure while the breaker is open', () => {
       failure: aFailure(),
       cycle: {
         ...before,
-        attempts: 5,
         runs: 1,
-        history: [...thrice, anAttempt({ number: 5, at: NOW })],
+        history: [...thrice, anAttempt({ number: 5, at: NOW, counted: false })],
       },
     })
     expect(events).toEqual([expect.objectContaining({ type: 'attempt_failed', counted: false })])
   })
 
-  test('is too old with this failure in its history, although it was not counted', () => {
+  test('is too old with this failure in its history, which does not count', () => {
     const { decision } = afterFailure({
       cycle: { ...before, firstFailedAt: NOW - DAYS_14 - 1 },
       guards: OPEN,
     })
-    expect(decision).toMatchObject({ reason: 'too_old', cycle: { attempts: 5 } })
+    expect(decision).toMatchObject({ reason: 'too_old', cycle: { attempts: 4, runs: 1 } })
     expect(decision).toHaveProperty('cycle.history.length', 3)
   })
 
@@ -539,7 +561,8 @@ describe('a failure while the breaker is open', () => {
       guards: OPEN,
       options: { ...GIVE_UP_WHEN_OPEN, ...NOT_KEPT },
     })
-    expect(decision).toMatchObject({ kind: 'drop', reason: 'filtered', cycle: { attempts: 5 } })
+    expect(decision).toMatchObject({ kind: 'drop', reason: 'filtered', cycle: { attempts: 4 } })
+    expect(decision).toHaveProperty('cycle.history.length', 3)
   })
 
   test('of a probe makes room for another message until the next probe', () => {
@@ -560,7 +583,12 @@ describe('a failure while the breaker is open', () => {
       reason: 'held_back',
       dueAt: NOW + 1_000,
       delayMs: 1_000,
-      cycle: { ...before, runs: 1, lastDelayMs: 200 },
+      cycle: {
+        ...before,
+        runs: 1,
+        lastDelayMs: 200,
+        history: [...thrice, anAttempt({ number: 5, at: NOW, counted: false })],
+      },
       failure: aFailure(),
     })
   })
@@ -623,7 +651,12 @@ describe('a failure while the dependency is degraded', () => {
       reason: 'backoff',
       dueAt: NOW + 5_000,
       delayMs: 5_000,
-      cycle: { ...before, runs: 1, lastDelayMs: 5_000 },
+      cycle: {
+        ...before,
+        runs: 1,
+        lastDelayMs: 5_000,
+        history: [...thrice, anAttempt({ number: 4, at: NOW, class: 'transient', counted: false })],
+      },
       failure: aFailure(transient),
     })
     expect(events).toEqual([
@@ -655,7 +688,7 @@ describe('a failure while the dependency is degraded', () => {
   test('starts the age of the cycle although it does not count', () => {
     const world = { failure: transient, guards: { outage: degraded(15) } }
     expect(afterFailure(world).decision).toMatchObject({
-      cycle: { attempts: 0, firstFailedAt: NOW, history: [] },
+      cycle: { attempts: 0, firstFailedAt: NOW, history: [{ number: 1, counted: false }] },
     })
   })
 
@@ -769,6 +802,10 @@ describe('a retry that fails while no other message passed or failed', () => {
         runs: 5,
         unproven: { runs: 1, waitedMs: 3_000 },
         lastDelayMs: 5_000,
+        history: [
+          ...last.history,
+          anAttempt({ number: 5, at: NOW, waitedMs: 3_000, class: name, counted: false }),
+        ],
       }),
       failure: aFailure(failure),
     })
@@ -827,7 +864,7 @@ describe('a retry that fails while no other message passed or failed', () => {
     expect(afterFailure({ ...world, cycle: unproven(19, 9_000) }).decision).toMatchObject({
       kind: 'deadLetter',
       reason: 'unproven',
-      cycle: { attempts: 5, runs: 5, history: [{ signature: 's2' }, { number: 5, at: NOW }] },
+      cycle: { attempts: 4, runs: 5, history: [{ signature: 's2' }, { number: 5, at: NOW }] },
     })
   })
 
@@ -1175,7 +1212,11 @@ describe('the budget', () => {
       guards: { outage: degraded(15), ...SPENT },
       options: { retryBudget: { onExceeded: 'drop' } },
     })
-    expect(decision).toMatchObject({ kind: 'drop', reason: 'over_budget', cycle: { attempts: 3 } })
+    expect(decision).toMatchObject({
+      kind: 'drop',
+      reason: 'over_budget',
+      cycle: { attempts: 2, runs: 1, history: [{ number: 3, counted: false }] },
+    })
   })
 
   test('drops when it is spent and the policy requires it', () => {
@@ -1298,12 +1339,22 @@ describe('a delivery that is given up without an attempt', () => {
       failure,
       cycle: aCycle({
         number: 2,
-        attempts: 2,
-        runs: 1,
+        attempts: 1,
+        runs: 0,
         firstFailedAt: NOW - 9,
         history: [
           anAttempt(),
-          { number: 2, at: NOW, class: 'transient', signature, code, message },
+          {
+            number: 2,
+            at: NOW,
+            waitedMs: 0,
+            class: 'transient',
+            signature,
+            code,
+            type: 'BreakerOpen',
+            message,
+            counted: false,
+          },
         ],
       }),
     })
@@ -1362,7 +1413,7 @@ describe('a delivery whose message still runs in this process', () => {
     expect(waits({ ...ran, unproven: { runs: 19, waitedMs: 60_000 } }).decision).toMatchObject({
       kind: 'deadLetter',
       reason: 'unproven',
-      cycle: { runs: 1, attempts: 2, history: [{ code: 'ATTEMPT_TIMEOUT' }] },
+      cycle: { runs: 1, attempts: 1, history: [{ code: 'ATTEMPT_TIMEOUT', counted: false }] },
     })
   })
 

@@ -1,6 +1,6 @@
 import type { Random } from '../src/backoff.ts'
 import {
-  type AttemptRecord,
+  type FailureRecord,
   type Delivery,
   FIRST_CYCLE,
   type FailureCycle,
@@ -62,14 +62,17 @@ export function aFailure(change: Partial<Failure> = {}): Failure {
   }
 }
 
-export function anAttempt(change: Partial<AttemptRecord> = {}): AttemptRecord {
+export function anAttempt(change: Partial<FailureRecord> = {}): FailureRecord {
   return {
     number: 1,
     at: NOW - 1_000,
+    waitedMs: 0,
     class: 'unknown',
     signature: 's1',
     code: 'E1',
+    type: 'TypeError',
     message: 'no',
+    counted: true,
     ...change,
   }
 }

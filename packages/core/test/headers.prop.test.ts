@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { AttemptRecord, FailureCycle } from '../src/delivery.ts'
+import type { FailureRecord, FailureCycle } from '../src/delivery.ts'
 import { FIRST_CYCLE } from '../src/delivery.ts'
 import { FAILURE_CLASSES } from '../src/failure.ts'
 import { decodeHeaders, encodeHeaders, type WireState } from '../src/headers.ts'
@@ -17,13 +17,16 @@ const anyText = fc
   .array(fc.integer({ min: 0, max: 0xffff }), { maxLength: 200 })
   .map((units) => String.fromCharCode(...units))
 
-const attempt: fc.Arbitrary<AttemptRecord> = fc.record({
+const attempt: fc.Arbitrary<FailureRecord> = fc.record({
   number: count,
   at: time,
+  waitedMs: time,
   class: fc.constantFrom(...FAILURE_CLASSES),
   signature: word,
   code: fc.option(anyText, { nil: undefined }),
+  type: fc.option(anyText, { nil: undefined }),
   message: anyText,
+  counted: fc.boolean(),
 })
 
 /** No run is counted without a run. Time without runs is never written. */

@@ -58,6 +58,7 @@ describe('headers of a message', () => {
       replayId: 'replay-1',
       replaces: 'order-6',
       reason: 'attempts_exhausted',
+      handler: 'charge é',
       cycle: {
         number: 2,
         attempts: 2,
@@ -68,7 +69,8 @@ describe('headers of a message', () => {
         notBefore: NOW + 9,
         history: [
           anAttempt({ number: 1, at: NOW, class: 'transient', signature: 's0', code: undefined }),
-          anAttempt({ number: 2, at: NOW + 5, class: 'unknown', signature: 's1', message: 'oh' }),
+          anAttempt({ number: 2, at: NOW + 5, waitedMs: 4.6, message: 'oh' }),
+          anAttempt({ number: 3, at: NOW + 9, type: undefined, message: 'oh', counted: false }),
         ],
       },
     })
@@ -89,10 +91,13 @@ describe('headers of a message', () => {
         'redrive-class': 'unknown',
         'redrive-signature': 's1',
         'redrive-reason': 'attempts_exhausted',
+        'redrive-handler': 'charge %C3%A9',
         'redrive-replay-id': 'replay-1',
         'redrive-replaces': 'order-6',
         'redrive-history':
-          '[0,[1,1700000000000,"transient","s0",null,"no"],[2,1700000000005,"unknown","s1","E1","oh"]]',
+          '[0,[1,1700000000000,"transient","s0",null,"no","TypeError",0,1],' +
+          '[2,1700000000005,"unknown","s1","E1","oh","TypeError",5,1],' +
+          '[3,1700000000009,"unknown","s1","E1","oh",null,0,0]]',
       },
       truncated: 0,
     })
@@ -104,6 +109,7 @@ describe('headers of a message', () => {
       replayId: 'replay-1',
       replaces: 'order-6',
       reason: 'too_old',
+      handler: 'charge “é”',
       cycle: {
         number: 2,
         attempts: 3,
@@ -130,6 +136,15 @@ describe('headers of a message', () => {
     expect(decodeHeaders(plain).cycle.runs).toBe(3)
     expect(decodeHeaders({ ...plain, 'redrive-runs': '2' }).cycle.runs).toBe(3)
     expect(decodeHeaders({ ...plain, 'redrive-runs': '4' }).cycle.runs).toBe(4)
+  })
+
+  test('name the handler, at most 255 characters of it, and no empty one', () => {
+    const handlerIn = (handler: string) =>
+      decodeHeaders(encodeHeaders(aState({ handler })).headers).handler
+    expect(handlerIn('h'.repeat(255))).toHaveLength(255)
+    expect(handlerIn('h'.repeat(256))).toHaveLength(255)
+    expect(encodeHeaders(aState({ handler: '' })).headers).not.toHaveProperty('redrive-handler')
+    expect(decodeHeaders(encodeHeaders(aState()).headers)).not.toHaveProperty('handler')
   })
 
   test('all have the prefix', () => {
@@ -231,7 +246,7 @@ describe('headers of a message', () => {
     const cycle = aCycle({ history: [anAttempt({ message })] })
     const { headers } = encodeHeaders(aState({ cycle }))
     expect(headers['redrive-history']).toBe(
-      '[0,[1,1699999999000,"unknown","s1","E1","\\u00e9\\u20ac\\ud83d\\ude00\\u0000\\n\\u007f\\ud800\\"\\\\~ "]]',
+      '[0,[1,1699999999000,"unknown","s1","E1","\\u00e9\\u20ac\\ud83d\\ude00\\u0000\\n\\u007f\\ud800\\"\\\\~ ","TypeError",0,1]]',
     )
     expect(decodeHeaders(headers).cycle.history[0]?.message).toBe(message)
   })
@@ -246,13 +261,13 @@ describe('headers within a budget', () => {
     expect(encodeHeaders(state, bytesOf(whole))).toEqual({ headers: whole, truncated: 0 })
   })
 
-  test('drop the oldest attempt first when they are one byte too long, and record it', () => {
+  test('drop the oldest failure first when they are one byte too long, and record it', () => {
     const { headers, truncated } = encodeHeaders(state, bytesOf(whole) - 1)
     expect(truncated).toBe(1)
     expect(rowsOf(headers)).toEqual([
       1,
-      [2, NOW + 2, 'unknown', 's1', 'E1', 'failure 2'],
-      [3, NOW + 3, 'unknown', 's1', 'E1', 'failure 3'],
+      [2, NOW + 2, 'unknown', 's1', 'E1', 'failure 2', 'TypeError', 0, 1],
+      [3, NOW + 3, 'unknown', 's1', 'E1', 'failure 3', 'TypeError', 0, 1],
     ])
     expect(decodeHeaders(headers).cycle.history).toEqual(attempts.slice(1))
   })
@@ -261,10 +276,13 @@ describe('headers within a budget', () => {
     const two = encodeHeaders(state, bytesOf(whole) - 1).headers
     const { headers, truncated } = encodeHeaders(state, bytesOf(two) - 1)
     expect(truncated).toBe(2)
-    expect(rowsOf(headers)).toEqual([2, [3, NOW + 3, 'unknown', 's1', 'E1', 'failure 3']])
+    expect(rowsOf(headers)).toEqual([
+      2,
+      [3, NOW + 3, 'unknown', 's1', 'E1', 'failure 3', 'TypeError', 0, 1],
+    ])
   })
 
-  test('still contain the number of dropped attempts when none fits', () => {
+  test('still contain the number of dropped failures when none fits', () => {
     const noted = { ...fixed, 'redrive-history': '[3]' }
     expect(encodeHeaders(state, bytesOf(noted))).toEqual({ headers: noted, truncated: 3 })
     expect(decodeHeaders(noted).cycle.history).toEqual([])
@@ -293,7 +311,7 @@ describe('headers within a budget', () => {
     expect(headers).toEqual({ ...fixed, 'redrive-stack': 'x' })
   })
 
-  test('count the digits of the number of dropped attempts', () => {
+  test('count the digits of the number of dropped failures', () => {
     const history = Array.from({ length: 12 }, (_, index) => anAttempt({ number: index + 1 }))
     const many = aState({ cycle: aCycle({ history }) })
     const none = { ...encodeHeaders(many, 0).headers, 'redrive-history': '[12]' }
@@ -442,6 +460,8 @@ describe('reading headers', () => {
     ['code', [1, 2, 'unknown', 's', 4, 'm']],
     ['missing code', [1, 2, 'unknown', 's']],
     ['message', [1, 2, 'unknown', 's', null, 5]],
+    ['type', [1, 2, 'unknown', 's', null, 'm', 6]],
+    ['wait', [1, 2, 'unknown', 's', null, 'm', null, '7']],
   ])('a history row with a wrong %s invalidates the history', (_, row) => {
     const good = [1, 2, 'unknown', 's', null, 'm']
     const history = JSON.stringify([0, good, row])
@@ -451,7 +471,14 @@ describe('reading headers', () => {
     })
     const alone = JSON.stringify([0, good])
     expect(decodeHeaders({ ...sound, 'redrive-history': alone }).cycle.history).toEqual([
-      { number: 1, at: 2, class: 'unknown', signature: 's', code: undefined, message: 'm' },
+      anAttempt({
+        number: 1,
+        at: 2,
+        signature: 's',
+        code: undefined,
+        type: undefined,
+        message: 'm',
+      }),
     ])
   })
 

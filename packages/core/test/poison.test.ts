@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type AttemptRecord, FIRST_CYCLE, type FailureCycle } from '../src/delivery.ts'
+import { type FailureRecord, FIRST_CYCLE, type FailureCycle } from '../src/delivery.ts'
 import { FAILURE_CLASSES, type Failure, type FailureClass } from '../src/failure.ts'
 import {
   CRASH_LOOP,
@@ -31,14 +31,17 @@ const failure = (fields: Partial<Failure> = {}): Failure => ({
   ...fields,
 })
 
-function cycleOf(...attempts: readonly Partial<AttemptRecord>[]): FailureCycle {
+function cycleOf(...attempts: readonly Partial<FailureRecord>[]): FailureCycle {
   const history = attempts.map((attempt, index) => ({
     number: index + 1,
     at: NOW,
+    waitedMs: 0,
     class: 'unknown' as const,
     signature: '1-aaaa',
     code: undefined,
+    type: 'TypeError',
     message: 'x is undefined',
+    counted: true,
     ...attempt,
   }))
   return { ...FIRST_CYCLE, attempts: history.length, history }
@@ -48,6 +51,12 @@ describe('a message', () => {
   test('is suspected poison when it failed the same way often enough, and not one earlier', () => {
     expect(isPoison(POLICY, cycleOf({}, {}), failure(), NOW)).toBe(false)
     expect(isPoison(POLICY, cycleOf({}, {}, {}), failure(), NOW)).toBe(true)
+  })
+
+  test('is not poison because of runs that do not count', () => {
+    const uncounted = { counted: false }
+    expect(isPoison(POLICY, cycleOf(uncounted, uncounted, {}), failure(), NOW)).toBe(false)
+    expect(isPoison(POLICY, cycleOf({}, uncounted, {}, {}), failure(), NOW)).toBe(true)
     expect(isPoison(POLICY, cycleOf({}, {}, {}, {}), failure(), NOW)).toBe(true)
   })
 

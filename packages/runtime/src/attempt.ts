@@ -1,4 +1,4 @@
-import { type AttemptRecord, type Delivery, type FailureCycle, RedriveError } from '@redrive/core'
+import { type Delivery, type FailureCycle, type FailureRecord, RedriveError } from '@redrive/core'
 import { LATE_SHARE } from '@redrive/core/internal'
 import type { Clock } from './clock.ts'
 
@@ -12,8 +12,8 @@ export interface AttemptContext<Tx = undefined> {
   readonly runs: number
   /** Number of the cycle, from 1. A replay starts the next one. */
   readonly cycle: number
-  /** Earlier failures of this cycle, oldest first. */
-  readonly history: readonly AttemptRecord[]
+  /** Earlier failures of this cycle, counted or not, oldest first. The policy limits their number. */
+  readonly history: readonly FailureRecord[]
   /** Set when a user replayed this message. */
   readonly replayId: string | undefined
   /** The inbox's transaction; undefined without an inbox. */
@@ -63,7 +63,7 @@ export class Attempt<D extends Delivery = Delivery> implements AttemptContext<un
   get cycle(): number {
     return this.failures.number
   }
-  get history(): readonly AttemptRecord[] {
+  get history(): readonly FailureRecord[] {
     return this.failures.history
   }
   get replayId(): string | undefined {

@@ -88,7 +88,11 @@ export async function consume<Body = unknown, Tx = undefined, D extends Delivery
     random,
   })
   try {
-    await transport.open({ deadLetterRetentionMs: policy.deadLetter.retentionMs })
+    await transport.open({
+      deadLetterRetentionMs: policy.deadLetter.retentionMs,
+      // Without a name it is the source, which a dead letter contains already.
+      ...(name === transport.source ? {} : { handler: name }),
+    })
     await loop.start()
   } catch (error) {
     release()

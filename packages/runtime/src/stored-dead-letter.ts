@@ -52,8 +52,11 @@ export function parseStoredDeadLetter(text: string): StoredDeadLetter {
   } as unknown as StoredDeadLetter
 }
 
+/** The values of fields that are undefined, or that an older release did not write. */
+const ABSENT = { code: undefined, type: undefined, waitedMs: 0, counted: true }
+
 const readHistory = (history: unknown): readonly unknown[] =>
-  Array.isArray(history) ? history.map((attempt: object) => ({ code: undefined, ...attempt })) : []
+  Array.isArray(history) ? history.map((record: object) => ({ ...ABSENT, ...record })) : []
 
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null

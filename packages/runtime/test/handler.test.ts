@@ -54,6 +54,44 @@ describe('a handler', () => {
     expect(seen[0]?.replayId).toBeUndefined()
   })
 
+  it('gets the failures that do not count, with the time that the message waited', async () => {
+    const { send, start, clock } = world()
+    const seen: AttemptContext['history'][] = []
+    await start(
+      (_, { history, runs }) => {
+        seen.push(history)
+        if (runs < 2) throw unreachable()
+      },
+      { outage: {}, retry: { unproven: {}, backoff: { kind: 'fixed', delay: '2s' } } },
+    )
+    send({})
+    await clock.advance('10s')
+    expect(seen[2]).toMatchObject([
+      { number: 1, waitedMs: 0, type: 'Error', counted: true },
+      // No other message passed or failed meanwhile, so the cause is not proven.
+      { number: 2, waitedMs: 2_000, type: 'Error', counted: false },
+    ])
+    expect(seen[2]?.[1]?.at).toBe((seen[2]?.[0]?.at ?? 0) + 2_000)
+  })
+
+  it('is named in its dead letters, with the type of the error', async () => {
+    class PriceMismatch extends Error {}
+    const { send, start, clock, drain } = world()
+    const handler = () => {
+      throw new PriceMismatch('total is 7, lines are 8')
+    }
+    await start(handler, { name: 'charge', retry: { attempts: 1 } })
+    send({})
+    await clock.settle()
+    const [deadLetter] = await drain()
+    expect(deadLetter?.handler).toBe('charge')
+    expect(deadLetter?.delivery.cycle).toMatchObject({
+      attempts: 1,
+      runs: 1,
+      history: [{ number: 1, type: 'PriceMismatch', message: 'total is 7, lines are 8' }],
+    })
+  })
+
   it('may be synchronous and may throw', async () => {
     const { send, start, clock, drain } = world()
     await start(

@@ -242,11 +242,12 @@ export async function fill(
   const signature = `1-${randomUUID().replaceAll('-', '').slice(0, 16)}`
   for (let at = 0; at < count; at += 1) {
     const id = randomUUID()
-    const record = { number: 1, at: now, class: 'business', signature, code: 'E1' } as const
-    const history = [{ ...record, message: `card ${at} declined <script>` }]
+    const message = `card ${at} declined <script>`
+    const failure = { class: 'business', signature, code: 'E1', type: 'Declined', message } as const
+    const history = [{ number: 1, at: now, waitedMs: 0, ...failure, counted: true }]
     const cycle = { ...FIRST_CYCLE, attempts: 1, firstFailedAt: now + at, history }
-    const message = { id, key: `key ${id}`, source: queue, replayId: undefined, cycle }
-    const { headers } = encodeHeaders({ ...message, reason: 'not_retryable' })
+    const fields = { id, key: `key ${id}`, source: queue, replayId: undefined, cycle }
+    const { headers } = encodeHeaders({ ...fields, reason: 'not_retryable' })
     const allHeaders = { ...headers, authorization: 'Basic secret' }
     send(broker, deadLetterQueue(queue), body(at), { id, headers: allHeaders })
   }

@@ -45,7 +45,8 @@ const named = () => {
 function headersOf(source: string, { id, replayId }: Death): Readonly<Record<string, string>> {
   const at = Date.now()
   const failure = { class: 'business', signature: '1-00000000000000aa', code: 'E1' } as const
-  const history = [{ number: 1, at, ...failure, message: 'card declined' }]
+  const error = { type: 'Declined', message: 'card declined' }
+  const history = [{ number: 1, at, waitedMs: 0, ...failure, ...error, counted: true }]
   const number = replayId === undefined ? 1 : 2
   const cycle = { ...FIRST_CYCLE, number, attempts: 1, firstFailedAt: at, history }
   return encodeHeaders({ id, key: id, source, replayId, cycle, reason: 'not_retryable' }).headers

@@ -1,4 +1,4 @@
-import { decodeHeaders } from '@redrive/core'
+import { decodeHeaders, type FailureCycle } from '@redrive/core'
 import { type CheckInput, type Violation, violation } from './evidence.ts'
 
 /** I7: checks that every reported dead letter exists. */
@@ -29,10 +29,8 @@ export function checkDeadLetters({ deadLetters, quarantined }: CheckInput): read
       foreign['x-trace'] === message.id &&
       source === 'orders' &&
       problems.length === 0 &&
-      (message.headers['redrive-reason'] === 'crash_loop' ||
-        (cycle.attempts === cycle.history.length &&
-          cycle.attempts > 0 &&
-          cycle.firstFailedAt !== undefined))
+      cycle.firstFailedAt !== undefined &&
+      isHistoryWhole(cycle)
     return isWhole
       ? []
       : [
@@ -42,4 +40,19 @@ export function checkDeadLetters({ deadLetters, quarantined }: CheckInput): read
           ),
         ]
   })
+}
+
+/** 10: the default of `retry.history`. */
+const HISTORY_LIMIT = 10
+
+/** Every failure has a record, up to the limit, and no record of an attempt is omitted before one that does not count. */
+function isHistoryWhole({ attempts, runs, history }: FailureCycle): boolean {
+  const failures = history.at(-1)?.number ?? 0
+  return (
+    failures > 0 &&
+    failures >= runs &&
+    history.length === Math.min(failures, HISTORY_LIMIT) &&
+    history.filter(({ counted }) => counted).length === attempts &&
+    history.every(({ type }) => type !== undefined)
+  )
 }

@@ -127,7 +127,8 @@ function messageOf(queue: string, forged: Forged & { readonly id: string }) {
   const { message = 'card declined', type = 'order.placed' } = forged
   const at = Date.now() - 1_000
   const { signature = newSignature() } = forged
-  const record = { number: 1, at, class: 'business', signature, code, message } as const
+  const failure = { class: 'business', signature, code, type: 'Declined', message } as const
+  const record = { number: 1, at, waitedMs: 0, ...failure, counted: true }
   const cycle = { ...FIRST_CYCLE, attempts: 1, firstFailedAt: at, history: [record] }
   const fields = { id, key, source: origin, replayId: undefined, cycle, reason: 'not_retryable' }
   const headers = { ...encodeHeaders(fields).headers, ...forged.headers }

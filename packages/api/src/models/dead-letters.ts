@@ -1,13 +1,18 @@
 import { z } from 'zod'
 import { count, failureClass, id, nextCursor, status, timestamp } from './fields.ts'
 
-const attempt = z.object({
-  number: z.int(),
+const failure = z.object({
+  number: z
+    .int()
+    .describe('Number of the failure in its cycle; numbers of omitted ones are missing'),
   at: timestamp,
+  waitedMs: z.number().describe('How long the message waited for this run, in milliseconds'),
   class: failureClass,
   signature: z.string(),
   code: z.string().optional(),
+  type: z.string().optional().describe('Type of the error, such as TypeError'),
   message: z.string(),
+  counted: z.boolean().describe('Whether the run counts as an attempt'),
 })
 
 export const deadLetter = z
@@ -29,12 +34,13 @@ export const deadLetter = z
     origin: z.string(),
     contentType: z.string().optional(),
     attempts: z.int(),
+    runs: z.int().describe('Failed runs, counted as attempts or not'),
     cycle: z.int(),
     version: z.int().describe('Increases with every change of status'),
     payloadBytes: z.int(),
     isTombstone: z.boolean(),
     headers: z.record(z.string(), z.unknown()).describe('Headers, truncated and masked'),
-    history: z.array(attempt),
+    history: z.array(failure).describe('Last failures of the cycle, oldest first'),
     firstFailedAt: timestamp,
     lastFailedAt: timestamp,
     ingestedAt: timestamp,

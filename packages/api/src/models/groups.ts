@@ -10,6 +10,11 @@ export const group = z
     algorithm: z.int().describe('Version of the signature rules'),
     class: failureClass,
     code: z.string().optional(),
+    errorType: z.string().optional().describe('Type of the error, such as TypeError'),
+    frame: z
+      .string()
+      .optional()
+      .describe('First line of your code in the stack trace, when it distinguishes the group'),
     title: z.string().describe('Failure message with ids, numbers and quoted values replaced'),
     sample: z.string().describe('Failure message of the first dead letter'),
     state: groupState,
@@ -36,6 +41,9 @@ export const explanation = z
       source: z.string(),
       class: failureClass,
       code: z.string().optional(),
+      type: z.string().optional(),
+      handler: z.string().optional(),
+      frame: z.string().optional(),
       message: z.string(),
     }),
     unknown: z.array(z.enum(['type', 'frame', 'handler'])),

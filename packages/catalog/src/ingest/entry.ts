@@ -1,4 +1,5 @@
-import { type AttemptRecord, cycleFromReport, type FailureClass } from '@redrive/core'
+import { cycleFromReport, type FailureClass, type FailureRecord } from '@redrive/core'
+import { signatureParts } from '@redrive/core/internal'
 import type { DrainedDeadLetter } from '@redrive/runtime'
 import { MESSAGE_MAX, NAME_MAX, storable, storableOrNull } from '../text.ts'
 import { encodeDeadLetter } from '../dead-letter-codec.ts'
@@ -22,7 +23,7 @@ export interface Entry {
   readonly wire: Buffer
   /** The first failure according to the message. Undefined: the message has no valid time. */
   readonly saidAt: number | undefined
-  readonly last: AttemptRecord
+  readonly last: FailureRecord
   readonly group: NewGroup
   readonly headers: string
   readonly history: string
@@ -38,6 +39,10 @@ export interface NewGroup {
   readonly algorithm: number
   readonly class: FailureClass
   readonly code: string | null
+  readonly errorType: string | null
+  readonly handler: string | null
+  /** The first line of the user's code in the stack trace. Null: not part of the signature, or unknown. */
+  readonly frame: string | null
   /** The message of its first dead letter. */
   readonly sample: string
 }
@@ -55,7 +60,7 @@ export function entryOf(drained: DrainedDeadLetter, options: ResolvedIngest): En
   const { source, masks, maskedHeaders, isPreviewing, extract } = options
   const isParsed = isPreviewing || extract.size > 0
   const body = isParsed ? parsedBody(delivery.bytes) : undefined
-  const last = lastAttempt(drained)
+  const last = lastFailure(drained)
   const sha256 = sha256Of(delivery.bytes)
   const { id: messageId, cycle } = delivery
   return {
@@ -65,7 +70,7 @@ export function entryOf(drained: DrainedDeadLetter, options: ResolvedIngest): En
     wire: encodeDeadLetter(drained),
     saidAt: momentOf(cycle.firstFailedAt) ?? momentOf(cycle.history[0]?.at),
     last,
-    group: groupOf(source, last),
+    group: groupOf(source, last, drained),
     headers: readableHeaders(delivery.headers, maskedHeaders),
     history: historyOf(cycle.history),
     preview: isPreviewing && body !== undefined ? previewOf(body, masks) : undefined,
@@ -73,14 +78,18 @@ export function entryOf(drained: DrainedDeadLetter, options: ResolvedIngest): En
   }
 }
 
-/** Returns the last attempt. Without a history, the reason is classified and signed by the same rules. */
-function lastAttempt({ delivery, reason }: DrainedDeadLetter): AttemptRecord {
+/** Returns the last failure. Without a history, the reason is classified and signed by the same rules. */
+function lastFailure({ delivery, reason }: DrainedDeadLetter): FailureRecord {
   const { history, firstFailedAt, attempts } = delivery.cycle
   const report = { type: undefined, message: reason, stack: undefined, at: firstFailedAt, attempts }
-  return (history.at(-1) ?? cycleFromReport(report).history[0]) as AttemptRecord
+  return (history.at(-1) ?? cycleFromReport(report).history[0]) as FailureRecord
 }
 
-function groupOf(source: string, last: AttemptRecord): NewGroup {
+function groupOf(
+  source: string,
+  last: FailureRecord,
+  { handler, stack }: DrainedDeadLetter,
+): NewGroup {
   const signature = storable(last.signature, NAME_MAX)
   return {
     id: groupId(source, signature),
@@ -89,21 +98,33 @@ function groupOf(source: string, last: AttemptRecord): NewGroup {
     algorithm: Number(/^(\d{1,4})-/.exec(signature)?.[1] ?? 0),
     class: last.class,
     code: storableOrNull(last.code, NAME_MAX),
+    errorType: storableOrNull(last.type, NAME_MAX),
+    handler: storableOrNull(handler, NAME_MAX),
+    frame: storableOrNull(frameOf(last, stack), NAME_MAX),
     sample: storable(last.message, MESSAGE_MAX),
   }
 }
 
-/** 20 attempts: twice the default of a policy. */
+/** Returns the frame of the signature. Only unknown failures have one. */
+function frameOf(last: FailureRecord, stack: string | undefined): string | undefined {
+  if (last.class !== 'unknown') return undefined
+  return signatureParts({ ...last, type: last.type ?? '', handler: '', stack }).frame
+}
+
+/** 20 failures: twice the default of a policy. */
 const HISTORY_MAX = 20
 
-function historyOf(history: readonly AttemptRecord[]): string {
+function historyOf(history: readonly FailureRecord[]): string {
   const kept = history.slice(-HISTORY_MAX).map((one) => ({
     number: one.number,
     at: one.at,
+    waitedMs: one.waitedMs,
     class: one.class,
     signature: storable(one.signature, NAME_MAX),
     code: storableOrNull(one.code, NAME_MAX),
+    type: storableOrNull(one.type, NAME_MAX),
     message: storable(one.message, MESSAGE_MAX),
+    counted: one.counted,
   }))
   return JSON.stringify(kept)
 }

@@ -45,6 +45,9 @@ function overflowOf({ name }: KnownSource): NewGroup {
     algorithm: 0,
     class: 'unknown',
     code: null,
+    errorType: null,
+    handler: null,
+    frame: null,
     sample: title,
   }
 }
@@ -71,5 +74,8 @@ async function insert(
     created.map(({ group }) => titleOf(group)),
     created.map(({ group }) => group.sample),
     created.map(({ at }) => at),
+    created.map(({ group }) => group.errorType),
+    created.map(({ group }) => group.handler),
+    created.map(({ group }) => group.frame),
   ])
 }

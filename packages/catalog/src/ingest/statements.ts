@@ -29,11 +29,13 @@ select count(*)::integer as count from redrive_catalog.failure_group where sourc
 
 export const INSERT_GROUPS: string = `
 insert into redrive_catalog.failure_group
-    (id, source_id, algorithm, signature, class, code, title, sample, first_seen_at, last_seen_at)
-  select g.id, $1, g.algorithm, g.signature, g.class, g.code, g.title, g.sample,
+    (id, source_id, algorithm, signature, class, code, title, sample, error_type, handler, frame,
+      first_seen_at, last_seen_at)
+  select g.id, $1, g.algorithm, g.signature, g.class, g.code, g.title, g.sample, g.error_type, g.handler, g.frame,
       to_timestamp(g.at_ms / 1000.0), to_timestamp(g.at_ms / 1000.0)
-    from unnest($2::uuid[], $3::integer[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bigint[])
-      as g (id, algorithm, signature, class, code, title, sample, at_ms)
+    from unnest($2::uuid[], $3::integer[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bigint[],
+        $10::text[], $11::text[], $12::text[])
+      as g (id, algorithm, signature, class, code, title, sample, at_ms, error_type, handler, frame)
     order by g.id
   on conflict (id) do nothing`
 

@@ -119,6 +119,7 @@ const COLUMNS = [
   'first_failed_at',
   'last_failed_at',
   'attempts',
+  'runs',
   'cycle',
   'payload_bytes',
   'is_quarantined',
@@ -149,6 +150,7 @@ function writeRow(to: CopyWriter, sourceId: number, entry: DatedEntry): void {
   to.timestamp(entry.firstFailedAt)
   to.timestamp(entry.lastFailedAt)
   to.integer(bounded(delivery.cycle.attempts))
+  to.integer(bounded(delivery.cycle.runs))
   to.integer(bounded(delivery.cycle.number))
   to.integer(delivery.bytes.length)
   to.boolean(drained.quarantined)

@@ -3,12 +3,16 @@ import { NAME_MAX, storable } from '../text.ts'
 import { PAGE } from './check.ts'
 import type { DeadLetterQuery, Status } from './query.ts'
 import { containing, momentSql, msSql, readCursor, type Statement, Values } from './sql.ts'
+import { FROM_GROUPS, HANDLER } from './statements.ts'
 
 const COLUMNS = `d.id, d.group_id, d.source_id, d.status, d.class, d.reason, d.code, d.type, d.message_id, d.key,
-    d.lane, d.origin, d.content_type, d.message, d.attempts, d.cycle, d.version, d.payload_bytes,
+    d.lane, d.origin, d.content_type, d.message, d.attempts, coalesce(d.runs, d.attempts) as runs, d.cycle, d.version, d.payload_bytes,
     d.is_quarantined, d.is_tombstone, d.headers, d.history, d.settled_by,
     ${msSql('d.first_failed_at')} as first_ms, ${msSql('d.last_failed_at')} as last_ms,
     ${msSql('d.ingested_at')} as ingested_ms, ${msSql('d.settled_at')} as settled_ms, d.last_failed_at`
+
+const JOINS = `join redrive_catalog.source s on s.id = d.source_id
+    left join redrive_catalog.failure_group g on g.id = d.group_id`
 
 /** The newest 500 groups with a matching text: a word in more groups is too common to search for. */
 const GROUPS_MAX = 500
@@ -34,15 +38,14 @@ export function compileDeadLetters(query: DeadLetterQuery): Statement {
       ? `unnest(${statuses}) as st (status) cross join ${scopeOf(query, values)}
          cross join lateral (${scan(`d.status = st.status collate "C"`, `d.${scopeColumn(query)} = scope.id`)}) d`
       : `(${scan(hasStatus)}) d`)
-  const text = `select d.*, s.name as source, s.handler from ${found}
-    join redrive_catalog.source s on s.id = d.source_id ${order}`
+  const text = `select d.*, s.name as source, ${HANDLER} as handler from ${found} ${JOINS} ${order}`
   return { text, values: values.all }
 }
 
 /** Compiles the query for one dead letter, with the same columns. */
 export function compileDeadLetter(id: string): Statement {
-  const text = `select ${COLUMNS}, s.name as source, s.handler from redrive_catalog.dead_letter d
-    join redrive_catalog.source s on s.id = d.source_id where d.id = $1::uuid`
+  const text = `select ${COLUMNS}, s.name as source, ${HANDLER} as handler from redrive_catalog.dead_letter d
+    ${JOINS} where d.id = $1::uuid`
   return { text, values: [id] }
 }
 
@@ -66,24 +69,33 @@ function lookupsOf(
 /** Whether a selective value finds the rows. All other filters are then conditions. */
 const isByValue = ({ key, extracted = {} }: DeadLetterQuery) =>
   key !== undefined || Object.keys(extracted).length > 0
-const isByGroup = ({ groups, text }: DeadLetterQuery) => groups !== undefined || text !== undefined
+const isByGroup = ({ groups, text, handler }: DeadLetterQuery) =>
+  groups !== undefined || text !== undefined || handler !== undefined
 const scopeColumn = (query: DeadLetterQuery) => (isByGroup(query) ? 'group_id' : 'source_id')
 
 function scopeOf(query: DeadLetterQuery, values: Values): string {
   const { groups, text } = query
   if (groups !== undefined) return `unnest(${values.add(groups, 'uuid[]')}) as scope (id)`
-  if (text === undefined) return `(${sourcesOf(query, values)}) scope`
-  const pattern = values.add(containing(text), 'text')
-  return `(select g.id from redrive_catalog.failure_group g
-    where (g.title ilike ${pattern} or g.sample ilike ${pattern}) and g.source_id in (${sourcesOf(query, values)})
-    order by g.last_seen_at desc limit ${GROUPS_MAX}) scope`
+  if (!isByGroup(query)) return `(${sourcesOf(query, values)}) scope`
+  const most = text === undefined ? '' : `order by g.last_seen_at desc limit ${GROUPS_MAX}`
+  return `(${groupsOf(query, values)} ${most}) scope`
 }
 
-function sourcesOf({ sources, handler }: DeadLetterQuery, values: Values): string {
+function sourcesOf({ sources }: DeadLetterQuery, values: Values): string {
+  const named = sources === undefined ? 'true' : `s.name = any(${values.add(sources, 'text[]')})`
+  return `select s.id from redrive_catalog.source s where ${named}`
+}
+
+/** Selects the groups of these sources with this text and this handler. */
+function groupsOf({ sources, handler, text }: DeadLetterQuery, values: Values): string {
   const where = ['true']
   if (sources !== undefined) where.push(`s.name = any(${values.add(sources, 'text[]')})`)
-  if (handler !== undefined) where.push(`s.handler = ${values.add(handler, 'text')}`)
-  return `select s.id from redrive_catalog.source s where ${where.join(' and ')}`
+  if (handler !== undefined) where.push(`${HANDLER} = ${values.add(handler, 'text')}`)
+  if (text !== undefined) {
+    const pattern = values.add(containing(text), 'text')
+    where.push(`(g.title ilike ${pattern} or g.sample ilike ${pattern})`)
+  }
+  return `select g.id ${FROM_GROUPS} where ${where.join(' and ')}`
 }
 
 /**
@@ -132,8 +144,11 @@ function conditions(query: DeadLetterQuery, values: Values): readonly string[] {
     where.push(`d.message ilike ${values.add(containing(text), 'text')}`)
   }
   const { sources, handler } = query
-  if ((sources !== undefined || handler !== undefined) && (isByGroup(query) || isByValue(query))) {
+  if (sources !== undefined && (isByGroup(query) || isByValue(query))) {
     where.push(`d.source_id in (${sourcesOf(query, values)})`)
+  }
+  if (handler !== undefined && (groups !== undefined || isByValue(query))) {
+    where.push(`d.group_id in (${groupsOf({ handler }, values)})`)
   }
   return [...where, ...contentConditions(query, values)]
 }

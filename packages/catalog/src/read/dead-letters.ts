@@ -1,4 +1,4 @@
-import type { AttemptRecord, FailureClass } from '@redrive/core'
+import type { FailureClass, FailureRecord } from '@redrive/core'
 import type { DrainedDeadLetter } from '@redrive/runtime'
 import type { RunSql } from '../database.ts'
 import type { PayloadKeys } from '../encryption.ts'
@@ -27,6 +27,8 @@ export interface DeadLetterSummary {
   readonly origin: string
   readonly contentType: string | undefined
   readonly attempts: number
+  /** Failed runs of the cycle, counted as attempts or not. */
+  readonly runs: number
   readonly cycle: number
   /** Increases with every change of status. */
   readonly version: number
@@ -34,7 +36,8 @@ export interface DeadLetterSummary {
   readonly isTombstone: boolean
   /** Headers for display, bounded and masked. */
   readonly headers: Readonly<Record<string, unknown>>
-  readonly history: readonly AttemptRecord[]
+  /** The last failures of the cycle, oldest first. */
+  readonly history: readonly FailureRecord[]
   readonly firstFailedAt: number
   readonly lastFailedAt: number
   readonly ingestedAt: number
@@ -125,18 +128,34 @@ interface SummaryRow {
   readonly origin: string
   readonly content_type: string | null
   readonly attempts: number
+  readonly runs: number
   readonly cycle: number
   readonly version: number
   readonly payload_bytes: number
   readonly is_tombstone: boolean
   readonly headers: Readonly<Record<string, unknown>>
-  readonly history: readonly (Omit<AttemptRecord, 'code'> & { readonly code: string | null })[]
+  readonly history: readonly HistoryEntry[]
   readonly first_ms: number
   readonly last_ms: number
   readonly ingested_ms: number
   readonly settled_ms: number | null
   readonly settled_by: string | null
 }
+
+/** A failure as it is stored. The optional fields are absent in rows of older releases, which stored only attempts. */
+type HistoryEntry = Omit<FailureRecord, 'code' | 'type' | 'waitedMs' | 'counted'> &
+  Partial<Pick<FailureRecord, 'waitedMs' | 'counted'>> & {
+    readonly code: string | null
+    readonly type?: string | null
+  }
+
+const recordOf = ({ code, type, waitedMs = 0, counted = true, ...rest }: HistoryEntry) => ({
+  ...rest,
+  code: code ?? undefined,
+  type: type ?? undefined,
+  waitedMs,
+  counted,
+})
 
 function summaryOf(row: SummaryRow): DeadLetterSummary {
   return {
@@ -157,12 +176,13 @@ function summaryOf(row: SummaryRow): DeadLetterSummary {
     origin: row.origin,
     contentType: row.content_type ?? undefined,
     attempts: row.attempts,
+    runs: row.runs,
     cycle: row.cycle,
     version: row.version,
     payloadBytes: row.payload_bytes,
     isTombstone: row.is_tombstone,
     headers: row.headers,
-    history: row.history.map((one) => ({ ...one, code: one.code ?? undefined })),
+    history: row.history.map(recordOf),
     firstFailedAt: row.first_ms,
     lastFailedAt: row.last_ms,
     ingestedAt: row.ingested_ms,

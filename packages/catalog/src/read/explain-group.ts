@@ -12,14 +12,20 @@ export interface GroupExplanation {
     readonly source: string
     readonly class: FailureClass
     readonly code: string | undefined
+    readonly type: string | undefined
+    readonly handler: string | undefined
+    /** First line of the user's code in the stack trace. Only unknown failures are distinguished by it. */
+    readonly frame: string | undefined
     /** The message with ids, numbers and quoted values replaced. */
     readonly message: string
   }
-  /** Parts of the signature that a dead letter does not contain; only the consumer has them. */
+  /** Parts of the signature that the first dead letter does not contain. */
   readonly unknown: readonly ('type' | 'frame' | 'handler')[]
   /** The original message of the first dead letter. */
   readonly sample: string
 }
+
+const PARTS = ['type', 'frame', 'handler'] as const
 
 export async function explainGroup(
   reader: Reader,
@@ -28,11 +34,13 @@ export async function explainGroup(
   const group = await readGroup(reader, id)
   if (group === undefined) return undefined
   const { signature, algorithm, source, class: kind, code, title, sample } = group
+  const { errorType: type, handler, frame } = group
+  const parts = { type, handler, frame: kind === 'unknown' ? frame : 'none' }
   return {
     signature,
     algorithm,
-    shared: { source, class: kind, code, message: title },
-    unknown: ['type', 'frame', 'handler'],
+    shared: { source, class: kind, code, type, handler, frame, message: title },
+    unknown: PARTS.filter((part) => parts[part] === undefined),
     sample,
   }
 }

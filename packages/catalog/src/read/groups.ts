@@ -10,7 +10,7 @@ import {
   type Statement,
   Values,
 } from './sql.ts'
-import { FROM_GROUPS, GROUP_COLUMNS, GROUP_STATE } from './statements.ts'
+import { FROM_GROUPS, GROUP_COLUMNS, GROUP_STATE, HANDLER } from './statements.ts'
 
 export type GroupState = 'open' | 'muted' | 'resolved'
 const STATES: readonly GroupState[] = ['open', 'muted', 'resolved']
@@ -49,6 +49,10 @@ export interface FailureGroup {
   readonly algorithm: number
   readonly class: FailureClass
   readonly code: string | undefined
+  /** Type of the error, e.g. `TypeError`. Undefined: an older release or another library wrote the first dead letter. */
+  readonly errorType: string | undefined
+  /** First line of the user's code in the stack trace, for unknown failures whose stack trace is kept. */
+  readonly frame: string | undefined
   /** The message with its ids, numbers and quoted values replaced. */
   readonly title: string
   /** The message of the first dead letter. */
@@ -143,7 +147,7 @@ function conditions(query: GroupQuery, values: Values): readonly string[] {
   const { sources, handler, states, regressed, owner, hasOpen, text } = query
   const where: string[] = []
   if (sources !== undefined) where.push(`s.name = any(${values.add(sources, 'text[]')})`)
-  if (handler !== undefined) where.push(`s.handler = ${values.add(handler, 'text')}`)
+  if (handler !== undefined) where.push(`${HANDLER} = ${values.add(handler, 'text')}`)
   if (states !== undefined) where.push(`${GROUP_STATE} = any(${values.add(states, 'text[]')})`)
   if (query.class !== undefined) where.push(`g.class = ${values.add(query.class, 'text')}`)
   if (regressed !== undefined) where.push(`g.is_regressed = ${values.add(regressed, 'boolean')}`)
@@ -164,6 +168,8 @@ interface GroupRow {
   readonly algorithm: number
   readonly class: FailureClass
   readonly code: string | null
+  readonly error_type: string | null
+  readonly frame: string | null
   readonly title: string
   readonly sample: string
   readonly state: GroupState
@@ -189,6 +195,8 @@ function groupOf(row: GroupRow): FailureGroup {
     algorithm: row.algorithm,
     class: row.class,
     code: row.code ?? undefined,
+    errorType: row.error_type ?? undefined,
+    frame: row.frame ?? undefined,
     title: row.title,
     sample: row.sample,
     state: row.state,

@@ -3,7 +3,10 @@ import { msSql } from './sql.ts'
 /** The current state: a group whose mute has expired is open. */
 export const GROUP_STATE: string = `case when g.state = 'muted' and g.muted_until <= now() then 'open' else g.state end`
 
-export const GROUP_COLUMNS: string = `g.id, s.name as source, s.handler, g.signature, g.algorithm, g.class, g.code, g.title, g.sample,
+/** The handler of a group. Only its source names it when the dead letters do not. */
+export const HANDLER: string = `coalesce(g.handler, s.handler)`
+
+export const GROUP_COLUMNS: string = `g.id, s.name as source, ${HANDLER} as handler, g.error_type, g.frame, g.signature, g.algorithm, g.class, g.code, g.title, g.sample,
     ${GROUP_STATE} as state, ${msSql('g.muted_until')} as muted_ms, g.is_regressed, ${msSql('g.regressed_at')} as regressed_ms,
     ${msSql('g.resolved_at')} as resolved_ms, g.owner, ${msSql('g.first_seen_at')} as first_ms,
     ${msSql('g.last_seen_at')} as last_ms, g.count::float8 as count, g.open_count::float8 as open_count,

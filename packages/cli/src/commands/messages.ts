@@ -9,7 +9,7 @@ import { shortIds, resolveId } from '../server/resolve-id.ts'
 import type { Page } from '../text/page.ts'
 import { bold, dim } from '../text/painted.ts'
 import { safeJson } from '../text/safe.ts'
-import { bytes, moment, number, relative } from '../text/format.ts'
+import { bytes, counted, duration, moment, number, relative } from '../text/format.ts'
 import { messageTable } from './message-table.ts'
 
 export interface ListMessagesOptions extends CommonOptions, FilterOptions {
@@ -131,7 +131,7 @@ export async function showMessage(
     json: { ...message, replays: items, ...(payload === undefined ? {} : { payload }) },
     human: (page) => {
       messageFacts(io, page, message)
-      attemptsOf(io, page, message)
+      failuresOf(io, page, message)
       const headers = payload?.headers ?? message.headers
       if (Object.keys(headers).length > 0) {
         page.line`\n${bold('Headers')}${dim(payload === undefined ? ' (masked)' : '')}`
@@ -177,7 +177,7 @@ function messageFacts(io: Io, page: Page, message: DeadLetterDetail): void {
     ['Message id', message.messageId],
     ['Key', message.key],
     ['Lane', lane],
-    ['Attempts', `${message.attempts} in cycle ${message.cycle}`],
+    ['Attempts', attemptsText(message)],
     ['First failed', `${moment(message.firstFailedAt)} (${relative(now, message.firstFailedAt)})`],
     ['Last failed', `${moment(message.lastFailedAt)} (${relative(now, message.lastFailedAt)})`],
     [
@@ -187,16 +187,26 @@ function messageFacts(io: Io, page: Page, message: DeadLetterDetail): void {
   ])
 }
 
-/** Prints the attempts, newest first, because the latest failure matters most. */
-function attemptsOf(io: Io, page: Page, { history }: DeadLetterDetail): void {
-  if (history.length === 0) return
-  page.line`\n${bold('Attempts')}`
+function attemptsText({ attempts, runs, cycle }: DeadLetterDetail): string {
+  const text = `${number(attempts)} in cycle ${cycle}`
+  return runs === attempts ? text : `${text}, ${counted(runs, 'failed run')}`
+}
+
+/** Prints the failures, newest first, because the latest one matters most. */
+function failuresOf(io: Io, page: Page, { history }: DeadLetterDetail): void {
+  const last = history.at(-1)
+  if (last === undefined) return
+  const omitted = last.number - history.length
+  page.line`\n${bold('Failures')}${dim(omitted > 0 ? ` (${counted(omitted, 'older one')} omitted)` : '')}`
   page.table(
     [
       { title: '  #', of: ({ number }) => `  ${number}`, isNumber: true },
       { title: 'WHEN', of: ({ at }) => relative(io.now(), at) },
+      { title: 'WAITED', of: ({ waitedMs }) => duration(waitedMs), isNumber: true },
+      { title: 'COUNTED', of: (one) => (one.counted ? 'yes' : 'no') },
       { title: 'CLASS', of: (one) => one.class },
       { title: 'CODE', of: ({ code }) => code ?? '' },
+      { title: 'TYPE', of: ({ type }) => type ?? '' },
       { title: 'WHAT FAILED', of: ({ message }) => message, least: 20 },
     ],
     [...history].reverse(),

@@ -4,7 +4,7 @@ import { reasonOf } from '../failure.ts'
 import type { CommonOptions, Io } from '../io.ts'
 import {
   groupsOf,
-  lastAttempt,
+  lastFailure,
   look,
   type PeekedGroup,
   type PeekTarget,
@@ -86,13 +86,16 @@ interface PeekedMessage {
   readonly reason: string
   readonly message: string
   readonly attempts: number
+  readonly runs: number
+  readonly handler: string | undefined
+  readonly errorType: string | undefined
   readonly lastFailedAt: number | undefined
   readonly bytes: number
 }
 
 function messageOf(one: DrainedDeadLetter, at: number): PeekedMessage {
   const { delivery, origin, reason } = one
-  const last = lastAttempt(one)
+  const last = lastFailure(one)
   return {
     number: at,
     id: delivery.id,
@@ -103,6 +106,9 @@ function messageOf(one: DrainedDeadLetter, at: number): PeekedMessage {
     reason,
     message: last.message,
     attempts: delivery.cycle.attempts,
+    runs: delivery.cycle.runs,
+    handler: one.handler,
+    errorType: last.type,
     lastFailedAt: last.at || undefined,
     bytes: delivery.bytes.byteLength,
   }
@@ -178,10 +184,13 @@ function showOne(
         ['Key', about.key],
         ['Type', delivery.type],
         ['From', about.origin],
+        ['Handler', about.handler],
         ['Class', about.class],
+        ['Error type', about.errorType],
         ['Signature', about.signature],
         ['Reason', about.reason],
         ['Attempts', about.attempts],
+        ['Failed runs', about.runs],
         ['Failed', about.lastFailedAt === undefined ? undefined : moment(about.lastFailedAt)],
       ])
       if (Object.keys(delivery.headers).length > 0) page.line`\n${bold('Headers')}`

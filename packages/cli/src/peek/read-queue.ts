@@ -1,4 +1,4 @@
-import { type AttemptRecord, cycleFromReport, type FailureClass } from '@redrive/core'
+import { cycleFromReport, type FailureClass, type FailureRecord } from '@redrive/core'
 import type { DeadLetterSource, DrainedBatch, DrainedDeadLetter } from '@redrive/runtime'
 import { CommandError, EXIT } from '../exit.ts'
 
@@ -73,17 +73,17 @@ export interface PeekedGroup {
 }
 
 /** Returns the last failure. Without a history, the same rules derive class and signature from the reason. */
-export function lastAttempt({ delivery, reason }: DrainedDeadLetter): AttemptRecord {
+export function lastFailure({ delivery, reason }: DrainedDeadLetter): FailureRecord {
   const { history, firstFailedAt, attempts } = delivery.cycle
   const report = { type: undefined, message: reason, stack: undefined, at: firstFailedAt, attempts }
-  return (history.at(-1) ?? cycleFromReport(report).history[0]) as AttemptRecord
+  return (history.at(-1) ?? cycleFromReport(report).history[0]) as FailureRecord
 }
 
 /** Groups dead letters by signature, largest group first. */
 export function groupsOf(deadLetters: readonly DrainedDeadLetter[]): readonly PeekedGroup[] {
   const groups = new Map<string, PeekedGroup>()
   for (const one of deadLetters) {
-    const { signature, code, message, at, class: kind } = lastAttempt(one)
+    const { signature, code, message, at, class: kind } = lastFailure(one)
     const known = groups.get(signature)
     const times = [known?.firstFailedAt, known?.lastFailedAt, at || undefined].filter(
       (time) => time !== undefined,

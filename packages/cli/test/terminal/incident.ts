@@ -49,7 +49,7 @@ export async function incident(ends: Ends): Promise<Incident> {
     outage: 'off',
     retryBudget: 'off',
     clock,
-    retry: { attempts: 3, backoff: exponential({ base: '10ms', cap: '20ms' }) },
+    retry: { attempts: 3, backoff: exponential({ base: '10ms', cap: '20ms', jitter: 'none' }) },
   })
   let consumer: Consumer = broken
   ends.push(() => consumer.stop())

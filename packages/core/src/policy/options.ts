@@ -59,7 +59,7 @@ export interface RetryOptions {
   readonly unproven?: 'off' | UnprovenOptions
   /** Shorter waits happen in the process, longer ones on the broker ('0ms'–'5m', default '1s'). */
   readonly maxInlineDelay?: Duration
-  /** Failed attempts kept with the message (1–100, default 10). */
+  /** Failures kept with the message (1–100, default 10). The oldest uncounted one is omitted first. */
   readonly history?: number
   /** Per failure class: retry or give up immediately, other attempts, other backoff. */
   readonly classes?: Partial<Readonly<Record<FailureClass, ClassOptions>>>

@@ -19,6 +19,8 @@ export interface DrainedDeadLetter {
    * have been drained before without a release.
    */
   readonly identity: 'stable' | 'generated' | 'generated_redelivered'
+  /** Name of the consumer whose handler failed. Absent: it has none, or another library or an older release wrote the dead letter. */
+  readonly handler?: string
   /** The stack of the last failure, when the policy of the consumer includes it and it fits. */
   readonly stack?: string
 }

@@ -68,10 +68,12 @@ export interface Transport<D extends Delivery = Delivery> {
   close(options: { readonly drainMs: number }): Promise<void>
 }
 
-/** Requirements of the policy for the broker. */
+/** What the consumer requires of the transport. */
 export interface TransportNeeds {
   /** How long a dead letter is kept, where the broker can be configured. */
   readonly deadLetterRetentionMs: number
+  /** Name of the consumer, if it has one. The transport stores it with every dead letter. */
+  readonly handler?: string
 }
 
 /** The target of received deliveries. */
@@ -89,7 +91,7 @@ export type Enactment =
   | {
       readonly kind: 'done'
       readonly destination: Destination
-      /** Attempts omitted from the history to fit the header budget. */
+      /** Failures omitted from the history to fit the header budget. */
       readonly truncated: number
     }
   /** It may or may not have been applied. This consumer still owns the original. */

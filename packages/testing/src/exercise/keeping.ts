@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type Delivery, SETTLE } from '@redrive/core'
 import type { ConsumerGroup } from './world.ts'
 import { memoryInbox } from '../memory-inbox.ts'
-import { deadLetterOf, failedCycle, failureOf, numbered, retryIn } from './samples.ts'
+import { deadLetterOf, failedCycle, failureOf, numbered, quarantineOf, retryIn } from './samples.ts'
 import type { Scenario } from './scenario.ts'
 import type { ScenarioContext } from './scenario-context.ts'
 import type { RecordingReceiver } from './recording-receiver.ts'
@@ -18,6 +18,21 @@ async function stackIsKept(context: ScenarioContext): Promise<void> {
     await receiver.put(await receiver.next(), { ...deadLetterOf(cycle), failure })
     const deadLetter = await context.drainOne()
     assert.equal(deadLetter.stack, stack, 'the stack of the drained dead letter')
+    assert.deepEqual(deadLetter.delivery.headerProblems, [])
+  }
+}
+
+async function handlerIsNamed(context: ScenarioContext): Promise<void> {
+  const handler = 'charge “café”'
+  const needs = { deadLetterRetentionMs: RETENTION_MS, handler }
+  const receiver = await context.receiver({ needs })
+  const cycle = failedCycle(1, context.clock.now())
+  for (const decision of [deadLetterOf(cycle), quarantineOf(cycle)]) {
+    await context.world.send(numbered(1))
+    await receiver.put(await receiver.next(), retryIn(0, cycle, context.clock.now()))
+    await receiver.put(await receiver.next(), decision)
+    const deadLetter = await context.drainOne()
+    assert.equal(deadLetter.handler, handler, 'the handler of the drained dead letter')
     assert.deepEqual(deadLetter.delivery.headerProblems, [])
   }
 }
@@ -132,6 +147,7 @@ async function isUndisturbed(
 
 export const KEEPING: readonly Scenario[] = [
   { name: 'a dead letter keeps the stack of its failure', play: stackIsKept },
+  { name: 'a dead letter names its handler', play: handlerIsNamed },
   {
     name: 'the retention of dead letters reaches the broker',
     play: retentionIsApplied,

@@ -1,11 +1,12 @@
 import type {
-  AttemptRecord,
+  FailureRecord,
   DeadLetter,
   Drop,
   Failure,
   FailureClass,
   FailureCycle,
   Pause,
+  Quarantine,
   RetryAt,
 } from '@redrive/core'
 import type { SentMessage } from './world.ts'
@@ -46,15 +47,18 @@ export function failedCycle(
   now: number,
   message: (number: number) => string = (number) => `failure ${number} “café”`,
 ): FailureCycle {
-  const history = Array.from({ length: attempts }, (_, index): AttemptRecord => {
+  const history = Array.from({ length: attempts }, (_, index): FailureRecord => {
     const number = index + 1
     return {
       number,
       at: now - (attempts - number) * 1_000,
+      waitedMs: index * 250,
       class: 'unknown',
       signature: `v1-sample-${number}`,
       code: number % 2 === 0 ? 'EX_EVEN' : undefined,
+      type: number % 3 === 0 ? undefined : 'SampleError',
       message: message(number),
+      counted: number !== 2,
     }
   })
   return {
@@ -81,6 +85,13 @@ export const retryIn = (delayMs: number, cycle: FailureCycle, now: number): Retr
 export const deadLetterOf = (cycle: FailureCycle): DeadLetter => ({
   kind: 'deadLetter',
   reason: 'attempts_exhausted',
+  failure: failureOf('unknown'),
+  cycle,
+})
+
+export const quarantineOf = (cycle: FailureCycle): Quarantine => ({
+  kind: 'quarantine',
+  reason: 'same_failure_repeated',
   failure: failureOf('unknown'),
   cycle,
 })

@@ -7,6 +7,7 @@ import {
   parseConfirmation,
   SETTLED,
   serializeConfirmation,
+  type TransportNeeds,
 } from '@redrive/runtime'
 import type { Connection } from './connection.ts'
 import { copyOf, type LeaseDelivery } from './headers.ts'
@@ -16,7 +17,7 @@ import type { Ownership, Remains } from './store.ts'
 export interface EnactOptions {
   readonly connection: Connection
   readonly group: string
-  readonly retentionMs: number
+  readonly needs: TransportNeeds
   readonly now: () => number
   readonly has: (mistake: Mistake) => boolean
 }
@@ -94,15 +95,16 @@ function confirmationOf(
 function givenUp(
   delivery: LeaseDelivery,
   decision: Extract<Decision, { kind: 'deadLetter' | 'quarantine' }>,
-  { retentionMs, has }: EnactOptions,
+  { needs, has }: EnactOptions,
 ): Plan {
   const { cycle, reason, failure } = decision
   const stack = has('stack_dropped') ? undefined : failure.stack
-  const { message, truncated } = copyOf(delivery, { cycle, reason, stack })
+  const handler = has('handler_dropped') ? undefined : needs.handler
+  const { message, truncated } = copyOf(delivery, { cycle, reason, handler, stack })
   const isQuarantined = decision.kind === 'quarantine'
   const place: Destination = isQuarantined ? 'quarantine' : 'dead_letter'
   return {
-    remains: { kind: 'dead', message, isQuarantined, retentionMs },
+    remains: { kind: 'dead', message, isQuarantined, retentionMs: needs.deadLetterRetentionMs },
     done: movedTo(place, truncated),
   }
 }

@@ -33,6 +33,7 @@ export function toDelivery(source: string, claimed: Claimed): LeaseDelivery {
 export interface CopyState {
   readonly cycle: FailureCycle
   readonly reason?: string | undefined
+  readonly handler?: string | undefined
   readonly stack?: string | undefined
   readonly replayId?: string | undefined
 }
@@ -40,10 +41,10 @@ export interface CopyState {
 /** Returns the same message with the state of its next step, and how many attempts did not fit. */
 export function copyOf(
   delivery: Delivery,
-  { cycle, reason, stack, replayId = delivery.replayId }: CopyState,
+  { cycle, reason, handler, stack, replayId = delivery.replayId }: CopyState,
 ): { readonly message: StoredMessage; readonly truncated: number } {
   const { id, key, source, replaces, type, bytes, contentType } = delivery
-  const state = { id, key, source, replayId, replaces, cycle, reason, stack }
+  const state = { id, key, source, replayId, replaces, cycle, reason, handler, stack }
   const { headers, truncated } = encodeHeaders(state, CAPABILITIES.headerBudgetBytes)
   const message = { id, bytes, contentType, type, headers: { ...delivery.headers, ...headers } }
   return { message, truncated }

@@ -32,6 +32,10 @@ export const KILLS: Readonly<Record<Mistake, Kill>> = {
     scenario: 'a dead letter keeps the stack of its failure',
     cause: /^the stack of the drained dead letter/,
   },
+  handler_dropped: {
+    scenario: 'a dead letter names its handler',
+    cause: /^the handler of the drained dead letter/,
+  },
   drain_not_exclusive: {
     scenario: 'two control planes drain each dead letter once',
     cause: /is released by two control planes/,

@@ -5,6 +5,7 @@ export const MISTAKES = [
   'loss_not_reported',
   'pause_does_not_wait',
   'stack_dropped',
+  'handler_dropped',
   'drain_not_exclusive',
   'retry_on_shared_stream',
   'acknowledged_before_copy',

@@ -54,7 +54,7 @@ export class LeaseSource implements DeadLetterSource {
   }
 
   #read({ message, isQuarantined }: DeadRecord): DrainedDeadLetter {
-    const { reason = 'unknown', stack } = decodeHeaders(message.headers)
+    const { reason = 'unknown', handler, stack } = decodeHeaders(message.headers)
     const claimed = { message, token: '', deliveryCount: 1 }
     const { token: _, ...delivery } = toDelivery(this.source, claimed)
     return {
@@ -65,6 +65,7 @@ export class LeaseSource implements DeadLetterSource {
       class: delivery.cycle.history.at(-1)?.class ?? 'unknown',
       reason,
       identity: 'stable',
+      ...(handler === undefined ? {} : { handler }),
       ...(stack === undefined ? {} : { stack }),
     }
   }

@@ -36,7 +36,7 @@ export class LeaseTransport implements Transport<LeaseDelivery> {
   readonly #options: LeaseOptions
   readonly #held = new Set<LeaseDelivery>()
   #receiver: Receiver<LeaseDelivery> | undefined
-  #retentionMs: number = Number.POSITIVE_INFINITY
+  #needs: TransportNeeds = { deadLetterRetentionMs: Number.POSITIVE_INFINITY }
   #limit = 1
   #isPaused = false
   #isTroubled = false
@@ -51,7 +51,7 @@ export class LeaseTransport implements Transport<LeaseDelivery> {
 
   async open(needs?: TransportNeeds): Promise<void> {
     const { connection, group } = this.#options
-    this.#retentionMs = needs?.deadLetterRetentionMs ?? Number.POSITIVE_INFINITY
+    this.#needs = needs ?? this.#needs
     await connection.run('read', (store) => store.group(group))
   }
 
@@ -65,7 +65,7 @@ export class LeaseTransport implements Transport<LeaseDelivery> {
     if (!this.#held.has(delivery)) return LOST
     const { connection, group, clock, has } = this.#options
     const now = () => clock.now()
-    const options = { connection, group, retentionMs: this.#retentionMs, now, has }
+    const options = { connection, group, needs: this.#needs, now, has }
     const enactment = await enactOn(delivery, decision, options)
     if (enactment.kind !== 'unknown') this.#held.delete(delivery)
     this.#read()

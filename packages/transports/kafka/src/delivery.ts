@@ -92,6 +92,7 @@ export interface Copy {
 export interface CopyOptions {
   readonly cycle: FailureCycle
   readonly reason: string
+  readonly handler?: string | undefined
   readonly stack?: string | undefined
   readonly order: 'none' | 'lane'
   readonly budgetBytes: number
@@ -100,10 +101,10 @@ export interface CopyOptions {
 /** Returns a copy of the record with the updated failure history. */
 export function copyOf(
   delivery: KafkaDelivery,
-  { cycle, reason, stack, order, budgetBytes }: CopyOptions,
+  { cycle, reason, handler, stack, order, budgetBytes }: CopyOptions,
 ): { readonly copy: Copy; readonly truncated: number } {
   const { id, key, source, replayId, replaces, raw } = delivery
-  const state = { id, key, source, replayId, replaces, cycle, reason, stack }
+  const state = { id, key, source, replayId, replaces, cycle, reason, handler, stack }
   const { headers, truncated } = encodeHeaders(state, budgetBytes)
   const own = encodeAsBytes(order === 'lane' ? { ...headers, [ORDER]: order } : headers)
   const { key: keyBytes, value } = raw

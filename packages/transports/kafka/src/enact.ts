@@ -18,7 +18,7 @@ export interface HandOff {
   readonly to: TopicPartition
   readonly copy: Copy
   readonly destination: Destination
-  /** Number of attempts removed from the history to fit the header budget. */
+  /** Number of failures removed from the history to fit the header budget. */
   readonly truncated: number
 }
 
@@ -34,18 +34,20 @@ export interface HandOffSettings {
   readonly group: string
   readonly order: 'none' | 'lane'
   readonly budgetBytes: number
+  /** Name of the handler, stored with dead letters. */
+  readonly handler: string | undefined
 }
 
 /** Returns the record to produce for a decision. It keeps its partition number in every topic. */
 export function handOffOf(
   delivery: KafkaDelivery,
   decision: HandOffDecision,
-  { group, order, budgetBytes }: HandOffSettings,
+  { group, order, budgetBytes, handler }: HandOffSettings,
 ): HandOff {
   if (isEnding(decision)) return confirmationOf(delivery, decision, group)
   const { kind, cycle, reason } = decision
-  const stack = kind === 'retryAt' ? undefined : decision.failure.stack
-  const { copy, truncated } = copyOf(delivery, { cycle, reason, stack, order, budgetBytes })
+  const end = kind === 'retryAt' ? {} : { handler, stack: decision.failure.stack }
+  const { copy, truncated } = copyOf(delivery, { cycle, reason, ...end, order, budgetBytes })
   const { source, raw } = delivery
   const topic =
     kind === 'retryAt'

@@ -121,6 +121,7 @@ export class KafkaSource implements DeadLetterSource {
       reason,
       // A record without an id is identified by its position, which does not change.
       identity: 'stable',
+      ...(decoded.handler === undefined ? {} : { handler: decoded.handler }),
       ...(decoded.stack === undefined ? {} : { stack: decoded.stack }),
     }
   }

@@ -41,6 +41,7 @@ export class KafkaTransport implements Transport<KafkaDelivery> {
   #isClosed = false
   /** Partitions of the topic at the last rebalance; undefined before the first. */
   #assigned: number | undefined
+  #handler: string | undefined
   /** Brokers and coordinators that do not answer. */
   readonly #unreachable = new Set<string>()
 
@@ -80,6 +81,7 @@ export class KafkaTransport implements Transport<KafkaDelivery> {
   async open(needs?: TransportNeeds): Promise<void> {
     const { topic, group, client, isDeclaring } = this.#options
     const retentionMs = needs?.deadLetterRetentionMs ?? Number.POSITIVE_INFINITY
+    this.#handler = needs?.handler
     await prepare(client, topologyOf(topic, group, retentionMs), isDeclaring)
   }
 
@@ -119,7 +121,12 @@ export class KafkaTransport implements Transport<KafkaDelivery> {
     if (partition === undefined) return LOST
     const { group, order } = this.#options
     const budgetBytes = this.capabilities.headerBudgetBytes
-    const handOff = handOffOf(delivery, decision, { group, order, budgetBytes })
+    const handOff = handOffOf(delivery, decision, {
+      group,
+      order,
+      budgetBytes,
+      handler: this.#handler,
+    })
     try {
       await this.#publisher.inTime(this.#sentOnce(delivery, partition, handOff))
     } catch (error) {

@@ -46,11 +46,11 @@ export interface Copy {
 export function copyOf(
   delivery: Delivery,
   cycle: FailureCycle,
-  { reason, stack, budgetBytes, replayId = delivery.replayId }: CopyOptions,
+  { reason, handler, stack, budgetBytes, replayId = delivery.replayId }: CopyOptions,
 ): Copy {
   const { id, key, source, replaces, type, lane, bytes, contentType } = delivery
   const encoded: EncodedHeaders = encodeHeaders(
-    { id, key, source, replayId, replaces, cycle, reason, stack },
+    { id, key, source, replayId, replaces, cycle, reason, handler, stack },
     budgetBytes,
   )
   const headers = { ...delivery.headers, ...encoded.headers }
@@ -70,6 +70,7 @@ export function confirmationOf(
 
 export interface CopyOptions {
   readonly reason: string | undefined
+  readonly handler?: string | undefined
   readonly stack?: string | undefined
   readonly budgetBytes: number
   readonly replayId?: string | undefined

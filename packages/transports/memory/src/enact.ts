@@ -8,20 +8,17 @@ import {
   SETTLED,
 } from '@redrive/runtime'
 import type { MemoryConnection } from './broker.ts'
-import {
-  type Copy,
-  type CopyOptions,
-  confirmationOf,
-  copyOf,
-  type MemoryDelivery,
-} from './delivery.ts'
+import { type Copy, confirmationOf, copyOf, type MemoryDelivery } from './delivery.ts'
 import type { ResolvedOptions } from './options.ts'
 import { deadLetterQueue, quarantineQueue, replayedQueue } from './topology.ts'
 
 /** Copies that the broker has confirmed, so that enacting again does not make a second one. */
 export type Proven = WeakMap<MemoryDelivery, Copy>
 
-type Settings = Pick<ResolvedOptions, 'capabilities' | 'now'>
+interface Settings extends Pick<ResolvedOptions, 'capabilities' | 'now'> {
+  /** Name of the handler, stored with dead letters. */
+  readonly handler: string | undefined
+}
 
 /** Enacts a decision: store a copy → wait for the confirmation → release the original. After unknown it keeps the original. */
 export function enactOn(
@@ -73,23 +70,16 @@ async function handOff(
 function leftBehind(
   delivery: MemoryDelivery,
   decision: HandOffDecision,
-  { capabilities, now }: Settings,
+  { capabilities, now, handler }: Settings,
 ): Copy {
   if (decision.kind === 'settle' || decision.kind === 'drop') {
     return { message: confirmationOf(delivery, decision, now()), truncated: 0 }
   }
-  const options = copyOptions(decision, capabilities.headerBudgetBytes)
-  return copyOf(delivery, decision.cycle, options)
-}
-
-/** Returns the extra headers of a copy. A retry carries its history; only a dead letter also carries the stack. */
-function copyOptions(
-  decision: Extract<Decision, { kind: 'retryAt' | 'deadLetter' | 'quarantine' }>,
-  budgetBytes: number,
-): CopyOptions {
-  const { reason, failure } = decision
-  const stack = decision.kind === 'retryAt' ? undefined : failure?.stack
-  return { reason, stack, budgetBytes }
+  const { cycle, reason, failure } = decision
+  const budgetBytes = capabilities.headerBudgetBytes
+  // A retry carries its history; only a dead letter also carries the handler and the stack.
+  const end = decision.kind === 'retryAt' ? {} : { handler, stack: failure?.stack }
+  return copyOf(delivery, cycle, { reason, budgetBytes, ...end })
 }
 
 function targetOf(

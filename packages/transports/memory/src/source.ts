@@ -87,6 +87,7 @@ export class MemorySource implements DeadLetterSource {
     const {
       source: origin = this.source,
       reason = 'unknown',
+      handler,
       stack,
     } = decodeHeaders(handed.message.headers)
     const delivery = { ...toDelivery(queue, handed), source: origin }
@@ -101,6 +102,7 @@ export class MemorySource implements DeadLetterSource {
       reason,
       // Every message of this broker has an id.
       identity: 'stable',
+      ...(handler === undefined ? {} : { handler }),
       ...(stack === undefined ? {} : { stack }),
     }
   }

@@ -6,6 +6,7 @@ import {
   LOST,
   type Receiver,
   type Transport,
+  type TransportNeeds,
 } from '@redrive/runtime'
 import type { MemoryConnection, MemorySubscription } from './broker.ts'
 import { enactOn, notOpen, type Proven } from './enact.ts'
@@ -24,6 +25,7 @@ export class MemoryTransport implements Transport<MemoryDelivery> {
   #receiver: Receiver<MemoryDelivery> | undefined
   #limit = 1
   #isPaused = false
+  #handler: string | undefined
 
   /** @internal */
   constructor(options: ResolvedOptions) {
@@ -33,7 +35,8 @@ export class MemoryTransport implements Transport<MemoryDelivery> {
   }
 
   /** Connects. Dead letters are kept as long as the broker lives, which is one test. */
-  open(): Promise<void> {
+  open(needs?: TransportNeeds): Promise<void> {
+    this.#handler = needs?.handler
     this.#isPaused = false
     this.#connection = this.#options.connect(() => this.#reconnect())
     return Promise.resolve()
@@ -47,7 +50,9 @@ export class MemoryTransport implements Transport<MemoryDelivery> {
   enact(delivery: MemoryDelivery, decision: Decision): Awaitable<Enactment> {
     if (this.#connection === undefined) throw notOpen()
     if (!this.#held.has(delivery.tag)) return LOST
-    const answer = enactOn(this.#connection, this.#proven, delivery, decision, this.#options)
+    const { capabilities, now } = this.#options
+    const settings = { capabilities, now, handler: this.#handler }
+    const answer = enactOn(this.#connection, this.#proven, delivery, decision, settings)
     if (!(answer instanceof Promise)) return this.#noted(delivery, answer)
     return answer.then((enactment) => this.#noted(delivery, enactment))
   }

@@ -1,5 +1,5 @@
 import {
-  type AttemptRecord,
+  type FailureRecord,
   decodeHeaders,
   type Delivery,
   type FailureCycle,
@@ -56,12 +56,16 @@ export interface StoredCycle {
   /** Absent: as many as counted attempts. */
   readonly runs?: number
   readonly unproven?: UnprovenRuns
-  readonly history: readonly StoredAttempt[]
+  readonly history: readonly StoredFailure[]
+  /** Name of the handler that ended the cycle. */
+  readonly handler?: string
   /** Stack trace of the failure that ended the cycle, if the policy includes it. */
   readonly stack?: string
 }
 
-type StoredAttempt = Omit<AttemptRecord, 'code'> & { readonly code?: string | undefined }
+/** Undefined fields are not stored. Messages of older releases have only attempts, without wait and type. */
+type StoredFailure = Partial<FailureRecord> &
+  Pick<FailureRecord, 'number' | 'at' | 'class' | 'signature' | 'message'>
 
 export function toDelivery(source: string, row: ClaimedRow): PostgresDelivery {
   const [id, token, , type, lane, key, contentType, headers, payload, past] = row
@@ -110,10 +114,26 @@ function cycleOf({ attempts, closedCycles, firstFailedAt, cycle }: RowHistory): 
     firstFailedAt: firstFailedAt ?? undefined,
     lastDelayMs: cycle?.lastDelayMs ?? 0,
     notBefore: cycle?.notBefore,
-    history: (cycle?.history ?? []).map(({ code, ...rest }) => ({ ...rest, code })),
+    history: (cycle?.history ?? []).map(recordOf),
   }
 }
 
-/** Returns the stack trace of the failure that ended the cycle, if the policy includes it. */
-export const stackIn = ([, , , , , , , , , past]: ClaimedRow): string | undefined =>
-  past?.cycle?.stack
+const recordOf = ({ code, type, waitedMs = 0, counted = true, ...rest }: StoredFailure) => ({
+  ...rest,
+  code,
+  type,
+  waitedMs,
+  counted,
+})
+
+/** Returns the handler that ended the cycle, and the stack trace if the policy includes it. */
+export function endIn([, , , , , , , , , past]: ClaimedRow): Pick<
+  StoredCycle,
+  'handler' | 'stack'
+> {
+  const { handler, stack } = past?.cycle ?? {}
+  return {
+    ...(handler === undefined ? {} : { handler }),
+    ...(stack === undefined ? {} : { stack }),
+  }
+}

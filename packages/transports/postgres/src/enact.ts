@@ -49,6 +49,7 @@ export const appliedResult = ({ kind }: Decision): Enactment =>
 export function changeOf(
   { id, token, replayId }: PostgresDelivery,
   decision: Decision,
+  handler: string | undefined,
 ): Change | undefined {
   const place = PLACES[decision.kind]
   if (decision.kind === 'pause') return { id, token, place }
@@ -71,6 +72,7 @@ export function changeOf(
       ...(unproven.runs === 0 ? {} : { unproven }),
       ...(notBefore === undefined ? {} : { notBefore }),
       history,
+      ...(handler === undefined || place === 'retry' ? {} : { handler }),
       ...(failure?.stack === undefined || place === 'retry' ? {} : { stack: failure.stack }),
     },
     reason,

@@ -11,7 +11,7 @@ import { queryWithTimeout } from '@redrive/postgres-internal'
 import type { Pool } from 'pg'
 import { readPoolAndQueue } from './options.ts'
 import { rowsOf } from './queryable.ts'
-import { type ClaimedRow, stackIn, toDelivery } from './delivery.ts'
+import { type ClaimedRow, endIn, toDelivery } from './delivery.ts'
 import {
   DRAIN,
   RELEASE,
@@ -86,7 +86,6 @@ export class PostgresSource implements DeadLetterSource {
     const claimed = row.slice(0, CLAIMED_COLUMNS) as ClaimedRow
     const { token: _, generation, ...delivery } = toDelivery(this.source, claimed)
     const failureClass: FailureClass = delivery.cycle.history.at(-1)?.class ?? 'unknown'
-    const stack = stackIn(claimed)
     return {
       delivery,
       origin: this.source,
@@ -95,7 +94,7 @@ export class PostgresSource implements DeadLetterSource {
       class: failureClass,
       reason: reason ?? 'unknown',
       identity: 'stable',
-      ...(stack === undefined ? {} : { stack }),
+      ...endIn(claimed),
     }
   }
 

@@ -55,6 +55,7 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
   #heartbeat: NodeJS.Timeout | undefined
   #maintenanceTimer: NodeJS.Timeout | undefined
   #stopWaking: (() => void) | undefined
+  #handler: string | undefined
 
   /** @internal */
   constructor(options: ResolvedOptions) {
@@ -64,6 +65,7 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
   }
 
   async open(needs?: TransportNeeds): Promise<void> {
+    this.#handler = needs?.handler
     await verifySchema(this.#options.pool)
     if (this.#options.isMaintaining) this.#maintainHourly(needs)
   }
@@ -101,7 +103,7 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
     return new Promise((resolve) => {
       this.#pending.push({
         delivery,
-        change: changeOf(delivery, decision),
+        change: changeOf(delivery, decision, this.#handler),
         done: appliedResult(decision),
         resolve,
       })

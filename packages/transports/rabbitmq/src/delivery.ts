@@ -128,6 +128,7 @@ function addressOf(raw: ConsumeMessage): Address {
 export interface CopyOptions {
   readonly cycle: FailureCycle
   readonly reason?: string | undefined
+  readonly handler?: string | undefined
   readonly stack?: string | undefined
   /** Unfinished deliveries so far, for a copy that only returns the message. */
   readonly unheard?: number
@@ -141,15 +142,15 @@ export interface CopyOptions {
 export interface Copy {
   readonly content: Buffer
   readonly properties: Options.Publish
-  /** Number of attempts removed from the history to fit the header budget. */
+  /** Number of failures removed from the history to fit the header budget. */
   readonly truncated: number
 }
 
 /** Returns a copy of the message with the updated failure history. Bytes and producer headers stay unchanged. */
 export function copyOf(delivery: RabbitMqDelivery, options: CopyOptions): Copy {
   const { id, key, source, replayId, replaces, raw } = delivery
-  const { cycle, reason, stack, budgetBytes, unheard, expiration } = options
-  const state = { id, key, source, replayId, replaces, cycle, reason, stack }
+  const { cycle, reason, handler, stack, budgetBytes, unheard, expiration } = options
+  const state = { id, key, source, replayId, replaces, cycle, reason, handler, stack }
   const encoded = encodeHeaders(state, budgetBytes)
   const { CC, BCC, ...others } = delivery.headers
   const { headersAside = false } = options

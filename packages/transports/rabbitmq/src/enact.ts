@@ -31,6 +31,8 @@ export interface HandOffDeps {
   readonly isDeclaring: boolean
   readonly budgetBytes: number
   readonly deadLetterRetentionMs: number
+  /** Name of the handler, stored with dead letters. */
+  readonly handler: string | undefined
 }
 
 /** A copy that was sent and may be stored. Enacting again waits for it instead of sending a second one. */
@@ -89,7 +91,8 @@ export class HandOffs {
     if (decision.kind === 'settle' || decision.kind === 'drop') {
       return { destination, truncated: 0, proof: this.#sendConfirmation(delivery, queue, decision) }
     }
-    const copyOptions = { ...failureDetailsOf(delivery, decision), expiration }
+    const details = failureDetailsOf(delivery, decision, this.#deps.handler)
+    const copyOptions = { ...details, expiration }
     return { destination, ...this.#sendCopy(delivery, queue, copyOptions) }
   }
 
@@ -192,7 +195,8 @@ function retryTarget(source: string, delayMs: number): Target {
 function failureDetailsOf(
   delivery: RabbitMqDelivery,
   decision: CopyDecision,
-): Pick<CopyOptions, 'cycle' | 'reason' | 'stack' | 'unheard'> {
+  handler: string | undefined,
+): Pick<CopyOptions, 'cycle' | 'reason' | 'handler' | 'stack' | 'unheard'> {
   switch (decision.kind) {
     case 'pause':
       // A returned message keeps its history unchanged.
@@ -203,6 +207,7 @@ function failureDetailsOf(
       return {
         cycle: decision.cycle,
         reason: decision.reason,
+        handler,
         stack: decision.failure.stack,
       }
   }

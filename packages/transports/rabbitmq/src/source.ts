@@ -156,6 +156,7 @@ export class RabbitMqSource implements DeadLetterSource {
       class: failureClass,
       reason: decoded.reason ?? foreign?.reason ?? 'unknown',
       identity: identityOf(raw),
+      ...(decoded.handler === undefined ? {} : { handler: decoded.handler }),
       ...(decoded.stack === undefined ? {} : { stack: decoded.stack }),
     }
   }

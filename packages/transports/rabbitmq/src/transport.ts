@@ -95,6 +95,7 @@ export class RabbitMqTransport implements Transport<RabbitMqDelivery> {
       isDeclaring: this.#options.isDeclaring,
       budgetBytes: this.capabilities.headerBudgetBytes,
       deadLetterRetentionMs: needs?.deadLetterRetentionMs ?? Number.POSITIVE_INFINITY,
+      handler: needs?.handler,
     })
     await this.#connection.open()
     await this.#publisher.open()

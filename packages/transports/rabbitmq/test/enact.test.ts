@@ -27,6 +27,7 @@ function handOffs(refuse: (outgoing: Outgoing, nth: number) => void = () => unde
     isDeclaring: true,
     budgetBytes: 8_192,
     deadLetterRetentionMs: 60_000,
+    handler: 'charge',
   })
   const unsettled = new UnackedDeliveries({ ack: () => undefined, nack: () => undefined })
   const enact = (decision: Decision) => {

@@ -137,7 +137,7 @@ async function open(run: RunSql, comebacks: readonly Comeback[]): Promise<void> 
   await run(REOPEN_REFAILED, columns)
 }
 
-const OPEN_COLUMNS = 15
+const OPEN_COLUMNS = 16
 
 /** Returns the parameters of the statement above for one dead letter. */
 function rowOf({ entry, item }: Comeback): readonly unknown[] {
@@ -159,5 +159,6 @@ function rowOf({ entry, item }: Comeback): readonly unknown[] {
     storable(last.message, MESSAGE_MAX),
     entry.headers,
     entry.history,
+    bounded(delivery.cycle.runs),
   ]
 }

@@ -51,6 +51,7 @@ export class Adapter implements Transport<KafkaDelivery> {
   readonly #dispatcher: Dispatcher
   /** Copies that were sent and may be stored. Enacting again waits for them instead of sending a second one. */
   readonly #sent = new WeakMap<KafkaDelivery, Promise<void>>()
+  #handler: string | undefined
 
   constructor(options: AdapterOptions) {
     const { topic, group, consumer, admin, order } = options
@@ -93,6 +94,7 @@ export class Adapter implements Transport<KafkaDelivery> {
   async open(needs?: TransportNeeds): Promise<void> {
     const { admin, topic, group } = this.#options
     const retentionMs = needs?.deadLetterRetentionMs ?? Number.POSITIVE_INFINITY
+    this.#handler = needs?.handler
     const topology: Topology = topologyOf(topic, group, retentionMs)
     if (admin !== undefined) await makeMissing(admin, topology)
   }
@@ -149,7 +151,12 @@ export class Adapter implements Transport<KafkaDelivery> {
     if (this.#dispatcher.partitionOf(delivery) === undefined) return LOST
     const { group, order, confirmTimeoutMs } = this.#options
     const budgetBytes = this.capabilities.headerBudgetBytes
-    const handOff = handOffOf(delivery, decision, { group, order, budgetBytes })
+    const handOff = handOffOf(delivery, decision, {
+      group,
+      order,
+      budgetBytes,
+      handler: this.#handler,
+    })
     try {
       await inTime(this.#sentOnce(delivery, handOff), confirmTimeoutMs)
     } catch (error) {
