@@ -154,6 +154,20 @@ describe('the resolved policy without any options', () => {
     expect(readPolicy({}, { role: 'sink' })).toEqual(resolvePolicy({}, 'sink'))
   })
 
+  test('reads options from getters and from a class', () => {
+    class Base {
+      get timeout() {
+        return '7s' as const
+      }
+    }
+    class Options extends Base {
+      readonly concurrency = 3
+    }
+    expect(resolvePolicy(new Options())).toMatchObject({ timeoutMs: 7_000, concurrency: 3 })
+    const inherited = Object.create({ retry: { attempts: 9 } }) as PolicyOptions
+    expect(resolvePolicy(inherited).retry.classes.unknown.attempts).toBe(9)
+  })
+
   test('is the same with every section present but empty', () => {
     const empty = {
       retry: { classes: { transient: {}, schema: {} } },

@@ -51,7 +51,7 @@ export function readSection(path: string, input: unknown, problems: string[]): S
 
   function take(key: string): unknown {
     known.add(key)
-    return Object.hasOwn(fields, key) ? fields[key] : undefined
+    return fields[key]
   }
 
   function within<T>(
@@ -80,7 +80,7 @@ export function readSection(path: string, input: unknown, problems: string[]): S
 
   function check(key: string, value: unknown, { isValid, ...described }: Check): void {
     if (isValid(value)) return
-    const isMissing = value === undefined && !Object.hasOwn(fields, key)
+    const isMissing = value === undefined && !(key in fields)
     problems.push(`${at(key)}: ${mismatch(value, isMissing, described)}`)
   }
 
