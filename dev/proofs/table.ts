@@ -74,7 +74,7 @@ export const PROOFS: readonly Proof[] = [
   { name: 'faults-postgres-smoke', tier: 'merge', minutes: 1, command: 'pnpm faults postgres --smoke', starts: faults('postgres'), shows: 'PostgreSQL: the same' },
   { name: 'demo-order', tier: 'merge', minutes: 0.2, command: demo('order-service'), servers: DEMO_SERVERS, starts: demoStarts('order-service'), shows: 'an order service with outbox and inbox survives crashes' },
 
-  { name: 'simulate-nightly', tier: 'nightly', minutes: 0.6, command: NIGHTLY_SEEDS, starts: SIMULATION, shows: 'no promise breaks in 20,000 seeds that differ each night' },
+  { name: 'simulate-nightly', tier: 'nightly', minutes: 6, command: NIGHTLY_SEEDS, starts: SIMULATION, shows: 'no promise breaks in 20,000 seeds that differ each night' },
   { name: 'simulate-mutants', tier: 'nightly', minutes: 0.4, command: 'pnpm simulate --mutants', starts: SIMULATION, shows: 'the simulator finds each known mistake' },
   { name: 'give-up-full', tier: 'nightly', minutes: 1.2, command: 'pnpm simulate give-up', starts: SIMULATION, shows: 'the same, five seeds for each row' },
   { name: 'stress', tier: 'nightly', minutes: 8, command: vitest('stress.proof'), starts: [], shows: 'the contract of each transport, ten times in parallel' },

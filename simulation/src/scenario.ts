@@ -91,7 +91,7 @@ export function scenarioOf(seed: number): Scenario {
     processes,
     hasInbox: random.chance(0.5),
     isOrdered,
-    policy: policyOf(random, isOrdered),
+    policy: policyOf(random, isOrdered, hasLegs),
     longestDelayMs: hasLegs ? 1_500 : 86_400_000,
     // Split delays compare the clocks of different processes, so these runs have correct clocks.
     skewMs: Array.from({ length: processes }, () =>
@@ -102,7 +102,7 @@ export function scenarioOf(seed: number): Scenario {
   }
 }
 
-function policyOf(random: SeededRandom, isOrdered: boolean): PolicyOptions {
+function policyOf(random: SeededRandom, isOrdered: boolean, hasLegs: boolean): PolicyOptions {
   return {
     timeout: random.pick(['1s', '2s', '5s']),
     concurrency: random.pick([1, 2, 10, 50]),
@@ -111,6 +111,8 @@ function policyOf(random: SeededRandom, isOrdered: boolean): PolicyOptions {
       attempts: MAX_ATTEMPTS,
       backoff: { kind: 'exponential', base: random.pick(['100ms', '1s', '2s']), cap: '20s' },
       maxInlineDelay: random.pick(['0ms', '200ms', '1s']),
+      // With the default of an hour, such a message would have thousands of legs.
+      unproven: hasLegs ? { maxAge: '4m' } : {},
     },
   }
 }

@@ -47,7 +47,7 @@ export class Loop<D extends Delivery> implements Receiver<D> {
   failedCount = 0
   readonly #transport: Transport<D>
   readonly #call: Call
-  readonly losses: LostDeliveries<D> = new LostDeliveries()
+  readonly losses: LostDeliveries<D> = new LostDeliveries((lost) => forgetLost(this, lost))
 
   constructor(deps: LoopDeps<D>) {
     const { transport, policy, clock } = deps
@@ -95,6 +95,7 @@ export class Loop<D extends Delivery> implements Receiver<D> {
 
   /** Called by the transport, which has read the headers. */
   deliver(delivery: D): void {
+    this.losses.handle()
     reportHeaderProblems(delivery, this.deps.clock)
     const { capacity } = this
     const hasRoom = capacity.hasRoom && this.waiting.length === 0 && this.unended.size === 0
@@ -281,6 +282,7 @@ export class Loop<D extends Delivery> implements Receiver<D> {
 
   #retryInline(pending: PendingDelivery<D>, delayMs: number, alone: boolean): void {
     if (this.capacity.isStopping) return this.enacting.returnAll([pending], 'stopping')
+    if (this.trial.isOn && !alone) return this.enacting.returnAll([pending], 'trial')
     this.inline.hold(pending, delayMs, alone, (due) => {
       if (alone) return this.#start(due, true)
       this.waiting.unshift(due)
@@ -292,6 +294,6 @@ export class Loop<D extends Delivery> implements Receiver<D> {
 
   /** Called by the transport when the broker has taken the delivery back. */
   lost(delivery: D): void {
-    this.losses.collect(delivery, (lost) => forgetLost(this, lost))
+    this.losses.collect(delivery)
   }
 }

@@ -7,19 +7,26 @@ const MAX_MESSAGES = 10_000
  * Deliveries lost while this process stayed alive. The broker counts them, but they are no crashes.
  */
 export class LostDeliveries<D extends Delivery> {
-  readonly #newlyLost = new Set<D>()
+  readonly #onLost: (lost: ReadonlySet<D>) => void
   readonly #times = new Map<string, number>()
+  #newlyLost = new Set<D>()
 
-  /** Collects deliveries that are lost together, as with a connection, and handles all of them in one pass. */
-  collect(delivery: D, onLost: (lost: ReadonlySet<D>) => void): void {
-    const isFirst = this.#newlyLost.size === 0
+  constructor(onLost: (lost: ReadonlySet<D>) => void) {
+    this.#onLost = onLost
+  }
+
+  /** Collects deliveries that are lost together, as with a connection, to handle all of them in one pass. */
+  collect(delivery: D): void {
+    if (this.#newlyLost.size === 0) queueMicrotask(() => this.handle())
     this.#newlyLost.add(delivery)
-    if (!isFirst) return
-    queueMicrotask(() => {
-      const lost = new Set(this.#newlyLost)
-      this.#newlyLost.clear()
-      onLost(lost)
-    })
+  }
+
+  /** Handles the collected losses now. The broker may deliver a message again before the microtask runs. */
+  handle(): void {
+    if (this.#newlyLost.size === 0) return
+    const lost = this.#newlyLost
+    this.#newlyLost = new Set()
+    this.#onLost(lost)
   }
 
   add(messageId: string): void {

@@ -1,8 +1,11 @@
 import type { DeadLetter, Delivery } from '@redrive/core'
 import type { Clock } from './clock.ts'
 
-/** 1,000 dead letters wait here at most. At the default rate the last one waits for 17 minutes. */
-const MAX_SLOWED = 1_000
+/**
+ * 500 dead letters wait here at most; at the default rate the last one waits for 8 minutes. Kafka lists them in
+ * the text of a commit, which has no room for many more.
+ */
+const MAX_SLOWED = 500
 
 /** 15 min: shorter than the 30 min after which RabbitMQ takes unsettled deliveries back. */
 const MAX_HOLD_MS = 900_000
@@ -19,6 +22,7 @@ interface LoopParts<D extends Delivery> {
   readonly guardState: { readonly handledCount: number }
   readonly enacting: { enact(delivery: D, decision: DeadLetter): void }
   readonly capacity: { refresh(): void }
+  readonly trial: { readonly isOn: boolean }
 }
 
 /**
@@ -56,10 +60,10 @@ export class SlowedDeadLetters<D extends Delivery> {
     return this.isFull ? Math.min(...dueTimes) : undefined
   }
 
-  /** Keeps a dead letter until it is due. Returns false when it is due now. */
+  /** Keeps a dead letter until it is due. Returns false when it must be written now. */
   hold(delivery: D, decision: DeadLetter): boolean {
     const delayMs = (decision.notBefore ?? 0) - this.#clock.now()
-    if (delayMs <= 0 || this.#isStopped) return false
+    if (delayMs <= 0 || this.#isStopped || this.#loop.trial.isOn) return false
     const cancel = this.#clock.after(Math.min(delayMs, MAX_HOLD_MS), () => this.#writeNow(delivery))
     const { handledCount: handledBefore } = this.#loop.guardState
     this.#slowed.set(delivery, { decision, handledBefore, cancel })

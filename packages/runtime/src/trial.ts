@@ -16,6 +16,11 @@ export class Trial<D extends Delivery> {
    */
   isSerial = false
 
+  /** True while a suspect runs or is about to: no other delivery may stay in this process. */
+  get isOn(): boolean {
+    return this.phase !== 'none'
+  }
+
   prepare(suspect: PendingDelivery<D>): void {
     this.phase = 'preparing'
     this.suspect = suspect

@@ -68,14 +68,14 @@ describe('a flood of similar dead letters', () => {
     expect(limits).toEqual(['limit 10', 'limit 30', 'limit 40', 'limit 30', 'limit 10'])
   })
 
-  it('pauses the consumer when 1,000 wait and no other message passed', async () => {
+  it('pauses the consumer when 500 wait and no other message passed', async () => {
     const { send, start, clock, backlog, deadLetters } = world()
     const seen = events()
     const consumer = await start(bad, { ...SLOW, concurrency: 1 })
-    for (let count = 0; count < 1_100; count++) send({})
+    for (let count = 0; count < 600; count++) send({})
     await clock.settle()
-    expect(consumer.stats()).toMatchObject({ isPaused: true, settling: 1_000 })
-    expect([deadLetters(), backlog()]).toEqual([5, 1_095])
+    expect(consumer.stats()).toMatchObject({ isPaused: true, settling: 500 })
+    expect([deadLetters(), backlog()]).toEqual([5, 595])
     expect(ofType(seen, 'consumer_paused')).toMatchObject([
       { reason: 'flood', until: clock.now() + 10_000 },
     ])
@@ -86,7 +86,7 @@ describe('a flood of similar dead letters', () => {
     expect(deadLetters()).toBe(5 + 6 * 10 + 1)
   })
 
-  it('writes the oldest early when 1,000 wait and others pass', async () => {
+  it('writes the oldest early when 500 wait and others pass', async () => {
     const { send, start, clock, deadLetters } = world()
     const seen = events()
     let good = 0
@@ -104,7 +104,7 @@ describe('a flood of similar dead letters', () => {
     await clock.settle()
     expect(good).toBe(2_000)
     expect(ofType(seen, 'consumer_paused')).toEqual([])
-    expect(deadLetters()).toBe(2_000 - 999)
+    expect(deadLetters()).toBe(2_000 - 499)
   })
 
   it('is written at once when the consumer stops, also by handlers that end later', async () => {
@@ -182,6 +182,32 @@ describe('a flood of similar dead letters', () => {
     )
     await clock.advance('1h')
     expect(transport.log.slice(-1)).toEqual(['close'])
+  })
+
+  it('is written at once when a suspect is about to run alone', async () => {
+    const { clock, transport, start } = scripted()
+    const finish: (() => void)[] = []
+    await start(
+      ({ id }) => {
+        transport.log.push(`run ${id}`)
+        if (id === 'first') bad()
+        if (id !== 'late') return undefined
+        return new Promise<void>((resolve) => finish.push(resolve)).then(bad)
+      },
+      {
+        ...TERMINAL,
+        flood: { burst: 1, perMinute: 1 },
+        poison: { suspectDeliveries: 3, trials: 2 },
+        adaptiveConcurrency: {},
+      },
+    )
+    const suspect = delivery('suspect', { deliveryCount: 3 })
+    transport.deliver(delivery('first'), delivery('late'), delivery('good'), suspect)
+    await clock.settle()
+    finish[0]?.()
+    await clock.settle()
+    const lines = transport.log.filter((line) => / (late|suspect)$/.test(line))
+    expect(lines.slice(0, 3)).toEqual(['run late', 'deadLetter late', 'run suspect'])
   })
 
   it('is written before a suspect runs alone', async () => {

@@ -264,6 +264,30 @@ describe('a message suspected of crashing processes', () => {
     expect(consumer.stats().isPaused).toBe(false)
   })
 
+  it('waits until a delivery that fails just before is returned, not retried here', async () => {
+    const { clock, transport, start } = scripted()
+    const finish: (() => void)[] = []
+    await start(
+      ({ id }) => {
+        transport.log.push(`run ${id}`)
+        if (id !== 'failing') return undefined
+        return new Promise<void>((_, reject) => finish.push(() => reject(unreachable())))
+      },
+      {
+        poison,
+        // The success of the good message is recorded with the failure, and changes the limit.
+        adaptiveConcurrency: {},
+        retry: { backoff: { kind: 'fixed', delay: '500ms' } },
+      },
+    )
+    transport.deliver(delivery('failing'), delivery('good'), suspect('suspect'))
+    await clock.settle()
+    finish[0]?.()
+    await clock.settle()
+    const lines = transport.log.filter((line) => / (failing|suspect)$/.test(line))
+    expect(lines.slice(0, 3)).toEqual(['run failing', 'retryAt failing', 'run suspect'])
+  })
+
   it('is returned when the consumer stops before its trial', async () => {
     const { clock, transport, start } = scripted()
     const pauseTakesEffect = transport.holdPause()

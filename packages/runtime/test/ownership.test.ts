@@ -77,6 +77,23 @@ describe('a delivery that the broker takes back while its handler runs', () => {
     expect(consumer.stats()).toMatchObject({ running: 2, waiting: 0 })
   })
 
+  it('does not run again here when the broker returns it in the same turn', async () => {
+    const { clock, transport, start } = scripted()
+    const { runs, handler } = controlled()
+    await start(handler)
+    const first = delivery('a')
+    transport.deliver(first)
+    await clock.settle()
+    transport.receiver?.lost(first)
+    transport.deliver(delivery('a'))
+    await clock.settle()
+    expect(runs).toHaveLength(1)
+    expect(isRedriveError(runs[0]?.context.signal.reason, 'DELIVERY_LOST')).toBe(true)
+    runs[0]?.end()
+    await clock.settle()
+    expect(runs).toHaveLength(2)
+  })
+
   it('is forgotten while it waits for its earlier run', async () => {
     const { clock, transport, start } = scripted()
     const { runs, handler } = controlled()
