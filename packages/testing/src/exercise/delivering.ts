@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
-import { type Delivery, FIRST_CYCLE, isRedriveError, SETTLE } from '@redrive/core'
-import type { Transport } from '@redrive/runtime'
+import { FIRST_CYCLE, isRedriveError, SETTLE } from '@redrive/core'
 import {
   deadLetterOf,
   dropOf,
@@ -13,6 +12,7 @@ import {
 } from './samples.ts'
 import type { Scenario } from './scenario.ts'
 import type { ScenarioContext } from './scenario-context.ts'
+import { wrapTransport } from './wrap-transport.ts'
 
 async function declaresCapabilities(context: ScenarioContext): Promise<void> {
   const receiver = await context.receiver()
@@ -185,7 +185,9 @@ async function longDelay(context: ScenarioContext): Promise<void> {
     return
   }
   const longestMs = 100
-  const transport = claiming(context.transport(), { kind: delay.kind, longestMs })
+  const made = context.transport()
+  const capabilities = { ...made.capabilities, delay: { kind: delay.kind, longestMs } }
+  const transport = wrapTransport(made, { capabilities })
   const calls: { readonly at: number; readonly attempt: number }[] = []
   const handler = (_: unknown, { attempt }: { attempt: number }) => {
     calls.push({ at: context.clock.now(), attempt })
@@ -206,21 +208,6 @@ async function longDelay(context: ScenarioContext): Promise<void> {
   const legs = context.enacted('retryAt').map(({ decision }) => decision)
   const longest = Math.max(...legs.map((leg) => (leg.kind === 'retryAt' ? leg.delayMs : 0)))
   assert.ok(longest <= longestMs, `a part of ${longest} ms is longer than ${longestMs} ms`)
-}
-
-/** Returns the same transport with a reduced delay capability. */
-function claiming(transport: Transport, delay: Transport['capabilities']['delay']): Transport {
-  return {
-    source: transport.source,
-    capabilities: { ...transport.capabilities, delay },
-    open: (needs) => transport.open(needs),
-    receive: (receiver) => transport.receive(receiver),
-    enact: (delivery: Delivery, decision) => transport.enact(delivery, decision),
-    limit: (count) => transport.limit(count),
-    pause: () => transport.pause(),
-    resume: () => transport.resume(),
-    close: (options) => transport.close(options),
-  }
 }
 
 export const DELIVERING: readonly Scenario[] = [

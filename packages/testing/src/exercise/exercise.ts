@@ -10,6 +10,7 @@ import { DELIVERING } from './delivering.ts'
 import { describeError } from './describe-error.ts'
 import { GIVING_UP } from './giving-up.ts'
 import { KEEPING } from './keeping.ts'
+import { HANDING_OVER } from './handing-over.ts'
 import { OWNING } from './owning.ts'
 import {
   concurrentOf,
@@ -56,6 +57,7 @@ const SCENARIOS: readonly Scenario[] = [
   ...DELIVERING,
   ...CALLING,
   ...OWNING,
+  ...HANDING_OVER,
   ...GIVING_UP,
   ...CONFIRMING,
   ...CONTROLLING,

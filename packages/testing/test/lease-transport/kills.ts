@@ -22,6 +22,7 @@ export const KILLS: Readonly<Record<Mistake, Kill>> = {
     cause: /^receiver\.lost\(\) is called for the delivery that the broker took back/,
     also: [
       'a handler whose delivery the broker takes back is told to end, and only the next owner settles it',
+      'the next owner runs a message once and in its order, also while the last owner runs it for 20 s',
     ],
   },
   pause_does_not_wait: {
