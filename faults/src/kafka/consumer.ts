@@ -83,7 +83,7 @@ function noteAssignment(request: Request): Note {
 /** Records the position of each delivered record. */
 function noteDeliveries(transport: KafkaTransport): KafkaTransport {
   const receive = transport.receive.bind(transport)
-  transport.receive = (receiver) => {
+  transport.receive = (receiver) =>
     receive({
       deliver(delivery) {
         const { topic, partition, offset } = delivery.raw
@@ -93,7 +93,6 @@ function noteDeliveries(transport: KafkaTransport): KafkaTransport {
       },
       lost: (delivery) => receiver.lost(delivery),
     })
-  }
   return transport
 }
 

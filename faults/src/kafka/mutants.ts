@@ -12,7 +12,11 @@ export const MUTANTS: readonly Mutant[] = [
     'commit the read position instead of the finished position',
     'kill-random',
     'committed early',
-    [COMMIT, '{ topic, partition, deaths }', '{ topic, partition, deaths, position }'],
+    [
+      COMMIT,
+      "{ topic, partition, deaths, topicId = '' }",
+      "{ topic, partition, deaths, position, topicId = '' }",
+    ],
     [COMMIT, 'offset: progress.mark', 'offset: position'],
   ],
   [

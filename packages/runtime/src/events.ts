@@ -106,6 +106,14 @@ export type RedriveEvent =
       /** Number of deleted messages. */
       readonly count: number
     }
+  /** A topic was deleted and created again. It is read from the position of a new group. */
+  | {
+      readonly type: 'topic_recreated'
+      readonly at: number
+      readonly source: string
+      /** Location in the broker: a topic and its partition. */
+      readonly where: string
+    }
   /** An event did not reach a sink. Published even when the caller does not wait for it. */
   | {
       readonly type: 'emission_failed'

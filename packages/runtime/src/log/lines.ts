@@ -61,6 +61,10 @@ const LINES: { readonly [Type in RedriveEvent['type']]?: Describe<Type> } = {
       : warn(`The broker accepts no messages: ${oneLine(reason)}`),
   messages_expired: ({ count, where }) =>
     error(`The broker deleted ${countOf(count, 'message')} of ${where} before they were consumed.`),
+  topic_recreated: ({ where }) =>
+    warn(
+      `The topic of ${where} was deleted and created again. It is read from the position of a new group.`,
+    ),
   headers_unreadable: ({ deliveryId, problems }) =>
     warn(`Headers of message ${deliveryId} could not be read: ${oneLine(problems.join(' '))}`),
   user_code_failed: (event) => error(`${event.where} failed: ${describeError(event.error)}`),

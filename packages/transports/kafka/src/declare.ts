@@ -1,6 +1,7 @@
 import { Admin, type Base, type BaseOptions } from '@platformatic/kafka'
 import { RedriveError } from '@redrive/core'
 import { isError, missingNoBroker } from './protocol/client.ts'
+import { refuseCollision } from './name-collisions.ts'
 import type { Topology, TopicSpec } from './topology.ts'
 
 /** A topic that exists. */
@@ -17,21 +18,26 @@ const ANSWER_MS = 30_000
 /** `configOperation` that sets a value. */
 const SET = 0 as const
 
-/** Creates missing topics and checks existing ones. Rejects with one sentence for each problem. */
+/**
+ * Creates missing topics and checks existing ones. Returns the number of partitions of the source. Rejects with
+ * one sentence for each problem.
+ */
 export async function prepare(
   options: BaseOptions,
   topology: Topology,
   isDeclaring: boolean,
-): Promise<void> {
+): Promise<number> {
   const adminOptions = { ...options, requestTimeout: ANSWER_MS, retries: 5, retryDelay: 200 }
   const admin = missingNoBroker(new Admin(adminOptions))
   try {
     const source = await find(admin, topology.topic)
     if (source === undefined) throw missingSource(topology.topic)
+    await refuseCollision(admin, topology)
     const specs = [...topology.retries, topology.deadLetters, topology.replayed]
     if (isDeclaring) await createMissing(admin, specs, source)
     const problems = await problemsOf(admin, specs, source)
     if (problems.length > 0) throw topologyMismatch(topology.topic, problems)
+    return source.partitions
   } finally {
     await admin.close()
   }

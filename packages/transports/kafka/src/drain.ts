@@ -42,7 +42,9 @@ export class Drain {
       drainMs: 0,
       onResult: () => undefined,
       onAssigned: () => undefined,
+      onStarting: () => Promise.resolve(),
       onExpired: () => undefined,
+      onRecreated: () => undefined,
     })
     void this.#consumption.pause()
     this.#consumption.start({

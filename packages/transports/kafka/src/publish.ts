@@ -114,7 +114,9 @@ export class Publisher {
   async #sendBatch(batch: readonly PendingRecord[]): Promise<void> {
     const producer = this.#current()
     try {
-      await producer.send({ messages: batch.map(({ message }) => message) })
+      const messages = batch.map(({ message }) => message)
+      forgetIfOutdated(producer, messages)
+      await producer.send({ messages })
       for (const { resolve } of batch) resolve()
     } catch (error) {
       // It is unknown which records the broker stored, so this producer's sequence numbers are not used again.
@@ -150,6 +152,14 @@ export class Publisher {
     if (this.#producer !== undefined) this.#retire(this.#producer)
     await Promise.all(this.#retired)
   }
+}
+
+/** Clears metadata without the partition of a message. With outdated metadata, the client library uses another partition. */
+export function forgetIfOutdated(producer: KafkaProducer, messages: readonly Message[]): void {
+  const topics = producer.currentMetadata?.topics
+  const isUnknown = ({ topic, partition = 0 }: Message) =>
+    partition >= (topics?.get(topic)?.partitionsCount ?? Number.POSITIVE_INFINITY)
+  if (messages.some(isUnknown)) producer.clearMetadata()
 }
 
 const NO_LEADER = -1

@@ -38,6 +38,7 @@ export interface TopicSpec {
 
 export interface Topology {
   readonly topic: string
+  readonly group: string
   readonly retries: readonly TopicSpec[]
   readonly deadLetters: TopicSpec
   /** Confirmations of replays. */
@@ -57,6 +58,7 @@ const REPLAYED_MS = 1_209_600_000
 export function topologyOf(topic: string, group: string, deadLetterRetentionMs: number): Topology {
   return {
     topic,
+    group,
     retries: TIERS_MS.map((tierMs) => ({
       name: retryTopic(topic, group, tierMs),
       tierMs,

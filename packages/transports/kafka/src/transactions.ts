@@ -10,7 +10,7 @@ import { nameOf } from './protocol/topic-partition.ts'
 import type { Commit } from './protocol/offsets.ts'
 import type { ResolvedOptions } from './options.ts'
 import type { Partition } from './consume/partition.ts'
-import { closing, type KafkaProducer, messageOf, producerOf } from './publish.ts'
+import { closing, forgetIfOutdated, type KafkaProducer, messageOf, producerOf } from './publish.ts'
 
 interface PendingHandOff {
   readonly partition: Partition
@@ -88,6 +88,7 @@ export class Transactions {
     const producer = this.#current()
     const transaction = await begin(producer)
     const messages = batch.map(({ handOff }) => messageOf(handOff.to, handOff.copy).message)
+    forgetIfOutdated(producer, messages)
     await withRetries(() => transaction.send({ messages }))
     const groupId = this.#options.group
     // The method reads only the name of the group.

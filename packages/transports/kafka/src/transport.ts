@@ -17,12 +17,15 @@ import { Consumption } from './consume/consumption.ts'
 import { prepare } from './declare.ts'
 import { type HandOff, type HandOffDecision, handOffOf, isEnding } from './enact.ts'
 import type { KafkaDelivery } from './delivery.ts'
-import { nameOf } from './protocol/topic-partition.ts'
+import { nameOf, type TopicPartition } from './protocol/topic-partition.ts'
 import { type KafkaOptions, type ResolvedOptions, resolveOptions } from './options.ts'
 import type { Partition } from './consume/partition.ts'
 import { Publisher } from './publish.ts'
 import { topologyOf } from './topology.ts'
 import { Transactions } from './transactions.ts'
+
+/** 10 s: longer than a broker waits for the first members of a group, and than most hand-overs. */
+const JOIN_MS = 10_000
 
 /** 2 s for hand-offs in flight to finish: a broker that does not answer must not block closing. */
 const CLOSE_MS = 2_000
@@ -41,7 +44,9 @@ export class KafkaTransport implements Transport<KafkaDelivery> {
   #isClosed = false
   /** Partitions of the topic at the last rebalance; undefined before the first. */
   #assigned: number | undefined
-  #handler: string | undefined
+  #needs: TransportNeeds | undefined
+  /** Number of partitions for which the other topics are prepared. */
+  #partitions = 0
   /** Brokers and coordinators that do not answer. */
   readonly #unreachable = new Set<string>()
 
@@ -70,8 +75,11 @@ export class KafkaTransport implements Transport<KafkaDelivery> {
         if (assigned !== this.#assigned) this.#report({ type: 'assignment_changed', assigned })
         this.#assigned = assigned
       },
+      onStarting: (topicPartitions) => this.#prepareAdded(topicPartitions),
       onExpired: (topicPartition, count) =>
         this.#report({ type: 'messages_expired', where: nameOf(topicPartition), count }),
+      onRecreated: (topicPartition) =>
+        this.#report({ type: 'topic_recreated', where: nameOf(topicPartition) }),
     })
     this.#transactions = options.isTransactional
       ? new Transactions(options, this.#consumption)
@@ -79,14 +87,29 @@ export class KafkaTransport implements Transport<KafkaDelivery> {
   }
 
   async open(needs?: TransportNeeds): Promise<void> {
-    const { topic, group, client, isDeclaring } = this.#options
-    const retentionMs = needs?.deadLetterRetentionMs ?? Number.POSITIVE_INFINITY
-    this.#handler = needs?.handler
-    await prepare(client, topologyOf(topic, group, retentionMs), isDeclaring)
+    this.#needs = needs
+    await this.#prepare()
   }
 
-  receive(receiver: Receiver<KafkaDelivery>): void {
+  async #prepare(): Promise<void> {
+    const { topic, group, client, isDeclaring } = this.#options
+    const retentionMs = this.#needs?.deadLetterRetentionMs ?? Number.POSITIVE_INFINITY
+    this.#partitions = await prepare(client, topologyOf(topic, group, retentionMs), isDeclaring)
+  }
+
+  /** Gives the retry and dead-letter topics as many partitions as the source. A copy keeps its partition number. */
+  async #prepareAdded(topicPartitions: readonly TopicPartition[]): Promise<void> {
+    const isAdded = ({ topic, partition }: TopicPartition) =>
+      topic === this.source && partition >= this.#partitions
+    if (topicPartitions.some(isAdded)) await this.#prepare()
+  }
+
+  /** Joins the group. Resolves when it is joined, or after 10 s with a report that it is not. */
+  async receive(receiver: Receiver<KafkaDelivery>): Promise<void> {
     this.#consumption.start(receiver)
+    await withTimeout(this.#consumption.joined, JOIN_MS, () => {
+      this.#setReachable('the group', notJoined(this.#options.group))
+    })
   }
 
   limit(count: number): void {
@@ -125,7 +148,7 @@ export class KafkaTransport implements Transport<KafkaDelivery> {
       group,
       order,
       budgetBytes,
-      handler: this.#handler,
+      handler: this.#needs?.handler,
     })
     try {
       await this.#publisher.inTime(this.#sentOnce(delivery, partition, handOff))
@@ -181,11 +204,17 @@ export class KafkaTransport implements Transport<KafkaDelivery> {
   }
 }
 
+const notJoined = (group: string) =>
+  new Error(
+    `The consumer has not joined the group "${group}" after ${JOIN_MS / 1_000} s. It continues to try. Other members may still hand over their partitions, or the coordinator does not respond.`,
+  )
+
 type TransportEvent =
   | { readonly type: 'connection_lost'; readonly error: unknown }
   | { readonly type: 'connection_restored' }
   | { readonly type: 'assignment_changed'; readonly assigned: number }
   | { readonly type: 'messages_expired'; readonly where: string; readonly count: number }
+  | { readonly type: 'topic_recreated'; readonly where: string }
 
 /** Creates a transport for a Kafka topic. */
 export function kafka(options: KafkaOptions): KafkaTransport {

@@ -10,12 +10,19 @@ type Owned = ReadonlyMap<string, ReadonlyMap<string, readonly number[]>>
 
 const NOBODY: Owned = new Map()
 
+interface RoundOptions {
+  readonly generations?: Readonly<Record<string, number>>
+  /** The topics of a member; all unless set. */
+  readonly topicsOf?: Readonly<Record<string, readonly string[]>>
+}
+
 function round(
   memberIds: readonly string[],
   topics: Readonly<Record<string, number>>,
   owned: Owned,
-  generations: Readonly<Record<string, number>> = {},
+  { generations = {}, topicsOf = {} }: RoundOptions = {},
 ): Owned {
+  const ownTopics = (memberId: string) => topicsOf[memberId] ?? Object.keys(topics)
   const members = memberIds.map((memberId) => {
     const ownedPartitions = [...(owned.get(memberId) ?? [])].map(([topic, partitions]) => ({
       topic,
@@ -24,7 +31,7 @@ function round(
     const generationId = generations[memberId] ?? (owned.has(memberId) ? 1 : -1)
     return [
       memberId,
-      { memberId, topics: Object.keys(topics), ownedPartitions, generationId },
+      { memberId, topics: ownTopics(memberId), ownedPartitions, generationId },
     ] as const
   })
   const counts = Object.entries(topics).map(([name, partitionsCount]) => [
@@ -34,7 +41,8 @@ function round(
   const given = assignEvenly(
     memberIds[0] ?? '',
     new Map(members) as unknown as Members,
-    new Set(Object.keys(topics)),
+    // The client library passes the topics of the leader only.
+    new Set(ownTopics(memberIds[0] ?? '')),
     { topics: new Map(counts as never) } as unknown as Metadata,
   )
   return new Map(
@@ -62,9 +70,10 @@ function settled(
   memberIds: readonly string[],
   topics: Readonly<Record<string, number>>,
   start: Owned,
+  options: RoundOptions = {},
 ): Owned {
   let owned = start
-  for (let times = 0; times < 5; times++) owned = round(memberIds, topics, owned)
+  for (let times = 0; times < 5; times++) owned = round(memberIds, topics, owned, options)
   return owned
 }
 
@@ -91,6 +100,17 @@ describe('assigning partitions', () => {
     ])
   })
 
+  it('assigns the topics of all members, also those that the leader does not consume', () => {
+    const topics = { orders: 3, invoices: 2, shared: 4 }
+    const topicsOf = { a: ['orders', 'shared'], b: ['invoices', 'shared'], c: ['invoices'] }
+    const owned = settled(['a', 'b', 'c'], topics, NOBODY, { topicsOf })
+    expect(countIn(owned, 'a', 'orders')).toBe(3)
+    expect([countIn(owned, 'b', 'invoices'), countIn(owned, 'c', 'invoices')]).toEqual([1, 1])
+    expect([countIn(owned, 'a', 'shared'), countIn(owned, 'b', 'shared')]).toEqual([2, 2])
+    expect(namesIn(owned)).toHaveLength(9)
+    expect(countIn(owned, 'a', 'invoices') + countIn(owned, 'b', 'orders')).toBe(0)
+  })
+
   it('does not assign a partition that another member still owns', () => {
     const alone = round(['a'], TOPICS, NOBODY)
     const first = round(['a', 'b'], TOPICS, alone)
@@ -106,7 +126,7 @@ describe('assigning partitions', () => {
     ])
     const contested = round(['a', 'b'], { orders: 3 }, claims)
     expect(namesIn(contested)).not.toContain('orders/1')
-    const stale = round(['a', 'b'], { orders: 3 }, claims, { a: 1, b: 2 })
+    const stale = round(['a', 'b'], { orders: 3 }, claims, { generations: { a: 1, b: 2 } })
     expect(stale.get('b')?.get('orders')).toContain(1)
     expect(stale.get('a')?.get('orders') ?? []).not.toContain(1)
   })

@@ -246,16 +246,40 @@ export function headersOnTheWire(brokers: readonly string[]): void {
 
   describe.concurrent('records that the broker deleted', () => {
     it(
-      'are skipped when the log ends before the committed offset: reading continues at its end',
+      'are not skipped when the log ends before an offset that another client committed',
       on(async (rig) => {
         const events = rig.events()
-        await rig.send({ value: 'old' })
+        await rig.send({ value: 'first' })
         await rig.commit(50)
         const { inbox } = await rig.start()
-        await until('it is reported', () => events.some(({ type }) => type === 'messages_expired'))
+        await inbox.nth(1)
+        expect(inbox.bodies).toEqual(['first'])
+        expect(events.map(({ type }) => type)).toContain('topic_recreated')
+      }),
+    )
+
+    it(
+      'by a broker that was behind are not waited for: reading continues at the end of the log',
+      on(async (rig) => {
+        const events = rig.events()
+        await rig.send({ value: 'seen' })
+        const before = await rig.start()
+        await before.transport.enact(await before.inbox.nth(1), SETTLE)
+        await before.transport.close()
+        // The id of the topic in the commit shows that this offset belongs to the same topic.
+        const [committed] = await rig.committed()
+        expect(committed?.offset).toBe(1)
+        await rig.commit(50, committed?.metadata ?? '')
+        const { inbox } = await rig.start()
+        await until('the position is committed', async () => {
+          return (await rig.committed())[0]?.offset === 1
+        })
         await rig.send({ value: 'new' })
         await inbox.nth(1)
         expect(inbox.bodies).toEqual(['new'])
+        const types = events.map(({ type }) => type)
+        expect(types).not.toContain('topic_recreated')
+        expect(types).not.toContain('messages_expired')
       }),
     )
 
@@ -268,7 +292,7 @@ export function headersOnTheWire(brokers: readonly string[]): void {
         await transport.open()
         const inbox = new Inbox()
         transport.limit(1)
-        transport.receive(inbox)
+        await transport.receive(inbox)
         await inbox.nth(1)
         await transport.close()
         await rig.admin.deleteRecords({

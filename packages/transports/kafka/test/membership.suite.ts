@@ -3,7 +3,7 @@ import { decodeCommit } from '../src/consume/crash-evidence.ts'
 import type { KafkaDelivery } from '../src/index.ts'
 import { isFenced } from '../src/protocol/offsets.ts'
 import { OFFSET_COMMIT, Process } from './process.ts'
-import { onRig, type Rig, SETTLE, type Started, textOf, until } from './rig.ts'
+import { Inbox, onRig, type Rig, SETTLE, type Started, textOf, until } from './rig.ts'
 
 /** Request types of the protocol. */
 const FIND_COORDINATOR = 10
@@ -110,6 +110,36 @@ export function sharingPartitions(brokers: readonly string[]): void {
               .filter((one) => one === half).length === 2,
         )
         expect(assigned().filter((one) => one > half)).toEqual([PARTITIONS])
+      }),
+    )
+
+    it(
+      'ends receive() when the group is joined',
+      on(async (rig) => {
+        const events = rig.events()
+        const transport = rig.transport()
+        await transport.open()
+        await transport.receive(new Inbox())
+        expect(events.map(({ type }) => type)).toContain('assignment_changed')
+      }),
+    )
+
+    it(
+      'reports after 10 s that the group is not joined, and when it is',
+      on(async (rig) => {
+        const events = rig.events()
+        const slow = held(JOIN_GROUP)
+        const transport = rig.transport({}, slow.process)
+        await transport.open()
+        await transport.receive(new Inbox())
+        const [lost] = events
+        expect(lost).toMatchObject({ type: 'connection_lost' })
+        expect(String(lost?.type === 'connection_lost' && lost.error)).toContain(
+          `has not joined the group "${rig.group}" after 10 s`,
+        )
+        slow.release()
+        await until('it has joined', () => events.some(({ type }) => type === 'assignment_changed'))
+        expect(events.map(({ type }) => type)).toContain('connection_restored')
       }),
     )
 

@@ -19,7 +19,13 @@ import {
 import { EARLIEST, endsOf, LATEST } from '../src/consume/lag.ts'
 import { nameOf, type TopicPartition } from '../src/protocol/topic-partition.ts'
 import { type Committed, Offsets } from '../src/protocol/offsets.ts'
-import { closing, type KafkaProducer, messageOf, producerOf } from '../src/publish.ts'
+import {
+  closing,
+  forgetIfOutdated,
+  type KafkaProducer,
+  messageOf,
+  producerOf,
+} from '../src/publish.ts'
 import { Process } from './process.ts'
 
 export { SETTLE } from '@redrive/core'
@@ -140,10 +146,17 @@ export class Rig {
     await until(`${name} is known`, async () => (await this.admin.listTopics()).includes(name))
   }
 
+  /** Deletes the topic and waits until the broker has done it. */
+  async deleteTopic(name: string = this.topic): Promise<void> {
+    await this.admin.deleteTopics({ topics: [name] })
+    await until(`${name} is gone`, async () => !(await this.admin.listTopics()).includes(name))
+  }
+
   /** Stores a record and returns its offset. */
   async send(sent: SentRecord, topic: string = this.topic): Promise<number> {
     const topicPartition = { topic, partition: sent.partition ?? 0 }
     const { message } = messageOf(topicPartition, copyToSend(sent))
+    forgetIfOutdated(this.#producer, [message])
     const { offsets = [] } = await this.#producer.send({ messages: [message] })
     return Number(offsets[0]?.offset ?? -1n)
   }
@@ -259,7 +272,8 @@ export class Rig {
     const inbox = new Inbox()
     await transport.open()
     transport.limit(limit)
-    transport.receive(inbox)
+    // Not awaited: a test may hold the request that joins the group.
+    void transport.receive(inbox)
     return { transport, inbox }
   }
 

@@ -15,6 +15,7 @@ const ended = Promise.withResolvers<void>()
 
 vi.mock('../src/publish.ts', () => ({
   closing: () => Promise.resolve(),
+  forgetIfOutdated: () => undefined,
   messageOf: () => ({ message: {} }),
   producerOf: () => ({
     beginTransaction: () =>

@@ -1,11 +1,11 @@
 import type { Client } from '../protocol/client.ts'
 import type { OnResult } from '../protocol/fetcher.ts'
-import type { Committed, Offsets } from '../protocol/offsets.ts'
+import type { Offsets } from '../protocol/offsets.ts'
 import { nameOf, type TopicPartition } from '../protocol/topic-partition.ts'
 import type { Committer } from './committer.ts'
 import { decodeCommit } from './crash-evidence.ts'
-import { EARLIEST, endsOf, LATEST } from './lag.ts'
 import { Partition } from './partition.ts'
+import { type StartPosition, StartPositions } from './start-positions.ts'
 
 /** A topic that is consumed. */
 export interface Subscription {
@@ -27,6 +27,8 @@ export interface AssignmentDeps {
   readonly isOurs: (topicPartition: TopicPartition) => boolean
   /** Whether the broker has rejected a commit of this epoch. */
   readonly isFenced: () => boolean
+  /** Called before assigned partitions are read. When it rejects, it is called again. */
+  readonly onStarting: (topicPartitions: readonly TopicPartition[]) => Promise<void>
   /** Called when new partitions can be read. */
   readonly onStarted: () => void
   /** Called when an assigned partition has taken fetched records. */
@@ -34,13 +36,15 @@ export interface AssignmentDeps {
   /** Called with partitions that are no longer assigned. */
   readonly onForgotten: (partitions: readonly Partition[]) => void
   readonly onExpired: (topicPartition: TopicPartition, count: number) => void
+  /** Called when a topic was deleted and created again, and is read from the start position of a new group. */
+  readonly onRecreated: (topicPartition: TopicPartition) => void
   readonly onResult: OnResult
 }
 
 const COORDINATOR = 'the coordinator, for offsets'
-/** 200 ms between two attempts to read a start offset or to commit. */
+/** 200 ms between two attempts to read a start offset or to commit. Starts double it up to 2 s. */
 const RETRY_MS = 200
-const NOTHING_COMMITTED: Committed = { offset: undefined, metadata: null }
+const RETRY_CAP_MS = 2_000
 
 /**
  * The partitions that the group has assigned to this member. It starts them at their committed offsets, and
@@ -49,7 +53,10 @@ const NOTHING_COMMITTED: Committed = { offset: undefined, metadata: null }
 export class Assignment {
   readonly #deps: AssignmentDeps
   readonly #topics: ReadonlyMap<string, Subscription>
+  readonly #positions: StartPositions
   readonly #partitions = new Map<string, Partition>()
+  /** Partitions that start at an offset of another client, and may belong to an earlier topic of the same name. */
+  readonly #untrusted = new WeakSet<Partition>()
   /** Assigned partitions whose start offset is being read. */
   readonly #starting = new Set<TopicPartition>()
   /** Wakes the hand-over that waits for the handlers. */
@@ -59,6 +66,9 @@ export class Assignment {
   constructor(deps: AssignmentDeps) {
     this.#deps = deps
     this.#topics = new Map(deps.topics.map((topic) => [topic.name, topic]))
+    const { client, offsets } = deps
+    const from = (topic: string) => this.#topics.get(topic)?.from ?? 'earliest'
+    this.#positions = new StartPositions({ client, offsets, from })
   }
 
   /** The partitions that have started. */
@@ -89,7 +99,7 @@ export class Assignment {
   async start(topicPartitions: readonly TopicPartition[]): Promise<void> {
     for (const topicPartition of topicPartitions) this.#starting.add(topicPartition)
     let left = topicPartitions
-    while ((left = left.filter(this.#isStillStarting)).length > 0) {
+    for (let tries = 0; (left = left.filter(this.#isStillStarting)).length > 0; tries++) {
       try {
         await this.#startNow(left)
         this.#deps.onResult(COORDINATOR, undefined)
@@ -97,7 +107,7 @@ export class Assignment {
         break
       } catch (error) {
         this.#deps.onResult(COORDINATOR, error)
-        await pause(RETRY_MS)
+        await pause(Math.min(RETRY_CAP_MS, RETRY_MS * 2 ** tries))
       }
     }
     for (const topicPartition of topicPartitions) this.#starting.delete(topicPartition)
@@ -108,9 +118,10 @@ export class Assignment {
     this.#starting.has(topicPartition) && !this.#isClosed
 
   async #startNow(topicPartitions: readonly TopicPartition[]): Promise<void> {
-    const committed = await this.#deps.offsets.read(topicPartitions)
-    const started = await Promise.all(
-      topicPartitions.map((topicPartition) => this.#partition(topicPartition, committed)),
+    await this.#deps.onStarting(topicPartitions)
+    const positions = await this.#positions.find(topicPartitions)
+    const started = topicPartitions.map((topicPartition, index) =>
+      this.#makePartition(topicPartition, positions[index] as StartPosition),
     )
     // Committed before the first delivery: the first record may crash the process.
     await this.#deps.committer.flush(started)
@@ -120,53 +131,59 @@ export class Assignment {
     }
   }
 
-  async #partition(
+  #makePartition(
     topicPartition: TopicPartition,
-    committed: ReadonlyMap<string, Committed>,
-  ): Promise<Partition> {
-    const { offset, metadata } = committed.get(nameOf(topicPartition)) ?? NOTHING_COMMITTED
-    const isLatest = this.#topics.get(topicPartition.topic)?.from === 'latest'
-    const mark = offset ?? (await this.#lookUp(topicPartition, isLatest ? LATEST : EARLIEST))
-    return this.#makePartition(topicPartition, mark, metadata)
-  }
-
-  async #lookUp(topicPartition: TopicPartition, which: bigint): Promise<number> {
-    const ends = await endsOf(this.#deps.client, [topicPartition], which)
-    return ends.get(nameOf(topicPartition)) ?? 0
-  }
-
-  #makePartition(topicPartition: TopicPartition, mark: number, metadata: string | null): Partition {
+    { mark, metadata, topicId, origin }: StartPosition,
+  ): Partition {
     const { tierMs = 0, isOrdered = false } = this.#topics.get(topicPartition.topic) ?? {}
-    return new Partition({
+    if (origin === 'recreated') this.#deps.onRecreated(topicPartition)
+    const made = new Partition({
       topicPartition,
       tierMs,
       isOrdered,
       ...decodeCommit(mark, metadata),
+      topicId,
       position: mark,
       onTaken: (partition) => {
+        this.#untrusted.delete(partition)
         if (this.#partitions.get(nameOf(partition)) === partition) this.#deps.onTaken(partition)
       },
-      onOutOfRange: (partition) => this.#skipExpired(partition),
+      onOutOfRange: (partition) => this.#findPosition(partition),
+      onRecreated: (partition) => this.#startAgain(partition),
     })
+    if (origin === 'other_client') this.#untrusted.add(made)
+    return made
   }
 
-  /** Handles a position outside the log. The missing records cannot be restored, so their number is reported. */
-  async #skipExpired(partition: Partition): Promise<void> {
-    const { position, topicPartition } = partition
-    const first = await this.#lookUp(partition, EARLIEST)
+  /** Handles a position outside the log. Records that were deleted before they were read are reported. */
+  async #findPosition(partition: Partition): Promise<void> {
+    const { position, topic, topicId } = partition
+    const ids = await this.#positions.topicIds([partition])
+    if (topicId !== ids.get(topic)) return this.#startAgain(partition)
+    const first = await this.#positions.firstOf(partition)
     if (first > position) {
       this.#deps.onExpired(partition, first - position)
       partition.take([], first, first)
       return
     }
-    const end = await this.#lookUp(partition, LATEST)
+    const end = await this.#positions.endOf(partition)
     if (end >= position) return pause(RETRY_MS)
-    // The log ends before our position: a broker that was behind is the leader now. New records reuse
-    // offsets that we have seen, so the stored progress is no longer valid.
-    this.#deps.onExpired(partition, position - end)
+    if (this.#untrusted.has(partition)) return this.#startAgain(partition)
+    // The log ends before our position: a broker that was behind is the leader now. Nothing is skipped, but
+    // new records reuse offsets that we have seen, so the stored progress is no longer valid.
+    await this.#replace(partition, { mark: end, metadata: null, topicId, origin: 'known' })
+  }
+
+  /** Reads a topic that was deleted and created again. The offsets of the old topic mean nothing there. */
+  async #startAgain(partition: Partition): Promise<void> {
+    await this.#replace(partition, await this.#positions.findAgain(partition.topicPartition))
+  }
+
+  async #replace(partition: Partition, start: StartPosition): Promise<void> {
+    const { topicPartition } = partition
     this.#forget([partition])
     if (!this.#deps.isOurs(topicPartition)) return
-    const again = this.#makePartition(topicPartition, end, null)
+    const again = this.#makePartition(topicPartition, start)
     this.#partitions.set(nameOf(topicPartition), again)
     await this.#deps.committer.flush([again])
   }

@@ -100,10 +100,10 @@ export class Committer {
 
 /** Returns the commit of a partition: the finished records, and the records at risk in a crash. */
 export function commitOf(
-  { topic, partition, deaths }: Partition,
+  { topic, partition, deaths, topicId = '' }: Partition,
   progress: Progress,
   atRisk: AtRisk,
 ): Commit {
-  const metadata = `${progress.encode().text}${deaths.encode(progress, atRisk)}`
+  const metadata = `${progress.encode().text}${deaths.encode(progress, atRisk)};${topicId}`
   return { topic, partition, offset: progress.mark, metadata }
 }

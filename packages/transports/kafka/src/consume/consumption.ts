@@ -25,7 +25,10 @@ export interface ConsumptionOptions {
   readonly onResult: OnResult
   /** Called after each rebalance, with the number of partitions of the source that this member has. */
   readonly onAssigned: (assigned: number) => void
+  /** Called before assigned partitions are read. When it rejects, it is called again. */
+  readonly onStarting: (topicPartitions: readonly TopicPartition[]) => Promise<void>
   readonly onExpired: (topicPartition: TopicPartition, count: number) => void
+  readonly onRecreated: (topicPartition: TopicPartition) => void
 }
 
 /** 2 s for each step of closing: a broker that does not answer must not block it. */
@@ -44,6 +47,7 @@ export class Consumption {
   readonly #readAhead: ReadAhead
   readonly #dispatcher: Dispatcher
   readonly #membership: Membership
+  readonly #firstJoin = Promise.withResolvers<void>()
   /** The epoch that the broker reported as ended. Records read ahead now belong to another member. */
   #fencedIn: Epoch | undefined
 
@@ -72,7 +76,8 @@ export class Consumption {
     })
   }
 
-  #makeAssignment({ topics, drainMs, onExpired, onResult }: ConsumptionOptions): Assignment {
+  #makeAssignment(options: ConsumptionOptions): Assignment {
+    const { topics, drainMs, onStarting, onExpired, onRecreated, onResult } = options
     return new Assignment({
       client: this.#client,
       offsets: this.offsets,
@@ -87,7 +92,9 @@ export class Consumption {
         this.#dispatcher.ready(partition)
       },
       onForgotten: (partitions) => this.#dispatcher.forget(partitions),
+      onStarting,
       onExpired,
+      onRecreated,
       onResult,
     })
   }
@@ -113,6 +120,7 @@ export class Consumption {
       sessionMs,
       drainMs,
       onJoined: () => {
+        this.#firstJoin.resolve()
         this.#dispatcher.pump()
         options.onAssigned(this.#membership.ownedOf(options.source))
       },
@@ -139,6 +147,11 @@ export class Consumption {
   start(receiver: Receiver<KafkaDelivery>): void {
     this.#dispatcher.start(receiver)
     this.#membership.join()
+  }
+
+  /** Resolves when the group is joined for the first time, or when this is closed. */
+  get joined(): Promise<void> {
+    return this.#firstJoin.promise
   }
 
   limit(count: number): void {
@@ -191,6 +204,7 @@ export class Consumption {
 
   async close(): Promise<void> {
     if (this.#assignment.isClosed) return
+    this.#firstJoin.resolve()
     this.#dispatcher.isPaused = true
     // Errors are ignored, here and below: another consumer consumes uncommitted records again.
     const committing = this.#assignment.commitLast(performance.now() + CLOSE_MS)

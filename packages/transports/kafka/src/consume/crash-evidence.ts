@@ -66,8 +66,7 @@ export class CrashEvidence {
       .map(([offset, count]) => `${offset - mark}:${Math.min(count, 99)}`)
       .join(',')
     const risk = riskText(atRisk, mark)
-    const isEmpty = upperBounds.length === 0 && listed === '' && risk === ''
-    return isEmpty ? '' : `;${upperBounds.join(',')};${listed};${risk}`
+    return `;${upperBounds.join(',')};${listed};${risk}`
   }
 }
 
@@ -99,7 +98,7 @@ export interface DecodedCommit {
 
 /** Decodes the metadata of a commit. Unreadable parts are ignored, because any client can commit to a group. */
 export function decodeCommit(mark: number, text: string | null): DecodedCommit {
-  const [runs = '', upperBounds = '', listed = '', risk = ''] = (text ?? '').split(';')
+  const [runs = '', upperBounds = '', listed = '', risk = ''] = partsOf(text)
   const progress = new Progress(mark, decodeProgress(mark, runs))
   const counts = listed.split(',').flatMap((entry): [number, number][] => {
     const [offset, count] = entry.split(':').map(wholeNumber)
@@ -111,6 +110,17 @@ export function decodeCommit(mark: number, text: string | null): DecodedCommit {
   )
   deaths.count(riskIn(risk, mark), progress)
   return { progress, deaths }
+}
+
+const partsOf = (text: string | null) => (text ?? '').split(';')
+
+/** Returns the id of the topic that the offset of a commit belongs to. Commits of other clients have none. */
+export const topicIdIn = (text: string | null): string | undefined => partsOf(text)[4] || undefined
+
+/** Returns whether the commit belongs to an earlier topic of the same name. Its offset then means nothing. */
+export function isOfEarlierTopic(text: string | null, topicId: string | undefined): boolean {
+  const committedId = topicIdIn(text)
+  return committedId !== undefined && topicId !== undefined && committedId !== topicId
 }
 
 function riskIn(text: string, mark: number): AtRisk {

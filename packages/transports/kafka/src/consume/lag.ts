@@ -1,9 +1,9 @@
 import type { Client } from '../protocol/client.ts'
-import { decodeCommit } from './crash-evidence.ts'
+import { decodeCommit, isOfEarlierTopic } from './crash-evidence.ts'
 import { existing } from '../declare.ts'
 import { Fetcher, type Reading } from '../protocol/fetcher.ts'
 import { nameOf, type TopicPartition } from '../protocol/topic-partition.ts'
-import type { Offsets } from '../protocol/offsets.ts'
+import type { Committed, Offsets } from '../protocol/offsets.ts'
 import type { Progress } from './progress.ts'
 
 export const EARLIEST: bigint = -2n
@@ -53,7 +53,8 @@ async function lagNow(
     endsOf(client, topicPartitions, LATEST),
   ])
   const lags = topicPartitions.map((topicPartition): PartitionLag => {
-    const { offset = 0, metadata = null } = committed.get(nameOf(topicPartition)) ?? {}
+    const { topic } = topicPartition
+    const { offset = 0, metadata } = commitIn(committed, topicPartition, found.get(topic)?.id)
     const mark = Math.max(offset, first.get(nameOf(topicPartition)) ?? 0)
     const { progress } = decodeCommit(mark, metadata)
     return { topicPartition, progress, end: Math.max(mark, end.get(nameOf(topicPartition)) ?? 0) }
@@ -62,6 +63,17 @@ async function lagNow(
   if (all === 0 || all > COUNT_RECORDS_UP_TO) return all
   const open = lags.filter((one) => offsetsIn(one) > 0)
   return sum(await Promise.all(open.map((one) => recordsIn(client, one))))
+}
+
+/** Returns the commit of a partition; nothing when it belongs to an earlier topic of this name. */
+function commitIn(
+  committed: ReadonlyMap<string, Committed>,
+  topicPartition: TopicPartition,
+  topicId: string | undefined,
+): Committed {
+  const commit = committed.get(nameOf(topicPartition))
+  const isValid = commit !== undefined && !isOfEarlierTopic(commit.metadata, topicId)
+  return isValid ? commit : { offset: undefined, metadata: null }
 }
 
 /** A partition from the committed offset of its group to its end. */

@@ -13,6 +13,8 @@ const MAX_SPAN = 4_194_304
 export interface PartitionOptions {
   /** The assigned topic and partition; compared by identity. */
   readonly topicPartition: TopicPartition
+  /** Id of the topic. A topic that is deleted and created again has another one. Undefined: not known. */
+  readonly topicId?: string | undefined
   /** Delay of the records in milliseconds; 0 for the source. */
   readonly tierMs: number
   readonly progress: Progress
@@ -21,6 +23,7 @@ export interface PartitionOptions {
   readonly isOrdered: boolean
   readonly onTaken: (partition: Partition) => void
   readonly onOutOfRange: (partition: Partition) => Promise<void>
+  readonly onRecreated?: (partition: Partition) => Promise<void>
 }
 
 /**
@@ -30,6 +33,7 @@ export interface PartitionOptions {
 export class Partition implements Reading {
   readonly topicPartition: TopicPartition
   readonly topic: string
+  readonly topicId: string | undefined
   readonly partition: number
   readonly tierMs: number
   readonly progress: Progress
@@ -58,11 +62,12 @@ export class Partition implements Reading {
   committedVersion = -1
 
   constructor(options: PartitionOptions) {
-    const { topicPartition, tierMs, progress, deaths, position } = options
+    const { topicPartition, topicId, tierMs, progress, deaths, position } = options
     const { topic, partition } = topicPartition
     this.topicPartition = topicPartition
     this.#options = options
     this.topic = topic
+    this.topicId = topicId
     this.partition = partition
     this.tierMs = tierMs
     this.progress = progress
@@ -116,6 +121,10 @@ export class Partition implements Reading {
 
   outOfRange(): Promise<void> {
     return this.#options.onOutOfRange(this)
+  }
+
+  async recreated(): Promise<void> {
+    await this.#options.onRecreated?.(this)
   }
 
   /** Returns the next record if it is due, otherwise the time when it will be due. */

@@ -15,12 +15,12 @@ interface Share {
  * consumer would get the whole source, because its name sorts first, and the first would keep only retries.
  * A partition that a member still owns is not assigned to another member in this round.
  */
-export const assignEvenly: GroupPartitionsAssigner = (_, members, topics, metadata) => {
+export const assignEvenly: GroupPartitionsAssigner = (_, members, __, metadata) => {
   const shares = [...members.keys()]
     .sort()
     .map((memberId): Share => ({ memberId, byTopic: new Map(), total: 0 }))
   const { ownerOf, isClaimedByOther } = claimsOf(members)
-  for (const topic of topics) {
+  for (const topic of topicsOf(members)) {
     const count = metadata.topics.get(topic)?.partitionsCount ?? 0
     const subscribed = shares.filter(({ memberId }) =>
       members.get(memberId)?.topics?.includes(topic),
@@ -43,6 +43,10 @@ export const assignEvenly: GroupPartitionsAssigner = (_, members, topics, metada
     }
   })
 }
+
+/** Returns the topics of all members. The leader, which assigns, may consume only some of them. */
+export const topicsOf = (members: Members): readonly string[] =>
+  [...new Set([...members.values()].flatMap(({ topics }) => topics ?? []))].sort()
 
 /** Distributes partitions so that the counts differ by at most one. Members keep their partitions where possible. */
 function distribute(

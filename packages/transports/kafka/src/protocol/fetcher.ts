@@ -8,12 +8,16 @@ type Batch = NonNullable<PartitionAnswer['records']>[number]
 
 /** A partition that is read, starting at a position. */
 export interface Reading extends TopicPartition {
+  /** Id of the topic that the position belongs to. Undefined: of the current topic. */
+  readonly topicId?: string | undefined
   /** The next offset to fetch. */
   position: number
   /** Accepts fetched records, in order. `next` is the next position, `end` the current end of the log. */
   take(records: readonly KafkaRecord[], next: number, end: number): void
   /** Called when the position is before the start or after the end of the log. */
   outOfRange(): Promise<void>
+  /** Called when the topic was deleted and created again. */
+  recreated?(): Promise<void>
 }
 
 export interface FetcherDeps {
@@ -84,6 +88,10 @@ export class Fetcher {
       for (const reading of wanted()) {
         const node = leaderOf(metadata, reading)
         if (this.#fetchingFrom.has(node) || this.#inFlight.has(reading)) continue
+        if (isRecreated(metadata, reading)) {
+          void this.#recreated(reading)
+          continue
+        }
         const readings = byNode.get(node)
         if (readings === undefined) byNode.set(node, [reading])
         else readings.push(reading)
@@ -109,6 +117,17 @@ export class Fetcher {
     for (const reading of readings) this.#inFlight.delete(reading)
     // The next request is sent before the handlers run, so that the broker prepares its answer in that time.
     void this.#fetchAll()
+  }
+
+  async #recreated(reading: Reading): Promise<void> {
+    this.#inFlight.add(reading)
+    try {
+      await reading.recreated?.()
+    } catch (error) {
+      await this.#failed(ALL_BROKERS, error)
+    }
+    this.#inFlight.delete(reading)
+    this.wake()
   }
 
   async #request(metadata: Metadata, node: number, readings: readonly Reading[]) {
@@ -141,12 +160,10 @@ export class Fetcher {
     readings: readonly Reading[],
     { responses }: fetchV17.FetchResponse,
   ): Promise<void> {
-    const topicOf = new Map([...metadata.topics].map(([name, { id }]) => [id, name]))
     for (const { topicId, partitions } of responses) {
-      const topic = topicOf.get(topicId)
       for (const answer of partitions) {
         const reading = readings.find(
-          (one) => one.topic === topic && one.partition === answer.partitionIndex,
+          (one) => idOf(metadata, one) === topicId && one.partition === answer.partitionIndex,
         )
         if (reading === undefined) continue
         if (answer.errorCode !== 0) await this.#refused(reading, answer.errorCode)
@@ -198,13 +215,21 @@ function isLeader({ topics }: Metadata, node: number): boolean {
 const leaderOf = (metadata: Metadata, { topic, partition }: TopicPartition) =>
   metadata.topics.get(topic)?.partitions[partition]?.leader ?? -1
 
+/** Returns the id of the topic to read. It is not the current id when the topic was created again since. */
+const idOf = ({ topics }: Metadata, { topic, topicId }: Reading): string =>
+  topicId ?? topics.get(topic)?.id ?? ''
+
+const isRecreated = ({ topics }: Metadata, { topic, topicId }: Reading): boolean =>
+  topicId !== undefined && topics.has(topic) && topics.get(topic)?.id !== topicId
+
 function requestTopics(
   metadata: Metadata,
   readings: readonly Reading[],
 ): fetchV17.FetchRequestTopic[] {
   const byTopic = new Map<string, fetchV17.FetchRequestPartition[]>()
-  for (const { topic, partition, position } of readings) {
-    const topicId = metadata.topics.get(topic)?.id ?? ''
+  for (const reading of readings) {
+    const { partition, position } = reading
+    const topicId = idOf(metadata, reading)
     const wanted = {
       partition,
       currentLeaderEpoch: ANY_EPOCH,

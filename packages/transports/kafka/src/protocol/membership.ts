@@ -1,11 +1,12 @@
 import {
   type BaseOptions,
+  type ClusterMetadata,
   type ConsumerGroupJoinPayload,
   Consumer,
   COOPERATIVE_STICKY_ASSIGNOR,
   type GroupAssignment,
 } from '@platformatic/kafka'
-import { assignEvenly } from './assignor.ts'
+import { assignEvenly, topicsOf } from './assignor.ts'
 import { missingNoBroker } from './client.ts'
 import type { OnResult } from './fetcher.ts'
 import { nameOf, type TopicPartition } from './topic-partition.ts'
@@ -31,6 +32,8 @@ export interface MembershipOptions {
   readonly onResult: OnResult
 }
 
+/** 15 s between two checks for new partitions, which are then read within 30 s. */
+const CHECK_MS = 15_000
 /** 200 ms between two attempts to join or to send a request. */
 const RETRY_MS = 200
 /** At most 3 s between two heartbeats; with more, a rebalance would wait for this member. */
@@ -49,8 +52,11 @@ export class Membership {
   readonly #options: MembershipOptions
   readonly #consumer: Consumer<Buffer, Buffer, Buffer, Buffer>
   readonly #owned = new Map<string, TopicPartition>()
+  readonly #checking: NodeJS.Timeout
   #epoch: Epoch | undefined
   #isLeaving = false
+  /** Partitions of each topic of the group, as the leader assigned them; undefined for other members. */
+  #assignedCounts: PartitionCounts | undefined
 
   constructor(options: MembershipOptions) {
     this.#options = options
@@ -64,7 +70,10 @@ export class Membership {
       heartbeatInterval: Math.min(HEARTBEAT_MS, sessionMs / 3),
       requestTimeout: rebalanceMs + ANSWER_MS,
       protocols: [{ name: COOPERATIVE_STICKY_ASSIGNOR, version: 3 }],
-      partitionAssigner: assignEvenly,
+      partitionAssigner: (current, members, topics, metadata) => {
+        this.#assignedCounts = countsIn(metadata, topicsOf(members))
+        return assignEvenly(current, members, topics, metadata)
+      },
       protocolsMetadata: async () => {
         await this.#beforeJoin()
         return NO_USER_DATA
@@ -79,6 +88,7 @@ export class Membership {
     this.#consumer.on('consumer:heartbeat:error', ({ error }) => options.onResult(GROUP, error))
     this.#consumer.on('consumer:heartbeat:end', () => options.onResult(GROUP, undefined))
     this.#consumer.on('error', (error: unknown) => void this.#rejoin(error))
+    this.#checking = setInterval(() => void this.#checkPartitions(), CHECK_MS).unref()
   }
 
   /** The current epoch; undefined before the first join. */
@@ -90,6 +100,24 @@ export class Membership {
     this.#consumer.joinGroup({}).catch((error: unknown) => this.#rejoin(error))
   }
 
+  /**
+   * Joins again when a topic has more or fewer partitions than the group assigned. Only the leader checks: its
+   * join starts a rebalance for all members.
+   */
+  async #checkPartitions(): Promise<void> {
+    const assigned = this.#assignedCounts
+    if (assigned === undefined || this.#isLeaving) return
+    const topics = [...assigned.keys()]
+    try {
+      const metadata = await this.#consumer.metadata({ topics, forceUpdate: true })
+      const counts = countsIn(metadata, topics)
+      const isChanged = topics.some((topic) => counts.get(topic) !== assigned.get(topic))
+      if (isChanged && this.#assignedCounts === assigned && !this.#isLeaving) this.join()
+    } catch {
+      // The fetcher reports brokers that do not respond. The next check may succeed.
+    }
+  }
+
   /** Joins again after the client library stopped retrying: an operator may have fixed the cause. */
   async #rejoin(error: unknown): Promise<void> {
     if (this.#isLeaving) return
@@ -99,6 +127,7 @@ export class Membership {
   }
 
   async #beforeJoin(): Promise<void> {
+    this.#assignedCounts = undefined
     const { memberId, generationId } = this.#consumer
     const kept = new Set(topicPartitionsIn(this.#consumer.assignments ?? []).map(nameOf))
     const leaving = [...this.#owned]
@@ -116,8 +145,11 @@ export class Membership {
     for (const topicPartition of leaving) this.#owned.delete(nameOf(topicPartition))
   }
 
-  #joined({ memberId, generationId = 0, assignments = [] }: ConsumerGroupJoinPayload): void {
+  #joined(joined: ConsumerGroupJoinPayload): void {
+    const { memberId, generationId = 0, isLeader, assignments = [] } = joined
     const topicPartitions = topicPartitionsIn(assignments)
+    // A leader without other members assigns nothing: the client library gives it all partitions.
+    if (isLeader) this.#assignedCounts ??= countsOf(assignments)
     const names = new Set(topicPartitions.map(nameOf))
     const lost = [...this.#owned.values()].filter(
       (topicPartition) => !names.has(nameOf(topicPartition)),
@@ -146,6 +178,7 @@ export class Membership {
 
   async leave(): Promise<void> {
     this.#isLeaving = true
+    clearInterval(this.#checking)
     await this.#consumer.close(true)
   }
 }
@@ -154,3 +187,12 @@ const topicPartitionsIn = (assignments: readonly GroupAssignment[]): readonly To
   assignments.flatMap(({ topic, partitions }) =>
     partitions.map((partition) => ({ topic, partition })),
   )
+
+/** The number of partitions of each topic, by name. */
+type PartitionCounts = ReadonlyMap<string, number>
+
+const countsIn = ({ topics }: ClusterMetadata, names: readonly string[]): PartitionCounts =>
+  new Map(names.map((name) => [name, topics.get(name)?.partitionsCount ?? 0]))
+
+const countsOf = (assignments: readonly GroupAssignment[]): PartitionCounts =>
+  new Map(assignments.map(({ topic, partitions }) => [topic, partitions.length]))
