@@ -14,8 +14,8 @@ export const MUTANTS: readonly Mutant[] = [
     'committed early',
     [
       COMMIT,
-      "{ topic, partition, deaths, topicId = '' }",
-      "{ topic, partition, deaths, position, topicId = '' }",
+      '{ topic, partition, deaths, identity }',
+      '{ topic, partition, deaths, position, identity }',
     ],
     [COMMIT, 'offset: progress.mark', 'offset: position'],
   ],

@@ -130,6 +130,31 @@ describe('a group', () => {
   })
 })
 
+describe('a group of an older release', () => {
+  test('gets type and handler with its next dead letter', async () => {
+    const signature = '2-0000000000000005'
+    await made.ingest(new ListSource([failed([record({ signature })], 1, 'bare')], 'upgraded'))
+    const before = await groupOf('bare')
+    expect(before).toMatchObject({ errorType: undefined, handler: undefined })
+    const next = { ...failed(signed(signature), 1, 'next'), handler: 'charge' }
+    await made.ingest(new ListSource([next], 'upgraded'))
+    expect(await made.group(before?.id ?? '')).toMatchObject({
+      errorType: 'TypeError',
+      handler: 'charge',
+      count: 2,
+    })
+  })
+})
+
+describe('a group of crash loops', () => {
+  test('has no handler, because all handlers share it', async () => {
+    const history = [record({ signature: 'crash-loop', type: 'CrashLoop' })]
+    const loop = { ...failed(history, 1, 'loop'), handler: 'charge' }
+    await made.ingest(new ListSource([loop], 'loops'), { handler: 'of-source' })
+    expect(await groupOf('loop')).toMatchObject({ errorType: 'CrashLoop', handler: 'of-source' })
+  })
+})
+
 describe('the failures of a dead letter', () => {
   const HISTORY = [
     record({ number: 1, class: 'transient', code: 'ECONNREFUSED', type: 'Error' }),

@@ -106,7 +106,7 @@ export type RedriveEvent =
       /** Number of deleted messages. */
       readonly count: number
     }
-  /** A topic was deleted and created again. It is read from the position of a new group. */
+  /** A topic was deleted and created again. It is read from its first record. */
   | {
       readonly type: 'topic_recreated'
       readonly at: number

@@ -91,15 +91,17 @@ function groupOf(
   { handler, stack }: DrainedDeadLetter,
 ): NewGroup {
   const signature = storable(last.signature, NAME_MAX)
+  // The version is the part before the dash.
+  const algorithm = Number(/^(\d{1,4})-/.exec(signature)?.[1] ?? 0)
   return {
     id: groupId(source, signature),
     signature,
-    // The version is the part before the dash.
-    algorithm: Number(/^(\d{1,4})-/.exec(signature)?.[1] ?? 0),
+    algorithm,
     class: last.class,
     code: storableOrNull(last.code, NAME_MAX),
     errorType: storableOrNull(last.type, NAME_MAX),
-    handler: storableOrNull(handler, NAME_MAX),
+    // Signatures without a version, such as that of a crash loop, are the same for all handlers.
+    handler: algorithm === 0 ? null : storableOrNull(handler, NAME_MAX),
     frame: storableOrNull(frameOf(last, stack), NAME_MAX),
     sample: storable(last.message, MESSAGE_MAX),
   }

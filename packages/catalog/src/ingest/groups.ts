@@ -3,7 +3,7 @@ import type { RunSql } from '../database.ts'
 import type { DatedEntry, KnownSource, NewGroup } from './entry.ts'
 import { groupId } from './identity.ts'
 import { MESSAGE_MAX, storable } from '../text.ts'
-import { KNOWN_GROUPS, COUNT_GROUPS, INSERT_GROUPS } from './statements.ts'
+import { COMPLETE_GROUPS, COUNT_GROUPS, INSERT_GROUPS, KNOWN_GROUPS } from './statements.ts'
 
 /** 10,000 groups per source: more groups come from error texts that never repeat, or from an attack. */
 const GROUPS_MAX = 10_000
@@ -20,8 +20,12 @@ export async function knownGroups(
   const wanted = new Map(
     entries.map(({ group, lastFailedAt }) => [group.id, { group, at: lastFailedAt }]),
   )
-  const rows = await run<{ id: string }>(KNOWN_GROUPS, [[...wanted.keys()]])
+  const rows = await run<KnownGroup>(KNOWN_GROUPS, [[...wanted.keys()]])
   const known = new Set(rows.map(({ id }) => id))
+  await complete(
+    run,
+    rows.flatMap((row) => moreAbout(row, wanted.get(row.id)?.group) ?? []),
+  )
   const missing = [...wanted.values()].filter(({ group }) => !known.has(group.id))
   if (missing.length === 0) return new Map()
   const [counted] = await run<{ count: number }>(COUNT_GROUPS, [source.id])
@@ -33,6 +37,30 @@ export async function knownGroups(
   if (at !== undefined) created.push({ group: overflow, at })
   await insert(run, source.id, created)
   return new Map(excess.map(({ group }) => [group.id, overflow]))
+}
+
+interface KnownGroup {
+  readonly id: string
+  readonly lacks_type: boolean
+  readonly lacks_handler: boolean
+}
+
+/** Returns the group of a dead letter when it contains more than the stored one, which an older release wrote. */
+function moreAbout(row: KnownGroup, group: NewGroup | undefined): NewGroup | undefined {
+  if (group === undefined) return undefined
+  const isMore =
+    (row.lacks_type && group.errorType !== null) || (row.lacks_handler && group.handler !== null)
+  return isMore ? group : undefined
+}
+
+async function complete(run: RunSql, groups: readonly NewGroup[]): Promise<void> {
+  if (groups.length === 0) return
+  await run(COMPLETE_GROUPS, [
+    groups.map(({ id }) => id),
+    groups.map(({ errorType }) => errorType),
+    groups.map(({ handler }) => handler),
+    groups.map(({ frame }) => frame),
+  ])
 }
 
 const OVERFLOW = 'overflow'

@@ -22,7 +22,17 @@ export const KNOWN_DEAD_LETTERS: string = `
 select id from redrive_catalog.dead_letter where id = any($1::uuid[])`
 
 export const KNOWN_GROUPS: string = `
-select id from redrive_catalog.failure_group where id = any($1::uuid[])`
+select id, error_type is null as lacks_type, handler is null as lacks_handler
+  from redrive_catalog.failure_group where id = any($1::uuid[])`
+
+/** Adds what older releases did not store. Locks in the order of ids, as all writers do. */
+export const COMPLETE_GROUPS: string = `
+with locked as (
+  select id from redrive_catalog.failure_group where id = any($1::uuid[]) order by id for no key update)
+update redrive_catalog.failure_group g set error_type = coalesce(g.error_type, n.error_type),
+    handler = coalesce(g.handler, n.handler), frame = coalesce(g.frame, n.frame)
+  from unnest($1::uuid[], $2::text[], $3::text[], $4::text[]) as n (id, error_type, handler, frame)
+  where g.id = n.id and g.id in (select id from locked)`
 
 export const COUNT_GROUPS: string = `
 select count(*)::integer as count from redrive_catalog.failure_group where source_id = $1`

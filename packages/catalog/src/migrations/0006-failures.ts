@@ -1,6 +1,6 @@
 /** The columns for everything that a dead letter states about its failures. Rows of older releases have nulls there. */
 export const FAILURES: string = String.raw`
--- Parts of the signature, so they are the same for all dead letters of a group. The frame is the first line of the
+-- Parts of most signatures, so they are the same for all dead letters of a group; null where they are not. The frame is the first line of the
 -- user's code in the stack trace; it is known only if the consumer keeps stack traces.
 alter table redrive_catalog.failure_group add column error_type text, add column handler text, add column frame text;
 comment on column redrive_catalog.failure_group.handler is 'The handler that failed. If it is null, the handler of the source applies.';

@@ -51,7 +51,8 @@ export function readSection(path: string, input: unknown, problems: string[]): S
 
   function take(key: string): unknown {
     known.add(key)
-    return fields[key]
+    // Options may be an instance of a class. What every object inherits is not an option.
+    return Object.hasOwn(fields, key) || !(key in Object.prototype) ? fields[key] : undefined
   }
 
   function within<T>(

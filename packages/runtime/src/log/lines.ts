@@ -62,9 +62,7 @@ const LINES: { readonly [Type in RedriveEvent['type']]?: Describe<Type> } = {
   messages_expired: ({ count, where }) =>
     error(`The broker deleted ${countOf(count, 'message')} of ${where} before they were consumed.`),
   topic_recreated: ({ where }) =>
-    warn(
-      `The topic of ${where} was deleted and created again. It is read from the position of a new group.`,
-    ),
+    warn(`The topic of ${where} was deleted and created again. It is read from its first record.`),
   headers_unreadable: ({ deliveryId, problems }) =>
     warn(`Headers of message ${deliveryId} could not be read: ${oneLine(problems.join(' '))}`),
   user_code_failed: (event) => error(`${event.where} failed: ${describeError(event.error)}`),

@@ -18,6 +18,13 @@ const ANSWER_MS = 30_000
 /** `configOperation` that sets a value. */
 const SET = 0 as const
 
+export interface PrepareOptions {
+  /** Whether missing topics are created; if false, they must exist. */
+  readonly isDeclaring: boolean
+  /** Whether the consumer starts; then its names are compared with those of other groups. */
+  readonly isFirst: boolean
+}
+
 /**
  * Creates missing topics and checks existing ones. Returns the number of partitions of the source. Rejects with
  * one sentence for each problem.
@@ -25,14 +32,14 @@ const SET = 0 as const
 export async function prepare(
   options: BaseOptions,
   topology: Topology,
-  isDeclaring: boolean,
+  { isDeclaring, isFirst }: PrepareOptions,
 ): Promise<number> {
   const adminOptions = { ...options, requestTimeout: ANSWER_MS, retries: 5, retryDelay: 200 }
   const admin = missingNoBroker(new Admin(adminOptions))
   try {
     const source = await find(admin, topology.topic)
     if (source === undefined) throw missingSource(topology.topic)
-    await refuseCollision(admin, topology)
+    if (isFirst) await refuseCollision(admin, topology)
     const specs = [...topology.retries, topology.deadLetters, topology.replayed]
     if (isDeclaring) await createMissing(admin, specs, source)
     const problems = await problemsOf(admin, specs, source)
@@ -85,12 +92,19 @@ async function createMissing(
   const short = specs.filter((_, index) => (found[index]?.partitions ?? partitions) < partitions)
   if (short.length > 0) {
     const topics = short.map(({ name }) => ({ name, count: partitions }))
-    await admin.createPartitions({ topics, validateOnly: false })
+    try {
+      await admin.createPartitions({ topics, validateOnly: false })
+    } catch (error) {
+      // Another consumer of the group added them first.
+      if (!isError(error, 'INVALID_PARTITIONS')) throw error
+    }
   }
   const hasPartitions = async (topic: string) =>
-    (await find(admin, topic))?.partitions === partitions
+    ((await find(admin, topic))?.partitions ?? 0) >= partitions
   await Promise.all(
-    missing.map(({ name }) => waitUntilKnown(`the topic ${name}`, () => hasPartitions(name))),
+    [...missing, ...short].map(({ name }) =>
+      waitUntilKnown(`the topic ${name}`, () => hasPartitions(name)),
+    ),
   )
   const present = specs.filter((spec) => !missing.includes(spec))
   const configs = await configsOfAll(admin, present)

@@ -42,7 +42,8 @@ export class Drain {
       drainMs: 0,
       onResult: () => undefined,
       onAssigned: () => undefined,
-      onStarting: () => Promise.resolve(),
+      needsPreparation: () => false,
+      prepare: () => Promise.resolve(),
       onExpired: () => undefined,
       onRecreated: () => undefined,
     })

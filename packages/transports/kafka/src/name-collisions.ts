@@ -1,6 +1,7 @@
 import type { Admin } from '@platformatic/kafka'
 import { RedriveError } from '@redrive/core'
 import { isError } from './protocol/client.ts'
+import { topicIn } from './consume/crash-evidence.ts'
 import { deadLetterTopic } from './topology.ts'
 
 /** A topic and a group that consumes it. */
@@ -22,7 +23,7 @@ export function alikePairs({ topic, group }: Pair): readonly Pair[] {
   return pairs.filter((pair) => pair.topic !== topic && pair.topic !== '' && pair.group !== '')
 }
 
-/** Rejects when another group consumes another topic, and their failures would be stored in the same topics. */
+/** Rejects when consumers of another group and topic run, and their failures are stored in the same topics. */
 export async function refuseCollision(admin: Admin, pair: Pair): Promise<void> {
   for (const other of alikePairs(pair))
     if (await isInUse(admin, other)) throw collision(pair, other)
@@ -30,9 +31,12 @@ export async function refuseCollision(admin: Admin, pair: Pair): Promise<void> {
 
 async function isInUse(admin: Admin, { topic, group }: Pair): Promise<boolean> {
   try {
+    const described = await admin.describeGroups({ groups: [group] })
+    if (!described.get(group)?.members.size) return false
     const [found] = await admin.listConsumerGroupOffsets({ groups: [group] })
     const { partitions = [] } = found?.topics.find(({ name }) => name === topic) ?? {}
-    return partitions.some(({ committedOffset }) => committedOffset >= 0n)
+    // Other clients have no retry topics. Their commits do not name the topic.
+    return partitions.some(({ metadata }) => topicIn(metadata ?? null) !== undefined)
   } catch (error) {
     // The user of this consumer may not see the other group.
     if (isError(error, 'GROUP_AUTHORIZATION_FAILED')) return false

@@ -75,7 +75,8 @@ export class KafkaTransport implements Transport<KafkaDelivery> {
         if (assigned !== this.#assigned) this.#report({ type: 'assignment_changed', assigned })
         this.#assigned = assigned
       },
-      onStarting: (topicPartitions) => this.#prepareAdded(topicPartitions),
+      needsPreparation: (topicPartition) => this.#isAdded(topicPartition),
+      prepare: (topicPartitions) => this.#prepareAdded(topicPartitions),
       onExpired: (topicPartition, count) =>
         this.#report({ type: 'messages_expired', where: nameOf(topicPartition), count }),
       onRecreated: (topicPartition) =>
@@ -88,20 +89,27 @@ export class KafkaTransport implements Transport<KafkaDelivery> {
 
   async open(needs?: TransportNeeds): Promise<void> {
     this.#needs = needs
-    await this.#prepare()
+    await this.#prepare(true)
   }
 
-  async #prepare(): Promise<void> {
+  async #prepare(isFirst: boolean): Promise<void> {
     const { topic, group, client, isDeclaring } = this.#options
     const retentionMs = this.#needs?.deadLetterRetentionMs ?? Number.POSITIVE_INFINITY
-    this.#partitions = await prepare(client, topologyOf(topic, group, retentionMs), isDeclaring)
+    const topology = topologyOf(topic, group, retentionMs)
+    this.#partitions = await prepare(client, topology, { isDeclaring, isFirst })
+  }
+
+  /** Whether the partition was added since the topics were prepared. */
+  #isAdded({ topic, partition }: TopicPartition): boolean {
+    return topic === this.source && partition >= this.#partitions
   }
 
   /** Gives the retry and dead-letter topics as many partitions as the source. A copy keeps its partition number. */
   async #prepareAdded(topicPartitions: readonly TopicPartition[]): Promise<void> {
-    const isAdded = ({ topic, partition }: TopicPartition) =>
-      topic === this.source && partition >= this.#partitions
-    if (topicPartitions.some(isAdded)) await this.#prepare()
+    await this.#prepare(false)
+    const missing = topicPartitions.find((one) => this.#isAdded(one))
+    if (missing !== undefined)
+      throw new Error(`The broker does not report ${nameOf(missing)} yet, although it is assigned.`)
   }
 
   /** Joins the group. Resolves when it is joined, or after 10 s with a report that it is not. */

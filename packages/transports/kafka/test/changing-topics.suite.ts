@@ -110,21 +110,23 @@ export function changingTopics(brokers: readonly string[]): void {
   })
 
   describe.concurrent('a topic that is deleted and created again', () => {
-    it(
-      'is read from its beginning while a consumer runs',
-      on(async (rig) => {
-        const events = rig.events()
-        const started = await rig.start()
-        await sendMany(rig, 'old', 20)
-        await settled(started, 20)
-        await rig.deleteTopic()
-        await rig.makeTopic(rig.topic)
-        await sendMany(rig, 'new', 5)
-        const all = await settled(started, 25)
-        expect(all).toEqual([...bodies('old', 20), ...bodies('new', 5)])
-        expect(typesIn(events)).toContain('topic_recreated')
-        expect(typesIn(events)).not.toContain('messages_expired')
-      }),
+    it.each(['earliest', 'latest'] as const)(
+      'is read from its beginning while a consumer runs, from: %s',
+      (from) =>
+        on(async (rig) => {
+          const events = rig.events()
+          const started = await rig.start({ from })
+          await until('it has joined', async () => (await rig.committed())[0]?.offset !== undefined)
+          await sendMany(rig, 'old', 20)
+          await settled(started, 20)
+          await rig.deleteTopic()
+          await rig.makeTopic(rig.topic)
+          await sendMany(rig, 'new', 5)
+          const all = await settled(started, 25)
+          expect(all).toEqual([...bodies('old', 20), ...bodies('new', 5)])
+          expect(typesIn(events)).toContain('topic_recreated')
+          expect(typesIn(events)).not.toContain('messages_expired')
+        })(),
     )
 
     it.each([

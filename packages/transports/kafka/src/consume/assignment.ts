@@ -27,8 +27,10 @@ export interface AssignmentDeps {
   readonly isOurs: (topicPartition: TopicPartition) => boolean
   /** Whether the broker has rejected a commit of this epoch. */
   readonly isFenced: () => boolean
-  /** Called before assigned partitions are read. When it rejects, it is called again. */
-  readonly onStarting: (topicPartitions: readonly TopicPartition[]) => Promise<void>
+  /** Whether `prepare` must run before the partition is read. */
+  readonly needsPreparation: (topicPartition: TopicPartition) => boolean
+  /** Prepares the topics for these partitions. When it rejects, it is called again. */
+  readonly prepare: (topicPartitions: readonly TopicPartition[]) => Promise<void>
   /** Called when new partitions can be read. */
   readonly onStarted: () => void
   /** Called when an assigned partition has taken fetched records. */
@@ -36,7 +38,7 @@ export interface AssignmentDeps {
   /** Called with partitions that are no longer assigned. */
   readonly onForgotten: (partitions: readonly Partition[]) => void
   readonly onExpired: (topicPartition: TopicPartition, count: number) => void
-  /** Called when a topic was deleted and created again, and is read from the start position of a new group. */
+  /** Called when a topic was deleted and created again, and is read from its first record. */
   readonly onRecreated: (topicPartition: TopicPartition) => void
   readonly onResult: OnResult
 }
@@ -96,8 +98,17 @@ export class Assignment {
 
   // ---- starting -------------------------------------------------------------------------------
 
+  /** Starts partitions. Those that need preparation start separately, so that the others do not wait for them. */
   async start(topicPartitions: readonly TopicPartition[]): Promise<void> {
+    const { needsPreparation } = this.#deps
     for (const topicPartition of topicPartitions) this.#starting.add(topicPartition)
+    const [ready, unprepared] = [false, true].map((isUnprepared) =>
+      topicPartitions.filter((one) => needsPreparation(one) === isUnprepared),
+    ) as [TopicPartition[], TopicPartition[]]
+    await Promise.all([this.#startAll(ready), this.#startAll(unprepared)])
+  }
+
+  async #startAll(topicPartitions: readonly TopicPartition[]): Promise<void> {
     let left = topicPartitions
     for (let tries = 0; (left = left.filter(this.#isStillStarting)).length > 0; tries++) {
       try {
@@ -118,7 +129,7 @@ export class Assignment {
     this.#starting.has(topicPartition) && !this.#isClosed
 
   async #startNow(topicPartitions: readonly TopicPartition[]): Promise<void> {
-    await this.#deps.onStarting(topicPartitions)
+    if (topicPartitions.some(this.#deps.needsPreparation)) await this.#deps.prepare(topicPartitions)
     const positions = await this.#positions.find(topicPartitions)
     const started = topicPartitions.map((topicPartition, index) =>
       this.#makePartition(topicPartition, positions[index] as StartPosition),
@@ -133,7 +144,7 @@ export class Assignment {
 
   #makePartition(
     topicPartition: TopicPartition,
-    { mark, metadata, topicId, origin }: StartPosition,
+    { mark, metadata, topic, origin }: StartPosition,
   ): Partition {
     const { tierMs = 0, isOrdered = false } = this.#topics.get(topicPartition.topic) ?? {}
     if (origin === 'recreated') this.#deps.onRecreated(topicPartition)
@@ -142,7 +153,7 @@ export class Assignment {
       tierMs,
       isOrdered,
       ...decodeCommit(mark, metadata),
-      topicId,
+      identity: topic,
       position: mark,
       onTaken: (partition) => {
         this.#untrusted.delete(partition)
@@ -157,9 +168,9 @@ export class Assignment {
 
   /** Handles a position outside the log. Records that were deleted before they were read are reported. */
   async #findPosition(partition: Partition): Promise<void> {
-    const { position, topic, topicId } = partition
-    const ids = await this.#positions.topicIds([partition])
-    if (topicId !== ids.get(topic)) return this.#startAgain(partition)
+    const { position, topic, identity } = partition
+    const identities = await this.#positions.identities([partition])
+    if (identity?.id !== identities.get(topic)?.id) return this.#startAgain(partition)
     const first = await this.#positions.firstOf(partition)
     if (first > position) {
       this.#deps.onExpired(partition, first - position)
@@ -171,7 +182,7 @@ export class Assignment {
     if (this.#untrusted.has(partition)) return this.#startAgain(partition)
     // The log ends before our position: a broker that was behind is the leader now. Nothing is skipped, but
     // new records reuse offsets that we have seen, so the stored progress is no longer valid.
-    await this.#replace(partition, { mark: end, metadata: null, topicId, origin: 'known' })
+    await this.#replace(partition, { mark: end, metadata: null, topic: identity, origin: 'known' })
   }
 
   /** Reads a topic that was deleted and created again. The offsets of the old topic mean nothing there. */
@@ -181,6 +192,8 @@ export class Assignment {
 
   async #replace(partition: Partition, start: StartPosition): Promise<void> {
     const { topicPartition } = partition
+    // It was released or started again in the meantime.
+    if (this.#partitions.get(nameOf(partition)) !== partition || partition.isClosing) return
     this.#forget([partition])
     if (!this.#deps.isOurs(topicPartition)) return
     const again = this.#makePartition(topicPartition, start)
@@ -257,7 +270,10 @@ export class Assignment {
   }
 
   #forget(leaving: readonly Partition[]): void {
-    for (const partition of leaving) this.#partitions.delete(nameOf(partition))
+    for (const partition of leaving) {
+      if (this.#partitions.get(nameOf(partition)) === partition)
+        this.#partitions.delete(nameOf(partition))
+    }
     this.#deps.onForgotten(leaving)
   }
 }

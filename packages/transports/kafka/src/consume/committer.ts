@@ -1,4 +1,4 @@
-import type { AtRisk } from './crash-evidence.ts'
+import { type AtRisk, topicText } from './crash-evidence.ts'
 import type { OnResult } from '../protocol/fetcher.ts'
 import type { Epoch } from '../protocol/membership.ts'
 import { type Commit, isFenced, type Offsets } from '../protocol/offsets.ts'
@@ -100,10 +100,11 @@ export class Committer {
 
 /** Returns the commit of a partition: the finished records, and the records at risk in a crash. */
 export function commitOf(
-  { topic, partition, deaths, topicId = '' }: Partition,
+  { topic, partition, deaths, identity }: Partition,
   progress: Progress,
   atRisk: AtRisk,
 ): Commit {
-  const metadata = `${progress.encode().text}${deaths.encode(progress, atRisk)};${topicId}`
+  const evidence = deaths.encode(progress, atRisk)
+  const metadata = `${progress.encode().text}${evidence}${topicText(identity)}`
   return { topic, partition, offset: progress.mark, metadata }
 }

@@ -25,8 +25,10 @@ export interface ConsumptionOptions {
   readonly onResult: OnResult
   /** Called after each rebalance, with the number of partitions of the source that this member has. */
   readonly onAssigned: (assigned: number) => void
-  /** Called before assigned partitions are read. When it rejects, it is called again. */
-  readonly onStarting: (topicPartitions: readonly TopicPartition[]) => Promise<void>
+  /** Whether `prepare` must run before the partition is read. */
+  readonly needsPreparation: (topicPartition: TopicPartition) => boolean
+  /** Prepares the topics for these partitions. When it rejects, it is called again. */
+  readonly prepare: (topicPartitions: readonly TopicPartition[]) => Promise<void>
   readonly onExpired: (topicPartition: TopicPartition, count: number) => void
   readonly onRecreated: (topicPartition: TopicPartition) => void
 }
@@ -77,7 +79,7 @@ export class Consumption {
   }
 
   #makeAssignment(options: ConsumptionOptions): Assignment {
-    const { topics, drainMs, onStarting, onExpired, onRecreated, onResult } = options
+    const { topics, drainMs, needsPreparation, prepare, onExpired, onRecreated, onResult } = options
     return new Assignment({
       client: this.#client,
       offsets: this.offsets,
@@ -92,7 +94,8 @@ export class Consumption {
         this.#dispatcher.ready(partition)
       },
       onForgotten: (partitions) => this.#dispatcher.forget(partitions),
-      onStarting,
+      needsPreparation,
+      prepare,
       onExpired,
       onRecreated,
       onResult,

@@ -114,12 +114,26 @@ export function decodeCommit(mark: number, text: string | null): DecodedCommit {
 
 const partsOf = (text: string | null) => (text ?? '').split(';')
 
-/** Returns the id of the topic that the offset of a commit belongs to. Commits of other clients have none. */
-export const topicIdIn = (text: string | null): string | undefined => partsOf(text)[4] || undefined
+/** A topic at the time of a commit. */
+export interface TopicIdentity {
+  /** A topic that is deleted and created again has another id. */
+  readonly id: string
+  readonly partitions: number
+}
+
+/** Returns the topic that the offset of a commit belongs to. Commits of other clients do not name it. */
+export function topicIn(text: string | null): TopicIdentity | undefined {
+  const [id = '', partitions] = partsOf(text).slice(4)
+  return id === '' ? undefined : { id, partitions: wholeNumber(partitions) ?? 0 }
+}
+
+/** Returns the text of a topic for a commit. */
+export const topicText = (topic: TopicIdentity | undefined): string =>
+  topic === undefined ? ';' : `;${topic.id};${topic.partitions}`
 
 /** Returns whether the commit belongs to an earlier topic of the same name. Its offset then means nothing. */
 export function isOfEarlierTopic(text: string | null, topicId: string | undefined): boolean {
-  const committedId = topicIdIn(text)
+  const committedId = topicIn(text)?.id
   return committedId !== undefined && topicId !== undefined && committedId !== topicId
 }
 

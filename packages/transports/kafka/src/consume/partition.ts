@@ -1,4 +1,4 @@
-import type { CrashEvidence } from './crash-evidence.ts'
+import type { CrashEvidence, TopicIdentity } from './crash-evidence.ts'
 import type { Reading } from '../protocol/fetcher.ts'
 import { isFreshReplay, type KafkaRecord, laneOf } from '../delivery.ts'
 import type { TopicPartition } from '../protocol/topic-partition.ts'
@@ -13,8 +13,8 @@ const MAX_SPAN = 4_194_304
 export interface PartitionOptions {
   /** The assigned topic and partition; compared by identity. */
   readonly topicPartition: TopicPartition
-  /** Id of the topic. A topic that is deleted and created again has another one. Undefined: not known. */
-  readonly topicId?: string | undefined
+  /** The topic when the partition started. Undefined: not known. */
+  readonly identity?: TopicIdentity | undefined
   /** Delay of the records in milliseconds; 0 for the source. */
   readonly tierMs: number
   readonly progress: Progress
@@ -33,7 +33,7 @@ export interface PartitionOptions {
 export class Partition implements Reading {
   readonly topicPartition: TopicPartition
   readonly topic: string
-  readonly topicId: string | undefined
+  readonly identity: TopicIdentity | undefined
   readonly partition: number
   readonly tierMs: number
   readonly progress: Progress
@@ -62,12 +62,12 @@ export class Partition implements Reading {
   committedVersion = -1
 
   constructor(options: PartitionOptions) {
-    const { topicPartition, topicId, tierMs, progress, deaths, position } = options
+    const { topicPartition, identity, tierMs, progress, deaths, position } = options
     const { topic, partition } = topicPartition
     this.topicPartition = topicPartition
     this.#options = options
     this.topic = topic
-    this.topicId = topicId
+    this.identity = identity
     this.partition = partition
     this.tierMs = tierMs
     this.progress = progress
@@ -117,6 +117,10 @@ export class Partition implements Reading {
   /** Whether every record up to the last known end is delivered. */
   get isAtEnd(): boolean {
     return this.position >= this.#end && this.#ahead.length === 0 && this.#returned.length === 0
+  }
+
+  get topicId(): string | undefined {
+    return this.identity?.id
   }
 
   outOfRange(): Promise<void> {

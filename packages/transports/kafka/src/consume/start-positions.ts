@@ -1,7 +1,7 @@
 import type { Client } from '../protocol/client.ts'
 import type { Committed, Offsets } from '../protocol/offsets.ts'
 import { nameOf, type TopicPartition } from '../protocol/topic-partition.ts'
-import { isOfEarlierTopic, topicIdIn } from './crash-evidence.ts'
+import { isOfEarlierTopic, topicIn, type TopicIdentity } from './crash-evidence.ts'
 import { EARLIEST, endsOf, LATEST } from './lag.ts'
 
 /** Where a partition starts to be read. */
@@ -9,8 +9,7 @@ export interface StartPosition {
   readonly mark: number
   /** Text of the commit; null when the position is not a committed one. */
   readonly metadata: string | null
-  /** Id of the topic. A topic that is deleted and created again has another one. */
-  readonly topicId: string | undefined
+  readonly topic: TopicIdentity | undefined
   readonly origin: /** A commit that names the topic, or a position in the log. */
     | 'known'
     /** A commit of another client, which may belong to an earlier topic of the same name. */
@@ -22,7 +21,7 @@ export interface StartPosition {
 export interface StartPositionsDeps {
   readonly client: Client
   readonly offsets: Offsets
-  /** Returns the start position of a group without commits. */
+  /** Returns where a new group starts to read a topic. */
   readonly from: (topic: string) => 'earliest' | 'latest'
 }
 
@@ -38,12 +37,12 @@ export class StartPositions {
 
   /** Returns the start position of each partition, in their order. */
   async find(topicPartitions: readonly TopicPartition[]): Promise<readonly StartPosition[]> {
-    const ids = await this.topicIds(topicPartitions)
+    const identities = await this.identities(topicPartitions)
     const committed = await this.#deps.offsets.read(topicPartitions)
     return Promise.all(
       topicPartitions.map((topicPartition) => {
         const commit = committed.get(nameOf(topicPartition)) ?? NOTHING_COMMITTED
-        return this.#after(topicPartition, commit, ids.get(topicPartition.topic))
+        return this.#after(topicPartition, commit, identities.get(topicPartition.topic))
       }),
     )
   }
@@ -51,48 +50,63 @@ export class StartPositions {
   async #after(
     topicPartition: TopicPartition,
     { offset, metadata }: Committed,
-    topicId: string | undefined,
+    topic: TopicIdentity | undefined,
   ): Promise<StartPosition> {
-    if (offset !== undefined && !isOfEarlierTopic(metadata, topicId)) {
-      const origin = topicIdIn(metadata) === undefined ? 'other_client' : 'known'
-      return { mark: offset, metadata, topicId, origin }
+    if (offset === undefined) {
+      const isLatest =
+        this.#deps.from(topicPartition.topic) === 'latest' &&
+        !(await this.#isAdded(topicPartition, topic))
+      const mark = await (isLatest ? this.endOf(topicPartition) : this.firstOf(topicPartition))
+      return { mark, metadata: null, topic, origin: 'known' }
     }
-    const mark = await this.#first(topicPartition)
-    const origin = offset === undefined ? 'known' : 'recreated'
-    return { mark, metadata: null, topicId, origin }
+    if (isOfEarlierTopic(metadata, topic?.id)) return this.#again(topicPartition, topic)
+    const origin = topicIn(metadata) === undefined ? 'other_client' : 'known'
+    return { mark: offset, metadata, topic, origin }
   }
 
   /** Returns the position of a topic that was deleted and created again. */
   async findAgain(topicPartition: TopicPartition): Promise<StartPosition> {
-    const ids = await this.topicIds([topicPartition])
-    const topicId = ids.get(topicPartition.topic)
-    const mark = await this.#first(topicPartition)
-    return { mark, metadata: null, topicId, origin: 'recreated' }
+    const identities = await this.identities([topicPartition])
+    return this.#again(topicPartition, identities.get(topicPartition.topic))
   }
 
-  /** Returns the position of a partition without a valid commit. */
-  async #first(topicPartition: TopicPartition): Promise<number> {
-    const isLatest =
-      this.#deps.from(topicPartition.topic) === 'latest' && !(await this.#isAdded(topicPartition))
-    return isLatest ? this.endOf(topicPartition) : this.firstOf(topicPartition)
+  /** The group has consumed the topic until it was deleted, so it has read none of the new records. */
+  async #again(
+    topicPartition: TopicPartition,
+    topic: TopicIdentity | undefined,
+  ): Promise<StartPosition> {
+    const mark = await this.firstOf(topicPartition)
+    return { mark, metadata: null, topic, origin: 'recreated' }
   }
 
-  /** Whether the group consumes the topic already: then the partition was added, and nobody has read its records. */
-  async #isAdded({ topic }: TopicPartition): Promise<boolean> {
-    const { topics } = await this.#deps.client.metadata([topic])
-    const { id, partitionsCount = 0 } = topics.get(topic) ?? {}
-    const all = Array.from({ length: partitionsCount }, (_, partition) => ({ topic, partition }))
+  /**
+   * Whether the group consumed the topic when it did not have this partition: nobody has read its records. A
+   * commit of another partition alone does not show this, because members of a new group start at different times.
+   */
+  async #isAdded(
+    { topic, partition }: TopicPartition,
+    { id, partitions = 0 }: Partial<TopicIdentity> = {},
+  ): Promise<boolean> {
+    const all = Array.from({ length: partitions }, (_, index) => ({ topic, partition: index }))
     const committed = await this.#deps.offsets.read(all)
-    return [...committed.values()].some(
-      ({ offset, metadata }) => offset !== undefined && !isOfEarlierTopic(metadata, id),
-    )
+    return [...committed.values()].some(({ metadata }) => {
+      const before = topicIn(metadata)
+      return before !== undefined && before.id === id && before.partitions <= partition
+    })
   }
 
-  /** Returns the current id of each topic, by name. */
-  async topicIds(topicPartitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, string>> {
+  /** Returns the current identity of each topic, by name. */
+  async identities(
+    topicPartitions: readonly TopicPartition[],
+  ): Promise<ReadonlyMap<string, TopicIdentity>> {
     const names = new Set(topicPartitions.map(({ topic }) => topic))
     const { topics } = await this.#deps.client.metadata([...names], true)
-    return new Map([...topics].map(([name, { id }]) => [name, id]))
+    return new Map(
+      [...topics].map(([name, { id, partitionsCount }]) => [
+        name,
+        { id, partitions: partitionsCount },
+      ]),
+    )
   }
 
   /** Returns the offset of the first record in the log. */

@@ -89,7 +89,8 @@ export class Fetcher {
         const node = leaderOf(metadata, reading)
         if (this.#fetchingFrom.has(node) || this.#inFlight.has(reading)) continue
         if (isRecreated(metadata, reading)) {
-          void this.#recreated(reading)
+          // The new topic may have fewer partitions. Then the next rebalance removes this one.
+          if (node >= 0) void this.#recreated(reading)
           continue
         }
         const readings = byNode.get(node)
@@ -121,11 +122,14 @@ export class Fetcher {
 
   async #recreated(reading: Reading): Promise<void> {
     this.#inFlight.add(reading)
+    // The metadata here may be older than the id of the reading.
+    this.#deps.client.forget()
     try {
       await reading.recreated?.()
     } catch (error) {
       await this.#failed(ALL_BROKERS, error)
     }
+    await wait(RETRY_MS)
     this.#inFlight.delete(reading)
     this.wake()
   }
