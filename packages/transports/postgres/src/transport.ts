@@ -213,8 +213,18 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
 
   #deliver(row: ClaimedRow): void {
     const delivery = toDelivery(this.source, row)
+    if (delivery.deliveryCount > 1) this.#loseEarlier(delivery)
     this.#inFlight.set(delivery, performance.now())
     this.#receiver?.deliver(delivery)
+  }
+
+  /** Reports an earlier delivery of the row as lost: its lease ended, and this transport claimed the row again. */
+  #loseEarlier({ id }: PostgresDelivery): void {
+    for (const earlier of this.#inFlight.keys()) {
+      if (earlier.id !== id) continue
+      this.#inFlight.delete(earlier)
+      this.#receiver?.lost(earlier)
+    }
   }
 
   // ---- leases ---------------------------------------------------------------------------------

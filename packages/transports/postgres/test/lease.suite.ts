@@ -70,6 +70,20 @@ export function leases(pool: Pool): void {
     )
 
     it(
+      'that claims its row again first reports the earlier delivery as lost',
+      on(async (rig) => {
+        const { transport, hand } = await rig.start({ limit: 2 })
+        const id = await rig.add()
+        const earlier = await hand.nth(1)
+        await rig.expire(id)
+        const again = await hand.nth(2)
+        expect(hand.lostOnes).toEqual([earlier])
+        expect(await transport.enact(earlier, settle)).toMatchObject(LOST)
+        expect(await transport.enact(again, settle)).toMatchObject(DONE)
+      }),
+    )
+
+    it(
       'gets lost even if the new owner has finished, or the event was replayed',
       on(async (rig) => {
         const { id, first, delivery, second, taken } = await overtaken(rig)
