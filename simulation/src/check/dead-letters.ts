@@ -45,7 +45,7 @@ export function checkDeadLetters({ deadLetters, quarantined }: CheckInput): read
 /** 10: the default of `retry.history`. */
 const HISTORY_LIMIT = 10
 
-/** Every failure has a record, up to the limit, and no record of an attempt is omitted before one that does not count. */
+/** Every failure has a record, up to the limit. Uncounted records are omitted first. */
 function isHistoryWhole({ attempts, runs, history }: FailureCycle): boolean {
   const failures = history.at(-1)?.number ?? 0
   return (

@@ -8,7 +8,7 @@ import { wrapTransport } from './wrap-transport.ts'
 
 /** 20 s: longer than a broker needs to find the next owner. */
 const HANDLER_MS = 20_000
-/** 100 ms: the loop tells a handler in the same turn, and a busy machine needs some time for it. */
+/** 100 ms: the signal fires in the same turn, and a busy machine needs some time for it. */
 const SIGNAL_MS = 100
 /** 15 s: the retry of the failed message is due after the transport noticed the loss, and before the end. */
 const RETRY_MS = 15_000

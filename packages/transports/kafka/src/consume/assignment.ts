@@ -102,9 +102,8 @@ export class Assignment {
   async start(topicPartitions: readonly TopicPartition[]): Promise<void> {
     const { needsPreparation } = this.#deps
     for (const topicPartition of topicPartitions) this.#starting.add(topicPartition)
-    const [ready, unprepared] = [false, true].map((isUnprepared) =>
-      topicPartitions.filter((one) => needsPreparation(one) === isUnprepared),
-    ) as [TopicPartition[], TopicPartition[]]
+    const ready = topicPartitions.filter((one) => !needsPreparation(one))
+    const unprepared = topicPartitions.filter(needsPreparation)
     await Promise.all([this.#startAll(ready), this.#startAll(unprepared)])
   }
 
