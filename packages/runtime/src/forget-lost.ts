@@ -1,6 +1,7 @@
 import { type Delivery, RedriveError } from '@redrive/core'
 import type { Attempt, Deadlines } from './attempt.ts'
 import type { Capacity } from './capacity.ts'
+import type { HandOff } from './handoff.ts'
 import type { InlineRetries } from './inline.ts'
 import type { LostDeliveries } from './lost-deliveries.ts'
 import type { PendingDelivery } from './pending-delivery.ts'
@@ -12,6 +13,7 @@ import type { UnendedRuns } from './unended-runs.ts'
 interface LossParts<D extends Delivery> {
   readonly capacity: Capacity<D>
   readonly deadlines: Deadlines<D>
+  readonly handOff: Pick<HandOff<D>, 'returning'>
   readonly inline: InlineRetries<D>
   readonly losses: LostDeliveries<D>
   readonly slowed: SlowedDeadLetters<D>
@@ -26,9 +28,10 @@ interface LossParts<D extends Delivery> {
  * retries nor settles it.
  */
 export function forgetLost<D extends Delivery>(parts: LossParts<D>, lost: ReadonlySet<D>): void {
-  const { capacity, deadlines, inline, losses, slowed, trial, unended, waiting } = parts
-  // The broker counts each of them as delivered, but this process did not crash.
-  for (const { id } of lost) losses.add(id)
+  const { capacity, deadlines, handOff, inline, losses, slowed, trial, unended, waiting } = parts
+  // The broker counts each of them as delivered, but this process did not crash. It does not count one that
+  // was returned just before.
+  for (const one of lost) if (!handOff.returning.has(one)) losses.add(one.id)
   const kept = waiting.filter(({ delivery }) => !lost.has(delivery))
   waiting.splice(0, waiting.length, ...kept)
   slowed.forget(lost)

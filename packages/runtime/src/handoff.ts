@@ -2,6 +2,8 @@ import type { Decision, Delivery } from '@redrive/core'
 import type { Clock } from './clock.ts'
 import { hasListeners, publish } from './events.ts'
 import type { Awaitable } from './awaitable.ts'
+import type { LoopDeps } from './loop-deps.ts'
+import type { LostDeliveries } from './lost-deliveries.ts'
 import { type Enactment, SETTLED, type Transport } from './ports/transport.ts'
 
 /** 3 unknown results in a row: the broker has a problem, or rejects only this one. */
@@ -9,6 +11,8 @@ const STUCK_AFTER = 3
 const WAIT_BASE_MS = 100
 /** 5 s: the maximum delay until a recovered broker is used again. */
 const WAIT_CAP_MS = 5_000
+
+type HandOffDeps<D extends Delivery> = Pick<LoopDeps<D>, 'transport' | 'clock' | 'handlerName'>
 
 /**
  * Passes decisions to the transport and repeats each one until its result is known. After an unknown
@@ -18,19 +22,23 @@ export class HandOff<D extends Delivery> {
   readonly #transport: Transport<D>
   readonly #clock: Clock
   readonly #handler: string
+  readonly #losses: LostDeliveries<D>
   readonly #onChange: () => void
   readonly #wakes = new Set<() => void>()
   readonly #onIdle: (() => void)[] = []
   #isFailing = false
   #isAbandoned = false
+  /** Deliveries that are being returned. Until there is a result, the broker may have them back already. */
+  readonly returning: Set<D> = new Set()
   pending = 0
   /** Hand-offs whose result was unknown several times in a row. */
   stuck = 0
 
-  constructor(transport: Transport<D>, clock: Clock, handler: string, onChange: () => void) {
-    this.#transport = transport
-    this.#clock = clock
-    this.#handler = handler
+  constructor(deps: HandOffDeps<D>, losses: LostDeliveries<D>, onChange: () => void) {
+    this.#transport = deps.transport
+    this.#clock = deps.clock
+    this.#handler = deps.handlerName
+    this.#losses = losses
     this.#onChange = onChange
   }
 
@@ -57,9 +65,11 @@ export class HandOff<D extends Delivery> {
 
   async enact(delivery: D, decision: Decision, begun?: Awaitable<Enactment>): Promise<void> {
     this.pending += 1
+    if (decision.kind === 'pause') this.returning.add(delivery)
     try {
       await this.#applyUntilKnown(delivery, decision, begun)
     } finally {
+      this.returning.delete(delivery)
       this.pending -= 1
       this.#checkIdle()
     }
@@ -77,6 +87,8 @@ export class HandOff<D extends Delivery> {
         tries === 1 ? begun : undefined,
       )
       this.#report(delivery, decision, enactment)
+      // The broker counts the deliveries of a copy from 1 on.
+      if (enactment.kind === 'done' && decision.kind !== 'pause') this.#losses.forget(delivery.id)
       if (enactment.kind !== 'unknown' || this.#isAbandoned) return this.#settled(tries, enactment)
       if (tries === STUCK_AFTER) this.#getStuck(delivery, enactment.error)
       await this.#wait(Math.min(WAIT_CAP_MS, WAIT_BASE_MS * 2 ** (tries - 1)))

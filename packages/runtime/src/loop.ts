@@ -55,7 +55,7 @@ export class Loop<D extends Delivery> implements Receiver<D> {
     this.#transport = transport
     this.#call = deps.call
     const guardState = new GuardState({ ...deps, source: transport.source })
-    const handOff = new HandOff(transport, clock, deps.handlerName, () => this.capacity.refresh())
+    const handOff = new HandOff(deps, this.losses, () => this.capacity.refresh())
     const inline = new InlineRetries<D>(clock)
     const onChange = () => this.#runWaiting()
     this.guardState = guardState

@@ -38,6 +38,11 @@ export class LostDeliveries<D extends Delivery> {
     if (this.#times.size > MAX_MESSAGES && oldest !== undefined) this.#times.delete(oldest)
   }
 
+  /** Forgets the losses of a message, because the broker counts its next delivery as the first. */
+  forget(messageId: string): void {
+    this.#times.delete(messageId)
+  }
+
   count(messageId: string): number {
     return this.#times.get(messageId) ?? 0
   }

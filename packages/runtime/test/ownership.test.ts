@@ -148,6 +148,51 @@ describe('a delivery that the broker takes back while its handler runs', () => {
     expect(ofType(seen, 'consumer_paused')).toEqual([])
   })
 
+  it('stays a suspect when it is lost while it is returned: the broker may not count that', async () => {
+    const { clock, transport, start } = scripted()
+    const { runs, handler } = controlled()
+    const seen = events()
+    const consumer = await start(handler, { poison: { suspectDeliveries: 3 } })
+    transport.result = () => new Promise(() => undefined)
+    consumer.pause()
+    const first = delivery('a', { deliveryCount: 3 })
+    transport.deliver(first)
+    await clock.settle()
+    expect(transport.log.at(-1)).toBe('pause a')
+    transport.receiver?.lost(first)
+    await clock.settle()
+    consumer.resume()
+    transport.deliver(delivery('a', { deliveryCount: 3 }))
+    await clock.settle()
+    expect(ofType(seen, 'consumer_paused').map(({ reason }) => reason)).toEqual([
+      'requested',
+      'trial',
+    ])
+    expect(runs).toEqual([])
+  })
+
+  it('is counted from the beginning when it is retried', async () => {
+    const { clock, transport, start } = scripted()
+    const { runs, handler } = controlled()
+    const seen = events()
+    const retry = { backoff: { kind: 'fixed', delay: '1m' } } as const
+    await start(handler, { retry, poison: { suspectDeliveries: 2 } })
+    const first = delivery('a')
+    transport.deliver(first)
+    await clock.settle()
+    transport.receiver?.lost(first)
+    await clock.settle()
+    runs[0]?.end()
+    transport.deliver(delivery('a', { deliveryCount: 2 }))
+    await clock.settle()
+    runs[1]?.fail()
+    await clock.settle()
+    expect(transport.log.at(-1)).toBe('retryAt a')
+    transport.deliver(delivery('a', { deliveryCount: 2 }))
+    await clock.settle()
+    expect(ofType(seen, 'consumer_paused').map(({ reason }) => reason)).toEqual(['trial'])
+  })
+
   it('waits for the last of two copies that run', async () => {
     const { clock, transport, start } = scripted()
     const { runs, handler } = controlled()
