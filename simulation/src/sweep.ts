@@ -8,6 +8,8 @@ export interface SweepOptions {
   /** Whether to end with the first seed that breaks a promise. */
   readonly stopAtFirst: boolean
   readonly onProgress: (done: number) => void
+  /** Default 1,000. */
+  readonly seedsPerWorker?: number
 }
 
 export interface BrokenSeed {
@@ -26,31 +28,54 @@ export interface WorkerReport {
   readonly broken: readonly BrokenSeed[]
 }
 
+/**
+ * 1,000 seeds for each worker, then the next one starts. A simulated process that crashes never releases its
+ * consumer, which would slow down all later seeds of the worker.
+ */
+const SEEDS_PER_WORKER = 1_000
+
 /** Plays seeds concurrently; each worker has its own share. */
 export async function sweep(options: SweepOptions): Promise<SweepResult> {
+  const { from, seeds, workers, stopAtFirst, onProgress } = options
+  const { seedsPerWorker = SEEDS_PER_WORKER } = options
   const broken: BrokenSeed[] = []
   let done = 0
-  const workers = Array.from({ length: options.workers }, (_, index) => startWorker(options, index))
-  const finished = workers.map(
-    (worker) =>
-      new Promise<void>((resolve, reject) => {
-        worker.on('message', (report: WorkerReport) => {
-          done += report.done
-          broken.push(...report.broken)
-          options.onProgress(done)
-          if (options.stopAtFirst && broken.length > 0)
-            for (const one of workers) void one.terminate()
-        })
-        worker.on('error', reject)
-        worker.on('exit', () => resolve())
-      }),
-  )
-  await Promise.all(finished)
+  const running = new Set<Worker>()
+  const isOver = () => stopAtFirst && broken.length > 0
+  const onReport = (report: WorkerReport) => {
+    done += report.done
+    broken.push(...report.broken)
+    onProgress(done)
+    if (isOver()) for (const worker of running) void worker.terminate()
+  }
+  const playShare = async (index: number) => {
+    const step = seedsPerWorker * workers
+    const end = from + seeds
+    for (let start = from + index; start < end && !isOver(); start += step) {
+      const until = Math.min(start + step, end)
+      const worker = startWorker({ from: start, until, stride: workers })
+      running.add(worker)
+      await finished(worker, onReport)
+      running.delete(worker)
+    }
+  }
+  await Promise.all(Array.from({ length: workers }, (_, index) => playShare(index)))
   return { done, broken: broken.sort((a, b) => a.seed - b.seed) }
 }
 
-function startWorker({ from, seeds, workers }: SweepOptions, index: number): Worker {
-  return new Worker(new URL('./worker.ts', import.meta.url), {
-    workerData: { from: from + index, until: from + seeds, stride: workers },
-  })
+/** The seeds of a worker: every `stride`-th of a range. */
+export interface WorkerSeeds {
+  readonly from: number
+  readonly until: number
+  readonly stride: number
 }
+
+const startWorker = (workerData: WorkerSeeds): Worker =>
+  new Worker(new URL('./worker.ts', import.meta.url), { workerData })
+
+const finished = (worker: Worker, onReport: (report: WorkerReport) => void): Promise<void> =>
+  new Promise((resolve, reject) => {
+    worker.on('message', onReport)
+    worker.on('error', reject)
+    worker.on('exit', () => resolve())
+  })

@@ -1,18 +1,12 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { run } from './run.ts'
 import { scenarioOf } from './scenario.ts'
-import type { BrokenSeed, WorkerReport } from './sweep.ts'
-
-interface Share {
-  readonly from: number
-  readonly until: number
-  readonly stride: number
-}
+import type { BrokenSeed, WorkerReport, WorkerSeeds } from './sweep.ts'
 
 /** Seeds between two reports: often enough to stop soon, seldom enough to cost nothing. */
 const STRETCH = 10
 
-const { from, until, stride } = workerData as Share
+const { from, until, stride } = workerData as WorkerSeeds
 let done = 0
 let broken: BrokenSeed[] = []
 
