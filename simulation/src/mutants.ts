@@ -134,7 +134,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'treat an unknown outcome as done',
     file: HAND_OFF,
-    find: "if (enactment.kind !== 'unknown' || this.#isAbandoned) return",
+    find: 'if (!isUnfinished(enactment) || this.#isAbandoned) return',
     replace: 'if (enactment !== undefined) return',
   },
   {

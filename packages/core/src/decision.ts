@@ -60,6 +60,8 @@ export interface DeadLetter {
     | 'too_old'
     | 'over_budget'
     | 'breaker_open'
+    /** Its retry is too large for the broker. */
+    | 'too_large'
   readonly failure: Failure
   readonly cycle: FailureCycle
   /** Set when too many similar messages were given up: the consumer writes this one at that time. */

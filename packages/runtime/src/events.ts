@@ -19,7 +19,7 @@ export type RedriveEvent =
       readonly handler: string
       /** The decision, with its reason. */
       readonly decision: Decision
-      /** Its result at the broker: `done`, `unknown` or `lost`. */
+      /** Its result at the broker: `done`, `unknown`, `refused` or `lost`. */
       readonly enactment: Enactment
     }
   /** A retry that is due too soon for a hand-off waits in this process. */
@@ -61,12 +61,14 @@ export type RedriveEvent =
       /** One sentence for each header. */
       readonly problems: readonly string[]
     }
-  /** The broker did not confirm a hand-off several times in a row. It is repeated until it is confirmed. */
+  /** The broker did not confirm a hand-off several times in a row, or rejected it. It is repeated until it is confirmed. */
   | {
       readonly type: 'hand_off_stuck'
       readonly at: number
       readonly source: string
       readonly deliveryId: string
+      /** Whether the broker rejected it. Otherwise, it is unknown whether the broker stored it. */
+      readonly isRefused: boolean
       /** Error of the last try. */
       readonly error: unknown
     }

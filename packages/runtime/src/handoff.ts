@@ -1,12 +1,18 @@
-import type { Decision, Delivery } from '@redrive/core'
+import type { DeadLetter, Decision, Delivery, Failure, FailureCycle } from '@redrive/core'
 import type { Clock } from './clock.ts'
 import { hasListeners, publish } from './events.ts'
 import type { Awaitable } from './awaitable.ts'
 import type { LoopDeps } from './loop-deps.ts'
 import type { LostDeliveries } from './lost-deliveries.ts'
-import { type Enactment, SETTLED, type Transport } from './ports/transport.ts'
+import {
+  type Enactment,
+  isUnfinished,
+  SETTLED,
+  type Transport,
+  type UnfinishedEnactment,
+} from './ports/transport.ts'
 
-/** 3 unknown results in a row: the broker has a problem, or rejects only this one. */
+/** 3 results in a row that are unknown or refused: the broker has a problem, or rejects only this one. */
 const STUCK_AFTER = 3
 const WAIT_BASE_MS = 100
 /** 5 s: the maximum delay until a recovered broker is used again. */
@@ -15,8 +21,9 @@ const WAIT_CAP_MS = 5_000
 type HandOffDeps<D extends Delivery> = Pick<LoopDeps<D>, 'transport' | 'clock' | 'handlerName'>
 
 /**
- * Passes decisions to the transport and repeats each one until its result is known. After an unknown
- * result the original stays and the same decision is repeated. It is never replaced by a weaker one.
+ * Passes decisions to the transport and repeats each one until it is done. After an unknown or refused
+ * result the original stays and the same decision is repeated. Only a retry that is too large for the
+ * broker is replaced, by a dead letter.
  */
 export class HandOff<D extends Delivery> {
   readonly #transport: Transport<D>
@@ -31,8 +38,10 @@ export class HandOff<D extends Delivery> {
   /** Deliveries that are being returned. Until there is a result, the broker may have them back already. */
   readonly returning: Set<D> = new Set()
   pending = 0
-  /** Hand-offs whose result was unknown several times in a row. */
+  /** Hand-offs that were unknown or refused several times in a row. */
   stuck = 0
+  /** Error of the last hand-off that got stuck. */
+  lastProblem: unknown
 
   constructor(deps: HandOffDeps<D>, losses: LostDeliveries<D>, onChange: () => void) {
     this.#transport = deps.transport
@@ -67,7 +76,7 @@ export class HandOff<D extends Delivery> {
     this.pending += 1
     if (decision.kind === 'pause') this.returning.add(delivery)
     try {
-      await this.#applyUntilKnown(delivery, decision, begun)
+      await this.#applyUntilDone(delivery, decision, begun)
     } finally {
       this.returning.delete(delivery)
       this.pending -= 1
@@ -75,11 +84,8 @@ export class HandOff<D extends Delivery> {
     }
   }
 
-  async #applyUntilKnown(
-    delivery: D,
-    decision: Decision,
-    begun?: Awaitable<Enactment>,
-  ): Promise<void> {
+  async #applyUntilDone(delivery: D, first: Decision, begun?: Awaitable<Enactment>): Promise<void> {
+    let decision = first
     for (let tries = 1; ; tries++) {
       const enactment = await this.#callTransport(
         delivery,
@@ -89,8 +95,15 @@ export class HandOff<D extends Delivery> {
       this.#report(delivery, decision, enactment)
       // The broker counts the deliveries of a copy from 1 on.
       if (enactment.kind === 'done' && decision.kind !== 'pause') this.#losses.forget(delivery.id)
-      if (enactment.kind !== 'unknown' || this.#isAbandoned) return this.#settled(tries, enactment)
-      if (tries === STUCK_AFTER) this.#getStuck(delivery, enactment.error)
+      if (!isUnfinished(enactment) || this.#isAbandoned) return this.#settled(tries, enactment)
+      if (tries === STUCK_AFTER) this.#getStuck(delivery, enactment)
+      if (enactment.kind === 'refused' && enactment.isTooLarge) {
+        const instead = insteadOfRetry(decision)
+        if (instead !== undefined) {
+          decision = instead
+          continue
+        }
+      }
       await this.#wait(Math.min(WAIT_CAP_MS, WAIT_BASE_MS * 2 ** (tries - 1)))
       // The transport is closing: it returns unsettled deliveries automatically.
       if (this.#isAbandoned) return
@@ -110,10 +123,12 @@ export class HandOff<D extends Delivery> {
     }
   }
 
-  #getStuck({ id: deliveryId, source }: D, error: unknown): void {
+  #getStuck({ id: deliveryId, source }: D, { kind, error }: UnfinishedEnactment): void {
     this.stuck += 1
     this.#isFailing = true
-    publish({ type: 'hand_off_stuck', at: this.#clock.now(), source, deliveryId, error })
+    this.lastProblem = error
+    const [at, isRefused] = [this.#clock.now(), kind === 'refused']
+    publish({ type: 'hand_off_stuck', at, source, deliveryId, isRefused, error })
     this.#changed()
   }
 
@@ -166,4 +181,21 @@ export class HandOff<D extends Delivery> {
     const [at, handler] = [this.#clock.now(), this.#handler]
     publish({ type: 'enacted', at, source, deliveryId, eventType, handler, decision, enactment })
   }
+}
+
+/** Returns the dead letter that replaces a retry, because the broker never stores the retry. */
+function insteadOfRetry(decision: Decision): DeadLetter | undefined {
+  if (decision.kind !== 'retryAt') return undefined
+  const { cycle } = decision
+  const failure = decision.failure ?? failureIn(cycle)
+  return failure && { kind: 'deadLetter', reason: 'too_large', failure, cycle }
+}
+
+/** Returns the last failure of a message that waits for a part of its delay: its headers contain it. */
+function failureIn({ history }: FailureCycle): Failure | undefined {
+  const last = history.at(-1)
+  if (last === undefined) return undefined
+  const { class: failureClass, signature, code, type = 'Error', message } = last
+  const unknown = { retryAfterMs: undefined, timedOut: false, stack: undefined }
+  return { class: failureClass, signature, code, type, message, ...unknown }
 }

@@ -1,5 +1,6 @@
 import type { BreakerPhase, Delivery } from '@redrive/core'
 import type { DependencyCounts } from './dependency-counts.ts'
+import { describeError } from './log/text.ts'
 import type { Loop } from './loop.ts'
 import type { SourceState } from './source-state.ts'
 
@@ -59,7 +60,7 @@ export function healthOf<D extends Delivery>(loop: Loop<D>, source: SourceState)
     [
       handOff.stuck > 0,
       handOff.stuck >= policy.concurrency ? 'down' : 'degraded',
-      'The broker does not confirm copies.',
+      `The broker does not store copies: ${describeError(handOff.lastProblem)}`,
     ],
     [
       slowed.size > 0,

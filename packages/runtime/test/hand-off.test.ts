@@ -157,6 +157,72 @@ describe('a hand-off with an unknown outcome', () => {
   })
 })
 
+describe('a hand-off that the broker rejects', () => {
+  const REFUSED = {
+    kind: 'refused',
+    error: new Error('no permission to write'),
+    isTooLarge: false,
+  } as const
+
+  it('is repeated with the same decision; event, log and health contain the words of the broker', async () => {
+    const { clock, transport, start } = scripted()
+    const seen = events()
+    const lines: string[] = []
+    const logger = { warn: () => undefined, error: (line: string) => void lines.push(line) }
+    let result: Enactment = REFUSED
+    transport.result = () => result
+    const consumer = await start(() => Promise.reject(new Error('no')), {
+      retry: { attempts: 1 },
+      logger,
+    })
+    transport.deliver(delivery('a'))
+    await clock.advance('10s')
+    expect(new Set(transport.decisions.map(({ decision }) => decision)).size).toBe(1)
+    expect(ofType(seen, 'hand_off_stuck')).toMatchObject([{ deliveryId: 'a', isRefused: true }])
+    expect(lines).toEqual([
+      expect.stringContaining(
+        'The broker rejects the copy of message a, trying again: Error: no permission to write',
+      ),
+    ])
+    expect(consumer.health()).toMatchObject({
+      status: 'degraded',
+      reasons: ['The broker does not store copies: Error: no permission to write'],
+    })
+    result = { kind: 'done', destination: 'dead_letter', truncated: 0 }
+    await clock.advance('10s')
+    expect(consumer.health().status).toBe('up')
+  })
+
+  it('becomes a dead letter when it is a retry that is too large', async () => {
+    const { clock, transport, start } = scripted()
+    transport.result = (_, { kind }) =>
+      kind === 'retryAt'
+        ? { ...REFUSED, isTooLarge: true }
+        : { kind: 'done', destination: 'dead_letter', truncated: 0 }
+    await start(() => Promise.reject(unreachable()), {
+      retry: { backoff: { kind: 'fixed', delay: '1m' } },
+    })
+    transport.deliver(delivery('a'))
+    await clock.settle()
+    expect(transport.log.slice(-2)).toEqual(['retryAt a', 'deadLetter a'])
+    const [retry, last] = transport.decisions.map(({ decision }) => decision).slice(-2)
+    expect(last).toMatchObject({ kind: 'deadLetter', reason: 'too_large' })
+    expect(last).toMatchObject({ failure: { code: 'ECONNREFUSED' }, cycle: { runs: 1 } })
+    expect(retry).toMatchObject({ kind: 'retryAt' })
+  })
+
+  it('is repeated when it is a dead letter that is too large', async () => {
+    const { clock, transport, start } = scripted()
+    transport.result = () => ({ ...REFUSED, isTooLarge: true })
+    await start(() => Promise.reject(new Error('no')), { retry: { attempts: 1 } })
+    transport.deliver(delivery('a'))
+    await clock.advance('10s')
+    const decisions = transport.decisions.map(({ decision }) => decision)
+    expect(decisions.length).toBeGreaterThan(3)
+    expect(new Set(decisions).size).toBe(1)
+  })
+})
+
 describe('a transport that throws', () => {
   it('is called again as after an unknown result, and the consumer continues', async () => {
     const { clock, transport, start } = scripted()

@@ -1,3 +1,4 @@
+import { isUnfinished } from '@redrive/runtime/internal'
 import type { Fact } from '../history.ts'
 import { MAX_ATTEMPTS, type Scenario } from '../scenario.ts'
 import { type CheckInput, type Counts, of, type Violation, violation } from './evidence.ts'
@@ -45,7 +46,7 @@ export function lostAttempts(
       : [],
   )
   const returns = enacted.filter(({ decision }) => decision.kind === 'pause').length
-  const isUnanswered = enacted.some(({ enactment }) => enactment.kind === 'unknown')
+  const isUnanswered = enacted.some(({ enactment }) => isUnfinished(enactment))
   const stops = scenario.faults.filter((fault) => fault.kind === 'redeploy').length
   return (scenario.isOrdered ? returns : 0) + (isUnanswered ? stops * copies : 0)
 }

@@ -1,3 +1,4 @@
+import { isUnfinished } from '@redrive/runtime/internal'
 import { type CheckInput, type Counts, of, type Violation, violation } from './evidence.ts'
 
 /**
@@ -12,7 +13,7 @@ export function checkTrials({ facts }: CheckInput, counts: Counts): readonly Vio
     if (fact.what === 'event' && fact.event.type === 'enacted') {
       const { deliveryId, enactment } = fact.event
       // Permanently, because another copy of it may have been stored.
-      if (enactment.kind === 'unknown') refused.add(deliveryId)
+      if (isUnfinished(enactment)) refused.add(deliveryId)
     }
     if (fact.what === 'disrupted' && fact.why === 'process died') {
       deaths.set(fact.id, of(deaths, fact.id) + 1)

@@ -53,7 +53,7 @@ const LINES: { readonly [Type in RedriveEvent['type']]?: Describe<Type> } = {
   connection_restored: () => warn('Connected to the broker again.'),
   hand_off_stuck: (event) =>
     error(
-      `The broker does not confirm the copy of message ${event.deliveryId}, trying again: ${describeError(event.error)}`,
+      `The broker ${event.isRefused ? 'rejects' : 'does not confirm'} the copy of message ${event.deliveryId}, trying again: ${describeError(event.error)}`,
     ),
   broker_blocked: ({ reason }) =>
     reason === undefined

@@ -9,8 +9,8 @@ import type { Capabilities } from '../capabilities.ts'
  * - **Copy, confirm, release.** A hand-off (retry, dead letter, quarantine) stores a copy, waits for
  *   the broker's confirmation, and only then releases the original. Without a confirmation, the
  *   original stays and the result is `unknown`.
- * - **Enacting twice has one effect.** After `unknown` the runtime enacts the same decision for the
- *   same delivery again. A confirmed copy is not made twice.
+ * - **Enacting twice has one effect.** After `unknown` or `refused` the runtime enacts the same decision
+ *   for the same delivery again. A confirmed copy is not made twice.
  * - **Never early.** A retry is not delivered before its `dueAt`, measured by the broker's clock from
  *   the time of the hand-off.
  * - **Replays are confirmed.** Settling or dropping a delivery with a replay id first stores a
@@ -45,7 +45,7 @@ export interface Transport<D extends Delivery = Delivery> {
   /** Starts to pass deliveries to the receiver. Called once, after `open` and the first `limit` or `pause`. */
   receive(receiver: Receiver<D>): Awaitable<void>
 
-  /** Enacts the decision and returns what was done. Must not throw for broker problems: return `unknown`. */
+  /** Enacts the decision and returns what was done. Must not throw for broker problems: return `unknown` or `refused`. */
   enact(delivery: D, decision: Decision): Awaitable<Enactment>
 
   /**
@@ -96,8 +96,20 @@ export type Enactment =
     }
   /** It may or may not have been applied. This consumer still owns the original. */
   | { readonly kind: 'unknown'; readonly error: unknown }
+  /**
+   * The broker rejected it and stored nothing; the error contains the words of the broker. This consumer still
+   * owns the original. `isTooLarge`: the broker never stores this copy. A retry then becomes a dead letter.
+   */
+  | { readonly kind: 'refused'; readonly error: unknown; readonly isTooLarge: boolean }
   /** This consumer no longer owns the delivery. The broker delivers it again. */
   | { readonly kind: 'lost' }
+
+/** A result after which the runtime enacts the decision again. */
+export type UnfinishedEnactment = Extract<Enactment, { kind: 'unknown' | 'refused' }>
+
+export function isUnfinished(enactment: Enactment): enactment is UnfinishedEnactment {
+  return enactment.kind === 'unknown' || enactment.kind === 'refused'
+}
 
 export type Destination =
   | 'settled'

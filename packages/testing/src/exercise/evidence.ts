@@ -69,8 +69,8 @@ function messageOf(error: unknown): string {
 }
 
 function resultOf(enactment: Enactment): string {
-  if (enactment.kind === 'unknown') return `unknown: ${describeError(enactment.error)}`
-  return enactment.kind === 'done' ? `done: ${enactment.destination}` : enactment.kind
+  if (enactment.kind === 'done') return `done: ${enactment.destination}`
+  return enactment.kind === 'lost' ? 'lost' : `${enactment.kind}: ${describeError(enactment.error)}`
 }
 
 function reportOf(event: RedriveEvent): string | undefined {

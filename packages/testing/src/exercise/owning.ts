@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { type Decision, type Delivery, isRedriveError, SETTLE } from '@redrive/core'
+import { isUnfinished } from '@redrive/runtime/internal'
 import { deadLetterOf, failedCycle, numbered, retryIn } from './samples.ts'
 import type { Scenario } from './scenario.ts'
 import type { ScenarioContext } from './scenario-context.ts'
@@ -173,7 +174,7 @@ async function settleCopies(
   } while ((await context.world.backlog()) > 0)
 }
 
-/** Enacts again while the result is unknown, with growing waits, as the runtime does. Returns the number of tries. */
+/** Enacts again while the result is unknown or refused, with growing waits, as the runtime does. Returns the number of tries. */
 async function enactUntilKnown(
   context: ScenarioContext,
   receiver: RecordingReceiver,
@@ -181,11 +182,11 @@ async function enactUntilKnown(
   decision: Decision,
 ): Promise<number> {
   for (let tries = 1; tries <= MAX_TRIES; tries++) {
-    const { kind } = await receiver.enact(delivery, decision)
-    if (kind !== 'unknown') return tries
+    const enactment = await receiver.enact(delivery, decision)
+    if (!isUnfinished(enactment)) return tries
     await context.pass(WAIT_MS * 2 ** (tries - 1))
   }
-  assert.fail(`${decision.kind} stays unknown after ${MAX_TRIES} tries`)
+  assert.fail(`${decision.kind} is not done after ${MAX_TRIES} tries`)
 }
 
 /** Returns one where copy and release are one step; otherwise each unknown try may leave a copy. */

@@ -1,3 +1,6 @@
+import assert from 'node:assert/strict'
+import type { Enactment } from '@redrive/runtime'
+import { isUnfinished } from '@redrive/runtime/internal'
 import { describeError } from './describe-error.ts'
 
 /** The number of messages in the source and in the dead-letter queue. */
@@ -20,3 +23,9 @@ export function describeCounts(seen: unknown, expected: Places): string {
 
 const countsText = ({ backlog, deadLetters }: Places) =>
   `${backlog} in the source and ${deadLetters} dead`
+
+/** Asserts that a copy that the broker rejected is not reported as done. */
+export function assertNotStored(enactment: Enactment, what: string): void {
+  const message = `${what} that the broker rejected is unknown or refused, not ${enactment.kind}`
+  assert.ok(isUnfinished(enactment), message)
+}

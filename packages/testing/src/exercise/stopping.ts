@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { isRedriveError, SETTLE } from '@redrive/core'
+import { isUnfinished } from '@redrive/runtime/internal'
 import { numbered, unreachable } from './samples.ts'
 import type { Scenario } from './scenario.ts'
 import type { ScenarioContext } from './scenario-context.ts'
@@ -66,7 +67,7 @@ async function closeWhileBlocked(context: ScenarioContext): Promise<void> {
     context.transport('copies_refused'),
   )
   const isBlocked = () =>
-    context.enacted('deadLetter').some(({ enactment }) => enactment.kind === 'unknown')
+    context.enacted('deadLetter').some(({ enactment }) => isUnfinished(enactment))
   await context.until('the hand-off is blocked', isBlocked)
   await context.within('the blocked consumer stops', consumer.stop({ drain: 50 }))
   await context.world.heal()

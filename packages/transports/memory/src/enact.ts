@@ -1,4 +1,4 @@
-import { type Decision, type Drop, RedriveError, type Settle } from '@redrive/core'
+import { type Decision, type Drop, isRedriveError, RedriveError, type Settle } from '@redrive/core'
 import {
   type Awaitable,
   type Enactment,
@@ -63,7 +63,9 @@ async function handOff(
     }
     return await acknowledged(connection.ack(delivery.tag), movedTo(destination, copy.truncated))
   } catch (error) {
-    return { kind: 'unknown', error }
+    return isRedriveError(error, 'DLQ_FULL')
+      ? { kind: 'refused', error, isTooLarge: false }
+      : { kind: 'unknown', error }
   }
 }
 

@@ -8,6 +8,7 @@ import {
   type Transport,
   type TransportNeeds,
 } from '@redrive/runtime'
+import { isUnfinished } from '@redrive/runtime/internal'
 import type { MemoryConnection, MemorySubscription } from './broker.ts'
 import { enactOn, notOpen, type Proven } from './enact.ts'
 import { type MemoryDelivery, toDelivery } from './delivery.ts'
@@ -59,7 +60,7 @@ export class MemoryTransport implements Transport<MemoryDelivery> {
 
   /** Removes a delivery from those in flight, unless its result is unknown. */
   #noted({ tag }: MemoryDelivery, enactment: Enactment): Enactment {
-    if (enactment.kind !== 'unknown') this.#held.delete(tag)
+    if (!isUnfinished(enactment)) this.#held.delete(tag)
     return enactment
   }
 

@@ -107,7 +107,7 @@ describe('the memory transport', () => {
     broker.limitQueue(deadLetterQueue(QUEUE), 0)
     send(broker, QUEUE, {})
     const result = await transport.enact(inbox.last, DEAD_LETTER)
-    expect(result).toMatchObject({ kind: 'unknown', error: { code: 'DLQ_FULL' } })
+    expect(result).toMatchObject({ kind: 'refused', error: { code: 'DLQ_FULL' } })
     expect([broker.contents(QUEUE).length, deadLetters()]).toEqual([1, 0])
   })
 
@@ -166,7 +166,7 @@ describe('the memory transport', () => {
     const { broker, transport, inbox } = await setup()
     broker.limitQueue(deadLetterQueue(QUEUE), 0)
     send(broker, QUEUE, {})
-    expect(await transport.enact(inbox.last, DEAD_LETTER)).toMatchObject({ kind: 'unknown' })
+    expect(await transport.enact(inbox.last, DEAD_LETTER)).toMatchObject({ kind: 'refused' })
     await transport.close()
     expect(broker.connect(() => undefined).take(QUEUE, 1)).toMatchObject([{ deliveryCount: 1 }])
   })

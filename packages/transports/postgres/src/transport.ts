@@ -205,7 +205,7 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
       } catch (cause) {
         // The start time 0 makes the next heartbeat renew it.
         this.#inFlight.set(one.delivery, 0)
-        one.resolve({ kind: 'unknown', error: cause })
+        one.resolve(unfinished(cause))
       }
     }
     this.#schedule.waitIdle()
@@ -283,6 +283,12 @@ type TransportEvent =
   | { readonly type: 'connection_lost'; readonly error: unknown }
   | { readonly type: 'connection_restored' }
   | { readonly type: 'user_code_failed'; readonly where: string; readonly error: unknown }
+
+/** Returns the result of a change that the database did not apply, or may not have applied. */
+const unfinished = (error: unknown): Enactment =>
+  isRejectedByServer(error)
+    ? { kind: 'refused', error, isTooLarge: false }
+    : { kind: 'unknown', error }
 
 /** Creates a transport for a queue of the outbox. */
 export function postgres(options: PostgresOptions): PostgresTransport {

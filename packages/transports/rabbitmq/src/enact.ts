@@ -1,4 +1,4 @@
-import type { Decision } from '@redrive/core'
+import { type Decision, isRedriveError } from '@redrive/core'
 import {
   type Enactment,
   LOST,
@@ -9,7 +9,7 @@ import {
 import type { ChannelModel } from 'amqplib'
 import { declare, declareQueue } from './declare.ts'
 import { type CopyOptions, copyOf, type RabbitMqDelivery, unheardIn } from './delivery.ts'
-import type { Publisher } from './publish.ts'
+import { isTooLarge, type Publisher } from './publish.ts'
 import {
   deadLetterQueue,
   delayQueue,
@@ -49,7 +49,7 @@ const ENCODING_FALLBACKS = [
   { hasHistory: false, headersAside: true },
 ] as const
 
-/** Publishes a copy, waits until the broker confirms it, then acknowledges the original. An unknown outcome keeps it. */
+/** Publishes a copy, waits until the broker confirms it, then acknowledges the original. Without a confirmation it keeps it. */
 export class HandOffs {
   readonly #deps: HandOffDeps
   readonly #sent = new WeakMap<RabbitMqDelivery, Promise<SentCopy>>()
@@ -70,7 +70,7 @@ export class HandOffs {
       await this.#deps.publisher.inTime(proof)
       return unsettled.settle(delivery) ? movedTo(destination, truncated) : LOST
     } catch (error) {
-      return { kind: 'unknown', error }
+      return unfinished(error)
     }
   }
 
@@ -151,6 +151,14 @@ export class HandOffs {
         }
     }
   }
+}
+
+/** Returns the result of a hand-off that the broker rejected, or may not have stored. */
+function unfinished(error: unknown): Enactment {
+  const isRefused = isRedriveError(error, 'REFUSED') || isRedriveError(error, 'UNROUTABLE')
+  return isRefused
+    ? { kind: 'refused', error, isTooLarge: isTooLarge(error) }
+    : { kind: 'unknown', error }
 }
 
 type QueueMaker = (connection: ChannelModel) => Promise<void>

@@ -38,6 +38,13 @@ interface UnconfirmedMessage {
   readonly reject: (error: RedriveError) => void
 }
 
+/** A channel that was closed because of an error. */
+interface ChannelClose {
+  readonly error: unknown
+  /** Whether the broker rejected the only unconfirmed message. With several, it is unknown which one it rejected. */
+  readonly isRefusal: boolean
+}
+
 const COPY = 'redrive-copy' satisfies keyof RabbitMqHeaderTable
 
 /**
@@ -57,6 +64,8 @@ export class Publisher {
   readonly #unconfirmed = new Map<string, UnconfirmedMessage>()
   #count = 0
   #blocked: string | undefined
+  /** Why the channel was closed; undefined while it is open, or when the connection was lost. */
+  #closedBy: ChannelClose | undefined
   #sweepTimer: NodeJS.Timeout | undefined
 
   constructor(options: PublisherOptions) {
@@ -97,6 +106,11 @@ export class Publisher {
     connection.on('blocked', (reason) => this.#setBlocked(reason))
     connection.on('unblocked', () => this.#setBlocked(undefined))
     const channel = await connection.createConfirmChannel()
+    this.#closedBy = undefined
+    // The client library reports this before it rejects the unconfirmed messages.
+    channel.on('error', (error) => {
+      this.#closedBy = { error, isRefusal: this.#unconfirmed.size === 1 && isClosedByBroker(error) }
+    })
     // The broker sends the return before the confirm of the same message.
     channel.on('return', (message) => this.#returned.set(copyNumberIn(message), replyIn(message)))
     return channel
@@ -114,9 +128,9 @@ export class Publisher {
   }
 
   /**
-   * Resolves when the broker has stored the message. Rejects with `UNROUTABLE` when no queue accepts it, and
-   * with `OUTCOME_UNKNOWN` when the broker rejects it or the connection is lost. Waits without a limit: see
-   * `inTime`. Throws the error of the client library when the headers cannot be encoded.
+   * Resolves when the broker has stored the message. Rejects with `UNROUTABLE` when no queue accepts it, with
+   * `REFUSED` when the broker closes the channel because of it, and with `OUTCOME_UNKNOWN` when the broker does
+   * not confirm it or the connection is lost. Waits without a limit: see `inTime`. Throws the error of the client library when the headers cannot be encoded.
    */
   send(outgoing: Outgoing): Promise<void> {
     const channel = this.#connection.channel
@@ -138,7 +152,7 @@ export class Publisher {
         this.#unconfirmed.delete(copy)
         const reply = this.#returned.get(copy)
         if (reply !== undefined) this.#returned.delete(copy)
-        if (error !== null) reject(unknown('the broker did not confirm it', error))
+        if (error !== null) reject(this.#problemOf(error))
         else if (reply !== undefined) reject(this.#unroutable(outgoing, reply))
         else resolve()
       })
@@ -149,6 +163,12 @@ export class Publisher {
       return Promise.reject(notConnected())
     }
     return promise
+  }
+
+  #problemOf(error: unknown): RedriveError {
+    if (this.#closedBy === undefined) return unknown('the broker did not confirm it', error)
+    const { error: cause, isRefusal } = this.#closedBy
+    return isRefusal ? refused(cause) : unknown('the broker closed the channel', cause)
   }
 
   /** Waits for the confirm; rejects with `OUTCOME_UNKNOWN` after the timeout. The confirm may still arrive later. */
@@ -208,8 +228,9 @@ export class Publisher {
     if (connection === undefined || channel === undefined) return Promise.reject(notConnected())
     const declaring = answered(make(connection)).catch((error: unknown) => {
       if (isRedriveError(error, 'UNREACHABLE')) this.#connection.reset(channel, error)
-      throw isRedriveError(error)
-        ? error
+      if (isRedriveError(error)) throw error
+      throw isClosedByBroker(error)
+        ? refused(error)
         : unknown(`the queue "${queue}" could not be declared`, error)
     })
     this.#declared.set(queue, declaring)
@@ -244,3 +265,16 @@ const unknown = (why: string, cause?: unknown) =>
   )
 
 const because = (cause: unknown) => (cause instanceof Error ? ` (${cause.message})` : '')
+
+const refused = (cause: unknown) =>
+  new RedriveError('REFUSED', `The broker rejected a message${because(cause)}.`, { cause })
+
+/** The broker closes a channel with one of these codes: no permission, not found, locked, precondition failed. */
+const CHANNEL_CLOSE_CODES: ReadonlySet<unknown> = new Set([403, 404, 405, 406])
+
+const isClosedByBroker = (error: unknown) =>
+  CHANNEL_CLOSE_CODES.has((error as { readonly code?: unknown } | undefined)?.code)
+
+/** Returns whether the broker rejected a message because of its size. */
+export const isTooLarge = ({ cause }: RedriveError): boolean =>
+  cause instanceof Error && /message size \d+ is larger than/.test(cause.message)

@@ -93,7 +93,7 @@ export function delays(url: string, management: Management): void {
         const second = await inbox.nth(2)
         await rig.deleteQueue(name)
         const enactment = await transport.enact(second, retryIn(250))
-        expect(enactment).toMatchObject({ kind: 'unknown', error: { code: 'UNROUTABLE' } })
+        expect(enactment).toMatchObject({ kind: 'refused', error: { code: 'UNROUTABLE' } })
         expect(String((enactment as { error: unknown }).error)).toContain(name)
         expect(await transport.enact(second, retryIn(250))).toMatchObject({ kind: 'done' })
         expect((await inbox.nth(3)).id).toBe(second.id)

@@ -20,3 +20,17 @@ export async function ask<T>({ api, authorization }: Management, path: string): 
 export async function remove({ api, authorization }: Management, path: string): Promise<void> {
   await fetch(`${api}${path}`, { method: 'DELETE', headers: { authorization } })
 }
+
+export async function put(
+  { api, authorization }: Management,
+  path: string,
+  body: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  const headers = { authorization, 'content-type': 'application/json' }
+  const answer = await fetch(`${api}${path}`, {
+    method: 'PUT',
+    headers,
+    body: JSON.stringify(body),
+  })
+  if (!answer.ok) throw new Error(`PUT ${path}: ${answer.status} ${await answer.text()}`)
+}

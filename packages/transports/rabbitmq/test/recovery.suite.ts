@@ -378,14 +378,14 @@ export function recovery(url: string, management: Management): void {
     )
 
     it(
-      'is unknown and names the queue when it is missing; the original returns on close',
+      'is refused and names the queue when it is missing; the original returns on close',
       on(async (rig) => {
         await rig.makeTopology()
         const { transport, inbox } = await rig.start({ topology: 'verify' })
         await rig.deleteQueue(deadLetterQueue(rig.queue))
         await rig.send('a')
         const enactment = await transport.enact(await inbox.nth(1), deadLetter())
-        expect(enactment).toMatchObject({ kind: 'unknown', error: { code: 'UNROUTABLE' } })
+        expect(enactment).toMatchObject({ kind: 'refused', error: { code: 'UNROUTABLE' } })
         const { error } = enactment as { error: unknown }
         expect(String(error)).toContain(deadLetterQueue(rig.queue))
         await transport.close()

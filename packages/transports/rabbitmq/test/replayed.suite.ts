@@ -192,7 +192,7 @@ export function confirmingReplays(url: string): void {
         await rig.deleteQueue(replayedQueue(rig.queue))
         await rig.send('body', replayed('r-2'))
         const delivery = await inbox.nth(2)
-        expect(await transport.enact(delivery, SETTLE)).toMatchObject({ kind: 'unknown' })
+        expect(await transport.enact(delivery, SETTLE)).toMatchObject({ kind: 'refused' })
         expect(await transport.enact(delivery, SETTLE)).toMatchObject({ destination: 'settled' })
         expect(await rig.count(replayedQueue(rig.queue))).toBe(1)
       }),

@@ -1,0 +1,73 @@
+import { randomUUID } from 'node:crypto'
+import { urlOf } from '@redrive/dev-support'
+import { describe, expect, it } from 'vitest'
+import { deadLetterQueue } from '../src/index.ts'
+import { managementOf, put, remove } from './management.ts'
+import { deadLetter, onRig, type Rig, until } from './rig.ts'
+
+const url = await urlOf('rabbitmq')
+const management = await managementOf('rabbitmq')
+
+/** Creates a user whose permission to write can be changed, and returns its address. */
+async function makeUser(rig: Rig): Promise<{
+  readonly address: string
+  readonly mayWrite: (write: string) => Promise<void>
+}> {
+  const name = `user-${randomUUID()}`
+  await put(management, `/users/${name}`, { password: 'secret', tags: '' })
+  rig.atEnd(() => remove(management, `/users/${name}`))
+  const mayWrite = (write: string) =>
+    put(management, `/permissions/%2F/${name}`, { configure: '.*', write, read: '.*' })
+  await mayWrite('.*')
+  return { address: url.replace('guest:guest', `${name}:secret`), mayWrite }
+}
+
+describe.concurrent('a hand-off that the broker rejects', () => {
+  it(
+    'is refused with the words of the broker, and succeeds with the permission',
+    onRig(url, async (rig) => {
+      const { address, mayWrite } = await makeUser(rig)
+      await rig.makeTopology()
+      const { transport, inbox } = await rig.start({ url: address, topology: 'verify' })
+      await rig.send('a')
+      const delivery = await inbox.nth(1)
+      await mayWrite('^$')
+      const enactment = await transport.enact(delivery, deadLetter())
+      expect(enactment).toMatchObject({
+        kind: 'refused',
+        isTooLarge: false,
+        error: {
+          code: 'REFUSED',
+          message: expect.stringMatching(/access to exchange .* refused for user/) as string,
+        },
+      })
+      await mayWrite('.*')
+      await until('it is stored', async () => {
+        return (await transport.enact(delivery, deadLetter())).kind === 'done'
+      })
+      expect(await rig.count(deadLetterQueue(rig.queue))).toBe(1)
+    }),
+  )
+
+  it(
+    'is unknown, with the words of the broker, when several are in flight',
+    onRig(url, async (rig) => {
+      const { address, mayWrite } = await makeUser(rig)
+      await rig.makeTopology()
+      const { transport, inbox } = await rig.start({ url: address, topology: 'verify' })
+      await rig.send('a')
+      await rig.send('b')
+      await inbox.nth(2)
+      await mayWrite('^$')
+      const enactments = await Promise.all(
+        inbox.deliveries.map(async (delivery) => transport.enact(delivery, deadLetter())),
+      )
+      for (const enactment of enactments) {
+        expect(enactment).toMatchObject({
+          kind: 'unknown',
+          error: { message: expect.stringMatching(/refused for user/) as string },
+        })
+      }
+    }),
+  )
+})
