@@ -147,7 +147,7 @@ export const TOPIC_CHECKS: readonly Check<KafkaFacts>[] = [
     severity: 'delay',
     caps: 'A',
     looksFor: 'a retry or dead-letter topic with a smaller maximum record size than the source',
-    why: 'A large record that fails cannot be moved: the broker always rejects its copy, and its partition stalls.',
+    why: 'The broker rejects the copy of a large record that fails. It is not retried, and its dead letter refers to the original instead of containing it.',
     fix: `${ALTER} max.message.bytes={wanted}`,
     hits: onTopics(WITHOUT_SOURCE, ({ topic, source }) => {
       const wanted = source === undefined ? undefined : boundOf(source, 'max.message.bytes')

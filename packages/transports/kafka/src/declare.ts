@@ -41,7 +41,11 @@ export async function prepare(
     if (source === undefined) throw missingSource(topology.topic)
     if (isFirst) await refuseCollision(admin, topology)
     const specs = [...topology.retries, topology.deadLetters, topology.replayed]
-    if (isDeclaring) await createMissing(admin, specs, source)
+    if (isDeclaring) {
+      const maxBytes = await copyLimitOf(admin, topology.topic)
+      const sized = specs.map((spec) => ({ ...spec, maxBytes }))
+      await createMissing(admin, sized, source)
+    }
     const problems = await problemsOf(admin, specs, source)
     if (problems.length > 0) throw topologyMismatch(topology.topic, problems)
     return source.partitions
@@ -71,9 +75,32 @@ export async function existing(
   return topics.filter((_, at) => found[at] !== undefined)
 }
 
+/** A topic to create or to change. */
+interface WantedTopic extends TopicSpec {
+  /** Smallest limit of a record. Undefined: as the cluster sets it. */
+  readonly maxBytes: number | undefined
+}
+
+/** 16 KiB: the header budget, twice. The names of headers and the format of a record need space too. */
+const COPY_BYTES = 16_384
+
+/** Returns the limit that the largest copy of a record of the topic needs; undefined without the permission to read it. */
+async function copyLimitOf(admin: Admin, topic: string): Promise<number | undefined> {
+  try {
+    const configs = await configsOfAll(admin, [topic])
+    const limit = Number(configs.get(topic)?.get('max.message.bytes'))
+    return limit > 0 ? Math.min(limit + COPY_BYTES, MAX_INT) : undefined
+  } catch (error) {
+    if (isError(error, 'TOPIC_AUTHORIZATION_FAILED')) return undefined
+    throw error
+  }
+}
+
+const MAX_INT = 2 ** 31 - 1
+
 async function createMissing(
   admin: Admin,
-  specs: readonly TopicSpec[],
+  specs: readonly WantedTopic[],
   { partitions, replicas }: FoundTopic,
 ): Promise<void> {
   const found = await Promise.all(specs.map(({ name }) => find(admin, name)))
@@ -81,9 +108,9 @@ async function createMissing(
   // One request for all topics with the same configuration.
   for (const alike of Map.groupBy(missing, describeConfigs).values()) {
     try {
-      const [spec] = alike as [TopicSpec]
+      const [spec] = alike as [WantedTopic]
       const topics = alike.map(({ name }) => name)
-      await admin.createTopics({ topics, partitions, replicas, configs: configsOf(spec) })
+      await admin.createTopics({ topics, partitions, replicas, configs: [...configsOf(spec)] })
     } catch (error) {
       // Another consumer of the group created it first.
       if (!isError(error, 'TOPIC_ALREADY_EXISTS')) throw error
@@ -107,27 +134,45 @@ async function createMissing(
     ),
   )
   const present = specs.filter((spec) => !missing.includes(spec))
-  const configs = await configsOfAll(admin, present)
-  for (const spec of present) await extendRetention(admin, spec, configs.get(spec.name))
+  const configs = await configsOfAll(admin, namesOf(present))
+  for (const spec of present) await raiseConfigs(admin, spec, configs.get(spec.name))
 }
 
-/** Raises the retention if it is too short. Never lowers it: another consumer may need the current value. */
-async function extendRetention(
+/** Raises settings that are too low. Never lowers them: another consumer may need the current value. */
+async function raiseConfigs(
   admin: Admin,
-  spec: TopicSpec,
+  spec: WantedTopic,
   config: Config = new Map(),
 ): Promise<void> {
-  if (!isTooShort(spec, config)) return
-  const value = String(boundedRetention(spec.retentionMs))
-  const configs = [{ name: 'retention.ms', configOperation: SET, value } as const]
+  const raised = raisedConfigs(spec, config)
+  if (raised.length === 0) return
+  const configs = raised.map((one) => ({ ...one, configOperation: SET }) as const)
   await admin.incrementalAlterConfigs({
     resources: [{ resourceType: TOPIC, resourceName: spec.name, configs }],
   })
-  await waitUntilKnown(`retention.ms=${value} of ${spec.name}`, async () => {
-    const { [0]: now } = [...(await configsOfAll(admin, [spec])).values()]
-    return now !== undefined && !isTooShort(spec, now)
+  await waitUntilKnown(`${describeAll(raised)} of ${spec.name}`, async () => {
+    const now = (await configsOfAll(admin, [spec.name])).get(spec.name)
+    return now !== undefined && raisedConfigs(spec, now).length === 0
   })
 }
+
+function raisedConfigs(spec: WantedTopic, config: Config): readonly TopicConfig[] {
+  const isTooSmall = Number(config.get(MAX_BYTES)) < (spec.maxBytes ?? 0)
+  return configsOf(spec).filter(
+    ({ name }) =>
+      (name === RETENTION && isTooShort(spec, config)) || (name === MAX_BYTES && isTooSmall),
+  )
+}
+
+const RETENTION = 'retention.ms'
+const MAX_BYTES = 'max.message.bytes'
+
+interface TopicConfig {
+  readonly name: string
+  readonly value: string
+}
+
+const namesOf = (specs: readonly TopicSpec[]) => specs.map(({ name }) => name)
 
 function isTooShort({ retentionMs }: TopicSpec, config: Config): boolean {
   const actual = Number(config.get('retention.ms') ?? FOREVER)
@@ -156,10 +201,15 @@ async function waitUntilKnown(what: string, isKnown: () => Promise<boolean>): Pr
  * Returns the configuration of a topic. It is never compacted, so that two failures with one key are both kept.
  * Retry topics use the time of the broker, so that a retry is never early.
  */
-const configsOf = ({ retentionMs, tierMs }: TopicSpec) => [
+const configsOf = ({
+  retentionMs,
+  tierMs,
+  maxBytes,
+}: TopicSpec & Partial<WantedTopic>): readonly TopicConfig[] => [
   { name: 'cleanup.policy', value: 'delete' },
-  { name: 'retention.ms', value: String(boundedRetention(retentionMs)) },
+  { name: RETENTION, value: String(boundedRetention(retentionMs)) },
   ...(tierMs === 0 ? [] : [{ name: 'message.timestamp.type', value: 'LogAppendTime' }]),
+  ...(maxBytes === undefined ? [] : [{ name: MAX_BYTES, value: String(maxBytes) }]),
 ]
 
 const boundedRetention = (retentionMs: number) =>
@@ -173,7 +223,7 @@ async function problemsOf(
   const problems: string[] = []
   const found = await Promise.all(specs.map(({ name }) => find(admin, name)))
   const present = specs.filter((_, index) => found[index] !== undefined)
-  const configs = await configsOfAll(admin, present)
+  const configs = await configsOfAll(admin, namesOf(present))
   specs.forEach((spec, index) => {
     const { partitions } = found[index] ?? {}
     if (partitions === undefined) {
@@ -192,19 +242,19 @@ async function problemsOf(
   return problems
 }
 
-const describeConfigs = (spec: TopicSpec) =>
-  configsOf(spec)
-    .map(({ name, value }) => `${name}=${value}`)
-    .join(', ')
+const describeConfigs = (spec: TopicSpec) => describeAll(configsOf(spec))
+
+const describeAll = (configs: readonly TopicConfig[]) =>
+  configs.map(({ name, value }) => `${name}=${value}`).join(', ')
 
 type Config = ReadonlyMap<string, string>
 
 async function configsOfAll(
   admin: Admin,
-  specs: readonly TopicSpec[],
+  topics: readonly string[],
 ): Promise<ReadonlyMap<string, Config>> {
-  if (specs.length === 0) return new Map()
-  const resources = specs.map(({ name }) => ({ resourceType: TOPIC, resourceName: name }))
+  if (topics.length === 0) return new Map()
+  const resources = topics.map((topic) => ({ resourceType: TOPIC, resourceName: topic }))
   const described = await admin.describeConfigs({ resources })
   return new Map(
     described.map(({ resourceName, configs }) => [

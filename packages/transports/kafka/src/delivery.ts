@@ -34,8 +34,11 @@ export interface KafkaDelivery extends Delivery {
 export type Headers = Readonly<Record<string, unknown>>
 
 /** Returns the position of a record, which is unique in the cluster and the same for each redelivery. */
-export const positionOf = ({ topic, partition, offset }: KafkaRecord): string =>
-  `${topic}/${partition}/${offset}`
+export const positionOf = ({
+  topic,
+  partition,
+  offset,
+}: Pick<KafkaRecord, 'topic' | 'partition' | 'offset'>): string => `${topic}/${partition}/${offset}`
 
 /** Returns the lane of a record: its key. Records without a key have no order. */
 export const laneOf = ({ key }: KafkaRecord): string | undefined =>
@@ -112,6 +115,50 @@ export function copyOf(
     copy: { key: keyBytes, value, headers: [...producerHeaders(raw.headers), ...own] },
     truncated,
   }
+}
+
+const ORIGINAL = 'redrive-original' satisfies keyof KafkaHeaderTable
+
+/** Returns a copy that has only the headers of Redrive, and the position of the original instead of its content. */
+export function withoutContent(
+  { headers }: Copy,
+  { topic, partition, offset, timestamp }: KafkaRecord,
+): Copy {
+  const position = encodeAsBytes({
+    [ORIGINAL]: JSON.stringify([topic, partition, offset, timestamp]),
+  })
+  return { key: null, value: null, headers: [...headers.filter(isRedriveHeader), ...position] }
+}
+
+/** The position of a record that was too large to copy. */
+export interface OriginalPosition extends TopicPartition {
+  readonly offset: number
+  /** Another timestamp means another record: the topic was deleted and created again. */
+  readonly timestamp: number
+}
+
+/** Returns the position of the original of a dead letter without content; undefined for other dead letters. */
+export function originalOf({ headers }: KafkaRecord): OriginalPosition | undefined {
+  const header = readable(headers)[ORIGINAL]
+  if (typeof header !== 'string') return undefined
+  try {
+    const [topic, partition, offset, timestamp] = JSON.parse(header) as readonly unknown[]
+    return typeof topic === 'string' && [partition, offset, timestamp].every(Number.isSafeInteger)
+      ? ({ topic, partition, offset, timestamp } as OriginalPosition)
+      : undefined
+  } catch {
+    // Any program can write a header.
+    return undefined
+  }
+}
+
+/** Returns a dead letter without content, completed by its original. */
+export function completed(
+  deadLetter: KafkaRecord,
+  { key, value, headers }: KafkaRecord,
+): KafkaRecord {
+  const own = deadLetter.headers.filter(([name]) => name.toString() !== ORIGINAL)
+  return { ...deadLetter, key, value, headers: [...producerHeaders(headers), ...own] }
 }
 
 const PREFIX = Buffer.from(HEADER_PREFIX)

@@ -1,6 +1,7 @@
-import type { Decision, Pause } from '@redrive/core'
-import { type Destination, serializeConfirmation } from '@redrive/runtime'
-import { copyOf, type Copy, type KafkaDelivery } from './delivery.ts'
+import { type Decision, type Pause, RedriveError } from '@redrive/core'
+import { type Destination, type Enactment, serializeConfirmation } from '@redrive/runtime'
+import { copyOf, type Copy, type KafkaDelivery, withoutContent } from './delivery.ts'
+import { refusalIn } from './protocol/refusal.ts'
 import type { TopicPartition } from './protocol/topic-partition.ts'
 import { deadLetterTopic, replayedTopic, retryTopic, tierFor } from './topology.ts'
 
@@ -38,13 +39,32 @@ export interface HandOffSettings {
   readonly handler: string | undefined
 }
 
-/** Returns the record to produce for a decision. It keeps its partition number in every topic. */
-export function handOffOf(
+/**
+ * Returns the record to produce for a decision. If the broker rejects it as too large, the next one is smaller:
+ * first without history and stack, then without the content of the original. A retry without content is
+ * useless, so it has no third form. A record keeps its partition number in every topic.
+ */
+export function* formsOf(
   delivery: KafkaDelivery,
   decision: HandOffDecision,
+  settings: HandOffSettings,
+): Generator<HandOff, void> {
+  if (isEnding(decision)) {
+    yield confirmationOf(delivery, decision, settings.group)
+    return
+  }
+  yield copyFor(delivery, decision, settings)
+  yield copyFor(delivery, decision, { ...settings, budgetBytes: 0 })
+  if (decision.kind === 'retryAt') return
+  const handOff = copyFor(delivery, decision, settings)
+  yield { ...handOff, copy: withoutContent(handOff.copy, delivery.raw) }
+}
+
+function copyFor(
+  delivery: KafkaDelivery,
+  decision: Exclude<HandOffDecision, FinalDecision>,
   { group, order, budgetBytes, handler }: HandOffSettings,
 ): HandOff {
-  if (isEnding(decision)) return confirmationOf(delivery, decision, group)
   const { kind, cycle, reason } = decision
   const end = kind === 'retryAt' ? {} : { handler, stack: decision.failure.stack }
   const { copy, truncated } = copyOf(delivery, { cycle, reason, ...end, order, budgetBytes })
@@ -69,5 +89,18 @@ function confirmationOf(delivery: KafkaDelivery, decision: FinalDecision, group:
     copy: { key: null, value, headers: [] },
     destination: DESTINATIONS[decision.kind],
     truncated: 0,
+  }
+}
+
+/** Returns the result of a hand-off that the broker rejected, or may not have stored. */
+export function unfinished(error: unknown, { topic }: TopicPartition): Enactment {
+  const refusal = refusalIn(error)
+  if (refusal === undefined) return { kind: 'unknown', error }
+  const { words, isTooLarge } = refusal
+  const message = `Kafka rejected a record for the topic ${topic}: ${words}`
+  return {
+    kind: 'refused',
+    error: new RedriveError('REFUSED', message, { cause: error }),
+    isTooLarge,
   }
 }

@@ -6,6 +6,11 @@
 export interface KafkaHeaderTable {
   /** Text. `lane` when the consumer keeps the order of keys: a replay must go to the topic with the other records of its key. */
   readonly 'redrive-order': string
+  /**
+   * JSON. Position of the original record: `[topic, partition, offset, timestamp]`. Only on a dead letter without
+   * content, because the record was too large to copy.
+   */
+  readonly 'redrive-original': string
 }
 
 /** Headers of producers that Kafka consumers read and the Kafka sink writes. CloudEvents in binary mode has these names. */

@@ -10,8 +10,9 @@ import {
 } from '@platformatic/kafka'
 import { RedriveError } from '@redrive/core'
 import { withTimeout } from '@redrive/runtime/internal'
-import { isError, missingNoBroker } from './protocol/client.ts'
+import { missingNoBroker } from './protocol/client.ts'
 import type { Copy } from './delivery.ts'
+import { refusalIn } from './protocol/refusal.ts'
 import { nameOf, type TopicPartition } from './protocol/topic-partition.ts'
 
 /** 500 records per request, and 512 KB per partition: half of what a broker accepts by default. */
@@ -125,7 +126,7 @@ export class Publisher {
       const left = batch.filter(({ to }) => !isStored(to))
       for (const one of batch) if (!left.includes(one)) one.resolve()
       // One of them may be too large: each is sent alone, so that it does not block the others.
-      const canSplit = left.length > 1 && isError(error, ...TOO_LARGE)
+      const canSplit = left.length > 1 && refusalIn(error)?.isTooLarge === true
       if (!canSplit) for (const { reject } of left) reject(error)
       else for (const one of left) await this.#sendBatch([one])
     }
@@ -249,8 +250,6 @@ function initialiseOnce(producer: KafkaProducer): KafkaProducer {
 /** Closes a producer. Errors are ignored: a lost connection is closed already. */
 export const closing = (producer: KafkaProducer): Promise<void> =>
   producer.close(true).catch(() => undefined)
-
-const TOO_LARGE = ['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE']
 
 export function messageOf(
   { topic, partition }: TopicPartition,

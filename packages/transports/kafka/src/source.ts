@@ -1,4 +1,4 @@
-import { decodeHeaders, type FailureClass } from '@redrive/core'
+import { decodeHeaders, type FailureClass, RedriveError } from '@redrive/core'
 import {
   type ConfirmationBatch,
   type DeadLetterSource,
@@ -11,9 +11,20 @@ import { Client } from './protocol/client.ts'
 import { existing } from './declare.ts'
 import { Drain } from './drain.ts'
 import { readForeignDeath } from './foreign.ts'
-import { envelopeOf, type KafkaDelivery, readable, replayOf, replayTopicOf } from './delivery.ts'
-import { saidBy } from './consume/in-flight.ts'
+import {
+  envelopeOf,
+  type KafkaDelivery,
+  type KafkaRecord,
+  originalOf,
+  positionOf,
+  readable,
+  replayOf,
+  replayTopicOf,
+} from './delivery.ts'
+import { unfinished } from './enact.ts'
+import { InFlightDelivery, saidBy } from './consume/in-flight.ts'
 import { lagOf } from './consume/lag.ts'
+import { completeFrom } from './original.ts'
 import { Offsets } from './protocol/offsets.ts'
 import {
   type KafkaSourceOptions,
@@ -70,7 +81,13 @@ export class KafkaSource implements DeadLetterSource {
       this.#deadLetters ??= this.#drain(topics)
     }
     const { deliveries, ...endActions } = await this.#deadLetters.take(limit, DRAIN_MS)
-    return { deadLetters: deliveries.map((delivery) => this.#read(delivery)), ...endActions }
+    try {
+      const deadLetters = await Promise.all(deliveries.map((delivery) => this.#read(delivery)))
+      return { deadLetters, ...endActions }
+    } catch (error) {
+      await endActions.abandon()
+      throw error
+    }
   }
 
   async confirmations({ limit }: { readonly limit: number }): Promise<ConfirmationBatch> {
@@ -95,7 +112,23 @@ export class KafkaSource implements DeadLetterSource {
     return (await existing(this.#client.base, topics)).length > 0
   }
 
-  #read(delivery: KafkaDelivery): DrainedDeadLetter {
+  async #read(drained: KafkaDelivery): Promise<DrainedDeadLetter> {
+    const position = originalOf(drained.raw)
+    if (position === undefined) return this.#deadLetterOf(drained)
+    const { raw, source, deliveryCount } = drained
+    const complete = await completeFrom(this.#client, raw, position)
+    const delivery = (record: KafkaRecord) =>
+      new InFlightDelivery(source, record, undefined, deliveryCount)
+    if (complete !== undefined) return this.#deadLetterOf(delivery(complete))
+    const { envelope, ...rest } = this.#deadLetterOf(delivery({ ...raw, value: Buffer.alloc(0) }))
+    return {
+      ...rest,
+      reason: CONTENT_EXPIRED,
+      envelope: { ...envelope, expired: positionOf(position) },
+    }
+  }
+
+  #deadLetterOf(delivery: KafkaDelivery): DrainedDeadLetter {
     const { raw } = delivery
     const decoded = decodeHeaders(readable(raw.headers))
     // The process that dead-lettered it adds a reason. If another library dead-lettered a replay, our headers have no reason.
@@ -127,8 +160,16 @@ export class KafkaSource implements DeadLetterSource {
   }
 
   async publish({ deadLetter, replayId }: ReplayMessage): Promise<void> {
+    const { delivery, envelope } = deadLetter
+    const { expired } = envelope
+    if (expired !== undefined && delivery.bytes.length === 0) throw contentExpired(expired)
     const { copy, to } = replayOf(deadLetter, replayId)
-    await this.#publisher.inTime(this.#publisher.send(to, copy))
+    try {
+      await this.#publisher.inTime(this.#publisher.send(to, copy))
+    } catch (error) {
+      const result = unfinished(error, to)
+      throw result.kind === 'refused' ? result.error : error
+    }
   }
 
   depth(): Promise<number> {
@@ -150,6 +191,15 @@ export class KafkaSource implements DeadLetterSource {
 const NO_END_ACTIONS = { release: () => Promise.resolve(), abandon: () => Promise.resolve() }
 const NOTHING_DRAINED: DrainedBatch = { deadLetters: [], ...NO_END_ACTIONS }
 const NO_CONFIRMATIONS: ConfirmationBatch = { confirmations: [], ...NO_END_ACTIONS }
+
+/** The reason of a dead letter whose content was too large to copy, and whose original no longer exists. */
+const CONTENT_EXPIRED = 'content_expired'
+
+const contentExpired = (original: string) =>
+  new RedriveError(
+    'REFUSED',
+    `This dead letter has no content: the record was too large to copy, and Kafka has deleted the original, ${original}. Publish the message again from its producer, or add a body and replay it.`,
+  )
 
 /** The reasons of a decision that mean quarantine. */
 const QUARANTINED: ReadonlySet<string> = new Set(['same_failure_repeated', 'crash_loop'])

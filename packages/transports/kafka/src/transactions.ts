@@ -6,6 +6,7 @@ import type { Consumption } from './consume/consumption.ts'
 import { decodeCommit } from './consume/crash-evidence.ts'
 import type { HandOff } from './enact.ts'
 import type { KafkaRecord } from './delivery.ts'
+import { refusalIn } from './protocol/refusal.ts'
 import { nameOf } from './protocol/topic-partition.ts'
 import type { Commit } from './protocol/offsets.ts'
 import type { ResolvedOptions } from './options.ts'
@@ -77,7 +78,11 @@ export class Transactions {
       await this.#transact(ours)
       for (const one of ours) finish(one)
     } catch (error) {
-      await this.#resolveOutcome(ours, error)
+      // One of them may be too large: each gets its own transaction, so that it does not block the others.
+      const canSplit = ours.length > 1 && refusalIn(error)?.isTooLarge === true
+      if (!canSplit) return this.#resolveOutcome(ours, error)
+      await this.#retire()
+      for (const one of ours) await this.#run([one])
     }
   }
 
@@ -105,8 +110,7 @@ export class Transactions {
    */
   async #resolveOutcome(batch: readonly PendingHandOff[], error: unknown): Promise<void> {
     const { offsets } = this.#consumption
-    if (this.#producer !== undefined) await closing(this.#producer)
-    this.#producer = undefined
+    await this.#retire()
     try {
       if (this.#isClosed) throw error
       const producer = this.#current()
@@ -143,11 +147,18 @@ export class Transactions {
     return this.#producer
   }
 
+  /** Closes the producer. The next one has the same transactional id, so it ends an open transaction at the broker. */
+  async #retire(): Promise<void> {
+    const producer = this.#producer
+    this.#producer = undefined
+    if (producer !== undefined) await closing(producer)
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true
     for (const { reject } of this.#pending.splice(0))
       reject(new Error('The transport was closed before the hand-off.'))
-    if (this.#producer !== undefined) await closing(this.#producer)
+    await this.#retire()
   }
 }
 

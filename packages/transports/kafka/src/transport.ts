@@ -15,7 +15,7 @@ import { withTimeout } from '@redrive/runtime/internal'
 import { capabilitiesOf } from './capabilities.ts'
 import { Consumption } from './consume/consumption.ts'
 import { prepare } from './declare.ts'
-import { type HandOff, type HandOffDecision, handOffOf, isEnding } from './enact.ts'
+import { formsOf, type HandOff, type HandOffDecision, isEnding, unfinished } from './enact.ts'
 import type { KafkaDelivery } from './delivery.ts'
 import { nameOf, type TopicPartition } from './protocol/topic-partition.ts'
 import { type KafkaOptions, type ResolvedOptions, resolveOptions } from './options.ts'
@@ -39,7 +39,7 @@ export class KafkaTransport implements Transport<KafkaDelivery> {
   readonly #publisher: Publisher
   readonly #transactions: Transactions | undefined
   /** Copies that were sent and may be stored. Enacting again waits for them instead of sending a second one. */
-  readonly #sent = new WeakMap<KafkaDelivery, Promise<void>>()
+  readonly #sent = new WeakMap<KafkaDelivery, Promise<HandOff>>()
   readonly #inFlight = new Set<Promise<Enactment>>()
   #isClosed = false
   /** Partitions of the topic at the last rebalance; undefined before the first. */
@@ -152,30 +152,37 @@ export class KafkaTransport implements Transport<KafkaDelivery> {
     if (partition === undefined) return LOST
     const { group, order } = this.#options
     const budgetBytes = this.capabilities.headerBudgetBytes
-    const handOff = handOffOf(delivery, decision, {
-      group,
-      order,
-      budgetBytes,
-      handler: this.#needs?.handler,
-    })
-    try {
-      await this.#publisher.inTime(this.#sentOnce(delivery, partition, handOff))
-    } catch (error) {
-      const isOurs = this.#consumption.partitionOf(delivery) !== undefined
-      return isOurs ? { kind: 'unknown', error } : LOST
+    const settings = { group, order, budgetBytes, handler: this.#needs?.handler }
+    let result: Enactment = LOST
+    for (const form of formsOf(delivery, decision, settings)) {
+      result = await this.#store(delivery, partition, form)
+      if (result.kind !== 'refused' || !result.isTooLarge) break
     }
+    if (this.#consumption.partitionOf(delivery) === undefined) return LOST
+    if (result.kind !== 'done') return result
     if (!this.#consumption.finish(delivery)) return LOST
     // Committed before returning: the caller may stop next, or run a record that crashes this process.
     await this.#consumption.committed()
-    return movedTo(handOff.destination, handOff.truncated)
+    return result
   }
 
-  #sentOnce(delivery: KafkaDelivery, partition: Partition, handOff: HandOff): Promise<void> {
+  async #store(delivery: KafkaDelivery, partition: Partition, form: HandOff): Promise<Enactment> {
+    try {
+      const sent = this.#sentOnce(delivery, partition, form)
+      const { destination, truncated } = await this.#publisher.inTime(sent)
+      return movedTo(destination, truncated)
+    } catch (error) {
+      return unfinished(error, form.to)
+    }
+  }
+
+  #sentOnce(delivery: KafkaDelivery, partition: Partition, form: HandOff): Promise<HandOff> {
     const known = this.#sent.get(delivery)
     if (known !== undefined) return known
-    const sent =
-      this.#transactions?.send(partition, delivery.raw, handOff) ??
-      this.#publisher.send(handOff.to, handOff.copy)
+    const sending =
+      this.#transactions?.send(partition, delivery.raw, form) ??
+      this.#publisher.send(form.to, form.copy)
+    const sent = sending.then(() => form)
     this.#sent.set(delivery, sent)
     // The broker rejected it, or the outcome is unknown: the next call sends it again.
     sent.catch(() => this.#sent.delete(delivery))

@@ -181,6 +181,30 @@ export function consumingWithKafkaJs(brokers: readonly string[]): void {
     )
 
     it(
+      'dead-letters a record as large as the topic allows, by its position, and continues',
+      on(async (rig) => {
+        const handled: string[] = []
+        await start(rig, (message) => {
+          if (valueOf(message).length > 100) throw new Error('too long')
+          handled.push(valueOf(message))
+        })
+        // The default limit, less the bytes that a record needs around its value.
+        const value = 'x'.repeat(1_048_588 - 110)
+        await rig.send({ value })
+        await rig.send({ value: 'next' })
+        const dead = deadLetterTopic(rig.topic, rig.group)
+        await until('a dead letter', async () => (await rig.read(dead)).length === 1)
+        await until('the next record', () => handled.length === 1)
+        const { deadLetters } = await rig.source().drain({ limit: 10 })
+        expect(deadLetters.map(({ reason }) => reason)).toEqual(['too_large'])
+        expect(Buffer.from(deadLetters[0]?.delivery.bytes ?? []).equals(Buffer.from(value))).toBe(
+          true,
+        )
+        await until('all committed', async () => (await rig.committed())[0]?.offset === 2)
+      }),
+    )
+
+    it(
       'never commits past the first unfinished record when handlers finish in any order',
       on(async (rig) => {
         const gates = new Map<string, () => void>()

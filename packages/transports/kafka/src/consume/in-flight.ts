@@ -37,7 +37,12 @@ export class InFlightDelivery implements KafkaDelivery {
   #id: string | undefined
   readonly #key: string | undefined
 
-  constructor(source: string, raw: KafkaRecord, partition: Partition, deliveryCount: number) {
+  constructor(
+    source: string,
+    raw: KafkaRecord,
+    partition: Partition | undefined,
+    deliveryCount: number,
+  ) {
     this.raw = raw
     this.source = source
     this.partition = partition

@@ -12,7 +12,7 @@ import {
 } from '@redrive/runtime'
 import { withTimeout } from '@redrive/runtime/internal'
 import { capabilitiesOf } from '../capabilities.ts'
-import { type HandOff, type HandOffDecision, handOffOf, isEnding } from '../enact.ts'
+import { formsOf, type HandOff, type HandOffDecision, isEnding, unfinished } from '../enact.ts'
 import type { KafkaDelivery } from '../delivery.ts'
 import { Dispatcher } from '../consume/dispatcher.ts'
 import type { TopicPartition } from '../protocol/topic-partition.ts'
@@ -50,7 +50,7 @@ export class Adapter implements Transport<KafkaDelivery> {
   readonly #assignment: Assignment
   readonly #dispatcher: Dispatcher
   /** Copies that were sent and may be stored. Enacting again waits for them instead of sending a second one. */
-  readonly #sent = new WeakMap<KafkaDelivery, Promise<void>>()
+  readonly #sent = new WeakMap<KafkaDelivery, Promise<HandOff>>()
   #handler: string | undefined
 
   constructor(options: AdapterOptions) {
@@ -149,31 +149,38 @@ export class Adapter implements Transport<KafkaDelivery> {
   /** Sends a copy, waits for its acknowledgement, then finishes the original. */
   async #handOff(delivery: KafkaDelivery, decision: HandOffDecision): Promise<Enactment> {
     if (this.#dispatcher.partitionOf(delivery) === undefined) return LOST
-    const { group, order, confirmTimeoutMs } = this.#options
+    const { group, order } = this.#options
     const budgetBytes = this.capabilities.headerBudgetBytes
-    const handOff = handOffOf(delivery, decision, {
-      group,
-      order,
-      budgetBytes,
-      handler: this.#handler,
-    })
-    try {
-      await inTime(this.#sentOnce(delivery, handOff), confirmTimeoutMs)
-    } catch (error) {
-      const isOurs = this.#dispatcher.partitionOf(delivery) !== undefined
-      return isOurs ? { kind: 'unknown', error } : LOST
+    const settings = { group, order, budgetBytes, handler: this.#handler }
+    let result: Enactment = LOST
+    for (const form of formsOf(delivery, decision, settings)) {
+      result = await this.#store(delivery, form)
+      if (result.kind !== 'refused' || !result.isTooLarge) break
     }
+    if (this.#dispatcher.partitionOf(delivery) === undefined) return LOST
+    if (result.kind !== 'done') return result
     if (!this.#dispatcher.finish(delivery)) return LOST
     await this.committed()
-    return movedTo(handOff.destination, handOff.truncated)
+    return result
   }
 
-  #sentOnce(delivery: KafkaDelivery, { to, copy }: HandOff): Promise<void> {
+  async #store(delivery: KafkaDelivery, form: HandOff): Promise<Enactment> {
+    try {
+      const sent = this.#sentOnce(delivery, form)
+      const { destination, truncated } = await inTime(sent, this.#options.confirmTimeoutMs)
+      return movedTo(destination, truncated)
+    } catch (error) {
+      return unfinished(error, form.to)
+    }
+  }
+
+  #sentOnce(delivery: KafkaDelivery, form: HandOff): Promise<HandOff> {
     const known = this.#sent.get(delivery)
     if (known !== undefined) return known
-    const messages = [messageOf(to.partition, copy)]
+    const { topic, partition } = form.to
+    const messages = [messageOf(partition, form.copy)]
     // Acknowledged by all replicas in sync: the default of both clients, and one of them does not accept the option here.
-    const sent = this.#options.producer.send({ topic: to.topic, messages }).then(() => undefined)
+    const sent = this.#options.producer.send({ topic, messages }).then(() => form)
     this.#sent.set(delivery, sent)
     // The broker rejected it, or the outcome is unknown: the next call sends it again.
     sent.catch(() => this.#sent.delete(delivery))
