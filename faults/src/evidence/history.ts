@@ -31,6 +31,8 @@ export type Fact =
   | {
       readonly what: 'assigned'
       readonly group: string
+      /** The topic that the member consumes: a process can have several members in a group. */
+      readonly topic?: string
       readonly member: string
       readonly generation: number
       readonly places: readonly string[]

@@ -8,6 +8,8 @@ export type Kind =
   | 'outage'
   /** Always rejected by a business rule. */
   | 'business'
+  /** The same, and as large as the server allows. */
+  | 'large'
   /** Fails in the same way every time. */
   | 'repeats'
   /** Kills the process that runs it. */
@@ -25,6 +27,7 @@ export const END_OF: Readonly<Record<Kind, End>> = {
   outage: 'effect',
   soon: 'effect',
   business: 'dlq',
+  large: 'dlq',
   repeats: 'quarantine',
   killer: 'quarantine',
   later: 'delay',
@@ -63,11 +66,14 @@ export function plan(run: string, count: number, mix: Mix): readonly PlannedMess
 
 /** About 200 bytes, the size of a small order. */
 const BYTES = 200
+/** 99.9 % of the default limit of a Kafka topic, 1,048,588 bytes. */
+const LARGE_BYTES = 1_047_539
 
 export function bodyOf({ id, kind }: PlannedMessage): Buffer {
   const failures = kind === 'flaky' ? 1 + ((id.length + Number(id.at(-1))) % 2) : 0
   const body: Body = { id, kind, failures, padding: '' }
-  const missing = Math.max(0, BYTES - JSON.stringify(body).length)
+  const size = kind === 'large' ? LARGE_BYTES : BYTES
+  const missing = Math.max(0, size - JSON.stringify(body).length)
   return Buffer.from(JSON.stringify({ ...body, padding: '.'.repeat(missing) }))
 }
 

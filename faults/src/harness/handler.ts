@@ -57,6 +57,7 @@ async function failureOf<Tx>(
     case 'outage':
       return isDependencyDown ? unreachable() : undefined
     case 'business':
+    case 'large':
       return new Refused('the order was cancelled')
     case 'repeats':
       return new Error('cannot read properties of undefined')

@@ -3,7 +3,7 @@ import type { Entry } from '../evidence/history.ts'
 /** Known facts of one process. */
 interface Life {
   inFlight: number
-  /** Its member id in each of its groups. */
+  /** Its member ids, by group and topic. */
   readonly members: Map<string, string>
   /** Times of handler ends since the last accepted commit was sent. */
   endedAt: number[]
@@ -38,9 +38,11 @@ export function boundOf(entries: readonly Entry[]): number {
         break
       case 'assigned': {
         const life = lifeOf(entry.by)
-        const before = life.members.get(entry.group) ?? entry.member
-        if (before !== entry.member) bound += atRisk(life)
-        life.members.set(entry.group, entry.member)
+        const { group, topic = '', member } = entry
+        const key = `${group} ${topic}`
+        const before = life.members.get(key) ?? member
+        if (before !== member) bound += atRisk(life)
+        life.members.set(key, member)
         break
       }
       case 'exited':

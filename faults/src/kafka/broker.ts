@@ -64,6 +64,25 @@ export async function createTopics(
   throw new Error('Kafka does not list the topics that were just created.')
 }
 
+/** Deletes a topic and waits until the brokers have done it. */
+export async function deleteTopic({ admin }: Broker, topic: string): Promise<void> {
+  await admin.deleteTopics({ topics: [topic] })
+  const isGone = async () => !(await admin.listTopics()).includes(topic)
+  if (!(await becomesTrue(isGone, { withinMs: KNOWN_MS })))
+    throw new Error(`Kafka still lists ${topic}, which was deleted.`)
+}
+
+/** Adds partitions to a topic until it has this number, and waits until the brokers report them. */
+export async function addPartitions(broker: Broker, topic: string, count: number): Promise<void> {
+  await broker.admin.createPartitions({ topics: [{ name: topic, count }] })
+  const isKnown = async () => {
+    const leaders = (await layoutOf(broker, [topic])).get(topic)?.leaders ?? []
+    return leaders.length === count && leaders.every((leader) => leader > 0)
+  }
+  if (!(await becomesTrue(isKnown, { withinMs: KNOWN_MS })))
+    throw new Error(`Kafka does not report the ${count} partitions of ${topic}.`)
+}
+
 /**
  * Returns topics whose names start with this text: those of a run, or an internal one of the
  * cluster.

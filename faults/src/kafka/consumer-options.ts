@@ -4,6 +4,8 @@ import type { RequestName } from './requests.ts'
 /** Additional options of a consumer of a topic. */
 export interface KafkaConsumerOptions extends ConsumerOptions {
   readonly brokers: readonly string[]
+  /** The group. Default: a separate one for each topic. */
+  readonly group?: string
   readonly sessionMs: number
   readonly drainMs: number
   readonly confirmMs: number

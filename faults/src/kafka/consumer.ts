@@ -35,8 +35,8 @@ const dying = failpoint === undefined ? breaking : dyingAt(failpoint, die)
 
 const unnamed = new Set<number>()
 
-/** Records commits to the group and their responses. */
-function watched(request: Request): void {
+/** Records commits to the group and their responses, and the assignments of the member that consumes this topic. */
+function watched(request: Request, topic: string): void {
   const { apiKey } = request
   const kind = nameOfRequest(apiKey)
   if (kind === undefined && !unnamed.has(apiKey)) {
@@ -44,7 +44,7 @@ function watched(request: Request): void {
     history.write({ what: 'event', type: 'unnamed_request', note: String(apiKey) })
   }
   if (kind === 'commit') return dying(noting(request, noteCommit(request)))
-  if (kind === 'sync') return dying(noting(request, noteAssignment(request)))
+  if (kind === 'sync') return dying(noting(request, noteAssignment(request, topic)))
   dying(request)
 }
 
@@ -71,12 +71,12 @@ function noteCommit(request: Request): Note {
   }
 }
 
-function noteAssignment(request: Request): Note {
+function noteAssignment(request: Request, topic: string): Note {
   const sync = readSync(request.payload())
   return (error, answer) => {
     if (error !== null) return
     const { assignment } = answer as { readonly assignment: Buffer }
-    history.write({ what: 'assigned', ...sync, places: readAssignment(assignment) })
+    history.write({ what: 'assigned', ...sync, topic, places: readAssignment(assignment) })
   }
 }
 
@@ -110,13 +110,13 @@ const start = (topic: string): Promise<Consumer> =>
       kafka({
         brokers,
         topic,
-        group: groupOf(topic),
+        group: options.group ?? groupOf(topic),
         order: options.order ?? 'none',
         handOff: options.handOff ?? 'atLeastOnce',
         sessionTimeout: options.sessionMs,
         drainTimeout: options.drainMs,
         confirmTimeout: options.confirmMs,
-        client: { clientId: name, context: new Wire(watched) },
+        client: { clientId: name, context: new Wire((request) => watched(request, topic)) },
       }),
     ),
     handlerOf({

@@ -1,11 +1,14 @@
 import type { Mutant } from '../harness/mutant.ts'
 
+const ASSIGNOR = 'packages/transports/kafka/src/protocol/assignor.ts'
 const ASSIGNMENT = 'packages/transports/kafka/src/consume/assignment.ts'
 const COMMIT = 'packages/transports/kafka/src/consume/committer.ts'
+const DECLARE = 'packages/transports/kafka/src/declare.ts'
 const FETCH = 'packages/transports/kafka/src/protocol/fetcher.ts'
 const MEMBERSHIP = 'packages/transports/kafka/src/protocol/membership.ts'
 const PARTITION = 'packages/transports/kafka/src/consume/partition.ts'
 const RECEIVE = 'packages/transports/kafka/src/transport.ts'
+const START = 'packages/transports/kafka/src/consume/start-positions.ts'
 
 export const MUTANTS: readonly Mutant[] = [
   [
@@ -25,10 +28,16 @@ export const MUTANTS: readonly Mutant[] = [
     'lost',
     [
       RECEIVE,
-      '    try {\n      await this.#publisher.inTime(this.#sentOnce',
-      '    const isOurs = this.#consumption.finish(delivery)\n    try {\n      await this.#publisher.inTime(this.#sentOnce',
+      '    let result: Enactment = LOST\n',
+      '    const isOurs = this.#consumption.finish(delivery)\n    let result: Enactment = LOST\n',
     ],
     [RECEIVE, 'if (!this.#consumption.finish(delivery)) return LOST', 'if (!isOurs) return LOST'],
+  ],
+  [
+    'create topics that accept no larger records than the source',
+    'large-records',
+    'changed',
+    [DECLARE, 'limit + COPY_BYTES', 'limit'],
   ],
   [
     'continue with old progress after rejoining as another member',
@@ -45,6 +54,28 @@ export const MUTANTS: readonly Mutant[] = [
     'rebalance-storm',
     'duplicates over the bound',
     [ASSIGNMENT, '    await this.#commitBy(endsAt, leaving)\n', ''],
+  ],
+  [
+    'assign only the first topics of the group',
+    'two-topics',
+    'not drained',
+    [
+      ASSIGNOR,
+      'for (const topic of topicsOf(members)) {',
+      'for (const topic of topicsOf(members).slice(0, 7)) {',
+    ],
+  ],
+  [
+    'never look for added partitions',
+    'partitions-added',
+    'not drained',
+    [MEMBERSHIP, 'void this.#checkPartitions(), CHECK_MS', 'undefined, CHECK_MS'],
+  ],
+  [
+    'use the offsets of a deleted topic for the new one',
+    'topic-recreated',
+    'lost',
+    [START, 'if (isOfEarlierTopic(metadata, topic?.id))', 'if (topic === null)'],
   ],
   [
     'deliver a record while another one of its key is in flight',

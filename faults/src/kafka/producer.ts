@@ -96,7 +96,7 @@ async function sendLine(
   { queue, history }: ProducerOptions,
 ): Promise<void> {
   line.isSending = true
-  const batch = line.waiting.splice(0, BATCH)
+  const batch = line.waiting.splice(0, batchIn(line.waiting))
   for (const { id, kind } of batch) {
     if (!line.refused.delete(id)) history.write({ what: 'attempted', id, kind })
   }
@@ -122,6 +122,13 @@ async function sendLine(
     await after(BACK_OFF_MS)
   }
   line.isSending = false
+}
+
+/** Returns how many messages fit into one request: a large one is sent alone. */
+function batchIn(waiting: readonly PlannedRecord[]): number {
+  const large = waiting.findIndex(({ kind }) => kind === 'large')
+  if (large === -1) return BATCH
+  return large === 0 ? 1 : Math.min(BATCH, large)
 }
 
 /** Errors after which nothing is stored: the partition has no leader here, or too few replicas. */

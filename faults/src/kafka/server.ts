@@ -16,7 +16,6 @@ import {
   topicsOf,
 } from './broker.ts'
 import { storedCommits } from './commits.ts'
-import { groupOf } from './topology.ts'
 import { finishedAbove, type StoredCommit } from './wire-format.ts'
 import type { KafkaWorld } from './world.ts'
 
@@ -46,8 +45,8 @@ function placeOf(topic: string): Place | 'dead letters' {
 const topicOf = (place: string) => place.slice(0, place.lastIndexOf('/'))
 const numberOf = (place: string) => Number(place.slice(place.lastIndexOf('/') + 1))
 
-/** Returns the source of a topic. */
-const sourceOf = (topic: string) => topic.split('.of-')[0] ?? topic
+/** Returns the group in the name of a topic such as `topic.of-topic.dlq`; none for a source. */
+const groupsIn = (topic: string): readonly string[] => /\.(of-[^.]+)\./.exec(topic)?.slice(1) ?? []
 
 async function look(world: KafkaWorld): Promise<Seen> {
   const { broker, run, expected, pool } = world
@@ -83,10 +82,8 @@ async function committedIn(
   broker: KafkaWorld['broker'],
   topics: readonly string[],
 ): Promise<ReadonlyMap<string, Committed>> {
-  const sources = new Set(topics.map(sourceOf))
-  const committed = await Promise.all(
-    [...sources].map((source) => committedBy(broker, groupOf(source))),
-  )
+  const groups = new Set(topics.flatMap(groupsIn))
+  const committed = await Promise.all([...groups].map((group) => committedBy(broker, group)))
   return new Map(committed.flatMap((ofGroup) => [...ofGroup]))
 }
 

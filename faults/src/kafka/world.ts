@@ -25,6 +25,8 @@ export interface KafkaWorld extends World<KafkaConsumerOptions, PlannedRecord> {
   readonly broker: Broker
   readonly pool: Pool
   readonly partitions: number
+  /** Sends later messages to this number of partitions. */
+  usePartitions(count: number): void
   /** Returns whether messages are being sent to the cluster. Faults continue during this time. */
   isSending(): boolean
   /** End offsets of the commit log before the run. */
@@ -63,6 +65,7 @@ export function kafkaWorldOf(parts: KafkaWorldParts): KafkaWorld {
     confirmMs: 5_000,
   }
   let sending = 0
+  let used = partitions
   const world = worldOf({
     session,
     scenario,
@@ -72,7 +75,7 @@ export function kafkaWorldOf(parts: KafkaWorldParts): KafkaWorld {
       const room = roomIn(world, pool)
       sending += 1
       try {
-        await produce({ ...load, brokers, partitions, hasRoom: room.isThere })
+        await produce({ ...load, brokers, partitions: used, hasRoom: room.isThere })
       } finally {
         sending -= 1
         room.close()
@@ -80,7 +83,9 @@ export function kafkaWorldOf(parts: KafkaWorldParts): KafkaWorld {
     },
   })
   const isSending = () => sending > 0
-  return { ...world, service, broker, pool, partitions, commitsFrom, isSending }
+  const usePartitions = (count: number) => void (used = count)
+  const own = { service, broker, pool, partitions, commitsFrom, isSending, usePartitions }
+  return { ...world, ...own }
 }
 
 /** 3,000: two slow cores handle this many in half of the allowed recovery time. */
