@@ -7,7 +7,7 @@ const conditions = ['@redrive/source', 'module', 'node', 'development|production
 /** Tests too heavy for the gate end in `.proof.ts`; dev/proofs/table.ts names them. */
 const kinds = process.env['REDRIVE_PROOFS'] === undefined ? 'test' : '{test,proof}'
 
-const BROKERS = `packages/transports/{rabbitmq,kafka,postgres}/test/**/*.${kinds}.ts`
+const BROKERS = `packages/transports/!(memory)/test/**/*.${kinds}.ts`
 const INTEGRATION = [
   `packages/{catalog,cli,doctor,postgres-internal,server}/test/**/*.${kinds}.ts`,
   `packages/stores/redis/test/**/*.${kinds}.ts`,

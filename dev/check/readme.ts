@@ -24,6 +24,7 @@ function pack(folder: string): string[] {
   })
 }
 
+execFileSync('tsc', ['-b'], { cwd: ROOT, stdio: 'inherit' })
 const readme = readFileSync(join(ROOT, 'README.md'), 'utf8')
 const program = block(readme, 'readme-program: orders.ts')
 const expected = block(readme, 'readme-output')

@@ -4,7 +4,10 @@ import { existsSync, readFileSync } from 'node:fs'
 interface Report {
   readonly numPassedTests: number
   readonly numFailedTests: number
-  readonly testResults: readonly { status: string; assertionResults: readonly unknown[] }[]
+  readonly testResults: readonly {
+    readonly status: string
+    readonly assertionResults: readonly { readonly status: string }[]
+  }[]
 }
 
 const path = process.argv[2] ?? '.reports/tests.json'
@@ -26,9 +29,10 @@ if (report === undefined) {
   console.log('0 passed, 0 failed')
   process.exit(1)
 }
-// A file that does not load has no tests that could fail. It counts as one failure.
+// A file that does not load, or whose hook fails, has no test that failed. It counts as one failure.
 const broken = report.testResults.filter(
-  (file) => file.status === 'failed' && file.assertionResults.length === 0,
+  ({ status, assertionResults }) =>
+    status === 'failed' && !assertionResults.some((test) => test.status === 'failed'),
 ).length
 const failed = report.numFailedTests + broken
 console.log(`${report.numPassedTests} passed, ${failed} failed`)

@@ -55,11 +55,19 @@ export async function sweep(options: SweepOptions): Promise<SweepResult> {
       const until = Math.min(start + step, end)
       const worker = startWorker({ from: start, until, stride: workers })
       running.add(worker)
-      await finished(worker, onReport)
+      const exitCode = await finished(worker, onReport)
       running.delete(worker)
+      if (exitCode !== 0 && !isOver())
+        throw new Error(
+          `The worker of seeds ${start} to ${until - 1} ended with exit code ${exitCode}.`,
+        )
     }
   }
-  await Promise.all(Array.from({ length: workers }, (_, index) => playShare(index)))
+  try {
+    await Promise.all(Array.from({ length: workers }, (_, index) => playShare(index)))
+  } finally {
+    for (const worker of running) void worker.terminate()
+  }
   return { done, broken: broken.sort((a, b) => a.seed - b.seed) }
 }
 
@@ -73,9 +81,10 @@ export interface WorkerSeeds {
 const startWorker = (workerData: WorkerSeeds): Worker =>
   new Worker(new URL('./worker.ts', import.meta.url), { workerData })
 
-const finished = (worker: Worker, onReport: (report: WorkerReport) => void): Promise<void> =>
+/** Returns the exit code of a worker. A run that never settles ends it early, with code 13. */
+const finished = (worker: Worker, onReport: (report: WorkerReport) => void): Promise<number> =>
   new Promise((resolve, reject) => {
     worker.on('message', onReport)
     worker.on('error', reject)
-    worker.on('exit', () => resolve())
+    worker.on('exit', resolve)
   })

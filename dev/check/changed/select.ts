@@ -32,11 +32,12 @@ const LISTED = /\.proof\.ts$|^examples\/[\w-]+\/src\/demo\.ts$/
 const LIST_TEST = 'dev/test/proofs.test.ts'
 
 /**
- * Programs that tests start from a copy of the tree, so that no text names them. Proofs name theirs
- * in dev/proofs/table.ts.
+ * Programs that are started by a path which the graph does not resolve, such as one in a copy of the tree.
+ * Proofs name theirs in dev/proofs/table.ts.
  */
 const STARTED: Readonly<Record<string, readonly string[]>> = {
   'simulation/test/mutants.test.ts': ['simulation/src/main.ts'],
+  'faults/src/catalog/drills/hostile/hostile.ts': ['faults/src/catalog/drills/hostile/consumer.ts'],
 }
 
 const isTest = (path: string) => /\/test\/.*\.test\.ts$/.test(path)

@@ -39,7 +39,11 @@ export function limitSteps(
         return settings.includes('.oxlintrc.json') ? step : onFiles(step, sources)
       case 'unused':
         return settings.includes('knip.jsonc') ? step : undefined
+      // Lint reads the declarations that this step writes.
       case 'types':
+        return settings.includes('.oxlintrc.json') || changed.some((file) => file.endsWith('.ts'))
+          ? step
+          : undefined
       case 'imports':
       case 'purity':
         return changed.some((file) => file.endsWith('.ts')) ? step : undefined
@@ -57,7 +61,7 @@ export function limitSteps(
 }
 
 /** What the reference pages are generated from, and the pages that link to them. */
-const REFERENCE = /^packages\/.*\/src\/.*\.ts$|\.config\.schema\.json$|\.md$/
+const REFERENCE = /^(packages\/.*|classification)\/src\/.*\.ts$|\.config\.schema\.json$|\.md$/
 
 function onFiles(step: Step, files: readonly string[]): Step | undefined {
   if (files.length === 0) return undefined

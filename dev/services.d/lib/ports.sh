@@ -69,8 +69,8 @@ block_is_free() {
   local owner sample
   if [[ -s $2/$1 ]]; then
     owner=$(<"$2/$1")
-    [[ $owner == "$(pwd -P)" ]] && return 0
-    [[ -s $owner/.services/port-base && $(<"$owner/.services/port-base") == "$1" ]] && return 1
+    # A clone that was made again at the same path: servers of the old one may still run.
+    [[ $owner != "$(pwd -P)" && -s $owner/.services/port-base && $(<"$owner/.services/port-base") == "$1" ]] && return 1
   fi
   for sample in "${port_samples[@]}"; do
     ! (: <>"/dev/tcp/127.0.0.1/$(($1 + sample))") 2>/dev/null || return 1

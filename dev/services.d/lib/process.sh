@@ -17,8 +17,9 @@ fail() {
 install_packages() {
   [[ $EUID -eq 0 ]] || fail "not installed; as root: apt-get install --no-install-recommends $*"
   say "installing $*" >&2
-  # One lock for all services: apt-get does not wait for another apt-get to finish `update`.
-  flock .services/apt.lock sh -c '
+  # One lock for all services and clones: apt-get does not wait for another apt-get to finish `update`.
+  mkdir -p /var/cache/redrive
+  flock /var/cache/redrive/apt.lock sh -c '
     apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@"
   ' sh "$@" >"${data:?}/install.log" 2>&1 || fail "could not install: see $data/install.log"
 }

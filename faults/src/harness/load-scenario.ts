@@ -86,7 +86,7 @@ export async function playLoad<W extends World>(run: Run<W>): Promise<Result> {
   const evidence = await server.collect(world)
   const { figures: counts, violations } = check(evidence)
   const special = scenario.check?.(evidence, world) ?? []
-  const broken = [...troubles, ...violations, ...special]
+  const broken = [...troubles, ...violations, ...neverSent(evidence), ...special]
   const summary = scenario.summarize?.(evidence)
   if (broken.length === 0) await server.forget(world)
   return {
@@ -95,6 +95,19 @@ export async function playLoad<W extends World>(run: Run<W>): Promise<Result> {
     broken: withStories(broken, evidence.entries, evidence.found),
     counts,
   }
+}
+
+/** Returns the kinds of messages that the server never accepted: then the run proves nothing about them. */
+function neverSent({ entries }: Evidence): readonly Violation[] {
+  const kinds = new Map<string, string>()
+  const accepted = new Set<string>()
+  for (const entry of entries) {
+    if (entry.what === 'attempted') kinds.set(entry.id, entry.kind)
+    if (entry.what === 'acknowledged') accepted.add(kinds.get(entry.id) ?? '')
+  }
+  return [...new Set(kinds.values())]
+    .filter((kind) => !accepted.has(kind))
+    .map((kind) => ({ rule: 'scenario', text: `no message of the kind ${kind} was accepted` }))
 }
 
 async function playAndDrain<W extends World>(run: Run<W>): Promise<readonly Violation[]> {

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -9,7 +9,7 @@ const MAIN = join(PACKAGE, 'dist/main.js')
 
 /** Creates a project in which npm seems to have installed `redrive`. `npx redrive` runs the built program. */
 export function project(config: object): string {
-  if (!existsSync(MAIN)) execFileSync('tsc', ['-b', PACKAGE], { cwd: ROOT, stdio: 'inherit' })
+  execFileSync('tsc', ['-b', PACKAGE], { cwd: ROOT, stdio: 'inherit' })
   chmodSync(MAIN, 0o755)
   const folder = mkdtempSync(join(tmpdir(), 'redrive-terminal-'))
   mkdirSync(join(folder, 'node_modules/.bin'), { recursive: true })
