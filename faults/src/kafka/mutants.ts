@@ -3,7 +3,7 @@ import type { Mutant } from '../harness/mutant.ts'
 const ASSIGNOR = 'packages/transports/kafka/src/protocol/assignor.ts'
 const ASSIGNMENT = 'packages/transports/kafka/src/consume/assignment.ts'
 const COMMIT = 'packages/transports/kafka/src/consume/committer.ts'
-const DECLARE = 'packages/transports/kafka/src/declare.ts'
+const SETTINGS = 'packages/transports/kafka/src/topic-settings.ts'
 const FETCH = 'packages/transports/kafka/src/protocol/fetcher.ts'
 const MEMBERSHIP = 'packages/transports/kafka/src/protocol/membership.ts'
 const PARTITION = 'packages/transports/kafka/src/consume/partition.ts'
@@ -37,7 +37,7 @@ export const MUTANTS: readonly Mutant[] = [
     'create topics that accept no larger records than the source',
     'large-records',
     'changed',
-    [DECLARE, 'limit + COPY_BYTES', 'limit'],
+    [SETTINGS, 'limit + COPY_BYTES', 'limit'],
   ],
   [
     'continue with old progress after rejoining as another member',

@@ -4,8 +4,7 @@ const ENACT = 'packages/transports/rabbitmq/src/enact.ts'
 const PUBLISH = 'packages/transports/rabbitmq/src/publish.ts'
 const TOPOLOGY = 'packages/transports/rabbitmq/src/topology.ts'
 
-const SEND =
-  '      const { proof, destination, truncated } = await this.#sentOnce(delivery, decision)\n'
+const SEND = '      const { proof, done } = await this.#sentOnce(delivery, decision)\n'
 const PROVE = `      await this.#deps.publisher.inTime(proof)
       return unsettled.settle(delivery) ?`
 

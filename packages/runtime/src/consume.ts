@@ -64,7 +64,7 @@ export async function consume<Body = unknown, Tx = undefined, D extends Delivery
   })
   const probes = new Probes({ dependency, clock, graceMs: policy.graceMs })
   const endLog = logConsumer(transport.source, clock, logger)
-  const following = followSource(transport.source)
+  const following = followSource(transport)
   const release = () => {
     endLog()
     following.end()

@@ -191,7 +191,8 @@ const events = channel(EVENT_CHANNEL)
 /** Returns true when a listener exists. Without one, events are not created. */
 export const hasListeners = (): boolean => events.hasSubscribers
 
-type Watch = (event: RedriveEvent) => void
+/** Gets an event, and the transport that reported it, if it was one. */
+type Watch = (event: RedriveEvent, transport?: object) => void
 
 /** What watches a source: the logs and the health of its consumers. They are no listeners: settled messages publish nothing for them. */
 const watches = new Map<string, Set<Watch>>()
@@ -206,9 +207,12 @@ export function watchSource(source: string, watch: Watch): () => void {
   }
 }
 
-/** Publishes an event to all listeners of this process. For transports. */
-export function publish(event: RedriveEvent): void {
-  for (const watch of watches.get(event.source) ?? []) watch(event)
+/**
+ * Publishes an event to all listeners of this process. A transport passes itself, because another consumer of
+ * the process may have the same source.
+ */
+export function publish(event: RedriveEvent, transport?: object): void {
+  for (const watch of watches.get(event.source) ?? []) watch(event, transport)
   if (events.hasSubscribers) events.publish(event)
 }
 

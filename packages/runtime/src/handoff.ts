@@ -1,9 +1,10 @@
-import type { DeadLetter, Decision, Delivery, Failure, FailureCycle } from '@redrive/core'
+import type { DeadLetter, Decision, Delivery, Failure, FailureCycle, Pause } from '@redrive/core'
 import type { Clock } from './clock.ts'
 import { hasListeners, publish } from './events.ts'
 import type { Awaitable } from './awaitable.ts'
 import type { LoopDeps } from './loop-deps.ts'
 import type { LostDeliveries } from './lost-deliveries.ts'
+import { pauseDecision } from './pending-delivery.ts'
 import {
   type Enactment,
   isUnfinished,
@@ -98,7 +99,7 @@ export class HandOff<D extends Delivery> {
       if (!isUnfinished(enactment) || this.#isAbandoned) return this.#settled(tries, enactment)
       if (tries === STUCK_AFTER) this.#getStuck(delivery, enactment)
       if (enactment.kind === 'refused' && enactment.isTooLarge) {
-        const instead = insteadOfRetry(decision)
+        const instead = insteadOfRetry(decision, this.#clock.now())
         if (instead !== undefined) {
           decision = instead
           continue
@@ -183,10 +184,15 @@ export class HandOff<D extends Delivery> {
   }
 }
 
-/** Returns the dead letter that replaces a retry, because the broker never stores the retry. */
-function insteadOfRetry(decision: Decision): DeadLetter | undefined {
+/**
+ * Returns what replaces a retry that the broker never stores: a dead letter. A message that is only returned,
+ * with the failures of this process, is returned without them instead.
+ */
+function insteadOfRetry(decision: Decision, now: number): DeadLetter | Pause | undefined {
   if (decision.kind !== 'retryAt') return undefined
-  const { cycle } = decision
+  const { cycle, reason } = decision
+  if (reason === 'held_back' && decision.failure === undefined)
+    return pauseDecision('requested', now)
   const failure = decision.failure ?? failureIn(cycle)
   return failure && { kind: 'deadLetter', reason: 'too_large', failure, cycle }
 }

@@ -13,6 +13,8 @@ export interface ConsumerHealth {
   readonly isConnected: boolean
   /** Partitions of the topic that this consumer has; undefined for brokers without partitions. */
   readonly assigned: number | undefined
+  /** Messages of the source that this consumer has not finished; undefined where the transport does not know. */
+  readonly lag: number | undefined
   readonly breaker: BreakerHealth
   /** Handlers that still run after their timeout and the grace period. */
   readonly hung: number
@@ -76,6 +78,7 @@ export function healthOf<D extends Delivery>(loop: Loop<D>, source: SourceState)
     reasons: found.map(([, , reason]) => reason),
     isConnected,
     assigned,
+    lag: deps.transport.lag?.(),
     breaker,
     hung: unended.hung,
     oldestUnproven,

@@ -211,6 +211,21 @@ describe('a hand-off that the broker rejects', () => {
     expect(retry).toMatchObject({ kind: 'retryAt' })
   })
 
+  it('is returned without its failures when it is too large and the consumer only stops', async () => {
+    const { clock, transport, start } = scripted()
+    transport.result = (_, { kind }) =>
+      kind === 'retryAt'
+        ? { ...REFUSED, isTooLarge: true }
+        : { kind: 'done', destination: 'returned', truncated: 0 }
+    const retry = { backoff: { kind: 'fixed', delay: '500ms' }, maxInlineDelay: '1s' } as const
+    const consumer = await start(() => Promise.reject(unreachable()), { retry })
+    transport.deliver(delivery('a'))
+    await clock.settle()
+    expect(transport.log).not.toContain('retryAt a')
+    await Promise.all([consumer.stop(), clock.advance('1s')])
+    expect(transport.log.filter((line) => line.endsWith(' a'))).toEqual(['retryAt a', 'pause a'])
+  })
+
   it('is repeated when it is a dead letter that is too large', async () => {
     const { clock, transport, start } = scripted()
     transport.result = () => ({ ...REFUSED, isTooLarge: true })

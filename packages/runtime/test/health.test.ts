@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { publish } from '../src/events.ts'
-import { delivery, never, scripted, unreachable } from './fixtures.ts'
+import { delivery, never, ScriptedTransport, scripted, unreachable } from './fixtures.ts'
 
 const HEALTHY = { status: 'up', reasons: [], isConnected: true, hung: 0 }
 
@@ -13,6 +13,7 @@ describe('the health of a consumer', () => {
     expect(consumer.health()).toEqual({
       ...HEALTHY,
       assigned: undefined,
+      lag: undefined,
       oldestUnproven: undefined,
       breaker: {
         dependency: 'crm',
@@ -39,6 +40,26 @@ describe('the health of a consumer', () => {
     publish({ type: 'connection_restored', at: clock.now(), source })
     publish({ type: 'connection_lost', at: clock.now(), source: 'other', error: new Error('no') })
     expect(consumer.health()).toMatchObject(HEALTHY)
+  })
+
+  it('ignores the connection and the assignment of another consumer of the same source', async () => {
+    const { clock, transport, start } = scripted()
+    const consumer = await start(() => undefined)
+    const [at, { source }] = [clock.now(), transport]
+    const other = new ScriptedTransport()
+    publish({ type: 'connection_lost', at, source, error: new Error('reset') }, other)
+    publish({ type: 'assignment_changed', at, source, assigned: 0 }, other)
+    expect(consumer.health()).toMatchObject({ ...HEALTHY, assigned: undefined })
+    publish({ type: 'assignment_changed', at, source, assigned: 3 }, transport)
+    expect(consumer.health()).toMatchObject({ ...HEALTHY, assigned: 3 })
+  })
+
+  it('has the lag that the transport knows', async () => {
+    const { transport, start } = scripted()
+    const consumer = await start(() => undefined)
+    expect(consumer.health().lag).toBeUndefined()
+    Object.assign(transport, { lag: () => 7 })
+    expect(consumer.health().lag).toBe(7)
   })
 
   it('is down when no partition is assigned', async () => {

@@ -31,7 +31,7 @@ describe('the log of a consumer', () => {
     send({}, { id: 'm1' })
     await clock.advance('1m')
     expect(lines).toEqual([
-      'warn orders: Message m1 is now a dead letter (attempts_exhausted, 2 runs): RangeError: the amount is negative (E_AMOUNT)',
+      'warn orders: Message m1 is now a dead letter in orders.dlq (attempts_exhausted, 2 runs): RangeError: the amount is negative (E_AMOUNT)',
     ])
   })
 
@@ -47,7 +47,7 @@ describe('the log of a consumer', () => {
     send({}, { id: 'm1' })
     await clock.advance('1m')
     expect(lines).toEqual([
-      'warn orders: Message m1 was quarantined (same_failure_repeated, 3 runs): TypeError: x is undefined',
+      'warn orders: Message m1 was quarantined in orders.dlq.quarantine.unknown (same_failure_repeated, 3 runs): TypeError: x is undefined',
     ])
   })
 

@@ -23,6 +23,8 @@ export const twoTopics: KafkaScenario = onCluster({
     await underLoad(world, load, async (fleet) => {
       const end = world.fault('members join and leave')
       const sent = world.send(other, plan(`${run}/other`, messages, USUAL_MIX), RATE)
+      // Awaited below.
+      sent.catch(() => undefined)
       for (let turn = 0; world.isSending(); turn++) {
         fleet.start({ queues: [turn % 2 === 0 ? run : other] })
         await lasting(everyMs)

@@ -17,6 +17,8 @@ const CONFIRMATION_RETENTION_MS = 1_209_600_000
 /** 1 day: an operator finds in the morning a consumer that paused in the evening. */
 const SOURCE_RETENTION_MS = 86_400_000
 
+/** 16 KiB: what a consumer adds to the limit of the source, for the headers of a copy. */
+const COPY_BYTES = 16_384
 const ALTER = 'kafka-configs --alter --entity-type topics --entity-name {subject} --add-config'
 
 const setting = (topic: { readonly config: Readonly<Record<string, string>> }, name: string) =>
@@ -149,11 +151,12 @@ export const TOPIC_CHECKS: readonly Check<KafkaFacts>[] = [
     looksFor: 'a retry or dead-letter topic with a smaller maximum record size than the source',
     why: 'The broker rejects the copy of a large record that fails. It is not retried, and its dead letter refers to the original instead of containing it.',
     fix: `${ALTER} max.message.bytes={wanted}`,
-    hits: onTopics(WITHOUT_SOURCE, ({ topic, source }) => {
+    hits: onTopics(['retry', 'deadLetters'], ({ topic, source }) => {
       const wanted = source === undefined ? undefined : boundOf(source, 'max.message.bytes')
       const has = boundOf(topic, 'max.message.bytes')
       if (wanted === undefined || has === undefined || has >= wanted) return undefined
-      return { found: `max.message.bytes=${has}, source ${wanted}`, fill: { wanted } }
+      const fill = { wanted: wanted + COPY_BYTES }
+      return { found: `max.message.bytes=${has}, source ${wanted}`, fill }
     }),
   },
   {

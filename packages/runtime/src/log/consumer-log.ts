@@ -41,7 +41,8 @@ const UNASSIGNED: Line = {
 function startLog(source: string, clock: Clock, logger: Logger): () => void {
   const limit = new LineLimit()
   let lastFailed: EventOf<'attempt_failed'> | undefined
-  let cancelWarning: (() => void) | undefined
+  /** Ends the wait of a consumer without partitions, by its transport. */
+  const cancels = new Map<object | undefined, () => void>()
   const log = (kind: string, line: Line | undefined) => {
     if (line === undefined) return
     const omitted = limit.take(kind, clock.now())
@@ -50,18 +51,18 @@ function startLog(source: string, clock: Clock, logger: Logger): () => void {
     // Ids, sources and headers come from producers.
     write(logger, line.level, `${oneLine(`${source}: ${line.text}`, MAX_LINE)}${rest}`)
   }
-  const end = watchSource(source, (event) => {
+  const end = watchSource(source, (event, transport) => {
     if (event.type === 'attempt_failed') lastFailed = event
     if (event.type === 'assignment_changed') {
-      cancelWarning?.()
-      const isUnassigned = event.assigned === 0
+      cancels.get(transport)?.()
+      cancels.delete(transport)
       const warn = () => log(event.type, UNASSIGNED)
-      cancelWarning = isUnassigned ? clock.after(UNASSIGNED_MS, warn) : undefined
+      if (event.assigned === 0) cancels.set(transport, clock.after(UNASSIGNED_MS, warn))
     }
     log(kindOf(event), lineOf(event, lastFailed))
   })
   return () => {
-    cancelWarning?.()
+    for (const cancel of cancels.values()) cancel()
     end()
   }
 }

@@ -88,11 +88,12 @@ function describeFailing(event: EventOf<'attempt_failed'>): Line | undefined {
 function describeEnacted(event: EventOf<'enacted'>): Line | undefined {
   const { deliveryId, decision, enactment } = event
   if (enactment.kind !== 'done') return undefined
+  const where = enactment.target === undefined ? '' : ` in ${enactment.target}`
   if (decision.kind === 'deadLetter') {
-    return warn(`Message ${deliveryId} is now a dead letter (${describeEnd(decision)}`)
+    return warn(`Message ${deliveryId} is now a dead letter${where} (${describeEnd(decision)}`)
   }
   if (decision.kind === 'quarantine') {
-    return warn(`Message ${deliveryId} was quarantined (${describeEnd(decision)}`)
+    return warn(`Message ${deliveryId} was quarantined${where} (${describeEnd(decision)}`)
   }
   return undefined
 }

@@ -62,6 +62,12 @@ export interface Transport<D extends Delivery = Delivery> {
   resume(): void
 
   /**
+   * Returns the number of messages of the source that this consumer has not finished, as far as it knows
+   * without a request. Absent or undefined: it does not know.
+   */
+  lag?(): number | undefined
+
+  /**
    * Releases everything. Deliveries that are not settled return to the source, uncounted where the broker
    * can. Resolves also when `open` was never called or rejected, and when called again.
    */
@@ -91,6 +97,8 @@ export type Enactment =
   | {
       readonly kind: 'done'
       readonly destination: Destination
+      /** The queue or topic in which the copy is. Absent: the message did not move to another one. */
+      readonly target?: string
       /** Failures omitted from the history to fit the header budget. */
       readonly truncated: number
     }
@@ -126,6 +134,6 @@ export const SETTLED: Enactment = Object.freeze({
 })
 export const LOST: Enactment = Object.freeze({ kind: 'lost' })
 
-export function movedTo(destination: Destination, truncated = 0): Enactment {
-  return { kind: 'done', destination, truncated }
+export function movedTo(destination: Destination, truncated = 0, target?: string): Enactment {
+  return { kind: 'done', destination, truncated, ...(target === undefined ? {} : { target }) }
 }

@@ -2,6 +2,18 @@ import { Admin, type Base, type BaseOptions } from '@platformatic/kafka'
 import { RedriveError } from '@redrive/core'
 import { isError, missingNoBroker } from './protocol/client.ts'
 import { refuseCollision } from './name-collisions.ts'
+import {
+  configProblems,
+  configsOf,
+  configsOfAll,
+  copyLimitOf,
+  describeConfigs,
+  namesOf,
+  raiseConfigs,
+  SETTING_REJECTED,
+  type WantedTopic,
+  waitUntilKnown,
+} from './topic-settings.ts'
 import type { Topology, TopicSpec } from './topology.ts'
 
 /** A topic that exists. */
@@ -10,13 +22,8 @@ interface FoundTopic {
   readonly replicas: number
 }
 
-/** `resourceType` of a topic in the protocol. */
-const TOPIC = 2 as const
-const FOREVER = -1
 /** 30 s: a busy controller creates topics one after the other. */
 const ANSWER_MS = 30_000
-/** `configOperation` that sets a value. */
-const SET = 0 as const
 
 export interface PrepareOptions {
   /** Whether missing topics are created; if false, they must exist. */
@@ -42,9 +49,11 @@ export async function prepare(
     if (isFirst) await refuseCollision(admin, topology)
     const specs = [...topology.retries, topology.deadLetters, topology.replayed]
     if (isDeclaring) {
-      const maxBytes = await copyLimitOf(admin, topology.topic)
-      const sized = specs.map((spec) => ({ ...spec, maxBytes }))
-      await createMissing(admin, sized, source)
+      const limit = await copyLimitOf(admin, topology.topic)
+      // Confirmations are small.
+      const maxBytesOf = (spec: TopicSpec) => (spec === topology.replayed ? undefined : limit)
+      const wanted = specs.map((spec) => ({ ...spec, maxBytes: maxBytesOf(spec) }))
+      await createMissing(admin, wanted, source)
     }
     const problems = await problemsOf(admin, specs, source)
     if (problems.length > 0) throw topologyMismatch(topology.topic, problems)
@@ -75,29 +84,6 @@ export async function existing(
   return topics.filter((_, at) => found[at] !== undefined)
 }
 
-/** A topic to create or to change. */
-interface WantedTopic extends TopicSpec {
-  /** Smallest limit of a record. Undefined: as the cluster sets it. */
-  readonly maxBytes: number | undefined
-}
-
-/** 16 KiB: the header budget, twice. The names of headers and the format of a record need space too. */
-const COPY_BYTES = 16_384
-
-/** Returns the limit that the largest copy of a record of the topic needs; undefined without the permission to read it. */
-async function copyLimitOf(admin: Admin, topic: string): Promise<number | undefined> {
-  try {
-    const configs = await configsOfAll(admin, [topic])
-    const limit = Number(configs.get(topic)?.get('max.message.bytes'))
-    return limit > 0 ? Math.min(limit + COPY_BYTES, MAX_INT) : undefined
-  } catch (error) {
-    if (isError(error, 'TOPIC_AUTHORIZATION_FAILED')) return undefined
-    throw error
-  }
-}
-
-const MAX_INT = 2 ** 31 - 1
-
 async function createMissing(
   admin: Admin,
   specs: readonly WantedTopic[],
@@ -107,10 +93,16 @@ async function createMissing(
   const missing = specs.filter((_, index) => found[index] === undefined)
   // One request for all topics with the same configuration.
   for (const alike of Map.groupBy(missing, describeConfigs).values()) {
+    const [spec] = alike as [WantedTopic]
+    const topics = [...namesOf(alike)]
+    const create = (wanted: TopicSpec) =>
+      admin.createTopics({ topics, partitions, replicas, configs: [...configsOf(wanted)] })
     try {
-      const [spec] = alike as [WantedTopic]
-      const topics = alike.map(({ name }) => name)
-      await admin.createTopics({ topics, partitions, replicas, configs: [...configsOf(spec)] })
+      await create(spec).catch((error: unknown) => {
+        // Some clusters limit this setting. Without it, only the largest records cannot be copied.
+        if (!isError(error, ...SETTING_REJECTED)) throw error
+        return create({ ...spec, maxBytes: undefined } as TopicSpec)
+      })
     } catch (error) {
       // Another consumer of the group created it first.
       if (!isError(error, 'TOPIC_ALREADY_EXISTS')) throw error
@@ -138,83 +130,6 @@ async function createMissing(
   for (const spec of present) await raiseConfigs(admin, spec, configs.get(spec.name))
 }
 
-/** Raises settings that are too low. Never lowers them: another consumer may need the current value. */
-async function raiseConfigs(
-  admin: Admin,
-  spec: WantedTopic,
-  config: Config = new Map(),
-): Promise<void> {
-  const raised = raisedConfigs(spec, config)
-  if (raised.length === 0) return
-  const configs = raised.map((one) => ({ ...one, configOperation: SET }) as const)
-  await admin.incrementalAlterConfigs({
-    resources: [{ resourceType: TOPIC, resourceName: spec.name, configs }],
-  })
-  await waitUntilKnown(`${describeAll(raised)} of ${spec.name}`, async () => {
-    const now = (await configsOfAll(admin, [spec.name])).get(spec.name)
-    return now !== undefined && raisedConfigs(spec, now).length === 0
-  })
-}
-
-function raisedConfigs(spec: WantedTopic, config: Config): readonly TopicConfig[] {
-  const isTooSmall = Number(config.get(MAX_BYTES)) < (spec.maxBytes ?? 0)
-  return configsOf(spec).filter(
-    ({ name }) =>
-      (name === RETENTION && isTooShort(spec, config)) || (name === MAX_BYTES && isTooSmall),
-  )
-}
-
-const RETENTION = 'retention.ms'
-const MAX_BYTES = 'max.message.bytes'
-
-interface TopicConfig {
-  readonly name: string
-  readonly value: string
-}
-
-const namesOf = (specs: readonly TopicSpec[]) => specs.map(({ name }) => name)
-
-function isTooShort({ retentionMs }: TopicSpec, config: Config): boolean {
-  const actual = Number(config.get('retention.ms') ?? FOREVER)
-  const wanted = boundedRetention(retentionMs)
-  return actual !== FOREVER && (wanted === FOREVER || actual < wanted)
-}
-
-/** 30 s: brokers exchange metadata about a new topic, and a busy one is slow. */
-const KNOWN_MS = 30_000
-const POLL_MS = 50
-
-/** Waits until the brokers report a change that they accepted. */
-async function waitUntilKnown(what: string, isKnown: () => Promise<boolean>): Promise<void> {
-  const endsAt = performance.now() + KNOWN_MS
-  while (!(await isKnown())) {
-    if (performance.now() > endsAt) {
-      throw new Error(
-        `Kafka accepted ${what}, but did not apply it within ${KNOWN_MS} ms. Check the brokers, then retry.`,
-      )
-    }
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS))
-  }
-}
-
-/**
- * Returns the configuration of a topic. It is never compacted, so that two failures with one key are both kept.
- * Retry topics use the time of the broker, so that a retry is never early.
- */
-const configsOf = ({
-  retentionMs,
-  tierMs,
-  maxBytes,
-}: TopicSpec & Partial<WantedTopic>): readonly TopicConfig[] => [
-  { name: 'cleanup.policy', value: 'delete' },
-  { name: RETENTION, value: String(boundedRetention(retentionMs)) },
-  ...(tierMs === 0 ? [] : [{ name: 'message.timestamp.type', value: 'LogAppendTime' }]),
-  ...(maxBytes === undefined ? [] : [{ name: MAX_BYTES, value: String(maxBytes) }]),
-]
-
-const boundedRetention = (retentionMs: number) =>
-  Number.isSafeInteger(Math.round(retentionMs)) ? Math.round(retentionMs) : FOREVER
-
 async function problemsOf(
   admin: Admin,
   specs: readonly TopicSpec[],
@@ -239,50 +154,6 @@ async function problemsOf(
     }
     problems.push(...configProblems(spec, configs.get(spec.name) ?? new Map()))
   })
-  return problems
-}
-
-const describeConfigs = (spec: TopicSpec) => describeAll(configsOf(spec))
-
-const describeAll = (configs: readonly TopicConfig[]) =>
-  configs.map(({ name, value }) => `${name}=${value}`).join(', ')
-
-type Config = ReadonlyMap<string, string>
-
-async function configsOfAll(
-  admin: Admin,
-  topics: readonly string[],
-): Promise<ReadonlyMap<string, Config>> {
-  if (topics.length === 0) return new Map()
-  const resources = topics.map((topic) => ({ resourceType: TOPIC, resourceName: topic }))
-  const described = await admin.describeConfigs({ resources })
-  return new Map(
-    described.map(({ resourceName, configs }) => [
-      resourceName,
-      new Map(configs.map(({ name, value }) => [name, value ?? ''])),
-    ]),
-  )
-}
-
-function configProblems(spec: TopicSpec, config: Config): readonly string[] {
-  const { name, tierMs, retentionMs } = spec
-  const problems: string[] = []
-  const policy = config.get('cleanup.policy') ?? 'delete'
-  if (policy !== 'delete') {
-    problems.push(
-      `${name} has cleanup.policy=${policy}, which keeps only the last of several failures with one key. Set it to delete.`,
-    )
-  }
-  if (isTooShort(spec, config)) {
-    problems.push(
-      `${name} has retention.ms=${config.get('retention.ms')}, which is too short. Raise it to ${boundedRetention(retentionMs)}.`,
-    )
-  }
-  if (tierMs > 0 && config.get('message.timestamp.type') !== 'LogAppendTime') {
-    problems.push(
-      `${name} stores the timestamps of the producer. Set message.timestamp.type=LogAppendTime, because the clock of another machine can make a retry early.`,
-    )
-  }
   return problems
 }
 

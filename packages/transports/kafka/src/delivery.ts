@@ -120,13 +120,8 @@ export function copyOf(
 const ORIGINAL = 'redrive-original' satisfies keyof KafkaHeaderTable
 
 /** Returns a copy that has only the headers of Redrive, and the position of the original instead of its content. */
-export function withoutContent(
-  { headers }: Copy,
-  { topic, partition, offset, timestamp }: KafkaRecord,
-): Copy {
-  const position = encodeAsBytes({
-    [ORIGINAL]: JSON.stringify([topic, partition, offset, timestamp]),
-  })
+export function withoutContent({ headers }: Copy, original: KafkaRecord): Copy {
+  const position = encodeAsBytes({ [ORIGINAL]: formatPosition(original) })
   return { key: null, value: null, headers: [...headers.filter(isRedriveHeader), ...position] }
 }
 
@@ -138,19 +133,27 @@ export interface OriginalPosition extends TopicPartition {
 }
 
 /** Returns the position of the original of a dead letter without content; undefined for other dead letters. */
-export function originalOf({ headers }: KafkaRecord): OriginalPosition | undefined {
-  const header = readable(headers)[ORIGINAL]
-  if (typeof header !== 'string') return undefined
+export function originalOf({ key, value, headers }: KafkaRecord): OriginalPosition | undefined {
+  const isEmpty = key === null && value === null && has(headers, REASON)
+  const header = isEmpty ? readable(headers)[ORIGINAL] : undefined
+  return typeof header === 'string' ? parsePosition(header) : undefined
+}
+
+/** Parses a position; undefined for other text: any program can write a header. */
+export function parsePosition(text: string): OriginalPosition | undefined {
   try {
-    const [topic, partition, offset, timestamp] = JSON.parse(header) as readonly unknown[]
-    return typeof topic === 'string' && [partition, offset, timestamp].every(Number.isSafeInteger)
+    const [topic, partition, offset, timestamp] = JSON.parse(text) as readonly unknown[]
+    const isCount = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= 0
+    return typeof topic === 'string' && [partition, offset, timestamp].every(isCount)
       ? ({ topic, partition, offset, timestamp } as OriginalPosition)
       : undefined
   } catch {
-    // Any program can write a header.
     return undefined
   }
 }
+
+export const formatPosition = ({ topic, partition, offset, timestamp }: OriginalPosition): string =>
+  JSON.stringify([topic, partition, offset, timestamp])
 
 /** Returns a dead letter without content, completed by its original. */
 export function completed(

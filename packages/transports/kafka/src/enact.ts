@@ -1,5 +1,5 @@
 import { type Decision, type Pause, RedriveError } from '@redrive/core'
-import { type Destination, type Enactment, serializeConfirmation } from '@redrive/runtime'
+import { type Enactment, movedTo, serializeConfirmation } from '@redrive/runtime'
 import { copyOf, type Copy, type KafkaDelivery, withoutContent } from './delivery.ts'
 import { refusalIn } from './protocol/refusal.ts'
 import type { TopicPartition } from './protocol/topic-partition.ts'
@@ -18,9 +18,8 @@ export const isEnding = (decision: Decision): decision is FinalDecision =>
 export interface HandOff {
   readonly to: TopicPartition
   readonly copy: Copy
-  readonly destination: Destination
-  /** Number of failures removed from the history to fit the header budget. */
-  readonly truncated: number
+  /** The result when it is stored and the original is finished. */
+  readonly done: Enactment
 }
 
 const DESTINATIONS = {
@@ -41,8 +40,8 @@ export interface HandOffSettings {
 
 /**
  * Returns the record to produce for a decision. If the broker rejects it as too large, the next one is smaller:
- * first without history and stack, then without the content of the original. A retry without content is
- * useless, so it has no third form. A record keeps its partition number in every topic.
+ * first with only the last failure and no stack, then without the content of the original. A retry without
+ * content is useless, so it has no third form. A record keeps its partition number in every topic.
  */
 export function* formsOf(
   delivery: KafkaDelivery,
@@ -54,16 +53,27 @@ export function* formsOf(
     return
   }
   yield copyFor(delivery, decision, settings)
-  yield copyFor(delivery, decision, { ...settings, budgetBytes: 0 })
+  yield copyFor(delivery, shortened(decision), settings, decision.cycle.history.length - 1)
   if (decision.kind === 'retryAt') return
   const handOff = copyFor(delivery, decision, settings)
   yield { ...handOff, copy: withoutContent(handOff.copy, delivery.raw) }
 }
 
+type CopyDecision = Exclude<HandOffDecision, FinalDecision>
+
+/** Returns the decision with the last failure only, and without its stack. */
+function shortened(decision: CopyDecision): CopyDecision {
+  const cycle = { ...decision.cycle, history: decision.cycle.history.slice(-1) }
+  if (decision.kind === 'retryAt') return { ...decision, cycle }
+  return { ...decision, cycle, failure: { ...decision.failure, stack: undefined } }
+}
+
+/** Returns the copy for a decision. `omitted`: failures that the decision leaves out of the history. */
 function copyFor(
   delivery: KafkaDelivery,
-  decision: Exclude<HandOffDecision, FinalDecision>,
+  decision: CopyDecision,
   { group, order, budgetBytes, handler }: HandOffSettings,
+  omitted = 0,
 ): HandOff {
   const { kind, cycle, reason } = decision
   const end = kind === 'retryAt' ? {} : { handler, stack: decision.failure.stack }
@@ -73,12 +83,8 @@ function copyFor(
     kind === 'retryAt'
       ? retryTopic(source, group, tierFor(decision.delayMs))
       : deadLetterTopic(source, group)
-  return {
-    to: { topic, partition: raw.partition },
-    copy,
-    destination: DESTINATIONS[kind],
-    truncated,
-  }
+  const done = movedTo(DESTINATIONS[kind], truncated + Math.max(0, omitted), topic)
+  return { to: { topic, partition: raw.partition }, copy, done }
 }
 
 function confirmationOf(delivery: KafkaDelivery, decision: FinalDecision, group: string): HandOff {
@@ -87,8 +93,7 @@ function confirmationOf(delivery: KafkaDelivery, decision: FinalDecision, group:
   return {
     to: { topic: replayedTopic(source, group), partition: raw.partition },
     copy: { key: null, value, headers: [] },
-    destination: DESTINATIONS[decision.kind],
-    truncated: 0,
+    done: movedTo(DESTINATIONS[decision.kind]),
   }
 }
 

@@ -8,17 +8,18 @@ import { Fetcher, type Reading } from './protocol/fetcher.ts'
 const READ_MS = 10_000
 
 /**
- * Completes a dead letter without content by its original. Returns undefined when the original no longer exists.
- * Rejects when the brokers do not answer.
+ * Completes a dead letter without content by its original. Rejects when the original cannot be read: it was deleted,
+ * it must not be read, or the brokers do not answer.
  */
 export async function completeFrom(
   client: Client,
   deadLetter: KafkaRecord,
   position: OriginalPosition,
-): Promise<KafkaRecord | undefined> {
+): Promise<KafkaRecord> {
   const original = await readAt(client, position)
   const isSame = original?.offset === position.offset && original.timestamp === position.timestamp
-  return original !== undefined && isSame ? completed(deadLetter, original) : undefined
+  if (original === undefined || !isSame) throw new Error('Kafka has deleted it.')
+  return completed(deadLetter, original)
 }
 
 /** Reads the first record at or after an offset; undefined when there is none. */
@@ -50,7 +51,7 @@ async function readAt(
   fetcher.wake()
   try {
     return await withTimeout(read, READ_MS, () => {
-      throw new Error(`Kafka did not return the record ${topic}/${partition}/${offset} in time.`)
+      throw new Error(`Kafka did not return it within ${READ_MS} ms.`)
     })
   } finally {
     isWanted = false

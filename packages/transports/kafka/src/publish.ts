@@ -12,7 +12,7 @@ import { RedriveError } from '@redrive/core'
 import { withTimeout } from '@redrive/runtime/internal'
 import { missingNoBroker } from './protocol/client.ts'
 import type { Copy } from './delivery.ts'
-import { refusalIn } from './protocol/refusal.ts'
+import { hasRefusal } from './protocol/refusal.ts'
 import { nameOf, type TopicPartition } from './protocol/topic-partition.ts'
 
 /** 500 records per request, and 512 KB per partition: half of what a broker accepts by default. */
@@ -52,7 +52,12 @@ export class Publisher {
   readonly #confirmTimeoutMs: number
   readonly #queues = new Map<number, BrokerQueue>()
   #producer: KafkaProducer | undefined
-  readonly #retired = new Set<Promise<void>>()
+  /** Requests in flight, by producer. */
+  readonly #users = new Map<KafkaProducer, number>()
+  /** Topics and their leaders, as the last retired producer knew them. */
+  #leaders: NonNullable<KafkaProducer['currentMetadata']>['topics'] | undefined
+  readonly #closing = new Set<Promise<void>>()
+  #isClosed = false
 
   constructor(options: BaseOptions, confirmTimeoutMs: number) {
     this.#options = options
@@ -92,7 +97,7 @@ export class Publisher {
 
   /** Returns the leader if it is known. The client library finds the right broker in any case. */
   #leaderOf({ topic, partition }: TopicPartition): number {
-    const topics = this.#producer?.currentMetadata?.topics
+    const topics = this.#producer?.currentMetadata?.topics ?? this.#leaders
     return topics?.get(topic)?.partitions[partition]?.leader ?? NO_LEADER
   }
 
@@ -114,6 +119,7 @@ export class Publisher {
 
   async #sendBatch(batch: readonly PendingRecord[]): Promise<void> {
     const producer = this.#current()
+    this.#users.set(producer, (this.#users.get(producer) ?? 0) + 1)
     try {
       const messages = batch.map(({ message }) => message)
       forgetIfOutdated(producer, messages)
@@ -125,10 +131,12 @@ export class Publisher {
       const isStored = storedIn(error)
       const left = batch.filter(({ to }) => !isStored(to))
       for (const one of batch) if (!left.includes(one)) one.resolve()
-      // One of them may be too large: each is sent alone, so that it does not block the others.
-      const canSplit = left.length > 1 && refusalIn(error)?.isTooLarge === true
+      // The broker rejects one of them: each is sent alone, so that it does not block the others.
+      const canSplit = left.length > 1 && !this.#isClosed && hasRefusal(error)
       if (!canSplit) for (const { reject } of left) reject(error)
       else for (const one of left) await this.#sendBatch([one])
+    } finally {
+      this.#released(producer)
     }
   }
 
@@ -137,21 +145,38 @@ export class Publisher {
     return this.#producer
   }
 
+  /** Replaces a producer. It is closed when its other requests have ended: they would be unknown otherwise. */
   #retire(producer: KafkaProducer): void {
-    if (this.#producer === producer) this.#producer = undefined
-    const closed = closing(producer).finally(() => this.#retired.delete(closed))
-    this.#retired.add(closed)
+    if (this.#producer !== producer) return
+    this.#leaders = producer.currentMetadata?.topics ?? this.#leaders
+    this.#producer = undefined
+  }
+
+  #released(producer: KafkaProducer): void {
+    const users = (this.#users.get(producer) ?? 1) - 1
+    if (users > 0) this.#users.set(producer, users)
+    else this.#users.delete(producer)
+    if (users === 0 && this.#producer !== producer) this.#close(producer)
+  }
+
+  #close(producer: KafkaProducer): void {
+    const closed = closing(producer).finally(() => this.#closing.delete(closed))
+    this.#closing.add(closed)
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true
     for (const queue of this.#queues.values()) {
       const left = queue.waiting.splice(0)
       for (const { reject } of left)
         reject(new Error('The producer was closed before the record was sent.'))
       settle(queue, left)
     }
-    if (this.#producer !== undefined) this.#retire(this.#producer)
-    await Promise.all(this.#retired)
+    const producers = new Set(this.#users.keys())
+    if (this.#producer !== undefined) producers.add(this.#producer)
+    for (const producer of producers) this.#close(producer)
+    this.#producer = undefined
+    await Promise.all(this.#closing)
   }
 }
 

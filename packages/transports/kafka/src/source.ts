@@ -13,9 +13,11 @@ import { Drain } from './drain.ts'
 import { readForeignDeath } from './foreign.ts'
 import {
   envelopeOf,
+  formatPosition,
   type KafkaDelivery,
   type KafkaRecord,
   originalOf,
+  parsePosition,
   positionOf,
   readable,
   replayOf,
@@ -32,6 +34,7 @@ import {
   resolveSourceOptions,
 } from './options.ts'
 import { Publisher } from './publish.ts'
+import { topologyOf } from './topology.ts'
 
 /** 30 s: joining a group takes as long as its slowest member needs. */
 const DRAIN_MS = 30_000
@@ -48,6 +51,8 @@ export class KafkaSource implements DeadLetterSource {
   readonly #client: Client
   readonly #offsets: Offsets
   readonly #publisher: Publisher
+  /** The topics that consumers of this topic and group read. */
+  readonly #ownTopics: ReadonlySet<string>
   #deadLetters: Drain | undefined
   #confirmations: Drain | undefined
   /** Time of the next check for missing topics, by the name of the first topic. */
@@ -61,6 +66,8 @@ export class KafkaSource implements DeadLetterSource {
     this.#client = new Client(client)
     this.#offsets = new Offsets(this.#client, this.#groupFor(options.deadLetterTopics))
     this.#publisher = new Publisher(client, confirmTimeoutMs)
+    const { topic, retries } = topologyOf(options.topic, options.group, 0)
+    this.#ownTopics = new Set([topic, ...retries.map(({ name }) => name)])
   }
 
   /** Returns a separate group for each set of topics: members of a group must consume the same topics. */
@@ -81,13 +88,10 @@ export class KafkaSource implements DeadLetterSource {
       this.#deadLetters ??= this.#drain(topics)
     }
     const { deliveries, ...endActions } = await this.#deadLetters.take(limit, DRAIN_MS)
-    try {
-      const deadLetters = await Promise.all(deliveries.map((delivery) => this.#read(delivery)))
-      return { deadLetters, ...endActions }
-    } catch (error) {
-      await endActions.abandon()
-      throw error
-    }
+    const deadLetters: DrainedDeadLetter[] = []
+    // One after the other: an original is read from the broker, and may be large.
+    for (const delivery of deliveries) deadLetters.push(await this.#read(delivery))
+    return { deadLetters, ...endActions }
   }
 
   async confirmations({ limit }: { readonly limit: number }): Promise<ConfirmationBatch> {
@@ -114,17 +118,19 @@ export class KafkaSource implements DeadLetterSource {
 
   async #read(drained: KafkaDelivery): Promise<DrainedDeadLetter> {
     const position = originalOf(drained.raw)
-    if (position === undefined) return this.#deadLetterOf(drained)
+    // Any program can write this header. It must not make other topics readable.
+    if (position === undefined || !this.#ownTopics.has(position.topic))
+      return this.#deadLetterOf(drained)
     const { raw, source, deliveryCount } = drained
-    const complete = await completeFrom(this.#client, raw, position)
     const delivery = (record: KafkaRecord) =>
       new InFlightDelivery(source, record, undefined, deliveryCount)
-    if (complete !== undefined) return this.#deadLetterOf(delivery(complete))
-    const { envelope, ...rest } = this.#deadLetterOf(delivery({ ...raw, value: Buffer.alloc(0) }))
-    return {
-      ...rest,
-      reason: CONTENT_EXPIRED,
-      envelope: { ...envelope, expired: positionOf(position) },
+    try {
+      return this.#deadLetterOf(delivery(await completeFrom(this.#client, raw, position)))
+    } catch {
+      // It must not block the other dead letters. A replay reads the original again, and reports the cause.
+      const { envelope, ...rest } = this.#deadLetterOf(delivery({ ...raw, value: NO_CONTENT }))
+      const original = formatPosition(position)
+      return { ...rest, reason: CONTENT_MISSING, envelope: { ...envelope, original } }
     }
   }
 
@@ -160,15 +166,31 @@ export class KafkaSource implements DeadLetterSource {
   }
 
   async publish({ deadLetter, replayId }: ReplayMessage): Promise<void> {
-    const { delivery, envelope } = deadLetter
-    const { expired } = envelope
-    if (expired !== undefined && delivery.bytes.length === 0) throw contentExpired(expired)
-    const { copy, to } = replayOf(deadLetter, replayId)
+    const { copy, to } = replayOf(await this.#withContent(deadLetter), replayId)
     try {
       await this.#publisher.inTime(this.#publisher.send(to, copy))
     } catch (error) {
       const result = unfinished(error, to)
       throw result.kind === 'refused' ? result.error : error
+    }
+  }
+
+  /** Reads the content of a dead letter that was drained without it, unless a user has added a body. */
+  async #withContent(deadLetter: DrainedDeadLetter): Promise<DrainedDeadLetter> {
+    const { delivery, envelope } = deadLetter
+    const position = parsePosition(envelope['original'] ?? '')
+    if (position === undefined || delivery.bytes.length > 0) return deadLetter
+    try {
+      const record = await completeFrom(this.#client, NO_RECORD, position)
+      const { partition: _, ...content } = envelopeOf(record)
+      const bytes = record.value ?? NO_CONTENT
+      return {
+        ...deadLetter,
+        delivery: { ...delivery, bytes },
+        envelope: { ...envelope, ...content },
+      }
+    } catch (cause) {
+      throw contentMissing(positionOf(position), cause)
     }
   }
 
@@ -192,13 +214,20 @@ const NO_END_ACTIONS = { release: () => Promise.resolve(), abandon: () => Promis
 const NOTHING_DRAINED: DrainedBatch = { deadLetters: [], ...NO_END_ACTIONS }
 const NO_CONFIRMATIONS: ConfirmationBatch = { confirmations: [], ...NO_END_ACTIONS }
 
-/** The reason of a dead letter whose content was too large to copy, and whose original no longer exists. */
-const CONTENT_EXPIRED = 'content_expired'
+const NO_CONTENT = Buffer.alloc(0)
+const NO_RECORD: KafkaRecord = {
+  ...{ topic: '', partition: 0, offset: 0, timestamp: 0 },
+  ...{ key: null, value: null, headers: [] },
+}
 
-const contentExpired = (original: string) =>
+/** The reason of a dead letter whose content was too large to copy, and whose original could not be read. */
+const CONTENT_MISSING = 'content_missing'
+
+const contentMissing = (original: string, cause: unknown) =>
   new RedriveError(
     'REFUSED',
-    `This dead letter has no content: the record was too large to copy, and Kafka has deleted the original, ${original}. Publish the message again from its producer, or add a body and replay it.`,
+    `This dead letter has no content: the record was too large to copy, and the original, ${original}, cannot be read: ${cause instanceof Error ? cause.message : String(cause)} Publish the message again from its producer, or add a body and replay it.`,
+    { cause },
   )
 
 /** The reasons of a decision that mean quarantine. */

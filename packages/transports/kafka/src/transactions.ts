@@ -6,7 +6,7 @@ import type { Consumption } from './consume/consumption.ts'
 import { decodeCommit } from './consume/crash-evidence.ts'
 import type { HandOff } from './enact.ts'
 import type { KafkaRecord } from './delivery.ts'
-import { refusalIn } from './protocol/refusal.ts'
+import { hasRefusal } from './protocol/refusal.ts'
 import { nameOf } from './protocol/topic-partition.ts'
 import type { Commit } from './protocol/offsets.ts'
 import type { ResolvedOptions } from './options.ts'
@@ -78,8 +78,8 @@ export class Transactions {
       await this.#transact(ours)
       for (const one of ours) finish(one)
     } catch (error) {
-      // One of them may be too large: each gets its own transaction, so that it does not block the others.
-      const canSplit = ours.length > 1 && refusalIn(error)?.isTooLarge === true
+      // The broker rejects one of them: each gets its own transaction, so that it does not block the others.
+      const canSplit = ours.length > 1 && !this.#isClosed && hasRefusal(error)
       if (!canSplit) return this.#resolveOutcome(ours, error)
       await this.#retire()
       for (const one of ours) await this.#run([one])

@@ -156,9 +156,9 @@ export class KafkaTransport implements Transport<KafkaDelivery> {
     let result: Enactment = LOST
     for (const form of formsOf(delivery, decision, settings)) {
       result = await this.#store(delivery, partition, form)
+      if (this.#consumption.partitionOf(delivery) === undefined) return LOST
       if (result.kind !== 'refused' || !result.isTooLarge) break
     }
-    if (this.#consumption.partitionOf(delivery) === undefined) return LOST
     if (result.kind !== 'done') return result
     if (!this.#consumption.finish(delivery)) return LOST
     // Committed before returning: the caller may stop next, or run a record that crashes this process.
@@ -169,8 +169,8 @@ export class KafkaTransport implements Transport<KafkaDelivery> {
   async #store(delivery: KafkaDelivery, partition: Partition, form: HandOff): Promise<Enactment> {
     try {
       const sent = this.#sentOnce(delivery, partition, form)
-      const { destination, truncated } = await this.#publisher.inTime(sent)
-      return movedTo(destination, truncated)
+      const { done } = await this.#publisher.inTime(sent)
+      return done
     } catch (error) {
       return unfinished(error, form.to)
     }
@@ -187,6 +187,11 @@ export class KafkaTransport implements Transport<KafkaDelivery> {
     // The broker rejected it, or the outcome is unknown: the next call sends it again.
     sent.catch(() => this.#sent.delete(delivery))
     return sent
+  }
+
+  /** Returns the number of records of the assigned partitions that are not committed; undefined before they are read. */
+  lag(): number | undefined {
+    return this.#consumption.lag
   }
 
   /** Commits all settled records now and resolves afterwards. Without a call, this happens every 100 ms. */
@@ -215,7 +220,7 @@ export class KafkaTransport implements Transport<KafkaDelivery> {
   }
 
   #report(event: TransportEvent): void {
-    publishEvent({ ...event, at: Date.now(), source: this.source })
+    publishEvent({ ...event, at: Date.now(), source: this.source }, this)
   }
 }
 

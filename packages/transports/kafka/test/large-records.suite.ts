@@ -62,7 +62,13 @@ export function handlingLargeRecords(brokers: readonly string[]): void {
           ...decision,
           failure: { ...decision.failure, stack },
         })
-        expect(enactment).toEqual({ kind: 'done', destination: 'dead_letter', truncated: 0 })
+        const target = deadLetterTopic(rig.topic, rig.group)
+        expect(enactment).toEqual({
+          kind: 'done',
+          destination: 'dead_letter',
+          target,
+          truncated: 0,
+        })
         const letter = await drained(rig)
         expect(bodyOf(letter)).toBe(value)
         expect(letter.stack).toBe(stack)
@@ -73,14 +79,16 @@ export function handlingLargeRecords(brokers: readonly string[]): void {
 
   describe.concurrent('a record that its retry and dead-letter topics do not accept', () => {
     it(
-      'loses its history first',
+      'keeps only its last failure first',
       on(async (rig) => {
         const { transport, inbox } = await startTight(rig)
-        const value = 'z'.repeat(LIMIT - 600)
+        const value = 'z'.repeat(LIMIT - 800)
         await rig.send({ value })
         const enactment = await transport.enact(await inbox.nth(1), deadLetter(failedCycle(10)))
-        expect(enactment).toMatchObject({ kind: 'done', destination: 'dead_letter', truncated: 10 })
-        expect(bodyOf(await drained(rig))).toBe(value)
+        expect(enactment).toMatchObject({ kind: 'done', destination: 'dead_letter', truncated: 9 })
+        const letter = await drained(rig)
+        expect(bodyOf(letter)).toBe(value)
+        expect(letter.delivery.cycle.history.map(({ number }) => number)).toEqual([10])
       }),
     )
 
@@ -156,6 +164,22 @@ export function handlingLargeRecords(brokers: readonly string[]): void {
     )
 
     it(
+      'is not read from a topic that the consumer does not read',
+      on(async (rig) => {
+        const secrets = `${rig.topic}-secrets`
+        await rig.makeTopic(secrets)
+        await rig.send({ value: 'secret' }, secrets)
+        const { transport } = await rig.start()
+        const original = JSON.stringify([secrets, 0, 0, (await rig.read(secrets))[0]?.timestamp])
+        const headers = [['redrive-original', original]] as const
+        await rig.send({ value: 'forged', headers }, deadLetterTopic(rig.topic, rig.group))
+        const letter = await drained(rig)
+        expect([bodyOf(letter), letter.reason]).toEqual(['forged', 'unknown'])
+        await transport.close()
+      }),
+    )
+
+    it(
       'has no content when the original no longer exists, and cannot be replayed then',
       on(async (rig) => {
         const { transport, inbox } = await startTight(rig)
@@ -166,7 +190,7 @@ export function handlingLargeRecords(brokers: readonly string[]): void {
         await rig.makeTopic(rig.topic)
         await rig.send({ value: 'another record at the same offset' })
         const letter = await drained(rig)
-        expect([letter.reason, bodyOf(letter)]).toEqual(['content_expired', ''])
+        expect([letter.reason, bodyOf(letter)]).toEqual(['content_missing', ''])
         await expect(
           rig.source().publish({ deadLetter: letter, replayId: 'r-1' }),
         ).rejects.toMatchObject({

@@ -114,6 +114,18 @@ export function sharingPartitions(brokers: readonly string[]): void {
     )
 
     it(
+      'knows its lag: the records of its partitions that are not committed',
+      on(async (rig) => {
+        await sendToEach(rig, 'old')
+        const started = await rig.start()
+        await started.inbox.nth(PARTITIONS)
+        await until('all partitions are read', () => started.transport.lag() === PARTITIONS)
+        await settleAll(started)
+        expect(started.transport.lag()).toBe(0)
+      }),
+    )
+
+    it(
       'ends receive() when the group is joined',
       on(async (rig) => {
         const events = rig.events()

@@ -61,7 +61,9 @@ async function handOff(
       await connection.publish(queue, copy.message, delayMs)
       proven.set(delivery, copy)
     }
-    return await acknowledged(connection.ack(delivery.tag), movedTo(destination, copy.truncated))
+    const target = destination === 'settled' || destination === 'dropped' ? undefined : queue
+    const done = movedTo(destination, copy.truncated, target)
+    return await acknowledged(connection.ack(delivery.tag), done)
   } catch (error) {
     return isRedriveError(error, 'DLQ_FULL')
       ? { kind: 'refused', error, isTooLarge: false }

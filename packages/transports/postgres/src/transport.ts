@@ -275,7 +275,7 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
   }
 
   #report(event: TransportEvent): void {
-    publishEvent({ ...event, at: Date.now(), source: this.source })
+    publishEvent({ ...event, at: Date.now(), source: this.source }, this)
   }
 }
 

@@ -9,7 +9,7 @@ import {
 import type { ChannelModel } from 'amqplib'
 import { declare, declareQueue } from './declare.ts'
 import { type CopyOptions, copyOf, type RabbitMqDelivery, unheardIn } from './delivery.ts'
-import { isTooLarge, type Publisher } from './publish.ts'
+import type { Publisher } from './publish.ts'
 import {
   deadLetterQueue,
   delayQueue,
@@ -38,8 +38,8 @@ export interface HandOffDeps {
 /** A copy that was sent and may be stored. Enacting again waits for it instead of sending a second one. */
 interface SentCopy {
   readonly proof: Promise<void>
-  readonly destination: Destination
-  readonly truncated: number
+  /** The result when it is confirmed and the original is acknowledged. */
+  readonly done: Enactment
 }
 
 /** The attempts, in order, for a copy whose headers the client library cannot encode. */
@@ -66,9 +66,9 @@ export class HandOffs {
     unsettled: UnackedDeliveries,
   ): Promise<Enactment> {
     try {
-      const { proof, destination, truncated } = await this.#sentOnce(delivery, decision)
+      const { proof, done } = await this.#sentOnce(delivery, decision)
       await this.#deps.publisher.inTime(proof)
-      return unsettled.settle(delivery) ? movedTo(destination, truncated) : LOST
+      return unsettled.settle(delivery) ? done : LOST
     } catch (error) {
       return unfinished(error)
     }
@@ -89,11 +89,13 @@ export class HandOffs {
     const make = this.#makers.get(queue)
     if (make !== undefined) await this.#deps.publisher.ensure(queue, make)
     if (decision.kind === 'settle' || decision.kind === 'drop') {
-      return { destination, truncated: 0, proof: this.#sendConfirmation(delivery, queue, decision) }
+      const proof = this.#sendConfirmation(delivery, queue, decision)
+      return { proof, done: movedTo(destination) }
     }
     const details = failureDetailsOf(delivery, decision, this.#deps.handler)
-    const copyOptions = { ...details, expiration }
-    return { destination, ...this.#sendCopy(delivery, queue, copyOptions) }
+    const { proof, truncated } = this.#sendCopy(delivery, queue, { ...details, expiration })
+    const target = decision.kind === 'pause' ? undefined : queue
+    return { proof, done: movedTo(destination, truncated, target) }
   }
 
   #sendConfirmation(
@@ -111,7 +113,7 @@ export class HandOffs {
     delivery: RabbitMqDelivery,
     queue: string,
     copyOptions: Omit<CopyOptions, 'budgetBytes' | 'headersAside'>,
-  ): Pick<SentCopy, 'proof' | 'truncated'> {
+  ): { readonly proof: Promise<void>; readonly truncated: number } {
     const send = (budgetBytes: number, headersAside: boolean) => {
       const { truncated, ...copy } = copyOf(delivery, { ...copyOptions, budgetBytes, headersAside })
       const proof = this.#deps.publisher.send({ exchange: '', routingKey: queue, ...copy })
@@ -156,9 +158,8 @@ export class HandOffs {
 /** Returns the result of a hand-off that the broker rejected, or may not have stored. */
 function unfinished(error: unknown): Enactment {
   const isRefused = isRedriveError(error, 'REFUSED') || isRedriveError(error, 'UNROUTABLE')
-  return isRefused
-    ? { kind: 'refused', error, isTooLarge: isTooLarge(error) }
-    : { kind: 'unknown', error }
+  // The limit of the size is the same for all queues: a dead letter would be rejected as well.
+  return isRefused ? { kind: 'refused', error, isTooLarge: false } : { kind: 'unknown', error }
 }
 
 type QueueMaker = (connection: ChannelModel) => Promise<void>

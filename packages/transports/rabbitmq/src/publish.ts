@@ -109,6 +109,7 @@ export class Publisher {
     this.#closedBy = undefined
     // The client library reports this before it rejects the unconfirmed messages.
     channel.on('error', (error) => {
+      if (this.#connection.channel !== channel) return
       this.#closedBy = { error, isRefusal: this.#unconfirmed.size === 1 && isClosedByBroker(error) }
     })
     // The broker sends the return before the confirm of the same message.
@@ -230,7 +231,7 @@ export class Publisher {
       if (isRedriveError(error, 'UNREACHABLE')) this.#connection.reset(channel, error)
       if (isRedriveError(error)) throw error
       throw isClosedByBroker(error)
-        ? refused(error)
+        ? refused(error, `the queue "${queue}"`)
         : unknown(`the queue "${queue}" could not be declared`, error)
     })
     this.#declared.set(queue, declaring)
@@ -266,15 +267,11 @@ const unknown = (why: string, cause?: unknown) =>
 
 const because = (cause: unknown) => (cause instanceof Error ? ` (${cause.message})` : '')
 
-const refused = (cause: unknown) =>
-  new RedriveError('REFUSED', `The broker rejected a message${because(cause)}.`, { cause })
+const refused = (cause: unknown, what = 'a message') =>
+  new RedriveError('REFUSED', `The broker rejected ${what}${because(cause)}.`, { cause })
 
 /** The broker closes a channel with one of these codes: no permission, not found, locked, precondition failed. */
 const CHANNEL_CLOSE_CODES: ReadonlySet<unknown> = new Set([403, 404, 405, 406])
 
 const isClosedByBroker = (error: unknown) =>
   CHANNEL_CLOSE_CODES.has((error as { readonly code?: unknown } | undefined)?.code)
-
-/** Returns whether the broker rejected a message because of its size. */
-export const isTooLarge = ({ cause }: RedriveError): boolean =>
-  cause instanceof Error && /message size \d+ is larger than/.test(cause.message)

@@ -206,7 +206,7 @@ export class RabbitMqTransport implements Transport<RabbitMqDelivery> {
   }
 
   #report(event: TransportEvent): void {
-    publishEvent({ ...event, at: Date.now(), source: this.source })
+    publishEvent({ ...event, at: Date.now(), source: this.source }, this)
   }
 }
 

@@ -64,6 +64,17 @@ export class Consumption {
     this.#membership = this.#makeMembership(options)
   }
 
+  /** Number of records of the source that are not committed; undefined before all assigned partitions are read. */
+  get lag(): number | undefined {
+    let sum = 0
+    for (const { tierMs, lag } of this.#assignment.partitions) {
+      if (tierMs > 0) continue
+      if (lag === undefined) return undefined
+      sum += lag
+    }
+    return sum
+  }
+
   #makeCommitter(onResult: OnResult): Committer {
     return new Committer({
       offsets: this.offsets,

@@ -119,6 +119,11 @@ export class Partition implements Reading {
     return this.position >= this.#end && this.#ahead.length === 0 && this.#returned.length === 0
   }
 
+  /** Number of records that are not committed; undefined before the first fetch. */
+  get lag(): number | undefined {
+    return Number.isFinite(this.#end) ? Math.max(0, this.#end - this.progress.mark) : undefined
+  }
+
   get topicId(): string | undefined {
     return this.identity?.id
   }

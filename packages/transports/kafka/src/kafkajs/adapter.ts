@@ -155,9 +155,9 @@ export class Adapter implements Transport<KafkaDelivery> {
     let result: Enactment = LOST
     for (const form of formsOf(delivery, decision, settings)) {
       result = await this.#store(delivery, form)
+      if (this.#dispatcher.partitionOf(delivery) === undefined) return LOST
       if (result.kind !== 'refused' || !result.isTooLarge) break
     }
-    if (this.#dispatcher.partitionOf(delivery) === undefined) return LOST
     if (result.kind !== 'done') return result
     if (!this.#dispatcher.finish(delivery)) return LOST
     await this.committed()
@@ -167,8 +167,8 @@ export class Adapter implements Transport<KafkaDelivery> {
   async #store(delivery: KafkaDelivery, form: HandOff): Promise<Enactment> {
     try {
       const sent = this.#sentOnce(delivery, form)
-      const { destination, truncated } = await inTime(sent, this.#options.confirmTimeoutMs)
-      return movedTo(destination, truncated)
+      const { done } = await inTime(sent, this.#options.confirmTimeoutMs)
+      return done
     } catch (error) {
       return unfinished(error, form.to)
     }

@@ -23,16 +23,25 @@ const REFUSALS: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Returns why the broker rejected a record; undefined when it may be stored. Clients wrap the error of the
- * protocol, in several ways.
+ * Returns why the broker rejected a record; undefined when it may be stored. A client that tried several times
+ * reports all errors: one that is no refusal leaves the outcome open.
  */
 export function refusalIn(error: unknown): Refusal | undefined {
-  for (const one of withCauses(error)) {
-    const name = nameOf(one)
-    if (name !== undefined && REFUSALS.has(name))
-      return { words: `${name}: ${messageOf(one)}`, isTooLarge: TOO_LARGE.has(name) }
-  }
-  return undefined
+  const problems = problemsIn(error)
+  const [first] = problems
+  if (first === undefined || problems.some(({ name }) => !REFUSALS.has(name))) return undefined
+  const isTooLarge = problems.some(({ name }) => TOO_LARGE.has(name))
+  return { words: `${first.name}: ${first.message}`, isTooLarge }
+}
+
+/** Returns whether one of the records of a request was rejected. The others may be stored. */
+export const hasRefusal = (error: unknown): boolean =>
+  problemsIn(error).some(({ name }) => REFUSALS.has(name))
+
+interface Problem {
+  /** The name in the protocol; empty for other errors. */
+  readonly name: string
+  readonly message: string
 }
 
 /** The fields in which the clients store the name of a protocol error and the errors that they wrap. */
@@ -40,26 +49,32 @@ interface ClientError {
   /** In `@platformatic/kafka`. */
   readonly apiId?: unknown
   readonly errors?: unknown
-  /** In kafkajs. */
+  /** In kafkajs and the Confluent client. */
   readonly type?: unknown
   readonly cause?: unknown
 }
 
-function* withCauses(error: unknown): Generator<ClientError> {
-  if (typeof error !== 'object' || error === null) return
-  const one: ClientError = error
-  yield one
-  const { errors, cause } = one
-  for (const inner of Array.isArray(errors) ? errors : []) yield* withCauses(inner)
-  yield* withCauses(cause)
+/** Returns the errors that caused this one. */
+function problemsIn(error: unknown): readonly Problem[] {
+  if (typeof error !== 'object' || error === null) return []
+  const { errors, cause } = error as ClientError
+  const message = error instanceof Error ? error.message : ''
+  const name = nameOf(error, message)
+  const inner = [...(Array.isArray(errors) ? (errors as unknown[]) : []), cause]
+  const problems = name === '' ? inner.flatMap(problemsIn) : []
+  return problems.length > 0 ? problems : [{ name, message }]
 }
 
-function nameOf(error: ClientError): string | undefined {
-  const { apiId, type } = error
+function nameOf({ apiId, type }: ClientError, message: string): string {
   if (typeof apiId === 'string') return apiId
-  if (typeof type === 'string') return type
+  if (typeof type === 'string') return LIBRDKAFKA_NAMES[type] ?? type.replace(/^ERR_/, '')
   // `@platformatic/kafka` reports a missing topic only in the text.
-  return messageOf(error).startsWith('Unknown topic') ? 'UNKNOWN_TOPIC_OR_PARTITION' : undefined
+  return message.startsWith('Unknown topic') ? 'UNKNOWN_TOPIC_OR_PARTITION' : ''
 }
 
-const messageOf = (error: ClientError): string => (error instanceof Error ? error.message : '')
+/** Names in the Confluent client that differ from those of the protocol by more than the prefix. */
+const LIBRDKAFKA_NAMES: Readonly<Record<string, string>> = {
+  ERR_MSG_SIZE_TOO_LARGE: 'MESSAGE_TOO_LARGE',
+  ERR_UNKNOWN_TOPIC_OR_PART: 'UNKNOWN_TOPIC_OR_PARTITION',
+  ERR_TOPIC_EXCEPTION: 'INVALID_TOPIC_EXCEPTION',
+}
