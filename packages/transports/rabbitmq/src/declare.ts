@@ -1,6 +1,7 @@
 import { RedriveError } from '@redrive/core'
 import type { Channel, ChannelModel } from 'amqplib'
 import { answered, closeChannel, messageOf } from './connection/connection.ts'
+import { codeOf, isRefusal } from './refusal-codes.ts'
 import type { QueueSpec, Topology } from './topology.ts'
 
 /** Declares what every message may need immediately. The rest is declared when a message first needs it. */
@@ -38,15 +39,12 @@ async function assertQueue(channel: Channel, { name, arguments: args }: QueueSpe
   )
 }
 
-/** AMQP reply codes for a rejected declaration: access refused, not found, locked, different arguments. */
-const REFUSAL_CODES: readonly unknown[] = [403, 404, 405, 406]
-
 async function explainRefusal(what: string, make: () => Promise<unknown>): Promise<void> {
   try {
     await make()
   } catch (cause) {
     // Every other error is a broken connection, and is retried.
-    if (!REFUSAL_CODES.includes(codeOf(cause))) throw cause
+    if (!isRefusal(cause)) throw cause
     throw new RedriveError(
       'TOPOLOGY_MISMATCH',
       `The ${what} cannot be declared: ${messageOf(cause)}. If it exists with other arguments, keep it and use topology: 'verify'. If the RabbitMQ user has no permission to declare it, ask an administrator to create what topologyOf() returns.`,
@@ -54,8 +52,6 @@ async function explainRefusal(what: string, make: () => Promise<unknown>): Promi
     )
   }
 }
-
-const codeOf = (error: unknown) => (error as { readonly code?: unknown }).code
 
 /** Checks that everything exists. The error lists all missing queues and exchanges. */
 export async function verify(connection: ChannelModel, topology: Topology): Promise<void> {
@@ -69,11 +65,30 @@ export async function verify(connection: ChannelModel, topology: Topology): Prom
   if (!(await hasExchange(connection, exchange))) {
     problems.push(`exchange ${exchange} is missing`)
   }
-  if (problems.length === 0) return
+  if (problems.length === 0) return refuseStream(connection, source.name)
   throw new RedriveError(
     'TOPOLOGY_MISMATCH',
     `Queues or exchanges of this consumer are missing, and topology: 'verify' does not declare them:\n- ${problems.join('\n- ')}\nCreate what topologyOf('${source.name}', '${source.arguments['x-queue-type']}') returns, or use topology: 'declare'.`,
     { problems },
+  )
+}
+
+/**
+ * Rejects for a stream. The broker accepts the declaration of a queue that exists with the same arguments, so this
+ * changes nothing. A user without the permission to declare learns nothing: then the check is left out.
+ */
+async function refuseStream(connection: ChannelModel, queue: string): Promise<void> {
+  try {
+    await onSeparateChannel(connection, (channel) =>
+      channel.assertQueue(queue, { durable: true, arguments: { 'x-queue-type': 'stream' } }),
+    )
+  } catch (error) {
+    if (isRefusal(error)) return
+    throw error
+  }
+  throw new RedriveError(
+    'TOPOLOGY_MISMATCH',
+    `The queue ${queue} is a stream. A stream keeps its messages: they cannot be acknowledged, retried or removed one by one. Consume a quorum queue or a classic queue.`,
   )
 }
 

@@ -9,6 +9,7 @@ import {
 import { answered, ManagedConnection } from './connection/connection.ts'
 import type { RabbitMqHeaderTable } from './header-tables.ts'
 import type { Connect } from './options.ts'
+import { isRefusal } from './refusal-codes.ts'
 
 /** A message to publish, and its destination. */
 export interface Outgoing {
@@ -110,7 +111,8 @@ export class Publisher {
     // The client library reports this before it rejects the unconfirmed messages.
     channel.on('error', (error) => {
       if (this.#connection.channel !== channel) return
-      this.#closedBy = { error, isRefusal: this.#unconfirmed.size === 1 && isClosedByBroker(error) }
+      const isForOne = this.#unconfirmed.size === 1
+      this.#closedBy = { error, isRefusal: isForOne && isRefusal(error) }
     })
     // The broker sends the return before the confirm of the same message.
     channel.on('return', (message) => this.#returned.set(copyNumberIn(message), replyIn(message)))
@@ -168,8 +170,8 @@ export class Publisher {
 
   #problemOf(error: unknown): RedriveError {
     if (this.#closedBy === undefined) return unknown('the broker did not confirm it', error)
-    const { error: cause, isRefusal } = this.#closedBy
-    return isRefusal ? refused(cause) : unknown('the broker closed the channel', cause)
+    const { error: cause, isRefusal: isCertain } = this.#closedBy
+    return isCertain ? refused(cause) : unknown('the broker closed the channel', cause)
   }
 
   /** Waits for the confirm; rejects with `OUTCOME_UNKNOWN` after the timeout. The confirm may still arrive later. */
@@ -230,7 +232,7 @@ export class Publisher {
     const declaring = answered(make(connection)).catch((error: unknown) => {
       if (isRedriveError(error, 'UNREACHABLE')) this.#connection.reset(channel, error)
       if (isRedriveError(error)) throw error
-      throw isClosedByBroker(error)
+      throw isRefusal(error)
         ? refused(error, `the queue "${queue}"`)
         : unknown(`the queue "${queue}" could not be declared`, error)
     })
@@ -269,9 +271,3 @@ const because = (cause: unknown) => (cause instanceof Error ? ` (${cause.message
 
 const refused = (cause: unknown, what = 'a message') =>
   new RedriveError('REFUSED', `The broker rejected ${what}${because(cause)}.`, { cause })
-
-/** The broker closes a channel with one of these codes: no permission, not found, locked, precondition failed. */
-const CHANNEL_CLOSE_CODES: ReadonlySet<unknown> = new Set([403, 404, 405, 406])
-
-const isClosedByBroker = (error: unknown) =>
-  CHANNEL_CLOSE_CODES.has((error as { readonly code?: unknown } | undefined)?.code)

@@ -1,4 +1,4 @@
-import type { Decision } from '@redrive/core'
+import { type Decision, RedriveError } from '@redrive/core'
 import {
   type Awaitable,
   type Capabilities,
@@ -19,7 +19,7 @@ import { Subscription } from './consume/subscription.ts'
 import { declare, isThere, verify } from './declare.ts'
 import { type FinalDecision, HandOffs } from './enact.ts'
 import { type RabbitMqDelivery, toDelivery } from './delivery.ts'
-import { ManagedConnection } from './connection/connection.ts'
+import { ManagedConnection, messageOf } from './connection/connection.ts'
 import { type RabbitMqOptions, type ResolvedOptions, resolveOptions } from './options.ts'
 import { Publisher } from './publish.ts'
 import { type Topology, topologyOf } from './topology.ts'
@@ -129,6 +129,8 @@ export class RabbitMqTransport implements Transport<RabbitMqDelivery> {
   async receive(receiver: Receiver<RabbitMqDelivery>): Promise<void> {
     this.#receiver = receiver
     await this.#subscription.update()
+    const { refusal } = this.#subscription
+    if (refusal !== undefined) throw cannotConsume(this.source, refusal)
   }
 
   /** Returns the function that accepts messages of the current channel. */
@@ -211,6 +213,13 @@ export class RabbitMqTransport implements Transport<RabbitMqDelivery> {
 }
 
 const ended = ({ kind }: FinalDecision) => (kind === 'settle' ? SETTLED : movedTo('dropped'))
+
+const cannotConsume = (queue: string, cause: unknown) =>
+  new RedriveError(
+    'REFUSED',
+    `RabbitMQ does not let this consumer read the queue ${queue}: ${messageOf(cause)}. Stop an exclusive consumer of the queue, or give the user the permission to read it.`,
+    { cause },
+  )
 
 type TransportEvent =
   | { readonly type: 'broker_blocked'; readonly reason: string | undefined }

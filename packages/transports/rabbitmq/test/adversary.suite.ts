@@ -203,14 +203,18 @@ export function adversary(url: string): void {
     it(
       'requests the subscription less and less often',
       on(async (rig) => {
-        // Like a user who may declare but not read.
+        // Like a user who may no longer read.
+        let isForbidden = false
         const onChannel: Hooks['onChannel'] = (channel) => {
           const consume = channel.consume.bind(channel)
-          channel.consume = (queue, ...request) => consume(`${queue}-forbidden`, ...request)
+          channel.consume = (queue, ...request) =>
+            consume(isForbidden ? `${queue}-forbidden` : queue, ...request)
         }
-        const startedAt = performance.now()
         const { lines } = await rig.start({ hooks: { onChannel } })
-        await until('six connections', () => linesFor(lines, 'consume').length >= 6)
+        isForbidden = true
+        const startedAt = performance.now()
+        closedByBroker(lineOf(lines, 'consume'))
+        await until('six more connections', () => linesFor(lines, 'consume').length >= 7)
         // 100, 200, 400, 800 and 1600 ms, less up to half of each for jitter.
         expect(performance.now() - startedAt).toBeGreaterThan(1_500)
       }),

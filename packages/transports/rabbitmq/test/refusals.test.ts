@@ -3,7 +3,7 @@ import { urlOf } from '@redrive/dev-support'
 import { describe, expect, it } from 'vitest'
 import { deadLetterQueue } from '../src/index.ts'
 import { managementOf, put, remove } from './management.ts'
-import { deadLetter, onRig, type Rig, until } from './rig.ts'
+import { deadLetter, Inbox, onRig, type Rig, until } from './rig.ts'
 
 const url = await urlOf('rabbitmq')
 const management = await managementOf('rabbitmq')
@@ -68,6 +68,38 @@ describe.concurrent('a hand-off that the broker rejects', () => {
           error: { message: expect.stringMatching(/refused for user/) as string },
         })
       }
+    }),
+  )
+})
+
+describe.concurrent('a consumer that cannot work', () => {
+  it(
+    'is refused when another consumer has the queue exclusively',
+    onRig(url, async (rig) => {
+      const transport = rig.transport({ queueType: 'classic' })
+      await transport.open()
+      transport.limit(10)
+      await rig.onChannel(async (channel) => {
+        await channel.consume(rig.queue, () => undefined, { exclusive: true })
+        await expect(transport.receive(new Inbox())).rejects.toMatchObject({
+          code: 'REFUSED',
+          message: expect.stringMatching(/in exclusive use.*Stop an exclusive consumer/) as string,
+        })
+      })
+      await transport.close()
+    }),
+  )
+
+  it(
+    'is refused on a stream, whose backlog it would not see',
+    onRig(url, async (rig) => {
+      await rig.makeTopology([rig.queue])
+      await rig.makeQueue(rig.queue, { 'x-queue-type': 'stream' })
+      await expect(rig.transport({ topology: 'verify' }).open()).rejects.toMatchObject({
+        code: 'TOPOLOGY_MISMATCH',
+        message: expect.stringContaining(`${rig.queue} is a stream`) as string,
+      })
+      expect(await rig.count(rig.queue)).toBe(0)
     }),
   )
 })

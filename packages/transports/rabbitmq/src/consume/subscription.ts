@@ -1,5 +1,6 @@
 import type { Channel, ConsumeMessage } from 'amqplib'
 import { answered, type ManagedConnection } from '../connection/connection.ts'
+import { isRefusal } from '../refusal-codes.ts'
 
 export interface SubscriptionDeps {
   readonly queue: string
@@ -28,6 +29,9 @@ export class Subscription {
   #changedAt = 0
   #limit = 1
   #isPaused = false
+  #wasSubscribed = false
+  /** Why the broker rejected the first subscription. */
+  refusal: unknown
 
   constructor(deps: SubscriptionDeps) {
     this.#deps = deps
@@ -78,6 +82,7 @@ export class Subscription {
       try {
         await answered(this.#replace(channel))
       } catch (error) {
+        if (!this.#wasSubscribed && isRefusal(error)) this.refusal = error
         // The channel broke or hangs. The connection is replaced, and then calls `update` again.
         connection.reset(channel, error)
       }
@@ -141,6 +146,7 @@ export class Subscription {
     // The end may have arrived in the same packet as the confirmation of the subscription.
     if (isEnded || connection.channel !== channel) return
     ownTag = tag
+    this.#wasSubscribed = true
     this.#consumer = { tag, prefetch }
     if (this.#needsNewPrefetch()) this.#updateSoon()
   }
