@@ -46,8 +46,8 @@ export const MUTANTS: readonly Mutant[] = [
     'not drained',
     [
       TOPOLOGY,
-      '`${queue}.delay.${formatDuration(stepMs)}`',
-      '`${queue}.delay.all${formatDuration(stepMs).slice(0, 0)}`',
+      '`${prefix}.delay.${formatDuration(stepMs)}`',
+      '`${prefix}.delay.all${formatDuration(stepMs).slice(0, 0)}`',
     ],
     [TOPOLOGY, "          'x-message-ttl': stepMs,\n", ''],
   ],

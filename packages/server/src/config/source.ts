@@ -22,6 +22,11 @@ const rabbitmq = z.strictObject({
     .min(1, { error: 'expected a list of queues' })
     .describe('Queues to drain, of any type. Default: the ones of Redrive for the queue')
     .optional(),
+  prefix: text(200)
+    .describe(
+      'Beginning of the names of the queues that Redrive has created. Default: the queue. A consumer that adopted the queue uses the queue and `.redrive`',
+    )
+    .optional(),
   replayTo: z
     .enum(['queue', 'exchange'], { error: "expected 'queue' or 'exchange'" })
     .describe("Publish replays to the queue directly, or to the original exchange. Default 'queue'")

@@ -1,36 +1,80 @@
 import { RedriveError } from '@redrive/core'
 import type { Channel, ChannelModel } from 'amqplib'
 import { answered, closeChannel, messageOf } from './connection/connection.ts'
+import type { TopologyMode } from './options.ts'
 import { codeOf, isRefusal } from './refusal-codes.ts'
 import type { QueueSpec, Topology } from './topology.ts'
 
-/** Declares what every message may need immediately. The rest is declared when a message first needs it. */
-export async function declare(connection: ChannelModel, topology: Topology): Promise<void> {
+/**
+ * Declares what every message may need immediately. The rest is declared when a message first needs it. What exists
+ * comes first: if the broker refuses one of them, nothing was created.
+ */
+export async function declare(
+  connection: ChannelModel,
+  topology: Topology,
+  mode: TopologyMode,
+): Promise<void> {
   const { exchange, source, deadLetters } = topology
+  if (mode === 'adopt') {
+    await requireAdopted(connection, source.name)
+    return declareQueue(connection, deadLetters)
+  }
+  const isOld = new Map<string, boolean>([[exchange, await hasExchange(connection, exchange)]])
+  for (const { name } of [source, deadLetters])
+    isOld.set(name, (await messageCount(connection, name)) !== undefined)
+  const declarations: readonly Declaration[] = [
+    [exchange, (channel) => assertExchange(channel, exchange)],
+    [deadLetters.name, (channel) => assertQueue(channel, deadLetters)],
+    ['the binding', (channel) => bind(channel, topology)],
+    // Last: some brokers fail when a queue is declared before its dead-letter exchange.
+    [source.name, (channel) => assertQueue(channel, source)],
+  ]
   await onSeparateChannel(connection, async (channel) => {
-    await explainRefusal(`exchange ${exchange}`, () =>
-      channel.assertExchange(exchange, 'direct', { durable: true }),
-    )
-    await assertQueue(channel, deadLetters)
-    await explainRefusal(`binding of ${deadLetters.name}`, () =>
-      channel.bindQueue(deadLetters.name, exchange, source.name),
-    )
-    await assertQueue(channel, source)
+    for (const [name, make] of declarations) if (isOld.get(name) === true) await make(channel)
+    for (const [name, make] of declarations) if (isOld.get(name) !== true) await make(channel)
   })
 }
 
+type Declaration = readonly [name: string, make: (channel: Channel) => Promise<void>]
+
+/** Checks that an adopted queue exists and is not a stream. */
+async function requireAdopted(connection: ChannelModel, queue: string): Promise<void> {
+  if ((await messageCount(connection, queue)) === undefined) {
+    throw new RedriveError(
+      'TOPOLOGY_MISMATCH',
+      `The queue ${queue} does not exist, and topology: 'adopt' does not create it. Create it, or use topology: 'declare'.`,
+    )
+  }
+  await refuseStream(connection, queue)
+}
+
 /** Returns whether everything that `declare` creates still exists, except bindings: AMQP cannot query them. */
-export async function isThere(connection: ChannelModel, topology: Topology): Promise<boolean> {
-  const { exchange, source, deadLetters } = topology
+export async function isThere(
+  connection: ChannelModel,
+  { exchange, source, deadLetters }: Topology,
+  mode: TopologyMode,
+): Promise<boolean> {
   for (const { name } of [source, deadLetters]) {
     if ((await messageCount(connection, name)) === undefined) return false
   }
-  return hasExchange(connection, exchange)
+  return mode === 'adopt' || hasExchange(connection, exchange)
 }
 
 /** Declares one queue. */
 export async function declareQueue(connection: ChannelModel, spec: QueueSpec): Promise<void> {
   await onSeparateChannel(connection, (channel) => assertQueue(channel, spec))
+}
+
+function bind(channel: Channel, { exchange, source, deadLetters }: Topology): Promise<void> {
+  return explainRefusal(`binding of ${deadLetters.name}`, () =>
+    channel.bindQueue(deadLetters.name, exchange, source.name),
+  )
+}
+
+function assertExchange(channel: Channel, exchange: string): Promise<void> {
+  return explainRefusal(`exchange ${exchange}`, () =>
+    channel.assertExchange(exchange, 'direct', { durable: true }),
+  )
 }
 
 async function assertQueue(channel: Channel, { name, arguments: args }: QueueSpec): Promise<void> {
@@ -47,7 +91,7 @@ async function explainRefusal(what: string, make: () => Promise<unknown>): Promi
     if (!isRefusal(cause)) throw cause
     throw new RedriveError(
       'TOPOLOGY_MISMATCH',
-      `The ${what} cannot be declared: ${messageOf(cause)}. If it exists with other arguments, keep it and use topology: 'verify'. If the RabbitMQ user has no permission to declare it, ask an administrator to create what topologyOf() returns.`,
+      `The ${what} cannot be declared: ${messageOf(cause)}. If the queue already exists, add topology: 'adopt': Redrive then leaves it as it is (for a classic queue, also add queueType: 'classic'). If the RabbitMQ user has no permission to declare it, ask an administrator to create what topologyOf() returns, and use topology: 'verify'.`,
       { cause },
     )
   }

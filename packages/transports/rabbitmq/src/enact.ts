@@ -9,6 +9,7 @@ import {
 import type { ChannelModel } from 'amqplib'
 import { declare, declareQueue } from './declare.ts'
 import { type CopyOptions, copyOf, type RabbitMqDelivery, unheardIn } from './delivery.ts'
+import type { TopologyMode } from './options.ts'
 import type { Publisher } from './publish.ts'
 import {
   deadLetterQueue,
@@ -27,8 +28,8 @@ type CopyDecision = Exclude<Decision, FinalDecision>
 export interface HandOffDeps {
   readonly publisher: Publisher
   readonly topology: Topology
-  /** Whether queues that only some messages need are declared here; if false, they must exist. */
-  readonly isDeclaring: boolean
+  /** With `verify`, queues that only some messages need must exist; otherwise they are declared here. */
+  readonly mode: TopologyMode
   readonly budgetBytes: number
   readonly deadLetterRetentionMs: number
   /** Name of the handler, stored with dead letters. */
@@ -57,7 +58,7 @@ export class HandOffs {
 
   constructor(deps: HandOffDeps) {
     this.#deps = deps
-    this.#makers = deps.isDeclaring ? queueMakersOf(deps.topology) : new Map()
+    this.#makers = deps.mode === 'verify' ? new Map() : queueMakersOf(deps.topology, deps.mode)
   }
 
   async enact(
@@ -134,20 +135,21 @@ export class HandOffs {
   #target(source: string, decision: Decision): Target {
     const retentionMs = this.#deps.deadLetterRetentionMs
     const expiration = retentionMs > LONGEST_TTL_MS ? undefined : String(Math.round(retentionMs))
+    const { prefix } = this.#deps.topology
     switch (decision.kind) {
       case 'settle':
-        return { queue: replayedQueue(source), destination: 'settled' }
+        return { queue: replayedQueue(prefix), destination: 'settled' }
       case 'drop':
-        return { queue: replayedQueue(source), destination: 'dropped' }
+        return { queue: replayedQueue(prefix), destination: 'dropped' }
       case 'pause':
         return { queue: source, destination: 'returned' }
       case 'retryAt':
-        return retryTarget(source, decision.delayMs)
+        return retryTarget(source, prefix, decision.delayMs)
       case 'deadLetter':
-        return { queue: deadLetterQueue(source), destination: 'dead_letter', expiration }
+        return { queue: deadLetterQueue(prefix), destination: 'dead_letter', expiration }
       case 'quarantine':
         return {
-          queue: quarantineQueue(source, decision.failure.class),
+          queue: quarantineQueue(prefix, decision.failure.class),
           destination: 'quarantine',
           expiration,
         }
@@ -165,13 +167,16 @@ function unfinished(error: unknown): Enactment {
 type QueueMaker = (connection: ChannelModel) => Promise<void>
 
 /** Returns a function per destination queue that declares it. The source queue exists: deliveries come from it. */
-function queueMakersOf(topology: Topology): ReadonlyMap<string, QueueMaker> {
+function queueMakersOf(topology: Topology, mode: TopologyMode): ReadonlyMap<string, QueueMaker> {
   const { deadLetters, later } = topology
   const makers = later.map((spec): [string, QueueMaker] => [
     spec.name,
     (connection) => declareQueue(connection, spec),
   ])
-  return new Map([...makers, [deadLetters.name, (connection) => declare(connection, topology)]])
+  return new Map([
+    ...makers,
+    [deadLetters.name, (connection) => declare(connection, topology, mode)],
+  ])
 }
 
 interface Target {
@@ -194,10 +199,10 @@ const LONGEST_TTL_MS = 2 ** 32 - 1
  * in a cluster where several clients declare the queue concurrently. There, the first messages were
  * stored before the queue had its time to live, and never left.
  */
-function retryTarget(source: string, delayMs: number): Target {
+function retryTarget(source: string, prefix: string, delayMs: number): Target {
   if (delayMs <= 0) return { queue: source, destination: 'retry' }
   const stepMs = stepFor(delayMs)
-  return { queue: delayQueue(source, stepMs), destination: 'retry', expiration: String(stepMs) }
+  return { queue: delayQueue(prefix, stepMs), destination: 'retry', expiration: String(stepMs) }
 }
 
 /** Returns the failure details that a copy carries. */

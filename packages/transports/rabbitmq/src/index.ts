@@ -5,6 +5,7 @@ export type {
   RabbitMqOptions,
   RabbitMqSinkOptions,
   RabbitMqSourceOptions,
+  TopologyMode,
 } from './options.ts'
 export {
   deadLetterExchange,

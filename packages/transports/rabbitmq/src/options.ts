@@ -3,7 +3,13 @@ import { type Check, FUNCTION, named, readOptions, type Section } from '@redrive
 import type { OutboundEvent } from '@redrive/runtime'
 import { type ChannelModel, connect } from 'amqplib'
 import { gatherWrites } from './connection/socket.ts'
-import { deadLetterQueue, type QueueType, quarantineQueue, replayedQueue } from './topology.ts'
+import {
+  adoptedPrefix,
+  deadLetterQueue,
+  type QueueType,
+  quarantineQueue,
+  replayedQueue,
+} from './topology.ts'
 
 export interface RabbitMqOptions {
   /** The address, `amqp://` or `amqps://`. List several for a cluster: if a node is unreachable, the next is tried. */
@@ -11,10 +17,16 @@ export interface RabbitMqOptions {
   /** The queue to consume. */
   readonly queue: string
   /**
-   * `'declare'` creates missing queues and exchanges. `'verify'` only checks them, for brokers where an
-   * application may not declare. `topologyOf` lists what must exist. Default `'declare'`.
+   * `'declare'` creates missing queues and exchanges. `'adopt'` is for a queue that exists: it is not changed, and
+   * only the queues of Redrive are created next to it. `'verify'` only checks them, for brokers where an application
+   * may not declare. `topologyOf` lists what must exist. Default `'declare'`.
    */
-  readonly topology?: 'declare' | 'verify'
+  readonly topology?: TopologyMode
+  /**
+   * The text that the names of the queues of Redrive begin with. Default: the name of the queue; with `adopt` the
+   * name of the queue and `.redrive`.
+   */
+  readonly prefix?: string
   /** Type of the source queue. All queues for failed messages are quorum queues. Default `'quorum'`. */
   readonly queueType?: QueueType
   /** Maximum wait for the broker's confirm of a copy. After it, the outcome is unknown. Default '10s'. */
@@ -22,6 +34,8 @@ export interface RabbitMqOptions {
   /** Opens a connection, for custom TLS or credentials. Default: `connect` of amqplib with a heartbeat of 10 s. */
   readonly connect?: Connect
 }
+
+export type TopologyMode = 'declare' | 'adopt' | 'verify'
 
 /** The purpose of a connection. Consuming and publishing never share one. */
 export type Purpose = 'consume' | 'publish' | 'drain'
@@ -34,6 +48,8 @@ export interface RabbitMqSourceOptions {
   readonly queue: string
   /** Queues to drain. Default: the dead-letter queue and the quarantine of `queue`. */
   readonly deadLetterQueues?: readonly string[]
+  /** The text that the names of the queues of Redrive begin with, as for the consumer. Default: the name of the queue. */
+  readonly prefix?: string
   /**
    * Destination of a replay. `'queue'`: the queue it was consumed from, so that only the consumer that
    * failed receives it again. `'exchange'`: the exchange it was published to, so that every consumer of
@@ -72,7 +88,8 @@ interface CommonOptions {
 }
 
 export interface ResolvedOptions extends CommonOptions {
-  readonly isDeclaring: boolean
+  readonly topology: TopologyMode
+  readonly prefix: string
   readonly queueType: QueueType
 }
 
@@ -93,29 +110,39 @@ const CONNECT_TIMEOUT_MS = 10_000
 const WAIT = { min: 1, max: 3_600_000 }
 
 export function resolveOptions(options: RabbitMqOptions): ResolvedOptions {
-  return readOptions('rabbitmq()', options, (top) => ({
-    ...readCommon(top, readQueue(top)),
-    isDeclaring: top.choice('topology', 'declare', ['declare', 'verify']) === 'declare',
-    queueType: top.choice('queueType', 'quorum', ['quorum', 'classic']),
-  }))
+  return readOptions('rabbitmq()', options, (top) => {
+    const queue = readQueue(top)
+    const topology = top.choice('topology', 'declare', ['declare', 'adopt', 'verify'])
+    return {
+      ...readCommon(top, queue),
+      topology,
+      prefix: readPrefix(top, queue, topology),
+      queueType: top.choice('queueType', 'quorum', ['quorum', 'classic']),
+    }
+  })
 }
 
+const readPrefix = (top: Section, queue: string, topology: unknown): string =>
+  top.ifGiven<string>('prefix', named('the beginning of names of queues')) ??
+  (topology === 'adopt' ? adoptedPrefix(queue) : queue)
+
 /** Options of `rabbitmq()` that `rabbitmqSource()` does not use. A program may pass one object to both. */
-const OF_TRANSPORT = ['topology', 'queueType']
+const OF_TRANSPORT = ['queueType']
 
 export function resolveSourceOptions(options: RabbitMqSourceOptions): ResolvedSourceOptions {
   return readOptions('rabbitmqSource()', options, (top) => {
     for (const key of OF_TRANSPORT) top.raw(key)
     const queue = readQueue(top)
-    const quarantineQueues = FAILURE_CLASSES.map((name) => quarantineQueue(queue, name))
+    const prefix = readPrefix(top, queue, top.raw('topology'))
+    const quarantineQueues = FAILURE_CLASSES.map((name) => quarantineQueue(prefix, name))
     return {
       ...readCommon(top, queue),
       deadLetterQueues: top.ifGiven<readonly string[]>('deadLetterQueues', QUEUES) ?? [
-        deadLetterQueue(queue),
+        deadLetterQueue(prefix),
         ...quarantineQueues,
       ],
       quarantineQueues,
-      confirmationQueue: replayedQueue(queue),
+      confirmationQueue: replayedQueue(prefix),
       replayTo: top.choice('replayTo', 'queue', ['queue', 'exchange']),
     }
   })

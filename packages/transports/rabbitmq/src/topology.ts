@@ -1,14 +1,16 @@
 import { FAILURE_CLASSES, type FailureClass, formatDuration } from '@redrive/core'
 
-/** Returns the name of the dead-letter exchange of a source queue. The functions below name its queues. */
-export const deadLetterExchange = (queue: string): string => `${queue}.dlx`
-export const deadLetterQueue = (queue: string): string => `${queue}.dlq`
-export const quarantineQueue = (queue: string, failureClass: FailureClass): string =>
-  `${queue}.dlq.quarantine.${failureClass}`
+/** Returns the name of the dead-letter exchange; the prefix is the name of the source queue by default. The functions below name the queues. */
+export const deadLetterExchange = (prefix: string): string => `${prefix}.dlx`
+export const deadLetterQueue = (prefix: string): string => `${prefix}.dlq`
+export const quarantineQueue = (prefix: string, failureClass: FailureClass): string =>
+  `${prefix}.dlq.quarantine.${failureClass}`
 /** Returns the name of the queue for replay confirmations, which the control plane reads. */
-export const replayedQueue = (queue: string): string => `${queue}.replayed`
-export const delayQueue = (queue: string, stepMs: number): string =>
-  `${queue}.delay.${formatDuration(stepMs)}`
+export const replayedQueue = (prefix: string): string => `${prefix}.replayed`
+export const delayQueue = (prefix: string, stepMs: number): string =>
+  `${prefix}.delay.${formatDuration(stepMs)}`
+/** Returns the prefix of the queues next to an adopted queue, which may have a dead-letter queue with the usual name. */
+export const adoptedPrefix = (queue: string): string => `${queue}.redrive`
 
 /**
  * The delay steps: one queue per step. The step is the time to live of the whole queue, so that no message
@@ -34,6 +36,8 @@ export interface QueueSpec {
 }
 
 export interface Topology {
+  /** The text that the names of all queues except the source begin with. */
+  readonly prefix: string
   readonly exchange: string
   readonly source: QueueSpec
   readonly deadLetters: QueueSpec
@@ -59,14 +63,18 @@ const NEVER_DROPS = {
  */
 const AT_LEAST_ONCE = { 'x-dead-letter-strategy': 'at-least-once' } as const
 
-/** Returns the exchange and all queues of a source queue, with the arguments to declare them. */
-export function topologyOf(queue: string, type: QueueType): Topology {
-  const exchange = deadLetterExchange(queue)
+/**
+ * Returns the exchange and all queues of a source queue, with the arguments to declare them. With `adopt`, the source
+ * and the exchange are not declared.
+ */
+export function topologyOf(queue: string, type: QueueType, prefix: string = queue): Topology {
+  const exchange = deadLetterExchange(prefix)
   const toDeadLetters = {
     'x-dead-letter-exchange': exchange,
     'x-dead-letter-routing-key': queue,
   }
   return {
+    prefix,
     exchange,
     source: {
       name: queue,
@@ -80,10 +88,10 @@ export function topologyOf(queue: string, type: QueueType): Topology {
             }
           : { 'x-queue-type': 'classic', ...toDeadLetters },
     },
-    deadLetters: storageQueue(deadLetterQueue(queue)),
+    deadLetters: storageQueue(deadLetterQueue(prefix)),
     later: [
       ...STEPS_MS.map((stepMs) => ({
-        name: delayQueue(queue, stepMs),
+        name: delayQueue(prefix, stepMs),
         arguments: {
           ...NEVER_DROPS,
           ...AT_LEAST_ONCE,
@@ -92,8 +100,8 @@ export function topologyOf(queue: string, type: QueueType): Topology {
           'x-dead-letter-routing-key': queue,
         },
       })),
-      ...FAILURE_CLASSES.map((failureClass) => storageQueue(quarantineQueue(queue, failureClass))),
-      storageQueue(replayedQueue(queue)),
+      ...FAILURE_CLASSES.map((failureClass) => storageQueue(quarantineQueue(prefix, failureClass))),
+      storageQueue(replayedQueue(prefix)),
     ],
   }
 }

@@ -56,11 +56,11 @@ export class RabbitMqTransport implements Transport<RabbitMqDelivery> {
 
   /** @internal */
   constructor(options: ResolvedOptions) {
-    const { urls, queue, queueType, connect, confirmTimeoutMs } = options
+    const { urls, queue, queueType, prefix, connect, confirmTimeoutMs } = options
     this.source = queue
     this.capabilities = capabilitiesOf(queueType)
     this.#options = options
-    this.#topology = topologyOf(queue, queueType)
+    this.#topology = topologyOf(queue, queueType, prefix)
     this.#publisher = new Publisher({
       urls,
       connect,
@@ -92,7 +92,7 @@ export class RabbitMqTransport implements Transport<RabbitMqDelivery> {
     this.#handOffs = new HandOffs({
       publisher: this.#publisher,
       topology: this.#topology,
-      isDeclaring: this.#options.isDeclaring,
+      mode: this.#options.topology,
       budgetBytes: this.capabilities.headerBudgetBytes,
       deadLetterRetentionMs: needs?.deadLetterRetentionMs ?? Number.POSITIVE_INFINITY,
       handler: needs?.handler,
@@ -102,9 +102,10 @@ export class RabbitMqTransport implements Transport<RabbitMqDelivery> {
   }
 
   async #prepare(connection: ChannelModel): Promise<Channel> {
-    if (!this.#options.isDeclaring) await verify(connection, this.#topology)
-    else if (!this.#isDeclared || !(await isThere(connection, this.#topology))) {
-      await declare(connection, this.#topology)
+    const { topology: mode } = this.#options
+    if (mode === 'verify') await verify(connection, this.#topology)
+    else if (!this.#isDeclared || !(await isThere(connection, this.#topology, mode))) {
+      await declare(connection, this.#topology, mode)
       this.#isDeclared = true
     }
     this.#isReturnCounted = this.#options.queueType === 'quorum' && countsReturns(connection)

@@ -24,7 +24,7 @@ function handOffs(refuse: (outgoing: Outgoing, nth: number) => void = () => unde
   const made = new HandOffs({
     publisher: publisher as unknown as Publisher,
     topology: topologyOf(QUEUE, 'quorum'),
-    isDeclaring: true,
+    mode: 'declare',
     budgetBytes: 8_192,
     deadLetterRetentionMs: 60_000,
     handler: 'charge',

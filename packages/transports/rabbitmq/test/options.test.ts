@@ -44,12 +44,12 @@ describe('the options of RabbitMQ', () => {
         message: [
           'The options of rabbitmq() are invalid:',
           'queue: expected the name of a queue, got undefined',
+          "topology: expected 'declare' or 'adopt' or 'verify', got 'create'",
           `${URL}, got another text`,
           "confirmTimeout: expected a duration from 1ms to 1h such as '250ms', '5s' or '2m', got NaN",
           "connect: expected a function, got 'amqp'",
-          "topology: expected 'declare' or 'verify', got 'create'",
           "queueType: expected 'quorum' or 'classic', got 'stream'",
-          'que: unknown option; known options: confirmTimeout, connect, queue, queueType, topology, url',
+          'que: unknown option; known options: confirmTimeout, connect, prefix, queue, queueType, topology, url',
         ].join('\n- '),
       }),
     )
