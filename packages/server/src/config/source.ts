@@ -22,9 +22,15 @@ const rabbitmq = z.strictObject({
     .min(1, { error: 'expected a list of queues' })
     .describe('Queues to drain, of any type. Default: the ones of Redrive for the queue')
     .optional(),
+  topology: z
+    .enum(['declare', 'adopt', 'verify'], { error: "expected 'declare', 'adopt' or 'verify'" })
+    .describe(
+      "The same value as in the consumer. With 'adopt', `prefix` has another default. Default 'declare'",
+    )
+    .optional(),
   prefix: text(200)
     .describe(
-      'Beginning of the names of the queues that Redrive has created. Default: the queue. A consumer that adopted the queue uses the queue and `.redrive`',
+      "Beginning of the names of the queues that Redrive has created. Default: the queue, with topology 'adopt' the queue and `.redrive`",
     )
     .optional(),
   replayTo: z

@@ -17,7 +17,7 @@ export async function declare(
   const { exchange, source, deadLetters } = topology
   if (mode === 'adopt') {
     await requireAdopted(connection, source.name)
-    return declareQueue(connection, deadLetters)
+    return declareQueue(connection, deadLetters, mode)
   }
   const isOld = new Map<string, boolean>([[exchange, await hasExchange(connection, exchange)]])
   for (const { name } of [source, deadLetters])
@@ -37,7 +37,7 @@ export async function declare(
 
 type Declaration = readonly [name: string, make: (channel: Channel) => Promise<void>]
 
-/** Checks that an adopted queue exists and is not a stream. */
+/** Checks that an adopted queue exists. */
 async function requireAdopted(connection: ChannelModel, queue: string): Promise<void> {
   if ((await messageCount(connection, queue)) === undefined) {
     throw new RedriveError(
@@ -45,7 +45,6 @@ async function requireAdopted(connection: ChannelModel, queue: string): Promise<
       `The queue ${queue} does not exist, and topology: 'adopt' does not create it. Create it, or use topology: 'declare'.`,
     )
   }
-  await refuseStream(connection, queue)
 }
 
 /** Returns whether everything that `declare` creates still exists, except bindings: AMQP cannot query them. */
@@ -61,8 +60,12 @@ export async function isThere(
 }
 
 /** Declares one queue. */
-export async function declareQueue(connection: ChannelModel, spec: QueueSpec): Promise<void> {
-  await onSeparateChannel(connection, (channel) => assertQueue(channel, spec))
+export async function declareQueue(
+  connection: ChannelModel,
+  spec: QueueSpec,
+  mode: TopologyMode,
+): Promise<void> {
+  await onSeparateChannel(connection, (channel) => assertQueue(channel, spec, mode))
 }
 
 function bind(channel: Channel, { exchange, source, deadLetters }: Topology): Promise<void> {
@@ -77,30 +80,46 @@ function assertExchange(channel: Channel, exchange: string): Promise<void> {
   )
 }
 
-async function assertQueue(channel: Channel, { name, arguments: args }: QueueSpec): Promise<void> {
-  await explainRefusal(`queue ${name}`, () =>
-    channel.assertQueue(name, { durable: true, arguments: args }),
+async function assertQueue(
+  channel: Channel,
+  { name, arguments: args }: QueueSpec,
+  mode: TopologyMode = 'declare',
+): Promise<void> {
+  await explainRefusal(
+    `queue ${name}`,
+    () => channel.assertQueue(name, { durable: true, arguments: args }),
+    mode,
   )
 }
 
-async function explainRefusal(what: string, make: () => Promise<unknown>): Promise<void> {
+async function explainRefusal(
+  what: string,
+  make: () => Promise<unknown>,
+  mode: TopologyMode = 'declare',
+): Promise<void> {
   try {
     await make()
   } catch (cause) {
     // Every other error is a broken connection, and is retried.
     if (!isRefusal(cause)) throw cause
+    const advice = mode === 'adopt' ? OTHER_PREFIX : ADOPT
     throw new RedriveError(
       'TOPOLOGY_MISMATCH',
-      `The ${what} cannot be declared: ${messageOf(cause)}. If the queue already exists, add topology: 'adopt': Redrive then leaves it as it is (for a classic queue, also add queueType: 'classic'). If the RabbitMQ user has no permission to declare it, ask an administrator to create what topologyOf() returns, and use topology: 'verify'.`,
+      `The ${what} cannot be declared: ${messageOf(cause)}. ${advice} If the RabbitMQ user has no permission to declare it, ask an administrator to create what topologyOf() returns, and use topology: 'verify'.`,
       { cause },
     )
   }
 }
 
+const ADOPT =
+  "If the queue already exists, add topology: 'adopt': Redrive then leaves it as it is (for a classic queue, also add queueType: 'classic')."
+const OTHER_PREFIX =
+  'If it exists and is not a queue of Redrive, or belongs to another consumer, set another prefix.'
+
 /** Checks that everything exists. The error lists all missing queues and exchanges. */
 export async function verify(connection: ChannelModel, topology: Topology): Promise<void> {
   const problems: string[] = []
-  const { exchange, source, deadLetters, later } = topology
+  const { prefix, exchange, source, deadLetters, later } = topology
   for (const { name } of [source, deadLetters, ...later]) {
     if ((await messageCount(connection, name)) === undefined) {
       problems.push(`queue ${name} is missing`)
@@ -109,30 +128,11 @@ export async function verify(connection: ChannelModel, topology: Topology): Prom
   if (!(await hasExchange(connection, exchange))) {
     problems.push(`exchange ${exchange} is missing`)
   }
-  if (problems.length === 0) return refuseStream(connection, source.name)
+  if (problems.length === 0) return
   throw new RedriveError(
     'TOPOLOGY_MISMATCH',
-    `Queues or exchanges of this consumer are missing, and topology: 'verify' does not declare them:\n- ${problems.join('\n- ')}\nCreate what topologyOf('${source.name}', '${source.arguments['x-queue-type']}') returns, or use topology: 'declare'.`,
+    `Queues or exchanges of this consumer are missing, and topology: 'verify' does not declare them:\n- ${problems.join('\n- ')}\nCreate what topologyOf('${source.name}', '${source.arguments['x-queue-type']}'${prefix === source.name ? '' : `, '${prefix}'`}) returns, or use topology: 'declare'.`,
     { problems },
-  )
-}
-
-/**
- * Rejects for a stream. The broker accepts the declaration of a queue that exists with the same arguments, so this
- * changes nothing. A user without the permission to declare learns nothing: then the check is left out.
- */
-async function refuseStream(connection: ChannelModel, queue: string): Promise<void> {
-  try {
-    await onSeparateChannel(connection, (channel) =>
-      channel.assertQueue(queue, { durable: true, arguments: { 'x-queue-type': 'stream' } }),
-    )
-  } catch (error) {
-    if (isRefusal(error)) return
-    throw error
-  }
-  throw new RedriveError(
-    'TOPOLOGY_MISMATCH',
-    `The queue ${queue} is a stream. A stream keeps its messages: they cannot be acknowledged, retried or removed one by one. Consume a quorum queue or a classic queue.`,
   )
 }
 

@@ -171,7 +171,7 @@ function queueMakersOf(topology: Topology, mode: TopologyMode): ReadonlyMap<stri
   const { deadLetters, later } = topology
   const makers = later.map((spec): [string, QueueMaker] => [
     spec.name,
-    (connection) => declareQueue(connection, spec),
+    (connection) => declareQueue(connection, spec, mode),
   ])
   return new Map([
     ...makers,

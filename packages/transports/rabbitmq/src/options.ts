@@ -23,8 +23,8 @@ export interface RabbitMqOptions {
    */
   readonly topology?: TopologyMode
   /**
-   * The text that the names of the queues of Redrive begin with. Default: the name of the queue; with `adopt` the
-   * name of the queue and `.redrive`.
+   * The text that the names of the queues of Redrive begin with, another one for each queue. Default: the name of
+   * the queue; with `adopt` the name of the queue and `.redrive`.
    */
   readonly prefix?: string
   /** Type of the source queue. All queues for failed messages are quorum queues. Default `'quorum'`. */
@@ -48,7 +48,9 @@ export interface RabbitMqSourceOptions {
   readonly queue: string
   /** Queues to drain. Default: the dead-letter queue and the quarantine of `queue`. */
   readonly deadLetterQueues?: readonly string[]
-  /** The text that the names of the queues of Redrive begin with, as for the consumer. Default: the name of the queue. */
+  /** How the consumer treats its queue. With `adopt`, the default of `prefix` is another one. Default `'declare'`. */
+  readonly topology?: TopologyMode
+  /** The text that the names of the queues of Redrive begin with. Default: as for the consumer. */
   readonly prefix?: string
   /**
    * Destination of a replay. `'queue'`: the queue it was consumed from, so that only the consumer that
@@ -133,7 +135,8 @@ export function resolveSourceOptions(options: RabbitMqSourceOptions): ResolvedSo
   return readOptions('rabbitmqSource()', options, (top) => {
     for (const key of OF_TRANSPORT) top.raw(key)
     const queue = readQueue(top)
-    const prefix = readPrefix(top, queue, top.raw('topology'))
+    const topology = top.choice('topology', 'declare', ['declare', 'adopt', 'verify'])
+    const prefix = readPrefix(top, queue, topology)
     const quarantineQueues = FAILURE_CLASSES.map((name) => quarantineQueue(prefix, name))
     return {
       ...readCommon(top, queue),

@@ -68,7 +68,7 @@ describe.concurrent('adopting a queue that exists', () => {
         })
         expect(await rig.count(deadLetterQueue(rig.queue))).toBe(0)
 
-        const source = rig.source({ prefix })
+        const source = rig.source({ topology: 'adopt' })
         const batch = await source.drain({ limit: 10 })
         expect(batch.deadLetters.map(({ origin }) => origin)).toEqual([rig.queue])
         for (const one of batch.deadLetters)

@@ -89,17 +89,4 @@ describe.concurrent('a consumer that cannot work', () => {
       await transport.close()
     }),
   )
-
-  it(
-    'is refused on a stream, whose backlog it would not see',
-    onRig(url, async (rig) => {
-      await rig.makeTopology([rig.queue])
-      await rig.makeQueue(rig.queue, { 'x-queue-type': 'stream' })
-      await expect(rig.transport({ topology: 'verify' }).open()).rejects.toMatchObject({
-        code: 'TOPOLOGY_MISMATCH',
-        message: expect.stringContaining(`${rig.queue} is a stream`) as string,
-      })
-      expect(await rig.count(rig.queue)).toBe(0)
-    }),
-  )
 })

@@ -1,6 +1,6 @@
 import type { Channel, ConsumeMessage } from 'amqplib'
 import { answered, type ManagedConnection } from '../connection/connection.ts'
-import { isRefusal } from '../refusal-codes.ts'
+import { codeOf, isRefusal } from '../refusal-codes.ts'
 
 export interface SubscriptionDeps {
   readonly queue: string
@@ -82,7 +82,9 @@ export class Subscription {
       try {
         await answered(this.#replace(channel))
       } catch (error) {
-        if (!this.#wasSubscribed && isRefusal(error)) this.refusal = error
+        // A queue that was deleted just now is declared again.
+        const isMissing = codeOf(error) === 404
+        if (!this.#wasSubscribed && isRefusal(error) && !isMissing) this.refusal = error
         // The channel broke or hangs. The connection is replaced, and then calls `update` again.
         connection.reset(channel, error)
       }
