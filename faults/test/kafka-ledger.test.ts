@@ -60,6 +60,15 @@ describe('the commits of a group', () => {
     ])
   })
 
+  it('are not compared with ends of two copies that run at the same time', () => {
+    const story = new Story()
+      .at('consumer-1', { what: 'delivered', id: 'a', position: 'orders/0/0' })
+      .at('consumer-1', { what: 'delivered', id: 'a', position: 'orders/0/9' })
+      .at('consumer-1', { what: 'failed', id: 'a', attempt: 2 })
+      .at('consumer-1', { what: 'effect', id: 'a', isNew: true })
+    expect(textsIn(story, [stored(1, '', 0)])).toEqual([])
+  })
+
   it('come from the owner, or from the member that releases the partition', () => {
     const first = assigned(['orders/0'])
     const letsGo = new Story().at('a', first, assigned([], 2), commit(0, true, 2))

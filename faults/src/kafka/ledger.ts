@@ -98,19 +98,31 @@ function checkFinished(
   return violations
 }
 
-/** Returns when each record first ended, by its position. */
+/**
+ * Returns when each record first ended, by its position. When two copies of a message run in one process at the same
+ * time, nobody knows which of them an end belongs to, so neither is judged.
+ */
 function endsIn(
   entries: readonly Entry[],
 ): ReadonlyMap<string, { readonly id: string; readonly at: number }> {
-  const positions = new Map<string, string>()
+  const running = new Map<string, Set<string>>()
+  const ambiguous = new Set<string>()
   const ends = new Map<string, { readonly id: string; readonly at: number }>()
   for (const entry of entries) {
-    if (entry.what === 'delivered') positions.set(`${entry.by} ${entry.id}`, entry.position)
+    if (entry.what === 'delivered') {
+      const key = `${entry.by} ${entry.id}`
+      running.set(key, (running.get(key) ?? new Set()).add(entry.position))
+    }
     if (entry.what !== 'effect' && entry.what !== 'failed') continue
     const { id, at, by } = entry
-    const position = positions.get(`${by} ${id}`)
-    if (position !== undefined && !ends.has(position)) ends.set(position, { id, at })
+    const positions = running.get(`${by} ${id}`) ?? new Set<string>()
+    for (const position of positions) {
+      if (positions.size > 1) ambiguous.add(position)
+      else if (!ends.has(position)) ends.set(position, { id, at })
+    }
+    if (positions.size === 1) running.delete(`${by} ${id}`)
   }
+  for (const position of ambiguous) ends.delete(position)
   return ends
 }
 
