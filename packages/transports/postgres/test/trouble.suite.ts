@@ -188,7 +188,9 @@ export function troubles(url: string, pool: Pool): void {
           })),
         )
         for (const { key, answer } of answers) {
-          expect(answer.kind).toBe(key === 'bad' ? 'unknown' : 'done')
+          expect(answer).toMatchObject(
+            key === 'bad' ? { kind: 'refused', error: { message: 'refused' } } : DONE,
+          )
         }
         const { rows } = await own.query('select key from redrive.outbox where status = $1', [
           status,
