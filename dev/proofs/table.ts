@@ -82,7 +82,7 @@ export const PROOFS: readonly Proof[] = [
   { name: 'doctor', tier: 'nightly', minutes: 3, command: vitest('packages/doctor/test/rabbitmq.proof.ts packages/doctor/test/kafka.proof.ts packages/doctor/test/postgres.proof.ts'), starts: [], stops: CLUSTERS, shows: 'the doctor finds wrong settings of clusters' },
   { name: 'terminal', tier: 'nightly', minutes: 0.5, command: vitest('terminal.proof'), starts: [], shows: 'an incident typed into a real terminal looks as documented' },
   { name: 'faults-rabbitmq-quick', tier: 'nightly', minutes: 3, command: 'pnpm faults rabbitmq --quick', starts: faults('rabbitmq'), shows: 'RabbitMQ: all fault scenarios, short form' },
-  { name: 'faults-kafka-quick', tier: 'nightly', minutes: 4, command: 'pnpm faults kafka --quick', starts: faults('kafka'), shows: 'Kafka: the same' },
+  { name: 'faults-kafka-quick', tier: 'nightly', minutes: 6, command: 'pnpm faults kafka --quick', starts: faults('kafka'), shows: 'Kafka: the same' },
   { name: 'faults-postgres-quick', tier: 'nightly', minutes: 3, command: 'pnpm faults postgres --quick', starts: faults('postgres'), shows: 'PostgreSQL: the same' },
   { name: 'faults-emission-quick', tier: 'nightly', minutes: 1, command: 'pnpm faults emission --quick', starts: faults('emission'), shows: 'sinks and stores under outages and kills, short form' },
   { name: 'faults-catalog-quick', tier: 'nightly', minutes: 3, command: 'pnpm faults catalog --quick', starts: faults('catalog'), shows: 'kill at every point of the replay protocol, short form' },
@@ -92,7 +92,7 @@ export const PROOFS: readonly Proof[] = [
   { name: 'demo-profile', tier: 'nightly', minutes: 0.1, command: demo('profile-service'), servers: DEMO_SERVERS, starts: demoStarts('profile-service'), shows: 'profiles on RabbitMQ whose database goes away' },
   { name: 'demo-triage', tier: 'nightly', minutes: 0.1, command: demo('triage-desk'), servers: DEMO_SERVERS, starts: demoStarts('triage-desk'), shows: 'dead letters grouped, replayed and confirmed' },
   { name: 'node-22', tier: 'nightly', minutes: 15, command: 'dev/proofs/node-22', starts: [], shows: 'the whole gate on the oldest supported Node' },
-  { name: 'faults-mutants', tier: 'nightly', minutes: 27, command: 'pnpm faults all --mutants', starts: ['faults/src/main.ts'], shows: 'the fault scenarios find each known mistake' },
+  { name: 'faults-mutants', tier: 'nightly', minutes: 33, command: 'pnpm faults all --mutants', starts: ['faults/src/main.ts'], shows: 'the fault scenarios find each known mistake' },
 
   { name: 'storm-full', tier: 'release', minutes: 10, command: 'pnpm simulate storm --out .reports/storm', starts: SIMULATION, shows: 'no retry storm, all outages and policies' },
   { name: 'storm-grid-full', tier: 'release', minutes: 25, command: 'pnpm simulate storm --grid', starts: SIMULATION, shows: 'no retry storm at every rate, number of consumers, timeout and outage' },
