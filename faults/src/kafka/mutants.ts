@@ -8,7 +8,6 @@ const FETCH = 'packages/transports/kafka/src/protocol/fetcher.ts'
 const MEMBERSHIP = 'packages/transports/kafka/src/protocol/membership.ts'
 const PARTITION = 'packages/transports/kafka/src/consume/partition.ts'
 const RECEIVE = 'packages/transports/kafka/src/transport.ts'
-const START = 'packages/transports/kafka/src/consume/start-positions.ts'
 
 export const MUTANTS: readonly Mutant[] = [
   [
@@ -72,10 +71,14 @@ export const MUTANTS: readonly Mutant[] = [
     [MEMBERSHIP, 'void this.#checkPartitions(), CHECK_MS', 'undefined, CHECK_MS'],
   ],
   [
-    'use the offsets of a deleted topic for the new one',
+    'do not notice that a topic was created again',
     'topic-recreated',
-    'lost',
-    [START, 'if (isOfEarlierTopic(metadata, topic?.id))', 'if (topic === null)'],
+    'not drained',
+    [
+      FETCH,
+      'topicId !== undefined && topics.has(topic) &&',
+      'topicId === null && topics.has(topic) &&',
+    ],
   ],
   [
     'deliver a record while another one of its key is in flight',
