@@ -54,8 +54,6 @@ export class Publisher {
   #producer: KafkaProducer | undefined
   /** Requests in flight, by producer. */
   readonly #users = new Map<KafkaProducer, number>()
-  /** Topics and their leaders, as the last retired producer knew them. */
-  #leaders: NonNullable<KafkaProducer['currentMetadata']>['topics'] | undefined
   readonly #closing = new Set<Promise<void>>()
   #isClosed = false
 
@@ -97,7 +95,8 @@ export class Publisher {
 
   /** Returns the leader if it is known. The client library finds the right broker in any case. */
   #leaderOf({ topic, partition }: TopicPartition): number {
-    const topics = this.#producer?.currentMetadata?.topics ?? this.#leaders
+    // Unknown for a new producer: its first request goes out alone, and initialises it.
+    const topics = this.#producer?.currentMetadata?.topics
     return topics?.get(topic)?.partitions[partition]?.leader ?? NO_LEADER
   }
 
@@ -147,9 +146,7 @@ export class Publisher {
 
   /** Replaces a producer. It is closed when its other requests have ended: they would be unknown otherwise. */
   #retire(producer: KafkaProducer): void {
-    if (this.#producer !== producer) return
-    this.#leaders = producer.currentMetadata?.topics ?? this.#leaders
-    this.#producer = undefined
+    if (this.#producer === producer) this.#producer = undefined
   }
 
   #released(producer: KafkaProducer): void {
