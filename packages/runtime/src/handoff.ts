@@ -1,10 +1,10 @@
-import type { DeadLetter, Decision, Delivery, Failure, FailureCycle, Pause } from '@redrive/core'
+import type { Decision, Delivery } from '@redrive/core'
 import type { Clock } from './clock.ts'
 import { hasListeners, publish } from './events.ts'
 import type { Awaitable } from './awaitable.ts'
 import type { LoopDeps } from './loop-deps.ts'
 import type { LostDeliveries } from './lost-deliveries.ts'
-import { pauseDecision } from './pending-delivery.ts'
+import { insteadOfRetry } from './pending-delivery.ts'
 import {
   type Enactment,
   isUnfinished,
@@ -24,7 +24,7 @@ type HandOffDeps<D extends Delivery> = Pick<LoopDeps<D>, 'transport' | 'clock' |
 /**
  * Passes decisions to the transport and repeats each one until it is done. After an unknown or refused
  * result the original stays and the same decision is repeated. Only a retry that is too large for the
- * broker is replaced, by a dead letter.
+ * broker is replaced (`insteadOfRetry`).
  */
 export class HandOff<D extends Delivery> {
   readonly #transport: Transport<D>
@@ -182,26 +182,4 @@ export class HandOff<D extends Delivery> {
     const [at, handler] = [this.#clock.now(), this.#handler]
     publish({ type: 'enacted', at, source, deliveryId, eventType, handler, decision, enactment })
   }
-}
-
-/**
- * Returns what replaces a retry that the broker never stores: a dead letter. A message that is only returned,
- * with the failures of this process, is returned without them instead.
- */
-function insteadOfRetry(decision: Decision, now: number): DeadLetter | Pause | undefined {
-  if (decision.kind !== 'retryAt') return undefined
-  const { cycle, reason } = decision
-  if (reason === 'held_back' && decision.failure === undefined)
-    return pauseDecision('requested', now)
-  const failure = decision.failure ?? failureIn(cycle)
-  return failure && { kind: 'deadLetter', reason: 'too_large', failure, cycle }
-}
-
-/** Returns the last failure of a message that waits for a part of its delay: its headers contain it. */
-function failureIn({ history }: FailureCycle): Failure | undefined {
-  const last = history.at(-1)
-  if (last === undefined) return undefined
-  const { class: failureClass, signature, code, type = 'Error', message } = last
-  const unknown = { retryAfterMs: undefined, timedOut: false, stack: undefined }
-  return { class: failureClass, signature, code, type, message, ...unknown }
 }

@@ -1,4 +1,4 @@
-import type { Decision, Delivery, FailureCycle, Pause } from '@redrive/core'
+import type { DeadLetter, Decision, Delivery, Failure, FailureCycle, Pause } from '@redrive/core'
 import type { Admission } from '@redrive/core/internal'
 import type { Capabilities } from './capabilities.ts'
 
@@ -54,6 +54,28 @@ export function returnDecision<D extends Delivery>(
     cycle: pending.failures,
     failure: pause.failure,
   }
+}
+
+/**
+ * Returns what replaces a retry that the broker never stores: a dead letter. A message that is only returned,
+ * with the failures of this process, is returned without them instead.
+ */
+export function insteadOfRetry(decision: Decision, now: number): DeadLetter | Pause | undefined {
+  if (decision.kind !== 'retryAt') return undefined
+  const { cycle, reason } = decision
+  if (reason === 'held_back' && decision.failure === undefined)
+    return pauseDecision('requested', now)
+  const failure = decision.failure ?? failureIn(cycle)
+  return failure && { kind: 'deadLetter', reason: 'too_large', failure, cycle }
+}
+
+/** Returns the last failure of a message that waits for a part of its delay: its headers contain it. */
+function failureIn({ history }: FailureCycle): Failure | undefined {
+  const last = history.at(-1)
+  if (last === undefined) return undefined
+  const { class: failureClass, signature, code, type = 'Error', message } = last
+  const unknown = { retryAfterMs: undefined, timedOut: false, stack: undefined }
+  return { class: failureClass, signature, code, type, message, ...unknown }
 }
 
 /**

@@ -9,7 +9,7 @@ const AFTER = 12
 
 export const partitionsAdded: KafkaScenario = onCluster({
   name: 'partitions-added',
-  story: 'a topic with 3 partitions gets 12 under load, and producers use all of them at once',
+  story: 'a topic with 3 partitions gets 12 under load, and producers use all of them immediately',
   messages: { quick: 2_000, full: 20_000 },
   partitions: BEFORE,
   async play(world) {

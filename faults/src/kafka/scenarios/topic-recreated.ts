@@ -35,7 +35,7 @@ export const topicRecreated: KafkaScenario = {
     await finished(world)
     await Promise.all(fleet.members().map((member) => member.stop()))
     await recreate(world, 'while consumers are stopped')
-    // More than the last topic had: the last committed offsets exist in this one.
+    // More than the last topic had: a broker that keeps its commits would skip records of this one.
     await send('stopped', 2 * messages)
     await startAll(fleet)
     world.heal()

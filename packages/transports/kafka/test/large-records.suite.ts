@@ -131,7 +131,7 @@ export function handlingLargeRecords(brokers: readonly string[]): void {
     )
 
     it(
-      'is not retried: the broker never stores the retry, and says why',
+      'is not retried: the broker never stores the retry, and gives the reason',
       on(async (rig) => {
         const { transport, inbox } = await startTight(rig)
         await rig.send({ value: LARGE })
