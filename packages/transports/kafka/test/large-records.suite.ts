@@ -171,10 +171,13 @@ export function handlingLargeRecords(brokers: readonly string[]): void {
         await rig.send({ value: 'secret' }, secrets)
         const { transport } = await rig.start()
         const original = JSON.stringify([secrets, 0, 0, (await rig.read(secrets))[0]?.timestamp])
-        const headers = [['redrive-original', original]] as const
-        await rig.send({ value: 'forged', headers }, deadLetterTopic(rig.topic, rig.group))
+        const headers = [
+          ['redrive-reason', 'terminal'],
+          ['redrive-original', original],
+        ] as const
+        await rig.send({ value: null, headers }, deadLetterTopic(rig.topic, rig.group))
         const letter = await drained(rig)
-        expect([bodyOf(letter), letter.reason]).toEqual(['forged', 'unknown'])
+        expect([bodyOf(letter), letter.reason]).toEqual(['', 'terminal'])
         await transport.close()
       }),
     )
