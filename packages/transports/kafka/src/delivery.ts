@@ -178,17 +178,15 @@ const encodeAsBytes = (headers: Readonly<Record<string, string>>): readonly Head
 
 /** Returns the Kafka-specific parts of a drained record as text, for storage with the dead letter. */
 export function envelopeOf({
-  partition,
   key,
   value,
   headers,
-}: KafkaRecord): Record<string, string> {
+}: Pick<KafkaRecord, 'key' | 'value' | 'headers'>): Record<string, string> {
   const producerEntries = producerHeaders(headers).map(([name, content]) => [
     base64(name),
     base64(content),
   ])
   return {
-    partition: String(partition),
     ...(key === null ? {} : { recordKey: key.toString('base64') }),
     ...(value === null ? { tombstone: 'true' } : {}),
     ...(producerEntries.length === 0 ? {} : { headers: JSON.stringify(producerEntries) }),
@@ -218,16 +216,24 @@ export const isFreshReplay = ({ headers }: KafkaRecord): boolean =>
 const has = (headers: readonly Header[], wanted: Buffer) =>
   headers.some(([name]) => name.equals(wanted))
 
+/** A record to publish for a replay. */
+export interface Replay {
+  readonly copy: Copy
+  readonly topic: string
+  /** The partition that it was read from; undefined if no header contains it. */
+  readonly partition: number | undefined
+}
+
 /** Returns the record to publish for a replay: the next cycle, which keeps only the number of the last one. */
 export function replayOf(
   { delivery, envelope, origin }: DrainedDeadLetter,
   replayId: string,
-): { readonly copy: Copy; readonly to: TopicPartition } {
+): Replay {
   const { id, key, source, replaces, bytes } = delivery
   const cycle = { ...FIRST_CYCLE, number: delivery.cycle.number + 1 }
   const state = { id, key, source, replayId, replaces, cycle, reason: undefined }
   const { headers } = encodeHeaders(state)
-  const { recordKey, tombstone, partition = '0', replayTo = origin } = envelope
+  const { recordKey, tombstone, partition, replayTo = origin } = envelope
   const producerEntries = JSON.parse(envelope['headers'] ?? '[]') as readonly [
     string,
     string | null,
@@ -239,7 +245,8 @@ export function replayOf(
     ],
   )
   return {
-    to: { topic: replayTo, partition: Number(partition) },
+    topic: replayTo,
+    partition: partition === undefined ? undefined : Number(partition),
     copy: {
       key: recordKey === undefined ? null : Buffer.from(recordKey, 'base64'),
       value:

@@ -7,6 +7,7 @@ import {
   type ReplayMessage,
   parseConfirmation,
 } from '@redrive/runtime'
+import { compatibilityPartitioner } from '@platformatic/kafka'
 import { Client } from './protocol/client.ts'
 import { existing } from './declare.ts'
 import { Drain } from './drain.ts'
@@ -146,13 +147,15 @@ export class KafkaSource implements DeadLetterSource {
       : { ...foreign.cycle, number: delivery.cycle.number }
     const failureClass: FailureClass = cycle.history.at(-1)?.class ?? 'unknown'
     const reason = decoded.reason ?? foreign?.reason ?? 'unknown'
-    const partition = foreign?.partition ?? raw.partition
+    // A copy of Redrive is in the partition of its original. Other programs may choose any partition.
+    const partition = foreign === undefined ? raw.partition : foreign.partition
     const replayTo = decoded.source === undefined ? undefined : replayTopicOf(raw, origin)
     return {
       delivery: { ...saidBy(delivery), source: origin, cycle },
       origin,
       envelope: {
-        ...envelopeOf({ ...raw, partition }),
+        ...envelopeOf(raw),
+        ...(partition === undefined ? {} : { partition: String(partition) }),
         ...(replayTo === undefined ? {} : { replayTo }),
       },
       quarantined: QUARANTINED.has(reason),
@@ -166,13 +169,23 @@ export class KafkaSource implements DeadLetterSource {
   }
 
   async publish({ deadLetter, replayId }: ReplayMessage): Promise<void> {
-    const { copy, to } = replayOf(await this.#withContent(deadLetter), replayId)
+    const { copy, topic, partition } = replayOf(await this.#withContent(deadLetter), replayId)
+    const to = { topic, partition: partition ?? (await this.#partitionFor(topic, copy.key)) }
     try {
       await this.#publisher.inTime(this.#publisher.send(to, copy))
     } catch (error) {
       const result = unfinished(error, to)
       throw result.kind === 'refused' ? result.error : error
     }
+  }
+
+  /** Returns the partition that producers choose for the key; any partition for a record without a key. */
+  async #partitionFor(topic: string, key: Buffer | null): Promise<number> {
+    const { topics } = await this.#client.metadata([topic])
+    const count = topics.get(topic)?.partitionsCount ?? 1
+    if (key === null) return Math.floor(Math.random() * count)
+    // The partitioner of the Java clients and of kafkajs.
+    return compatibilityPartitioner({ topic }, key) % count
   }
 
   /** Reads the content of a dead letter that was drained without it, unless a user has added a body. */
@@ -182,7 +195,7 @@ export class KafkaSource implements DeadLetterSource {
     if (position === undefined || delivery.bytes.length > 0) return deadLetter
     try {
       const record = await completeFrom(this.#client, NO_RECORD, position)
-      const { partition: _, ...content } = envelopeOf(record)
+      const content = envelopeOf(record)
       const bytes = record.value ?? NO_CONTENT
       return {
         ...deadLetter,

@@ -1,5 +1,6 @@
 import { isRedriveError } from '@redrive/core'
 import type { DrainedDeadLetter } from '@redrive/runtime'
+import { Kafka, logLevel, type Message, Partitioners } from 'kafkajs'
 import { describe, expect, it } from 'vitest'
 import { deadLetterTopic, type KafkaSource, retryTopic } from '../src/index.ts'
 import { deadLetter, onRig, type Rig, type SentRecord, SETTLE, textOf, until } from './rig.ts'
@@ -26,6 +27,15 @@ function int32(value: number): Buffer {
   const bytes = Buffer.alloc(4)
   bytes.writeInt32BE(value)
   return bytes
+}
+
+/** Sends records with kafkajs, which chooses the partitions. */
+async function sendWithKafkajs(rig: Rig, messages: Message[]): Promise<void> {
+  const client = new Kafka({ brokers: [...rig.brokers], logLevel: logLevel.NOTHING })
+  const producer = client.producer({ createPartitioner: Partitioners.DefaultPartitioner })
+  await producer.connect()
+  await producer.send({ topic: rig.topic, messages })
+  await producer.disconnect()
 }
 
 export function drainingDeadLetters(brokers: readonly string[]): void {
@@ -288,14 +298,15 @@ export function drainingDeadLetters(brokers: readonly string[]): void {
             ['__connect.errors.partition', '-1; drop'],
           ],
         })
-        expect(nonsense).toMatchObject({ origin: rig.topic, envelope: { partition: '1' } })
+        expect(nonsense.origin).toBe(rig.topic)
+        expect(nonsense.envelope).not.toHaveProperty('partition')
         const silent = await drainedFrom(rig, `${rig.topic}-silent`, { partition: 2 })
         expect(silent).toMatchObject({
           origin: rig.topic,
           reason: 'unknown',
           class: 'unknown',
-          envelope: { partition: '2' },
         })
+        expect(silent.envelope).not.toHaveProperty('partition')
       }),
     )
   })
@@ -346,6 +357,30 @@ export function drainingDeadLetters(brokers: readonly string[]): void {
         })
         await rig.source().publish({ deadLetter: letter, replayId: 'r-1' })
         expect((await inbox.nth(1)).raw).toMatchObject({ topic: rig.topic, partition: 2 })
+      }),
+    )
+
+    it(
+      'publishes a foreign dead letter without a partition to the partition of its key',
+      on(async (rig) => {
+        const { inbox } = await rig.start()
+        const keys = ['customer-1', 'customer-2', 'customer-3', 'customer-4', 'customer-5']
+        await sendWithKafkajs(
+          rig,
+          keys.map((key) => ({ key, value: 'original' })),
+        )
+        await inbox.nth(keys.length)
+        const partitionOf = new Map(inbox.deliveries.map(({ lane, raw }) => [lane, raw.partition]))
+        expect(new Set(partitionOf.values()).size).toBeGreaterThan(1)
+        for (const [index, key] of keys.entries()) {
+          const letter = await drainedFrom(rig, `${rig.topic}-dlt-${index}`, { key, partition: 0 })
+          await rig.source().publish({ deadLetter: letter, replayId: `r-${index}` })
+        }
+        await inbox.nth(2 * keys.length)
+        for (const { lane, raw, replayId } of inbox.deliveries.slice(keys.length)) {
+          expect(replayId).toBeDefined()
+          expect([lane, raw.partition]).toEqual([lane, partitionOf.get(lane)])
+        }
       }),
     )
 
