@@ -9,6 +9,7 @@ import {
 import type { DrainedDeadLetter } from '@redrive/runtime'
 import type { ConsumeMessage, Options } from 'amqplib'
 import type { BrokerHeaderTable, RabbitMqHeaderTable } from './header-tables.ts'
+import { type HeaderTypes, withTypes } from './message/header-types.ts'
 import { asideHeader, asideIn } from './message/aside.ts'
 import {
   copiedProperties,
@@ -21,6 +22,12 @@ import {
 /** A delivery with the message of the client library, which is needed to acknowledge it. */
 export interface RabbitMqDelivery extends Delivery {
   readonly raw: ConsumeMessage
+  /**
+   * The AMQP types of numbers in the headers, which copies keep.
+   *
+   * @internal
+   */
+  readonly headerTypes?: HeaderTypes
 }
 
 const NO_PROBLEMS: readonly string[] = Object.freeze([])
@@ -33,7 +40,11 @@ const BROKER_COUNT = 'x-delivery-count' satisfies keyof BrokerHeaderTable
 /** Headers that the broker writes. On a copy they would be wrong, or make the broker drop the copy. */
 const BROKER_HEADERS = /^x-(?:death|(?:first|last)-death-\w+|delivery-count|acquired-count)$/
 
-export function toDelivery(source: string, raw: ConsumeMessage): RabbitMqDelivery {
+export function toDelivery(
+  source: string,
+  raw: ConsumeMessage,
+  headerTypes?: HeaderTypes,
+): RabbitMqDelivery {
   const { headers, messageId, type, contentType } = propertiesOf(raw)
   // With a message id from the producer, the inbox recognises duplicates. A random id cannot do that.
   const ownId = messageId || randomUUID()
@@ -58,6 +69,7 @@ export function toDelivery(source: string, raw: ConsumeMessage): RabbitMqDeliver
   const id = decoded.id ?? ownId
   return {
     raw,
+    ...(headerTypes === undefined ? {} : { headerTypes }),
     id,
     source,
     lane: undefined,
@@ -105,12 +117,15 @@ function wholeNumber(value: unknown): number {
 }
 
 /** The exchange and routing key a message was first published to. */
-interface Address {
+export interface Address {
   readonly exchange: string
   readonly routingKey: string
+  /** Further routing keys, which the producer wrote into the header `CC`. */
+  readonly copies?: readonly string[]
 }
 
-function addressOf(raw: ConsumeMessage): Address {
+/** Returns the original address of a copy, or undefined for a message that is not a copy of Redrive. */
+export function copiedAddressOf(raw: ConsumeMessage): Address | undefined {
   const { headers = NO_HEADERS } = propertiesOf(raw)
   const { [EXCHANGE]: exchange, [ROUTING_KEY]: routingKey } = headers
   if (typeof exchange === 'string' && typeof routingKey === 'string') {
@@ -118,8 +133,12 @@ function addressOf(raw: ConsumeMessage): Address {
   }
   // A copy without these headers: its original was published directly to the queue.
   const { source } = decodeHeaders(headers)
-  if (source !== undefined) return { exchange: '', routingKey: source }
-  return { exchange: raw.fields.exchange, routingKey: raw.fields.routingKey }
+  return source === undefined ? undefined : { exchange: '', routingKey: source }
+}
+
+function addressOf(raw: ConsumeMessage): Address {
+  const { exchange, routingKey } = raw.fields
+  return copiedAddressOf(raw) ?? { exchange, routingKey }
 }
 
 // ---- copies -----------------------------------------------------------------------------------
@@ -154,7 +173,7 @@ export function copyOf(delivery: RabbitMqDelivery, options: CopyOptions): Copy {
   const encoded = encodeHeaders(state, budgetBytes)
   const { CC, BCC, ...others } = delivery.headers
   const { headersAside = false } = options
-  const headers = headersAside ? NO_HEADERS : others
+  const headers = headersAside ? NO_HEADERS : withTypes(others, delivery.headerTypes)
   return {
     content: raw.content,
     truncated: encoded.truncated,
@@ -180,31 +199,52 @@ const addressHeaders = ({ exchange, routingKey }: Address, source: string): Head
 
 // ---- replays ----------------------------------------------------------------------------------
 
-/** Returns the AMQP properties and the address of a drained message as text, for storage with the dead letter. */
-export function envelopeOf(raw: ConsumeMessage): Readonly<Record<string, string>> {
+/** Returns the AMQP properties, types of headers and address as text, for storage with the dead letter. */
+export function envelopeOf(
+  { raw, headerTypes }: Pick<RabbitMqDelivery, 'raw'> & { readonly headerTypes?: HeaderTypes },
+  { exchange, routingKey, copies }: Address,
+): Readonly<Record<string, string>> {
   const { type: _, contentType: __, ...properties } = copiedProperties(propertiesOf(raw))
   const texts = Object.entries(properties).map(([name, value]) => [name, String(value)] as const)
-  return { ...Object.fromEntries(texts), ...addressOf(raw) }
+  return {
+    ...Object.fromEntries(texts),
+    exchange,
+    routingKey,
+    ...(copies === undefined ? {} : { copies: JSON.stringify(copies) }),
+    ...(headerTypes === undefined ? {} : { headerTypes: JSON.stringify(headerTypes) }),
+  }
 }
 
 /** Properties that are numbers in AMQP. */
 const NUMBERS: readonly string[] = ['priority', 'timestamp']
 
+/** Returns the address of the producer, with the routing keys of the header `CC`. */
+export function producerAddressOf({ envelope, origin, delivery }: DrainedDeadLetter): Address {
+  const { exchange = '', routingKey = origin, copies } = envelope
+  const { CC } = delivery.headers
+  const known = copies === undefined ? CC : (JSON.parse(copies) as unknown)
+  return Array.isArray(known) && known.length > 0
+    ? { exchange, routingKey, copies: known as readonly string[] }
+    : { exchange, routingKey }
+}
+
 /** Returns the message to publish for a replay: the next cycle, which keeps only the number of the last one. */
 export function replayOf(
   { delivery, envelope }: DrainedDeadLetter,
   replayId: string,
+  copies?: readonly string[],
 ): Omit<Copy, 'truncated'> {
   const { id, key, source, replaces, bytes, contentType, type } = delivery
   const cycle = { ...FIRST_CYCLE, number: delivery.cycle.number + 1 }
   const state = { id, key, source, replayId, replaces, cycle, reason: undefined }
   const encoded = encodeHeaders(state)
-  const { exchange = '', routingKey = source, ...texts } = envelope
+  const { exchange = '', routingKey = source, headerTypes, ...texts } = envelope
   const properties = Object.entries(texts).map(([name, text]) =>
     NUMBERS.includes(name) ? [name, Number(text)] : [name, text],
   )
-  // A replay is routed to one destination, like a retry.
+  // A replay is routed to one destination, like a retry, unless `copies` contains further routing keys.
   const { CC: _, BCC: __, ...headers } = delivery.headers
+  const types = headerTypes === undefined ? undefined : (JSON.parse(headerTypes) as HeaderTypes)
   return {
     content: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength),
     properties: {
@@ -214,9 +254,10 @@ export function replayOf(
         ...(type === undefined ? {} : { type }),
       }),
       headers: {
-        ...headers,
+        ...withTypes(headers, types),
         ...encoded.headers,
         ...addressHeaders({ exchange, routingKey }, source),
+        ...(copies === undefined ? {} : { CC: copies }),
       },
     },
   }

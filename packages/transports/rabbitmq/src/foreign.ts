@@ -1,9 +1,19 @@
 import { cycleFromReport, type FailureCycle, FIRST_CYCLE } from '@redrive/core'
+import type { Address } from './delivery.ts'
 import type {
-  BrokerHeaderTable,
   MassTransitHeaderTable,
   NServiceBusHeaderTable,
+  RascalHeaderTable,
+  SpringAmqpHeaderTable,
 } from './header-tables.ts'
+import {
+  type BrokerDeath,
+  brokerDeathsIn,
+  fatalDeath,
+  firstDeath,
+  isByConsumer,
+  type KnownQueues,
+} from './message/broker-deaths.ts'
 
 /** The failure of a message as the headers of another library describe it. */
 export interface ForeignDeath {
@@ -11,28 +21,58 @@ export interface ForeignDeath {
   readonly reason: string
   /** The queue it was consumed from, if the headers contain it. */
   readonly origin: string | undefined
+  /** The exchange and routing key of the producer, if the headers contain them. */
+  readonly address?: Address | undefined
   readonly cycle: FailureCycle
 }
 
 type Headers = Readonly<Record<string, unknown>>
-type Reader = (headers: Headers) => ForeignDeath | undefined
-/** A header of another library, or a field of an entry of `x-death`. */
+type Reader = (headers: Headers, queues: KnownQueues) => ForeignDeath | undefined
+/** A header of another library. */
 type Name =
   | keyof NServiceBusHeaderTable
   | keyof MassTransitHeaderTable
-  | keyof BrokerHeaderTable
-  | 'reason'
-  | 'queue'
-  | 'count'
+  | keyof SpringAmqpHeaderTable
+  | keyof RascalHeaderTable
 
-/** Reads dead letters of NServiceBus, MassTransit and the broker's dead-letter exchanges. */
-export function readForeignDeath(headers: Headers): ForeignDeath {
-  // Frameworks first: their headers contain more, and the broker's headers may be present as well.
+/** Reads dead letters of other libraries and of the broker's dead-letter exchanges. */
+export function readForeignDeath(headers: Headers, queues: KnownQueues): ForeignDeath {
+  const broker = readBrokerDeath(headers, queues)
+  // Libraries first: their headers contain more. The broker knows the queue, if it was involved.
   for (const read of READERS) {
-    const death = read(headers)
-    if (death !== undefined) return death
+    const death = read(headers, queues)
+    if (death === undefined) continue
+    const { origin = broker?.origin, address = broker?.address } = death
+    return { ...death, origin, address }
   }
-  return { reason: 'unknown', origin: undefined, cycle: FIRST_CYCLE }
+  return broker ?? { reason: 'unknown', origin: undefined, cycle: FIRST_CYCLE }
+}
+
+/** Reads the broker's own header, `x-death`. */
+export function readBrokerDeath(headers: Headers, queues: KnownQueues): ForeignDeath | undefined {
+  const deaths = brokerDeathsIn(headers)
+  const fatal = fatalDeath(deaths, queues)
+  if (fatal === undefined) return undefined
+  const first = firstDeath(headers, deaths)
+  const rejections = deaths.filter(isByConsumer).reduce((sum, { count }) => sum + count, 0)
+  return {
+    reason: `broker_${fatal.reason}`,
+    // A dead-letter queue is not where it failed.
+    origin: queues.deadLetters.includes(fatal.queue) ? undefined : fatal.queue,
+    address: first && addressOf(first),
+    cycle: cycleFromReport({
+      type: undefined,
+      message: `the broker dead-lettered it: ${fatal.reason}`,
+      stack: undefined,
+      at: fatal.at,
+      attempts: rejections,
+    }),
+  }
+}
+
+function addressOf({ exchange, routingKeys }: BrokerDeath): Address {
+  const [routingKey = '', ...copies] = routingKeys
+  return copies.length === 0 ? { exchange, routingKey } : { exchange, routingKey, copies }
 }
 
 const nServiceBus: Reader = (headers) => {
@@ -69,38 +109,67 @@ const massTransit: Reader = (headers) => {
   }
 }
 
-/** Reads `x-death`. The newest entry comes first; the oldest contains the original queue. */
-const broker: Reader = (headers) => {
-  const deaths = headers['x-death' satisfies Name]
-  if (!Array.isArray(deaths) || deaths.length === 0) return undefined
-  const first = deaths.at(-1) as Headers
-  const reason = text(headers, 'x-first-death-reason') ?? text(first, 'reason') ?? 'unknown'
-  const rejections = (deaths as readonly Headers[])
-    .filter(({ reason: why }) => why === 'rejected' || why === 'delivery_limit')
-    .reduce((sum, death) => sum + count(death, 'count'), 0)
+/** Reads dead letters that Spring AMQP publishes with a `RepublishMessageRecoverer`. It does not write the queue. */
+const springAmqp: Reader = (headers) => {
+  const message = text(headers, 'x-exception-message')
+  const stack = text(headers, 'x-exception-stacktrace')
+  if (message === undefined && stack === undefined) return undefined
+  const exchange = text(headers, 'x-original-exchange')
+  const routingKey = text(headers, 'x-original-routingKey')
   return {
-    reason: `broker_${reason}`,
-    origin: text(headers, 'x-first-death-queue') ?? text(first, 'queue'),
+    reason: 'spring_amqp_failed',
+    // Without an exchange, the routing key is the name of the queue.
+    origin: exchange === '' && routingKey ? routingKey : undefined,
+    address: exchange === undefined ? undefined : { exchange, routingKey: routingKey ?? '' },
     cycle: cycleFromReport({
-      type: undefined,
-      message: `the broker dead-lettered it: ${reason}`,
-      stack: undefined,
-      at: brokerTime(first['time']),
-      attempts: rejections,
+      type: stack?.match(/^[\w.$]+/)?.[0],
+      message,
+      stack,
+      at: undefined,
+      attempts: 1,
     }),
   }
 }
 
-const READERS: readonly Reader[] = [nServiceBus, massTransit, broker]
+/** Reads dead letters that rascal forwards or publishes again. All its headers are in one table. */
+const rascal: Reader = (headers) => {
+  const table = tableAt(headers['rascal' satisfies Name])
+  const { message } = tableAt(table['error'])
+  if (typeof message !== 'string') return undefined
+  const { originalQueue, originalExchange: exchange, originalRoutingKey: routingKey } = table
+  const origin = typeof originalQueue === 'string' ? originalQueue : undefined
+  const recovery = tableAt(tableAt(table['recovery'])[origin ?? ''])
+  const isAddressed = typeof exchange === 'string' && typeof routingKey === 'string'
+  return {
+    reason: 'rascal_failed',
+    origin,
+    address: isAddressed ? { exchange, routingKey } : undefined,
+    cycle: cycleFromReport({
+      type: undefined,
+      message,
+      stack: undefined,
+      at: undefined,
+      attempts: 1 + wholeNumber(recovery['republished']),
+    }),
+  }
+}
+
+const READERS: readonly Reader[] = [nServiceBus, massTransit, springAmqp, rascal]
+
+const tableAt = (value: unknown): Headers =>
+  typeof value === 'object' && value !== null ? (value as Headers) : {}
 
 function text(headers: Headers, name: Name): string | undefined {
   const value = headers[name]
   return typeof value === 'string' ? value : undefined
 }
 
-function count(headers: Headers, name: Name): number {
-  const value = Number(headers[name] ?? 0)
-  return Number.isSafeInteger(value) && value > 0 ? value : 0
+const count = (headers: Headers, name: Name): number => wholeNumber(headers[name])
+
+function wholeNumber(value: unknown): number {
+  const isNumber = typeof value === 'number' || typeof value === 'string'
+  const number = isNumber ? Number(value) : 0
+  return Number.isSafeInteger(number) && number > 0 ? number : 0
 }
 
 function timeOf(value: string | undefined): number | undefined {
@@ -114,14 +183,14 @@ function nServiceBusTime(value: string | undefined): number | undefined {
   return parts ? timeOf(`${parts[1]}T${parts[2]}.${parts[3]}Z`) : timeOf(value)
 }
 
-/** Reads a timestamp in seconds. The client library wraps it in an object to keep its AMQP type. */
-function brokerTime(value: unknown): number | undefined {
-  const seconds = (value as { readonly value?: unknown } | undefined)?.value
-  return typeof seconds === 'number' ? seconds * 1_000 : undefined
-}
-
 /** Returns the queue of an address such as `rabbitmq://host/vhost/queue?durable=true` or `loopback://localhost/queue`. */
 function queueOfAddress(address: string | undefined): string | undefined {
   const name = address?.split('?')[0]?.split('/').at(-1)
-  return name ? decodeURIComponent(name) : undefined
+  if (!name) return undefined
+  try {
+    return decodeURIComponent(name)
+  } catch {
+    // A `%` that does not begin an escape sequence. Any program can write this header.
+    return name
+  }
 }

@@ -26,7 +26,7 @@ export interface RabbitMqHeaderTable {
 export interface BrokerHeaderTable {
   /** Whole number. Deliveries of a message of a quorum queue without an acknowledgement. */
   readonly 'x-delivery-count': number
-  /** List. Dead-lettering of the message by the broker, newest first, with reason, queue, time and count. */
+  /** List. Dead-lettering of the message by the broker, newest first, with reason, queue, time, count and address. */
   readonly 'x-death': readonly unknown[]
   /** Text. Why the broker first dead-lettered the message. */
   readonly 'x-first-death-reason': string
@@ -68,4 +68,22 @@ export interface MassTransitHeaderTable {
   readonly 'MT-Fault-InputAddress': string
   /** Whole number. Retries before the failure. */
   readonly 'MT-Fault-RetryCount': string
+}
+
+/** Headers of dead letters of Spring AMQP (`RepublishMessageRecoverer`). RabbitMQ sources read them. */
+export interface SpringAmqpHeaderTable {
+  /** Text. Message of the exception. */
+  readonly 'x-exception-message': string
+  /** Text. Stack trace of the exception. */
+  readonly 'x-exception-stacktrace': string
+  /** Text. Exchange that the message was published to. */
+  readonly 'x-original-exchange': string
+  /** Text. Routing key that the message was published with. */
+  readonly 'x-original-routingKey': string
+}
+
+/** Header of dead letters of rascal. RabbitMQ sources read it. */
+export interface RascalHeaderTable {
+  /** Table. The error, the queue, the address and the attempts of the message. */
+  readonly rascal: unknown
 }

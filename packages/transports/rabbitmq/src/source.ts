@@ -1,4 +1,10 @@
-import { decodeHeaders, type FailureClass, isRedriveError, RedriveError } from '@redrive/core'
+import {
+  type DecodedHeaders,
+  decodeHeaders,
+  type FailureClass,
+  isRedriveError,
+  RedriveError,
+} from '@redrive/core'
 import {
   type ConfirmationBatch,
   type DeadLetterSource,
@@ -11,8 +17,17 @@ import {
 import type { Channel, ChannelModel } from 'amqplib'
 import { MissingQueueBackoff } from './missing-queue-backoff.ts'
 import { messageCount } from './declare.ts'
-import { readForeignDeath } from './foreign.ts'
-import { envelopeOf, identityOf, type RabbitMqDelivery, replayOf } from './delivery.ts'
+import { type ForeignDeath, readBrokerDeath, readForeignDeath } from './foreign.ts'
+import {
+  type Address,
+  copiedAddressOf,
+  envelopeOf,
+  identityOf,
+  producerAddressOf,
+  type RabbitMqDelivery,
+  replayOf,
+} from './delivery.ts'
+import { readWireHeaders } from './connection/wire-headers.ts'
 import { type DrainChannel, hold, type OnLost } from './drain.ts'
 import { ManagedConnection } from './connection/connection.ts'
 import {
@@ -45,7 +60,7 @@ export class RabbitMqSource implements DeadLetterSource {
     this.#options = options
     this.#connection = new ManagedConnection<Channel>({
       urls,
-      connect: (url) => connect(url, 'drain'),
+      connect: async (url) => readWireHeaders(await connect(url, 'drain')),
       prepare: (connection) => connection.createChannel(),
       onLost: () => this.#drained.clear(),
     })
@@ -94,12 +109,12 @@ export class RabbitMqSource implements DeadLetterSource {
 
   async publish({ deadLetter, replayId }: ReplayMessage): Promise<void> {
     await this.#publisher.open()
-    const { exchange, routingKey } =
+    const { copies, ...to }: Address =
       this.#options.replayTo === 'exchange'
-        ? addressIn(deadLetter)
+        ? producerAddressOf(deadLetter)
         : { exchange: '', routingKey: deadLetter.origin }
-    const copy = replayOf(deadLetter, replayId)
-    await this.#publisher.inTime(this.#publisher.send({ exchange, routingKey, ...copy }))
+    const copy = replayOf(deadLetter, replayId, copies)
+    await this.#publisher.inTime(this.#publisher.send({ ...to, ...copy }))
     this.#missingQueueBackoff.expect()
   }
 
@@ -137,28 +152,43 @@ export class RabbitMqSource implements DeadLetterSource {
   }
 
   #read(queue: string, delivery: RabbitMqDelivery): DrainedDeadLetter {
-    const headers = delivery.raw.properties.headers ?? {}
+    const { raw, headerTypes: _, ...rest } = delivery
+    const headers = raw.properties.headers ?? {}
     const decoded = decodeHeaders(headers)
-    // The process that dead-lettered it adds a reason. If another library dead-lettered a replay, our headers have no reason.
-    const foreign = decoded.reason === undefined ? readForeignDeath(headers) : undefined
+    const foreign = this.#foreignDeath(headers, decoded)
     const origin = decoded.source ?? foreign?.origin ?? this.source
+    // Not the address in `raw`: that is the address of the dead-letter queue.
+    const direct = { exchange: '', routingKey: origin }
+    const address = copiedAddressOf(raw) ?? foreign?.address ?? direct
     const keepsOwnCycle = foreign === undefined || delivery.cycle.history.length > 0
     const cycle = keepsOwnCycle
       ? delivery.cycle
       : { ...foreign.cycle, number: delivery.cycle.number }
     const failureClass: FailureClass = cycle.history.at(-1)?.class ?? 'unknown'
-    const { raw, ...rest } = delivery
     return {
       delivery: { ...rest, source: origin, cycle },
       origin,
-      envelope: envelopeOf(raw),
+      envelope: envelopeOf(delivery, address),
       quarantined: this.#options.quarantineQueues.includes(queue),
       class: failureClass,
-      reason: decoded.reason ?? foreign?.reason ?? 'unknown',
+      reason: foreign?.reason ?? decoded.reason ?? 'unknown',
       identity: identityOf(raw),
       ...(decoded.handler === undefined ? {} : { handler: decoded.handler }),
       ...(decoded.stack === undefined ? {} : { stack: decoded.stack }),
     }
+  }
+
+  /** Returns the failure that others than Redrive describe; undefined for a dead letter of Redrive. */
+  #foreignDeath(
+    headers: Readonly<Record<string, unknown>>,
+    { reason, source }: DecodedHeaders,
+  ): ForeignDeath | undefined {
+    const queues = { source: this.source, deadLetters: this.#options.deadLetterQueues }
+    // Another library dead-lettered a replay: our headers have no reason.
+    if (reason === undefined) return readForeignDeath(headers, queues)
+    // A retry has a reason, too. If the broker dead-lettered it from the queue, another consumer rejected it.
+    const broker = readBrokerDeath(headers, queues)
+    return broker?.origin === (source ?? this.source) ? broker : undefined
   }
 }
 
@@ -176,11 +206,6 @@ const readConfirmations = (drainChannel: DrainChannel): readonly ReplayConfirmat
     drainChannel.release(delivery)
     return []
   })
-
-function addressIn({ envelope, origin }: DrainedDeadLetter) {
-  const { exchange = '', routingKey = origin } = envelope
-  return { exchange, routingKey }
-}
 
 const lostBeforeRelease = (source: string, what: string, cause: unknown) =>
   new RedriveError(

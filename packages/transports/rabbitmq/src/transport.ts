@@ -20,6 +20,7 @@ import { declare, isThere, verify } from './declare.ts'
 import { type FinalDecision, HandOffs } from './enact.ts'
 import { type RabbitMqDelivery, toDelivery } from './delivery.ts'
 import { ManagedConnection, messageOf } from './connection/connection.ts'
+import { headerTypesOf, readWireHeaders } from './connection/wire-headers.ts'
 import { type RabbitMqOptions, type ResolvedOptions, resolveOptions } from './options.ts'
 import { Publisher } from './publish.ts'
 import { type Topology, topologyOf } from './topology.ts'
@@ -69,7 +70,7 @@ export class RabbitMqTransport implements Transport<RabbitMqDelivery> {
     })
     this.#connection = new ManagedConnection<Channel>({
       urls,
-      connect: (url) => connect(url, 'consume'),
+      connect: async (url) => readWireHeaders(await connect(url, 'consume')),
       prepare: (connection) => this.#prepare(connection),
       onReady: (channel) => this.#ready(channel),
       onLost: (error) => this.#lost(error),
@@ -78,7 +79,7 @@ export class RabbitMqTransport implements Transport<RabbitMqDelivery> {
     this.#subscription = new Subscription({
       queue,
       connection: this.#connection,
-      acceptor: () => this.#acceptor(),
+      acceptor: (channel) => this.#acceptor(channel),
       flush,
     })
     this.#ackCheck = new AckCheck({
@@ -135,11 +136,11 @@ export class RabbitMqTransport implements Transport<RabbitMqDelivery> {
   }
 
   /** Returns the function that accepts messages of the current channel. */
-  #acceptor(): ((raw: ConsumeMessage) => void) | undefined {
+  #acceptor(channel: Channel): ((raw: ConsumeMessage) => void) | undefined {
     const unsettled = this.#unsettled
     if (unsettled === undefined || this.#receiver === undefined) return undefined
     return (raw) => {
-      const delivery = toDelivery(this.source, raw)
+      const delivery = toDelivery(this.source, raw, headerTypesOf(channel, raw))
       unsettled.add(delivery)
       this.#receiver?.deliver(delivery)
     }

@@ -1,6 +1,7 @@
+import { connect } from 'amqplib'
 import { describe, expect, it } from 'vitest'
 import { deadLetterQueue } from '../src/index.ts'
-import { type Rig, deadLetter, failedCycle, onRig, retryIn, until } from './rig.ts'
+import { type Rig, deadLetter, failedCycle, onRig, retryIn, socketOf, until } from './rig.ts'
 
 const KEPT = {
   messageId: 'm-1',
@@ -33,6 +34,44 @@ const VALUES = {
   price: { '!': 'decimal', value: { places: 2, digits: 1999 } },
 } as const
 
+/** Numbers with types that amqplib would not choose, and their bytes: the name with its length, the tag, the value. */
+const TYPED = {
+  int64: { '!': 'int64', value: 5 },
+  large: { '!': 'int64', value: 9_007_199_254_740_993n },
+  int32: { '!': 'int32', value: 6 },
+  double: { '!': 'double', value: 2 },
+  float: { '!': 'float', value: 1.5 },
+  moment: { '!': 'timestamp', value: 1_700_000_000 },
+  nested: { list: [1, { '!': 'int64', value: 7 }] },
+} as const
+
+const TYPED_FIELDS = {
+  int64: Buffer.from('\x05int64l\0\0\0\0\0\0\0\x05', 'latin1'),
+  large: Buffer.from('\x05largel\0\x20\0\0\0\0\0\x01', 'latin1'),
+  int32: Buffer.from('\x05int32I\0\0\0\x06', 'latin1'),
+  double: Buffer.from('\x06doubled\x40\0\0\0\0\0\0\0', 'latin1'),
+  float: Buffer.from('\x05floatf\x3f\xc0\0\0', 'latin1'),
+  moment: Buffer.from('\x06momentT\0\0\0\0\x65\x53\xf1\0', 'latin1'),
+  nested: Buffer.from('\x04listA\0\0\0\x0bb\x01l\0\0\0\0\0\0\0\x07', 'latin1'),
+}
+
+/** Takes the next message of a queue, and returns all bytes that the broker sent with it. */
+async function bytesOfNext(rig: Rig, queue: string): Promise<Buffer> {
+  const model = await connect(rig.url)
+  rig.atEnd(() => model.close())
+  const socket = socketOf(model)
+  const chunks: Buffer[] = []
+  const read = socket.read.bind(socket) as () => Buffer | null
+  socket.read = () => {
+    const chunk = read()
+    if (chunk !== null) chunks.push(chunk)
+    return chunk
+  }
+  const channel = await model.createChannel()
+  if ((await channel.get(queue, { noAck: true })) === false) throw new Error(`nothing in ${queue}`)
+  return Buffer.concat(chunks)
+}
+
 export function headersOnTheWire(url: string): void {
   const on = (test: (rig: Rig) => Promise<void>) => onRig(url, test)
 
@@ -63,6 +102,29 @@ export function headersOnTheWire(url: string): void {
         expect(third).toMatchObject({ id: 'm-1', replayId: 'r-1', headers: { mine: 'yes' } })
         expect(Buffer.from(third.bytes).toString()).toBe('body')
         await transport.enact(third, { kind: 'settle', reason: 'handled' })
+      }),
+    )
+
+    it(
+      'keep the AMQP type of every number through retry, dead letter, drain and replay',
+      on(async (rig) => {
+        const { transport, inbox } = await rig.start()
+        await rig.send('body', { messageId: 'm-1', headers: TYPED })
+        const first = await inbox.nth(1)
+        expect(first.headers).toMatchObject({ int64: 5, double: 2, nested: { list: [1, 7] } })
+        await transport.enact(first, retryIn(100))
+        const second = await inbox.nth(2)
+        await transport.pause()
+        await transport.enact(second, deadLetter())
+        const [drained] = (await rig.source().drain({ limit: 1 })).deadLetters
+        if (drained === undefined) throw new Error('nothing was drained')
+        const envelope = JSON.parse(JSON.stringify(drained.envelope)) as Record<string, string>
+        await rig.source().publish({ deadLetter: { ...drained, envelope }, replayId: 'r-1' })
+        const received = await bytesOfNext(rig, rig.queue)
+        const missing = Object.entries(TYPED_FIELDS).filter(
+          ([, field]) => !received.includes(field),
+        )
+        expect(missing).toEqual([])
       }),
     )
 

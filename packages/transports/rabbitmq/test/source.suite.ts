@@ -27,6 +27,14 @@ async function drainedFrom(rig: Rig, queue: string): Promise<DrainedDeadLetter> 
   return first
 }
 
+/** Rejects the first message of a queue, like a consumer without Redrive. */
+const reject = (rig: Rig, queue: string) =>
+  rig.onChannel(async (channel) => {
+    const message = await channel.get(queue)
+    if (message !== false) channel.nack(message, false, false)
+    await channel.checkQueue(queue)
+  })
+
 /** Fills the dead-letter queue with dead letters of Redrive. */
 async function letters(rig: Rig, count: number): Promise<void> {
   const { transport, inbox } = await rig.start()
@@ -210,11 +218,7 @@ export function deadLetterSource(url: string): void {
         const { dead, work } = await plain(rig, {})
         const before = Date.now()
         await rig.publish('', work, 'body', { messageId: 'm-1', headers: { mine: 1 } })
-        await rig.onChannel(async (channel) => {
-          const message = await channel.get(work)
-          if (message !== false) channel.nack(message, false, false)
-          await channel.checkQueue(work)
-        })
+        await reject(rig, work)
         const drained = await drainedFrom(rig, dead)
         expect(drained).toMatchObject({
           origin: work,
@@ -234,14 +238,8 @@ export function deadLetterSource(url: string): void {
       'a replay that was rejected again, with the new reason',
       on(async (rig) => {
         const { dead, work } = await plain(rig, {})
-        const reject = () =>
-          rig.onChannel(async (channel) => {
-            const message = await channel.get(work)
-            if (message !== false) channel.nack(message, false, false)
-            await channel.checkQueue(work)
-          })
         await rig.publish('', work, 'body', { messageId: 'm-1' })
-        await reject()
+        await reject(rig, work)
         await until('a dead letter', async () => ((await rig.count(dead)) ?? 0) > 0)
         const source = rig.source({ deadLetterQueues: [dead] })
         const batch = await source.drain({ limit: 1 })
@@ -249,7 +247,7 @@ export function deadLetterSource(url: string): void {
         if (deadLetter === undefined) throw new Error('nothing was drained')
         await batch.release()
         await source.publish({ deadLetter, replayId: 'r-1' })
-        await reject()
+        await reject(rig, work)
         expect(await drainedFrom(rig, dead)).toMatchObject({
           origin: work,
           reason: 'broker_rejected',
@@ -265,6 +263,55 @@ export function deadLetterSource(url: string): void {
               })),
             },
           },
+        })
+      }),
+    )
+
+    it(
+      'a message that waited in a delay queue before it was rejected',
+      on(async (rig) => {
+        const { dead, work } = await plain(rig, {})
+        const delay = `${rig.queue}-delay`
+        await rig.makeQueue(delay, {
+          'x-message-ttl': 20,
+          'x-dead-letter-exchange': '',
+          'x-dead-letter-routing-key': work,
+        })
+        await rig.publish('', delay, 'body', { messageId: 'm-1' })
+        await until('it is in the queue', async () => (await rig.count(work)) === 1)
+        await reject(rig, work)
+        const drained = await drainedFrom(rig, dead)
+        expect(drained).toMatchObject({
+          origin: work,
+          reason: 'broker_rejected',
+          delivery: { source: work, cycle: { attempts: 1 } },
+          envelope: { exchange: '', routingKey: delay },
+        })
+        await rig.source().publish({ deadLetter: drained, replayId: 'r-1' })
+        expect((await rig.take(work)).properties.messageId).toBe('m-1')
+      }),
+    )
+
+    it(
+      'a retry that a consumer without Redrive rejected, with the reason of the broker and our history',
+      on(async (rig) => {
+        const { dead, work } = await plain(rig, {})
+        rig.owns(`${work}.redrive`)
+        const { transport, inbox } = await rig.start({
+          queue: work,
+          topology: 'adopt',
+          queueType: 'classic',
+        })
+        await rig.publish('', work, 'body', { messageId: 'm-1' })
+        const first = await inbox.nth(1)
+        await transport.pause()
+        await transport.enact(first, retryIn(100))
+        await until('the retry is in the queue', async () => (await rig.count(work)) === 1)
+        await reject(rig, work)
+        expect(await drainedFrom(rig, dead)).toMatchObject({
+          origin: work,
+          reason: 'broker_rejected',
+          delivery: { id: 'm-1', cycle: { attempts: 1, history: [{ number: 1 }] } },
         })
       }),
     )
@@ -436,6 +483,32 @@ export function deadLetterSource(url: string): void {
         expect(replayed.raw.fields).toMatchObject({ routingKey: 'order.paid' })
         expect(replayed.replayId).toBe('r-1')
         expect(await rig.count(other)).toBe(2)
+      }),
+    )
+
+    it(
+      'publishes a dead letter of the broker to the exchange and with all keys of the producer',
+      on(async (rig) => {
+        const [exchange, dlx] = [`${rig.queue}-events`, `${rig.queue}-dlx`]
+        const [dead, audit] = [`${rig.queue}-dead`, `${rig.queue}-audit`]
+        for (const name of [exchange, dlx]) await rig.makeExchange(name, 'topic')
+        const args = { 'x-dead-letter-exchange': dlx, 'x-dead-letter-routing-key': 'failed' }
+        await rig.makeQueue(rig.queue, args)
+        for (const name of [dead, audit]) await rig.makeQueue(name)
+        await rig.onChannel(async (channel) => {
+          await channel.bindQueue(rig.queue, exchange, 'order.*')
+          await channel.bindQueue(audit, exchange, 'audit')
+          await channel.bindQueue(dead, dlx, '#')
+        })
+        const headers = { CC: ['audit'] }
+        await rig.publish(exchange, 'order.paid', 'body', { messageId: 'm-1', headers })
+        await reject(rig, rig.queue)
+        const letter = await drainedFrom(rig, dead)
+        const source = rig.source({ replayTo: 'exchange', deadLetterQueues: [dead] })
+        await source.publish({ deadLetter: kept(letter), replayId: 'r-1' })
+        const replayed = await rig.take(rig.queue)
+        expect(replayed.fields).toMatchObject({ exchange, routingKey: 'order.paid' })
+        expect(await rig.count(audit)).toBe(2)
       }),
     )
 

@@ -6,7 +6,7 @@ export interface SubscriptionDeps {
   readonly queue: string
   readonly connection: ManagedConnection<Channel>
   /** Returns the function that accepts the messages of the current channel; undefined if no message can be accepted. */
-  readonly acceptor: () => ((raw: ConsumeMessage) => void) | undefined
+  readonly acceptor: (channel: Channel) => ((raw: ConsumeMessage) => void) | undefined
   /** Sends the acknowledgements that still wait in this process. */
   readonly flush: () => void
 }
@@ -131,7 +131,7 @@ export class Subscription {
 
   async #subscribe(channel: Channel): Promise<void> {
     const { queue, connection, acceptor } = this.#deps
-    const accept = acceptor()
+    const accept = acceptor(channel)
     if (accept === undefined) return
     const prefetch = this.#limit
     this.#changedAt = performance.now()
