@@ -9,6 +9,7 @@ import {
 import { answered, ManagedConnection } from './connection/connection.ts'
 import type { RabbitMqHeaderTable } from './header-tables.ts'
 import type { Connect } from './options.ts'
+import { checkEncodable } from './message/check-encodable.ts'
 import { isRefusal } from './refusal-codes.ts'
 
 /** A message to publish, and its destination. */
@@ -133,7 +134,8 @@ export class Publisher {
   /**
    * Resolves when the broker has stored the message. Rejects with `UNROUTABLE` when no queue accepts it, with
    * `REFUSED` when the broker closes the channel because of it, and with `OUTCOME_UNKNOWN` when the broker does
-   * not confirm it or the connection is lost. Waits without a limit: see `inTime`. Throws the error of the client library when the headers cannot be encoded.
+   * not confirm it or the connection is lost. Waits without a limit: see `inTime`. Throws a `RangeError` or `TypeError` when the headers cannot
+   * be encoded.
    */
   send(outgoing: Outgoing): Promise<void> {
     const channel = this.#connection.channel
@@ -146,6 +148,7 @@ export class Publisher {
     const copy = String(this.#count)
     const { exchange, routingKey, content, properties } = outgoing
     const headers = { ...(properties.headers as object), [COPY]: copy }
+    checkEncodable(headers)
     const options = { ...properties, headers, persistent: true, mandatory: true }
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     this.#unconfirmed.set(copy, { writtenAt: performance.now(), reject })
@@ -161,8 +164,9 @@ export class Publisher {
       })
     } catch (error) {
       this.#unconfirmed.delete(copy)
-      if (!(error instanceof IllegalOperationError)) throw error
+      // Also after other errors: amqplib before 1.0.4 then assigns confirms to the wrong messages.
       this.#connection.reset(channel, error)
+      if (!(error instanceof IllegalOperationError)) throw error
       return Promise.reject(notConnected())
     }
     return promise

@@ -37,7 +37,6 @@ const VALUES = {
 /** Numbers with types that amqplib would not choose, and their bytes: the name with its length, the tag, the value. */
 const TYPED = {
   int64: { '!': 'int64', value: 5 },
-  large: { '!': 'int64', value: 9_007_199_254_740_993n },
   int32: { '!': 'int32', value: 6 },
   double: { '!': 'double', value: 2 },
   float: { '!': 'float', value: 1.5 },
@@ -47,7 +46,6 @@ const TYPED = {
 
 const TYPED_FIELDS = {
   int64: Buffer.from('\x05int64l\0\0\0\0\0\0\0\x05', 'latin1'),
-  large: Buffer.from('\x05largel\0\x20\0\0\0\0\0\x01', 'latin1'),
   int32: Buffer.from('\x05int32I\0\0\0\x06', 'latin1'),
   double: Buffer.from('\x06doubled\x40\0\0\0\0\0\0\0', 'latin1'),
   float: Buffer.from('\x05floatf\x3f\xc0\0\0', 'latin1'),

@@ -11,6 +11,7 @@ import {
   toDelivery,
   unheardIn,
 } from '../src/delivery.ts'
+import { checkEncodable } from '../src/message/check-encodable.ts'
 import { failedCycle } from './rig.ts'
 
 const SOURCE = 'orders'
@@ -272,5 +273,35 @@ describe('a header named __proto__', () => {
     expect(({} as { polluted?: unknown }).polluted).toBeUndefined()
     expect((delivery.headers as { polluted?: unknown }).polluted).toBeUndefined()
     expect(Object.keys(headersOf(delivery))).toContain('mine')
+  })
+})
+
+describe('headers that amqplib cannot encode', () => {
+  const text = (bytes: number) => 'x'.repeat(bytes)
+
+  it('are accepted up to 64 KiB', () => {
+    // 4 bytes for the table, 2 for the name, 5 before the text.
+    expect(() => checkEncodable({ a: text(65_536 - 11) })).not.toThrow()
+    expect(() => checkEncodable({ a: text(65_536 - 10) })).toThrow(RangeError)
+    expect(() => checkEncodable({ [text(255)]: 1 })).not.toThrow()
+    expect(() => checkEncodable({ [text(256)]: 1 })).toThrow(RangeError)
+  })
+
+  it.each([
+    ['a table with the name "!"', { a: { '!': 'mine' } }],
+    ['a decimal without digits', { a: { '!': 'decimal', value: { places: 2 } } }],
+    ['a function', { a: () => 1 }],
+    ['a bigint in a list', { a: [1n] }],
+  ])('contain %s', (_, headers) => {
+    expect(() => checkEncodable(headers)).toThrow(TypeError)
+  })
+
+  it.each([
+    ['nothing', { a: undefined, b: null }],
+    ['nested tables and lists', { a: [{ b: [true, Buffer.from('x'), 1.5] }] }],
+    ['typed values', { a: { '!': 'timestamp', value: 1 }, b: { '!': 'int64', value: '5' } }],
+    ['a decimal', { a: { '!': 'decimal', value: { places: 2, digits: 1999 } } }],
+  ])('do not contain %s', (_, headers) => {
+    expect(() => checkEncodable(headers)).not.toThrow()
   })
 })

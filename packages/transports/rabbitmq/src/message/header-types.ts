@@ -140,5 +140,6 @@ const isList = (type: HeaderType): type is readonly (HeaderType | null)[] => Arr
 
 function typedNumber(value: number, type: string): unknown {
   const [name, exact] = type.split(':')
-  return { '!': name, value: exact === undefined ? value : BigInt(exact) }
+  // As text: amqplib before 2.0 rounds it, and the others keep it.
+  return { '!': name, value: exact ?? value }
 }
