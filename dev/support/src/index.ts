@@ -1,5 +1,12 @@
 export { deadLetter, drop, failedCycle, giveBack, quarantine, retryIn } from './decisions.ts'
 export { GUARDS_OFF } from './policies.ts'
+export {
+  type InstalledService,
+  type PackedPackages,
+  packPackages,
+  runInstalled,
+  type ServiceResult,
+} from './packed-service.ts'
 export { freePort } from './ports.ts'
 export {
   createDatabase,

@@ -21,6 +21,14 @@ export type {
   TopicPartitions,
   TopicToMake,
 } from './client.ts'
+export {
+  deadLetterTopic,
+  replayedTopic,
+  retryTopic,
+  type Topology,
+  type TopicSpec,
+  topologyOf,
+} from '../topology.ts'
 
 export interface WithRedriveOptions<Body = unknown, Tx = undefined>
   extends ConsumeOptions<Body, Tx> {
