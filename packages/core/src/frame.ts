@@ -1,7 +1,8 @@
 /** Returns the first frame of the user's code, such as `charge payments.ts`. Line, column and directory differ between builds, so they are omitted. */
 export function ownFrame(stack: string): string | undefined {
   for (const line of stack.split('\n')) {
-    const text = /^\s*at (?:async )?(.*)$/.exec(line)?.[1]
+    // On Windows, a line of .NET ends with a carriage return, which the dot does not match.
+    const text = /^\s*at (?:async )?(.*)/.exec(line)?.[1]
     if (text === undefined) continue
     const frame = managedFrame(text) ?? scriptFrame(text)
     if (frame !== '') return frame

@@ -125,6 +125,12 @@ describe('brokers', () => {
     expect(verdict(failed({ name: 'OrderError' }, 'OOM no'))).toBe('unknown undefined')
   })
 
+  test('a reply with the word of a code elsewhere is not known', () => {
+    expect(verdict(failed({ name: 'ReplyError' }, 'the server said OOM now'))).toBe(
+      'unknown undefined',
+    )
+  })
+
   test('the names of replies are those of ioredis and node-redis', () => {
     expect([...REDIS_REPLIES]).toEqual(['ReplyError', 'SimpleError', 'BlobError', 'ErrorReply'])
   })

@@ -108,6 +108,13 @@ describe('Redrive’s own errors', () => {
     ['KEY_CONFLICT', 'integration KEY_CONFLICT'],
     ['POLICY_INVALID', 'unknown POLICY_INVALID'],
     ['CAPABILITY_MISSING', 'unknown CAPABILITY_MISSING'],
+    ['EVENT_LOST', 'transient EVENT_LOST'],
+    ['REPLAY_FAILED', 'transient REPLAY_FAILED'],
+    ['UNREACHABLE', 'transient UNREACHABLE'],
+    ['CONFLICT', 'business CONFLICT'],
+    ['NEEDS_ANOTHER_PERSON', 'business NEEDS_ANOTHER_PERSON'],
+    ['REFUSED', 'integration REFUSED'],
+    ['TOPOLOGY_MISMATCH', 'unknown TOPOLOGY_MISMATCH'],
   ])('%s is %s', (code, expected) => {
     expect(verdict(new RedriveError(code, 'it failed'))).toBe(expected)
   })

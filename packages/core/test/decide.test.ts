@@ -1400,7 +1400,14 @@ describe('a delivery whose message still runs in this process', () => {
       reason: 'backoff',
       delayMs: 5_000,
       cycle: { attempts: 1, runs: 1, unproven: { runs: 1, waitedMs: 3_000 }, lastDelayMs: 5_000 },
-      failure: { class: 'transient', code: 'ATTEMPT_TIMEOUT', timedOut: true },
+      failure: {
+        class: 'transient',
+        code: 'ATTEMPT_TIMEOUT',
+        signature: 'still-running',
+        type: 'StillRunning',
+        message: 'an earlier run of the message had not ended long after its timeout',
+        timedOut: true,
+      },
     })
     expect(events).toEqual([])
     expect(guards).toEqual({

@@ -30,6 +30,40 @@ describe('a failure reported by headers of another library', () => {
     expect(record({ attempts: 0, at: undefined })).toMatchObject({ number: 1, at: 0 })
   })
 
+  test('counts as an attempt of an error', () => {
+    expect(record({ type: undefined })).toMatchObject({ type: 'Error', counted: true })
+  })
+
+  test('has only its own message without a cause', () => {
+    const stack =
+      'com.acme.OrderClosed: Order 42 is closed\n\tat com.acme.Orders.change(Orders.java:7)'
+    expect(record({ stack })?.message).toBe('Listener failed')
+  })
+
+  test('may have frames with another indentation', () => {
+    const stack =
+      'a.B: no\nCaused by: a.C: Order 42 is closed\n    at com.acme.Orders.change(O.java:1)'
+    expect(record({ stack })?.message).toBe('Listener failed; caused by a.C: Order 42 is closed')
+  })
+
+  test('may have a cause without a type', () => {
+    const stack =
+      'a.B: no\nCaused by: (unknown): Order 42 is closed\n\tat com.acme.Orders.change(O.java:1)'
+    expect(record({ stack })?.message).toContain('(unknown): Order 42 is closed')
+  })
+
+  test('has a frame in a stack with line ends of Windows', () => {
+    const framed = (name: string) =>
+      record({
+        stack: `   at System.Collections.Get(String key)\r\n   at Sales.Orders.${name}(Order order)\r\n`,
+      })
+    expect(framed('Change')?.signature).not.toBe(framed('Cancel')?.signature)
+  })
+
+  test('has the same signature on every machine', () => {
+    expect(record()?.signature).toBe('2-7e8557911f20abc9')
+  })
+
   test('contains the last cause', () => {
     expect(record()?.message).toBe(
       'Listener failed; caused by java.lang.IllegalStateException: Order 42 is closed',

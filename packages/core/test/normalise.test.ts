@@ -1,0 +1,87 @@
+import { describe, expect, test } from 'vitest'
+import { ownFrame } from '../src/frame.ts'
+import { normaliseMessage } from '../src/normalise.ts'
+
+describe('a normalised message', () => {
+  test.each([
+    ['750', '<n>'],
+    ['at 09:41:17AM', 'at <time>'],
+    ['connect [b636:d989:da60]:5432', 'connect <ip>'],
+    ['no customer cus_amymrrtTcgnqudjs', 'no customer cus_<n>'],
+    ['no token tok_CCsvieegfbvyrp', 'no token tok_<n>'],
+    ['type_INSUFFICIENTFUNDS is unknown', 'type_INSUFFICIENTFUNDS is unknown'],
+    ['line LjOevRrJXRTJ', 'line <n>'],
+    ['order YtWbnLqXGHOX item', 'order <n> item'],
+    ['code IlkkNxzvJoApIroYWs', 'code <n>'],
+    ['user LUBhGQKVaPBZkLrMEE', 'user <n>'],
+    ['id OQXdGgHcSPuMm', 'id <n>'],
+    ['26fb', '<n>fb'],
+  ])('has placeholders for ids: %s', (message, expected) => {
+    expect(normaliseMessage(message)).toBe(expected)
+  })
+
+  test.each([
+    [
+      `Unexpected token 'x', "fpg" is not valid JSON (line 18 column 15)`,
+      'Unexpected token <str> is not valid JSON',
+    ],
+    ['[Source: (String)"xdx"; line: 26, column: 2]', '[Source]'],
+    ['[Source: (String)"rlo"; line: 17, column: 30]', '[Source]'],
+  ])('has no position of a parser: %s', (message, expected) => {
+    expect(normaliseMessage(message)).toBe(expected)
+  })
+
+  test.each([
+    ['Exit-code 1'],
+    ['exit code 1'],
+    ['response code 404'],
+    ['Response code 404'],
+    ['Result_code 3'],
+    ['result code 3'],
+    ['reason code #3'],
+    ['Reason code #3'],
+    ['ERR_12'],
+  ])('keeps numbers that name a kind of failure: %s', (message) => {
+    expect(normaliseMessage(message)).toBe(message)
+  })
+
+  test.each([
+    ['"x1http://a" failed', '<str> failed'],
+    ['"fngu" xx argument', '<str> xx argument'],
+    ['"fngu" argument', '"fngu" argument'],
+    [`error message x "dvy 'q'"`, 'error message x <str>'],
+    [`error message "dvy 'q'"`, 'error message dvy <str>'],
+  ])('keeps only quoted names and messages: %s', (message, expected) => {
+    expect(normaliseMessage(message)).toBe(expected)
+  })
+
+  test('contains the text before a cause once', () => {
+    expect(normaliseMessage('order 17 failed; caused by timeout 30')).toBe(
+      'order <n> failed; caused by timeout <n>',
+    )
+  })
+})
+
+describe('the frame of the user', () => {
+  const stack = (...frames: readonly string[]) =>
+    ['Error: no', ...frames.map((frame) => `    at ${frame}`)].join('\n')
+
+  test.each([
+    ['Acme.Orders.Charge[](Order order)', 'Acme.Orders.Charge'],
+    ['Acme.Orders.Charge[TKey,TValue](Order order)', 'Acme.Orders.Charge'],
+    ['xjava.util.Orders.charge(Orders.java)', 'xjava.util.Orders.charge'],
+    ['Acme.Orders.Charge(Order order)\r', 'Acme.Orders.Charge'],
+  ])('is %s', (frame, expected) => {
+    expect(ownFrame(stack('System.Collections.Get(String key)', frame))).toBe(expected)
+  })
+
+  test.each([
+    ['kotlin.Result.get(Result.kt)'],
+    ['kotlinx.Jobs.run(Jobs.kt)'],
+    ['java.util.Map.get(Map.java)'],
+  ])('is not the platform: %s', (frame) => {
+    expect(ownFrame(stack(frame, 'com.acme.Orders.charge(Orders.java:1)'))).toBe(
+      'com.acme.Orders.charge',
+    )
+  })
+})
