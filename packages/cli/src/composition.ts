@@ -1,9 +1,22 @@
 import { randomUUID } from 'node:crypto'
 import type { Admin } from '@platformatic/kafka'
+import type { applyTopology, topologyOf } from '@redrive/rabbitmq'
 import type { DrainedDeadLetter } from '@redrive/runtime'
 import { CommandError, EXIT } from './exit.ts'
 import { reasonOf } from './failure.ts'
 import type { PeekTarget } from './peek/read-queue.ts'
+
+export type { DeclaredPart, QueueSpec, QueueType, Topology } from '@redrive/rabbitmq'
+
+/** Loads the topology of consumers of RabbitMQ. */
+export function loadRabbitMqTopology(): Promise<RabbitMqTopology> {
+  return import('@redrive/rabbitmq')
+}
+
+interface RabbitMqTopology {
+  readonly applyTopology: typeof applyTopology
+  readonly topologyOf: typeof topologyOf
+}
 
 /** Opens the broker or database at an address. Each client library is loaded only when it is needed. */
 export async function openPeekTarget(address: string, queue: string): Promise<PeekTarget> {

@@ -97,7 +97,7 @@ describe('RabbitMQ', () => {
       expect(all).toMatchObject({ code: 0, stderr: '' })
       const { total, looked, groups, messages } = json(all.stdout)
       expect([total, looked]).toEqual([30, 30])
-      expect(groups.map(({ count }) => count)).toEqual([30])
+      expect(groups.map(({ count }) => count)).toEqual([20, 10])
       expect(messages.map(({ id }) => id)).toEqual(ids(30))
       await ready(queue, 30)
       const one = await runChild(['peek', url, queue, '--show', '3', '--json'])

@@ -12,11 +12,10 @@ const REQUESTS = 'packages/api/src/requests.ts'
 export const REPLAYS: readonly Mutant[] = [
   weakened('crlf', 'replayed headers pass through lines of text', [
     RABBITMQ_HEADERS,
-    'const { CC: _, BCC: __, ...headers } = delivery.headers\n  return {\n    content: Buffer.from(bytes.buffer',
+    'const { CC: _, BCC: __, ...headers } = delivery.headers\n  const types =',
     `const text = Object.entries(delivery.headers).map(([name, value]) => name + ': ' + String(value)).join('\\r\\n')
   const headers = Object.fromEntries(text.split('\\r\\n').map((line) => line.split(': ', 2)))
-  return {
-    content: Buffer.from(bytes.buffer`,
+  const types =`,
   ]),
   weakened('crlf', 'a plan accepts unknown fields', [
     REQUESTS,

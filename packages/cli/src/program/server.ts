@@ -3,10 +3,11 @@ import type { VerifyOptions } from '../commands/audit-verify.ts'
 import type { DoctorOptions } from '../commands/doctor.ts'
 import type { MigrateOptions } from '../commands/migrate.ts'
 import type { ServeCommandOptions } from '../commands/serve.ts'
+import type { PlanTopologyOptions, PrintTopologyOptions } from '../commands/topology-plan.ts'
 import type { TopologyOptions } from '../commands/topology.ts'
 import type { CommonOptions } from '../io.ts'
 import type { ConfigOptions } from '../server/config.ts'
-import { changing, type BindAction, several } from './command.ts'
+import { type BindAction, changing, oneOf, several } from './command.ts'
 
 const configured = (command: Command): Command =>
   command.option(
@@ -63,7 +64,7 @@ export function addServer(root: Command, run: BindAction): void {
 const isAddress = (text: string): boolean => text.includes('://')
 
 function addTopology(root: Command, run: BindAction): void {
-  configured(
+  const topology = configured(
     root
       .command('topology [addresses...]')
       .description('show queues, topics and the routes between them'),
@@ -74,7 +75,43 @@ function addTopology(root: Command, run: BindAction): void {
         (await import('../commands/topology.ts')).topology(io, addresses, options),
       ),
     )
+  forQueue(
+    topology
+      .command('plan <address>')
+      .description('print what a consumer of a RabbitMQ queue needs, without connecting'),
+  )
+    .addOption(
+      oneOf('--format <format>', 'shell commands, or definitions.json of RabbitMQ', [
+        'commands',
+        'definitions',
+      ]).default('commands'),
+    )
+    .action(
+      run<PrintTopologyOptions>(async (io, options, [address = '']) =>
+        (await import('../commands/topology-plan.ts')).planTopology(io, address, options),
+      ),
+    )
+  forQueue(
+    topology
+      .command('apply <address>')
+      .description('create what a consumer of a RabbitMQ queue needs'),
+  ).action(
+    run<PlanTopologyOptions>(async (io, options, [address = '']) =>
+      (await import('../commands/topology-plan.ts')).createTopology(io, address, options),
+    ),
+  )
 }
+
+const forQueue = (command: Command): Command =>
+  command
+    .requiredOption('--queue <name>', 'the queue to consume')
+    .option('--adopt', 'the queue exists; create only the queues of Redrive next to it')
+    .option('--prefix <text>', 'text that the names of the queues of Redrive begin with')
+    .addOption(
+      oneOf('--type <type>', 'type of the queue to consume', ['quorum', 'classic']).default(
+        'quorum',
+      ),
+    )
 
 type Options = CommonOptions & ConfigOptions
 

@@ -5,37 +5,68 @@ import type { TopologyMode } from './options.ts'
 import { codeOf, isRefusal } from './refusal-codes.ts'
 import type { QueueSpec, Topology } from './topology.ts'
 
+/** A queue, exchange or binding, and whether this call created it. Bindings count as new: AMQP cannot query them. */
+export interface DeclaredPart {
+  readonly kind: 'queue' | 'exchange' | 'binding'
+  readonly name: string
+  readonly isNew: boolean
+}
+
 /**
- * Declares what every message may need immediately. The rest is declared when a message first needs it. What exists
- * comes first: if the broker refuses one of them, nothing was created.
+ * Declares what every message may need immediately, or `all`: then nothing is left to declare when a message first
+ * needs it. What exists comes first: if the broker refuses one of them, nothing was created.
  */
 export async function declare(
   connection: ChannelModel,
   topology: Topology,
   mode: TopologyMode,
-): Promise<void> {
-  const { exchange, source, deadLetters } = topology
-  if (mode === 'adopt') {
-    await requireAdopted(connection, source.name)
-    return declareQueue(connection, deadLetters, mode)
-  }
-  const isOld = new Map<string, boolean>([[exchange, await hasExchange(connection, exchange)]])
-  for (const { name } of [source, deadLetters])
-    isOld.set(name, (await messageCount(connection, name)) !== undefined)
-  const declarations: readonly Declaration[] = [
-    [exchange, (channel) => assertExchange(channel, exchange)],
-    [deadLetters.name, (channel) => assertQueue(channel, deadLetters)],
-    ['the binding', (channel) => bind(channel, topology)],
-    // Last: some brokers fail when a queue is declared before its dead-letter exchange.
-    [source.name, (channel) => assertQueue(channel, source)],
-  ]
-  await onSeparateChannel(connection, async (channel) => {
-    for (const [name, make] of declarations) if (isOld.get(name) === true) await make(channel)
-    for (const [name, make] of declarations) if (isOld.get(name) !== true) await make(channel)
-  })
+  which: 'first' | 'all' = 'first',
+): Promise<readonly DeclaredPart[]> {
+  if (mode === 'adopt') await requireAdopted(connection, topology.source.name)
+  const found: (Declaration & { readonly isNew: boolean })[] = []
+  for (const declaration of declarationsOf(topology, mode, which))
+    found.push({ ...declaration, isNew: !(await doesExist(connection, declaration)) })
+  for (const { make, isNew } of found) if (!isNew) await make(connection)
+  for (const { make, isNew } of found) if (isNew) await make(connection)
+  return found.map(({ kind, name, isNew }) => ({ kind, name, isNew }))
 }
 
-type Declaration = readonly [name: string, make: (channel: Channel) => Promise<void>]
+interface Declaration extends Pick<DeclaredPart, 'kind' | 'name'> {
+  readonly make: (connection: ChannelModel) => Promise<void>
+}
+
+/** The source is the last one: some brokers fail when a queue is declared before its dead-letter exchange. */
+function declarationsOf(
+  topology: Topology,
+  mode: TopologyMode,
+  which: 'first' | 'all',
+): readonly Declaration[] {
+  const { exchange, source, deadLetters, later } = topology
+  const queueOf = (spec: QueueSpec): Declaration => ({
+    kind: 'queue',
+    name: spec.name,
+    make: (connection) => declareQueue(connection, spec, mode),
+  })
+  const own = [deadLetters, ...(which === 'all' ? later : [])].map(queueOf)
+  if (mode === 'adopt') return own
+  const make = (work: (channel: Channel) => Promise<void>) => (connection: ChannelModel) =>
+    onSeparateChannel(connection, work)
+  return [
+    {
+      kind: 'exchange',
+      name: exchange,
+      make: make((channel) => assertExchange(channel, exchange)),
+    },
+    ...own,
+    { kind: 'binding', name: deadLetters.name, make: make((channel) => bind(channel, topology)) },
+    queueOf(source),
+  ]
+}
+
+async function doesExist(connection: ChannelModel, { kind, name }: Declaration): Promise<boolean> {
+  if (kind === 'exchange') return hasExchange(connection, name)
+  return kind === 'queue' && (await messageCount(connection, name)) !== undefined
+}
 
 /** Checks that an adopted queue exists. */
 async function requireAdopted(connection: ChannelModel, queue: string): Promise<void> {
@@ -59,14 +90,23 @@ export async function isThere(
   return mode === 'adopt' || hasExchange(connection, exchange)
 }
 
-/** Declares one queue. */
+/** Declares one queue. An administrator may have created it for an application that may not declare queues. */
 export async function declareQueue(
   connection: ChannelModel,
   spec: QueueSpec,
   mode: TopologyMode,
 ): Promise<void> {
-  await onSeparateChannel(connection, (channel) => assertQueue(channel, spec, mode))
+  try {
+    await onSeparateChannel(connection, (channel) => assertQueue(channel, spec, mode))
+  } catch (error) {
+    const isForbidden = codeOf((error as Error).cause) === FORBIDDEN
+    const isThere = isForbidden && (await messageCount(connection, spec.name)) !== undefined
+    if (mode !== 'adopt' || !isThere) throw error
+  }
 }
+
+/** 403: the AMQP reply code for a user without the permission. */
+const FORBIDDEN = 403
 
 function bind(channel: Channel, { exchange, source, deadLetters }: Topology): Promise<void> {
   return explainRefusal(`binding of ${deadLetters.name}`, () =>
@@ -83,7 +123,7 @@ function assertExchange(channel: Channel, exchange: string): Promise<void> {
 async function assertQueue(
   channel: Channel,
   { name, arguments: args }: QueueSpec,
-  mode: TopologyMode = 'declare',
+  mode: TopologyMode,
 ): Promise<void> {
   await explainRefusal(
     `queue ${name}`,
@@ -105,11 +145,14 @@ async function explainRefusal(
     const advice = mode === 'adopt' ? OTHER_PREFIX : ADOPT
     throw new RedriveError(
       'TOPOLOGY_MISMATCH',
-      `The ${what} cannot be declared: ${messageOf(cause)}. ${advice} If the RabbitMQ user has no permission to declare it, ask an administrator to create what topologyOf() returns, and use topology: 'verify'.`,
+      `The ${what} cannot be declared: ${messageOf(cause)}. ${advice} ${askAdministrator(mode)}`,
       { cause },
     )
   }
 }
+
+const askAdministrator = (mode: TopologyMode) =>
+  `If the RabbitMQ user has no permission to declare it, ask an administrator to create all queues: redrive topology apply ADDRESS --queue NAME${mode === 'adopt' ? ' --adopt' : ", and use topology: 'verify'"}.`
 
 const ADOPT =
   "If the queue already exists, add topology: 'adopt': Redrive then leaves it as it is (for a classic queue, also add queueType: 'classic')."

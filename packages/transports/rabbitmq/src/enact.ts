@@ -175,7 +175,7 @@ function queueMakersOf(topology: Topology, mode: TopologyMode): ReadonlyMap<stri
   ])
   return new Map([
     ...makers,
-    [deadLetters.name, (connection) => declare(connection, topology, mode)],
+    [deadLetters.name, async (connection) => void (await declare(connection, topology, mode))],
   ])
 }
 

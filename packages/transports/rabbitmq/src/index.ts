@@ -1,3 +1,5 @@
+export { applyTopology, type ApplyTopologyOptions } from './apply-topology.ts'
+export type { DeclaredPart } from './declare.ts'
 export type { RabbitMqDelivery } from './delivery.ts'
 export type {
   Connect,

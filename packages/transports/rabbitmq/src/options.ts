@@ -111,17 +111,18 @@ const CONNECT_TIMEOUT_MS = 10_000
 /** Bounds of a wait for the broker. An hour: a longer one is a mistake in the unit. */
 const WAIT = { min: 1, max: 3_600_000 }
 
-export function resolveOptions(options: RabbitMqOptions): ResolvedOptions {
-  return readOptions('rabbitmq()', options, (top) => {
-    const queue = readQueue(top)
-    const topology = top.choice('topology', 'declare', ['declare', 'adopt', 'verify'])
-    return {
-      ...readCommon(top, queue),
-      topology,
-      prefix: readPrefix(top, queue, topology),
-      queueType: top.choice('queueType', 'quorum', ['quorum', 'classic']),
-    }
-  })
+export const resolveOptions = (options: RabbitMqOptions): ResolvedOptions =>
+  readOptions('rabbitmq()', options, readTransportOptions)
+
+export function readTransportOptions(top: Section): ResolvedOptions {
+  const queue = readQueue(top)
+  const topology = top.choice('topology', 'declare', ['declare', 'adopt', 'verify'])
+  return {
+    ...readCommon(top, queue),
+    topology,
+    prefix: readPrefix(top, queue, topology),
+    queueType: top.choice('queueType', 'quorum', ['quorum', 'classic']),
+  }
 }
 
 const readPrefix = (top: Section, queue: string, topology: unknown): string =>

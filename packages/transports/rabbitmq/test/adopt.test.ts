@@ -2,7 +2,14 @@ import { urlOf } from '@redrive/dev-support'
 import { consume } from '@redrive/runtime'
 import { SETTLE } from '@redrive/core'
 import { describe, expect, it } from 'vitest'
-import { deadLetterExchange, deadLetterQueue, delayQueue, replayedQueue } from '../src/index.ts'
+import {
+  applyTopology,
+  deadLetterExchange,
+  deadLetterQueue,
+  delayQueue,
+  replayedQueue,
+} from '../src/index.ts'
+import { makeUser } from './management.ts'
 import { deadLetter, onRig, type Rig, retryIn, until } from './rig.ts'
 
 const url = await urlOf('rabbitmq')
@@ -51,6 +58,40 @@ const hasExchange = (rig: Rig, name: string) =>
     )
 
 describe.concurrent('adopting a queue that exists', () => {
+  it(
+    'works without the permission to declare, if an administrator has created the queues',
+    onRig(url, async (rig) => {
+      rig.owns(`${rig.queue}.redrive`)
+      await rig.makeQueue(rig.queue, { 'x-queue-type': 'quorum' })
+      const { queue } = rig
+      const created = await applyTopology({ url, queue, topology: 'adopt' })
+      expect(created.every(({ isNew }) => isNew)).toBe(true)
+      const { address } = await makeUser(rig, { configure: '^$' })
+      const { transport, inbox } = await rig.start({ url: address, topology: 'adopt' })
+      await rig.send('a', { messageId: 'm-1' })
+      expect(await transport.enact(await inbox.nth(1), retryIn(100))).toMatchObject({
+        kind: 'done',
+      })
+      expect(await transport.enact(await inbox.nth(2), deadLetter())).toMatchObject({
+        kind: 'done',
+      })
+      expect(await rig.count(deadLetterQueue(`${rig.queue}.redrive`))).toBe(1)
+    }),
+  )
+
+  it(
+    'is refused without the permission to declare, if the queues are missing',
+    onRig(url, async (rig) => {
+      await rig.makeQueue(rig.queue, { 'x-queue-type': 'quorum' })
+      const { address } = await makeUser(rig, { configure: '^$' })
+      const transport = rig.transport({ url: address, topology: 'adopt' })
+      await expect(transport.open()).rejects.toMatchObject({
+        code: 'TOPOLOGY_MISMATCH',
+        message: expect.stringContaining('redrive topology apply') as string,
+      })
+    }),
+  )
+
   for (const [name, queueType, own] of QUEUES) {
     it(
       `works on ${name}, and changes nothing of it`,

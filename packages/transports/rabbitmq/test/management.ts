@@ -1,4 +1,6 @@
+import { randomUUID } from 'node:crypto'
 import { urlOf } from '@redrive/dev-support'
+import type { Rig } from './rig.ts'
 
 /** The address of the management API of a service, and its authorization header. */
 export interface Management {
@@ -21,7 +23,7 @@ export async function remove({ api, authorization }: Management, path: string): 
   await fetch(`${api}${path}`, { method: 'DELETE', headers: { authorization } })
 }
 
-export async function put(
+async function put(
   { api, authorization }: Management,
   path: string,
   body: Readonly<Record<string, unknown>>,
@@ -33,4 +35,22 @@ export async function put(
     body: JSON.stringify(body),
   })
   if (!answer.ok) throw new Error(`PUT ${path}: ${answer.status} ${await answer.text()}`)
+}
+
+/** A user of the broker. */
+export interface User {
+  readonly address: string
+  readonly mayWrite: (write: string) => Promise<void>
+}
+
+/** Creates a user whose permission to write can be changed. */
+export async function makeUser(rig: Rig, { configure = '.*' } = {}): Promise<User> {
+  const management = await managementOf('rabbitmq')
+  const name = `user-${randomUUID()}`
+  await put(management, `/users/${name}`, { password: 'secret', tags: '' })
+  rig.atEnd(() => remove(management, `/users/${name}`))
+  const mayWrite = (write: string) =>
+    put(management, `/permissions/%2F/${name}`, { configure, write, read: '.*' })
+  await mayWrite('.*')
+  return { address: rig.url.replace('guest:guest', `${name}:secret`), mayWrite }
 }

@@ -1,26 +1,10 @@
-import { randomUUID } from 'node:crypto'
 import { urlOf } from '@redrive/dev-support'
 import { describe, expect, it } from 'vitest'
 import { deadLetterQueue } from '../src/index.ts'
-import { managementOf, put, remove } from './management.ts'
-import { deadLetter, Inbox, onRig, type Rig, until } from './rig.ts'
+import { makeUser } from './management.ts'
+import { deadLetter, Inbox, onRig, until } from './rig.ts'
 
 const url = await urlOf('rabbitmq')
-const management = await managementOf('rabbitmq')
-
-/** Creates a user whose permission to write can be changed, and returns its address. */
-async function makeUser(rig: Rig): Promise<{
-  readonly address: string
-  readonly mayWrite: (write: string) => Promise<void>
-}> {
-  const name = `user-${randomUUID()}`
-  await put(management, `/users/${name}`, { password: 'secret', tags: '' })
-  rig.atEnd(() => remove(management, `/users/${name}`))
-  const mayWrite = (write: string) =>
-    put(management, `/permissions/%2F/${name}`, { configure: '.*', write, read: '.*' })
-  await mayWrite('.*')
-  return { address: url.replace('guest:guest', `${name}:secret`), mayWrite }
-}
 
 describe.concurrent('a hand-off that the broker rejects', () => {
   it(

@@ -1,0 +1,42 @@
+import { readOptions } from '@redrive/core/internal'
+import { ManagedConnection } from './connection/connection.ts'
+import { declare, type DeclaredPart } from './declare.ts'
+import { type RabbitMqOptions, readTransportOptions } from './options.ts'
+import { topologyOf } from './topology.ts'
+
+/** The options of `rabbitmq()` that name queues. */
+export type ApplyTopologyOptions = Pick<
+  RabbitMqOptions,
+  'url' | 'queue' | 'topology' | 'prefix' | 'queueType' | 'connect'
+>
+
+/**
+ * Creates every queue that a consumer of this queue may need, for a deployment where applications do not declare
+ * queues. Calling it again changes nothing. If the broker refuses a queue that exists, nothing is created.
+ */
+export async function applyTopology(
+  options: ApplyTopologyOptions,
+): Promise<readonly DeclaredPart[]> {
+  const { urls, queue, queueType, prefix, topology, connect } = readOptions(
+    'applyTopology()',
+    options,
+    readTransportOptions,
+  )
+  let parts: readonly DeclaredPart[] = []
+  const connection = new ManagedConnection({
+    urls,
+    connect: (url) => connect(url, 'consume'),
+    prepare: async (model) => {
+      const mode = topology === 'adopt' ? 'adopt' : 'declare'
+      parts = await declare(model, topologyOf(queue, queueType, prefix), mode, 'all')
+      return model.createChannel()
+    },
+    onLost: () => undefined,
+  })
+  try {
+    await connection.open()
+  } finally {
+    await connection.close()
+  }
+  return parts
+}
