@@ -22,6 +22,7 @@ const STEPS: readonly Step[] = [
     name: 'reference',
     command: 'node --conditions=@redrive/source dev/reference/main.ts --check',
   },
+  { name: 'examples', command: 'node dev/check/examples.ts' },
   { name: 'unused', command: 'knip --no-config-hints' },
   { name: 'packages', command: 'node dev/check/packages.ts' },
   { name: 'api', command: 'node dev/check/api.ts' },
