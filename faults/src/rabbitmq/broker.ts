@@ -125,6 +125,17 @@ async function queuesOf(broker: Broker, run: string): Promise<readonly string[]>
   return queues.map(({ name }) => name).filter((name) => name.startsWith(run))
 }
 
+/** Returns the settings of each queue of a run as text. */
+export async function describeQueues(
+  broker: Broker,
+  run: string,
+): Promise<ReadonlyMap<string, string>> {
+  const path = '/queues/%2F?columns=name,type,durable,arguments'
+  const queues = (await manage(broker, 'GET', path)) as { name: string }[]
+  const own = queues.filter(({ name }) => name.startsWith(run))
+  return new Map(own.map(({ name, ...settings }) => [name, JSON.stringify(settings)]))
+}
+
 /**
  * Returns the number of unfinished messages of a run, in-flight ones included. The broker's count
  * may be some seconds old.

@@ -3,7 +3,9 @@ import type { ConsumerOptions } from '../harness/consumer-options.ts'
 /** Additional options of a RabbitMQ consumer. */
 export interface RabbitConsumerOptions extends ConsumerOptions {
   readonly urls: readonly string[]
-  readonly topology?: 'declare' | 'verify'
+  readonly topology?: 'declare' | 'verify' | 'adopt'
+  /** Queues that are classic queues; the others are quorum queues. */
+  readonly classicQueues?: readonly string[]
   readonly failpoint?: Failpoint
 }
 

@@ -24,6 +24,7 @@ const start = (queue: string): Promise<Consumer> =>
       url: urls,
       queue,
       ...(options.topology === undefined ? {} : { topology: options.topology }),
+      ...(options.classicQueues?.includes(queue) ? { queueType: 'classic' as const } : {}),
       ...(failpoint === undefined ? {} : { connect: connectWith(failpoint, die) }),
     }),
     handlerOf({

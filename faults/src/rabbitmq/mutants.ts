@@ -1,6 +1,7 @@
 import type { Edit, Mutant } from '../harness/mutant.ts'
 
 const ENACT = 'packages/transports/rabbitmq/src/enact.ts'
+const OPTIONS = 'packages/transports/rabbitmq/src/options.ts'
 const PUBLISH = 'packages/transports/rabbitmq/src/publish.ts'
 const TOPOLOGY = 'packages/transports/rabbitmq/src/topology.ts'
 
@@ -50,6 +51,16 @@ export const MUTANTS: readonly Mutant[] = [
       '`${prefix}.delay.all${formatDuration(stepMs).slice(0, 0)}`',
     ],
     [TOPOLOGY, "          'x-message-ttl': stepMs,\n", ''],
+  ],
+  [
+    'use the name of an existing dead-letter queue',
+    'adoption',
+    'scenario',
+    [
+      OPTIONS,
+      "(topology === 'adopt' ? adoptedPrefix(queue) : queue)",
+      '(topology ? queue : adoptedPrefix(queue))',
+    ],
   ],
   [
     'requeue instead of handing off',

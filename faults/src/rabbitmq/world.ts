@@ -17,6 +17,7 @@ export interface RabbitScenario extends LoadScenario<RabbitWorld> {
 export interface RabbitWorld extends World<RabbitConsumerOptions> {
   readonly broker: Broker
   readonly pool: Pool
+  readonly databaseUrl: string
   /** Messages that the scenario itself took out of the broker, as an operator would. */
   readonly taken: Found[]
 }
@@ -44,5 +45,5 @@ export function rabbitWorldOf(parts: RabbitWorldParts): RabbitWorld {
     common,
     send: (load) => produce({ ...load, urls }),
   })
-  return { ...world, broker, pool, taken: [] }
+  return { ...world, broker, pool, databaseUrl, taken: [] }
 }

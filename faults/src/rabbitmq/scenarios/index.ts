@@ -1,4 +1,5 @@
 import type { RabbitScenario } from '../world.ts'
+import { adoption } from './adoption.ts'
 import { brokerRestart } from './broker-restart.ts'
 import { crashLoop } from './crash-loop.ts'
 import { deadLetterFaults } from './dead-letters.ts'
@@ -26,4 +27,5 @@ export const SCENARIOS: readonly RabbitScenario[] = [
   memoryAlarmed,
   crashLoop,
   mixedDelays,
+  adoption,
 ]
