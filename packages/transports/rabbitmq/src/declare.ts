@@ -208,7 +208,7 @@ async function checkExistence<T>(
 }
 
 /** Runs `work` on a separate channel, because a rejected request closes the channel it was sent on. */
-async function onSeparateChannel<T>(
+export async function onSeparateChannel<T>(
   connection: ChannelModel,
   work: (channel: Channel) => Promise<T>,
 ): Promise<T> {

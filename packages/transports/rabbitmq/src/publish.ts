@@ -9,6 +9,7 @@ import {
 import { answered, ManagedConnection } from './connection/connection.ts'
 import type { RabbitMqHeaderTable } from './header-tables.ts'
 import type { Connect } from './options.ts'
+import { publishProblem } from './check-permission.ts'
 import { checkEncodable } from './message/check-encodable.ts'
 import { isRefusal } from './refusal-codes.ts'
 
@@ -170,6 +171,13 @@ export class Publisher {
       return Promise.reject(notConnected())
     }
     return promise
+  }
+
+  /** Rejects with `REFUSED` when the user may not publish. Otherwise only the first failed message would show it. */
+  async checkPermission(): Promise<void> {
+    const { connection } = this.#connection
+    const problem = connection === undefined ? undefined : await publishProblem(connection)
+    if (isRefusal(problem)) throw refused(problem)
   }
 
   #problemOf(error: unknown): RedriveError {

@@ -100,6 +100,11 @@ export class RabbitMqTransport implements Transport<RabbitMqDelivery> {
     })
     await this.#connection.open()
     await this.#publisher.open()
+    try {
+      await this.#publisher.checkPermission()
+    } catch (cause) {
+      throw cannotPublish(this.source, cause)
+    }
   }
 
   async #prepare(connection: ChannelModel): Promise<Channel> {
@@ -220,6 +225,13 @@ const cannotConsume = (queue: string, cause: unknown) =>
   new RedriveError(
     'REFUSED',
     `RabbitMQ does not let this consumer read the queue ${queue}: ${messageOf(cause)}. Stop an exclusive consumer of the queue, or give the user the permission to read it.`,
+    { cause },
+  )
+
+const cannotPublish = (queue: string, cause: unknown) =>
+  new RedriveError(
+    'REFUSED',
+    `RabbitMQ does not let this consumer of ${queue} publish retries and dead letters: ${messageOf(cause)} Give the user the permission to write to the default exchange (amq.default).`,
     { cause },
   )
 

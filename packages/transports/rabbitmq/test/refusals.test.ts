@@ -1,10 +1,22 @@
 import { urlOf } from '@redrive/dev-support'
+import type { Enactment } from '@redrive/runtime'
 import { describe, expect, it } from 'vitest'
 import { deadLetterQueue } from '../src/index.ts'
-import { makeUser } from './management.ts'
-import { deadLetter, Inbox, onRig, until } from './rig.ts'
+import { makeUser, type User } from './management.ts'
+import { closedByBroker, deadLetter, Inbox, type Line, lineOf, onRig, until } from './rig.ts'
 
 const url = await urlOf('rabbitmq')
+
+/** Takes the permission to write. The broker caches it for a channel, so the connection is replaced as well. */
+async function revokeWrite(mayWrite: User['mayWrite'], lines: readonly Line[]): Promise<void> {
+  await mayWrite('^$')
+  const old = lineOf(lines, 'publish')
+  closedByBroker(old)
+  await until('a new connection', () => lineOf(lines, 'publish') !== old)
+}
+
+const isNotConnected = (enactment: Enactment) =>
+  enactment.kind === 'unknown' && String(enactment.error).includes('no connection')
 
 describe.concurrent('a hand-off that the broker rejects', () => {
   it(
@@ -12,11 +24,14 @@ describe.concurrent('a hand-off that the broker rejects', () => {
     onRig(url, async (rig) => {
       const { address, mayWrite } = await makeUser(rig)
       await rig.makeTopology()
-      const { transport, inbox } = await rig.start({ url: address, topology: 'verify' })
+      const { transport, inbox, lines } = await rig.start({ url: address, topology: 'verify' })
       await rig.send('a')
       const delivery = await inbox.nth(1)
-      await mayWrite('^$')
-      const enactment = await transport.enact(delivery, deadLetter())
+      await revokeWrite(mayWrite, lines)
+      const enactment = await until('the broker has answered', async () => {
+        const result = await transport.enact(delivery, deadLetter())
+        return isNotConnected(result) ? false : result
+      })
       expect(enactment).toMatchObject({
         kind: 'refused',
         isTooLarge: false,
@@ -38,14 +53,17 @@ describe.concurrent('a hand-off that the broker rejects', () => {
     onRig(url, async (rig) => {
       const { address, mayWrite } = await makeUser(rig)
       await rig.makeTopology()
-      const { transport, inbox } = await rig.start({ url: address, topology: 'verify' })
+      const { transport, inbox, lines } = await rig.start({ url: address, topology: 'verify' })
       await rig.send('a')
       await rig.send('b')
       await inbox.nth(2)
-      await mayWrite('^$')
-      const enactments = await Promise.all(
-        inbox.deliveries.map(async (delivery) => transport.enact(delivery, deadLetter())),
-      )
+      await revokeWrite(mayWrite, lines)
+      const enactments = await until('the broker has answered', async () => {
+        const results = await Promise.all(
+          inbox.deliveries.map(async (delivery) => transport.enact(delivery, deadLetter())),
+        )
+        return results.some(isNotConnected) ? false : results
+      })
       for (const enactment of enactments) {
         expect(enactment).toMatchObject({
           kind: 'unknown',
@@ -57,6 +75,22 @@ describe.concurrent('a hand-off that the broker rejects', () => {
 })
 
 describe.concurrent('a consumer that cannot work', () => {
+  it(
+    'is refused when its user may not publish retries and dead letters',
+    onRig(url, async (rig) => {
+      const { address, mayWrite } = await makeUser(rig)
+      await rig.makeTopology()
+      await mayWrite('^$')
+      const transport = rig.transport({ url: address, topology: 'verify' })
+      await expect(transport.open()).rejects.toMatchObject({
+        code: 'REFUSED',
+        message: expect.stringMatching(
+          /access to exchange .* refused for user.*permission to write/,
+        ) as string,
+      })
+    }),
+  )
+
   it(
     'is refused when another consumer has the queue exclusively',
     onRig(url, async (rig) => {
