@@ -83,7 +83,7 @@ async function playMany(values: Values): Promise<boolean> {
     seeds,
     workers: wholeNumber('workers', values.workers),
     stopAtFirst: values['stop-at-first'],
-    onProgress: (count) => showProgress(count, seeds),
+    onProgress: progressOf(seeds),
   })
   if (process.stderr.isTTY) process.stderr.write('\n')
   for (const { seed, violations } of broken.slice(0, 10)) {
@@ -116,8 +116,16 @@ async function playMutants(values: Values): Promise<boolean> {
   return survivors === 0
 }
 
-function showProgress(done: number, seeds: number): void {
-  if (process.stderr.isTTY) process.stderr.write(`\r${done} of ${seeds} seeds`)
+/** Returns a function that shows the progress: all the time in a terminal, otherwise a line for each tenth. */
+function progressOf(seeds: number): (done: number) => void {
+  let tenths = 0
+  return (done) => {
+    if (process.stderr.isTTY) process.stderr.write(`\r${done} of ${seeds} seeds`)
+    const reached = Math.floor((done * 10) / seeds)
+    if (process.stderr.isTTY || reached === tenths) return
+    tenths = reached
+    process.stderr.write(`${done} of ${seeds} seeds\n`)
+  }
 }
 
 /** Prints the smallest scenario that breaks the promise, and the command to repeat the run. */
