@@ -110,6 +110,8 @@ test('apply without --adopt explains what to do with an existing queue, and leav
 test.each([
   ['another broker', ['plan', 'kafka://localhost:9092', '--queue', 'orders']],
   ['no queue', ['plan', 'amqp://localhost']],
+  ['an empty queue', ['plan', 'amqp://localhost', '--queue', '']],
+  ['a virtual host that is not encoded', ['plan', 'amqp://localhost/%zz', '--queue', 'orders']],
   ['an unknown type', ['plan', 'amqp://localhost', '--queue', 'orders', '--type', 'stream']],
 ])('%s is a usage error', async (_, args) => {
   const { code, stdout, stderr } = await run(['topology', ...args])

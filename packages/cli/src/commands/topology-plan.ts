@@ -35,10 +35,15 @@ export async function planTopology(
     json: definitions,
     human: (page) => page.block(asText ?? commandsOf(definitions).join('\n'), ''),
   })
-  const { queue, adopt, prefix } = options
-  const flags = `--queue ${queue}${adopt ? ' --adopt' : ''}${prefix === undefined ? '' : ` --prefix ${prefix}`}`
-  hint(io, options)`\nTo create them: redrive topology apply ADDRESS ${flags}`
+  hint(io, options)`\nTo create them: redrive topology apply ADDRESS ${flagsOf(options)}`
   return EXIT.ok
+}
+
+function flagsOf({ queue, adopt, prefix, type }: PlanTopologyOptions): string {
+  const flags = [`--queue ${quoted(queue)}`, `--type ${type}`]
+  if (adopt) flags.push('--adopt')
+  if (prefix !== undefined) flags.push(`--prefix ${quoted(prefix)}`)
+  return flags.join(' ')
 }
 
 /** Creates what a consumer of a queue needs. What exists already is not changed. */
@@ -77,6 +82,11 @@ interface Plan {
 }
 
 async function planOf({ queue, adopt, prefix, type }: PlanTopologyOptions): Promise<Plan> {
+  if (queue === '' || prefix === '')
+    throw new CommandError(
+      EXIT.usage,
+      'Expected --queue and --prefix to be names, not empty texts.',
+    )
   const { topologyOf } = await loadRabbitMqTopology()
   const topology = topologyOf(queue, type, prefix ?? (adopt ? `${queue}.redrive` : queue))
   const { source, deadLetters, later } = topology
@@ -93,7 +103,14 @@ function vhostOf(address: string): string {
       EXIT.usage,
       'Expected the address of a RabbitMQ broker, such as amqp://user:password@host:5672/vhost.',
     )
-  return decodeURIComponent(url.pathname.slice(1)) || '/'
+  try {
+    return decodeURIComponent(url.pathname.slice(1)) || '/'
+  } catch {
+    throw new CommandError(
+      EXIT.usage,
+      `The virtual host "${url.pathname.slice(1)}" in the address has a % that does not begin an escape sequence. Write %25 for a percent sign.`,
+    )
+  }
 }
 
 /** The format of `rabbitmqctl import_definitions` and of the management API. */
@@ -138,7 +155,7 @@ function definitionsOf({ queues, topology }: Plan, vhost: string): Definitions {
 const commandsOf = ({ exchanges, queues, bindings }: Definitions): readonly string[] => [
   '# The address of the management API, for example http://admin:password@localhost:15672/api',
   // oxlint-disable-next-line no-template-curly-in-string -- the shell replaces it
-  ': "${RABBITMQ_API:?is not set}"',
+  'set -e; : "${RABBITMQ_API:?is not set}"',
   ...exchanges.map(({ name, vhost, ...body }) => request('PUT', ['exchanges', vhost, name], body)),
   ...queues.map(({ name, vhost, ...body }) => request('PUT', ['queues', vhost, name], body)),
   ...bindings.map(({ source, vhost, destination, routing_key }) =>
@@ -147,7 +164,7 @@ const commandsOf = ({ exchanges, queues, bindings }: Definitions): readonly stri
 ]
 
 const request = (method: string, path: readonly string[], body: object) =>
-  `curl -fsS -X ${method} "$RABBITMQ_API/${path.map(encodeURIComponent).join('/')}" -H 'content-type: application/json' -d ${quoted(JSON.stringify(body))}`
+  `curl -fsS -X ${method} "$RABBITMQ_API"${quoted(`/${path.map(encodeURIComponent).join('/')}`)} -H 'content-type: application/json' -d ${quoted(JSON.stringify(body))}`
 
 /** Returns the text as one word of a shell. */
 const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`

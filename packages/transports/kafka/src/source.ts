@@ -170,8 +170,10 @@ export class KafkaSource implements DeadLetterSource {
 
   async publish({ deadLetter, replayId }: ReplayMessage): Promise<void> {
     const { copy, topic, partition } = replayOf(await this.#withContent(deadLetter), replayId)
-    const to = { topic, partition: partition ?? (await this.#partitionFor(topic, copy.key)) }
+    let to = { topic, partition: partition ?? 0 }
     try {
+      if (partition === undefined)
+        to = { topic, partition: await this.#partitionFor(topic, copy.key) }
       await this.#publisher.inTime(this.#publisher.send(to, copy))
     } catch (error) {
       const result = unfinished(error, to)

@@ -17,26 +17,23 @@ export type ApplyTopologyOptions = Pick<
 export async function applyTopology(
   options: ApplyTopologyOptions,
 ): Promise<readonly DeclaredPart[]> {
-  const { urls, queue, queueType, prefix, topology, connect } = readOptions(
+  const { urls, queue, queueType, prefix, topology, connect, confirmTimeoutMs } = readOptions(
     'applyTopology()',
     options,
     readTransportOptions,
   )
-  let parts: readonly DeclaredPart[] = []
   const connection = new ManagedConnection({
     urls,
     connect: (url) => connect(url, 'consume'),
-    prepare: async (model) => {
-      const mode = topology === 'adopt' ? 'adopt' : 'declare'
-      parts = await declare(model, topologyOf(queue, queueType, prefix), mode, 'all')
-      return model.createChannel()
-    },
+    prepare: (model) => model.createChannel(),
     onLost: () => undefined,
   })
   try {
     await connection.open()
+    const { connection: model } = await connection.whenReady(confirmTimeoutMs)
+    const mode = topology === 'adopt' ? 'adopt' : 'declare'
+    return await declare(model, topologyOf(queue, queueType, prefix), mode, 'all')
   } finally {
     await connection.close()
   }
-  return parts
 }

@@ -26,8 +26,8 @@ export async function declare(
   const found: (Declaration & { readonly isNew: boolean })[] = []
   for (const declaration of declarationsOf(topology, mode, which))
     found.push({ ...declaration, isNew: !(await doesExist(connection, declaration)) })
-  for (const { make, isNew } of found) if (!isNew) await make(connection)
-  for (const { make, isNew } of found) if (isNew) await make(connection)
+  for (const { make, isNew } of found) if (!isNew) await answered(make(connection))
+  for (const { make, isNew } of found) if (isNew) await answered(make(connection))
   return found.map(({ kind, name, isNew }) => ({ kind, name, isNew }))
 }
 
@@ -152,7 +152,7 @@ async function explainRefusal(
 }
 
 const askAdministrator = (mode: TopologyMode) =>
-  `If the RabbitMQ user has no permission to declare it, ask an administrator to create all queues: redrive topology apply ADDRESS --queue NAME${mode === 'adopt' ? ' --adopt' : ", and use topology: 'verify'"}.`
+  `If the RabbitMQ user has no permission to declare it, ask an administrator to create all queues with redrive topology apply ADDRESS --queue NAME${mode === 'adopt' ? ' --adopt' : ''} (and --prefix and --type, if you set prefix or queueType)${mode === 'adopt' ? '' : ", and use topology: 'verify'"}.`
 
 const ADOPT =
   "If the queue already exists, add topology: 'adopt': Redrive then leaves it as it is (for a classic queue, also add queueType: 'classic')."

@@ -221,6 +221,8 @@ const NUMBERS: readonly string[] = ['priority', 'timestamp']
 /** Returns the address of the producer, with the routing keys of the header `CC`. */
 export function producerAddressOf({ envelope, origin, delivery }: DrainedDeadLetter): Address {
   const { exchange = '', routingKey = origin, copies } = envelope
+  // The default exchange reaches every queue, and any program can write the headers: only the origin is checked.
+  if (exchange === '') return { exchange, routingKey: origin }
   const { CC } = delivery.headers
   const known = copies === undefined ? CC : (JSON.parse(copies) as unknown)
   return Array.isArray(known) && known.length > 0

@@ -154,6 +154,7 @@ export class Publisher {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     this.#unconfirmed.set(copy, { writtenAt: performance.now(), reject })
     this.#sweepTimer ??= setInterval(() => this.#sweep(), SWEEP_MS).unref()
+    const callbacks = callbacksOf(channel)
     try {
       channel.publish(exchange, routingKey, content, options, (error: unknown) => {
         this.#unconfirmed.delete(copy)
@@ -165,9 +166,10 @@ export class Publisher {
       })
     } catch (error) {
       this.#unconfirmed.delete(copy)
-      // Also after other errors: amqplib before 1.0.4 then assigns confirms to the wrong messages.
-      this.#connection.reset(channel, error)
-      if (!(error instanceof IllegalOperationError)) throw error
+      const isClosed = error instanceof IllegalOperationError
+      // amqplib before 1.0.4 keeps the callback, and would call it for the confirm of the next message.
+      if (isClosed || callbacksOf(channel) !== callbacks) this.#connection.reset(channel, error)
+      if (!isClosed) throw error
       return Promise.reject(notConnected())
     }
     return promise
@@ -253,6 +255,10 @@ export class Publisher {
     return declaring
   }
 }
+
+/** Returns the number of messages that wait for a confirm in the client library; its types do not declare it. */
+const callbacksOf = (channel: ConfirmChannel): number | undefined =>
+  (channel as unknown as { readonly unconfirmed?: readonly unknown[] }).unconfirmed?.length
 
 /** 1 s: exact enough for a confirm timeout of several seconds. */
 const SWEEP_MS = 1_000

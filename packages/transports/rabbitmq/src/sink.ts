@@ -30,7 +30,8 @@ export class RabbitMqSink implements Sink {
   ): Promise<void> {
     await this.#publisher.open()
     signal.throwIfAborted()
-    const stored = events.map((event) => this.#publisher.send(this.#outgoing(event)))
+    // Async: an event that cannot be encoded must not leave the proofs of the others without a caller.
+    const stored = events.map(async (event) => this.#publisher.send(this.#outgoing(event)))
     await Promise.all(stored.map((proof) => this.#publisher.inTime(proof)))
   }
 

@@ -1,4 +1,4 @@
-import { type Decision, RedriveError } from '@redrive/core'
+import { type Decision, isRedriveError, RedriveError } from '@redrive/core'
 import {
   type Awaitable,
   type Capabilities,
@@ -102,8 +102,9 @@ export class RabbitMqTransport implements Transport<RabbitMqDelivery> {
     await this.#publisher.open()
     try {
       await this.#publisher.checkPermission()
-    } catch (cause) {
-      throw cannotPublish(this.source, cause)
+    } catch (error) {
+      // Otherwise the connection was lost, and the permission is not known.
+      if (isRedriveError(error, 'REFUSED')) throw cannotPublish(this.source, error)
     }
   }
 

@@ -446,8 +446,8 @@ export function adversary(url: string): void {
         await Promise.all(
           inbox.deliveries.map(async (delivery) => transport.enact(delivery, retryIn(250))),
         )
-        // One to publish, one to declare the delay queue.
-        expect(lineOf(lines, 'publish').channels).toHaveLength(2)
+        // One to publish, one to check the permission at the start, one to declare the delay queue.
+        expect(lineOf(lines, 'publish').channels).toHaveLength(3)
       }),
     )
 

@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { checkEncodable } from '../src/message/check-encodable.ts'
 import { readHeaderTypes, withTypes } from '../src/message/header-types.ts'
 
 interface Codec {
@@ -38,10 +39,10 @@ const { value } = fc.letrec<{ value: unknown }>((tie) => ({
     number('uint32', fc.integer({ min: 0, max: 4_294_967_295 })),
     number('int64', fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })),
     number('int64', fc.integer({ min: -9, max: 9 })),
-    number('float', fc.float({ noNaN: true })),
-    number('double', fc.double({ noNaN: true })),
+    number('float', fc.float()),
+    number('double', fc.double()),
     number('double', fc.integer()),
-    number('timestamp', fc.integer({ min: 0, max: 2 ** 40 })),
+    number('timestamp', fc.bigInt({ min: 0n, max: 2n ** 64n - 1n })),
     fc.uint8Array({ maxLength: 9 }).map((bytes) => Buffer.from(bytes)),
     fc.array(tie('value'), { maxLength: 4 }),
     fc.dictionary(fc.string({ maxLength: 9 }), tie('value'), { maxKeys: 4 }),
@@ -62,6 +63,7 @@ describe('types of headers', () => {
         const types = readHeaderTypes(bytes)
         const stored: unknown = types === undefined ? undefined : JSON.parse(JSON.stringify(types))
         const copy = withTypes(decodeFields(bytes), stored as typeof types)
+        expect(() => checkEncodable(copy)).not.toThrow()
         expect(encoded(copy).toString('hex')).toBe(bytes.toString('hex'))
       }),
       { numRuns: 2_000 },
@@ -96,6 +98,12 @@ describe('types of headers', () => {
       b: [1],
       c: { d: 1 },
     })
+  })
+
+  it('with an exact value are not applied to another value', () => {
+    expect(withTypes({ tenant: 7 }, { tenant: 'int64:9007199254740993' })).toEqual({ tenant: 7 })
+    const moment = { '!': 'timestamp', value: 7 }
+    expect(withTypes({ moment }, { moment: 'timestamp:18446744073709551615' })).toEqual({ moment })
   })
 
   it('are left out for bytes that are not a table', () => {

@@ -290,6 +290,14 @@ describe('headers that amqplib cannot encode', () => {
   it.each([
     ['a table with the name "!"', { a: { '!': 'mine' } }],
     ['a decimal without digits', { a: { '!': 'decimal', value: { places: 2 } } }],
+    ['a decimal with negative places', { a: { '!': 'decimal', value: { places: -1, digits: 1 } } }],
+    ['not a number', { a: Number.NaN }],
+    ['a number below all types', { a: -(2 ** 64) }],
+    ['a byte that is too large', { a: { '!': 'int8', value: 128 } }],
+    ['a negative unsigned number', { a: { '!': 'uint16', value: -1 } }],
+    ['text that is not a number', { a: { '!': 'int64', value: 'abc' } }],
+    ['a timestamp that is too large', { a: { '!': 'timestamp', value: 2 ** 64 } }],
+    ['a double that is text', { a: { '!': 'double', value: '1' } }],
     ['a function', { a: () => 1 }],
     ['a bigint in a list', { a: [1n] }],
   ])('contain %s', (_, headers) => {
@@ -301,6 +309,9 @@ describe('headers that amqplib cannot encode', () => {
     ['nested tables and lists', { a: [{ b: [true, Buffer.from('x'), 1.5] }] }],
     ['typed values', { a: { '!': 'timestamp', value: 1 }, b: { '!': 'int64', value: '5' } }],
     ['a decimal', { a: { '!': 'decimal', value: { places: 2, digits: 1999 } } }],
+    ['numbers at the limits', { a: -128, b: 2 ** 62, c: { '!': 'uint32', value: 2 ** 32 - 1 } }],
+    ['not a number, as a double', { a: { '!': 'double', value: Number.NaN } }],
+    ['many small numbers', { a: Array.from({ length: 30_000 }, () => 1) }],
   ])('do not contain %s', (_, headers) => {
     expect(() => checkEncodable(headers)).not.toThrow()
   })

@@ -1,7 +1,7 @@
 import type { OutboundEvent } from '@redrive/runtime'
 import { describe, expect, it } from 'vitest'
 import { rabbitmqSink } from '../src/index.ts'
-import { onRig, type Rig } from './rig.ts'
+import { onRig, type Rig, until } from './rig.ts'
 
 const event = (changes: Partial<OutboundEvent> = {}): OutboundEvent => ({
   id: 'event-1',
@@ -36,6 +36,18 @@ export function sinks(url: string): void {
         })
         expect(Uint8Array.from(delivery.bytes)).toEqual(new Uint8Array([0, 255, 128]))
         expect({ ...delivery.headers }).toMatchObject({ traceparent: '00-1' })
+        await sink.close()
+      }),
+    )
+
+    it(
+      'rejects a batch with an event that cannot be encoded, and stores the others',
+      on(async (rig) => {
+        await rig.makeQueue(rig.queue)
+        const sink = rabbitmqSink({ url, routingKey: rig.queue })
+        const events = [event(), event({ id: 'event-2', type: 'x'.repeat(256) })]
+        await expect(sink.send(events, { signal })).rejects.toThrow(/type/)
+        await until('the first one is stored', async () => (await rig.count(rig.queue)) === 1)
         await sink.close()
       }),
     )

@@ -12,6 +12,8 @@ const BEFORE_CONTENT = 7
 /** `basic.deliver` and `basic.get-ok`: the class and the number of the method. */
 const DELIVER = 0x00_3c_00_3c
 const GET_OK = 0x00_3c_00_47
+/** The class of methods that open and close channels. */
+const CHANNEL_CLASS = 20
 
 /** The flags of the properties in a header frame. The headers follow content type and content encoding. */
 const HAS_CONTENT_TYPE = 0x80_00
@@ -75,6 +77,10 @@ class WireHeaders {
     this.#rest = at < data.length ? data.subarray(at) : undefined
   }
 
+  #forget(channel: number): void {
+    for (const key of this.#types.keys()) if (key.startsWith(`${channel}:`)) this.#types.delete(key)
+  }
+
   #stop(): void {
     this.#isLost = true
     this.#rest = undefined
@@ -83,6 +89,8 @@ class WireHeaders {
 
   #frame(type: number, channel: number, content: Buffer): void {
     if (type === METHOD_FRAME) {
+      // The number of a closed channel is used again, and its delivery tags begin with 1 again.
+      if (content.readUInt16BE(0) === CHANNEL_CLASS) this.#forget(channel)
       this.#methods.set(channel, content)
       return
     }

@@ -1,3 +1,4 @@
+import { chosenType } from './header-types.ts'
 import type { Headers } from './properties.ts'
 
 /** 64 KiB: the buffer that the client library encodes headers into. */
@@ -34,7 +35,7 @@ function bytesOfValue(value: unknown): number {
   if (value === null) return 1
   if (typeof value === 'string') return 5 + Buffer.byteLength(value)
   if (typeof value === 'boolean') return 2
-  if (typeof value === 'number') return 9
+  if (typeof value === 'number') return bytesOfTyped({ '!': chosenType(value), value })
   if (typeof value !== 'object')
     throw new TypeError(`A header of type ${typeof value} cannot be encoded.`)
   if (Buffer.isBuffer(value)) return 5 + value.length
@@ -51,24 +52,44 @@ interface TypedValue {
   readonly value?: unknown
 }
 
-/** The types of the notation that the headers of messages contain. */
-const TYPES: readonly unknown[] = [
-  ...['int8', 'uint8', 'int16', 'uint16', 'int32', 'uint32', 'int64', 'float', 'double'],
-  ...['timestamp', 'decimal'],
-]
+/** The whole numbers of the notation: their bytes, and whether they have a sign. */
+const INTEGERS: ReadonlyMap<unknown, readonly [bytes: number, isSigned: boolean]> = new Map([
+  ['int8', [1, true]],
+  ['uint8', [1, false]],
+  ['int16', [2, true]],
+  ['uint16', [2, false]],
+  ['int32', [4, true]],
+  ['uint32', [4, false]],
+  ['int64', [8, true]],
+  ['timestamp', [8, false]],
+])
+
+/** Other types of the notation, with their bytes. */
+const OTHERS: ReadonlyMap<unknown, readonly [bytes: number, isValid: (value: unknown) => boolean]> =
+  new Map([
+    ['float', [4, (value: unknown) => typeof value === 'number']],
+    ['double', [8, (value: unknown) => typeof value === 'number']],
+    ['decimal', [5, isDecimal]],
+  ])
 
 function bytesOfTyped({ '!': type, value }: TypedValue): number {
-  const isKnown = TYPES.includes(type) && (type === 'decimal' ? isDecimal(value) : isNumber(value))
-  if (!isKnown) throw new TypeError('A header has the name "!", which amqplib uses for types.')
-  return 9
+  const [bytes, isSigned] = INTEGERS.get(type) ?? []
+  if (bytes !== undefined && isInteger(value, bytes, isSigned === true)) return 1 + bytes
+  const [otherBytes, isValid] = OTHERS.get(type) ?? []
+  if (otherBytes !== undefined && isValid?.(value) === true) return 1 + otherBytes
+  throw new TypeError(`A header has the type ${String(type)} and a value that does not fit it.`)
 }
 
-const isNumber = (value: unknown) => typeof value === 'number' || typeof value === 'string'
+function isInteger(value: unknown, bytes: number, isSigned: boolean): boolean {
+  const isText = typeof value === 'string' && /^-?\d{1,20}$/.test(value)
+  if (!isText && !(typeof value === 'number' && Number.isInteger(value))) return false
+  const number = BigInt(value)
+  const bits = bytes * 8
+  return (isSigned ? BigInt.asIntN(bits, number) : BigInt.asUintN(bits, number)) === number
+}
 
 function isDecimal(value: unknown): boolean {
-  const { places, digits } = (value ?? {}) as {
-    readonly places?: unknown
-    readonly digits?: unknown
-  }
-  return typeof places === 'number' && typeof digits === 'number'
+  if (typeof value !== 'object' || value === null) return false
+  const { places, digits } = value as { readonly places?: unknown; readonly digits?: unknown }
+  return isInteger(places, 1, false) && isInteger(digits, 4, false)
 }

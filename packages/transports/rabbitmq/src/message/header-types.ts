@@ -31,11 +31,10 @@ const NUMBER_TYPES: ReadonlyMap<string, NumberType> = new Map([
   ['d', { name: 'double', bytes: 8, read: (table, at) => table.readDoubleBE(at) }],
 ] satisfies [string, NumberType][])
 
-/** Sizes of the other values with a fixed size: boolean, null, timestamp and decimal. */
+/** Sizes of the other values with a fixed size: boolean, null and decimal. */
 const FIXED_BYTES: ReadonlyMap<string, number> = new Map([
   ['t', 1],
   ['V', 0],
-  ['T', 8],
   ['D', 5],
 ])
 
@@ -82,6 +81,7 @@ function readValue(cursor: Cursor, depth: number): HeaderType | undefined {
   cursor.at += 1
   const number = NUMBER_TYPES.get(tag)
   if (number !== undefined) return readNumber(cursor, number)
+  if (tag === 'T') return readTimestamp(cursor)
   const bytes = FIXED_BYTES.get(tag)
   if (bytes !== undefined) {
     cursor.at += bytes
@@ -96,6 +96,13 @@ function readValue(cursor: Cursor, depth: number): HeaderType | undefined {
   return undefined
 }
 
+/** The client library keeps the type of a timestamp, but rounds its value. */
+function readTimestamp(cursor: Cursor): string | undefined {
+  const value = cursor.table.readBigUInt64BE(cursor.at)
+  cursor.at += 8
+  return Number.isSafeInteger(Number(value)) ? undefined : `timestamp:${value}`
+}
+
 function readNumber(cursor: Cursor, { name, bytes, read }: NumberType): string | undefined {
   const value = read(cursor.table, cursor.at)
   cursor.at += bytes
@@ -105,10 +112,13 @@ function readNumber(cursor: Cursor, { name, bytes, read }: NumberType): string |
   return name === chosenType(number) ? undefined : name
 }
 
-/** Returns the type that the client library chooses for a number: the smallest integer, or a double. */
-function chosenType(value: number): string {
-  const isInteger = Math.abs(value) >= 2 ** 50 ? value < 2 ** 63 : Number.isInteger(value)
-  if (!isInteger) return 'double'
+/**
+ * Returns the type that the client library chooses for a number: the smallest integer, or a double. It chooses an
+ * integer for `NaN`, too, and then cannot encode it.
+ */
+export function chosenType(value: number): string {
+  const isFraction = Math.abs(value) < 2 ** 50 && !Number.isInteger(value)
+  if (isFraction || value >= 2 ** 63) return 'double'
   if (value >= -128 && value < 128) return 'int8'
   if (value >= -32_768 && value < 32_768) return 'int16'
   return value >= -2_147_483_648 && value < 2_147_483_648 ? 'int32' : 'int64'
@@ -129,7 +139,7 @@ const typedTable = (table: Headers, types: HeaderTypes): Headers =>
 
 function typed(value: unknown, type: HeaderType | null | undefined): unknown {
   if (type === null || type === undefined) return value
-  if (typeof type === 'string') return typeof value === 'number' ? typedNumber(value, type) : value
+  if (typeof type === 'string') return typedNumber(value, type)
   if (Array.isArray(value))
     return isList(type) ? value.map((one, at) => typed(one, type[at])) : value
   const isTable = typeof value === 'object' && value !== null
@@ -138,8 +148,15 @@ function typed(value: unknown, type: HeaderType | null | undefined): unknown {
 
 const isList = (type: HeaderType): type is readonly (HeaderType | null)[] => Array.isArray(type)
 
-function typedNumber(value: number, type: string): unknown {
+const tableAt = (value: unknown): Headers =>
+  typeof value === 'object' && value !== null ? (value as Headers) : {}
+
+/** Returns the number with its type, or the value unchanged when it is not the number that had the type. */
+function typedNumber(value: unknown, type: string): unknown {
   const [name, exact] = type.split(':')
-  // As text: amqplib before 2.0 rounds it, and the others keep it.
-  return { '!': name, value: exact ?? value }
+  const number = name === 'timestamp' ? tableAt(value)['value'] : value
+  if (typeof number !== 'number') return value
+  if (exact === undefined) return { '!': name, value: number }
+  // As text: amqplib before 2.0.1 rounds it, and the others keep it.
+  return Number(exact) === number ? { '!': name, value: exact } : value
 }
