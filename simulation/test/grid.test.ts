@@ -114,3 +114,12 @@ it('drains a low-rate storm', async () => {
   expect(verdict).toBe('bound')
   expect((played.drainMs ?? 0) / played.minimumMs).toBeLessThan(1.1)
 })
+
+it('an outage of an hour does not make a busy dependency look like a slow handler', async () => {
+  const cell = { arrivals: 10, consumers: 100, timeoutMs: 1_000, outageMs: 3_600_000 }
+  const { verdict, result } = await playCell(cell)
+  expect({ verdict, falseDeadLetters: result.falseDeadLetters }).toEqual({
+    verdict: 'ok',
+    falseDeadLetters: 0,
+  })
+})

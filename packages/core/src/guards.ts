@@ -11,11 +11,11 @@ import type { CoreEvent } from './events.ts'
 import type { Failure } from './failure.ts'
 import { type FloodState, NO_FLOOD } from './flood.ts'
 import {
+  failedLimit,
   type LimitState,
   lateLimit,
   quickLimit,
   restartLimit,
-  shrinkLimit,
   startLimit,
 } from './limit.ts'
 import { NO_OUTAGE, type OutageState, outageFailed, outageHandled } from './outage.ts'
@@ -204,7 +204,7 @@ function limitAfterFailure(
   }
   // Only a problem of the dependency is a reason to send it less.
   return failed.failure.class === 'transient' || failed.failure.timedOut
-    ? shrinkLimit(policy.adaptiveConcurrency, guards.adaptiveConcurrency, failed)
+    ? failedLimit(policy.adaptiveConcurrency, guards.adaptiveConcurrency, failed)
     : guards.adaptiveConcurrency
 }
 

@@ -25,6 +25,8 @@ export interface LimitState {
   readonly shrunkAt: number
   /** Since when every success was late: 0 from the start, absent after a success in time. */
   readonly lateSince?: number
+  /** When the limit last grew although every success was late. */
+  readonly grewLateAt?: number
 }
 
 export function startLimit(policy: LimitPolicy): LimitState {
@@ -61,7 +63,24 @@ export function lateLimit(
   const { lateSince = seen.now } = state
   const late = { ...state, lateSince }
   if (seen.now - lateSince < SLOW_AFTER_MS) return shrinkLimit(policy, late, seen)
-  return seen.saturated ? growLimit(policy, late, seen.count) : late
+  if (!seen.saturated) return late
+  const grown = growLimit(policy, late, seen.count)
+  return grown.limit > late.limit ? { ...grown, grewLateAt: seen.now } : grown
+}
+
+/**
+ * Records a failure. If the attempt began right after the limit grew although every success was late, that growth was
+ * too much: the handler is not slow, its dependency is busy. The limit then does not grow for another hour.
+ */
+export function failedLimit(
+  policy: LimitPolicy,
+  state: LimitState,
+  failed: { startedAt: number; inFlight: number; now: number },
+): LimitState {
+  const { startedAt, now } = failed
+  const sinceGrowth = startedAt - (state.grewLateAt ?? Number.POSITIVE_INFINITY)
+  const isTooMuch = sinceGrowth >= 0 && sinceGrowth <= now - startedAt
+  return shrinkLimit(policy, isTooMuch ? { ...state, lateSince: now } : state, failed)
 }
 
 /** Records successes in time: the handler is not slow. */

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import {
+  failedLimit,
   growLimit,
   type LimitPolicy,
   type LimitState,
@@ -9,6 +10,8 @@ import {
   shrinkLimit,
   startLimit,
 } from '../src/limit.ts'
+
+const HOUR = 3_600_000
 
 const POLICY: LimitPolicy = { start: 10, min: 2, max: 50, decrease: 0.7 }
 
@@ -145,7 +148,6 @@ describe('overload', () => {
 })
 
 describe('a late success', () => {
-  const HOUR = 3_600_000
   const late = (fields: Partial<Parameters<typeof lateLimit>[2]> = {}) => ({
     count: 1,
     saturated: true,
@@ -184,7 +186,7 @@ describe('a late success', () => {
   test('is no overload when none was in time since the start: the handler is slow', () => {
     const started = startLimit(POLICY)
     const grown = lateLimit(POLICY, started, late({ count: 3 }))
-    expect(grown).toEqual({ ...started, limit: 13 })
+    expect(grown).toEqual({ ...started, limit: 13, grewLateAt: HOUR + 1_000 })
     expect(lateLimit(POLICY, grown, late({ saturated: false }))).toEqual(grown)
   })
 
@@ -195,10 +197,51 @@ describe('a late success', () => {
     expect(lateLimit(POLICY, since(HOUR), late({ startedAt: now - 1, now })).limit).toBe(21)
   })
 
+  test('records only a growth that changed the limit', () => {
+    const most = state({ limit: 50, threshold: 50, lateSince: 0 })
+    expect(lateLimit(POLICY, most, late({ count: 3 }))).toEqual(most)
+  })
+
   test('keeps the time since which all were late', () => {
     const first = lateLimit(POLICY, state({ limit: 20 }), late())
     const second = lateLimit(POLICY, first, late({ startedAt: HOUR + 1_001, now: HOUR + 9_000 }))
     expect(second).toMatchObject({ limit: 9, lateSince: HOUR + 1_000 })
+  })
+})
+
+describe('a failure', () => {
+  const GREW_AT = 2 * HOUR
+  const slow = state({ limit: 20, shrunkAt: 0, lateSince: 0, grewLateAt: GREW_AT })
+  const failed = (startedAt: number, now: number) => ({ startedAt, inFlight: 20, now })
+
+  test('shrinks the limit like overload', () => {
+    const quick = state({ limit: 20, shrunkAt: 0 })
+    const seen = failed(GREW_AT, GREW_AT + 1_000)
+    expect(failedLimit(POLICY, quick, seen)).toEqual(shrinkLimit(POLICY, quick, seen))
+  })
+
+  test('right after the limit grew shows that the handler is not slow', () => {
+    for (const startedAt of [GREW_AT, GREW_AT + 1_000]) {
+      const now = startedAt + 1_000
+      const after = failedLimit(POLICY, slow, failed(startedAt, now))
+      expect(after).toMatchObject({ limit: 14, lateSince: now })
+    }
+  })
+
+  test('of an attempt that began earlier, or later than its own duration, does not', () => {
+    const before = failedLimit(POLICY, slow, failed(GREW_AT - 1, GREW_AT + 1_000))
+    expect(before).toMatchObject({ limit: 14, lateSince: 0 })
+    const after = failedLimit(POLICY, slow, failed(GREW_AT + 1_001, GREW_AT + 2_001))
+    expect(after).toMatchObject({ limit: 14, lateSince: 0 })
+  })
+
+  test('counts even if an earlier one has already shrunk the limit', () => {
+    const shrunk = { ...slow, shrunkAt: GREW_AT + 500 }
+    const now = GREW_AT + 1_400
+    expect(failedLimit(POLICY, shrunk, failed(GREW_AT + 400, now))).toEqual({
+      ...shrunk,
+      lateSince: now,
+    })
   })
 })
 
