@@ -9,8 +9,9 @@ import type { PeekTarget } from './peek/read-queue.ts'
 export type { DeclaredPart, QueueSpec, QueueType, Topology } from '@redrive/rabbitmq'
 
 /** Loads the topology of consumers of RabbitMQ. */
-export function loadRabbitMqTopology(): Promise<RabbitMqTopology> {
-  return import('@redrive/rabbitmq')
+export async function loadRabbitMqTopology(): Promise<RabbitMqTopology> {
+  const { applyTopology: apply, topologyOf: describe } = await import('@redrive/rabbitmq')
+  return { applyTopology: apply, topologyOf: describe }
 }
 
 interface RabbitMqTopology {
