@@ -36,7 +36,7 @@ export interface InstalledService {
 export interface ServiceResult {
   /** The warnings of npm. */
   readonly warnings: readonly string[]
-  /** The packages of `without` that are there nevertheless. */
+  /** The packages of `without` that npm installed. */
   readonly unwanted: readonly string[]
   readonly printed: string
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Admin } from '@platformatic/kafka'
-import type { applyTopology, topologyOf } from '@redrive/rabbitmq'
+import type { adoptedPrefix, applyTopology, topologyOf } from '@redrive/rabbitmq'
 import type { DrainedDeadLetter } from '@redrive/runtime'
 import { CommandError, EXIT } from './exit.ts'
 import { reasonOf } from './failure.ts'
@@ -10,11 +10,16 @@ export type { DeclaredPart, QueueSpec, QueueType, Topology } from '@redrive/rabb
 
 /** Loads the topology of consumers of RabbitMQ. */
 export async function loadRabbitMqTopology(): Promise<RabbitMqTopology> {
-  const { applyTopology: apply, topologyOf: describe } = await import('@redrive/rabbitmq')
-  return { applyTopology: apply, topologyOf: describe }
+  const {
+    adoptedPrefix: prefix,
+    applyTopology: apply,
+    topologyOf: describe,
+  } = await import('@redrive/rabbitmq')
+  return { adoptedPrefix: prefix, applyTopology: apply, topologyOf: describe }
 }
 
 interface RabbitMqTopology {
+  readonly adoptedPrefix: typeof adoptedPrefix
   readonly applyTopology: typeof applyTopology
   readonly topologyOf: typeof topologyOf
 }

@@ -1,4 +1,5 @@
 /** For packages of this repository; it can change in any version. */
+export { shell } from './quote.ts'
 export { ALL_CHECKS, type CheckInfo } from './table.ts'
 export {
   asMermaid,

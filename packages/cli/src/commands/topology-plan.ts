@@ -1,3 +1,4 @@
+import { shell } from '@redrive/doctor/internal'
 import {
   type DeclaredPart,
   loadRabbitMqTopology,
@@ -8,6 +9,7 @@ import {
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import type { CommonOptions, Io } from '../io.ts'
 import { hint, print } from '../print.ts'
+import { vhostIn } from '../server/brokers.ts'
 
 export interface PlanTopologyOptions extends CommonOptions {
   /** The queue to consume. */
@@ -40,9 +42,9 @@ export async function planTopology(
 }
 
 function flagsOf({ queue, adopt, prefix, type }: PlanTopologyOptions): string {
-  const flags = [`--queue ${quoted(queue)}`, `--type ${type}`]
+  const flags = [`--queue ${shell(queue)}`, `--type ${type}`]
   if (adopt) flags.push('--adopt')
-  if (prefix !== undefined) flags.push(`--prefix ${quoted(prefix)}`)
+  if (prefix !== undefined) flags.push(`--prefix ${shell(prefix)}`)
   return flags.join(' ')
 }
 
@@ -87,8 +89,8 @@ async function planOf({ queue, adopt, prefix, type }: PlanTopologyOptions): Prom
       EXIT.usage,
       'Expected --queue and --prefix to be names, not empty texts.',
     )
-  const { topologyOf } = await loadRabbitMqTopology()
-  const topology = topologyOf(queue, type, prefix ?? (adopt ? `${queue}.redrive` : queue))
+  const { adoptedPrefix, topologyOf } = await loadRabbitMqTopology()
+  const topology = topologyOf(queue, type, prefix ?? (adopt ? adoptedPrefix(queue) : queue))
   const { source, deadLetters, later } = topology
   return adopt
     ? { queues: [deadLetters, ...later], topology: undefined }
@@ -103,14 +105,7 @@ function vhostOf(address: string): string {
       EXIT.usage,
       'Expected the address of a RabbitMQ broker, such as amqp://user:password@host:5672/vhost.',
     )
-  try {
-    return decodeURIComponent(url.pathname.slice(1)) || '/'
-  } catch {
-    throw new CommandError(
-      EXIT.usage,
-      `The virtual host "${url.pathname.slice(1)}" in the address has a % that does not begin an escape sequence. Write %25 for a percent sign.`,
-    )
-  }
+  return vhostIn(address)
 }
 
 /** The format of `rabbitmqctl import_definitions` and of the management API. */
@@ -164,7 +159,4 @@ const commandsOf = ({ exchanges, queues, bindings }: Definitions): readonly stri
 ]
 
 const request = (method: string, path: readonly string[], body: object) =>
-  `curl -fsS -X ${method} "$RABBITMQ_API"${quoted(`/${path.map(encodeURIComponent).join('/')}`)} -H 'content-type: application/json' -d ${quoted(JSON.stringify(body))}`
-
-/** Returns the text as one word of a shell. */
-const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
+  `curl -fsS -X ${method} "$RABBITMQ_API"${shell(`/${path.map(encodeURIComponent).join('/')}`)} -H 'content-type: application/json' -d ${shell(JSON.stringify(body))}`

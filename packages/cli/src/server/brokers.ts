@@ -117,8 +117,18 @@ function rabbitmqsTogether(all: readonly ReturnType<typeof rabbitmqOf>[]): Broke
   return { rabbitmq }
 }
 
-/** Returns the path of the address, or `/` without one. */
-const vhostIn = (amqp: string) => decodeURIComponent(new URL(amqp).pathname.slice(1)) || '/'
+/** Returns the virtual host of the address: its path, or `/` without one. */
+export function vhostIn(amqp: string): string {
+  const path = new URL(amqp).pathname.slice(1)
+  try {
+    return decodeURIComponent(path) || '/'
+  } catch {
+    throw new CommandError(
+      EXIT.usage,
+      `The virtual host "${path}" in the address has a % that does not begin an escape sequence. Write %25 for a percent sign.`,
+    )
+  }
+}
 
 function kafkaOf(config: NonNullable<SourceConfig['kafka']>) {
   const { brokers, topic, group, deadLetterTopics, tls, sasl } = config

@@ -100,8 +100,8 @@ export async function declareQueue(
     await onSeparateChannel(connection, (channel) => assertQueue(channel, spec, mode))
   } catch (error) {
     const isForbidden = codeOf((error as Error).cause) === FORBIDDEN
-    const isThere = isForbidden && (await messageCount(connection, spec.name)) !== undefined
-    if (mode !== 'adopt' || !isThere) throw error
+    const exists = isForbidden && (await messageCount(connection, spec.name)) !== undefined
+    if (mode !== 'adopt' || !exists) throw error
   }
 }
 

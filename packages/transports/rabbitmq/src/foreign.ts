@@ -14,6 +14,7 @@ import {
   isByConsumer,
   type KnownQueues,
 } from './message/broker-deaths.ts'
+import { type Headers, tableAt } from './message/properties.ts'
 
 /** The failure of a message as the headers of another library describe it. */
 export interface ForeignDeath {
@@ -26,7 +27,6 @@ export interface ForeignDeath {
   readonly cycle: FailureCycle
 }
 
-type Headers = Readonly<Record<string, unknown>>
 type Reader = (headers: Headers, queues: KnownQueues) => ForeignDeath | undefined
 /** A header of another library. */
 type Name =
@@ -155,9 +155,6 @@ const rascal: Reader = (headers) => {
 }
 
 const READERS: readonly Reader[] = [nServiceBus, massTransit, springAmqp, rascal]
-
-const tableAt = (value: unknown): Headers =>
-  typeof value === 'object' && value !== null ? (value as Headers) : {}
 
 function text(headers: Headers, name: Name): string | undefined {
   const value = headers[name]

@@ -10,6 +10,7 @@ export type {
   TopologyMode,
 } from './options.ts'
 export {
+  adoptedPrefix,
   deadLetterExchange,
   deadLetterQueue,
   delayQueue,

@@ -1,4 +1,4 @@
-import type { Headers } from './properties.ts'
+import { type Headers, tableAt } from './properties.ts'
 
 /**
  * The AMQP types of numbers in headers, where the client library would choose another type. It decodes every number
@@ -147,9 +147,6 @@ function typed(value: unknown, type: HeaderType | null | undefined): unknown {
 }
 
 const isList = (type: HeaderType): type is readonly (HeaderType | null)[] => Array.isArray(type)
-
-const tableAt = (value: unknown): Headers =>
-  typeof value === 'object' && value !== null ? (value as Headers) : {}
 
 /** Returns the number with its type, or the value unchanged when it is not the number that had the type. */
 function typedNumber(value: unknown, type: string): unknown {

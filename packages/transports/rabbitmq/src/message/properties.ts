@@ -4,6 +4,10 @@ export type Headers = Readonly<Record<string, unknown>>
 
 export const NO_HEADERS: Headers = Object.freeze({})
 
+/** Returns a value as a table; an empty one when it is not a table. Any program can write a header. */
+export const tableAt = (value: unknown): Headers =>
+  typeof value === 'object' && value !== null ? (value as Headers) : NO_HEADERS
+
 /** The AMQP properties of a message. */
 export interface Properties {
   readonly headers?: Headers
