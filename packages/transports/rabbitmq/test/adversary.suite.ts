@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect as dial, createServer, type Socket } from 'node:net'
 import { isRedriveError, SETTLE } from '@redrive/core'
-import type { Channel } from 'amqplib'
+import type { Channel, ConfirmChannel } from 'amqplib'
 import { describe, expect, it } from 'vitest'
 import { deadLetterExchange, deadLetterQueue } from '../src/index.ts'
 import {
@@ -372,12 +372,22 @@ export function adversary(url: string): void {
     it(
       'is dead-lettered although a header table has a name that the client library uses itself',
       on(async (rig) => {
-        const { transport, inbox } = await rig.start()
+        let calls = 0
+        const onConfirmChannel = (channel: ConfirmChannel) => {
+          const publish = channel.publish.bind(channel)
+          channel.publish = (...args) => {
+            calls += 1
+            return publish(...args)
+          }
+        }
+        const { transport, inbox } = await rig.start({ hooks: { onConfirmChannel } })
         // Inherited names are written, and only own properties count as a type.
         const table = Object.create({ '!': 'boom', value: 1 }) as object
         await rig.send('body', { headers: { table } })
         const enactment = await transport.enact(await inbox.nth(1), deadLetter())
         expect(enactment).toMatchObject({ kind: 'done', destination: 'dead_letter' })
+        // Older versions of amqplib must not see the headers that they cannot encode.
+        expect(calls).toBe(1)
       }),
     )
 
