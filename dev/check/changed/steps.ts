@@ -52,13 +52,20 @@ export function limitSteps(
       case 'reference':
         return changed.some((file) => REFERENCE.test(file)) ? step : undefined
       case 'tests':
-        return onFiles(step, selection.tests)
+        return onFiles({ ...step, command: `${step.command} ${WORKERS}` }, selection.tests)
       default:
         return undefined
     }
   })
   return limited.filter((step) => step !== undefined)
 }
+
+/**
+ * The whole gate runs three processes. Here few files are selected, and most of them wait for a
+ * broker. On two cores, after a change of one RabbitMQ file: three processes needed 66 s, four
+ * needed 62 s, and four threads, which start faster, needed 54 s.
+ */
+const WORKERS = '--pool=threads --maxWorkers=4'
 
 /** What the reference pages are generated from, and the pages that link to them. */
 const REFERENCE = /^(packages\/.*|classification)\/src\/.*\.ts$|\.config\.schema\.json$|\.md$/

@@ -1,6 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
-import { onEvent, type Receiver, type RedriveEvent } from '@redrive/runtime'
+import {
+  type Awaitable,
+  type Enactment,
+  onEvent,
+  type Receiver,
+  type RedriveEvent,
+} from '@redrive/runtime'
 import { until, type WaitOptions } from '@redrive/testing'
 import {
   type Channel,
@@ -295,3 +301,7 @@ export const onRig = (url: string, test: (rig: Rig) => Promise<void>) => async (
     await rig.clear()
   }
 }
+
+/** Repeats the enactment until it is done; each attempt may use another connection. */
+export const handedOff = (enact: () => Awaitable<Enactment>): Promise<unknown> =>
+  until('the hand-off is done', async () => (await enact()).kind === 'done')
