@@ -77,7 +77,7 @@ export function letterOf(number: number, now: number): DrainedDeadLetter {
           counted: true,
         })),
         lastDelayMs: 0,
-        notBefore: undefined,
+        remainingMs: 0,
       },
       deliveryCount: 1,
       replayId: undefined,

@@ -109,14 +109,14 @@ export function checkPunctual(
   what: string,
   lateness: Lateness,
   lateMs: number,
-  clocksMs = 0,
+  { clocksMs = 0, percent = 99 }: { readonly clocksMs?: number; readonly percent?: number } = {},
 ): readonly Violation[] {
   const earliest = earliestOf(lateness)
   const judged = judgedOf(lateness, lateMs)
-  const p99 = latenessAt(judged, 99)
+  const latest = latenessAt(judged, percent)
   return [
     ...(earliest < -clocksMs ? [violation(`${what} ran ${-earliest} ms early`)] : []),
-    ...(p99 > lateMs ? [violation(`one ${what} in a hundred ran more than ${p99} ms late`)] : []),
+    ...(latest > lateMs ? [violation(`${what} ran ${latest} ms late, at p${percent}`)] : []),
     ...checkJudged(what, judged.length, lateness.length),
   ]
 }

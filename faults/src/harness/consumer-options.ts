@@ -13,6 +13,15 @@ export interface ConsumerOptions {
   readonly workMs: number
   /** Whether the dependency is down for messages of the kind `outage`. */
   readonly isDependencyDown?: boolean
+  readonly clock?: WrongClock
+}
+
+/** A wall clock that is wrong from the start and jumps. */
+export interface WrongClock {
+  readonly aheadMs: number
+  /** Size of its jumps, forward and back in turn. */
+  readonly jumpMs: number
+  readonly everyMs: number
 }
 
 /** The part of a policy that is plain data. */

@@ -4,6 +4,7 @@
  */
 import { kafka, type KafkaTransport } from '@redrive/kafka'
 import { type Consumer, consume } from '@redrive/runtime'
+import { tamper } from '../harness/clock.ts'
 import { dieAt, live, RULES } from '../harness/consumer.ts'
 import { countRun, inboxOf, openDatabase } from '../harness/effects.ts'
 import { handlerOf } from '../harness/handler.ts'
@@ -17,6 +18,7 @@ import { readAssignment, readCommit, readSync } from './wire-format.ts'
 
 const options = JSON.parse(process.argv[2] ?? '') as KafkaConsumerOptions
 const { name, run, brokers, policy, failpoint, produceFaults } = options
+if (options.clock !== undefined) tamper(options.clock)
 const history = openHistory(options.folder, name)
 // This scenario does not stop the database, so commits need not wait for the disk.
 const pool = openDatabase(options.databaseUrl, { isInHurry: true })

@@ -2,6 +2,7 @@ import type { Mutant } from '../harness/mutant.ts'
 
 const ASSIGNOR = 'packages/transports/kafka/src/protocol/assignor.ts'
 const ASSIGNMENT = 'packages/transports/kafka/src/consume/assignment.ts'
+const CLOCK = 'packages/transports/kafka/src/consume/broker-clock.ts'
 const COMMIT = 'packages/transports/kafka/src/consume/committer.ts'
 const SETTINGS = 'packages/transports/kafka/src/topic-settings.ts'
 const FETCH = 'packages/transports/kafka/src/protocol/fetcher.ts'
@@ -10,6 +11,22 @@ const PARTITION = 'packages/transports/kafka/src/consume/partition.ts'
 const RECEIVE = 'packages/transports/kafka/src/transport.ts'
 
 export const MUTANTS: readonly Mutant[] = [
+  [
+    'measure delays with the clock of the consumer',
+    'client-clock',
+    'scenario',
+    [
+      CLOCK,
+      'now + (now < this.#isValidUntil ? this.#measuredMs : differenceMs)',
+      'now + 0 * differenceMs',
+    ],
+  ],
+  [
+    'never measure the time of the brokers',
+    'client-clock',
+    'scenario',
+    [CLOCK, 'this.#isValidUntil = this.#nextProbeAt', ''],
+  ],
   [
     'commit the read position instead of the finished position',
     'kill-random',

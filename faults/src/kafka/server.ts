@@ -111,9 +111,9 @@ async function findRecords({ broker, run }: KafkaWorld): Promise<readonly Found[
     if (mark >= end) return []
     const records = await readPartition(broker, topic, numberOf(name), [mark, end])
     const finished = finishedAbove({ group: '', place: name, mark, metadata, at: 0 })
-    const isFinished = ({ offset }: StoredRecord) =>
-      finished.some(([from, to]) => offset >= from && offset < to)
-    return records.filter((record) => !isFinished(record)).map(foundIn)
+    const isOpen = ({ offset, headers }: StoredRecord) =>
+      !headers.has('redrive-probe') && !finished.some(([from, to]) => offset >= from && offset < to)
+    return records.filter(isOpen).map(foundIn)
   })
   return (await Promise.all(found)).flat()
 }

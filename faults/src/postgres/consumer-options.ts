@@ -7,15 +7,6 @@ export interface PostgresConsumerOptions extends ConsumerOptions {
   /** Database of the harness's own records, used when the transport's connection is broken. */
   readonly booksUrl?: string
   readonly failpoint?: Failpoint
-  readonly clock?: WrongClock
-}
-
-/** A wall clock that is wrong from the start and jumps. */
-export interface WrongClock {
-  readonly aheadMs: number
-  /** Size of its jumps, forward and back in turn. */
-  readonly jumpMs: number
-  readonly everyMs: number
 }
 
 /** A query at which the process dies or stops: before it is sent, or after its response. */

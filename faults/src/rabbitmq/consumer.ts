@@ -4,6 +4,7 @@
  */
 import { rabbitmq } from '@redrive/rabbitmq'
 import { type Consumer, consume } from '@redrive/runtime'
+import { tamper } from '../harness/clock.ts'
 import { dieAt, live, RULES } from '../harness/consumer.ts'
 import { countRun, inboxOf, openDatabase } from '../harness/effects.ts'
 import { handlerOf } from '../harness/handler.ts'
@@ -13,6 +14,7 @@ import { connectWith } from './failpoints.ts'
 
 const options = JSON.parse(process.argv[2] ?? '') as RabbitConsumerOptions
 const { name, run, urls, policy, failpoint } = options
+if (options.clock !== undefined) tamper(options.clock)
 const history = openHistory(options.folder, name)
 // This scenario does not stop the database, so commits need not wait for the disk.
 const pool = openDatabase(options.databaseUrl, { isInHurry: true })

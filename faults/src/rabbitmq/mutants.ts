@@ -1,7 +1,9 @@
 import type { Edit, Mutant } from '../harness/mutant.ts'
 
+const ADMIT = 'packages/core/src/admit.ts'
 const ENACT = 'packages/transports/rabbitmq/src/enact.ts'
 const OPTIONS = 'packages/transports/rabbitmq/src/options.ts'
+const PENDING = 'packages/runtime/src/pending-delivery.ts'
 const PUBLISH = 'packages/transports/rabbitmq/src/publish.ts'
 const TOPOLOGY = 'packages/transports/rabbitmq/src/topology.ts'
 
@@ -51,6 +53,33 @@ export const MUTANTS: readonly Mutant[] = [
       '`${prefix}.delay.all${formatDuration(stepMs).slice(0, 0)}`',
     ],
     [TOPOLOGY, "          'x-message-ttl': stepMs,\n", ''],
+  ],
+  [
+    'forget the rest of a delay',
+    'client-clock',
+    'scenario',
+    [
+      PENDING,
+      'cycle: { ...decision.cycle, remainingMs }',
+      'cycle: { ...decision.cycle, remainingMs: 0 }',
+    ],
+  ],
+  [
+    'count the rest of a delay with the clock of the consumer',
+    'client-clock',
+    'scenario',
+    [
+      PENDING,
+      'const remainingMs = Math.max(0, decision.delayMs - partMs)',
+      'const over = Math.max(0, decision.delayMs - partMs)\n  const remainingMs = over === 0 ? 0 : decision.dueAt',
+    ],
+    [
+      ADMIT,
+      'const delayMs = cycle.remainingMs',
+      'const delayMs = cycle.remainingMs === 0 ? 0 : cycle.remainingMs - now',
+    ],
+    [PENDING, 'dueAt: decision.dueAt - remainingMs', 'dueAt: decision.dueAt - over'],
+    [PENDING, 'delayMs: decision.delayMs - remainingMs', 'delayMs: decision.delayMs - over'],
   ],
   [
     'use the name of an existing dead-letter queue',

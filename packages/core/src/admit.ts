@@ -22,18 +22,19 @@ export interface AdmitInput {
 
 /** Returns true for the common case: a first delivery that is not a split retry. Such a delivery may always run. */
 export function isPlain({ cycle, deliveryCount }: Delivery): boolean {
-  return deliveryCount === 1 && cycle.notBefore === undefined
+  return deliveryCount === 1 && cycle.remainingMs === 0
 }
 
 export function admit({ policy, delivery, now }: AdmitInput): Admission {
   const { cycle, deliveryCount } = delivery
-  if (cycle.notBefore !== undefined && cycle.notBefore > now) {
-    const dueAt = cycle.notBefore
+  const delayMs = cycle.remainingMs
+  if (delayMs > 0) {
+    const dueAt = now + delayMs
     return refused({
       kind: 'retryAt',
       reason: 'not_due',
       dueAt,
-      delayMs: dueAt - now,
+      delayMs,
       cycle,
       failure: undefined,
     })

@@ -36,8 +36,11 @@ export interface FailureCycle {
   readonly firstFailedAt: number | undefined
   /** The last delay, in ms. A `decorrelated` backoff computes the next delay from it. */
   readonly lastDelayMs: number
-  /** Due time of a retry whose delay was split: the broker delivers it earlier, and it is delayed again. Otherwise undefined. */
-  readonly notBefore: number | undefined
+  /**
+   * Rest of a delay that was split, in ms: the broker delivers the message earlier, and then it is delayed again
+   * for this time. Otherwise 0. It is a duration, because the clocks of two machines differ.
+   */
+  readonly remainingMs: number
   /**
    * The last failures, oldest first; `retry.history` of the policy limits their number. The oldest uncounted
    * one is omitted first. The number of the last one minus the length is the number of omitted ones.
@@ -61,7 +64,7 @@ export const FIRST_CYCLE: FailureCycle = Object.freeze({
   unproven: NONE_UNPROVEN,
   firstFailedAt: undefined,
   lastDelayMs: 0,
-  notBefore: undefined,
+  remainingMs: 0,
   history: Object.freeze([]),
 })
 

@@ -27,8 +27,8 @@ export interface RedriveHeaderTable {
   readonly 'redrive-first-failed-at': string
   /** Milliseconds. Last delay, from which some backoffs compute the next one. Absent: 0. */
   readonly 'redrive-delay': string
-  /** Epoch milliseconds. Earliest time of the retry, when the longest delay of the broker is shorter. */
-  readonly 'redrive-not-before': string
+  /** Milliseconds. Rest of the delay after this delivery, when the delay needs several steps of the broker. Absent: 0. */
+  readonly 'redrive-remaining': string
   /** Text. Class of the last failure. */
   readonly 'redrive-class': string
   /** Text. Signature of the last failure. */

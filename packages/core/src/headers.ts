@@ -110,7 +110,7 @@ function fixedHeaders({
     headers['redrive-first-failed-at'] = whole(cycle.firstFailedAt)
   }
   if (cycle.lastDelayMs !== 0) headers['redrive-delay'] = String(cycle.lastDelayMs)
-  if (cycle.notBefore !== undefined) headers['redrive-not-before'] = whole(cycle.notBefore)
+  if (cycle.remainingMs !== 0) headers['redrive-remaining'] = String(Math.ceil(cycle.remainingMs))
   if (last !== undefined) {
     headers['redrive-class'] = last.class
     headers['redrive-signature'] = headerText(last.signature)
@@ -214,7 +214,7 @@ function readCycle(own: RedriveHeaders, problems: string[]): FailureCycle {
     },
     firstFailedAt: readTime(own, 'redrive-first-failed-at', problems),
     lastDelayMs: readTime(own, 'redrive-delay', problems) ?? 0,
-    notBefore: readTime(own, 'redrive-not-before', problems),
+    remainingMs: readTime(own, 'redrive-remaining', problems) ?? 0,
     history: readHistory(own['redrive-history'], problems),
   }
 }

@@ -29,7 +29,7 @@ export function scheduleRetry(context: RetryContext, earliest: number): RetryAt 
     reason: earliest > now + delayMs ? 'held_back' : wanted > 0 ? 'pushback' : 'backoff',
     dueAt,
     delayMs: dueAt - now,
-    cycle: { ...cycle, lastDelayMs: delayMs, notBefore: undefined },
+    cycle: { ...cycle, lastDelayMs: delayMs, remainingMs: 0 },
     failure,
   }
 }

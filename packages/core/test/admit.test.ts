@@ -14,14 +14,13 @@ function admission(delivery: Partial<Delivery>, options: PolicyOptions = {}): Ad
   })
 }
 
-const notBefore = (time: number) => ({ cycle: aCycle({ notBefore: time }) })
+const waitsFor = (remainingMs: number) => ({ cycle: aCycle({ remainingMs }) })
 
 describe('the check before an attempt', () => {
   test.each<[why: string, delivery: Partial<Delivery>, options: PolicyOptions, kind: string]>([
     ['a first delivery', {}, {}, 'run'],
-    ['a delivery that is due exactly now', notBefore(NOW), {}, 'run'],
-    ['a delivery that is overdue', notBefore(NOW - 1), {}, 'run'],
-    ['a delivery that is one millisecond early', notBefore(NOW + 1), {}, 'refused'],
+    ['a retry without a rest of its delay', waitsFor(0), {}, 'run'],
+    ['a retry that must wait one more millisecond', waitsFor(1), {}, 'refused'],
     ['a delivery that was lost once', { deliveryCount: 2 }, {}, 'run'],
     ['a delivery that was lost twice', { deliveryCount: 3 }, {}, 'runAlone'],
     ['a delivery on its last trial', { deliveryCount: 5 }, {}, 'runAlone'],
@@ -33,7 +32,7 @@ describe('the check before an attempt', () => {
       { poison: 'off' },
       'run',
     ],
-    ['an early delivery, with poison off', notBefore(NOW + 1), { poison: 'off' }, 'refused'],
+    ['an early delivery, with poison off', waitsFor(1), { poison: 'off' }, 'refused'],
     [
       'a delivery that was lost once, when that is the limit',
       { deliveryCount: 2 },
@@ -46,7 +45,7 @@ describe('the check before an attempt', () => {
   })
 
   test('returns an early retry unchanged for the rest of its wait', () => {
-    const cycle = aCycle({ attempts: 2, notBefore: NOW + 250, history: [anAttempt()] })
+    const cycle = aCycle({ attempts: 2, remainingMs: 250, history: [anAttempt()] })
     expect(admission({ cycle })).toEqual({
       kind: 'refused',
       decision: {
@@ -93,7 +92,7 @@ describe('the check before an attempt', () => {
   })
 
   test('checks the wait first: does not judge a suspect before it is due', () => {
-    const refused = admission({ ...notBefore(NOW + 1), deliveryCount: 6 })
+    const refused = admission({ ...waitsFor(1), deliveryCount: 6 })
     expect(refused).toMatchObject({ decision: { kind: 'retryAt', reason: 'not_due' } })
   })
 
@@ -108,7 +107,7 @@ describe('isPlain', () => {
     ['is true for a first delivery', {}, true],
     ['is true although it failed before', { cycle: aCycle({ attempts: 3 }) }, true],
     ['is false when it was delivered before', { deliveryCount: 2 }, false],
-    ['is false when it has a time to wait for', notBefore(0), false],
+    ['is false when it has a time to wait for', waitsFor(1), false],
   ])('%s', (_, delivery, plain) => {
     expect(isPlain(aDelivery(delivery))).toBe(plain)
   })

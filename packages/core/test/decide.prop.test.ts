@@ -120,7 +120,7 @@ const cycle: fc.Arbitrary<FailureCycle> = fc.record({
   unproven: fc.record({ runs: fc.nat({ max: 25 }), waitedMs: fc.nat({ max: 4_000_000 }) }),
   firstFailedAt: fc.option(near, { nil: undefined }),
   lastDelayMs: fc.nat({ max: 100_000 }),
-  notBefore: fc.option(near, { nil: undefined }),
+  remainingMs: fc.nat({ max: 100_000 }),
   history: fc.array(
     fc.record({
       number: fc.integer({ min: 1, max: 8 }),
@@ -266,7 +266,7 @@ describe('for any input', () => {
       expect(decision.dueAt).toBeGreaterThanOrEqual(NOW + policy.retry.minDelayMs)
       expect(decision.delayMs).toBe(decision.dueAt - NOW)
       expect(Number.isSafeInteger(decision.dueAt)).toBe(true)
-      expect(decision.cycle.notBefore).toBeUndefined()
+      expect(decision.cycle.remainingMs).toBe(0)
     })
   })
 

@@ -351,7 +351,7 @@ describe('a counted failure', () => {
   })
 
   test('becomes a retry with one more attempt in its cycle', () => {
-    const { decision } = afterFailure({ failure, cycle: { ...before, notBefore: NOW - 1 } })
+    const { decision } = afterFailure({ failure, cycle: { ...before, remainingMs: 1 } })
     expect(decision).toEqual({
       kind: 'retryAt',
       reason: 'backoff',
@@ -364,7 +364,7 @@ describe('a counted failure', () => {
         unproven: { runs: 0, waitedMs: 0 },
         firstFailedAt: NOW - 500,
         lastDelayMs: 5_000,
-        notBefore: undefined,
+        remainingMs: 0,
         history: [anAttempt(), record],
       },
       failure,

@@ -10,7 +10,7 @@ describe('the first failure cycle', () => {
       unproven: { runs: 0, waitedMs: 0 },
       firstFailedAt: undefined,
       lastDelayMs: 0,
-      notBefore: undefined,
+      remainingMs: 0,
       history: [],
     })
   })

@@ -42,7 +42,7 @@ const cycle: fc.Arbitrary<FailureCycle> = fc
     runs,
     firstFailedAt: fc.option(time, { nil: undefined }),
     lastDelayMs: time,
-    notBefore: fc.option(time, { nil: undefined }),
+    remainingMs: time,
     history: fc.array(attempt, { maxLength: 5 }),
   })
   .map(({ runs: counts, ...rest }) => ({ ...rest, ...counts }))
@@ -133,7 +133,7 @@ describe('headers', () => {
       'cycle',
       'first-failed-at',
       'delay',
-      'not-before',
+      'remaining',
       'history',
       'reason',
       'replay-id',

@@ -66,7 +66,7 @@ describe('headers of a message', () => {
         unproven: { runs: 4, waitedMs: 61_000.4 },
         firstFailedAt: NOW,
         lastDelayMs: 250,
-        notBefore: NOW + 9,
+        remainingMs: 900,
         history: [
           anAttempt({ number: 1, at: NOW, class: 'transient', signature: 's0', code: undefined }),
           anAttempt({ number: 2, at: NOW + 5, waitedMs: 4.6, message: 'oh' }),
@@ -87,7 +87,7 @@ describe('headers of a message', () => {
         'redrive-cycle': '2',
         'redrive-first-failed-at': '1700000000000',
         'redrive-delay': '250',
-        'redrive-not-before': '1700000000009',
+        'redrive-remaining': '900',
         'redrive-class': 'unknown',
         'redrive-signature': 's1',
         'redrive-reason': 'attempts_exhausted',
@@ -117,7 +117,7 @@ describe('headers of a message', () => {
         unproven: { runs: 1, waitedMs: 7 },
         firstFailedAt: 0,
         lastDelayMs: 5,
-        notBefore: 6,
+        remainingMs: 6,
         history: attempts,
       },
     })
@@ -224,11 +224,11 @@ describe('headers of a message', () => {
     expect('stack' in decodeHeaders(encodeHeaders(aState()).headers)).toBe(false)
   })
 
-  test('write times in whole milliseconds', () => {
-    const cycle = aCycle({ firstFailedAt: 1.4, notBefore: 2.5 })
+  test('write times in whole milliseconds, and never shorten a wait', () => {
+    const cycle = aCycle({ firstFailedAt: 1.4, remainingMs: 2.1 })
     expect(encodeHeaders(aState({ cycle })).headers).toMatchObject({
       'redrive-first-failed-at': '1',
-      'redrive-not-before': '3',
+      'redrive-remaining': '3',
     })
   })
 
@@ -436,7 +436,7 @@ describe('reading headers', () => {
     ['redrive-attempt', '1'.repeat(16), 'redrive-attempt: expected a whole number'],
     ['redrive-delay', 'x', 'redrive-delay: expected a whole number'],
     ['redrive-first-failed-at', 'x', 'redrive-first-failed-at: expected a whole number'],
-    ['redrive-not-before', 'x', 'redrive-not-before: expected a whole number'],
+    ['redrive-remaining', 'x', 'redrive-remaining: expected a whole number'],
     ['redrive-history', 'x', 'redrive-history: cannot be parsed'],
     ['redrive-history', '{}', 'redrive-history: cannot be parsed'],
     ['redrive-history', 'null', 'redrive-history: cannot be parsed'],
@@ -500,7 +500,7 @@ describe('reading headers', () => {
       'redrive-attempt': '1000000',
       'redrive-first-failed-at': '9'.repeat(15),
       'redrive-delay': '9'.repeat(15),
-      'redrive-not-before': '9'.repeat(15),
+      'redrive-remaining': '9'.repeat(15),
     }
     expect(decodeHeaders(headers)).toMatchObject({
       cycle: {
@@ -508,7 +508,7 @@ describe('reading headers', () => {
         attempts: 1_000_000,
         firstFailedAt: 999_999_999_999_999,
         lastDelayMs: 999_999_999_999_999,
-        notBefore: 999_999_999_999_999,
+        remainingMs: 999_999_999_999_999,
       },
       problems: [],
     })

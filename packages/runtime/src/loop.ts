@@ -126,7 +126,7 @@ export class Loop<D extends Delivery> implements Receiver<D> {
     if (capacity.allowed === 0) this.enacting.returnWaiting(waiting, capacity)
   }
 
-  /** Checks breaker, due time and crashes, in this order. */
+  /** Checks breaker, rest of the delay and crashes, in this order. */
   #admit(delivery: D): Admission {
     const { policy, clock } = this.deps
     const now = clock.now()

@@ -79,7 +79,7 @@ function failureIn({ history }: FailureCycle): Failure | undefined {
 }
 
 /**
- * Splits a delay that the broker cannot do in one step; the message carries its real due time. This
+ * Splits a delay that the broker cannot do in one step; the message carries the rest of it. This
  * applies to delays longer than the broker's longest. It also applies on a broker with fixed
  * delays, when rounding up would add much: rounding would bring together messages that jitter
  * has spread.
@@ -87,10 +87,13 @@ function failureIn({ history }: FailureCycle): Failure | undefined {
 export function splitDelay(decision: Decision, { delay }: Capabilities): Decision {
   if (decision.kind !== 'retryAt') return decision
   const partMs = firstPartOf(decision.delayMs, delay)
-  const overMs = decision.delayMs - partMs
-  if (overMs <= 0) return { ...decision, cycle: { ...decision.cycle, notBefore: undefined } }
-  const cycle = { ...decision.cycle, notBefore: decision.dueAt }
-  return { ...decision, cycle, dueAt: decision.dueAt - overMs, delayMs: partMs }
+  const remainingMs = Math.max(0, decision.delayMs - partMs)
+  return {
+    ...decision,
+    cycle: { ...decision.cycle, remainingMs },
+    dueAt: decision.dueAt - remainingMs,
+    delayMs: decision.delayMs - remainingMs,
+  }
 }
 
 /** 10 % late is acceptable: another step would cost more than it gains. */

@@ -187,7 +187,7 @@ const BREAKS: readonly (readonly [string, () => broken.BrokenWorld, readonly str
     [HISTORY, EARLY, DEAD_LETTER],
   ],
   ['loses the history', () => brokenCopies(without('redrive-history')), [HISTORY, DEAD_LETTER]],
-  ['loses the real due time', () => brokenCopies(without('redrive-not-before')), [LEGS]],
+  ['loses the rest of a split delay', () => brokenCopies(without('redrive-remaining')), [LEGS]],
   ['loses the reason', () => brokenCopies(without('redrive-reason')), [DEAD_LETTER, QUARANTINE]],
   [
     'truncates the history without reporting it',

@@ -30,9 +30,11 @@ export function checkNeverEarly(
       plan(event.deliveryId, number, at + event.delayMs)
     }
     if (event?.type === 'enacted' && event.decision.kind === 'retryAt') {
-      const { cycle, delayMs } = event.decision
+      const { cycle, delayMs, reason } = event.decision
       const from = failed.get(event.deliveryId)?.at ?? fact.at
-      plan(event.deliveryId, cycle.attempts + 1, cycle.notBefore ?? from + delayMs)
+      // A later part of a delay: the first part planned the whole delay.
+      if (reason === 'not_due') continue
+      plan(event.deliveryId, cycle.attempts + 1, from + delayMs + cycle.remainingMs)
     }
     if (fact.what === 'attempt' && fact.number > 1 && isSingle(fact.id)) {
       const planned = due.get(`${fact.id} ${fact.number}`)

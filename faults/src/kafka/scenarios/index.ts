@@ -1,4 +1,5 @@
 import type { KafkaScenario } from '../world.ts'
+import { clientClock } from './client-clock.ts'
 import { killAtBoundaries, transactional } from './kill-at-boundaries.ts'
 import { killRandom } from './kill-random.ts'
 import { largeRecords } from './large-records.ts'
@@ -23,6 +24,7 @@ export const SCENARIOS: readonly KafkaScenario[] = [
   topicRecreated,
   produceErrors,
   largeRecords,
+  clientClock,
   ordered,
   transactional,
 ]

@@ -1,5 +1,5 @@
 import type { Evidence } from '../../evidence/evidence.ts'
-import { POLICY } from '../../harness/consumer-options.ts'
+import { POLICY, type WrongClock } from '../../harness/consumer-options.ts'
 import { ready } from '../../harness/fleet.ts'
 import { plan } from '../../evidence/message.ts'
 import {
@@ -8,7 +8,6 @@ import {
   retryLateness,
   tellPunctual,
 } from '../../evidence/lateness.ts'
-import type { WrongClock } from '../consumer-options.ts'
 import type { PlannedEvent } from '../producer.ts'
 import { LONG_LEASE_MS, type PostgresScenario } from '../world.ts'
 

@@ -1,6 +1,7 @@
 import type { RabbitScenario } from '../world.ts'
 import { adoption } from './adoption.ts'
 import { brokerRestart } from './broker-restart.ts'
+import { clientClock } from './client-clock.ts'
 import { crashLoop } from './crash-loop.ts'
 import { deadLetterFaults } from './dead-letters.ts'
 import { declareTogether } from './declare-together.ts'
@@ -27,5 +28,6 @@ export const SCENARIOS: readonly RabbitScenario[] = [
   memoryAlarmed,
   crashLoop,
   mixedDelays,
+  clientClock,
   adoption,
 ]

@@ -39,5 +39,6 @@ export const mixedDelays: RabbitScenario = {
     world.heal()
   },
   summarize: (evidence) => tellPunctual('retries', retryLateness(evidence, SOON_MS)),
-  check: (evidence) => checkPunctual('retry', retryLateness(evidence, SOON_MS), LATE_MS, CLOCKS_MS),
+  check: (evidence) =>
+    checkPunctual('retry', retryLateness(evidence, SOON_MS), LATE_MS, { clocksMs: CLOCKS_MS }),
 }

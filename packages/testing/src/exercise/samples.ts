@@ -68,7 +68,7 @@ export function failedCycle(
     unproven: { runs: 2, waitedMs: 700 },
     firstFailedAt: history[0]?.at,
     lastDelayMs: 250,
-    notBefore: undefined,
+    remainingMs: 0,
     history,
   }
 }

@@ -174,6 +174,14 @@ const producerHeaders = (headers: readonly Header[]): readonly Header[] =>
 const encodeAsBytes = (headers: Readonly<Record<string, string>>): readonly Header[] =>
   Object.entries(headers).map(([name, value]) => [Buffer.from(name), Buffer.from(value)])
 
+const PROBE_NAME = Buffer.from('redrive-probe' satisfies keyof KafkaHeaderTable)
+
+/** A record that contains nothing: its timestamp shows the time of the broker. */
+export const PROBE: Copy = { key: null, value: null, headers: [[PROBE_NAME, Buffer.from('1')]] }
+
+export const isProbe = ({ key, value, headers }: KafkaRecord): boolean =>
+  value === null && key === null && has(headers, PROBE_NAME)
+
 // ---- replays ----------------------------------------------------------------------------------
 
 /** Returns the Kafka-specific parts of a drained record as text, for storage with the dead letter. */

@@ -11,6 +11,11 @@ export interface KafkaHeaderTable {
    * content, because the record was too large to copy.
    */
   readonly 'redrive-original': string
+  /**
+   * Text. `1` on a probe: a record without content in a retry topic, whose timestamp shows the time of the broker.
+   * Consumers skip it.
+   */
+  readonly 'redrive-probe': string
 }
 
 /** Headers of producers that Kafka consumers read and the Kafka sink writes. CloudEvents in binary mode has these names. */

@@ -124,7 +124,7 @@ export class KafkaSource implements DeadLetterSource {
       return this.#deadLetterOf(drained)
     const { raw, source, deliveryCount } = drained
     const delivery = (record: KafkaRecord) =>
-      new InFlightDelivery(source, record, undefined, deliveryCount)
+      new InFlightDelivery(source, record, { partition: undefined, deliveryCount })
     try {
       return this.#deadLetterOf(delivery(await completeFrom(this.#client, raw, position)))
     } catch {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { BrokerClock } from '../src/consume/broker-clock.ts'
 import { CrashEvidence } from '../src/consume/crash-evidence.ts'
 import { Dispatcher } from '../src/consume/dispatcher.ts'
 import type { KafkaDelivery, KafkaRecord } from '../src/delivery.ts'
@@ -264,6 +265,7 @@ describe('a partition with a full commit', () => {
     const room: boolean[] = []
     const handOut = new Dispatcher({
       source: 'orders',
+      clock: new BrokerClock(() => Promise.resolve(undefined)),
       isHeldBack: () => false,
       onRoom: (one) => void room.push(one.wantsMore),
       onLeft: () => undefined,

@@ -52,7 +52,8 @@ interface RowHistory {
 /** The column `cycle`. Fields are only added, so that values of older releases stay readable. */
 export interface StoredCycle {
   readonly lastDelayMs: number
-  readonly notBefore?: number
+  /** Absent: 0. */
+  readonly remainingMs?: number
   /** Absent: as many as counted attempts. */
   readonly runs?: number
   readonly unproven?: UnprovenRuns
@@ -113,7 +114,7 @@ function cycleOf({ attempts, closedCycles, firstFailedAt, cycle }: RowHistory): 
     unproven: cycle?.unproven ?? FIRST_CYCLE.unproven,
     firstFailedAt: firstFailedAt ?? undefined,
     lastDelayMs: cycle?.lastDelayMs ?? 0,
-    notBefore: cycle?.notBefore,
+    remainingMs: cycle?.remainingMs ?? 0,
     history: (cycle?.history ?? []).map(recordOf),
   }
 }

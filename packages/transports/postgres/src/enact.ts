@@ -57,7 +57,7 @@ export function changeOf(
     return replayId === undefined ? undefined : { id, token, place, outcome: decision.reason }
   }
   const { cycle, reason, failure } = decision
-  const { attempts, runs, unproven, firstFailedAt, lastDelayMs, notBefore, history } = cycle
+  const { attempts, runs, unproven, firstFailedAt, lastDelayMs, remainingMs, history } = cycle
   return {
     id,
     token,
@@ -70,7 +70,7 @@ export function changeOf(
       lastDelayMs,
       ...(runs === attempts ? {} : { runs }),
       ...(unproven.runs === 0 ? {} : { unproven }),
-      ...(notBefore === undefined ? {} : { notBefore }),
+      ...(remainingMs === 0 ? {} : { remainingMs }),
       history,
       ...(handler === undefined || place === 'retry' ? {} : { handler }),
       ...(failure?.stack === undefined || place === 'retry' ? {} : { stack: failure.stack }),

@@ -1,11 +1,14 @@
 import type { Receiver } from '@redrive/runtime'
 import type { KafkaDelivery } from '../delivery.ts'
+import type { BrokerClock } from './broker-clock.ts'
 import { InFlightDelivery } from './in-flight.ts'
 import type { Partition } from './partition.ts'
 
 export interface DispatcherDeps {
   /** The source name that users see. */
   readonly source: string
+  /** Measures the delays of retries. */
+  readonly clock: BrokerClock
   /** Whether delivery is currently stopped. */
   readonly isHeldBack: () => boolean
   /** Called when a partition may have room for more records: after its turn, or after a record was finished. */
@@ -16,6 +19,8 @@ export interface DispatcherDeps {
 
 /** 1,024 turns: then the passed turns are removed from the list. */
 const MAX_PASSED_TURNS = 1_024
+/** 1 s between checks of a waiting retry: it may be due earlier than known so far. */
+const CHECK_MS = 1_000
 
 /** Delivers records of the partitions in turn, up to the limit, and accepts finished and returned ones. */
 export class Dispatcher {
@@ -53,6 +58,7 @@ export class Dispatcher {
 
   /** Adds a partition that has records to deliver. */
   ready(partition: Partition): void {
+    if (partition.tierMs > 0) this.#deps.clock.sees(partition)
     this.#enqueue(partition)
     this.pump()
   }
@@ -70,12 +76,17 @@ export class Dispatcher {
       const partition = this.#nextTurn()
       if (partition === undefined) return
       // Reading the clock costs as much as the rest of this turn, and the source does not need it.
-      const next = partition.next(partition.tierMs === 0 ? 0 : now())
-      if (typeof next === 'number') this.#wakeAt(partition, next)
+      const now = partition.tierMs === 0 ? 0 : this.#deps.clock.now(partition)
+      const next = partition.next(now)
+      if (typeof next === 'number') this.#wakeIn(partition, next - now)
       else if (next !== undefined) {
         this.#enqueue(partition)
         const deaths = partition.deaths.of(next.offset)
-        const inFlight = new InFlightDelivery(this.#deps.source, next, partition, 1 + deaths)
+        const inFlight = new InFlightDelivery(this.#deps.source, next, {
+          partition,
+          deliveryCount: 1 + deaths,
+          lateMs: partition.lateMs(next, now),
+        })
         if (deaths > 0) this.#suspects.add(inFlight)
         inFlight.slot = this.#inFlight.push(inFlight) - 1
         receiver.deliver(inFlight)
@@ -96,13 +107,15 @@ export class Dispatcher {
     return partition
   }
 
-  #wakeAt(partition: Partition, dueAt: number): void {
+  #wakeIn(partition: Partition, waitMs: number): void {
     if (this.#timers.has(partition)) return
+    this.#deps.clock.measure(partition)
     const onDue = () => {
       this.#timers.delete(partition)
-      this.ready(partition)
+      this.#enqueue(partition)
+      this.pump()
     }
-    this.#timers.set(partition, setTimeout(onDue, Math.max(0, dueAt - now())))
+    this.#timers.set(partition, setTimeout(onDue, Math.min(waitMs, CHECK_MS)))
   }
 
   // ---- ending a delivery ------------------------------------------------------------------------
@@ -170,6 +183,3 @@ export class Dispatcher {
     this.#suspects.clear()
   }
 }
-
-/** Returns the current time. It does not jump when the system clock is set. */
-const now = () => performance.timeOrigin + performance.now()

@@ -15,6 +15,13 @@ const NO_BYTES: Uint8Array = new Uint8Array()
 const NO_HEADERS: Headers = Object.freeze({})
 const NO_PROBLEMS: readonly string[] = Object.freeze([])
 
+export interface InFlightOptions {
+  readonly partition: Partition | undefined
+  readonly deliveryCount: number
+  /** Time since the record was due. It counts towards the rest of a split delay. */
+  readonly lateMs?: number
+}
+
 /**
  * A delivery in flight. Most of its properties are read only after a failure, so they are computed when
  * they are read.
@@ -40,8 +47,7 @@ export class InFlightDelivery implements KafkaDelivery {
   constructor(
     source: string,
     raw: KafkaRecord,
-    partition: Partition | undefined,
-    deliveryCount: number,
+    { partition, deliveryCount, lateMs = 0 }: InFlightOptions,
   ) {
     this.raw = raw
     this.source = source
@@ -55,7 +61,8 @@ export class InFlightDelivery implements KafkaDelivery {
     this.type = text(foreign, 'ce_type')
     this.contentType = text(foreign, 'content-type') ?? text(foreign, 'ce_datacontenttype')
     this.headers = foreign
-    this.cycle = cycle
+    const remainingMs = Math.max(0, cycle.remainingMs - lateMs)
+    this.cycle = cycle.remainingMs === 0 ? cycle : { ...cycle, remainingMs }
     this.replayId = replayId
     if (replaces !== undefined) this.replaces = replaces
     this.headerProblems = problems

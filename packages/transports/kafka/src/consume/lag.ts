@@ -1,6 +1,7 @@
 import type { Client } from '../protocol/client.ts'
 import { decodeCommit, isOfEarlierTopic } from './crash-evidence.ts'
 import { existing } from '../declare.ts'
+import { isProbe, type KafkaRecord } from '../delivery.ts'
 import { Fetcher, type Reading } from '../protocol/fetcher.ts'
 import { nameOf, type TopicPartition } from '../protocol/topic-partition.ts'
 import type { Committed, Offsets } from '../protocol/offsets.ts'
@@ -104,7 +105,9 @@ async function recordsIn(
     ...topicPartition,
     position: next,
     take(records, position) {
-      count += records.filter(({ offset }) => offset < end && !progress.has(offset)).length
+      const isOpen = (record: KafkaRecord) =>
+        record.offset < end && !progress.has(record.offset) && !isProbe(record)
+      count += records.filter(isOpen).length
       next = position
       reading.position = position
       if (next >= end) resolve(count)

@@ -1,6 +1,6 @@
 import type { CrashEvidence, TopicIdentity } from './crash-evidence.ts'
 import type { Reading } from '../protocol/fetcher.ts'
-import { isFreshReplay, type KafkaRecord, laneOf } from '../delivery.ts'
+import { isFreshReplay, isProbe, type KafkaRecord, laneOf } from '../delivery.ts'
 import type { TopicPartition } from '../protocol/topic-partition.ts'
 import type { Progress } from './progress.ts'
 
@@ -40,6 +40,8 @@ export class Partition implements Reading {
   readonly deaths: CrashEvidence
   readonly #options: PartitionOptions
   position: number
+  /** The last record that was read; a new object after each read with records. */
+  newest: Pick<KafkaRecord, 'timestamp'> | undefined
   /** Records read ahead, in order, starting at `#head`. */
   #ahead: KafkaRecord[] = []
   #head = 0
@@ -105,10 +107,16 @@ export class Partition implements Reading {
       // These offsets have no record, or none that consumers can read.
       if (record.offset > expected) this.progress.finishAll(expected, record.offset)
       expected = record.offset + 1
+      if (this.tierMs > 0 && isProbe(record)) {
+        this.progress.finishAll(record.offset, expected)
+        continue
+      }
       if (this.progress.has(record.offset)) continue
       this.#ahead.push(record)
       this.#aheadBytes += record.value?.length ?? 0
     }
+    const last = records.at(-1)
+    if (last !== undefined) this.newest = { timestamp: last.timestamp }
     if (next > expected) this.progress.finishAll(expected, next)
     this.position = next
     this.#options.onTaken(this)
@@ -136,7 +144,7 @@ export class Partition implements Reading {
     await this.#options.onRecreated?.(this)
   }
 
-  /** Returns the next record if it is due, otherwise the time when it will be due. */
+  /** Returns the next record if it is due, otherwise the time when it will be due. Both times are the broker's. */
   next(now: number): KafkaRecord | number | undefined {
     if (this.isClosing) return undefined
     const first = this.#returned.shift()
@@ -146,9 +154,7 @@ export class Partition implements Reading {
     }
     while (this.#head < this.#ahead.length) {
       const record = this.#ahead[this.#head] as KafkaRecord
-      // Plus 1 ms, because both clocks count whole milliseconds.
-      const isDue = this.tierMs === 0 || isFreshReplay(record)
-      const dueAt = isDue ? 0 : record.timestamp + this.tierMs + 1
+      const dueAt = this.#dueAt(record)
       if (dueAt > now) return dueAt
       this.#shift(record)
       if (this.#isParked(record)) continue
@@ -156,6 +162,16 @@ export class Partition implements Reading {
       return record
     }
     return undefined
+  }
+
+  #dueAt(record: KafkaRecord): number {
+    // Plus 1 ms, because the broker counts whole milliseconds.
+    return this.tierMs === 0 || isFreshReplay(record) ? 0 : record.timestamp + this.tierMs + 1
+  }
+
+  /** Returns the time since the record of a retry topic was due; 0 for the source. */
+  lateMs(record: KafkaRecord, now: number): number {
+    return this.tierMs === 0 ? 0 : now - this.#dueAt(record)
   }
 
   #shift(record: KafkaRecord): void {

@@ -13,12 +13,20 @@ import {
 import { withTimeout } from '@redrive/runtime/internal'
 import { capabilitiesOf } from '../capabilities.ts'
 import { formsOf, type HandOff, type HandOffDecision, isEnding, unfinished } from '../enact.ts'
-import type { KafkaDelivery } from '../delivery.ts'
+import { type Copy, type KafkaDelivery, PROBE } from '../delivery.ts'
+import { BrokerClock } from '../consume/broker-clock.ts'
 import { Dispatcher } from '../consume/dispatcher.ts'
+import { appendTimeOf } from '../protocol/probe.ts'
 import type { TopicPartition } from '../protocol/topic-partition.ts'
 import { type Topology, topologyOf } from '../topology.ts'
 import { Assignment } from './assignment.ts'
-import type { BatchPayload, KafkaJsAdmin, KafkaJsConsumer, KafkaJsProducer } from './client.ts'
+import type {
+  BatchPayload,
+  KafkaJsAdmin,
+  KafkaJsConsumer,
+  KafkaJsProducer,
+  SentRecord,
+} from './client.ts'
 import { Committer } from './committer.ts'
 import { makeMissing } from './declare.ts'
 import { messageOf, recordsIn } from './records.ts'
@@ -65,6 +73,7 @@ export class Adapter implements Transport<KafkaDelivery> {
     this.#options = options
     this.#dispatcher = new Dispatcher({
       source: topic,
+      clock: new BrokerClock((to) => this.#storeProbe(to)),
       isHeldBack: () => false,
       onRoom: (partition) => {
         if (!partition.isClosing) this.#assignment.pauseOrResume(partition)
@@ -177,14 +186,21 @@ export class Adapter implements Transport<KafkaDelivery> {
   #sentOnce(delivery: KafkaDelivery, form: HandOff): Promise<HandOff> {
     const known = this.#sent.get(delivery)
     if (known !== undefined) return known
-    const { topic, partition } = form.to
-    const messages = [messageOf(partition, form.copy)]
-    // Acknowledged by all replicas in sync: the default of both clients, and one of them does not accept the option here.
-    const sent = this.#options.producer.send({ topic, messages }).then(() => form)
+    const sent = this.#send(form.to, form.copy).then(() => form)
     this.#sent.set(delivery, sent)
     // The broker rejected it, or the outcome is unknown: the next call sends it again.
     sent.catch(() => this.#sent.delete(delivery))
     return sent
+  }
+
+  /** Resolves when all replicas in sync have it: the default of both clients, and one of them does not accept the option here. */
+  async #send({ topic, partition }: TopicPartition, copy: Copy): Promise<unknown> {
+    return this.#options.producer.send({ topic, messages: [messageOf(partition, copy)] })
+  }
+
+  async #storeProbe(to: TopicPartition): Promise<number | undefined> {
+    const [stored] = ((await this.#send(to, PROBE)) ?? []) as readonly SentRecord[]
+    return appendTimeOf(Number(stored?.logAppendTime))
   }
 
   /** Resolves when all finished records are committed, or when the commit failed. */

@@ -72,6 +72,12 @@ export interface FoundOffsets {
   partitions: { partition: number; offset: string; metadata: string | null }[]
 }
 
+/** A part of what `send` of kafkajs resolves with. Other clients resolve with other values. */
+export interface SentRecord {
+  /** Milliseconds as text. */
+  readonly logAppendTime?: string
+}
+
 /** The argument of `eachBatch`. */
 export interface BatchPayload {
   readonly batch: {

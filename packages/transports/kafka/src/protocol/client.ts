@@ -12,6 +12,7 @@ import {
   NetworkError,
   type offsetCommitV9,
   type offsetFetchV9,
+  type produceV11,
   type txnOffsetCommitV4,
 } from '@platformatic/kafka'
 
@@ -22,6 +23,7 @@ interface Requests {
   ListOffsets: typeof listOffsetsV9.api
   OffsetCommit: typeof offsetCommitV9.api
   OffsetFetch: typeof offsetFetchV9.api
+  Produce: typeof produceV11.api
   TxnOffsetCommit: typeof txnOffsetCommitV4.api
 }
 
