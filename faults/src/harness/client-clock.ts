@@ -1,6 +1,6 @@
 import { setTimeout as after } from 'node:timers/promises'
 import type { Evidence, Violation } from '../evidence/evidence.ts'
-import { checkPunctual, retryLateness, tellPunctual } from '../evidence/lateness.ts'
+import { checkPunctual, type Lateness, retryLateness, tellPunctual } from '../evidence/lateness.ts'
 import {
   type ConsumerOptions,
   type JsonPolicy,
@@ -34,19 +34,19 @@ const RETRY_ONCE: JsonPolicy = {
   retry: { ...POLICY.retry, backoff: { kind: 'fixed', delay: RETRY_MS, jitter: 'none' } },
 }
 
+/** Stalls of the machine are much shorter than the permitted lateness, so they excuse nothing. */
+const latenessIn = (evidence: Evidence): Lateness =>
+  retryLateness(evidence, RETRY_MS).map(({ ms }) => ({ ms, isDisturbed: false }))
+
 /** A scenario for brokers whose clocks differ from those of all consumers. */
 export const CLIENT_CLOCK = {
   name: 'client-clock',
   story:
     'clocks of consumers are two minutes ahead or behind, and all consumers are replaced while retries wait',
   messages: { quick: 500, full: 5_000 },
-  summarize: (evidence: Evidence): string =>
-    tellPunctual('retries', retryLateness(evidence, RETRY_MS)),
+  summarize: (evidence: Evidence): string => tellPunctual('retries', latenessIn(evidence)),
   check: (evidence: Evidence): readonly Violation[] =>
-    checkPunctual('retry', retryLateness(evidence, RETRY_MS), LATE_MS, {
-      clocksMs: CLOCKS_MS,
-      percent: 100,
-    }),
+    checkPunctual('retry', latenessIn(evidence), LATE_MS, { clocksMs: CLOCKS_MS, percent: 100 }),
 } as const
 
 /** Sends messages that fail once, and replaces all consumers. In between, no consumer runs for a while. */
