@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { withTimeout } from '@redrive/runtime/internal'
 import type { ChannelModel } from 'amqplib'
-import { onSeparateChannel } from './declare.ts'
+import { onSeparateChannel } from './connection/separate-channel.ts'
 
 /** 2 s for the answer: a broker that blocks publishing gives none, and the permission is then not known. */
 const PERMISSION_MS = 2_000

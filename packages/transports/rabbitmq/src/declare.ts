@@ -1,8 +1,10 @@
 import { RedriveError } from '@redrive/core'
 import type { Channel, ChannelModel } from 'amqplib'
-import { answered, closeChannel, messageOf } from './connection/connection.ts'
+import { answered, messageOf } from './connection/connection.ts'
+import { onSeparateChannel } from './connection/separate-channel.ts'
 import type { TopologyMode } from './options.ts'
 import { codeOf, isRefusal } from './refusal-codes.ts'
+import { refuseStream } from './refuse-stream.ts'
 import type { QueueSpec, Topology } from './topology.ts'
 
 /** A queue, exchange or binding, and whether this call created it. Bindings count as new: AMQP cannot query them. */
@@ -68,7 +70,7 @@ async function doesExist(connection: ChannelModel, { kind, name }: Declaration):
   return kind === 'queue' && (await messageCount(connection, name)) !== undefined
 }
 
-/** Checks that an adopted queue exists. */
+/** Checks that an adopted queue exists and can be consumed. */
 async function requireAdopted(connection: ChannelModel, queue: string): Promise<void> {
   if ((await messageCount(connection, queue)) === undefined) {
     throw new RedriveError(
@@ -76,6 +78,7 @@ async function requireAdopted(connection: ChannelModel, queue: string): Promise<
       `The queue ${queue} does not exist, and topology: 'adopt' does not create it. Create it, or use topology: 'declare'.`,
     )
   }
+  await refuseStream(connection, queue)
 }
 
 /** Returns whether everything that `declare` creates still exists, except bindings: AMQP cannot query them. */
@@ -204,23 +207,5 @@ async function checkExistence<T>(
   } catch (error) {
     if (codeOf(error) === NOT_FOUND) return undefined
     throw error
-  }
-}
-
-/** Runs `work` on a separate channel, because a rejected request closes the channel it was sent on. */
-export async function onSeparateChannel<T>(
-  connection: ChannelModel,
-  work: (channel: Channel) => Promise<T>,
-): Promise<T> {
-  const channel = await connection.createChannel()
-  let isClosed = false
-  channel.on('error', () => undefined)
-  channel.on('close', () => {
-    isClosed = true
-  })
-  try {
-    return await work(channel)
-  } finally {
-    if (!isClosed) await closeChannel(channel)
   }
 }

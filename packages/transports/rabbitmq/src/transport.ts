@@ -23,6 +23,7 @@ import { ManagedConnection, messageOf } from './connection/connection.ts'
 import { headerTypesOf, readWireHeaders } from './connection/wire-headers.ts'
 import { type RabbitMqOptions, type ResolvedOptions, resolveOptions } from './options.ts'
 import { Publisher } from './publish.ts'
+import { refuseStream } from './refuse-stream.ts'
 import { type Topology, topologyOf } from './topology.ts'
 import { UnackedDeliveries } from './unacked.ts'
 
@@ -110,8 +111,11 @@ export class RabbitMqTransport implements Transport<RabbitMqDelivery> {
 
   async #prepare(connection: ChannelModel): Promise<Channel> {
     const { topology: mode } = this.#options
-    if (mode === 'verify') await verify(connection, this.#topology)
-    else if (!this.#isDeclared || !(await isThere(connection, this.#topology, mode))) {
+    if (mode === 'verify') {
+      await verify(connection, this.#topology)
+      if (!this.#isDeclared) await refuseStream(connection, this.source)
+      this.#isDeclared = true
+    } else if (!this.#isDeclared || !(await isThere(connection, this.#topology, mode))) {
       await declare(connection, this.#topology, mode)
       this.#isDeclared = true
     }

@@ -1,14 +1,18 @@
 import { urlOf } from '@redrive/dev-support'
 import { consume } from '@redrive/runtime'
 import { SETTLE } from '@redrive/core'
+import { connect } from 'amqplib'
 import { describe, expect, it } from 'vitest'
 import {
+  adoptedPrefix,
   applyTopology,
   deadLetterExchange,
   deadLetterQueue,
   delayQueue,
   replayedQueue,
+  topologyOf,
 } from '../src/index.ts'
+import { refuseStream } from '../src/refuse-stream.ts'
 import { makeUser } from './management.ts'
 import { deadLetter, onRig, type Rig, retryIn, until } from './rig.ts'
 
@@ -56,6 +60,43 @@ const hasExchange = (rig: Rig, name: string) =>
       () => true,
       () => false,
     )
+
+describe.concurrent('a stream', () => {
+  const STREAM = { 'x-queue-type': 'stream' }
+  const refusal = (rig: Rig) => ({
+    code: 'TOPOLOGY_MISMATCH',
+    message: expect.stringContaining(`The queue ${rig.queue} is a stream.`) as string,
+  })
+
+  it(
+    "is refused with topology: 'adopt', and no queue is created",
+    onRig(url, async (rig) => {
+      await rig.makeQueue(rig.queue, STREAM)
+      await expect(rig.transport({ topology: 'adopt' }).open()).rejects.toMatchObject(refusal(rig))
+      const { deadLetters } = topologyOf(rig.queue, 'quorum', adoptedPrefix(rig.queue))
+      expect(await rig.count(deadLetters.name)).toBeUndefined()
+    }),
+  )
+
+  it(
+    "is refused with topology: 'verify'",
+    onRig(url, async (rig) => {
+      await rig.makeTopology([rig.queue])
+      await rig.makeQueue(rig.queue, STREAM)
+      await expect(rig.transport({ topology: 'verify' }).open()).rejects.toMatchObject(refusal(rig))
+    }),
+  )
+
+  it(
+    'is not created by the check when the queue is missing',
+    onRig(url, async (rig) => {
+      const connection = await connect(url)
+      await refuseStream(connection, rig.queue)
+      await connection.close()
+      expect(await rig.count(rig.queue)).toBeUndefined()
+    }),
+  )
+})
 
 describe.concurrent('adopting a queue that exists', () => {
   it(
