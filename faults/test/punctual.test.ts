@@ -50,9 +50,18 @@ describe('lateness', () => {
     expect(textsIn(undisturbed(0, 1, 2))).toEqual([])
     expect(textsIn(undisturbed(-1, 1, 2))).toEqual(['retry ran 1 ms early'])
     const late = Array.from({ length: 100 }, (_, index) => (index < 98 ? 0 : 11))
-    expect(textsIn(undisturbed(...late))).toEqual([
-      'one retry in a hundred ran more than 11 ms late',
+    expect(textsIn(undisturbed(...late))).toEqual(['retry ran 11 ms late, at p99'])
+  })
+
+  it('may be bounded for every retry, and by the difference of two clocks', () => {
+    const late = undisturbed(...Array.from({ length: 999 }, () => 0), 11)
+    expect(checkPunctual('retry', late, 10)).toEqual([])
+    expect(checkPunctual('retry', late, 10, { percent: 100 })).toMatchObject([
+      { text: 'retry ran 11 ms late, at p100' },
     ])
+    const early = undisturbed(-3)
+    expect(checkPunctual('retry', early, 10, { clocksMs: 3 })).toEqual([])
+    expect(checkPunctual('retry', early, 10, { clocksMs: 2 })).toHaveLength(1)
   })
 
   it('is disturbed when a stall overlaps the wait', () => {
