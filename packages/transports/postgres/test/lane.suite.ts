@@ -372,7 +372,17 @@ export function lanes(url: string, pool: Pool): void {
           await client.query('rollback')
           return cost.buffers
         }
-        const all = async () => [await look(''), await look(undefined), await look('', [NOT_OURS])]
+        /** The minimum counts: after an automatic analyze, the next look also reads what a new plan needs. */
+        const lowest = async (after: string | undefined, done: readonly Claim[] = []) => {
+          const costs: number[] = []
+          for (let time = 0; time < 4; time++) costs.push(await look(after, done))
+          return Math.min(...costs)
+        }
+        const all = async () => [
+          await lowest(''),
+          await lowest(undefined),
+          await lowest('', [NOT_OURS]),
+        ]
         // The server knows that the table is empty, and plans each statement for this.
         await own.query('vacuum analyze redrive.outbox')
         await all()
