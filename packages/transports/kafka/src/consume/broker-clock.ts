@@ -9,6 +9,9 @@ const REPEAT_MS = 10_000
 /** Stores a probe. Returns the time of the broker when it stored it; undefined when the client does not report it. */
 export type Probe = (topicPartition: TopicPartition) => Promise<number | undefined>
 
+/** Returns a reported time; undefined for -1, which means that the topic does not have the time of the broker. */
+export const appendTimeOf = (time: number): number | undefined => (time >= 0 ? time : undefined)
+
 /**
  * The time of the brokers, which write it into the records of retry topics. The clock of this machine may
  * differ by minutes.

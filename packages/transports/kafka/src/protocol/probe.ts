@@ -1,4 +1,5 @@
 import type { MessageRecord, produceV11 } from '@platformatic/kafka'
+import { appendTimeOf } from '../consume/broker-clock.ts'
 import { PROBE } from '../delivery.ts'
 import { messageOf } from '../publish.ts'
 import type { Client } from './client.ts'
@@ -24,6 +25,3 @@ export async function storeProbe(client: Client, to: TopicPartition): Promise<nu
 }
 
 const NO_LEADER = -1
-
-/** Returns a reported time; undefined for -1, which means that the topic does not have the time of the broker. */
-export const appendTimeOf = (time: number): number | undefined => (time >= 0 ? time : undefined)
