@@ -17,7 +17,7 @@ export const MUTANTS: readonly Mutant[] = [
     'scenario',
     [
       CLOCK,
-      'now + (now < this.#isValidUntil ? this.#measuredMs : differenceMs)',
+      'now + (now < this.#validUntil ? this.#measuredMs : differenceMs)',
       'now + 0 * differenceMs',
     ],
   ],
@@ -25,7 +25,7 @@ export const MUTANTS: readonly Mutant[] = [
     'never measure the time of the brokers',
     'client-clock',
     'scenario',
-    [CLOCK, 'this.#isValidUntil = this.#nextProbeAt', ''],
+    [CLOCK, 'this.#validUntil = this.#nextProbeAt', ''],
   ],
   [
     'commit the read position instead of the finished position',

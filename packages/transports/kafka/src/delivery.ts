@@ -182,6 +182,9 @@ export const PROBE: Copy = { key: null, value: null, headers: [[PROBE_NAME, Buff
 export const isProbe = ({ key, value, headers }: KafkaRecord): boolean =>
   value === null && key === null && has(headers, PROBE_NAME)
 
+/** Returns a reported time; undefined for -1, which means that the topic does not have the time of the broker. */
+export const appendTimeOf = (time: number): number | undefined => (time >= 0 ? time : undefined)
+
 // ---- replays ----------------------------------------------------------------------------------
 
 /** Returns the Kafka-specific parts of a drained record as text, for storage with the dead letter. */

@@ -9,9 +9,6 @@ const REPEAT_MS = 10_000
 /** Stores a probe. Returns the time of the broker when it stored it; undefined when the client does not report it. */
 export type Probe = (topicPartition: TopicPartition) => Promise<number | undefined>
 
-/** Returns a reported time; undefined for -1, which means that the topic does not have the time of the broker. */
-export const appendTimeOf = (time: number): number | undefined => (time >= 0 ? time : undefined)
-
 /**
  * The time of the brokers, which write it into the records of retry topics. The clock of this machine may
  * differ by minutes.
@@ -24,7 +21,7 @@ export class BrokerClock {
   readonly #probe: Probe
   readonly #now: () => number
   #measuredMs = 0
-  #isValidUntil = Number.NEGATIVE_INFINITY
+  #validUntil = Number.NEGATIVE_INFINITY
   #nextProbeAt = Number.NEGATIVE_INFINITY
   /** The last records of each partition, and the difference between their timestamp and the time of their arrival. */
   readonly #arrivals = new WeakMap<
@@ -41,7 +38,7 @@ export class BrokerClock {
   now(partition: Partition): number {
     const now = this.#now()
     const { differenceMs } = this.#arrivals.get(partition) ?? NEVER
-    return now + (now < this.#isValidUntil ? this.#measuredMs : differenceMs)
+    return now + (now < this.#validUntil ? this.#measuredMs : differenceMs)
   }
 
   /** Takes the timestamp of the records that have just arrived in a partition, if there are any. */
@@ -65,7 +62,7 @@ export class BrokerClock {
       if (timestamp === undefined) return
       // The broker stored it before the response arrived: its time is not later than this.
       this.#measuredMs = timestamp - this.#now()
-      this.#isValidUntil = this.#nextProbeAt
+      this.#validUntil = this.#nextProbeAt
     } catch {
       // An unreachable broker is reported by other requests. The next probe is sent after ten seconds.
     }

@@ -1,6 +1,5 @@
 import type { MessageRecord, produceV11 } from '@platformatic/kafka'
-import { appendTimeOf } from '../consume/broker-clock.ts'
-import { PROBE } from '../delivery.ts'
+import { appendTimeOf, PROBE } from '../delivery.ts'
 import { messageOf } from '../publish.ts'
 import type { Client } from './client.ts'
 import type { TopicPartition } from './topic-partition.ts'
