@@ -142,7 +142,7 @@ async function candidateOn(
       if (tally.calls !== count) throw new Error(`${tally.calls} calls instead of ${count}`)
       const failed = (await broker.count(failedTo, partitions)) - failedBefore
       const expected = fate === 'done' ? 0 : count
-      // While retries wait, the consumer of Redrive stores one probe next to them.
+      // While retries wait, the consumer of Redrive stores one time record next to them.
       const isExpected = failed === expected || (expected > 0 && failed === expected + 1)
       if (!isExpected) throw new Error(`${failed} copies instead of ${expected}`)
     },

@@ -25,7 +25,7 @@ export const MUTANTS: readonly Mutant[] = [
     'never measure the time of the brokers',
     'client-clock',
     'scenario',
-    [CLOCK, 'this.#validUntil = this.#nextProbeAt', ''],
+    [CLOCK, 'this.#validUntil = this.#nextMeasureAt', ''],
   ],
   [
     'commit the read position instead of the finished position',

@@ -112,7 +112,7 @@ async function findRecords({ broker, run }: KafkaWorld): Promise<readonly Found[
     const records = await readPartition(broker, topic, numberOf(name), [mark, end])
     const finished = finishedAbove({ group: '', place: name, mark, metadata, at: 0 })
     const isOpen = ({ offset, headers }: StoredRecord) =>
-      !headers.has('redrive-probe') && !finished.some(([from, to]) => offset >= from && offset < to)
+      !headers.has('redrive-time') && !finished.some(([from, to]) => offset >= from && offset < to)
     return records.filter(isOpen).map(foundIn)
   })
   return (await Promise.all(found)).flat()

@@ -174,13 +174,17 @@ const producerHeaders = (headers: readonly Header[]): readonly Header[] =>
 const encodeAsBytes = (headers: Readonly<Record<string, string>>): readonly Header[] =>
   Object.entries(headers).map(([name, value]) => [Buffer.from(name), Buffer.from(value)])
 
-const PROBE_NAME = Buffer.from('redrive-probe' satisfies keyof KafkaHeaderTable)
+const TIME_HEADER = Buffer.from('redrive-time' satisfies keyof KafkaHeaderTable)
 
 /** A record that contains nothing: its timestamp shows the time of the broker. */
-export const PROBE: Copy = { key: null, value: null, headers: [[PROBE_NAME, Buffer.from('1')]] }
+export const TIME_RECORD: Copy = {
+  key: null,
+  value: null,
+  headers: [[TIME_HEADER, Buffer.from('1')]],
+}
 
-export const isProbe = ({ key, value, headers }: KafkaRecord): boolean =>
-  value === null && key === null && has(headers, PROBE_NAME)
+export const isTimeRecord = ({ key, value, headers }: KafkaRecord): boolean =>
+  value === null && key === null && has(headers, TIME_HEADER)
 
 /** Returns a reported time; undefined for -1, which means that the topic does not have the time of the broker. */
 export const appendTimeOf = (time: number): number | undefined => (time >= 0 ? time : undefined)

@@ -12,10 +12,10 @@ export interface KafkaHeaderTable {
    */
   readonly 'redrive-original': string
   /**
-   * Text. `1` on a probe: a record without content in a retry topic, whose timestamp shows the time of the broker.
+   * Text. `1` on a time record: a record without content in a retry topic, whose timestamp shows the time of the broker.
    * Consumers skip it.
    */
-  readonly 'redrive-probe': string
+  readonly 'redrive-time': string
 }
 
 /** Headers of producers that Kafka consumers read and the Kafka sink writes. CloudEvents in binary mode has these names. */

@@ -4,24 +4,24 @@ import { CrashEvidence } from '../src/consume/crash-evidence.ts'
 import { Dispatcher } from '../src/consume/dispatcher.ts'
 import { Partition } from '../src/consume/partition.ts'
 import { Progress } from '../src/consume/progress.ts'
-import { type Header, type KafkaDelivery, type KafkaRecord, PROBE } from '../src/delivery.ts'
+import { type Header, type KafkaDelivery, type KafkaRecord, TIME_RECORD } from '../src/delivery.ts'
 import type { TopicPartition } from '../src/protocol/topic-partition.ts'
 
 const LOCAL = 1_000_000
 const AHEAD_MS = 120_000
 
-/** A clock whose local time and probes the test controls. The brokers are `aheadMs` ahead. */
+/** A clock whose local time and time records the test controls. The brokers are `aheadMs` ahead. */
 function clockAt({ aheadMs = 0 } = {}) {
   const stage = {
     now: LOCAL,
     aheadMs,
-    probes: [] as TopicPartition[],
-    /** Returns the response to a probe. */
+    stored: [] as TopicPartition[],
+    /** Returns the response to a time record. */
     answer: async (): Promise<number | undefined> => stage.now + stage.aheadMs,
   }
   const clock = new BrokerClock(
     (topicPartition) => {
-      stage.probes.push(topicPartition)
+      stage.stored.push(topicPartition)
       return stage.answer()
     },
     () => stage.now,
@@ -29,7 +29,7 @@ function clockAt({ aheadMs = 0 } = {}) {
   return { clock, stage }
 }
 
-/** Resolves when the response to a probe has been processed. */
+/** Resolves when the response to a time record has been processed. */
 const answered = () => new Promise((resolve) => setImmediate(resolve))
 
 function partitionOf({ tierMs = 5_000, number = 0 } = {}): Partition {
@@ -53,7 +53,7 @@ const recordAt = (offset: number, timestamp: number, headers = NO_HEADERS): Kafk
   offset,
   timestamp,
   key: null,
-  value: headers === PROBE.headers ? null : Buffer.from('{}'),
+  value: headers === TIME_RECORD.headers ? null : Buffer.from('{}'),
   headers,
 })
 
@@ -89,7 +89,7 @@ describe('the time of the brokers', () => {
     expect(clock.now(made)).toBe(stage.now - 10)
   })
 
-  it('is not later than the response to the probe shows, although it arrived late', async () => {
+  it('is not later than the response to the time record shows, although it arrived late', async () => {
     const { clock, stage } = clockAt()
     const made = arrivedIn(clock, LOCAL - 60_000)
     stage.answer = async () => {
@@ -126,7 +126,7 @@ describe('the time of the brokers', () => {
   })
 })
 
-describe('a probe', () => {
+describe('a time record', () => {
   it('is sent once in ten minutes', async () => {
     const { clock, stage } = clockAt()
     const made = partitionOf({ number: 2 })
@@ -135,10 +135,10 @@ describe('a probe', () => {
     await answered()
     stage.now += 599_999
     clock.measure(made)
-    expect(stage.probes).toEqual([{ topic: 'orders.billing.retry.5000', partition: 2 }])
+    expect(stage.stored).toEqual([{ topic: 'orders.billing.retry.5000', partition: 2 }])
     stage.now += 1
     clock.measure(made)
-    expect(stage.probes).toHaveLength(2)
+    expect(stage.stored).toHaveLength(2)
   })
 
   it('that failed is sent again after ten seconds', async () => {
@@ -148,15 +148,15 @@ describe('a probe', () => {
     await answered()
     stage.now += 9_999
     clock.measure(partitionOf())
-    expect(stage.probes).toHaveLength(1)
+    expect(stage.stored).toHaveLength(1)
     stage.now += 1
     clock.measure(partitionOf())
-    expect(stage.probes).toHaveLength(2)
+    expect(stage.stored).toHaveLength(2)
   })
 
   it('is finished and never delivered', () => {
     const made = partitionOf()
-    made.take([recordAt(0, LOCAL), recordAt(1, LOCAL + 1, PROBE.headers)], 2, 2)
+    made.take([recordAt(0, LOCAL), recordAt(1, LOCAL + 1, TIME_RECORD.headers)], 2, 2)
     expect(made.newest).toEqual({ timestamp: LOCAL + 1 })
     const due = LOCAL + 5_001
     expect(made.next(due - 1)).toBe(due)
@@ -168,7 +168,7 @@ describe('a probe', () => {
 
   it('in the topic of the application is a message of the application', () => {
     const made = partitionOf({ tierMs: 0 })
-    made.take([recordAt(0, LOCAL, PROBE.headers)], 1, 1)
+    made.take([recordAt(0, LOCAL, TIME_RECORD.headers)], 1, 1)
     expect(made.next(0)).toMatchObject({ offset: 0 })
   })
 })
@@ -197,7 +197,7 @@ describe('retries', () => {
       made.take([recordAt(0, LOCAL + aheadMs)], 1, 1)
       dispatcher.ready(made)
       await answered()
-      expect(stage.probes).toHaveLength(1)
+      expect(stage.stored).toHaveLength(1)
       stage.now += 5_000
       dispatcher.ready(made)
       expect(delivered).toHaveLength(0)
@@ -226,7 +226,7 @@ describe('retries', () => {
         ['redrive-version', '1'],
         ['redrive-remaining', remaining],
       ].map(([name = '', value = '']) => [Buffer.from(name), Buffer.from(value)])
-    const late = recordAt(2, LOCAL + 6_001, PROBE.headers)
+    const late = recordAt(2, LOCAL + 6_001, TIME_RECORD.headers)
     made.take([recordAt(0, LOCAL, headers('3000')), recordAt(1, LOCAL, headers('400')), late], 3, 3)
     stage.now += 6_001
     dispatcher.ready(made)

@@ -4,7 +4,7 @@ import { onEvent, type Receiver, type RedriveEvent } from '@redrive/runtime'
 import { until, type WaitOptions } from '@redrive/testing'
 import { Client } from '../src/protocol/client.ts'
 import { Fetcher } from '../src/protocol/fetcher.ts'
-import { type Copy, isProbe } from '../src/delivery.ts'
+import { type Copy, isTimeRecord } from '../src/delivery.ts'
 import {
   type KafkaDelivery,
   type KafkaOptions,
@@ -192,13 +192,13 @@ export class Rig {
     return producer
   }
 
-  /** Returns all records of a topic except probes, as they are stored. */
+  /** Returns all records of a topic except time records, as they are stored. */
   async read(topic: string): Promise<readonly KafkaRecord[]> {
     const found: KafkaRecord[] = []
     for (const topicPartition of this.topicPartitions(topic)) {
       found.push(...(await this.#readPartition(topicPartition)))
     }
-    return found.filter((record) => !isProbe(record))
+    return found.filter((record) => !isTimeRecord(record))
   }
 
   topicPartitions(topic: string = this.topic): readonly TopicPartition[] {

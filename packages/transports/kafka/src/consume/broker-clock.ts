@@ -3,34 +3,34 @@ import type { Partition } from './partition.ts'
 
 /** 10 minutes: in this time, two clocks drift apart by a few milliseconds. */
 const VALID_MS = 600_000
-/** 10 s until the next probe, when the last one failed. */
+/** 10 s until the next time record, when the last one failed. */
 const REPEAT_MS = 10_000
 
-/** Stores a probe. Returns the time of the broker when it stored it; undefined when the client does not report it. */
-export type Probe = (topicPartition: TopicPartition) => Promise<number | undefined>
+/** Stores a time record. Returns the time of the broker when it stored it; undefined when the client does not report it. */
+export type StoreTimeRecord = (topicPartition: TopicPartition) => Promise<number | undefined>
 
 /**
  * The time of the brokers, which write it into the records of retry topics. The clock of this machine may
  * differ by minutes.
  *
- * The time is measured with a probe: a record without content. Without a measurement, the time counts from the
+ * The time is measured with a time record: a record without content. Without a measurement, the time counts from the
  * last records that arrived: the broker stored them before they arrived. This is too low if they are old, so a
  * retry is never early, but it can be late.
  */
 export class BrokerClock {
-  readonly #probe: Probe
+  readonly #store: StoreTimeRecord
   readonly #now: () => number
   #measuredMs = 0
   #validUntil = Number.NEGATIVE_INFINITY
-  #nextProbeAt = Number.NEGATIVE_INFINITY
+  #nextMeasureAt = Number.NEGATIVE_INFINITY
   /** The last records of each partition, and the difference between their timestamp and the time of their arrival. */
   readonly #arrivals = new WeakMap<
     Partition,
     { newest: Partition['newest']; differenceMs: number }
   >()
 
-  constructor(probe: Probe, now: () => number = localNow) {
-    this.#probe = probe
+  constructor(store: StoreTimeRecord, now: () => number = localNow) {
+    this.#store = store
     this.#now = now
   }
 
@@ -50,21 +50,21 @@ export class BrokerClock {
 
   /** Measures the time of the broker that leads the partition, unless it was measured recently. */
   measure({ topicPartition }: Partition): void {
-    if (this.#now() < this.#nextProbeAt) return
-    this.#nextProbeAt = this.#now() + REPEAT_MS
+    if (this.#now() < this.#nextMeasureAt) return
+    this.#nextMeasureAt = this.#now() + REPEAT_MS
     void this.#measure(topicPartition)
   }
 
   async #measure(topicPartition: TopicPartition): Promise<void> {
     try {
-      const timestamp = await this.#probe(topicPartition)
-      this.#nextProbeAt = this.#now() + VALID_MS
+      const timestamp = await this.#store(topicPartition)
+      this.#nextMeasureAt = this.#now() + VALID_MS
       if (timestamp === undefined) return
       // The broker stored it before the response arrived: its time is not later than this.
       this.#measuredMs = timestamp - this.#now()
-      this.#validUntil = this.#nextProbeAt
+      this.#validUntil = this.#nextMeasureAt
     } catch {
-      // An unreachable broker is reported by other requests. The next probe is sent after ten seconds.
+      // An unreachable broker is reported by other requests. The next time record is sent after ten seconds.
     }
   }
 }

@@ -6,7 +6,7 @@ import { Client } from '../protocol/client.ts'
 import type { OnResult } from '../protocol/fetcher.ts'
 import { type Epoch, Membership } from '../protocol/membership.ts'
 import { Offsets } from '../protocol/offsets.ts'
-import { storeProbe } from '../protocol/probe.ts'
+import { storeTimeRecord } from '../protocol/time-record.ts'
 import type { TopicPartition } from '../protocol/topic-partition.ts'
 import { Assignment, type Subscription } from './assignment.ts'
 import { BrokerClock } from './broker-clock.ts'
@@ -118,7 +118,7 @@ export class Consumption {
   #makeDispatcher(source: string): Dispatcher {
     return new Dispatcher({
       source,
-      clock: new BrokerClock((to) => storeProbe(this.#client, to)),
+      clock: new BrokerClock((to) => storeTimeRecord(this.#client, to)),
       isHeldBack: () => this.#isFenced,
       onRoom: (partition) => this.#readAhead.resume(partition),
       onLeft: () => {

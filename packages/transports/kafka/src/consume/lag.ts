@@ -1,7 +1,7 @@
 import type { Client } from '../protocol/client.ts'
 import { decodeCommit, isOfEarlierTopic } from './crash-evidence.ts'
 import { existing } from '../declare.ts'
-import { isProbe, type KafkaRecord } from '../delivery.ts'
+import { isTimeRecord, type KafkaRecord } from '../delivery.ts'
 import { Fetcher, type Reading } from '../protocol/fetcher.ts'
 import { nameOf, type TopicPartition } from '../protocol/topic-partition.ts'
 import type { Committed, Offsets } from '../protocol/offsets.ts'
@@ -106,7 +106,7 @@ async function recordsIn(
     position: next,
     take(records, position) {
       const isOpen = (record: KafkaRecord) =>
-        record.offset < end && !progress.has(record.offset) && !isProbe(record)
+        record.offset < end && !progress.has(record.offset) && !isTimeRecord(record)
       count += records.filter(isOpen).length
       next = position
       reading.position = position

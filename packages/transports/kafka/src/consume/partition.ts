@@ -1,6 +1,6 @@
 import type { CrashEvidence, TopicIdentity } from './crash-evidence.ts'
 import type { Reading } from '../protocol/fetcher.ts'
-import { isFreshReplay, isProbe, type KafkaRecord, laneOf } from '../delivery.ts'
+import { isFreshReplay, isTimeRecord, type KafkaRecord, laneOf } from '../delivery.ts'
 import type { TopicPartition } from '../protocol/topic-partition.ts'
 import type { Progress } from './progress.ts'
 
@@ -107,7 +107,7 @@ export class Partition implements Reading {
       // These offsets have no record, or none that consumers can read.
       if (record.offset > expected) this.progress.finishAll(expected, record.offset)
       expected = record.offset + 1
-      if (this.tierMs > 0 && isProbe(record)) {
+      if (this.tierMs > 0 && isTimeRecord(record)) {
         this.progress.finishAll(record.offset, expected)
         continue
       }

@@ -13,7 +13,7 @@ import {
 import { withTimeout } from '@redrive/runtime/internal'
 import { capabilitiesOf } from '../capabilities.ts'
 import { formsOf, type HandOff, type HandOffDecision, isEnding, unfinished } from '../enact.ts'
-import { appendTimeOf, type Copy, type KafkaDelivery, PROBE } from '../delivery.ts'
+import { appendTimeOf, type Copy, type KafkaDelivery, TIME_RECORD } from '../delivery.ts'
 import { BrokerClock } from '../consume/broker-clock.ts'
 import { Dispatcher } from '../consume/dispatcher.ts'
 import type { TopicPartition } from '../protocol/topic-partition.ts'
@@ -72,7 +72,7 @@ export class Adapter implements Transport<KafkaDelivery> {
     this.#options = options
     this.#dispatcher = new Dispatcher({
       source: topic,
-      clock: new BrokerClock((to) => this.#storeProbe(to)),
+      clock: new BrokerClock((to) => this.#storeTimeRecord(to)),
       isHeldBack: () => false,
       onRoom: (partition) => {
         if (!partition.isClosing) this.#assignment.pauseOrResume(partition)
@@ -197,8 +197,8 @@ export class Adapter implements Transport<KafkaDelivery> {
     return this.#options.producer.send({ topic, messages: [messageOf(partition, copy)] })
   }
 
-  async #storeProbe(to: TopicPartition): Promise<number | undefined> {
-    const [stored] = ((await this.#send(to, PROBE)) ?? []) as readonly SentRecord[]
+  async #storeTimeRecord(to: TopicPartition): Promise<number | undefined> {
+    const [stored] = ((await this.#send(to, TIME_RECORD)) ?? []) as readonly SentRecord[]
     return appendTimeOf(Number(stored?.logAppendTime))
   }
 

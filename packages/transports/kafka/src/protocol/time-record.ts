@@ -1,18 +1,21 @@
 import type { MessageRecord, produceV11 } from '@platformatic/kafka'
-import { appendTimeOf, PROBE } from '../delivery.ts'
+import { appendTimeOf, TIME_RECORD } from '../delivery.ts'
 import { messageOf } from '../publish.ts'
 import type { Client } from './client.ts'
 import type { TopicPartition } from './topic-partition.ts'
 
-/** The leader answers without waiting for its replicas: a lost probe does no harm. */
+/** The leader answers without waiting for its replicas: a lost time record does no harm. */
 const ACKS_LEADER = 1
 const TIMEOUT_MS = 5_000
 
-/** Stores a probe. Returns the time of the broker when it stored it; undefined in a topic with timestamps of producers. */
-export async function storeProbe(client: Client, to: TopicPartition): Promise<number | undefined> {
+/** Stores a time record. Returns the time of the broker when it stored it; undefined in a topic with timestamps of producers. */
+export async function storeTimeRecord(
+  client: Client,
+  to: TopicPartition,
+): Promise<number | undefined> {
   const { topics } = await client.metadata([to.topic])
   const leader = topics.get(to.topic)?.partitions[to.partition]?.leader ?? NO_LEADER
-  const message = messageOf(to, PROBE).message as MessageRecord
+  const message = messageOf(to, TIME_RECORD).message as MessageRecord
   try {
     const answer = await client.ask('Produce', leader, ACKS_LEADER, TIMEOUT_MS, [message])
     const { responses } = answer as produceV11.ProduceResponse
