@@ -13,7 +13,8 @@ const INTEGRATION = [
   `packages/stores/redis/test/**/*.${kinds}.ts`,
   'bench/test/**/*.test.ts',
 ]
-const RESTARTS = 'packages/transports/*/test/restart.test.ts'
+/** Restart the server that other tests use. RabbitMQ has a separate one for this. */
+const RESTARTS = 'packages/transports/{kafka,postgres}/test/restart.test.ts'
 const NOT_TESTS = '**/node_modules/**'
 
 /** Clients of users load as in Node, which does not know the condition of bundlers. */

@@ -5,10 +5,12 @@
 #   crash                SIGKILL; `up` starts it again
 # shellcheck shell=bash disable=SC2034,SC2154
 
-amqp_port=$((port_base + 700))
-management_port=$((port_base + 710))
-distribution_port=$((port_base + 720))
-epmd_port=$((port_base + 730))
+# rabbitmq-restarts.sh sets another number.
+node_number=${node_number:-0}
+amqp_port=$((port_base + 700 + node_number))
+management_port=$((port_base + 710 + node_number))
+distribution_port=$((port_base + 720 + node_number))
+epmd_port=$((port_base + 730 + node_number))
 extras=(url ctl memory_alarm crash)
 
 # shellcheck source=dev/services.d/lib/rabbitmq.sh

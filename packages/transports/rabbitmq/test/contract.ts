@@ -5,8 +5,11 @@ import { services, urlsOf } from '@redrive/dev-support'
 import { rabbitmqWorld } from './world.ts'
 
 /** The contract on one node. Scenarios that disturb other tests on the broker are in separate files. */
-export async function contractOf(scenarios: Pick<ExerciseOptions, 'only' | 'skip'>): Promise<void> {
-  const urls = await urlsOf('rabbitmq', 'amqp')
+export async function contractOf(
+  service: 'rabbitmq' | 'rabbitmq-restarts',
+  scenarios: Pick<ExerciseOptions, 'only' | 'skip'>,
+): Promise<void> {
+  const urls = await urlsOf(service, 'amqp')
   exerciseTransport({
     ...scenarios,
     runner: { describe, it },
@@ -15,8 +18,8 @@ export async function contractOf(scenarios: Pick<ExerciseOptions, 'only' | 'skip
     capabilities: CAPABILITIES,
     open: () => rabbitmqWorld(urls),
     restartBroker: async () => {
-      await services('do', 'rabbitmq', 'ctl', 'stop_app')
-      await services('do', 'rabbitmq', 'ctl', 'start_app')
+      await services('do', service, 'ctl', 'stop_app')
+      await services('do', service, 'ctl', 'start_app')
     },
     deadline: '60s',
   })

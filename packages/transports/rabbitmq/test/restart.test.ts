@@ -1,4 +1,4 @@
 import { RESTART_SCENARIO } from '@redrive/testing'
 import { contractOf } from './contract.ts'
 
-await contractOf({ only: [RESTART_SCENARIO] })
+await contractOf('rabbitmq-restarts', { only: [RESTART_SCENARIO] })
