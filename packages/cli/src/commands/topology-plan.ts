@@ -18,6 +18,7 @@ export interface PlanTopologyOptions extends CommonOptions {
   readonly adopt?: boolean
   readonly prefix?: string
   readonly type: QueueType
+  readonly order: 'none' | 'lane'
 }
 
 export interface PrintTopologyOptions extends PlanTopologyOptions {
@@ -41,8 +42,9 @@ export async function planTopology(
   return EXIT.ok
 }
 
-function flagsOf({ queue, adopt, prefix, type }: PlanTopologyOptions): string {
+function flagsOf({ queue, adopt, prefix, type, order }: PlanTopologyOptions): string {
   const flags = [`--queue ${shell(queue)}`, `--type ${type}`]
+  if (order === 'lane') flags.push('--order lane')
   if (adopt) flags.push('--adopt')
   if (prefix !== undefined) flags.push(`--prefix ${shell(prefix)}`)
   return flags.join(' ')
@@ -56,9 +58,9 @@ export async function createTopology(
 ): Promise<ExitCode> {
   vhostOf(address)
   const { applyTopology } = await loadRabbitMqTopology()
-  const { queue, adopt, prefix, type } = options
+  const { queue, adopt, prefix, type, order } = options
   const parts = await applyTopology({
-    ...{ url: address, queue, queueType: type },
+    ...{ url: address, queue, queueType: type, order },
     topology: adopt ? 'adopt' : 'declare',
     ...(prefix === undefined ? {} : { prefix }),
   })
@@ -83,14 +85,15 @@ interface Plan {
   readonly topology: Topology | undefined
 }
 
-async function planOf({ queue, adopt, prefix, type }: PlanTopologyOptions): Promise<Plan> {
+async function planOf({ queue, adopt, prefix, type, order }: PlanTopologyOptions): Promise<Plan> {
   if (queue === '' || prefix === '')
     throw new CommandError(
       EXIT.usage,
       'Expected --queue and --prefix to be names, not empty texts.',
     )
   const { adoptedPrefix, topologyOf } = await loadRabbitMqTopology()
-  const topology = topologyOf(queue, type, prefix ?? (adopt ? adoptedPrefix(queue) : queue))
+  const ownPrefix = prefix ?? (adopt ? adoptedPrefix(queue) : queue)
+  const topology = topologyOf(queue, type, ownPrefix, order)
   const { source, deadLetters, later } = topology
   return adopt
     ? { queues: [deadLetters, ...later], topology: undefined }

@@ -112,6 +112,11 @@ const forQueue = (command: Command): Command =>
         'quorum',
       ),
     )
+    .addOption(
+      oneOf('--order <order>', 'the option order of the consumer', ['none', 'lane']).default(
+        'none',
+      ),
+    )
 
 type Options = CommonOptions & ConfigOptions
 

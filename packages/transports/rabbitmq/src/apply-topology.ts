@@ -7,7 +7,7 @@ import { topologyOf } from './topology.ts'
 /** The options of `rabbitmq()` that name queues. */
 export type ApplyTopologyOptions = Pick<
   RabbitMqOptions,
-  'url' | 'queue' | 'topology' | 'prefix' | 'queueType' | 'connect'
+  'url' | 'queue' | 'topology' | 'prefix' | 'queueType' | 'order' | 'connect'
 >
 
 /**
@@ -17,11 +17,8 @@ export type ApplyTopologyOptions = Pick<
 export async function applyTopology(
   options: ApplyTopologyOptions,
 ): Promise<readonly DeclaredPart[]> {
-  const { urls, queue, queueType, prefix, topology, connect, confirmTimeoutMs } = readOptions(
-    'applyTopology()',
-    options,
-    readTransportOptions,
-  )
+  const { urls, queue, queueType, prefix, order, topology, connect, confirmTimeoutMs } =
+    readOptions('applyTopology()', options, readTransportOptions)
   const connection = new ManagedConnection({
     urls,
     connect: (url) => connect(url, 'consume'),
@@ -32,7 +29,7 @@ export async function applyTopology(
     await connection.open()
     const { connection: model } = await connection.whenReady(confirmTimeoutMs)
     const mode = topology === 'adopt' ? 'adopt' : 'declare'
-    return await declare(model, topologyOf(queue, queueType, prefix), mode, 'all')
+    return await declare(model, topologyOf(queue, queueType, prefix, order), mode, 'all')
   } finally {
     await connection.close()
   }

@@ -11,5 +11,12 @@ export const CAPABILITIES: Capabilities = {
   headerBudgetBytes: HEADER_BUDGET_BYTES,
 }
 
-export const capabilitiesOf = (type: QueueType): Capabilities =>
-  type === 'quorum' ? CAPABILITIES : { ...CAPABILITIES, deliveryCount: 'none' }
+/**
+ * In lane order, messages wait in the process behind an earlier one of their lane. The broker counts each stop as a
+ * delivery of all of them, so its count says nothing about one of them.
+ */
+export const capabilitiesOf = (type: QueueType, order: 'none' | 'lane' = 'none'): Capabilities => ({
+  ...CAPABILITIES,
+  ordering: order,
+  deliveryCount: type === 'quorum' && order === 'none' ? 'exact' : 'none',
+})

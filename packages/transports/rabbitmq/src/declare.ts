@@ -5,7 +5,8 @@ import { onSeparateChannel } from './connection/separate-channel.ts'
 import type { TopologyMode } from './options.ts'
 import { codeOf, isRefusal } from './refusal-codes.ts'
 import { refuseStream } from './refuse-stream.ts'
-import type { QueueSpec, Topology } from './topology.ts'
+import { requireSingleConsumer } from './require-single-consumer.ts'
+import { type QueueSpec, SINGLE_ACTIVE_CONSUMER, type Topology } from './topology.ts'
 
 /** A queue, exchange or binding, and whether this call created it. Bindings count as new: AMQP cannot query them. */
 export interface DeclaredPart {
@@ -24,7 +25,7 @@ export async function declare(
   mode: TopologyMode,
   which: 'first' | 'all' = 'first',
 ): Promise<readonly DeclaredPart[]> {
-  if (mode === 'adopt') await requireAdopted(connection, topology.source.name)
+  if (mode === 'adopt') await requireAdopted(connection, topology.source)
   const found: (Declaration & { readonly isNew: boolean })[] = []
   for (const declaration of declarationsOf(topology, mode, which))
     found.push({ ...declaration, isNew: !(await doesExist(connection, declaration)) })
@@ -71,15 +72,24 @@ async function doesExist(connection: ChannelModel, { kind, name }: Declaration):
 }
 
 /** Checks that an adopted queue exists and can be consumed. */
-async function requireAdopted(connection: ChannelModel, queue: string): Promise<void> {
+async function requireAdopted(connection: ChannelModel, source: QueueSpec): Promise<void> {
+  const queue = source.name
   if ((await messageCount(connection, queue)) === undefined) {
     throw new RedriveError(
       'TOPOLOGY_MISMATCH',
       `The queue ${queue} does not exist, and topology: 'adopt' does not create it. Create it, or use topology: 'declare'.`,
     )
   }
-  await refuseStream(connection, queue)
+  await checkSource(connection, source)
 }
+
+/** Checks that a queue which this process did not create can be consumed as requested. */
+export async function checkSource(connection: ChannelModel, source: QueueSpec): Promise<void> {
+  await refuseStream(connection, source.name)
+  if (isOrdered(source)) await requireSingleConsumer(connection, source.name)
+}
+
+const isOrdered = (source: QueueSpec) => SINGLE_ACTIVE_CONSUMER in source.arguments
 
 /** Returns whether everything that `declare` creates still exists, except bindings: AMQP cannot query them. */
 export async function isThere(
@@ -155,7 +165,7 @@ async function explainRefusal(
 }
 
 const askAdministrator = (mode: TopologyMode) =>
-  `If the RabbitMQ user has no permission to declare it, ask an administrator to create all queues with redrive topology apply ADDRESS --queue NAME${mode === 'adopt' ? ' --adopt' : ''} (and --prefix and --type, if you set prefix or queueType)${mode === 'adopt' ? '' : ", and use topology: 'verify'"}.`
+  `If the RabbitMQ user has no permission to declare it, ask an administrator to create all queues with redrive topology apply ADDRESS --queue NAME${mode === 'adopt' ? ' --adopt' : ''} (and --prefix, --type and --order, if you set prefix, queueType or order)${mode === 'adopt' ? '' : ", and use topology: 'verify'"}.`
 
 const ADOPT =
   "If the queue already exists, add topology: 'adopt': Redrive then leaves it as it is (for a classic queue, also add queueType: 'classic')."
@@ -165,7 +175,7 @@ const OTHER_PREFIX =
 /** Checks that everything exists. The error lists all missing queues and exchanges. */
 export async function verify(connection: ChannelModel, topology: Topology): Promise<void> {
   const problems: string[] = []
-  const { prefix, exchange, source, deadLetters, later } = topology
+  const { exchange, source, deadLetters, later } = topology
   for (const { name } of [source, deadLetters, ...later]) {
     if ((await messageCount(connection, name)) === undefined) {
       problems.push(`queue ${name} is missing`)
@@ -177,9 +187,15 @@ export async function verify(connection: ChannelModel, topology: Topology): Prom
   if (problems.length === 0) return
   throw new RedriveError(
     'TOPOLOGY_MISMATCH',
-    `Queues or exchanges of this consumer are missing, and topology: 'verify' does not declare them:\n- ${problems.join('\n- ')}\nCreate what topologyOf('${source.name}', '${source.arguments['x-queue-type']}'${prefix === source.name ? '' : `, '${prefix}'`}) returns, or use topology: 'declare'.`,
+    `Queues or exchanges of this consumer are missing, and topology: 'verify' does not declare them:\n- ${problems.join('\n- ')}\nCreate what topologyOf('${source.name}', '${source.arguments['x-queue-type']}'${furtherParameters(topology)}) returns, or use topology: 'declare'.`,
     { problems },
   )
+}
+
+/** Returns the parameters of `topologyOf` that are not the default, as code. */
+function furtherParameters({ prefix, source }: Topology): string {
+  if (isOrdered(source)) return `, '${prefix}', 'lane'`
+  return prefix === source.name ? '' : `, '${prefix}'`
 }
 
 /** Returns the number of ready messages in a queue, or undefined when the queue does not exist. */

@@ -1,7 +1,7 @@
 import { type Duration, FAILURE_CLASSES } from '@redrive/core'
 import { type Check, FUNCTION, named, readOptions, type Section } from '@redrive/core/internal'
 import type { OutboundEvent } from '@redrive/runtime'
-import { type ChannelModel, connect } from 'amqplib'
+import { type ChannelModel, type ConsumeMessage, connect } from 'amqplib'
 import { gatherWrites } from './connection/socket.ts'
 import {
   adoptedPrefix,
@@ -29,11 +29,23 @@ export interface RabbitMqOptions {
   readonly prefix?: string
   /** Type of the source queue. All queues for failed messages are quorum queues. Default `'quorum'`. */
   readonly queueType?: QueueType
+  /**
+   * `'lane'` handles the messages of one lane one after the other, even when one fails and is retried. The queue must
+   * have a single active consumer (`x-single-active-consumer`); `'declare'` creates it that way. Default `'none'`.
+   */
+  readonly order?: 'none' | 'lane'
+  /**
+   * Returns the lane of a message, for example a header with the id of a customer. Messages for which it returns
+   * undefined have no order. Default: the header `redrive-key`; all messages without it are one lane.
+   */
+  readonly laneOf?: (message: ConsumeMessage) => string | undefined
   /** Maximum wait for the broker's confirm of a copy. After it, the outcome is unknown. Default '10s'. */
   readonly confirmTimeout?: Duration
   /** Opens a connection, for custom TLS or credentials. Default: `connect` of amqplib with a heartbeat of 10 s. */
   readonly connect?: Connect
 }
+
+export type LaneOf = NonNullable<RabbitMqOptions['laneOf']>
 
 export type TopologyMode = 'declare' | 'adopt' | 'verify'
 
@@ -93,6 +105,8 @@ export interface ResolvedOptions extends CommonOptions {
   readonly topology: TopologyMode
   readonly prefix: string
   readonly queueType: QueueType
+  readonly order: 'none' | 'lane'
+  readonly laneOf: LaneOf | undefined
 }
 
 export interface ResolvedSourceOptions extends CommonOptions {
@@ -122,7 +136,17 @@ export function readTransportOptions(top: Section): ResolvedOptions {
     topology,
     prefix: readPrefix(top, queue, topology),
     queueType: top.choice('queueType', 'quorum', ['quorum', 'classic']),
+    ...readOrder(top),
   }
+}
+
+function readOrder(top: Section): Pick<ResolvedOptions, 'order' | 'laneOf'> {
+  const order = top.choice('order', 'none', ['none', 'lane'])
+  const laneOf = top.ifGiven<LaneOf>('laneOf', FUNCTION)
+  if (laneOf !== undefined && order === 'none') {
+    top.problem('laneOf', "is used only with order: 'lane'. Add it, also to the policy.")
+  }
+  return { order, laneOf }
 }
 
 const readPrefix = (top: Section, queue: string, topology: unknown): string =>
@@ -130,7 +154,7 @@ const readPrefix = (top: Section, queue: string, topology: unknown): string =>
   (topology === 'adopt' ? adoptedPrefix(queue) : queue)
 
 /** Options of `rabbitmq()` that `rabbitmqSource()` does not use. A program may pass one object to both. */
-const OF_TRANSPORT = ['queueType']
+const OF_TRANSPORT = ['queueType', 'order', 'laneOf']
 
 export function resolveSourceOptions(options: RabbitMqSourceOptions): ResolvedSourceOptions {
   return readOptions('rabbitmqSource()', options, (top) => {

@@ -32,7 +32,7 @@ export type QueueType = 'quorum' | 'classic'
 /** A queue as it is declared. */
 export interface QueueSpec {
   readonly name: string
-  readonly arguments: Readonly<Record<string, string | number>>
+  readonly arguments: Readonly<Record<string, string | number | boolean>>
 }
 
 export interface Topology {
@@ -51,6 +51,9 @@ export interface Topology {
  */
 const DELIVERY_LIMIT = 1_000_000
 
+/** The argument of a queue that delivers to one of its consumers, and to the next one when that ends. */
+export const SINGLE_ACTIVE_CONSUMER = 'x-single-active-consumer'
+
 /** Arguments of a quorum queue that never drops messages: when it is full, it rejects new ones. */
 const NEVER_DROPS = {
   'x-queue-type': 'quorum',
@@ -67,7 +70,12 @@ const AT_LEAST_ONCE = { 'x-dead-letter-strategy': 'at-least-once' } as const
  * Returns the exchange and all queues of a source queue, with the arguments to declare them. With `adopt`, the source
  * and the exchange are not declared.
  */
-export function topologyOf(queue: string, type: QueueType, prefix: string = queue): Topology {
+export function topologyOf(
+  queue: string,
+  type: QueueType,
+  prefix: string = queue,
+  order: 'none' | 'lane' = 'none',
+): Topology {
   const exchange = deadLetterExchange(prefix)
   const toDeadLetters = {
     'x-dead-letter-exchange': exchange,
@@ -78,15 +86,13 @@ export function topologyOf(queue: string, type: QueueType, prefix: string = queu
     exchange,
     source: {
       name: queue,
-      arguments:
-        type === 'quorum'
-          ? {
-              ...NEVER_DROPS,
-              ...AT_LEAST_ONCE,
-              ...toDeadLetters,
-              'x-delivery-limit': DELIVERY_LIMIT,
-            }
-          : { 'x-queue-type': 'classic', ...toDeadLetters },
+      arguments: {
+        ...(type === 'quorum'
+          ? { ...NEVER_DROPS, ...AT_LEAST_ONCE, 'x-delivery-limit': DELIVERY_LIMIT }
+          : { 'x-queue-type': 'classic' }),
+        ...toDeadLetters,
+        ...(order === 'lane' ? { [SINGLE_ACTIVE_CONSUMER]: true } : {}),
+      },
     },
     deadLetters: storageQueue(deadLetterQueue(prefix)),
     later: [

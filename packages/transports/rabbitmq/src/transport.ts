@@ -15,15 +15,16 @@ import { withTimeout } from '@redrive/runtime/internal'
 import type { Channel, ChannelModel, ConsumeMessage } from 'amqplib'
 import { capabilitiesOf } from './capabilities.ts'
 import { AckCheck } from './consume/ack-check.ts'
+import { inLane, LANE_PREFETCH, Lanes } from './consume/lanes.ts'
 import { Subscription } from './consume/subscription.ts'
-import { declare, isThere, verify } from './declare.ts'
+import { checkSource, declare, isThere, verify } from './declare.ts'
 import { type FinalDecision, HandOffs } from './enact.ts'
 import { type RabbitMqDelivery, toDelivery } from './delivery.ts'
 import { ManagedConnection, messageOf } from './connection/connection.ts'
 import { headerTypesOf, readWireHeaders } from './connection/wire-headers.ts'
+import { limitConcurrency } from './limit-concurrency.ts'
 import { type RabbitMqOptions, type ResolvedOptions, resolveOptions } from './options.ts'
 import { Publisher } from './publish.ts'
-import { refuseStream } from './refuse-stream.ts'
 import { type Topology, topologyOf } from './topology.ts'
 import { UnackedDeliveries } from './unacked.ts'
 
@@ -50,6 +51,8 @@ export class RabbitMqTransport implements Transport<RabbitMqDelivery> {
   #handOffs: HandOffs | undefined
   readonly #inFlight = new Set<Promise<Enactment>>()
   readonly #limitReturns = limitConcurrency(CONCURRENT_RETURNS)
+  /** In lane order, they decide which messages are delivered. */
+  readonly #lanes: Lanes | undefined
   #unsettled: UnackedDeliveries | undefined
   #receiver: Receiver<RabbitMqDelivery> | undefined
   #isReturnCounted = true
@@ -58,11 +61,12 @@ export class RabbitMqTransport implements Transport<RabbitMqDelivery> {
 
   /** @internal */
   constructor(options: ResolvedOptions) {
-    const { urls, queue, queueType, prefix, connect, confirmTimeoutMs } = options
+    const { urls, queue, queueType, prefix, order, connect, confirmTimeoutMs } = options
     this.source = queue
-    this.capabilities = capabilitiesOf(queueType)
+    this.capabilities = capabilitiesOf(queueType, order)
     this.#options = options
-    this.#topology = topologyOf(queue, queueType, prefix)
+    this.#topology = topologyOf(queue, queueType, prefix, order)
+    if (order === 'lane') this.#lanes = new Lanes((one) => this.#receiver?.deliver(one))
     this.#publisher = new Publisher({
       urls,
       connect,
@@ -82,6 +86,7 @@ export class RabbitMqTransport implements Transport<RabbitMqDelivery> {
       connection: this.#connection,
       acceptor: (channel) => this.#acceptor(channel),
       flush,
+      ...(order === 'lane' ? { lanePrefetch: LANE_PREFETCH } : {}),
     })
     this.#ackCheck = new AckCheck({
       connection: this.#connection,
@@ -113,7 +118,7 @@ export class RabbitMqTransport implements Transport<RabbitMqDelivery> {
     const { topology: mode } = this.#options
     if (mode === 'verify') {
       await verify(connection, this.#topology)
-      if (!this.#isDeclared) await refuseStream(connection, this.source)
+      if (!this.#isDeclared) await checkSource(connection, this.#topology.source)
       this.#isDeclared = true
     } else if (!this.#isDeclared || !(await isThere(connection, this.#topology, mode))) {
       await declare(connection, this.#topology, mode)
@@ -131,7 +136,8 @@ export class RabbitMqTransport implements Transport<RabbitMqDelivery> {
   }
 
   #lost(error: unknown): void {
-    const lost = this.#unsettled?.abandon() ?? []
+    const unsettled = this.#unsettled?.abandon() ?? []
+    const lost = this.#lanes?.clear() ?? unsettled
     this.#unsettled = undefined
     this.#subscription.lost()
     this.#report({ type: 'connection_lost', error })
@@ -150,22 +156,29 @@ export class RabbitMqTransport implements Transport<RabbitMqDelivery> {
     const unsettled = this.#unsettled
     if (unsettled === undefined || this.#receiver === undefined) return undefined
     return (raw) => {
-      const delivery = toDelivery(this.source, raw, headerTypesOf(channel, raw))
+      // Messages of a lost channel can still arrive. They would block their lanes.
+      if (this.#unsettled !== unsettled) return
+      const received = toDelivery(this.source, raw, headerTypesOf(channel, raw))
+      const lanes = this.#lanes
+      const delivery = lanes === undefined ? received : inLane(received, this.#options.laneOf)
       unsettled.add(delivery)
-      this.#receiver?.deliver(delivery)
+      if (lanes === undefined) this.#receiver?.deliver(delivery)
+      else lanes.add(delivery)
     }
   }
 
   limit(count: number): void {
-    this.#subscription.setLimit(count)
+    if (this.#lanes === undefined) this.#subscription.setLimit(count)
+    else this.#lanes.setLimit(count)
   }
 
-  pause(): Promise<void> {
-    return this.#subscription.pause()
+  pause(): Awaitable<void> {
+    return this.#lanes === undefined ? this.#subscription.pause() : this.#lanes.pause()
   }
 
   resume(): void {
-    this.#subscription.resume()
+    if (this.#lanes === undefined) this.#subscription.resume()
+    else this.#lanes.resume()
   }
 
   enact(delivery: RabbitMqDelivery, decision: Decision): Awaitable<Enactment> {
@@ -175,8 +188,11 @@ export class RabbitMqTransport implements Transport<RabbitMqDelivery> {
       case 'settle':
       case 'drop':
         if (delivery.replayId !== undefined) return this.#track(this.#handOff(delivery, decision))
-        return unsettled.settle(delivery) ? ended(decision) : LOST
+        if (!unsettled.settle(delivery)) return LOST
+        this.#lanes?.finish(delivery)
+        return ended(decision)
       case 'pause':
+        if (this.#lanes !== undefined) return takeBack(this.#lanes, unsettled, delivery)
         // A copy is used if the broker counts a plain return as a failure of the message.
         if (this.#isReturnCounted) {
           return this.#track(this.#limitReturns(() => this.#handOff(delivery, decision)))
@@ -204,13 +220,17 @@ export class RabbitMqTransport implements Transport<RabbitMqDelivery> {
     if (!unsettled.has(delivery)) return LOST
     const enactment = await this.#handOffs.enact(delivery, decision, unsettled)
     if (enactment.kind !== 'done') return enactment
-    return (await this.#ackCheck.areReceived()) ? enactment : LOST
+    if (!(await this.#ackCheck.areReceived())) return LOST
+    this.#lanes?.finish(delivery)
+    return enactment
   }
 
   async close(): Promise<void> {
     // If the channel closed before a copy is confirmed, the original would return and exist twice.
     // Errors are ignored here: the caller of `enact` receives them.
-    const ending = [this.#subscription.stop(), ...this.#inFlight]
+    if (this.#lanes !== undefined) this.#lanes.pause()
+    const stopped = this.#lanes === undefined ? [this.#subscription.stop()] : []
+    const ending = [...stopped, ...this.#inFlight]
     await withTimeout(Promise.allSettled(ending), CLOSE_MS, () => undefined)
     this.#receiver = undefined
     this.#unsettled?.flush()
@@ -222,6 +242,15 @@ export class RabbitMqTransport implements Transport<RabbitMqDelivery> {
   #report(event: TransportEvent): void {
     publishEvent({ ...event, at: Date.now(), source: this.source }, this)
   }
+}
+
+/** Keeps a returned message in its lane. At the broker it would lose its position. */
+function takeBack(lanes: Lanes, unsettled: UnackedDeliveries, delivery: RabbitMqDelivery) {
+  if (!unsettled.has(delivery)) return LOST
+  const again = { ...delivery }
+  unsettled.add(again)
+  lanes.takeBack(delivery, again)
+  return movedTo('returned')
 }
 
 const ended = ({ kind }: FinalDecision) => (kind === 'settle' ? SETTLED : movedTo('dropped'))
@@ -244,23 +273,6 @@ type TransportEvent =
   | { readonly type: 'broker_blocked'; readonly reason: string | undefined }
   | { readonly type: 'connection_lost'; readonly error: unknown }
   | { readonly type: 'connection_restored' }
-
-/** Returns a function that runs at most `count` tasks concurrently; further tasks wait. */
-function limitConcurrency(count: number): <T>(work: () => Promise<T>) => Promise<T> {
-  const waiting: (() => void)[] = []
-  let running = 0
-  return async (work) => {
-    if (running < count) running += 1
-    else await new Promise<void>((resolve) => waiting.push(resolve))
-    try {
-      return await work()
-    } finally {
-      const next = waiting.shift()
-      if (next === undefined) running -= 1
-      else next()
-    }
-  }
-}
 
 /** Returns whether the broker counts returns as failures. Since 4.3, a return that the consumer requests is not counted. */
 function countsReturns({ connection }: ChannelModel): boolean {

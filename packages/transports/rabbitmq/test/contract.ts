@@ -1,22 +1,29 @@
+import { services, urlsOf } from '@redrive/dev-support'
 import { type ExerciseOptions, exerciseTransport } from '@redrive/testing'
 import { describe, it } from 'vitest'
-import { CAPABILITIES } from '../src/capabilities.ts'
-import { services, urlsOf } from '@redrive/dev-support'
+import { capabilitiesOf } from '../src/capabilities.ts'
 import { rabbitmqWorld } from './world.ts'
 
-/** The contract on one node. Scenarios that disturb other tests on the broker are in separate files. */
-export async function contractOf(
-  service: 'rabbitmq' | 'rabbitmq-restarts',
-  scenarios: Pick<ExerciseOptions, 'only' | 'skip'>,
-): Promise<void> {
+export interface ContractOptions extends Pick<ExerciseOptions, 'only' | 'skip'> {
+  /** Another server for scenarios that disturb other tests. */
+  readonly service?: 'rabbitmq' | 'rabbitmq-restarts'
+  readonly order?: 'none' | 'lane'
+}
+
+/** The contract on one node. Scenarios that take long or disturb other tests are in separate files. */
+export async function contractOf({
+  service = 'rabbitmq',
+  order = 'none',
+  ...scenarios
+}: ContractOptions): Promise<void> {
   const urls = await urlsOf(service, 'amqp')
   exerciseTransport({
     ...scenarios,
     runner: { describe, it },
     isConcurrent: true,
-    name: 'rabbitmq, one node',
-    capabilities: CAPABILITIES,
-    open: () => rabbitmqWorld(urls),
+    name: `rabbitmq, one node${order === 'lane' ? ', in lane order' : ''}`,
+    capabilities: capabilitiesOf('quorum', order),
+    open: () => rabbitmqWorld(urls, order),
     restartBroker: async () => {
       await services('do', service, 'ctl', 'stop_app')
       await services('do', service, 'ctl', 'start_app')

@@ -49,7 +49,7 @@ describe('the options of RabbitMQ', () => {
           "confirmTimeout: expected a duration from 1ms to 1h such as '250ms', '5s' or '2m', got NaN",
           "connect: expected a function, got 'amqp'",
           "queueType: expected 'quorum' or 'classic', got 'stream'",
-          'que: unknown option; known options: confirmTimeout, connect, prefix, queue, queueType, topology, url',
+          'que: unknown option; known options: confirmTimeout, connect, laneOf, order, prefix, queue, queueType, topology, url',
         ].join('\n- '),
       }),
     )

@@ -1,4 +1,6 @@
 import { RESTART_SCENARIO } from '@redrive/testing'
 import { contractOf } from './contract.ts'
 
-await contractOf('rabbitmq-restarts', { only: [RESTART_SCENARIO] })
+for (const order of ['none', 'lane'] as const) {
+  await contractOf({ service: 'rabbitmq-restarts', order, only: [RESTART_SCENARIO] })
+}

@@ -198,8 +198,12 @@ export class Rig {
   }
 
   /** Declares everything a source needs, like an administrator. */
-  async makeTopology(except: readonly string[] = []): Promise<void> {
-    const { source, deadLetters, later, exchange } = topologyOf(this.queue, 'quorum')
+  async makeTopology(
+    except: readonly string[] = [],
+    order: 'none' | 'lane' = 'none',
+  ): Promise<void> {
+    const topology = topologyOf(this.queue, 'quorum', this.queue, order)
+    const { source, deadLetters, later, exchange } = topology
     await this.makeExchange(exchange, 'direct')
     for (const { name, arguments: args } of [deadLetters, source, ...later]) {
       if (!except.includes(name)) await this.makeQueue(name, args)

@@ -1,4 +1,5 @@
 import { STRESS_SCENARIO } from '@redrive/testing'
 import { contractOf } from './contract.ts'
 
-await contractOf('rabbitmq', { only: [STRESS_SCENARIO] })
+await contractOf({ only: [STRESS_SCENARIO] })
+await contractOf({ order: 'lane', only: [STRESS_SCENARIO] })

@@ -2,7 +2,13 @@ import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { Transport } from '@redrive/runtime'
 import type { SentMessage, TransportFault, TransportFixture } from '@redrive/testing'
-import { type Channel, type ChannelModel, type ConfirmChannel, connect } from 'amqplib'
+import {
+  type Channel,
+  type ChannelModel,
+  type ConfirmChannel,
+  type ConsumeMessage,
+  connect,
+} from 'amqplib'
 import {
   deadLetterQueue,
   type Purpose,
@@ -20,9 +26,12 @@ export interface RabbitMqWorld extends TransportFixture {
 }
 
 /** A new queue on the broker, with transports whose connections a test can observe and break. */
-export async function rabbitmqWorld(urls: readonly string[]): Promise<RabbitMqWorld> {
+export async function rabbitmqWorld(
+  urls: readonly string[],
+  order: 'none' | 'lane' = 'none',
+): Promise<RabbitMqWorld> {
   const queue = `orders-${randomUUID()}`
-  const topology = topologyOf(queue, 'quorum')
+  const topology = topologyOf(queue, 'quorum', queue, order)
   const admin = await connect(urls[0] as string)
   // A broker restart closes this connection too; the next use reports the error.
   admin.on('error', () => undefined)
@@ -62,6 +71,7 @@ export async function rabbitmqWorld(urls: readonly string[]): Promise<RabbitMqWo
       const transport = rabbitmq({
         url: urls,
         queue,
+        ...(order === 'lane' ? { order, laneOf } : {}),
         confirmTimeout: '5s',
         connect: (url, purpose) => process.connect(url, purpose),
         ...options,
@@ -116,17 +126,24 @@ export async function rabbitmqWorld(urls: readonly string[]): Promise<RabbitMqWo
   }
 }
 
+const LANE = 'x-customer'
+const laneOf = ({ properties }: ConsumeMessage) => properties.headers?.[LANE] as string | undefined
+
 async function sendTo(
   channel: ConfirmChannel,
   queue: string,
-  { bytes, key, headers = {}, contentType, type }: SentMessage,
+  { bytes, key, lane, headers = {}, contentType, type }: SentMessage,
 ): Promise<string> {
   const messageId = randomUUID()
   channel.sendToQueue(queue, Buffer.from(bytes), {
     persistent: true,
     mandatory: true,
     messageId,
-    headers: key === undefined ? headers : { ...headers, 'redrive-key': key },
+    headers: {
+      ...headers,
+      ...(key === undefined ? {} : { 'redrive-key': key }),
+      ...(lane === undefined ? {} : { [LANE]: lane }),
+    },
     ...(contentType === undefined ? {} : { contentType }),
     ...(type === undefined ? {} : { type }),
   })

@@ -9,6 +9,11 @@ export interface SubscriptionDeps {
   readonly acceptor: (channel: Channel) => ((raw: ConsumeMessage) => void) | undefined
   /** Sends the acknowledgements that still wait in this process. */
   readonly flush: () => void
+  /**
+   * The prefetch in lane order. It never changes, and the subscription never pauses: the next consumer would become
+   * active while this one still has messages.
+   */
+  readonly lanePrefetch?: number
 }
 
 /** A consumer at the broker. Its prefetch cannot be changed; a new consumer replaces it. */
@@ -27,7 +32,7 @@ export class Subscription {
   #lastChange: Promise<void> = Promise.resolve()
   #changeTimer: NodeJS.Timeout | undefined
   #changedAt = 0
-  #limit = 1
+  #limit: number
   #isPaused = false
   #wasSubscribed = false
   /** Why the broker rejected the first subscription. */
@@ -35,6 +40,7 @@ export class Subscription {
 
   constructor(deps: SubscriptionDeps) {
     this.#deps = deps
+    this.#limit = deps.lanePrefetch ?? 1
   }
 
   /** Maximum number of unacknowledged deliveries. */
@@ -153,10 +159,15 @@ export class Subscription {
     if (this.#needsNewPrefetch()) this.#updateSoon()
   }
 
-  /** Subscribes again after the queue was deleted or its node stopped. Deliveries in flight are kept. */
+  /**
+   * Subscribes again after the queue was deleted or its node stopped. Deliveries in flight are kept, except in lane
+   * order: another consumer may already have the next message of the lane.
+   */
   #endedByBroker(channel: Channel): void {
-    if (this.#deps.connection.channel !== channel) return
+    const { connection, lanePrefetch } = this.#deps
+    if (connection.channel !== channel) return
     this.#consumer = undefined
-    this.#updateSoon()
+    if (lanePrefetch === undefined) this.#updateSoon()
+    else connection.reset(channel, new Error('The broker ended the subscription.'))
   }
 }
