@@ -4,10 +4,12 @@
  */
 import { rabbitmq } from '@redrive/rabbitmq'
 import { type Consumer, consume } from '@redrive/runtime'
+import type { ConsumeMessage } from 'amqplib'
 import { tamper } from '../harness/clock.ts'
 import { dieAt, live, RULES } from '../harness/consumer.ts'
 import { countRun, inboxOf, openDatabase } from '../harness/effects.ts'
 import { handlerOf } from '../harness/handler.ts'
+import { keyIn } from '../evidence/check-keys.ts'
 import { openHistory } from '../evidence/history.ts'
 import type { RabbitConsumerOptions } from './consumer-options.ts'
 import { connectWith } from './failpoints.ts'
@@ -20,6 +22,8 @@ const history = openHistory(options.folder, name)
 const pool = openDatabase(options.databaseUrl, { isInHurry: true })
 const die = (where: string) => dieAt(history, where)
 
+const laneOf = ({ properties }: ConsumeMessage) => keyIn(String(properties.messageId))
+
 const start = (queue: string): Promise<Consumer> =>
   consume(
     rabbitmq({
@@ -27,6 +31,7 @@ const start = (queue: string): Promise<Consumer> =>
       queue,
       ...(options.topology === undefined ? {} : { topology: options.topology }),
       ...(options.classicQueues?.includes(queue) ? { queueType: 'classic' as const } : {}),
+      ...(options.order === 'lane' ? { order: options.order, laneOf } : {}),
       ...(failpoint === undefined ? {} : { connect: connectWith(failpoint, die) }),
     }),
     handlerOf({

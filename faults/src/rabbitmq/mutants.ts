@@ -2,6 +2,7 @@ import type { Edit, Mutant } from '../harness/mutant.ts'
 
 const ADMIT = 'packages/core/src/admit.ts'
 const ENACT = 'packages/transports/rabbitmq/src/enact.ts'
+const LANES = 'packages/transports/rabbitmq/src/consume/lanes.ts'
 const OPTIONS = 'packages/transports/rabbitmq/src/options.ts'
 const PENDING = 'packages/runtime/src/pending-delivery.ts'
 const PUBLISH = 'packages/transports/rabbitmq/src/publish.ts'
@@ -103,5 +104,17 @@ export const MUTANTS: readonly Mutant[] = [
       }
 ${SEND}`,
     ],
+  ],
+  [
+    'deliver a message while another one of its lane is in flight',
+    'ordered',
+    'out of order',
+    [LANES, '      waiting.push(delivery)\n      return\n', '      // not held back\n'],
+  ],
+  [
+    'let several consumers of an ordered queue be active',
+    'ordered',
+    'out of order',
+    [TOPOLOGY, '{ [SINGLE_ACTIVE_CONSUMER]: true }', '{ [SINGLE_ACTIVE_CONSUMER]: false }'],
   ],
 ]

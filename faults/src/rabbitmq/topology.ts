@@ -1,19 +1,27 @@
-import { type QueueType, topologyOf } from '@redrive/rabbitmq'
+import { type QueueType, type Topology, topologyOf } from '@redrive/rabbitmq'
 import { type Broker, onChannel } from './broker.ts'
 
 const TYPE: QueueType = 'quorum'
 
-/** Creates the source and its dead-letter queue before any consumer starts. */
+/** Creates the sources and their dead-letter queues before any consumer starts. */
 export async function declareSource(broker: Broker, ...queues: readonly string[]): Promise<void> {
+  for (const queue of queues) await declareParts(broker, topologyOf(queue, TYPE))
+}
+
+/** Creates the source for consumers in lane order, and its dead-letter queue. */
+export const declareOrdered = (broker: Broker, queue: string): Promise<void> =>
+  declareParts(broker, topologyOf(queue, TYPE, queue, 'lane'))
+
+async function declareParts(
+  broker: Broker,
+  { exchange, source, deadLetters }: Topology,
+): Promise<void> {
   await onChannel(broker, async (channel) => {
-    for (const queue of queues) {
-      const { exchange, source, deadLetters } = topologyOf(queue, TYPE)
-      await channel.assertExchange(exchange, 'direct', { durable: true })
-      for (const { name, arguments: args } of [deadLetters, source]) {
-        await channel.assertQueue(name, { durable: true, arguments: args })
-      }
-      await channel.bindQueue(deadLetters.name, exchange, queue)
+    await channel.assertExchange(exchange, 'direct', { durable: true })
+    for (const { name, arguments: args } of [deadLetters, source]) {
+      await channel.assertQueue(name, { durable: true, arguments: args })
     }
+    await channel.bindQueue(deadLetters.name, exchange, source.name)
   })
 }
 

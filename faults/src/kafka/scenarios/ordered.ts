@@ -1,9 +1,8 @@
 import { POLICY } from '../../harness/consumer-options.ts'
+import { checkKeys, keyIn, withKey } from '../../evidence/check-keys.ts'
 import { plan } from '../../evidence/message.ts'
 import { ready } from '../../harness/fleet.ts'
 import { lasting } from '../../harness/wait.ts'
-import { checkKeys } from '../order.ts'
-import type { PlannedRecord } from '../producer.ts'
 import { type KafkaScenario, SESSION_MS } from '../world.ts'
 import { createSource, onCluster } from './load.ts'
 
@@ -42,7 +41,7 @@ export const ordered: KafkaScenario = onCluster({
     await ready(fleet, CONSUMERS)
     fleet.supervise()
     const planned = plan(world.run, world.messages, MIX).map((one, index) =>
-      inKey(one, index % keys),
+      withKey(one, index % keys),
     )
     const produced = world.send(world.run, planned, rate)
     const end = world.fault('members die, join and leave')
@@ -59,13 +58,5 @@ export const ordered: KafkaScenario = onCluster({
     await produced
     world.heal()
   },
-  check: ({ entries }) => checkKeys(entries, keyOf),
+  check: ({ entries }) => checkKeys(entries, keyIn),
 })
-
-/** Puts the key into the id, so that the checker can read it there. */
-function inKey({ id, kind }: PlannedRecord, number: number): PlannedRecord {
-  const key = `key-${number}`
-  return { id: id.replace('/', `/${key}/`), kind, key }
-}
-
-const keyOf = (id: string): string => /\/(key-\d+)\//.exec(id)?.[1] ?? ''

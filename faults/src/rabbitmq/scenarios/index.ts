@@ -10,6 +10,7 @@ import { killRandom } from './kill-random.ts'
 import { memoryAlarmed } from './memory-alarm.ts'
 import { mixedDelays } from './mixed-delays.ts'
 import { leaderKill, nodeRestart, partitions } from './nodes.ts'
+import { ordered } from './ordered.ts'
 import { stopPastTimeout } from './stopped.ts'
 import { confirmDropped, halfOpen } from './network.ts'
 
@@ -30,4 +31,5 @@ export const SCENARIOS: readonly RabbitScenario[] = [
   mixedDelays,
   clientClock,
   adoption,
+  ordered,
 ]

@@ -1,6 +1,14 @@
-import type { Violation } from '../evidence/evidence.ts'
-import type { Entry } from '../evidence/history.ts'
-import { END_OF, type Kind } from '../evidence/message.ts'
+import type { Violation } from './evidence.ts'
+import type { Entry } from './history.ts'
+import { END_OF, type Kind, type PlannedMessage } from './message.ts'
+
+/** Puts a key into the id of a message, so that `keyIn` can read it there. */
+export function withKey<M extends PlannedMessage>(message: M, number: number): M & { key: string } {
+  const key = `key-${number}`
+  return { ...message, id: message.id.replace('/', `/${key}/`), key }
+}
+
+export const keyIn = (id: string): string => /\/(key-\d+)\//.exec(id)?.[1] ?? ''
 
 /** One key: its messages in the order of the log, and which process runs which of them. */
 interface Lane {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { checkKeys } from '../src/kafka/order.ts'
+import { checkKeys } from '../src/evidence/check-keys.ts'
 import { Story } from './evidence.ts'
 
 const keyOf = (id: string) => id.split('/')[0] ?? ''

@@ -1,0 +1,61 @@
+import { checkKeys, keyIn, withKey } from '../../evidence/check-keys.ts'
+import { plan } from '../../evidence/message.ts'
+import { POLICY } from '../../harness/consumer-options.ts'
+import { ready } from '../../harness/fleet.ts'
+import { lasting } from '../../harness/wait.ts'
+import { declareOrdered } from '../topology.ts'
+import type { RabbitScenario } from '../world.ts'
+
+/** Few enough that the next message of a key often arrives while one waits for its retry. */
+const KEYS = 40
+const RATE = 250
+const CONSUMERS = 3
+/** Between two ends of a process: long enough that the next one handles some messages. */
+const SHORTEST_MS = 500
+const LONGEST_MS = 2_000
+/** No `repeats`: the policy decides how often a message fails before quarantine, and the checker does not know that. */
+const MIX = { flaky: 12, business: 4 }
+
+export const ordered: RabbitScenario = {
+  name: 'ordered',
+  story: `messages of ${KEYS} keys, some of which fail, are handled in the order of their key while the active consumer is killed or stopped`,
+  service: 'rabbitmq',
+  messages: { quick: 3_000, full: 30_000 },
+  async play(world) {
+    await declareOrdered(world.broker, world.run)
+    const fleet = world.fleet({
+      order: 'lane',
+      // Retries of a lane wait inside the consumer; here they only need to be quick.
+      policy: {
+        ...POLICY,
+        retry: { attempts: 8, backoff: { kind: 'exponential', base: '20ms', cap: '100ms' } },
+        adaptiveConcurrency: 'off',
+        order: 'lane',
+      },
+    })
+    for (let count = 0; count < CONSUMERS; count++) fleet.start()
+    await ready(fleet, CONSUMERS)
+    fleet.supervise()
+    const planned = plan(world.run, world.messages, MIX).map((one, index) =>
+      withKey(one, index % KEYS),
+    )
+    let isSending = true
+    const produced = world.send(world.run, planned, RATE).finally(() => {
+      isSending = false
+    })
+    const end = world.fault('consumers die and stop')
+    for (let time = 0; isSending; time++) {
+      await lasting(SHORTEST_MS + Math.random() * (LONGEST_MS - SHORTEST_MS))
+      // The oldest is the active one.
+      const [victim, ...others] = fleet.members().filter(({ isReady }) => isReady)
+      if (others.length === 0) continue
+      // It is replaced in both cases.
+      if (time % 2 === 0) victim?.signal('SIGKILL')
+      else await victim?.stop()
+    }
+    end()
+    await produced
+    world.heal()
+  },
+  check: ({ entries }) => checkKeys(entries, keyIn),
+}
