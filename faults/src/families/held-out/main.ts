@@ -1,0 +1,4 @@
+import { readHeldOut } from './read.ts'
+import { reportOf } from './report.ts'
+
+process.stdout.write(`${reportOf(readHeldOut())}\n`)
