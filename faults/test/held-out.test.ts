@@ -138,6 +138,7 @@ describe('the report', () => {
     expect(report).toContain('2 families with 6 messages. 2 families are in 1 sets')
     expect(report).toContain('| split, all families | 0 of 6 | 0.000 % |')
     expect(report).toContain('| merged, families that look alike | 9 of 9 | 100.00 % |')
+    expect(report).toContain('0 families are one group each, without another family.')
     expect(report).toContain('| one | 1 | 0 of 3 | 9 (two) | `lost x` |')
   })
 

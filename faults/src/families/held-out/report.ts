@@ -12,7 +12,7 @@ const WORST = 20
 /** Longer examples make the table hard to read. */
 const EXAMPLE_MAX = 90
 
-/** Returns the figures of the rules of today as Markdown. */
+/** Returns the figures of the rules of today as Markdown. Families with equally many wrong pairs are in the order of names. */
 export function reportOf(families: readonly WrittenFamily[]): string {
   const grouped = groupFamilies(families)
   const figures = pairFigures(grouped)
@@ -32,6 +32,7 @@ export function reportOf(families: readonly WrittenFamily[]): string {
       ['pairs', 'number', 'share'],
       rows.map(([name = '', share = '']) => `${name} | ${share}`),
     ),
+    spreadOf(figures.families),
     `The ${WORST} families with the most wrong pairs:`,
     table(
       ['family', 'groups', 'split pairs', 'merged pairs', 'example'],
@@ -48,6 +49,15 @@ function sizeOf(families: readonly WrittenFamily[]): string {
   return (
     `${families.length} families with ${messages} messages. ${alike.length} families are in ${sets} ` +
     `sets that look alike. ${stacks} families have a stack.`
+  )
+}
+
+function spreadOf(families: readonly FamilyPairs[]): string {
+  const whole = families.filter(({ split, merged }) => split.pairs + merged === 0)
+  const apart = families.filter(({ split }) => split.pairs === split.of)
+  return (
+    `${whole.length} families are one group each, without another family. ${apart.length} families have a ` +
+    `separate group for each message: ${apart.map(({ name }) => name).join(', ')}.`
   )
 }
 
