@@ -15,14 +15,15 @@ const FEW = 50_000
 const QUICK_FEW = 5_000
 const ASKED = 1_000
 const QUICK_ASKED = 150
-const WIDE_ASKED = 5
+/** 40: two of them are slower than the 95th percentile. */
+const WIDE_ASKED = 40
 /** Five times fewer, because they take longer. A hundredth of them is still two. */
 const FILTERS_FEWER = 5
 /** Disturbances come in bursts, so neighbouring samples are resampled together. */
 const BLOCKS = 25
 const RESAMPLES = 300
-/** The time limit of a query, plus the time to report it. */
-const BOUND_MS = 2_500
+/** A search ends after 150 ms, with the rows found so far. The rest is for the last step and the transaction. */
+const SEARCH_MS = 300
 
 interface Times {
   readonly catalog: number[]
@@ -60,7 +61,7 @@ async function gauged(many: Filled, few: Filled, perQuery: number, seed: number)
     details: [
       `filled in ${many.seconds.toFixed(0)} s, ${many.megabytes.toFixed(0)} MB`,
       table,
-      ...wide.map(([name, ms]) => `${name}: ${ms.toFixed(0)} ms at most`),
+      ...wide.map(([name, ms]) => `${name}: p95 ${ms.toFixed(0)} ms`),
       `a day of ${drop.rows} dropped in ${drop.ms.toFixed(0)} ms`,
     ].join('\n'),
     verdicts: [
@@ -83,7 +84,7 @@ async function gauged(many: Filled, few: Filled, perQuery: number, seed: number)
         ),
       ),
       judgeFigure(
-        { name: 'unbounded', unit: 'ms', below: BOUND_MS },
+        { name: 'search.p95', unit: 'ms', below: SEARCH_MS },
         exactly(Math.max(...wide.map(([, ms]) => ms))),
       ),
       judgeFigure({ name: 'drop-a-day', unit: 'ms', below: 1_000 }, exactly(drop.ms)),
@@ -145,22 +146,18 @@ async function expectRows(ask: QueryCase['bare'], name: string): Promise<void> {
   if ((await ask()) === 0) throw new Error(`The query "${name}" found no rows.`)
 }
 
-/** Measures queries that match almost nothing: their maximum duration, with a result or an error. */
+/** Measures searches that match almost nothing: the 95th percentile of their duration. */
 async function longest(many: Filled): Promise<readonly (readonly [string, number])[]> {
   const random = seededRandom(1)
   const found: (readonly [string, number])[] = []
   for (const { name, ask } of WIDE) {
     const times: number[] = []
     for (let turn = 0; turn < WIDE_ASKED; turn++) {
-      times.push(await timed(() => ask(many, random).catch(onlyTooLong)))
+      times.push(await timed(() => ask(many, random)))
     }
-    found.push([name, Math.max(...times)])
+    found.push([name, quantile(times, 0.95)])
   }
   return found
-}
-
-function onlyTooLong(error: unknown): void {
-  if ((error as { readonly code?: string }).code !== 'REFUSED') throw error
 }
 
 // ---- Judging ------------------------------------------------------------------------------------

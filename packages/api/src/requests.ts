@@ -68,15 +68,11 @@ const filter = {
   code: name.optional(),
   type: name.optional(),
   quarantined: z.boolean().optional(),
+  text: name.optional().describe('Part of the failure message, ignoring case'),
 }
 
 export const deadLetterQuery = z.object({
   ...filter,
-  text: name
-    .optional()
-    .describe(
-      'Part of a failure message, ignoring case. With `groups`, `key` or `extracted` it matches the message of each dead letter. Otherwise it matches groups by their title or first message: the result can contain dead letters without this text and lack dead letters with it',
-    ),
   statuses: z.array(status).optional(),
   extracted: pairs.describe('`name=value` of a field that was extracted at ingest'),
   headers: pairs.describe('`name=value` of a header'),
@@ -93,11 +89,6 @@ const values = z.record(z.string(), z.string()).optional()
 /** The same filter as a selection: only open dead letters, without pages. */
 const selected = z.strictObject({
   ...filter,
-  text: name
-    .optional()
-    .describe(
-      'Refused with 400: it matches groups by their first message and can select dead letters without this text. Select by `ids` or `group`, or use another filter',
-    ),
   extracted: values,
   headers: values,
   json: z.record(z.string(), scalar).optional(),

@@ -665,24 +665,23 @@ describe('changes', () => {
 })
 
 describe('--text', () => {
-  test.each([[['--source', 'orders']], [['--group', '7f3a']], [['--id', MESSAGE_A]]])(
-    'rejects it in a plan with %j before any request',
-    async (args) => {
-      const plan = ['replay', 'plan', ...args, '--text', 'eu-bank']
-      const { code, stderr } = await runWith({ planReplay: () => theRun() }, plan)
-      expect(code).toBe(2)
-      expect(stderr).toContain('--text cannot select messages for a replay')
-      expect(stderr).toContain('Select by --id or --group')
-      expect(server?.requests).toEqual([])
-    },
-  )
+  test('selects messages for a plan', async () => {
+    const plan = ['replay', 'plan', '--source', 'orders', '--text', 'eu-bank']
+    const { code } = await runWith({ planReplay: () => theRun() }, plan)
+    expect(code).toBe(0)
+    const selection = { query: { sources: ['orders'], text: 'eu-bank' } }
+    expect(server?.requests[0]?.body).toEqual({ selection })
+  })
 
-  test('hides it in the help of a plan and explains it in the help of a list', async () => {
-    expect((await run(['replay', 'plan', '--help'])).stdout).not.toContain('--text')
-    for (const command of ['list', 'export']) {
-      const { stdout } = await run(['messages', command, '--help'])
-      expect(stdout.replaceAll(/\s+/g, ' ')).toContain('matches groups by their first message')
-    }
+  test('reports how far back a search went, and how to continue', async () => {
+    const list = ['messages', 'list', '--group', GROUP_A, '--text', 'eu-bank']
+    const page = { deadLetters: [], nextCursor: '17_ab', searchedTo: Date.UTC(2026, 0, 31, 10) }
+    const { code, stdout, stderr } = await runWith({ listDeadLetters: () => page }, list)
+    expect(code).toBe(0)
+    expect(stdout).toContain('No dead letters match so far.')
+    expect(stderr).toContain(
+      'Searched back to 2026-01-31T10:00:00.000Z. To continue, add --cursor 17_ab',
+    )
   })
 })
 

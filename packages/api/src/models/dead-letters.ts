@@ -49,7 +49,15 @@ export const deadLetter = z
   })
   .meta({ id: 'DeadLetter' })
 export type DeadLetter = z.output<typeof deadLetter>
-export const deadLetterPage = z.object({ deadLetters: z.array(deadLetter), nextCursor })
+export const deadLetterPage = z.object({
+  deadLetters: z.array(deadLetter),
+  nextCursor,
+  searchedTo: timestamp
+    .optional()
+    .describe(
+      'Set if the search used up its time before the page was full. All matching dead letters after this timestamp are in the pages so far. Continue with `nextCursor`',
+    ),
+})
 
 /** The part of the body that the caller may see. Its content comes from the producer and is not trusted. */
 const body = z.object({

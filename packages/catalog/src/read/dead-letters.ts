@@ -3,9 +3,10 @@ import type { DrainedDeadLetter } from '@redrive/runtime'
 import type { RunSql } from '../database.ts'
 import type { PayloadKeys } from '../encryption.ts'
 import { isId, PAGE } from './check.ts'
-import { compileDeadLetter, compileDeadLetters } from './compile.ts'
+import { compileDeadLetter, compileDeadLetters, isIndexed } from './compile.ts'
 import { readPayload, readPreview } from './payload.ts'
 import { checkDeadLetterQuery, type DeadLetterQuery, type Status } from './query.ts'
+import { searchPage } from './search.ts'
 import { ask, cursorText, type Reader, reading } from './sql.ts'
 
 /** A dead letter in a list. Long texts are shortened; `deadLetter(id)` returns the full texts. */
@@ -50,6 +51,11 @@ export interface DeadLetterPage {
   readonly deadLetters: readonly DeadLetterSummary[]
   /** Cursor of the next page; undefined on the last page. */
   readonly nextCursor: string | undefined
+  /**
+   * Set if a search ended before the page was full, because it used up its time. It contains all matching dead letters
+   * whose last failure is after this time, in epoch ms. The search continues with `nextCursor`.
+   */
+  readonly searchedTo: number | undefined
 }
 
 /** A dead letter with the preview of its body. */
@@ -70,6 +76,10 @@ export async function readDeadLetters(
   query: DeadLetterQuery,
 ): Promise<DeadLetterPage> {
   checkDeadLetterQuery(query)
+  if (!isIndexed(query)) {
+    const { rows, ...page } = await searchPage<SummaryRow>(reader, query)
+    return { deadLetters: rows.map(summaryOf), ...page }
+  }
   const rows = await ask<SummaryRow>(reader, compileDeadLetters(query))
   const most = query.limit ?? PAGE
   const deadLetters = rows.slice(0, most).map(summaryOf)
@@ -78,6 +88,7 @@ export async function readDeadLetters(
   return {
     deadLetters,
     nextCursor: isMore ? cursorText({ at: last.lastFailedAt, id: last.id }) : undefined,
+    searchedTo: undefined,
   }
 }
 

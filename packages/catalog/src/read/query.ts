@@ -46,11 +46,7 @@ export interface DeadLetterQuery {
   readonly headers?: Readonly<Record<string, string>>
   /** Exact values of the preview, by JSON Pointer (RFC 6901). At most 8. */
   readonly json?: Readonly<Record<string, Scalar>>
-  /**
-   * Part of a failure message, ignoring case. With `groups`, `key` or `extracted` it matches the message of
-   * each dead letter. Otherwise it matches groups by their title or first message: the result can contain
-   * dead letters without this text and lack dead letters with it. A replay rejects this filter.
-   */
+  /** Part of the failure message, ignoring case. */
   readonly text?: string
   /** Maximum number of rows (1 to 200, default 50). */
   readonly limit?: number

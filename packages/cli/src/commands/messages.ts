@@ -1,4 +1,4 @@
-import type { Client, DeadLetter, DeadLetterDetail } from '@redrive/api'
+import type { Client, DeadLetter, DeadLetterDetail, Output } from '@redrive/api'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { reasonOf } from '../failure.ts'
 import type { CommonOptions, Io } from '../io.ts'
@@ -28,18 +28,25 @@ export async function listMessages(io: Io, options: ListMessagesOptions): Promis
     json: answer,
     lines: answer.deadLetters,
     human: (page) => {
-      if (answer.deadLetters.length === 0) page.line`No dead letters match.`
-      else messageTable(io, page, answer.deadLetters)
+      if (answer.deadLetters.length > 0) messageTable(io, page, answer.deadLetters)
+      else if (answer.searchedTo === undefined) page.line`No dead letters match.`
+      else page.line`No dead letters match so far.`
     },
   })
-  if (answer.nextCursor !== undefined)
-    say(io)`More results: add --limit 200, or --cursor ${answer.nextCursor}`
+  sayRest(io, answer)
   const [first] = answer.deadLetters
   if (first !== undefined) {
     const short = shortIds(answer.deadLetters.map(({ id }) => id))(first.id)
     hint(io, options)`Show one in full: redrive messages show ${short}`
   }
   return EXIT.ok
+}
+
+/** Prints how to continue. A search that ran out of time has searched only part of the dead letters. */
+function sayRest(io: Io, { nextCursor, searchedTo }: Output<'listDeadLetters'>): void {
+  if (nextCursor === undefined) return
+  if (searchedTo === undefined) say(io)`More results: add --limit 200, or --cursor ${nextCursor}`
+  else say(io)`Searched back to ${moment(searchedTo)}. To continue, add --cursor ${nextCursor}`
 }
 
 /** One day, the default time range without a filter. */

@@ -63,7 +63,6 @@ async function selectedBy(
   options: PlanOptions,
 ): Promise<PlanRequest['selection']> {
   const { id = [], group = [] } = options
-  if (options.text !== undefined) throw new CommandError(EXIT.usage, TEXT)
   const isFiltered = Object.keys(selectionOf(io, options, group)).length > 0
   if (id.length > 0 && isFiltered) {
     throw new CommandError(
@@ -82,9 +81,6 @@ async function selectedBy(
   const isOneGroup = group.length === 1 && Object.keys(query).length === 1
   return isOneGroup ? { group: query.groups?.[0] as string } : { query }
 }
-
-const TEXT =
-  '--text cannot select messages for a replay: it matches groups by their first message and can select messages without this text. Select by --id or --group, or use another filter.'
 
 function settingsOf(io: Io, options: PlanOptions): Omit<PlanRequest, 'selection'> {
   const {

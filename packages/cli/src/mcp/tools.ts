@@ -101,9 +101,7 @@ const listEvents = tool(
         .min(1)
         .max(500)
         .optional()
-        .describe(
-          'Part of a failure message. Without group it matches groups by their first message, so the result can contain dead letters without this text',
-        ),
+        .describe('Part of the failure message, ignoring case'),
       sinceHours: z
         .int()
         .min(1)

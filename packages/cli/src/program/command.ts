@@ -52,14 +52,8 @@ export const filtered = (command: Command): Command =>
     .option('--key <key>', 'with this key')
     .option('--after <time>', 'failed after this time, or within this duration, such as 2h')
     .option('--before <time>', 'failed before this time, or longer ago than this duration')
+    .option('--text <text>', 'with this text in the failure message')
     .option('--quarantined', 'only quarantined dead letters')
     .addOption(several('--header', 'with this header: name=value'))
     .addOption(several('--body', 'with this value in the body: /pointer=value'))
     .addOption(several('--extracted', 'with this extracted value: name=value'))
-
-/** Adds the same filters and `--text`. Only reading commands use it, because it may match too much. */
-export const searched = (command: Command): Command =>
-  filtered(command).option(
-    '--text <text>',
-    'part of a failure message; matches groups by their first message, unless --group, --key or --extracted is given',
-  )

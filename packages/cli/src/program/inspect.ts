@@ -8,7 +8,7 @@ import type {
   ShowMessageOptions,
 } from '../commands/messages.ts'
 import { addVerify } from './server.ts'
-import { changing, oneOf, paged, type BindAction, searched, several, whole } from './command.ts'
+import { changing, oneOf, paged, type BindAction, filtered, several, whole } from './command.ts'
 
 /** Adds the commands that only read. */
 export function addLooking(root: Command, run: BindAction): void {
@@ -78,7 +78,7 @@ const withoutDefault = ({ owner, ...options }: ChangeGroupOptions): ChangeGroupO
   (owner as unknown) === true || owner === undefined ? options : { ...options, owner }
 
 function addMessages(messages: Command, run: BindAction): void {
-  paged(searched(messages.command('list').description('list dead letters, latest failure first')))
+  paged(filtered(messages.command('list').description('list dead letters, latest failure first')))
     .addOption(several('--status', 'with these statuses').choices(STATUSES))
     .action(
       run<ListMessagesOptions>(async (io, options) =>
@@ -94,7 +94,7 @@ function addMessages(messages: Command, run: BindAction): void {
         (await import('../commands/messages.ts')).showMessage(io, id, options),
       ),
     )
-  searched(messages.command('export').description('export matching dead letters as JSON Lines'))
+  filtered(messages.command('export').description('export matching dead letters as JSON Lines'))
     .addOption(several('--status', 'with these statuses').choices(STATUSES))
     .action(
       run<ExportOptions>(async (io, options) =>

@@ -1,5 +1,5 @@
 import { ACTIONS, ITEM_STATES, OVERRIDES, RUN_STATES } from '@redrive/api/enums'
-import { type Command, Option } from 'commander'
+import type { Command } from 'commander'
 import type { EditOptions } from '../commands/edit.ts'
 import type { ListRunsOptions, PlanOptions } from '../commands/replay.ts'
 import type { SetOutcomeOptions, SettleOptions } from '../commands/discard.ts'
@@ -33,8 +33,6 @@ function addPlan(replay: Command, run: BindAction): void {
       .description('store a fixed selection and preview its replay; publishes nothing'),
   )
     .addOption(several('--id', 'ids of the messages'))
-    // Hidden: the command refuses it with a reason instead of "unknown option".
-    .addOption(new Option('--text <text>').hideHelp())
     .option('--rate <rate>', 'publish at this rate, such as 200/s or 12/min (default 50/s)')
     .option('--canary <stages>', 'sizes of the canary stages, or none (default 1,5,50)')
     .option('--note <text>', 'reason, shown to the approver')

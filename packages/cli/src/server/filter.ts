@@ -30,17 +30,16 @@ export interface FilterOptions {
 
 /** Returns the flags as a query of the API. `groups` are full ids. */
 export function queryOf(io: Io, options: FilterOptions, groups: readonly string[]): Query {
-  const { header, extracted, body, text } = options
+  const { header, extracted, body } = options
   return defined({
     ...commonOf(io, options, groups),
-    text,
     headers: header,
     extracted,
     json: body,
   }) as Query
 }
 
-/** Returns the flags as a selection, where pairs are objects and `text` is not accepted. */
+/** Returns the flags as a selection, where pairs are objects. */
 export function selectionOf(io: Io, options: FilterOptions, groups: readonly string[]): Selected {
   const { header, extracted, body } = options
   return defined({
@@ -52,7 +51,7 @@ export function selectionOf(io: Io, options: FilterOptions, groups: readonly str
 }
 
 function commonOf(io: Io, options: FilterOptions, groups: readonly string[]) {
-  const { source, handler, code, type, key, quarantined, after, before } = options
+  const { source, handler, code, type, key, text, quarantined, after, before } = options
   return {
     groups: groups.length === 0 ? undefined : groups,
     sources: source,
@@ -61,6 +60,7 @@ function commonOf(io: Io, options: FilterOptions, groups: readonly string[]) {
     code,
     type,
     key,
+    text,
     quarantined,
     after: after === undefined ? undefined : pastOf(io, '--after', after),
     before: before === undefined ? undefined : pastOf(io, '--before', before),

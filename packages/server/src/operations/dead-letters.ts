@@ -32,8 +32,8 @@ export function deadLetters(parts: OperationDeps): Handlers<DeadLetters> {
     async listDeadLetters(caller, { query = {} }) {
       const allowed = await queryOf(parts, { caller, operation: 'listDeadLetters' }, query)
       if (allowed === undefined) return { deadLetters: [] }
-      const page = await catalog.deadLetters(allowed)
-      return { deadLetters: page.deadLetters.map(summaryOf), nextCursor: page.nextCursor }
+      const { deadLetters: found, nextCursor, searchedTo } = await catalog.deadLetters(allowed)
+      return { deadLetters: found.map(summaryOf), nextCursor, searchedTo }
     },
 
     async exportDeadLetters(caller, { query = {} }, { signal }) {

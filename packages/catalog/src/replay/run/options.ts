@@ -8,7 +8,7 @@ export type ReplaySelection =
   | { readonly ids: readonly string[] }
   /** The open dead letters of a failure group. */
   | { readonly group: string }
-  /** Open dead letters that match. `text` is rejected, because it matches groups by their first message. */
+  /** Open dead letters that match. */
   | { readonly query: DeadLetterQuery }
 
 /** One operation of a JSON Patch (RFC 6902). */
@@ -161,7 +161,9 @@ function durationOf(
 function selectionProblems({ selection }: ReplayRequest): string[] {
   const problem = [`selection: expected "ids" (1 to ${IDS_MAX}), a "group" or a "query"`]
   if (typeof selection !== 'object' || selection === null) return problem
-  if (hasText(selection) || ('query' in selection && hasText(selection.query))) return [TEXT]
+  const [name, ...others] = Object.keys(selection)
+  // A field that is ignored would replay more than the caller expects.
+  if (others.length > 0) return [`selection: "${others[0]}" is not allowed next to "${name}"`]
   if ('ids' in selection) {
     const { ids } = selection
     const isValid = Array.isArray(ids) && isBetween(ids.length, 1, IDS_MAX) && ids.every(isId)
@@ -176,13 +178,6 @@ function selectionProblems({ selection }: ReplayRequest): string[] {
     ? []
     : ['selection.query: "statuses", "limit" and "cursor" are not allowed in a selection']
 }
-
-/** Whether `text` is set. It is rejected next to `ids` and `group`, too: ignoring it would replay too much. */
-const hasText = (filter: object | null | undefined) =>
-  (filter as { readonly text?: unknown } | null | undefined)?.text !== undefined
-
-const TEXT =
-  'selection: "text" cannot select dead letters for a replay, because it matches groups by their first message and can select dead letters without this text. Select by "ids" or "group", or use another filter.'
 
 function changeProblems({ change, selection }: ReplayRequest): string[] {
   if (change === undefined) return []
