@@ -218,15 +218,15 @@ export const WIDE: readonly {
   },
   {
     name: 'a text that does not exist, in the largest group',
-    ask: (world) => listed(world, { groups: world.groups.slice(0, 1), text: 'no such host' }),
+    ask: (world) => listed(world, { groups: world.groups.slice(0, 1), texts: ['no such host'] }),
   },
   {
     name: 'a text that does not exist, in the largest groups',
-    ask: (world) => listed(world, { groups: world.groups.slice(0, 100), text: 'no such host' }),
+    ask: (world) => listed(world, { groups: world.groups.slice(0, 100), texts: ['no such host'] }),
   },
   {
     name: 'a text that does not exist, at any time',
-    ask: (world) => listed(world, { after: 0, text: 'no such host' }),
+    ask: (world) => listed(world, { after: 0, texts: ['no such host'] }),
   },
   {
     name: 'a header that does not exist, at any time',

@@ -15,7 +15,7 @@ export type {
   DeadLetterSummary,
 } from './read/dead-letters.ts'
 export type { FailureGroup, GroupOrder, GroupPage, GroupQuery, GroupState } from './read/groups.ts'
-export type { DeadLetterQuery, Scalar, Status } from './read/query.ts'
+export type { CountRange, DeadLetterQuery, Scalar, Status } from './read/query.ts'
 export type { ResourceKind } from './read/sources.ts'
 export type { TrendPoint, TrendQuery } from './read/trend.ts'
 export type { GroupExplanation } from './read/explain-group.ts'

@@ -13,6 +13,7 @@ import { REPLAY } from './migrations/0003-replay.ts'
 import { UNRELEASED } from './migrations/0004-unreleased.ts'
 import { COUNTS } from './migrations/0005-counts.ts'
 import { FAILURES } from './migrations/0006-failures.ts'
+import { FILTERS } from './migrations/0007-filters.ts'
 
 const MIGRATIONS: SchemaMigrations = {
   ...SCHEMA,
@@ -23,6 +24,7 @@ const MIGRATIONS: SchemaMigrations = {
     '0004-unreleased': UNRELEASED,
     '0005-counts': COUNTS,
     '0006-failures': FAILURES,
+    '0007-filters': FILTERS,
   },
   // Creates the first partitions, so that the first dead letters are not stored in the default partition.
   afterwards: MAKE_DAYS,

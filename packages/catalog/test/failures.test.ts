@@ -74,7 +74,7 @@ describe('the handler of a dead letter', () => {
     expect(await found({ handler: 'refund', class: 'business' })).toEqual(['known'])
     expect(await found({ handler: 'refund', key: 'refund' })).toEqual(['refund'])
     expect(await found({ handler: 'charge', key: 'refund' })).toEqual([])
-    expect(await found({ handler: 'refund', text: 'undefined' })).toEqual(['known', 'refund'])
+    expect(await found({ handler: 'refund', texts: ['undefined'] })).toEqual(['known', 'refund'])
     const { id = '' } = (await groupOf('charge')) ?? {}
     expect(await found({ handler: 'charge', groups: [id] })).toEqual(['charge'])
     expect(await found({ handler: 'refund', groups: [id] })).toEqual([])

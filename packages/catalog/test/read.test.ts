@@ -16,8 +16,10 @@ const ORDERS = Array.from({ length: 60 }, (_, at) =>
     // Several with the same timestamp, and over several days.
     at: NOW - 10 * HOUR * (at >> 2),
     quarantined: at % 10 === 0,
+    attempts: at,
     delivery: {
       id: `order-${at}`,
+      lane: `lane-${at % 4}`,
       type: at % 2 === 0 ? 'order.placed' : 'order.paid',
       headers: { tenant: `t${at % 5}`, 'odd"name': "it's" },
       bytes: Buffer.from(
@@ -108,7 +110,7 @@ describe('a list', () => {
         extracted: { vip: 'false' },
         groups: [GROUPS[1] as string],
         type: 'order.paid',
-        text: 'order 1',
+        texts: ['order 1'],
       },
       (at) => at % 6 === 1 && String(at).startsWith('1'),
     ],
@@ -138,17 +140,38 @@ describe('a list', () => {
     ],
     [
       'text of groups',
-      { after: LONG_AGO, text: 'DECLINED', sources: ['orders'] },
+      { after: LONG_AGO, texts: ['DECLINED'], sources: ['orders'] },
       (at) => at % 3 === 0,
     ],
-    ['text inside a group', { groups: GROUPS, text: 'order 11 f' }, (at) => at === 11],
+    ['text inside a group', { groups: GROUPS, texts: ['order 11 f'] }, (at) => at === 11],
     [
       'text with characters of patterns',
-      { groups: GROUPS, text: '0% of _ t' },
+      { groups: GROUPS, texts: ['0% of _ t'] },
       (at) => at % 3 === 1,
     ],
-    ['text that would be a pattern', { groups: GROUPS, text: 'order % failed' }, () => false],
-    ['text that would be SQL', { groups: GROUPS, text: "'; drop table x; --" }, () => false],
+    [
+      'several texts',
+      { after: LONG_AGO, sources: ['orders'], texts: ['ORDER 1', 'timeout'] },
+      (at) => String(at).startsWith('1') && at % 3 === 1,
+    ],
+    ['message id', { messageId: 'order-7' }, (at) => at === 7],
+    ['message id and class', { messageId: 'order-7', class: 'business' }, () => false],
+    ['message id and key', { messageId: 'order-7', key: 'order-8' }, () => false],
+    ['lane', { after: LONG_AGO, lane: 'lane-3', sources: ['orders'] }, (at) => at % 4 === 3],
+    ['minimum of attempts', { after: LONG_AGO, attempts: { from: 50 } }, (at) => at >= 50],
+    ['maximum of attempts', { groups: GROUPS, attempts: { to: 4 } }, (at) => at <= 4],
+    [
+      'range of attempts',
+      { groups: GROUPS, attempts: { from: 7, to: 9 } },
+      (at) => at > 6 && at < 10,
+    ],
+    [
+      'time of the first failure',
+      { firstAfter: NOW - 50 * HOUR, firstBefore: NOW - 20 * HOUR, sources: ['orders'] },
+      (at) => [3, 4, 5].includes(at >> 2),
+    ],
+    ['text that would be a pattern', { groups: GROUPS, texts: ['order % failed'] }, () => false],
+    ['text that would be SQL', { groups: GROUPS, texts: ["'; drop table x; --"] }, () => false],
     ['status', { after: LONG_AGO, statuses: ['resolved', 'discarded'] }, () => false],
     [
       'all statuses',
@@ -169,9 +192,32 @@ describe('a list', () => {
     ])
   })
 
+  test('finds a dead letter by the time of its first failure', async () => {
+    const slow = { sources: ['slow'], statuses: ['discarded'] } as const
+    const between = (from: number, to: number) =>
+      ids({ ...slow, firstAfter: NOW - from * HOUR, firstBefore: NOW - to * HOUR })
+    expect(await between(3_001, 2_999)).toEqual(['slow'])
+    expect(await between(2_999, 1_000)).toEqual([])
+    expect(await ids({ ...slow, after: 0, firstBefore: NOW - 3_001 * HOUR })).toEqual([])
+  })
+
+  test('rejects times that the database cannot store', async () => {
+    for (const field of ['after', 'before', 'firstAfter', 'firstBefore']) {
+      for (const at of [-1e15, -8.64e15, 9e15, Number.NaN, Number.POSITIVE_INFINITY]) {
+        const { message } = await refusal(made.deadLetters({ after: 0, [field]: at }))
+        expect(message).toContain(`${field}: expected a timestamp in epoch ms`)
+      }
+      for (const at of [-6e13, 8.64e15]) {
+        await expect(made.deadLetters({ after: 0, [field]: at })).resolves.toBeDefined()
+      }
+    }
+    const cursor = '9999999999999999_00000000-0000-0000-0000-000000000000'
+    expect((await refusal(made.deadLetters({ after: 0, cursor }))).message).toContain('cursor')
+  })
+
   test('rejects an unbounded or invalid query with all reasons', async () => {
     expect((await refusal(made.deadLetters({ class: 'schema' }))).message).toContain(
-      'one of "groups", "key", "extracted" and "after" is required',
+      'one of "groups", "key", "messageId", "extracted", "after" and "firstAfter" is required',
     )
     const odd = {
       groups: ['x'],
@@ -179,8 +225,10 @@ describe('a list', () => {
       statuses: ['gone'],
       headers: { a: 1 },
       json: { order: 1 },
+      attempts: { from: 5, to: 3 },
+      lane: '',
       limit: 1_000,
-      text: 'a\0',
+      texts: ['a\0'],
       sql: 'select 1',
     }
     const { message } = await refusal(made.deadLetters(odd as unknown as DeadLetterQuery))
@@ -238,7 +286,7 @@ describe('groups', () => {
       class: 'transient',
       count: 20,
       openCount: 20,
-      attempts: 60,
+      attempts: 590,
       state: 'open',
       regressed: false,
       title: 'order <n> failed with <n>% of _ timeout',

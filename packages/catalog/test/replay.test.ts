@@ -302,7 +302,7 @@ describe('the gates', () => {
       }
     }
     const { message } = await refusal(
-      stage.plan({ selection: { query: { after: 0, sources: ['g12'], text: 'uk-bank' } } }),
+      stage.plan({ selection: { query: { after: 0, sources: ['g12'], texts: ['uk-bank'] } } }),
     )
     expect(message).toContain('no dead letters')
   })

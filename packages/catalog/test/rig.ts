@@ -36,6 +36,7 @@ export interface Said {
   readonly at?: number
   readonly lastAt?: number
   readonly cycle?: number
+  readonly attempts?: number
   readonly quarantined?: boolean
   readonly reason?: string
   readonly identity?: DrainedDeadLetter['identity']
@@ -45,7 +46,14 @@ export interface Said {
 
 /** Returns a dead letter as a source would drain it. */
 export function dead(said: Said = {}): DrainedDeadLetter {
-  const { at = NOW, lastAt = at, cycle = 1, class: kind = 'unknown', delivery = {} } = said
+  const {
+    at = NOW,
+    lastAt = at,
+    cycle = 1,
+    attempts = 3,
+    class: kind = 'unknown',
+    delivery = {},
+  } = said
   const id = delivery.id ?? randomUUID()
   const record: FailureRecord = {
     number: 3,
@@ -68,7 +76,7 @@ export function dead(said: Said = {}): DrainedDeadLetter {
       bytes: Buffer.from('{"order":1}'),
       contentType: 'application/json',
       headers: {},
-      cycle: { ...FIRST_CYCLE, number: cycle, attempts: 3, firstFailedAt: at, history: [record] },
+      cycle: { ...FIRST_CYCLE, number: cycle, attempts, firstFailedAt: at, history: [record] },
       deliveryCount: 1,
       replayId: undefined,
       headerProblems: [],

@@ -20,6 +20,7 @@ describe('migrate', () => {
         '0004-unreleased',
         '0005-counts',
         '0006-failures',
+        '0007-filters',
       ])
       await pool.query(migrationSql())
       const tables = async () =>

@@ -8,7 +8,11 @@ export const PAGE = 50
 export const SOURCES_MAX = 1_000
 /** 512 characters: the maximum length of a stored name. */
 const TEXT_MAX = 512
+/** The largest value of the PostgreSQL type integer. */
+const COUNT_MAX = 2 ** 31 - 1
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+/** The year 1: PostgreSQL rejects timestamps some thousand years earlier, and no message is that old. */
+const TIMESTAMP_MIN = -62_135_596_800_000
 /** The largest timestamp that JavaScript and PostgreSQL both accept. */
 const TIMESTAMP_MAX = 8.64e15
 
@@ -41,7 +45,11 @@ export class Check {
   }
 
   timestamps(...names: readonly string[]): void {
-    this.#each(names, isTimestamp, 'a timestamp in epoch ms')
+    this.#each(names, isTimestamp, 'a timestamp in epoch ms, in the years 1 to 275760')
+  }
+
+  ranges(...names: readonly string[]): void {
+    this.#each(names, isRange, '"from", "to" or both: whole numbers, 0 or more, "from" first')
   }
 
   booleans(...names: readonly string[]): void {
@@ -110,8 +118,19 @@ const isText = (value: unknown) => typeof value === 'string' && value !== '' && 
 export const isId = (value: unknown): value is string =>
   typeof value === 'string' && UUID.test(value)
 
-const isTimestamp = (value: unknown) =>
-  typeof value === 'number' && Number.isFinite(value) && Math.abs(value) <= TIMESTAMP_MAX
+export const isTimestamp = (value: unknown): boolean =>
+  typeof value === 'number' && value >= TIMESTAMP_MIN && value <= TIMESTAMP_MAX
+
+const isCount = (value: unknown) =>
+  Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= COUNT_MAX
+
+function isRange(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  const { from, to, ...others } = value as Readonly<Record<string, unknown>>
+  const given = [from, to].filter((one) => one !== undefined)
+  const isOrdered = given.length < 2 || (from as number) <= (to as number)
+  return given.length > 0 && given.every(isCount) && isOrdered && Object.keys(others).length === 0
+}
 
 const listOf = (isValid: (value: unknown) => boolean, most: number) => (value: unknown) =>
   Array.isArray(value) &&

@@ -42,7 +42,7 @@ export function compileDeadLetters(query: DeadLetterQuery): Statement {
   const hasStatus = `d.status = any(${statuses})`
   const found =
     lookupsOf(query, values, (id) => scan(hasStatus, id)) ??
-    (query.key === undefined
+    ((query.key ?? query.messageId) === undefined
       ? `unnest(${statuses}) as st (status) cross join (${scopeSql(query, values)}) scope
          cross join lateral (${scan(...inScope(query))}) d`
       : `(${scan(hasStatus)}) d`)

@@ -5,8 +5,8 @@ import { containing, momentSql, readCursor, type Values } from './sql.ts'
 import { FROM_GROUPS, HANDLER } from './statements.ts'
 
 /** Whether a selective value finds the rows. All other filters are then conditions. */
-export const isByValue = ({ key, extracted = {} }: DeadLetterQuery): boolean =>
-  key !== undefined || Object.keys(extracted).length > 0
+export const isByValue = ({ key, messageId, extracted = {} }: DeadLetterQuery): boolean =>
+  (key ?? messageId) !== undefined || Object.keys(extracted).length > 0
 
 const isByGroup = ({ groups, handler }: DeadLetterQuery) =>
   groups !== undefined || handler !== undefined
@@ -36,12 +36,13 @@ function groupsSql({ groups, sources, handler }: DeadLetterQuery, values: Values
 }
 
 /**
- * Returns the conditions for the start of the page and for its partitions. An id starts with the first failure
- * time. This is never after the last failure, so a bound on the last failure is also a bound on the id.
+ * Returns the conditions for the start of the page and for its partitions. An id starts with the time of the first
+ * failure in the first cycle. No later failure is before it, so an upper bound on a failure is also a bound on the id.
  */
 export function positionConditions(query: DeadLetterQuery, values: Values): readonly string[] {
-  const { after, before } = query
+  const { before, firstBefore = Infinity } = query
   const where: string[] = []
+  const after = latest(query.after, query.firstAfter)
   const cursor = readCursor(query.cursor)
   const last = 'd.last_failed_at'
   if (after !== undefined) where.push(`${last} >= ${momentSql(values.add(after, 'float8'))}`)
@@ -50,10 +51,14 @@ export function positionConditions(query: DeadLetterQuery, values: Values): read
     const at = momentSql(values.add(cursor.at, 'float8'))
     where.push(`(${last}, d.id) < (${at}, ${values.add(cursor.id, 'uuid')})`)
   }
-  const end = Math.min(before ?? Infinity, cursor === undefined ? Infinity : cursor.at + 1)
+  const cursorEnd = cursor === undefined ? Infinity : cursor.at + 1
+  const end = Math.min(before ?? Infinity, firstBefore, cursorEnd)
   if (end < TIMESTAMP_LIMIT) where.push(`d.id < ${values.add(floorId(end), 'uuid')}`)
   return where
 }
+
+const latest = (one: number | undefined, other: number | undefined) =>
+  one === undefined || other === undefined ? (one ?? other) : Math.max(one, other)
 
 /** 48 bits of ms: the size of the timestamp in an id. */
 const TIMESTAMP_LIMIT = 2 ** 48
@@ -65,17 +70,27 @@ function floorId(at: number): string {
 
 /** Returns the conditions that no index answers: every row of the scope, or of the value, is compared. */
 export function rowConditions(query: DeadLetterQuery, values: Values): readonly string[] {
-  const { key, class: kind, code, type, quarantined, text } = query
+  const { class: kind, code, type, lane, quarantined, firstAfter, firstBefore } = query
+  const { attempts = {}, texts = [] } = query
   const where: string[] = []
-  const same = (column: string, value: unknown, as: string) => {
-    if (value !== undefined) where.push(`d.${column} = ${values.add(value, as)}`)
+  const compare = (column: string, sign: string, value: unknown, as: string) => {
+    if (value !== undefined) where.push(`d.${column} ${sign} ${values.add(value, as)}`)
   }
-  same('key', key === undefined ? undefined : storable(key, NAME_MAX), 'text')
+  const same = (column: string, value: unknown, as: string) => compare(column, '=', value, as)
+  same('key', storedName(query.key), 'text')
+  same('message_id', storedName(query.messageId), 'text')
   same('class', kind, 'text')
   same('code', code, 'text')
   same('type', type, 'text')
+  same('lane', lane, 'text')
+  compare('attempts', '>=', attempts.from, 'integer')
+  compare('attempts', '<=', attempts.to, 'integer')
   same('is_quarantined', quarantined, 'boolean')
-  if (text !== undefined) where.push(`d.message ilike ${values.add(containing(text), 'text')}`)
+  if (firstAfter !== undefined)
+    where.push(`d.first_failed_at >= ${momentSql(values.add(firstAfter, 'float8'))}`)
+  if (firstBefore !== undefined)
+    where.push(`d.first_failed_at < ${momentSql(values.add(firstBefore, 'float8'))}`)
+  for (const text of texts) where.push(`d.message ilike ${values.add(containing(text), 'text')}`)
   const { groups, sources, handler } = query
   // Otherwise the scope has them.
   const isScoped = (groups ?? sources ?? handler) !== undefined
@@ -84,6 +99,10 @@ export function rowConditions(query: DeadLetterQuery, values: Values): readonly 
   }
   return [...where, ...contentConditions(query, values)]
 }
+
+/** Returns the name as it is stored. */
+const storedName = (name: string | undefined) =>
+  name === undefined ? undefined : storable(name, NAME_MAX)
 
 function contentConditions(
   { headers = {}, json = {}, extracted = {} }: DeadLetterQuery,

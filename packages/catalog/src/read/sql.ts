@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { RedriveError } from '@redrive/core'
 import type { Pool } from 'pg'
+import { isTimestamp } from './check.ts'
 import { explained, inReading, isPlanLost, type RunSql } from '../database.ts'
 
 /** A statement and its values. Text from the caller is always a value and never part of the statement. */
@@ -81,7 +82,7 @@ export const cursorText = ({ at, id }: Cursor): string => `${at}_${id}`
 export function readCursor(next: string | undefined): Cursor | undefined {
   if (next === undefined) return undefined
   const [, at, id] = CURSOR.exec(next) ?? []
-  if (at !== undefined && id !== undefined) return { at: Number(at), id }
+  if (id !== undefined && isTimestamp(Number(at))) return { at: Number(at), id }
   const problem = 'cursor: expected "nextCursor" of the previous page'
   throw new RedriveError('POLICY_INVALID', problem, { problems: [problem] })
 }

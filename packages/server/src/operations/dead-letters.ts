@@ -92,7 +92,7 @@ async function queryOf(
   query: Query,
   ...actions: readonly Action[]
 ): Promise<DeadLetterQuery | undefined> {
-  const { sources: _, headers, extracted, json, ...rest } = omitUndefined(query)
+  const { sources: _, headers, extracted, json, text, ...rest } = omitUndefined(query)
   const sources = await narrowedFor(parts, audited, omitUndefined(query), ...actions)
   if (sources?.length === 0) return undefined
   return {
@@ -102,6 +102,7 @@ async function queryOf(
       headers: pairsOf(headers),
       extracted: pairsOf(extracted),
       json: valuesOf(json),
+      texts: text === undefined ? undefined : [text],
     }),
   }
 }

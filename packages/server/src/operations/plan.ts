@@ -103,13 +103,14 @@ async function chooseQuery(
   query: Query,
   actions: readonly Action[],
 ): Promise<DeadLetterQuery> {
-  const { sources: requested, ...rest } = omitUndefined(query)
+  const { sources: requested, text, ...rest } = omitUndefined(query)
   const needed = [...actions, ...valuesNeed(rest)]
   for (const source of requested ?? []) await parts.guard.check(audited, source, needed)
   const sources = await narrowedFor(parts, audited, omitUndefined(query), ...actions)
   if (sources?.length === 0)
     throw new ProblemError('not_found', 'The selection contains no dead letters.')
-  return { ...rest, ...omitUndefined({ sources }) } as DeadLetterQuery
+  const texts = text === undefined ? undefined : [text]
+  return { ...rest, ...omitUndefined({ sources, texts }) } as DeadLetterQuery
 }
 
 /** Returns the version that the caller read. An edit is only valid for this version. */
