@@ -41,6 +41,7 @@ import type { ApprovalRule } from './replay/run/lifecycle.ts'
 import { Replays } from './replay/replays.ts'
 import { type MaintenanceResult, maintainAll } from './retention.ts'
 import type { PayloadKeys } from './encryption.ts'
+import { createSetAside, type SetAside } from './set-aside/set-aside.ts'
 import { type CatalogCounts, readCounts } from './metrics/counts.ts'
 import { readReplayed, type SourceReplayStats } from './metrics/replay-stats.ts'
 
@@ -76,6 +77,8 @@ export class Catalog {
   readonly #reader: Reader
   /** Plans and controls replays, and reads their outcomes. */
   readonly replays: Replays
+  /** Lists, replays and discards messages that could not be catalogued as dead letters. */
+  readonly setAside: SetAside
 
   constructor(options: CatalogOptions) {
     const {
@@ -89,6 +92,7 @@ export class Catalog {
     this.#keys = keys
     this.replays = new Replays({ pool, keys, origins }, approval)
     this.#reader = { pool, timeoutMs: checkedTimeout(pool, searchTimeout) }
+    this.setAside = createSetAside({ pool, keys, reader: this.#reader, approval })
   }
 
   /**

@@ -42,6 +42,15 @@ export type {
 export type { ItemCounts, ItemState, RunState } from './replay/run/states.ts'
 export type { SchemaOf, StandardJsonSchema } from './replay/plan/schema.ts'
 export type { ConfirmResult, OutcomeResult } from './replay/outcome/confirm.ts'
+export type {
+  SetAsideDetail,
+  SetAsideMessage,
+  SetAsidePage,
+  SetAsideQuery,
+  SetAsideStatus,
+} from './set-aside/read.ts'
+export type { SetAside } from './set-aside/set-aside.ts'
+export type { SetAsideReason } from './set-aside/store.ts'
 export type { MaintenanceResult } from './retention.ts'
 export type { PayloadKeys } from './encryption.ts'
 export type { CatalogCounts, NotableGroup, SourceCounts } from './metrics/counts.ts'

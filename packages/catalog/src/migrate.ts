@@ -14,6 +14,7 @@ import { UNRELEASED } from './migrations/0004-unreleased.ts'
 import { COUNTS } from './migrations/0005-counts.ts'
 import { FAILURES } from './migrations/0006-failures.ts'
 import { FILTERS } from './migrations/0007-filters.ts'
+import { SET_ASIDE } from './migrations/0008-set-aside.ts'
 
 const MIGRATIONS: SchemaMigrations = {
   ...SCHEMA,
@@ -25,6 +26,7 @@ const MIGRATIONS: SchemaMigrations = {
     '0005-counts': COUNTS,
     '0006-failures': FAILURES,
     '0007-filters': FILTERS,
+    '0008-set-aside': SET_ASIDE,
   },
   // Creates the first partitions, so that the first dead letters are not stored in the default partition.
   afterwards: MAKE_DAYS,

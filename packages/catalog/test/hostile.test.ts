@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import type { DrainedDeadLetter } from '@redrive/runtime'
 import { describe, expect, test } from 'vitest'
 import { catalog } from '../src/index.ts'
@@ -13,7 +13,7 @@ async function through(deadLetter: DrainedDeadLetter, from = made) {
     added: 1,
     failedAgain: 0,
     known: 0,
-    quarantined: 0,
+    setAside: 0,
   })
   const [row] = await rows<{ id: string }>(
     pool,
@@ -153,56 +153,6 @@ test('finds a number with too many digits by the value that JavaScript parses', 
     json: { '/n': Number(number) },
   })
   expect(deadLetters).toHaveLength(1)
-})
-
-describe('a message that cannot be stored is quarantined once and does not block others', () => {
-  const aside = () =>
-    rows<{ reason: string; sha256: Buffer; head: Buffer; payload_bytes: string }>(
-      pool,
-      'select * from redrive_catalog.ingest_quarantine order by id',
-    )
-
-  test('a body that is too large, headers that are nested too deeply, and a value that the database rejects', async () => {
-    let nested: unknown = 'x'
-    for (let level = 0; level < 100_000; level++) nested = [nested]
-    const bytes = randomBytes(100_000)
-    const refused = [
-      dead({ delivery: { bytes } }),
-      dead({ delivery: { headers: { nested } } }),
-      dead({ delivery: { headers: { act: () => 1 } } }),
-      dead({ message: 'the database does not like this' }),
-    ]
-    await pool.query(`alter table redrive_catalog.dead_letter add constraint dislike
-      check (message not like '%does not like%')`)
-    const all = [dead(), ...refused, dead(), dead()]
-    const options = { maxPayloadBytes: 99_999 }
-    const source = new ListSource(all)
-    expect(await made.ingest(source, options)).toEqual({
-      added: 3,
-      failedAgain: 0,
-      known: 0,
-      quarantined: 4,
-    })
-    expect(source.released).toBe(7)
-    expect(await made.ingest(new ListSource(all), options)).toEqual({
-      added: 0,
-      failedAgain: 0,
-      known: 3,
-      quarantined: 4,
-    })
-    await pool.query('alter table redrive_catalog.dead_letter drop constraint dislike')
-    const kept = await aside()
-    expect(kept).toHaveLength(4)
-    expect(kept.map(({ reason }) => reason).sort()).toEqual([
-      expect.stringContaining('100000 bytes'),
-      expect.stringContaining('the database rejected it'),
-      expect.stringContaining('a function cannot be stored'),
-      expect.stringContaining('deeper than 64'),
-    ])
-    const large = kept.find(({ payload_bytes }) => payload_bytes === '100000')
-    expect(large?.sha256.equals(createHash('sha256').update(bytes).digest())).toBe(true)
-    expect(large?.head.equals(bytes.subarray(0, 65_536))).toBe(true)
-  })
 })
 
 describe('masks', () => {

@@ -13,7 +13,7 @@ beforeEach(async () => {
     redrive_catalog.dead_letter_lookup,
     redrive_catalog.failure_group, redrive_catalog.group_minute, redrive_catalog.group_hour,
     redrive_catalog.source_day, redrive_catalog.source, redrive_catalog.undated,
-    redrive_catalog.ingest_quarantine, redrive_catalog.comment cascade`)
+    redrive_catalog.set_aside, redrive_catalog.comment cascade`)
 })
 
 const counted = async () => ({
@@ -68,7 +68,7 @@ describe('ingest', () => {
       added: 250,
       failedAgain: 0,
       known: 0,
-      quarantined: 0,
+      setAside: 0,
     })
     expect(source.released).toBe(250)
     const { letters, payloads, groups, minutes, hours, days } = await counted()
@@ -91,7 +91,7 @@ describe('ingest', () => {
       added: 0,
       failedAgain: 0,
       known: 30,
-      quarantined: 0,
+      setAside: 0,
     })
     expect(await counted()).toEqual(before)
     expect(source.released).toBe(30)

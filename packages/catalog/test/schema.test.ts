@@ -21,6 +21,7 @@ describe('migrate', () => {
         '0005-counts',
         '0006-failures',
         '0007-filters',
+        '0008-set-aside',
       ])
       await pool.query(migrationSql())
       const tables = async () =>

@@ -59,6 +59,7 @@ export type {
   DeadLetterSource,
   DrainedBatch,
   DrainedDeadLetter,
+  DrainProblem,
   ReplayConfirmation,
   ReplayMessage,
 } from './ports/dead-letter-source.ts'

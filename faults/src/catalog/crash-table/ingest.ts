@@ -38,7 +38,7 @@ const committed = onEach({
  * group notices the death.
  */
 async function takenOver(stage: Stage): Promise<IngestResult> {
-  const total = { added: 0, failedAgain: 0, known: 0, quarantined: 0 }
+  const total = { added: 0, failedAgain: 0, known: 0, setAside: 0 }
   do {
     const one = await stage.catalog.ingest(stage.source)
     total.added += one.added

@@ -141,7 +141,8 @@ const ingestOne = (catalog: Catalog, one: BackgroundSource, signal: AbortSignal)
     signal,
   })
 
-const isBusy = ({ added, failedAgain, known }: IngestResult) => added + failedAgain + known > 0
+const isBusy = ({ added, failedAgain, known, setAside }: IngestResult) =>
+  added + failedAgain + known + setAside > 0
 
 /** Repeats `step` for one time slice. It returns the ms to wait, or true to continue immediately. */
 async function runTimeSlice(

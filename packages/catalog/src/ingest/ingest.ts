@@ -6,9 +6,9 @@ import { UnreadableHeaders } from '../dead-letter-codec.ts'
 import { Days } from './days.ts'
 import { type Entry, entryOf, type KnownSource } from './entry.ts'
 import type { ResolvedIngest } from './options.ts'
-import { type RejectedDeadLetter, refusedOf, storeRefused } from './quarantine.ts'
-import { registerSource, storeEntries } from './store.ts'
-import { forgetReleased, isHeld, whenLetGo, withoutKnown } from './unidentified.ts'
+import { type RejectedMessage, rejectedOf, storeSetAside } from '../set-aside/store.ts'
+import { registerSource, type Session, storeEntries } from './store.ts'
+import { forgetReleased, holdUnnamed, isHeld, whenLetGo, withoutKnown } from './unidentified.ts'
 
 /** The result of one ingest. */
 export interface IngestResult {
@@ -16,10 +16,10 @@ export interface IngestResult {
   readonly added: number
   /** Number of replayed dead letters that failed again. They are open again, in their next cycle. */
   readonly failedAgain: number
-  /** Number of dead letters that the catalog already had, for example after a crash. */
+  /** Number of messages that the catalog already had, for example after a crash. */
   readonly known: number
-  /** Number of messages that could not be stored as dead letters. */
-  readonly quarantined: number
+  /** Number of messages that could not be catalogued as dead letters. They are kept whole: see `catalog.setAside`. */
+  readonly setAside: number
 }
 
 /** 2: the server stores one batch while this process reads and hashes the next. More batches would block each other. */
@@ -71,12 +71,12 @@ const sumOf = (parts: readonly IngestResult[]): IngestResult =>
       added: sum.added + one.added,
       failedAgain: sum.failedAgain + one.failedAgain,
       known: sum.known + one.known,
-      quarantined: sum.quarantined + one.quarantined,
+      setAside: sum.setAside + one.setAside,
     }),
     NOTHING,
   )
 
-const NOTHING: IngestResult = { added: 0, failedAgain: 0, known: 0, quarantined: 0 }
+const NOTHING: IngestResult = { added: 0, failedAgain: 0, known: 0, setAside: 0 }
 
 /** Stores a batch and releases it. If storing fails, the batch is returned to the broker. */
 async function storeAndRelease(work: Work, batch: DrainedBatch): Promise<IngestResult> {
@@ -138,69 +138,96 @@ async function storeBatch(
   work: BatchWork,
   drained: readonly DrainedDeadLetter[],
 ): Promise<StoredBatch> {
-  const { entries, refused } = sorted(drained, work.options)
-  await whenLetGo(work.pool, work.options.source, entries)
+  const { entries, rejected } = sorted(drained, work.options)
+  await whenLetGo(work.pool, work.options.source, [...entries, ...rejected])
   await work.days.make(entries)
   const beganAt = performance.now()
-  return { done: await storeOrSplit(work, entries, refused), beganAt }
+  return { done: await storeOrSplit(work, entries, rejected), beganAt }
 }
 
-/** Returns the messages that can be stored, and the others with a reason. */
+/** Returns the messages that can be catalogued, and the others with a reason. */
 function sorted(drained: readonly DrainedDeadLetter[], options: ResolvedIngest) {
   const entries: Entry[] = []
-  const refused: RejectedDeadLetter[] = []
+  const rejected: RejectedMessage[] = []
   for (const one of drained) {
-    const size = one.delivery.bytes.length
-    if (size > options.maxPayloadBytes) {
-      refused.push(
-        refusedOf(
-          one,
-          options,
-          `the body has ${size} bytes, more than maxPayloadBytes (${options.maxPayloadBytes})`,
-        ),
-      )
-      continue
-    }
-    try {
-      entries.push(entryOf(one, options))
-    } catch (error) {
-      if (!(error instanceof UnreadableHeaders)) throw error
-      refused.push(refusedOf(one, options, `the headers cannot be stored: ${error.message}`))
-    }
+    const read = entryOrRejected(one, options)
+    if ('reason' in read) rejected.push(read)
+    else entries.push(read)
   }
-  return { entries, refused }
+  return { entries, rejected }
 }
+
+function entryOrRejected(
+  drained: DrainedDeadLetter,
+  options: ResolvedIngest,
+): Entry | RejectedMessage {
+  const { source, maxPayloadBytes } = options
+  const { problem, delivery } = drained
+  const size = delivery.bytes.length
+  if (problem !== undefined) return rejectedOf(drained, source, problem.code, problem.message)
+  if (size > maxPayloadBytes) {
+    const why = `The body has ${size} bytes, more than maxPayloadBytes (${maxPayloadBytes}).`
+    return rejectedOf(drained, source, 'body_too_large', why)
+  }
+  try {
+    return entryOf(drained, options)
+  } catch (error) {
+    // No message may block its neighbours, whatever its headers do to the code that reads them.
+    const [reason, what] =
+      error instanceof UnreadableHeaders
+        ? (['headers_not_storable', 'The headers cannot be stored'] as const)
+        : (['unreadable', 'The message cannot be read'] as const)
+    return rejectedOf(drained, source, reason, `${what}: ${textOf(error)}.`)
+  }
+}
+
+const textOf = (error: unknown) => (error instanceof Error ? error.message : String(error))
 
 /**
  * Stores all entries in one transaction. If the database rejects a value, each half is stored separately, until
- * only the entry with that value is left. That entry is quarantined and does not block the others.
+ * only the entry with that value is left. That entry is set aside and does not block the others.
  */
 async function storeOrSplit(
   work: BatchWork,
   entries: readonly Entry[],
-  refused: readonly RejectedDeadLetter[],
+  rejected: readonly RejectedMessage[],
 ): Promise<IngestResult> {
   const { pool, known, options, batch } = work
   try {
     const store = async (run: RunSql, copy: Copy) => {
-      await storeRefused(run, known.id, refused)
-      const unknown = await withoutKnown(run, batch, options.source, entries)
       const session = { run, copy, batch }
+      const setAside = await storeRejected(session, known, rejected, options)
+      const unknown = await withoutKnown(run, batch, options.source, entries)
       const { added, failedAgain } = await storeEntries(session, known, unknown, options)
-      const rest = entries.length - added - failedAgain
-      return { added, failedAgain, known: rest, quarantined: refused.length }
+      const rest = entries.length + rejected.length - added - failedAgain - setAside
+      return { added, failedAgain, known: rest, setAside }
     }
     return await inTransaction(pool, store, known.settings)
   } catch (error) {
     const [first] = entries
     if (!isDataRefused(error) || first === undefined) throw error
     if (entries.length === 1) {
-      const why = `the database rejected it: ${(error as Error).message}`
-      return storeOrSplit(work, [], [...refused, refusedOf(first.drained, options, why)])
+      const why = `The database rejected a value: ${textOf(error)}.`
+      const one = rejectedOf(first.drained, options.source, 'rejected_by_database', why)
+      return storeOrSplit(work, [], [...rejected, one])
     }
     const middle = entries.length >> 1
-    const before = await storeOrSplit(work, entries.slice(0, middle), refused)
+    const before = await storeOrSplit(work, entries.slice(0, middle), rejected)
     const after = await storeOrSplit(work, entries.slice(middle), [])
     return sumOf([before, after])
   }
+}
+
+/** Sets messages aside and returns how many are new. */
+async function storeRejected(
+  session: Session,
+  known: KnownSource,
+  rejected: readonly RejectedMessage[],
+  { source, keys }: ResolvedIngest,
+): Promise<number> {
+  const { run, batch } = session
+  const unknown = await withoutKnown(run, batch, source, rejected)
+  const added = await storeSetAside(session, known.id, unknown, keys)
+  await holdUnnamed(run, batch, source, added)
+  return added.length
 }

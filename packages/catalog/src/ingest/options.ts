@@ -16,9 +16,9 @@ export interface IngestOptions {
   /** How long a dead letter is kept after its ingest. Default: the stored value of the source, at first '14d'. */
   readonly retention?: Duration
   /**
-   * Maximum size of a stored body. A larger body is quarantined: only its head and its hash are stored, and the
-   * rest is lost when the broker releases it. From 1 byte to 512 MiB. The default of 128 MiB is more than
-   * brokers accept by default.
+   * Maximum size of the body of a dead letter. A message with a larger body is set aside whole: it is stored, but
+   * not grouped and searched. From 1 byte to 512 MiB. The default of 128 MiB is more than brokers accept by
+   * default.
    */
   readonly maxPayloadBytes?: number
   /** JSON Pointers of values to mask in the preview; `*` matches every item or key. Default: none. */

@@ -63,14 +63,6 @@ select redrive_catalog.make_days(array(
   union select t.today))
   from (select (now() at time zone 'UTC')::date as today) t`
 
-export const INSERT_QUARANTINED: string = `
-insert into redrive_catalog.ingest_quarantine (identity, source_id, reason, message_id, payload_bytes, sha256, head)
-  select r.identity, $1, r.reason, r.message_id, r.bytes, r.sha256, r.head
-    from unnest($2::uuid[], $3::text[], $4::text[], $5::bigint[], $6::bytea[], $7::bytea[])
-      as r (identity, reason, message_id, bytes, sha256, head)
-    order by r.identity
-  on conflict (identity) do nothing`
-
 /** 10 s: a release directly follows its commit. */
 export const HOLD_MS = 10_000
 const HELD_UNTIL = `clock_timestamp() + interval '${HOLD_MS} milliseconds'`

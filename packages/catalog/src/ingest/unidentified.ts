@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { DrainedDeadLetter } from '@redrive/runtime'
 import type { Pool } from 'pg'
 import type { RunSql } from '../database.ts'
-import { encodeExactly } from '../dead-letter-codec.ts'
-import type { DatedEntry, Entry } from './entry.ts'
+import { encodeExactly, UnreadableHeaders } from '../dead-letter-codec.ts'
+import { encodeAny } from '../set-aside/codec.ts'
 import { sha256Of, uuidOf } from './identity.ts'
 import { DELETE_RELEASED, HOLD_MS, IS_HELD, MATCH, HOLD } from './statements.ts'
 
@@ -21,20 +22,35 @@ const RELEASE_MS = HOLD_MS / 2
 /** 200 ms between two checks: this wait only happens after a crash. */
 const POLL_MS = 200
 
-/** Returns a hash that identifies a message without a stable id by its content. */
-function contentOf(source: string, { drained, sha256 }: Entry): string {
-  const { headers, cycle } = drained.delivery
-  const parts = [Buffer.from(encodeExactly([source, cycle.number, headers])), sha256]
-  return uuidOf(sha256Of(Buffer.concat(parts)))
+/** A drained message with the hash of its body. */
+interface HashedMessage {
+  readonly drained: DrainedDeadLetter
+  readonly sha256: Buffer
 }
 
-const isRedelivered = ({ drained }: Entry) => drained.identity === 'generated_redelivered'
+/** Returns a hash that identifies a message without a stable id by its content. */
+function contentOf(source: string, { drained, sha256 }: HashedMessage): string {
+  const { headers, cycle } = drained.delivery
+  return uuidOf(sha256Of(Buffer.concat([encoded([source, cycle.number, headers]), sha256])))
+}
+
+/** Encodes any value, also headers that the catalog cannot store. */
+function encoded(value: unknown): Buffer {
+  try {
+    return Buffer.from(encodeExactly(value))
+  } catch (error) {
+    if (!(error instanceof UnreadableHeaders)) throw error
+    return encodeAny(value)
+  }
+}
+
+const isRedelivered = ({ drained }: HashedMessage) => drained.identity === 'generated_redelivered'
 
 /** Waits while another process may be about to release the same messages, at most for one hold. */
 export async function whenLetGo(
   pool: Pool,
   source: string,
-  entries: readonly Entry[],
+  entries: readonly HashedMessage[],
 ): Promise<void> {
   const contents = entries.filter(isRedelivered).map((entry) => contentOf(source, entry))
   if (contents.length === 0) return
@@ -47,12 +63,12 @@ export async function whenLetGo(
 }
 
 /** Returns the entries without redelivered messages that the catalog already has. */
-export async function withoutKnown(
+export async function withoutKnown<T extends HashedMessage>(
   run: RunSql,
   batch: string,
   source: string,
-  entries: readonly Entry[],
-): Promise<readonly Entry[]> {
+  entries: readonly T[],
+): Promise<readonly T[]> {
   if (!entries.some(isRedelivered)) return entries
   const contents = entries.map((one) => (isRedelivered(one) ? contentOf(source, one) : undefined))
   const wanted = contents.filter((content) => content !== undefined)
@@ -61,12 +77,12 @@ export async function withoutKnown(
   return entries.filter((_, at) => known.get(contents[at] ?? '')?.pop() === undefined)
 }
 
-/** Records the added dead letters without a stable id until they are released. */
+/** Records the added messages without a stable id until they are released. */
 export async function holdUnnamed(
   run: RunSql,
   batch: string,
   source: string,
-  added: readonly DatedEntry[],
+  added: readonly (HashedMessage & { readonly id: string })[],
 ): Promise<void> {
   const unidentified = added.filter(({ drained }) => drained.identity !== 'stable')
   if (unidentified.length === 0) return

@@ -19,7 +19,7 @@ export async function readDrained(
   for (const { id, bytes } of sizes) {
     const first = firsts.get(id)
     if (first === undefined) continue
-    const parts = bytes <= PART_BYTES ? [first] : await readParts(run, id, bytes)
+    const parts = bytes <= PART_BYTES ? [first] : await readParts(run, { text: PARTS, id, bytes })
     found.set(id, await decryptParts(id, parts, keys))
   }
   return found
@@ -31,7 +31,7 @@ export async function readPayload(
   keys: PayloadKeys | undefined,
   { id, bytes }: { readonly id: string; readonly bytes: number },
 ): Promise<DrainedDeadLetter> {
-  return decryptParts(id, await readParts(run, id, bytes), keys)
+  return decryptParts(id, await readParts(run, { text: PARTS, id, bytes }), keys)
 }
 
 /** Returns the stored preview. It is not encrypted, and the body is not read. */
@@ -43,13 +43,17 @@ export async function readPreview(run: RunSql, id: string): Promise<unknown> {
 /** 8 parts per statement, so that each statement ends in time for a body of any size. */
 const PARTS_PER_STATEMENT = 8
 
-async function readParts(run: RunSql, id: string, bytes: number): Promise<readonly PartRow[]> {
+/** Reads all parts of a body with this size. `text` selects the parts of an id in a range. */
+export async function readParts(
+  run: RunSql,
+  { text, id, bytes }: { readonly text: string; readonly id: string; readonly bytes: number },
+): Promise<readonly PartRow[]> {
   const parts: PartRow[] = []
   do {
     const start = parts.length
-    parts.push(...(await run<PartRow>(PARTS, [id, start, start + PARTS_PER_STATEMENT])))
+    parts.push(...(await run<PartRow>(text, [id, start, start + PARTS_PER_STATEMENT])))
     if (parts.length === start) {
-      throw new Error(`A part of the payload of the dead letter "${id}" is missing.`)
+      throw new Error(`A part of the payload "${id}" is missing.`)
     }
   } while (parts.length * PART_BYTES < bytes)
   return parts
@@ -60,21 +64,31 @@ async function decryptParts(
   parts: readonly PartRow[],
   keys: PayloadKeys | undefined,
 ): Promise<DrainedDeadLetter> {
-  const [first] = parts
-  if (first === undefined) throw new Error(`The payload of the dead letter "${id}" is missing.`)
-  const { key_id: keyId, wrapped_key: wrappedKey, wire: encoded } = first
+  const { bytes, wire } = await openParts(id, parts, keys)
+  if (wire === undefined) throw new Error(`The payload of the dead letter "${id}" is missing.`)
+  return decodeDeadLetter(wire, bytes)
+}
+
+/** Decrypts and joins the parts of one message. */
+export async function openParts(
+  id: string,
+  parts: readonly PartRow[],
+  keys: PayloadKeys | undefined,
+): Promise<{ readonly bytes: Buffer; readonly wire: Uint8Array | undefined }> {
+  const { key_id: keyId = null, wrapped_key: wrappedKey = null, wire = null } = parts[0] ?? {}
   let decrypt = (bytes: Uint8Array, _: number): Uint8Array => bytes
   if (keyId !== null && wrappedKey !== null) {
     decrypt = createDecryptor(await keyOf(keys, keyId), id, wrappedKey)
   }
   const bytes = Buffer.concat(parts.map(({ part, bytes: piece }) => decrypt(piece, part)))
-  return decodeDeadLetter(decrypt(encoded, WIRE_PART), bytes)
+  return { bytes, wire: wire === null ? undefined : decrypt(wire, WIRE_PART) }
 }
 
-interface PartRow {
+export interface PartRow {
   readonly part: number
   readonly bytes: Buffer
-  readonly wire: Buffer
+  /** Part 0 only. */
+  readonly wire: Buffer | null
   readonly key_id: string | null
   readonly wrapped_key: Buffer | null
 }

@@ -23,6 +23,17 @@ export interface DrainedDeadLetter {
   readonly handler?: string
   /** The stack of the last failure, when the policy of the consumer includes it and it fits. */
   readonly stack?: string
+  /**
+   * Why it cannot be a dead letter like others: a reader failed on its headers, or a replay with these headers could
+   * not be published. The headers are complete, and the other fields may be incomplete. The control plane sets it aside.
+   */
+  readonly problem?: DrainProblem
+}
+
+export interface DrainProblem {
+  readonly code: 'unreadable' | 'headers_not_publishable'
+  /** What is wrong, as a sentence. */
+  readonly message: string
 }
 
 /** A consumer's confirmation that a replay is done. */

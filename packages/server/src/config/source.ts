@@ -150,7 +150,9 @@ export const source = z
       .describe('Maximum number of dead letters in one transaction (1–5,000, default 500)')
       .optional(),
     maxPayloadBytes: whole(1, 536_870_912)
-      .describe('Larger bodies are truncated and quarantined. Default 128 MiB')
+      .describe(
+        'Messages with larger bodies are set aside whole: stored, but not grouped and searched. Default 128 MiB',
+      )
       .optional(),
     mask: z
       .array(pointer())

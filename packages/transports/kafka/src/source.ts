@@ -91,7 +91,7 @@ export class KafkaSource implements DeadLetterSource {
     const { deliveries, ...endActions } = await this.#deadLetters.take(limit, DRAIN_MS)
     const deadLetters: DrainedDeadLetter[] = []
     // One after the other: an original is read from the broker, and may be large.
-    for (const delivery of deliveries) deadLetters.push(await this.#read(delivery))
+    for (const delivery of deliveries) deadLetters.push(await this.#readSafely(delivery))
     return { deadLetters, ...endActions }
   }
 
@@ -115,6 +115,25 @@ export class KafkaSource implements DeadLetterSource {
     if (now < (this.#nextCheckAt.get(first) ?? 0)) return false
     this.#nextCheckAt.set(first, now + CHECK_MS)
     return (await existing(this.#client.base, topics)).length > 0
+  }
+
+  /** Reads a dead letter. Whatever its headers contain, it does not throw: the other dead letters would wait. */
+  async #readSafely(delivery: KafkaDelivery): Promise<DrainedDeadLetter> {
+    try {
+      return await this.#read(delivery)
+    } catch (error) {
+      const text = error instanceof Error ? error.message : String(error)
+      return {
+        delivery: { ...saidBy(delivery), source: this.source },
+        origin: this.source,
+        envelope: envelopeOf(delivery.raw),
+        quarantined: false,
+        class: 'unknown',
+        reason: 'unknown',
+        identity: 'stable',
+        problem: { code: 'unreadable', message: `The headers cannot be read: ${text}.` },
+      }
+    }
   }
 
   async #read(drained: KafkaDelivery): Promise<DrainedDeadLetter> {

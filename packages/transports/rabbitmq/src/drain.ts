@@ -1,9 +1,10 @@
 import { withTimeout } from '@redrive/runtime/internal'
 import type { Channel, ChannelModel, ConsumeMessage } from 'amqplib'
 import { messageCount } from './declare.ts'
-import { type RabbitMqDelivery, toDelivery } from './delivery.ts'
+import type { RabbitMqDelivery } from './delivery.ts'
 import { answered, CLOSE_MS, closeChannel } from './connection/connection.ts'
 import { headerTypesOf } from './connection/wire-headers.ts'
+import { readDelivery } from './unreadable.ts'
 import { UnackedDeliveries } from './unacked.ts'
 
 export interface HoldOptions {
@@ -92,7 +93,7 @@ export async function hold(connection: ChannelModel, options: HoldOptions): Prom
       const wanted = Math.min(options.limit - taken.length, waiting)
       if (wanted <= 0) continue
       for (const raw of await take(channel, queue, wanted, options.quietMs)) {
-        const delivery = toDelivery(queue, raw, headerTypesOf(channel, raw))
+        const delivery = readDelivery(queue, raw, headerTypesOf(channel, raw))
         unsettled.add(delivery)
         taken.push({ queue, delivery })
       }

@@ -48,7 +48,8 @@ interface ChannelClose {
   readonly isRefusal: boolean
 }
 
-const COPY = 'redrive-copy' satisfies keyof RabbitMqHeaderTable
+/** The header with the number of the copy. */
+export const COPY: keyof RabbitMqHeaderTable = 'redrive-copy'
 
 /**
  * Publishes persistent, mandatory messages and waits until each is confirmed and not returned. A confirm

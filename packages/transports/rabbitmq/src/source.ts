@@ -35,7 +35,9 @@ import {
   type ResolvedSourceOptions,
   resolveSourceOptions,
 } from './options.ts'
-import { Publisher } from './publish.ts'
+import { checkEncodable } from './message/check-encodable.ts'
+import { COPY, Publisher } from './publish.ts'
+import { textOf, unreadableDeadLetter } from './unreadable.ts'
 
 /** 2 s without the next dead letter: another control plane has taken the rest. */
 const QUIET_MS = 2_000
@@ -151,7 +153,17 @@ export class RabbitMqSource implements DeadLetterSource {
     }
   }
 
+  /** Reads a dead letter. Whatever its headers contain, it does not throw: the other dead letters would wait. */
   #read(queue: string, delivery: RabbitMqDelivery): DrainedDeadLetter {
+    try {
+      return withReplayProblem(this.#deadLetterOf(queue, delivery))
+    } catch (error) {
+      const quarantined = this.#options.quarantineQueues.includes(queue)
+      return { ...unreadableDeadLetter(this.source, delivery, error), quarantined }
+    }
+  }
+
+  #deadLetterOf(queue: string, delivery: RabbitMqDelivery): DrainedDeadLetter {
     const { raw, headerTypes: _, ...rest } = delivery
     const headers = raw.properties.headers ?? {}
     const decoded = decodeHeaders(headers)
@@ -189,6 +201,21 @@ export class RabbitMqSource implements DeadLetterSource {
     // A retry has a reason, too. If the broker dead-lettered it from the queue, another consumer rejected it.
     const broker = readBrokerDeath(headers, queues)
     return broker?.origin === (source ?? this.source) ? broker : undefined
+  }
+}
+
+/** A replay id of the usual length. */
+const SOME_REPLAY_ID = '00000000-0000-8000-8000-000000000000'
+
+/** Adds a problem to a dead letter whose replay could not be published because of its headers. */
+function withReplayProblem(deadLetter: DrainedDeadLetter): DrainedDeadLetter {
+  const { properties } = replayOf(deadLetter, SOME_REPLAY_ID)
+  try {
+    checkEncodable({ ...(properties.headers as object), [COPY]: '1'.repeat(16) })
+    return deadLetter
+  } catch (error) {
+    const message = `A replay cannot be published with these headers: ${textOf(error)}`
+    return { ...deadLetter, problem: { code: 'headers_not_publishable', message } }
   }
 }
 

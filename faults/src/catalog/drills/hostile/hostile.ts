@@ -37,18 +37,18 @@ async function playOn(site: Site): Promise<Result> {
   await SEND[kind](site, samples)
   const isThere = async () => (await keptIn(site)).all >= samples.length
   await until('all are in the catalog', isThere, { withinMs: INGEST_MS })
-  const { quarantined } = await keptIn(site)
+  const { setAside } = await keptIn(site)
   const run = await site.finished(await site.replay({ ratePerSecond: 20 }), RUN_MS)
   const grown = memoryOf(background).most - before
   const got = await gotBy(site)
   const changed = samples.filter(({ name, body }) => !isSame(got.get(name), hashOf(body)))
-  const left = samples.length - quarantined - run.counts.resolved
+  const left = samples.length - setAside - run.counts.resolved
   return {
     events: samples.length,
     figures: [
       `${kind}: ${samples.length} messages`,
       `lost ${left}`,
-      `quarantined ${quarantined}`,
+      `set aside ${setAside}`,
       `changed ${changed.length}`,
       `memory grew by ${(grown / 1e6).toFixed(0)} MB`,
     ],
@@ -68,12 +68,12 @@ async function playOn(site: Site): Promise<Result> {
 }
 
 const KEPT = `
-select (select count(*)::int from redrive_catalog.dead_letter) + count(*)::int as all, count(*)::int as quarantined
-  from redrive_catalog.ingest_quarantine`
+select (select count(*)::int from redrive_catalog.dead_letter) + count(*)::int as all, count(*)::int as "setAside"
+  from redrive_catalog.set_aside`
 
 async function keptIn({ pool }: Site) {
-  const { rows } = await pool.query<{ all: number; quarantined: number }>(KEPT)
-  return rows[0] as { all: number; quarantined: number }
+  const { rows } = await pool.query<{ all: number; setAside: number }>(KEPT)
+  return rows[0] as { all: number; setAside: number }
 }
 
 interface Got {

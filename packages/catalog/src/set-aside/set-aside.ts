@@ -1,0 +1,116 @@
+import { RedriveError } from '@redrive/core'
+import type { Pool } from 'pg'
+import { explaining, inTransaction } from '../database.ts'
+import type { PayloadKeys } from '../encryption.ts'
+import { isId } from '../read/check.ts'
+import type { Reader } from '../read/sql.ts'
+import type { ApprovalRule } from '../replay/run/lifecycle.ts'
+import { NAME_MAX, storable } from '../text.ts'
+import type { DiscardResult } from '../triage/discard.ts'
+import {
+  getSetAside,
+  listSetAside,
+  readSetAside,
+  type SetAsideDetail,
+  type SetAsideMessage,
+  type SetAsidePage,
+  type SetAsideQuery,
+  type SetAsideStatus,
+} from './read.ts'
+import { CHANGE_SET_ASIDE, LOCK_SET_ASIDE } from './statements.ts'
+
+/** The messages that could not be catalogued as dead letters. They are kept whole, outside of groups and searches. */
+export interface SetAside {
+  /** Returns a page of messages, newest first. */
+  list(query?: SetAsideQuery): Promise<SetAsidePage>
+  /** Returns one message without its body and headers, or undefined if it does not exist. Needs no key. */
+  get(id: string): Promise<SetAsideMessage | undefined>
+  /** Returns one message with its body and headers, or undefined if it does not exist. */
+  read(id: string): Promise<SetAsideDetail | undefined>
+  /** Requests a replay of open messages to their origin. Nothing is published before `approve`. */
+  requestReplay(ids: readonly string[], actor: { readonly by: string }): Promise<DiscardResult>
+  /** Approves requested replays. A replayer publishes them within seconds, each once. */
+  approve(ids: readonly string[], actor: { readonly by: string }): Promise<DiscardResult>
+  /** Discards open and requested messages. They can be restored until retention deletes them. */
+  discard(ids: readonly string[], actor: { readonly by: string }): Promise<DiscardResult>
+  /** Opens discarded and requested messages again. */
+  reopen(ids: readonly string[], actor: { readonly by: string }): Promise<DiscardResult>
+}
+
+export interface SetAsideDeps {
+  readonly pool: Pool
+  readonly keys: PayloadKeys | undefined
+  readonly reader: Reader
+  readonly approval: ApprovalRule
+}
+
+/** A change of status. */
+interface StatusChange {
+  readonly from: readonly SetAsideStatus[]
+  readonly to: SetAsideStatus
+  /** Whether the actor must not be the user who requested the replay. */
+  readonly needsAnother?: boolean
+  /** Whether the actor is stored as the user who requested the replay. */
+  readonly isRequest?: boolean
+}
+
+export function createSetAside({ pool, keys, reader, approval }: SetAsideDeps): SetAside {
+  const change =
+    (to: StatusChange) =>
+    (ids: readonly string[], { by }: { readonly by: string }) =>
+      changeStatus(pool, to, ids, by)
+  return {
+    list: (query = {}) => listSetAside(reader, query),
+    get: (id) => getSetAside(reader, id),
+    read: (id) => readSetAside(reader, keys, id),
+    requestReplay: change({ from: ['open'], to: 'requested', isRequest: true }),
+    approve: change({
+      from: ['requested'],
+      to: 'replaying',
+      needsAnother: approval === 'another_person',
+    }),
+    discard: change({ from: ['open', 'requested'], to: 'discarded' }),
+    reopen: change({ from: ['discarded', 'requested'], to: 'open' }),
+  }
+}
+
+/** 1,000 ids: more than users select by hand. */
+const IDS_MAX = 1_000
+
+async function changeStatus(
+  pool: Pool,
+  { from, to, needsAnother = false, isRequest = false }: StatusChange,
+  ids: readonly string[],
+  by: string,
+): Promise<DiscardResult> {
+  check(ids, by)
+  const actor = storable(by, NAME_MAX)
+  return explaining(() =>
+    inTransaction(pool, async (run) => {
+      const found = await run<{ id: string; requested_by: string | null }>(LOCK_SET_ASIDE, [
+        ids,
+        from,
+      ])
+      if (needsAnother && found.some(({ requested_by }) => requested_by === actor))
+        throw ownRequest()
+      const changed = new Set(found.map(({ id }) => id))
+      await run(CHANGE_SET_ASIDE, [[...changed], to, isRequest ? actor : null])
+      return { changed: changed.size, skipped: ids.filter((id) => !changed.has(id)) }
+    }),
+  )
+}
+
+const ownRequest = () =>
+  new RedriveError(
+    'NEEDS_ANOTHER_PERSON',
+    'You cannot approve a replay that you requested. Ask another person to approve it.',
+  )
+
+function check(ids: readonly string[], by: string): void {
+  const problems: string[] = []
+  if (!(ids.length >= 1 && ids.length <= IDS_MAX && ids.every(isId)))
+    problems.push(`ids: expected 1 to ${IDS_MAX} ids of messages that were set aside`)
+  if (by === '') problems.push('by: expected the name of the user')
+  if (problems.length === 0) return
+  throw new RedriveError('POLICY_INVALID', problems.join('\n'), { problems })
+}
