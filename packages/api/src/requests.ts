@@ -24,6 +24,8 @@ const timestamp = z.number()
 export const byId = z.object({ id })
 export const bySource = z.object({ source: name })
 
+export const expiredQuery = z.object({ sources: names, limit, cursor })
+
 export const groupQuery = z.object({
   sources: names,
   handler: name.optional(),

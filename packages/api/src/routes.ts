@@ -42,6 +42,7 @@ export const ROUTES = {
   me: { method: 'GET', path: '/api/v1/me', needs: 'signed_in', summary: 'Get the current caller and permissions', output: access.me },
   overview: { method: 'GET', path: '/api/v1/overview', needs: 'view', summary: 'Get open counts, oldest ages and active alerts', output: overview.overview },
   listSources: { method: 'GET', path: '/api/v1/sources', needs: 'view', summary: 'List sources with their open dead letters', output: overview.sources },
+  listExpired: { method: 'GET', path: '/api/v1/expired', needs: 'view', summary: 'Count expired dead letters per source, day and status', query: requests.expiredQuery, output: overview.expiredPage },
   setSchema: { method: 'PUT', path: '/api/v1/sources/{source}/schema', needs: 'configure', summary: 'Set the JSON Schema of a source', params: requests.bySource, body: requests.schemaOf, status: 204, output: NOTHING },
   setAutoReplay: { method: 'PUT', path: '/api/v1/sources/{source}/auto-replay', needs: 'configure', summary: 'Enable or disable automatic replay of transient failures', params: requests.bySource, body: requests.autoReplay, status: 204, output: NOTHING },
 

@@ -35,6 +35,7 @@ import {
 import type { DeadLetterQuery } from './read/query.ts'
 import type { Reader } from './read/sql.ts'
 import { readSourceNames, readSourcesOf, type ResourceKind } from './read/sources.ts'
+import { type ExpiredPage, type ExpiredQuery, readExpired } from './read/expired.ts'
 import { readTrend, type TrendPoint, type TrendQuery } from './read/trend.ts'
 import { type GroupExplanation, explainGroup } from './read/explain-group.ts'
 import type { ApprovalRule } from './replay/run/lifecycle.ts'
@@ -150,6 +151,11 @@ export class Catalog {
   /** Counts dead letters per minute or hour. */
   async trend(query: TrendQuery): Promise<readonly TrendPoint[]> {
     return readTrend(this.#reader, query)
+  }
+
+  /** Returns how many dead letters retention has deleted, by source, day and status; newest day first. */
+  async expired(query: ExpiredQuery = {}): Promise<ExpiredPage> {
+    return readExpired(this.#reader, query)
   }
 
   /** Discards dead letters: they no longer count as open. They can be restored until retention deletes them. */

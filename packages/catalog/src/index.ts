@@ -16,6 +16,7 @@ export type {
 } from './read/dead-letters.ts'
 export type { FailureGroup, GroupOrder, GroupPage, GroupQuery, GroupState } from './read/groups.ts'
 export type { CountRange, DeadLetterQuery, Scalar, Status } from './read/query.ts'
+export type { ExpiredDay, ExpiredPage, ExpiredQuery } from './read/expired.ts'
 export type { ResourceKind } from './read/sources.ts'
 export type { TrendPoint, TrendQuery } from './read/trend.ts'
 export type { GroupExplanation } from './read/explain-group.ts'

@@ -2,11 +2,13 @@ import type { Pool } from 'pg'
 import { explaining } from './database.ts'
 import {
   CLEANUP,
+  COUNT_EXPIRING,
   DELETE_SOME,
   DROP_DAY,
   EXPIRED_DAYS,
   EXPIRED_SOURCE_DAYS,
   MAKE_DAYS,
+  SOURCE_IDS,
 } from './statements.ts'
 
 /** The result of one maintenance call. */
@@ -15,7 +17,7 @@ export interface MaintenanceResult {
   readonly made: number
   /** Number of days whose partitions were dropped. */
   readonly dropped: number
-  /** Number of dead letters deleted one by one, because other sources keep their day longer. */
+  /** Number of dead letters deleted one by one, because other dead letters keep their day longer. */
   readonly deleted: number
 }
 
@@ -31,6 +33,7 @@ export async function maintainAll(pool: Pool): Promise<MaintenanceResult> {
     const deleted = await deleteRest(pool)
     const made = await numberOf(pool, MAKE_DAYS, [])
     for (const statement of CLEANUP) await pool.query(statement)
+    await countExpiring(pool)
     return { made, dropped, deleted }
   })
 }
@@ -54,6 +57,11 @@ async function deleteRest(pool: Pool): Promise<number> {
     }
   }
   return total
+}
+
+async function countExpiring(pool: Pool): Promise<void> {
+  const { rows } = await pool.query<{ id: number }>(SOURCE_IDS)
+  for (const { id } of rows) await pool.query(COUNT_EXPIRING, [id])
 }
 
 async function numberOf(pool: Pool, text: string, values: readonly unknown[]): Promise<number> {

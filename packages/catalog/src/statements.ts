@@ -14,19 +14,22 @@ export const MAKE_DAYS: string = `
 select redrive_catalog.make_days(array(
   select (now() at time zone 'UTC')::date + ahead from generate_series(0, 7) as ahead)) as made`
 
-/** Days whose retention has ended for every source. */
+/** Days whose retention has ended for every source, if no row needs a decision. `drop_day` checks the rows. */
 export const EXPIRED_DAYS: string = `
 select d.day::text as day
   from redrive_catalog.source_day d join redrive_catalog.source s on s.id = d.source_id
   where to_regclass('redrive_catalog.dead_letter_' || to_char(d.day, 'YYYYMMDD')) is not null
   group by d.day having bool_and(d.last_ingested_at <= now() - s.retention) order by d.day`
 
-/** Days whose retention has ended for one source, while other sources keep them or they have no partition. */
+/**
+ * Days whose retention has ended for one source, while other rows keep them or they have no partition. The days
+ * that were checked least recently come first: rows that need a decision can keep more days than one call checks.
+ */
 export const EXPIRED_SOURCE_DAYS: string = `
 select d.source_id, d.day::text as day
   from redrive_catalog.source_day d join redrive_catalog.source s on s.id = d.source_id
   where d.last_ingested_at <= now() - s.retention and (d.expired_at is null or d.expired_at < d.last_ingested_at)
-  order by d.day limit 1000`
+  order by d.checked_at nulls first, d.day limit 1000`
 
 /** Keeps 3 days of counts per minute, which a trend by the minute shows. Skips locked rows. Keeps hours. */
 const DELETE_MINUTES = `
@@ -37,7 +40,7 @@ delete from redrive_catalog.group_minute where (group_id, minute) in (
 /** Deletes a row one day after the longest retention. It is only needed to recognise the same dead letter. */
 const DELETE_UNDATED = `
 delete from redrive_catalog.undated where seen_at <
-  now() - (select coalesce(max(retention), '0') + interval '1 day' from redrive_catalog.source)`
+  now() - (select coalesce(max(greatest(retention, open_retention)), '0') + interval '1 day' from redrive_catalog.source)`
 
 /**
  * Deletes rows after one day. The broker redelivers unreleased messages sooner. A row whose message was
@@ -51,6 +54,22 @@ select redrive_catalog.drop_day($1)::integer as dropped`
 
 export const DELETE_SOME: string = `
 select redrive_catalog.delete_some($1, $2, $3) as deleted`
+
+/** Counts of expired dead letters, newest day first. */
+export const EXPIRED: string = `
+select s.name as source, d.day::text as day, (extract(epoch from d.expired_at) * 1000)::bigint::float8 as "expiredAt",
+    d.expired as "byStatus"
+  from redrive_catalog.source_day d join redrive_catalog.source s on s.id = d.source_id
+  where d.expired <> '{}' and ($1::text[] is null or s.name = any($1))
+    and ($2::date is null or (d.day, s.name) < ($2::date, $3::text))
+  order by d.day desc, s.name desc limit $4`
+
+/** Counts what expires soon, by source. */
+export const COUNT_EXPIRING: string = `
+select redrive_catalog.count_expiring($1)`
+
+export const SOURCE_IDS: string = `
+select id from redrive_catalog.source order by id`
 
 /** Deletes earlier cycles and bodies of deleted dead letters. These tables are small: few replays fail again. */
 const DELETE_PAST = ['failure_cycle', 'payload_before'].map(

@@ -22,17 +22,6 @@ const idsOf = async (group: string, status: 'open' | 'discarded' = 'open') =>
     ({ id }) => id,
   )
 
-/** Moves the ingest time of all dead letters of the source into the past. */
-const age = (source: string, ms: number) =>
-  pool.query(
-    `with letters as (
-        update redrive_catalog.dead_letter d set ingested_at = now() - $2 * interval '1 millisecond'
-          from redrive_catalog.source s where s.id = d.source_id and s.name = $1)
-      update redrive_catalog.source_day d set last_ingested_at = now() - $2 * interval '1 millisecond'
-        from redrive_catalog.source s where s.id = d.source_id and s.name = $1`,
-    [source, ms],
-  )
-
 describe('discard and restore', () => {
   test('change open dead letters only, update the counts and record the user', async () => {
     const group = await filled('a', 5)
@@ -229,113 +218,6 @@ describe('sources', () => {
   })
 })
 
-describe('retention', () => {
-  const at = NOW - 40 * DAY
-  const day = new Date(at).toISOString().slice(0, 10)
-  const partition = `redrive_catalog.dead_letter_${day.replaceAll('-', '')}`
-  const isThere = async () =>
-    (await rows<{ is: boolean }>(pool, 'select to_regclass($1) is not null as is', [partition]))[0]
-      ?.is
-  const recorded = (source: string) =>
-    rows(
-      pool,
-      `select d.day::text, d.count::integer, d.expired, d.expired_at is not null as is_expired
-        from redrive_catalog.source_day d join redrive_catalog.source s on s.id = d.source_id where s.name = $1`,
-      [source],
-    )
-
-  const expectNoOrphans = async () => {
-    for (const table of ['dead_letter_payload', 'dead_letter_lookup']) {
-      const orphans = await rows(
-        pool,
-        `select from redrive_catalog.${table} p
-          where not exists (select from redrive_catalog.dead_letter d where d.id = p.dead_letter_id)`,
-      )
-      expect(orphans).toEqual([])
-    }
-  }
-
-  test('keeps late dead letters for the full time, deletes by source, drops an expired day and records it', async () => {
-    const one = await filled('short', 4, at)
-    const other = await filled('long', 3, at)
-    await made.ingest(new ListSource([], 'long'), { retention: '60d' })
-    await made.discard({ ids: (await idsOf(one)).slice(0, 1) }, BY)
-    expect(await made.maintain()).toMatchObject({ dropped: 0, deleted: 0 })
-
-    await Promise.all([age('short', 15 * DAY), age('long', 15 * DAY)])
-    expect(await made.maintain()).toMatchObject({ dropped: 0, deleted: 4 })
-    expect(await recorded('short')).toEqual([
-      { day, count: 4, expired: { open: 3, discarded: 1 }, is_expired: true },
-    ])
-    expect([await openOf(one), await openOf(other)]).toEqual([0, 3])
-    await expectNoOrphans()
-    expect(await made.maintain()).toMatchObject({ dropped: 0, deleted: 0 })
-
-    await age('long', 61 * DAY)
-    expect(await isThere()).toBe(true)
-    expect(await made.maintain()).toMatchObject({ dropped: 1, deleted: 0 })
-    expect(await isThere()).toBe(false)
-    expect(await openOf(other)).toBe(0)
-    expect(await recorded('long')).toEqual([
-      { day, count: 3, expired: { open: 3 }, is_expired: true },
-    ])
-    await expectNoOrphans()
-  })
-
-  test('skips a locked day, and drops it in the next call', async () => {
-    await filled('busy', 1, at)
-    await age('busy', 15 * DAY)
-    const client = await pool.connect()
-    await client.query(`begin; lock table ${partition} in row exclusive mode`)
-    expect(await made.maintain()).toMatchObject({ dropped: 0 })
-    await client.query('rollback')
-    client.release()
-    expect(await isThere()).toBe(true)
-    expect(await made.maintain()).toMatchObject({ dropped: 1 })
-    expect(await isThere()).toBe(false)
-  })
-
-  test('keeps dead letters that arrive during a deletion until their own retention ends', async () => {
-    await filled('keeper', 1, at)
-    await made.ingest(new ListSource([], 'keeper'), { retention: '60d' })
-    const group = await filled('late', 3, at)
-    await age('late', 15 * DAY)
-    await filled('late', 1, at)
-    const deleted = async (most: number) => {
-      const text = `select redrive_catalog.delete_some(id, $1, $2) as count from redrive_catalog.source where name = 'late'`
-      return (await rows(pool, text, [day, most]))[0]?.['count']
-    }
-    expect([await deleted(2), await deleted(2)]).toEqual([2, 1])
-    expect(await idsOf(group)).toHaveLength(1)
-    expect(await recorded('late')).toMatchObject([{ is_expired: false, expired: { open: 3 } }])
-    await age('late', 15 * DAY)
-    expect(await made.maintain()).toMatchObject({ dropped: 0, deleted: 1 })
-    expect(await idsOf(group)).toEqual([])
-    expect(await recorded('late')).toMatchObject([{ is_expired: true, expired: { open: 4 } }])
-  })
-
-  test('continues with a day after it has deleted the maximum number of rows', async () => {
-    await filled('keeper2', 1, at)
-    await made.ingest(new ListSource([], 'keeper2'), { retention: '60d' })
-    const group = await filled('much', 3, at)
-    await age('much', 15 * DAY)
-    await pool.query(
-      `select redrive_catalog.delete_some(id, $1, 2) from redrive_catalog.source where name = 'much'`,
-      [day],
-    )
-    expect(await made.maintain()).toMatchObject({ deleted: 1 })
-    expect(await idsOf(group)).toEqual([])
-  })
-
-  test('also deletes dead letters of a day without a partition', async () => {
-    const group = await filled('stray', 3, NOW - 3_000 * DAY)
-    await age('stray', 15 * DAY)
-    expect((await made.maintain()).deleted).toBeGreaterThanOrEqual(3)
-    expect(await idsOf(group)).toEqual([])
-    expect(await openOf(group)).toBe(0)
-  })
-})
-
 describe('metrics and alerts', () => {
   test('are read from stored counts', async () => {
     await filled('watched', 120)
@@ -348,6 +230,8 @@ describe('metrics and alerts', () => {
       attempts: 360,
       openByClass: { unknown: 120 },
       oldestAt: NOW,
+      expiring: 0,
+      nextExpiryAt: undefined,
     })
     const metrics = metricsOf(counts)
     expect(metrics.depthBySource['watched']).toBe(120)

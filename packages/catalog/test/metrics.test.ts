@@ -10,6 +10,7 @@ const counts = (of: {
   readonly isMuted?: boolean
   readonly createdAgo?: number
   readonly regressedAgo?: number
+  readonly expiring?: number
 }): CatalogCounts => ({
   at: AT,
   sources: [
@@ -20,6 +21,8 @@ const counts = (of: {
       attempts: of.open * 5,
       openByClass: { schema: of.open },
       oldestAt: of.open === 0 ? undefined : AT - (of.ageMs ?? 0),
+      expiring: of.expiring ?? 0,
+      nextExpiryAt: of.expiring === undefined ? undefined : AT + 1_000,
     },
   ],
   groups: [
@@ -43,6 +46,7 @@ describe('alerts', () => {
     ['100 are', { open: 100 }, ['depth']],
     ['an age just below half an hour raises no alert', { open: 1, ageMs: 1_799_999 }, []],
     ['half an hour is', { open: 1, ageMs: 1_800_000 }, ['age']],
+    ['dead letters that expire soon raise an alert', { open: 1, expiring: 1 }, ['expiring']],
     ['half of a source does not dominate it', { open: 40, inGroup: 20 }, []],
     ['more than half does', { open: 40, inGroup: 21 }, ['dominance']],
     ['but not ten', { open: 10, inGroup: 10 }, []],
@@ -62,12 +66,13 @@ describe('alerts', () => {
 
 describe('metrics', () => {
   test('are calculated from the counts', () => {
-    expect(metricsOf(counts({ open: 100, ageMs: 7 }))).toEqual({
+    expect(metricsOf(counts({ open: 100, ageMs: 7, expiring: 3 }))).toEqual({
       depth: 100,
       depthBySource: { s: 100 },
       depthByClass: { schema: 100 },
       oldestAgeMs: 7,
       averageAttempts: 2.5,
+      expiring: 3,
       overThreshold: ['s'],
     })
   })
@@ -79,6 +84,7 @@ describe('metrics', () => {
       depthByClass: {},
       oldestAgeMs: undefined,
       averageAttempts: undefined,
+      expiring: 0,
       overThreshold: [],
     })
   })

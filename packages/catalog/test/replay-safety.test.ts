@@ -965,6 +965,12 @@ describe('retention', () => {
     )
     await stage.replayer.confirm()
     await stage.catalog.maintain()
+    expect(await stage.statuses()).toEqual({ resolved: 2 })
+    await pool.query(
+      `update redrive_catalog.dead_letter d set settled_at = now() - interval '15 days'
+        from redrive_catalog.source s where s.id = d.source_id and s.name = 'd1'`,
+    )
+    await stage.catalog.maintain()
     expect(await stage.statuses()).toEqual({})
     expect(await stage.replays.run(id)).toMatchObject({ counts: { resolved: 2 } })
   })

@@ -22,6 +22,7 @@ describe('migrate', () => {
         '0006-failures',
         '0007-filters',
         '0008-set-aside',
+        '0010-retention',
       ])
       await pool.query(migrationSql())
       const tables = async () =>
@@ -54,7 +55,7 @@ describe('migrate', () => {
       const old = dead({ at: NOW - 50 * 86_400_000 })
       expect(await made.ingest(new ListSource([old]))).toMatchObject({ added: 1 })
       await clerk.query(
-        `update redrive_catalog.source_day set last_ingested_at = now() - interval '20 days'`,
+        `update redrive_catalog.source_day set last_ingested_at = now() - interval '100 days'`,
       )
       expect(await made.maintain()).toMatchObject({ dropped: 1 })
     } finally {

@@ -138,7 +138,17 @@ describe('output for people', () => {
   test('prints sources, runs, tokens and audit entries as tables', async () => {
     const handlers: Handlers = {
       listSources: () => ({
-        sources: [source(), source({ source: 'users', open: 3, oldestAt: undefined })],
+        sources: [source(), source({ source: 'users', open: 3, oldestAt: undefined, expiring: 2 })],
+      }),
+      listExpired: () => ({
+        days: [
+          {
+            source: 'orders',
+            day: '2026-08-01',
+            expiredAt: NOW - 3_600_000,
+            byStatus: { open: 3, discarded: 1_200 },
+          },
+        ],
       }),
       listReplays: () => ({
         runs: [
@@ -181,7 +191,13 @@ describe('output for people', () => {
       }),
     }
     let all = ''
-    for (const args of [['sources'], ['replay', 'list'], ['token', 'list'], ['audit', 'list']]) {
+    for (const args of [
+      ['sources'],
+      ['sources', 'expired'],
+      ['replay', 'list'],
+      ['token', 'list'],
+      ['audit', 'list'],
+    ]) {
       all += `$ redrive ${args.join(' ')}\n${(await runWith(handlers, args)).stdout}`
     }
     await expect(all).toMatchFileSnapshot(golden('tables'))
@@ -488,6 +504,7 @@ describe('changes', () => {
       depthBySource: {},
       depthByClass: {},
       alerts: [],
+      expiring: 0,
       freezeReason: 'The catalog was restored.',
     }),
     acknowledgeRestore: () => undefined,

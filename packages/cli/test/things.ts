@@ -151,6 +151,7 @@ export const source = (over: Partial<Output<'listSources'>['sources'][number]> =
   count: 51_000,
   openByClass: { transient: 38_000, schema: 112 },
   oldestAt: NOW - 23 * MINUTE,
+  expiring: 0,
   permissions: ['view', 'replay'] as const as ('view' | 'replay')[],
   ...over,
 })

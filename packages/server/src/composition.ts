@@ -38,14 +38,20 @@ export interface OpenSource extends BackgroundSource, WatchedSource {
 
 /** Creates the sources of the config. Each one connects to its broker when it is used for the first time. */
 export function openSources(config: Config, pools: Pools): readonly OpenSource[] {
-  return Object.entries(config.sources).map(([name, source]) => openSource(name, source, pools))
+  return Object.entries(config.sources).map(([name, source]) => {
+    const retention = source.retention ?? config.retention.settled
+    const openRetention = source.openRetention ?? config.retention.open
+    return openSource(name, { ...source, retention, openRetention }, pools)
+  })
 }
 
 function openSource(name: string, config: SourceConfig, pools: Pools): OpenSource {
   const kind = kindOf(config)
   const source = boundTo(open(kind, config, pools), name, originsOf(config))
-  const { handler, retention, batch, maxPayloadBytes, mask, maskHeaders, preview, extract } = config
-  const ingest = { handler, retention, batch, maxPayloadBytes, mask, maskHeaders, preview, extract }
+  const { handler, retention, openRetention, batch, maxPayloadBytes } = config
+  const { mask, maskHeaders, preview, extract } = config
+  const stored = { handler, retention, openRetention, batch, maxPayloadBytes }
+  const ingest = { ...stored, mask, maskHeaders, preview, extract }
   return {
     name,
     kind,

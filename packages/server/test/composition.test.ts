@@ -198,6 +198,7 @@ test('openSources passes on the ingest settings and nothing else', async () => {
     extract: { order: '/id' },
   }
   const { open, close } = openOnly({ postgres: { queue: 'q' }, ...settings })
-  expect(open.ingest).toEqual(settings)
+  // The config has a default for each retention.
+  expect(open.ingest).toEqual({ ...settings, openRetention: '90d' })
   await close()
 })

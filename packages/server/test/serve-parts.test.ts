@@ -172,6 +172,8 @@ describe('metrics', () => {
       attempts: 4,
       openByClass: { transient: 2 },
       oldestAt: at === 0 ? undefined : 40_000 + at,
+      expiring: at,
+      nextExpiryAt: undefined,
     })),
   })
   const none = { planned: 0, skipped: 0, queued: 0, claimed: 0, publishing: 0, published: 0 }
@@ -197,6 +199,7 @@ describe('metrics', () => {
       'redrive_dead_letters{source="s1",class="business"} 0',
       'redrive_oldest_dead_letter_age_seconds{source="s0"} 0',
       'redrive_oldest_dead_letter_age_seconds{source="s1"} 59.999',
+      'redrive_dead_letters_expiring{source="s1"} 1',
       'redrive_replay_items_total{source="s0",outcome="resolved"} 5',
       'redrive_replay_items_total{source="s0",outcome="unknown"} 0',
       'redrive_background_jobs_total{role="ingest",outcome="failed"} 2',

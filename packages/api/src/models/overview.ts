@@ -1,5 +1,9 @@
 import { z } from 'zod'
-import { action, count, failureClass, id, timestamp } from './fields.ts'
+import { action, count, failureClass, id, nextCursor, status, timestamp } from './fields.ts'
+
+const expiring = count.describe(
+  'Open and unknown dead letters that retention deletes within 7 days, or within half of a shorter retention; counted every hour',
+)
 
 const source = z
   .object({
@@ -8,6 +12,8 @@ const source = z
     count,
     openByClass: z.partialRecord(failureClass, count),
     oldestAt: timestamp.optional(),
+    expiring,
+    nextExpiryAt: timestamp.optional().describe('When the first of them expires'),
     permissions: z.array(action).describe('Permissions of the caller on this source'),
   })
   .meta({ id: 'Source' })
@@ -15,12 +21,14 @@ export const sources = z.object({ sources: z.array(source) })
 
 const alert = z
   .object({
-    kind: z.enum(['depth', 'age', 'dominance', 'new_signature', 'regressed']),
+    kind: z.enum(['depth', 'age', 'dominance', 'new_signature', 'regressed', 'expiring']),
     source: z.string(),
     group: id.optional(),
     depth: count.optional(),
     ageMs: count.optional(),
     share: z.number().optional(),
+    expiring: count.optional(),
+    nextExpiryAt: timestamp.optional(),
   })
   .meta({ id: 'Alert' })
 
@@ -32,6 +40,7 @@ export const overview = z
     depthByClass: z.partialRecord(failureClass, count),
     oldestAgeMs: count.optional(),
     averageAttempts: z.number().optional(),
+    expiring,
     alerts: z.array(alert),
     freezeReason: z
       .string()
@@ -39,5 +48,17 @@ export const overview = z
       .describe('Reason why replays are frozen; absent when they are not'),
   })
   .meta({ id: 'Overview' })
+
+const expiredDay = z
+  .object({
+    source: z.string(),
+    day: z.string().describe('Day of the first failure, UTC, such as 2026-11-18'),
+    expiredAt: timestamp
+      .optional()
+      .describe('When retention last deleted dead letters of this day'),
+    byStatus: z.partialRecord(status, count).describe('Number by the last status that they had'),
+  })
+  .meta({ id: 'ExpiredDay' })
+export const expiredPage = z.object({ days: z.array(expiredDay), nextCursor })
 
 export const trend = z.object({ points: z.array(z.object({ at: timestamp, count })) })

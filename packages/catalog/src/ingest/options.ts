@@ -13,8 +13,16 @@ export interface IngestOptions {
   readonly handler?: string
   /** Maximum number of dead letters in one transaction (1 to 5,000, default 500). */
   readonly batch?: number
-  /** How long a dead letter is kept after its ingest. Default: the stored value of the source, at first '14d'. */
+  /**
+   * How long a settled dead letter (resolved, discarded or expired) is kept after its ingest or its last change of
+   * status. Default: the stored value of the source, at first '14d'.
+   */
   readonly retention?: Duration
+  /**
+   * The same for dead letters that still need a decision: open, replaying or unknown. A shorter value than
+   * `retention` has no effect. Default: the stored value of the source, at first '90d'.
+   */
+  readonly openRetention?: Duration
   /**
    * Maximum size of the body of a dead letter. A message with a larger body is set aside whole: it is stored, but
    * not grouped and searched. From 1 byte to 512 MiB. The default of 128 MiB is more than brokers accept by
@@ -45,6 +53,8 @@ export interface ResolvedIngest {
   readonly batch: number
   /** Undefined: keep the stored value. */
   readonly retentionMs: number | undefined
+  /** Undefined: keep the stored value. */
+  readonly openRetentionMs: number | undefined
   readonly maxPayloadBytes: number
   readonly masks: readonly (readonly string[])[]
   readonly maskedHeaders: ReadonlySet<string>
@@ -58,6 +68,8 @@ const BATCH = 500
 const BATCH_MAX = 5_000
 /** 14 days: the default retention of dead letters in brokers. */
 export const RETENTION_MS = 1_209_600_000
+/** 90 days: longer than a holiday and a quarter's freeze. Nobody has decided about these dead letters yet. */
+export const OPEN_RETENTION_MS = 7_776_000_000
 const MIB = 1_048_576
 const PAYLOAD_BYTES = 128 * MIB
 /** 512 MiB: a Buffer of this size can still be joined without straining the machine. */
@@ -68,7 +80,7 @@ export function resolveIngest(
   sourceName: string,
   keys?: PayloadKeys,
 ): ResolvedIngest {
-  const { name = sourceName, batch = BATCH, retention } = options
+  const { name = sourceName, batch = BATCH } = options
   const { maxPayloadBytes = PAYLOAD_BYTES, mask = [], maskHeaders = [] } = options
   const problems: string[] = []
   if (name === '' || name.length > NAME_MAX) {
@@ -78,10 +90,8 @@ export function resolveIngest(
   if (!isWhole(maxPayloadBytes, PAYLOAD_BYTES_MAX)) {
     problems.push(`maxPayloadBytes: expected 1 to ${PAYLOAD_BYTES_MAX}, got ${maxPayloadBytes}`)
   }
-  const retentionMs = retention === undefined ? undefined : parseDuration(retention)
-  if (retention !== undefined && !(retentionMs !== undefined && retentionMs > 0)) {
-    problems.push(`retention: expected a duration such as '14d', got '${retention}'`)
-  }
+  const retentionMs = durationOf('retention', options.retention, problems)
+  const openRetentionMs = durationOf('openRetention', options.openRetention, problems)
   const masks = mask.map(pointerSteps)
   mask.forEach((pointer, at) => {
     if (masks[at] === undefined)
@@ -97,6 +107,7 @@ export function resolveIngest(
     handler: options.handler,
     batch,
     retentionMs,
+    openRetentionMs,
     maxPayloadBytes,
     masks: masks.filter((steps) => steps !== undefined),
     maskedHeaders: new Set(maskHeaders.map((header) => header.toLowerCase())),
@@ -124,6 +135,14 @@ function extractOf(pointers: Readonly<Record<string, string>>, problems: string[
   if (extract.size > EXTRACT_MAX)
     problems.push(`extract: expected at most ${EXTRACT_MAX} entries, got ${extract.size}`)
   return extract
+}
+
+function durationOf(name: string, value: Duration | undefined, problems: string[]) {
+  if (value === undefined) return undefined
+  const ms = parseDuration(value)
+  if (ms !== undefined && ms > 0) return ms
+  problems.push(`${name}: expected a duration such as '14d', got '${value}'`)
+  return undefined
 }
 
 const isWhole = (value: number, most: number) =>

@@ -1,9 +1,11 @@
 /** Registers a source. Options that are not set keep their stored value. */
 export const REGISTER_SOURCE: string = `
-insert into redrive_catalog.source as s (name, handler, retention)
-  values ($1, $2, coalesce($3::float8, $4::float8) * interval '1 millisecond')
+insert into redrive_catalog.source as s (name, handler, retention, open_retention)
+  values ($1, $2, coalesce($3::float8, $4::float8) * interval '1 millisecond',
+    coalesce($5::float8, $6::float8) * interval '1 millisecond')
   on conflict (name) do update set handler = coalesce($2, s.handler),
-    retention = coalesce($3::float8 * interval '1 millisecond', s.retention)
+    retention = coalesce($3::float8 * interval '1 millisecond', s.retention),
+    open_retention = coalesce($5::float8 * interval '1 millisecond', s.open_retention)
   returning id, coalesce((select 'lz4' = any(enumvals) from pg_settings
     where name = 'default_toast_compression'), false) as has_lz4`
 

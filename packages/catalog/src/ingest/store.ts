@@ -12,16 +12,19 @@ import {
   type KnownSource,
 } from './entry.ts'
 import { knownGroups } from './groups.ts'
-import { type ResolvedIngest, RETENTION_MS } from './options.ts'
+import { OPEN_RETENTION_MS, type ResolvedIngest, RETENTION_MS } from './options.ts'
 import { storePayloads } from './payloads.ts'
 import { holdUnnamed } from './unidentified.ts'
 import { takeRefailed } from '../replay/outcome/refail.ts'
 import { REGISTER_SOURCE, USE_LZ4, SEE_UNDATED, KNOWN_DEAD_LETTERS } from './statements.ts'
 
 export async function registerSource(pool: Pool, options: ResolvedIngest): Promise<KnownSource> {
-  const { retentionMs, handler } = options
+  const { retentionMs, openRetentionMs, handler } = options
   const name = storable(options.source, NAME_MAX)
-  const values = [name, storableOrNull(handler, NAME_MAX), retentionMs ?? null, RETENTION_MS]
+  const values = [
+    ...[name, storableOrNull(handler, NAME_MAX)],
+    ...[retentionMs ?? null, RETENTION_MS, openRetentionMs ?? null, OPEN_RETENTION_MS],
+  ]
   const { rows } = await query<{ id: number; has_lz4: boolean }>(pool, REGISTER_SOURCE, values)
   const [row] = rows
   return { id: row?.id ?? 0, name, settings: row?.has_lz4 === true ? USE_LZ4 : '' }

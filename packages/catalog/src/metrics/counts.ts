@@ -21,6 +21,13 @@ export interface SourceCounts {
   readonly openByClass: Readonly<Partial<Record<FailureClass, number>>>
   /** Last failure of the oldest open dead letter. */
   readonly oldestAt: number | undefined
+  /**
+   * Number of open and unknown dead letters that retention deletes within 7 days, or within half of a shorter
+   * retention. Maintenance counts them every hour.
+   */
+  readonly expiring: number
+  /** When the first of them expires. */
+  readonly nextExpiryAt: number | undefined
 }
 
 export interface NotableGroup {
@@ -41,11 +48,18 @@ export async function readCounts(reader: Reader): Promise<CatalogCounts> {
     const groups = await run<GroupRow>(GROUPS)
     return {
       at: clock?.at ?? 0,
-      sources: sources.map((row) => ({ ...row, oldestAt: row.oldestAt ?? undefined })),
+      sources: sources.map((row) => ({
+        ...row,
+        oldestAt: row.oldestAt ?? undefined,
+        nextExpiryAt: row.nextExpiryAt ?? undefined,
+      })),
       groups: groups.map((row) => ({ ...row, regressedAt: row.regressedAt ?? undefined })),
     }
   })
 }
 
-type SourceRow = Omit<SourceCounts, 'oldestAt'> & { readonly oldestAt: number | null }
+type SourceRow = Omit<SourceCounts, 'oldestAt' | 'nextExpiryAt'> & {
+  readonly oldestAt: number | null
+  readonly nextExpiryAt: number | null
+}
 type GroupRow = Omit<NotableGroup, 'regressedAt'> & { readonly regressedAt: number | null }

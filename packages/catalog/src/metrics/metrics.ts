@@ -11,6 +11,8 @@ export interface Metrics {
   readonly oldestAgeMs: number | undefined
   /** Average number of attempts of all dead letters ever ingested. */
   readonly averageAttempts: number | undefined
+  /** Number of open and unknown dead letters that retention deletes soon. See `SourceCounts`. */
+  readonly expiring: number
   /** Names of sources whose depth has reached the limit. */
   readonly overThreshold: readonly string[]
 }
@@ -41,6 +43,14 @@ export type Alert =
   | { readonly kind: 'depth'; readonly source: string; readonly depth: number }
   | { readonly kind: 'age'; readonly source: string; readonly ageMs: number }
   | {
+      readonly kind: 'expiring'
+      readonly source: string
+      /** Number of open and unknown dead letters that retention deletes soon. */
+      readonly expiring: number
+      /** When the first of them expires, epoch ms. */
+      readonly nextExpiryAt: number
+    }
+  | {
       readonly kind: 'dominance'
       readonly source: string
       readonly group: string
@@ -63,6 +73,7 @@ export function metricsOf(
     depthByClass: byClass(sources),
     oldestAgeMs: oldest.length === 0 ? undefined : Math.max(0, at - Math.min(...oldest)),
     averageAttempts: count === 0 ? undefined : sum(({ attempts }) => attempts) / count,
+    expiring: sum(({ expiring }) => expiring),
     overThreshold: sources.filter(({ open }) => open >= limits.depth).map(({ source }) => source),
   }
 }
@@ -90,11 +101,13 @@ export function alertsOf(
 }
 
 function ofSource(counts: SourceCounts, at: number, limits: AlertLimits): readonly Alert[] {
-  const { source, open, oldestAt } = counts
+  const { source, open, oldestAt, expiring, nextExpiryAt } = counts
   const ageMs = oldestAt === undefined ? 0 : at - oldestAt
   const alerts: Alert[] = []
   if (open >= limits.depth) alerts.push({ kind: 'depth', source, depth: open })
   if (oldestAt !== undefined && ageMs >= limits.ageMs) alerts.push({ kind: 'age', source, ageMs })
+  if (expiring > 0 && nextExpiryAt !== undefined)
+    alerts.push({ kind: 'expiring', source, expiring, nextExpiryAt })
   return alerts
 }
 

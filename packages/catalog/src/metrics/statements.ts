@@ -12,7 +12,8 @@ const RECENT = `interval '1 day'`
 
 export const SOURCES: string = `
 select s.name as source, coalesce(g.open, 0)::float8 as open, coalesce(g.count, 0)::float8 as count,
-    coalesce(g.attempts, 0)::float8 as attempts, coalesce(g.by_class, '{}') as "openByClass", o.oldest_ms as "oldestAt"
+    coalesce(g.attempts, 0)::float8 as attempts, coalesce(g.by_class, '{}') as "openByClass", o.oldest_ms as "oldestAt",
+    s.expiring::float8 as expiring, ${msSql('s.next_expiry_at')} as "nextExpiryAt"
   from redrive_catalog.source s
   left join lateral (
     select sum(c.open) as open, sum(c.count) as count, sum(c.attempts) as attempts,

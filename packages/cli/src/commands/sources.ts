@@ -24,6 +24,7 @@ export async function listSources(io: Io, options: CommonOptions): Promise<ExitC
               of: ({ oldestAt }) => (oldestAt === undefined ? '' : age(now - oldestAt)),
               isNumber: true,
             },
+            { title: 'EXPIRING', of: ({ expiring }) => expiringText(expiring), isNumber: true },
             { title: 'OPEN BY CLASS', of: ({ openByClass }) => byClass(openByClass), least: 10 },
             { title: 'PERMISSIONS', of: ({ permissions }) => permissions.join(' '), least: 8 },
           ],
@@ -32,11 +33,20 @@ export async function listSources(io: Io, options: CommonOptions): Promise<ExitC
       }
     },
   })
+  const expiring = answer.sources.reduce((sum, one) => sum + one.expiring, 0)
+  if (expiring > 0) {
+    hint(
+      io,
+      options,
+    )`${number(expiring)} open dead letters expire within 7 days. Replay or discard them, or raise openRetention in the config of the server.`
+  }
   if (answer.sources.some(({ open }) => open > 0)) {
     hint(io, options)`List open failures: redrive groups list --open`
   }
   return EXIT.ok
 }
+
+const expiringText = (expiring: number) => (expiring === 0 ? '' : number(expiring))
 
 const byClass = (counts: Readonly<Record<string, number>>): string =>
   Object.entries(counts)

@@ -1,6 +1,7 @@
 import { FAILURE_CLASSES, GROUP_ORDERS, GROUP_STATES, STATUSES } from '@redrive/api/enums'
 import type { Command } from 'commander'
 import type { ListAuditOptions } from '../commands/audit.ts'
+import type { ListExpiredOptions } from '../commands/expired.ts'
 import type { ChangeGroupOptions, ListGroupsOptions } from '../commands/groups.ts'
 import type {
   ExportOptions,
@@ -12,11 +13,18 @@ import { changing, oneOf, paged, type BindAction, filtered, several, whole } fro
 
 /** Adds the commands that only read. */
 export function addLooking(root: Command, run: BindAction): void {
-  root
+  const sources = root
     .command('sources')
     .description('list sources with their open dead letters')
     .action(
       run(async (io, options) => (await import('../commands/sources.ts')).listSources(io, options)),
+    )
+  paged(sources.command('expired').description('count the dead letters that retention has deleted'))
+    .addOption(several('-s, --source', 'in these sources'))
+    .action(
+      run<ListExpiredOptions>(async (io, options) =>
+        (await import('../commands/expired.ts')).listExpired(io, options),
+      ),
     )
   addGroups(
     root.command('groups').description('inspect failure groups: similar failures of one source'),

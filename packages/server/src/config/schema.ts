@@ -194,6 +194,19 @@ const limits = z.strictObject({
     .default('2s'),
 })
 
+const retention = z.strictObject({
+  settled: duration('1h', '3650d')
+    .describe(
+      "How long resolved, discarded and expired dead letters are kept ('1h'–'3650d', default '14d')",
+    )
+    .default('14d'),
+  open: duration('1h', '3650d')
+    .describe(
+      "How long dead letters are kept that still need a decision: open, in a replay, or with an unknown outcome ('1h'–'3650d', default '90d'). A shorter time than `settled` has no effect",
+    )
+    .default('90d'),
+})
+
 const metrics = z.strictObject({
   listen: address()
     .describe(
@@ -245,6 +258,9 @@ export const configSchema = z.strictObject({
     .optional(),
   audit: audit.describe('Signed checkpoints of the audit log').prefault({}),
   alerts: alerts.describe('When the server sends alerts, and to which webhooks').prefault({}),
+  retention: retention
+    .describe('How long the catalog keeps data. A source can set its own `retention`')
+    .prefault({}),
   limits: limits.describe('Limits of requests').prefault({}),
   metrics: metrics.describe('Prometheus metrics').prefault({}),
   shutdown: shutdown.describe('How the server stops').prefault({}),

@@ -144,7 +144,14 @@ export const source = z
       .describe('Name of the handler of the messages, for display and filters. Default: none')
       .optional(),
     retention: duration('1h', '3650d')
-      .describe("How long a dead letter is kept after ingest ('1h'–'3650d', default '14d')")
+      .describe(
+        "How long a settled dead letter is kept after its ingest or its last change of status ('1h'–'3650d'). Default: `retention.settled`",
+      )
+      .optional(),
+    openRetention: duration('1h', '3650d')
+      .describe(
+        "The same for open dead letters, and for those with a replay in progress or an unknown outcome ('1h'–'3650d'). Default: `retention.open`",
+      )
       .optional(),
     batch: whole(1, 5_000)
       .describe('Maximum number of dead letters in one transaction (1–5,000, default 500)')

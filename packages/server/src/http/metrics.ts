@@ -126,6 +126,19 @@ function addCatalog(registry: Registry, { catalog }: MetricsDeps): void {
       }
     },
   })
+  new Gauge({
+    name: 'redrive_dead_letters_expiring',
+    help: 'Open and unknown dead letters that retention deletes within 7 days; counted every hour.',
+    labelNames: ['source'],
+    registers,
+    async collect() {
+      const stats = await read()
+      this.reset()
+      for (const { source, expiring } of bounded(stats?.counts.sources)) {
+        this.inc({ source }, expiring)
+      }
+    },
+  })
   new Counter({
     name: 'redrive_replay_items_total',
     help: 'Replay items by final outcome.',

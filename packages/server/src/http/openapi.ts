@@ -3,7 +3,7 @@ import { isMutation, problem, type Route, ROUTES } from '@redrive/api/internal'
 import { z } from 'zod'
 
 /** Version of the API. A breaking change raises the major number, or the minor number before 1.0. */
-const API_VERSION = '0.1.0'
+const API_VERSION = '0.2.0'
 
 export type Json = { readonly [name: string]: unknown }
 

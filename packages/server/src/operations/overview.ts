@@ -14,7 +14,7 @@ export function overview({
   catalog,
   identity,
   alertLimits,
-}: OperationDeps): Handlers<'me' | 'overview' | 'listSources' | 'trend'> {
+}: OperationDeps): Handlers<'me' | 'overview' | 'listSources' | 'listExpired' | 'trend'> {
   const countsNow = cached(CACHE_MS, () => catalog.counts())
   return {
     async me(caller) {
@@ -47,6 +47,14 @@ export function overview({
           permissions: [...allowedActions(caller, one.source)],
         })),
       }
+    },
+
+    async listExpired(caller, { query = {} }) {
+      const { sources: requested, ...rest } = omitUndefined(query)
+      const sources = await allowedSources(catalog, caller, requested)
+      if (sources?.length === 0) return { days: [] }
+      const page = await catalog.expired({ ...rest, ...omitUndefined({ sources }) })
+      return { days: [...page.days], nextCursor: page.nextCursor }
     },
 
     async trend(caller, { query }) {
