@@ -1,6 +1,7 @@
 import type { Mutant } from '../harness/mutant.ts'
 
 const CLAIM = 'packages/catalog/src/replay/publish/statements.ts'
+const CLAIM_ITEMS = 'packages/catalog/src/replay/publish/claim.ts'
 const EPOCH = 'packages/catalog/src/replay/run/restore-detection.ts'
 const INGEST = 'packages/catalog/src/ingest/ingest.ts'
 const RUN_STATEMENTS = 'packages/catalog/src/replay/run/statements.ts'
@@ -103,5 +104,27 @@ export const MUTANTS: readonly Mutant[] = [
     'c17-edited',
     'not fenced',
     [RUN_STATEMENTS, ' and d.version = i.version', ''],
+  ],
+  [
+    'wait for the rate of a slow run inside a worker',
+    'slow-runs',
+    'too slow',
+    [
+      CLAIM,
+      'coalesce(greatest(r.due_at, q.next_at) <= clock_timestamp() + ${LOOK_AHEAD}, true)',
+      'true',
+    ],
+    [CLAIM_ITEMS, 'Math.min(TURN_MAX, count)', 'Math.min(TURN_MAX, Math.max(1, count))'],
+  ],
+  [
+    'publish claimed items although their run was stopped',
+    'stop-runs',
+    'not fenced',
+    [
+      CLAIM,
+      `const LOOK_AHEAD = \`interval '250 milliseconds'`,
+      `const LOOK_AHEAD = \`interval '20 seconds'`,
+    ],
+    [PUBLISH_CLAIM, 'const CHECKED_MS = 500', 'const CHECKED_MS = 60_000'],
   ],
 ]

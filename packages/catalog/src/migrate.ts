@@ -15,6 +15,7 @@ import { COUNTS } from './migrations/0005-counts.ts'
 import { FAILURES } from './migrations/0006-failures.ts'
 import { FILTERS } from './migrations/0007-filters.ts'
 import { SET_ASIDE } from './migrations/0008-set-aside.ts'
+import { DUE_TIMES } from './migrations/0009-due-times.ts'
 import { RETENTION } from './migrations/0010-retention.ts'
 
 const MIGRATIONS: SchemaMigrations = {
@@ -28,6 +29,7 @@ const MIGRATIONS: SchemaMigrations = {
     '0006-failures': FAILURES,
     '0007-filters': FILTERS,
     '0008-set-aside': SET_ASIDE,
+    '0009-due-times': DUE_TIMES,
     '0010-retention': RETENTION,
   },
   // Creates the first partitions, so that the first dead letters are not stored in the default partition.

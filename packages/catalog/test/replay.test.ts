@@ -64,18 +64,22 @@ describe('a replay run', () => {
   })
 
   test('catches up on a short delay between two turns', async () => {
-    const stage = await staged(pool, 'short delay', 5)
-    await stage.started({ ratePerSecond: 10, canary: [2] })
+    const stage = await staged(pool, 'short delay', 12)
+    await stage.started({ ratePerSecond: 10, canary: [1] })
     await stage.replayer.turn()
     await stage.replayer.confirm()
+    await pool.query(
+      `update redrive_catalog.replay_run set due_at = clock_timestamp() - interval '1 minute' where state = 'running'`,
+    )
     await pool.query(
       `update redrive_catalog.replay_rate set next_at = clock_timestamp() - interval '1 minute'`,
     )
     await stage.replayer.turn()
-    const [, , third = 0, fourth = 0, fifth = 0] = stage.wire.sentAt
-    // A delay of 250 ms, which is two and a half items, is caught up; a delay of a minute is not.
-    expect(fourth - third).toBeLessThan(50)
-    expect(fifth - third).toBeLessThan(50)
+    // A delay of 500 ms, which is five items, is caught up. A delay of a minute is not. Two more are due within 250 ms.
+    expect(stage.wire.sentAt).toHaveLength(9)
+    const [, second = 0, , , , , seventh = 0, eighth = 0] = stage.wire.sentAt
+    expect(seventh - second).toBeLessThan(eighth - seventh + 50)
+    expect(eighth - second).toBeGreaterThan(50)
   })
 
   test('keeps its rate, also when two workers publish two runs to the same source', async () => {

@@ -22,6 +22,7 @@ describe('migrate', () => {
         '0006-failures',
         '0007-filters',
         '0008-set-aside',
+        '0009-due-times',
         '0010-retention',
       ])
       await pool.query(migrationSql())

@@ -54,6 +54,9 @@ const SWEEP_MS = 1_000
 /** 500 ms: the delay between a failure and its dead letter in the catalog, roughly. */
 const INGEST_MS = 500
 
+/** Two: while one waits for an unresponsive broker, the other publishes the runs of other sources. */
+const PUBLISHERS = [1, 2]
+
 /** All background jobs. Each can run in several processes at the same time, which makes it scale. */
 export const CHORES: Readonly<Record<string, BackgroundJob>> = {
   ingest: {
@@ -66,9 +69,7 @@ export const CHORES: Readonly<Record<string, BackgroundJob>> = {
   publish: {
     everyMs: TIME_SLICE_MS,
     run: ({ replayer, signal }) =>
-      runTimeSlice(signal, async () =>
-        (await replayer.turn(signal)) === undefined ? IDLE_MS : true,
-      ),
+      runAll(PUBLISHERS, () => runTimeSlice(signal, createPublishStep(replayer, signal))),
   },
   settle: {
     everyMs: TIME_SLICE_MS,
@@ -121,6 +122,10 @@ export const JOBS_OF_ROLE: Readonly<Record<BackgroundRole, readonly string[]>> =
   watch: ['upkeep', 'watch'],
 }
 export type BackgroundRole = 'all' | 'ingest' | 'replay' | 'watch'
+
+const createPublishStep =
+  (replayer: Replayer, signal: AbortSignal) => async (): Promise<true | number> =>
+    (await replayer.turn(signal)) === undefined ? IDLE_MS : true
 
 function createSettleStep(replayer: Replayer, name: string): () => Promise<number> {
   let sweepAt = 0

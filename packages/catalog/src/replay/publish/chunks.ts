@@ -48,6 +48,13 @@ export interface ReadyItem {
   readonly deadLetter: DrainedDeadLetter
 }
 
+/** The items of a chunk that this claim owns. */
+export interface ReadyChunk {
+  readonly items: readonly ReadyItem[]
+  /** When the run was last known to be running (`performance.now()`). */
+  readonly checkedAt: number
+}
+
 /** An error for an item that cannot be published. The run pauses until an operator has checked it. */
 export class NotReady extends Error {}
 
@@ -56,14 +63,16 @@ export async function beginChunk(
   deps: ReplayDeps,
   claimed: Claim,
   chunk: readonly SizedItem[] = [],
-): Promise<readonly ReadyItem[]> {
+): Promise<ReadyChunk> {
   const ready = await prepare(deps, claimed, chunk)
+  // Taken before the query: a pause that commits during the query is not seen by it.
+  const checkedAt = performance.now()
   const owned = await begin(
     deps.pool,
     claimed,
     ready.map(({ item, content }) => ({ place: item.place, content })),
   )
-  return ready.filter(({ item }) => owned.has(item.place))
+  return { items: ready.filter(({ item }) => owned.has(item.place)), checkedAt }
 }
 
 /** Reads and changes the messages. Throws if a changed body is not the approved one. */

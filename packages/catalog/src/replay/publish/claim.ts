@@ -5,7 +5,9 @@ import { pauseRun } from '../run/lifecycle.ts'
 import type { RunOptions } from '../run/options.ts'
 import type { ItemCounts } from '../run/states.ts'
 import {
+  ADD_RATE,
   BEGIN_PUBLISHING,
+  DUE_ITEMS,
   IS_TAKEN,
   NEXT_TOKEN,
   PICK_RUN,
@@ -19,10 +21,9 @@ import {
 
 /** 1 s: four renewals in a row can fail before the lease expires. */
 const RENEW_MS = 1_000
-/** 1 s of publishing per turn: a pause takes effect within this time. */
-const TURN_S = 1
 /** 500 items per turn at any rate: it bounds the memory. */
 const TURN_MAX = 500
+
 /** The items of a run that one worker may publish now. */
 export interface Claim {
   readonly runId: string
@@ -65,27 +66,55 @@ export interface StalledRun {
   readonly stalled: string
 }
 
+/** A run without items that may be published now. It waits for outcomes, is paused now, or another worker has it. */
+interface WaitingRun {
+  readonly waiting: string
+}
+
+/** Parameters of a claim. */
+export interface ClaimOptions {
+  readonly sources: readonly string[]
+  /** The source whose confirmations the caller has just read. Default: none. */
+  readonly confirmedSource?: string | undefined
+}
+
 /**
- * Claims items that may be published now, or returns undefined. Pauses a run that must not continue. A run
- * without confirmations is paused only if the caller has just read the confirmations of its source. They may
- * have arrived without being read.
+ * Claims items of any run that are due now, or returns undefined. It looks at every run with due items: a run that
+ * waits for outcomes does not delay the others.
  */
 export async function claim(
   pool: Pool,
-  sources: readonly string[],
-  confirmedSource?: string,
+  options: ClaimOptions,
 ): Promise<Claim | StalledRun | undefined> {
+  const waiting: string[] = []
+  for (;;) {
+    const found = await claimNext(pool, options, waiting)
+    if (found === undefined || !('waiting' in found)) return found
+    waiting.push(found.waiting)
+  }
+}
+
+/**
+ * Claims items of the next run. Pauses a run that must not continue. A run without confirmations is paused only if
+ * the caller has just read the confirmations of its source. They may have arrived without being read.
+ */
+async function claimNext(
+  pool: Pool,
+  { sources, confirmedSource }: ClaimOptions,
+  waiting: readonly string[],
+): Promise<Claim | StalledRun | WaitingRun | undefined> {
   return inTransaction(pool, async (run) => {
-    const [picked] = await run<PickedRun>(PICK_RUN, [sources])
-    if (picked === undefined || (await isTaken(run, picked.id))) return undefined
+    const [picked] = await run<PickedRun>(PICK_RUN, [sources, waiting])
+    if (picked === undefined) return undefined
+    if (await isTaken(run, picked.id)) return { waiting: picked.id }
     const decision = flowDecision(picked, picked.options, await recentOutcomesOf(run, picked))
     if ('stalled' in decision && picked.source !== confirmedSource) {
       return { stalled: picked.source }
     }
     await run(RUN_CLAIMED, [picked.id])
-    if ('go' in decision) return take(run, picked, decision.go)
+    if ('go' in decision) return (await take(run, picked, decision.go)) ?? { waiting: picked.id }
     await pauseRun(run, picked.id, 'pause' in decision ? decision.pause : decision.stalled)
-    return undefined
+    return { waiting: picked.id }
   })
 }
 
@@ -113,13 +142,15 @@ async function recentOutcomesOf(
 
 async function take(run: RunSql, picked: PickedRun, go: number): Promise<Claim | undefined> {
   const { id, source, source_id, change, options, resumed_at: resumedAt } = picked
-  const most = Math.min(TURN_MAX, Math.max(1, Math.floor(options.ratePerSecond * TURN_S)))
+  const spacingMs = 1_000 / options.ratePerSecond
+  const { first, count, wait_ms: waitMs } = await dueItems(run, id, source_id, spacingMs)
+  const most = Math.min(TURN_MAX, count)
+  if (most <= 0) return undefined
   const [next] = await run<{ token: string }>(NEXT_TOKEN)
   const token = next?.token ?? ''
   const items = await run<ClaimedItem>(TAKE_ITEMS, [id, most, Math.min(go, most), token])
   if (items.length === 0) return undefined
-  const spacingMs = 1_000 / options.ratePerSecond
-  const [rate] = await run<{ wait_ms: number }>(RESERVE_RATE, [source_id, items.length * spacingMs])
+  await run(RESERVE_RATE, [id, items.length, first, spacingMs])
   return {
     runId: id,
     source,
@@ -127,9 +158,30 @@ async function take(run: RunSql, picked: PickedRun, go: number): Promise<Claim |
     token,
     resumedAt,
     items: items.toSorted((a, b) => a.place - b.place),
-    waitMs: rate?.wait_ms ?? 0,
+    waitMs,
     spacingMs,
   }
+}
+
+interface DueItems {
+  /** When the first of them is due, as text of the database. */
+  readonly first: string
+  readonly count: number
+  /** Time until the first of them is due. Negative: it is late by this time. */
+  readonly wait_ms: number
+}
+
+/** Returns how many items of a run are due now. Locks the rate of its source. */
+async function dueItems(
+  run: RunSql,
+  id: string,
+  sourceId: number,
+  spacingMs: number,
+): Promise<DueItems> {
+  const [due] = await run<DueItems>(DUE_ITEMS, [id, spacingMs])
+  if (due !== undefined) return due
+  await run(ADD_RATE, [sourceId])
+  return dueItems(run, id, sourceId, spacingMs)
 }
 
 /** Runs `work` and renews the lease of the claim until it ends, even if broker confirmations take long. */

@@ -3,9 +3,15 @@ import type { DeadLetterSource } from '@redrive/runtime'
 import type { Pool } from 'pg'
 import type { ReplayDeps } from '../run/context.ts'
 import { pauseClaimed } from '../run/lifecycle.ts'
-import { beginChunk, chunksOf, NotReady, type ReadyItem } from './chunks.ts'
+import { beginChunk, chunksOf, NotReady, type ReadyChunk } from './chunks.ts'
 import { type Claim, markPublished } from './claim.ts'
 import { type FailedPublish, returnFailed, returnUnsent } from './return-unsent.ts'
+
+/**
+ * 500 ms: a message is published only if its run was running within this time. So nothing is published later than
+ * this after a pause or a cancel, however slow this process is.
+ */
+const CHECKED_MS = 500
 
 /** The result of one turn. */
 export interface Turn {
@@ -73,7 +79,7 @@ interface SendResult {
  */
 async function send(
   source: DeadLetterSource,
-  ready: readonly ReadyItem[],
+  { items, checkedAt }: ReadyChunk,
   { startsAt, claimed, signal }: Pacing,
 ): Promise<{ readonly confirmations: Promise<SendResult> }> {
   const sent: number[] = []
@@ -81,11 +87,11 @@ async function send(
   const failed: FailedPublish[] = []
   const places = new Map(claimed.items.map(({ place }, at) => [place, at]))
   const publishing: Promise<void>[] = []
-  for (const { item, deadLetter } of ready) {
+  for (const { item, deadLetter } of items) {
     const { place, replay_id: replayId } = item
     const waitMs = startsAt + (places.get(place) ?? 0) * claimed.spacingMs - performance.now()
     if (waitMs >= 1) await after(waitMs)
-    if (signal?.aborted === true) {
+    if (signal?.aborted === true || performance.now() - checkedAt > CHECKED_MS) {
       unsent.push(place)
       continue
     }

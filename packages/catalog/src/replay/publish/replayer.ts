@@ -15,7 +15,7 @@ export interface ReplaySource {
   readonly name?: string
   /**
    * Checks whether the consumers and their dependencies can accept more messages; rejects with the reason if
-   * not. It is called before every turn, which takes about a second. Default: no check.
+   * not. It is called about once a second while a run publishes. Default: no check.
    */
   readonly health?: (options: { readonly signal: AbortSignal }) => Promise<void>
   /** Returns how many messages the consumers are behind. Above `maxLag` the run pauses. Default: no check. */
@@ -29,6 +29,8 @@ export interface ReplaySource {
 const MAX_LAG = 10_000
 /** 2 s for a health check: a slower consumer counts as unhealthy. */
 const HEALTH_MS = 2_000
+/** 1 s: a good result is used for this time. Turns are shorter, and a check of each turn would be a load. */
+const HEALTHY_MS = 1_000
 const NOTHING: Turn = Object.freeze({ published: 0, failed: 0, fenced: 0 })
 
 /** Publishes the queued items of runs, and reads their outcomes. Several can work at the same time, in any process. */
@@ -36,6 +38,8 @@ export class Replayer {
   readonly #deps: ReplayDeps
   readonly #sources: ReadonlyMap<string, ReplaySource>
   readonly #epoch: Epoch
+  /** When the last check of each source found no problem. */
+  readonly #healthyAt = new Map<ReplaySource, number>()
 
   /** @internal */
   constructor(
@@ -48,7 +52,7 @@ export class Replayer {
     this.#epoch = new Epoch(restoreMarkerFile)
   }
 
-  /** Publishes for about one second at most. Returns undefined if nothing can be published now. */
+  /** Publishes what is due now in one run, for less than a second. Returns undefined if nothing is due. */
   async turn(signal?: AbortSignal): Promise<Turn | undefined> {
     const { pool } = this.#deps
     if ((await this.#epoch.problem(pool)) !== undefined) return undefined
@@ -62,11 +66,15 @@ export class Replayer {
   async #claim(): Promise<Claim | undefined> {
     const { pool } = this.#deps
     const names = [...this.#sources.keys()]
-    const first = await claim(pool, names)
-    if (first === undefined || !('stalled' in first)) return first
-    await this.confirm(first.stalled)
-    const second = await claim(pool, names, first.stalled)
-    return second === undefined || 'stalled' in second ? undefined : second
+    let confirmedSource: string | undefined
+    // At most once for each source, then once more to claim.
+    for (let left = names.length; left >= 0; left--) {
+      const claimed = await claim(pool, { sources: names, confirmedSource })
+      if (claimed === undefined || !('stalled' in claimed)) return claimed
+      confirmedSource = claimed.stalled
+      await this.confirm(confirmedSource)
+    }
+    return undefined
   }
 
   async #publish(
@@ -75,7 +83,7 @@ export class Replayer {
     signal: AbortSignal | undefined,
   ): Promise<Turn> {
     const { pool } = this.#deps
-    const problem = await troubleOf(source)
+    const problem = await this.#problemOf(source)
     if (problem === undefined) return publishClaim(this.#deps, claimed, source.source, signal)
     await returnUnsent(
       pool,
@@ -84,6 +92,18 @@ export class Replayer {
     )
     await pauseClaimed(pool, claimed, problem)
     return NOTHING
+  }
+
+  /** Checks the consumers of a source, at most once a second while they are healthy. */
+  async #problemOf(source: ReplaySource): Promise<string | undefined> {
+    const { health, lag } = source
+    if (health === undefined && lag === undefined) return undefined
+    const healthyAt = this.#healthyAt.get(source) ?? Number.NEGATIVE_INFINITY
+    const now = performance.now()
+    if (now - healthyAt < HEALTHY_MS) return undefined
+    const problem = await troubleOf(source)
+    if (problem === undefined) this.#healthyAt.set(source, now)
+    return problem
   }
 
   /** Reads and stores the confirmations from the consumers of one source, or of all sources. */

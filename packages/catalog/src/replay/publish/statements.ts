@@ -4,18 +4,27 @@ import { LATEST } from './flow-control.ts'
 /** 5 s: a run stops for this time if its worker crashes. A turn that takes longer renews its lease. */
 const LEASE = `interval '5 seconds'`
 
-/** Up to 250 ms of delay between two turns are caught up. A longer catch-up would cause a burst. */
-const CATCH_UP = `interval '250 milliseconds'`
+/**
+ * 250 ms: a turn publishes the items that are due until then, each at its time. It is the longest wait of a worker
+ * for the rate of one run. A shorter time would cost more statements.
+ */
+const LOOK_AHEAD = `interval '250 milliseconds'`
+
+/** 500 ms: a delay of a run up to this time is caught up. A longer catch-up would cause a burst. */
+const CATCH_UP = `interval '500 milliseconds'`
 
 /**
- * Selects the run that waits longest and that no other worker is publishing. This way a later message of a lane
- * cannot overtake an earlier message in flight.
+ * Selects a run with items that are due, which no other worker is publishing. This way a later message of a lane
+ * cannot overtake an earlier message in flight. The run that was selected longest ago comes first, so all runs
+ * get turns. Runs in $2 had their turn already.
  */
 export const PICK_RUN: string = `
 select r.id, r.source_id, s.name as source, r.options, r.change, ${ITEM_COUNTS},
     r.resumed_at::text, extract(epoch from clock_timestamp() - r.resumed_at)::float8 * 1000 as since_ms
   from redrive_catalog.replay_run r join redrive_catalog.source s on s.id = r.source_id
-  where r.state = 'running' and s.name = any($1::text[]) and not exists (
+    left join redrive_catalog.replay_rate q on q.source_id = r.source_id
+  where r.state = 'running' and s.name = any($1::text[]) and r.id <> all($2::uuid[])
+    and coalesce(greatest(r.due_at, q.next_at) <= clock_timestamp() + ${LOOK_AHEAD}, true) and not exists (
       select from redrive_catalog.replay_item i where i.run_id = r.id and i.state in ('claimed', 'publishing')
         and i.lease_until >= clock_timestamp())
   order by r.claimed_at nulls first limit 1 for no key update of r skip locked`
@@ -67,12 +76,42 @@ update redrive_catalog.replay_item i set lease_token = $4, lease_until = clock_t
   from picked p where i.run_id = $1 and i.place = p.place
   returning i.place, i.dead_letter_id, i.replay_id, encode(i.content_sha256, 'hex') as content, i.publishes`
 
+/**
+ * Locks the rate of a source and counts the items of a run that are due. $2: ms between two items of the run. A run
+ * that starts or resumes is due now.
+ */
+export const DUE_ITEMS: string = `
+with due as (
+  select greatest(coalesce(r.due_at, clock_timestamp()), q.next_at, clock_timestamp() - ${CATCH_UP}) as first
+    from redrive_catalog.replay_run r, redrive_catalog.replay_rate q
+    where r.id = $1 and q.source_id = r.source_id for update of q
+)
+select first::text, floor(extract(epoch from clock_timestamp() + ${LOOK_AHEAD} - first) * 1000 / $2::float8)::integer + 1
+      as count,
+    extract(epoch from first - clock_timestamp())::float8 * 1000 as wait_ms
+  from due`
+
+/** Creates the rate of a source. Its first item is due now. */
+export const ADD_RATE: string = `
+insert into redrive_catalog.replay_rate (source_id, next_at) values ($1, clock_timestamp())
+  on conflict (source_id) do nothing`
+
+/**
+ * Reserves the time of $2 items for a run, and the time of as many items in the rate of its source. The rate of a
+ * source is the highest rate of its runs. So a slow run takes little of the time of a fast run.
+ */
 export const RESERVE_RATE: string = `
-insert into redrive_catalog.replay_rate as r (source_id, next_at)
-  values ($1, clock_timestamp() + $2 * interval '1 millisecond')
-  on conflict (source_id) do update set
-    next_at = greatest(r.next_at, clock_timestamp() - ${CATCH_UP}) + $2 * interval '1 millisecond'
-  returning extract(epoch from next_at - clock_timestamp())::float8 * 1000 - $2 as wait_ms`
+with run as (
+  update redrive_catalog.replay_run set
+      due_at = $3::timestamptz + $2::float8 * $4::float8 * interval '1 millisecond'
+    where id = $1 returning source_id
+)
+update redrive_catalog.replay_rate q set
+    next_at = greatest(q.next_at, clock_timestamp() - ${CATCH_UP})
+      + $2::float8 * interval '1 second' / (
+        select max((r.options ->> 'ratePerSecond')::float8) from redrive_catalog.replay_run r
+          where r.source_id = q.source_id and r.state = 'running')
+  from run where q.source_id = run.source_id`
 
 /** Renews leases that have not expired. Another worker may already be claiming items with an expired lease. */
 export const RENEW_LEASE: string = `

@@ -13,6 +13,7 @@ import {
   QUEUE_TAKEN,
   START_RUN,
   PAUSE_RUN,
+  RESET_RATE,
   RESUME_RUN,
   LOCK_QUEUED,
   CANCEL_QUEUED,
@@ -71,6 +72,7 @@ async function start(run: RunSql, id: string, by: string): Promise<void> {
   const taken = await run<{ place: number }>(TAKE_PLANNED, [id, actorOf(by)])
   await run(QUEUE_TAKEN, [id, taken.map(({ place }) => place)])
   await run(START_RUN, [id, actorOf(by)])
+  await run(RESET_RATE, [id])
 }
 
 function refuseApproval(locked: LockedRun, { hash, by }: Approval, rule: ApprovalRule): void {
@@ -130,6 +132,7 @@ export async function resume(pool: Pool, id: string, by: string): Promise<void> 
     expectState(locked, 'paused', 'resumed')
     await refuseFrozen(run)
     await run(RESUME_RUN, [id, actorOf(by)])
+    await run(RESET_RATE, [id])
   })
 }
 

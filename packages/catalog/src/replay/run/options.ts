@@ -41,7 +41,10 @@ export interface ReplayRequest {
   readonly change?: ReplayChange
   /** Version of the dead letter that the user saw. If it has changed since, the plan is rejected. */
   readonly seenVersion?: number
-  /** Publish rate, shared by all runs of the source (0.1 to 10,000, default 50). */
+  /**
+   * Publish rate (0.1 to 10,000, default 50). All runs of a source together publish at most at the highest of their
+   * rates.
+   */
   readonly ratePerSecond?: number
   /** Canary stages: each starts when all items of the previous stage have an outcome. At most 8, default 1, 5, 50. */
   readonly canary?: readonly number[]

@@ -97,8 +97,16 @@ update redrive_catalog.replay_run set state = 'paused', paused_at = clock_timest
 
 export const RESUME_RUN: string = `
 update redrive_catalog.replay_run set state = 'running', resumed_at = clock_timestamp(), resumed_by = $2,
-    paused_at = null, paused_because = null, failing_turns = 0
+    paused_at = null, paused_because = null, failing_turns = 0, due_at = null
   where id = $1`
+
+/**
+ * Makes the source of a run due now. A slower run may have reserved a long time, and the new highest rate must not
+ * wait for it.
+ */
+export const RESET_RATE: string = `
+update redrive_catalog.replay_rate q set next_at = least(q.next_at, clock_timestamp())
+  from redrive_catalog.replay_run r where r.id = $1 and q.source_id = r.source_id`
 
 /** Locks the dead letters first, in the order of ids. All writers lock dead letters, then items, then the run. */
 export const LOCK_QUEUED: string = `
