@@ -1,6 +1,7 @@
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { RedriveError } from '@redrive/core'
 import { describe, expect, test } from 'vitest'
 import { catalog } from '../src/index.ts'
 import { migrated, poolOn, refusal, rows } from './rig.ts'
@@ -325,6 +326,23 @@ describe('stopping a run', () => {
     await stage.replays.resume(id, { by: 'ada' })
     expect(await stage.ended(id)).toMatchObject({ state: 'done', counts: { resolved: 4 } })
     expect(stage.wire.sent).toHaveLength(4)
+  })
+
+  test('pauses when the broker returns a message, which is then certainly not published', async () => {
+    const stage = await staged(pool, 'returned', 3)
+    stage.wire.refuse = () => new RedriveError('UNROUTABLE', 'No queue accepts "orders".')
+    const { id } = await stage.started({ canary: [] })
+    expect(await stage.replayer.turn()).toMatchObject({ published: 0, failed: 3 })
+    expect(await stage.replays.run(id)).toMatchObject({
+      state: 'paused',
+      pauseReason: 'The broker returned a message: No queue accepts "orders".',
+      counts: { queued: 3 },
+    })
+    // Nothing was published, so all are open again and none waits for an outcome.
+    expect(await stage.replays.cancel(id, { by: 'ada' })).toMatchObject({
+      counts: { cancelled: 3 },
+    })
+    expect(await stage.statuses()).toEqual({ open: 3 })
   })
 
   test('returns unsent items to the queue when its signal is aborted', async () => {
@@ -746,6 +764,26 @@ describe('a changed message', () => {
       'patch_failed: the body has a number with more digits than JavaScript can keep',
       expect.stringContaining('operation 1 (replace /n)') as unknown,
     ])
+  })
+
+  test('is skipped if a path names no element of an array', async () => {
+    const bodies = ['[1,2]', '{"lines":[{"price":1}]}']
+    const stage = await staged(pool, 'arrays', 2, (at) => ({
+      delivery: { bytes: Buffer.from(bodies[at] ?? '') },
+    }))
+    const skipped = async (path: string, op: 'add' | 'replace') => {
+      const { counts } = await stage.plan({ change: { patch: [{ op, path, value: 'EUR' }] } })
+      return counts.skipped
+    }
+    expect(await skipped('/currency', 'replace')).toBe(2)
+    expect(await skipped('/currency', 'add')).toBe(1)
+    expect(await skipped('/lines/currency', 'add')).toBe(2)
+    expect(await skipped('/lines/01', 'replace')).toBe(2)
+    expect(await skipped('/lines/2', 'add')).toBe(2)
+    expect(await skipped('/lines/1', 'add')).toBe(1)
+    expect(await skipped('/lines/-', 'add')).toBe(1)
+    expect(await skipped('/lines/0/price', 'replace')).toBe(1)
+    expect(await skipped('/2', 'add')).toBe(0)
   })
 
   test('cannot change the prototype of all objects', async () => {

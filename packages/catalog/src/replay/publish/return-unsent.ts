@@ -1,3 +1,4 @@
+import { RedriveError } from '@redrive/core'
 import type { Pool } from 'pg'
 import { inTransaction } from '../../database.ts'
 import { NAME_MAX, storable } from '../../text.ts'
@@ -21,14 +22,31 @@ export interface FailedPublish {
   readonly error: unknown
 }
 
-/** Returns failed items to the queue. Pauses the run if every publish failed for several turns. */
+/** Whether the broker certainly did not store the message: no queue accepts it. */
+const isReturned = ({ error }: FailedPublish) =>
+  error instanceof RedriveError && error.code === 'UNROUTABLE'
+
+/**
+ * Returns failed items to the queue. Pauses the run if every publish failed for several turns. Pauses it immediately
+ * if the broker returned a message, because another publish has the same result until a user changes the broker.
+ */
 export async function returnFailed(
   pool: Pool,
-  { runId, token }: Claim,
+  { runId, token }: Pick<Claim, 'runId' | 'token'>,
   failed: readonly FailedPublish[],
   isAll: boolean,
 ): Promise<void> {
   if (failed.length === 0) return void (await pool.query(TURN_WORKED, [runId]))
+  const returned = failed.find(isReturned)
+  if (returned !== undefined) {
+    const places = failed.filter(isReturned).map(({ place }) => place)
+    await inTransaction(pool, async (run) => {
+      await run(RETURN_UNSENT, [runId, token, places])
+      await pauseRun(run, runId, `The broker returned a message: ${textOf(returned.error)}`)
+    })
+    const others = failed.filter((one) => !isReturned(one))
+    return others.length === 0 ? undefined : returnFailed(pool, { runId, token }, others, false)
+  }
   const reasons = failed.map(({ error }) => storable(textOf(error), NAME_MAX))
   await inTransaction(pool, async (run) => {
     await run(RETURN_FAILED, [runId, token, failed.map(({ place }) => place), reasons])

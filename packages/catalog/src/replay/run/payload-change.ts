@@ -55,6 +55,7 @@ function patched(bytes: Uint8Array, operations: readonly PatchOperation[]): Uint
  */
 function isApplied(root: object, operation: PatchOperation): boolean {
   const patch = [underRoot(operation)]
+  if (!patch.every((one) => isInArrays(root, one))) return false
   try {
     return applyPatch(root, patch)[0] === null
   } catch (error) {
@@ -63,6 +64,36 @@ function isApplied(root: object, operation: PatchOperation): boolean {
     throw error
   }
 }
+
+/** The operations that can write after the last element of an array. */
+const APPENDING: ReadonlySet<string> = new Set(['add', 'move', 'copy'])
+
+/**
+ * Whether all paths that end in an array name an element of it. The library sets a property with any other name,
+ * which JSON does not contain. So the body would stay the same, and the operation would count as applied.
+ */
+function isInArrays(root: object, operation: PatchOperation): boolean {
+  const { op, path } = operation
+  const isFrom = !('from' in operation) || isElement(root, operation.from, false)
+  return isFrom && isElement(root, path, APPENDING.has(op))
+}
+
+const INDEX = /^(?:0|[1-9]\d*)$/
+
+function isElement(root: object, path: string, canAppend: boolean): boolean {
+  const names = path.split('/').slice(1).map(unescaped)
+  const last = names.pop() ?? ''
+  let parent: unknown = root
+  for (const name of names) {
+    if (Array.isArray(parent) && !INDEX.test(name)) return false
+    parent = (parent as Readonly<Record<string, unknown>> | null | undefined)?.[name]
+  }
+  if (!Array.isArray(parent)) return true
+  if (canAppend && last === '-') return true
+  return INDEX.test(last) && Number(last) < parent.length + (canAppend ? 1 : 0)
+}
+
+const unescaped = (name: string) => name.replaceAll('~1', '/').replaceAll('~0', '~')
 
 /** Moves the paths below the property `body`, so that a patch can replace the whole body. */
 function underRoot(operation: PatchOperation): PatchOperation & { readonly value?: unknown } {
