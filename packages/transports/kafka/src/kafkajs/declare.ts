@@ -23,7 +23,7 @@ export async function makeMissing(admin: KafkaJsAdmin, topology: Topology): Prom
   } catch (error) {
     // Another consumer of the group created them first, or the client did not wait for all brokers: then
     // the topics are listed soon. Otherwise the broker rejected the request.
-    await waitUntilListed(admin, names, REFUSED_MS, error)
+    await waitUntilListed(admin, names, isTemporary(error) ? KNOWN_MS : REFUSED_MS, error)
   }
   await waitUntilListed(admin, names, KNOWN_MS)
   // The client repeats this request until each partition has a leader.
@@ -34,6 +34,10 @@ export async function makeMissing(admin: KafkaJsAdmin, topology: Topology): Prom
 const KNOWN_MS = 30_000
 const REFUSED_MS = 5_000
 const POLL_MS = 50
+
+/** Whether the client itself would repeat the request. It gives up after a few seconds. */
+const isTemporary = (error: unknown) =>
+  error instanceof Error && 'retriable' in error && error.retriable === true
 
 async function waitUntilListed(
   admin: KafkaJsAdmin,
