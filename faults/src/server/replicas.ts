@@ -24,7 +24,6 @@ const CANARY = [1, 5, 50]
 const RUN_MS = 240_000
 /** How long a dead process stays dead: the time that an orchestrator needs to notice. */
 const DEAD_MS = 2_000
-const HOUR_MS = 3_600_000
 /** 20 requests per second for the run, which is more than users send. */
 const LOOK_MS = 50
 
@@ -122,9 +121,9 @@ const configOf = ({ where }: Site) => ({
 type Run = Output<'getReplay'>
 
 async function planned(asking: Asking, site: Site, ratePerSecond: number): Promise<Run> {
-  const query = { after: Date.now() - HOUR_MS, sources: [site.where.queue] }
+  const filter = `after:1h source:${site.where.queue}`
   const run = await asking.ask((client) =>
-    client.call('planReplay', { body: { selection: { query }, ratePerSecond, canary: CANARY } }),
+    client.call('planReplay', { body: { selection: { filter }, ratePerSecond, canary: CANARY } }),
   )
   const { id, hash } = run
   return asking.ask((client) => client.call('approveReplay', { params: { id }, body: { hash } }))

@@ -7,7 +7,6 @@ import {
   id,
   itemState,
   runState,
-  status,
 } from './models/fields.ts'
 
 const limit = z
@@ -44,57 +43,16 @@ export const groupQuery = z.object({
   cursor,
 })
 
-/** At most 8 pairs `name=value`. */
-const pairs = z
-  .array(
-    z
-      .string()
-      .regex(/^[^=]+=/)
-      .max(2_000),
+/** 4,000 characters: more than users write, and less than the limit of a URL. */
+const filter = z
+  .string()
+  .max(4_000)
+  .describe(
+    'Words such as `source:orders class:transient after:2h "eu bank"`; a dead letter must match all of them. docs/filters.md lists the fields',
   )
-  .max(8)
-  .optional()
 
-const filter = {
-  groups: z.array(id).max(100).optional(),
-  after: timestamp
-    .optional()
-    .describe('Only dead letters whose last failure is at or after this timestamp'),
-  before: timestamp
-    .optional()
-    .describe('Only dead letters whose last failure is before this timestamp'),
-  key: name.optional(),
-  sources: names,
-  handler: name.optional(),
-  class: failureClass.optional(),
-  code: name.optional(),
-  type: name.optional(),
-  quarantined: z.boolean().optional(),
-  text: name.optional().describe('Part of the failure message, ignoring case'),
-}
-
-export const deadLetterQuery = z.object({
-  ...filter,
-  statuses: z.array(status).optional(),
-  extracted: pairs.describe('`name=value` of a field that was extracted at ingest'),
-  headers: pairs.describe('`name=value` of a header'),
-  json: pairs.describe(
-    '`/pointer=value` of the body. The value is parsed as JSON; a value that is not JSON is compared as text',
-  ),
-  limit,
-  cursor,
-})
-
-const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()])
-const values = z.record(z.string(), z.string()).optional()
-
-/** The same filter as a selection: only open dead letters, without pages. */
-const selected = z.strictObject({
-  ...filter,
-  extracted: values,
-  headers: values,
-  json: z.record(z.string(), scalar).optional(),
-})
+/** Strict: if a filter were ignored, the result would have more dead letters than the caller expects. */
+export const deadLetterQuery = z.strictObject({ filter: filter.optional(), limit, cursor })
 
 export const trendQuery = z.object({
   per: z.enum(['minute', 'hour']),
@@ -154,7 +112,7 @@ export const planRequest = z
     selection: z.union([
       z.strictObject({ ids }),
       z.strictObject({ group: id }),
-      z.strictObject({ query: selected }),
+      z.strictObject({ filter }),
     ]),
     note: z.string().max(2_000).optional(),
     change: change.optional(),

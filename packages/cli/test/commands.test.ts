@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { type Output, ApiError, type ProblemCode, PROBLEMS } from '@redrive/api'
 import { STATUSES } from '@redrive/api/enums'
+import { FILTER_FIELDS, parseFilter } from '@redrive/api/filter'
 import { afterEach, describe, expect, test } from 'vitest'
 import { EXIT_OF_PROBLEM } from '../src/exit.ts'
 import {
@@ -111,7 +112,7 @@ describe('output for people', () => {
     const NEXT: readonly (readonly [args: readonly string[], expected: string])[] = [
       [['sources'], 'redrive groups list --open'],
       [['groups', 'list'], 'redrive groups show 7f3a'],
-      [['messages', 'list', '--group', GROUP_A], 'redrive messages show 019c'],
+      [['messages', 'list', `group:${GROUP_A}`], 'redrive messages show 019c'],
       [['messages', 'show', MESSAGE_A], `redrive replay plan --id ${MESSAGE_A}`],
     ]
     for (const [args, expected] of NEXT) {
@@ -125,8 +126,7 @@ describe('output for people', () => {
     const { stdout, code } = await runWith({ planReplay: () => theRun() }, [
       'replay',
       'plan',
-      '--group',
-      GROUP_A,
+      `group:${GROUP_A}`,
       '--rate',
       '200/s',
     ])
@@ -241,22 +241,16 @@ describe('output for programs', () => {
       [
         'messages',
         'export',
-        '--group',
-        GROUP_A,
-        '--status',
-        'open',
-        '--header',
-        'tenant=acme',
-        '--body',
-        '/a/b=1',
+        `group:${GROUP_A}`,
+        'status:open',
+        'header:tenant=acme corp',
+        'json:/a/b=1',
+        'eu bank',
       ],
     )
     expect(stdout.trimEnd().split('\n')).toHaveLength(2)
     expect(server?.requests[0]?.query).toEqual({
-      groups: [GROUP_A],
-      statuses: ['open'],
-      headers: ['tenant=acme'],
-      json: ['/a/b=1'],
+      filter: `group:${GROUP_A} status:open header:"tenant=acme corp" json:/a/b=1 "eu bank"`,
     })
   })
 
@@ -273,15 +267,16 @@ describe('output for programs', () => {
     expect(stderr).toContain('Export stopped after 2 messages; the output is incomplete')
     expect(stderr).not.toContain('Cannot connect')
     // 1 ms later than the last one: others may have failed in the same millisecond.
-    const [flags] = /--after \S+ --before \S+/.exec(stderr) as unknown as [string]
-    expect(flags).toBe('--after 2026-01-30T03:04:11.000Z --before 2026-01-31T03:04:06.001Z')
-    await runWith(broken, ['messages', 'export', ...flags.split(' ')])
-    expect(server?.requests.at(-1)?.query).toEqual({ after: NOW - 86_400_000, before: NOW - 4_999 })
+    const [words] = /after:\S+ before:\S+/.exec(stderr) as unknown as [string]
+    expect(words).toBe('after:2026-01-30T03:04:11.000Z before:2026-01-31T03:04:06.001Z')
+    await runWith(broken, ['messages', 'export', ...words.split(' ')])
+    expect(server?.requests.at(-1)?.query).toEqual({ filter: words })
+    expect(parseFilter(words, NOW)).toEqual({ after: NOW - 86_400_000, before: NOW - 4_999 })
   })
 
-  test('continues the export of a group without --after', async () => {
-    const { stderr } = await runWith(broken, ['messages', 'export', '--group', GROUP_A])
-    expect(stderr).toContain('the same filters and --before 2026-01-31T03:04:06.001Z\n')
+  test('continues the export of a group without a start time', async () => {
+    const { stderr } = await runWith(broken, ['messages', 'export', `group:${GROUP_A}`])
+    expect(stderr).toContain('the same filter, but with before:2026-01-31T03:04:06.001Z\n')
   })
 
   test('reports an export that failed before its first line as any other failure', async () => {
@@ -353,14 +348,12 @@ describe('output for programs', () => {
     const { stderr } = await runWith({ listDeadLetters: () => ({ deadLetters: [] }) }, [
       'messages',
       'list',
-      '--status',
-      'open',
+      'status:open',
     ])
-    expect(stderr).toContain('--after')
+    expect(stderr).toContain('after:7d')
     expect(server?.requests[0]?.query).toEqual({
-      statuses: ['open'],
+      filter: `status:open after:${NOW - 86_400_000}`,
       limit: 50,
-      after: NOW - 86_400_000,
     })
   })
 
@@ -454,7 +447,7 @@ describe('ids', () => {
       ['groups', 'change', 'c01d', '--state', 'resolved'],
       ['groups', 'comment', 'c01d', 'hello'],
       ['discard', '--group', 'c01d', '--yes'],
-      ['replay', 'plan', '--group', 'c01d'],
+      ['replay', 'plan', 'group:c01d'],
     ]) {
       const { code, stderr } = await runWith(endless, args)
       expect(code).toBe(2)
@@ -469,14 +462,15 @@ describe('ids', () => {
   test('finds a message that is not open by a prefix of its id', async () => {
     const discarded: Handlers = {
       listDeadLetters: ({ query }) => {
-        const { statuses = ['open'] } = query as { statuses?: string[] }
-        const isIncluded = statuses.includes('discarded')
+        const { filter = '' } = query as { filter?: string }
+        const isIncluded = filter.includes('status:discarded')
         return { deadLetters: isIncluded ? [deadLetter({ status: 'discarded' })] : [] }
       },
       restore: () => ({ changed: 1, skipped: [] }),
     }
     expect((await runWith(discarded, ['restore', MESSAGE_A.slice(0, 8)])).code).toBe(0)
-    expect(server?.requests[0]?.query['statuses']).toEqual([...STATUSES])
+    const { filter } = server?.requests[0]?.query as { filter: string }
+    expect(parseFilter(filter, NOW).statuses).toEqual([...STATUSES])
     expect(server?.requests.at(-1)?.body).toEqual({ ids: [MESSAGE_A] })
   })
 
@@ -539,7 +533,7 @@ describe('changes', () => {
     ['set-outcome', MESSAGE_A, '--as', 'open'],
     ['groups', 'change', GROUP_A, '--state', 'muted'],
     ['groups', 'comment', GROUP_A, 'hello'],
-    ['replay', 'plan', '--group', GROUP_A],
+    ['replay', 'plan', `group:${GROUP_A}`],
     ['replay', 'start', RUN_A],
     ['replay', 'pause', RUN_A],
     ['replay', 'resume', RUN_A],
@@ -654,20 +648,23 @@ describe('changes', () => {
   test('exits with a conflict when a plan has nothing to replay', async () => {
     const { code, stdout } = await runWith(
       { planReplay: () => theRun({ counts: { skipped: 5 }, skipped: { too_old: 5 } }) },
-      ['replay', 'plan', '--source', 'orders', '--class', 'transient', '--after', '2h'],
+      ['replay', 'plan', 'source:orders', 'class:transient', 'after:2h'],
     )
     expect(code).toBe(5)
     expect(stdout).toContain('--override too_old')
-    const selection = { query: { sources: ['orders'], class: 'transient', after: NOW - 7_200_000 } }
+    const selection = { filter: 'source:orders class:transient after:2h' }
     expect(server?.requests[0]?.body).toEqual({ selection })
   })
 
   test.each([
     ['replay', 'plan'],
     ['groups', 'change', GROUP_A],
-    ['replay', 'plan', '--group', GROUP_A, '--rate', 'fast'],
-    ['replay', 'plan', '--group', GROUP_A, '--canary', '1,x'],
-    ['messages', 'list', '--after', 'yesterday-ish'],
+    ['replay', 'plan', `group:${GROUP_A}`, '--rate', 'fast'],
+    ['replay', 'plan', `group:${GROUP_A}`, '--canary', '1,x'],
+    ['messages', 'list', 'after:yesterday-ish'],
+    ['messages', 'list', 'sorce:orders'],
+    ['messages', 'list', 'source:orders after:2h'],
+    ['messages', 'list', '"eu bank'],
     ['discard'],
     ['discard', '--text', 'declined'],
     ['restore', '--text', 'declined'],
@@ -681,17 +678,50 @@ describe('changes', () => {
   })
 })
 
-describe('--text', () => {
+describe('a filter', () => {
   test('selects messages for a plan', async () => {
-    const plan = ['replay', 'plan', '--source', 'orders', '--text', 'eu-bank']
+    const plan = ['replay', 'plan', 'source:orders', 'after:2h', 'eu bank']
     const { code } = await runWith({ planReplay: () => theRun() }, plan)
     expect(code).toBe(0)
-    const selection = { query: { sources: ['orders'], text: 'eu-bank' } }
+    const selection = { filter: 'source:orders after:2h "eu bank"' }
     expect(server?.requests[0]?.body).toEqual({ selection })
   })
 
+  test.each([
+    ['key:a b', 'key:"a b"'],
+    ['say "no"', '"say \\"no\\""'],
+    ['key:"a b"', 'key:"a b"'],
+    ['connect to 10.0.0.1:5432', '"connect to 10.0.0.1:5432"'],
+  ])('keeps the argument %j together', async (argument, word) => {
+    const list = ['messages', 'list', 'after:2h', argument]
+    await runWith({ listDeadLetters: () => ({ deadLetters: [] }) }, list)
+    expect(server?.requests[0]?.query).toEqual({ filter: `after:2h ${word}`, limit: 50 })
+  })
+
+  test('that is wrong shows the position and the correct form, before any request', async () => {
+    const list = ['messages', 'list', 'group:7f3a', 'sorce:orders']
+    const { code, stderr } = await runWith({}, list)
+    expect(code).toBe(2)
+    expect(stderr).toContain('Did you mean "source", as in source:orders?')
+    expect(stderr).toContain('  sorce:orders\n  ^')
+    expect(server?.requests).toEqual([])
+  })
+
+  test('in one argument is rejected, because as one value it would match nothing', async () => {
+    const { code, stderr } = await runWith({}, ['messages', 'list', 'source:orders after:2h'])
+    expect(code).toBe(2)
+    expect(stderr).toContain('Remove the quotes around the filter')
+  })
+
+  test('has its fields in the help of each command', async () => {
+    for (const args of [['messages', 'list'], ['messages', 'export'], ['replay', 'plan']]) {
+      const { stdout } = await run([...args, '--help'])
+      for (const { name } of FILTER_FIELDS) expect(stdout).toContain(`  ${name}:`)
+    }
+  })
+
   test('reports how far back a search went, and how to continue', async () => {
-    const list = ['messages', 'list', '--group', GROUP_A, '--text', 'eu-bank']
+    const list = ['messages', 'list', `group:${GROUP_A}`, 'eu-bank']
     const page = { deadLetters: [], nextCursor: '17_ab', searchedTo: Date.UTC(2026, 0, 31, 10) }
     const { code, stdout, stderr } = await runWith({ listDeadLetters: () => page }, list)
     expect(code).toBe(0)
@@ -704,8 +734,8 @@ describe('--text', () => {
 
 describe('mutually exclusive flags', () => {
   test.each([
-    [['--group', '7f3a', '--id', MESSAGE_A], '--id and filters such as --group'],
-    [['--source', 'orders', '--id', MESSAGE_A], '--id and filters such as --group'],
+    [['group:7f3a', '--id', MESSAGE_A], '--id and a filter are mutually exclusive'],
+    [['source:orders', '--id', MESSAGE_A], '--id and a filter are mutually exclusive'],
     [['--id', MESSAGE_A, '--patch', 'fix.json', '--force'], '--patch and --force'],
   ])('rejects a plan with %j before any request', async (args, expected) => {
     const { code, stderr } = await runWith({ planReplay: () => theRun() }, [

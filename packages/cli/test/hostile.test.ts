@@ -132,7 +132,7 @@ const COMMANDS: readonly (readonly string[])[] = [
   ['messages', 'show', MESSAGE_A],
   ['messages', 'show', MESSAGE_A, '--unmasked'],
   ['messages', 'export'],
-  ['replay', 'plan', '--group', GROUP_A],
+  ['replay', 'plan', `group:${GROUP_A}`],
   ['replay', 'list'],
   ['replay', 'show', RUN_A, '--items', 'failed_again'],
   ['replay', 'start', RUN_A, '--yes'],

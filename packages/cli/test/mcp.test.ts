@@ -114,7 +114,9 @@ describe('the tools', () => {
     })
     expect((await call('list_groups', { source: 'orders' })).text).toContain('ECONNREFUSED')
     expect(server.requests.at(-1)?.query).toEqual({ sources: ['orders'], hasOpen: true, limit: 20 })
-    const { text } = await call('list_dlq_events', { group: GROUP_A, status: 'open' })
+    const { text } = await call('list_dlq_events', {
+      filter: `group:${GROUP_A} status:open`,
+    })
     const mark = /^<untrusted-data (.+)>$/m.exec(text)?.[1] as string
     expect(text.match(new RegExp(`^</untrusted-data ${mark}>$`, 'gm'))).toHaveLength(1)
     expect(text.trimEnd().endsWith(`</untrusted-data ${mark}>`)).toBe(true)

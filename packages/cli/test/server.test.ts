@@ -121,8 +121,7 @@ describe('with a server', () => {
     const { deadLetters } = await json<{ deadLetters: { id: string; messageId: string }[] }>(
       'messages',
       'list',
-      '--group',
-      short,
+      `group:${short}`,
     )
     expect(deadLetters.map(({ messageId }) => messageId).sort()).toEqual([
       'm-1',
@@ -146,8 +145,7 @@ describe('with a server', () => {
     const { id: run } = await json<{ id: string }>(
       'replay',
       'plan',
-      '--group',
-      short,
+      `group:${short}`,
       '--rate',
       '50/s',
       '--canary',
@@ -161,7 +159,7 @@ describe('with a server', () => {
     expect(replayed).toMatchObject({ code: 0, stdout: 'Done: 5 resolved\n' })
     expect((await redrive('replay', 'start', run, '--yes')).code).toBe(5)
     expect(await openCount()).toBe(0)
-    expect(await redrive('replay', 'plan', '--group', short)).toMatchObject({
+    expect(await redrive('replay', 'plan', `group:${short}`)).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('no dead letters') as string,
     })
@@ -202,8 +200,7 @@ describe('with a server', () => {
     const { deadLetters } = await json<{ deadLetters: { id: string }[] }>(
       'messages',
       'list',
-      '--status',
-      'open',
+      'status:open',
     )
     return deadLetters[0]?.id as string
   }

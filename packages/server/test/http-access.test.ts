@@ -89,7 +89,7 @@ const running = async (on: Stage) => {
 }
 const byRun = async (on: Stage) => ({ params: { id: (await planned(on)).id } })
 const orders = { params: { source: 'orders' } }
-const recent = { query: { sources: ['orders'], after: Date.now() - DAY } }
+const recent = { query: { filter: 'source:orders after:24h' } }
 const token = { name: 't', actions: ['view'], sources: ['orders'], days: 1 } as const
 
 /** Valid requests by operation, each on new data. They succeed for a caller with the permission. */
@@ -277,7 +277,7 @@ describe('lists', () => {
     expect(sources.map(({ source }) => source)).toEqual(['billing'])
     const { groups } = await client.call('listGroups', {})
     expect(new Set(groups.map(({ source }) => source))).toEqual(new Set(['billing']))
-    const all = await client.call('listDeadLetters', { query: { after: 0 } })
+    const all = await client.call('listDeadLetters', { query: { filter: 'after:0' } })
     expect(new Set(all.deadLetters.map(({ source }) => source))).toEqual(new Set(['billing']))
     expect((await client.call('listDeadLetters', recent)).deadLetters).toEqual([])
     expect((await client.call('listReplays', {})).runs).toEqual([])

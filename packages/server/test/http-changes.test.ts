@@ -165,11 +165,10 @@ describe('a selection', () => {
 
   test('by a query is limited to allowed sources and rejects other listed sources', async () => {
     const { ids } = await fill(catalog, 'billing', 2)
-    const query = { after: Date.now() - 86_400_000 }
-    const plan = (who: string, sources?: string[]) =>
-      as(who).call('planReplay', {
-        body: { selection: { query: sources === undefined ? query : { ...query, sources } } },
-      })
+    const plan = (who: string, sources: string[] = []) => {
+      const filter = ['after:24h', ...sources.map((source) => `source:${source}`)].join(' ')
+      return as(who).call('planReplay', { body: { selection: { filter } } })
+    }
     const run = await plan('elsewhere')
     expect(run.source).toBe('billing')
     const { items } = await as('elsewhere').call('listReplayItems', {
@@ -224,10 +223,10 @@ describe('the audit log', () => {
 
   test('contains the source of an export with one source', async () => {
     const { group } = await fill(catalog, 'orders')
-    const path = `/api/v1/dead-letters/export?groups=${group}`
-    await (await stage.ask('admin', `${path}&sources=orders`)).text()
+    const path = `/api/v1/dead-letters/export?filter=group:${group}`
+    await (await stage.ask('admin', `${path}%20source:orders`)).text()
     expect(await last('exportDeadLetters')).toMatchObject({ outcome: 'viewed', source: 'orders' })
-    await (await stage.ask('admin', `${path}&sources=orders&sources=billing`)).text()
+    await (await stage.ask('admin', `${path}%20source:orders%20source:billing`)).text()
     const both = await last('exportDeadLetters')
     expect(both).toMatchObject({ facts: { export: { sources: ['orders', 'billing'] } } })
     expect(both?.source).toBeUndefined()
@@ -311,27 +310,24 @@ describe('a body', () => {
 
   test('is not revealed by filters on its values', async () => {
     const { group } = await fill(catalog, 'orders', 1, () => ({ salary: 5_000 }))
-    const filters = [
-      { listed: { json: ['/salary=5000'] }, selected: { json: { '/salary': 5_000 } } },
-      { listed: { extracted: ['salary=5000'] }, selected: { extracted: { salary: '5000' } } },
-    ]
     const missing = {
       code: 'forbidden',
       message: expect.stringContaining('view_payload') as unknown,
     }
-    for (const sources of [{}, { sources: ['orders'] }]) {
-      for (const { listed, selected } of filters) {
-        const query = { groups: [group], ...sources, ...listed }
+    for (const source of ['', 'source:orders']) {
+      for (const value of ['json:/salary=5000', 'extracted:salary=5000']) {
+        const filter = `group:${group} ${source} ${value}`
+        const query = { filter }
         await expect(as('viewer').call('listDeadLetters', { query })).rejects.toMatchObject(missing)
         const found = await as('operator').call('listDeadLetters', { query })
         expect(found.deadLetters).toHaveLength(1)
-        const body = { selection: { query: { groups: [group], ...sources, ...selected } } }
+        const body = { selection: { filter } }
         await expect(as('replayer').call('planReplay', { body })).rejects.toMatchObject(missing)
         expect((await as('operator').call('planReplay', { body })).counts.planned).toBe(1)
       }
     }
     // Without permission "view" the result is empty, as without the filter.
-    const elsewhere = { sources: ['billing'], extracted: ['salary=5000'], after: 0 }
+    const elsewhere = { filter: 'source:billing extracted:salary=5000 after:0' }
     expect(await as('viewer').call('listDeadLetters', { query: elsewhere })).toEqual({
       deadLetters: [],
     })
@@ -350,7 +346,8 @@ describe('pages', () => {
     const seen: string[] = []
     let cursor: string | undefined
     do {
-      const query = { groups: [group], limit: 2, ...(cursor === undefined ? {} : { cursor }) }
+      const filter = `group:${group} after:0 card`
+      const query = { filter, limit: 2, ...(cursor === undefined ? {} : { cursor }) }
       const page = await as('viewer').call('listDeadLetters', { query })
       seen.push(...page.deadLetters.map(({ id }) => id))
       cursor = page.nextCursor

@@ -176,7 +176,7 @@ describe('events', () => {
 describe('an export', () => {
   test('contains all matching dead letters, one per line, and is audited', async () => {
     const { group } = await fill(stage.catalog, 'orders', 450)
-    const answer = await stage.ask('admin', `/api/v1/dead-letters/export?groups=${group}`)
+    const answer = await stage.ask('admin', `/api/v1/dead-letters/export?filter=group:${group}`)
     expect(answer.headers.get('content-type')).toBe('application/jsonl; charset=utf-8')
     const lines = (await answer.text()).trimEnd().split('\n')
     const ids = lines.map((line) => (JSON.parse(line) as Output<'exportDeadLetters'>).id)
@@ -204,7 +204,7 @@ describe('an export', () => {
       })
     return { on: await staged(pool, { catalog: unlike }), pages: () => pages }
   }
-  const everything = '/api/v1/dead-letters/export?after=0'
+  const everything = '/api/v1/dead-letters/export?filter=after:0'
 
   test('reads pages only as fast as the client, and stops when the client disconnects', async () => {
     const { on, pages } = await endless('x'.repeat(50_000))

@@ -103,9 +103,10 @@ test('the selection of a run hides payload values and sources that the caller ca
   const { group } = await fill(stage.catalog, 'orders', 1, () => ({ salary: 5_000 }))
   const query = { groups: [group], json: { '/salary': 5_000 } }
   const sources = ['orders', 'secret project']
-  const body = { selection: { query: { ...query, sources } } }
+  const filter = `group:${group} json:/salary=5000 source:orders source:"secret project"`
+  const body = { selection: { filter } }
   const { id, selection } = await as('admin').call('planReplay', { body })
-  expect(selection).toEqual(body.selection)
+  expect(selection).toEqual({ query: { ...query, sources } })
   const seen = async (who: string) =>
     (await as(who).call('getReplay', { params: { id } })).selection
   expect(await seen('approver')).toEqual({ query: { ...query, sources: ['orders'] } })

@@ -1,4 +1,5 @@
 import type { Operation } from '@redrive/api'
+import { FILTER_FIELDS, formatFilterWord } from '@redrive/api/filter'
 import { type Route, ROUTES, toQueryString } from '@redrive/api/internal'
 import type { Scenario } from '../../harness/scenario.ts'
 import { type Asking, isOk, type Told } from './ask.ts'
@@ -63,8 +64,8 @@ async function sleeps(first: Told, again: () => Promise<Told>): Promise<boolean>
 
 /** Values that a request needs before its fields are read. */
 const NEEDED: { readonly [K in Operation]?: Readonly<Record<string, unknown>> } = {
-  listDeadLetters: { after: 0 },
-  exportDeadLetters: { after: 0 },
+  listDeadLetters: { filter: 'after:0' },
+  exportDeadLetters: { filter: 'after:0' },
   trend: { per: 'hour', after: 0, before: 1 },
 }
 
@@ -86,38 +87,30 @@ function filterQuestions(): readonly Question[] {
   })
 }
 
-/** Returns the values for a field. Pairs have two positions, and pointers several. */
-function valuesFor(field: string, text: string): readonly unknown[] {
-  if (field === 'json') return [`/${text}=1`, `/order=${text}`, `/order/${text}/0="x"`, `${text}=1`]
-  if (field === 'headers' || field === 'extracted') return [`${text}=x`, `order=${text}`]
-  return [text]
+/** Returns the values for a field. A filter has many positions for a text. */
+const valuesFor = (field: string, text: string): readonly unknown[] =>
+  field === 'filter' ? filtersWith(text) : [text]
+
+/** Builds filters with the text as the value of every field, in every position of a pair, and as a field. */
+function filtersWith(text: string): readonly string[] {
+  const words = FILTER_FIELDS.flatMap(({ name, kind }) =>
+    ['pair', 'json'].includes(kind)
+      ? [`/${text}=1`, `/order=${text}`, `/order/${text}/0=x`, `${text}=1`].map((value) =>
+          formatFilterWord(name, value),
+        )
+      : [formatFilterWord(name, text)],
+  )
+  return [...words.map((word) => `after:0 ${word}`), ...words, text, `${text}:orders after:0`]
 }
 
 /** Builds the same requests where the values are in a body. */
 function planned(): readonly Question[] {
-  const pair = (text: string) => ({ [text]: text })
-  return STATEMENTS.flatMap((text) => {
-    const queries = [
-      { after: 0, text },
-      { key: text },
-      { after: 0, handler: text },
-      { after: 0, code: text },
-      { after: 0, type: text },
-      { after: 0, sources: ['orders', text] },
-      { after: 0, headers: pair(text) },
-      { extracted: pair(text) },
-      { extracted: { order: text, other: text } },
-      { after: 0, json: { [`/${text}`]: text } },
-      { after: text },
-      { groups: [text] },
-    ]
-    return queries.map(
-      (query): Question => ({
-        what: `planReplay with ${JSON.stringify(query)}`,
-        send: (asking) => asking('POST', '/api/v1/replays', { body: { selection: { query } } }),
-      }),
-    )
-  })
+  return STATEMENTS.flatMap(filtersWith).map(
+    (filter): Question => ({
+      what: `planReplay with ${JSON.stringify(filter)}`,
+      send: (asking) => asking('POST', '/api/v1/replays', { body: { selection: { filter } } }),
+    }),
+  )
 }
 
 /**

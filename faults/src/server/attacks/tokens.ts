@@ -62,7 +62,7 @@ async function narrow({ target, tries }: Scene): Promise<void> {
   const ids = { ids: [id] }
   const deeds: readonly (readonly [string, string, object?])[] = [
     ['GET', `/api/v1/dead-letters/${id}/payload`],
-    ['GET', '/api/v1/dead-letters/export?after=0'],
+    ['GET', '/api/v1/dead-letters/export?filter=after:0'],
     ['GET', '/api/v1/audit'],
     ['GET', '/metrics'],
     ['POST', '/api/v1/dead-letters/discard', ids],
@@ -83,7 +83,7 @@ async function narrow({ target, tries }: Scene): Promise<void> {
     'a token lists other tokens',
     tokens.some((one) => one.id === other.id),
   )
-  const { json } = { json: await token('GET', '/api/v1/dead-letters?after=0&json=/order%3D1') }
+  const { json } = { json: await token('GET', '/api/v1/dead-letters?filter=after:0%20json:/order%3D1') }
   tries.note('a view-only token filters by values of bodies', isOk(json) && json.text.includes(id))
   const { asking: dave } = await target.visitor('dave')
   tries.note(

@@ -78,8 +78,8 @@ interface KnownIds {
 }
 
 const NEEDED: { readonly [K in Operation]?: string } = {
-  listDeadLetters: 'after=0',
-  exportDeadLetters: 'after=0',
+  listDeadLetters: 'filter=after:0',
+  exportDeadLetters: 'filter=after:0',
   trend: `per=hour&after=0&before=${Date.now()}`,
 }
 
@@ -97,7 +97,7 @@ function addresses(known: KnownIds, script: string): readonly (readonly [string,
     ...reading,
     ['a filter that does not exist', `/api/v1/groups?${written}=${written}`],
     ['a value that is not allowed', `/api/v1/groups?order=${written}`],
-    ['an invalid pointer', `/api/v1/dead-letters?after=0&json=${written}%3D1`],
+    ['an invalid pointer', `/api/v1/dead-letters?filter=after:0%20json:${written}%3D1`],
     ['an invalid id', `/api/v1/groups/${written}`],
     ['an unknown address', `/${written}`],
     ['a wrong method', `/api/v1/replays/${known.run}/approve`],

@@ -3,7 +3,8 @@ import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import type { CommonOptions, Io } from '../io.ts'
 import { hint, isForPeople, print, say } from '../print.ts'
 import { connect } from '../server/connect.ts'
-import { defined, futureOf } from '../server/filter.ts'
+import { defined } from '../server/filter.ts'
+import { futureOf } from '../server/time.ts'
 import { resolveUniqueId, shortIds, resolveId } from '../server/resolve-id.ts'
 import { mutate } from '../server/mutate.ts'
 import { type Window, sparksOf } from '../server/trend.ts'
@@ -138,7 +139,7 @@ export async function showGroup(io: Io, given: string, options: CommonOptions): 
       }
       page.line``
       messageTable(io, page, newest)
-      if (group.openCount > 0) page.line`\nReplay them: redrive replay plan --group ${group.id}`
+      if (group.openCount > 0) page.line`\nReplay them: redrive replay plan group:${group.id}`
     },
   })
   return EXIT.ok
@@ -148,7 +149,7 @@ export async function showGroup(io: Io, given: string, options: CommonOptions): 
 const NEWEST = 5
 
 async function newestOf(io: Io, client: Client, id: string) {
-  const query = { groups: [id], limit: NEWEST }
+  const query = { filter: `group:${id}`, limit: NEWEST }
   return (await client.call('listDeadLetters', { query }, { signal: io.signal })).deadLetters
 }
 

@@ -4,7 +4,8 @@ import { reasonOf } from '../failure.ts'
 import type { CommonOptions, Io } from '../io.ts'
 import { hint, print, say } from '../print.ts'
 import { connect } from '../server/connect.ts'
-import { defined, type FilterOptions, type Query, queryOf } from '../server/filter.ts'
+import { isBoundedFilter } from '@redrive/api/filter'
+import { defined, type Filter, readFilter } from '../server/filter.ts'
 import { shortIds, resolveId } from '../server/resolve-id.ts'
 import type { Page } from '../text/page.ts'
 import { bold, dim } from '../text/painted.ts'
@@ -12,17 +13,20 @@ import { safeJson } from '../text/safe.ts'
 import { bytes, counted, duration, moment, number, relative } from '../text/format.ts'
 import { messageTable } from './message-table.ts'
 
-export interface ListMessagesOptions extends CommonOptions, FilterOptions {
-  readonly status?: readonly string[]
+export interface ListMessagesOptions extends CommonOptions {
   readonly limit: number
   readonly cursor?: string
 }
 
-export async function listMessages(io: Io, options: ListMessagesOptions): Promise<ExitCode> {
+export async function listMessages(
+  io: Io,
+  words: readonly string[],
+  options: ListMessagesOptions,
+): Promise<ExitCode> {
   const client = connect(io, options)
-  const { status, limit, cursor } = options
-  const filter = bounded(io, queryOf(io, options, await groupsOf(io, client, options)))
-  const query = { ...filter, ...defined({ statuses: status, limit, cursor }) }
+  const { limit, cursor } = options
+  const { text: filter } = bounded(io, await readFilter(io, client, words, { isUnique: false }))
+  const query = { filter, limit, ...defined({ cursor }) }
   const answer = await client.call('listDeadLetters', { query }, { signal: io.signal })
   print(io, options, {
     json: answer,
@@ -49,32 +53,28 @@ function sayRest(io: Io, { nextCursor, searchedTo }: Output<'listDeadLetters'>):
   else say(io)`Searched back to ${moment(searchedTo)}. To continue, add --cursor ${nextCursor}`
 }
 
-/** One day, the default time range without a filter. */
+/** One day, the default time range without a filter that bounds the search. */
 const LOOK_BACK_MS = 86_400_000
 
-/** Limits an unbounded query to one day and prints the limit. The server rejects unbounded searches. */
-function bounded(io: Io, query: Query): Query {
-  const { groups, key, extracted, after } = query
-  if ([groups, key, extracted, after].some((one) => one !== undefined)) return query
+/** Limits an unbounded filter to one day and prints the limit. The server rejects unbounded searches. */
+function bounded(io: Io, { text, fields }: Filter): Filter {
+  if (isBoundedFilter(fields)) return { text, fields }
   say(
     io,
-  )`Limited to the last 24 h. For older dead letters, add --after, such as --after 7d, or --group.`
-  return { ...query, after: io.now() - LOOK_BACK_MS }
-}
-
-function groupsOf(io: Io, client: Client, { group = [] }: FilterOptions): Promise<string[]> {
-  return Promise.all(group.map((one) => resolveId(io, client, 'group', one)))
-}
-
-export interface ExportOptions extends CommonOptions, FilterOptions {
-  readonly status?: readonly string[]
+  )`Limited to the last 24 h. For older dead letters, add a start time such as after:7d, or a group.`
+  const after = io.now() - LOOK_BACK_MS
+  return { text: `${text} after:${after}`.trim(), fields: { ...fields, after } }
 }
 
 /** Exports matching dead letters as JSON Lines while they arrive. */
-export async function exportMessages(io: Io, options: ExportOptions): Promise<ExitCode> {
+export async function exportMessages(
+  io: Io,
+  words: readonly string[],
+  options: CommonOptions,
+): Promise<ExitCode> {
   const client = connect(io, options)
-  const filter = bounded(io, queryOf(io, options, await groupsOf(io, client, options)))
-  const query = { ...filter, ...defined({ statuses: options.status }) }
+  const filter = bounded(io, await readFilter(io, client, words, { isUnique: false }))
+  const query = { filter: filter.text }
   let count = 0
   let last: DeadLetter | undefined
   try {
@@ -85,30 +85,30 @@ export async function exportMessages(io: Io, options: ExportOptions): Promise<Ex
     }
   } catch (error) {
     if (last === undefined || io.signal.aborted) throw error
-    throw incompleteExport(error, count, last, query)
+    throw incompleteExport(error, count, last, filter.fields)
   }
   return EXIT.ok
 }
 
 /**
- * Returns an error with the flags to continue. The server stops an export that is too long, and cannot send a
- * reason in the middle of it. `--before` excludes its own time, so it is 1 ms later than the last message:
- * others may have failed in the same millisecond. `--after` is an absolute time, because a duration such as
+ * Returns an error with the words to continue. The server stops an export that is too long, and cannot send a
+ * reason in the middle of it. `before` excludes its own time, so it is 1 ms later than the last message:
+ * others may have failed in the same millisecond. `after` is an absolute time, because a duration such as
  * 7d would mean another time later.
  */
 function incompleteExport(
   cause: unknown,
   count: number,
   { lastFailedAt }: DeadLetter,
-  { after }: Query,
+  { after }: Filter['fields'],
 ): CommandError {
-  const from = after === undefined ? '' : `--after ${moment(after)} `
+  const from = after === undefined ? '' : `after:${moment(after)} `
   return new CommandError(
     EXIT.failure,
     [
       `Export stopped after ${number(count)} messages; the output is incomplete: ${reasonOf(cause)}.`,
       'An export contains at most 100,000 messages, and a restart of the server stops it.',
-      `To continue, use the same filters and ${from}--before ${moment(lastFailedAt + 1)}`,
+      `To continue, use the same filter, but with ${from}before:${moment(lastFailedAt + 1)}`,
       'Messages that failed in the same millisecond as the last one are exported again.',
     ].join('\n'),
     { cause },

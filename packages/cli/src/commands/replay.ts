@@ -5,7 +5,7 @@ import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import type { CommonOptions, Io } from '../io.ts'
 import { print, say } from '../print.ts'
 import { connect } from '../server/connect.ts'
-import { defined, type FilterOptions, selectionOf } from '../server/filter.ts'
+import { defined, readFilter } from '../server/filter.ts'
 import { resolveUniqueId, certainIds, shortIds } from '../server/resolve-id.ts'
 import { mutate } from '../server/mutate.ts'
 import { bold } from '../text/painted.ts'
@@ -14,7 +14,7 @@ import { IN_RUN, planText, SETTLED, stateOf, sum } from './run-text.ts'
 
 type PlanRequest = Input<'planReplay'>['body']
 
-export interface PlanOptions extends CommonOptions, FilterOptions {
+export interface PlanOptions extends CommonOptions {
   readonly id?: readonly string[]
   readonly note?: string
   /** `200/s`, `12/min` or a number per second. */
@@ -33,11 +33,15 @@ export interface PlanOptions extends CommonOptions, FilterOptions {
 }
 
 /** Freezes a selection and previews its replay. Publishes nothing. */
-export async function planReplay(io: Io, options: PlanOptions): Promise<ExitCode> {
+export async function planReplay(
+  io: Io,
+  words: readonly string[],
+  options: PlanOptions,
+): Promise<ExitCode> {
   const client = connect(io, options)
   const body: PlanRequest = {
     ...settingsOf(io, options),
-    selection: await selectedBy(io, client, options),
+    selection: await selectedBy(io, client, words, options),
   }
   const planned = await mutate(io, client, options, 'planReplay', { body })
   return planned === undefined ? EXIT.ok : planShown(io, options, planned.output)
@@ -60,26 +64,25 @@ export function planShown(io: Io, options: CommonOptions, run: Run): ExitCode {
 async function selectedBy(
   io: Io,
   client: Client,
-  options: PlanOptions,
+  words: readonly string[],
+  { id = [] }: PlanOptions,
 ): Promise<PlanRequest['selection']> {
-  const { id = [], group = [] } = options
-  const isFiltered = Object.keys(selectionOf(io, options, group)).length > 0
-  if (id.length > 0 && isFiltered) {
+  if (id.length > 0 && words.length > 0) {
     throw new CommandError(
       EXIT.usage,
-      '--id and filters such as --group and --source are mutually exclusive. Use either --id or filters.',
+      '--id and a filter are mutually exclusive. Use either --id or words such as source:orders.',
     )
   }
   if (id.length > 0) return { ids: await certainIds(io, client, 'message', id) }
-  if (!isFiltered) {
+  if (words.length === 0) {
     throw new CommandError(
       EXIT.usage,
-      'No messages selected. Add --group, --id, or filters such as --source and --class.',
+      'No messages selected. Add a filter such as group:7f3a or source:orders after:2h, or --id.',
     )
   }
-  const query = selectionOf(io, options, await certainIds(io, client, 'group', group))
-  const isOneGroup = group.length === 1 && Object.keys(query).length === 1
-  return isOneGroup ? { group: query.groups?.[0] as string } : { query }
+  const { text, fields } = await readFilter(io, client, words, { isUnique: true })
+  const [group] = fields.groups ?? []
+  return group !== undefined && words.length === 1 ? { group } : { filter: text }
 }
 
 function settingsOf(io: Io, options: PlanOptions): Omit<PlanRequest, 'selection'> {

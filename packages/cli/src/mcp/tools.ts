@@ -1,4 +1,5 @@
-import type { Client, Run } from '@redrive/api'
+import type { Client, Input, Run } from '@redrive/api'
+import { FILTER_FIELDS } from '@redrive/api/filter'
 import { z } from 'zod'
 import { isForAnother } from '../server/mutate.ts'
 import { untrusted } from './untrusted.ts'
@@ -27,6 +28,13 @@ const source = z.string().min(1).max(500).optional().describe('Name of a source'
 const failureClass = z
   .enum(['transient', 'schema', 'business', 'integration', 'unknown'])
   .optional()
+const filter = z
+  .string()
+  .min(1)
+  .max(4_000)
+  .describe(
+    `Words such as 'source:orders after:2h "eu bank"'; a dead letter must match all of them. A word without a field is a part of the failure message. Fields: ${FILTER_FIELDS.map(({ example }) => example).join(' ')}`,
+  )
 const note = z.string().max(2_000).optional().describe('Reason, shown to the approver')
 
 const READS = {
@@ -89,40 +97,11 @@ const listEvents = tool(
     name: 'list_dlq_events',
     title: 'List dead letters',
     description: 'List single dead letters, latest failure first, without their bodies.',
-    input: z.strictObject({
-      source,
-      group: id.optional().describe('Id of a failure group'),
-      class: failureClass,
-      status: z
-        .enum(['open', 'replaying', 'unknown', 'resolved', 'discarded', 'expired'])
-        .optional(),
-      text: z
-        .string()
-        .min(1)
-        .max(500)
-        .optional()
-        .describe('Part of the failure message, ignoring case'),
-      sinceHours: z
-        .int()
-        .min(1)
-        .max(2_160)
-        .default(24)
-        .describe('Only failures of the last hours, this many'),
-      limit,
-      cursor,
-    }),
+    input: z.strictObject({ filter: filter.default('after:24h'), limit, cursor }),
     annotations: READS,
   },
-  async (client, { source: name, group, status, sinceHours, ...rest }, signal) => {
-    const query = {
-      ...omitUndefined(rest),
-      after: Date.now() - sinceHours * 3_600_000,
-      ...(name === undefined ? {} : { sources: [name] }),
-      ...(group === undefined ? {} : { groups: [group] }),
-      ...(status === undefined ? {} : { statuses: [status] }),
-    }
-    return untrusted(await client.call('listDeadLetters', { query }, { signal }))
-  },
+  async (client, query, signal) =>
+    untrusted(await client.call('listDeadLetters', { query: omitUndefined(query) }, { signal })),
 )
 
 const getEvent = tool(
@@ -147,6 +126,7 @@ const planReplay = tool(
     input: z.strictObject({
       group: id.optional().describe('Id of a failure group: selects its open dead letters'),
       ids: z.array(id).min(1).max(1_000).optional().describe('Ids of dead letters'),
+      filter: filter.optional(),
       ratePerSecond: z
         .number()
         .min(0.1)
@@ -157,10 +137,10 @@ const planReplay = tool(
     }),
     annotations: PLANS,
   },
-  async (client, { group, ids, ...settings }, signal) => {
-    if ((group === undefined) === (ids === undefined))
-      throw new Error('Expected either "group" or "ids".')
-    const selection = group === undefined ? { ids: ids as string[] } : { group }
+  async (client, { group, ids, filter: text, ...settings }, signal) => {
+    const given = Object.entries({ group, ids, filter: text }).filter(([, value]) => value)
+    if (given.length !== 1) throw new Error('Expected one of "group", "ids" and "filter".')
+    const selection = Object.fromEntries(given) as Input<'planReplay'>['body']['selection']
     const body = { selection, ...omitUndefined(settings) }
     return planned(await client.call('planReplay', { body }, { signal }))
   },

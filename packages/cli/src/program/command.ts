@@ -1,4 +1,4 @@
-import { FAILURE_CLASSES } from '@redrive/api/enums'
+import { FILTER_FIELDS } from '@redrive/api/filter'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { ExitCode } from '../exit.ts'
 import type { CommonOptions, Io } from '../io.ts'
@@ -40,20 +40,20 @@ export const paged = (command: Command): Command =>
     .option('-n, --limit <count>', 'maximum number of rows (1–200)', whole, 50)
     .option('--cursor <cursor>', 'continue after the previous page')
 
-/** Adds the filters that select dead letters. */
+/** Adds the words of a filter, and the fields to the help. */
 export const filtered = (command: Command): Command =>
   command
-    .addOption(several('-g, --group', 'in these groups; a prefix of the id is enough'))
-    .addOption(several('-s, --source', 'in these sources'))
-    .addOption(oneOf('--class <class>', 'with this failure class', FAILURE_CLASSES))
-    .option('--handler <name>', 'failed in this handler')
-    .option('--code <code>', 'failed with this error code')
-    .option('--type <type>', 'with this event type')
-    .option('--key <key>', 'with this key')
-    .option('--after <time>', 'failed after this time, or within this duration, such as 2h')
-    .option('--before <time>', 'failed before this time, or longer ago than this duration')
-    .option('--text <text>', 'with this text in the failure message')
-    .option('--quarantined', 'only quarantined dead letters')
-    .addOption(several('--header', 'with this header: name=value'))
-    .addOption(several('--body', 'with this value in the body: /pointer=value'))
-    .addOption(several('--extracted', 'with this extracted value: name=value'))
+    .argument('[filter...]', 'words such as source:orders after:2h "eu bank"')
+    .addHelpText('after', () => `\n${filterHelp()}`)
+
+/** Returns the fields of the filter language as a table. */
+function filterHelp(): string {
+  const width = Math.max(...FILTER_FIELDS.map(({ example }) => shortExample(example).length))
+  const rows = FILTER_FIELDS.map(
+    ({ example, description }) => `  ${shortExample(example).padEnd(width)}  ${description}`,
+  )
+  return `Filter (a dead letter must match all words; a word without a field is a part of the failure message):\n${rows.join('\n')}`
+}
+
+/** The command line accepts the start of an id. */
+const shortExample = (example: string) => example.replace(/^(group:.{4}).*/, '$1')

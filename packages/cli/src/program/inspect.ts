@@ -1,13 +1,9 @@
-import { FAILURE_CLASSES, GROUP_ORDERS, GROUP_STATES, STATUSES } from '@redrive/api/enums'
+import { FAILURE_CLASSES, GROUP_ORDERS, GROUP_STATES } from '@redrive/api/enums'
 import type { Command } from 'commander'
 import type { ListAuditOptions } from '../commands/audit.ts'
 import type { ListExpiredOptions } from '../commands/expired.ts'
 import type { ChangeGroupOptions, ListGroupsOptions } from '../commands/groups.ts'
-import type {
-  ExportOptions,
-  ListMessagesOptions,
-  ShowMessageOptions,
-} from '../commands/messages.ts'
+import type { ListMessagesOptions, ShowMessageOptions } from '../commands/messages.ts'
 import { addVerify } from './server.ts'
 import { changing, oneOf, paged, type BindAction, filtered, several, whole } from './command.ts'
 
@@ -86,13 +82,13 @@ const withoutDefault = ({ owner, ...options }: ChangeGroupOptions): ChangeGroupO
   (owner as unknown) === true || owner === undefined ? options : { ...options, owner }
 
 function addMessages(messages: Command, run: BindAction): void {
-  paged(filtered(messages.command('list').description('list dead letters, latest failure first')))
-    .addOption(several('--status', 'with these statuses').choices(STATUSES))
-    .action(
-      run<ListMessagesOptions>(async (io, options) =>
-        (await import('../commands/messages.ts')).listMessages(io, options),
-      ),
-    )
+  paged(
+    filtered(messages.command('list').description('list dead letters, latest failure first')),
+  ).action(
+    run<ListMessagesOptions>(async (io, options, words) =>
+      (await import('../commands/messages.ts')).listMessages(io, words, options),
+    ),
+  )
   messages
     .command('show <message>')
     .description('show a dead letter with its attempts, headers and body')
@@ -102,13 +98,13 @@ function addMessages(messages: Command, run: BindAction): void {
         (await import('../commands/messages.ts')).showMessage(io, id, options),
       ),
     )
-  filtered(messages.command('export').description('export matching dead letters as JSON Lines'))
-    .addOption(several('--status', 'with these statuses').choices(STATUSES))
-    .action(
-      run<ExportOptions>(async (io, options) =>
-        (await import('../commands/messages.ts')).exportMessages(io, options),
-      ),
-    )
+  filtered(
+    messages.command('export').description('export matching dead letters as JSON Lines'),
+  ).action(
+    run(async (io, options, words) =>
+      (await import('../commands/messages.ts')).exportMessages(io, words, options),
+    ),
+  )
 }
 
 /** Adds the audit commands. They require permission to configure all sources, or the database. */

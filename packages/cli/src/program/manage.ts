@@ -57,8 +57,8 @@ function addPlan(replay: Command, run: BindAction): void {
     .option('--force', 'assign new keys, so that consumers with an inbox handle the messages again')
     .option('--dry-run', 'print the request without sending it')
     .action(
-      run<PlanOptions>(async (io, options) =>
-        (await import('../commands/replay.ts')).planReplay(io, options),
+      run<PlanOptions>(async (io, options, words) =>
+        (await import('../commands/replay.ts')).planReplay(io, words, options),
       ),
     )
 }

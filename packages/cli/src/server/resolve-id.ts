@@ -54,8 +54,8 @@ const LISTS: Readonly<Record<Kind, ListPage>> = {
   },
   message: async (client, request, signal) => {
     // All statuses: a dead letter to restore or decide is not open, and the default is open ones only.
-    const after = timeIn(request.prefix)
-    const query = { ...pageQuery(request), after, statuses: [...STATUSES] }
+    const words = [`after:${timeIn(request.prefix)}`, ...STATUSES.map((status) => `status:${status}`)]
+    const query = { ...pageQuery(request), filter: words.join(' ') }
     const answer = await client.call('listDeadLetters', { query }, { signal })
     return { ids: idsOf(answer.deadLetters), nextCursor: answer.nextCursor }
   },

@@ -23,14 +23,14 @@ export async function triage({ type }: Terminal): Promise<{ refused: string; mis
   const groups = await type('npx redrive groups list')
   const refused = found(groups, /^([0-9a-f]{4}) +transient/m)
   await type(`npx redrive groups show ${refused}`)
-  const messages = await type(`npx redrive messages list --group ${refused} --limit 5`)
+  const messages = await type(`npx redrive messages list group:${refused} --limit 5`)
   await type(`npx redrive messages show ${found(messages, /^([0-9a-f]{8}) +open/m)}`)
   return { refused, misshapen: found(groups, /^([0-9a-f]{4}) +schema/m) }
 }
 
 /** Plans and starts a replay, and returns the id of the run. */
 export async function replay({ type, answer }: Terminal, group: string): Promise<string> {
-  const plan = await type(`npx redrive replay plan --group ${group} --rate 10`)
+  const plan = await type(`npx redrive replay plan group:${group} --rate 10`)
   const run = found(plan, /replay start ([0-9a-f-]{36})/)
   await answer(`npx redrive replay start ${run} --wait`, 'to orders?', 'y')
   return run

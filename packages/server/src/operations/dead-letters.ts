@@ -12,10 +12,10 @@ import { ProblemError } from '../access/problem-error.ts'
 import { only } from './audit-facts.ts'
 import { type AuditedAction, notFound } from './authorize.ts'
 import type { Handlers } from './handlers.ts'
-import { pairsOf, valuesOf } from './query-pairs.ts'
 import type { OperationDeps } from './context.ts'
 import { omitUndefined } from './present.ts'
 import { narrowedFor } from './payload-filters.ts'
+import { readFilter } from './filter.ts'
 
 type DeadLetters =
   | 'listDeadLetters'
@@ -38,7 +38,8 @@ export function deadLetters(parts: OperationDeps): Handlers<DeadLetters> {
 
     async exportDeadLetters(caller, { query = {} }, { signal }) {
       const audited = { caller, operation: 'exportDeadLetters' } as const
-      for (const source of query.sources ?? []) await guard.check(audited, source, ['export'])
+      const { sources = [] } = readFilter(query.filter ?? '')
+      for (const source of sources) await guard.check(audited, source, ['export'])
       const allowed = await queryOf(parts, audited, query, 'export')
       const of = omitUndefined({ source: only(allowed?.sources) })
       await guard.seen({ ...audited, ...of, facts: { export: { ...allowed } } })
@@ -85,26 +86,17 @@ export function deadLetters(parts: OperationDeps): Handlers<DeadLetters> {
 
 type Query = NonNullable<Input<'listDeadLetters'>['query']>
 
-/** Converts a query for the catalog and limits it to the caller's sources. Returns undefined if none is left. */
+/** Parses a query and limits it to the caller's sources. Returns undefined if none is left. */
 async function queryOf(
   parts: OperationDeps,
   audited: AuditedAction,
-  query: Query,
+  { filter = '', ...page }: Query,
   ...actions: readonly Action[]
 ): Promise<DeadLetterQuery | undefined> {
-  const { sources: _, headers, extracted, json, text, ...rest } = omitUndefined(query)
-  const sources = await narrowedFor(parts, audited, omitUndefined(query), ...actions)
+  const wanted = readFilter(filter)
+  const sources = await narrowedFor(parts, audited, wanted, ...actions)
   if (sources?.length === 0) return undefined
-  return {
-    ...rest,
-    ...omitUndefined({
-      sources,
-      headers: pairsOf(headers),
-      extracted: pairsOf(extracted),
-      json: valuesOf(json),
-      texts: text === undefined ? undefined : [text],
-    }),
-  }
+  return { ...wanted, ...omitUndefined({ ...page, sources }) }
 }
 
 const summaryOf = (one: DeadLetterSummary): Output<'listDeadLetters'>['deadLetters'][number] => ({
@@ -162,7 +154,7 @@ async function* exportAll(
 const tooMany = () =>
   new ProblemError(
     'too_broad',
-    `An export has at most ${EXPORT_MAX.toLocaleString('en')} dead letters. Continue with the timestamp of the last one as "before".`,
+    `An export has at most ${EXPORT_MAX.toLocaleString('en')} dead letters. To continue, add "before:" with the timestamp of the last one.`,
   )
 
 async function* emptyExport(): AsyncGenerator<never, void, undefined> {}

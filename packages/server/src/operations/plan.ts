@@ -17,6 +17,7 @@ import type { OperationDeps } from './context.ts'
 import { omitUndefined } from './present.ts'
 import { runView } from './run-view.ts'
 import { narrowedFor, valuesNeed } from './payload-filters.ts'
+import { readSelectionFilter } from './filter.ts'
 
 type Body = Input<'planReplay'>['body']
 
@@ -75,7 +76,7 @@ async function choose(
     return { chosen: selection, source, subject: selection.group }
   }
   if ('ids' in selection) return chooseIds(parts, audited, selection.ids, actions)
-  const query = await chooseQuery(parts, audited, selection.query, actions)
+  const query = await chooseQuery(parts, audited, selection.filter, actions)
   return { chosen: { query }, ...omitUndefined({ source: only(query.sources) }) }
 }
 
@@ -95,22 +96,19 @@ async function chooseIds(
   return { chosen: { ids }, ...omitUndefined({ source }) }
 }
 
-type Query = Extract<Body['selection'], { query: unknown }>['query']
-
 async function chooseQuery(
   parts: OperationDeps,
   audited: AuditedAction,
-  query: Query,
+  filter: string,
   actions: readonly Action[],
 ): Promise<DeadLetterQuery> {
-  const { sources: requested, text, ...rest } = omitUndefined(query)
-  const needed = [...actions, ...valuesNeed(rest)]
-  for (const source of requested ?? []) await parts.guard.check(audited, source, needed)
-  const sources = await narrowedFor(parts, audited, omitUndefined(query), ...actions)
+  const wanted = readSelectionFilter(filter)
+  const needed = [...actions, ...valuesNeed(wanted)]
+  for (const source of wanted.sources ?? []) await parts.guard.check(audited, source, needed)
+  const sources = await narrowedFor(parts, audited, wanted, ...actions)
   if (sources?.length === 0)
     throw new ProblemError('not_found', 'The selection contains no dead letters.')
-  const texts = text === undefined ? undefined : [text]
-  return { ...rest, ...omitUndefined({ sources, texts }) } as DeadLetterQuery
+  return { ...wanted, ...omitUndefined({ sources }) }
 }
 
 /** Returns the version that the caller read. An edit is only valid for this version. */
