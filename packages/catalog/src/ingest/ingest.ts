@@ -3,6 +3,7 @@ import type { DeadLetterSource, DrainedBatch, DrainedDeadLetter } from '@redrive
 import type { Pool } from 'pg'
 import { type Copy, explained, inTransaction, isDataRefused, type RunSql } from '../database.ts'
 import { UnreadableHeaders } from '../dead-letter-codec.ts'
+import { createByteBudget } from './byte-budget.ts'
 import { Days } from './days.ts'
 import { type Entry, entryOf, type KnownSource } from './entry.ts'
 import type { ResolvedIngest } from './options.ts'
@@ -41,16 +42,22 @@ export async function ingestAll(
   const done: IngestResult[] = []
   const failures: unknown[] = []
   const fail = (error: unknown) => void failures.push(error)
+  const budget = createByteBudget({ maxBytes: options.maxBytesInFlight, batch: options.batch })
   const begin = (batch: DrainedBatch) => {
+    const free = budget.hold(batch.deadLetters)
     const stored = storeAndRelease(work, batch)
       .then((one) => void done.push(one), fail)
-      .finally(() => storing.delete(stored))
+      .finally(() => {
+        free()
+        storing.delete(stored)
+      })
     storing.add(stored)
   }
   const step = async () => {
-    if (storing.size >= STORING_MAX) await Promise.race(storing)
+    while (storing.size >= STORING_MAX || (budget.isFull && storing.size > 0))
+      await Promise.race(storing)
     if (failures.length > 0) return false
-    const batch = await source.drain({ limit: options.batch })
+    const batch = await source.drain({ limit: budget.limit() })
     const isMore = batch.deadLetters.length > 0
     if (isMore) begin(batch)
     else await batch.release()

@@ -29,6 +29,11 @@ export interface IngestOptions {
    * default.
    */
   readonly maxPayloadBytes?: number
+  /**
+   * Maximum size of all bodies that an ingest holds in memory at the same time (1 MiB to 4 GiB, default 64 MiB). The
+   * number of dead letters in a batch follows from the size of the previous ones. A larger body is read alone.
+   */
+  readonly maxBytesInFlight?: number
   /** JSON Pointers of values to mask in the preview; `*` matches every item or key. Default: none. */
   readonly mask?: readonly string[]
   /** Names of headers whose values are masked for display, in upper or lower case. Default: none. */
@@ -56,6 +61,7 @@ export interface ResolvedIngest {
   /** Undefined: keep the stored value. */
   readonly openRetentionMs: number | undefined
   readonly maxPayloadBytes: number
+  readonly maxBytesInFlight: number
   readonly masks: readonly (readonly string[])[]
   readonly maskedHeaders: ReadonlySet<string>
   readonly isPreviewing: boolean
@@ -75,6 +81,10 @@ const PAYLOAD_BYTES = 128 * MIB
 /** 512 MiB: a Buffer of this size can still be joined without straining the machine. */
 const PAYLOAD_BYTES_MAX = 512 * MIB
 
+/** 64 MiB: two batches are stored while the next is read, without a noticeable loss of speed. */
+const BYTES_IN_FLIGHT = 64 * MIB
+const BYTES_IN_FLIGHT_MAX = 4_096 * MIB
+
 export function resolveIngest(
   options: IngestOptions,
   sourceName: string,
@@ -82,6 +92,7 @@ export function resolveIngest(
 ): ResolvedIngest {
   const { name = sourceName, batch = BATCH } = options
   const { maxPayloadBytes = PAYLOAD_BYTES, mask = [], maskHeaders = [] } = options
+  const { maxBytesInFlight = BYTES_IN_FLIGHT } = options
   const problems: string[] = []
   if (name === '' || name.length > NAME_MAX) {
     problems.push(`name: expected 1 to ${NAME_MAX} characters, got ${name.length}`)
@@ -89,6 +100,11 @@ export function resolveIngest(
   if (!isWhole(batch, BATCH_MAX)) problems.push(`batch: expected 1 to ${BATCH_MAX}, got ${batch}`)
   if (!isWhole(maxPayloadBytes, PAYLOAD_BYTES_MAX)) {
     problems.push(`maxPayloadBytes: expected 1 to ${PAYLOAD_BYTES_MAX}, got ${maxPayloadBytes}`)
+  }
+  if (!isWhole(maxBytesInFlight, BYTES_IN_FLIGHT_MAX) || maxBytesInFlight < MIB) {
+    problems.push(
+      `maxBytesInFlight: expected ${MIB} to ${BYTES_IN_FLIGHT_MAX}, got ${maxBytesInFlight}`,
+    )
   }
   const retentionMs = durationOf('retention', options.retention, problems)
   const openRetentionMs = durationOf('openRetention', options.openRetention, problems)
@@ -109,6 +125,7 @@ export function resolveIngest(
     retentionMs,
     openRetentionMs,
     maxPayloadBytes,
+    maxBytesInFlight,
     masks: masks.filter((steps) => steps !== undefined),
     maskedHeaders: new Set(maskHeaders.map((header) => header.toLowerCase())),
     isPreviewing: options.preview ?? keys === undefined,
