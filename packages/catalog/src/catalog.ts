@@ -62,12 +62,21 @@ export interface CatalogOptions {
    * origin is allowed.
    */
   readonly origins?: Readonly<Record<string, readonly string[]>>
+  /**
+   * How long an ended replay run is kept with its items ('1h' to '3650d', default '90d'). A run in progress, and a
+   * run with an unknown outcome, are never deleted.
+   */
+  readonly runRetention?: Duration
   /** Rule for approvals. Default `'another_person'`: the planner cannot approve their own run. */
   readonly approval?: ApprovalRule
 }
 
 /** 2 s: reading a page takes milliseconds. A search that takes longer has to be narrowed. */
 const SEARCH_MS = 2_000
+/** 90 days: as long as an open dead letter is kept. */
+const RUN_RETENTION_MS = 7_776_000_000
+const LEAST_RUN_RETENTION_MS = 3_600_000
+const MOST_RUN_RETENTION_MS = 315_360_000_000
 const LEAST_SEARCH_MS = 100
 const MOST_SEARCH_MS = 60_000
 
@@ -76,6 +85,7 @@ export class Catalog {
   readonly #pool: Pool
   readonly #keys: PayloadKeys | undefined
   readonly #reader: Reader
+  readonly #runRetentionMs: number
   /** Plans and controls replays, and reads their outcomes. */
   readonly replays: Replays
   /** Lists, replays and discards messages that could not be catalogued as dead letters. */
@@ -86,13 +96,16 @@ export class Catalog {
       pool,
       keys,
       searchTimeout = SEARCH_MS,
+      runRetention = RUN_RETENTION_MS,
       approval = 'another_person',
       origins = {},
     } = options
     this.#pool = pool
     this.#keys = keys
     this.replays = new Replays({ pool, keys, origins }, approval)
-    this.#reader = { pool, timeoutMs: checkedTimeout(pool, searchTimeout) }
+    const { timeoutMs, runRetentionMs } = checkedOptions(pool, searchTimeout, runRetention)
+    this.#reader = { pool, timeoutMs }
+    this.#runRetentionMs = runRetentionMs
     this.setAside = createSetAside({ pool, keys, reader: this.#reader, approval })
   }
 
@@ -220,22 +233,26 @@ export class Catalog {
     return readReplayed(this.#reader)
   }
 
-  /** Creates the partitions of the coming days and drops expired ones. Call it every hour. */
+  /** Creates the partitions of the coming days, and deletes what is expired. Call it every hour. */
   async maintain(): Promise<MaintenanceResult> {
-    return maintainAll(this.#pool)
+    return maintainAll(this.#pool, { runRetentionMs: this.#runRetentionMs })
   }
 }
 
-function checkedTimeout(pool: Pool, searchTimeout: Duration): number {
+function checkedOptions(pool: Pool, searchTimeout: Duration, runRetention: Duration) {
   const problems: string[] = []
   const timeoutMs = parseDuration(searchTimeout) ?? Number.NaN
   if (!(timeoutMs >= LEAST_SEARCH_MS && timeoutMs <= MOST_SEARCH_MS)) {
     problems.push(`searchTimeout: expected '100ms' to '1m', got '${searchTimeout}'`)
   }
+  const runRetentionMs = parseDuration(runRetention) ?? Number.NaN
+  if (!(runRetentionMs >= LEAST_RUN_RETENTION_MS && runRetentionMs <= MOST_RUN_RETENTION_MS)) {
+    problems.push(`runRetention: expected '1h' to '3650d', got '${runRetention}'`)
+  }
   if (typeof (pool as Pool | undefined)?.connect !== 'function') {
     problems.push('pool: expected a Pool of the package "pg"')
   }
-  if (problems.length === 0) return Math.round(timeoutMs)
+  if (problems.length === 0) return { timeoutMs: Math.round(timeoutMs), runRetentionMs }
   const message = `The options of catalog() are invalid:\n- ${problems.join('\n- ')}`
   throw new RedriveError('POLICY_INVALID', message, { problems })
 }

@@ -1,3 +1,5 @@
+import { ITEM_STATES } from './replay/run/states.ts'
+
 export const CHANGE_STATUS: string = `
 update redrive_catalog.dead_letter set status = $2, version = version + 1, settled_at = clock_timestamp(), settled_by = $3
   where id = any($1::uuid[]) and status = any($4) returning group_id`
@@ -63,6 +65,39 @@ select s.name as source, d.day::text as day, (extract(epoch from d.expired_at) *
   where d.expired <> '{}' and ($1::text[] is null or s.name = any($1))
     and ($2::date is null or (d.day, s.name) < ($2::date, $3::text))
   order by d.day desc, s.name desc limit $4`
+
+export const DELETE_GROUPS: string = `
+select redrive_catalog.delete_groups($1, $2, $3) as deleted`
+
+const IS_ENDED = `r.state in ('done', 'cancelled', 'plan_expired') and r.queued + r.claimed + r.publishing + r.published = 0`
+
+/**
+ * Ended runs after their retention. A run stays while one of its dead letters has an unknown outcome: the item
+ * prevents a second replay until a user has decided.
+ */
+export const EXPIRED_RUNS: string = `
+select r.id from redrive_catalog.replay_run r
+  where ${IS_ENDED} and coalesce(r.ended_at, r.planned_at) <= now() - $1::float8 * interval '1 millisecond'
+    and not (r.unknown > 0 and exists (
+      select from redrive_catalog.replay_item i join redrive_catalog.dead_letter d on d.id = i.dead_letter_id
+        where i.run_id = r.id and i.state = 'unknown'))
+  order by r.planned_at limit 1000`
+
+export const DELETE_ITEMS: string = `
+delete from redrive_catalog.replay_item i using redrive_catalog.replay_run r
+  where r.id = i.run_id and ${IS_ENDED} and i.run_id = $1 and i.place in (
+    select place from redrive_catalog.replay_item where run_id = $1 order by place limit $2)`
+
+/** Deletes a run without items, and adds its counts to those of the source: the sums in metrics never decrease. */
+export const DELETE_RUN: string = `
+with gone as (
+  delete from redrive_catalog.replay_run r where r.id = $1 and ${IS_ENDED}
+    and not exists (select from redrive_catalog.replay_item i where i.run_id = r.id) returning r.*
+)
+update redrive_catalog.source s set past_items = jsonb_build_object(${ITEM_STATES.map(
+  (state) => `'${state}', coalesce((s.past_items ->> '${state}')::bigint, 0) + g.${state}`,
+).join(', ')})
+  from gone g where s.id = g.source_id`
 
 /** Counts what expires soon, by source. */
 export const COUNT_EXPIRING: string = `

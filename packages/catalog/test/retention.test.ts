@@ -232,6 +232,85 @@ describe('retention', () => {
     await age('stray', 91 * DAY)
     expect((await made.maintain()).deleted).toBeGreaterThanOrEqual(3)
     expect(await idsOf(group)).toEqual([])
-    expect(await openOf(group)).toBe(0)
+    expect(await made.group(group)).toBeUndefined()
+  })
+})
+
+describe('retention of groups', () => {
+  const groupCount = async (source: string) =>
+    (
+      await rows<{ count: number }>(
+        pool,
+        `select count(*)::integer as count from redrive_catalog.failure_group g
+          join redrive_catalog.source s on s.id = g.source_id where s.name = $1`,
+        [source],
+      )
+    )[0]?.count
+  const signatureOf = (at: number) => `1-${at.toString(16).padStart(16, '0')}`
+
+  test('makes room in a source that has reached the limit of groups', async () => {
+    const failedAt = NOW - 20 * DAY
+    const all = Array.from({ length: 10_001 }, (_, place) =>
+      dead({ at: failedAt, signature: signatureOf(place + 1_000) }),
+    )
+    await made.ingest(new ListSource(all, 'full'), { retention: '1d', openRetention: '1d' })
+    expect(await groupCount('full')).toBe(10_001)
+    await age('full', 20 * DAY)
+    const before = await expiringOf('full')
+    await made.maintain()
+    expect(await groupCount('full')).toBeLessThan(5_000)
+    const fresh = dead({ signature: signatureOf(1), message: 'connect ECONNREFUSED' })
+    await made.ingest(new ListSource([fresh], 'full'))
+    expect(await made.group(groupId('full', signatureOf(1)))).toMatchObject({ openCount: 1 })
+    // Totals over all time do not decrease.
+    expect(before?.count).toBe(10_001)
+    expect(await expiringOf('full')).toMatchObject({ count: 10_002, open: 1 })
+  })
+
+  test('keeps groups that users have touched, have dead letters, or failed lately', async () => {
+    const failedAt = NOW - 200 * DAY
+    const names = ['plain', 'owned', 'muted', 'resolved', 'commented', 'filled', 'recent']
+    const ids = names.map((_, place) => groupId('touched', signatureOf(place)))
+    const letters = names.map((name, place) =>
+      dead({ at: name === 'recent' ? at : failedAt, signature: signatureOf(place) }),
+    )
+    await made.ingest(new ListSource(letters, 'touched'))
+    const [, owned = '', muted = '', resolved = '', commented = '', filledGroup = ''] = ids
+    await made.assignGroup(owned, 'ada')
+    await made.muteGroup(muted)
+    await made.resolveGroup(resolved)
+    await made.comment(commented, { author: 'ada', text: 'known' })
+    await age('touched', 91 * DAY)
+    await pool.query(
+      `update redrive_catalog.dead_letter set ingested_at = now() where group_id = $1`,
+      [filledGroup],
+    )
+    expect(await made.maintain()).toMatchObject({ groups: 1 })
+    const left = await Promise.all(ids.map((id) => made.group(id)))
+    expect(names.filter((_, place) => left[place] !== undefined)).toEqual(names.slice(1))
+    expect(await made.comments(commented)).toHaveLength(1)
+  })
+
+  test('waits for an ingest in progress, which can use a group that was about to be deleted', async () => {
+    await filled('raced', 1, NOW - 200 * DAY)
+    await age('raced', 91 * DAY)
+    const [{ id: sourceId } = { id: 0 }] = await rows<{ id: number }>(
+      pool,
+      `select id from redrive_catalog.source where name = 'raced'`,
+    )
+    const client = await pool.connect()
+    await client.query('begin')
+    await client.query('select redrive_catalog.begin_ingest($1)', [sourceId])
+    const maintained = made.maintain()
+    const waits = `select from pg_locks where locktype = 'advisory' and not granted`
+    await expect.poll(async () => (await rows(pool, waits)).length).toBe(1)
+    await client.query(
+      `update redrive_catalog.failure_group set last_seen_at = now(), open_count = open_count + 1 where source_id = $1`,
+      [sourceId],
+    )
+    await client.query('commit')
+    client.release()
+    expect(await maintained).toMatchObject({ groups: 0 })
+    expect(await groupCount('raced')).toBe(1)
   })
 })

@@ -6,7 +6,7 @@ import { MESSAGE_MAX, storable } from '../text.ts'
 import { COMPLETE_GROUPS, COUNT_GROUPS, INSERT_GROUPS, KNOWN_GROUPS } from './statements.ts'
 
 /** 10,000 groups per source: more groups come from error texts that never repeat, or from an attack. */
-const GROUPS_MAX = 10_000
+export const GROUPS_MAX = 10_000
 
 /**
  * Creates the missing groups of these entries. Above the limit, entries share the overflow group. Returns the

@@ -9,6 +9,10 @@ insert into redrive_catalog.source as s (name, handler, retention, open_retentio
   returning id, coalesce((select 'lz4' = any(enumvals) from pg_settings
     where name = 'default_toast_compression'), false) as has_lz4`
 
+/** Starts a transaction that stores a batch. `begin` sends it, so it needs no round trip. */
+export const beginIngest = (sourceId: number): string =>
+  `select redrive_catalog.begin_ingest(${sourceId})`
+
 /** Stores payloads in a third less time than PostgreSQL's default (pglz), at the same size. Not every server has it. */
 export const USE_LZ4: string = `set local default_toast_compression = 'lz4'`
 

@@ -16,7 +16,13 @@ import { OPEN_RETENTION_MS, type ResolvedIngest, RETENTION_MS } from './options.
 import { storePayloads } from './payloads.ts'
 import { holdUnnamed } from './unidentified.ts'
 import { takeRefailed } from '../replay/outcome/refail.ts'
-import { REGISTER_SOURCE, USE_LZ4, SEE_UNDATED, KNOWN_DEAD_LETTERS } from './statements.ts'
+import {
+  beginIngest,
+  REGISTER_SOURCE,
+  USE_LZ4,
+  SEE_UNDATED,
+  KNOWN_DEAD_LETTERS,
+} from './statements.ts'
 
 export async function registerSource(pool: Pool, options: ResolvedIngest): Promise<KnownSource> {
   const { retentionMs, openRetentionMs, handler } = options
@@ -27,7 +33,9 @@ export async function registerSource(pool: Pool, options: ResolvedIngest): Promi
   ]
   const { rows } = await query<{ id: number; has_lz4: boolean }>(pool, REGISTER_SOURCE, values)
   const [row] = rows
-  return { id: row?.id ?? 0, name, settings: row?.has_lz4 === true ? USE_LZ4 : '' }
+  const id = row?.id ?? 0
+  const settings = [beginIngest(id), ...(row?.has_lz4 === true ? [USE_LZ4] : [])].join('; ')
+  return { id, name, settings }
 }
 
 /** The transaction that stores one batch. */

@@ -11,8 +11,8 @@ const GROUPS_MAX = 1_000
 const RECENT = `interval '1 day'`
 
 export const SOURCES: string = `
-select s.name as source, coalesce(g.open, 0)::float8 as open, coalesce(g.count, 0)::float8 as count,
-    coalesce(g.attempts, 0)::float8 as attempts, coalesce(g.by_class, '{}') as "openByClass", o.oldest_ms as "oldestAt",
+select s.name as source, coalesce(g.open, 0)::float8 as open, (coalesce(g.count, 0) + s.past_count)::float8 as count,
+    (coalesce(g.attempts, 0) + s.past_attempts)::float8 as attempts, coalesce(g.by_class, '{}') as "openByClass", o.oldest_ms as "oldestAt",
     s.expiring::float8 as expiring, ${msSql('s.next_expiry_at')} as "nextExpiryAt"
   from redrive_catalog.source s
   left join lateral (
@@ -37,9 +37,12 @@ select id, source, title, open_count::float8 as open, is_muted as "isMuted", ${m
   where place = 1 or created_at > now() - ${RECENT} or regressed_at > now() - ${RECENT}
   order by place, created_at desc limit ${GROUPS_MAX}`
 
-const ITEM_SUMS = ITEM_STATES.map((state) => `'${state}', coalesce(sum(r.${state}), 0)`).join(', ')
+const ITEM_SUMS = ITEM_STATES.map(
+  (state) =>
+    `'${state}', coalesce(sum(r.${state}), 0) + coalesce((s.past_items ->> '${state}')::bigint, 0)`,
+).join(', ')
 
 export const REPLAYED: string = `
 select s.name as source, jsonb_build_object(${ITEM_SUMS}) as items
   from redrive_catalog.source s left join redrive_catalog.replay_run r on r.source_id = s.id
-  group by s.name order by s.name`
+  group by s.id order by s.name`

@@ -166,4 +166,63 @@ begin
     where s.id = of_source and (s.expiring, s.next_expiry_at) is distinct from (total, first_at + kept);
 end
 $$;
+
+-- Totals of deleted groups and runs, so that sums over all time do not decrease.
+alter table redrive_catalog.source
+  add column past_count bigint not null default 0,
+  add column past_attempts bigint not null default 0,
+  add column past_items jsonb not null default '{}';
+comment on column redrive_catalog.source.past_items is 'Number of items of deleted runs, by state.';
+
+-- Starts the transaction of an ingest: until its end, no group of the source is deleted. So a group that the ingest has
+-- found exists when its dead letters are counted.
+create function redrive_catalog.begin_ingest(of_source integer) returns void
+language plpgsql as $$
+begin
+  perform pg_advisory_xact_lock_shared(72656472, of_source);
+end
+$$;
+
+-- Deletes some groups without dead letters that no user has touched: no owner, no comment, not muted, not resolved. A
+-- group stays for 90 days after its last failure, because trends show it. In a source with many groups it stays only
+-- for the retention of settled dead letters, so that there is room for new groups.
+create function redrive_catalog.delete_groups(of_source integer, many integer, most integer) returns integer
+language plpgsql set lock_timeout = '2s' as $$
+declare
+  latest timestamptz;
+  gone record;
+begin
+  select now() - case when (select count(*) from redrive_catalog.failure_group where source_id = of_source) > many
+      then s.retention else greatest(s.retention, interval '90 days') end
+    into latest from redrive_catalog.source s where s.id = of_source;
+  if not exists (select from redrive_catalog.failure_group
+    where source_id = of_source and open_count = 0 and last_seen_at <= latest) then return 0; end if;
+  -- Waits for ingests of this source that are in progress. Later ones wait for this transaction.
+  perform pg_advisory_xact_lock(72656472, of_source);
+  with chosen as (
+    select g.id from redrive_catalog.failure_group g
+      where g.source_id = of_source and g.open_count = 0 and g.last_seen_at <= latest
+        and g.owner is null and g.state = 'open'
+        and not exists (select from redrive_catalog.comment c where c.subject = g.id)
+        and not exists (select from redrive_catalog.dead_letter d where d.group_id = g.id)
+      order by g.last_seen_at limit most
+  ), groups as (
+    delete from redrive_catalog.failure_group g using chosen c
+      where g.id = c.id and g.owner is null and g.state = 'open' returning g.id, g.count, g.attempts
+  ), minutes as (
+    delete from redrive_catalog.group_minute m using chosen c where m.group_id = c.id
+  ), hours as (
+    delete from redrive_catalog.group_hour h using chosen c where h.group_id = c.id
+  )
+  select count(*) as groups, coalesce(sum(count), 0) as count, coalesce(sum(attempts), 0) as attempts into gone from groups;
+  if gone.groups > 0 then
+    update redrive_catalog.source set past_count = past_count + gone.count, past_attempts = past_attempts + gone.attempts
+      where id = of_source;
+  end if;
+  return gone.groups;
+exception when lock_not_available then
+  raise debug 'groups of source % not deleted: %', of_source, sqlerrm;
+  return 0;
+end
+$$;
 `

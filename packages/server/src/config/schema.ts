@@ -205,6 +205,11 @@ const retention = z.strictObject({
       "How long dead letters are kept that still need a decision: open, in a replay, or with an unknown outcome ('1h'–'3650d', default '90d'). A shorter time than `settled` has no effect",
     )
     .default('90d'),
+  runs: duration('1h', '3650d')
+    .describe(
+      "How long ended replay runs and their items are kept ('1h'–'3650d', default '90d'). Runs in progress, and runs with an unknown outcome, are never deleted",
+    )
+    .default('90d'),
 })
 
 const metrics = z.strictObject({

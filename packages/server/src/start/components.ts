@@ -28,6 +28,7 @@ export function createParts(config: Config, pool: Pool): ServerComponents {
       pool,
       approval: config.approval,
       searchTimeout: config.limits.searchTimeout,
+      runRetention: config.retention.runs,
       origins: originsIn(config),
       ...omitUndefined({ keys: keysOf(config) }),
     }),
