@@ -1,13 +1,6 @@
 import { z } from 'zod'
 import { GROUP_ORDERS, OVERRIDES } from './enums.ts'
-import {
-  action,
-  failureClass,
-  groupState,
-  id,
-  itemState,
-  runState,
-} from './models/fields.ts'
+import { action, failureClass, groupState, id, itemState, runState } from './models/fields.ts'
 
 const limit = z
   .int()

@@ -73,7 +73,13 @@ describe('a query', () => {
 
   test('of a route can be parsed', () => {
     const id = '01890000-0000-8000-8000-000000000001'
-    const query = { states: ['open', 'muted'], sources: ['a=b'], regressed: true, text: id, limit: 5 }
+    const query = {
+      states: ['open', 'muted'],
+      sources: ['a=b'],
+      regressed: true,
+      text: id,
+      limit: 5,
+    }
     const { query: known } = ROUTES.listGroups
     expect(known.parse(fromQueryString(known, rawOf(toQueryString(query))))).toEqual(query)
   })

@@ -287,7 +287,7 @@ describe('the gates', () => {
     })
   })
 
-  test('by "text" contain only messages with this text', async () => {
+  test('by "texts" contain only messages with this text', async () => {
     const stage = await staged(pool, 'g12', 0)
     const bank = (name: string) => dead({ message: `no rate for customer "${name}"` })
     stage.wire.back(bank('eu-bank'))
@@ -299,8 +299,8 @@ describe('the gates', () => {
       ['us-bank', 2],
     ] as const) {
       for (const query of [
-        { after: 0, sources: ['g12'], text },
-        { groups: [stage.group], text },
+        { after: 0, sources: ['g12'], texts: [text] },
+        { groups: [stage.group], texts: [text] },
       ]) {
         expect((await stage.plan({ selection: { query } })).counts.planned).toBe(count)
       }

@@ -714,7 +714,11 @@ describe('a filter', () => {
   })
 
   test('has its fields in the help of each command', async () => {
-    for (const args of [['messages', 'list'], ['messages', 'export'], ['replay', 'plan']]) {
+    for (const args of [
+      ['messages', 'list'],
+      ['messages', 'export'],
+      ['replay', 'plan'],
+    ]) {
       const { stdout } = await run([...args, '--help'])
       for (const { name } of FILTER_FIELDS) expect(stdout).toContain(`  ${name}:`)
     }

@@ -198,11 +198,7 @@ describe('the audit log', () => {
 
   test('contains the planned run and its source for every kind of selection', async () => {
     const { ids, group } = await fill(catalog, 'orders')
-    const selections = [
-      { ids: [...ids] },
-      { group },
-      { query: { groups: [group], after: Date.now() - 86_400_000 } },
-    ]
+    const selections = [{ ids: [...ids] }, { group }, { filter: `group:${group} after:24h` }]
     for (const selection of selections) {
       const run = await as('operator').call('planReplay', { body: { selection } })
       expect(await last('planReplay')).toMatchObject({

@@ -111,6 +111,24 @@ const { ids, group } = await fill(stage.catalog, 'orders')
 const run = await stage.catalog.replays.plan({ selection: { ids }, by: 'planner' })
 const { etag = '' } = await stage.as('operator').ask('getGroup', { params: { id: group } })
 
+describe('a time that no calendar has', () => {
+  test.each([
+    ['a filter', '?filter=after:999999999d', 'after: expected a timestamp in epoch ms'],
+    [
+      'a cursor',
+      `?filter=after:1d&cursor=9999999999999999_${run.id}`,
+      'cursor: expected "nextCursor"',
+    ],
+  ])('is reported as invalid in %s', async (_, query, detail) => {
+    expect(
+      await problemOf(await stage.ask('admin', `/api/v1/dead-letters${query}`, {})),
+    ).toMatchObject({
+      code: 'invalid',
+      detail: expect.stringContaining(detail) as unknown,
+    })
+  })
+})
+
 describe('a value that the database rejects', () => {
   const write = (method: string, body: unknown) => ({
     ...mutation(JSON.stringify(body), { 'if-match': etag }),
@@ -120,8 +138,6 @@ describe('a value that the database rejects', () => {
 
   test.each([
     ['a position', `/api/v1/replays/${run.id}/items?after=3000000000`, {}],
-    ['a timestamp', '/api/v1/dead-letters?filter=after:999999999d', {}],
-    ['a page', `/api/v1/dead-letters?filter=after:0&cursor=9999999999999999_${run.id}`, {}],
     ['a name', '/api/v1/audit?person=a%00b', {}],
     [
       'a change',

@@ -83,7 +83,9 @@ async function narrow({ target, tries }: Scene): Promise<void> {
     'a token lists other tokens',
     tokens.some((one) => one.id === other.id),
   )
-  const { json } = { json: await token('GET', '/api/v1/dead-letters?filter=after:0%20json:/order%3D1') }
+  const { json } = {
+    json: await token('GET', '/api/v1/dead-letters?filter=after:0%20json:/order%3D1'),
+  }
   tries.note('a view-only token filters by values of bodies', isOk(json) && json.text.includes(id))
   const { asking: dave } = await target.visitor('dave')
   tries.note(

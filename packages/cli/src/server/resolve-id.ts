@@ -54,7 +54,10 @@ const LISTS: Readonly<Record<Kind, ListPage>> = {
   },
   message: async (client, request, signal) => {
     // All statuses: a dead letter to restore or decide is not open, and the default is open ones only.
-    const words = [`after:${timeIn(request.prefix)}`, ...STATUSES.map((status) => `status:${status}`)]
+    const words = [
+      `after:${timeIn(request.prefix)}`,
+      ...STATUSES.map((status) => `status:${status}`),
+    ]
     const query = { ...pageQuery(request), filter: words.join(' ') }
     const answer = await client.call('listDeadLetters', { query }, { signal })
     return { ids: idsOf(answer.deadLetters), nextCursor: answer.nextCursor }
