@@ -70,12 +70,33 @@ export const newComment = z.strictObject({ text: z.string().min(1).max(10_000) }
 const ids = z.array(id).min(1).max(1_000)
 
 const NOT_A_SELECTION =
-  'expected "ids" or "group" and no other field. Filters such as "text" cannot select dead letters here'
+  'expected "ids", "group", or "selection" with "hash", and no other field. For a filter, create a selection first'
+
+const hash = z.string().min(1).max(200)
 
 export const selection = z.union(
-  [z.strictObject({ ids }, NOT_A_SELECTION), z.strictObject({ group: id }, NOT_A_SELECTION)],
+  [
+    z.strictObject({ ids }, NOT_A_SELECTION),
+    z.strictObject({ group: id }, NOT_A_SELECTION),
+    z.strictObject(
+      {
+        selection: id.describe('A selection of the caller'),
+        hash: hash.describe('Hash of the selection that the caller reviewed'),
+      },
+      NOT_A_SELECTION,
+    ),
+  ],
   NOT_A_SELECTION,
 )
+
+export const selectionRequest = z
+  .strictObject({
+    action: z
+      .enum(['discard', 'restore'])
+      .describe('`discard` selects open dead letters, `restore` discarded ones'),
+    filter,
+  })
+  .meta({ id: 'SelectionRequest' })
 
 export const decision = z.strictObject({
   ids,
@@ -121,7 +142,7 @@ export const planRequest = z
   .meta({ id: 'PlanRequest' })
 
 export const approval = z.strictObject({
-  hash: z.string().min(1).max(200).describe('Hash of the run that the approver reviewed'),
+  hash: hash.describe('Hash of the run that the approver reviewed'),
 })
 
 export const runQuery = z.object({

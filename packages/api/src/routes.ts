@@ -61,6 +61,7 @@ export const ROUTES = {
   listDeadLetterReplays: { method: 'GET', path: '/api/v1/dead-letters/{id}/replays', needs: 'view', summary: 'List all replays of a dead letter', params: requests.byId, output: replays.items },
   listDeadLetterComments: { method: 'GET', path: '/api/v1/dead-letters/{id}/comments', needs: 'view', summary: 'List comments of a dead letter', params: requests.byId, output: comments.comments },
   commentDeadLetter: { method: 'POST', path: '/api/v1/dead-letters/{id}/comments', needs: 'triage', summary: 'Add a comment to a dead letter', params: requests.byId, body: requests.newComment, status: 204, output: NOTHING },
+  selectDeadLetters: { method: 'POST', path: '/api/v1/dead-letters/selections', needs: 'discard', summary: 'Freeze the dead letters to discard or restore', body: requests.selectionRequest, status: 201, output: deadLetters.frozenSelection },
   discard: { method: 'POST', path: '/api/v1/dead-letters/discard', needs: 'discard', summary: 'Discard dead letters', body: requests.selection, output: deadLetters.settled },
   restore: { method: 'POST', path: '/api/v1/dead-letters/restore', needs: 'discard', summary: 'Restore discarded dead letters', body: requests.selection, output: deadLetters.settled },
   setOutcomes: { method: 'POST', path: '/api/v1/dead-letters/outcomes', needs: 'replay', summary: 'Set the outcome of unconfirmed replays', body: requests.decision, output: deadLetters.outcomesSet },

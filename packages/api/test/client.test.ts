@@ -67,7 +67,7 @@ describe('a call', () => {
   })
 
   test('sends a new Idempotency-Key for each mutation, or the given one', async () => {
-    const { url, got } = await serverThat(json({ changed: 1, skipped: [] }))
+    const { url, got } = await serverThat(json({ changed: 1, skippedCount: 0, skipped: [] }))
     const client = createClient({ url, csrf: () => 'proof' })
     const body = { ids: [ID] }
     await client.call('discard', { body })

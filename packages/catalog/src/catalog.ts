@@ -15,6 +15,16 @@ import {
   resolveGroup,
 } from './triage/group.ts'
 import { discard, restore, type Selection, type DiscardResult } from './triage/discard.ts'
+import {
+  applySelection,
+  findSelection,
+  type FrozenSelection,
+  select,
+  type SelectionAction,
+  type SelectionConfirmation,
+  type SelectionRequest,
+  type SelectionResult,
+} from './triage/selection.ts'
 import { type IngestResult, ingestAll } from './ingest/ingest.ts'
 import { type IngestOptions, resolveIngest } from './ingest/options.ts'
 import {
@@ -179,6 +189,28 @@ export class Catalog {
   /** Undoes a discard. */
   async restore(selection: Selection, { by }: { readonly by: string }): Promise<DiscardResult> {
     return restore(this.#pool, selection, by)
+  }
+
+  /**
+   * Stores the dead letters that match a query now, to discard or restore exactly these. Returns the list with its count
+   * and hash. Changes nothing.
+   */
+  async select(request: SelectionRequest): Promise<FrozenSelection> {
+    return select(this.#pool, request)
+  }
+
+  /** Returns a selection, or undefined if it does not exist. */
+  async selection(id: string): Promise<FrozenSelection | undefined> {
+    return findSelection(this.#pool, id)
+  }
+
+  /** Discards or restores the dead letters of a selection. Dead letters that have changed since are skipped. */
+  async applySelection(
+    action: SelectionAction,
+    id: string,
+    confirmation: SelectionConfirmation,
+  ): Promise<SelectionResult> {
+    return applySelection(this.#pool, action, id, confirmation)
   }
 
   /** Marks a group as resolved. A later failure of the same kind marks it as regressed. False: no such group. */

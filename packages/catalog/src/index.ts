@@ -2,6 +2,13 @@ import { Catalog, type CatalogOptions } from './catalog.ts'
 
 export type { Comment, GroupChange, GroupChangeResult, GroupVersion } from './triage/group.ts'
 export type { Selection, DiscardResult } from './triage/discard.ts'
+export type {
+  FrozenSelection,
+  SelectionAction,
+  SelectionConfirmation,
+  SelectionRequest,
+  SelectionResult,
+} from './triage/selection.ts'
 export type { BackgroundRole, BackgroundSource, JobFailure } from './background/chores.ts'
 export type { CatalogOptions } from './catalog.ts'
 export { type Background, type BackgroundOptions, startBackground } from './composition.ts'

@@ -17,6 +17,7 @@ import { FILTERS } from './migrations/0007-filters.ts'
 import { SET_ASIDE } from './migrations/0008-set-aside.ts'
 import { DUE_TIMES } from './migrations/0009-due-times.ts'
 import { RETENTION } from './migrations/0010-retention.ts'
+import { SELECTIONS } from './migrations/0011-selections.ts'
 
 const MIGRATIONS: SchemaMigrations = {
   ...SCHEMA,
@@ -31,6 +32,7 @@ const MIGRATIONS: SchemaMigrations = {
     '0008-set-aside': SET_ASIDE,
     '0009-due-times': DUE_TIMES,
     '0010-retention': RETENTION,
+    '0011-selections': SELECTIONS,
   },
   // Creates the first partitions, so that the first dead letters are not stored in the default partition.
   afterwards: MAKE_DAYS,

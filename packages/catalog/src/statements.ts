@@ -113,10 +113,20 @@ delete from redrive_catalog.${table} p where not exists (
   select from redrive_catalog.dead_letter d where d.id = p.dead_letter_id)`,
 )
 
+/** Deletes selections after one day. They can be confirmed for one hour. */
+const DELETE_SELECTIONS = [
+  `
+delete from redrive_catalog.selection where selected_at < now() - interval '1 day'`,
+  `
+delete from redrive_catalog.selection_item i where not exists (
+  select from redrive_catalog.selection s where s.id = i.selection_id)`,
+]
+
 /** Statements that delete rows which are no longer needed. Each runs in its own transaction. */
 export const CLEANUP: readonly string[] = [
   DELETE_MINUTES,
   DELETE_UNDATED,
   DELETE_UNRELEASED,
   ...DELETE_PAST,
+  ...DELETE_SELECTIONS,
 ]

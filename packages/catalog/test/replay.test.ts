@@ -287,7 +287,7 @@ describe('the gates', () => {
     })
   })
 
-  test('by "texts" contain only messages with this text', async () => {
+  test('by text contain only messages with this text', async () => {
     const stage = await staged(pool, 'g12', 0)
     const bank = (name: string) => dead({ message: `no rate for customer "${name}"` })
     stage.wire.back(bank('eu-bank'))

@@ -24,6 +24,7 @@ describe('migrate', () => {
         '0008-set-aside',
         '0009-due-times',
         '0010-retention',
+        '0011-selections',
       ])
       await pool.query(migrationSql())
       const tables = async () =>

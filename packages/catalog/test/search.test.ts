@@ -1,3 +1,4 @@
+import type { Pool } from 'pg'
 import { describe, expect, test } from 'vitest'
 import { catalog, type DeadLetterQuery } from '../src/index.ts'
 import { type SearchLimits, searchPage } from '../src/read/search.ts'
@@ -139,6 +140,27 @@ describe('a search', () => {
   })
 })
 
+/** Returns the pool with a limit of 100 ms instead of 60 s for the statements of a plan. */
+function hastyPool(): Pool {
+  const hasty = async () => {
+    const client = await pool.connect()
+    return new Proxy(client, {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name, target)
+        if (typeof value !== 'function') return value
+        const call = value.bind(target) as (...args: unknown[]) => unknown
+        if (name !== 'query') return call
+        return (first: unknown, ...rest: unknown[]) =>
+          call(typeof first === 'string' ? first.replace("'60s'", "'100ms'") : first, ...rest)
+      },
+    })
+  }
+  return new Proxy(pool, {
+    get: (target, name) =>
+      name === 'connect' ? hasty : (Reflect.get(target, name, target) as unknown),
+  })
+}
+
 describe('a plan', () => {
   test('by text selects the same dead letters as a list', async () => {
     const { groups } = await made.groups({ sources: ['orders'] })
@@ -155,6 +177,18 @@ describe('a plan', () => {
       )
       expect(run.counts.planned).toBeGreaterThan(0)
     }
+  })
+
+  test('that takes too long is rejected with the way to narrow it', async () => {
+    const impatient = catalog({ pool: hastyPool(), approval: 'anyone' })
+    const locker = await pool.connect()
+    await locker.query('begin; lock table redrive_catalog.dead_letter in access exclusive mode')
+    const query = { after: 0, sources: ['orders'], texts: ['eu-bank'] }
+    const { message } = await refusal(impatient.replays.plan({ selection: { query }, by: 'ada' }))
+    await locker.query('rollback')
+    locker.release()
+    expect(message).toContain('exceeded its time limit')
+    expect(message).toContain('Narrow it by a group, a key or a shorter time range')
   })
 
   test('rejects a second way to select instead of ignoring it', async () => {

@@ -446,7 +446,7 @@ describe('ids', () => {
     for (const args of [
       ['groups', 'change', 'c01d', '--state', 'resolved'],
       ['groups', 'comment', 'c01d', 'hello'],
-      ['discard', '--group', 'c01d', '--yes'],
+      ['discard', 'group:c01d', '--yes'],
       ['replay', 'plan', 'group:c01d'],
     ]) {
       const { code, stderr } = await runWith(endless, args)
@@ -466,9 +466,9 @@ describe('ids', () => {
         const isIncluded = filter.includes('status:discarded')
         return { deadLetters: isIncluded ? [deadLetter({ status: 'discarded' })] : [] }
       },
-      restore: () => ({ changed: 1, skipped: [] }),
+      restore: () => ({ changed: 1, skippedCount: 0, skipped: [] }),
     }
-    expect((await runWith(discarded, ['restore', MESSAGE_A.slice(0, 8)])).code).toBe(0)
+    expect((await runWith(discarded, ['restore', '--id', MESSAGE_A.slice(0, 8)])).code).toBe(0)
     const { filter } = server?.requests[0]?.query as { filter: string }
     expect(parseFilter(filter, NOW).statuses).toEqual([...STATUSES])
     expect(server?.requests.at(-1)?.body).toEqual({ ids: [MESSAGE_A] })
@@ -484,9 +484,10 @@ describe('changes', () => {
   const handlers: Handlers = {
     discard: ({ body }) => ({
       changed: (body as { ids: string[] }).ids.length - 1,
+      skippedCount: 1,
       skipped: [MESSAGE_B],
     }),
-    restore: () => ({ changed: 2, skipped: [] }),
+    restore: () => ({ changed: 2, skippedCount: 0, skipped: [] }),
     setOutcomes: () => ({ changed: 0, skipped: [MESSAGE_A] }),
     getReplay: () => theRun(),
     approveReplay: () => theRun({ state: 'running' }),
@@ -507,29 +508,33 @@ describe('changes', () => {
     server?.requests.filter(({ headers }) => headers['idempotency-key'] !== undefined) ?? []
 
   test('does not prompt without a terminal, and names the flag to use', async () => {
-    const { code, stderr } = await runWith(handlers, ['discard', MESSAGE_A])
+    const { code, stderr } = await runWith(handlers, ['discard', '--id', MESSAGE_A])
     expect(code).toBe(2)
     expect(stderr).toContain('--yes')
     expect(mutations()).toEqual([])
   })
 
   test('does nothing when the prompt is declined', async () => {
-    const { code, questions } = await runWith(handlers, ['discard', MESSAGE_A], { answers: false })
+    const { code, questions } = await runWith(handlers, ['discard', '--id', MESSAGE_A], {
+      answers: false,
+    })
     expect(code).toBe(1)
     expect(questions).toEqual(['Discard 1 message?'])
     expect(mutations()).toEqual([])
   })
 
   test('exits with 0 if all messages changed, 6 if some did and 5 if none did', async () => {
-    expect((await runWith(handlers, ['discard', MESSAGE_A, MESSAGE_B, '--yes'])).code).toBe(6)
+    expect((await runWith(handlers, ['discard', '--id', MESSAGE_A, MESSAGE_B, '--yes'])).code).toBe(
+      6,
+    )
     expect((await runWith(handlers, ['set-outcome', MESSAGE_A, '--as', 'open'])).code).toBe(5)
-    expect((await runWith(handlers, ['restore', MESSAGE_A, MESSAGE_B])).code).toBe(0)
+    expect((await runWith(handlers, ['restore', '--id', MESSAGE_A, MESSAGE_B])).code).toBe(0)
   })
 
   test.each([
-    ['discard', MESSAGE_A],
-    ['discard', '--group', GROUP_A],
-    ['restore', MESSAGE_A],
+    ['discard', '--id', MESSAGE_A],
+    ['discard', `group:${GROUP_A}`],
+    ['restore', '--id', MESSAGE_A],
     ['set-outcome', MESSAGE_A, '--as', 'open'],
     ['groups', 'change', GROUP_A, '--state', 'muted'],
     ['groups', 'comment', GROUP_A, 'hello'],
@@ -664,10 +669,10 @@ describe('changes', () => {
     ['messages', 'list', 'after:yesterday-ish'],
     ['messages', 'list', 'sorce:orders'],
     ['messages', 'list', 'source:orders after:2h'],
-    ['messages', 'list', '"eu bank'],
     ['discard'],
     ['discard', '--text', 'declined'],
-    ['restore', '--text', 'declined'],
+    ['discard', 'group:7f3a', '--id', MESSAGE_A],
+    ['restore', 'sorce:orders'],
     ['set-outcome', MESSAGE_A, '--text', 'declined'],
     ['groups', 'list', '--limit', 'many'],
     ['groups', 'list', '--class', 'weird'],
@@ -736,6 +741,40 @@ describe('a filter', () => {
   })
 })
 
+describe('a discard by a filter', () => {
+  const frozen = {
+    id: RUN_A,
+    action: 'discard' as const,
+    hash: 'h1',
+    count: 12,
+    sources: ['orders', 'parcels'],
+    selectedBy: 'ada',
+    selectedAt: NOW,
+  }
+  const settling: Handlers = {
+    selectDeadLetters: () => frozen,
+    discard: () => ({ changed: 10, skippedCount: 2, skipped: [MESSAGE_A, MESSAGE_B] }),
+  }
+  const discard = ['discard', 'source:orders', 'after:2h', 'eu bank']
+
+  test('shows the exact count before it asks, then confirms exactly this selection', async () => {
+    const { code, stdout, questions } = await runWith(settling, discard, { answers: true })
+    expect(questions).toEqual(['Discard 12 messages of orders, parcels?'])
+    expect(code).toBe(6)
+    expect(stdout).toContain('10 messages discarded.')
+    expect(stdout).toContain('2 messages skipped')
+    expect(server?.requests.map(({ operation, body }) => [operation, body])).toEqual([
+      ['selectDeadLetters', { action: 'discard', filter: 'source:orders after:2h "eu bank"' }],
+      ['discard', { selection: RUN_A, hash: 'h1' }],
+    ])
+  })
+
+  test('changes nothing when the prompt is declined', async () => {
+    expect((await runWith(settling, discard, { answers: false })).code).toBe(1)
+    expect(server?.requests.map(({ operation }) => operation)).toEqual(['selectDeadLetters'])
+  })
+})
+
 describe('mutually exclusive flags', () => {
   test.each([
     [['group:7f3a', '--id', MESSAGE_A], '--id and a filter are mutually exclusive'],
@@ -765,7 +804,7 @@ describe('comments', () => {
 })
 
 describe('a change whose response is lost', () => {
-  const RESTORE = ['restore', MESSAGE_A]
+  const RESTORE = ['restore', '--id', MESSAGE_A]
   const lost = (): never => {
     throw new Lost()
   }
@@ -780,7 +819,7 @@ describe('a change whose response is lost', () => {
       },
     }
   }
-  const done = (): Output<'restore'> => ({ changed: 1, skipped: [] })
+  const done = (): Output<'restore'> => ({ changed: 1, skippedCount: 0, skipped: [] })
   const keys = () => server?.requests.map(({ headers }) => headers['idempotency-key']) ?? []
 
   test('is retried with the same idempotency key', async () => {

@@ -135,10 +135,10 @@ describe('with a server', () => {
     // A prefix of the id is enough.
     expect((await json<{ id: string }>('messages', 'show', first.slice(0, 30))).id).toBe(first)
 
-    expect((await redrive('discard', second, '--yes')).code).toBe(0)
-    expect((await redrive('discard', second, '--yes')).code).toBe(5)
+    expect((await redrive('discard', '--id', second, '--yes')).code).toBe(0)
+    expect((await redrive('discard', '--id', second, '--yes')).code).toBe(5)
     // A prefix also finds a message that is not open.
-    expect((await redrive('restore', second.slice(0, 30))).code).toBe(0)
+    expect((await redrive('restore', '--id', second.slice(0, 30))).code).toBe(0)
     expect((await redrive('groups', 'change', short, '--owner', 'dev')).code).toBe(0)
     expect((await redrive('groups', 'comment', short, 'fixed in 1.2.3')).code).toBe(0)
 

@@ -50,6 +50,7 @@ const RULES: Readonly<Record<Operation, Row>> = {
   listDeadLetterReplays:  ['ok', 'ok', 'ok', 'ok', 404, 'ok', 403, 'ok'],
   listDeadLetterComments: ['ok', 'ok', 'ok', 'ok', 404, 'ok', 403, 'ok'],
   commentDeadLetter:      [403, 'ok', 403, 'ok', 404, 'ok', 403, 403],
+  selectDeadLetters:      [403, 'ok', 403, 'ok', 404, 'ok', 403, 403],
   discard:                [403, 'ok', 403, 'ok', 404, 'ok', 403, 403],
   restore:                [403, 'ok', 403, 'ok', 404, 'ok', 403, 403],
   setOutcomes:                 [403, 'ok', 403, 'ok', 404, 'ok', 403, 403],
@@ -118,6 +119,10 @@ const EXAMPLES: Examples = {
   listDeadLetterReplays: byDeadLetter,
   listDeadLetterComments: byDeadLetter,
   commentDeadLetter: async (on) => ({ ...(await byDeadLetter(on)), body: { text: 'hello' } }),
+  async selectDeadLetters(on) {
+    const { group } = await fill(on.catalog, 'orders')
+    return { body: { action: 'discard', filter: `source:orders group:${group}` } }
+  },
   discard: async (on) => ({ body: { ids: [...(await ids(on))] } }),
   restore: async (on) => ({ body: { ids: [...(await ids(on))] } }),
   setOutcomes: async (on) => ({ body: { ids: [...(await ids(on))], as: 'open' } }),

@@ -146,6 +146,7 @@ describe('a selection', () => {
     const operator = as('operator')
     expect(await operator.call('discard', { body: both })).toEqual({
       changed: 1,
+      skippedCount: billing.ids.length,
       skipped: [...billing.ids],
     })
     expect((await catalog.deadLetter(billing.ids[0] ?? ''))?.status).toBe('open')

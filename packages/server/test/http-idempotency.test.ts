@@ -39,7 +39,7 @@ describe('a mutation', () => {
     const first = await post('/api/v1/dead-letters/discard', { ids }, key)
     expect(first.headers.get('idempotency-replayed')).toBeNull()
     const text = await first.text()
-    expect(JSON.parse(text)).toEqual({ changed: 2, skipped: [] })
+    expect(JSON.parse(text)).toEqual({ changed: 2, skippedCount: 0, skipped: [] })
     await stage.catalog.restore({ ids }, { by: 'planner' })
     const second = await post('/api/v1/dead-letters/discard', { ids }, key)
     expect(second.headers.get('idempotency-replayed')).toBe('true')
@@ -209,6 +209,7 @@ describe('a repeated request', () => {
   /** Operations that are safe to repeat. */
   const REPEATABLE: readonly Operation[] = [
     'planReplay',
+    'selectDeadLetters',
     'approveReplay',
     'cancelReplay',
     'revokeToken',

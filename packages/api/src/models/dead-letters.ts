@@ -83,9 +83,26 @@ export const payload = z
 export const settled = z
   .object({
     changed: count,
-    skipped: z.array(id).describe('Ids of dead letters whose status does not allow the change'),
+    skippedCount: count,
+    skipped: z
+      .array(id)
+      .describe(
+        'Ids of dead letters that were not changed, because of their status or because they have changed since the selection; at most 1,000',
+      ),
   })
   .meta({ id: 'Settled' })
+
+export const frozenSelection = z
+  .object({
+    id,
+    action: z.enum(['discard', 'restore']),
+    hash: z.string().describe('Hash of the dead letters; a confirmation repeats it'),
+    count: count.describe('Number of dead letters'),
+    sources: z.array(z.string()),
+    selectedBy: z.string(),
+    selectedAt: timestamp.describe('The selection can be confirmed for one hour'),
+  })
+  .meta({ id: 'Selection' })
 
 export const outcomesSet = z
   .object({ changed: count, skipped: z.array(id) })

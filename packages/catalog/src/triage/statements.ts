@@ -57,3 +57,54 @@ update redrive_catalog.failure_group set owner = $2
 
 export const GROUP_EXISTS: string = `
 select from redrive_catalog.failure_group where id = $1`
+
+/** 60 s: enough for the largest selection, but not unlimited. */
+export const SELECTION_SETTINGS: string = `set local statement_timeout = '60s';
+  set local enable_seqscan = off; set local enable_bitmapscan = off; set local jit = off`
+
+/** Returns the statement that stores the dead letters of another statement as items. `$place` is the id of the selection. */
+export const selectItems = (matching: string, place: number): string => `
+with found as materialized (select q.id, q.version, q.source from (${matching}) q),
+added as (
+  insert into redrive_catalog.selection_item (selection_id, dead_letter_id, version)
+    select $${place}::uuid, f.id, f.version from found f
+)
+select count(*)::integer as count, coalesce(array_agg(distinct f.source), '{}') as sources,
+    encode(sha256(convert_to(string_agg(f.id || ' ' || f.version, ',' order by f.id), 'UTF8')), 'hex') as hash
+  from found f`
+
+export const INSERT_SELECTION: string = `
+insert into redrive_catalog.selection (id, action, hash, asked, sources, count, selected_by)
+  values ($1, $2, $3, $4, $5, $6, $7)`
+
+export const FIND_SELECTION: string = `
+select id, action, hash, count, sources, selected_by as "selectedBy", ${msSql('selected_at')} as "selectedAt"
+  from redrive_catalog.selection where id = $1::uuid`
+
+/**
+ * Locks the next items and their dead letters, in the order of ids. A dead letter of another version or status is not
+ * the same any more; a deleted one neither.
+ */
+export const LOCK_SELECTED: string = `
+with items as materialized (
+  select i.dead_letter_id, i.version from redrive_catalog.selection_item i
+    where i.selection_id = $1::uuid and i.is_changed is null order by i.dead_letter_id limit $3 for update
+),
+letters as materialized (
+  select d.id, d.version, d.status from redrive_catalog.dead_letter d
+    where d.id in (select dead_letter_id from items) order by d.id for no key update
+)
+select i.dead_letter_id as id, coalesce(l.version = i.version and l.status = $2, false) as is_same
+  from items i left join letters l on l.id = i.dead_letter_id order by 1`
+
+export const MARK_SELECTED: string = `
+update redrive_catalog.selection_item set is_changed = dead_letter_id = any($3::uuid[])
+  where selection_id = $1::uuid and dead_letter_id = any($2::uuid[])`
+
+export const SELECTED_COUNTS: string = `
+select count(*) filter (where is_changed)::integer as changed, count(*) filter (where not is_changed)::integer as skipped
+  from redrive_catalog.selection_item where selection_id = $1::uuid`
+
+export const SELECTED_SKIPPED: string = `
+select dead_letter_id as id from redrive_catalog.selection_item
+  where selection_id = $1::uuid and not is_changed order by dead_letter_id limit $2`

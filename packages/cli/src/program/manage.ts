@@ -151,18 +151,18 @@ function addSettling(root: Command, run: BindAction): void {
         (await import('../commands/edit.ts')).editMessage(io, id, options),
       ),
     )
-  changing(root.command('discard [messages...]').description('discard dead letters'))
-    .option('-g, --group <group>', 'all open dead letters of this group')
+  changing(filtered(root.command('discard').description('discard dead letters')))
+    .addOption(several('--id', 'ids of the messages'))
     .action(
-      run<SettleOptions>(async (io, options, ids) =>
-        (await import('../commands/discard.ts')).settle(io, 'discard', ids, options),
+      run<SettleOptions>(async (io, options, words) =>
+        (await import('../commands/discard.ts')).settle(io, 'discard', words, options),
       ),
     )
-  changing(root.command('restore [messages...]').description('restore discarded dead letters'))
-    .option('-g, --group <group>', 'all discarded dead letters of this group')
+  changing(filtered(root.command('restore').description('restore discarded dead letters')))
+    .addOption(several('--id', 'ids of the messages'))
     .action(
-      run<SettleOptions>(async (io, options, ids) =>
-        (await import('../commands/discard.ts')).settle(io, 'restore', ids, options),
+      run<SettleOptions>(async (io, options, words) =>
+        (await import('../commands/discard.ts')).settle(io, 'restore', words, options),
       ),
     )
   changing(

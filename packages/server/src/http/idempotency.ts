@@ -31,12 +31,13 @@ export interface OutputWithEtag extends Outgoing {
 const SECRET: ReadonlySet<Operation> = new Set<Operation>(['createToken'])
 
 /**
- * Operations that are safe to repeat when their outcome is unknown. A plan stores the name of its request, and an
- * approval, cancellation or revocation is final. Every other operation could happen twice or undo a later change.
- * This includes group changes: the ETag of a group is the same after it was changed back.
+ * Operations that are safe to repeat when their outcome is unknown. A plan stores the name of its request. A second
+ * selection changes nothing. An approval, cancellation or revocation is final. Every other operation could happen twice
+ * or undo a later change. This includes group changes: the ETag of a group is the same after it was changed back.
  */
 const REPEATABLE: ReadonlySet<Operation> = new Set<Operation>([
   'planReplay',
+  'selectDeadLetters',
   'approveReplay',
   'cancelReplay',
   'revokeToken',

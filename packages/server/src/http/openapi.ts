@@ -32,7 +32,7 @@ Timestamps are epoch milliseconds.
 
 Every mutation requires the header \`Idempotency-Key\`. For 24 hours, a repeated request with the same key gets the
 first response and is not applied twice. A request that was interrupted returns \`in_progress\` for a minute.
-After that, a plan, approval, cancellation or revocation runs again. Every other operation returns \`conflict\`:
+After that, a plan, selection, approval, cancellation or revocation runs again. Every other operation returns \`conflict\`:
 check whether it was applied, then retry with a new key.
 
 Problems are \`application/problem+json\` with a stable \`code\`. A page that is not the last has \`nextCursor\`; pass

@@ -14,7 +14,7 @@ export function readFilter(text: string): DeadLetterFilter {
   return filter
 }
 
-/** Parses a filter that selects open dead letters. */
+/** Parses the filter of a selection. What is selected decides about the status. */
 export function readSelectionFilter(text: string): DeadLetterFilter {
   const filter = readFilter(text)
   if (filter.statuses !== undefined) throw invalid(STATUS)
@@ -32,7 +32,7 @@ function parsed(text: string): DeadLetterFilter {
 const BOUNDS = FILTER_FIELDS.filter(({ isBound }) => isBound).map(({ name }) => name)
 const UNBOUNDED = `The filter needs one of ${BOUNDS.join(', ')}, because a search over all dead letters takes too long. For all dead letters, add after:0.`
 const STATUS =
-  'A plan contains only open dead letters. Remove "status" from the filter of the selection.'
+  'Remove "status" from the filter: a plan and a discard select open dead letters, a restore selects discarded ones.'
 
 const invalid = (problem: string) =>
   new ProblemError('invalid', problem, { problems: [`filter: ${problem}`] })

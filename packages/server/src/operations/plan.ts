@@ -1,12 +1,6 @@
 import type { Input } from '@redrive/api'
 import type { Action } from '@redrive/api/enums'
-import type {
-  Catalog,
-  DeadLetterQuery,
-  ReplayChange,
-  ReplayRequest,
-  ReplaySelection,
-} from '@redrive/catalog'
+import type { Catalog, ReplayChange, ReplayRequest, ReplaySelection } from '@redrive/catalog'
 import { ProblemError } from '../access/problem-error.ts'
 import { deadLetterTag } from './etag.ts'
 import { only } from './audit-facts.ts'
@@ -16,8 +10,7 @@ import type { Handlers } from './handlers.ts'
 import type { OperationDeps } from './context.ts'
 import { omitUndefined } from './present.ts'
 import { runView } from './run-view.ts'
-import { narrowedFor, valuesNeed } from './payload-filters.ts'
-import { readSelectionFilter } from './filter.ts'
+import { selectionQuery } from './selection-query.ts'
 
 type Body = Input<'planReplay'>['body']
 
@@ -76,7 +69,7 @@ async function choose(
     return { chosen: selection, source, subject: selection.group }
   }
   if ('ids' in selection) return chooseIds(parts, audited, selection.ids, actions)
-  const query = await chooseQuery(parts, audited, selection.filter, actions)
+  const query = await selectionQuery(parts, audited, selection.filter, actions)
   return { chosen: { query }, ...omitUndefined({ source: only(query.sources) }) }
 }
 
@@ -94,21 +87,6 @@ async function chooseIds(
   }
   const [source] = sources.values()
   return { chosen: { ids }, ...omitUndefined({ source }) }
-}
-
-async function chooseQuery(
-  parts: OperationDeps,
-  audited: AuditedAction,
-  filter: string,
-  actions: readonly Action[],
-): Promise<DeadLetterQuery> {
-  const wanted = readSelectionFilter(filter)
-  const needed = [...actions, ...valuesNeed(wanted)]
-  for (const source of wanted.sources ?? []) await parts.guard.check(audited, source, needed)
-  const sources = await narrowedFor(parts, audited, wanted, ...actions)
-  if (sources?.length === 0)
-    throw new ProblemError('not_found', 'The selection contains no dead letters.')
-  return { ...wanted, ...omitUndefined({ sources }) }
 }
 
 /** Returns the version that the caller read. An edit is only valid for this version. */
