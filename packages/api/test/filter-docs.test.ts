@@ -15,7 +15,7 @@ test('docs/filters.md has every field with its description and example', () => {
     ({ name, description, example, isBound }) =>
       `| \`${name}\` | ${description} | \`${example}\` | ${isBound === true ? 'yes' : ''} |`,
   )
-  const table = page.split('\n').filter((line) => /^\| `/.test(line))
+  const table = page.split('\n').filter((line) => line.startsWith('| `'))
   expect(table).toEqual(rows)
 })
 

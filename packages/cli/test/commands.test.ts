@@ -469,8 +469,8 @@ describe('ids', () => {
       restore: () => ({ changed: 1, skippedCount: 0, skipped: [] }),
     }
     expect((await runWith(discarded, ['restore', '--id', MESSAGE_A.slice(0, 8)])).code).toBe(0)
-    const { filter } = server?.requests[0]?.query as { filter: string }
-    expect(parseFilter(filter, NOW).statuses).toEqual([...STATUSES])
+    const { filter } = (server?.requests[0]?.query ?? {}) as { filter?: string }
+    expect(parseFilter(filter ?? '', NOW).statuses).toEqual([...STATUSES])
     expect(server?.requests.at(-1)?.body).toEqual({ ids: [MESSAGE_A] })
   })
 

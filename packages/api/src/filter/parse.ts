@@ -96,10 +96,10 @@ function nearest(name: string): FilterField | undefined {
 /** Returns how many letters must be added, removed or replaced. */
 function distance(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, at) => at)
-  for (const [at, letter] of [...one].entries()) {
+  for (const [at, letter] of Array.from(one).entries()) {
     let previous = at + 1
     const next = [previous]
-    for (const [column, wanted] of [...other].entries()) {
+    for (const [column, wanted] of Array.from(other).entries()) {
       const replaced = (row[column] ?? 0) + (letter === wanted ? 0 : 1)
       previous = Math.min(replaced, previous + 1, (row[column + 1] ?? 0) + 1)
       next.push(previous)

@@ -1,4 +1,4 @@
-import type { Client, DeadLetter, DeadLetterDetail, Output } from '@redrive/api'
+import type { DeadLetter, DeadLetterDetail, Output } from '@redrive/api'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { reasonOf } from '../failure.ts'
 import type { CommonOptions, Io } from '../io.ts'
