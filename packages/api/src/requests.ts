@@ -14,6 +14,13 @@ const names = z.array(name).max(100).optional()
 const timestamp = z.number()
 
 export const byId = z.object({ id })
+export const payloadQuery = z.object({
+  cycle: z
+    .int()
+    .min(1)
+    .optional()
+    .describe('Earlier cycle whose body a replay edited. Default: the current cycle'),
+})
 export const bySource = z.object({ source: name })
 
 export const expiredQuery = z.object({ sources: names, limit, cursor })

@@ -1,5 +1,5 @@
 import { type Duration, parseDuration, RedriveError } from '@redrive/core'
-import type { DeadLetterSource } from '@redrive/runtime'
+import type { DeadLetterSource, DrainedDeadLetter } from '@redrive/runtime'
 import type { Pool } from 'pg'
 import {
   addComment,
@@ -45,6 +45,7 @@ import {
 import type { DeadLetterQuery } from './read/query.ts'
 import type { Reader } from './read/sql.ts'
 import { readSourceNames, readSourcesOf, type ResourceKind } from './read/sources.ts'
+import { type EarlierCycle, readBeforeEdit, readCycles } from './read/cycles.ts'
 import { type ExpiredPage, type ExpiredQuery, readExpired } from './read/expired.ts'
 import { readTrend, type TrendPoint, type TrendQuery } from './read/trend.ts'
 import { type GroupExplanation, explainGroup } from './read/explain-group.ts'
@@ -142,6 +143,16 @@ export class Catalog {
   /** Returns one dead letter with its preview only. Reads no body and needs no key. */
   async deadLetterPreview(id: string): Promise<DeadLetterPreview | undefined> {
     return readDeadLetterPreview(this.#reader, id)
+  }
+
+  /** Returns the earlier cycles of a dead letter that was replayed and failed again, oldest first. */
+  async cycles(id: string): Promise<readonly EarlierCycle[]> {
+    return readCycles(this.#reader, id)
+  }
+
+  /** Returns the message of an earlier cycle before a replay edited it. Undefined: it was not edited. */
+  async beforeEdit(id: string, cycle: number): Promise<DrainedDeadLetter | undefined> {
+    return readBeforeEdit(this.#reader, this.#keys, id, cycle)
   }
 
   /** Returns a page of groups. */

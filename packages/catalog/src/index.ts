@@ -23,6 +23,7 @@ export type {
 } from './read/dead-letters.ts'
 export type { FailureGroup, GroupOrder, GroupPage, GroupQuery, GroupState } from './read/groups.ts'
 export type { CountRange, DeadLetterQuery, Scalar, Status } from './read/query.ts'
+export type { EarlierCycle } from './read/cycles.ts'
 export type { ExpiredDay, ExpiredPage, ExpiredQuery } from './read/expired.ts'
 export type { ResourceKind } from './read/sources.ts'
 export type { TrendPoint, TrendQuery } from './read/trend.ts'

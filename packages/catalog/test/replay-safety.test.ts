@@ -716,12 +716,21 @@ describe('a changed message', () => {
     expect(first?.deadLetter.delivery).toMatchObject({ bytes: edit, replaces: 'order-9' })
     expect(first?.deadLetter.delivery.key).toMatch(/^redrive-/)
     // The edited message failed again, and the original is kept.
-    const kept = await rows<{ bytes: Buffer }>(
-      pool,
-      'select bytes from redrive_catalog.payload_before where dead_letter_id = $1',
-      [ids[0]],
-    )
-    expect(kept.map(({ bytes }) => bytes.toString())).toEqual(['{"a":1}'])
+    const [deadLetter = ''] = ids
+    const before = await stage.catalog.beforeEdit(deadLetter, 1)
+    expect(before?.delivery.bytes.toString()).toBe('{"a":1}')
+    expect(await stage.catalog.beforeEdit(deadLetter, 2)).toBeUndefined()
+    expect(await stage.catalog.cycles(deadLetter)).toMatchObject([
+      {
+        cycle: 1,
+        replayId: first?.replayId,
+        attempts: 3,
+        reason: 'attempts_exhausted',
+        history: [{ message: 'card 4711 declined' }],
+        isEdited: true,
+        preview: { a: 1 },
+      },
+    ])
     expect((await stage.catalog.deadLetter(ids[0] ?? ''))?.drained.delivery.bytes.toString()).toBe(
       '{"a":2}',
     )

@@ -17,6 +17,7 @@ import {
 import {
   deadLetter,
   detail,
+  earlierCycle,
   group,
   GROUP_A,
   GROUP_B,
@@ -94,7 +95,11 @@ describe('output for people', () => {
 
   test('shows a message with its attempts, newest first, and a masked body', async () => {
     const { stdout } = await runWith(
-      { getDeadLetter: () => detail(), listDeadLetterReplays: () => ({ items: [] }) },
+      {
+        getDeadLetter: () => detail(),
+        listDeadLetterReplays: () => ({ items: [] }),
+        listCycles: () => ({ cycles: [earlierCycle()] }),
+      },
       ['messages', 'show', MESSAGE_A],
     )
     await expect(stdout).toMatchFileSnapshot(golden('messages-show'))
@@ -107,6 +112,7 @@ describe('output for people', () => {
       listSources: () => ({ sources: [source()] }),
       listDeadLetters: () => ({ deadLetters: [deadLetter()] }),
       getDeadLetter: () => detail(),
+      listCycles: () => ({ cycles: [] }),
       listDeadLetterReplays: () => ({ items: [] }),
     }
     const NEXT: readonly (readonly [args: readonly string[], expected: string])[] = [

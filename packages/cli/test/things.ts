@@ -103,6 +103,22 @@ export const detail = (over: Partial<DeadLetterDetail> = {}): DeadLetterDetail =
   ...over,
 })
 
+export const earlierCycle = (): Output<'listCycles'>['cycles'][number] => {
+  const { group: inGroup, history, attempts, reason, firstFailedAt } = deadLetter()
+  return {
+    cycle: 1,
+    group: inGroup,
+    replayId: RUN_A,
+    firstFailedAt,
+    lastFailedAt: NOW - 90 * MINUTE,
+    attempts,
+    reason,
+    history,
+    isEdited: true,
+    body: { preview: { order: 1001, email: '***', total: '12' }, isHidden: false },
+  }
+}
+
 const NONE: Run['counts'] = {
   planned: 0,
   skipped: 0,

@@ -69,6 +69,24 @@ export const deadLetterDetail = deadLetter
   .meta({ id: 'DeadLetterDetail' })
 export type DeadLetterDetail = z.output<typeof deadLetterDetail>
 
+const cycle = z
+  .object({
+    cycle: z.int(),
+    group: id.describe('Group of the failure; retention may have deleted it'),
+    replayId: id.describe('Replay that ended this cycle and started the next'),
+    firstFailedAt: timestamp,
+    lastFailedAt: timestamp,
+    attempts: z.int(),
+    reason: z.string(),
+    history: z.array(failure).describe('Last failures of the cycle, oldest first'),
+    isEdited: z
+      .boolean()
+      .describe('Whether the replay had an edited body, so that the body of this cycle is kept'),
+    body: body.optional().describe('Body before the edit; absent when it was not edited'),
+  })
+  .meta({ id: 'EarlierCycle' })
+export const cycles = z.object({ cycles: z.array(cycle) })
+
 /** The message as the broker delivered it. */
 export const payload = z
   .object({

@@ -154,13 +154,19 @@ interface SummaryRow {
 }
 
 /** A failure as it is stored. The optional fields are absent in rows of older releases, which stored only attempts. */
-type HistoryEntry = Omit<FailureRecord, 'code' | 'type' | 'waitedMs' | 'counted'> &
+export type HistoryEntry = Omit<FailureRecord, 'code' | 'type' | 'waitedMs' | 'counted'> &
   Partial<Pick<FailureRecord, 'waitedMs' | 'counted'>> & {
     readonly code: string | null
     readonly type?: string | null
   }
 
-const recordOf = ({ code, type, waitedMs = 0, counted = true, ...rest }: HistoryEntry) => ({
+export const recordOf = ({
+  code,
+  type,
+  waitedMs = 0,
+  counted = true,
+  ...rest
+}: HistoryEntry): FailureRecord => ({
   ...rest,
   code: code ?? undefined,
   type: type ?? undefined,

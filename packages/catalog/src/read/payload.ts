@@ -59,7 +59,8 @@ export async function readParts(
   return parts
 }
 
-async function decryptParts(
+/** Returns the message of all its parts. */
+export async function decryptParts(
   id: string,
   parts: readonly PartRow[],
   keys: PayloadKeys | undefined,

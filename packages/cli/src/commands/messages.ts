@@ -118,6 +118,8 @@ function incompleteExport(
 export interface ShowMessageOptions extends CommonOptions {
   /** Shows the original body. The server writes this to the audit log. */
   readonly unmasked?: boolean
+  /** Shows the body of this earlier cycle, before a replay edited it. Only with `unmasked`. */
+  readonly cycle?: number
 }
 
 export async function showMessage(
@@ -127,15 +129,20 @@ export async function showMessage(
 ): Promise<ExitCode> {
   const client = connect(io, options)
   const id = await resolveId(io, client, 'message', given)
-  const [message, { items }, payload] = await Promise.all([
+  const { unmasked, cycle } = options
+  if (cycle !== undefined && unmasked !== true)
+    throw new CommandError(EXIT.usage, '--cycle requires --unmasked.')
+  const query = defined({ cycle })
+  const [message, { items }, { cycles }, payload] = await Promise.all([
     client.call('getDeadLetter', { params: { id } }, { signal: io.signal }),
     client.call('listDeadLetterReplays', { params: { id } }, { signal: io.signal }),
-    options.unmasked
-      ? client.call('getPayload', { params: { id } }, { signal: io.signal })
+    client.call('listCycles', { params: { id } }, { signal: io.signal }),
+    unmasked
+      ? client.call('getPayload', { params: { id }, query }, { signal: io.signal })
       : undefined,
   ])
   print(io, options, {
-    json: { ...message, replays: items, ...(payload === undefined ? {} : { payload }) },
+    json: { ...message, replays: items, cycles, ...(payload === undefined ? {} : { payload }) },
     human: (page) => {
       messageFacts(io, page, message)
       failuresOf(io, page, message)
@@ -148,11 +155,13 @@ export async function showMessage(
       }
       if (payload === undefined) previewOf(page, message)
       else {
-        page.line`\n${bold('Body')} ${dim(bytes(message.payloadBytes))}`
+        const about = cycle === undefined ? bytes(message.payloadBytes) : `of cycle ${cycle}`
+        page.line`\n${bold('Body')} ${dim(about)}`
         page.block(payload.text ?? payload.bytes)
       }
-      for (const { run, state, reason, cycle } of items) {
-        page.line`\nReplay ${run}, cycle ${cycle}: ${state}${reason === undefined ? '' : ` (${reason})`}`
+      earlierCycles(io, page, cycles)
+      for (const { run, state, reason, cycle: replayed } of items) {
+        page.line`\nReplay ${run}, cycle ${replayed}: ${state}${reason === undefined ? '' : ` (${reason})`}`
       }
     },
   })
@@ -161,6 +170,33 @@ export async function showMessage(
     hint(io, options)`Replay only this one: redrive replay plan --id ${id}`
   }
   return EXIT.ok
+}
+
+type Cycle = Output<'listCycles'>['cycles'][number]
+
+/** Prints the earlier cycles, newest first, with the body that a replay replaced. */
+function earlierCycles(io: Io, page: Page, cycles: readonly Cycle[]): void {
+  if (cycles.length === 0) return
+  page.line`\n${bold('Earlier cycles')}`
+  page.table(
+    [
+      { title: '  CYCLE', of: ({ cycle }) => `  ${cycle}`, isNumber: true },
+      { title: 'LAST FAILED', of: ({ lastFailedAt }) => relative(io.now(), lastFailedAt) },
+      { title: 'ATTEMPTS', of: ({ attempts }) => number(attempts), isNumber: true },
+      { title: 'REASON', of: ({ reason }) => reason },
+      { title: 'BODY', of: ({ isEdited }) => (isEdited ? 'edited for the replay' : 'unchanged') },
+      { title: 'WHAT FAILED', of: ({ history }) => history.at(-1)?.message ?? '', least: 20 },
+    ],
+    [...cycles].reverse(),
+  )
+  for (const { cycle, body } of cycles) {
+    if (body === undefined) continue
+    page.line`\n${bold(`Body of cycle ${cycle}, before the edit`)}`
+    if (body.isHidden) page.line`  Hidden: permission "view_payload" is required.`
+    else if (body.preview === undefined)
+      page.line`  No preview. To show the original, add --unmasked --cycle ${cycle}`
+    else page.block(safeJson(body.preview, 2))
+  }
 }
 
 const shownHeader = (value: unknown): string =>

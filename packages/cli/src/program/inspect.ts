@@ -93,6 +93,7 @@ function addMessages(messages: Command, run: BindAction): void {
     .command('show <message>')
     .description('show a dead letter with its attempts, headers and body')
     .option('--unmasked', 'show the original body and headers; the server audits this')
+    .option('--cycle <number>', 'with --unmasked: the body of this cycle, before an edit', whole)
     .action(
       run<ShowMessageOptions>(async (io, options, [id = '']) =>
         (await import('../commands/messages.ts')).showMessage(io, id, options),

@@ -2,11 +2,12 @@ import type { Output, Input } from '@redrive/api'
 import type { Action } from '@redrive/api/enums'
 import type {
   Catalog,
-  DeadLetterDetail,
   DeadLetterPreview,
   DeadLetterQuery,
   DeadLetterSummary,
+  EarlierCycle,
 } from '@redrive/catalog'
+import type { DrainedDeadLetter } from '@redrive/runtime'
 import { allows } from '../access/allow.ts'
 import { ProblemError } from '../access/problem-error.ts'
 import { only } from './audit-facts.ts'
@@ -22,6 +23,7 @@ type DeadLetters =
   | 'exportDeadLetters'
   | 'getDeadLetter'
   | 'getPayload'
+  | 'listCycles'
   | 'listDeadLetterReplays'
   | 'listDeadLetterComments'
   | 'commentDeadLetter'
@@ -56,13 +58,28 @@ export function deadLetters(parts: OperationDeps): Handlers<DeadLetters> {
       return { ...summaryOf(found), body: { isHidden, ...(isHidden ? {} : previewOf(found)) } }
     },
 
-    async getPayload(caller, { params: { id } }) {
-      const audited = { caller, operation: 'getPayload', subject: id } as const
+    async getPayload(caller, { params: { id }, query: { cycle } = {} }) {
+      const facts = omitUndefined({ cycle })
+      const audited = { caller, operation: 'getPayload', subject: id, facts } as const
       const source = await guard.sourceOf(audited, 'deadLetter', id, 'view_unmasked')
-      const found = await catalog.deadLetter(id)
-      if (found === undefined) throw notFound('deadLetter')
+      const drained =
+        cycle === undefined
+          ? (await catalog.deadLetter(id))?.drained
+          : await catalog.beforeEdit(id, cycle)
+      if (drained === undefined)
+        throw cycle === undefined ? notFound('deadLetter') : notEdited(cycle)
       await guard.seen({ ...audited, source })
-      return payloadOf(found)
+      return payloadOf(drained)
+    },
+
+    async listCycles(caller, { params: { id } }) {
+      const audited = { caller, operation: 'listCycles', subject: id } as const
+      const source = await guard.sourceOf(audited, 'deadLetter', id)
+      const isHidden = !allows(caller, 'view_payload', source)
+      const found = await catalog.cycles(id)
+      if (!isHidden && found.some(({ isEdited }) => isEdited))
+        await guard.seen({ ...audited, source })
+      return { cycles: found.map((one) => cycleOf(one, isHidden)) }
     },
 
     async listDeadLetterReplays(caller, { params: { id } }) {
@@ -106,8 +123,22 @@ const summaryOf = (one: DeadLetterSummary): Output<'listDeadLetters'>['deadLette
 
 const previewOf = ({ preview }: DeadLetterPreview) => (preview === undefined ? {} : { preview })
 
-function payloadOf({ drained, contentType }: DeadLetterDetail): Output<'getPayload'> {
-  const { bytes, headers, key } = drained.delivery
+function cycleOf(
+  { preview, history, ...one }: EarlierCycle,
+  isHidden: boolean,
+): Output<'listCycles'>['cycles'][number] {
+  const body = { isHidden, ...(isHidden || preview === undefined ? {} : { preview }) }
+  return { ...one, history: [...history], ...(one.isEdited ? { body } : {}) }
+}
+
+const notEdited = (cycle: number) =>
+  new ProblemError(
+    'not_found',
+    `No body of cycle ${cycle} is kept, because no replay of it edited the body. Leave out "cycle".`,
+  )
+
+function payloadOf({ delivery }: DrainedDeadLetter): Output<'getPayload'> {
+  const { bytes, headers, key, contentType } = delivery
   const text = textOf(bytes)
   return {
     bytes: Buffer.from(bytes).toString('base64'),

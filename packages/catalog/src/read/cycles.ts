@@ -1,0 +1,60 @@
+import type { FailureRecord } from '@redrive/core'
+import type { DrainedDeadLetter } from '@redrive/runtime'
+import type { PayloadKeys } from '../encryption.ts'
+import { isId } from './check.ts'
+import { EARLIER_CYCLES, EARLIER_PARTS } from './cycle-statements.ts'
+import { type HistoryEntry, recordOf } from './dead-letters.ts'
+import { decryptParts, type PartRow } from './payload.ts'
+import { ask, type Reader, reading } from './sql.ts'
+
+/** An earlier cycle of a dead letter: it was replayed and failed again. */
+export interface EarlierCycle {
+  readonly cycle: number
+  /** The group of the failure. The next cycle may have failed in another way. */
+  readonly group: string
+  /** The replay that ended this cycle and started the next. */
+  readonly replayId: string
+  readonly firstFailedAt: number
+  readonly lastFailedAt: number
+  readonly attempts: number
+  readonly reason: string
+  /** The last failures of the cycle, oldest first. */
+  readonly history: readonly FailureRecord[]
+  /** Whether the replay had an edited body, so that the body of this cycle is kept separately. */
+  readonly isEdited: boolean
+  /** The masked body before the edit as JSON; undefined without an edit or without a preview. */
+  readonly preview: unknown
+}
+
+/** Returns the earlier cycles of a dead letter, oldest first. */
+export async function readCycles(reader: Reader, id: string): Promise<readonly EarlierCycle[]> {
+  if (!isId(id)) return []
+  const rows = await ask<CycleRow>(reader, { text: EARLIER_CYCLES, values: [id] })
+  return rows.map(({ preview, history, ...row }) => ({
+    ...row,
+    history: history.map(recordOf),
+    preview: preview ?? undefined,
+  }))
+}
+
+type CycleRow = Omit<EarlierCycle, 'history'> & { readonly history: readonly HistoryEntry[] }
+
+/** Returns the message of an earlier cycle before its edit, or undefined if it was not edited. */
+export async function readBeforeEdit(
+  reader: Reader,
+  keys: PayloadKeys | undefined,
+  id: string,
+  cycle: number,
+): Promise<DrainedDeadLetter | undefined> {
+  if (!isId(id)) return undefined
+  return reading(reader, async (run) => {
+    const parts: PartRow[] = []
+    // Part by part, so that each statement ends in time for a body of any size.
+    for (;;) {
+      const found = await run<PartRow>(EARLIER_PARTS, [id, cycle, parts.length])
+      if (found.length === 0) break
+      parts.push(...found)
+    }
+    return parts.length === 0 ? undefined : decryptParts(id, parts, keys)
+  })
+}
