@@ -77,3 +77,7 @@ export const ITEM_STATES = [
 ] as const
 /** Gates that a plan may override. */
 export const OVERRIDES = ['quarantined', 'too_old', 'too_many_cycles', 'failed_recently'] as const
+
+/** The state of a source at its broker, from best to worst. */
+export const SOURCE_STATUSES = ['connected', 'not_checked', 'missing_queue', 'unreachable'] as const
+export type SourceStatus = (typeof SOURCE_STATUSES)[number]

@@ -52,6 +52,12 @@ import { type GroupExplanation, explainGroup } from './read/explain-group.ts'
 import type { ApprovalRule } from './replay/run/lifecycle.ts'
 import { Replays } from './replay/replays.ts'
 import { type MaintenanceResult, maintainAll } from './retention.ts'
+import {
+  readChecks,
+  type SourceCheck,
+  storeCheck,
+  type StoredSourceCheck,
+} from './state/source-checks.ts'
 import type { PayloadKeys } from './encryption.ts'
 import { createSetAside, type SetAside } from './set-aside/set-aside.ts'
 import { type CatalogCounts, readCounts } from './metrics/counts.ts'
@@ -264,6 +270,16 @@ export class Catalog {
   /** Returns the newest 500 comments, oldest first. */
   async comments(subject: string): Promise<readonly Comment[]> {
     return readComments(this.#pool, subject)
+  }
+
+  /** Stores what a process found when it checked a source. False: no ingest has added the source yet. */
+  async storeSourceCheck(check: SourceCheck): Promise<boolean> {
+    return storeCheck(this.#pool, check)
+  }
+
+  /** Returns the last check of each source by each process, if it is at most one minute old. */
+  async sourceChecks(): Promise<readonly StoredSourceCheck[]> {
+    return readChecks(this.#reader)
   }
 
   /** Returns the counts that `metricsOf` and `alertsOf` need. */

@@ -60,6 +60,7 @@ export type {
 } from './set-aside/read.ts'
 export type { SetAside } from './set-aside/set-aside.ts'
 export type { SetAsideReason } from './set-aside/store.ts'
+export type { SourceCheck, StoredSourceCheck } from './state/source-checks.ts'
 export type { MaintenanceResult } from './retention.ts'
 export type { PayloadKeys } from './encryption.ts'
 export type { CatalogCounts, NotableGroup, SourceCounts } from './metrics/counts.ts'

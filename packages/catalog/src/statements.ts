@@ -122,6 +122,10 @@ delete from redrive_catalog.selection_item i where not exists (
   select from redrive_catalog.selection s where s.id = i.selection_id)`,
 ]
 
+/** Deletes the checks of processes that have ended. */
+const DELETE_CHECKS = `
+delete from redrive_catalog.source_check where checked_at < now() - interval '1 day'`
+
 /** Statements that delete rows which are no longer needed. Each runs in its own transaction. */
 export const CLEANUP: readonly string[] = [
   DELETE_MINUTES,
@@ -129,4 +133,5 @@ export const CLEANUP: readonly string[] = [
   DELETE_UNRELEASED,
   ...DELETE_PAST,
   ...DELETE_SELECTIONS,
+  DELETE_CHECKS,
 ]

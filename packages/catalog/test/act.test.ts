@@ -232,6 +232,7 @@ describe('metrics and alerts', () => {
       oldestAt: NOW,
       expiring: 0,
       nextExpiryAt: undefined,
+      lastIngestedAt: expect.any(Number),
     })
     const metrics = metricsOf(counts)
     expect(metrics.depthBySource['watched']).toBe(120)

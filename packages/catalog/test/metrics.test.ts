@@ -23,6 +23,7 @@ const counts = (of: {
       oldestAt: of.open === 0 ? undefined : AT - (of.ageMs ?? 0),
       expiring: of.expiring ?? 0,
       nextExpiryAt: of.expiring === undefined ? undefined : AT + 1_000,
+      lastIngestedAt: AT,
     },
   ],
   groups: [

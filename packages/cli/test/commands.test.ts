@@ -144,7 +144,21 @@ describe('output for people', () => {
   test('prints sources, runs, tokens and audit entries as tables', async () => {
     const handlers: Handlers = {
       listSources: () => ({
-        sources: [source(), source({ source: 'users', open: 3, oldestAt: undefined, expiring: 2 })],
+        sources: [
+          source(),
+          source({
+            source: 'users',
+            open: 3,
+            oldestAt: undefined,
+            expiring: 2,
+            state: {
+              status: 'unreachable',
+              problem:
+                'The process a:1 cannot reach the broker: connect ECONNREFUSED 10.0.0.1:5672.',
+              processes: [{ process: 'a:1', status: 'unreachable', checkedAt: NOW }],
+            },
+          }),
+        ],
       }),
       listExpired: () => ({
         days: [

@@ -168,6 +168,8 @@ export const source = (over: Partial<Output<'listSources'>['sources'][number]> =
   openByClass: { transient: 38_000, schema: 112 },
   oldestAt: NOW - 23 * MINUTE,
   expiring: 0,
+  lastIngestedAt: NOW - MINUTE,
+  state: { status: 'connected' as const, depth: 0, lag: 12, processes: [] },
   permissions: ['view', 'replay'] as const as ('view' | 'replay')[],
   ...over,
 })

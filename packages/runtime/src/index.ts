@@ -57,6 +57,7 @@ export { type Decode, decodeByContentType, type Message } from './message.ts'
 export type {
   ConfirmationBatch,
   DeadLetterSource,
+  DrainedQueue,
   DrainedBatch,
   DrainedDeadLetter,
   DrainProblem,

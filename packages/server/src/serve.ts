@@ -1,6 +1,7 @@
 import { setTimeout as after } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
-import { listenersOf, missingInAll, openSources } from './composition.ts'
+import type { SourceCheck } from '@redrive/catalog'
+import { listenersOf, missingInAll, type OpenSource, openSources } from './composition.ts'
 import type { Config } from './config/schema.ts'
 import { msOf } from './config/values.ts'
 import { createOperations } from './operations/operations.ts'
@@ -124,16 +125,42 @@ async function startRoles(
   started.push(
     sources.map(({ name, source }) => ({ what: `source "${name}"`, end: () => source.close() })),
   )
-  const brokers = watchBrokers(sources, log)
+  const store = (check: SourceCheck) => catalog.storeSourceCheck(check)
+  const brokers = watchBrokers(sources, { log, store })
   started.push([{ what: 'broker checks', end: async () => brokers.stop() }])
   const checkpoints = roles.includes('watch')
     ? await startAuditCheckpoints(config, pools.own, log)
     : undefined
   started.push([{ what: 'audit checkpoints', end: async () => checkpoints?.stop() }])
   const onAlerts = alertingOf(config, pools.own, listenersOf(config))
+  if (roles.includes('ingest')) await reportIngest(sources, brokers, log)
   const work = await startWork({ config, catalog, pool: pools.own, sources, roles, onAlerts, log })
   started.push([...work.endings(msOf(config.shutdown.grace) * JOBS_SHARE)])
   return { work, brokers }
+}
+
+/** 3 s: a broker that needs longer does not delay the start. */
+const FIRST_CHECK_MS = 3_000
+
+/** Logs what the ingest takes from each broker, before it begins. */
+async function reportIngest(
+  sources: readonly OpenSource[],
+  brokers: BrokerWatch,
+  log: Log,
+): Promise<void> {
+  const timer = new AbortController()
+  const timeout = after(FIRST_CHECK_MS, undefined, { signal: timer.signal }).catch(() => undefined)
+  await Promise.race([brokers.firstCheck, timeout])
+  timer.abort()
+  const states = new Map(brokers.states().map((state) => [state.name, state]))
+  for (const { name, kind, source } of sources) {
+    const depth = states.get(name)?.depth
+    const waiting = depth === undefined ? 'Their number is not known yet.' : `${depth} wait now.`
+    log.info(
+      { source: name },
+      `Source "${name}": moves the dead letters of "${source.source}" from ${kind} into the catalog, and removes them from the broker. ${waiting}`,
+    )
+  }
 }
 
 async function apiOf(

@@ -132,9 +132,10 @@ describe('readiness', () => {
   })
 
   test('does not depend on brokers and does not contain their names', async () => {
+    const unknown = { kind: 'kafka' as const, missing: [], depth: undefined, lag: undefined }
     const brokers = () => [
-      { name: 'secret-project', kind: 'kafka' as const, isAnswering: false },
-      { name: 'other', kind: 'kafka' as const, isAnswering: undefined },
+      { ...unknown, name: 'secret-project', isAnswering: false },
+      { ...unknown, name: 'other', isAnswering: undefined },
     ]
     const readiness = await readinessOf({ ...healthy, brokers })
     expect(readiness.isReady).toBe(true)
@@ -174,6 +175,7 @@ describe('metrics', () => {
       oldestAt: at === 0 ? undefined : 40_000 + at,
       expiring: at,
       nextExpiryAt: undefined,
+      lastIngestedAt: 90_000,
     })),
   })
   const none = { planned: 0, skipped: 0, queued: 0, claimed: 0, publishing: 0, published: 0 }
@@ -206,6 +208,22 @@ describe('metrics', () => {
     ]) {
       expect(text.split('\n')).toContain(line)
     }
+  })
+
+  test('contain the state of each source at its broker, as far as it is known', async () => {
+    const up = { kind: 'rabbitmq' as const, isAnswering: true, depth: 7, lag: 2, missing: ['q'] }
+    const down = { ...up, isAnswering: false, depth: undefined, lag: undefined, missing: [] }
+    const brokers = () => [
+      { ...up, name: 'a' },
+      { ...down, name: 'b' },
+    ]
+    const lines = (await metricsWith(1, { brokers }).text()).split('\n')
+    expect(lines).toContain('redrive_broker_dead_letters{source="a"} 7')
+    expect(lines).toContain('redrive_broker_lag{source="a"} 2')
+    expect(lines).toContain('redrive_broker_missing_queues{source="a"} 1')
+    expect(lines).toContain('redrive_broker_up{source="b",broker="rabbitmq"} 0')
+    expect(lines).toContain('redrive_last_ingest_timestamp_seconds{source="s0"} 90')
+    expect(lines.filter((one) => one.startsWith('redrive_broker_lag{source="b"'))).toEqual([])
   })
 
   test('contain the same series in every response', async () => {

@@ -48,7 +48,11 @@ async function shop(count: number) {
 }
 
 interface Sources {
-  readonly sources: readonly { readonly source: string; readonly open: number }[]
+  readonly sources: readonly {
+    readonly source: string
+    readonly open: number
+    readonly state: { readonly status: string; readonly problem?: string; readonly depth?: number }
+  }[]
 }
 interface Run {
   readonly id: string
@@ -124,6 +128,7 @@ describe('the start', () => {
     const sources = {
       [queue]: { rabbitmq: { url: mq, queue } },
       gone: { rabbitmq: { url: gone, queue: 'gone' } },
+      typo: { rabbitmq: { url: mq, queue: 'no-such-queue' } },
     }
     const server = await serving({ ...BASE, sources })
     await until(
@@ -131,7 +136,23 @@ describe('the start', () => {
       async () => (await server.json<Sources>('/api/v1/sources')).sources,
       { accept: (seen) => seen.find(({ source }) => source === queue)?.open === ids.length },
     )
+    expect(server.output).toContain(
+      String.raw`Source \"${queue}\": moves the dead letters of \"${queue}\" from rabbitmq into the catalog, and removes them from the broker. 3 wait now.`,
+    )
     await server.waitForOutput(String.raw`Source \"gone\": rabbitmq is not reachable: `)
+    await server.waitForOutput(String.raw`\"no-such-queue.dlq\" does not exist in the broker.`)
+    const states = await until(
+      'the state of all sources',
+      async () => (await server.json<Sources>('/api/v1/sources')).sources,
+      { accept: (seen) => seen.every(({ state }) => state.status !== 'not_checked') },
+    )
+    const stateOf = (name: string) => states.find(({ source }) => source === name)?.state
+    expect(stateOf(queue)).toMatchObject({ status: 'connected', lag: 0 })
+    expect(stateOf('gone')).toMatchObject({ status: 'unreachable' })
+    expect(stateOf('gone')?.problem).toContain('cannot reach the broker')
+    expect(stateOf('gone')?.depth).toBeUndefined()
+    expect(stateOf('typo')).toMatchObject({ status: 'missing_queue' })
+    expect(stateOf('typo')?.problem).toContain('"no-such-queue.dlq" does not exist')
     const verbose = await until(
       'the state of both brokers',
       () => server.json<{ brokers: object }>('/readyz?verbose'),
@@ -139,10 +160,14 @@ describe('the start', () => {
     )
     expect(verbose).toMatchObject({
       isReady: true,
-      brokers: { rabbitmq: { answering: 1, silent: 1, unknown: 0 } },
+      brokers: { rabbitmq: { answering: 2, silent: 1, unknown: 0 } },
     })
     const text = await (await server.get('/metrics')).text()
     expect(text).toContain('redrive_broker_up{source="gone",broker="rabbitmq"} 0')
+    expect(text).toContain('redrive_broker_missing_queues{source="typo"} 1')
+    expect(text).toMatch(
+      new RegExp(`redrive_last_ingest_timestamp_seconds\\{source="${queue}"\\} \\d+`),
+    )
     expect(text).toContain(`redrive_dead_letters{source="${queue}",class="unknown"} 3`)
     expect(text).toMatch(
       /redrive_http_request_duration_seconds_count\{operation="listSources",status="200"\}/,

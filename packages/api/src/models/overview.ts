@@ -1,9 +1,25 @@
 import { z } from 'zod'
+import { SOURCE_STATUSES } from '../enums.ts'
 import { action, count, failureClass, id, nextCursor, status, timestamp } from './fields.ts'
 
 const expiring = count.describe(
   'Open and unknown dead letters that retention deletes within 7 days, or within half of a shorter retention; counted every hour',
 )
+
+const sourceStatus = z.enum(SOURCE_STATUSES)
+const state = z
+  .object({
+    status: sourceStatus.describe(
+      '`connected`; `unreachable`: the broker does not respond; `missing_queue`: a queue or topic does not exist; `not_checked`: no server process has checked the source within a minute',
+    ),
+    problem: z.string().optional().describe('What is wrong and what to do; absent if connected'),
+    depth: count.optional().describe('Dead letters that wait in the broker'),
+    lag: count.optional().describe('Messages that wait for the consumers'),
+    processes: z
+      .array(z.object({ process: z.string(), status: sourceStatus, checkedAt: timestamp }))
+      .describe('Server processes that check the source. The status above is the worst of them'),
+  })
+  .meta({ id: 'SourceState' })
 
 const source = z
   .object({
@@ -14,6 +30,8 @@ const source = z
     oldestAt: timestamp.optional(),
     expiring,
     nextExpiryAt: timestamp.optional().describe('When the first of them expires'),
+    lastIngestedAt: timestamp.optional().describe('When the last dead letter was ingested'),
+    state,
     permissions: z.array(action).describe('Permissions of the caller on this source'),
   })
   .meta({ id: 'Source' })

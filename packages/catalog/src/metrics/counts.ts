@@ -28,6 +28,8 @@ export interface SourceCounts {
   readonly expiring: number
   /** When the first of them expires. */
   readonly nextExpiryAt: number | undefined
+  /** When the last dead letter was ingested. */
+  readonly lastIngestedAt: number | undefined
 }
 
 export interface NotableGroup {
@@ -52,14 +54,16 @@ export async function readCounts(reader: Reader): Promise<CatalogCounts> {
         ...row,
         oldestAt: row.oldestAt ?? undefined,
         nextExpiryAt: row.nextExpiryAt ?? undefined,
+        lastIngestedAt: row.lastIngestedAt ?? undefined,
       })),
       groups: groups.map((row) => ({ ...row, regressedAt: row.regressedAt ?? undefined })),
     }
   })
 }
 
-type SourceRow = Omit<SourceCounts, 'oldestAt' | 'nextExpiryAt'> & {
+type SourceRow = Omit<SourceCounts, 'oldestAt' | 'nextExpiryAt' | 'lastIngestedAt'> & {
   readonly oldestAt: number | null
   readonly nextExpiryAt: number | null
+  readonly lastIngestedAt: number | null
 }
 type GroupRow = Omit<NotableGroup, 'regressedAt'> & { readonly regressedAt: number | null }

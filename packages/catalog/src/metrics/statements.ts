@@ -13,7 +13,9 @@ const RECENT = `interval '1 day'`
 export const SOURCES: string = `
 select s.name as source, coalesce(g.open, 0)::float8 as open, (coalesce(g.count, 0) + s.past_count)::float8 as count,
     (coalesce(g.attempts, 0) + s.past_attempts)::float8 as attempts, coalesce(g.by_class, '{}') as "openByClass", o.oldest_ms as "oldestAt",
-    s.expiring::float8 as expiring, ${msSql('s.next_expiry_at')} as "nextExpiryAt"
+    s.expiring::float8 as expiring, ${msSql('s.next_expiry_at')} as "nextExpiryAt",
+    (select ${msSql('max(d.last_ingested_at)')} from redrive_catalog.source_day d where d.source_id = s.id)
+      as "lastIngestedAt"
   from redrive_catalog.source s
   left join lateral (
     select sum(c.open) as open, sum(c.count) as count, sum(c.attempts) as attempts,

@@ -225,4 +225,18 @@ exception when lock_not_available then
   return 0;
 end
 $$;
+
+-- What each server process found at its last check of a source at the broker.
+create table redrive_catalog.source_check (
+  source_id integer not null references redrive_catalog.source,
+  process text collate "C" not null,
+  checked_at timestamptz not null,
+  -- Null: the broker was reachable.
+  unreachable text,
+  missing text[] not null,
+  depth bigint,
+  lag bigint,
+  primary key (source_id, process)
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
+comment on column redrive_catalog.source_check.missing is 'Queues or topics that do not exist.';
 `

@@ -1,8 +1,10 @@
+import type { SourceStatus } from '@redrive/api/enums'
 import { EXIT, type ExitCode } from '../exit.ts'
 import type { CommonOptions, Io } from '../io.ts'
 import { hint, print } from '../print.ts'
 import { connect } from '../server/connect.ts'
-import { age, number } from '../text/format.ts'
+import { age, number, relative } from '../text/format.ts'
+import { type Printable, red } from '../text/painted.ts'
 
 /** Lists sources with their open dead letters. */
 export async function listSources(io: Io, options: CommonOptions): Promise<ExitCode> {
@@ -17,6 +19,12 @@ export async function listSources(io: Io, options: CommonOptions): Promise<ExitC
         page.table(
           [
             { title: 'SOURCE', of: ({ source }) => source, least: 10 },
+            { title: 'STATE', of: ({ state }) => statusText(state.status) },
+            {
+              title: 'IN BROKER',
+              of: ({ state }) => (state.depth === undefined ? '?' : number(state.depth)),
+              isNumber: true,
+            },
             { title: 'OPEN', of: ({ open }) => number(open), isNumber: true },
             { title: 'TOTAL', of: ({ count }) => number(count), isNumber: true },
             {
@@ -24,12 +32,20 @@ export async function listSources(io: Io, options: CommonOptions): Promise<ExitC
               of: ({ oldestAt }) => (oldestAt === undefined ? '' : age(now - oldestAt)),
               isNumber: true,
             },
+            {
+              title: 'LAST INGEST',
+              of: ({ lastIngestedAt }) =>
+                lastIngestedAt === undefined ? 'never' : relative(now, lastIngestedAt),
+            },
             { title: 'EXPIRING', of: ({ expiring }) => expiringText(expiring), isNumber: true },
             { title: 'OPEN BY CLASS', of: ({ openByClass }) => byClass(openByClass), least: 10 },
             { title: 'PERMISSIONS', of: ({ permissions }) => permissions.join(' '), least: 8 },
           ],
           answer.sources,
         )
+        for (const { source, state } of answer.sources) {
+          if (state.problem !== undefined) page.line`\n${red(source)}: ${state.problem}`
+        }
       }
     },
   })
@@ -45,6 +61,15 @@ export async function listSources(io: Io, options: CommonOptions): Promise<ExitC
   }
   return EXIT.ok
 }
+
+const STATUS: Readonly<Record<SourceStatus, Printable>> = {
+  connected: 'connected',
+  not_checked: red('not checked'),
+  missing_queue: red('queue missing'),
+  unreachable: red('unreachable'),
+}
+
+const statusText = (status: SourceStatus): Printable => STATUS[status]
 
 const expiringText = (expiring: number) => (expiring === 0 ? '' : number(expiring))
 

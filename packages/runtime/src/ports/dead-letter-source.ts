@@ -73,12 +73,24 @@ export interface DeadLetterSource {
   /** Counts the waiting dead letters, including quarantine. */
   depth(): Promise<number>
   /**
+   * Returns each queue or topic that `drain` reads. One that consumers create later is left out until it exists.
+   * Absent: the broker has no separate queues.
+   */
+  queues?(): Promise<readonly DrainedQueue[]>
+  /**
    * Counts the messages of the source that consumers could handle now and have not finished. Dead letters
    * and retries that wait for their time do not count. Deliveries in flight may count, where the broker
    * cannot distinguish them; with no consumer the number is exact. Absent: the broker cannot count them.
    */
   lag?(): Promise<number>
   close(): Promise<void>
+}
+
+/** A queue or topic that `drain` reads. */
+export interface DrainedQueue {
+  readonly name: string
+  /** Number of waiting dead letters; undefined: the queue or topic does not exist. */
+  readonly depth: number | undefined
 }
 
 export interface DrainedBatch {

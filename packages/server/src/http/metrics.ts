@@ -45,6 +45,7 @@ export function createMetrics(parts: MetricsDeps): ServerMetrics {
   addBuildInfo(registry, parts)
   addCatalog(registry, parts)
   addBrokers(registry, parts)
+  addSourceStates(registry, parts)
   addChores(registry, parts)
   const duration = new Histogram({
     name: 'redrive_http_request_duration_seconds',
@@ -139,6 +140,19 @@ function addCatalog(registry: Registry, { catalog }: MetricsDeps): void {
       }
     },
   })
+  new Gauge({
+    name: 'redrive_last_ingest_timestamp_seconds',
+    help: 'Time of the last ingested dead letter of a source; absent before the first one.',
+    labelNames: ['source'],
+    registers,
+    async collect() {
+      const stats = await read()
+      this.reset()
+      for (const { source, lastIngestedAt } of bounded(stats?.counts.sources)) {
+        if (lastIngestedAt !== undefined) this.set({ source }, lastIngestedAt / 1_000)
+      }
+    },
+  })
   new Counter({
     name: 'redrive_replay_items_total',
     help: 'Replay items by final outcome.',
@@ -184,6 +198,39 @@ function addBrokers(registry: Registry, { brokers }: MetricsDeps): void {
       }
     },
   })
+}
+
+/** Adds what this process found at the brokers. A series is absent while its value is unknown. */
+function addSourceStates(registry: Registry, { brokers }: MetricsDeps): void {
+  const add = (name: string, help: string, of: (state: BrokerState) => number | undefined) =>
+    new Gauge({
+      name,
+      help,
+      labelNames: ['source'],
+      registers: [registry],
+      collect() {
+        this.reset()
+        for (const state of brokers().slice(0, MAX_SOURCES)) {
+          const value = of(state)
+          if (value !== undefined) this.set({ source: state.name }, value)
+        }
+      },
+    })
+  add(
+    'redrive_broker_dead_letters',
+    'Dead letters that wait in the broker for the ingest, at the last check.',
+    ({ depth }) => depth,
+  )
+  add(
+    'redrive_broker_lag',
+    'Messages of the source that wait for its consumers, at the last check.',
+    ({ lag }) => lag,
+  )
+  add(
+    'redrive_broker_missing_queues',
+    'Queues or topics of the source that do not exist, at the last check.',
+    ({ isAnswering, missing }) => (isAnswering === true ? missing.length : undefined),
+  )
 }
 
 function addChores(registry: Registry, { chores }: MetricsDeps): void {

@@ -5,6 +5,7 @@ import { cached } from '../cached.ts'
 import type { Handlers } from './handlers.ts'
 import type { OperationDeps } from './context.ts'
 import { omitUndefined } from './present.ts'
+import { sourceStateOf } from './source-state.ts'
 import { allowedSources } from './sources.ts'
 
 /** 1 s: every open console requests the counts often, and all can share one result, which has a timestamp. */
@@ -16,6 +17,7 @@ export function overview({
   alertLimits,
 }: OperationDeps): Handlers<'me' | 'overview' | 'listSources' | 'listExpired' | 'trend'> {
   const countsNow = cached(CACHE_MS, () => catalog.counts())
+  const checksNow = cached(CACHE_MS, () => catalog.sourceChecks())
   return {
     async me(caller) {
       const { person, name, via, grants } = caller
@@ -40,10 +42,12 @@ export function overview({
     },
 
     async listSources(caller) {
-      const { sources } = visible(caller, await countsNow())
+      const [counts, checks] = await Promise.all([countsNow(), checksNow()])
+      const { sources } = visible(caller, counts)
       return {
         sources: sources.map(({ attempts: _, ...one }) => ({
           ...one,
+          state: sourceStateOf(one.source, checks),
           permissions: [...allowedActions(caller, one.source)],
         })),
       }

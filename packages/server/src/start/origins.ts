@@ -31,6 +31,7 @@ export function boundTo(
 ): DeadLetterSource {
   const allowed = new Set(origins)
   const lag = source.lag?.bind(source)
+  const queues = source.queues?.bind(source)
   return {
     source: source.source,
     replay: source.replay,
@@ -38,6 +39,7 @@ export function boundTo(
     confirmations: (options) => source.confirmations(options),
     depth: () => source.depth(),
     ...(lag === undefined ? {} : { lag }),
+    ...(queues === undefined ? {} : { queues }),
     close: () => source.close(),
     async publish(replay) {
       const { origin } = replay.deadLetter

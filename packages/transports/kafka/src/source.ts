@@ -4,6 +4,7 @@ import {
   type DeadLetterSource,
   type DrainedBatch,
   type DrainedDeadLetter,
+  type DrainedQueue,
   type ReplayMessage,
   parseConfirmation,
 } from '@redrive/runtime'
@@ -230,6 +231,19 @@ export class KafkaSource implements DeadLetterSource {
 
   depth(): Promise<number> {
     return lagOf(this.#client, this.#offsets, this.#options.deadLetterTopics)
+  }
+
+  /** Returns the dead-letter topics, with the number of records that are not drained yet. */
+  async queues(): Promise<readonly DrainedQueue[]> {
+    const topics = this.#options.deadLetterTopics
+    const found = await existing(this.#client.base, topics)
+    const depthOf = (name: string) => lagOf(this.#client, this.#offsets, [name])
+    return Promise.all(
+      topics.map(async (name) => ({
+        name,
+        depth: found.includes(name) ? await depthOf(name) : undefined,
+      })),
+    )
   }
 
   /** Returns the number of records that the group has not finished: the lag of its consumers. */

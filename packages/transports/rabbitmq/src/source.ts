@@ -10,6 +10,7 @@ import {
   type DeadLetterSource,
   type DrainedBatch,
   type DrainedDeadLetter,
+  type DrainedQueue,
   type ReplayConfirmation,
   type ReplayMessage,
   parseConfirmation,
@@ -127,6 +128,17 @@ export class RabbitMqSource implements DeadLetterSource {
       total += (await this.#withConnection((connection) => messageCount(connection, queue))) ?? 0
     }
     return total
+  }
+
+  /** Returns the dead-letter queues. Consumers create a quarantine queue when they first need it. */
+  async queues(): Promise<readonly DrainedQueue[]> {
+    const { deadLetterQueues, quarantineQueues } = this.#options
+    const found: DrainedQueue[] = []
+    for (const name of deadLetterQueues) {
+      const depth = await this.#withConnection((connection) => messageCount(connection, name))
+      if (depth !== undefined || !quarantineQueues.includes(name)) found.push({ name, depth })
+    }
+    return found
   }
 
   /** Returns the number of ready messages in the source queue: the lag of its consumers. */
