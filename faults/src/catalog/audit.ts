@@ -148,7 +148,7 @@ select 'group ' || g.id as what, g.open_count || '/' || g.count || '/' || coales
     cross join lateral (select sum(count) as count from redrive_catalog.group_minute where group_id = g.id) m
   where s.name = $1`
 const STATES = `array['planned', 'skipped', 'queued', 'claimed', 'publishing', 'published', 'resolved', 'failed_again',
-  'unknown', 'expired', 'cancelled']`
+  'unknown', 'expired', 'cancelled', 'not_returned']`
 const RUNS = `
 select 'run ' || r.id || ' ' || n.state as what, to_jsonb(r) ->> n.state as kept,
     (select count(*) from redrive_catalog.replay_item i where i.run_id = r.id and i.state = n.state)::text as counted

@@ -87,7 +87,7 @@ export const MUTANTS: readonly Mutant[] = [
     'store a replay that failed again as a new dead letter',
     'c13-failed-again-rabbitmq',
     'copied twice',
-    [REFAIL, 'if (ids.length === 0) return', 'if (ids !== undefined) return'],
+    [REFAIL, 'if (ids.length + unnamed.length === 0) return', 'if (ids !== undefined) return'],
   ],
   [
     'continue with a restored catalog',

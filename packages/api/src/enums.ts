@@ -48,6 +48,7 @@ export const STATUSES = [
   'open',
   'replaying',
   'unknown',
+  'not_returned',
   'resolved',
   'discarded',
   'expired',
@@ -72,8 +73,19 @@ export const ITEM_STATES = [
   'resolved',
   'failed_again',
   'unknown',
+  'not_returned',
   'expired',
   'cancelled',
+] as const
+/** What shows the outcome of a replay: the consumers confirm it, or only a returned message shows one. */
+export const PROOFS = ['confirmations', 'returns'] as const
+/** How the proof of a run was chosen. */
+export const PROOF_REASONS = [
+  'requested',
+  'configured',
+  'confirmed_before',
+  'redrive_dead_letters',
+  'foreign_dead_letters',
 ] as const
 /** Gates that a plan may override. */
 export const OVERRIDES = ['quarantined', 'too_old', 'too_many_cycles', 'failed_recently'] as const

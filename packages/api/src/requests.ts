@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { GROUP_ORDERS, OVERRIDES } from './enums.ts'
+import { GROUP_ORDERS, OVERRIDES, PROOFS } from './enums.ts'
 import { action, failureClass, groupState, id, itemState, runState } from './models/fields.ts'
 
 const limit = z
@@ -141,6 +141,12 @@ export const planRequest = z
     canary: z.array(z.int().min(1)).max(8).optional(),
     maxFailureRatio: z.number().min(0).max(1).optional(),
     outcomeTimeout: z.string().max(20).optional(),
+    proof: z
+      .enum(PROOFS)
+      .optional()
+      .describe(
+        'What shows the outcomes. Default: chosen by earlier confirmations and the dead letters',
+      ),
     onUnconfirmed: z.enum(['pause', 'continue']).optional(),
     maxAge: z.string().max(20).optional(),
     inboxRetention: z.string().max(20).optional(),

@@ -50,6 +50,7 @@ import { type ExpiredPage, type ExpiredQuery, readExpired } from './read/expired
 import { readTrend, type TrendPoint, type TrendQuery } from './read/trend.ts'
 import { type GroupExplanation, explainGroup } from './read/explain-group.ts'
 import type { ApprovalRule } from './replay/run/lifecycle.ts'
+import type { Proof } from './replay/run/options.ts'
 import { Replays } from './replay/replays.ts'
 import { type MaintenanceResult, maintainAll } from './retention.ts'
 import {
@@ -84,6 +85,11 @@ export interface CatalogOptions {
    * run with an unknown outcome, are never deleted.
    */
   readonly runRetention?: Duration
+  /**
+   * What shows the outcomes of replays, by source name. `'returns'`: the consumers of the source confirm nothing.
+   * Default: each plan chooses it by earlier confirmations and by the selected dead letters.
+   */
+  readonly proofs?: Readonly<Record<string, Proof>>
   /** Rule for approvals. Default `'another_person'`: the planner cannot approve their own run. */
   readonly approval?: ApprovalRule
 }
@@ -116,10 +122,11 @@ export class Catalog {
       runRetention = RUN_RETENTION_MS,
       approval = 'another_person',
       origins = {},
+      proofs = {},
     } = options
     this.#pool = pool
     this.#keys = keys
-    this.replays = new Replays({ pool, keys, origins }, approval)
+    this.replays = new Replays({ pool, keys, origins, proofs }, approval)
     const { timeoutMs, runRetentionMs } = checkedOptions(pool, searchTimeout, runRetention)
     this.#reader = { pool, timeoutMs }
     this.#runRetentionMs = runRetentionMs

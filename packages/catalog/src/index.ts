@@ -32,6 +32,8 @@ export type { AutoReplay } from './replay/auto.ts'
 export type { Approval, ApprovalRule } from './replay/run/lifecycle.ts'
 export type {
   Override,
+  Proof,
+  ProofReason,
   PatchOperation,
   ReplayChange,
   ReplayRequest,

@@ -18,6 +18,7 @@ import { SET_ASIDE } from './migrations/0008-set-aside.ts'
 import { DUE_TIMES } from './migrations/0009-due-times.ts'
 import { RETENTION } from './migrations/0010-retention.ts'
 import { SELECTIONS } from './migrations/0011-selections.ts'
+import { OUTCOMES } from './migrations/0012-outcomes.ts'
 
 const MIGRATIONS: SchemaMigrations = {
   ...SCHEMA,
@@ -33,6 +34,7 @@ const MIGRATIONS: SchemaMigrations = {
     '0009-due-times': DUE_TIMES,
     '0010-retention': RETENTION,
     '0011-selections': SELECTIONS,
+    '0012-outcomes': OUTCOMES,
   },
   // Creates the first partitions, so that the first dead letters are not stored in the default partition.
   afterwards: MAKE_DAYS,

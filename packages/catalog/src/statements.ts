@@ -1,8 +1,12 @@
 import { ITEM_STATES } from './replay/run/states.ts'
 
+/** The caller has locked the rows, so their statuses do not change between the two parts. */
 export const CHANGE_STATUS: string = `
-update redrive_catalog.dead_letter set status = $2, version = version + 1, settled_at = clock_timestamp(), settled_by = $3
-  where id = any($1::uuid[]) and status = any($4) returning group_id`
+with before as materialized (
+  select id, status from redrive_catalog.dead_letter where id = any($1::uuid[]) and status = any($4)
+)
+update redrive_catalog.dead_letter d set status = $2, version = d.version + 1, settled_at = clock_timestamp(), settled_by = $3
+  from before b where d.id = any($1::uuid[]) and d.id = b.id returning d.group_id, b.status as was`
 
 export const LOCK_GROUPS: string = `
 select from redrive_catalog.failure_group where id = any($1::uuid[]) order by id for no key update`

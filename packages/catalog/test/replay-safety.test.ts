@@ -622,7 +622,7 @@ describe('an unconfirmed outcome', () => {
     stage.wire.answer = () => 'silent'
     const careful = await stage.ended((await stage.started({ outcomeTimeout: '1s' })).id)
     expect(careful).toMatchObject({ state: 'paused', counts: { unknown: 1, queued: 9 } })
-    expect(careful.pauseReason).toContain('continue')
+    expect(careful.pauseReason).toContain('--proof returns')
     await stage.replays.cancel(careful.id, { by: 'ada' })
     const request = { outcomeTimeout: '1s', onUnconfirmed: 'continue', canary: [2] } as const
     const bold = await stage.ended((await stage.started(request)).id)

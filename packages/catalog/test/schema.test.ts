@@ -25,6 +25,7 @@ describe('migrate', () => {
         '0009-due-times',
         '0010-retention',
         '0011-selections',
+        '0012-outcomes',
       ])
       await pool.query(migrationSql())
       const tables = async () =>

@@ -141,6 +141,48 @@ describe('output for people', () => {
     await expect(stdout).toMatchFileSnapshot(golden('replay-plan'))
   })
 
+  test('prints that outcomes cannot be proven, what happens instead and how long it takes', async () => {
+    const planned = theRun({ counts: { planned: 200 }, skipped: {} })
+    const options = {
+      ...planned.options,
+      ...{ canary: [10], ratePerSecond: 50, outcomeTimeoutMs: 300_000 },
+      ...({ proof: 'returns', proofReason: 'foreign_dead_letters' } as const),
+    }
+    const { stdout } = await runWith({ planReplay: () => ({ ...planned, options }) }, [
+      'replay',
+      'plan',
+      `group:${GROUP_A}`,
+      '--proof',
+      'returns',
+    ])
+    expect(server?.requests[0]?.body).toMatchObject({ proof: 'returns' })
+    await expect(stdout).toMatchFileSnapshot(golden('replay-plan-unproven'))
+  })
+
+  test('sets the outcome of all messages of a run or of a group', async () => {
+    const item = (position: number, deadLetter: string) => ({
+      ...{ run: RUN_A, position, deadLetter, replayId: RUN_A, cycle: 1, publishCount: 1 },
+      state: 'unknown' as const,
+    })
+    const setting: Handlers = {
+      listReplayItems: () => ({ items: [item(0, MESSAGE_A)] }),
+      listDeadLetters: () => ({ deadLetters: [deadLetter()] }),
+      setOutcomes: () => ({ changed: 1, skipped: [] }),
+    }
+    for (const filter of [
+      ['--run', RUN_A],
+      [`group:${GROUP_A}`],
+      ['source:orders'],
+    ]) {
+      const { stdout } = await runWith(setting, ['set-outcome', '--as', 'open', ...filter])
+      expect(stdout).toBe('1 message now open, 0 skipped.\n')
+      expect(server?.requests.at(-1)?.body).toEqual({ ids: [MESSAGE_A], as: 'open' })
+      expect(JSON.stringify(server?.requests.at(-2)?.query)).toContain('not_returned')
+    }
+    const { code, stderr } = await runWith(setting, ['set-outcome', '--as', 'open'])
+    expect([code, stderr]).toEqual([2, expect.stringContaining('a filter such as group:7f3a, --run')])
+  })
+
   test('prints sources, runs, tokens and audit entries as tables', async () => {
     const handlers: Handlers = {
       listSources: () => ({
@@ -547,7 +589,7 @@ describe('changes', () => {
     expect((await runWith(handlers, ['discard', '--id', MESSAGE_A, MESSAGE_B, '--yes'])).code).toBe(
       6,
     )
-    expect((await runWith(handlers, ['set-outcome', MESSAGE_A, '--as', 'open'])).code).toBe(5)
+    expect((await runWith(handlers, ['set-outcome', '--id', MESSAGE_A, '--as', 'open'])).code).toBe(5)
     expect((await runWith(handlers, ['restore', '--id', MESSAGE_A, MESSAGE_B])).code).toBe(0)
   })
 
@@ -555,7 +597,7 @@ describe('changes', () => {
     ['discard', '--id', MESSAGE_A],
     ['discard', `group:${GROUP_A}`],
     ['restore', '--id', MESSAGE_A],
-    ['set-outcome', MESSAGE_A, '--as', 'open'],
+    ['set-outcome', '--id', MESSAGE_A, '--as', 'open'],
     ['groups', 'change', GROUP_A, '--state', 'muted'],
     ['groups', 'comment', GROUP_A, 'hello'],
     ['replay', 'plan', `group:${GROUP_A}`],
@@ -693,7 +735,7 @@ describe('changes', () => {
     ['discard', '--text', 'declined'],
     ['discard', 'group:7f3a', '--id', MESSAGE_A],
     ['restore', 'sorce:orders'],
-    ['set-outcome', MESSAGE_A, '--text', 'declined'],
+    ['set-outcome', '--id', MESSAGE_A, '--text', 'declined'],
     ['groups', 'list', '--limit', 'many'],
     ['groups', 'list', '--class', 'weird'],
     ['nonsense'],

@@ -143,7 +143,7 @@ const COMMANDS: readonly (readonly string[])[] = [
   ['edit', MESSAGE_A, '--yes'],
   ['discard', `group:${GROUP_A}`],
   ['restore', '--id', MESSAGE_A],
-  ['set-outcome', MESSAGE_A, '--as', 'open'],
+  ['set-outcome', '--id', MESSAGE_A, '--as', 'open'],
   ['token', 'list'],
   ['token', 'create', 'x', '--allow', 'view', '--source', '*'],
   ['audit', 'list'],

@@ -129,6 +129,7 @@ const NONE: Run['counts'] = {
   resolved: 0,
   failed_again: 0,
   unknown: 0,
+  not_returned: 0,
   expired: 0,
   cancelled: 0,
 }

@@ -43,6 +43,34 @@ describe('watching a run', () => {
     expect(stderr).toContain('████████████░░░░░░░░░░░░  50 %  50 of 100')
   })
 
+  test('describes each step of a run whose consumers confirm nothing', async () => {
+    const unproven = (state: Run['state'], counts: Partial<Run['counts']>) => {
+      const made = theRun({ state, counts, skipped: {} })
+      const options = { ...made.options, canary: [10], proof: 'returns', outcomeTimeoutMs: 300_000 }
+      return { ...made, options } as Run
+    }
+    const { code, stdout, stderr } = await watched(
+      [
+        [
+          unproven('running', { published: 10, queued: 90 }),
+          unproven('running', { not_returned: 10, published: 40, queued: 50 }),
+          unproven('running', { not_returned: 10, published: 88, failed_again: 2 }),
+          unproven('done', { not_returned: 98, failed_again: 2 }),
+        ],
+      ],
+      [],
+      { isTTY: true, columns: 200 },
+    )
+    expect(stderr).toContain(
+      'Sent 10 of 100. 0 returned. If they do not return, the other 90 follow within 5 min.',
+    )
+    expect(stdout).toContain('Done: 2 failed again · 98 not returned')
+    expect(stdout).toContain(
+      '98 messages sent and not returned within 5 min. Redrive cannot prove that the consumer handled them.',
+    )
+    expect(code).toBe(6)
+  })
+
   test('exits with partial success for failed or unknown outcomes and prints what to do', async () => {
     const { code, stdout } = await watched([[done({ resolved: 90, failed_again: 7, unknown: 3 })]])
     expect(code).toBe(6)

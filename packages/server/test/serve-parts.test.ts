@@ -179,7 +179,15 @@ describe('metrics', () => {
     })),
   })
   const none = { planned: 0, skipped: 0, queued: 0, claimed: 0, publishing: 0, published: 0 }
-  const items = { ...none, resolved: 5, failed_again: 1, unknown: 0, expired: 0, cancelled: 0 }
+  const items = {
+    ...none,
+    resolved: 5,
+    failed_again: 1,
+    unknown: 0,
+    not_returned: 0,
+    expired: 0,
+    cancelled: 0,
+  }
   const metricsWith = (sources: number, part: Partial<MetricsDeps> = {}) =>
     createMetrics({
       catalog: {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { PROOF_REASONS, PROOFS } from '../enums.ts'
 import { count, id, itemState, nextCursor, runState, timestamp } from './fields.ts'
 
 const itemCounts = z.object(
@@ -30,6 +31,13 @@ export const run = z
       maxFailureRatio: z.number(),
       outcomeTimeoutMs: z.number(),
       onUnconfirmed: z.enum(['pause', 'continue']),
+      proof: z
+        .enum(PROOFS)
+        .optional()
+        .describe(
+          'What shows the outcomes. `returns`: the consumers confirm nothing, so a message is sent, and then not returned. Absent: confirmations',
+        ),
+      proofReason: z.enum(PROOF_REASONS).optional().describe('How the proof was chosen'),
       maxAgeMs: z.number(),
       inboxRetentionMs: z.number(),
       overrides: z.array(z.string()),

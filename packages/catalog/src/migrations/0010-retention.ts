@@ -96,7 +96,7 @@ begin
   -- By status, with its index: the rows that stay are not read. Two steps, because all writers lock in the order of ids.
   with found as materialized (
     (select id from redrive_catalog.dead_letter
-      where id >= floor_id and id < ceiling_id and source_id = of_source and status in ('resolved', 'discarded', 'expired')
+      where id >= floor_id and id < ceiling_id and source_id = of_source and status in ('resolved', 'discarded', 'expired', 'not_returned')
         and ingested_at <= settled_before and coalesce(settled_at, '-infinity') <= settled_before limit most)
     union all
     (select id from redrive_catalog.dead_letter

@@ -5,11 +5,19 @@ import { Check, SOURCES_MAX } from './check.ts'
  * The status of a dead letter. `open`: it needs a decision. `unknown`: it was replayed, but neither a
  * confirmation nor a failure arrived.
  */
-export type Status = 'open' | 'replaying' | 'unknown' | 'resolved' | 'discarded' | 'expired'
+export type Status =
+  | 'open'
+  | 'replaying'
+  | 'unknown'
+  | 'not_returned'
+  | 'resolved'
+  | 'discarded'
+  | 'expired'
 const STATUSES: readonly Status[] = [
   'open',
   'replaying',
   'unknown',
+  'not_returned',
   'resolved',
   'discarded',
   'expired',

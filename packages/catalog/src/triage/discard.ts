@@ -22,8 +22,8 @@ const IDS_MAX = 1_000
 /** 1,000 rows per transaction: it bounds how long other writers wait for the counts of the group. */
 const BATCH_SIZE = 1_000
 
-const DISCARD = { from: ['open'], to: 'discarded', opens: -1 } as const
-const RESTORE = { from: ['discarded'], to: 'open', opens: 1 } as const
+const DISCARD = { from: ['open'], to: 'discarded' } as const
+const RESTORE = { from: ['discarded'], to: 'open' } as const
 
 /** Discards dead letters: they no longer count as open. They can be restored until retention deletes them. */
 export const discard = (pool: Pool, selection: Selection, by: string): Promise<DiscardResult> =>

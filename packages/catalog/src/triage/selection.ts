@@ -58,8 +58,8 @@ export interface SelectionResult {
 }
 
 const CHANGES: Readonly<Record<SelectionAction, Change>> = {
-  discard: { from: ['open'], to: 'discarded', opens: -1 },
-  restore: { from: ['discarded'], to: 'open', opens: 1 },
+  discard: { from: ['open'], to: 'discarded' },
+  restore: { from: ['discarded'], to: 'open' },
 }
 
 /** 100,000, as for a replay: one transaction stores them in seconds. */

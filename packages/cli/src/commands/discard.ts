@@ -90,26 +90,3 @@ async function selectedBy(
     size: `${counted(count, 'message')} of ${sources.join(', ')}`,
   }
 }
-
-export interface SetOutcomeOptions extends CommonOptions {
-  readonly as: 'resolved' | 'open'
-}
-
-/** Sets the outcome of unconfirmed replays. */
-export async function setOutcome(
-  io: Io,
-  given: readonly string[],
-  options: SetOutcomeOptions,
-): Promise<ExitCode> {
-  const client = connect(io, options)
-  const ids = await certainIds(io, client, 'message', given)
-  const result = await mutate(io, client, options, 'setOutcomes', { body: { ids, as: options.as } })
-  if (result === undefined) return EXIT.ok
-  const { changed, skipped } = result.output
-  print(io, options, {
-    json: result.output,
-    human: (page) =>
-      page.line`${counted(changed, 'message')} now ${options.as}, ${skipped.length} skipped.`,
-  })
-  return batchExit(changed, skipped.length)
-}

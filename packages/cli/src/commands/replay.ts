@@ -23,6 +23,7 @@ export interface PlanOptions extends CommonOptions {
   readonly canary?: string
   readonly maxFailureRatio?: number
   readonly outcomeTimeout?: string
+  readonly proof?: string
   readonly onUnconfirmed?: string
   readonly maxAge?: string
   readonly inboxRetention?: string
@@ -92,6 +93,7 @@ function settingsOf(io: Io, options: PlanOptions): Omit<PlanRequest, 'selection'
     canary,
     maxFailureRatio,
     outcomeTimeout,
+    proof,
     onUnconfirmed,
     maxAge,
     inboxRetention,
@@ -104,6 +106,7 @@ function settingsOf(io: Io, options: PlanOptions): Omit<PlanRequest, 'selection'
     canary: canary === undefined ? undefined : stagesOf(canary),
     maxFailureRatio,
     outcomeTimeout,
+    proof,
     onUnconfirmed,
     maxAge,
     inboxRetention,

@@ -122,5 +122,5 @@ function exitOf({ state, counts }: Run): ExitCode {
   if (state === 'paused') return EXIT.conflict
   const others = counts.failed_again + counts.unknown + counts.expired + counts.cancelled
   if (state === 'done' && others === 0) return EXIT.ok
-  return counts.resolved > 0 ? EXIT.partial : EXIT.failure
+  return counts.resolved + counts.not_returned > 0 ? EXIT.partial : EXIT.failure
 }

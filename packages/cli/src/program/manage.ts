@@ -2,7 +2,8 @@ import { ACTIONS, ITEM_STATES, OVERRIDES, RUN_STATES } from '@redrive/api/enums'
 import type { Command } from 'commander'
 import type { EditOptions } from '../commands/edit.ts'
 import type { ListRunsOptions, PlanOptions } from '../commands/replay.ts'
-import type { SetOutcomeOptions, SettleOptions } from '../commands/discard.ts'
+import type { SettleOptions } from '../commands/discard.ts'
+import type { SetOutcomeOptions } from '../commands/set-outcome.ts'
 import type { ShowRunOptions } from '../commands/show-run.ts'
 import type { CreateTokenOptions } from '../commands/token.ts'
 import type { WaitOptions } from '../commands/watch.ts'
@@ -42,6 +43,12 @@ function addPlan(replay: Command, run: BindAction): void {
       decimal,
     )
     .option('--outcome-timeout <time>', 'time to wait for each outcome (1s–7d, default 5m)')
+    .addOption(
+      oneOf('--proof <what>', 'what shows the outcomes (default: chosen for the source)', [
+        'confirmations',
+        'returns',
+      ]),
+    )
     .addOption(
       oneOf('--on-unconfirmed <what>', 'action when replays are not confirmed (default pause)', [
         'pause',
@@ -166,8 +173,10 @@ function addSettling(root: Command, run: BindAction): void {
       ),
     )
   changing(
-    root.command('set-outcome <messages...>').description('set the outcome of unconfirmed replays'),
+    filtered(root.command('set-outcome').description('set the outcome of unconfirmed replays')),
   )
+    .addOption(several('--id', 'ids of the messages'))
+    .option('--run <run>', 'all messages of this run without a known outcome')
     .addOption(
       oneOf('--as <what>', 'resolved: it took effect; open: it may be replayed again', [
         'resolved',
@@ -175,8 +184,8 @@ function addSettling(root: Command, run: BindAction): void {
       ]).makeOptionMandatory(),
     )
     .action(
-      run<SetOutcomeOptions>(async (io, options, ids) =>
-        (await import('../commands/discard.ts')).setOutcome(io, ids, options),
+      run<SetOutcomeOptions>(async (io, options, words) =>
+        (await import('../commands/set-outcome.ts')).setOutcome(io, words, options),
       ),
     )
 }

@@ -9,11 +9,27 @@ const WINDOW_MS = 10_000
 const LINE_MS = 5_000
 /** At most one redraw per 100 ms. Users cannot read faster. */
 const DRAW_MS = 100
+/** The wait for messages that return is redrawn once a second, because nothing else changes. */
+const TICK_MS = 1_000
 const BAR = 24
 
 /** Final states of an item. */
-const SETTLED = ['resolved', 'failed_again', 'unknown', 'expired', 'cancelled'] as const
+const SETTLED = [
+  'resolved',
+  'failed_again',
+  'unknown',
+  'not_returned',
+  'expired',
+  'cancelled',
+] as const
 const WAITING = ['planned', 'queued', 'claimed', 'publishing', 'published'] as const
+
+/** The states of a run that does not publish now. */
+const STATES: Readonly<Record<string, string>> = {
+  paused: 'Paused',
+  done: 'Done',
+  cancelled: 'Cancelled',
+}
 
 interface Sample {
   readonly at: number
@@ -29,6 +45,10 @@ export class Progress {
   #shownAt = Number.NEGATIVE_INFINITY
   #shownState: string | undefined
   #isDrawn = false
+  #last: Run | undefined
+  /** The number of sent messages, and when it last changed. */
+  #sent = { count: -1, at: 0 }
+  #timer: NodeJS.Timeout | undefined
 
   constructor(io: Io) {
     this.#io = io
@@ -37,8 +57,11 @@ export class Progress {
   }
 
   show(run: Run): void {
+    this.#last = run
+    if (this.#isBar) this.#timer ??= setInterval(() => this.#redraw(), TICK_MS).unref()
     const now = this.#io.now()
-    const text = this.#measure(run, now)
+    const text =
+      run.options.proof === 'returns' ? this.#unproven(run, now) : this.#measure(run, now)
     const isDue = now - this.#shownAt >= (this.#isBar ? DRAW_MS : LINE_MS)
     if (!isDue && run.state === this.#shownState) return
     this.#shownAt = now
@@ -47,6 +70,30 @@ export class Progress {
     // Returns to the start of the line and clears the rest of the previous text.
     this.#io.stderr.write(`\r${this.#page.shown(cutTo(text, this.#io.stderr.columns))}\u001b[K`)
     this.#isDrawn = true
+  }
+
+  #redraw(): void {
+    if (this.#last !== undefined && this.#isDrawn) this.show(this.#last)
+  }
+
+  /** Describes a run whose consumers confirm nothing. */
+  #unproven(run: Run, now: number): string {
+    const { counts, state, pauseReason, options } = run
+    const waiting = counts.queued + counts.claimed + counts.publishing
+    const sent = sum(counts, ['published', ...SETTLED]) - counts.cancelled
+    if (sent !== this.#sent.count) this.#sent = { count: sent, at: now }
+    const left = duration(Math.max(0, options.outcomeTimeoutMs - (now - this.#sent.at)))
+    const first = options.canary.reduce((total, size) => total + size, 0)
+    const isCanary = sent - counts.published < Math.min(first, sent + waiting)
+    const next =
+      state !== 'running'
+        ? `${STATES[state] ?? state}${state === 'paused' ? `: ${pauseReason ?? ''}` : '.'}`
+        : waiting === 0
+          ? `Ends within ${left}.`
+          : isCanary
+            ? `If they do not return, the other ${number(waiting)} follow within ${left}.`
+            : `${options.ratePerSecond}/s.`
+    return `Sent ${number(sent)} of ${number(sent + waiting)}. ${number(counts.failed_again)} returned. ${next}`
   }
 
   #measure(run: Run, now: number): string {
@@ -64,6 +111,9 @@ export class Progress {
       `${number(done)} of ${number(total)}`,
       counts.failed_again > 0 ? `${number(counts.failed_again)} failed again` : undefined,
       counts.unknown > 0 ? `${number(counts.unknown)} unknown` : undefined,
+      state === 'running' && isInCanary(run, done) && counts.published > 0
+        ? `the first ${number(counts.published)} wait for a confirmation`
+        : undefined,
       state === 'running' ? undefined : state,
       state === 'paused' ? pauseReason : undefined,
       state === 'running' ? `${rate.toFixed(rate < 10 ? 1 : 0)}/s` : undefined,
@@ -83,8 +133,17 @@ export class Progress {
   end(): void {
     if (this.#isDrawn) this.#io.stderr.write('\n')
     this.#isDrawn = false
+    clearInterval(this.#timer)
+    this.#timer = undefined
   }
 }
+
+const sum = (counts: Run['counts'], states: readonly (keyof Run['counts'])[]): number =>
+  states.reduce((total, state) => total + counts[state], 0)
+
+/** Whether a run still publishes the first messages in small steps. */
+const isInCanary = ({ options }: Run, done: number): boolean =>
+  done < options.canary.reduce((total, size) => total + size, 0)
 
 function barOf(share: number): string {
   const full = Math.round(share * BAR)

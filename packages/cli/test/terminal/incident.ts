@@ -34,7 +34,7 @@ export interface Incident {
 export const EXPECTED: readonly number[] = Array.from({ length: ORDERS }, (_, at) => 1_001 + at)
 
 /** Clean-up functions. The last one runs first. */
-type Ends = (() => Promise<unknown>)[]
+export type Ends = (() => Promise<unknown>)[]
 
 /** Creates thirty dead letters that failed in two ways. */
 export async function incident(ends: Ends): Promise<Incident> {
@@ -74,7 +74,8 @@ function refused(): never {
   throw Object.assign(new Error('connect ECONNREFUSED payments-api:443'), { code: 'ECONNREFUSED' })
 }
 
-async function virtualHost(ends: Ends) {
+/** Creates a separate virtual host. */
+export async function virtualHost(ends: Ends) {
   const url = await urlOf('rabbitmq')
   const vhost = `terminal-${randomUUID().slice(0, 8)}`
   await services('do', 'rabbitmq', 'ctl', 'add_vhost', vhost)
@@ -83,7 +84,8 @@ async function virtualHost(ends: Ends) {
   return { amqp: `${url}/${vhost}`, vhost }
 }
 
-async function ownDatabase(ends: Ends): Promise<string> {
+/** Creates a separate database. */
+export async function ownDatabase(ends: Ends): Promise<string> {
   const url = await emptyDatabase(`redrive_terminal_${randomUUID().slice(0, 8)}`)
   ends.push(() => dropDatabase(url))
   return url

@@ -112,6 +112,12 @@ const replay = z.strictObject({
       'Inbox of the consumers. It confirms replays that were not confirmed in time. Default: none',
     )
     .optional(),
+  proof: z
+    .enum(['confirmations', 'returns'])
+    .describe(
+      "What shows the outcome of a replay. 'returns': the consumers do not use Redrive and confirm nothing. Default: chosen for each plan, by earlier confirmations and the selected dead letters",
+    )
+    .optional(),
   allowedOrigins: list('queues or topics')
     .describe(
       'Additional queues or topics that replays may be published to. Default: none, because a sender can forge the origin in the headers',

@@ -82,7 +82,15 @@ const DATABASE_UP = {
 } as const
 
 /** The final states of a replay item. */
-const ENDS = ['resolved', 'failed_again', 'unknown', 'expired', 'skipped', 'cancelled'] as const
+const ENDS = [
+  'resolved',
+  'failed_again',
+  'unknown',
+  'not_returned',
+  'expired',
+  'skipped',
+  'cancelled',
+] as const
 
 /** Adds the metrics of the catalog. They share one cached query. If it fails, only `redrive_database_up` is present. */
 function addCatalog(registry: Registry, { catalog }: MetricsDeps): void {

@@ -30,6 +30,7 @@ export function createParts(config: Config, pool: Pool): ServerComponents {
       searchTimeout: config.limits.searchTimeout,
       runRetention: config.retention.runs,
       origins: originsIn(config),
+      proofs: proofsIn(config),
       ...omitUndefined({ keys: keysOf(config) }),
     }),
     audit,
@@ -46,6 +47,14 @@ export function createParts(config: Config, pool: Pool): ServerComponents {
 /** Returns the allowed replay destinations of each source. */
 const originsIn = ({ sources }: Config) =>
   Object.fromEntries(Object.entries(sources).map(([name, config]) => [name, originsOf(config)]))
+
+/** Returns what shows the outcomes of replays, for the sources that set it. */
+const proofsIn = ({ sources }: Config) =>
+  Object.fromEntries(
+    Object.entries(sources).flatMap(([name, { replay }]) =>
+      replay?.proof === undefined ? [] : [[name, replay.proof]],
+    ),
+  )
 
 /** Creates a token for a user without the API. The caller needs the config and the database. */
 export function issueTokenFor(

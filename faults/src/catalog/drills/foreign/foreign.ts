@@ -70,13 +70,12 @@ async function playWith(site: Site, app: App, { scale, say }: Session): Promise<
   const maxFailureRatio = 1
   const how = {
     ratePerSecond: RATE,
-    onUnconfirmed: 'continue',
     outcomeTimeout: '2s',
     maxFailureRatio,
   } as const
   const { id } = await site.finished(await site.replay(how), RUN_MS)
-  // A failure that is ingested after the outcome timeout has the outcome "unknown" until then, and
-  // the run is done.
+  // A failure that is ingested after the outcome timeout has the outcome "not returned" until then,
+  // and the run is done.
   let second = await secondFailures(site)
   const areBack = async () => {
     second = await secondFailures(site)
@@ -115,9 +114,9 @@ async function playWith(site: Site, app: App, { scale, say }: Session): Promise<
         ],
         [strange.length > 0, 'changed', `${kind}: stored as ${JSON.stringify(strange[0])}`],
         [
-          last.counts.unknown !== again.size || statuses['unknown'] !== count,
+          last.counts.not_returned !== again.size || statuses['not_returned'] !== count,
           'in the wrong place',
-          `${kind}: ${JSON.stringify(statuses)} instead of unknown`,
+          `${kind}: ${JSON.stringify(statuses)} instead of not_returned`,
         ],
       ),
       ...pausesOf(site),

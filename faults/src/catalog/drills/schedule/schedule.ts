@@ -134,7 +134,7 @@ async function startWorkers(site: Site, folder: string, sources: readonly string
 async function started(site: Site, source: string, ratePerSecond: number): Promise<ReplayRun> {
   const { replays } = site.catalog
   const selection = { query: { sources: [source], after: Date.now() - HOUR_MS } }
-  const options = { ratePerSecond, canary: [], onUnconfirmed: 'continue' } as const
+  const options = { ratePerSecond, canary: [], proof: 'returns' } as const
   const { id, hash } = await replays.plan({ selection, by: 'ada', ...options })
   return replays.approve(id, { hash, by: 'bob' })
 }

@@ -4,13 +4,14 @@ import { explaining, inTransaction, type RunSql } from '../../database.ts'
 import { isId } from '../../read/check.ts'
 import { NAME_MAX, storable } from '../../text.ts'
 import { cancelQueued, conflict } from '../run/lifecycle.ts'
-import { expired, reopen, resolved, unknown } from '../run/status-changes.ts'
+import { expired, notReturned, reopen, resolved, unknown } from '../run/status-changes.ts'
 import type { ReplayDeps } from '../run/context.ts'
 import {
   DEAD_LETTERS_OF_REPLAYS,
   LOCK_DEAD_LETTERS,
   CONFIRM,
   OVERDUE,
+  SOURCE_CONFIRMS,
   SET_OUTCOME,
   LEFT_BEHIND,
   UNDONE,
@@ -51,7 +52,7 @@ export async function confirm(
 }
 
 /** The states without an outcome. */
-const UNSETTLED = ['queued', 'claimed', 'publishing', 'published', 'unknown']
+const UNSETTLED = ['queued', 'claimed', 'publishing', 'published', 'unknown', 'not_returned']
 /**
  * The states that a confirmation can change. Success wins over a copy that failed. A dropped late copy does not
  * change an item that failed again or whose outcome a user has set.
@@ -74,6 +75,7 @@ async function storeConfirmations(
     const done = await settled(run, name, handled, 'resolved')
     await expired(run, gone, BY_CONSUMER)
     await resolved(run, done, BY_CONSUMER)
+    if (letters.length > 0) await run(SOURCE_CONFIRMS, [name])
     return { resolved: done.length, expired: gone.length }
   })
 }
@@ -97,6 +99,9 @@ interface OverdueItem {
   readonly id: string
   readonly replay_id: string
   readonly key: string | null
+  /** Whether the consumers confirm nothing. */
+  readonly is_unproven: boolean | null
+  readonly timeout_ms: number
 }
 
 const WITH_ITS_RUN = { reason: 'cancelled with its run', by: 'redrive' }
@@ -123,7 +128,10 @@ export async function sweep(
   await pool.query(EXPIRE_PLANS, [source])
 }
 
-/** Checks the inbox once more. Items that it does not contain are unknown until a user sets their outcome. */
+/**
+ * Checks the inbox once more. Items that it does not contain are unknown until a user sets their outcome. If the
+ * consumers confirm nothing, they are not returned instead.
+ */
 async function settleOverdue(
   pool: Pool,
   overdue: readonly OverdueItem[],
@@ -133,17 +141,38 @@ async function settleOverdue(
   const known = (await handled?.(keys)) ?? new Set<string>()
   const isConfirmed = ({ key }: OverdueItem) => key !== null && known.has(key)
   const confirmed = overdue.filter(isConfirmed).map(({ replay_id }) => replay_id)
-  const others = overdue.filter((one) => !isConfirmed(one)).map(({ replay_id }) => replay_id)
+  const others = overdue.filter((one) => !isConfirmed(one))
+  const unproven = others.filter(({ is_unproven }) => is_unproven === true)
+  const unconfirmed = others.filter(({ is_unproven }) => is_unproven !== true)
   await inTransaction(pool, async (run) => {
     await run(LOCK_DEAD_LETTERS, [overdue.map(({ id }) => id)])
     const done = await run<{ id: string }>(SET_OUTCOME, [confirmed, 'resolved', 'inbox', null])
     const why = 'no confirmation and no failure arrived in time'
-    const open = await run<{ id: string }>(SET_OUTCOME, [others, 'unknown', null, why])
+    const open = await run<{ id: string }>(SET_OUTCOME, [
+      unconfirmed.map(({ replay_id }) => replay_id),
+      'unknown',
+      null,
+      why,
+    ])
     await unknown(
       run,
       open.map(({ id }) => id),
       BY_CONSUMER,
     )
+    // Each time of a run separately, because the reason contains it.
+    for (const [timeoutMs, items] of Map.groupBy(unproven, ({ timeout_ms }) => timeout_ms)) {
+      const gone = await run<{ id: string }>(SET_OUTCOME, [
+        items.map(({ replay_id }) => replay_id),
+        'not_returned',
+        null,
+        `not returned within ${durationText(timeoutMs)}`,
+      ])
+      await notReturned(
+        run,
+        gone.map(({ id }) => id),
+        'redrive',
+      )
+    }
     await resolved(
       run,
       done.map(({ id }) => id),
@@ -152,13 +181,26 @@ async function settleOverdue(
   })
 }
 
+const UNITS = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['min', 60_000],
+  ['s', 1_000],
+] as const
+
+/** Returns a duration in its largest whole unit, such as `5 min`. */
+function durationText(ms: number): string {
+  const [unit, size] = UNITS.find(([, one]) => ms % one === 0) ?? (['ms', 1] as const)
+  return `${ms / size} ${unit}`
+}
+
 export interface OutcomeResult {
   readonly changed: number
-  /** Selected ids whose outcome is not unknown. */
+  /** Selected ids whose outcome is neither unknown nor not returned. */
   readonly skipped: readonly string[]
 }
 
-/** Sets unknown outcomes. `resolved`: the replay took effect. `open`: it did not and can be repeated. */
+/** Sets outcomes that are unknown or not returned. `resolved`: the replay took effect. `open`: it did not and can be repeated. */
 export async function setOutcome(
   pool: Pool,
   ids: readonly string[],

@@ -5,9 +5,10 @@ import { isId } from '../../read/check.ts'
 import type { Status } from '../../read/query.ts'
 import type { PayloadKeys } from '../../encryption.ts'
 import { MESSAGE_MAX, NAME_MAX, storable, storableOrNull } from '../../text.ts'
-import { LIVE } from '../run/status-changes.ts'
+import { LIVE } from '../../status.ts'
 import {
   REFAILED_ITEMS,
+  RETURNED_ITEMS,
   LOCK_REFAILED,
   KEEP_CYCLE,
   KEEP_BODIES,
@@ -34,6 +35,8 @@ interface ItemRow {
   /** SHA-256 of the published body, hex. Null: nothing was published. */
   readonly content: string | null
   readonly is_edited: boolean
+  /** Set if the item was found by message id and body, and not by its replay id. */
+  readonly message_id?: string
 }
 
 interface LetterRow {
@@ -59,11 +62,12 @@ export async function takeRefailed(
   { sourceId, entries, keys }: RefailedBatch,
 ): Promise<Refailed> {
   const ids = entries.flatMap(({ drained }) => drained.delivery.replayId ?? []).filter(isId)
-  if (ids.length === 0) return { fresh: entries, again: [], left: [] }
-  const items = await run<ItemRow>(REFAILED_ITEMS, [ids, sourceId])
+  const unnamed = entries.filter(isUnnamed)
+  if (ids.length + unnamed.length === 0) return { fresh: entries, again: [], left: [] }
+  const items = await itemsOf(run, sourceId, ids, unnamed)
   const letters = await run<LetterRow>(LOCK_REFAILED, [items.map((item) => item.dead_letter_id)])
   // Reads the items again, now that the locks prevent changes.
-  const locked = await run<ItemRow>(REFAILED_ITEMS, [ids, sourceId])
+  const locked = items.length === 0 ? [] : await itemsOf(run, sourceId, ids, unnamed)
   const { fresh, comebacks } = sorted(entries, locked, letters)
   await keepCycle(run, comebacks)
   await keepBodies(run, comebacks)
@@ -74,6 +78,31 @@ export async function takeRefailed(
   const counted = comebacks.filter(({ letter }) => LIVE.includes(letter.status))
   return { fresh, again, left: counted.map(({ letter }) => letter.group_id) }
 }
+
+/** Whether a message has an id of its producer, but no replay id: its consumer may have removed the headers. */
+const isUnnamed = ({ drained }: DatedEntry) =>
+  drained.delivery.replayId === undefined && drained.identity === 'stable'
+
+/** Reads the items of these replays, and the items whose message came back without its replay id. */
+async function itemsOf(
+  run: RunSql,
+  sourceId: number,
+  ids: readonly string[],
+  unnamed: readonly DatedEntry[],
+): Promise<readonly ItemRow[]> {
+  const named = ids.length === 0 ? [] : await run<ItemRow>(REFAILED_ITEMS, [ids, sourceId])
+  if (unnamed.length === 0) return named
+  const returned = await run<ItemRow>(RETURNED_ITEMS, [
+    unnamed.map(messageIdOf),
+    unnamed.map(contentOf),
+    unnamed.map(({ lastFailedAt }) => lastFailedAt),
+    sourceId,
+  ])
+  return [...named, ...returned]
+}
+
+const messageIdOf = ({ drained }: DatedEntry) => storable(drained.delivery.id, NAME_MAX)
+const contentOf = ({ sha256 }: DatedEntry) => sha256.toString('hex')
 
 interface Comeback {
   readonly entry: DatedEntry
@@ -89,11 +118,20 @@ function sorted(
   letters: readonly LetterRow[],
 ): { readonly fresh: readonly DatedEntry[]; readonly comebacks: readonly Comeback[] } {
   const byReplay = new Map(items.map((item) => [item.replay_id, item]))
+  const byContent = new Map(
+    items.flatMap((item) =>
+      item.message_id === undefined ? [] : [[`${item.content} ${item.message_id}`, item] as const],
+    ),
+  )
+  const itemOf = (entry: DatedEntry) =>
+    isUnnamed(entry)
+      ? byContent.get(`${contentOf(entry)} ${messageIdOf(entry)}`)
+      : byReplay.get(entry.drained.delivery.replayId ?? '')
   const byId = new Map(letters.map((letter) => [letter.id, letter]))
   const fresh: DatedEntry[] = []
   const comebacks = new Map<string, Comeback>()
   for (const entry of entries) {
-    const item = byReplay.get(entry.drained.delivery.replayId ?? '')
+    const item = itemOf(entry)
     const letter = byId.get(item?.dead_letter_id ?? '')
     if (item === undefined || letter === undefined || !isPublished(item, entry)) fresh.push(entry)
     else if (!ENDED.has(item.state)) {
@@ -109,8 +147,7 @@ function sorted(
  * not show that the replay failed. It must not be dropped either, so it becomes a separate dead letter. The
  * replay waits for its outcome and ends as unknown.
  */
-const isPublished = ({ content }: ItemRow, { sha256 }: DatedEntry) =>
-  content === sha256.toString('hex')
+const isPublished = ({ content }: ItemRow, entry: DatedEntry) => content === contentOf(entry)
 
 async function keepCycle(run: RunSql, comebacks: readonly Comeback[]): Promise<void> {
   await run(KEEP_CYCLE, [

@@ -12,14 +12,20 @@ export const LOCK_DEAD_LETTERS: string = `
 select from redrive_catalog.dead_letter where id = any($1::uuid[]) order by id for no key update`
 
 export const CONFIRM: string = `
-update redrive_catalog.replay_item i set state = $2, proof = $3, settled_at = clock_timestamp(), lease_until = null
+update redrive_catalog.replay_item i set state = $2, proof = $3, settled_at = clock_timestamp(), lease_until = null,
+    reason = null
   from redrive_catalog.replay_run r join redrive_catalog.source s on s.id = r.source_id
   where i.replay_id = any($1::uuid[]) and i.state = any($4) and r.id = i.run_id and s.name = $5
   returning i.dead_letter_id as id`
 
+/** Records that the consumers of a source confirm replays. */
+export const SOURCE_CONFIRMS: string = `
+update redrive_catalog.source set confirmed_at = clock_timestamp() where name = $1 and confirmed_at is null`
+
 /** Published items without a confirmation or a failure in time. */
 export const OVERDUE: string = `
-select i.dead_letter_id as id, i.replay_id, case when r.change ? 'force' then null else d.key end as key
+select i.dead_letter_id as id, i.replay_id, case when r.change ? 'force' then null else d.key end as key,
+    r.options ->> 'proof' = 'returns' as is_unproven, (r.options ->> 'outcomeTimeoutMs')::float8 as timeout_ms
   from redrive_catalog.replay_run r
     join redrive_catalog.source s on s.id = r.source_id
     join redrive_catalog.replay_item i on i.run_id = r.id
@@ -57,7 +63,10 @@ update redrive_catalog.replay_run r set state = 'plan_expired', ended_at = clock
 
 export const DECIDE: string = `
 update redrive_catalog.replay_item set state = $2, proof = $3, reason = $4, settled_at = clock_timestamp()
-  where dead_letter_id = any($1::uuid[]) and state = 'unknown' returning dead_letter_id as id`
+  where dead_letter_id = any($1::uuid[]) and state in ('unknown', 'not_returned')
+    -- An earlier replay of the same dead letter may have one of these states, too.
+    and cycle = (select d.cycle from redrive_catalog.dead_letter d where d.id = dead_letter_id)
+  returning dead_letter_id as id`
 
 /**
  * Items of this source that may have been published. The source is part of the condition because every
@@ -69,6 +78,21 @@ select i.replay_id, i.dead_letter_id, i.cycle, i.state, encode(i.content_sha256,
     coalesce(r.change ?| array['edit', 'patch'], false) as is_edited
   from redrive_catalog.replay_item i join redrive_catalog.replay_run r on r.id = i.run_id
   where i.replay_id = any($1::uuid[]) and r.source_id = $2 and i.state not in ('planned', 'skipped', 'cancelled')`
+
+/**
+ * Items of runs without proof whose message came back without the headers of Redrive, by message id and body. The
+ * last failure must be newer than the known one: otherwise it is the original, which the broker delivered again.
+ */
+export const RETURNED_ITEMS: string = `
+select i.replay_id, i.dead_letter_id, i.cycle, i.state, encode(i.content_sha256, 'hex') as content,
+    coalesce(r.change ?| array['edit', 'patch'], false) as is_edited, b.message_id
+  from unnest($1::text[], $2::text[], $3::bigint[]) as b (message_id, content, last_ms)
+    join redrive_catalog.replay_item i on i.content_sha256 = decode(b.content, 'hex')
+      and i.state in ('publishing', 'published', 'unknown', 'not_returned')
+    join redrive_catalog.replay_run r on r.id = i.run_id
+    join redrive_catalog.dead_letter d on d.id = i.dead_letter_id
+  where r.source_id = $4 and r.options ->> 'proof' = 'returns' and d.message_id = b.message_id and d.cycle = i.cycle
+    and d.last_failed_at < to_timestamp(b.last_ms / 1000.0)`
 
 export const LOCK_REFAILED: string = `
 select id, group_id, status, (extract(epoch from first_failed_at) * 1000)::bigint::float8 as first_ms

@@ -43,6 +43,8 @@ export interface Candidate {
   /** Whether its group is the same as in the previous cycle. */
   readonly is_same_failure: boolean
   readonly origin: string
+  /** Why it is a dead letter. */
+  readonly reason: string
 }
 
 /** Three replays: a message that failed again each time needs a fix, not a fourth replay. */

@@ -12,10 +12,12 @@ import {
   type ReplaySelection,
   resolveRequest,
   type RunOptions,
+  withProof,
 } from '../run/options.ts'
 import { checkBodies, type CheckedCandidate } from './check-bodies.ts'
 import type { ReplayDeps } from '../run/context.ts'
 import { readRun, type ReplayRun } from '../run/read-runs.ts'
+import { proofOf } from './proof.ts'
 import {
   CANDIDATES_BY_ID,
   INSERT_ITEMS,
@@ -67,7 +69,7 @@ async function findPlanned(pool: Pool, { request }: ReplayRequest): Promise<stri
 async function createPlan(
   deps: ReplayDeps,
   request: ReplayRequest,
-  options: RunOptions,
+  requested: RunOptions,
 ): Promise<string> {
   const id = randomUUID()
   const change = await keepChange(request.change, id, deps.keys)
@@ -76,8 +78,11 @@ async function createPlan(
     async (run) => {
       const { sourceId, candidates } = await select(run, request.selection)
       refuseChanged(request, candidates)
+      const name = await nameOf(run, sourceId)
+      const proof = await proofOf(run, { name, candidates, request, configured: deps.proofs[name] })
+      const options = withProof(requested, request, proof)
       const isForced = request.change !== undefined && 'force' in request.change
-      const origins = deps.origins[await nameOf(run, sourceId)]
+      const origins = deps.origins[name]
       const context = { options, isForced, origins }
       const checked = candidates.map((one) => ({ ...one, verdict: verdictOf(one, context) }))
       const examined = await checkBodies(run, deps, { sourceId, change: request.change }, checked)

@@ -5,8 +5,11 @@ export const SETTINGS: string = `set transaction isolation level repeatable read
 export const SOURCE_NAME: string = `
 select name from redrive_catalog.source where id = $1`
 
+export const HAS_CONFIRMED: string = `
+select confirmed_at is not null as has_confirmed from redrive_catalog.source where name = $1`
+
 const CANDIDATES = `
-select d.id, d.status, d.version, d.cycle, d.type, d.payload_bytes, d.is_quarantined, d.source_id, d.origin,
+select d.id, d.status, d.version, d.cycle, d.type, d.payload_bytes, d.is_quarantined, d.source_id, d.origin, d.reason,
     extract(epoch from now() - d.first_failed_at)::float8 * 1000 as age_ms,
     extract(epoch from now() - d.last_failed_at)::float8 * 1000 as since_last_ms,
     (select i.run_id from redrive_catalog.replay_item i where i.dead_letter_id = d.id

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { inTransaction, type RunSql } from '../../database.ts'
-import { flowDecision, type RecentOutcomes } from './flow-control.ts'
+import { flowDecision, isConfirmed, type RecentOutcomes } from './flow-control.ts'
 import { pauseRun } from '../run/lifecycle.ts'
 import type { RunOptions } from '../run/options.ts'
 import type { ItemCounts } from '../run/states.ts'
@@ -122,7 +122,7 @@ async function recentOutcomesOf(
   run: RunSql,
   { id, since_ms, options }: PickedRun,
 ): Promise<RecentOutcomes> {
-  const isUnconfirmed = options.onUnconfirmed === 'continue'
+  const isUnconfirmed = !isConfirmed(options) || options.onUnconfirmed === 'continue'
   const [row] = await run<Readonly<Record<string, number>>>(RECENT_OUTCOMES, [id, isUnconfirmed])
   const {
     settled = 0,

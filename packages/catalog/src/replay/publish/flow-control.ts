@@ -44,22 +44,28 @@ export function flowDecision(
   const { settled, failedAgain } = recent
   const isInCanary = stageOf(counts, options) !== undefined
   if (failedAgain > options.maxFailureRatio * settled && (isInCanary || settled >= SETTLED_MIN)) {
-    return { pause: `${failedAgain} of the latest ${settled} messages failed again.` }
+    const most = Math.round(options.maxFailureRatio * 100)
+    return {
+      pause: `${failedAgain} of the latest ${settled} messages failed again. The limit is ${most} % (--max-failure-ratio).`,
+    }
   }
   const stage = stageOf(counts, options)
   if (stage !== undefined) return canaryDecision(stage, counts, options)
-  if (options.onUnconfirmed === 'continue') return { go: counts.queued }
+  if (!isConfirmed(options) || options.onUnconfirmed === 'continue') return { go: counts.queued }
   const total = sumOf(counts)
   const room = Math.max(UNCONFIRMED_MIN, Math.floor(total * UNCONFIRMED_SHARE)) - inFlight(counts)
   const patienceMs = Math.max(STALL_MS, STALL_FACTOR * recent.slowestMs)
   if (room <= 0 && Math.min(recent.quietMs, recent.unconfirmedMs) > patienceMs) {
     const seconds = Math.round(recent.quietMs / 1_000)
     return {
-      stalled: `No confirmation for ${seconds} s. Check the consumer and its dependencies.`,
+      stalled: `No confirmation for ${seconds} s. Check the consumer and its dependencies, then resume. If the consumer confirms nothing, cancel and plan with --proof returns.`,
     }
   }
   return { go: Math.max(0, Math.min(room, counts.queued)) }
 }
+
+/** Whether the consumers of a run confirm replays. Runs of older releases have no `proof`. */
+export const isConfirmed = ({ proof }: Pick<RunOptions, 'proof'>): boolean => proof !== 'returns'
 
 interface Stage {
   /** Total number of items that may be published by the end of the stage. */
@@ -67,7 +73,7 @@ interface Stage {
 }
 
 const settledOf = (counts: ItemCounts) =>
-  counts.resolved + counts.failed_again + counts.unknown + counts.expired
+  counts.resolved + counts.failed_again + counts.unknown + counts.not_returned + counts.expired
 const inFlight = ({ claimed, publishing, published }: ItemCounts) =>
   claimed + publishing + published
 const sumOf = (counts: ItemCounts) => counts.queued + inFlight(counts) + settledOf(counts)
@@ -90,7 +96,7 @@ function canaryDecision(
 ): FlowDecision {
   if (counts.unknown > 0 && onUnconfirmed === 'pause') {
     return {
-      pause: `${counts.unknown} of the first messages were not confirmed in time. Check their effect, set their outcome (redrive set-outcome), then resume. If the consumers do not use Redrive, plan with onUnconfirmed: 'continue'.`,
+      pause: `The consumer did not confirm ${counts.unknown} of the first messages in time (--outcome-timeout). Check their effect and set their outcome (redrive set-outcome), then resume. If the consumer confirms nothing, cancel and plan with --proof returns.`,
     }
   }
   const published = inFlight(counts) + settledOf(counts)

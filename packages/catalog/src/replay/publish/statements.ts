@@ -40,7 +40,7 @@ select from redrive_catalog.replay_item
  */
 const UNCONFIRMED_SINCE = `
 select count(*) from redrive_catalog.replay_item
-  where run_id = $1 and state in ('published', 'unknown') and place >= (select min(place) from latest)
+  where run_id = $1 and state in ('published', 'unknown', 'not_returned') and place >= (select min(place) from latest)
     and place < coalesce((select min(place) from redrive_catalog.replay_item where run_id = $1 and state = 'queued'), 1e9)`
 
 export const RECENT_OUTCOMES: string = `

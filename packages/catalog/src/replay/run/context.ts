@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import type { PayloadKeys } from '../../encryption.ts'
+import type { Proof } from './options.ts'
 
 /** Allowed replay targets of each source, by source name. */
 type Origins = Readonly<Record<string, readonly string[]>>
@@ -9,4 +10,6 @@ export interface ReplayDeps {
   readonly pool: Pool
   readonly keys: PayloadKeys | undefined
   readonly origins: Origins
+  /** What shows the outcomes of each source, by source name. */
+  readonly proofs: Readonly<Record<string, Proof>>
 }

@@ -30,6 +30,22 @@ export type ReplayChange =
 export const OVERRIDES = ['quarantined', 'too_old', 'too_many_cycles', 'failed_recently'] as const
 export type Override = (typeof OVERRIDES)[number]
 
+/** What shows the outcome of a replay: the consumers confirm it, or only a returned message shows one. */
+export type Proof = 'confirmations' | 'returns'
+const PROOFS: readonly Proof[] = ['confirmations', 'returns']
+
+/**
+ * How the proof of a run was chosen. `requested`: by the request. `configured`: by the options of the catalog.
+ * `confirmed_before`: its consumers have confirmed a replay. `redrive_dead_letters`: Redrive wrote a selected dead
+ * letter. `foreign_dead_letters`: none of these.
+ */
+export type ProofReason =
+  | 'requested'
+  | 'configured'
+  | 'confirmed_before'
+  | 'redrive_dead_letters'
+  | 'foreign_dead_letters'
+
 export interface ReplayRequest {
   readonly selection: ReplaySelection
   /** Name of the user who plans the run. */
@@ -50,11 +66,20 @@ export interface ReplayRequest {
   readonly canary?: readonly number[]
   /** The run pauses when more than this share of the latest items fails again (0 to 1, default 0.1). */
   readonly maxFailureRatio?: number
-  /** Maximum time for a confirmation. After it, the outcome is unknown ('1s' to '7d', default '5m'). */
+  /**
+   * Maximum time for an outcome ('1s' to '7d', default '5m'). After it, the outcome is unknown. If the consumers
+   * confirm nothing, it is not returned; each stage of the canary waits for this time.
+   */
   readonly outcomeTimeout?: Duration
   /**
-   * What to do if outcomes of the canary are unknown. Consumers without Redrive never confirm; use `'continue'` for
-   * them. Default `'pause'`.
+   * What shows the outcome of a replay. `'confirmations'`: the consumers confirm it. `'returns'`: they confirm
+   * nothing, so only a message that returns to the dead-letter queue has a known outcome. Default: `'returns'` if the
+   * consumers never confirmed a replay and no selected dead letter was written by Redrive.
+   */
+  readonly proof?: Proof
+  /**
+   * What to do if outcomes of the canary are unknown, although the consumers should confirm replays. Default
+   * `'pause'`.
    */
   readonly onUnconfirmed?: 'pause' | 'continue'
   /** Older dead letters are not replayed unless `too_old` is overridden. Default '24h'. */
@@ -71,6 +96,10 @@ export interface RunOptions {
   readonly maxFailureRatio: number
   readonly outcomeTimeoutMs: number
   readonly onUnconfirmed: 'pause' | 'continue'
+  /** What shows the outcome. Undefined: confirmations, in a run of an older release. */
+  readonly proof?: Proof
+  /** How `proof` was chosen. */
+  readonly proofReason?: ProofReason
   readonly maxAgeMs: number
   readonly inboxRetentionMs: number
   readonly overrides: readonly Override[]
@@ -81,6 +110,8 @@ const RATE_MIN = 0.1
 const RATE_MAX = 10_000
 /** One message shows that the replay works, five confirm it, and fifty show that it keeps working. */
 const CANARY: readonly number[] = [1, 5, 50]
+/** One stage if nothing is confirmed, because each stage takes the whole time for an outcome. */
+const CANARY_OF_RETURNS: readonly number[] = [10]
 const CANARY_STAGES_MAX = 8
 const MAX_FAILURE_RATIO = 0.1
 const CONFIRM_MS = 300_000
@@ -125,6 +156,10 @@ function optionsOf(request: ReplayRequest, problems: string[]): RunOptions {
     ['pause', 'continue'].includes(onUnconfirmed),
     'onUnconfirmed: expected "pause" or "continue"',
   )
+  expect(
+    request.proof === undefined || PROOFS.includes(request.proof),
+    'proof: expected "confirmations" or "returns"',
+  )
   const isKnown =
     Array.isArray(overrides) && overrides.every((one: Override) => OVERRIDES.includes(one))
   expect(isKnown, `overrides: expected some of ${OVERRIDES.join(', ')}`)
@@ -139,6 +174,18 @@ function optionsOf(request: ReplayRequest, problems: string[]): RunOptions {
     inboxRetentionMs: durationOf(request, 'inboxRetention', INBOX_MS, problems),
   }
 }
+
+/** Adds the proof to the options, with its default canary. */
+export const withProof = (
+  options: RunOptions,
+  { canary }: ReplayRequest,
+  { proof, proofReason }: Required<Pick<RunOptions, 'proof' | 'proofReason'>>,
+): RunOptions => ({
+  ...options,
+  canary: canary ?? (proof === 'returns' ? CANARY_OF_RETURNS : CANARY),
+  proof,
+  proofReason,
+})
 
 const DURATIONS = {
   outcomeTimeout: [CONFIRM_MIN_MS, CONFIRM_MAX_MS],

@@ -11,7 +11,8 @@ export const RUN_STATES: readonly RunState[] = [
 
 /**
  * The state of one dead letter in a run. `resolved`: its effect is confirmed. `failed_again`: it failed again.
- * `unknown`: neither happened in time; only a user can allow a repetition. `expired`: it will never be handled.
+ * `unknown`: neither happened in time; only a user can allow a repetition. `not_returned`: its consumers confirm
+ * nothing, and it was not dead-lettered again in time. `expired`: it will never be handled.
  */
 export type ItemState =
   | 'planned'
@@ -23,6 +24,7 @@ export type ItemState =
   | 'resolved'
   | 'failed_again'
   | 'unknown'
+  | 'not_returned'
   | 'expired'
   | 'cancelled'
 
@@ -36,6 +38,7 @@ export const ITEM_STATES: readonly ItemState[] = [
   'resolved',
   'failed_again',
   'unknown',
+  'not_returned',
   'expired',
   'cancelled',
 ]

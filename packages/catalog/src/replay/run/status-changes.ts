@@ -1,9 +1,5 @@
 import type { RunSql } from '../../database.ts'
-import type { Status } from '../../read/query.ts'
-import { type Change, changeStatus } from '../../status.ts'
-
-/** The statuses that count as open. */
-export const LIVE: readonly Status[] = ['open', 'replaying', 'unknown']
+import { type Change, changeStatus, LIVE } from '../../status.ts'
 
 type SetStatus = (run: RunSql, ids: readonly string[], by: string) => Promise<void>
 
@@ -13,21 +9,28 @@ const createSetStatus =
     changeStatus(run, change, ids, by)
 
 /** Marks dead letters as resolved: their effect is confirmed. */
-export const resolved: SetStatus = createSetStatus({ from: LIVE, to: 'resolved', opens: -1 })
+export const resolved: SetStatus = createSetStatus({
+  from: [...LIVE, 'not_returned'],
+  to: 'resolved',
+})
 
 /** Marks dead letters as expired: they will never be handled. */
-export const expired: SetStatus = createSetStatus({ from: LIVE, to: 'expired', opens: -1 })
+export const expired: SetStatus = createSetStatus({
+  from: [...LIVE, 'not_returned'],
+  to: 'expired',
+})
 
 /** Marks dead letters as unknown. They still count as open, because a user must set the outcome. */
 export const unknown: SetStatus = createSetStatus({
   from: ['replaying'],
   to: 'unknown',
-  opens: 0,
 })
+
+/** Marks dead letters as not returned: their consumers confirm nothing, and they did not fail again in time. */
+export const notReturned: SetStatus = createSetStatus({ from: ['replaying'], to: 'not_returned' })
 
 /** Sets dead letters back to open. */
 export const reopen: SetStatus = createSetStatus({
-  from: ['replaying', 'unknown'],
+  from: ['replaying', 'unknown', 'not_returned'],
   to: 'open',
-  opens: 0,
 })

@@ -1,0 +1,171 @@
+import type { DrainedDeadLetter, ReplayMessage } from '@redrive/runtime'
+import { describe, expect, test } from 'vitest'
+import { migrated } from './rig.ts'
+import { failedAgain, staged } from './replay-stage.ts'
+
+const pool = await migrated('redrive_catalog_replay_unproven')
+
+/** Dead letters that no Redrive consumer wrote, and consumers that confirm nothing. */
+async function plain(name: string, count: number) {
+  const stage = await staged(pool, name, count, () => ({ reason: 'broker_rejected' }))
+  stage.wire.answer = () => 'silent'
+  return stage
+}
+
+/** Makes the published items overdue. */
+const passTime = () =>
+  pool.query(
+    `update redrive_catalog.replay_item set published_at = published_at - interval '10 minutes' where state = 'published'`,
+  )
+
+/** The same message in the dead-letter queue again, without any header of Redrive. */
+function withoutHeaders(message: ReplayMessage | undefined): DrainedDeadLetter {
+  if (message === undefined) throw new Error('Nothing was published.')
+  const again = failedAgain(message.deadLetter, message.replayId)
+  const { cycle } = again.delivery
+  return {
+    ...again,
+    delivery: { ...again.delivery, replayId: undefined, cycle: { ...cycle, number: 1 } },
+  }
+}
+
+describe('the proof of a run', () => {
+  test('is none if the consumers never confirmed and no Redrive consumer wrote the dead letters', async () => {
+    const stage = await plain('p1', 3)
+    expect((await stage.plan()).options).toMatchObject({
+      proof: 'returns',
+      proofReason: 'foreign_dead_letters',
+      canary: [10],
+    })
+  })
+
+  test('is a confirmation if a Redrive consumer wrote one of the dead letters', async () => {
+    const stage = await staged(pool, 'p2', 3, (at) =>
+      at === 0 ? {} : { reason: 'broker_expired' },
+    )
+    expect((await stage.plan()).options).toMatchObject({
+      proof: 'confirmations',
+      proofReason: 'redrive_dead_letters',
+      canary: [1, 5, 50],
+    })
+  })
+
+  test('is a confirmation once the consumers have confirmed a replay', async () => {
+    const stage = await plain('p3', 2)
+    const [first = '', second = ''] = await stage.ids()
+    stage.wire.answer = () => 'handled'
+    const { id } = await stage.started({ selection: { ids: [first] } })
+    expect(await stage.ended(id)).toMatchObject({ state: 'done', counts: { resolved: 1 } })
+    expect((await stage.plan({ selection: { ids: [second] } })).options).toMatchObject({
+      proof: 'confirmations',
+      proofReason: 'confirmed_before',
+    })
+  })
+
+  test('is the one of the request or of the options', async () => {
+    const stage = await plain('p4', 1)
+    expect((await stage.plan({ proof: 'confirmations' })).options).toMatchObject({
+      proof: 'confirmations',
+      proofReason: 'requested',
+    })
+    const options = { proofs: { p5: 'returns' } } as const
+    const configured = await staged(pool, 'p5', 1, () => ({}), options)
+    expect((await configured.plan()).options).toMatchObject({
+      proof: 'returns',
+      proofReason: 'configured',
+    })
+  })
+})
+
+describe('a replay to consumers that confirm nothing', () => {
+  test('continues after the canary without a person, and ends with messages that did not return', async () => {
+    const stage = await plain('u1', 25)
+    const { id } = await stage.started()
+    await stage.replayer.turn()
+    expect(await stage.replays.run(id)).toMatchObject({ counts: { published: 10, queued: 15 } })
+    expect(await stage.replayer.turn()).toBeUndefined()
+    await passTime()
+    await stage.replayer.sweep()
+    expect(await stage.replays.run(id)).toMatchObject({ counts: { not_returned: 10, queued: 15 } })
+    expect(await stage.replayer.turn()).toMatchObject({ published: 15 })
+    await passTime()
+    await stage.replayer.sweep()
+    expect(await stage.replays.run(id)).toMatchObject({
+      state: 'done',
+      counts: { not_returned: 25 },
+    })
+    expect(await stage.statuses()).toEqual({ not_returned: 25 })
+    expect(await stage.openCount()).toBe(0)
+    const [item] = await stage.replays.items({ run: id, limit: 1 })
+    expect(item).toMatchObject({ state: 'not_returned', reason: 'not returned within 5 min' })
+  })
+
+  test('pauses when messages of the canary return, and names the limit', async () => {
+    const stage = await plain('u2', 25)
+    const { id } = await stage.started()
+    await stage.replayer.turn()
+    stage.wire.back(...stage.wire.sent.slice(0, 2).map(withoutHeaders))
+    await stage.catalog.ingest(stage.wire)
+    await stage.replayer.turn()
+    const run = await stage.replays.run(id)
+    expect(run).toMatchObject({ state: 'paused', counts: { failed_again: 2, published: 8 } })
+    expect(run?.pauseReason).toBe(
+      '2 of the latest 10 messages failed again. The limit is 10 % (--max-failure-ratio).',
+    )
+  })
+
+  test('finds a returned message by its message id and body, and keeps one dead letter', async () => {
+    const stage = await plain('u3', 2)
+    const { id } = await stage.started()
+    await stage.replayer.turn()
+    const [first, second] = stage.wire.sent
+    if (second === undefined) throw new Error('Nothing was published.')
+    // The broker delivers the original of the second once more. It is not a returned replay.
+    stage.wire.back(withoutHeaders(first), second.deadLetter)
+    await stage.catalog.ingest(stage.wire)
+    expect(await stage.replays.run(id)).toMatchObject({ counts: { failed_again: 1, published: 1 } })
+    expect(await stage.statuses()).toEqual({ open: 1, replaying: 1 })
+    const open = (await stage.catalog.deadLetters({ groups: [stage.group] })).deadLetters[0]
+    expect(open).toMatchObject({ cycle: 2, messageId: first?.deadLetter.delivery.id })
+  })
+
+  test('does not take a message with another body for the replay', async () => {
+    const stage = await plain('u4', 1)
+    const { id } = await stage.started()
+    await stage.replayer.turn()
+    const other = withoutHeaders(stage.wire.sent[0])
+    stage.wire.back({ ...other, delivery: { ...other.delivery, bytes: Buffer.from('{}') } })
+    await stage.catalog.ingest(stage.wire)
+    expect(await stage.replays.run(id)).toMatchObject({ counts: { published: 1 } })
+    expect(await stage.statuses()).toEqual({ open: 1, replaying: 1 })
+  })
+
+  test.each([
+    ['returns', 'open'],
+    ['is confirmed', 'resolved'],
+    ['is reopened by a user', 'open'],
+    ['is resolved by a user', 'resolved'],
+  ])('has another outcome when it later %s', async (what, status) => {
+    const stage = await plain(`late ${what}`, 1)
+    const { id } = await stage.started()
+    await stage.replayer.turn()
+    await passTime()
+    await stage.replayer.sweep()
+    expect(await stage.statuses()).toEqual({ not_returned: 1 })
+    const [message] = stage.wire.sent
+    const ids = await stage.ids()
+    const act = {
+      returns: () => stage.wire.back(withoutHeaders(message)),
+      'is confirmed': () =>
+        stage.wire.say({ replayId: message?.replayId ?? '', outcome: 'handled', at: 0 }),
+      'is reopened by a user': () => stage.replays.setOutcome(ids, { as: 'open', by: 'ada' }),
+      'is resolved by a user': () => stage.replays.setOutcome(ids, { as: 'resolved', by: 'ada' }),
+    }[what]
+    await act?.()
+    await stage.catalog.ingest(stage.wire)
+    await stage.replayer.confirm()
+    expect(await stage.statuses()).toEqual({ [status]: 1 })
+    expect(await stage.openCount()).toBe(status === 'open' ? 1 : 0)
+    expect((await stage.replays.run(id))?.counts.not_returned).toBe(0)
+  })
+})
