@@ -139,11 +139,13 @@ async function deliveriesOf({ pool, where, world }: Stage) {
 
 /** Compares every stored count of the catalog with a count of its rows. */
 const GROUPS = `
-select 'group ' || g.id as what, g.open_count || '/' || g.count || '/' || coalesce(m.count, 0) as kept,
-    d.open || '/' || d.count + c.count || '/' || d.count + c.count as counted
+select 'group ' || g.id as what,
+    concat_ws('/', g.open_count, g.replaying_count, g.undecided_count, g.count, coalesce(m.count, 0)) as kept,
+    concat_ws('/', d.open, d.replaying, d.undecided, d.count + c.count, d.count + c.count) as counted
   from redrive_catalog.failure_group g join redrive_catalog.source s on s.id = g.source_id
-    cross join lateral (select count(*) as count, count(*) filter (where status in ('open', 'replaying', 'unknown'))
-      as open from redrive_catalog.dead_letter where group_id = g.id) d
+    cross join lateral (select count(*) as count, count(*) filter (where status = 'open') as open,
+      count(*) filter (where status = 'replaying') as replaying, count(*) filter (where status = 'unknown') as undecided
+      from redrive_catalog.dead_letter where group_id = g.id) d
     cross join lateral (select count(*) as count from redrive_catalog.failure_cycle where group_id = g.id) c
     cross join lateral (select sum(count) as count from redrive_catalog.group_minute where group_id = g.id) m
   where s.name = $1`

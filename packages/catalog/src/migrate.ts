@@ -19,6 +19,7 @@ import { DUE_TIMES } from './migrations/0009-due-times.ts'
 import { RETENTION } from './migrations/0010-retention.ts'
 import { SELECTIONS } from './migrations/0011-selections.ts'
 import { OUTCOMES } from './migrations/0012-outcomes.ts'
+import { OPEN_COUNTS } from './migrations/0013-open-counts.ts'
 
 const MIGRATIONS: SchemaMigrations = {
   ...SCHEMA,
@@ -35,6 +36,7 @@ const MIGRATIONS: SchemaMigrations = {
     '0010-retention': RETENTION,
     '0011-selections': SELECTIONS,
     '0012-outcomes': OUTCOMES,
+    '0013-open-counts': OPEN_COUNTS,
   },
   // Creates the first partitions, so that the first dead letters are not stored in the default partition.
   afterwards: MAKE_DAYS,

@@ -11,9 +11,11 @@ update redrive_catalog.dead_letter d set status = $2, version = d.version + 1, s
 export const LOCK_GROUPS: string = `
 select from redrive_catalog.failure_group where id = any($1::uuid[]) order by id for no key update`
 
-export const COUNT_OPEN: string = `
-update redrive_catalog.failure_group g set open_count = g.open_count + c.count
-  from unnest($1::uuid[], $2::integer[]) as c (id, count) where g.id = c.id`
+export const COUNT_STATUSES: string = `
+update redrive_catalog.failure_group g set open_count = g.open_count + c.open,
+    replaying_count = g.replaying_count + c.replaying, undecided_count = g.undecided_count + c.undecided
+  from unnest($1::uuid[], $2::integer[], $3::integer[], $4::integer[]) as c (id, open, replaying, undecided)
+  where g.id = c.id`
 
 /** Creates the partitions of the next 7 days, so that none is missing when maintenance stops for a while. */
 export const MAKE_DAYS: string = `

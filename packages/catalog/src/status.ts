@@ -1,9 +1,12 @@
 import type { RunSql } from './database.ts'
 import type { Status } from './read/query.ts'
-import { CHANGE_STATUS, LOCK_GROUPS, COUNT_OPEN } from './statements.ts'
+import { CHANGE_STATUS, COUNT_STATUSES, LOCK_GROUPS } from './statements.ts'
 
-/** The statuses that count as open. */
-export const LIVE: readonly Status[] = ['open', 'replaying', 'unknown']
+/** The statuses that a group counts, in the order of the parameters of `COUNT_STATUSES`. */
+const COUNTED = ['open', 'replaying', 'unknown'] as const satisfies readonly Status[]
+
+/** The statuses of dead letters without a final outcome. */
+export const LIVE: readonly Status[] = COUNTED
 
 /** A change of status for dead letters that have one of the statuses in `from`. */
 export interface Change {
@@ -26,11 +29,32 @@ export async function changeStatus(
 ): Promise<void> {
   if (ids.length === 0) return
   const changed = await run<ChangedRow>(CHANGE_STATUS, [ids, to, by, from])
-  const moved = changed.filter(({ was }) => LIVE.includes(was) !== LIVE.includes(to))
-  if (moved.length === 0) return
-  const opens = LIVE.includes(to) ? 1 : -1
-  const groups = Map.groupBy(moved, ({ group_id }) => group_id)
-  const counts = [...groups.values()].map(({ length }) => length * opens)
+  await countMoves(
+    run,
+    changed.map(({ group_id: group, was }) => ({ group, was, becomes: to })),
+  )
+}
+
+/** A dead letter of a group that has another status now. */
+export interface Move {
+  readonly group: string
+  /** The status before. Undefined: it was not in this group. */
+  readonly was?: Status
+  /** The status now. Undefined: it is not in this group any more. */
+  readonly becomes?: Status
+}
+
+/** Changes the counts of the groups. */
+export async function countMoves(run: RunSql, moves: readonly Move[]): Promise<void> {
+  const groups = Map.groupBy(moves, ({ group }) => group)
+  const deltas = COUNTED.map((status) =>
+    [...groups.values()].map(
+      (all) =>
+        all.filter(({ becomes }) => becomes === status).length -
+        all.filter(({ was }) => was === status).length,
+    ),
+  )
+  if (deltas.every((column) => column.every((delta) => delta === 0))) return
   await run(LOCK_GROUPS, [[...groups.keys()]])
-  await run(COUNT_OPEN, [[...groups.keys()], counts])
+  await run(COUNT_STATUSES, [[...groups.keys()], ...deltas])
 }

@@ -226,6 +226,8 @@ describe('metrics and alerts', () => {
     expect(mine).toEqual({
       source: 'watched',
       open: 120,
+      replaying: 0,
+      undecided: 0,
       count: 120,
       attempts: 360,
       openByClass: { unknown: 120 },

@@ -197,7 +197,7 @@ describe('automatic replay', () => {
     stuck.wire.answer = () => 'silent'
     const run = await stuck.started({ outcomeTimeout: '1s', onUnconfirmed: 'continue' })
     await stuck.until(run.id, ({ counts }) => counts.unknown === 1)
-    expect(await stuck.openCount()).toBe(1)
+    expect(await stuck.unsettledCount()).toBe(1)
     const others = await Promise.all(
       ['auto4', 'auto5'].map((name) => staged(pool, name, 1, transient)),
     )

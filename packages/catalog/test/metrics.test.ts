@@ -17,6 +17,8 @@ const counts = (of: {
     {
       source: 's',
       open: of.open,
+      replaying: 0,
+      undecided: 0,
       count: of.open * 2,
       attempts: of.open * 5,
       openByClass: { schema: of.open },
@@ -69,6 +71,8 @@ describe('metrics', () => {
   test('are calculated from the counts', () => {
     expect(metricsOf(counts({ open: 100, ageMs: 7, expiring: 3 }))).toEqual({
       depth: 100,
+      replaying: 0,
+      undecided: 0,
       depthBySource: { s: 100 },
       depthByClass: { schema: 100 },
       oldestAgeMs: 7,
@@ -81,6 +85,8 @@ describe('metrics', () => {
   test('of an empty catalog are zero or undefined', () => {
     expect(metricsOf({ at: AT, sources: [], groups: [] })).toEqual({
       depth: 0,
+      replaying: 0,
+      undecided: 0,
       depthBySource: {},
       depthByClass: {},
       oldestAgeMs: undefined,

@@ -51,7 +51,7 @@ describe('a message with the replay id of another source', () => {
     expect(await itemsOf(stage, run.id)).toMatchObject([{ state: 'published' }])
     const [arrived = ''] = await other.ids()
     expect(await bodyOf(other, arrived)).toBe(bytes.toString())
-    expect(await other.openCount()).toBe(1)
+    expect(await other.unsettledCount()).toBe(1)
     // The real outcome still counts.
     stage.wire.back(withBody(ORIGINAL, sent))
     expect(await stage.catalog.ingest(stage.wire)).toMatchObject({ added: 0, failedAgain: 1 })
@@ -96,7 +96,7 @@ describe('a message with a replay id of its own source', () => {
     expect(await itemsOf(stage, run.id)).toMatchObject([{ state: 'published' }])
     const arrived = (await stage.ids()).find((one) => one !== id) ?? ''
     expect(await bodyOf(stage, arrived)).toBe(FORGED.toString())
-    expect(await stage.openCount()).toBe(2)
+    expect(await stage.unsettledCount()).toBe(2)
   })
 
   test('is another dead letter when its body differs and the replay has its outcome', async () => {
@@ -172,7 +172,7 @@ describe('a confirmation', () => {
     expect(await itemsOf(stage, run.id)).toMatchObject([
       { state: 'published', confirmedBy: undefined },
     ])
-    expect(await stage.openCount()).toBe(1)
+    expect(await stage.unsettledCount()).toBe(1)
     stage.wire.say(confirmation)
     expect(await stage.replayer.confirm()).toMatchObject({ [status]: 1 })
     expect(await stage.catalog.deadLetter(id)).toMatchObject({ status })
@@ -188,7 +188,7 @@ describe('a confirmation', () => {
     other.wire.say({ replayId: sent.replayId, outcome: 'handled', at: 0 })
     await other.replayer.confirm()
     expect(await stage.catalog.deadLetter(id)).toMatchObject({ status: 'open', cycle: 2 })
-    expect(await stage.openCount()).toBe(1)
+    expect(await stage.unsettledCount()).toBe(1)
   })
 
   test('counts by the source it is read from, when one worker serves both sources', async () => {

@@ -78,7 +78,7 @@ describe('stopping a run', () => {
     )
     await stage.replayer.confirm()
     expect(await stage.statuses()).toEqual({ open: 20, resolved: 10 })
-    expect(await stage.openCount()).toBe(20)
+    expect(await stage.unsettledCount()).toBe(20)
     expect((await refusal(stage.replays.cancel(id, { by: 'ada' }))).message).toContain('has ended')
   })
 
@@ -512,7 +512,7 @@ describe('an unconfirmed outcome', () => {
     const { id } = await stage.started({ canary: [], outcomeTimeout: '1s' })
     await stage.until(id, ({ counts }) => counts.unknown === 3)
     expect(await stage.statuses()).toEqual({ unknown: 3 })
-    expect(await stage.openCount()).toBe(3)
+    expect(await stage.unsettledCount()).toBe(3)
     const ids = await stage.ids()
     expect((await stage.plan({ selection: { ids } })).skipped).toEqual({ in_run: 3 })
     const [one = '', two = '', three = ''] = ids
@@ -525,7 +525,7 @@ describe('an unconfirmed outcome', () => {
       skipped: [one],
     })
     expect(await stage.statuses()).toEqual({ resolved: 1, open: 1, unknown: 1 })
-    expect(await stage.openCount()).toBe(2)
+    expect(await stage.unsettledCount()).toBe(2)
     // A late confirmation still counts.
     const replayId = stage.wire.sent[2]?.replayId ?? ''
     stage.wire.say({ replayId, outcome: 'already_handled', at: 0 })
@@ -562,17 +562,17 @@ describe('an unconfirmed outcome', () => {
     stage.wire.say({ replayId, outcome: 'handled', at: 0 })
     await stage.replayer.confirm()
     expect(await stage.statuses()).toEqual({ resolved: 1 })
-    expect(await stage.openCount()).toBe(0)
+    expect(await stage.unsettledCount()).toBe(0)
   })
 
   test('is counted once when the replay fails later, although the dead letter was discarded', async () => {
     const { stage, sent } = await reopened('u7')
     await stage.catalog.discard({ ids: await stage.ids() }, { by: 'ada' })
-    expect(await stage.openCount()).toBe(0)
+    expect(await stage.unsettledCount()).toBe(0)
     stage.wire.back(failedAgain(sent.deadLetter, sent.replayId))
     await stage.catalog.ingest(stage.wire)
     expect(await stage.statuses()).toEqual({ open: 1 })
-    expect(await stage.openCount()).toBe(1)
+    expect(await stage.unsettledCount()).toBe(1)
   })
 
   test('is resolved when the inbox has its key', async () => {
@@ -658,7 +658,7 @@ describe('an unconfirmed outcome', () => {
     const { counts } = await stage.ended((await stage.started()).id)
     expect(counts).toMatchObject({ expired: 1, resolved: 0 })
     expect(await stage.statuses()).toEqual({ expired: 1 })
-    expect(await stage.openCount()).toBe(0)
+    expect(await stage.unsettledCount()).toBe(0)
   })
 
   test('stays in the broker while the catalog cannot store it', async () => {

@@ -179,9 +179,16 @@ export async function staged(
       )
       return Object.fromEntries(found.map(({ status, count: many }) => [status, many]))
     },
-    /** Returns the stored open count of the group, which must always be correct. */
-    async openCount(): Promise<number | undefined> {
-      return (await made.group(group))?.openCount
+    /** Returns the stored counts of the group, which must always be correct. */
+    async counts() {
+      const found = await made.group(group)
+      const { openCount, replayingCount, undecidedCount } = found ?? {}
+      return { open: openCount, replaying: replayingCount, undecided: undecidedCount }
+    },
+    /** Returns the stored number of dead letters of the group without a final outcome. */
+    async unsettledCount(): Promise<number> {
+      const { open = 0, replaying = 0, undecided = 0 } = await this.counts()
+      return open + replaying + undecided
     },
   }
 }

@@ -95,7 +95,7 @@ describe('a replay to consumers that confirm nothing', () => {
       counts: { not_returned: 25 },
     })
     expect(await stage.statuses()).toEqual({ not_returned: 25 })
-    expect(await stage.openCount()).toBe(0)
+    expect(await stage.unsettledCount()).toBe(0)
     const [item] = await stage.replays.items({ run: id, limit: 1 })
     expect(item).toMatchObject({ state: 'not_returned', reason: 'not returned within 5 min' })
   })
@@ -165,7 +165,7 @@ describe('a replay to consumers that confirm nothing', () => {
     await stage.catalog.ingest(stage.wire)
     await stage.replayer.confirm()
     expect(await stage.statuses()).toEqual({ [status]: 1 })
-    expect(await stage.openCount()).toBe(status === 'open' ? 1 : 0)
+    expect(await stage.unsettledCount()).toBe(status === 'open' ? 1 : 0)
     expect((await stage.replays.run(id))?.counts.not_returned).toBe(0)
   })
 })

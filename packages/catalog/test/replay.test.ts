@@ -21,7 +21,7 @@ describe('a replay run', () => {
       counts: { resolved: 120, queued: 0, published: 0 },
     })
     expect(await stage.statuses()).toEqual({ resolved: 120 })
-    expect(await stage.openCount()).toBe(0)
+    expect(await stage.unsettledCount()).toBe(0)
     expect(stage.wire.released).toBe(120)
     expect(new Set(stage.wire.sent.map(({ replayId }) => replayId)).size).toBe(120)
     const firsts = stage.wire.sent.map(({ deadLetter }) => deadLetter.delivery.cycle.firstFailedAt)
@@ -129,6 +129,39 @@ describe('a replay run', () => {
   })
 })
 
+describe('the counts of a group and of a source', () => {
+  test('count open, replaying and undecided dead letters separately', async () => {
+    const stage = await staged(pool, 'three counts', 5)
+    stage.wire.answer = () => 'silent'
+    expect(await stage.counts()).toEqual({ open: 5, replaying: 0, undecided: 0 })
+    const { id } = await stage.started({ canary: [2, 3], outcomeTimeout: '1s' })
+    expect(await stage.counts()).toEqual({ open: 0, replaying: 5, undecided: 0 })
+    // What no plan can select is not listed as open.
+    expect(
+      (await stage.catalog.groups({ sources: ['three counts'], hasOpen: true })).groups,
+    ).toEqual([])
+    expect(await stage.until(id, ({ state }) => state === 'paused')).toMatchObject({
+      counts: { unknown: 2 },
+    })
+    expect(await stage.counts()).toEqual({ open: 0, replaying: 3, undecided: 2 })
+    const sources = (await stage.catalog.counts()).sources
+    expect(sources.find(({ source }) => source === 'three counts')).toMatchObject({
+      ...{ open: 0, replaying: 3, undecided: 2, openByClass: {} },
+    })
+    const [first, second] = stage.wire.sent
+    if (first === undefined || second === undefined) throw new Error('Nothing was published.')
+    // One of the undecided ones fails again, and the run is cancelled.
+    stage.wire.back(failedAgain(first.deadLetter, first.replayId))
+    await stage.catalog.ingest(stage.wire)
+    expect(await stage.counts()).toEqual({ open: 1, replaying: 3, undecided: 1 })
+    await stage.replays.cancel(id, { by: 'ada' })
+    expect(await stage.counts()).toEqual({ open: 4, replaying: 0, undecided: 1 })
+    stage.wire.say({ replayId: second.replayId, outcome: 'handled', at: 0 })
+    await stage.replayer.confirm()
+    expect(await stage.counts()).toEqual({ open: 4, replaying: 0, undecided: 0 })
+  })
+})
+
 describe('a dead letter that fails again', () => {
   test('stays the same dead letter, open in its next cycle, with its previous cycle kept', async () => {
     const stage = await staged(pool, 'again', 2)
@@ -139,7 +172,7 @@ describe('a dead letter that fails again', () => {
     expect(run.pauseReason).toContain('failed again')
     expect(await stage.ids()).toHaveLength(2)
     expect(await stage.catalog.deadLetter(id)).toMatchObject({ status: 'open', cycle: 2 })
-    expect(await stage.openCount()).toBe(2)
+    expect(await stage.unsettledCount()).toBe(2)
     const cycles = await rows(
       pool,
       'select cycle, attempts from redrive_catalog.failure_cycle where dead_letter_id = $1',
@@ -166,7 +199,10 @@ describe('a dead letter that fails again', () => {
     })
     const { groups } = await stage.catalog.groups({ sources: ['moved'] })
     const open = Object.fromEntries(
-      groups.map(({ signature, openCount }) => [signature, openCount]),
+      groups.map(({ signature, openCount, replayingCount }) => [
+        signature,
+        openCount + replayingCount,
+      ]),
     )
     expect(open).toEqual({ [SIGNATURE]: 1, [other]: 1 })
     // A second copy of the same replay that also fails changes nothing.
@@ -188,7 +224,7 @@ describe('a dead letter that fails again', () => {
     stage.wire.say({ replayId, outcome: 'handled', at: 0 })
     await stage.replayer.confirm()
     expect(await stage.statuses()).toEqual({ resolved: 1 })
-    expect(await stage.openCount()).toBe(0)
+    expect(await stage.unsettledCount()).toBe(0)
   })
 
   test('gets a new replay id in the next cycle', async () => {

@@ -26,6 +26,7 @@ describe('migrate', () => {
         '0010-retention',
         '0011-selections',
         '0012-outcomes',
+        '0013-open-counts',
       ])
       await pool.query(migrationSql())
       const tables = async () =>

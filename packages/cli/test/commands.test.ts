@@ -558,6 +558,8 @@ describe('changes', () => {
     overview: () => ({
       at: NOW,
       depth: 0,
+      replaying: 0,
+      undecided: 0,
       depthBySource: {},
       depthByClass: {},
       alerts: [],

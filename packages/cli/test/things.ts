@@ -25,6 +25,8 @@ export const group = (over: Partial<Group> = {}): Group => ({
   lastSeenAt: NOW - 6 * MINUTE,
   count: 38_112,
   openCount: 38_112,
+  replayingCount: 0,
+  undecidedCount: 0,
   attempts: 304_896,
   ...over,
 })
@@ -165,6 +167,8 @@ export const theRun = ({
 export const source = (over: Partial<Output<'listSources'>['sources'][number]> = {}) => ({
   source: 'orders',
   open: 38_112,
+  replaying: 0,
+  undecided: 0,
   count: 51_000,
   openByClass: { transient: 38_000, schema: 112 },
   oldestAt: NOW - 23 * MINUTE,

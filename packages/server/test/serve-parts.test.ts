@@ -169,6 +169,8 @@ describe('metrics', () => {
     sources: Array.from({ length: sources }, (_, at) => ({
       source: `s${at}`,
       open: 2,
+      replaying: 3,
+      undecided: 1,
       count: 3,
       attempts: 4,
       openByClass: { transient: 2 },
@@ -207,6 +209,8 @@ describe('metrics', () => {
       'redrive_database_up 1',
       'redrive_dead_letters{source="s1",class="transient"} 2',
       'redrive_dead_letters{source="s1",class="business"} 0',
+      'redrive_replaying_dead_letters{source="s0"} 3',
+      'redrive_undecided_dead_letters{source="s0"} 1',
       'redrive_oldest_dead_letter_age_seconds{source="s0"} 0',
       'redrive_oldest_dead_letter_age_seconds{source="s1"} 59.999',
       'redrive_dead_letters_expiring{source="s1"} 1',

@@ -50,7 +50,7 @@ const COUNTS = `
 select (select count(distinct dead_letter_id)::int from redrive_catalog.replay_item
     where state = 'resolved' and proof = 'confirmation') as proven,
   (select count(*)::int from redrive_catalog.replay_item where publishes > 1) as again,
-  (select coalesce(sum(abs(open_count)), 0)::int from redrive_catalog.failure_group) as open`
+  (select coalesce(sum(abs(open_count) + abs(replaying_count) + abs(undecided_count)), 0)::int from redrive_catalog.failure_group) as open`
 
 interface Counts {
   readonly proven: number

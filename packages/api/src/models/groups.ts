@@ -26,7 +26,9 @@ export const group = z
     firstSeenAt: timestamp,
     lastSeenAt: timestamp,
     count,
-    openCount: count.describe('Number of dead letters that are open or being replayed'),
+    openCount: count.describe('Number of open dead letters'),
+    replayingCount: count.describe('Number of dead letters that are being replayed'),
+    undecidedCount: count.describe('Number of dead letters whose replay has an unknown outcome'),
     attempts: count,
   })
   .meta({ id: 'Group' })

@@ -24,7 +24,9 @@ const state = z
 const source = z
   .object({
     source: z.string(),
-    open: count,
+    open: count.describe('Number of open dead letters'),
+    replaying: count.describe('Number of dead letters that are being replayed'),
+    undecided: count.describe('Number of dead letters whose replay has an unknown outcome'),
     count,
     openByClass: z.partialRecord(failureClass, count),
     oldestAt: timestamp.optional(),
@@ -53,7 +55,9 @@ const alert = z
 export const overview = z
   .object({
     at: timestamp,
-    depth: count,
+    depth: count.describe('Number of open dead letters'),
+    replaying: count.describe('Number of dead letters that are being replayed'),
+    undecided: count.describe('Number of dead letters whose replay has an unknown outcome'),
     depthBySource: z.record(z.string(), count),
     depthByClass: z.partialRecord(failureClass, count),
     oldestAgeMs: count.optional(),

@@ -15,6 +15,10 @@ export interface SourceCounts {
   readonly source: string
   /** Number of open dead letters. */
   readonly open: number
+  /** Number of dead letters that are being replayed. */
+  readonly replaying: number
+  /** Number of dead letters whose replay has an unknown outcome. */
+  readonly undecided: number
   /** Number of all dead letters ever ingested. */
   readonly count: number
   readonly attempts: number

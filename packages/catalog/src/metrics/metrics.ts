@@ -5,6 +5,10 @@ import type { CatalogCounts, NotableGroup, SourceCounts } from './counts.ts'
 export interface Metrics {
   /** Number of open dead letters. */
   readonly depth: number
+  /** Number of dead letters that are being replayed. */
+  readonly replaying: number
+  /** Number of dead letters whose replay has an unknown outcome. */
+  readonly undecided: number
   readonly depthBySource: Readonly<Record<string, number>>
   readonly depthByClass: Readonly<Partial<Record<FailureClass, number>>>
   /** Time since the last failure of the oldest open dead letter. */
@@ -69,6 +73,8 @@ export function metricsOf(
   const oldest = sources.map(({ oldestAt }) => oldestAt).filter((time) => time !== undefined)
   return {
     depth: sum(({ open }) => open),
+    replaying: sum(({ replaying }) => replaying),
+    undecided: sum(({ undecided }) => undecided),
     depthBySource: Object.fromEntries(sources.map(({ source, open }) => [source, open])),
     depthByClass: byClass(sources),
     oldestAgeMs: oldest.length === 0 ? undefined : Math.max(0, at - Math.min(...oldest)),

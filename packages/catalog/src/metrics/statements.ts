@@ -11,16 +11,20 @@ const GROUPS_MAX = 1_000
 const RECENT = `interval '1 day'`
 
 export const SOURCES: string = `
-select s.name as source, coalesce(g.open, 0)::float8 as open, (coalesce(g.count, 0) + s.past_count)::float8 as count,
+select s.name as source, coalesce(g.open, 0)::float8 as open,
+    coalesce(g.replaying, 0)::float8 as replaying, coalesce(g.undecided, 0)::float8 as undecided,
+    (coalesce(g.count, 0) + s.past_count)::float8 as count,
     (coalesce(g.attempts, 0) + s.past_attempts)::float8 as attempts, coalesce(g.by_class, '{}') as "openByClass", o.oldest_ms as "oldestAt",
     s.expiring::float8 as expiring, ${msSql('s.next_expiry_at')} as "nextExpiryAt",
     (select ${msSql('max(d.last_ingested_at)')} from redrive_catalog.source_day d where d.source_id = s.id)
       as "lastIngestedAt"
   from redrive_catalog.source s
   left join lateral (
-    select sum(c.open) as open, sum(c.count) as count, sum(c.attempts) as attempts,
+    select sum(c.open) as open, sum(c.replaying) as replaying, sum(c.undecided) as undecided,
+        sum(c.count) as count, sum(c.attempts) as attempts,
         jsonb_object_agg(c.class, c.open) filter (where c.open > 0) as by_class
-      from (select class, sum(open_count) as open, sum(count) as count, sum(attempts) as attempts
+      from (select class, sum(open_count) as open, sum(replaying_count) as replaying,
+          sum(undecided_count) as undecided, sum(count) as count, sum(attempts) as attempts
         from redrive_catalog.failure_group where source_id = s.id group by class) c
   ) g on true
   left join lateral (

@@ -67,8 +67,12 @@ export interface FailureGroup {
   readonly firstSeenAt: number
   readonly lastSeenAt: number
   readonly count: number
-  /** Number of dead letters with the status open, replaying or unknown. */
+  /** Number of dead letters with the status open. */
   readonly openCount: number
+  /** Number of dead letters with the status replaying. */
+  readonly replayingCount: number
+  /** Number of dead letters with the status unknown: a user has to set the outcome of their replay. */
+  readonly undecidedCount: number
   /** Attempts of all dead letters that were ever in the group. Divide by `count` for the average. */
   readonly attempts: number
 }
@@ -182,6 +186,8 @@ interface GroupRow {
   readonly last_ms: number
   readonly count: number
   readonly open_count: number
+  readonly replaying_count: number
+  readonly undecided_count: number
   readonly attempts: number
   readonly position: number
 }
@@ -209,6 +215,8 @@ function groupOf(row: GroupRow): FailureGroup {
     lastSeenAt: row.last_ms,
     count: row.count,
     openCount: row.open_count,
+    replayingCount: row.replaying_count,
+    undecidedCount: row.undecided_count,
     attempts: row.attempts,
   }
 }

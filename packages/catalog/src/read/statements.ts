@@ -10,6 +10,7 @@ export const GROUP_COLUMNS: string = `g.id, s.name as source, ${HANDLER} as hand
     ${GROUP_STATE} as state, ${msSql('g.muted_until')} as muted_ms, g.is_regressed, ${msSql('g.regressed_at')} as regressed_ms,
     ${msSql('g.resolved_at')} as resolved_ms, g.owner, ${msSql('g.first_seen_at')} as first_ms,
     ${msSql('g.last_seen_at')} as last_ms, g.count::float8 as count, g.open_count::float8 as open_count,
+    g.replaying_count::float8 as replaying_count, g.undecided_count::float8 as undecided_count,
     g.attempts::float8 as attempts`
 
 export const FROM_GROUPS: string = `from redrive_catalog.failure_group g join redrive_catalog.source s on s.id = g.source_id`

@@ -95,6 +95,7 @@ export function groupTable(
       { title: 'GROUP', of: ({ id }) => bold(short(id)) },
       { title: 'CLASS', of: (group) => group.class },
       { title: 'OPEN', of: ({ openCount }) => number(openCount), isNumber: true },
+      ...unsettled(groups),
       { title: 'COUNT', of: ({ count }) => number(count), isNumber: true },
       { title: 'SINCE', of: ({ firstSeenAt }) => age(now - firstSeenAt), isNumber: true },
       { title: 'LAST', of: ({ lastSeenAt }) => age(now - lastSeenAt), isNumber: true },
@@ -106,6 +107,21 @@ export function groupTable(
     ],
     groups,
   )
+}
+
+/** Returns the columns of messages that are neither open nor settled. Without any, they are left out. */
+function unsettled(groups: readonly Group[]) {
+  const columns = [
+    { title: 'REPLAYING', count: ({ replayingCount }: Group) => replayingCount },
+    { title: 'UNDECIDED', count: ({ undecidedCount }: Group) => undecidedCount },
+  ]
+  return columns
+    .filter(({ count }) => groups.some((one) => count(one) > 0))
+    .map(({ title, count }) => ({
+      title,
+      of: (one: Group) => number(count(one)),
+      isNumber: true as const,
+    }))
 }
 
 function whatFailed({ title, code, state, regressed }: Group): Printable {
@@ -140,6 +156,8 @@ export async function showGroup(io: Io, given: string, options: CommonOptions): 
       page.line``
       messageTable(io, page, newest)
       if (group.openCount > 0) page.line`\nReplay them: redrive replay plan group:${group.id}`
+      if (group.undecidedCount > 0)
+        page.line`\nSet the outcome of the undecided ones: redrive set-outcome --as resolved|open group:${group.id}`
     },
   })
   return EXIT.ok
@@ -155,6 +173,13 @@ async function newestOf(io: Io, client: Client, id: string) {
 
 function groupFacts(io: Io, page: Page, group: Group): void {
   const { firstSeenAt, lastSeenAt, count, openCount, attempts, mutedUntil } = group
+  const counts = [
+    counted(count, 'message'),
+    `${number(openCount)} open`,
+    ...(group.replayingCount > 0 ? [`${number(group.replayingCount)} replaying`] : []),
+    ...(group.undecidedCount > 0 ? [`${number(group.undecidedCount)} undecided`] : []),
+    counted(attempts, 'attempt'),
+  ]
   page.line`${bold(group.title)}`
   page.facts([
     ['Group', group.id],
@@ -167,10 +192,7 @@ function groupFacts(io: Io, page: Page, group: Group): void {
     ['State', group.regressed ? `${group.state}, regressed` : group.state],
     ['Muted until', mutedUntil === undefined ? undefined : moment(mutedUntil)],
     ['Owner', group.owner],
-    [
-      'Count',
-      `${counted(count, 'message')}, ${number(openCount)} open, ${counted(attempts, 'attempt')}`,
-    ],
+    ['Count', counts.join(', ')],
     ['Seen', `${relative(io.now(), firstSeenAt)} to ${relative(io.now(), lastSeenAt)}`],
     ['First error', group.sample],
   ])

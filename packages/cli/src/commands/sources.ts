@@ -1,3 +1,4 @@
+import type { Output } from '@redrive/api'
 import type { SourceStatus } from '@redrive/api/enums'
 import { EXIT, type ExitCode } from '../exit.ts'
 import type { CommonOptions, Io } from '../io.ts'
@@ -26,6 +27,7 @@ export async function listSources(io: Io, options: CommonOptions): Promise<ExitC
               isNumber: true,
             },
             { title: 'OPEN', of: ({ open }) => number(open), isNumber: true },
+            ...unsettled(answer.sources),
             { title: 'TOTAL', of: ({ count }) => number(count), isNumber: true },
             {
               title: 'OLDEST',
@@ -72,6 +74,23 @@ const STATUS: Readonly<Record<SourceStatus, Printable>> = {
 const statusText = (status: SourceStatus): Printable => STATUS[status]
 
 const expiringText = (expiring: number) => (expiring === 0 ? '' : number(expiring))
+
+/** Returns the columns of dead letters that are neither open nor settled. Without any, they are left out. */
+function unsettled(sources: readonly Source[]) {
+  const columns = [
+    { title: 'REPLAYING', count: ({ replaying }: Source) => replaying },
+    { title: 'UNDECIDED', count: ({ undecided }: Source) => undecided },
+  ]
+  return columns
+    .filter(({ count }) => sources.some((one) => count(one) > 0))
+    .map(({ title, count }) => ({
+      title,
+      of: (one: Source) => number(count(one)),
+      isNumber: true as const,
+    }))
+}
+
+type Source = Output<'listSources'>['sources'][number]
 
 const byClass = (counts: Readonly<Record<string, number>>): string =>
   Object.entries(counts)

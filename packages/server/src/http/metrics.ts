@@ -82,6 +82,11 @@ const DATABASE_UP = {
 } as const
 
 /** The final states of a replay item. */
+/** Dead letters that are neither open nor settled, by name of the count. */
+const UNSETTLED = [
+  ['replaying', 'Dead letters that are being replayed.'],
+  ['undecided', 'Dead letters whose replay has an unknown outcome.'],
+] as const
 const ENDS = [
   'resolved',
   'failed_again',
@@ -122,6 +127,21 @@ function addCatalog(registry: Registry, { catalog }: MetricsDeps): void {
       }
     },
   })
+  for (const [status, help] of UNSETTLED) {
+    new Gauge({
+      name: `redrive_${status}_dead_letters`,
+      help,
+      labelNames: ['source'],
+      registers,
+      async collect() {
+        const stats = await read()
+        this.reset()
+        for (const one of bounded(stats?.counts.sources)) {
+          this.set({ source: one.source }, one[status])
+        }
+      },
+    })
+  }
   new Gauge({
     name: 'redrive_oldest_dead_letter_age_seconds',
     help: 'Time since the last failure of the oldest open dead letter; 0 if none is open.',

@@ -5,7 +5,8 @@ import { isId } from '../../read/check.ts'
 import type { Status } from '../../read/query.ts'
 import type { PayloadKeys } from '../../encryption.ts'
 import { MESSAGE_MAX, NAME_MAX, storable, storableOrNull } from '../../text.ts'
-import { LIVE } from '../../status.ts'
+import { LOCK_GROUPS } from '../../statements.ts'
+import { countMoves } from '../../status.ts'
 import {
   REFAILED_ITEMS,
   RETURNED_ITEMS,
@@ -71,12 +72,13 @@ export async function takeRefailed(
   const { fresh, comebacks } = sorted(entries, locked, letters)
   await keepCycle(run, comebacks)
   await keepBodies(run, comebacks)
-  await open(run, comebacks)
+  await reopenAll(run, comebacks)
   const again = comebacks.map(({ entry }) => entry)
   await storePayloads(copy, again, keys)
   await run(SET_FAILED_AGAIN, [comebacks.map(({ item }) => item.replay_id)])
-  const counted = comebacks.filter(({ letter }) => LIVE.includes(letter.status))
-  return { fresh, again, left: counted.map(({ letter }) => letter.group_id) }
+  await leaveGroups(run, entries, comebacks)
+  const open = comebacks.filter(({ letter }) => letter.status === 'open')
+  return { fresh, again, left: open.map(({ letter }) => letter.group_id) }
 }
 
 /** Whether a message has an id of its producer, but no replay id: its consumer may have removed the headers. */
@@ -149,6 +151,24 @@ function sorted(
  */
 const isPublished = ({ content }: ItemRow, entry: DatedEntry) => content === contentOf(entry)
 
+/**
+ * Subtracts the dead letters that were being replayed or undecided from their groups. It locks the groups of the
+ * whole batch first: the ingest locks them later, and the order of ids must be kept.
+ */
+async function leaveGroups(
+  run: RunSql,
+  entries: readonly DatedEntry[],
+  comebacks: readonly Comeback[],
+): Promise<void> {
+  const moves = comebacks
+    .filter(({ letter }) => letter.status !== 'open')
+    .map(({ letter }) => ({ group: letter.group_id, was: letter.status }))
+  if (moves.length === 0) return
+  const groups = [...entries.map(({ group }) => group.id), ...moves.map(({ group }) => group)]
+  await run(LOCK_GROUPS, [groups])
+  await countMoves(run, moves)
+}
+
 async function keepCycle(run: RunSql, comebacks: readonly Comeback[]): Promise<void> {
   await run(KEEP_CYCLE, [
     comebacks.map(({ letter }) => letter.id),
@@ -166,7 +186,7 @@ async function keepBodies(run: RunSql, comebacks: readonly Comeback[]): Promise<
   await run(DELETE_BODIES, [comebacks.map(({ letter }) => letter.id)])
 }
 
-async function open(run: RunSql, comebacks: readonly Comeback[]): Promise<void> {
+async function reopenAll(run: RunSql, comebacks: readonly Comeback[]): Promise<void> {
   const rows = comebacks.map(rowOf)
   const columns = Array.from({ length: OPEN_COLUMNS }, (_, column) =>
     rows.map((row) => row[column]),

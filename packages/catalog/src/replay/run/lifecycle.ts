@@ -2,6 +2,7 @@ import { RedriveError } from '@redrive/core'
 import type { Pool } from 'pg'
 import { explaining, inTransaction, type RunSql } from '../../database.ts'
 import { isId } from '../../read/check.ts'
+import { countMoves } from '../../status.ts'
 import { NAME_MAX, storable } from '../../text.ts'
 import { refuseFrozen } from './restore-detection.ts'
 import { reopen } from './status-changes.ts'
@@ -69,10 +70,15 @@ export async function approveWithoutPerson(
 async function start(run: RunSql, id: string, by: string): Promise<void> {
   await refuseFrozen(run)
   await run(LOCK_PLANNED, [id])
-  const taken = await run<{ place: number }>(TAKE_PLANNED, [id, actorOf(by)])
+  const taken = await run<{ place: number; group_id: string }>(TAKE_PLANNED, [id, actorOf(by)])
   await run(QUEUE_TAKEN, [id, taken.map(({ place }) => place)])
   await run(START_RUN, [id, actorOf(by)])
   await run(RESET_RATE, [id])
+  // The counts of groups come last, as in all transactions.
+  await countMoves(
+    run,
+    taken.map(({ group_id: group }) => ({ group, was: 'open', becomes: 'replaying' })),
+  )
 }
 
 function refuseApproval(locked: LockedRun, { hash, by }: Approval, rule: ApprovalRule): void {

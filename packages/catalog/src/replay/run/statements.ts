@@ -71,7 +71,7 @@ update redrive_catalog.dead_letter d set status = 'replaying', version = d.versi
     settled_at = clock_timestamp(), settled_by = $2
   from redrive_catalog.replay_item i
   where i.run_id = $1 and i.state = 'planned' and d.id = i.dead_letter_id and d.status = 'open' and d.version = i.version
-  returning i.place`
+  returning i.place, d.group_id`
 
 export const QUEUE_TAKEN: string = `
 update redrive_catalog.replay_item i set

@@ -20,7 +20,7 @@ export const expired: SetStatus = createSetStatus({
   to: 'expired',
 })
 
-/** Marks dead letters as unknown. They still count as open, because a user must set the outcome. */
+/** Marks dead letters as unknown: undecided until a user sets the outcome. */
 export const unknown: SetStatus = createSetStatus({
   from: ['replaying'],
   to: 'unknown',
