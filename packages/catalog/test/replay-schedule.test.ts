@@ -71,8 +71,11 @@ describe('a run that waits for outcomes', () => {
       await one.started({ canary: [1, 4] })
     }
     for (const _ of waiting) await worker.turn()
-    await other.started(FAST)
-    expect(await worker.turn()).toMatchObject({ published: 5 })
+    await other.started({ ...FAST, canary: [1] })
+    expect(await worker.turn()).toMatchObject({ published: 1 })
+    await worker.confirm()
+    // The other runs were selected longer ago, so they are next. They wait for their confirmations.
+    expect(await worker.turn()).toMatchObject({ published: 4 })
   })
 })
 

@@ -1,11 +1,12 @@
-/** Runs the background work of the catalog in a separate process, for several sources in memory. */
-import { catalog, startBackground } from '@redrive/catalog'
+/** Publishes the runs of several sources in memory, with one worker in a separate process. */
+import { setTimeout as after } from 'node:timers/promises'
+import { catalog } from '@redrive/catalog'
 import { openHistory } from '../../../evidence/history.ts'
 import { openDatabase } from '../../../harness/effects.ts'
 import { ready } from '../../../harness/process.ts'
 import { recordedSource } from './recorded-source.ts'
 
-export interface ScheduleWorker {
+interface ScheduleWorker {
   readonly catalogUrl: string
   readonly name: string
   readonly folder: string
@@ -14,13 +15,17 @@ export interface ScheduleWorker {
 
 const options = JSON.parse(process.argv[2] ?? '') as ScheduleWorker
 const history = openHistory(options.folder, options.name)
-/** 12 connections for the background work. */
-const pool = openDatabase(options.catalogUrl, { connections: 12 })
+const pool = openDatabase(options.catalogUrl)
+const sources = options.sources.map((name) => ({ source: recordedSource(name, history) }))
+const replayer = catalog({ pool }).replays.replayer({ sources })
+/** Time between two turns without work, as in the background jobs. */
+const IDLE_MS = 100
 
-await startBackground({
-  catalog: catalog({ pool }),
-  pool,
-  sources: options.sources.map((name) => ({ source: recordedSource(name, history) })),
-  role: 'replay',
-})
+async function publish(): Promise<never> {
+  for (;;) {
+    if ((await replayer.turn()) === undefined) await after(IDLE_MS)
+  }
+}
+
 ready()
+await publish()

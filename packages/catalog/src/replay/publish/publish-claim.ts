@@ -118,8 +118,8 @@ async function markSent(
   { sent, unsent, failed }: SendResult,
 ): Promise<ChunkResult> {
   const { size } = await markPublished(pool, claimed, sent)
-  await returnUnsent(pool, claimed, unsent)
-  return { published: size, fenced: sent.length - size, unsent: unsent.length, failed }
+  const returned = await returnUnsent(pool, claimed, unsent)
+  return { published: size, fenced: sent.length - size, unsent: returned, failed }
 }
 
 async function endTurn(pool: Pool, claimed: Claim, results: readonly ChunkResult[]): Promise<Turn> {

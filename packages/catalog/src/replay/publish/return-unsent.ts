@@ -9,12 +9,15 @@ import { RETURN_FAILED, RETURN_UNSENT, TURN_FAILED, TURN_WORKED } from './statem
 /** 3 turns without a successful publish: the target is unavailable. */
 const FAILING_TURNS_MAX = 3
 
+/** Returns items to the queue that were not published. Resolves with their number, without items of another worker. */
 export async function returnUnsent(
   pool: Pool,
   { runId, token }: Claim,
   places: readonly number[],
-): Promise<void> {
-  if (places.length > 0) await pool.query(RETURN_UNSENT, [runId, token, places])
+): Promise<number> {
+  if (places.length === 0) return 0
+  const { rowCount } = await pool.query(RETURN_UNSENT, [runId, token, places])
+  return rowCount ?? 0
 }
 
 export interface FailedPublish {

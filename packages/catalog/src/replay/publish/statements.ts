@@ -148,7 +148,8 @@ update redrive_catalog.replay_item i set lease_until = null, reason = f.reason,
 export const RETURN_UNSENT: string = `
 update redrive_catalog.replay_item set lease_until = null, state = 'queued',
     publishes = publishes - case state when 'publishing' then 1 else 0 end
-  where run_id = $1 and lease_token = $2 and place = any($3::integer[]) and state in ('claimed', 'publishing')`
+  where run_id = $1 and lease_token = $2 and place = any($3::integer[]) and state in ('claimed', 'publishing')
+  returning place`
 
 export const TURN_FAILED: string = `
 update redrive_catalog.replay_run set failing_turns = failing_turns + 1 where id = $1 returning failing_turns`
