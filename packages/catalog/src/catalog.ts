@@ -59,6 +59,12 @@ import {
   storeCheck,
   type StoredSourceCheck,
 } from './state/source-checks.ts'
+import {
+  putBackAll,
+  type PutBackOptions,
+  type PutBackResult,
+  startIngest,
+} from './put-back/put-back.ts'
 import type { PayloadKeys } from './encryption.ts'
 import { createSetAside, type SetAside } from './set-aside/set-aside.ts'
 import { type CatalogCounts, readCounts } from './metrics/counts.ts'
@@ -141,6 +147,20 @@ export class Catalog {
   async ingest(source: DeadLetterSource, options: IngestOptions = {}): Promise<IngestResult> {
     const resolved = resolveIngest(options, source.source, this.#keys)
     return ingestAll(this.#pool, source, resolved, options.signal)
+  }
+
+  /**
+   * Moves the open dead letters of a source back into its dead-letter queue, so that the catalog can be removed.
+   * Stops the ingest of the source until `startIngest`. After an interruption, the next call continues.
+   */
+  async putBack(source: DeadLetterSource, options: PutBackOptions = {}): Promise<PutBackResult> {
+    const deps = { pool: this.#pool, reader: this.#reader, keys: this.#keys }
+    return putBackAll(deps, source, options)
+  }
+
+  /** Starts the ingest of a source again after `putBack`. */
+  async startIngest(source: string): Promise<void> {
+    return startIngest(this.#pool, source)
   }
 
   /** Returns a page of dead letters, newest last failure first. */

@@ -63,6 +63,7 @@ export type {
 export type { SetAside } from './set-aside/set-aside.ts'
 export type { SetAsideReason } from './set-aside/store.ts'
 export type { SourceCheck, StoredSourceCheck } from './state/source-checks.ts'
+export type { PutBackOptions, PutBackProgress, PutBackResult } from './put-back/put-back.ts'
 export type { MaintenanceResult } from './retention.ts'
 export type { PayloadKeys } from './encryption.ts'
 export type { CatalogCounts, NotableGroup, SourceCounts } from './metrics/counts.ts'

@@ -10,6 +10,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { printConfig, printConfigSchema, validateConfig } from '../src/commands/config.ts'
 import { initCommand } from '../src/commands/init.ts'
 import { migrateCommand } from '../src/commands/migrate.ts'
+import { putBackCommand } from '../src/commands/put-back.ts'
 import { serveCommand } from '../src/commands/serve.ts'
 import { fail } from '../src/failure.ts'
 import type { Io } from '../src/io.ts'
@@ -297,5 +298,29 @@ describe('redrive migrate and redrive serve', () => {
     const { out, run } = world({ cwd: folder })
     expect(await run((io) => serveCommand(io, { logLevel: 'loud' }))).toBe(2)
     expect(out.stderr).toContain('--log-level: expected one of trace, debug, info')
+  })
+})
+
+describe('put-back', () => {
+  const config = JSON.stringify({
+    database: { url: 'postgres://nobody@127.0.0.1:1/none' },
+    auth: { development: {} },
+    sources: { orders: { postgres: { queue: 'orders' } } },
+  })
+
+  test('changes nothing without --yes or an answer', async () => {
+    const cwd = folderWith({ 'redrive.config.json': config })
+    for (const answers of [undefined, false]) {
+      const { out, run } = world({ cwd, ...(answers === undefined ? {} : { answers }) })
+      expect(await run((io) => putBackCommand(io, 'orders', {}))).toBe(2)
+      expect(out.stderr).toMatch(/Nothing was changed\. .*: add --yes\./)
+    }
+  })
+
+  test('rejects a source that the config does not have, and lists those it has', async () => {
+    const cwd = folderWith({ 'redrive.config.json': config })
+    const { out, run } = world({ cwd })
+    expect(await run((io) => putBackCommand(io, 'oders', { yes: true }))).toBe(2)
+    expect(out.stderr).toContain('The config has no source "oders". Its sources: orders.')
   })
 })

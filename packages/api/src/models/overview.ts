@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { SOURCE_STATUSES } from '../enums.ts'
-import { action, count, failureClass, id, nextCursor, status, timestamp } from './fields.ts'
+import { SOURCE_STATUSES, STATUSES } from '../enums.ts'
+import { action, count, failureClass, id, nextCursor, timestamp } from './fields.ts'
 
 const expiring = count.describe(
   'Open and unknown dead letters that retention deletes within 7 days, or within half of a shorter retention; counted every hour',
@@ -78,7 +78,9 @@ const expiredDay = z
     expiredAt: timestamp
       .optional()
       .describe('When retention last deleted dead letters of this day'),
-    byStatus: z.partialRecord(status, count).describe('Number by the last status that they had'),
+    byStatus: z
+      .partialRecord(z.enum([...STATUSES, 'put_back']), count)
+      .describe('Number by the last status that they had; `put_back`: returned to the broker'),
   })
   .meta({ id: 'ExpiredDay' })
 export const expiredPage = z.object({ days: z.array(expiredDay), nextCursor })

@@ -13,6 +13,8 @@ export interface KnownSource {
   readonly name: string
   /** Statements that every transaction of its ingest starts with. */
   readonly settings: string
+  /** Whether its dead letters are put back into the broker, so that nothing is ingested. */
+  readonly isStopped: boolean
 }
 
 /** A dead letter that is about to be stored. */

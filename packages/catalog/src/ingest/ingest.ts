@@ -37,6 +37,8 @@ export async function ingestAll(
   signal: AbortSignal | undefined,
 ): Promise<IngestResult> {
   const known = await registerSource(pool, options)
+  // Its dead letters are being put back into the broker. Draining them would delay that.
+  if (known.isStopped) return NOTHING
   const work = { pool, known, options, days: new Days(pool) }
   const storing = new Set<Promise<void>>()
   const done: IngestResult[] = []

@@ -6,7 +6,7 @@ insert into redrive_catalog.source as s (name, handler, retention, open_retentio
   on conflict (name) do update set handler = coalesce($2, s.handler),
     retention = coalesce($3::float8 * interval '1 millisecond', s.retention),
     open_retention = coalesce($5::float8 * interval '1 millisecond', s.open_retention)
-  returning id, coalesce((select 'lz4' = any(enumvals) from pg_settings
+  returning id, ingest_stopped_at is not null as is_stopped, coalesce((select 'lz4' = any(enumvals) from pg_settings
     where name = 'default_toast_compression'), false) as has_lz4`
 
 /** Starts a transaction that stores a batch. `begin` sends it, so it needs no round trip. */

@@ -31,11 +31,17 @@ export async function registerSource(pool: Pool, options: ResolvedIngest): Promi
     ...[name, storableOrNull(handler, NAME_MAX)],
     ...[retentionMs ?? null, RETENTION_MS, openRetentionMs ?? null, OPEN_RETENTION_MS],
   ]
-  const { rows } = await query<{ id: number; has_lz4: boolean }>(pool, REGISTER_SOURCE, values)
+  const { rows } = await query<SourceRow>(pool, REGISTER_SOURCE, values)
   const [row] = rows
   const id = row?.id ?? 0
   const settings = [beginIngest(id), ...(row?.has_lz4 === true ? [USE_LZ4] : [])].join('; ')
-  return { id, name, settings }
+  return { id, name, settings, isStopped: row?.is_stopped ?? false }
+}
+
+interface SourceRow {
+  readonly id: number
+  readonly has_lz4: boolean
+  readonly is_stopped: boolean
 }
 
 /** The transaction that stores one batch. */

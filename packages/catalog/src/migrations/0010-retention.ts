@@ -174,12 +174,69 @@ alter table redrive_catalog.source
   add column past_items jsonb not null default '{}';
 comment on column redrive_catalog.source.past_items is 'Number of items of deleted runs, by state.';
 
+alter table redrive_catalog.source add column ingest_stopped_at timestamptz;
+comment on column redrive_catalog.source.ingest_stopped_at is 'Since when its dead letters are put back into the broker; null: they are ingested.';
+
 -- Starts the transaction of an ingest: until its end, no group of the source is deleted. So a group that the ingest has
--- found exists when its dead letters are counted.
+-- found exists when its dead letters are counted. Rejects the ingest of a source whose dead letters are put back.
 create function redrive_catalog.begin_ingest(of_source integer) returns void
 language plpgsql as $$
 begin
   perform pg_advisory_xact_lock_shared(72656472, of_source);
+  if exists (select from redrive_catalog.source where id = of_source and ingest_stopped_at is not null) then
+    raise exception 'the ingest of this source is stopped' using errcode = 'RDSTP';
+  end if;
+end
+$$;
+
+-- Stops or starts the ingest of a source. Waits for ingests in progress; afterwards none can commit.
+create function redrive_catalog.stop_ingest(of_name text, stopped boolean) returns integer
+language plpgsql as $$
+declare
+  of_source integer;
+begin
+  select id into of_source from redrive_catalog.source where name = of_name;
+  if of_source is null then return null; end if;
+  perform pg_advisory_xact_lock(72656472, of_source);
+  update redrive_catalog.source set ingest_stopped_at = case when stopped then coalesce(ingest_stopped_at, now()) end
+    where id = of_source;
+  return of_source;
+end
+$$;
+
+-- Deletes open dead letters that the broker has stored again, and counts them as put back.
+create function redrive_catalog.delete_put_back(ids uuid[]) returns integer
+language plpgsql as $$
+declare
+  gone jsonb;
+  deleted integer;
+begin
+  with chosen as (
+    select id from redrive_catalog.dead_letter where id = any(ids) and status = 'open' order by id for update
+  ), letters as (
+    delete from redrive_catalog.dead_letter d using chosen c where d.id = c.id
+      returning d.id, d.source_id, d.group_id, d.first_failed_at
+  ), payloads as (
+    delete from redrive_catalog.dead_letter_payload p using chosen c where p.dead_letter_id = c.id
+  ), lookups as (
+    delete from redrive_catalog.dead_letter_lookup l using chosen c where l.dead_letter_id = c.id
+  )
+  select coalesce(jsonb_agg(g), '[]'), coalesce(sum(count), 0)::integer from (
+    select source_id, group_id, (first_failed_at at time zone 'UTC')::date as day, count(*) as count
+      from letters group by 1, 2, 3) g
+    into gone, deleted;
+  perform from redrive_catalog.failure_group
+    where id in (select (g ->> 'group_id')::uuid from jsonb_array_elements(gone) g) order by id for no key update;
+  update redrive_catalog.failure_group f set open_count = f.open_count - o.count
+    from (select group_id, sum(count) as count
+      from jsonb_to_recordset(gone) as g (group_id uuid, count bigint) group by group_id) o
+    where f.id = o.group_id;
+  update redrive_catalog.source_day d set
+      expired = d.expired || jsonb_build_object('put_back', coalesce((d.expired ->> 'put_back')::bigint, 0) + o.count)
+    from (select source_id, day, sum(count) as count
+      from jsonb_to_recordset(gone) as g (source_id integer, day date, count bigint) group by source_id, day) o
+    where d.source_id = o.source_id and d.day = o.day;
+  return deleted;
 end
 $$;
 

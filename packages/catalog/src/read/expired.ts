@@ -21,8 +21,8 @@ export interface ExpiredDay {
   readonly day: string
   /** When retention last deleted dead letters of this day, epoch ms. */
   readonly expiredAt: number | undefined
-  /** Number of dead letters by the last status that they had. */
-  readonly byStatus: Readonly<Partial<Record<Status, number>>>
+  /** Number of dead letters by the last status that they had; `put_back`: returned to the broker. */
+  readonly byStatus: Readonly<Partial<Record<Status | 'put_back', number>>>
 }
 
 export interface ExpiredPage {

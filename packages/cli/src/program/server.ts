@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import type { VerifyOptions } from '../commands/audit-verify.ts'
 import type { DoctorOptions } from '../commands/doctor.ts'
 import type { MigrateOptions } from '../commands/migrate.ts'
+import type { PutBackCommandOptions } from '../commands/put-back.ts'
 import type { ServeCommandOptions } from '../commands/serve.ts'
 import type { PlanTopologyOptions, PrintTopologyOptions } from '../commands/topology-plan.ts'
 import type { TopologyOptions } from '../commands/topology.ts'
@@ -36,6 +37,18 @@ export function addServer(root: Command, run: BindAction): void {
     .action(
       run<MigrateOptions>(async (io, options) =>
         (await import('../commands/migrate.ts')).migrateCommand(io, options),
+      ),
+    )
+  configured(
+    root
+      .command('put-back <source>')
+      .description('return the open dead letters of a source to its dead-letter queue'),
+  )
+    .option('-y, --yes', 'skip the confirmation prompt')
+    .option('--start-ingest', 'start the ingest of the source again, and put nothing back')
+    .action(
+      run<PutBackCommandOptions>(async (io, options, [source = '']) =>
+        (await import('../commands/put-back.ts')).putBackCommand(io, source, options),
       ),
     )
   addConfig(root.command('config').description('check and print the server config'), run)

@@ -68,6 +68,12 @@ export interface DeadLetterSource {
   readonly replay: 'copy' | 'in_place'
   drain(options: { readonly limit: number }): Promise<DrainedBatch>
   publish(replay: ReplayMessage): Promise<void>
+  /**
+   * Stores drained dead letters in their dead-letter queues again, with the bytes and headers that they had there.
+   * Resolves when the broker has confirmed all of them. If it rejects, some may be stored. Absent: the transport
+   * cannot do it.
+   */
+  putBack?(deadLetters: readonly DrainedDeadLetter[]): Promise<void>
   /** Returns waiting confirmations, at most `limit`. With none, it soon returns an empty batch. One may be returned twice. */
   confirmations(options: { readonly limit: number }): Promise<ConfirmationBatch>
   /** Counts the waiting dead letters, including quarantine. */

@@ -32,6 +32,7 @@ export function boundTo(
   const allowed = new Set(origins)
   const lag = source.lag?.bind(source)
   const queues = source.queues?.bind(source)
+  const putBack = source.putBack?.bind(source)
   return {
     source: source.source,
     replay: source.replay,
@@ -40,6 +41,7 @@ export function boundTo(
     depth: () => source.depth(),
     ...(lag === undefined ? {} : { lag }),
     ...(queues === undefined ? {} : { queues }),
+    ...(putBack === undefined ? {} : { putBack }),
     close: () => source.close(),
     async publish(replay) {
       const { origin } = replay.deadLetter

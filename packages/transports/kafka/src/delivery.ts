@@ -166,7 +166,8 @@ export function completed(
 
 const PREFIX = Buffer.from(HEADER_PREFIX)
 
-const isRedriveHeader = ([name]: Header) => name.subarray(0, PREFIX.length).equals(PREFIX)
+export const isRedriveHeader = ([name]: Header): boolean =>
+  name.subarray(0, PREFIX.length).equals(PREFIX)
 
 const producerHeaders = (headers: readonly Header[]): readonly Header[] =>
   headers.some(isRedriveHeader) ? headers.filter((header) => !isRedriveHeader(header)) : headers
@@ -208,7 +209,26 @@ export function envelopeOf({
   }
 }
 
-const base64 = (bytes: Buffer | null) => bytes?.toString('base64') ?? null
+/** Returns headers that were stored as text. */
+export const storedHeaders = (text = '[]'): readonly Header[] =>
+  (JSON.parse(text) as readonly [string, string | null][]).map(([name, value]) => [
+    Buffer.from(name, 'base64'),
+    value === null ? null : Buffer.from(value, 'base64'),
+  ])
+
+/** Returns key and value of a stored record. */
+export const storedContent = (
+  { recordKey, tombstone }: Readonly<Record<string, string>>,
+  bytes: Uint8Array,
+): Pick<Copy, 'key' | 'value'> => ({
+  key: recordKey === undefined ? null : Buffer.from(recordKey, 'base64'),
+  value:
+    tombstone === 'true' && bytes.length === 0
+      ? null
+      : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength),
+})
+
+export const base64 = (bytes: Buffer | null): string | null => bytes?.toString('base64') ?? null
 
 /**
  * Returns the topic for a replay of a Redrive dead letter: a retry topic of the group that failed, because
@@ -248,26 +268,13 @@ export function replayOf(
   const cycle = { ...FIRST_CYCLE, number: delivery.cycle.number + 1 }
   const state = { id, key, source, replayId, replaces, cycle, reason: undefined }
   const { headers } = encodeHeaders(state)
-  const { recordKey, tombstone, partition, replayTo = origin } = envelope
-  const producerEntries = JSON.parse(envelope['headers'] ?? '[]') as readonly [
-    string,
-    string | null,
-  ][]
-  const own = producerEntries.map(
-    ([name, value]): Header => [
-      Buffer.from(name, 'base64'),
-      value === null ? null : Buffer.from(value, 'base64'),
-    ],
-  )
+  const { partition, replayTo = origin } = envelope
+  const own = storedHeaders(envelope['headers'])
   return {
     topic: replayTo,
     partition: partition === undefined ? undefined : Number(partition),
     copy: {
-      key: recordKey === undefined ? null : Buffer.from(recordKey, 'base64'),
-      value:
-        tombstone === 'true' && bytes.length === 0
-          ? null
-          : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength),
+      ...storedContent(envelope, bytes),
       headers: [...own, ...encodeAsBytes(headers)],
     },
   }

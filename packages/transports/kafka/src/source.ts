@@ -36,6 +36,7 @@ import {
   resolveSourceOptions,
 } from './options.ts'
 import { Publisher } from './publish.ts'
+import { putBackEnvelopeOf, putBackOf } from './put-back.ts'
 import { topologyOf } from './topology.ts'
 
 /** 30 s: joining a group takes as long as its slowest member needs. */
@@ -175,6 +176,7 @@ export class KafkaSource implements DeadLetterSource {
       origin,
       envelope: {
         ...envelopeOf(raw),
+        ...putBackEnvelopeOf(raw),
         ...(partition === undefined ? {} : { partition: String(partition) }),
         ...(replayTo === undefined ? {} : { replayTo }),
       },
@@ -199,6 +201,17 @@ export class KafkaSource implements DeadLetterSource {
       const result = unfinished(error, to)
       throw result.kind === 'refused' ? result.error : error
     }
+  }
+
+  /** Produces the records to their dead-letter topics and partitions, with the same key, value and headers. */
+  async putBack(deadLetters: readonly DrainedDeadLetter[]): Promise<void> {
+    const records = deadLetters.map((one) => {
+      const record = putBackOf(one)
+      if (record === undefined) throw unknownTopic(one)
+      return record
+    })
+    const sent = records.map(({ copy, ...to }) => this.#publisher.send(to, copy))
+    await this.#publisher.inTime(Promise.all(sent).then(() => undefined))
   }
 
   /** Returns the partition that producers choose for the key; any partition for a record without a key. */
@@ -276,6 +289,12 @@ const contentMissing = (original: string, cause: unknown) =>
     'REFUSED',
     `This dead letter has no content: the record was too large to copy, and the original, ${original}, cannot be read: ${cause instanceof Error ? cause.message : String(cause)} Publish the message again from its producer, or add a body and replay it.`,
     { cause },
+  )
+
+const unknownTopic = ({ delivery }: DrainedDeadLetter) =>
+  new RedriveError(
+    'REFUSED',
+    `The dead letter "${delivery.id}" was drained by an older release, which did not store its topic and headers. Replay or discard it.`,
   )
 
 /** The reasons of a decision that mean quarantine. */

@@ -1,4 +1,4 @@
-import type { FailureClass } from '@redrive/core'
+import { type FailureClass, RedriveError } from '@redrive/core'
 import type {
   ConfirmationBatch,
   DeadLetterSource,
@@ -21,6 +21,7 @@ import {
   RETURN_CONFIRMATIONS,
   LAG,
   DEPTH,
+  PUT_BACK,
   REPLAY,
 } from './sql/source.ts'
 
@@ -122,6 +123,19 @@ export class PostgresSource implements DeadLetterSource {
     }
     const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     await rowsOf(this.#pool, REPLAY, [id, replayId, JSON.stringify(copy), REPLAYED_BY, body])
+  }
+
+  /** Makes the rows of these dead letters waiting again. They did not change since they were drained. */
+  async putBack(deadLetters: readonly DrainedDeadLetter[]): Promise<void> {
+    const ids = deadLetters.map(({ delivery }) => delivery.id)
+    const found = await rowsOf<{ id: string }>(this.#pool, PUT_BACK, [this.source, ids])
+    const known = new Set(found.map(({ id }) => id))
+    const gone = ids.filter((id) => !known.has(id))
+    if (gone.length === 0) return
+    throw new RedriveError(
+      'REFUSED',
+      `The outbox no longer has ${gone.length} of these dead letters, because their retention there has ended: ${gone.slice(0, 5).join(', ')}. Replay or discard them.`,
+    )
   }
 
   async depth(): Promise<number> {

@@ -215,6 +215,21 @@ export function envelopeOf(
   }
 }
 
+/** Returns the AMQP properties that the envelope and the delivery contain. */
+export function storedProperties(
+  texts: Readonly<Record<string, string>>,
+  { contentType, type }: Pick<Delivery, 'contentType' | 'type'>,
+): Options.Publish {
+  const properties = Object.entries(texts).map(([name, text]) =>
+    NUMBERS.includes(name) ? [name, Number(text)] : [name, text],
+  )
+  return copiedProperties({
+    ...(Object.fromEntries(properties) as Properties),
+    ...(contentType === undefined ? {} : { contentType }),
+    ...(type === undefined ? {} : { type }),
+  })
+}
+
 /** Properties that are numbers in AMQP. */
 const NUMBERS: readonly string[] = ['priority', 'timestamp']
 
@@ -241,20 +256,13 @@ export function replayOf(
   const state = { id, key, source, replayId, replaces, cycle, reason: undefined }
   const encoded = encodeHeaders(state)
   const { exchange = '', routingKey = source, headerTypes, ...texts } = envelope
-  const properties = Object.entries(texts).map(([name, text]) =>
-    NUMBERS.includes(name) ? [name, Number(text)] : [name, text],
-  )
   // A replay is routed to one destination, like a retry, unless `copies` contains further routing keys.
   const { CC: _, BCC: __, ...headers } = delivery.headers
   const types = headerTypes === undefined ? undefined : (JSON.parse(headerTypes) as HeaderTypes)
   return {
     content: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength),
     properties: {
-      ...copiedProperties({
-        ...(Object.fromEntries(properties) as Properties),
-        ...(contentType === undefined ? {} : { contentType }),
-        ...(type === undefined ? {} : { type }),
-      }),
+      ...storedProperties(texts, { contentType, type }),
       headers: {
         ...withTypes(headers, types),
         ...encoded.headers,

@@ -38,6 +38,7 @@ import {
 } from './options.ts'
 import { checkEncodable } from './message/check-encodable.ts'
 import { COPY, Publisher } from './publish.ts'
+import { putBack, putBackEnvelopeOf } from './put-back.ts'
 import { textOf, unreadableDeadLetter } from './unreadable.ts'
 
 /** 2 s without the next dead letter: another control plane has taken the rest. */
@@ -121,6 +122,12 @@ export class RabbitMqSource implements DeadLetterSource {
     this.#missingQueueBackoff.expect()
   }
 
+  /** Publishes dead letters to the queues they were drained from, with the same bytes, headers and properties. */
+  putBack(deadLetters: readonly DrainedDeadLetter[]): Promise<void> {
+    const { confirmTimeoutMs } = this.#options
+    return this.#withConnection((connection) => putBack(connection, deadLetters, confirmTimeoutMs))
+  }
+
   async depth(): Promise<number> {
     let total = 0
     for (const { unackedCount } of this.#drained) total += unackedCount
@@ -192,7 +199,7 @@ export class RabbitMqSource implements DeadLetterSource {
     return {
       delivery: { ...rest, source: origin, cycle },
       origin,
-      envelope: envelopeOf(delivery, address),
+      envelope: { ...envelopeOf(delivery, address), ...putBackEnvelopeOf(queue, delivery) },
       quarantined: this.#options.quarantineQueues.includes(queue),
       class: failureClass,
       reason: foreign?.reason ?? decoded.reason ?? 'unknown',

@@ -28,6 +28,11 @@ export const RELEASE: string = `
 update redrive.outbox o set deleted_at = now(), lease_until = null
   ${STILL_LEASED}`
 
+/** Makes released dead letters waiting again: a release keeps the row until its partition is dropped. */
+export const PUT_BACK: string = `
+update redrive.outbox set deleted_at = null, lease_until = null
+  where queue = $1 and id = any($2::uuid[]) and failed_at is not null returning id`
+
 export const ABANDON: string = `
 update redrive.outbox o set lease_until = null
   ${STILL_LEASED}`

@@ -1,0 +1,106 @@
+import { RedriveError } from '@redrive/core'
+import type { DrainedDeadLetter } from '@redrive/runtime'
+import { withTimeout } from '@redrive/runtime/internal'
+import type { ChannelModel } from 'amqplib'
+import { answered, closeChannel } from './connection/connection.ts'
+import { type Copy, type RabbitMqDelivery, storedProperties } from './delivery.ts'
+import { asideIn } from './message/aside.ts'
+import { checkEncodable } from './message/check-encodable.ts'
+import { type HeaderTypes, withTypes } from './message/header-types.ts'
+import { type Headers, NO_HEADERS, propertiesOf } from './message/properties.ts'
+
+/**
+ * Returns what a dead letter needs to be put back: its queue, and the headers that are not among those of the
+ * producer. Redrive and the broker wrote them, so they are JSON.
+ */
+export function putBackEnvelopeOf(
+  queue: string,
+  { raw, headers: own }: Pick<RabbitMqDelivery, 'raw' | 'headers'>,
+): Readonly<Record<string, string>> {
+  const { headers = NO_HEADERS } = propertiesOf(raw)
+  const others = Object.entries(headers).filter(([name]) => !Object.hasOwn(own, name))
+  if (others.length === 0) return { deadLetterQueue: queue }
+  try {
+    return {
+      deadLetterQueue: queue,
+      deadLetterHeaders: JSON.stringify(Object.fromEntries(others)),
+    }
+  } catch {
+    // Any program can write these headers, such as a table that is too deep. This one can be replayed, but not put back.
+    return {}
+  }
+}
+
+/** Returns the dead letter as it was in its queue, and the queue. Undefined: it was drained by an older release. */
+function putBackOf({
+  delivery,
+  envelope,
+}: DrainedDeadLetter): (Omit<Copy, 'truncated'> & { readonly queue: string }) | undefined {
+  const { deadLetterQueue: queue, deadLetterHeaders = '{}', headerTypes, ...texts } = envelope
+  if (queue === undefined) return undefined
+  const others = JSON.parse(deadLetterHeaders) as Headers
+  // Headers that a copy stores in one header were not headers of the dead letter.
+  const aside = asideIn(others).headers
+  const own = Object.entries(delivery.headers).filter(([name]) => !Object.hasOwn(aside, name))
+  const types = headerTypes === undefined ? undefined : (JSON.parse(headerTypes) as HeaderTypes)
+  const headers = withTypes({ ...Object.fromEntries(own), ...others }, types)
+  const { bytes } = delivery
+  return {
+    queue,
+    content: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength),
+    properties: {
+      ...storedProperties(texts, delivery),
+      ...(Object.keys(headers).length === 0 ? {} : { headers }),
+    },
+  }
+}
+
+/**
+ * Publishes dead letters to the queues that they were drained from. It uses a separate channel and adds no header
+ * to recognise returned messages: if the broker returns one, the whole call rejects.
+ */
+export async function putBack(
+  connection: ChannelModel,
+  deadLetters: readonly DrainedDeadLetter[],
+  confirmTimeoutMs: number,
+): Promise<void> {
+  const messages = deadLetters.map((one) => {
+    const message = putBackOf(one)
+    if (message === undefined) throw unknownQueue(one)
+    checkEncodable((message.properties.headers ?? {}) as Readonly<Record<string, unknown>>)
+    return message
+  })
+  const channel = await answered(connection.createConfirmChannel())
+  const returned = new Set<string>()
+  channel.on('return', ({ fields }) => void returned.add(fields.routingKey))
+  // The promise below reports it.
+  channel.on('error', () => undefined)
+  try {
+    for (const { queue, content, properties } of messages) {
+      channel.publish('', queue, content, { ...properties, persistent: true, mandatory: true })
+    }
+    await withTimeout(channel.waitForConfirms(), confirmTimeoutMs, throwUnconfirmed)
+    if (returned.size > 0) throw missingQueues([...returned])
+  } finally {
+    await closeChannel(channel)
+  }
+}
+
+function throwUnconfirmed(): never {
+  throw new RedriveError(
+    'OUTCOME_UNKNOWN',
+    'The broker may or may not have stored the dead letters: it did not confirm them in time.',
+  )
+}
+
+const missingQueues = (queues: readonly string[]) =>
+  new RedriveError(
+    'UNROUTABLE',
+    `The queue ${queues.map((queue) => `"${queue}"`).join(', ')} does not exist, so its dead letters cannot be put back. Create it, or start the consumer, which creates it.`,
+  )
+
+const unknownQueue = ({ delivery }: DrainedDeadLetter) =>
+  new RedriveError(
+    'REFUSED',
+    `The dead letter "${delivery.id}" has no stored queue and headers: an older release drained it, or its headers cannot be stored. Replay or discard it.`,
+  )
