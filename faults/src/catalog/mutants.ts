@@ -9,6 +9,7 @@ const PLAN = 'packages/catalog/src/replay/plan/plan.ts'
 const REFAIL = 'packages/catalog/src/replay/outcome/refail.ts'
 const PUBLISH_CLAIM = 'packages/catalog/src/replay/publish/publish-claim.ts'
 const SETTLE = 'packages/catalog/src/replay/outcome/confirm.ts'
+const PUT_BACK = 'packages/catalog/src/put-back/put-back.ts'
 const STORE = 'packages/catalog/src/ingest/store.ts'
 
 export const MUTANTS: readonly Mutant[] = [
@@ -126,5 +127,15 @@ export const MUTANTS: readonly Mutant[] = [
       `const LOOK_AHEAD = \`interval '20 seconds'`,
     ],
     [PUBLISH_CLAIM, 'const CHECKED_MS = 500', 'const CHECKED_MS = 60_000'],
+  ],
+  [
+    'delete dead letters before the broker has stored them again',
+    'put-back',
+    'lost',
+    [
+      PUT_BACK,
+      '    const stored = await putOrSplit(',
+      '    await deleteStored(deps.pool, letters.map(({ id }) => id))\n    const stored = await putOrSplit(',
+    ],
   ],
 ]

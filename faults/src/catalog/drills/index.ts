@@ -3,6 +3,7 @@ import { downstreamBreaks } from './break.ts'
 import { END_TO_END } from './end-to-end.ts'
 import { foreign } from './foreign/foreign.ts'
 import { hostile } from './hostile/hostile.ts'
+import { putBack } from './put-back/put-back.ts'
 import { SCHEDULE } from './schedule/schedule.ts'
 
 /** Fault scenarios that play the whole way of dead letters, from failure to confirmation. */
@@ -12,4 +13,5 @@ export const DRILLS: readonly Scenario[] = [
   foreign,
   hostile,
   ...SCHEDULE,
+  putBack,
 ]
