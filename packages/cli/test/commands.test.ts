@@ -169,18 +169,17 @@ describe('output for people', () => {
       listDeadLetters: () => ({ deadLetters: [deadLetter()] }),
       setOutcomes: () => ({ changed: 1, skipped: [] }),
     }
-    for (const filter of [
-      ['--run', RUN_A],
-      [`group:${GROUP_A}`],
-      ['source:orders'],
-    ]) {
+    for (const filter of [['--run', RUN_A], [`group:${GROUP_A}`], ['source:orders']]) {
       const { stdout } = await runWith(setting, ['set-outcome', '--as', 'open', ...filter])
       expect(stdout).toBe('1 message now open, 0 skipped.\n')
       expect(server?.requests.at(-1)?.body).toEqual({ ids: [MESSAGE_A], as: 'open' })
       expect(JSON.stringify(server?.requests.at(-2)?.query)).toContain('not_returned')
     }
     const { code, stderr } = await runWith(setting, ['set-outcome', '--as', 'open'])
-    expect([code, stderr]).toEqual([2, expect.stringContaining('a filter such as group:7f3a, --run')])
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringContaining('a filter such as group:7f3a, --run'),
+    ])
   })
 
   test('prints sources, runs, tokens and audit entries as tables', async () => {
@@ -591,7 +590,9 @@ describe('changes', () => {
     expect((await runWith(handlers, ['discard', '--id', MESSAGE_A, MESSAGE_B, '--yes'])).code).toBe(
       6,
     )
-    expect((await runWith(handlers, ['set-outcome', '--id', MESSAGE_A, '--as', 'open'])).code).toBe(5)
+    expect((await runWith(handlers, ['set-outcome', '--id', MESSAGE_A, '--as', 'open'])).code).toBe(
+      5,
+    )
     expect((await runWith(handlers, ['restore', '--id', MESSAGE_A, MESSAGE_B])).code).toBe(0)
   })
 
