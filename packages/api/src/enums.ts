@@ -87,6 +87,14 @@ export const PROOF_REASONS = [
   'redrive_dead_letters',
   'foreign_dead_letters',
 ] as const
+/** The state of a message that is set aside. */
+export const SET_ASIDE_STATUSES = [
+  'open',
+  'requested',
+  'replaying',
+  'replayed',
+  'discarded',
+] as const
 /** Gates that a plan may override. */
 export const OVERRIDES = ['quarantined', 'too_old', 'too_many_cycles', 'failed_recently'] as const
 

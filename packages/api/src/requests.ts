@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { GROUP_ORDERS, OVERRIDES, PROOFS } from './enums.ts'
+import { GROUP_ORDERS, OVERRIDES, PROOFS, SET_ASIDE_STATUSES } from './enums.ts'
 import { action, failureClass, groupState, id, itemState, runState } from './models/fields.ts'
 
 const limit = z
@@ -164,6 +164,17 @@ export const runQuery = z.object({
   limit,
   cursor,
 })
+
+export const setAsideQuery = z.object({
+  sources: names,
+  statuses: z
+    .array(z.enum(SET_ASIDE_STATUSES))
+    .optional()
+    .describe('Default: open, requested and replaying'),
+  limit,
+  cursor,
+})
+export const setAsideSelection = z.strictObject({ ids })
 
 export const itemQuery = z.object({
   states: z.array(itemState).optional(),

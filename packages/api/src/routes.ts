@@ -7,6 +7,7 @@ import * as deadLetters from './models/dead-letters.ts'
 import * as groups from './models/groups.ts'
 import * as overview from './models/overview.ts'
 import * as replays from './models/replays.ts'
+import * as setAside from './models/set-aside.ts'
 import * as requests from './requests.ts'
 
 /** One operation of the API. */
@@ -66,6 +67,14 @@ export const ROUTES = {
   discard: { method: 'POST', path: '/api/v1/dead-letters/discard', needs: 'discard', summary: 'Discard dead letters', body: requests.selection, output: deadLetters.settled },
   restore: { method: 'POST', path: '/api/v1/dead-letters/restore', needs: 'discard', summary: 'Restore discarded dead letters', body: requests.selection, output: deadLetters.settled },
   setOutcomes: { method: 'POST', path: '/api/v1/dead-letters/outcomes', needs: 'replay', summary: 'Set the outcome of unconfirmed replays', body: requests.decision, output: deadLetters.outcomesSet },
+
+  listSetAside: { method: 'GET', path: '/api/v1/set-aside', needs: 'view', summary: 'List messages that could not be catalogued, newest first', query: requests.setAsideQuery, output: setAside.setAsidePage },
+  getSetAside: { method: 'GET', path: '/api/v1/set-aside/{id}', needs: 'view', summary: 'Get a set-aside message', params: requests.byId, output: setAside.setAsideMessage },
+  getSetAsidePayload: { method: 'GET', path: '/api/v1/set-aside/{id}/payload', needs: 'view_unmasked', summary: 'Get body and headers of a set-aside message', params: requests.byId, output: setAside.setAsidePayload },
+  replaySetAside: { method: 'POST', path: '/api/v1/set-aside/replay', needs: 'replay', summary: 'Request a replay of set-aside messages', body: requests.setAsideSelection, output: setAside.setAsideChanged },
+  approveSetAside: { method: 'POST', path: '/api/v1/set-aside/approve', needs: 'approve', summary: 'Approve the replay of set-aside messages', body: requests.setAsideSelection, output: setAside.setAsideChanged },
+  discardSetAside: { method: 'POST', path: '/api/v1/set-aside/discard', needs: 'discard', summary: 'Discard set-aside messages', body: requests.setAsideSelection, output: setAside.setAsideChanged },
+  reopenSetAside: { method: 'POST', path: '/api/v1/set-aside/reopen', needs: 'discard', summary: 'Reopen discarded set-aside messages or withdraw their replay', body: requests.setAsideSelection, output: setAside.setAsideChanged },
 
   planReplay: { method: 'POST', path: '/api/v1/replays', needs: 'replay', summary: 'Plan a replay run and preview its items', body: requests.planRequest, ifMatch: 'edit', status: 201, output: replays.run },
   listReplays: { method: 'GET', path: '/api/v1/replays', needs: 'view', summary: 'List replay runs, newest first', query: requests.runQuery, output: replays.runPage },

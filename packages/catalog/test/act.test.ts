@@ -235,6 +235,7 @@ describe('metrics and alerts', () => {
       expiring: 0,
       nextExpiryAt: undefined,
       lastIngestedAt: expect.any(Number),
+      setAside: 0,
     })
     const metrics = metricsOf(counts)
     expect(metrics.depthBySource['watched']).toBe(120)

@@ -145,7 +145,7 @@ describe('a role', () => {
         ({ queue, type }) => `${queue} ${type}`,
       )
     }
-    const ofReplay = ['auto_replay', 'publish', 'settle'].map(
+    const ofReplay = ['auto_replay', 'publish', 'replay_set_aside', 'settle'].map(
       (one) => `redrive.catalog.replay ${one}`,
     )
     const ofWatch = ['upkeep', 'watch'].map((one) => `redrive.catalog.watch ${one}`)

@@ -8,6 +8,7 @@ const counts = (of: {
   readonly inGroup?: number
   readonly ageMs?: number
   readonly isMuted?: boolean
+  readonly setAside?: number
   readonly createdAgo?: number
   readonly regressedAgo?: number
   readonly expiring?: number
@@ -26,6 +27,7 @@ const counts = (of: {
       expiring: of.expiring ?? 0,
       nextExpiryAt: of.expiring === undefined ? undefined : AT + 1_000,
       lastIngestedAt: AT,
+      setAside: of.setAside ?? 0,
     },
   ],
   groups: [
@@ -78,6 +80,7 @@ describe('metrics', () => {
       oldestAgeMs: 7,
       averageAttempts: 2.5,
       expiring: 3,
+      setAside: 0,
       overThreshold: ['s'],
     })
   })
@@ -92,6 +95,7 @@ describe('metrics', () => {
       oldestAgeMs: undefined,
       averageAttempts: undefined,
       expiring: 0,
+      setAside: 0,
       overThreshold: [],
     })
   })

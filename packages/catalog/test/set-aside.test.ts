@@ -1,8 +1,9 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
-import type { DrainedDeadLetter } from '@redrive/runtime'
+import { RedriveError } from '@redrive/core'
+import type { DrainedDeadLetter, ReplayMessage } from '@redrive/runtime'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { catalog } from '../src/index.ts'
+import { alertsOf, catalog } from '../src/index.ts'
 import { TABLES } from '../src/migrations/0001-tables.ts'
 import { decodeAny, encodeAny } from '../src/set-aside/codec.ts'
 import { SET_ASIDE } from '../src/migrations/0008-set-aside.ts'
@@ -215,6 +216,86 @@ describe('changes', () => {
       where message_id = '${letter.delivery.id}'`)
     expect(await ingest()).toMatchObject({ known: 0, setAside: 1 })
     await expectWhole(name, [letter])
+  })
+
+  /** A source that records what it publishes. */
+  class PublishingSource extends ListSource {
+    readonly published: ReplayMessage[] = []
+    problem: Error | undefined
+
+    override async publish(replay?: ReplayMessage): Promise<void> {
+      if (this.problem !== undefined) throw this.problem
+      if (replay !== undefined) this.published.push(replay)
+    }
+  }
+
+  /** Sets a message aside and approves its replay. */
+  async function approved(letter = dead()) {
+    const source = new PublishingSource([letter], nameOf())
+    await made.ingest(source, { maxPayloadBytes: 1 })
+    const { messages } = await made.setAside.list({ sources: [source.source] })
+    const [id = ''] = messages.map((found) => found.id)
+    await made.setAside.requestReplay([id], { by: 'ada' })
+    await made.setAside.approve([id], { by: 'bob' })
+    return { id, source, letter }
+  }
+
+  test('an approved message is published once, unchanged', async () => {
+    const { id, source, letter } = await approved(dead({ delivery: { headers: { a: 'x' } } }))
+    const replayers = [1, 2].map(() => made.replays.replayer({ sources: [{ source }] }))
+    const results = await Promise.all(replayers.map((one) => one.publishSetAside(source.source)))
+    expect(results.filter(Boolean)).toHaveLength(1)
+    expect(source.published.map(({ replayId }) => replayId)).toEqual([id])
+    expectSame(source.published[0]?.deadLetter, letter)
+    expect(await statusOf(id)).toBe('replayed')
+    expect(await replayers[0]?.publishSetAside(source.source)).toBe(false)
+  })
+
+  test('a rejected replay opens the message again, with the reason', async () => {
+    const { id, source } = await approved()
+    const replayer = made.replays.replayer({ sources: [{ source }] })
+    source.problem = new Error('The headers are too large.')
+    expect(await replayer.publishSetAside(source.source)).toBe(true)
+    expect(await made.setAside.get(id)).toMatchObject({
+      status: 'open',
+      replayError: 'The headers are too large.',
+    })
+  })
+
+  test('an unknown outcome is reported and published again with the same id', async () => {
+    const { id, source } = await approved()
+    const replayer = made.replays.replayer({ sources: [{ source }] })
+    source.problem = new RedriveError('OUTCOME_UNKNOWN', 'The broker did not confirm it.')
+    const error = await refusal(replayer.publishSetAside(source.source))
+    expect(error).toMatchObject({ code: 'OUTCOME_UNKNOWN' })
+    expect(await statusOf(id)).toBe('replaying')
+    source.problem = undefined
+    await replayer.publishSetAside(source.source)
+    expect(source.published.map(({ replayId }) => replayId)).toEqual([id])
+  })
+
+  test('a message is published only to an allowed origin', async () => {
+    const { id, source } = await approved()
+    const from = catalog({ pool, origins: { [source.source]: ['billing'] } })
+    const replayer = from.replays.replayer({ sources: [{ source }] })
+    await replayer.publishSetAside(source.source)
+    expect(source.published).toEqual([])
+    const found = await made.setAside.get(id)
+    expect(found?.status).toBe('open')
+    expect(found?.replayError).toContain('The origin "orders" is not an allowed replay target')
+  })
+
+  test('counts and an alert show unsettled messages until they are settled', async () => {
+    const name = nameOf()
+    const id = await one(name)
+    const seen = async () => {
+      const counts = await made.counts()
+      const alerts = alertsOf(counts).filter(({ source }) => source === name)
+      return [counts.sources.find(({ source }) => source === name)?.setAside, alerts]
+    }
+    expect(await seen()).toEqual([1, [{ kind: 'set_aside', source: name, count: 1 }]])
+    await made.setAside.discard([id], { by: 'ada' })
+    expect(await seen()).toEqual([0, []])
   })
 
   test('reject ids that are none', async () => {

@@ -5,6 +5,7 @@ import type { CommonOptions, Io } from './io.ts'
 import { addActing } from './program/manage.ts'
 import { addLocal } from './program/local.ts'
 import { addAudit, addLooking } from './program/inspect.ts'
+import { addSetAside } from './program/set-aside.ts'
 import type { BindAction } from './program/command.ts'
 import { addServer } from './program/server.ts'
 
@@ -61,6 +62,7 @@ function programOf(io: Io, run: BindAction): Command {
     .addHelpText('after', EPILOGUE)
   addLooking(root, run)
   addActing(root, run)
+  addSetAside(root, run)
   addAudit(root, run)
   addLocal(root, run)
   addServer(root, run)

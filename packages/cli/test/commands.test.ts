@@ -192,6 +192,7 @@ describe('output for people', () => {
             open: 3,
             oldestAt: undefined,
             expiring: 2,
+            setAside: 2,
             state: {
               status: 'unreachable',
               problem:
@@ -561,6 +562,7 @@ describe('changes', () => {
       undecided: 0,
       depthBySource: {},
       depthByClass: {},
+      setAside: 0,
       alerts: [],
       expiring: 0,
       freezeReason: 'The catalog was restored.',
@@ -1149,5 +1151,58 @@ describe('server settings', () => {
     })
     expect(code).toBe(1)
     expect(stderr).toContain('Cannot connect')
+  })
+})
+
+describe('set-aside messages', () => {
+  const message = {
+    id: MESSAGE_A,
+    source: 'orders',
+    at: NOW - 60_000,
+    reason: 'body_too_large' as const,
+    explanation: 'The body has 200000000 bytes, more than maxPayloadBytes (134217728).',
+    status: 'open' as const,
+    messageId: 'm-1',
+    key: 'order-7',
+    origin: 'orders',
+    payloadBytes: 200_000_000,
+    isComplete: true,
+    sha256: 'ab'.repeat(32),
+  }
+  const handlers: Handlers = {
+    listSetAside: () => ({ messages: [message] }),
+    getSetAside: () => message,
+    getSetAsidePayload: () => ({
+      bytes: Buffer.from('{"order":7}').toString('base64'),
+      encodedHeaders: '["table","trace",1]\n"abc"',
+    }),
+    replaySetAside: () => ({ changed: 1, skipped: [] }),
+    approveSetAside: () => ({ changed: 0, skipped: [MESSAGE_A] }),
+    discardSetAside: () => ({ changed: 1, skipped: [] }),
+    reopenSetAside: () => ({ changed: 1, skipped: [] }),
+  }
+
+  test('are listed and shown with the reason', async () => {
+    const listed = await runWith(handlers, ['set-aside', 'list', '--source', 'orders'])
+    expect(listed.code).toBe(0)
+    expect(listed.stdout).toMatch(/orders +1 min ago +open +.* The body has 200000000 bytes/)
+    expect(server?.requests[0]?.query).toMatchObject({ sources: ['orders'] })
+    const shown = await runWith(handlers, ['set-aside', 'show', MESSAGE_A, '--payload'])
+    expect(shown.stdout).toContain('more than maxPayloadBytes')
+    expect(shown.stdout).toContain('{"order":7}')
+    expect(shown.stdout).toContain('"abc"')
+  })
+
+  test('are replayed, approved, discarded and reopened by id', async () => {
+    for (const [verb, text, code] of [
+      ['replay', '1 message requested.', 0],
+      ['approve', '1 message skipped, because of the current status', 5],
+      ['discard', '1 message discarded.', 0],
+      ['reopen', '1 message open again.', 0],
+    ] as const) {
+      const done = await runWith(handlers, ['set-aside', verb, MESSAGE_A, '--yes'])
+      expect([done.code, done.stdout]).toEqual([code, expect.stringContaining(text)])
+      expect(server?.requests.at(-1)?.body).toEqual({ ids: [MESSAGE_A] })
+    }
   })
 })

@@ -175,6 +175,7 @@ export const source = (over: Partial<Output<'listSources'>['sources'][number]> =
   expiring: 0,
   lastIngestedAt: NOW - MINUTE,
   state: { status: 'connected' as const, depth: 0, lag: 12, processes: [] },
+  setAside: 0,
   permissions: ['view', 'replay'] as const as ('view' | 'replay')[],
   ...over,
 })

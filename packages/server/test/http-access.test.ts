@@ -2,7 +2,7 @@ import type { Input, Operation, PlainOperation } from '@redrive/api'
 import { ROUTES } from '@redrive/api/internal'
 import { describe, expect, test } from 'vitest'
 import { openApi } from '../src/http/openapi.ts'
-import { database, fill, type Stage, staged } from './http-stage.ts'
+import { database, fill, setOneAside, type Stage, staged } from './http-stage.ts'
 
 const stage = await staged(await database('redrive_server_access'))
 await fill(stage.catalog, 'billing', 3)
@@ -55,6 +55,13 @@ const RULES: Readonly<Record<Operation, Row>> = {
   discard:                [403, 'ok', 403, 'ok', 404, 'ok', 403, 403],
   restore:                [403, 'ok', 403, 'ok', 404, 'ok', 403, 403],
   setOutcomes:                 [403, 'ok', 403, 'ok', 404, 'ok', 403, 403],
+  listSetAside:           ['ok', 'ok', 'ok', 'ok', 'ok', 'ok', 403, 'ok'],
+  getSetAside:            ['ok', 'ok', 'ok', 'ok', 404, 'ok', 403, 'ok'],
+  getSetAsidePayload:     [403, 403, 403, 'ok', 403, 403, 403, 403],
+  replaySetAside:         [403, 'ok', 403, 'ok', 404, 'ok', 403, 403],
+  approveSetAside:        [403, 403, 'ok', 'ok', 403, 403, 403, 403],
+  discardSetAside:        [403, 'ok', 403, 'ok', 404, 'ok', 403, 403],
+  reopenSetAside:         [403, 'ok', 403, 'ok', 404, 'ok', 403, 403],
   planReplay:             [403, 'ok', 403, 'ok', 404, 'ok', 403, 403],
   listReplays:            ['ok', 'ok', 'ok', 'ok', 'ok', 'ok', 403, 'ok'],
   getReplay:              ['ok', 'ok', 'ok', 'ok', 404, 'ok', 403, 'ok'],
@@ -90,6 +97,9 @@ const running = async (on: Stage) => {
   return { params: { id } }
 }
 const byRun = async (on: Stage) => ({ params: { id: (await planned(on)).id } })
+const bySetAside = async ({ catalog }: Stage) => ({
+  body: { ids: [await setOneAside(catalog, 'orders')] },
+})
 const orders = { params: { source: 'orders' } }
 const recent = { query: { filter: 'source:orders after:24h' } }
 const token = { name: 't', actions: ['view'], sources: ['orders'], days: 1 } as const
@@ -128,6 +138,23 @@ const EXAMPLES: Examples = {
   discard: async (on) => ({ body: { ids: [...(await ids(on))] } }),
   restore: async (on) => ({ body: { ids: [...(await ids(on))] } }),
   setOutcomes: async (on) => ({ body: { ids: [...(await ids(on))], as: 'open' } }),
+  listSetAside: async () => ({ query: { sources: ['orders'] } }),
+  getSetAside: async ({ catalog }) => ({ params: { id: await setOneAside(catalog, 'orders') } }),
+  getSetAsidePayload: async ({ catalog }) => ({
+    params: { id: await setOneAside(catalog, 'orders') },
+  }),
+  replaySetAside: bySetAside,
+  async approveSetAside(on) {
+    const { body } = await bySetAside(on)
+    await on.catalog.setAside.requestReplay(body.ids, { by: 'planner' })
+    return { body }
+  },
+  discardSetAside: bySetAside,
+  async reopenSetAside(on) {
+    const { body } = await bySetAside(on)
+    await on.catalog.setAside.discard(body.ids, { by: 'planner' })
+    return { body }
+  },
   planReplay: async (on) => ({ body: { selection: { ids: [...(await ids(on))] } } }),
   listReplays: async () => ({}),
   getReplay: byRun,
@@ -178,6 +205,7 @@ async function fingerprint(): Promise<string> {
     'replay_item',
     'comment',
     'source_schema',
+    'set_aside',
   ]
   const parts = tables.map(
     (name) => `(select md5(coalesce(string_agg(t::text, '' order by t::text), ''))

@@ -260,3 +260,19 @@ export async function fill(
   const { deadLetters } = await made.deadLetters({ groups: [group], limit: 200 })
   return { group, ids: deadLetters.map(({ id }) => id) }
 }
+
+/** Sets one message aside, because its body is too large, and returns its id. */
+export async function setOneAside(
+  made: Catalog,
+  queue: string,
+  headers: Readonly<Record<string, unknown>> = {},
+): Promise<string> {
+  const broker = new MemoryBroker()
+  const id = randomUUID()
+  send(broker, deadLetterQueue(queue), { order: id }, { id, headers: { ...headers } })
+  const source = memorySource({ broker, queue })
+  await made.ingest(source, { maxPayloadBytes: 1 })
+  await source.close()
+  const { messages } = await made.setAside.list({ sources: [queue], limit: 200 })
+  return messages.find(({ messageId }) => messageId === id)?.id ?? ''
+}

@@ -178,6 +178,7 @@ describe('metrics', () => {
       expiring: at,
       nextExpiryAt: undefined,
       lastIngestedAt: 90_000,
+      setAside: at,
     })),
   })
   const none = { planned: 0, skipped: 0, queued: 0, claimed: 0, publishing: 0, published: 0 }
@@ -214,6 +215,8 @@ describe('metrics', () => {
       'redrive_oldest_dead_letter_age_seconds{source="s0"} 0',
       'redrive_oldest_dead_letter_age_seconds{source="s1"} 59.999',
       'redrive_dead_letters_expiring{source="s1"} 1',
+      'redrive_set_aside_messages{source="s0"} 0',
+      'redrive_set_aside_messages{source="s1"} 1',
       'redrive_replay_items_total{source="s0",outcome="resolved"} 5',
       'redrive_replay_items_total{source="s0",outcome="unknown"} 0',
       'redrive_background_jobs_total{role="ingest",outcome="failed"} 2',

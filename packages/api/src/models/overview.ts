@@ -21,6 +21,8 @@ const state = z
   })
   .meta({ id: 'SourceState' })
 
+const SET_ASIDE = 'Messages that are set aside and neither replayed nor discarded'
+
 const source = z
   .object({
     source: z.string(),
@@ -34,6 +36,7 @@ const source = z
     nextExpiryAt: timestamp.optional().describe('When the first of them expires'),
     lastIngestedAt: timestamp.optional().describe('When the last dead letter was ingested'),
     state,
+    setAside: count.describe(SET_ASIDE),
     permissions: z.array(action).describe('Permissions of the caller on this source'),
   })
   .meta({ id: 'Source' })
@@ -41,10 +44,11 @@ export const sources = z.object({ sources: z.array(source) })
 
 const alert = z
   .object({
-    kind: z.enum(['depth', 'age', 'dominance', 'new_signature', 'regressed', 'expiring']),
+    kind: z.enum(['depth', 'age', 'dominance', 'new_signature', 'regressed', 'expiring', 'set_aside']),
     source: z.string(),
     group: id.optional(),
     depth: count.optional(),
+    count: count.optional(),
     ageMs: count.optional(),
     share: z.number().optional(),
     expiring: count.optional(),
@@ -63,6 +67,7 @@ export const overview = z
     oldestAgeMs: count.optional(),
     averageAttempts: z.number().optional(),
     expiring,
+    setAside: count.describe(SET_ASIDE),
     alerts: z.array(alert),
     freezeReason: z
       .string()

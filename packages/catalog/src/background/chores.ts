@@ -49,7 +49,7 @@ const TIME_SLICE_MS = 5_000
 const IDLE_MS = 100
 /** 20 ms while confirmations arrive. They limit the speed of a run, because few items may be unconfirmed. */
 const BUSY_MS = 20
-/** 1 s: overdue items have waited for minutes, and marking a run as done is not urgent. */
+/** 1 s: overdue items have waited for minutes, and marking a run as done or reading set-aside messages is not urgent. */
 const SWEEP_MS = 1_000
 /** 500 ms: the delay between a failure and its dead letter in the catalog, roughly. */
 const INGEST_MS = 500
@@ -88,6 +88,13 @@ export const CHORES: Readonly<Record<string, BackgroundJob>> = {
       if (alerts.length > 0) await onAlerts(alerts)
     },
   },
+  replay_set_aside: {
+    everyMs: TIME_SLICE_MS,
+    runFor: (one, { replayer, signal }) =>
+      runTimeSlice(signal, async () =>
+        (await replayer.publishSetAside(nameOf(one))) ? true : SWEEP_MS,
+      ),
+  },
   auto_replay: {
     everyMs: 30_000,
     run: ({ catalog, sources }) => catalog.replays.autoReplay(sources),
@@ -118,7 +125,7 @@ const nameOf = (one: BackgroundSource) => one.name ?? one.source.source
 export const JOBS_OF_ROLE: Readonly<Record<BackgroundRole, readonly string[]>> = {
   all: Object.keys(CHORES),
   ingest: ['ingest'],
-  replay: ['publish', 'settle', 'auto_replay'],
+  replay: ['publish', 'settle', 'replay_set_aside', 'auto_replay'],
   watch: ['upkeep', 'watch'],
 }
 export type BackgroundRole = 'all' | 'ingest' | 'replay' | 'watch'

@@ -34,6 +34,8 @@ export interface SourceCounts {
   readonly nextExpiryAt: number | undefined
   /** When the last dead letter was ingested. */
   readonly lastIngestedAt: number | undefined
+  /** Number of messages that are set aside and neither replayed nor discarded. */
+  readonly setAside: number
 }
 
 export interface NotableGroup {

@@ -17,6 +17,8 @@ export interface Metrics {
   readonly averageAttempts: number | undefined
   /** Number of open and unknown dead letters that retention deletes soon. See `SourceCounts`. */
   readonly expiring: number
+  /** Number of messages that are set aside and neither replayed nor discarded. */
+  readonly setAside: number
   /** Names of sources whose depth has reached the limit. */
   readonly overThreshold: readonly string[]
 }
@@ -45,6 +47,8 @@ export const ALERT_LIMITS: AlertLimits = Object.freeze({
 /** A condition that is true now. The receiver has to remember which alerts it has delivered. */
 export type Alert =
   | { readonly kind: 'depth'; readonly source: string; readonly depth: number }
+  /** Messages that could not be catalogued as dead letters, and are neither replayed nor discarded. */
+  | { readonly kind: 'set_aside'; readonly source: string; readonly count: number }
   | { readonly kind: 'age'; readonly source: string; readonly ageMs: number }
   | {
       readonly kind: 'expiring'
@@ -80,6 +84,7 @@ export function metricsOf(
     oldestAgeMs: oldest.length === 0 ? undefined : Math.max(0, at - Math.min(...oldest)),
     averageAttempts: count === 0 ? undefined : sum(({ attempts }) => attempts) / count,
     expiring: sum(({ expiring }) => expiring),
+    setAside: sum((source) => source.setAside),
     overThreshold: sources.filter(({ open }) => open >= limits.depth).map(({ source }) => source),
   }
 }
@@ -107,13 +112,14 @@ export function alertsOf(
 }
 
 function ofSource(counts: SourceCounts, at: number, limits: AlertLimits): readonly Alert[] {
-  const { source, open, oldestAt, expiring, nextExpiryAt } = counts
+  const { source, open, oldestAt, expiring, nextExpiryAt, setAside } = counts
   const ageMs = oldestAt === undefined ? 0 : at - oldestAt
   const alerts: Alert[] = []
   if (open >= limits.depth) alerts.push({ kind: 'depth', source, depth: open })
   if (oldestAt !== undefined && ageMs >= limits.ageMs) alerts.push({ kind: 'age', source, ageMs })
   if (expiring > 0 && nextExpiryAt !== undefined)
     alerts.push({ kind: 'expiring', source, expiring, nextExpiryAt })
+  if (setAside > 0) alerts.push({ kind: 'set_aside', source, count: setAside })
   return alerts
 }
 

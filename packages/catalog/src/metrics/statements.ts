@@ -17,7 +17,8 @@ select s.name as source, coalesce(g.open, 0)::float8 as open,
     (coalesce(g.attempts, 0) + s.past_attempts)::float8 as attempts, coalesce(g.by_class, '{}') as "openByClass", o.oldest_ms as "oldestAt",
     s.expiring::float8 as expiring, ${msSql('s.next_expiry_at')} as "nextExpiryAt",
     (select ${msSql('max(d.last_ingested_at)')} from redrive_catalog.source_day d where d.source_id = s.id)
-      as "lastIngestedAt"
+      as "lastIngestedAt",
+    a.count::float8 as "setAside"
   from redrive_catalog.source s
   left join lateral (
     select sum(c.open) as open, sum(c.replaying) as replaying, sum(c.undecided) as undecided,
@@ -31,6 +32,10 @@ select s.name as source, coalesce(g.open, 0)::float8 as open,
     select ${msSql('d.last_failed_at')} as oldest_ms from redrive_catalog.dead_letter d
       where d.source_id = s.id and d.status = 'open' order by d.last_failed_at, d.id limit 1
   ) o on true
+  left join lateral (
+    select count(*) from redrive_catalog.set_aside r
+      where r.source_id = s.id and r.status in ('open', 'requested', 'replaying')
+  ) a on true
   order by s.name`
 
 export const GROUPS: string = `

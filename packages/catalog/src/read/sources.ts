@@ -3,7 +3,7 @@ import { ask, type Reader } from './sql.ts'
 import { SOURCE_NAMES, SOURCES_OF } from './statements.ts'
 
 /** A kind of resource that belongs to a source. */
-export type ResourceKind = 'deadLetter' | 'group' | 'run'
+export type ResourceKind = 'deadLetter' | 'group' | 'run' | 'setAside'
 
 /** Returns all source names in alphabetical order. */
 export async function readSourceNames(reader: Reader): Promise<readonly string[]> {

@@ -36,10 +36,11 @@ select o.id, s.name
   where o.id = any($1::uuid[])`
 
 /** Selects the source name of each id, by the kind of resource. */
-export const SOURCES_OF: Readonly<Record<'deadLetter' | 'group' | 'run', string>> = {
+export const SOURCES_OF: Readonly<Record<'deadLetter' | 'group' | 'run' | 'setAside', string>> = {
   deadLetter: sourcesOf('dead_letter'),
   group: sourcesOf('failure_group'),
   run: sourcesOf('replay_run'),
+  setAside: sourcesOf('set_aside'),
 }
 
 /** Returns the statement for a trend. Reads by primary key, group by group. There are thousands of groups at most. */

@@ -4,7 +4,7 @@ import type { PayloadKeys } from '../encryption.ts'
 import { Check, isId, PAGE, SOURCES_MAX } from '../read/check.ts'
 import { openParts, readParts } from '../read/payload.ts'
 import { ask, cursorText, readCursor, type Reader, reading } from '../read/sql.ts'
-import { decodeMessage } from './codec.ts'
+import { decodeMessage, encodeAny } from './codec.ts'
 import { GET_SET_ASIDE, LIST_SET_ASIDE, SET_ASIDE_PARTS } from './statements.ts'
 import type { SetAsideReason } from './store.ts'
 
@@ -14,7 +14,7 @@ import type { SetAsideReason } from './store.ts'
  */
 export type SetAsideStatus = 'open' | 'requested' | 'replaying' | 'replayed' | 'discarded'
 
-export const SET_ASIDE_STATUSES: readonly SetAsideStatus[] = Object.freeze([
+const SET_ASIDE_STATUSES: readonly SetAsideStatus[] = Object.freeze([
   'open',
   'requested',
   'replaying',
@@ -57,6 +57,11 @@ export interface SetAsideDetail extends SetAsideMessage {
   readonly bytes: Uint8Array
   /** The message as received from the broker: bytes, headers and envelope unchanged. Undefined if it is not complete. */
   readonly drained: DrainedDeadLetter | undefined
+  /**
+   * The headers as text that loses nothing: each value is one line of JSON, and lists and tables contain the line
+   * numbers of their values. Undefined if the message is not complete.
+   */
+  readonly encodedHeaders: string | undefined
 }
 
 export interface SetAsideQuery {
@@ -124,10 +129,12 @@ export async function readContent(
   run: RunSql,
   keys: PayloadKeys | undefined,
   { id, bytes: size }: { readonly id: string; readonly bytes: number },
-): Promise<Pick<SetAsideDetail, 'bytes' | 'drained'>> {
+): Promise<Pick<SetAsideDetail, 'bytes' | 'drained' | 'encodedHeaders'>> {
   const parts = await readParts(run, { text: SET_ASIDE_PARTS, id, bytes: size })
   const { bytes, wire } = await openParts(id, parts, keys)
-  return { bytes, drained: wire === undefined ? undefined : decodeMessage(wire, bytes) }
+  if (wire === undefined) return { bytes, drained: undefined, encodedHeaders: undefined }
+  const drained = decodeMessage(wire, bytes)
+  return { bytes, drained, encodedHeaders: encodeAny(drained.delivery.headers).toString() }
 }
 
 interface Row {

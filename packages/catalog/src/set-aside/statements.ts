@@ -61,4 +61,6 @@ select a.id, a.kept_bytes::float8 as bytes, a.origin, s.name as source ${FROM_SE
   order by a.set_aside_at, a.id limit 1 for update of a skip locked`
 
 export const END_SET_ASIDE_REPLAY: string = `
-update redrive_catalog.set_aside set status = $2, replay_error = $3, settled_at = clock_timestamp() where id = $1`
+update redrive_catalog.set_aside set status = $2, replay_error = $3,
+    settled_at = case when $2 = 'replayed' then clock_timestamp() end
+  where id = $1`

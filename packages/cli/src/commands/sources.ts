@@ -40,6 +40,11 @@ export async function listSources(io: Io, options: CommonOptions): Promise<ExitC
                 lastIngestedAt === undefined ? 'never' : relative(now, lastIngestedAt),
             },
             { title: 'EXPIRING', of: ({ expiring }) => expiringText(expiring), isNumber: true },
+            {
+              title: 'SET ASIDE',
+              of: ({ setAside }) => (setAside === 0 ? '' : number(setAside)),
+              isNumber: true,
+            },
             { title: 'OPEN BY CLASS', of: ({ openByClass }) => byClass(openByClass), least: 10 },
             { title: 'PERMISSIONS', of: ({ permissions }) => permissions.join(' '), least: 8 },
           ],
@@ -60,6 +65,9 @@ export async function listSources(io: Io, options: CommonOptions): Promise<ExitC
   }
   if (answer.sources.some(({ open }) => open > 0)) {
     hint(io, options)`List open failures: redrive groups list --open`
+  }
+  if (answer.sources.some(({ setAside }) => setAside > 0)) {
+    hint(io, options)`List messages that could not be catalogued: redrive set-aside list`
   }
   return EXIT.ok
 }

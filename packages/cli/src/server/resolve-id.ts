@@ -1,5 +1,5 @@
 import type { Client } from '@redrive/api'
-import { STATUSES } from '@redrive/api/enums'
+import { SET_ASIDE_STATUSES, STATUSES } from '@redrive/api/enums'
 import { CommandError, EXIT } from '../exit.ts'
 import type { Io } from '../io.ts'
 
@@ -21,7 +21,7 @@ export function shortIds(ids: readonly string[]): (id: string) => string {
 }
 
 /** Things that can be named by a prefix of their id. */
-export type Kind = 'group' | 'message' | 'run' | 'token'
+export type Kind = 'group' | 'message' | 'run' | 'set-aside message' | 'token'
 
 interface Page {
   readonly ids: readonly string[]
@@ -66,6 +66,11 @@ const LISTS: Readonly<Record<Kind, ListPage>> = {
     const query = pageQuery(request)
     const { runs, ...page } = await client.call('listReplays', { query }, { signal })
     return { ids: idsOf(runs), nextCursor: page.nextCursor }
+  },
+  'set-aside message': async (client, request, signal) => {
+    const query = { ...pageQuery(request), statuses: [...SET_ASIDE_STATUSES] }
+    const { messages, ...page } = await client.call('listSetAside', { query }, { signal })
+    return { ids: idsOf(messages), nextCursor: page.nextCursor }
   },
   token: async (client, _, signal) => {
     const { tokens } = await client.call('listTokens', {}, { signal })

@@ -143,6 +143,19 @@ function addCatalog(registry: Registry, { catalog }: MetricsDeps): void {
     })
   }
   new Gauge({
+    name: 'redrive_set_aside_messages',
+    help: 'Messages that are set aside and neither replayed nor discarded.',
+    labelNames: ['source'],
+    registers,
+    async collect() {
+      const stats = await read()
+      this.reset()
+      for (const { source, setAside } of bounded(stats?.counts.sources)) {
+        this.inc({ source }, setAside)
+      }
+    },
+  })
+  new Gauge({
     name: 'redrive_oldest_dead_letter_age_seconds',
     help: 'Time since the last failure of the oldest open dead letter; 0 if none is open.',
     labelNames: ['source'],

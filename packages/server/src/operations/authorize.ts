@@ -135,6 +135,7 @@ const NOUNS: Readonly<Record<ResourceKind | 'source', string>> = {
   deadLetter: 'dead letter',
   group: 'group',
   run: 'run',
+  setAside: 'set-aside message',
   source: 'source',
 }
 

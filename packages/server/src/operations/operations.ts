@@ -14,6 +14,7 @@ import type { Handlers } from './handlers.ts'
 import { overview } from './overview.ts'
 import type { ReadAudit } from './context.ts'
 import { replays } from './replays.ts'
+import { setAside } from './set-aside.ts'
 import { settle } from './discard.ts'
 
 export interface DeskOptions {
@@ -43,6 +44,7 @@ export function createOperations(options: DeskOptions): Operations {
       ...groups(parts),
       ...deadLetters(parts),
       ...settle(parts),
+      ...setAside(parts),
       ...replays(parts),
       ...configure(parts),
     },

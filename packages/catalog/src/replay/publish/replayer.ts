@@ -7,6 +7,7 @@ import { Epoch } from '../run/restore-detection.ts'
 import { claim, type Claim, keeping } from './claim.ts'
 import { publishClaim, type Turn } from './publish-claim.ts'
 import { returnUnsent } from './return-unsent.ts'
+import { publishOneSetAside } from '../../set-aside/replay.ts'
 
 /** A source to replay into, with functions that check its consumers. */
 export interface ReplaySource {
@@ -119,6 +120,15 @@ export class Replayer {
   /** Sets overdue outcomes to unknown, finished runs to done, and old plans without an approval to plan_expired. */
   async sweep(name?: string): Promise<void> {
     await runAll(this.#named(name), ([one, { handled }]) => sweep(this.#deps, one, handled))
+  }
+
+  /** Publishes one approved message that was set aside. False: none waits, or replays are not possible now. */
+  async publishSetAside(name: string): Promise<boolean> {
+    const { pool } = this.#deps
+    const one = this.#sources.get(name)
+    if (one === undefined || (await this.#epoch.problem(pool)) !== undefined) return false
+    if ((await troubleOf(one)) !== undefined) return false
+    return publishOneSetAside(this.#deps, name, one.source)
   }
 
   #named(name: string | undefined): readonly (readonly [string, ReplaySource])[] {

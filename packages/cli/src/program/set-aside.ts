@@ -1,0 +1,46 @@
+import { SET_ASIDE_STATUSES } from '@redrive/api/enums'
+import type { Command } from 'commander'
+import type { ListSetAsideOptions, ShowSetAsideOptions } from '../commands/set-aside.ts'
+import { type BindAction, changing, paged, several } from './command.ts'
+
+/** Adds the commands for messages that could not be catalogued as dead letters. */
+export function addSetAside(root: Command, run: BindAction): void {
+  const group = root
+    .command('set-aside')
+    .description('inspect and replay messages that could not be catalogued')
+  paged(group.command('list').description('list set-aside messages, newest first'))
+    .addOption(several('-s, --source', 'in these sources'))
+    .addOption(
+      several('--status', 'with these statuses (default open, requested, replaying)').choices(
+        SET_ASIDE_STATUSES,
+      ),
+    )
+    .action(
+      run<ListSetAsideOptions>(async (io, options) =>
+        (await import('../commands/set-aside.ts')).listSetAside(io, options),
+      ),
+    )
+  group
+    .command('show <message>')
+    .description('show a set-aside message and why it was set aside')
+    .option('--payload', 'show its body and headers; the server audits this')
+    .action(
+      run<ShowSetAsideOptions>(async (io, options, [id = '']) =>
+        (await import('../commands/set-aside.ts')).showSetAside(io, id, options),
+      ),
+    )
+  for (const [name, description] of CHANGES) {
+    changing(group.command(`${name} <messages...>`).description(description)).action(
+      run(async (io, options, ids) =>
+        (await import('../commands/set-aside.ts')).changeSetAside(io, name, ids, options),
+      ),
+    )
+  }
+}
+
+const CHANGES = [
+  ['replay', 'request a replay to the origin; another person approves it'],
+  ['approve', 'approve requested replays; they are published within seconds'],
+  ['discard', 'discard messages without a replay'],
+  ['reopen', 'undo a discard, or withdraw the request of a replay'],
+] as const
