@@ -10,6 +10,7 @@ const REFAIL = 'packages/catalog/src/replay/outcome/refail.ts'
 const PUBLISH_CLAIM = 'packages/catalog/src/replay/publish/publish-claim.ts'
 const SETTLE = 'packages/catalog/src/replay/outcome/confirm.ts'
 const PUT_BACK = 'packages/catalog/src/put-back/put-back.ts'
+const SET_ASIDE = 'packages/catalog/src/set-aside/store.ts'
 const STORE = 'packages/catalog/src/ingest/store.ts'
 
 export const MUTANTS: readonly Mutant[] = [
@@ -137,5 +138,22 @@ export const MUTANTS: readonly Mutant[] = [
       '    const stored = await putOrSplit(',
       '    await deleteStored(deps.pool, letters.map(({ id }) => id))\n    const stored = await putOrSplit(',
     ],
+  ],
+  ],
+  [
+    'drop the headers of a message that is set aside',
+    'set-aside',
+    'changed',
+    [
+      SET_ASIDE,
+      'const wire = encodeMessage(drained)',
+      'const wire = encodeMessage({ ...drained, delivery: { ...drained.delivery, headers: {} } })',
+    ],
+  ],
+  [
+    'set a redelivered message without an id aside again',
+    'set-aside',
+    'copied twice',
+    [INGEST, 'await withoutKnown(run, batch, source, rejected)', 'rejected'],
   ],
 ]

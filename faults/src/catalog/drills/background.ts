@@ -18,12 +18,14 @@ export interface BackgroundProgram extends Where {
   readonly healthUrl?: string
   /** Maximum number of dead letters in one transaction. */
   readonly batch?: number
+  /** Maximum size of the body of a dead letter. Default: that of the ingest. */
+  readonly maxPayloadBytes?: number
   /** The process dies after this number of committed batches, before it releases the last one. */
   readonly diesAtRelease?: number
 }
 
 const options = JSON.parse(process.argv[2] ?? '') as BackgroundProgram
-const { kind, queue, deadLetters, healthUrl, batch, diesAtRelease } = options
+const { kind, queue, deadLetters, healthUrl, batch, maxPayloadBytes, diesAtRelease } = options
 /** 12 connections for the background work, plus some for a source in the same database. */
 const CONNECTIONS = 16
 const pool = openDatabase(options.catalogUrl, { connections: CONNECTIONS })
@@ -71,7 +73,10 @@ await startBackground({
     {
       source: dying(await openSource()),
       ...(healthUrl === undefined ? {} : { health }),
-      ...(batch === undefined ? {} : { ingest: { batch } }),
+      ingest: {
+        ...(batch === undefined ? {} : { batch }),
+        ...(maxPayloadBytes === undefined ? {} : { maxPayloadBytes }),
+      },
     },
   ],
 })

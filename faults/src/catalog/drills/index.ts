@@ -5,6 +5,7 @@ import { foreign } from './foreign/foreign.ts'
 import { hostile } from './hostile/hostile.ts'
 import { putBack } from './put-back/put-back.ts'
 import { SCHEDULE } from './schedule/schedule.ts'
+import { setAside } from './set-aside/set-aside.ts'
 
 /** Fault scenarios that play the whole way of dead letters, from failure to confirmation. */
 export const DRILLS: readonly Scenario[] = [
@@ -14,4 +15,5 @@ export const DRILLS: readonly Scenario[] = [
   hostile,
   ...SCHEDULE,
   putBack,
+  setAside,
 ]
