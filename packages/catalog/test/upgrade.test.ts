@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest'
+import { migrate } from '../src/index.ts'
+import { migrated } from './rig.ts'
+import { staged } from './replay-stage.ts'
+
+const pool = await migrated('redrive_catalog_upgrade')
+
+/** Restores the schema before the migrations 0009, with the counts as they were then. */
+const BEFORE = `
+alter table redrive_catalog.replay_run drop column due_at, drop column not_returned;
+alter table redrive_catalog.source drop column confirmed_at;
+drop index redrive_catalog.replay_item_content;
+update redrive_catalog.failure_group set open_count = open_count + replaying_count + undecided_count;
+alter table redrive_catalog.failure_group drop column replaying_count, drop column undecided_count;
+delete from redrive_catalog.migration where name like '0009-%'`
+
+test('an upgrade counts the dead letters by status and keeps the confirmations and running runs', async () => {
+  const stage = await staged(pool, 'orders', 6, () => ({ reason: 'broker_rejected' }))
+  const [first = '', ...others] = await stage.ids()
+  const request = { proof: 'confirmations', canary: [1, 3] } as const
+  const done = await stage.started({ ...request, selection: { ids: [first] } })
+  expect(await stage.ended(done.id)).toMatchObject({ counts: { resolved: 1 } })
+  stage.wire.answer = () => 'silent'
+  const selection = { ids: others.slice(0, 4) }
+  const { id } = await stage.started({ ...request, selection, outcomeTimeout: '1s' })
+  await stage.until(id, ({ state }) => state === 'paused')
+  const counts = { open: 1, replaying: 3, undecided: 1 }
+  expect(await stage.counts()).toEqual(counts)
+  await pool.query(BEFORE)
+  expect(await migrate(pool)).toEqual(['0009-due-times', '0009-outcomes', '0009-open-counts'])
+  expect(await stage.counts()).toEqual(counts)
+  expect((await stage.plan({ selection: { ids: others.slice(4) } })).options).toMatchObject({
+    proofReason: 'confirmed_before',
+  })
+  await stage.replays.setOutcome(others, { as: 'resolved', by: 'ada' })
+  await stage.replays.resume(id, { by: 'ada' })
+  stage.wire.answer = () => 'handled'
+  expect(await stage.ended(id)).toMatchObject({ state: 'done', counts: { resolved: 4 } })
+})
