@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { describe, expect, test } from 'vitest'
 import { catalog, type DeadLetterQuery } from '../src/index.ts'
 import { type SearchLimits, searchPage } from '../src/read/search.ts'
-import { dead, ListSource, migrated, NOW, refusal } from './rig.ts'
+import { dead, ListSource, migrated, NOW, poolOn, refusal } from './rig.ts'
 
 const pool = await migrated('redrive_catalog_search')
 const made = catalog({ pool, approval: 'anyone' })
@@ -140,25 +140,18 @@ describe('a search', () => {
   })
 })
 
-/** Returns the pool with a limit of 100 ms instead of 60 s for the statements of a plan. */
+/** Returns a pool with a limit of 100 ms instead of 60 s for the statements of a plan. */
 function hastyPool(): Pool {
-  const hasty = async () => {
-    const client = await pool.connect()
-    return new Proxy(client, {
-      get(target, name) {
-        const value: unknown = Reflect.get(target, name, target)
-        if (typeof value !== 'function') return value
-        const call = value.bind(target) as (...args: unknown[]) => unknown
-        if (name !== 'query') return call
-        return (first: unknown, ...rest: unknown[]) =>
-          call(typeof first === 'string' ? first.replace("'60s'", "'100ms'") : first, ...rest)
-      },
-    })
-  }
-  return new Proxy(pool, {
-    get: (target, name) =>
-      name === 'connect' ? hasty : (Reflect.get(target, name, target) as unknown),
+  const hasty = poolOn(pool.options.connectionString ?? '')
+  hasty.on('connect', (client) => {
+    const query = client.query.bind(client) as (...args: unknown[]) => Promise<unknown>
+    const asked = (first: { readonly text: string } | string, ...rest: unknown[]) =>
+      typeof first === 'string'
+        ? query(first, ...rest)
+        : query({ ...first, text: first.text.replace("'60s'", "'100ms'") }, ...rest)
+    Object.assign(client, { query: asked })
   })
+  return hasty
 }
 
 describe('a plan', () => {
@@ -180,13 +173,15 @@ describe('a plan', () => {
   })
 
   test('that takes too long is rejected with the way to narrow it', async () => {
-    const impatient = catalog({ pool: hastyPool(), approval: 'anyone' })
+    const hasty = hastyPool()
+    const impatient = catalog({ pool: hasty, approval: 'anyone' })
     const locker = await pool.connect()
     await locker.query('begin; lock table redrive_catalog.dead_letter in access exclusive mode')
     const query = { after: 0, sources: ['orders'], texts: ['eu-bank'] }
     const { message } = await refusal(impatient.replays.plan({ selection: { query }, by: 'ada' }))
     await locker.query('rollback')
     locker.release()
+    await hasty.end()
     expect(message).toContain('exceeded its time limit')
     expect(message).toContain('Narrow it by a group, a key or a shorter time range')
   })
