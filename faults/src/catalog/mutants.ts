@@ -139,7 +139,6 @@ export const MUTANTS: readonly Mutant[] = [
       '    await deleteStored(deps.pool, letters.map(({ id }) => id))\n    const stored = await putOrSplit(',
     ],
   ],
-  ],
   [
     'drop the headers of a message that is set aside',
     'set-aside',

@@ -1,4 +1,5 @@
-import { Catalog, type CatalogOptions } from './catalog.ts'
+import { Catalog } from './catalog.ts'
+import type { CatalogOptions } from './options.ts'
 
 export type { Comment, GroupChange, GroupChangeResult, GroupVersion } from './triage/group.ts'
 export type { Selection, DiscardResult } from './triage/discard.ts'
@@ -10,7 +11,7 @@ export type {
   SelectionResult,
 } from './triage/selection.ts'
 export type { BackgroundRole, BackgroundSource, JobFailure } from './background/chores.ts'
-export type { CatalogOptions } from './catalog.ts'
+export type { CatalogOptions } from './options.ts'
 export { type Background, type BackgroundOptions, startBackground } from './composition.ts'
 export type { IngestResult } from './ingest/ingest.ts'
 export type { IngestOptions } from './ingest/options.ts'

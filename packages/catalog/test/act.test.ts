@@ -234,7 +234,7 @@ describe('metrics and alerts', () => {
       oldestAt: NOW,
       expiring: 0,
       nextExpiryAt: undefined,
-      lastIngestedAt: expect.any(Number),
+      lastIngestedAt: expect.any(Number) as number,
       setAside: 0,
     })
     const metrics = metricsOf(counts)

@@ -44,7 +44,15 @@ export const sources = z.object({ sources: z.array(source) })
 
 const alert = z
   .object({
-    kind: z.enum(['depth', 'age', 'dominance', 'new_signature', 'regressed', 'expiring', 'set_aside']),
+    kind: z.enum([
+      'depth',
+      'age',
+      'dominance',
+      'new_signature',
+      'regressed',
+      'expiring',
+      'set_aside',
+    ]),
     source: z.string(),
     group: id.optional(),
     depth: count.optional(),

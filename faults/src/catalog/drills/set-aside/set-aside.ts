@@ -101,7 +101,7 @@ async function publishAll(
 async function publishByHttp(queue: string, { body, properties }: Sample): Promise<void> {
   const url = new URL((await urlsOf('rabbitmq', 'http'))[0] ?? '')
   const secret = Buffer.from(`${url.username}:${url.password}`).toString('base64')
-  const { messageId: message_id, correlationId: correlation_id, contentType, headers } = properties
+  const { messageId: message_id, correlationId: correlation_id, contentType } = properties
   const response = await fetch(`${url.origin}/api/exchanges/%2F/amq.default/publish`, {
     method: 'POST',
     headers: { authorization: `Basic ${secret}` },
@@ -113,7 +113,7 @@ async function publishByHttp(queue: string, { body, properties }: Sample): Promi
         ...(message_id === undefined ? {} : { message_id }),
         correlation_id,
         content_type: contentType,
-        headers: headers as unknown,
+        headers: properties.headers as unknown,
       },
     }),
   })
