@@ -175,6 +175,14 @@ export const setAsideQuery = z.object({
   cursor,
 })
 export const setAsideSelection = z.strictObject({ ids })
+export const setAsideReplay = z.strictObject({
+  ids,
+  withoutHeaders: z
+    .array(name)
+    .max(100)
+    .optional()
+    .describe('Names of headers to leave out; requires permission `edit`'),
+})
 
 export const itemQuery = z.object({
   states: z.array(itemState).optional(),

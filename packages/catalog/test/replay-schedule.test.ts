@@ -1,8 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { migrated } from './rig.ts'
+import { migrated, rows } from './rig.ts'
 import { staged } from './replay-stage.ts'
 
 const pool = await migrated('redrive_catalog_replay_schedule')
+
+/** When a worker last looked at a run. */
+const CHECKED = `select claimed_at::text from redrive_catalog.replay_run where id = $1`
 
 /** One item every 10 s. */
 const SLOW = { ratePerSecond: 0.1, canary: [] } as const
@@ -76,6 +79,22 @@ describe('a run that waits for outcomes', () => {
     await worker.confirm()
     // The other runs were selected longer ago, so they are next. They wait for their confirmations.
     expect(await worker.turn()).toMatchObject({ published: 4 })
+  })
+
+  test('is checked again when an outcome arrives, and otherwise once a second', async () => {
+    const stage = await staged(pool, 'checked', 5)
+    stage.wire.answer = () => 'silent'
+    const { id } = await stage.started({ canary: [1, 4] })
+    await stage.replayer.turn()
+    expect(await stage.replayer.turn()).toBeUndefined()
+    const checkedAt = async () => (await rows(pool, CHECKED, [id]))[0]
+    const before = await checkedAt()
+    expect(await stage.replayer.turn()).toBeUndefined()
+    expect(await checkedAt()).toEqual(before)
+    const [sent] = stage.wire.sent
+    stage.wire.say({ replayId: sent?.replayId ?? '', outcome: 'handled', at: 0 })
+    await stage.replayer.confirm()
+    expect(await stage.replayer.turn()).toMatchObject({ published: 4 })
   })
 })
 

@@ -230,12 +230,12 @@ describe('changes', () => {
   }
 
   /** Sets a message aside and approves its replay. */
-  async function approved(letter = dead()) {
+  async function approved(letter = dead(), withoutHeaders: readonly string[] = []) {
     const source = new PublishingSource([letter], nameOf())
     await made.ingest(source, { maxPayloadBytes: 1 })
     const { messages } = await made.setAside.list({ sources: [source.source] })
     const [id = ''] = messages.map((found) => found.id)
-    await made.setAside.requestReplay([id], { by: 'ada' })
+    await made.setAside.requestReplay([id], { by: 'ada', withoutHeaders })
     await made.setAside.approve([id], { by: 'bob' })
     return { id, source, letter }
   }
@@ -249,6 +249,15 @@ describe('changes', () => {
     expectSame(source.published[0]?.deadLetter, letter)
     expect(await statusOf(id)).toBe('replayed')
     expect(await replayers[0]?.publishSetAside(source.source)).toBe(false)
+  })
+
+  test('a replay leaves out the headers that its request names', async () => {
+    const headers = { stack: 'x'.repeat(70_000), trace: 'a' }
+    const { id, source } = await approved(dead({ delivery: { headers } }), ['stack'])
+    expect((await made.setAside.get(id))?.withoutHeaders).toEqual(['stack'])
+    await made.replays.replayer({ sources: [{ source }] }).publishSetAside(source.source)
+    expect(source.published[0]?.deadLetter.delivery.headers).toEqual({ trace: 'a' })
+    expect((await made.setAside.read(id))?.drained?.delivery.headers).toEqual(headers)
   })
 
   test('a rejected replay opens the message again, with the reason', async () => {

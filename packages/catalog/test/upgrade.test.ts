@@ -5,14 +5,14 @@ import { staged } from './replay-stage.ts'
 
 const pool = await migrated('redrive_catalog_upgrade')
 
-/** Restores the schema before the migrations 0009, with the counts as they were then. */
+/** Restores the schema before these migrations, with the counts as they were then. */
 const BEFORE = `
-alter table redrive_catalog.replay_run drop column due_at, drop column not_returned;
+alter table redrive_catalog.replay_run drop column due_at, drop column waiting_counts, drop column not_returned;
 alter table redrive_catalog.source drop column confirmed_at;
 drop index redrive_catalog.replay_item_content;
 update redrive_catalog.failure_group set open_count = open_count + replaying_count + undecided_count;
 alter table redrive_catalog.failure_group drop column replaying_count, drop column undecided_count;
-delete from redrive_catalog.migration where name like '0009-%'`
+delete from redrive_catalog.migration where name in ('0009-due-times', '0012-outcomes', '0013-open-counts')`
 
 test('an upgrade counts the dead letters by status and keeps the confirmations and running runs', async () => {
   const stage = await staged(pool, 'orders', 6, () => ({ reason: 'broker_rejected' }))
@@ -27,7 +27,7 @@ test('an upgrade counts the dead letters by status and keeps the confirmations a
   const counts = { open: 1, replaying: 3, undecided: 1 }
   expect(await stage.counts()).toEqual(counts)
   await pool.query(BEFORE)
-  expect(await migrate(pool)).toEqual(['0009-due-times', '0009-outcomes', '0009-open-counts'])
+  expect(await migrate(pool)).toEqual(['0009-due-times', '0012-outcomes', '0013-open-counts'])
   expect(await stage.counts()).toEqual(counts)
   expect((await stage.plan({ selection: { ids: others.slice(4) } })).options).toMatchObject({
     proofReason: 'confirmed_before',

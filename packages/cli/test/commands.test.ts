@@ -1168,6 +1168,7 @@ describe('set-aside messages', () => {
     payloadBytes: 200_000_000,
     isComplete: true,
     sha256: 'ab'.repeat(32),
+    withoutHeaders: [],
   }
   const handlers: Handlers = {
     listSetAside: () => ({ messages: [message] }),
@@ -1204,5 +1205,11 @@ describe('set-aside messages', () => {
       expect([done.code, done.stdout]).toEqual([code, expect.stringContaining(text)])
       expect(server?.requests.at(-1)?.body).toEqual({ ids: [MESSAGE_A] })
     }
+    const flags = ['--without-header', 'stack', '--without-header', 'trace', '--yes']
+    await runWith(handlers, ['set-aside', 'replay', MESSAGE_A, ...flags])
+    expect(server?.requests.at(-1)?.body).toEqual({
+      ids: [MESSAGE_A],
+      withoutHeaders: ['stack', 'trace'],
+    })
   })
 })

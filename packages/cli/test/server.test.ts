@@ -168,7 +168,7 @@ describe('with a server', () => {
     const agent = start(['mcp'], env)
     const answered = ended(agent)
     agent.stdin.end(
-      `${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'list_dlq_events', arguments: { status: 'resolved' } } })}\n`,
+      `${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'list_dlq_events', arguments: { filter: 'status:resolved after:24h' } } })}\n`,
     )
     expect((await answered).stdout).toContain('m-5')
 

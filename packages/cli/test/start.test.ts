@@ -25,11 +25,12 @@ async function loadedBy(...args: readonly string[]): Promise<readonly string[]> 
 }
 
 describe('a quick start', () => {
-  test('loads only commander and files of the CLI for --help', async () => {
+  test('loads only commander, files of the CLI and the fields of filters for --help', async () => {
     const loaded = await loadedBy('--help')
     expect(loaded.length).toBeGreaterThan(5)
     const others = loaded.filter(
-      (url) => !url.startsWith('node:') && !/\/packages\/(cli\/src\/|api\/src\/enums)/.test(url),
+      (url) =>
+        !url.startsWith('node:') && !/\/packages\/(cli\/src\/|api\/src\/(enums|filter))/.test(url),
     )
     expect(others.filter((url) => !url.startsWith('commander/'))).toEqual([])
     expect(loaded.filter((url) => url.includes('/commands/'))).toEqual([])

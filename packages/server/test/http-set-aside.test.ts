@@ -32,6 +32,10 @@ describe('set-aside messages', () => {
   test('are replayed after a request and the approval of another person, with audit entries', async () => {
     const id = await setOneAside(catalog, 'orders')
     const body = { ids: [id] }
+    const changed = { ids: [id], withoutHeaders: ['stack'] }
+    await expect(
+      stage.as('replayer').call('replaySetAside', { body: changed }),
+    ).rejects.toMatchObject({ problem: { status: 403 } })
     const missing = '00000000-0000-0000-0000-000000000000'
     const requested = await stage
       .as('admin')

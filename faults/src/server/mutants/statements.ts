@@ -1,7 +1,7 @@
 import type { Mutant } from '../../harness/mutant.ts'
 import { weakened } from './weakened.ts'
 
-const COMPILE = 'packages/catalog/src/read/compile.ts'
+const CONDITIONS = 'packages/catalog/src/read/conditions.ts'
 const GROUPS = 'packages/catalog/src/read/groups.ts'
 const REQUESTS = 'packages/api/src/requests.ts'
 
@@ -24,7 +24,7 @@ export const STATEMENTS: readonly Mutant[] = [
     ],
   ),
   weakened('sql', 'the pointer into a body is part of the statement', [
-    COMPILE,
+    CONDITIONS,
     "const path = values.add(pointerSteps(pointer), 'text[]')",
     "const path = `'{${pointer.slice(1)}}'::text[]`",
   ]),

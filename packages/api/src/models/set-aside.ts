@@ -27,6 +27,9 @@ export const setAsideMessage = z
       .describe('False only for messages that an earlier release stored in part'),
     sha256: z.string().describe('SHA-256 of the body, in hexadecimal digits'),
     requestedBy: z.string().optional().describe('User who requested the replay'),
+    withoutHeaders: z
+      .array(z.string())
+      .describe('Names of headers that the requested replay leaves out'),
     settledAt: timestamp.optional(),
     replayError: z.string().optional().describe('Why the last replay failed'),
   })

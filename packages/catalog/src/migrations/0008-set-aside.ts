@@ -22,12 +22,14 @@ create table redrive_catalog.set_aside (
   requested_by text,
   settled_at timestamptz,
   replay_error text,
+  without_headers text[] not null default '{}',
   constraint set_aside_status check (status in ('open', 'requested', 'replaying', 'replayed', 'discarded'))
 );
 -- For lists and counts. There are few open rows; the settled ones stay until retention deletes them.
 create index set_aside_source on redrive_catalog.set_aside (source_id, status, set_aside_at desc, id desc);
 comment on column redrive_catalog.set_aside.reason is 'Code of the reason; explanation is the same as a sentence.';
 comment on column redrive_catalog.set_aside.is_complete is 'False for rows of ingest_quarantine: they have no headers, and at most 64 KiB of the body.';
+comment on column redrive_catalog.set_aside.without_headers is 'Names of headers that the requested replay leaves out.';
 comment on column redrive_catalog.set_aside.replay_error is 'Why the last replay failed. The message is open again.';
 
 -- The bodies in parts, and the message without its body. Encrypted in the same way as dead_letter_payload.

@@ -45,6 +45,8 @@ export interface SetAsideMessage {
   readonly sha256: string
   /** The user who requested the replay. */
   readonly requestedBy: string | undefined
+  /** Names of headers that the requested replay leaves out. */
+  readonly withoutHeaders: readonly string[]
   /** Time of the replay or discard, epoch ms. */
   readonly settledAt: number | undefined
   /** Why the last replay failed. */
@@ -154,6 +156,7 @@ interface Row {
   readonly is_complete: boolean
   readonly sha256: string
   readonly requested_by: string | null
+  readonly without_headers: readonly string[]
   readonly settled_at: number | null
   readonly replay_error: string | null
 }
@@ -174,6 +177,7 @@ const messageOf = (row: Row): SetAsideMessage => ({
   isComplete: row.is_complete,
   sha256: row.sha256,
   requestedBy: row.requested_by ?? undefined,
+  withoutHeaders: row.without_headers,
   settledAt: row.settled_at ?? undefined,
   replayError: row.replay_error ?? undefined,
 })

@@ -1,5 +1,5 @@
 import { isRedriveError } from '@redrive/core'
-import type { DeadLetterSource } from '@redrive/runtime'
+import type { DeadLetterSource, DrainedDeadLetter } from '@redrive/runtime'
 import { inTransaction, type RunSql } from '../database.ts'
 import type { ReplayDeps } from '../replay/run/context.ts'
 import { MESSAGE_MAX, storable } from '../text.ts'
@@ -9,7 +9,7 @@ import { CLAIM_SET_ASIDE, END_SET_ASIDE_REPLAY } from './statements.ts'
 interface ClaimedMessage {
   readonly id: string
   readonly bytes: number
-  readonly origin: string
+  readonly without_headers: readonly string[]
 }
 
 /**
@@ -59,5 +59,15 @@ async function publish(
   const allowed = origins[name]
   if (allowed !== undefined && !allowed.includes(drained.origin))
     throw new Error(`The origin "${drained.origin}" is not an allowed replay target of "${name}".`)
-  await source.publish({ deadLetter: drained, replayId: claimed.id })
+  const deadLetter = withoutHeaders(drained, claimed.without_headers)
+  await source.publish({ deadLetter, replayId: claimed.id })
+}
+
+/** Leaves out the headers that the request names, for example a stack trace that is too large to publish. */
+function withoutHeaders(
+  { delivery, ...rest }: DrainedDeadLetter,
+  names: readonly string[],
+): DrainedDeadLetter {
+  const kept = Object.entries(delivery.headers).filter(([name]) => !names.includes(name))
+  return { ...rest, delivery: { ...delivery, headers: Object.fromEntries(kept) } }
 }

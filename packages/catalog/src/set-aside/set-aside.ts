@@ -27,8 +27,14 @@ export interface SetAside {
   get(id: string): Promise<SetAsideMessage | undefined>
   /** Returns one message with its body and headers, or undefined if it does not exist. */
   read(id: string): Promise<SetAsideDetail | undefined>
-  /** Requests a replay of open messages to their origin. Nothing is published before `approve`. */
-  requestReplay(ids: readonly string[], actor: { readonly by: string }): Promise<DiscardResult>
+  /**
+   * Requests a replay of open messages to their origin. Nothing is published before `approve`. `withoutHeaders` names
+   * headers to leave out, for example one that is too large to publish. Default: none.
+   */
+  requestReplay(
+    ids: readonly string[],
+    request: { readonly by: string; readonly withoutHeaders?: readonly string[] },
+  ): Promise<DiscardResult>
   /** Approves requested replays. A replayer publishes them within seconds, each once. */
   approve(ids: readonly string[], actor: { readonly by: string }): Promise<DiscardResult>
   /** Discards open and requested messages. They can be restored until retention deletes them. */
@@ -50,8 +56,8 @@ interface StatusChange {
   readonly to: SetAsideStatus
   /** Whether the actor must not be the user who requested the replay. */
   readonly needsAnother?: boolean
-  /** Whether the actor is stored as the user who requested the replay. */
-  readonly isRequest?: boolean
+  /** The headers to leave out. The actor is stored as the user who requested the replay. */
+  readonly withoutHeaders?: readonly string[]
 }
 
 export function createSetAside({ pool, keys, reader, approval }: SetAsideDeps): SetAside {
@@ -63,7 +69,8 @@ export function createSetAside({ pool, keys, reader, approval }: SetAsideDeps): 
     list: (query = {}) => listSetAside(reader, query),
     get: (id) => getSetAside(reader, id),
     read: (id) => readSetAside(reader, keys, id),
-    requestReplay: change({ from: ['open'], to: 'requested', isRequest: true }),
+    requestReplay: (ids, { by, withoutHeaders = [] }) =>
+      changeStatus(pool, { from: ['open'], to: 'requested', withoutHeaders }, ids, by),
     approve: change({
       from: ['requested'],
       to: 'replaying',
@@ -79,7 +86,7 @@ const IDS_MAX = 1_000
 
 async function changeStatus(
   pool: Pool,
-  { from, to, needsAnother = false, isRequest = false }: StatusChange,
+  { from, to, needsAnother = false, withoutHeaders }: StatusChange,
   ids: readonly string[],
   by: string,
 ): Promise<DiscardResult> {
@@ -94,7 +101,8 @@ async function changeStatus(
       if (needsAnother && found.some(({ requested_by }) => requested_by === actor))
         throw ownRequest()
       const changed = new Set(found.map(({ id }) => id))
-      await run(CHANGE_SET_ASIDE, [[...changed], to, isRequest ? actor : null])
+      const requester = withoutHeaders === undefined ? null : actor
+      await run(CHANGE_SET_ASIDE, [[...changed], to, requester, withoutHeaders ?? null])
       return { changed: changed.size, skipped: ids.filter((id) => !changed.has(id)) }
     }),
   )

@@ -18,7 +18,7 @@ insert into redrive_catalog.set_aside as a (id, source_id, reason, explanation, 
 
 const SET_ASIDE_COLUMNS = `a.id, s.name as source, ${msSql('a.set_aside_at')} as at, a.reason, a.explanation, a.status,
     a.message_id, a.key, a.type, a.origin, a.content_type, a.payload_bytes::float8 as payload_bytes,
-    a.kept_bytes::float8 as kept_bytes, a.is_complete, encode(a.sha256, 'hex') as sha256, a.requested_by,
+    a.kept_bytes::float8 as kept_bytes, a.is_complete, encode(a.sha256, 'hex') as sha256, a.requested_by, a.without_headers,
     ${msSql('a.settled_at')} as settled_at, a.replay_error`
 
 const FROM_SET_ASIDE = `from redrive_catalog.set_aside a join redrive_catalog.source s on s.id = a.source_id`
@@ -51,12 +51,12 @@ select a.id, a.requested_by from redrive_catalog.set_aside a
 
 export const CHANGE_SET_ASIDE: string = `
 update redrive_catalog.set_aside set status = $2, requested_by = coalesce($3, requested_by), replay_error = null,
-    settled_at = case when $2 = 'discarded' then clock_timestamp() end
+    without_headers = coalesce($4::text[], without_headers), settled_at = case when $2 = 'discarded' then clock_timestamp() end
   where id = any($1::uuid[])`
 
 /** Locks one message while it is published. Another process skips it. */
 export const CLAIM_SET_ASIDE: string = `
-select a.id, a.kept_bytes::float8 as bytes, a.origin, s.name as source ${FROM_SET_ASIDE}
+select a.id, a.kept_bytes::float8 as bytes, a.without_headers ${FROM_SET_ASIDE}
   where s.name = any($1::text[]) and a.status = 'replaying'
   order by a.set_aside_at, a.id limit 1 for update of a skip locked`
 

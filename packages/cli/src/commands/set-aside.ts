@@ -83,6 +83,7 @@ export async function showSetAside(
         ['Size', bytes(message.payloadBytes)],
         ['SHA-256', message.sha256],
         ['Requested by', message.requestedBy],
+        ['Without headers', message.withoutHeaders.join(', ')],
         ['Last replay', message.replayError],
       ])
       if (payload === undefined) return
@@ -102,18 +103,25 @@ const CHANGES = {
   reopen: { operation: 'reopenSetAside', question: 'Reopen', done: 'open again' },
 } as const
 
+export interface ChangeSetAsideOptions extends CommonOptions {
+  readonly withoutHeader?: string[]
+}
+
 /** Requests or approves a replay of messages, or discards or reopens them. */
 export async function changeSetAside(
   io: Io,
   what: keyof typeof CHANGES,
   given: readonly string[],
-  options: CommonOptions,
+  options: ChangeSetAsideOptions,
 ): Promise<ExitCode> {
   const client = connect(io, options)
   const ids = await certainIds(io, client, KIND, given)
   const { operation, question, done } = CHANGES[what]
+  const { withoutHeader: withoutHeaders } = options
   await confirmed(io, options, `${question} ${counted(ids.length, 'message')}?`)
-  const result = await mutate(io, client, options, operation, { body: { ids } })
+  const result = await mutate(io, client, options, operation, {
+    body: { ids, ...(withoutHeaders === undefined ? {} : { withoutHeaders }) },
+  })
   if (result === undefined) return EXIT.ok
   const { changed, skipped } = result.output
   print(io, options, {

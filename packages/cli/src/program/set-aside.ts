@@ -1,6 +1,10 @@
 import { SET_ASIDE_STATUSES } from '@redrive/api/enums'
-import type { Command } from 'commander'
-import type { ListSetAsideOptions, ShowSetAsideOptions } from '../commands/set-aside.ts'
+import { type Command, Option } from 'commander'
+import type {
+  ChangeSetAsideOptions,
+  ListSetAsideOptions,
+  ShowSetAsideOptions,
+} from '../commands/set-aside.ts'
 import { type BindAction, changing, paged, several } from './command.ts'
 
 /** Adds the commands for messages that could not be catalogued as dead letters. */
@@ -30,8 +34,19 @@ export function addSetAside(root: Command, run: BindAction): void {
       ),
     )
   for (const [name, description] of CHANGES) {
-    changing(group.command(`${name} <messages...>`).description(description)).action(
-      run(async (io, options, ids) =>
+    const command = changing(group.command(`${name} <messages...>`).description(description))
+    if (name === 'replay')
+      command.addOption(
+        new Option(
+          '--without-header <name>',
+          'leave out this header, for example one that is too large; may be repeated',
+        ).argParser((one: string, before: string[] | undefined): string[] => [
+          ...(before ?? []),
+          one,
+        ]),
+      )
+    command.action(
+      run<ChangeSetAsideOptions>(async (io, options, ids) =>
         (await import('../commands/set-aside.ts')).changeSetAside(io, name, ids, options),
       ),
     )

@@ -1,5 +1,5 @@
 import type { Action } from '@redrive/api/enums'
-import type { DiscardResult } from '@redrive/catalog'
+import type { DiscardResult, SetAsideMessage } from '@redrive/catalog'
 import { allows } from '../access/allow.ts'
 import { only } from './audit-facts.ts'
 import { type AuditedAction, notFound } from './authorize.ts'
@@ -26,14 +26,14 @@ export function setAside(deps: OperationDeps): Handlers<SetAsideOperation> {
       const sources = await allowedSources(catalog, caller, requested)
       if (sources?.length === 0) return { messages: [] }
       const page = await catalog.setAside.list({ ...rest, ...omitUndefined({ sources }) })
-      return { messages: [...page.messages], nextCursor: page.nextCursor }
+      return { messages: page.messages.map(messageOf), nextCursor: page.nextCursor }
     },
 
     async getSetAside(caller, { params: { id } }) {
       await guard.sourceOf({ caller, operation: 'getSetAside', subject: id }, 'setAside', id)
       const found = await catalog.setAside.get(id)
       if (found === undefined) throw notFound('setAside')
-      return found
+      return messageOf(found)
     },
 
     async getSetAsidePayload(caller, { params: { id } }) {
@@ -49,30 +49,37 @@ export function setAside(deps: OperationDeps): Handlers<SetAsideOperation> {
       }
     },
 
-    replaySetAside: (caller, { body: { ids } }) =>
-      change(deps, { caller, operation: 'replaySetAside' }, 'replay', ids, (own) =>
-        catalog.setAside.requestReplay(own, { by: caller.person }),
-      ),
+    replaySetAside: (caller, { body: { ids, withoutHeaders = [] } }) => {
+      const audited = { caller, operation: 'replaySetAside', facts: { withoutHeaders } } as const
+      // A message without some of its headers is a changed message.
+      const actions: readonly Action[] =
+        withoutHeaders.length === 0 ? ['replay'] : ['replay', 'edit']
+      return change(deps, audited, actions, ids, (own) =>
+        catalog.setAside.requestReplay(own, { by: caller.person, withoutHeaders }),
+      )
+    },
     approveSetAside: (caller, { body: { ids } }) =>
-      change(deps, { caller, operation: 'approveSetAside' }, 'approve', ids, (own) =>
+      change(deps, { caller, operation: 'approveSetAside' }, ['approve'], ids, (own) =>
         catalog.setAside.approve(own, { by: caller.person }),
       ),
     discardSetAside: (caller, { body: { ids } }) =>
-      change(deps, { caller, operation: 'discardSetAside' }, 'discard', ids, (own) =>
+      change(deps, { caller, operation: 'discardSetAside' }, ['discard'], ids, (own) =>
         catalog.setAside.discard(own, { by: caller.person }),
       ),
     reopenSetAside: (caller, { body: { ids } }) =>
-      change(deps, { caller, operation: 'reopenSetAside' }, 'discard', ids, (own) =>
+      change(deps, { caller, operation: 'reopenSetAside' }, ['discard'], ids, (own) =>
         catalog.setAside.reopen(own, { by: caller.person }),
       ),
   }
 }
 
+const messageOf = (one: SetAsideMessage) => ({ ...one, withoutHeaders: [...one.withoutHeaders] })
+
 /** Changes the messages with these ids. It skips ids that do not exist or that the caller cannot view. */
 async function change(
   { catalog, guard }: OperationDeps,
   audited: AuditedAction,
-  action: Action,
+  actions: readonly Action[],
   requested: readonly string[],
   work: (ids: readonly string[]) => Promise<DiscardResult>,
 ): Promise<{ changed: number; skipped: string[] }> {
@@ -81,7 +88,7 @@ async function change(
     sources.has(id) && allows(audited.caller, 'view', sources.get(id) ?? '')
   const ids = [...new Set(requested)].filter(isVisible)
   const involved = [...new Set(ids.map((id) => sources.get(id) ?? ''))]
-  for (const source of involved) await guard.check(audited, source, [action])
+  for (const source of involved) await guard.check(audited, source, actions)
   if (ids.length === 0) throw notFound('setAside')
   const one = omitUndefined({ source: only(involved), subject: only(ids) })
   const facts = { ...audited.facts, sources: involved, ids }

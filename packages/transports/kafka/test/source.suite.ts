@@ -70,6 +70,48 @@ export function drainingDeadLetters(brokers: readonly string[]): void {
     return deadLetters[0] as DrainedDeadLetter
   }
 
+  describe.concurrent('putting dead letters back', () => {
+    it(
+      'stores them in their topic and partition again, with the same key, value and headers',
+      on(async (rig) => {
+        await letters(rig, 3)
+        const source = rig.source()
+        const drainAll = async () => {
+          const all: DrainedDeadLetter[] = []
+          await until('all dead letters', async () => {
+            const batch = await source.drain({ limit: 10 })
+            all.push(...batch.deadLetters)
+            await batch.release()
+            return all.length === 3
+          })
+          return all.toSorted((a, b) => (bodyOf(a) < bodyOf(b) ? -1 : 1))
+        }
+        const before = await drainAll()
+        expect(await source.queues()).toEqual([
+          { name: deadLetterTopic(rig.topic, rig.group), depth: 0 },
+        ])
+        await source.putBack(before)
+        expect(await source.depth()).toBe(3)
+        const after = await drainAll()
+        const contents = (all: readonly DrainedDeadLetter[]) =>
+          all.map(({ envelope, delivery }) => ({
+            envelope,
+            body: delivery.bytes,
+            key: delivery.key,
+          }))
+        expect(contents(after)).toEqual(contents(before))
+      }),
+    )
+
+    it(
+      'reports a topic that does not exist',
+      on(async (rig) => {
+        const source = rig.source({ deadLetterTopics: [`${rig.topic}.mistyped`] })
+        expect(await source.queues()).toEqual([{ name: `${rig.topic}.mistyped`, depth: undefined }])
+      }),
+    )
+  })
+
   describe.concurrent('draining dead letters', () => {
     it(
       'drains each once, and counts unreleased ones',

@@ -299,6 +299,36 @@ export function replaying(url: string, pool: Pool): void {
     )
   })
 
+  describe.concurrent('a dead letter that is put back', () => {
+    it(
+      'waits in the outbox again, unchanged',
+      on(async (rig) => {
+        await givenUp(rig)
+        const source = rig.source()
+        const batch = await source.drain({ limit: 1 })
+        await batch.release()
+        expect(await source.depth()).toBe(0)
+        await source.putBack(batch.deadLetters)
+        expect(await source.depth()).toBe(1)
+        const { deadLetters } = await source.drain({ limit: 1 })
+        expect(deadLetters).toEqual(batch.deadLetters)
+      }),
+    )
+
+    it(
+      'is refused when the outbox no longer has it',
+      on(async (rig) => {
+        await givenUp(rig)
+        const dead = await drained(rig)
+        await rig.pool.query(GONE, [rig.queue])
+        await expect(rig.source().putBack([dead])).rejects.toMatchObject({
+          code: 'REFUSED',
+          message: expect.stringContaining('no longer has 1 of these dead letters') as string,
+        })
+      }),
+    )
+  })
+
   describe.concurrent('a replay by the control plane', () => {
     it(
       'with one replay id happens once, even if it is published repeatedly',

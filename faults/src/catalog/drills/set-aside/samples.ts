@@ -5,6 +5,9 @@ export const MAX_PAYLOAD_BYTES = 1_048_576
 /** The content type that the database of this scenario rejects. */
 export const REJECTED_TYPE = 'application/x-rejected'
 
+/** The header that is too large to publish again. */
+export const LARGE_HEADER = 'stack'
+
 /** A message in the dead-letter queue. Its correlation id is its number. */
 export interface Sample {
   readonly index: number
@@ -40,7 +43,7 @@ function deep(levels: number, wrap: (value: unknown) => unknown): unknown {
 
 const largeHeaders = (index: number) => ({
   number: index,
-  stack: 'at Shop.charge()\n'.repeat(5_000),
+  [LARGE_HEADER]: 'at Shop.charge()\n'.repeat(5_000),
 })
 
 /** The first kinds have no id, so that some of them are committed and not released when the ingest dies. */

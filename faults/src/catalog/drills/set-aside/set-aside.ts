@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { alertsOf } from '@redrive/catalog'
 import type { DrainedDeadLetter } from '@redrive/runtime'
-import { connect } from 'amqplib'
+import { connect, type GetMessage } from 'amqplib'
 import { brokenIf } from '../../../evidence/evidence.ts'
 import {
   atScale,
@@ -14,6 +14,7 @@ import { urlsOf } from '../../../harness/services.ts'
 import { becomesTrue } from '../../../harness/wait.ts'
 import { onSite, type Site } from '../site.ts'
 import {
+  LARGE_HEADER,
   MAX_PAYLOAD_BYTES,
   producerHeaders,
   REJECTED_TYPE,
@@ -59,6 +60,8 @@ async function play(site: Site, { scale, say }: Session): Promise<Result> {
   const lost = samples.filter(({ index }) => !stored.has(index))
   const twice = samples.filter(({ index }) => (stored.get(index)?.length ?? 0) > 1)
   const changed = samples.flatMap((sample) => differences(sample, stored.get(sample.index)?.[0]))
+  const aside = samples.filter((one) => one.isSetAside)
+  const unreturned = lost.length > 0 ? [] : await replayed(site, aside)
   return {
     events: samples.length,
     figures: [
@@ -67,12 +70,14 @@ async function play(site: Site, { scale, say }: Session): Promise<Result> {
       `changed ${changed.length}`,
       `stored twice ${twice.length}`,
       `visible after ${seconds.toFixed(1)} s`,
+      `${aside.length} replayed, ${unreturned.length} of them wrongly`,
     ],
     broken: brokenIf(
       [end !== 'SIGKILL', 'scenario', `the ingest ended with ${end}`],
       [lost.length > 0, 'lost', `${lost.length}, such as: ${lost[0]?.kind}`],
       [twice.length > 0, 'copied twice', `${twice.length}, such as: ${twice[0]?.kind}`],
       [changed.length > 0, 'changed', `${changed.length}, such as: ${changed[0]}`],
+      [unreturned.length > 0, 'in the wrong place', `replayed: ${unreturned[0]}`],
       [left > 0, 'not drained', `${left} are left in the broker`],
       [!isInTime, 'too slow', `not all are visible after ${VISIBLE_MS / 1_000} s`],
     ),
@@ -89,6 +94,8 @@ async function publishAll(
   const connection = await connect(where.amqpUrl)
   const channel = await connection.createConfirmChannel()
   await channel.assertQueue(queue, { durable: true, arguments: { 'x-expires': 3_600_000 } })
+  // The origin, without a consumer.
+  await channel.assertQueue(where.queue, { durable: true })
   for (const sample of samples) {
     if (sample.isByHttp) await publishByHttp(queue, sample)
     else channel.sendToQueue(queue, sample.body, sample.properties)
@@ -179,4 +186,40 @@ function differences(sample: Sample, stored: Stored | undefined): readonly strin
   if (!sample.body.equals(bytes)) return [`${sample.kind}: another body`]
   const isSame = isDeepStrictEqual({ ...headers }, producerHeaders(sample))
   return isSame ? [] : [`${sample.kind}: other headers`]
+}
+
+// ---- replays ----------------------------------------------------------------------------------
+
+/** Replays all set-aside messages to their origin, and returns what is missing or different there. */
+async function replayed(
+  { catalog, where }: Site,
+  aside: readonly Sample[],
+): Promise<readonly string[]> {
+  const { messages } = await catalog.setAside.list({ limit: 200 })
+  const ids = messages.map(({ id }) => id)
+  const withoutHeaders = [LARGE_HEADER]
+  await catalog.setAside.requestReplay(ids, { by: 'ada', withoutHeaders })
+  await catalog.setAside.approve(ids, { by: 'bob' })
+  const connection = await connect(where.amqpUrl)
+  const channel = await connection.createChannel()
+  const arrived = new Map<string, GetMessage>()
+  const areThere = async () => {
+    for (;;) {
+      const message = await channel.get(where.queue, { noAck: true })
+      if (message === false) return arrived.size >= aside.length
+      arrived.set(String(message.properties.correlationId), message)
+    }
+  }
+  await becomesTrue(areThere, { withinMs: VISIBLE_MS, everyMs: 200 })
+  await connection.close()
+  return aside.flatMap((sample) => difference(sample, arrived.get(String(sample.index))))
+}
+
+function difference(sample: Sample, message: GetMessage | undefined): readonly string[] {
+  if (message === undefined) return [`${sample.kind} did not arrive`]
+  if (!message.content.equals(sample.body)) return [`${sample.kind} has another body`]
+  const { [LARGE_HEADER]: _, ...expected } = producerHeaders(sample)
+  const headers = Object.entries({ ...message.properties.headers } as Record<string, unknown>)
+  const own = Object.fromEntries(headers.filter(([name]) => !name.startsWith('redrive-')))
+  return isDeepStrictEqual(own, expected) ? [] : [`${sample.kind} has other headers`]
 }

@@ -15,6 +15,7 @@ import {
   RENEW_LEASE,
   RESERVE_RATE,
   RUN_CLAIMED,
+  RUN_WAITS,
   SET_PUBLISHED,
   TAKE_ITEMS,
 } from './statements.ts'
@@ -149,7 +150,10 @@ async function take(run: RunSql, picked: PickedRun, go: number): Promise<Claim |
   const [next] = await run<{ token: string }>(NEXT_TOKEN)
   const token = next?.token ?? ''
   const items = await run<ClaimedItem>(TAKE_ITEMS, [id, most, Math.min(go, most), token])
-  if (items.length === 0) return undefined
+  if (items.length === 0) {
+    await run(RUN_WAITS, [id])
+    return undefined
+  }
   await run(RESERVE_RATE, [id, items.length, first, spacingMs])
   return {
     runId: id,

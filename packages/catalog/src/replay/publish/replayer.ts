@@ -16,7 +16,7 @@ export interface ReplaySource {
   readonly name?: string
   /**
    * Checks whether the consumers and their dependencies can accept more messages; rejects with the reason if
-   * not. It is called about once a second while a run publishes. Default: no check.
+   * not. It is called up to four times a second while a run publishes. Default: no check.
    */
   readonly health?: (options: { readonly signal: AbortSignal }) => Promise<void>
   /** Returns how many messages the consumers are behind. Above `maxLag` the run pauses. Default: no check. */
@@ -30,8 +30,8 @@ export interface ReplaySource {
 const MAX_LAG = 10_000
 /** 2 s for a health check: a slower consumer counts as unhealthy. */
 const HEALTH_MS = 2_000
-/** 1 s: a good result is used for this time. Turns are shorter, and a check of each turn would be a load. */
-const HEALTHY_MS = 1_000
+/** 250 ms, as long as a turn: a good result is used for this time, by all runs of a source. */
+const HEALTHY_MS = 250
 const NOTHING: Turn = Object.freeze({ published: 0, failed: 0, fenced: 0 })
 
 /** Publishes the queued items of runs, and reads their outcomes. Several can work at the same time, in any process. */
@@ -95,7 +95,7 @@ export class Replayer {
     return NOTHING
   }
 
-  /** Checks the consumers of a source, at most once a second while they are healthy. */
+  /** Checks the consumers of a source, at most four times a second while they are healthy. */
   async #problemOf(source: ReplaySource): Promise<string | undefined> {
     const { health, lag } = source
     if (health === undefined && lag === undefined) return undefined

@@ -13,6 +13,12 @@ const LOOK_AHEAD = `interval '250 milliseconds'`
 /** 500 ms: a delay of a run up to this time is caught up. A longer catch-up would cause a burst. */
 const CATCH_UP = `interval '500 milliseconds'`
 
+/** The counts that decide whether a run may publish. */
+const COUNTS = `concat_ws(',', r.queued, r.claimed, r.publishing, r.published, r.resolved, r.failed_again, r.unknown, r.expired)`
+
+/** 1 s: a run that waits for outcomes is checked this often, also if none arrive. A check costs several statements. */
+const WAITS = `interval '1 second'`
+
 /**
  * Selects a run with items that are due, which no other worker is publishing. This way a later message of a lane
  * cannot overtake an earlier message in flight. The run that was selected longest ago comes first, so all runs
@@ -24,6 +30,7 @@ select r.id, r.source_id, s.name as source, r.options, r.change, ${ITEM_COUNTS},
   from redrive_catalog.replay_run r join redrive_catalog.source s on s.id = r.source_id
     left join redrive_catalog.replay_rate q on q.source_id = r.source_id
   where r.state = 'running' and s.name = any($1::text[]) and r.id <> all($2::uuid[])
+    and (r.waiting_counts is distinct from ${COUNTS} or r.claimed_at < clock_timestamp() - ${WAITS})
     and coalesce(greatest(r.due_at, q.next_at) <= clock_timestamp() + ${LOOK_AHEAD}, true) and not exists (
       select from redrive_catalog.replay_item i where i.run_id = r.id and i.state in ('claimed', 'publishing')
         and i.lease_until >= clock_timestamp())
@@ -59,7 +66,11 @@ select count(*)::integer + case when $2 then (${UNCONFIRMED_SINCE})::integer els
   from latest`
 
 export const RUN_CLAIMED: string = `
-update redrive_catalog.replay_run set claimed_at = clock_timestamp() where id = $1`
+update redrive_catalog.replay_run set claimed_at = clock_timestamp(), waiting_counts = null where id = $1`
+
+/** Records that a run has to wait until its counts change. */
+export const RUN_WAITS: string = `
+update redrive_catalog.replay_run r set waiting_counts = ${COUNTS} where r.id = $1`
 
 /** Claims items with a new token. A worker with an older token can no longer change them. */
 export const TAKE_ITEMS: string = `

@@ -97,7 +97,8 @@ update redrive_catalog.replay_run set state = 'paused', paused_at = clock_timest
 
 export const RESUME_RUN: string = `
 update redrive_catalog.replay_run set state = 'running', resumed_at = clock_timestamp(), resumed_by = $2,
-    paused_at = null, paused_because = null, failing_turns = 0, due_at = null
+    paused_at = null, paused_because = null, failing_turns = 0, due_at = null,
+    waiting_counts = null
   where id = $1`
 
 /**
