@@ -3,11 +3,15 @@ import { Adapter } from '../src/kafkajs/adapter.ts'
 import type {
   BatchPayload,
   GroupJoined,
+  KafkaJsAdmin,
   KafkaJsConsumer,
   MessageHeaders,
   MessageToSend,
   OffsetToCommit,
+  TopicToMake,
 } from '../src/kafkajs/client.ts'
+import { makeMissing } from '../src/kafkajs/declare.ts'
+import { topologyOf } from '../src/topology.ts'
 import { deadLetter, Inbox, SETTLE, until } from './rig.ts'
 
 type Listener = (event: GroupJoined) => void
@@ -212,5 +216,52 @@ describe('copies', () => {
       [Buffer.from('yes')],
     ])
     await adapter.close()
+  })
+})
+
+describe('the Confluent client', () => {
+  const adapterWith = (error: Error) =>
+    new Adapter({
+      topic: 'orders',
+      group: 'billing',
+      consumer: {
+        commitOffsets: () => Promise.resolve(),
+        pause: () => undefined,
+        resume: () => undefined,
+        on: () => {
+          throw error
+        },
+      },
+      producer: { send: () => Promise.resolve() },
+      admin: undefined,
+      order: 'none',
+      confirmTimeoutMs: 20,
+    })
+
+  it('has no events, and other errors are not ignored', () => {
+    const missing = Object.assign(new Error('Not implemented'), { type: 'ERR__NOT_IMPLEMENTED' })
+    expect(adapterWith(missing)).toBeInstanceOf(Adapter)
+    expect(() => adapterWith(new Error('broken'))).toThrow('broken')
+  })
+
+  it('returns the metadata of topics as a list: new topics get the same partitions', async () => {
+    const created: TopicToMake[] = []
+    const admin: KafkaJsAdmin = {
+      listTopics: () => Promise.resolve(['orders', ...created.map(({ topic }) => topic)]),
+      fetchTopicMetadata: () =>
+        Promise.resolve([
+          { name: 'orders', partitions: [{ replicas: [1, 2] }, { replicas: [1, 2] }] },
+        ]),
+      createTopics: ({ topics }) => {
+        created.push(...topics)
+        return Promise.resolve(true)
+      },
+      fetchOffsets: () => Promise.resolve([]),
+    }
+    await makeMissing(admin, topologyOf('orders', 'billing', 1_000))
+    expect(created.map(({ topic }) => topic)).toContain('orders.billing.dlq')
+    for (const { numPartitions, replicationFactor } of created) {
+      expect([numPartitions, replicationFactor]).toEqual([2, 2])
+    }
   })
 })

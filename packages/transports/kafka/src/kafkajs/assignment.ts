@@ -36,7 +36,15 @@ export class Assignment {
 
   constructor(deps: AssignmentDeps) {
     this.#deps = deps
-    const { consumer } = deps
+    try {
+      this.#listen(deps.consumer)
+    } catch (error) {
+      // The Confluent client has this method, but not its events. The application calls `revoked` instead.
+      if ((error as { readonly type?: unknown }).type !== 'ERR__NOT_IMPLEMENTED') throw error
+    }
+  }
+
+  #listen(consumer: KafkaJsConsumer): void {
     consumer.on?.('consumer.group_join', (event) => this.#joined(event))
     consumer.on?.('consumer.rebalancing', () => this.#rebalancing())
     consumer.on?.('consumer.stop', () => this.#lose([...this.partitions]))

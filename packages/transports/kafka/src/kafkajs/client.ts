@@ -49,7 +49,10 @@ export interface MessageHeaders {
 }
 
 export interface KafkaJsAdmin {
-  fetchTopicMetadata(options: { topics: string[] }): Promise<{ topics: FoundTopic[] }>
+  /** The Confluent client returns the list of topics itself. */
+  fetchTopicMetadata(options: {
+    topics: string[]
+  }): Promise<{ topics: FoundTopic[] } | readonly FoundTopic[]>
   listTopics(): Promise<string[]>
   createTopics(options: { topics: TopicToMake[] }): Promise<boolean>
   fetchOffsets(options: { groupId: string; topics: string[] }): Promise<FoundOffsets[]>
@@ -57,7 +60,7 @@ export interface KafkaJsAdmin {
 
 export interface FoundTopic {
   name: string
-  partitions: { replicas: number[] }[]
+  partitions: { replicas: readonly unknown[] }[]
 }
 
 export interface TopicToMake {

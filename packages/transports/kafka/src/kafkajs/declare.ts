@@ -9,7 +9,8 @@ export async function makeMissing(admin: KafkaJsAdmin, topology: Topology): Prom
   if (!existing.has(topic)) throw missingSource(topic)
   const missing = [...retries, deadLetters, replayed].filter(({ name }) => !existing.has(name))
   if (missing.length === 0) return
-  const { topics } = await admin.fetchTopicMetadata({ topics: [topic] })
+  const found = await admin.fetchTopicMetadata({ topics: [topic] })
+  const topics = 'topics' in found ? found.topics : found
   const { partitions = [] } = topics.find(({ name }) => name === topic) ?? {}
   const toCreate = missing.map((spec) => ({
     topic: spec.name,
