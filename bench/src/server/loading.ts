@@ -45,19 +45,23 @@ const MIX: readonly Mixed[] = [
   { name: 'overview', share: 10, path: () => 'overview' },
   { name: 'groups', share: 20, path: () => 'groups?hasOpen=true&order=open_count' },
   { name: 'one group', share: 10, path: (w, r) => `groups/${groupOf(w, r)}` },
-  { name: 'page of a group', share: 20, path: (w, r) => `dead-letters?groups=${groupOf(w, r)}` },
+  {
+    name: 'page of a group',
+    share: 20,
+    path: (w, r) => `dead-letters?filter=group:${groupOf(w, r)}`,
+  },
   {
     name: 'page of an hour',
     share: 10,
     path(world, random) {
       const after = hourOf(world, random)
-      return `dead-letters?after=${after}&before=${after + HOUR_MS}`
+      return `dead-letters?filter=after:${after}%20before:${after + HOUR_MS}`
     },
   },
   {
     name: 'by key',
     share: 10,
-    path: ({ count }, random) => `dead-letters?key=m-${random.int(count)}`,
+    path: ({ count }, random) => `dead-letters?filter=key:m-${random.int(count)}`,
   },
   // With its body. The audit log gets an entry before the body is shown.
   {

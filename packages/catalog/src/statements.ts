@@ -78,15 +78,16 @@ select redrive_catalog.delete_groups($1, $2, $3) as deleted`
 const IS_ENDED = `r.state in ('done', 'cancelled', 'plan_expired') and r.queued + r.claimed + r.publishing + r.published = 0`
 
 /**
- * Ended runs after their retention. A run stays while one of its dead letters has an unknown outcome: the item
- * prevents a second replay until a user has decided.
+ * Ended runs after their retention. A run stays while one of its dead letters has no proven outcome: with an unknown one
+ * the item prevents a second replay until a user has decided, and the others are still found by a late return. Their
+ * number is also part of the next replay id.
  */
 export const EXPIRED_RUNS: string = `
 select r.id from redrive_catalog.replay_run r
   where ${IS_ENDED} and coalesce(r.ended_at, r.planned_at) <= now() - $1::float8 * interval '1 millisecond'
-    and not (r.unknown > 0 and exists (
+    and not (r.unknown + r.not_returned + r.expired > 0 and exists (
       select from redrive_catalog.replay_item i join redrive_catalog.dead_letter d on d.id = i.dead_letter_id
-        where i.run_id = r.id and i.state = 'unknown'))
+        where i.run_id = r.id and (i.state = 'unknown' or i.state in ('not_returned', 'expired') and d.cycle = i.cycle)))
   order by r.planned_at limit 1000`
 
 export const DELETE_ITEMS: string = `
@@ -128,6 +129,11 @@ delete from redrive_catalog.selection_item i where not exists (
   select from redrive_catalog.selection s where s.id = i.selection_id)`,
 ]
 
+/** Deletes settled set-aside messages after the retention of settled dead letters. Their payloads are deleted with them. */
+const DELETE_SET_ASIDE = `
+delete from redrive_catalog.set_aside a using redrive_catalog.source s
+  where s.id = a.source_id and a.status in ('replayed', 'discarded') and a.settled_at <= now() - s.retention`
+
 /** Deletes the checks of processes that have ended. */
 const DELETE_CHECKS = `
 delete from redrive_catalog.source_check where checked_at < now() - interval '1 day'`
@@ -139,5 +145,6 @@ export const CLEANUP: readonly string[] = [
   DELETE_UNRELEASED,
   ...DELETE_PAST,
   ...DELETE_SELECTIONS,
+  DELETE_SET_ASIDE,
   DELETE_CHECKS,
 ]

@@ -307,6 +307,28 @@ describe('changes', () => {
     expect(await seen()).toEqual([0, []])
   })
 
+  test('maintenance deletes settled messages after the retention, and never unsettled ones', async () => {
+    const name = nameOf()
+    const [kept, discarded] = [await one(name), await one(name)]
+    await made.setAside.discard([discarded], { by: 'ada' })
+    await pool.query(
+      `update redrive_catalog.set_aside set set_aside_at = now() - interval '15 days'`,
+    )
+    await made.maintain()
+    expect(await statusOf(discarded)).toBe('discarded')
+    await pool.query(
+      `update redrive_catalog.set_aside set settled_at = settled_at - interval '15 days'`,
+    )
+    await made.maintain()
+    expect(await made.setAside.read(discarded)).toBeUndefined()
+    expect(await statusOf(kept)).toBe('open')
+    const { rowCount } = await pool.query(
+      'select from redrive_catalog.set_aside_payload where set_aside_id = $1',
+      [discarded],
+    )
+    expect(rowCount).toBe(0)
+  })
+
   test('reject ids that are none', async () => {
     const error = await refusal(made.setAside.discard(['x'], { by: '' }))
     expect(error.message).toContain('ids: expected 1 to 1000 ids')

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { migrate } from '../src/index.ts'
+import { OPEN_COUNTS } from '../src/migrations/0013-open-counts.ts'
 import { migrated } from './rig.ts'
 import { staged } from './replay-stage.ts'
 
@@ -13,6 +14,31 @@ drop index redrive_catalog.replay_item_content;
 update redrive_catalog.failure_group set open_count = open_count + replaying_count + undecided_count;
 alter table redrive_catalog.failure_group drop column replaying_count, drop column undecided_count;
 delete from redrive_catalog.migration where name in ('0009-due-times', '0012-outcomes', '0013-open-counts')`
+
+test('an upgrade gives roles of dead letters the same privileges on the new tables', async () => {
+  const role = `redrive_reader_${process.pid}`
+  await pool.query(
+    `create role ${role}; grant select, insert on redrive_catalog.dead_letter to ${role}`,
+  )
+  try {
+    await pool.query(OPEN_COUNTS.slice(OPEN_COUNTS.indexOf('do $grants$')))
+    for (const table of [
+      'set_aside',
+      'set_aside_payload',
+      'source_check',
+      'selection',
+      'selection_item',
+    ]) {
+      const { rows } = await pool.query(
+        `select has_table_privilege($1, $2, 'insert') as may, has_table_privilege($1, $2, 'delete') as may_delete`,
+        [role, `redrive_catalog.${table}`],
+      )
+      expect(rows).toEqual([{ may: true, may_delete: false }])
+    }
+  } finally {
+    await pool.query(`drop owned by ${role}; drop role ${role}`)
+  }
+})
 
 test('an upgrade counts the dead letters by status and keeps the confirmations and running runs', async () => {
   const stage = await staged(pool, 'orders', 6, () => ({ reason: 'broker_rejected' }))

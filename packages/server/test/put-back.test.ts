@@ -86,6 +86,7 @@ test('puts dead letters back with the same bytes, headers and properties, and st
     refused: [],
     replaying: 0,
     unknown: 0,
+    setAside: 0,
   })
   expect(progress).toEqual([12])
   expect(await contents(dlq)).toEqual(before)
@@ -116,6 +117,13 @@ test('keeps dead letters in the catalog until the broker has confirmed them', as
   expect(await made.putBack(source)).toMatchObject({ total: 4, done: 4 })
   expect(await depth()).toBe(4)
   expect(await contents(dlq)).toEqual(before)
+  await source.close()
+})
+
+test('reports messages that are set aside: they are only in the catalog', async () => {
+  const { source } = await deadLettered(2)
+  await made.ingest(source, { maxPayloadBytes: 1 })
+  expect(await made.putBack(source)).toMatchObject({ total: 0, done: 0, setAside: 2 })
   await source.close()
 })
 

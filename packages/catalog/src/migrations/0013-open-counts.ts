@@ -1,5 +1,7 @@
 /** Separate counts of a group: open, being replayed, and undecided (the outcome of a replay is unknown). */
 export const OPEN_COUNTS: string = String.raw`
+-- No status changes while the rows are counted.
+lock table redrive_catalog.dead_letter in share mode;
 alter table redrive_catalog.failure_group add column replaying_count bigint not null default 0,
   add column undecided_count bigint not null default 0;
 comment on column redrive_catalog.failure_group.open_count is 'Number of dead letters with the status open.';
@@ -40,4 +42,23 @@ begin
         group by key) t);
 end
 $$;
+
+-- Grants the same privileges on the new tables as on dead letters, so that roles with manually granted privileges continue
+-- to work.
+do $grants$
+declare
+  given record;
+  added text;
+begin
+  for given in
+    select a.privilege_type as privilege, coalesce(quote_ident(r.rolname), 'public') as role
+      from pg_class c cross join lateral aclexplode(c.relacl) a left join pg_roles r on r.oid = a.grantee
+      where c.oid = 'redrive_catalog.dead_letter'::regclass and a.grantee <> c.relowner
+  loop
+    foreach added in array array['set_aside', 'set_aside_payload', 'source_check', 'selection', 'selection_item'] loop
+      execute format('grant %s on redrive_catalog.%I to %s', given.privilege, added, given.role);
+    end loop;
+  end loop;
+end
+$grants$;
 `

@@ -5,7 +5,13 @@ import { explaining, query } from '../database.ts'
 import type { PayloadKeys } from '../encryption.ts'
 import { readDrained } from '../read/payload.ts'
 import { type Reader, reading } from '../read/sql.ts'
-import { COUNT_UNSETTLED, DELETE_PUT_BACK, OPEN_AFTER, STOP_INGEST } from './statements.ts'
+import {
+  COUNT_SET_ASIDE,
+  COUNT_UNSETTLED,
+  DELETE_PUT_BACK,
+  OPEN_AFTER,
+  STOP_INGEST,
+} from './statements.ts'
 
 export interface PutBackOptions {
   /** Name of the source in the catalog. Default: the name of the source itself. */
@@ -30,6 +36,8 @@ export interface PutBackResult extends PutBackProgress {
   readonly replaying: number
   /** Number of dead letters with an unknown outcome. They stay in the catalog. */
   readonly unknown: number
+  /** Number of messages that are set aside and neither replayed nor discarded. They are only in the catalog. */
+  readonly setAside: number
 }
 
 export interface PutBackDeps {
@@ -71,7 +79,8 @@ export async function putBackAll(
     onProgress?.({ total, done })
   }
   const { replaying = 0, unknown = 0 } = await unsettledOf(deps.pool, sourceId)
-  return { total, done, refused, replaying, unknown }
+  const setAside = await setAsideOf(deps.pool, sourceId)
+  return { total, done, refused, replaying, unknown, setAside }
 }
 
 /** Starts the ingest of a source again. */
@@ -148,6 +157,11 @@ async function stopIngest(pool: Pool, name: string, isStopped: boolean): Promise
   const id = rows[0]?.id ?? undefined
   if (id === undefined) throw notFound(name)
   return id
+}
+
+async function setAsideOf(pool: Pool, sourceId: number): Promise<number> {
+  const { rows } = await query<{ count: number }>(pool, COUNT_SET_ASIDE, [sourceId])
+  return rows[0]?.count ?? 0
 }
 
 async function unsettledOf(

@@ -10,6 +10,11 @@ select id, payload_bytes as bytes from redrive_catalog.dead_letter
 export const DELETE_PUT_BACK: string = `
 select redrive_catalog.delete_put_back($1::uuid[]) as deleted`
 
+/** Counts the messages of a source that are set aside and not settled. */
+export const COUNT_SET_ASIDE: string = `
+select count(*)::integer as count from redrive_catalog.set_aside
+  where source_id = $1 and status in ('open', 'requested', 'replaying')`
+
 /** Counts the dead letters of a source that are not settled, by status. */
 export const COUNT_UNSETTLED: string = `
 select status, count(*)::integer as count from redrive_catalog.dead_letter

@@ -1,15 +1,22 @@
 import { isRedriveError } from '@redrive/core'
 import type { DeadLetterSource, DrainedDeadLetter } from '@redrive/runtime'
-import { inTransaction, type RunSql } from '../database.ts'
+import type { Pool } from 'pg'
+import { inTransaction, query, type RunSql } from '../database.ts'
 import type { ReplayDeps } from '../replay/run/context.ts'
 import { MESSAGE_MAX, storable } from '../text.ts'
 import { readContent } from './read.ts'
-import { CLAIM_SET_ASIDE, END_SET_ASIDE_REPLAY } from './statements.ts'
+import { APPROVED_SET_ASIDE, CLAIM_SET_ASIDE, END_SET_ASIDE_REPLAY } from './statements.ts'
 
 interface ClaimedMessage {
   readonly id: string
   readonly bytes: number
   readonly without_headers: readonly string[]
+}
+
+/** Whether an approved message of the source waits to be published. */
+export async function hasApproved(pool: Pool, name: string): Promise<boolean> {
+  const { rows } = await query(pool, APPROVED_SET_ASIDE, [name])
+  return rows.length > 0
 }
 
 /**

@@ -54,6 +54,9 @@ update redrive_catalog.set_aside set status = $2, requested_by = coalesce($3, re
     without_headers = coalesce($4::text[], without_headers), settled_at = case when $2 = 'discarded' then clock_timestamp() end
   where id = any($1::uuid[])`
 
+export const APPROVED_SET_ASIDE: string = `
+select a.id ${FROM_SET_ASIDE} where s.name = $1 and a.status = 'replaying' limit 1`
+
 /** Locks one message while it is published. Another process skips it. */
 export const CLAIM_SET_ASIDE: string = `
 select a.id, a.kept_bytes::float8 as bytes, a.without_headers ${FROM_SET_ASIDE}

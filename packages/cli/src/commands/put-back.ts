@@ -48,13 +48,13 @@ export async function putBackCommand(
   return isComplete(result) ? EXIT.ok : EXIT.failure
 }
 
-const isComplete = ({ total, done, refused, replaying, unknown }: PutBackResult) =>
-  done >= total && refused.length + replaying + unknown === 0
+const isComplete = ({ total, done, refused, replaying, unknown, setAside }: PutBackResult) =>
+  done >= total && refused.length + replaying + unknown + setAside === 0
 
 function report(
   page: { readonly line: (parts: TemplateStringsArray, ...values: readonly string[]) => void },
   source: string,
-  { total, done, refused, replaying, unknown }: PutBackResult,
+  { total, done, refused, replaying, unknown, setAside }: PutBackResult,
 ): void {
   page.line`${number(done)} of ${number(total)} open dead letters of "${source}" are in its dead-letter queue again.`
   for (const { id, reason } of refused.slice(0, 20)) page.line`Not put back: ${id}: ${reason}`
@@ -63,6 +63,8 @@ function report(
     page.line`${number(replaying)} are in a replay. Wait for its end or cancel it, then run this command again.`
   if (unknown > 0)
     page.line`${number(unknown)} have an unknown outcome. Set it with: redrive set-outcome`
+  if (setAside > 0)
+    page.line`${number(setAside)} are set aside and only in the catalog. Replay or discard them first: redrive set-aside list`
   if (done < total) page.line`The command was interrupted or left some. Run it again to continue.`
   page.line`The ingest of "${source}" is stopped. To start it again: redrive put-back ${source} --start-ingest`
 }

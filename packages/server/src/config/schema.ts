@@ -197,7 +197,7 @@ const limits = z.strictObject({
 const retention = z.strictObject({
   settled: duration('1h', '3650d')
     .describe(
-      "How long resolved, discarded and expired dead letters are kept ('1h'–'3650d', default '14d')",
+      "How long resolved, discarded, expired and not returned dead letters are kept ('1h'–'3650d', default '14d')",
     )
     .default('14d'),
   open: duration('1h', '3650d')

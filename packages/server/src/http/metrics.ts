@@ -81,12 +81,12 @@ const DATABASE_UP = {
   help: '1 if the catalog can be read. If it is 0, the metrics of the catalog are absent.',
 } as const
 
-/** The final states of a replay item. */
 /** Dead letters that are neither open nor settled, by name of the count. */
 const UNSETTLED = [
   ['replaying', 'Dead letters that are being replayed.'],
   ['undecided', 'Dead letters whose replay has an unknown outcome.'],
 ] as const
+/** The final states of a replay item. */
 const ENDS = [
   'resolved',
   'failed_again',
@@ -137,7 +137,7 @@ function addCatalog(registry: Registry, { catalog }: MetricsDeps): void {
         const stats = await read()
         this.reset()
         for (const one of bounded(stats?.counts.sources)) {
-          this.set({ source: one.source }, one[status])
+          this.inc({ source: one.source }, one[status])
         }
       },
     })

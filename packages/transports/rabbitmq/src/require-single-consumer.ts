@@ -2,6 +2,7 @@ import { RedriveError } from '@redrive/core'
 import type { ChannelModel, Options } from 'amqplib'
 import { answered, messageOf } from './connection/connection.ts'
 import { onSeparateChannel } from './connection/separate-channel.ts'
+import { isRefusal } from './refusal-codes.ts'
 import { SINGLE_ACTIVE_CONSUMER } from './topology.ts'
 
 /** 30: more settings than a queue can have. */
@@ -27,6 +28,10 @@ export async function requireSingleConsumer(
     if (name === SINGLE_ACTIVE_CONSUMER) throw manyConsumers(queue, refusal)
     settings = withSetting(settings, name, valueOf(value, type))
   }
+  throw new RedriveError(
+    'TOPOLOGY_MISMATCH',
+    `Redrive cannot find out whether the queue ${queue} has a single active consumer, which order: 'lane' needs. Use topology: 'declare' with a new queue, or order: 'none'.`,
+  )
 }
 
 /** The difference as RabbitMQ writes it. The last part is `the value '5' of type 'byte'`, or `'5'`. */
@@ -51,19 +56,25 @@ function withSetting(settings: Settings, name: string, value: unknown): Settings
 }
 
 function valueOf(text: string, type: string | undefined): unknown {
+  if (type === 'longstr') return text
   if (text === 'true' || text === 'false') return text === 'true'
-  return type === 'longstr' || !/^-?\d+$/.test(text) ? text : Number(text)
+  return /^-?\d+$/.test(text) ? Number(text) : text
 }
 
-const refusalOf = (connection: ChannelModel, queue: string, settings: Settings): Promise<unknown> =>
-  answered(
-    onSeparateChannel(connection, (channel) =>
-      channel.assertQueue(queue, settings).then(
-        () => undefined,
-        (error: unknown) => error,
-      ),
-    ),
-  )
+async function refusalOf(
+  connection: ChannelModel,
+  queue: string,
+  settings: Settings,
+): Promise<unknown> {
+  try {
+    await answered(onSeparateChannel(connection, (channel) => channel.assertQueue(queue, settings)))
+    return undefined
+  } catch (error) {
+    // Every other error is a broken connection, and is retried.
+    if (!isRefusal(error)) throw error
+    return error
+  }
+}
 
 const manyConsumers = (queue: string, cause: unknown) =>
   new RedriveError(

@@ -97,6 +97,18 @@ describe.concurrent('in lane order', () => {
   )
 
   it(
+    'a laneOf that returns something else is reported with the message',
+    onRig(url, async (rig) => {
+      const laneOf = () => Promise.resolve('a') as unknown as string
+      const { inbox } = await rig.start({ order: 'lane', laneOf })
+      await rig.send('a')
+      expect((await inbox.nth(1)).headerProblems).toEqual([
+        'laneOf returned object, not a text or undefined. The default lane is used.',
+      ])
+    }),
+  )
+
+  it(
     'a returned message stays first in its lane and at this consumer, and a pause delivers nothing',
     onRig(url, async (rig) => {
       const { transport, inbox } = await rig.start(IN_LANES)
@@ -200,7 +212,7 @@ const SETTINGS: readonly (readonly [string, Options.AssertQueue])[] = [
       arguments: {
         'x-queue-type': 'quorum',
         'x-dead-letter-exchange': 'failed',
-        'x-dead-letter-routing-key': '5',
+        'x-dead-letter-routing-key': 'true',
         'x-message-ttl': 3_600_000,
         'x-max-length': 10,
         'x-overflow': 'reject-publish',

@@ -7,7 +7,7 @@ import { Epoch } from '../run/restore-detection.ts'
 import { claim, type Claim, keeping } from './claim.ts'
 import { publishClaim, type Turn } from './publish-claim.ts'
 import { returnUnsent } from './return-unsent.ts'
-import { publishOneSetAside } from '../../set-aside/replay.ts'
+import { hasApproved, publishOneSetAside } from '../../set-aside/replay.ts'
 
 /** A source to replay into, with functions that check its consumers. */
 export interface ReplaySource {
@@ -127,7 +127,8 @@ export class Replayer {
     const { pool } = this.#deps
     const one = this.#sources.get(name)
     if (one === undefined || (await this.#epoch.problem(pool)) !== undefined) return false
-    if ((await troubleOf(one)) !== undefined) return false
+    // Consumers and brokers are asked only if there is something to publish.
+    if (!(await hasApproved(pool, name)) || (await troubleOf(one)) !== undefined) return false
     return publishOneSetAside(this.#deps, name, one.source)
   }
 

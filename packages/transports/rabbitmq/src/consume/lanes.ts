@@ -13,11 +13,16 @@ export function inLane(delivery: RabbitMqDelivery, laneOf: LaneOf | undefined): 
   const { id, key, raw, headerProblems } = delivery
   const ordered = { ...delivery, deliveryCount: 1, lane: key === id ? WITHOUT_KEY : key }
   if (laneOf === undefined) return ordered
+  const failed = (problem: string) => ({
+    ...ordered,
+    headerProblems: [...headerProblems, `laneOf ${problem}. The default lane is used.`],
+  })
   try {
-    return { ...ordered, lane: laneOf(raw) }
+    const lane: unknown = laneOf(raw)
+    if (lane === undefined || typeof lane === 'string') return { ...ordered, lane }
+    return failed(`returned ${typeof lane}, not a text or undefined`)
   } catch (error) {
-    const problem = `laneOf threw ${String(error)}. The default lane is used.`
-    return { ...ordered, headerProblems: [...headerProblems, problem] }
+    return failed(`threw ${String(error)}`)
   }
 }
 
@@ -45,7 +50,7 @@ export class Lanes {
 
   setLimit(count: number): void {
     this.#limit = count
-    this.#deliverReady()
+    this.#deliverSoon()
   }
 
   pause(): void {
@@ -54,7 +59,7 @@ export class Lanes {
 
   resume(): void {
     this.#isPaused = false
-    this.#deliverReady()
+    this.#deliverSoon()
   }
 
   add(delivery: RabbitMqDelivery): void {
@@ -85,7 +90,7 @@ export class Lanes {
   takeBack(delivery: RabbitMqDelivery, again: RabbitMqDelivery): void {
     if (!this.#inFlight.delete(delivery)) return
     this.#ready.unshift(again)
-    this.#deliverReady()
+    this.#deliverSoon()
   }
 
   /** Forgets everything after the channel was lost. Returns the deliveries in flight. */
@@ -97,7 +102,10 @@ export class Lanes {
     return lost
   }
 
-  /** Delivers after the acknowledgements of this turn of the event loop are sent. If they are lost, few messages run twice. */
+  /**
+   * Delivers after the acknowledgements of this turn of the event loop are sent: if they are lost, few messages run twice.
+   * And never inside a call of the consumer, which may be about to pause.
+   */
   #deliverSoon(): void {
     if (this.#isDeliveringSoon) return
     this.#isDeliveringSoon = true
