@@ -81,7 +81,7 @@ export const PROOFS: readonly Proof[] = [
   { name: 'stress', tier: 'nightly', minutes: 8, command: vitest('stress.proof'), starts: [], shows: 'the contract of each transport, ten times in parallel' },
   { name: 'cluster', tier: 'nightly', minutes: 7, command: vitest('cluster.proof'), starts: [], stops: CLUSTERS, shows: 'the contract on three nodes of RabbitMQ and Kafka, one killed' },
   { name: 'doctor', tier: 'nightly', minutes: 3, command: vitest('packages/doctor/test/rabbitmq.proof.ts packages/doctor/test/kafka.proof.ts packages/doctor/test/postgres.proof.ts'), starts: [], stops: CLUSTERS, shows: 'the doctor finds wrong settings of clusters' },
-  { name: 'terminal', tier: 'nightly', minutes: 0.5, command: vitest('terminal.proof'), starts: [], shows: 'an incident typed into a real terminal looks as documented' },
+  { name: 'terminal', tier: 'nightly', minutes: 0.5, command: vitest('packages/cli/test/terminal.proof.ts packages/cli/test/plain-terminal.proof.ts'), starts: [], shows: 'an incident typed into a real terminal looks as documented' },
   { name: 'faults-rabbitmq-quick', tier: 'nightly', minutes: 3, command: 'pnpm faults rabbitmq --quick', starts: faults('rabbitmq'), shows: 'RabbitMQ: all fault scenarios, short form' },
   { name: 'faults-kafka-quick', tier: 'nightly', minutes: 6, command: 'pnpm faults kafka --quick', starts: faults('kafka'), shows: 'Kafka: the same' },
   { name: 'faults-postgres-quick', tier: 'nightly', minutes: 3, command: 'pnpm faults postgres --quick', starts: faults('postgres'), shows: 'PostgreSQL: the same' },

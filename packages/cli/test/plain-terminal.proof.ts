@@ -56,7 +56,7 @@ test('shows a replay to a consumer that does not use Redrive', async () => {
   await broken.fix()
   const groups = await screen.type('redrive groups list')
   const group = /^([0-9a-f]{4}) /m.exec(groups)?.[1] ?? ''
-  const plan = await screen.type(`redrive replay plan --group ${group} --outcome-timeout 5s`)
+  const plan = await screen.type(`redrive replay plan group:${group} --outcome-timeout 5s`)
   const run = /replay start ([0-9a-f-]{36})/.exec(plan)?.[1] ?? ''
   await screen.answer(`redrive replay start ${run} --wait`, 'to orders?', 'y')
   await screen.type(`redrive replay show ${run}`)
