@@ -19,8 +19,17 @@ const DIFFERS: readonly (readonly [RegExp, string | ((found: string) => string)]
   [/(now|\d+ (s|min) ago) +(?=development)/g, '9 s ago  '],
   [/WHEN +(?=WHO)/g, 'WHEN     '],
   [/ (now|\d+ (s|min))(?= {2}development)/g, sameWidth],
+  // The last check of the queue was before or after the ingest, and the ingest some seconds ago.
+  [
+    /^orders {2}connected +\d+/gm,
+    (found) => found.replace(/\d+$/, (count) => '0'.padStart(count.length)),
+  ],
+  [/(?<=\d min {2})(now|\d+ s ago) {2}/g, (found) => '9 s ago'.padEnd(found.length)],
   // Log lines of the server for requests, and lines whose order varies.
-  [/^\{.*"msg":"(request completed|Source \\"orders\\": rabbitmq is reachable\.)"\}\n/gm, ''],
+  [
+    /^\{.*"msg":"(request completed|Source \\"orders\\": (rabbitmq is reachable\.|moves the dead letters .*))"\}\n/gm,
+    '',
+  ],
   [/"time":\d+,"pid":\d+/g, '"time":1769828651000,"pid":1'],
 ]
 
@@ -33,7 +42,7 @@ function named(text: string): string {
     const letter = String.fromCharCode('g'.charCodeAt(0) + at)
     const name = id.replace(/[0-9a-f]/g, letter)
     const short = new RegExp(
-      `(?<=^|show |group )(${id.slice(0, 8)}|${id.slice(0, 4)})(?= |$)`,
+      `(?<=^|show |group |group:)(${id.slice(0, 8)}|${id.slice(0, 4)})(?= |$)`,
       'gm',
     )
     return before.replaceAll(id, name).replace(short, (found) => letter.repeat(found.length))
