@@ -37,7 +37,7 @@ export interface SetAside {
   ): Promise<DiscardResult>
   /** Approves requested replays. A replayer publishes them within seconds, each once. */
   approve(ids: readonly string[], actor: { readonly by: string }): Promise<DiscardResult>
-  /** Discards open and requested messages. They can be restored until retention deletes them. */
+  /** Discards open and requested messages. They can be opened again until retention deletes them. */
   discard(ids: readonly string[], actor: { readonly by: string }): Promise<DiscardResult>
   /** Opens discarded and requested messages again. */
   reopen(ids: readonly string[], actor: { readonly by: string }): Promise<DiscardResult>
