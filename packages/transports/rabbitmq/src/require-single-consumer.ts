@@ -1,17 +1,15 @@
 import { RedriveError } from '@redrive/core'
 import type { ChannelModel, Options } from 'amqplib'
-import { answered, messageOf } from './connection/connection.ts'
-import { onSeparateChannel } from './connection/separate-channel.ts'
-import { isRefusal } from './refusal-codes.ts'
+import { messageOf } from './connection/connection.ts'
+import { declareRefusal } from './declare-refusal.ts'
 import { SINGLE_ACTIVE_CONSUMER } from './topology.ts'
 
 /** 30: more settings than a queue can have. */
 const MAX_SETTINGS = 30
 
 /**
- * Throws if an existing queue can deliver to several consumers at the same time. AMQP cannot query the arguments of a
- * queue. But the broker refuses to declare it with other settings, and the refusal names the first difference. So each
- * refusal adds one setting, until nothing else differs.
+ * Throws if an existing queue can deliver to several consumers at the same time. Each refusal to declare it adds one
+ * setting, until nothing else differs.
  */
 export async function requireSingleConsumer(
   connection: ChannelModel,
@@ -19,7 +17,7 @@ export async function requireSingleConsumer(
 ): Promise<void> {
   let settings: Settings = { durable: true, arguments: { [SINGLE_ACTIVE_CONSUMER]: true } }
   for (let known = 0; known < MAX_SETTINGS; known++) {
-    const refusal = await refusalOf(connection, queue, settings)
+    const refusal = await declareRefusal(connection, queue, settings)
     if (refusal === undefined) return
     const difference = DIFFERENCE.exec(messageOf(refusal))?.groups
     // Without the permission to configure the queue, nothing can be known about it.
@@ -59,21 +57,6 @@ function valueOf(text: string, type: string | undefined): unknown {
   if (type === 'longstr') return text
   if (text === 'true' || text === 'false') return text === 'true'
   return /^-?\d+$/.test(text) ? Number(text) : text
-}
-
-async function refusalOf(
-  connection: ChannelModel,
-  queue: string,
-  settings: Settings,
-): Promise<unknown> {
-  try {
-    await answered(onSeparateChannel(connection, (channel) => channel.assertQueue(queue, settings)))
-    return undefined
-  } catch (error) {
-    // Every other error is a broken connection, and is retried.
-    if (!isRefusal(error)) throw error
-    return error
-  }
 }
 
 const manyConsumers = (queue: string, cause: unknown) =>

@@ -4,7 +4,8 @@ import { consume } from '@redrive/runtime'
 import { type ConsumeMessage, connect, type Options } from 'amqplib'
 import { describe, expect, it } from 'vitest'
 import { requireSingleConsumer } from '../src/require-single-consumer.ts'
-import { rabbitmq } from '../src/index.ts'
+import { Lanes } from '../src/consume/lanes.ts'
+import { rabbitmq, type RabbitMqDelivery } from '../src/index.ts'
 import {
   deadLetter,
   giveBack,
@@ -281,6 +282,30 @@ describe.concurrent("an existing queue, with order: 'lane'", () => {
       })
     }),
   )
+})
+
+it('a higher limit, a resume and a return deliver nothing before the call has ended', async () => {
+  const delivered: RabbitMqDelivery[] = []
+  const lanes = new Lanes((one) => delivered.push(one))
+  const [first, second] = [{ lane: 'a' }, { lane: 'b' }] as unknown as RabbitMqDelivery[]
+  for (const one of [first, second]) if (one !== undefined) lanes.add(one)
+  const turn = () => new Promise((resolve) => setImmediate(resolve))
+  const seen = async (call: () => void) => {
+    const before = delivered.length
+    call()
+    const during = delivered.length - before
+    await turn()
+    return [during, delivered.length - before]
+  }
+  expect(await seen(() => lanes.setLimit(2))).toEqual([0, 1])
+  expect(await seen(() => first !== undefined && lanes.takeBack(first, { ...first }))).toEqual([
+    0, 1,
+  ])
+  lanes.pause()
+  expect(await seen(() => second !== undefined && lanes.takeBack(second, { ...second }))).toEqual([
+    0, 0,
+  ])
+  expect(await seen(() => lanes.resume())).toEqual([0, 1])
 })
 
 describe('the options', () => {
