@@ -41,15 +41,21 @@ test('never deletes a run in progress, or one with an outcome that a user must s
   expect(await stage.catalog.maintain()).toMatchObject({ runs: 0 })
   expect(await stage.replays.run(id)).toMatchObject({ state: 'running' })
 
-  await pool.query(`update redrive_catalog.replay_item set state = 'unknown' where run_id = $1`, [
-    id,
-  ])
   await pool.query(
     `update redrive_catalog.replay_run set state = 'done', ended_at = now() - interval '400 days' where id = $1`,
     [id],
   )
-  expect(await stage.catalog.maintain()).toMatchObject({ runs: 0 })
-  expect(await itemsOf(id)).toBe(2)
+  for (const state of ['unknown', 'not_returned', 'expired']) {
+    await pool.query('update redrive_catalog.replay_item set state = $2 where run_id = $1', [
+      id,
+      state,
+    ])
+    expect(await stage.catalog.maintain()).toMatchObject({ runs: 0 })
+    expect(await itemsOf(id)).toBe(2)
+  }
+  // They failed again since: the items belong to an earlier cycle.
+  await pool.query('update redrive_catalog.dead_letter set cycle = cycle + 1')
+  expect(await stage.catalog.maintain()).toMatchObject({ runs: 1 })
 })
 
 test('uses the retention of the options', async () => {
