@@ -1,7 +1,6 @@
-import { POLICY } from '../../harness/consumer-options.ts'
-import { checkKeys, keyIn, withKey } from '../../evidence/check-keys.ts'
-import { plan } from '../../evidence/message.ts'
+import { checkKeys, keyIn } from '../../evidence/check-keys.ts'
 import { ready } from '../../harness/fleet.ts'
+import { LANE_POLICY, planWithKeys } from '../../harness/lane-order.ts'
 import { lasting } from '../../harness/wait.ts'
 import { type KafkaScenario, SESSION_MS } from '../world.ts'
 import { createSource, onCluster } from './load.ts'
@@ -9,11 +8,6 @@ import { createSource, onCluster } from './load.ts'
 const KEYS = 1_000
 const RATE = 500
 const CONSUMERS = 3
-/**
- * No `repeats`: the policy decides how often a message fails before quarantine, and the checker
- * does not know that.
- */
-const MIX = { flaky: 12, business: 4 }
 
 export const ordered: KafkaScenario = onCluster({
   name: 'ordered',
@@ -29,21 +23,12 @@ export const ordered: KafkaScenario = onCluster({
       // A message still running at the hand-over of its partition would run twice. A short delay
       // must not cause that.
       drainMs: 10_000,
-      // Retries of a lane wait inside the consumer; here they only need to be quick.
-      policy: {
-        ...POLICY,
-        retry: { attempts: 8, backoff: { kind: 'exponential', base: '20ms', cap: '100ms' } },
-        adaptiveConcurrency: 'off',
-        order: 'lane',
-      },
+      policy: LANE_POLICY,
     })
     for (let count = 0; count < CONSUMERS; count++) fleet.start()
     await ready(fleet, CONSUMERS)
     fleet.supervise()
-    const planned = plan(world.run, world.messages, MIX).map((one, index) =>
-      withKey(one, index % keys),
-    )
-    const produced = world.send(world.run, planned, rate)
+    const produced = world.send(world.run, planWithKeys(world, keys), rate)
     const end = world.fault('members die, join and leave')
     for (let time = 0; world.isSending(); time++) {
       await lasting(SESSION_MS * (0.5 + Math.random()))

@@ -1,7 +1,6 @@
-import { checkKeys, keyIn, withKey } from '../../evidence/check-keys.ts'
-import { plan } from '../../evidence/message.ts'
-import { POLICY } from '../../harness/consumer-options.ts'
+import { checkKeys, keyIn } from '../../evidence/check-keys.ts'
 import { ready } from '../../harness/fleet.ts'
+import { LANE_POLICY, planWithKeys } from '../../harness/lane-order.ts'
 import { lasting } from '../../harness/wait.ts'
 import { declareOrdered } from '../topology.ts'
 import type { RabbitScenario } from '../world.ts'
@@ -13,8 +12,6 @@ const CONSUMERS = 3
 /** Between two ends of a process: long enough that the next one handles some messages. */
 const SHORTEST_MS = 500
 const LONGEST_MS = 2_000
-/** No `repeats`: the policy decides how often a message fails before quarantine, and the checker does not know that. */
-const MIX = { flaky: 12, business: 4 }
 
 export const ordered: RabbitScenario = {
   name: 'ordered',
@@ -25,22 +22,13 @@ export const ordered: RabbitScenario = {
     await declareOrdered(world.broker, world.run)
     const fleet = world.fleet({
       order: 'lane',
-      // Retries of a lane wait inside the consumer; here they only need to be quick.
-      policy: {
-        ...POLICY,
-        retry: { attempts: 8, backoff: { kind: 'exponential', base: '20ms', cap: '100ms' } },
-        adaptiveConcurrency: 'off',
-        order: 'lane',
-      },
+      policy: LANE_POLICY,
     })
     for (let count = 0; count < CONSUMERS; count++) fleet.start()
     await ready(fleet, CONSUMERS)
     fleet.supervise()
-    const planned = plan(world.run, world.messages, MIX).map((one, index) =>
-      withKey(one, index % KEYS),
-    )
     let isSending = true
-    const produced = world.send(world.run, planned, RATE).finally(() => {
+    const produced = world.send(world.run, planWithKeys(world, KEYS), RATE).finally(() => {
       isSending = false
     })
     const end = world.fault('consumers die and stop')
