@@ -1,7 +1,7 @@
-import { connect } from 'amqplib'
 import { describe, expect, it } from 'vitest'
 import { deadLetterQueue } from '../src/index.ts'
-import { type Rig, deadLetter, failedCycle, onRig, retryIn, socketOf, until } from './rig.ts'
+import { type Rig, deadLetter, failedCycle, onRig, retryIn, until } from './rig.ts'
+import { bytesOfNext } from './wire-bytes.ts'
 
 const KEPT = {
   messageId: 'm-1',
@@ -51,23 +51,6 @@ const TYPED_FIELDS = {
   float: Buffer.from('\x05floatf\x3f\xc0\0\0', 'latin1'),
   moment: Buffer.from('\x06momentT\0\0\0\0\x65\x53\xf1\0', 'latin1'),
   nested: Buffer.from('\x04listA\0\0\0\x0bb\x01l\0\0\0\0\0\0\0\x07', 'latin1'),
-}
-
-/** Takes the next message of a queue, and returns all bytes that the broker sent with it. */
-async function bytesOfNext(rig: Rig, queue: string): Promise<Buffer> {
-  const model = await connect(rig.url)
-  rig.atEnd(() => model.close())
-  const socket = socketOf(model)
-  const chunks: Buffer[] = []
-  const read = socket.read.bind(socket) as () => Buffer | null
-  socket.read = () => {
-    const chunk = read()
-    if (chunk !== null) chunks.push(chunk)
-    return chunk
-  }
-  const channel = await model.createChannel()
-  if ((await channel.get(queue, { noAck: true })) === false) throw new Error(`nothing in ${queue}`)
-  return Buffer.concat(chunks)
 }
 
 export function headersOnTheWire(url: string): void {
