@@ -113,6 +113,8 @@ const isSame = (
     (name) => (one[name] ?? 0) === (other[name] ?? 0),
   )
 
+const ID_LENGTH = 36
+
 const PUBLISHES = `
 select i.replay_id, i.publishes from redrive_catalog.replay_item i
   join redrive_catalog.replay_run r on r.id = i.run_id join redrive_catalog.source s on s.id = r.source_id
@@ -129,7 +131,8 @@ async function deliveriesOf({ pool, where, world }: Stage) {
   const begun = new Map(rows.map(({ replay_id, publishes }) => [replay_id, publishes]))
   const received = Map.groupBy(
     readHistory(world.folder).filter((entry) => entry.what === 'replay_received'),
-    ({ replayId }) => replayId,
+    // Without the signature, which only the message contains.
+    ({ replayId }) => replayId.slice(0, ID_LENGTH),
   )
   const again = [...begun.values()].reduce((sum, times) => sum + Math.max(0, times - 1), 0)
   const copies = [...received.values()].reduce((sum, { length }) => sum + length - 1, 0)

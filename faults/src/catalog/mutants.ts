@@ -46,7 +46,7 @@ export const MUTANTS: readonly Mutant[] = [
     [
       PUBLISH_CLAIM,
       'source.publish({ deadLetter, replayId })',
-      'source.publish({ deadLetter, replayId: `${replayId.slice(0, -4)}${Date.now() % 9000 + 1000}` })',
+      'source.publish({ deadLetter, replayId: `${replayId.slice(0, 32)}${Date.now() % 9000 + 1000}${replayId.slice(36)}` })',
     ],
   ],
   [

@@ -139,6 +139,11 @@ const DELETE_CHECKS = `
 delete from redrive_catalog.source_check where checked_at < now() - interval '1 day'`
 
 /** Statements that delete rows which are no longer needed. Each runs in its own transaction. */
+/** 30 days: someone who has copied a key can use it only for replays of that time. Each replay keeps its key. */
+const ROTATE_REPLAY_KEY = `
+select redrive_catalog.rotate_replay_key()
+  where (select max(created_at) from redrive_catalog.replay_key) < now() - interval '30 days'`
+
 export const CLEANUP: readonly string[] = [
   DELETE_MINUTES,
   DELETE_UNDATED,
@@ -147,4 +152,5 @@ export const CLEANUP: readonly string[] = [
   ...DELETE_SELECTIONS,
   DELETE_SET_ASIDE,
   DELETE_CHECKS,
+  ROTATE_REPLAY_KEY,
 ]

@@ -12,6 +12,7 @@ const counts = (of: {
   readonly createdAgo?: number
   readonly regressedAgo?: number
   readonly expiring?: number
+  readonly mismatchedAgo?: number
 }): CatalogCounts => ({
   at: AT,
   sources: [
@@ -28,6 +29,8 @@ const counts = (of: {
       nextExpiryAt: of.expiring === undefined ? undefined : AT + 1_000,
       lastIngestedAt: AT,
       setAside: of.setAside ?? 0,
+      mismatches: of.mismatchedAgo === undefined ? 0 : 3,
+      mismatchedAt: of.mismatchedAgo === undefined ? undefined : AT - of.mismatchedAgo,
     },
   ],
   groups: [
@@ -59,6 +62,12 @@ describe('alerts', () => {
     ['a group is new for ten minutes', { open: 1, createdAgo: 599_999 }, ['new_signature']],
     ['a regression is fresh for ten minutes', { open: 1, regressedAgo: 599_999 }, ['regressed']],
     ['and not longer', { open: 1, regressedAgo: 600_000 }, []],
+    [
+      'a wrong replay id is recent for ten minutes',
+      { open: 1, mismatchedAgo: 599_999 },
+      ['replay_mismatch'],
+    ],
+    ['and no longer than that', { open: 1, mismatchedAgo: 600_000 }, []],
     [
       'a muted group raises no alert',
       { open: 50, inGroup: 50, isMuted: true, createdAgo: 0, regressedAgo: 0 },

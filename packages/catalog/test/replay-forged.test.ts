@@ -156,6 +156,101 @@ describe('a message with a replay id of its own source', () => {
   })
 })
 
+const mismatchesOf = async (source: string) => {
+  const text = 'select mismatches::integer from redrive_catalog.source where name = $1'
+  const [row] = await rows<{ mismatches: number }>(pool, text, [source])
+  return row?.mismatches
+}
+
+/** Replay ids that a writer of the queue can make, who sees the runs but not the published messages. */
+const forgeries = (own: string, other: string) => {
+  const [id = '', key = '', mac = ''] = own.split('.')
+  const [, , otherMac = ''] = other.split('.')
+  const changed = `${mac.startsWith('A') ? 'B' : 'A'}${mac.slice(1)}`
+  return {
+    'the id alone': id,
+    'another signature': `${id}.${key}.${changed}`,
+    'the signature of another replay': `${id}.${key}.${otherMac}`,
+    'another key': `${id}.${Number(key) + 1}.${mac}`,
+    'a shorter signature': own.slice(0, -1),
+    'a longer signature': `${own}A`,
+  }
+}
+const FORGERIES = Object.keys(forgeries('', '')) as (keyof ReturnType<typeof forgeries>)[]
+
+describe('a replay id without the signature of the replay', () => {
+  test.each(FORGERIES)('confirms nothing: %s', async (kind) => {
+    const name = `confirmed with ${kind}`
+    const { stage, id, run, sent } = await published(name)
+    const other = await published(`other for ${name}`)
+    const replayId = forgeries(sent.replayId, other.sent.replayId)[kind]
+    stage.wire.say({ replayId, outcome: 'handled', at: 0 })
+    expect(await stage.replayer.confirm()).toEqual({ resolved: 0, expired: 0 })
+    expect(stage.wire.released).toBe(1)
+    expect(await stage.catalog.deadLetter(id)).toMatchObject({ status: 'replaying' })
+    expect(await itemsOf(stage, run.id)).toMatchObject([{ state: 'published' }])
+    expect(await mismatchesOf(name)).toBe(1)
+    // The real confirmation still counts.
+    stage.wire.say({ replayId: sent.replayId, outcome: 'handled', at: 0 })
+    expect(await stage.replayer.confirm()).toEqual({ resolved: 1, expired: 0 })
+    expect(await mismatchesOf(name)).toBe(1)
+  })
+
+  test.each(FORGERIES)('makes a message another dead letter: %s', async (kind) => {
+    const name = `returned with ${kind}`
+    const { stage, id, run, sent } = await published(name)
+    const other = await published(`other for ${name}`)
+    const replayId = forgeries(sent.replayId, other.sent.replayId)[kind]
+    stage.wire.back(withBody(ORIGINAL, { ...sent, replayId }))
+    expect(await stage.catalog.ingest(stage.wire)).toMatchObject({ added: 1, failedAgain: 0 })
+    expect(await stage.catalog.deadLetter(id)).toMatchObject({ status: 'replaying', cycle: 1 })
+    expect(await itemsOf(stage, run.id)).toMatchObject([{ state: 'published' }])
+    expect(await mismatchesOf(name)).toBe(1)
+  })
+})
+
+describe('the signature of a replay id', () => {
+  test('is that of the first publish after the key is changed, so that the message is the same', async () => {
+    const { stage, run, sent } = await published('rotated', { change: { force: true } })
+    await pool.query('select redrive_catalog.rotate_replay_key()')
+    await pool.query(
+      `update redrive_catalog.replay_item set state = 'publishing', lease_until = now() - interval '1 second' where run_id = $1`,
+      [run.id],
+    )
+    await stage.replayer.turn()
+    expect(stage.wire.sent.map(({ replayId }) => replayId)).toEqual([sent.replayId, sent.replayId])
+    stage.wire.say({ replayId: sent.replayId, outcome: 'handled', at: 0 })
+    expect(await stage.replayer.confirm()).toEqual({ resolved: 1, expired: 0 })
+    const next = await published('after rotation')
+    expect(keyIdOf(next.sent.replayId)).toBeGreaterThan(keyIdOf(sent.replayId))
+  })
+
+  test('uses another key after 30 days, and the same one before', async () => {
+    const { stage, sent } = await published('maintained')
+    await stage.catalog.maintain()
+    const next = await published('maintained again')
+    expect(keyIdOf(next.sent.replayId)).toBe(keyIdOf(sent.replayId))
+    await pool.query(
+      `update redrive_catalog.replay_key set created_at = created_at - interval '30 days'`,
+    )
+    await stage.catalog.maintain()
+    const later = await published('maintained later')
+    expect(keyIdOf(later.sent.replayId)).toBeGreaterThan(keyIdOf(sent.replayId))
+  })
+
+  test('is not expected from a replay that an earlier release published without one', async () => {
+    const { stage, run, sent } = await published('unsigned')
+    await pool.query('update redrive_catalog.replay_item set key_id = null where run_id = $1', [
+      run.id,
+    ])
+    const replayId = sent.replayId.slice(0, 36)
+    stage.wire.say({ replayId, outcome: 'handled', at: 0 })
+    expect(await stage.replayer.confirm()).toEqual({ resolved: 1, expired: 0 })
+  })
+})
+
+const keyIdOf = (replayId: string) => Number(replayId.split('.')[1])
+
 describe('a confirmation', () => {
   test.each([
     ['handled', 'resolved'],

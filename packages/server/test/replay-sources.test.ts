@@ -188,8 +188,9 @@ const ORIGINAL = '{"order":"original"}'
 const FORGED = '{"order":"forged"}'
 
 /** A dead letter of orders whose replay is published. */
-async function published({ made, replayer, ingested }: Stage, broker: Broker) {
+async function published({ made, replayer, of, ingested }: Stage, broker: Broker) {
   const id = randomUUID()
+  const replayIds = replayIdsOf(of('orders'))
   await broker.die('orders', { id, body: ORIGINAL })
   expect(await ingested('orders')).toMatchObject({ added: 1 })
   const { deadLetters } = await made.deadLetters({ after: 0, sources: ['orders'] })
@@ -200,10 +201,21 @@ async function published({ made, replayer, ingested }: Stage, broker: Broker) {
     await replayer.turn()
     return made.replays.items({ run: run.id })
   }
-  const items = await until('the replay is published', publishedItems, {
+  await until('the replay is published', publishedItems, {
     accept: ([item]) => item?.state === 'published',
   })
-  return { id, deadLetter, run: run.id, replayId: items[0]?.replayId ?? '' }
+  return { id, deadLetter, run: run.id, replayId: replayIds[0] ?? '' }
+}
+
+/** Collects the signed replay ids that are published from now on. Only messages contain them. */
+function replayIdsOf({ source }: OpenSource): readonly string[] {
+  const found: string[] = []
+  const publish = source.publish.bind(source)
+  source.publish = (message) => {
+    found.push(message.replayId)
+    return publish(message)
+  }
+  return found
 }
 
 /** Takes confirmations of a source until one was read and released. */

@@ -179,6 +179,8 @@ describe('metrics', () => {
       nextExpiryAt: undefined,
       lastIngestedAt: 90_000,
       setAside: at,
+      mismatches: 4,
+      mismatchedAt: undefined,
     })),
   })
   const none = { planned: 0, skipped: 0, queued: 0, claimed: 0, publishing: 0, published: 0 }
@@ -217,6 +219,7 @@ describe('metrics', () => {
       'redrive_dead_letters_expiring{source="s1"} 1',
       'redrive_set_aside_messages{source="s0"} 0',
       'redrive_set_aside_messages{source="s1"} 1',
+      'redrive_replay_mismatches_total{source="s1"} 4',
       'redrive_replay_items_total{source="s0",outcome="resolved"} 5',
       'redrive_replay_items_total{source="s0",outcome="unknown"} 0',
       'redrive_background_jobs_total{role="ingest",outcome="failed"} 2',

@@ -52,6 +52,7 @@ const alert = z
       'regressed',
       'expiring',
       'set_aside',
+      'replay_mismatch',
     ]),
     source: z.string(),
     group: id.optional(),

@@ -16,6 +16,7 @@ import { OPEN_RETENTION_MS, type ResolvedIngest, RETENTION_MS } from './options.
 import { storePayloads } from './payloads.ts'
 import { holdUnnamed } from './unidentified.ts'
 import { takeRefailed } from '../replay/outcome/refail.ts'
+import { COUNT_MISMATCHES } from '../replay/outcome/statements.ts'
 import {
   beginIngest,
   REGISTER_SOURCE,
@@ -74,7 +75,7 @@ export async function storeEntries(
     ...entry,
     group: groups.get(entry.group.id) ?? entry.group,
   }))
-  const { fresh, again, left } = await takeRefailed(run, copy, {
+  const { fresh, again, left, mismatched } = await takeRefailed(run, copy, {
     sourceId: source.id,
     entries: grouped,
     keys: options.keys,
@@ -84,6 +85,7 @@ export async function storeEntries(
   await addLookups(copy, added)
   await holdUnnamed(run, batch, options.source, added)
   await addToCounts(run, source.id, [...added, ...again], left)
+  if (mismatched > 0) await run(COUNT_MISMATCHES, [source.name, mismatched])
   return { added: added.length, failedAgain: again.length }
 }
 

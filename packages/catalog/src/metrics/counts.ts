@@ -36,6 +36,13 @@ export interface SourceCounts {
   readonly lastIngestedAt: number | undefined
   /** Number of messages that are set aside and neither replayed nor discarded. */
   readonly setAside: number
+  /**
+   * Number of confirmations and returned messages with the replay id of a replay that they do not belong to: from
+   * another source, with another body, or without its signature. They change no other dead letter.
+   */
+  readonly mismatches: number
+  /** When the last of them arrived. */
+  readonly mismatchedAt: number | undefined
 }
 
 export interface NotableGroup {
@@ -61,15 +68,13 @@ export async function readCounts(reader: Reader): Promise<CatalogCounts> {
         oldestAt: row.oldestAt ?? undefined,
         nextExpiryAt: row.nextExpiryAt ?? undefined,
         lastIngestedAt: row.lastIngestedAt ?? undefined,
+        mismatchedAt: row.mismatchedAt ?? undefined,
       })),
       groups: groups.map((row) => ({ ...row, regressedAt: row.regressedAt ?? undefined })),
     }
   })
 }
 
-type SourceRow = Omit<SourceCounts, 'oldestAt' | 'nextExpiryAt' | 'lastIngestedAt'> & {
-  readonly oldestAt: number | null
-  readonly nextExpiryAt: number | null
-  readonly lastIngestedAt: number | null
-}
+type Times = 'oldestAt' | 'nextExpiryAt' | 'lastIngestedAt' | 'mismatchedAt'
+type SourceRow = Omit<SourceCounts, Times> & Readonly<Record<Times, number | null>>
 type GroupRow = Omit<NotableGroup, 'regressedAt'> & { readonly regressedAt: number | null }

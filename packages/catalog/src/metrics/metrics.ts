@@ -32,7 +32,10 @@ export interface AlertLimits {
   readonly dominanceShare: number
   /** Number of open dead letters that the same group must also exceed (default 10). */
   readonly dominanceCount: number
-  /** How long a group counts as new, and a regression as recent, in ms (default 10 min, at most one day). */
+  /**
+   * How long a group counts as new, and a regression or a wrong replay id as recent, in ms (default 10 min, at most
+   * one day).
+   */
   readonly freshMs: number
 }
 
@@ -49,6 +52,8 @@ export type Alert =
   | { readonly kind: 'depth'; readonly source: string; readonly depth: number }
   /** Messages that could not be catalogued as dead letters, and are neither replayed nor discarded. */
   | { readonly kind: 'set_aside'; readonly source: string; readonly count: number }
+  /** Confirmations or returned messages with the replay id of another message. Someone may be forging them. */
+  | { readonly kind: 'replay_mismatch'; readonly source: string; readonly count: number }
   | { readonly kind: 'age'; readonly source: string; readonly ageMs: number }
   | {
       readonly kind: 'expiring'
@@ -113,6 +118,7 @@ export function alertsOf(
 
 function ofSource(counts: SourceCounts, at: number, limits: AlertLimits): readonly Alert[] {
   const { source, open, oldestAt, expiring, nextExpiryAt, setAside } = counts
+  const { mismatches, mismatchedAt } = counts
   const ageMs = oldestAt === undefined ? 0 : at - oldestAt
   const alerts: Alert[] = []
   if (open >= limits.depth) alerts.push({ kind: 'depth', source, depth: open })
@@ -120,6 +126,8 @@ function ofSource(counts: SourceCounts, at: number, limits: AlertLimits): readon
   if (expiring > 0 && nextExpiryAt !== undefined)
     alerts.push({ kind: 'expiring', source, expiring, nextExpiryAt })
   if (setAside > 0) alerts.push({ kind: 'set_aside', source, count: setAside })
+  if (mismatchedAt !== undefined && at - mismatchedAt < limits.freshMs)
+    alerts.push({ kind: 'replay_mismatch', source, count: mismatches })
   return alerts
 }
 

@@ -18,7 +18,7 @@ select s.name as source, coalesce(g.open, 0)::float8 as open,
     s.expiring::float8 as expiring, ${msSql('s.next_expiry_at')} as "nextExpiryAt",
     (select ${msSql('max(d.last_ingested_at)')} from redrive_catalog.source_day d where d.source_id = s.id)
       as "lastIngestedAt",
-    a.count::float8 as "setAside"
+    a.count::float8 as "setAside", s.mismatches::float8 as mismatches, ${msSql('s.mismatched_at')} as "mismatchedAt"
   from redrive_catalog.source s
   left join lateral (
     select sum(c.open) as open, sum(c.replaying) as replaying, sum(c.undecided) as undecided,

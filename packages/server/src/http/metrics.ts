@@ -1,14 +1,12 @@
-import type { Catalog, SourceReplayStats } from '@redrive/catalog'
-import { FAILURE_CLASSES, isRedriveError } from '@redrive/core'
+import { isRedriveError } from '@redrive/core'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { allowsAll } from '../access/allow.ts'
 import type { Identity } from '../identity/port.ts'
 import type { BrokerState } from '../start/brokers.ts'
-import { cached } from '../cached.ts'
+import { addCatalog, type CatalogDeps, DATABASE_UP, MAX_SOURCES } from './catalog-metrics.ts'
 
-export interface MetricsDeps {
-  readonly catalog: Pick<Catalog, 'counts' | 'replayStats'>
+export interface MetricsDeps extends CatalogDeps {
   readonly version: string
   readonly roles: readonly string[]
   readonly brokers: () => readonly BrokerState[]
@@ -30,11 +28,6 @@ export interface ServerMetrics {
   readonly contentType: string
 }
 
-/** 5 s: Prometheus scrapes every 15 to 60 s, and there may be several instances. */
-const CACHE_MS = 5_000
-/** 500 sources with one series per class. Further sources are counted as `other`. */
-const MAX_SOURCES = 500
-const OTHER = 'other'
 /** Seconds. Users notice 100 ms and 1 s. */
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
@@ -70,161 +63,6 @@ function addBuildInfo(registry: Registry, { version, roles }: MetricsDeps): void
   })
   info.set({ version, node: process.version, roles: roles.join(',') }, 1)
 }
-
-interface CatalogStats {
-  readonly counts: Awaited<ReturnType<Catalog['counts']>>
-  readonly replayed: readonly SourceReplayStats[]
-}
-
-const DATABASE_UP = {
-  name: 'redrive_database_up',
-  help: '1 if the catalog can be read. If it is 0, the metrics of the catalog are absent.',
-} as const
-
-/** Dead letters that are neither open nor settled, by name of the count. */
-const UNSETTLED = [
-  ['replaying', 'Dead letters that are being replayed.'],
-  ['undecided', 'Dead letters whose replay has an unknown outcome.'],
-] as const
-/** The final states of a replay item. */
-const ENDS = [
-  'resolved',
-  'failed_again',
-  'unknown',
-  'not_returned',
-  'expired',
-  'skipped',
-  'cancelled',
-] as const
-
-/** Adds the metrics of the catalog. They share one cached query. If it fails, only `redrive_database_up` is present. */
-function addCatalog(registry: Registry, { catalog }: MetricsDeps): void {
-  const load = cached(CACHE_MS, async (): Promise<CatalogStats> => {
-    const [counts, replayed] = await Promise.all([catalog.counts(), catalog.replayStats()])
-    return { counts, replayed }
-  })
-  const read = () => load().catch(() => undefined)
-  const registers = [registry]
-  new Gauge({
-    ...DATABASE_UP,
-    registers,
-    async collect() {
-      this.set((await read()) === undefined ? 0 : 1)
-    },
-  })
-  new Gauge({
-    name: 'redrive_dead_letters',
-    help: 'Open dead letters.',
-    labelNames: ['source', 'class'],
-    registers,
-    async collect() {
-      const stats = await read()
-      this.reset()
-      for (const { source, openByClass } of bounded(stats?.counts.sources)) {
-        for (const name of FAILURE_CLASSES) {
-          this.inc({ source, class: name }, openByClass[name] ?? 0)
-        }
-      }
-    },
-  })
-  for (const [status, help] of UNSETTLED) {
-    new Gauge({
-      name: `redrive_${status}_dead_letters`,
-      help,
-      labelNames: ['source'],
-      registers,
-      async collect() {
-        const stats = await read()
-        this.reset()
-        for (const one of bounded(stats?.counts.sources)) {
-          this.inc({ source: one.source }, one[status])
-        }
-      },
-    })
-  }
-  new Gauge({
-    name: 'redrive_set_aside_messages',
-    help: 'Messages that are set aside and neither replayed nor discarded.',
-    labelNames: ['source'],
-    registers,
-    async collect() {
-      const stats = await read()
-      this.reset()
-      for (const { source, setAside } of bounded(stats?.counts.sources)) {
-        this.inc({ source }, setAside)
-      }
-    },
-  })
-  new Gauge({
-    name: 'redrive_oldest_dead_letter_age_seconds',
-    help: 'Time since the last failure of the oldest open dead letter; 0 if none is open.',
-    labelNames: ['source'],
-    registers,
-    async collect() {
-      const stats = await read()
-      this.reset()
-      for (const [source, oldestAt] of oldestOf(bounded(stats?.counts.sources))) {
-        this.set({ source }, ageOf(stats?.counts.at, oldestAt))
-      }
-    },
-  })
-  new Gauge({
-    name: 'redrive_dead_letters_expiring',
-    help: 'Open and unknown dead letters that retention deletes within 7 days; counted every hour.',
-    labelNames: ['source'],
-    registers,
-    async collect() {
-      const stats = await read()
-      this.reset()
-      for (const { source, expiring } of bounded(stats?.counts.sources)) {
-        this.inc({ source }, expiring)
-      }
-    },
-  })
-  new Gauge({
-    name: 'redrive_last_ingest_timestamp_seconds',
-    help: 'Time of the last ingested dead letter of a source; absent before the first one.',
-    labelNames: ['source'],
-    registers,
-    async collect() {
-      const stats = await read()
-      this.reset()
-      for (const { source, lastIngestedAt } of bounded(stats?.counts.sources)) {
-        if (lastIngestedAt !== undefined) this.set({ source }, lastIngestedAt / 1_000)
-      }
-    },
-  })
-  new Counter({
-    name: 'redrive_replay_items_total',
-    help: 'Replay items by final outcome.',
-    labelNames: ['source', 'outcome'],
-    registers,
-    async collect() {
-      const stats = await read()
-      this.reset()
-      for (const { source, items } of bounded(stats?.replayed)) {
-        for (const outcome of ENDS) this.inc({ source, outcome }, items[outcome])
-      }
-    },
-  })
-}
-
-/** Renames the sources above the limit to `other`. */
-const bounded = <T extends { readonly source: string }>(sources: readonly T[] = []): readonly T[] =>
-  sources.map((one, at) => (at < MAX_SOURCES ? one : { ...one, source: OTHER }))
-
-function oldestOf(
-  sources: readonly { readonly source: string; readonly oldestAt: number | undefined }[],
-): ReadonlyMap<string, number> {
-  const oldest = new Map<string, number>()
-  for (const { source, oldestAt = Number.POSITIVE_INFINITY } of sources) {
-    oldest.set(source, Math.min(oldest.get(source) ?? Number.POSITIVE_INFINITY, oldestAt))
-  }
-  return oldest
-}
-
-const ageOf = (at = 0, oldestAt: number) =>
-  Number.isFinite(oldestAt) ? Math.max(0, at - oldestAt) / 1_000 : 0
 
 function addBrokers(registry: Registry, { brokers }: MetricsDeps): void {
   new Gauge({

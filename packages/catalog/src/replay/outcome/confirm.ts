@@ -6,8 +6,11 @@ import { NAME_MAX, storable } from '../../text.ts'
 import { cancelQueued, conflict } from '../run/lifecycle.ts'
 import { expired, notReturned, reopen, resolved, unknown } from '../run/status-changes.ts'
 import type { ReplayDeps } from '../run/context.ts'
+import { replayIdIn } from '../signed-id.ts'
+import { isSignedBy, type SignedItem } from './signed-item.ts'
 import {
-  DEAD_LETTERS_OF_REPLAYS,
+  CONFIRMED_ITEMS,
+  COUNT_MISMATCHES,
   LOCK_DEAD_LETTERS,
   CONFIRM,
   OVERDUE,
@@ -63,21 +66,52 @@ async function storeConfirmations(
   name: string,
   confirmations: readonly ReplayConfirmation[],
 ): Promise<ConfirmResult> {
-  const known = confirmations.filter(({ replayId }) => isId(replayId))
-  if (known.length === 0) return { resolved: 0, expired: 0 }
-  const all = known.map(({ replayId }) => replayId)
+  const ids = confirmations.flatMap(({ replayId }) => replayIdIn(replayId) ?? [])
+  if (ids.length === 0) return { resolved: 0, expired: 0 }
   return inTransaction(pool, async (run) => {
-    const letters = await run<{ id: string }>(DEAD_LETTERS_OF_REPLAYS, [all, name])
-    await run(LOCK_DEAD_LETTERS, [letters.map(({ id }) => id)])
-    const dropped = known.filter(({ outcome }) => outcome === 'dropped')
-    const handled = known.filter(({ outcome }) => outcome !== 'dropped')
+    const items = await run<ConfirmedItem>(CONFIRMED_ITEMS, [ids])
+    const { valid, mismatched } = matched(name, items, confirmations)
+    if (mismatched > 0) await run(COUNT_MISMATCHES, [name, mismatched])
+    await run(LOCK_DEAD_LETTERS, [valid.map(({ item }) => item.dead_letter_id)])
+    const dropped = valid.filter(({ outcome }) => outcome === 'dropped')
+    const handled = valid.filter(({ outcome }) => outcome !== 'dropped')
     const gone = await settled(run, name, dropped, 'expired')
     const done = await settled(run, name, handled, 'resolved')
     await expired(run, gone, BY_CONSUMER)
     await resolved(run, done, BY_CONSUMER)
-    if (letters.length > 0) await run(SOURCE_CONFIRMS, [name])
+    if (valid.length > 0) await run(SOURCE_CONFIRMS, [name])
     return { resolved: done.length, expired: gone.length }
   })
+}
+
+interface ConfirmedItem extends SignedItem {
+  readonly source: string
+}
+
+interface ValidConfirmation {
+  readonly item: SignedItem
+  readonly outcome: ReplayConfirmation['outcome']
+}
+
+/**
+ * Returns the confirmations that belong to an item of this source, and the number of those that name an item but do
+ * not belong to it. A confirmation without an item is ignored: retention may have deleted the run.
+ */
+function matched(
+  name: string,
+  items: readonly ConfirmedItem[],
+  confirmations: readonly ReplayConfirmation[],
+): { readonly valid: readonly ValidConfirmation[]; readonly mismatched: number } {
+  const byReplay = new Map(items.map((item) => [item.replay_id, item]))
+  const valid: ValidConfirmation[] = []
+  let mismatched = 0
+  for (const { replayId, outcome } of confirmations) {
+    const item = byReplay.get(replayIdIn(replayId) ?? '')
+    if (item === undefined) continue
+    if (item.source === name && isSignedBy(item, replayId)) valid.push({ item, outcome })
+    else mismatched += 1
+  }
+  return { valid, mismatched }
 }
 
 const BY_CONSUMER = 'consumer'
@@ -85,11 +119,11 @@ const BY_CONSUMER = 'consumer'
 async function settled(
   run: RunSql,
   name: string,
-  confirmations: readonly ReplayConfirmation[],
+  confirmations: readonly ValidConfirmation[],
   state: 'resolved' | 'expired',
 ): Promise<readonly string[]> {
   if (confirmations.length === 0) return []
-  const ids = confirmations.map(({ replayId }) => replayId)
+  const ids = confirmations.map(({ item }) => item.replay_id)
   const values = [ids, state, 'confirmation', BEFORE[state], name]
   const rows = await run<{ id: string }>(CONFIRM, values)
   return rows.map(({ id }) => id)

@@ -1,12 +1,13 @@
 import type { Copy, RunSql } from '../../database.ts'
 import { type DatedEntry, bounded } from '../../ingest/entry.ts'
 import { storePayloads } from '../../ingest/payloads.ts'
-import { isId } from '../../read/check.ts'
 import type { Status } from '../../read/query.ts'
 import type { PayloadKeys } from '../../encryption.ts'
 import { MESSAGE_MAX, NAME_MAX, storable, storableOrNull } from '../../text.ts'
 import { LOCK_GROUPS } from '../../statements.ts'
 import { countMoves } from '../../status.ts'
+import { replayIdIn } from '../signed-id.ts'
+import { isSignedBy, type SignedItem } from './signed-item.ts'
 import {
   REFAILED_ITEMS,
   RETURNED_ITEMS,
@@ -26,15 +27,13 @@ export interface Refailed {
   readonly again: readonly DatedEntry[]
   /** The previous group of each dead letter that counted as open there. */
   readonly left: readonly string[]
+  /** Number of fresh entries with the replay id of a replay that they do not belong to. */
+  readonly mismatched: number
 }
 
-interface ItemRow {
-  readonly replay_id: string
-  readonly dead_letter_id: string
+interface ItemRow extends SignedItem {
   readonly cycle: number
   readonly state: string
-  /** SHA-256 of the published body, hex. Null: nothing was published. */
-  readonly content: string | null
   readonly is_edited: boolean
   /** Set if the item was found by message id and body, and not by its replay id. */
   readonly message_id?: string
@@ -62,14 +61,16 @@ export async function takeRefailed(
   copy: Copy,
   { sourceId, entries, keys }: RefailedBatch,
 ): Promise<Refailed> {
-  const ids = entries.flatMap(({ drained }) => drained.delivery.replayId ?? []).filter(isId)
+  const ids = entries.flatMap((entry) => replayIdIn(entry.drained.delivery.replayId) ?? [])
   const unnamed = entries.filter(isUnnamed)
-  if (ids.length + unnamed.length === 0) return { fresh: entries, again: [], left: [] }
+  if (ids.length + unnamed.length === 0)
+    return { fresh: entries, again: [], left: [], mismatched: 0 }
   const items = await itemsOf(run, sourceId, ids, unnamed)
-  const letters = await run<LetterRow>(LOCK_REFAILED, [items.map((item) => item.dead_letter_id)])
+  const own = items.filter((item) => item.source_id === sourceId)
+  const letters = await run<LetterRow>(LOCK_REFAILED, [own.map((item) => item.dead_letter_id)])
   // Reads the items again, now that the locks prevent changes.
   const locked = items.length === 0 ? [] : await itemsOf(run, sourceId, ids, unnamed)
-  const { fresh, comebacks } = sorted(entries, locked, letters)
+  const { fresh, comebacks, mismatched } = sorted(sourceId, entries, locked, letters)
   await keepCycle(run, comebacks)
   await keepBodies(run, comebacks)
   await reopenAll(run, comebacks)
@@ -78,7 +79,7 @@ export async function takeRefailed(
   await run(SET_FAILED_AGAIN, [comebacks.map(({ item }) => item.replay_id)])
   await leaveGroups(run, entries, comebacks)
   const open = comebacks.filter(({ letter }) => letter.status === 'open')
-  return { fresh, again, left: open.map(({ letter }) => letter.group_id) }
+  return { fresh, again, left: open.map(({ letter }) => letter.group_id), mismatched }
 }
 
 /** Whether a message has an id of its producer, but no replay id: its consumer may have removed the headers. */
@@ -92,7 +93,7 @@ async function itemsOf(
   ids: readonly string[],
   unnamed: readonly DatedEntry[],
 ): Promise<readonly ItemRow[]> {
-  const named = ids.length === 0 ? [] : await run<ItemRow>(REFAILED_ITEMS, [ids, sourceId])
+  const named = ids.length === 0 ? [] : await run<ItemRow>(REFAILED_ITEMS, [ids])
   if (unnamed.length === 0) return named
   const returned = await run<ItemRow>(RETURNED_ITEMS, [
     unnamed.map(messageIdOf),
@@ -114,11 +115,18 @@ interface Comeback {
 
 const ENDED: ReadonlySet<string> = new Set(['resolved', 'failed_again'])
 
+interface Sorted {
+  readonly fresh: readonly DatedEntry[]
+  readonly comebacks: readonly Comeback[]
+  readonly mismatched: number
+}
+
 function sorted(
+  sourceId: number,
   entries: readonly DatedEntry[],
   items: readonly ItemRow[],
   letters: readonly LetterRow[],
-): { readonly fresh: readonly DatedEntry[]; readonly comebacks: readonly Comeback[] } {
+): Sorted {
   const byReplay = new Map(items.map((item) => [item.replay_id, item]))
   const byContent = new Map(
     items.flatMap((item) =>
@@ -128,28 +136,37 @@ function sorted(
   const itemOf = (entry: DatedEntry) =>
     isUnnamed(entry)
       ? byContent.get(`${contentOf(entry)} ${messageIdOf(entry)}`)
-      : byReplay.get(entry.drained.delivery.replayId ?? '')
+      : byReplay.get(replayIdIn(entry.drained.delivery.replayId) ?? '')
   const byId = new Map(letters.map((letter) => [letter.id, letter]))
   const fresh: DatedEntry[] = []
   const comebacks = new Map<string, Comeback>()
+  let mismatched = 0
   for (const entry of entries) {
     const item = itemOf(entry)
     const letter = byId.get(item?.dead_letter_id ?? '')
-    if (item === undefined || letter === undefined || !isPublished(item, entry)) fresh.push(entry)
+    if (item === undefined) fresh.push(entry)
+    else if (!isPublished(item, sourceId, entry)) {
+      fresh.push(entry)
+      mismatched += 1
+    } else if (letter === undefined) fresh.push(entry)
     else if (!ENDED.has(item.state)) {
       const same = { ...entry, id: letter.id, firstFailedAt: letter.first_ms }
       comebacks.set(letter.id, { entry: same, item, letter })
     }
   }
-  return { fresh, comebacks: [...comebacks.values()] }
+  return { fresh, comebacks: [...comebacks.values()], mismatched }
 }
 
 /**
- * Whether the message has the body that was published. A different body must not replace the original and does
- * not show that the replay failed. It must not be dropped either, so it becomes a separate dead letter. The
- * replay waits for its outcome and ends as unknown.
+ * Whether the message is the one that was published: its body, and the signature of its replay id, which is bound to
+ * the source. Any other message must not replace the original and does not show that the replay failed. It must not
+ * be dropped either, so it becomes a separate dead letter. The replay waits for its outcome and ends as unknown. A
+ * message without a replay id was found by its own id and body, only among the items of its source.
  */
-const isPublished = ({ content }: ItemRow, entry: DatedEntry) => content === contentOf(entry)
+const isPublished = (item: ItemRow, sourceId: number, entry: DatedEntry) =>
+  item.source_id === sourceId &&
+  item.content === contentOf(entry) &&
+  (isUnnamed(entry) || isSignedBy(item, entry.drained.delivery.replayId ?? ''))
 
 /**
  * Subtracts the dead letters that were being replayed or undecided from their groups. It locks the groups of the

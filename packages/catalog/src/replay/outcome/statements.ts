@@ -1,12 +1,20 @@
+/** What the signed id of a replay is compared with. */
+const SIGNED = `i.replay_id, i.dead_letter_id, i.run_id, r.source_id, encode(i.content_sha256, 'hex') as content,
+    i.key_id, (select k.secret from redrive_catalog.replay_key k where k.id = i.key_id) as secret`
+
 /**
- * Selects items in any state: an item may be unmarked, unknown, or still queued according to the catalog. Only
- * items of the source of the confirmation match. Every producer can write a confirmation, so one in a queue must
- * not change a dead letter of another source.
+ * Selects published items of all sources, in any later state: an item may be unmarked, unknown, or still queued
+ * according to the catalog. The caller compares the source and the signature: every producer can write a
+ * confirmation.
  */
-export const DEAD_LETTERS_OF_REPLAYS: string = `
-select distinct i.dead_letter_id as id from redrive_catalog.replay_item i
+export const CONFIRMED_ITEMS: string = `
+select ${SIGNED}, s.name as source from redrive_catalog.replay_item i
     join redrive_catalog.replay_run r on r.id = i.run_id join redrive_catalog.source s on s.id = r.source_id
-  where i.replay_id = any($1::uuid[]) and s.name = $2`
+  where i.replay_id = any($1::uuid[]) and i.state not in ('planned', 'skipped')`
+
+/** Counts confirmations and returned messages whose replay id does not belong to them. */
+export const COUNT_MISMATCHES: string = `
+update redrive_catalog.source set mismatches = mismatches + $2, mismatched_at = clock_timestamp() where name = $1`
 
 export const LOCK_DEAD_LETTERS: string = `
 select from redrive_catalog.dead_letter where id = any($1::uuid[]) order by id for no key update`
@@ -69,23 +77,21 @@ update redrive_catalog.replay_item set state = $2, proof = $3, reason = $4, sett
   returning dead_letter_id as id`
 
 /**
- * Items of this source that may have been published. The source is part of the condition because every
- * producer can write a replay id: a message in one queue must not change a dead letter of another source.
+ * Items of all sources that may have been published. The caller compares the source and the signature: every
+ * producer can write a replay id, and a message in one queue must not change a dead letter of another source.
  * The source is compared and not the origin, because one source can drain the dead letters of several queues.
  */
 export const REFAILED_ITEMS: string = `
-select i.replay_id, i.dead_letter_id, i.cycle, i.state, encode(i.content_sha256, 'hex') as content,
-    coalesce(r.change ?| array['edit', 'patch'], false) as is_edited
+select ${SIGNED}, i.cycle, i.state, coalesce(r.change ?| array['edit', 'patch'], false) as is_edited
   from redrive_catalog.replay_item i join redrive_catalog.replay_run r on r.id = i.run_id
-  where i.replay_id = any($1::uuid[]) and r.source_id = $2 and i.state not in ('planned', 'skipped', 'cancelled')`
+  where i.replay_id = any($1::uuid[]) and i.state not in ('planned', 'skipped', 'cancelled')`
 
 /**
  * Items of runs without proof whose message came back without the headers of Redrive, by message id and body. The
  * last failure must be newer than the known one: otherwise it is the original, which the broker delivered again.
  */
 export const RETURNED_ITEMS: string = `
-select i.replay_id, i.dead_letter_id, i.cycle, i.state, encode(i.content_sha256, 'hex') as content,
-    coalesce(r.change ?| array['edit', 'patch'], false) as is_edited, b.message_id
+select ${SIGNED}, i.cycle, i.state, coalesce(r.change ?| array['edit', 'patch'], false) as is_edited, b.message_id
   from unnest($1::text[], $2::text[], $3::bigint[]) as b (message_id, content, last_ms)
     join redrive_catalog.replay_item i on i.content_sha256 = decode(b.content, 'hex')
       and i.state in ('publishing', 'published', 'unknown', 'not_returned')

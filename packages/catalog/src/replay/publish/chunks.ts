@@ -5,6 +5,7 @@ import { sha256Of } from '../../ingest/identity.ts'
 import { readDrained } from '../../read/payload.ts'
 import type { ReplayDeps } from '../run/context.ts'
 import { changed, readChange } from '../run/payload-change.ts'
+import { type ReplayKey, signedId } from '../signed-id.ts'
 import { begin, type Claim, type ClaimedItem } from './claim.ts'
 import { SIZES } from './statements.ts'
 
@@ -41,7 +42,12 @@ export async function chunksOf(
 }
 
 /** An item whose message can be published. */
-export interface ReadyItem {
+export interface ReadyItem extends PreparedItem {
+  /** The replay id that the message carries. */
+  readonly signedId: string
+}
+
+interface PreparedItem {
   readonly item: ClaimedItem
   /** SHA-256 of the body, hex. */
   readonly content: string
@@ -72,15 +78,25 @@ export async function beginChunk(
     claimed,
     ready.map(({ item, content }) => ({ place: item.place, content })),
   )
-  return { items: ready.filter(({ item }) => owned.has(item.place)), checkedAt }
+  const items = ready.flatMap((one) => {
+    const key = owned.get(one.item.place)
+    return key === undefined ? [] : [{ ...one, signedId: signedIdOf(one, claimed, key) }]
+  })
+  return { items, checkedAt }
 }
+
+const signedIdOf = ({ item, content }: PreparedItem, { runId, sourceId }: Claim, key: ReplayKey) =>
+  signedId(
+    { replayId: item.replay_id, sourceId, deadLetterId: item.dead_letter_id, runId, content },
+    key,
+  )
 
 /** Reads and changes the messages. Throws if a changed body is not the approved one. */
 async function prepare(
   { pool, keys }: ReplayDeps,
   claimed: Claim,
   items: readonly SizedItem[],
-): Promise<readonly ReadyItem[]> {
+): Promise<readonly PreparedItem[]> {
   if (items.length === 0) return []
   const change = await readChange(claimed.change, claimed.runId, keys)
   const sizes = items.map((item) => ({ id: item.dead_letter_id, bytes: item.bytes }))

@@ -4,6 +4,7 @@ import { flowDecision, isConfirmed, type RecentOutcomes } from './flow-control.t
 import { pauseRun } from '../run/lifecycle.ts'
 import type { RunOptions } from '../run/options.ts'
 import type { ItemCounts } from '../run/states.ts'
+import type { ReplayKey } from '../signed-id.ts'
 import {
   ADD_RATE,
   BEGIN_PUBLISHING,
@@ -29,6 +30,7 @@ const TURN_MAX = 500
 export interface Claim {
   readonly runId: string
   readonly source: string
+  readonly sourceId: number
   readonly change: unknown
   readonly token: string
   /** When the run was last started or resumed, as text of the database. */
@@ -158,6 +160,7 @@ async function take(run: RunSql, picked: PickedRun, go: number): Promise<Claim |
   return {
     runId: id,
     source,
+    sourceId: source_id,
     change,
     token,
     resumedAt,
@@ -212,19 +215,25 @@ export interface Beginning {
   readonly content: string
 }
 
-/** Marks items as publishing. Returns the positions of items that this claim still owns. */
-export const begin = (
+/** Marks items as publishing. Returns the keys of the items that this claim still owns, by position. */
+export async function begin(
   pool: Pool,
-  claim: Claim,
+  { runId, token }: Claim,
   items: readonly Beginning[],
-): Promise<Set<number>> =>
-  update(
-    pool,
-    BEGIN_PUBLISHING,
-    claim,
-    items.map(({ place }) => place),
-    items.map(({ content }) => content),
-  )
+): Promise<ReadonlyMap<number, ReplayKey>> {
+  if (items.length === 0) return new Map()
+  const places = items.map(({ place }) => place)
+  const contents = items.map(({ content }) => content)
+  const values = [runId, token, places, contents]
+  const { rows } = await pool.query<BegunItem>(BEGIN_PUBLISHING, values)
+  return new Map(rows.map(({ place, key_id: id, secret }) => [place, { id, secret }]))
+}
+
+interface BegunItem {
+  readonly place: number
+  readonly key_id: number
+  readonly secret: Buffer
+}
 
 /** Marks items as published after the broker has confirmed them. Returns the positions of changed items. */
 export const markPublished = (
@@ -238,9 +247,8 @@ async function update(
   text: string,
   { runId, token }: Claim,
   places: readonly number[],
-  ...more: readonly unknown[]
 ): Promise<Set<number>> {
   if (places.length === 0) return new Set()
-  const { rows } = await pool.query<{ place: number }>(text, [runId, token, places, ...more])
+  const { rows } = await pool.query<{ place: number }>(text, [runId, token, places])
   return new Set(rows.map(({ place }) => place))
 }

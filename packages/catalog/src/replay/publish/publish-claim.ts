@@ -87,8 +87,8 @@ async function send(
   const failed: FailedPublish[] = []
   const places = new Map(claimed.items.map(({ place }, at) => [place, at]))
   const publishing: Promise<void>[] = []
-  for (const { item, deadLetter } of items) {
-    const { place, replay_id: replayId } = item
+  for (const { item, deadLetter, signedId: replayId } of items) {
+    const { place } = item
     const waitMs = startsAt + (places.get(place) ?? 0) * claimed.spacingMs - performance.now()
     if (waitMs >= 1) await after(waitMs)
     if (signal?.aborted === true || performance.now() - checkedAt > CHECKED_MS) {

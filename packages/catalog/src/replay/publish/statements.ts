@@ -129,14 +129,18 @@ export const RENEW_LEASE: string = `
 update redrive_catalog.replay_item set lease_until = clock_timestamp() + ${LEASE}
   where run_id = $1 and lease_token = $2 and state in ('claimed', 'publishing') and lease_until >= clock_timestamp()`
 
-/** Records the hash of each body before it is published. A replay that fails again is compared with it. */
+/**
+ * Records the hash of each body before it is published. A replay that fails again is compared with it. An item keeps
+ * its first key: when it is published again, its signed replay id must be the same.
+ */
 export const BEGIN_PUBLISHING: string = `
 update redrive_catalog.replay_item i set state = 'publishing', publishes = i.publishes + 1,
-    content_sha256 = decode(b.content, 'hex'), lease_until = clock_timestamp() + ${LEASE}
+    content_sha256 = decode(b.content, 'hex'), lease_until = clock_timestamp() + ${LEASE},
+    key_id = coalesce(i.key_id, (select max(id) from redrive_catalog.replay_key))
   from redrive_catalog.replay_run r, unnest($3::integer[], $4::text[]) as b (place, content)
   where i.run_id = $1 and i.lease_token = $2 and i.place = b.place and i.state in ('claimed', 'publishing')
     and r.id = i.run_id and r.state = 'running'
-  returning i.place`
+  returning i.place, i.key_id, (select k.secret from redrive_catalog.replay_key k where k.id = i.key_id) as secret`
 
 export const SET_PUBLISHED: string = `
 update redrive_catalog.replay_item set state = 'published', published_at = clock_timestamp(), lease_until = null,
