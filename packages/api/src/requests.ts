@@ -12,6 +12,8 @@ const cursor = z.string().max(500).optional().describe('Cursor from the previous
 const name = z.string().min(1).max(500)
 const names = z.array(name).max(100).optional()
 const timestamp = z.number()
+/** A list of known values. It is not longer than the number of values, so a request cannot grow by repeating them. */
+const listOf = <T extends z.ZodEnum>(values: T) => z.array(values).max(values.options.length)
 
 export const byId = z.object({ id })
 export const payloadQuery = z.object({
@@ -28,7 +30,7 @@ export const expiredQuery = z.object({ sources: names, limit, cursor })
 export const groupQuery = z.object({
   sources: names,
   handler: name.optional(),
-  states: z.array(groupState).optional(),
+  states: listOf(groupState).optional(),
   class: failureClass.optional(),
   regressed: z.boolean().optional(),
   owner: name.optional(),
@@ -150,7 +152,7 @@ export const planRequest = z
     onUnconfirmed: z.enum(['pause', 'continue']).optional(),
     maxAge: z.string().max(20).optional(),
     inboxRetention: z.string().max(20).optional(),
-    overrides: z.array(z.enum(OVERRIDES)).optional(),
+    overrides: listOf(z.enum(OVERRIDES)).optional(),
   })
   .meta({ id: 'PlanRequest' })
 
@@ -160,15 +162,14 @@ export const approval = z.strictObject({
 
 export const runQuery = z.object({
   source: name.optional(),
-  states: z.array(runState).optional(),
+  states: listOf(runState).optional(),
   limit,
   cursor,
 })
 
 export const setAsideQuery = z.object({
   sources: names,
-  statuses: z
-    .array(z.enum(SET_ASIDE_STATUSES))
+  statuses: listOf(z.enum(SET_ASIDE_STATUSES))
     .optional()
     .describe('Default: open, requested and replaying'),
   limit,
@@ -185,7 +186,7 @@ export const setAsideReplay = z.strictObject({
 })
 
 export const itemQuery = z.object({
-  states: z.array(itemState).optional(),
+  states: listOf(itemState).optional(),
   limit,
   after: z.int().optional().describe('Position of the last item of the previous page'),
 })
@@ -203,9 +204,9 @@ export const autoReplay = z.strictObject({
 
 export const tokenRequest = z.strictObject({
   name: z.string().min(1).max(100),
-  actions: z.array(action).min(1),
+  actions: listOf(action).min(1),
   sources: z.array(name).min(1).max(100),
-  days: z.int().min(1).max(365).describe('Days until the token expires (1–365)'),
+  days: z.int().min(1).max(90).describe('Days until the token expires (1–90)'),
   isAgent: z.boolean().optional(),
 })
 

@@ -203,7 +203,7 @@ function addTokens(token: Command, run: BindAction): void {
         'allowed sources; * matches any part of a name',
       ).makeOptionMandatory(),
     )
-    .option('--days <count>', 'days until the token expires (1–365)', whole, 30)
+    .option('--days <count>', 'days until the token expires (1–90)', whole, 30)
     .option('--agent', 'for an autonomous program; the token can never approve runs')
     .option(
       '--user <subject>',
