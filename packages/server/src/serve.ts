@@ -163,6 +163,9 @@ async function reportIngest(
   }
 }
 
+const masksOf = ({ sources }: Config) =>
+  Object.fromEntries(Object.entries(sources).map(([name, { mask = [] }]) => [name, mask]))
+
 async function apiOf(
   { config, pools, log }: StartContext,
   { catalog, audit, identity }: ServerComponents,
@@ -175,6 +178,7 @@ async function apiOf(
     identity,
     insist: createRetryingWriter(log),
     alertLimits,
+    masks: masksOf(config),
   })
   const { requestsPerMinute, bodyBytes } = config.limits
   const app = await createApp({

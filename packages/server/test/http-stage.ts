@@ -38,6 +38,7 @@ export const PEOPLE: Readonly<Record<string, Caller>> = {
   operator: person('operator', ['operator'], ['orders']),
   approver: person('approver', ['approver'], ['orders']),
   admin: person('admin', ['admin'], ['*']),
+  second: person('second', ['admin'], ['*']),
   elsewhere: person('elsewhere', ['operator'], ['billing']),
   agent: { ...person('agent', ['operator', 'approver'], ['orders']), isAgent: true },
   noGrants: person('noGrants', [], []),
@@ -139,6 +140,7 @@ export interface StageOptions {
   readonly catalog?: (made: Catalog) => Catalog
   readonly desk?: (made: Operations) => Operations
   readonly approval?: 'another_person' | 'anyone'
+  readonly masks?: Readonly<Record<string, readonly string[]>>
 }
 
 /** A limit that tests do not reach by accident. */
@@ -168,6 +170,7 @@ export async function staged(pool: Pool, options: StageOptions = {}): Promise<St
     audit,
     identity,
     insist: createRetryingWriter(logger),
+    masks: options.masks ?? {},
   })
   const desk = options.desk?.(plainDesk) ?? plainDesk
   const app = await createApp({

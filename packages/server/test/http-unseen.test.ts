@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { database, fill, staged } from './http-stage.ts'
 
 const pool = await database('redrive_server_unseen')
-const stage = await staged(pool)
+const stage = await staged(pool, { masks: { orders: ['/card/number', '/items/0/price'] } })
 const { as } = stage
 
 async function problemOf(work: Promise<unknown>): Promise<ApiError['problem'] | undefined> {
@@ -48,6 +48,36 @@ describe('a masked value', () => {
     expect(JSON.stringify(items)).not.toContain('4111')
   })
 
+  test.each([
+    ['copied', [{ op: 'copy', from: '/card/number', path: '/trace' }], 'forbidden'],
+    ['copied with its object', [{ op: 'copy', from: '/card', path: '/trace' }], 'forbidden'],
+    ['copied with the whole body', [{ op: 'copy', from: '', path: '/trace' }], 'forbidden'],
+    ['moved', [writing, { op: 'move', from: '/card/number', path: '/order' }], 'forbidden'],
+    ['moved by a new first item', [{ op: 'add', path: '/items/0', value: 1 }], 'forbidden'],
+    ['moved by the end of an item', [{ op: 'remove', path: '/items/1' }], 'forbidden'],
+    ['moved by a copy into its list', [{ op: 'copy', from: '/a', path: '/items/0' }], 'forbidden'],
+    ['not copied', [{ op: 'copy', from: '/order', path: '/trace' }], 'done'],
+    ['replaced', [{ op: 'replace', path: '/card/number', value: 'x' }], 'done'],
+    ['removed', [{ op: 'remove', path: '/card/number' }], 'done'],
+    ['kept at its position', [{ op: 'add', path: '/items/-', value: 1 }], 'done'],
+  ] as const)('is protected from a patch by which it is %s: %j is %s', async (_, patch, code) => {
+    expect(await codeOf(planned({ patch: [...patch] }, 'operator'))).toBe(code)
+    expect(await codeOf(planned({ patch: [...patch] }, 'admin'))).toBe('done')
+  })
+
+  test('is protected for every kind of selection', async () => {
+    const patch = [{ op: 'copy' as const, from: '/card/number', path: '/trace' }]
+    const { group } = await fill(stage.catalog, 'orders')
+    const other = await fill(stage.catalog, 'billing')
+    const plan = (selection: object, who = 'operator') =>
+      codeOf(as(who).call('planReplay', { body: { selection, change: { patch } } as never }))
+    expect(await plan({ group })).toBe('forbidden')
+    expect(await plan({ filter: `group:${group}` })).toBe('forbidden')
+    expect(await plan({ filter: 'source:orders after:1h' })).toBe('forbidden')
+    // No value of this source is masked.
+    expect(await plan({ ids: [...other.ids] }, 'elsewhere')).toBe('done')
+  })
+
   test('is not revealed by a patch of a caller without permission "view_payload"', async () => {
     expect(await codeOf(planned({ patch: [writing] }, 'blindEditor'))).toBe('forbidden')
     expect(await codeOf(planned({ force: true }, 'blindEditor'))).toBe('done')
@@ -89,6 +119,24 @@ describe('the change of a run', () => {
       bytes: edit,
       text,
     })
+  })
+
+  test('is approved only by a person who can see all of it', async () => {
+    const approve = async (
+      who: string,
+      { id, hash }: { readonly id: string; readonly hash: string },
+    ) => codeOf(as(who).call('approveReplay', { params: { id }, body: { hash } }))
+    const edit = Buffer.from('{"order":2}').toString('base64')
+    for (const hidden of [{ edit }, { patch: [testing, writing] }]) {
+      const run = await planned(hidden, 'admin')
+      expect(await approve('approver', run)).toBe('forbidden')
+      expect((await as('admin').call('getReplay', { params: { id: run.id } })).state).toBe(
+        'planned',
+      )
+      expect(await approve('second', run)).toBe('done')
+    }
+    expect(await approve('approver', await planned({ patch: [writing] }))).toBe('done')
+    expect(await approve('approver', await planned({ force: true }))).toBe('done')
   })
 
   test('can be a new key only, or nothing', async () => {

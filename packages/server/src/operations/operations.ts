@@ -14,6 +14,7 @@ import type { Handlers } from './handlers.ts'
 import { overview } from './overview.ts'
 import type { ReadAudit } from './context.ts'
 import { replays } from './replays.ts'
+import type { Masks } from './masked-values.ts'
 import { setAside } from './set-aside.ts'
 import { settle } from './discard.ts'
 
@@ -25,6 +26,8 @@ export interface DeskOptions {
   readonly insist: RetryingWriter
   /** Alert thresholds. Default: those of the catalog. */
   readonly alertLimits?: AlertLimits
+  /** Masked values of the bodies. Default: none. */
+  readonly masks?: Masks
 }
 
 /** The operations of the API. Every access to the catalog goes through them, after a permission check. */
@@ -35,9 +38,9 @@ export interface Operations {
 }
 
 export function createOperations(options: DeskOptions): Operations {
-  const { catalog, audit, identity, insist, alertLimits = ALERT_LIMITS } = options
+  const { catalog, audit, identity, insist, alertLimits = ALERT_LIMITS, masks = {} } = options
   const guard = new Authorizer(catalog, audit.write, insist)
-  const parts = { catalog, guard, identity, readAudit: audit.read, alertLimits }
+  const parts = { catalog, guard, identity, readAudit: audit.read, alertLimits, masks }
   return {
     handlers: {
       ...overview(parts),

@@ -1,6 +1,12 @@
 import type { Input } from '@redrive/api'
 import type { Action } from '@redrive/api/enums'
-import type { Catalog, ReplayChange, ReplayRequest, ReplaySelection } from '@redrive/catalog'
+import type {
+  Catalog,
+  PatchOperation,
+  ReplayChange,
+  ReplayRequest,
+  ReplaySelection,
+} from '@redrive/catalog'
 import { ProblemError } from '../access/problem-error.ts'
 import { deadLetterTag } from './etag.ts'
 import { only } from './audit-facts.ts'
@@ -8,6 +14,7 @@ import { changed } from './groups.ts'
 import { type AuditedAction, notFound } from './authorize.ts'
 import type { Handlers } from './handlers.ts'
 import type { OperationDeps } from './context.ts'
+import { canRevealMasked } from './masked-values.ts'
 import { omitUndefined } from './present.ts'
 import { runView } from './run-view.ts'
 import { selectionQuery } from './selection-query.ts'
@@ -19,7 +26,13 @@ export function plan(parts: OperationDeps): Handlers<'planReplay'> {
     async planReplay(caller, { body, ifMatch }, { request }) {
       const { change, selection, ...options } = omitUndefined(body)
       const action = { caller, operation: 'planReplay' } as const
-      const { chosen, ...about } = await choose(parts, action, selection, actionsFor(change))
+      const { chosen, sources, ...about } = await choose(
+        parts,
+        action,
+        selection,
+        actionsFor(change),
+      )
+      await checkMasked(parts, { ...action, ...about }, change, sources)
       const audited = { ...action, ...about, facts: factsOf(body) }
       const work = async () => {
         const run = await parts.catalog.replays.plan({
@@ -42,7 +55,8 @@ export function plan(parts: OperationDeps): Handlers<'planReplay'> {
 
 /**
  * Returns the permissions for a change. A patch reveals whether a path exists in the body, so it requires "view_payload".
- * A `test` operation reveals whether a value matches, even a masked one, so it also requires "view_unmasked".
+ * A `test` operation reveals whether a value matches, even a masked one, so it also requires "view_unmasked". Operations
+ * that move masked values require it, too: see `checkMasked`.
  */
 function actionsFor(change: Body['change']): readonly Action[] {
   if (change === undefined) return ['replay']
@@ -51,8 +65,25 @@ function actionsFor(change: Body['change']): readonly Action[] {
   return ['replay', 'edit', 'view_payload', ...(isTesting ? (['view_unmasked'] as const) : [])]
 }
 
+/** Checks that a patch shows no masked values to a caller who may not see them, in each source of the selection. */
+async function checkMasked(
+  { guard, masks }: OperationDeps,
+  audited: AuditedAction,
+  change: Body['change'],
+  sources: readonly string[] = Object.keys(masks),
+): Promise<void> {
+  if (change === undefined || !('patch' in change)) return
+  const patch = change.patch as readonly PatchOperation[]
+  for (const source of sources) {
+    if (canRevealMasked(patch, masks[source] ?? []))
+      await guard.check(audited, source, ['view_unmasked'])
+  }
+}
+
 interface Choice {
   readonly chosen: ReplaySelection
+  /** The sources of the selected dead letters. Undefined: all sources. */
+  readonly sources: readonly string[] | undefined
   readonly source?: string
   readonly subject?: string
 }
@@ -66,11 +97,15 @@ async function choose(
 ): Promise<Choice> {
   if ('group' in selection) {
     const source = await parts.guard.sourceOf(audited, 'group', selection.group, ...actions)
-    return { chosen: selection, source, subject: selection.group }
+    return { chosen: selection, sources: [source], source, subject: selection.group }
   }
   if ('ids' in selection) return chooseIds(parts, audited, selection.ids, actions)
   const query = await selectionQuery(parts, audited, selection.filter, actions)
-  return { chosen: { query }, ...omitUndefined({ source: only(query.sources) }) }
+  return {
+    chosen: { query },
+    sources: query.sources,
+    ...omitUndefined({ source: only(query.sources) }),
+  }
 }
 
 async function chooseIds(
@@ -85,8 +120,8 @@ async function chooseIds(
     if (source === undefined) throw notFound('deadLetter')
     await guard.check({ ...audited, subject: id }, source, actions, 'deadLetter')
   }
-  const [source] = sources.values()
-  return { chosen: { ids }, ...omitUndefined({ source }) }
+  const names = [...new Set(sources.values())]
+  return { chosen: { ids }, sources: names, ...omitUndefined({ source: names[0] }) }
 }
 
 /** Returns the version that the caller read. An edit is only valid for this version. */

@@ -8,7 +8,7 @@ import type { OperationDeps } from './context.ts'
 import { plan } from './plan.ts'
 import { omitUndefined } from './present.ts'
 import { runView } from './run-view.ts'
-import { runChange } from './run-change.ts'
+import { actionsToSee, runChange } from './run-change.ts'
 import { allowedSources } from './sources.ts'
 import { watch } from './stream-run.ts'
 
@@ -73,8 +73,12 @@ export function replays(parts: OperationDeps): Handlers<Changing | Reading> {
     },
 
     async approveReplay(caller, { params: { id: subject }, body: { hash } }) {
+      const audited = { caller, operation: 'approveReplay', subject } as const
+      const source = await guard.sourceOf(audited, 'run', subject, 'approve')
+      const needed = actionsToSee(await runs.change(subject))
+      await guard.check({ ...audited, source }, source, needed, 'run')
       const work = (by: { readonly by: string }) => runs.approve(subject, { hash, ...by })
-      return change({ caller, operation: 'approveReplay', subject }, 'approve', work, { hash })
+      return change(audited, 'approve', work, { hash })
     },
 
     async pauseReplay(caller, { params: { id: subject } }) {

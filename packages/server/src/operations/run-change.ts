@@ -1,4 +1,5 @@
 import type { Output } from '@redrive/api'
+import type { Action } from '@redrive/api/enums'
 import type { PatchOperation, ReplayChange } from '@redrive/catalog'
 import { allows } from '../access/allow.ts'
 import { textOf } from './dead-letters.ts'
@@ -20,6 +21,16 @@ export function runChange({ catalog, guard }: OperationDeps): Handlers<'getRepla
       return view
     },
   }
+}
+
+/**
+ * Returns the permissions that a person needs to see the whole change of a run. Whoever approves a run must be able to
+ * see what it does.
+ */
+export function actionsToSee(change: ReplayChange | undefined): readonly Action[] {
+  const { kind, isHidden } = viewOf(change, false)
+  if (kind === 'none' || kind === 'force') return []
+  return isHidden ? ['view_payload', 'view_unmasked'] : ['view_payload']
 }
 
 type ChangeView = Output<'getReplayChange'>
