@@ -38,7 +38,7 @@ export const groupQuery = z.object({
   text: name
     .optional()
     .describe(
-      "Part of the group's title or first message, ignoring case; later messages are not searched",
+      'Part of the title or first message of a group or a group merged into it, ignoring case; later messages are not searched',
     ),
   order: z.enum(GROUP_ORDERS).optional(),
   limit,
@@ -73,6 +73,21 @@ export const groupChange = z
     owner: name.nullable().optional().describe('Owner; null removes the owner'),
   })
   .meta({ id: 'GroupChange' })
+
+const reason = z.string().trim().min(1).max(1_000).describe('Reason, stored in the audit log')
+
+export const groupMerge = z
+  .strictObject({
+    groups: z
+      .array(id)
+      .min(1)
+      .max(100)
+      .describe('Groups of the same source. Their dead letters, and later ones, join this group'),
+    reason,
+  })
+  .meta({ id: 'GroupMerge' })
+
+export const groupUnmerge = z.strictObject({ reason }).meta({ id: 'GroupUnmerge' })
 
 export const newComment = z.strictObject({ text: z.string().min(1).max(10_000) })
 

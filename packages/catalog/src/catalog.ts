@@ -65,6 +65,7 @@ import {
 import type { PayloadKeys } from './encryption.ts'
 import { type CatalogOptions, checkedOptions, RUN_RETENTION_MS, SEARCH_MS } from './options.ts'
 import { createSetAside, type SetAside } from './set-aside/set-aside.ts'
+import { createRegrouping, type Regrouping } from './regrouping/regrouping.ts'
 import { type CatalogCounts, readCounts } from './metrics/counts.ts'
 import { readReplayed, type SourceReplayStats } from './metrics/replay-stats.ts'
 
@@ -78,6 +79,8 @@ export class Catalog {
   readonly replays: Replays
   /** Lists, replays and discards messages that could not be catalogued as dead letters. */
   readonly setAside: SetAside
+  /** Corrects groups by hand. */
+  readonly regrouping: Regrouping
 
   constructor(options: CatalogOptions) {
     const {
@@ -96,6 +99,7 @@ export class Catalog {
     this.#reader = { pool, timeoutMs }
     this.#runRetentionMs = runRetentionMs
     this.setAside = createSetAside({ pool, keys, reader: this.#reader, approval })
+    this.regrouping = createRegrouping({ pool, reader: this.#reader })
   }
 
   /**
@@ -216,22 +220,22 @@ export class Catalog {
     return applySelection(this.#pool, action, id, confirmation)
   }
 
-  /** Marks a group as resolved. A later failure of the same kind marks it as regressed. False: no such group. */
+  /** Marks a group as resolved. A later failure of the same kind marks it as regressed. False: no such group, or it is merged. */
   async resolveGroup(id: string): Promise<boolean> {
     return resolveGroup(this.#pool, id)
   }
 
-  /** Mutes the alerts of a group, forever or until a timestamp (epoch ms). False: no such group. */
+  /** Mutes the alerts of a group, forever or until a timestamp (epoch ms). False: no such group, or it is merged. */
   async muteGroup(id: string, { until }: { readonly until?: number } = {}): Promise<boolean> {
     return mute(this.#pool, id, until)
   }
 
-  /** Sets a muted or resolved group to open. False: no such group. */
+  /** Sets a muted or resolved group to open. False: no such group, or it is merged. */
   async reopenGroup(id: string): Promise<boolean> {
     return reopen(this.#pool, id)
   }
 
-  /** Sets the owner of a group; undefined removes the owner. False: no such group. */
+  /** Sets the owner of a group; undefined removes the owner. False: no such group, or it is merged. */
   async assignGroup(id: string, owner: string | undefined): Promise<boolean> {
     return assign(this.#pool, id, owner)
   }

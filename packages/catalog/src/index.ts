@@ -22,7 +22,14 @@ export type {
   DeadLetterPreview,
   DeadLetterSummary,
 } from './read/dead-letters.ts'
-export type { FailureGroup, GroupOrder, GroupPage, GroupQuery, GroupState } from './read/groups.ts'
+export type {
+  FailureGroup,
+  GroupMerge,
+  GroupOrder,
+  GroupPage,
+  GroupQuery,
+  GroupState,
+} from './read/groups.ts'
 export type { CountRange, DeadLetterQuery, Scalar, Status } from './read/query.ts'
 export type { EarlierCycle } from './read/cycles.ts'
 export type { ExpiredDay, ExpiredPage, ExpiredQuery } from './read/expired.ts'
@@ -62,6 +69,8 @@ export type {
   SetAsideStatus,
 } from './set-aside/read.ts'
 export type { SetAside } from './set-aside/set-aside.ts'
+export type { Regrouping } from './regrouping/regrouping.ts'
+export type { MergeRequest } from './regrouping/merge.ts'
 export type { SetAsideReason } from './set-aside/store.ts'
 export type { SourceCheck, StoredSourceCheck } from './state/source-checks.ts'
 export type { PutBackOptions, PutBackProgress, PutBackResult } from './put-back/put-back.ts'

@@ -8,8 +8,12 @@ with before as materialized (
 update redrive_catalog.dead_letter d set status = $2, version = d.version + 1, settled_at = clock_timestamp(), settled_by = $3
   from before b where d.id = any($1::uuid[]) and d.id = b.id returning d.group_id, b.status as was`
 
+/** Also locks the groups that these are merged into: the ingest locks them later, and the order of ids must be kept. */
 export const LOCK_GROUPS: string = `
-select from redrive_catalog.failure_group where id = any($1::uuid[]) order by id for no key update`
+select from redrive_catalog.failure_group
+  where id = any($1::uuid[] || array(select p.root_id from redrive_catalog.failure_group p
+    where p.id = any($1::uuid[]) and p.root_id is not null))
+  order by id for no key update`
 
 export const COUNT_STATUSES: string = `
 update redrive_catalog.failure_group g set open_count = g.open_count + c.open,

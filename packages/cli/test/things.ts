@@ -28,6 +28,7 @@ export const group = (over: Partial<Group> = {}): Group => ({
   replayingCount: 0,
   undecidedCount: 0,
   attempts: 304_896,
+  mergedCount: 0,
   ...over,
 })
 

@@ -39,6 +39,9 @@ const RULES: Readonly<Record<Operation, Row>> = {
   getGroup:               ['ok', 'ok', 'ok', 'ok', 404, 'ok', 403, 'ok'],
   explainGroup:           ['ok', 'ok', 'ok', 'ok', 404, 'ok', 403, 'ok'],
   changeGroup:            [403, 'ok', 403, 'ok', 404, 'ok', 403, 403],
+  mergeGroups:            [403, 'ok', 403, 'ok', 404, 'ok', 403, 403],
+  unmergeGroup:           [403, 'ok', 403, 'ok', 404, 'ok', 403, 403],
+  listMergedGroups:       ['ok', 'ok', 'ok', 'ok', 404, 'ok', 403, 'ok'],
   listGroupComments:      ['ok', 'ok', 'ok', 'ok', 404, 'ok', 403, 'ok'],
   commentGroup:           [403, 'ok', 403, 'ok', 404, 'ok', 403, 403],
   listExpired:            ['ok', 'ok', 'ok', 'ok', 'ok', 'ok', 403, 'ok'],
@@ -84,6 +87,10 @@ type Examples = { readonly [K in Operation]: (stage: Stage, who: string) => Prom
 const DAY = 86_400_000
 const ids = async ({ catalog }: Stage) => (await fill(catalog, 'orders')).ids
 const byDeadLetter = async (on: Stage) => ({ params: { id: (await ids(on))[0] ?? '' } })
+const twoGroups = async (catalog: Stage['catalog']) => [
+  (await fill(catalog, 'orders')).group,
+  (await fill(catalog, 'orders')).group,
+]
 const byGroup = async ({ catalog }: Stage) => ({
   params: { id: (await fill(catalog, 'orders')).group },
 })
@@ -119,6 +126,16 @@ const EXAMPLES: Examples = {
     const { etag = '' } = await on.as('admin').ask('getGroup', { params })
     return { params, body: { state: 'resolved' }, ifMatch: etag }
   },
+  async mergeGroups({ catalog }) {
+    const [target = '', other = ''] = await twoGroups(catalog)
+    return { params: { id: target }, body: { groups: [other], reason: 'same cause' } }
+  },
+  async unmergeGroup({ catalog }) {
+    const [target = '', other = ''] = await twoGroups(catalog)
+    await catalog.regrouping.merge(target, { groups: [other], by: 'planner', reason: 'same cause' })
+    return { params: { id: other }, body: { reason: 'two causes' } }
+  },
+  listMergedGroups: byGroup,
   listGroupComments: byGroup,
   commentGroup: async (on) => ({ ...(await byGroup(on)), body: { text: 'hello' } }),
   listExpired: async () => ({}),
@@ -201,6 +218,7 @@ async function fingerprint(): Promise<string> {
   const tables = [
     'dead_letter',
     'failure_group',
+    'group_part',
     'replay_run',
     'replay_item',
     'comment',

@@ -30,10 +30,22 @@ export const group = z
     replayingCount: count.describe('Number of dead letters that are being replayed'),
     undecidedCount: count.describe('Number of dead letters whose replay has an unknown outcome'),
     attempts: count,
+    mergedCount: count.describe('Number of groups that users merged into it'),
+    mergedInto: z
+      .object({
+        group: id.describe('The group that contains its dead letters now'),
+        by: z.string(),
+        at: timestamp,
+        reason: z.string(),
+      })
+      .optional()
+      .describe('The merge of this group into another one. Lists show only the other one'),
   })
   .meta({ id: 'Group' })
 export type Group = z.output<typeof group>
 export const groupPage = z.object({ groups: z.array(group), nextCursor })
+
+export const mergedGroups = z.object({ groups: z.array(group) })
 
 export const explanation = z
   .object({

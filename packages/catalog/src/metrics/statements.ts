@@ -1,4 +1,5 @@
 import { msSql } from '../read/sql.ts'
+import { FROM_WHOLE_GROUPS, WHOLE } from '../read/statements.ts'
 import { ITEM_STATES } from '../replay/run/states.ts'
 
 export const CLOCK: string = `
@@ -39,12 +40,12 @@ select s.name as source, coalesce(g.open, 0)::float8 as open,
   order by s.name`
 
 export const GROUPS: string = `
-select id, source, title, open_count::float8 as open, is_muted as "isMuted", ${msSql('created_at')} as "createdAt",
+select id, source, title, open::float8 as open, is_muted as "isMuted", ${msSql('created_at')} as "createdAt",
     ${msSql('regressed_at')} as "regressedAt"
-  from (select g.*, s.name as source,
+  from (select g.*, s.name as source, ${WHOLE.open_count} as open,
       g.state = 'muted' and coalesce(g.muted_until, 'infinity') > now() as is_muted,
-      row_number() over (partition by g.source_id order by g.open_count desc, g.id) as place
-    from redrive_catalog.failure_group g join redrive_catalog.source s on s.id = g.source_id) g
+      row_number() over (partition by g.source_id order by ${WHOLE.open_count} desc, g.id) as place
+    ${FROM_WHOLE_GROUPS} where g.root_id is null) g
   where place = 1 or created_at > now() - ${RECENT} or regressed_at > now() - ${RECENT}
   order by place, created_at desc limit ${GROUPS_MAX}`
 

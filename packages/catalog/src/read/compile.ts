@@ -19,6 +19,9 @@ const COLUMNS = `d.id, d.group_id, d.source_id, d.status, d.class, d.reason, d.c
 const JOINS = `join redrive_catalog.source s on s.id = d.source_id
     left join redrive_catalog.failure_group g on g.id = d.group_id`
 
+/** Values of the joined tables. The group is the one that users see: it may contain merged groups. */
+const JOINED = `s.name as source, ${HANDLER} as handler, coalesce(g.root_id, d.group_id) as root_id`
+
 const DEFAULT_STATUSES: readonly Status[] = ['open']
 
 /** The order of a list, newest last failure first. */
@@ -46,7 +49,7 @@ export function compileDeadLetters(query: DeadLetterQuery): Statement {
       ? `unnest(${statuses}) as st (status) cross join (${scopeSql(query, values)}) scope
          cross join lateral (${scan(...inScope(query))}) d`
       : `(${scan(hasStatus)}) d`)
-  const text = `select d.*, s.name as source, ${HANDLER} as handler from ${found} ${JOINS} ${ORDER} limit ${most}`
+  const text = `select d.*, ${JOINED} from ${found} ${JOINS} ${ORDER} limit ${most}`
   return { text, values: values.all }
 }
 
@@ -92,7 +95,7 @@ frontier as materialized (
 select ${msSql('f.last_failed_at')} as frontier_ms, f.id as frontier_id, d.* from (values (true)) as always
   left join frontier f on true
   left join lateral (
-    select ${COLUMNS}, s.name as source, ${HANDLER} as handler from (
+    select ${COLUMNS}, ${JOINED} from (
       select d.id from compared d where d.is_match and (f.id is null or (d.last_failed_at, d.id) >= (f.last_failed_at, f.id))
         ${ORDER} limit ${most}
     ) m join redrive_catalog.dead_letter d on d.id = m.id ${JOINS}
@@ -103,7 +106,7 @@ select ${msSql('f.last_failed_at')} as frontier_ms, f.id as frontier_id, d.* fro
 
 /** Compiles the query for one dead letter, with the same columns. */
 export function compileDeadLetter(id: string): Statement {
-  const text = `select ${COLUMNS}, s.name as source, ${HANDLER} as handler from redrive_catalog.dead_letter d
+  const text = `select ${COLUMNS}, ${JOINED} from redrive_catalog.dead_letter d
     ${JOINS} where d.id = $1::uuid`
   return { text, values: [id] }
 }

@@ -24,12 +24,15 @@ function sourcesSql({ sources }: DeadLetterQuery, values: Values): string {
   return `select s.id from redrive_catalog.source s where ${named}`
 }
 
+/** Returns a statement for the ids of these groups and of all groups that are merged into them. */
+export const partsSql = (ids: string): string => `select i.id from unnest(${ids}) as i (id)
+    union select p.part_id from redrive_catalog.group_part p where p.group_id = any(${ids})`
+
 function groupsSql({ groups, sources, handler }: DeadLetterQuery, values: Values): string {
   const ids = groups === undefined ? undefined : values.add(groups, 'uuid[]')
-  if (sources === undefined && handler === undefined)
-    return `select g.id from unnest(${ids}) g (id)`
+  if (sources === undefined && handler === undefined) return partsSql(ids ?? '')
   const where: string[] = []
-  if (ids !== undefined) where.push(`g.id = any(${ids})`)
+  if (ids !== undefined) where.push(`g.id in (${partsSql(ids)})`)
   if (sources !== undefined) where.push(`s.name = any(${values.add(sources, 'text[]')})`)
   if (handler !== undefined) where.push(`${HANDLER} = ${values.add(handler, 'text')}`)
   return `select g.id ${FROM_GROUPS} where ${where.join(' and ')}`

@@ -123,7 +123,8 @@ async function previewed(run: RunSql, id: string): Promise<DeadLetterPreview | u
 
 interface SummaryRow {
   readonly id: string
-  readonly group_id: string
+  /** The group that users see: the group of the dead letter, or the one that it is merged into. */
+  readonly root_id: string
   readonly source: string
   readonly handler: string | null
   readonly status: Status
@@ -177,7 +178,7 @@ export const recordOf = ({
 function summaryOf(row: SummaryRow): DeadLetterSummary {
   return {
     id: row.id,
-    group: row.group_id,
+    group: row.root_id,
     source: row.source,
     handler: row.handler ?? undefined,
     status: row.status,

@@ -10,7 +10,7 @@ import {
   type Statement,
   Values,
 } from './sql.ts'
-import { FROM_GROUPS, GROUP_COLUMNS, GROUP_STATE, HANDLER } from './statements.ts'
+import { FROM_WHOLE_GROUPS, GROUP_COLUMNS, GROUP_STATE, HANDLER, WHOLE } from './statements.ts'
 
 export type GroupState = 'open' | 'muted' | 'resolved'
 const STATES: readonly GroupState[] = ['open', 'muted', 'resolved']
@@ -29,7 +29,7 @@ export interface GroupQuery {
   readonly owner?: string
   /** Whether the group has open dead letters. */
   readonly hasOpen?: boolean
-  /** Part of the group's title or first message, ignoring case. Later messages are not searched. */
+  /** Part of the title or first message of the group or a group merged into it, ignoring case. Later messages are not searched. */
   readonly text?: string
   /** Sort order, largest value first. Default `'last_seen'`. */
   readonly order?: GroupOrder
@@ -39,7 +39,18 @@ export interface GroupQuery {
   readonly cursor?: string
 }
 
-/** A group of similar failures of one source. */
+/** The merge of a group into another one. */
+export interface GroupMerge {
+  /** Id of the group that contains its dead letters now. */
+  readonly group: string
+  /** Name of the user. */
+  readonly by: string
+  /** Epoch ms. */
+  readonly at: number
+  readonly reason: string
+}
+
+/** A group of similar failures of one source. Its counts include the groups that are merged into it. */
 export interface FailureGroup {
   readonly id: string
   readonly source: string
@@ -75,6 +86,10 @@ export interface FailureGroup {
   readonly undecidedCount: number
   /** Attempts of all dead letters that were ever in the group. Divide by `count` for the average. */
   readonly attempts: number
+  /** Number of groups that users merged into it, directly or through another group. */
+  readonly mergedCount: number
+  /** Set if a user merged the group into another one. Lists show only the other one. */
+  readonly mergedInto: GroupMerge | undefined
 }
 
 export interface GroupPage {
@@ -93,9 +108,24 @@ export async function readGroups(reader: Reader, query: GroupQuery): Promise<Gro
 
 export async function readGroup(reader: Reader, id: string): Promise<FailureGroup | undefined> {
   if (!isId(id)) return undefined
-  const text = `select ${GROUP_COLUMNS}, 0 as position ${FROM_GROUPS} where g.id = $1::uuid`
+  const text = `select ${GROUP_COLUMNS}, 0 as position ${FROM_WHOLE_GROUPS} where g.id = $1::uuid`
   const [row] = await ask<GroupRow>(reader, { text, values: [id] })
   return row === undefined ? undefined : groupOf(row)
+}
+
+/** 1,000 groups: more than users merge by hand. */
+const MERGED_MAX = 1_000
+
+/** Returns the groups that users merged into a group, directly or through another group; newest merge first. */
+export async function readMergedGroups(
+  reader: Reader,
+  id: string,
+): Promise<readonly FailureGroup[]> {
+  if (!isId(id)) return []
+  const text = `select ${GROUP_COLUMNS}, 0 as position ${FROM_WHOLE_GROUPS}
+    where g.id in (select p.part_id from redrive_catalog.group_part p where p.group_id = $1::uuid) and g.merged_by is not null
+    order by g.merged_at desc, g.id limit ${MERGED_MAX}`
+  return (await ask<GroupRow>(reader, { text, values: [id] })).map(groupOf)
 }
 
 const FIELDS: Readonly<Record<keyof GroupQuery, true>> = {
@@ -126,23 +156,23 @@ function checkQuery(query: GroupQuery): void {
 
 /** Sort values as numbers, so that a cursor can contain them. */
 const ORDERS: Readonly<Record<GroupOrder, string>> = {
-  last_seen: msSql('g.last_seen_at'),
-  open_count: 'g.open_count::float8',
-  count: 'g.count::float8',
+  last_seen: msSql(WHOLE.last_seen_at),
+  open_count: `${WHOLE.open_count}::float8`,
+  count: `${WHOLE.count}::float8`,
 }
 
 /** Compiles a page query. A source has thousands of groups at most, so all of them are read and sorted. */
 function compile(query: GroupQuery): Statement {
   const values = new Values()
   const position = ORDERS[query.order ?? 'last_seen']
-  const where = ['true', ...conditions(query, values)]
+  const where = ['g.root_id is null', ...conditions(query, values)]
   const cursor = readCursor(query.cursor)
   if (cursor !== undefined) {
     const at = values.add(cursor.at, 'float8')
     where.push(`(${position}, g.id) < (${at}, ${values.add(cursor.id, 'uuid')})`)
   }
   const most = values.add((query.limit ?? PAGE) + 1, 'integer')
-  const text = `select ${GROUP_COLUMNS}, ${position} as position ${FROM_GROUPS} where ${where.join(' and ')}
+  const text = `select ${GROUP_COLUMNS}, ${position} as position ${FROM_WHOLE_GROUPS} where ${where.join(' and ')}
     order by ${position} desc, g.id desc limit ${most}`
   return { text, values: values.all }
 }
@@ -156,10 +186,13 @@ function conditions(query: GroupQuery, values: Values): readonly string[] {
   if (query.class !== undefined) where.push(`g.class = ${values.add(query.class, 'text')}`)
   if (regressed !== undefined) where.push(`g.is_regressed = ${values.add(regressed, 'boolean')}`)
   if (owner !== undefined) where.push(`g.owner = ${values.add(owner, 'text')}`)
-  if (hasOpen !== undefined) where.push(`(g.open_count > 0) = ${values.add(hasOpen, 'boolean')}`)
+  if (hasOpen !== undefined)
+    where.push(`(${WHOLE.open_count} > 0) = ${values.add(hasOpen, 'boolean')}`)
   if (text !== undefined) {
     const pattern = values.add(containing(text), 'text')
-    where.push(`(g.title ilike ${pattern} or g.sample ilike ${pattern})`)
+    where.push(`(g.title ilike ${pattern} or g.sample ilike ${pattern} or exists (
+      select from redrive_catalog.group_part p join redrive_catalog.failure_group o on o.id = p.part_id
+        where p.group_id = g.id and (o.title ilike ${pattern} or o.sample ilike ${pattern})))`)
   }
   return where
 }
@@ -189,6 +222,11 @@ interface GroupRow {
   readonly replaying_count: number
   readonly undecided_count: number
   readonly attempts: number
+  readonly merged_count: number
+  readonly merged_into: string | null
+  readonly merged_by: string | null
+  readonly merged_ms: number | null
+  readonly merge_reason: string | null
   readonly position: number
 }
 
@@ -218,5 +256,18 @@ function groupOf(row: GroupRow): FailureGroup {
     replayingCount: row.replaying_count,
     undecidedCount: row.undecided_count,
     attempts: row.attempts,
+    mergedCount: row.merged_count,
+    mergedInto: mergeOf(row),
+  }
+}
+
+/** Returns the merge of a group by a user. A part that a rule created has no user. */
+function mergeOf(row: GroupRow): GroupMerge | undefined {
+  if (row.merged_into === null) return undefined
+  return {
+    group: row.merged_into,
+    by: row.merged_by ?? 'redrive',
+    at: row.merged_ms ?? 0,
+    reason: row.merge_reason ?? '',
   }
 }

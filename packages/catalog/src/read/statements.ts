@@ -6,14 +6,42 @@ export const GROUP_STATE: string = `case when g.state = 'muted' and g.muted_unti
 /** The handler of a group. Only its source names it when the dead letters do not. */
 export const HANDLER: string = `coalesce(g.handler, s.handler)`
 
+/** Columns that are added up over the parts of a group. */
+const SUMMED = ['count', 'open_count', 'replaying_count', 'undecided_count', 'attempts'] as const
+
+const total = (name: (typeof SUMMED)[number]) => `(g.${name} + coalesce(m.${name}, 0))`
+
+/** The values of a group with all groups that are merged into it, in `FROM_WHOLE_GROUPS`. */
+export const WHOLE: Readonly<
+  Record<(typeof SUMMED)[number] | 'first_seen_at' | 'last_seen_at', string>
+> = {
+  count: total('count'),
+  open_count: total('open_count'),
+  replaying_count: total('replaying_count'),
+  undecided_count: total('undecided_count'),
+  attempts: total('attempts'),
+  first_seen_at: 'least(g.first_seen_at, m.first_seen_at)',
+  last_seen_at: 'greatest(g.last_seen_at, m.last_seen_at)',
+}
+
 export const GROUP_COLUMNS: string = `g.id, s.name as source, ${HANDLER} as handler, g.error_type, g.frame, g.signature, g.algorithm, g.class, g.code, g.title, g.sample,
     ${GROUP_STATE} as state, ${msSql('g.muted_until')} as muted_ms, g.is_regressed, ${msSql('g.regressed_at')} as regressed_ms,
-    ${msSql('g.resolved_at')} as resolved_ms, g.owner, ${msSql('g.first_seen_at')} as first_ms,
-    ${msSql('g.last_seen_at')} as last_ms, g.count::float8 as count, g.open_count::float8 as open_count,
-    g.replaying_count::float8 as replaying_count, g.undecided_count::float8 as undecided_count,
-    g.attempts::float8 as attempts`
+    ${msSql('g.resolved_at')} as resolved_ms, g.owner, ${msSql(WHOLE.first_seen_at)} as first_ms,
+    ${msSql(WHOLE.last_seen_at)} as last_ms, ${WHOLE.count}::float8 as count,
+    ${WHOLE.open_count}::float8 as open_count, ${WHOLE.replaying_count}::float8 as replaying_count,
+    ${WHOLE.undecided_count}::float8 as undecided_count, ${WHOLE.attempts}::float8 as attempts,
+    coalesce(m.merged, 0)::float8 as merged_count, g.merged_into, g.merged_by, ${msSql('g.merged_at')} as merged_ms,
+    g.merge_reason`
 
 export const FROM_GROUPS: string = `from redrive_catalog.failure_group g join redrive_catalog.source s on s.id = g.source_id`
+
+/** Groups with the sums of the groups that are merged into them. Few groups are merged, so these are summed on each read. */
+export const FROM_WHOLE_GROUPS: string = `${FROM_GROUPS}
+    left join (
+      select p.group_id, count(o.merged_by) as merged, ${SUMMED.map((name) => `sum(o.${name}) as ${name}`).join(', ')},
+          min(o.first_seen_at) as first_seen_at, max(o.last_seen_at) as last_seen_at
+        from redrive_catalog.group_part p join redrive_catalog.failure_group o on o.id = p.part_id group by p.group_id
+    ) m on m.group_id = g.id`
 
 export const FIRST_PARTS: string = `
 select dead_letter_id, part, bytes, wire, key_id, wrapped_key

@@ -1,4 +1,5 @@
 import { Check, SOURCES_MAX } from './check.ts'
+import { partsSql } from './conditions.ts'
 import { ask, momentSql, type Reader, Values } from './sql.ts'
 import { trendOf } from './statements.ts'
 
@@ -59,7 +60,7 @@ export async function readTrend(reader: Reader, query: TrendQuery): Promise<read
     `r.${per} < ${momentSql(values.add(before, 'float8'))}`,
   ]
   const ofGroups: string[] = []
-  if (groups !== undefined) ofGroups.push(`g.id = any(${values.add(groups, 'uuid[]')})`)
+  if (groups !== undefined) ofGroups.push(`g.id in (${partsSql(values.add(groups, 'uuid[]'))})`)
   if (sources !== undefined) ofGroups.push(`s.name = any(${values.add(sources, 'text[]')})`)
   const text = trendOf(per, inTime, ofGroups)
   return ask<TrendPoint>(reader, { text, values: values.all })

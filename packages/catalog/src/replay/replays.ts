@@ -150,7 +150,8 @@ export class Replays {
   async #autoReplay(due: DueGroup, source: ReplaySource | undefined): Promise<void> {
     if (source === undefined || (await troubleOf(source)) !== undefined) return
     const { id, hash, state } = await this.plan({
-      selection: { group: due.id },
+      // A group can contain merged groups of another class.
+      selection: { query: { groups: [due.id], class: 'transient' } },
       by: 'redrive',
       request: `auto ${due.id} ${due.hour}`,
       note: 'Automatic replay: the failures are transient and no new ones arrive.',

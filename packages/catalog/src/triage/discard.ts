@@ -4,7 +4,7 @@ import { explaining, inTransaction, query } from '../database.ts'
 import { isId } from '../read/check.ts'
 import { type Change, changeStatus } from '../status.ts'
 import { NAME_MAX, storable } from '../text.ts'
-import { LOCK_BY_ID, LOCK_OF_GROUP, NOW } from './statements.ts'
+import { LOCK_BY_ID, LOCK_OF_GROUP, NOW, PARTS_OF_GROUP } from './statements.ts'
 
 /** A selection of dead letters: by id, or all of a group that exist when the call starts. */
 export type Selection =
@@ -79,15 +79,25 @@ const idsOf = (found: readonly { readonly id: string }[]) => found.map(({ id }) 
 
 async function settleGroup(pool: Pool, change: Change, group: string, by: string): Promise<number> {
   const { rows } = await query<{ now: string }>(pool, NOW)
+  const parts = await query<{ id: string }>(pool, PARTS_OF_GROUP, [[group]])
+  let total = 0
+  for (const { id } of parts.rows) total += await settlePart(pool, change, id, by, rows[0]?.now)
+  return total
+}
+
+/** Changes the dead letters of one part, batch by batch. Each batch reads one range of an index. */
+async function settlePart(
+  pool: Pool,
+  change: Change,
+  part: string,
+  by: string,
+  startedAt: string | undefined,
+): Promise<number> {
   let total = 0
   for (let changed = BATCH_SIZE; changed === BATCH_SIZE; total += changed) {
     changed = await inTransaction(pool, async (run) => {
-      const found = await run<{ id: string }>(LOCK_OF_GROUP, [
-        group,
-        change.from[0],
-        rows[0]?.now,
-        BATCH_SIZE,
-      ])
+      const values = [part, change.from[0], startedAt, BATCH_SIZE]
+      const found = await run<{ id: string }>(LOCK_OF_GROUP, values)
       await changeStatus(run, change, idsOf(found), by)
       return found.length
     })

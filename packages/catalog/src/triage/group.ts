@@ -51,8 +51,11 @@ export interface GroupChange {
 /** The values of the group that the user saw before the change. */
 export type GroupVersion = Pick<FailureGroup, 'state' | 'mutedUntil' | 'owner' | 'regressed'>
 
-/** `changed`: the group no longer equals what the user saw, so nothing was changed. */
-export type GroupChangeResult = 'done' | 'changed' | 'missing'
+/**
+ * `changed`: the group no longer equals what the user saw. `merged`: it is part of another group, whose state applies.
+ * Nothing was changed in both cases.
+ */
+export type GroupChangeResult = 'done' | 'changed' | 'merged' | 'missing'
 
 /** Changes a group in one statement. Two users who saw the same state cannot overwrite each other's change. */
 export async function changeGroup(
@@ -71,8 +74,10 @@ export async function changeGroup(
   const newOwner = storableOrNull(owner ?? undefined, NAME_MAX)
   const { rowCount } = await query(pool, CHANGE_GROUP, [id, ...before, ...after, newOwner])
   if ((rowCount ?? 0) > 0) return 'done'
-  const found = await query(pool, GROUP_EXISTS, [id])
-  return found.rowCount === 0 ? 'missing' : 'changed'
+  const { rows } = await query<{ is_merged: boolean }>(pool, GROUP_EXISTS, [id])
+  const [found] = rows
+  if (found === undefined) return 'missing'
+  return found.is_merged ? 'merged' : 'changed'
 }
 
 export interface Comment {

@@ -1,9 +1,13 @@
+import { partsSql } from '../read/conditions.ts'
 import { msSql } from '../read/sql.ts'
 import { GROUP_STATE } from '../read/statements.ts'
 
 export const LOCK_BY_ID: string = `
 select id from redrive_catalog.dead_letter where id = any($1::uuid[]) and status = $2
   order by id for no key update`
+
+/** The group and all groups that are merged into it. */
+export const PARTS_OF_GROUP: string = partsSql('$1::uuid[]')
 
 /** Selects rows that existed at the start and have not changed since. This excludes rows changed by this call. */
 export const LOCK_OF_GROUP: string = `
@@ -23,7 +27,7 @@ update redrive_catalog.failure_group g set
     resolved_at = case $6 when 'resolved' then now() when 'open' then null when 'muted' then null else g.resolved_at end,
     is_regressed = g.is_regressed and $6 is distinct from 'resolved',
     owner = case when $8::boolean then $9::text else g.owner end
-  where g.id = $1::uuid and ${IS_AS_SEEN}`
+  where g.id = $1::uuid and g.merged_into is null and ${IS_AS_SEEN}`
 
 export const INSERT_COMMENT: string = `
 insert into redrive_catalog.comment (subject, author, text) values ($1::uuid, $2, $3)`
@@ -40,23 +44,23 @@ select clock_timestamp()::text as now`
 export const RESOLVE_GROUP: string = `
 update redrive_catalog.failure_group
   set state = 'resolved', resolved_at = now(), is_regressed = false, muted_until = null
-  where id = $1::uuid`
+  where id = $1::uuid and merged_into is null`
 
 export const MUTE_GROUP: string = `
 update redrive_catalog.failure_group
   set state = 'muted', muted_until = to_timestamp($2::float8 / 1000.0), resolved_at = null
-  where id = $1::uuid`
+  where id = $1::uuid and merged_into is null`
 
 export const REOPEN_GROUP: string = `
 update redrive_catalog.failure_group set state = 'open', muted_until = null, resolved_at = null
-  where id = $1::uuid`
+  where id = $1::uuid and merged_into is null`
 
 export const ASSIGN_GROUP: string = `
 update redrive_catalog.failure_group set owner = $2
-  where id = $1::uuid`
+  where id = $1::uuid and merged_into is null`
 
 export const GROUP_EXISTS: string = `
-select from redrive_catalog.failure_group where id = $1`
+select merged_into is not null as is_merged from redrive_catalog.failure_group where id = $1`
 
 /** 60 s: enough for the largest selection, but not unlimited. */
 export const SELECTION_SETTINGS: string = `set local statement_timeout = '60s';

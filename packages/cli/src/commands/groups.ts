@@ -139,8 +139,9 @@ export async function showGroup(io: Io, given: string, options: CommonOptions): 
     client.call('listGroupComments', { params: { id } }, { signal: io.signal }),
     newestOf(io, client, id),
   ])
+  const merged = group.mergedCount === 0 ? [] : await mergedOf(io, client, id)
   print(io, options, {
-    json: { group, why, comments, newest },
+    json: { group, why, comments, newest, merged },
     human: (page) => {
       groupFacts(io, page, group)
       page.line``
@@ -148,6 +149,7 @@ export async function showGroup(io: Io, given: string, options: CommonOptions): 
       page.facts(Object.entries(why.shared).map(([name, value]) => [`  ${name}`, value]))
       if (why.unknown.length > 0)
         page.line`  Unknown for the first message: ${why.unknown.join(', ')}`
+      mergedTable(io, page, merged)
       for (const { author, text, writtenAt } of comments) {
         page.line``
         page.line`${bold(author)} ${dim(relative(io.now(), writtenAt))}`
@@ -161,6 +163,27 @@ export async function showGroup(io: Io, given: string, options: CommonOptions): 
     },
   })
   return EXIT.ok
+}
+
+const mergedOf = async (io: Io, client: Client, id: string) =>
+  (await client.call('listMergedGroups', { params: { id } }, { signal: io.signal })).groups
+
+/** Prints the merged groups with full ids, because `unmerge` needs them. */
+function mergedTable(io: Io, page: Page, groups: readonly Group[]): void {
+  if (groups.length === 0) return
+  page.line``
+  page.line`${bold('Merged into it by hand')}`
+  page.table<Group>(
+    [
+      { title: 'GROUP', of: ({ id }) => id },
+      { title: 'OPEN', of: ({ openCount }) => number(openCount), isNumber: true },
+      { title: 'BY', of: ({ mergedInto }) => mergedInto?.by ?? '' },
+      { title: 'WHEN', of: ({ mergedInto }) => relative(io.now(), mergedInto?.at ?? 0) },
+      { title: 'REASON', of: ({ mergedInto }) => mergedInto?.reason ?? '', least: 10 },
+      { title: 'WHAT FAILED', of: whatFailed, least: 20 },
+    ],
+    groups,
+  )
 }
 
 /** 5 examples are enough to recognise the failure. */
@@ -195,8 +218,12 @@ function groupFacts(io: Io, page: Page, group: Group): void {
     ['Count', counts.join(', ')],
     ['Seen', `${relative(io.now(), firstSeenAt)} to ${relative(io.now(), lastSeenAt)}`],
     ['First error', group.sample],
+    ['Merged into', group.mergedInto === undefined ? undefined : mergeText(io, group.mergedInto)],
   ])
 }
+
+const mergeText = (io: Io, { group, by, at, reason }: NonNullable<Group['mergedInto']>) =>
+  `${group}, by ${by} ${relative(io.now(), at)}: ${reason}`
 
 export interface ChangeGroupOptions extends CommonOptions {
   readonly state?: string

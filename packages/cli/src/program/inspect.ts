@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import type { ListAuditOptions } from '../commands/audit.ts'
 import type { ListExpiredOptions } from '../commands/expired.ts'
 import type { ChangeGroupOptions, ListGroupsOptions } from '../commands/groups.ts'
+import type { RegroupOptions } from '../commands/regroup.ts'
 import type { ListMessagesOptions, ShowMessageOptions } from '../commands/messages.ts'
 import { addVerify } from './server.ts'
 import { changing, oneOf, paged, type BindAction, filtered, several, whole } from './command.ts'
@@ -68,6 +69,24 @@ function addGroups(groups: Command, run: BindAction): void {
     .action(
       run<ChangeGroupOptions>(async (io, options, [group = '']) =>
         (await import('../commands/groups.ts')).changeGroup(io, group, withoutDefault(options)),
+      ),
+    )
+  changing(
+    groups
+      .command('merge <target> <groups...>')
+      .description('merge groups of one source into the target; later failures join it, too'),
+  )
+    .option('--reason <text>', 'why they belong together; required')
+    .action(
+      run<RegroupOptions>(async (io, options, words) =>
+        (await import('../commands/regroup.ts')).mergeGroups(io, words, options),
+      ),
+    )
+  changing(groups.command('unmerge <group>').description('separate a merged group again'))
+    .option('--reason <text>', 'why they do not belong together; required')
+    .action(
+      run<RegroupOptions>(async (io, options, [group = '']) =>
+        (await import('../commands/regroup.ts')).unmergeGroup(io, group, options),
       ),
     )
   changing(groups.command('comment <group> <text>').description('add a comment to a group')).action(

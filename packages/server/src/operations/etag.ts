@@ -30,6 +30,8 @@ type Tags = { readonly [K in Operation]?: (answer: Output<K>) => string }
 const TAGS: Tags = {
   getGroup: groupTag,
   changeGroup: groupTag,
+  mergeGroups: groupTag,
+  unmergeGroup: groupTag,
   getDeadLetter: deadLetterTag,
   planReplay: runTag,
   getReplay: runTag,

@@ -50,6 +50,7 @@ export function groups({ catalog, guard }: OperationDeps): Handlers<Groups> {
         // The statement checks the version again, in case of a concurrent change.
         const outcome = await catalog.changeGroup(id, omitUndefined(body), current)
         if (outcome === 'changed') throw changed('group')
+        if (outcome === 'merged') throw merged(current.mergedInto?.group ?? '')
         return requireGroup(id)
       })
     },
@@ -67,6 +68,12 @@ export function groups({ catalog, guard }: OperationDeps): Handlers<Groups> {
     },
   }
 }
+
+const merged = (into: string) =>
+  new ProblemError(
+    'conflict',
+    `This group is merged into ${into}, whose state and owner apply. Change that group, or unmerge this one first.`,
+  )
 
 export const changed = (what: 'group' | 'dead letter'): ProblemError =>
   new ProblemError(

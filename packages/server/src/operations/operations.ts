@@ -9,6 +9,7 @@ import type { RetryingWriter } from '../retry-write.ts'
 import { configure } from './configure.ts'
 import { deadLetters } from './dead-letters.ts'
 import { groups } from './groups.ts'
+import { regroup } from './regroup.ts'
 import { Authorizer } from './authorize.ts'
 import type { Handlers } from './handlers.ts'
 import { overview } from './overview.ts'
@@ -45,6 +46,7 @@ export function createOperations(options: DeskOptions): Operations {
     handlers: {
       ...overview(parts),
       ...groups(parts),
+      ...regroup(parts),
       ...deadLetters(parts),
       ...settle(parts),
       ...setAside(parts),

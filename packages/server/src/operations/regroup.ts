@@ -1,0 +1,34 @@
+import type { OperationDeps } from './context.ts'
+import type { Handlers } from './handlers.ts'
+
+/** Operations that correct groups by hand. */
+export function regroup({
+  catalog,
+  guard,
+}: OperationDeps): Handlers<'mergeGroups' | 'unmergeGroup' | 'listMergedGroups'> {
+  return {
+    async mergeGroups(caller, { params: { id }, body: { groups, reason } }) {
+      const facts = { groups, reason }
+      const audited = { caller, operation: 'mergeGroups', subject: id, facts } as const
+      const source = await guard.sourceOf(audited, 'group', id, 'discard')
+      // Without the permission to view a group, the caller must not learn that it exists.
+      for (const group of groups) await guard.sourceOf(audited, 'group', group, 'discard')
+      return guard.mutate({ ...audited, source }, () =>
+        catalog.regrouping.merge(id, { groups, by: caller.person, reason }),
+      )
+    },
+
+    async unmergeGroup(caller, { params: { id }, body: { reason } }) {
+      const into = (await catalog.group(id))?.mergedInto?.group
+      const facts = { reason, ...(into === undefined ? {} : { from: into }) }
+      const audited = { caller, operation: 'unmergeGroup', subject: id, facts } as const
+      const source = await guard.sourceOf(audited, 'group', id, 'discard')
+      return guard.mutate({ ...audited, source }, () => catalog.regrouping.unmerge(id))
+    },
+
+    async listMergedGroups(caller, { params: { id } }) {
+      await guard.sourceOf({ caller, operation: 'listMergedGroups' }, 'group', id)
+      return { groups: [...(await catalog.regrouping.merged(id))] }
+    },
+  }
+}
