@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { GROUP_ORDERS, OVERRIDES, PROOFS, SET_ASIDE_STATUSES } from './enums.ts'
+import { fingerprintRule } from './models/fingerprints.ts'
 import { action, failureClass, groupState, id, itemState, runState } from './models/fields.ts'
 
 const limit = z
@@ -86,6 +87,21 @@ export const groupMerge = z
     reason,
   })
   .meta({ id: 'GroupMerge' })
+
+export const fingerprintPreview = z
+  .strictObject({
+    rules: z
+      .array(fingerprintRule)
+      .max(200)
+      .optional()
+      .describe('Rules to try. Default: the rules in the config of the server'),
+    sources: names.describe('Default: all sources that the caller can view'),
+  })
+  .meta({ id: 'FingerprintPreviewRequest' })
+
+export const fingerprintApply = z
+  .strictObject({ sources: z.array(name).min(1).max(100), reason, cursor })
+  .meta({ id: 'FingerprintApplyRequest' })
 
 export const groupUnmerge = z.strictObject({ reason }).meta({ id: 'GroupUnmerge' })
 

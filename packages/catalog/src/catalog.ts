@@ -66,6 +66,7 @@ import type { PayloadKeys } from './encryption.ts'
 import { type CatalogOptions, checkedOptions, RUN_RETENTION_MS, SEARCH_MS } from './options.ts'
 import { createSetAside, type SetAside } from './set-aside/set-aside.ts'
 import { createRegrouping, type Regrouping } from './regrouping/regrouping.ts'
+import { checkRules } from './regrouping/rules.ts'
 import { type CatalogCounts, readCounts } from './metrics/counts.ts'
 import { readReplayed, type SourceReplayStats } from './metrics/replay-stats.ts'
 
@@ -91,7 +92,9 @@ export class Catalog {
       approval = 'another_person',
       origins = {},
       proofs = {},
+      fingerprints = [],
     } = options
+    checkRules(fingerprints)
     this.#pool = pool
     this.#keys = keys
     this.replays = new Replays({ pool, keys, origins, proofs }, approval)
@@ -99,7 +102,7 @@ export class Catalog {
     this.#reader = { pool, timeoutMs }
     this.#runRetentionMs = runRetentionMs
     this.setAside = createSetAside({ pool, keys, reader: this.#reader, approval })
-    this.regrouping = createRegrouping({ pool, reader: this.#reader })
+    this.regrouping = createRegrouping({ pool, reader: this.#reader }, fingerprints)
   }
 
   /**
@@ -108,7 +111,7 @@ export class Catalog {
    * the same time, on one source or many. After an interruption, the next call continues with the rest.
    */
   async ingest(source: DeadLetterSource, options: IngestOptions = {}): Promise<IngestResult> {
-    const resolved = resolveIngest(options, source.source, this.#keys)
+    const resolved = resolveIngest(options, source.source, this.#keys, this.regrouping.rules)
     return ingestAll(this.#pool, source, resolved, options.signal)
   }
 

@@ -70,6 +70,14 @@ export type {
 } from './set-aside/read.ts'
 export type { SetAside } from './set-aside/set-aside.ts'
 export type { Regrouping } from './regrouping/regrouping.ts'
+export type { FingerprintMatch } from './regrouping/match.ts'
+export type { FingerprintRule } from './regrouping/rules.ts'
+export type {
+  ApplyRequest,
+  ApplyResult,
+  FingerprintPreview,
+  RulePreview,
+} from './regrouping/fingerprints.ts'
 export type { MergeRequest } from './regrouping/merge.ts'
 export type { SetAsideReason } from './set-aside/store.ts'
 export type { SourceCheck, StoredSourceCheck } from './state/source-checks.ts'

@@ -1,6 +1,7 @@
 import { type Duration, parseDuration, RedriveError } from '@redrive/core'
 import type { Pool } from 'pg'
 import type { PayloadKeys } from './encryption.ts'
+import type { FingerprintRule } from './regrouping/rules.ts'
 import type { ApprovalRule } from './replay/run/lifecycle.ts'
 import type { Proof } from './replay/run/options.ts'
 
@@ -30,6 +31,11 @@ export interface CatalogOptions {
    * Default: each plan chooses it by earlier confirmations and by the selected dead letters.
    */
   readonly proofs?: Readonly<Record<string, Proof>>
+  /**
+   * Rules that name the group of matching dead letters, before the rules of signatures apply. The first matching rule
+   * decides. They apply to new dead letters; `regrouping.apply` moves existing ones. At most 200, default: none.
+   */
+  readonly fingerprints?: readonly FingerprintRule[]
   /** Rule for approvals. Default `'another_person'`: the planner cannot approve their own run. */
   readonly approval?: ApprovalRule
 }

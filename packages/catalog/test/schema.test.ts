@@ -28,6 +28,7 @@ describe('migrate', () => {
         '0012-outcomes',
         '0013-open-counts',
         '0015-merged-groups',
+        '0016-regrouping',
         '0017-replay-keys',
       ])
       await pool.query(migrationSql())

@@ -6,6 +6,7 @@ import { addActing } from './program/manage.ts'
 import { addLocal } from './program/local.ts'
 import { addAudit, addLooking } from './program/inspect.ts'
 import { addSetAside } from './program/set-aside.ts'
+import { addFingerprints } from './program/fingerprints.ts'
 import type { BindAction } from './program/command.ts'
 import { addServer } from './program/server.ts'
 
@@ -63,6 +64,7 @@ function programOf(io: Io, run: BindAction): Command {
   addLooking(root, run)
   addActing(root, run)
   addSetAside(root, run)
+  addFingerprints(root, run)
   addAudit(root, run)
   addLocal(root, run)
   addServer(root, run)

@@ -139,6 +139,28 @@ describe('the config', () => {
     ])
   })
 
+  test('rejects fingerprint rules without conditions, with an unknown source or with a used name', () => {
+    const match = { text: 'declined' }
+    const fingerprints = [
+      { name: 'a', match: {}, group: 'x' },
+      { name: 'b', match: { text: '*' }, group: 'x' },
+      { name: 'c', match: { regex: 'a' }, group: 'x' },
+      { name: 'd', match, group: 'x' },
+      { name: 'd', match, group: 'x' },
+    ]
+    expect(problemsOf({ ...SMALLEST, fingerprints })).toEqual([
+      'fingerprints.0.match: expected at least one of class, code, type, errorType, handler, text',
+      'fingerprints.1.match.text: expected a character other than *, because * alone matches everything',
+      'fingerprints.2.match.regex: unknown setting. To list all settings: redrive config schema',
+      'fingerprints.2.match: expected at least one of class, code, type, errorType, handler, text',
+      'fingerprints.4.name: expected a name that no other rule has, got "d" again',
+    ])
+    const lost = [{ name: 'a', source: 'order', match, group: 'x' }]
+    expect(problemsOf({ ...SMALLEST, fingerprints: lost })).toEqual([
+      'fingerprints.0.source: no source has the name "order"',
+    ])
+  })
+
   test.each([
     [['10.0.0.1', '10.0.0.0/8', 'fd00::/8', '::1', 'loopback', 'linklocal', 'uniquelocal']],
     ['10.0.0.1, 192.168.0.0/16'],

@@ -42,6 +42,9 @@ const RULES: Readonly<Record<Operation, Row>> = {
   mergeGroups:            [403, 'ok', 403, 'ok', 404, 'ok', 403, 403],
   unmergeGroup:           [403, 'ok', 403, 'ok', 404, 'ok', 403, 403],
   listMergedGroups:       ['ok', 'ok', 'ok', 'ok', 404, 'ok', 403, 'ok'],
+  listFingerprints:       ['ok', 'ok', 'ok', 'ok', 'ok', 'ok', 403, 'ok'],
+  previewFingerprints:    ['ok', 'ok', 'ok', 'ok', 'ok', 'ok', 403, 'ok'],
+  applyFingerprints:      [403, 'ok', 403, 'ok', 404, 'ok', 403, 403],
   listGroupComments:      ['ok', 'ok', 'ok', 'ok', 404, 'ok', 403, 'ok'],
   commentGroup:           [403, 'ok', 403, 'ok', 404, 'ok', 403, 403],
   listExpired:            ['ok', 'ok', 'ok', 'ok', 'ok', 'ok', 403, 'ok'],
@@ -136,6 +139,11 @@ const EXAMPLES: Examples = {
     return { params: { id: other }, body: { reason: 'two causes' } }
   },
   listMergedGroups: byGroup,
+  listFingerprints: async () => ({}),
+  previewFingerprints: async () => ({
+    body: { rules: [{ name: 'all', match: { text: 'declined' }, group: 'declined' }] },
+  }),
+  applyFingerprints: async () => ({ body: { sources: ['orders'], reason: 'new rules' } }),
   listGroupComments: byGroup,
   commentGroup: async (on) => ({ ...(await byGroup(on)), body: { text: 'hello' } }),
   listExpired: async () => ({}),

@@ -15,7 +15,10 @@ export const group = z
       .string()
       .optional()
       .describe('First line of your code in the stack trace, when it distinguishes the group'),
-    title: z.string().describe('Failure message with ids, numbers and quoted values replaced'),
+    name: z.string().optional().describe('Name by a fingerprint rule'),
+    title: z
+      .string()
+      .describe('Name, or failure message with ids, numbers and quoted values replaced'),
     sample: z.string().describe('Failure message of the first dead letter'),
     state: groupState,
     mutedUntil: timestamp.optional(),

@@ -1,4 +1,4 @@
-import { cycleFromReport, type FailureClass, type FailureRecord } from '@redrive/core'
+import { cycleFromReport, type FailureRecord } from '@redrive/core'
 import { signatureParts } from '@redrive/core/internal'
 import type { DrainedDeadLetter } from '@redrive/runtime'
 import { MESSAGE_MAX, NAME_MAX, storable, storableOrNull } from '../text.ts'
@@ -6,6 +6,9 @@ import { encodeDeadLetter } from '../dead-letter-codec.ts'
 import { readableHeaders } from './headers.ts'
 import { deadLetterId, groupId, identityHash, momentOf, sha256Of, uuidOf } from './identity.ts'
 import type { ResolvedIngest } from './options.ts'
+import type { NewGroup } from './new-group.ts'
+import type { Traits } from '../regrouping/match.ts'
+import { namedGroup, ruleFor } from '../regrouping/named.ts'
 import { extractedFrom, parsedBody, previewOf } from './preview.ts'
 
 export interface KnownSource {
@@ -34,21 +37,6 @@ export interface Entry {
   readonly extracted: readonly (readonly [name: string, value: string])[]
 }
 
-/** A group as its first dead letter creates it. */
-export interface NewGroup {
-  readonly id: string
-  readonly signature: string
-  readonly algorithm: number
-  readonly class: FailureClass
-  readonly code: string | null
-  readonly errorType: string | null
-  readonly handler: string | null
-  /** The first line of the user's code in the stack trace. Null: not part of the signature, or unknown. */
-  readonly frame: string | null
-  /** The message of its first dead letter. */
-  readonly sample: string
-}
-
 /** An entry with a known first failure time, and so with an id. */
 export interface DatedEntry extends Entry {
   readonly id: string
@@ -72,7 +60,7 @@ export function entryOf(drained: DrainedDeadLetter, options: ResolvedIngest): En
     wire: encodeDeadLetter(drained),
     saidAt: momentOf(cycle.firstFailedAt) ?? momentOf(cycle.history[0]?.at),
     last,
-    group: groupOf(source, last, drained),
+    group: namedOr(groupOf(source, last, drained), options, drained),
     headers: readableHeaders(delivery.headers, maskedHeaders),
     history: historyOf(cycle.history),
     preview: isPreviewing && body !== undefined ? previewOf(body, masks) : undefined,
@@ -107,6 +95,26 @@ function groupOf(
     frame: storableOrNull(frameOf(last, stack), NAME_MAX),
     sample: storable(last.message, MESSAGE_MAX),
   }
+}
+
+/** Returns the group by the first fingerprint rule that matches, or else the group by signature. */
+function namedOr(
+  group: NewGroup,
+  { source, rules, handler }: ResolvedIngest,
+  { delivery }: DrainedDeadLetter,
+): NewGroup {
+  if (rules.length === 0) return group
+  const traits: Traits = {
+    class: group.class,
+    code: group.code,
+    type: storableOrNull(delivery.type, NAME_MAX),
+    errorType: storableOrNull(delivery.cycle.history.at(-1)?.type, NAME_MAX),
+    handler: group.handler ?? handler ?? null,
+    message: group.sample,
+  }
+  const rule = ruleFor(rules, traits)
+  if (rule === undefined) return group
+  return namedGroup(source, rule.group, { ...traits, ownHandler: group.handler })
 }
 
 /** Returns the frame of the signature. Only unknown failures have one. */

@@ -1,9 +1,17 @@
 import { signatureParts } from '@redrive/core/internal'
 import type { RunSql } from '../database.ts'
-import type { DatedEntry, KnownSource, NewGroup } from './entry.ts'
+import type { DatedEntry, KnownSource } from './entry.ts'
+import type { NewGroup } from './new-group.ts'
 import { groupId } from './identity.ts'
 import { MESSAGE_MAX, storable } from '../text.ts'
-import { COMPLETE_GROUPS, COUNT_GROUPS, INSERT_GROUPS, KNOWN_GROUPS } from './statements.ts'
+import {
+  ATTACH_PARTS,
+  COMPLETE_GROUPS,
+  COUNT_GROUPS,
+  INSERT_GROUPS,
+  KNOWN_GROUPS,
+  SET_PARENTS,
+} from './statements.ts'
 
 /** 10,000 groups per source: more groups come from error texts that never repeat, or from an attack. */
 export const GROUPS_MAX = 10_000
@@ -31,11 +39,14 @@ export async function knownGroups(
   const [counted] = await run<{ count: number }>(COUNT_GROUPS, [source.id])
   const room = Math.max(0, GROUPS_MAX - (counted?.count ?? 0))
   const overflow = overflowOf(source)
-  const excess = missing.slice(room)
-  const created = missing.slice(0, room)
+  // Named groups are few, and rules for them reduce the number of groups. So they always have room.
+  const named = missing.filter(({ group }) => group.root !== undefined)
+  const others = missing.filter(({ group }) => group.root === undefined)
+  const excess = others.slice(room)
+  const created = [...named, ...others.slice(0, room)]
   const at = excess[0]?.at
   if (at !== undefined) created.push({ group: overflow, at })
-  await insert(run, source.id, created)
+  await addGroups(run, source.id, created)
   return new Map(excess.map(({ group }) => [group.id, overflow]))
 }
 
@@ -80,17 +91,45 @@ function overflowOf({ name }: KnownSource): NewGroup {
   }
 }
 
-/** Returns the message with its ids, numbers and quoted values replaced. */
-function titleOf({ class: kind, signature, sample: message }: NewGroup): string {
+/** Returns the name, or the message with its ids, numbers and quoted values replaced. */
+function titleOf({ class: kind, signature, sample: message, name }: NewGroup): string {
+  if (name !== undefined) return name
   if (signature === OVERFLOW) return message
   const input = { class: kind, type: '', code: undefined, stack: undefined, handler: '' }
   return storable(signatureParts({ ...input, message }).message, MESSAGE_MAX)
 }
 
+/** A group to create. */
+export interface CreatedGroup {
+  readonly group: NewGroup
+  /** The time of its first failure. */
+  readonly at: number
+}
+
+/** Creates the groups that do not exist, and the named groups that they are parts of. */
+export async function addGroups(
+  run: RunSql,
+  sourceId: number,
+  created: readonly CreatedGroup[],
+): Promise<void> {
+  const roots = created.flatMap(({ group: { root }, at }) =>
+    root === undefined ? [] : [{ group: root, at }],
+  )
+  const all = new Map([...created, ...roots].map((one) => [one.group.id, one]))
+  await insert(run, sourceId, [...all.values()])
+  const parts = created.flatMap(({ group: { id, root } }) =>
+    root === undefined ? [] : [{ id, root: root.id }],
+  )
+  if (parts.length === 0) return
+  const values = [parts.map(({ id }) => id), parts.map(({ root }) => root)]
+  await run(ATTACH_PARTS, values)
+  await run(SET_PARENTS, values)
+}
+
 async function insert(
   run: RunSql,
   sourceId: number,
-  created: readonly { readonly group: NewGroup; readonly at: number }[],
+  created: readonly CreatedGroup[],
 ): Promise<void> {
   await run(INSERT_GROUPS, [
     sourceId,
@@ -105,5 +144,6 @@ async function insert(
     created.map(({ group }) => group.errorType),
     created.map(({ group }) => group.handler),
     created.map(({ group }) => group.frame),
+    created.map(({ group }) => group.name ?? null),
   ])
 }

@@ -32,6 +32,15 @@ export function groupId(source: string, signature: string): string {
   return uuidOf(sha256Of(JSON.stringify([source, signature])))
 }
 
+/** Returns the id of a named group or of a part of it. Three and more values: no signature has the same id. */
+export function namedGroupId(
+  source: string,
+  name: string,
+  ...part: readonly (string | null)[]
+): string {
+  return uuidOf(sha256Of(JSON.stringify([source, 'name', name, ...part])))
+}
+
 /** Returns the bytes as a UUID of version 8, which is the version for custom rules. */
 export function uuidOf(bytes: Buffer): string {
   const own = Buffer.from(bytes.subarray(0, 16))

@@ -1,6 +1,8 @@
 import { type Duration, parseDuration, RedriveError } from '@redrive/core'
 import type { PayloadKeys } from '../encryption.ts'
 import { NAME_MAX } from '../text.ts'
+import { rulesOf } from '../regrouping/named.ts'
+import type { FingerprintRule } from '../regrouping/rules.ts'
 import { pointerSteps } from './preview.ts'
 
 export interface IngestOptions {
@@ -67,6 +69,8 @@ export interface ResolvedIngest {
   readonly isPreviewing: boolean
   readonly extract: ReadonlyMap<string, readonly string[]>
   readonly keys: PayloadKeys | undefined
+  /** The fingerprint rules of this source. */
+  readonly rules: readonly FingerprintRule[]
 }
 
 /** 500: one round trip for each table, a few MB of memory, and little to repeat after a crash. */
@@ -89,6 +93,7 @@ export function resolveIngest(
   options: IngestOptions,
   sourceName: string,
   keys?: PayloadKeys,
+  rules: readonly FingerprintRule[] = [],
 ): ResolvedIngest {
   const { name = sourceName, batch = BATCH } = options
   const { maxPayloadBytes = PAYLOAD_BYTES, mask = [], maskHeaders = [] } = options
@@ -131,6 +136,7 @@ export function resolveIngest(
     isPreviewing: options.preview ?? keys === undefined,
     extract,
     keys,
+    rules: rulesOf(rules, name),
   }
 }
 

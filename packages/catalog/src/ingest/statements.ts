@@ -45,15 +45,28 @@ select count(*)::integer as count from redrive_catalog.failure_group where sourc
 
 export const INSERT_GROUPS: string = `
 insert into redrive_catalog.failure_group
-    (id, source_id, algorithm, signature, class, code, title, sample, error_type, handler, frame,
+    (id, source_id, algorithm, signature, class, code, title, sample, error_type, handler, frame, name,
       first_seen_at, last_seen_at)
-  select g.id, $1, g.algorithm, g.signature, g.class, g.code, g.title, g.sample, g.error_type, g.handler, g.frame,
+  select g.id, $1, g.algorithm, g.signature, g.class, g.code, g.title, g.sample, g.error_type, g.handler, g.frame, g.name,
       to_timestamp(g.at_ms / 1000.0), to_timestamp(g.at_ms / 1000.0)
     from unnest($2::uuid[], $3::integer[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bigint[],
-        $10::text[], $11::text[], $12::text[])
-      as g (id, algorithm, signature, class, code, title, sample, at_ms, error_type, handler, frame)
+        $10::text[], $11::text[], $12::text[], $13::text[])
+      as g (id, algorithm, signature, class, code, title, sample, at_ms, error_type, handler, frame, name)
     order by g.id
   on conflict (id) do nothing`
+
+/** Adds parts to their named groups, and to all groups that those are merged into. */
+export const ATTACH_PARTS: string = `
+insert into redrive_catalog.group_part (group_id, part_id)
+  select n.root, n.id from unnest($1::uuid[], $2::uuid[]) as n (id, root)
+  union select a.group_id, n.id from unnest($1::uuid[], $2::uuid[]) as n (id, root)
+    join redrive_catalog.group_part a on a.part_id = n.root
+  on conflict do nothing`
+
+export const SET_PARENTS: string = `
+update redrive_catalog.failure_group g set merged_into = n.root, root_id = coalesce(r.root_id, r.id)
+  from unnest($1::uuid[], $2::uuid[]) as n (id, root) join redrive_catalog.failure_group r on r.id = n.root
+  where g.id = n.id and g.merged_into is null`
 
 export const ADD_TO_COUNTS: string = `
 select redrive_catalog.add_to_counts($1, $2::uuid[], $3::timestamptz[], $4::integer[], $5::bigint[],

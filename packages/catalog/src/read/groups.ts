@@ -64,7 +64,9 @@ export interface FailureGroup {
   readonly errorType: string | undefined
   /** First line of the user's code in the stack trace, for unknown failures whose stack trace is kept. */
   readonly frame: string | undefined
-  /** The message with its ids, numbers and quoted values replaced. */
+  /** Name by a fingerprint rule. Undefined: the signature made the group. */
+  readonly name: string | undefined
+  /** The name, or the message with its ids, numbers and quoted values replaced. */
   readonly title: string
   /** The message of the first dead letter. */
   readonly sample: string
@@ -177,22 +179,34 @@ function compile(query: GroupQuery): Statement {
   return { text, values: values.all }
 }
 
+/** Returns the condition that a group has a part `o` like this. */
+const somePart = (condition: string) => `exists (
+      select from redrive_catalog.group_part p join redrive_catalog.failure_group o on o.id = p.part_id
+        where p.group_id = g.id and ${condition})`
+
 function conditions(query: GroupQuery, values: Values): readonly string[] {
   const { sources, handler, states, regressed, owner, hasOpen, text } = query
   const where: string[] = []
   if (sources !== undefined) where.push(`s.name = any(${values.add(sources, 'text[]')})`)
-  if (handler !== undefined) where.push(`${HANDLER} = ${values.add(handler, 'text')}`)
+  if (handler !== undefined) {
+    const wanted = values.add(handler, 'text')
+    where.push(
+      `(${HANDLER} = ${wanted} or ${somePart(`coalesce(o.handler, s.handler) = ${wanted}`)})`,
+    )
+  }
   if (states !== undefined) where.push(`${GROUP_STATE} = any(${values.add(states, 'text[]')})`)
-  if (query.class !== undefined) where.push(`g.class = ${values.add(query.class, 'text')}`)
+  if (query.class !== undefined) {
+    const wanted = values.add(query.class, 'text')
+    where.push(`(g.class = ${wanted} or ${somePart(`o.class = ${wanted}`)})`)
+  }
   if (regressed !== undefined) where.push(`g.is_regressed = ${values.add(regressed, 'boolean')}`)
   if (owner !== undefined) where.push(`g.owner = ${values.add(owner, 'text')}`)
   if (hasOpen !== undefined)
     where.push(`(${WHOLE.open_count} > 0) = ${values.add(hasOpen, 'boolean')}`)
   if (text !== undefined) {
     const pattern = values.add(containing(text), 'text')
-    where.push(`(g.title ilike ${pattern} or g.sample ilike ${pattern} or exists (
-      select from redrive_catalog.group_part p join redrive_catalog.failure_group o on o.id = p.part_id
-        where p.group_id = g.id and (o.title ilike ${pattern} or o.sample ilike ${pattern})))`)
+    const inPart = somePart(`(o.title ilike ${pattern} or o.sample ilike ${pattern})`)
+    where.push(`(g.title ilike ${pattern} or g.sample ilike ${pattern} or ${inPart})`)
   }
   return where
 }
@@ -207,6 +221,7 @@ interface GroupRow {
   readonly code: string | null
   readonly error_type: string | null
   readonly frame: string | null
+  readonly name: string | null
   readonly title: string
   readonly sample: string
   readonly state: GroupState
@@ -241,6 +256,7 @@ function groupOf(row: GroupRow): FailureGroup {
     code: row.code ?? undefined,
     errorType: row.error_type ?? undefined,
     frame: row.frame ?? undefined,
+    name: row.name ?? undefined,
     title: row.title,
     sample: row.sample,
     state: row.state,

@@ -24,7 +24,7 @@ export const WHOLE: Readonly<
   last_seen_at: 'greatest(g.last_seen_at, m.last_seen_at)',
 }
 
-export const GROUP_COLUMNS: string = `g.id, s.name as source, ${HANDLER} as handler, g.error_type, g.frame, g.signature, g.algorithm, g.class, g.code, g.title, g.sample,
+export const GROUP_COLUMNS: string = `g.id, s.name as source, ${HANDLER} as handler, g.error_type, g.frame, g.signature, g.algorithm, g.class, g.code, g.name, g.title, g.sample,
     ${GROUP_STATE} as state, ${msSql('g.muted_until')} as muted_ms, g.is_regressed, ${msSql('g.regressed_at')} as regressed_ms,
     ${msSql('g.resolved_at')} as resolved_ms, g.owner, ${msSql(WHOLE.first_seen_at)} as first_ms,
     ${msSql(WHOLE.last_seen_at)} as last_ms, ${WHOLE.count}::float8 as count,

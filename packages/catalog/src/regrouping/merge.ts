@@ -65,7 +65,7 @@ export async function unmergeGroup(
   await alone(pool, id, async (run) => {
     const [found] = await run<GroupRow>(LOCK_MERGED, [[id]])
     if (found === undefined) throw missing([id])
-    if (found.merged_into === null) {
+    if (found.merged_by === null) {
       throw conflict(`The group ${id} is not merged into another group. There is nothing to undo.`)
     }
     await run(REMOVE_PARTS, [id])
@@ -80,6 +80,8 @@ interface GroupRow {
   readonly source_id: number
   readonly source: string
   readonly merged_into: string | null
+  /** Null: it is not merged, or it is a part of a named group. */
+  readonly merged_by: string | null
 }
 
 function checked(target: string, { groups, by, reason }: MergeRequest): readonly string[] {

@@ -1,4 +1,12 @@
 import { type FailureGroup, readMergedGroups } from '../read/groups.ts'
+import {
+  applyFingerprints,
+  type ApplyRequest,
+  type ApplyResult,
+  type FingerprintPreview,
+  previewFingerprints,
+} from './fingerprints.ts'
+import { checkRules, type FingerprintRule } from './rules.ts'
 import { mergeGroups, type MergeRequest, type RegroupingDeps, unmergeGroup } from './merge.ts'
 
 /** Corrects groups by hand, where the rules of signatures cannot decide. */
@@ -12,10 +20,34 @@ export interface Regrouping {
   unmerge(id: string): Promise<FailureGroup>
   /** Returns the groups that users merged into a group, directly or through another group; newest merge first. */
   merged(id: string): Promise<readonly FailureGroup[]>
+  /** The fingerprint rules of the catalog, in their order. */
+  readonly rules: readonly FingerprintRule[]
+  /**
+   * Counts the open dead letters of these sources that rules would move, with examples. Changes nothing. Ends after 5 s.
+   * Default of `rules`: those of the catalog.
+   */
+  preview(
+    sources: readonly string[],
+    rules?: readonly FingerprintRule[],
+  ): Promise<FingerprintPreview>
+  /**
+   * Moves open dead letters to the groups of the rules. New dead letters need no such call. Ends after 10 s and returns
+   * where to continue.
+   */
+  apply(request: ApplyRequest): Promise<ApplyResult>
 }
 
-export function createRegrouping(deps: RegroupingDeps): Regrouping {
+export function createRegrouping(
+  deps: RegroupingDeps,
+  rules: readonly FingerprintRule[],
+): Regrouping {
   return {
+    rules,
+    async preview(sources, other = rules) {
+      checkRules(other)
+      return previewFingerprints(deps, other, sources)
+    },
+    apply: (request) => applyFingerprints(deps, rules, request),
     merge: (target, request) => mergeGroups(deps, target, request),
     unmerge: (id) => unmergeGroup(deps, id),
     merged: (id) => readMergedGroups(deps.reader, id),

@@ -1,3 +1,5 @@
+import { momentSql, msSql } from '../read/sql.ts'
+
 /** 5 s: an ingest stores a batch in less time. */
 export const MERGE_SETTINGS: string = `set local lock_timeout = '5s'`
 
@@ -12,7 +14,7 @@ export const LOCK_SOURCE: string = `
 select pg_advisory_xact_lock(72656472, $1)`
 
 export const LOCK_MERGED: string = `
-select g.id, g.source_id, s.name as source, g.merged_into
+select g.id, g.source_id, s.name as source, g.merged_into, g.merged_by
   from redrive_catalog.failure_group g join redrive_catalog.source s on s.id = g.source_id
   where g.id = any($1::uuid[]) order by g.id for no key update of g`
 
@@ -49,3 +51,33 @@ export const MARK_SEPARATE: string = `
 update redrive_catalog.failure_group set merged_into = null, root_id = null, merged_by = null, merged_at = null,
     merge_reason = null
   where id = $1::uuid`
+
+/**
+ * The next open dead letters of a source, newest first, with the values that rules compare. The handler, the type of the
+ * error and the signature are the ones that the ingest used.
+ */
+export const OPEN_LETTERS: string = `
+select d.id, d.group_id, d.class, d.code, d.type, d.message, d.history -> -1 ->> 'type' as error_type,
+    d.history -> -1 ->> 'signature' as signature, g.handler as own_handler, coalesce(g.handler, s.handler) as handler,
+    g.name is not null as is_named, coalesce(g.root_id, d.group_id) as root_id,
+    ${msSql('d.last_failed_at')} as last_ms
+  from redrive_catalog.source s cross join lateral (
+    select * from redrive_catalog.dead_letter d where d.source_id = s.id and d.status = 'open'
+        and ($2::float8 is null or (d.last_failed_at, d.id) < (${momentSql('$2::float8')}, $3::uuid))
+      order by d.last_failed_at desc, d.id desc limit $4
+  ) d left join redrive_catalog.failure_group g on g.id = d.group_id
+  where s.name = $1
+  order by d.last_failed_at desc, d.id desc`
+
+export const TITLES: string = `
+select id, title from redrive_catalog.failure_group where id = any($1::uuid[])`
+
+export const SOURCE_ID: string = `
+select id from redrive_catalog.source where name = $1`
+
+/** Prevents merges and deletions of groups in this transaction, as an ingest does. Other ingests continue. */
+export const SHARE_SOURCE: string = `
+select pg_advisory_xact_lock_shared(72656472, $1)`
+
+export const MOVE: string = `
+select redrive_catalog.move_dead_letters($1::uuid[], $2::uuid[], $3::uuid[]) as moved`

@@ -58,8 +58,9 @@ export function readConfig(
 }
 
 /** Returns the problems between settings that are each valid alone. */
-function contradictions({ auth, listen, publicUrl, metrics, audit }: Config): readonly Problem[] {
-  const problems: Problem[] = []
+function contradictions(config: Config): readonly Problem[] {
+  const { auth, listen, publicUrl, metrics, audit } = config
+  const problems: Problem[] = [...unknownSources(config)]
   if (auth.development !== undefined && !isLoopback(listen)) {
     const text = `auth.development gives every client full access, so listen must be a loopback address such as "127.0.0.1:${listen.port}", got "${shownAddress(listen)}". Change listen, or use auth.oidc.`
     problems.push({ path: ['listen'], text })
@@ -88,6 +89,14 @@ function contradictions({ auth, listen, publicUrl, metrics, audit }: Config): re
   }
   return problems
 }
+
+/** A rule for a source that does not exist would never match, and a typing error would stay unnoticed. */
+const unknownSources = ({ fingerprints, sources }: Config): readonly Problem[] =>
+  fingerprints.flatMap(({ source }, at) =>
+    source === undefined || Object.hasOwn(sources, source)
+      ? []
+      : [{ path: ['fingerprints', at, 'source'], text: `no source has the name "${source}"` }],
+  )
 
 function isSigningKey(pem: string): boolean {
   try {

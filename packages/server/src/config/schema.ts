@@ -1,5 +1,6 @@
 import { ROLES, type Role } from '@redrive/api/enums'
 import { z } from 'zod'
+import { fingerprints } from './fingerprints.ts'
 import { POSTGRES, source } from './source.ts'
 import {
   address,
@@ -258,6 +259,11 @@ export const configSchema = z.strictObject({
   sources: z
     .record(z.string().min(1).max(255), source)
     .describe('Sources by name. Do not rename a source'),
+  fingerprints: fingerprints
+    .describe(
+      'Rules that name the group of matching dead letters; the first match decides. They apply to new dead letters. `redrive fingerprints apply` moves existing ones. Default: none',
+    )
+    .default([]),
   encryptionKeys: keys
     .describe('Keys that encrypt the payloads of new dead letters. Default: no encryption')
     .optional(),

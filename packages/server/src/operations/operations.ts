@@ -9,6 +9,7 @@ import type { RetryingWriter } from '../retry-write.ts'
 import { configure } from './configure.ts'
 import { deadLetters } from './dead-letters.ts'
 import { groups } from './groups.ts'
+import { fingerprints } from './fingerprints.ts'
 import { regroup } from './regroup.ts'
 import { Authorizer } from './authorize.ts'
 import type { Handlers } from './handlers.ts'
@@ -47,6 +48,7 @@ export function createOperations(options: DeskOptions): Operations {
       ...overview(parts),
       ...groups(parts),
       ...regroup(parts),
+      ...fingerprints(parts),
       ...deadLetters(parts),
       ...settle(parts),
       ...setAside(parts),

@@ -31,6 +31,10 @@ export function createParts(config: Config, pool: Pool): ServerComponents {
       runRetention: config.retention.runs,
       origins: originsIn(config),
       proofs: proofsIn(config),
+      fingerprints: config.fingerprints.map(({ match, ...rule }) => ({
+        ...omitUndefined(rule),
+        match: omitUndefined(match),
+      })),
       ...omitUndefined({ keys: keysOf(config) }),
     }),
     audit,
