@@ -10,7 +10,7 @@
  * - `replay`: plan, pause, resume and cancel a run; set the outcome of unconfirmed replays.
  * - `edit`: plan a run that changes messages. A patch also requires `view_payload`; a patch with `test` requires `view_unmasked`.
  * - `approve`: approve and start a run.
- * - `discard`: discard and restore dead letters; merge groups; apply fingerprint rules.
+ * - `discard`: discard and restore dead letters; merge and split groups; apply fingerprint rules.
  * - `export`: export dead letters in bulk.
  * - `configure`: schemas, automatic replay, restores and the audit log.
  */

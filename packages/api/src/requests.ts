@@ -103,6 +103,21 @@ export const fingerprintApply = z
   .strictObject({ sources: z.array(name).min(1).max(100), reason, cursor })
   .meta({ id: 'FingerprintApplyRequest' })
 
+export const groupSplit = z
+  .strictObject({
+    filter: filter.describe(
+      'Words such as `code:55P03 "relation ledger"`; fields: class, code, type, handler, header, text. Matching open dead letters, and later ones, join the new group',
+    ),
+    name: z.string().trim().min(1).max(200).describe('Name of the new group'),
+    reason,
+    cursor: z
+      .string()
+      .max(500)
+      .optional()
+      .describe('`nextCursor` of the previous response, with otherwise the same request'),
+  })
+  .meta({ id: 'GroupSplit' })
+
 export const groupUnmerge = z.strictObject({ reason }).meta({ id: 'GroupUnmerge' })
 
 export const newComment = z.strictObject({ text: z.string().min(1).max(10_000) })

@@ -54,6 +54,7 @@ export const ROUTES = {
   changeGroup: { method: 'PATCH', path: '/api/v1/groups/{id}', needs: 'triage', summary: 'Change the state or the owner of a group', params: requests.byId, body: requests.groupChange, ifMatch: true, output: groups.group },
   mergeGroups: { method: 'POST', path: '/api/v1/groups/{id}/merge', needs: 'discard', summary: 'Merge other groups into this group', params: requests.byId, body: requests.groupMerge, output: groups.group },
   unmergeGroup: { method: 'POST', path: '/api/v1/groups/{id}/unmerge', needs: 'discard', summary: 'Separate a merged group again', params: requests.byId, body: requests.groupUnmerge, output: groups.group },
+  splitGroup: { method: 'POST', path: '/api/v1/groups/{id}/split', needs: 'discard', summary: 'Split matching dead letters off into a new group', params: requests.byId, body: requests.groupSplit, output: groups.splitGroup },
   listMergedGroups: { method: 'GET', path: '/api/v1/groups/{id}/merged', needs: 'view', summary: 'List the groups that were merged into a group', params: requests.byId, output: groups.mergedGroups },
   listFingerprints: { method: 'GET', path: '/api/v1/fingerprints', needs: 'view', summary: 'List the fingerprint rules of the config', output: fingerprints.fingerprintRules },
   previewFingerprints: { method: 'POST', path: '/api/v1/fingerprints/preview', needs: 'view', summary: 'Count the open dead letters that fingerprint rules would move', body: requests.fingerprintPreview, output: fingerprints.fingerprintPreview },

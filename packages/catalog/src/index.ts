@@ -74,10 +74,11 @@ export type { FingerprintMatch } from './regrouping/match.ts'
 export type { FingerprintRule } from './regrouping/rules.ts'
 export type {
   ApplyRequest,
-  ApplyResult,
   FingerprintPreview,
   RulePreview,
 } from './regrouping/fingerprints.ts'
+export type { ApplyResult } from './regrouping/apply.ts'
+export type { SplitConditions, SplitRequest, SplitResult } from './regrouping/split.ts'
 export type { MergeRequest } from './regrouping/merge.ts'
 export type { SetAsideReason } from './set-aside/store.ts'
 export type { SourceCheck, StoredSourceCheck } from './state/source-checks.ts'

@@ -63,6 +63,35 @@ describe('groups unmerge', () => {
   })
 })
 
+describe('groups split', () => {
+  const args = ['groups', 'split', GROUP_A, '--filter', '"relation ledger"', '--name', 'ledger']
+
+  test('continues until all are compared, and prints how to undo it', async () => {
+    const answers = [
+      { group: group({ id: GROUP_B }), moved: 500, examined: 2_000, nextCursor: 'c1' },
+      { group: group({ id: GROUP_B }), moved: 7, examined: 9 },
+    ]
+    const handlers: Handlers = {
+      splitGroup: () => answers.shift() ?? { group: group(), moved: 0, examined: 0 },
+    }
+    const { stdout, requests, questions } = await runWith(handlers, [...args, ...REASON], {
+      answers: true,
+    })
+    expect(questions).toEqual(['Split "relation ledger" off into the new group "ledger"?'])
+    const body = { filter: '"relation ledger"', name: 'ledger', reason: 'one contract' }
+    expect(requests.map((one) => one.body)).toEqual([body, { ...body, cursor: 'c1' }])
+    expect(stdout).toBe(
+      `Moved 507 messages to group ${GROUP_B}. Later ones follow.\nTo undo it: redrive groups merge ${GROUP_A} ${GROUP_B} --reason "..."\n`,
+    )
+  })
+
+  test('requires a filter, a name and a reason', async () => {
+    const without = await runWith({}, ['groups', 'split', GROUP_A, ...REASON])
+    expect([without.code, without.requests]).toEqual([2, []])
+    expect(without.stderr).toContain('Add --filter and --name')
+  })
+})
+
 describe('groups show', () => {
   const handlers = (over: Parameters<typeof group>[0]): Handlers => ({
     getGroup: () => group(over),

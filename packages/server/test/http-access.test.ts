@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { Input, Operation, PlainOperation } from '@redrive/api'
 import { ROUTES } from '@redrive/api/internal'
 import { describe, expect, test } from 'vitest'
@@ -41,6 +42,7 @@ const RULES: Readonly<Record<Operation, Row>> = {
   changeGroup:            [403, 'ok', 403, 'ok', 404, 'ok', 403, 403],
   mergeGroups:            [403, 'ok', 403, 'ok', 404, 'ok', 403, 403],
   unmergeGroup:           [403, 'ok', 403, 'ok', 404, 'ok', 403, 403],
+  splitGroup:             [403, 'ok', 403, 'ok', 404, 'ok', 403, 403],
   listMergedGroups:       ['ok', 'ok', 'ok', 'ok', 404, 'ok', 403, 'ok'],
   listFingerprints:       ['ok', 'ok', 'ok', 'ok', 'ok', 'ok', 403, 'ok'],
   previewFingerprints:    ['ok', 'ok', 'ok', 'ok', 'ok', 'ok', 403, 'ok'],
@@ -138,6 +140,10 @@ const EXAMPLES: Examples = {
     await catalog.regrouping.merge(target, { groups: [other], by: 'planner', reason: 'same cause' })
     return { params: { id: other }, body: { reason: 'two causes' } }
   },
+  splitGroup: async (on, who) => ({
+    ...(await byGroup(on)),
+    body: { filter: 'declined', name: `declined ${who} ${randomUUID()}`, reason: 'two causes' },
+  }),
   listMergedGroups: byGroup,
   listFingerprints: async () => ({}),
   previewFingerprints: async () => ({
@@ -227,6 +233,7 @@ async function fingerprint(): Promise<string> {
     'dead_letter',
     'failure_group',
     'group_part',
+    'group_split',
     'replay_run',
     'replay_item',
     'comment',

@@ -77,3 +77,35 @@ describe('a merge over HTTP', () => {
     expect(problem.detail).toContain(target)
   })
 })
+
+describe('a split over HTTP', () => {
+  test('moves matching dead letters to a named group and is audited', async () => {
+    const id = await groupOf('orders', 3)
+    const body = { filter: '"card 1"', name: 'card one', reason: 'other cause' }
+    const done = await stage.as('operator').call('splitGroup', { params: { id }, body })
+    expect(done).toMatchObject({
+      moved: 1,
+      examined: 3,
+      group: { title: 'card one', openCount: 1 },
+    })
+    expect((await catalog.group(id))?.openCount).toBe(2)
+    const { entries } = await stage.audit.read({ operation: 'splitGroup', limit: 1 })
+    const facts = { filter: '"card 1"', newGroup: 'card one', reason: 'other cause' }
+    expect(entries).toMatchObject([
+      { person: 'operator', outcome: 'done', source: 'orders', subject: id, facts },
+    ])
+  })
+
+  test('rejects fields that cannot apply to later dead letters, and a viewer', async () => {
+    const id = await groupOf('orders')
+    const body = { filter: 'after:2h declined', name: 'recent', reason: 'x' }
+    const problem = await problemOf(stage.as('admin').call('splitGroup', { params: { id }, body }))
+    expect(problem.status).toBe(400)
+    expect(problem.detail).toContain('no other field. The filter also has after.')
+    const valid = { ...body, filter: 'declined' }
+    const denied = await problemOf(
+      stage.as('viewer').call('splitGroup', { params: { id }, body: valid }),
+    )
+    expect(denied.status).toBe(403)
+  })
+})

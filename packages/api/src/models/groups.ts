@@ -15,7 +15,7 @@ export const group = z
       .string()
       .optional()
       .describe('First line of your code in the stack trace, when it distinguishes the group'),
-    name: z.string().optional().describe('Name by a fingerprint rule'),
+    name: z.string().optional().describe('Name by a fingerprint rule or a split'),
     title: z
       .string()
       .describe('Name, or failure message with ids, numbers and quoted values replaced'),
@@ -47,6 +47,16 @@ export const group = z
   .meta({ id: 'Group' })
 export type Group = z.output<typeof group>
 export const groupPage = z.object({ groups: z.array(group), nextCursor })
+
+export const splitGroup = z.object({
+  group: group.describe('The new group'),
+  moved: count.describe('Number of dead letters that this request moved'),
+  examined: count,
+  nextCursor: z
+    .string()
+    .optional()
+    .describe('Send the same request with it to continue. Absent: all were compared'),
+})
 
 export const mergedGroups = z.object({ groups: z.array(group) })
 

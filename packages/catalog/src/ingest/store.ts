@@ -15,6 +15,7 @@ import { knownGroups } from './groups.ts'
 import { OPEN_RETENTION_MS, type ResolvedIngest, RETENTION_MS } from './options.ts'
 import { storePayloads } from './payloads.ts'
 import { holdUnnamed } from './unidentified.ts'
+import { splitEntries } from '../regrouping/splits.ts'
 import { takeRefailed } from '../replay/outcome/refail.ts'
 import { COUNT_MISMATCHES } from '../replay/outcome/statements.ts'
 import {
@@ -69,7 +70,8 @@ export async function storeEntries(
 ): Promise<Stored> {
   if (entries.length === 0) return { added: 0, failedAgain: 0 }
   const seen = await readSeenTimes(run, entries)
-  const all = eachOnce(entries.map((entry) => dated(entry, seen.get(identityOf(entry)) ?? 0)))
+  const each = eachOnce(entries.map((entry) => dated(entry, seen.get(identityOf(entry)) ?? 0)))
+  const all = await splitEntries(run, source.name, each, options.handler)
   const groups = await knownGroups(run, source, all)
   const grouped = all.map((entry) => ({
     ...entry,

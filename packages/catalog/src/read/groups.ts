@@ -64,7 +64,7 @@ export interface FailureGroup {
   readonly errorType: string | undefined
   /** First line of the user's code in the stack trace, for unknown failures whose stack trace is kept. */
   readonly frame: string | undefined
-  /** Name by a fingerprint rule. Undefined: the signature made the group. */
+  /** Name by a fingerprint rule or a split. Undefined: the signature made the group. */
   readonly name: string | undefined
   /** The name, or the message with its ids, numbers and quoted values replaced. */
   readonly title: string

@@ -1,11 +1,10 @@
-import { RedriveError } from '@redrive/core'
-import { explaining, inTransaction } from '../database.ts'
-import { addGroups } from '../ingest/groups.ts'
-import { ask, type Cursor } from '../read/sql.ts'
+import { ask, type Cursor, reading } from '../read/sql.ts'
+import { type ApplyResult, moveInSlices } from './apply.ts'
 import type { RegroupingDeps } from './merge.ts'
 import type { FingerprintRule } from './rules.ts'
-import { createPlanner, type LetterRow, type PlannedMove, readPage } from './scan.ts'
-import { MOVE, SHARE_SOURCE, SOURCE_ID, TITLES } from './statements.ts'
+import { type LetterRow, type PlannedMove, readPage, type Scope, sourceScope } from './scan.ts'
+import { readSplits } from './splits.ts'
+import { TITLES } from './statements.ts'
 
 /** What a rule would move. */
 export interface RulePreview {
@@ -41,19 +40,8 @@ export interface ApplyRequest {
   readonly cursor?: string
 }
 
-export interface ApplyResult {
-  readonly moved: number
-  readonly examined: number
-  /** Continue with it. Undefined: all open dead letters were compared. */
-  readonly nextCursor: string | undefined
-}
-
 /** 5 s: about 200,000 dead letters. */
 const PREVIEW_MS = 5_000
-/** 10 s per call: a client shows the progress, and no connection waits longer. */
-const APPLY_MS = 10_000
-/** 500 rows per transaction, as an ingest: other writers wait milliseconds. */
-const MOVE_BATCH = 500
 const FROM_MAX = 20
 const EXAMPLES_MAX = 3
 
@@ -71,16 +59,16 @@ export async function previewFingerprints(
   let examined = 0
   let isComplete = true
   for (const source of sources) {
-    const plan = createPlanner(source, rules)
+    const scope = await scopeOf({ reader }, source, rules)
     let cursor: Cursor | undefined
     do {
       if (performance.now() > endsAt) {
         isComplete = false
         break
       }
-      const page = await readPage(reader, source, cursor)
+      const page = await readPage(reader, scope, cursor)
       examined += page.letters.length
-      for (const letter of page.letters) add(moves, plan(letter))
+      for (const letter of page.letters) add(moves, scope.plan(letter))
       cursor = page.next
     } while (cursor !== undefined)
   }
@@ -131,92 +119,21 @@ function previewOf(
   }
 }
 
-/**
- * Moves open dead letters to the groups of the rules, in small transactions. It ends after some seconds and returns where
- * to continue. A repeated call moves only what is not in its group yet.
- */
+/** Moves open dead letters to the groups of the rules. */
 export async function applyFingerprints(
   deps: RegroupingDeps,
   rules: readonly FingerprintRule[],
   { sources, cursor }: ApplyRequest,
-  budgetMs: number = APPLY_MS,
+  budgetMs?: number,
 ): Promise<ApplyResult> {
-  const endsAt = performance.now() + budgetMs
-  const start = cursor === undefined ? undefined : readPosition(cursor)
-  let [moved, examined] = [0, 0]
-  for (const source of [...sources].sort()) {
-    if (start !== undefined && source < start.source) continue
-    const plan = createPlanner(source, rules)
-    let at = start?.source === source ? start.at : undefined
-    do {
-      const page = await readPage(deps.reader, source, at)
-      examined += page.letters.length
-      moved += await moveAll(
-        deps,
-        source,
-        page.letters.flatMap((letter) => plan(letter) ?? []),
-      )
-      at = page.next
-      if (at !== undefined && performance.now() > endsAt) {
-        return { moved, examined, nextCursor: positionText({ source, at }) }
-      }
-    } while (at !== undefined)
-  }
-  return { moved, examined, nextCursor: undefined }
+  const scopes: Scope[] = []
+  for (const source of sources) scopes.push(await scopeOf(deps, source, rules))
+  return moveInSlices(deps, scopes, cursor, budgetMs)
 }
 
-async function moveAll(
-  { pool }: RegroupingDeps,
+const scopeOf = async (
+  { reader }: Pick<RegroupingDeps, 'reader'>,
   source: string,
-  moves: readonly PlannedMove[],
-): Promise<number> {
-  let moved = 0
-  for (let from = 0; from < moves.length; from += MOVE_BATCH) {
-    const batch = moves.slice(from, from + MOVE_BATCH)
-    moved += await explaining(() =>
-      inTransaction(pool, async (run) => {
-        const [known] = await run<{ id: number }>(SOURCE_ID, [source])
-        const sourceId = known?.id ?? 0
-        await run(SHARE_SOURCE, [sourceId])
-        const targets = new Map(batch.map((move) => [move.target.id, move]))
-        await addGroups(
-          run,
-          sourceId,
-          [...targets.values()].map(({ target, letter }) => ({
-            group: target,
-            at: letter.last_ms,
-          })),
-        )
-        const [row] = await run<{ moved: number }>(MOVE, [
-          batch.map(({ letter }) => letter.id),
-          batch.map(({ letter }) => letter.group_id),
-          batch.map(({ target }) => target.id),
-        ])
-        return row?.moved ?? 0
-      }),
-    )
-  }
-  return moved
-}
-
-/** Where a call ended: the source and the last dead letter. */
-interface Position {
-  readonly source: string
-  readonly at: Cursor
-}
-
-const positionText = ({ source, at }: Position) =>
-  Buffer.from(JSON.stringify([source, at.at, at.id])).toString('base64url')
-
-function readPosition(text: string): Position {
-  try {
-    const [source, at, id] = JSON.parse(Buffer.from(text, 'base64url').toString()) as unknown[]
-    if (typeof source === 'string' && typeof at === 'number' && typeof id === 'string') {
-      return { source, at: { at, id } }
-    }
-  } catch {
-    // Not a cursor. The error below says so.
-  }
-  const problem = 'cursor: expected "nextCursor" of the previous call'
-  throw new RedriveError('POLICY_INVALID', problem, { problems: [problem] })
-}
+  rules: readonly FingerprintRule[],
+): Promise<Scope> =>
+  sourceScope(source, rules, await reading(reader, (run) => readSplits(run, source)))

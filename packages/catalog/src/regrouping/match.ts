@@ -14,6 +14,14 @@ export interface FingerprintMatch {
   readonly text?: string
 }
 
+/** Conditions of a rule or a split. */
+export interface Conditions extends FingerprintMatch {
+  /** Parts of the failure message, ignoring case, without patterns. */
+  readonly texts?: readonly string[]
+  /** Exact values of headers for display, by name. */
+  readonly headers?: Readonly<Record<string, string>>
+}
+
 /** The values of a dead letter that rules compare. */
 export interface Traits {
   readonly class: string
@@ -23,17 +31,29 @@ export interface Traits {
   readonly handler: string | null
   /** The failure message as it is stored: at most 1,000 characters. */
   readonly message: string
+  /** Returns the headers for display. Only splits compare them. Default: none. */
+  readonly headers?: () => Readonly<Record<string, unknown>>
 }
 
 const SAME = ['class', 'code', 'type', 'errorType', 'handler'] as const
 
-export function isMatch(match: FingerprintMatch, traits: Traits): boolean {
-  const { text } = match
+export function isMatch(match: Conditions, traits: Traits): boolean {
+  const { text, texts = [], headers } = match
   return (
     SAME.every((name) => match[name] === undefined || match[name] === traits[name]) &&
-    (text === undefined || containsPattern(traits.message, text))
+    (text === undefined || containsPattern(traits.message, text)) &&
+    texts.every((part) => traits.message.toLowerCase().includes(part.toLowerCase())) &&
+    (headers === undefined || hasHeaders(traits.headers?.() ?? {}, headers))
   )
 }
+
+const hasHeaders = (
+  found: Readonly<Record<string, unknown>>,
+  wanted: Readonly<Record<string, string>>,
+): boolean =>
+  Object.entries(wanted).every(
+    ([name, value]) => Object.hasOwn(found, name) && found[name] === value,
+  )
 
 /**
  * Returns whether a text contains a pattern, ignoring case. `*` matches any characters. The parts between the stars are

@@ -131,7 +131,11 @@ function mergeable(
 }
 
 /** Runs `work` while no ingest and no other merge changes groups of this source. */
-async function alone(pool: Pool, id: string, work: (run: RunSql) => Promise<void>): Promise<void> {
+export async function alone(
+  pool: Pool,
+  id: string,
+  work: (run: RunSql, sourceId: number) => Promise<void>,
+): Promise<void> {
   if (!isId(id)) throw missing([id])
   await explaining(async () => {
     try {
@@ -141,7 +145,7 @@ async function alone(pool: Pool, id: string, work: (run: RunSql) => Promise<void
           const [row] = await run<{ source_id: number }>(SOURCE_OF_GROUP, [id])
           if (row === undefined) throw missing([id])
           await run(LOCK_SOURCE, [row.source_id])
-          await work(run)
+          await work(run, row.source_id)
         },
         MERGE_SETTINGS,
       )
@@ -163,7 +167,7 @@ const busy = (cause: unknown) =>
 const missing = (ids: readonly string[]) =>
   conflict(`No group has the id ${ids.join(' or ')}. Check the ids with the list of groups.`)
 
-const conflict = (message: string) => new RedriveError('CONFLICT', message)
+export const conflict = (message: string): RedriveError => new RedriveError('CONFLICT', message)
 
 async function requireGroup(reader: Reader, id: string): Promise<FailureGroup> {
   const found = await readGroup(reader, id)

@@ -1,8 +1,9 @@
 import { type FailureGroup, readMergedGroups } from '../read/groups.ts'
+import type { ApplyResult } from './apply.ts'
+import { type SplitRequest, type SplitResult, splitGroupBy } from './split.ts'
 import {
   applyFingerprints,
   type ApplyRequest,
-  type ApplyResult,
   type FingerprintPreview,
   previewFingerprints,
 } from './fingerprints.ts'
@@ -20,6 +21,11 @@ export interface Regrouping {
   unmerge(id: string): Promise<FailureGroup>
   /** Returns the groups that users merged into a group, directly or through another group; newest merge first. */
   merged(id: string): Promise<readonly FailureGroup[]>
+  /**
+   * Moves the open dead letters of a group that match the conditions into a new group, and all later ones. Ends after 10 s
+   * and returns where to continue. To undo it, merge the new group into the old one.
+   */
+  split(id: string, request: SplitRequest): Promise<SplitResult>
   /** The fingerprint rules of the catalog, in their order. */
   readonly rules: readonly FingerprintRule[]
   /**
@@ -50,6 +56,7 @@ export function createRegrouping(
     apply: (request) => applyFingerprints(deps, rules, request),
     merge: (target, request) => mergeGroups(deps, target, request),
     unmerge: (id) => unmergeGroup(deps, id),
+    split: (id, request) => splitGroupBy(deps, id, request),
     merged: (id) => readMergedGroups(deps.reader, id),
   }
 }

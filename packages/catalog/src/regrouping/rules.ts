@@ -16,7 +16,7 @@ export interface FingerprintRule {
 /** 200 rules: each is compared with every dead letter of the ingest, in about a microsecond. */
 const RULES_MAX = 200
 /** 200 characters: a name that fits in a line, or a part of a message. */
-const RULE_TEXT_MAX = 200
+export const RULE_TEXT_MAX = 200
 /** 512 characters: the maximum length of a stored name. */
 const VALUE_MAX = 512
 

@@ -2,9 +2,11 @@ import type { FailureClass } from '@redrive/core'
 import type { NewGroup } from '../ingest/new-group.ts'
 import { groupId } from '../ingest/identity.ts'
 import { ask, type Cursor, type Reader } from '../read/sql.ts'
+import type { Traits } from './match.ts'
 import { namedGroup, ruleFor, rulesOf } from './named.ts'
 import type { FingerprintRule } from './rules.ts'
-import { OPEN_LETTERS } from './statements.ts'
+import { type SourceSplits, splitGroup } from './splits.ts'
+import { openLetters } from './statements.ts'
 
 /** An open dead letter with the values that rules compare. */
 export interface LetterRow {
@@ -19,6 +21,8 @@ export interface LetterRow {
   readonly own_handler: string | null
   readonly handler: string | null
   readonly is_named: boolean
+  /** Empty unless the scope reads them. */
+  readonly headers: Readonly<Record<string, unknown>>
   /** The group that users see. */
   readonly root_id: string
   readonly last_ms: number
@@ -35,7 +39,16 @@ export interface PlannedMove {
 /** 2,000 rows per page: some tens of ms. */
 const PAGE_SIZE = 2_000
 
-/** The next open dead letters of a source. */
+/** The open dead letters of a source, or of one group of it, and how to find their moves. */
+export interface Scope {
+  readonly source: string
+  /** Id of the group. Undefined: the whole source. */
+  readonly part?: string
+  readonly withHeaders: boolean
+  readonly plan: (letter: LetterRow) => PlannedMove | undefined
+}
+
+/** The next open dead letters of a scope. */
 export interface Page {
   readonly letters: readonly LetterRow[]
   /** Undefined: there are no more. */
@@ -44,33 +57,51 @@ export interface Page {
 
 export async function readPage(
   reader: Reader,
-  source: string,
+  { source, part, withHeaders }: Scope,
   after: Cursor | undefined,
 ): Promise<Page> {
-  const values = [source, after?.at ?? null, after?.id ?? null, PAGE_SIZE]
-  const letters = await ask<LetterRow>(reader, { text: OPEN_LETTERS, values })
+  const column = part === undefined ? 'source_id = s.id' : 'group_id = $5::uuid'
+  const position = [after?.at ?? null, after?.id ?? null]
+  const letters = await ask<LetterRow>(reader, {
+    text: openLetters(column, withHeaders),
+    values: [source, ...position, PAGE_SIZE, ...(part === undefined ? [] : [part])],
+  })
   const last = letters.length < PAGE_SIZE ? undefined : letters.at(-1)
   return { letters, next: last === undefined ? undefined : { at: last.last_ms, id: last.id } }
 }
 
-/** Returns a function that finds the move of a dead letter; undefined: it stays in its group. */
-export function createPlanner(
+/** Returns the scope of a source by the current rules and splits. */
+export function sourceScope(
   source: string,
   rules: readonly FingerprintRule[],
-): (letter: LetterRow) => PlannedMove | undefined {
+  splits: SourceSplits,
+): Scope {
   const own = rulesOf(rules, source)
-  return (letter) => {
-    const { error_type: errorType, own_handler: ownHandler } = letter
-    const rule = ruleFor(own, { ...letter, errorType })
-    const target =
+  const withHeaders = splits.splits.some(({ conditions }) => conditions.headers !== undefined)
+  const plan = (letter: LetterRow) => {
+    const traits = traitsOf(letter)
+    const { own_handler: ownHandler } = letter
+    const rule = ruleFor(own, traits)
+    const base =
       rule === undefined
         ? signatureGroup(source, letter)
-        : namedGroup(source, rule.group, { ...letter, ownHandler })
-    return target === undefined || target.id === letter.group_id
-      ? undefined
-      : { letter, target, rule }
+        : namedGroup(source, rule.group, { ...traits, ownHandler })
+    if (base === undefined) return undefined
+    const target = splitGroup(base, splits, { source, traits, ownHandler }) ?? base
+    return target.id === letter.group_id ? undefined : { letter, target, rule }
   }
+  return { source, withHeaders, plan }
 }
+
+export const traitsOf = (letter: LetterRow): Traits => ({
+  class: letter.class,
+  code: letter.code,
+  type: letter.type,
+  errorType: letter.error_type,
+  handler: letter.handler,
+  message: letter.message,
+  headers: () => letter.headers,
+})
 
 /** Returns the group by signature of a dead letter in a named group. Other dead letters stay where they are. */
 function signatureGroup(source: string, letter: LetterRow): NewGroup | undefined {

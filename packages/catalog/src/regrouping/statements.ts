@@ -53,16 +53,19 @@ update redrive_catalog.failure_group set merged_into = null, root_id = null, mer
   where id = $1::uuid`
 
 /**
- * The next open dead letters of a source, newest first, with the values that rules compare. The handler, the type of the
- * error and the signature are the ones that the ingest used.
+ * Returns the statement for the next open dead letters of a source, or of one group of it, newest first, with the values
+ * that rules compare. The handler, the type of the error and the signature are the ones that the ingest used.
  */
-export const OPEN_LETTERS: string = `
+export const openLetters = (
+  scope: 'source_id = s.id' | 'group_id = $5::uuid',
+  withHeaders: boolean,
+): string => `
 select d.id, d.group_id, d.class, d.code, d.type, d.message, d.history -> -1 ->> 'type' as error_type,
     d.history -> -1 ->> 'signature' as signature, g.handler as own_handler, coalesce(g.handler, s.handler) as handler,
     g.name is not null as is_named, coalesce(g.root_id, d.group_id) as root_id,
-    ${msSql('d.last_failed_at')} as last_ms
+    ${withHeaders ? 'd.headers' : `'{}'::jsonb as headers`}, ${msSql('d.last_failed_at')} as last_ms
   from redrive_catalog.source s cross join lateral (
-    select * from redrive_catalog.dead_letter d where d.source_id = s.id and d.status = 'open'
+    select * from redrive_catalog.dead_letter d where d.${scope} and d.status = 'open'
         and ($2::float8 is null or (d.last_failed_at, d.id) < (${momentSql('$2::float8')}, $3::uuid))
       order by d.last_failed_at desc, d.id desc limit $4
   ) d left join redrive_catalog.failure_group g on g.id = d.group_id
@@ -81,3 +84,23 @@ select pg_advisory_xact_lock_shared(72656472, $1)`
 
 export const MOVE: string = `
 select redrive_catalog.move_dead_letters($1::uuid[], $2::uuid[], $3::uuid[]) as moved`
+
+/** The splits of a source, oldest first. */
+export const SPLITS: string = `
+select p.group_id, p.name, p.conditions
+  from redrive_catalog.group_split p join redrive_catalog.source s on s.id = p.source_id
+  where s.name = $1 order by p.id`
+
+/** All groups that each group of a source is part of. */
+export const PARTS_OF_SOURCE: string = `
+select p.part_id, array_agg(p.group_id::text) as groups
+  from redrive_catalog.group_part p join redrive_catalog.failure_group g on g.id = p.part_id
+    join redrive_catalog.source s on s.id = g.source_id
+  where s.name = $1 group by p.part_id`
+
+export const SPLIT_BY_NAME: string = `
+select conditions = $3::jsonb as is_same from redrive_catalog.group_split where group_id = $1::uuid and name = $2`
+
+export const INSERT_SPLIT: string = `
+insert into redrive_catalog.group_split (source_id, group_id, new_group_id, name, conditions, split_by, reason)
+  values ($1, $2::uuid, $3::uuid, $4, $5::jsonb, $6, $7)`

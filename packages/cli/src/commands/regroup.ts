@@ -1,6 +1,6 @@
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import type { CommonOptions, Io } from '../io.ts'
-import { print } from '../print.ts'
+import { isForPeople, print, say } from '../print.ts'
 import { connect } from '../server/connect.ts'
 import { confirmed, mutate } from '../server/mutate.ts'
 import { certainIds, resolveUniqueId } from '../server/resolve-id.ts'
@@ -56,6 +56,43 @@ export async function unmergeGroup(
       page.line`Group ${id} is a separate group again, with ${number(done.output.openCount)} open.`,
   })
   return EXIT.ok
+}
+
+export interface SplitOptions extends RegroupOptions {
+  readonly filter?: string
+  readonly name?: string
+}
+
+/** Splits matching messages off into a new group, in several requests if there are many. */
+export async function splitGroup(io: Io, given: string, options: SplitOptions): Promise<ExitCode> {
+  const reason = requireReason(options)
+  const { filter, name } = options
+  if (filter === undefined || name === undefined) {
+    throw new CommandError(EXIT.usage, 'Add --filter and --name: what to split off, and its name.')
+  }
+  const client = connect(io, options)
+  const id = await resolveUniqueId(io, client, 'group', given)
+  await confirmed(io, options, `Split ${filter} off into the new group "${name}"?`)
+  let [moved, cursor] = [0, undefined as string | undefined]
+  for (;;) {
+    const body = { filter, name, reason, ...(cursor === undefined ? {} : { cursor }) }
+    const done = await mutate(io, client, options, 'splitGroup', { params: { id }, body })
+    if (done === undefined) return EXIT.ok
+    const { group, nextCursor } = done.output
+    moved += done.output.moved
+    cursor = nextCursor
+    if (cursor === undefined) {
+      print(io, options, {
+        json: { group, moved },
+        human: (page) => {
+          page.line`Moved ${counted(moved, 'message')} to group ${group.id}. Later ones follow.`
+          page.line`To undo it: redrive groups merge ${id} ${group.id} --reason "..."`
+        },
+      })
+      return EXIT.ok
+    }
+    if (isForPeople(options)) say(io)`Moved ${number(moved)}; continuing.`
+  }
 }
 
 function requireReason({ reason }: RegroupOptions): string {

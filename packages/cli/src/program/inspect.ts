@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import type { ListAuditOptions } from '../commands/audit.ts'
 import type { ListExpiredOptions } from '../commands/expired.ts'
 import type { ChangeGroupOptions, ListGroupsOptions } from '../commands/groups.ts'
-import type { RegroupOptions } from '../commands/regroup.ts'
+import type { RegroupOptions, SplitOptions } from '../commands/regroup.ts'
 import type { ListMessagesOptions, ShowMessageOptions } from '../commands/messages.ts'
 import { addVerify } from './server.ts'
 import { changing, oneOf, paged, type BindAction, filtered, several, whole } from './command.ts'
@@ -87,6 +87,19 @@ function addGroups(groups: Command, run: BindAction): void {
     .action(
       run<RegroupOptions>(async (io, options, [group = '']) =>
         (await import('../commands/regroup.ts')).unmergeGroup(io, group, options),
+      ),
+    )
+  changing(
+    groups
+      .command('split <group>')
+      .description('split matching messages off into a new group; later failures follow'),
+  )
+    .option('--filter <filter>', 'words with class, code, type, handler, header or text; required')
+    .option('--name <name>', 'name of the new group; required')
+    .option('--reason <text>', 'why they are a different failure; required')
+    .action(
+      run<SplitOptions>(async (io, options, [group = '']) =>
+        (await import('../commands/regroup.ts')).splitGroup(io, group, options),
       ),
     )
   changing(groups.command('comment <group> <text>').description('add a comment to a group')).action(

@@ -21,6 +21,21 @@ export function readSelectionFilter(text: string): DeadLetterFilter {
   return filter
 }
 
+const SPLIT_FIELDS = ['class', 'code', 'type', 'handler', 'headers', 'texts'] as const
+type SplitField = (typeof SPLIT_FIELDS)[number]
+
+/** Parses the filter of a split. Later dead letters must be compared in the same way, so times and states cannot be used. */
+export function readSplitFilter(text: string): Pick<DeadLetterFilter, SplitField> {
+  const filter = parsed(text)
+  const others = Object.keys(filter).filter((name) => !SPLIT_FIELDS.includes(name as SplitField))
+  if (others.length > 0) throw invalid(`${SPLIT} The filter also has ${others.join(', ')}.`)
+  if (Object.keys(filter).length === 0) throw invalid(SPLIT)
+  return filter
+}
+
+const SPLIT =
+  'The filter of a split needs one or more of class, code, type, handler, header and text, and no other field.'
+
 function parsed(text: string): DeadLetterFilter {
   try {
     return parseFilter(text, Date.now())

@@ -1,11 +1,13 @@
 import type { OperationDeps } from './context.ts'
+import { readSplitFilter } from './filter.ts'
 import type { Handlers } from './handlers.ts'
+import { omitUndefined } from './present.ts'
 
 /** Operations that correct groups by hand. */
 export function regroup({
   catalog,
   guard,
-}: OperationDeps): Handlers<'mergeGroups' | 'unmergeGroup' | 'listMergedGroups'> {
+}: OperationDeps): Handlers<'mergeGroups' | 'unmergeGroup' | 'splitGroup' | 'listMergedGroups'> {
   return {
     async mergeGroups(caller, { params: { id }, body: { groups, reason } }) {
       const facts = { groups, reason }
@@ -24,6 +26,16 @@ export function regroup({
       const audited = { caller, operation: 'unmergeGroup', subject: id, facts } as const
       const source = await guard.sourceOf(audited, 'group', id, 'discard')
       return guard.mutate({ ...audited, source }, () => catalog.regrouping.unmerge(id))
+    },
+
+    async splitGroup(caller, { params: { id }, body: { filter, name, reason, cursor } }) {
+      const conditions = omitUndefined(readSplitFilter(filter))
+      // The fact "name" is the name of the caller.
+      const facts = { filter, newGroup: name, reason }
+      const audited = { caller, operation: 'splitGroup', subject: id, facts } as const
+      const source = await guard.sourceOf(audited, 'group', id, 'discard')
+      const request = { conditions, name, by: caller.person, reason, ...omitUndefined({ cursor }) }
+      return guard.mutate({ ...audited, source }, () => catalog.regrouping.split(id, request))
     },
 
     async listMergedGroups(caller, { params: { id } }) {

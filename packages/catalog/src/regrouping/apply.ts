@@ -1,0 +1,109 @@
+import { RedriveError } from '@redrive/core'
+import { explaining, inTransaction } from '../database.ts'
+import { addGroups } from '../ingest/groups.ts'
+import type { Cursor } from '../read/sql.ts'
+import type { RegroupingDeps } from './merge.ts'
+import { type PlannedMove, readPage, type Scope } from './scan.ts'
+import { MOVE, SHARE_SOURCE, SOURCE_ID } from './statements.ts'
+
+/** The result of moves that end after some seconds. */
+export interface ApplyResult {
+  readonly moved: number
+  readonly examined: number
+  /** Continue with it. Undefined: all open dead letters were compared. */
+  readonly nextCursor: string | undefined
+}
+
+/** 10 s per call: a client shows the progress, and no connection waits longer. */
+const APPLY_MS = 10_000
+/** 500 rows per transaction, as an ingest: other writers wait milliseconds. */
+const MOVE_BATCH = 500
+
+/**
+ * Moves the open dead letters of the scopes, in small transactions. It ends after some seconds and returns where to
+ * continue. A repeated call moves only what is not in its group yet.
+ */
+export async function moveInSlices(
+  deps: RegroupingDeps,
+  scopes: readonly Scope[],
+  cursor: string | undefined,
+  budgetMs: number = APPLY_MS,
+): Promise<ApplyResult> {
+  const endsAt = performance.now() + budgetMs
+  const start = cursor === undefined ? undefined : readPosition(cursor)
+  const inOrder = [...scopes].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
+  let [moved, examined] = [0, 0]
+  for (const scope of inOrder) {
+    if (start !== undefined && keyOf(scope) < start.scope) continue
+    let at = start?.scope === keyOf(scope) ? start.at : undefined
+    do {
+      const page = await readPage(deps.reader, scope, at)
+      const moves = page.letters.flatMap((letter) => scope.plan(letter) ?? [])
+      examined += page.letters.length
+      moved += await moveAll(deps, scope.source, moves)
+      at = page.next
+      if (at !== undefined && performance.now() > endsAt) {
+        return { moved, examined, nextCursor: positionText({ scope: keyOf(scope), at }) }
+      }
+    } while (at !== undefined)
+  }
+  return { moved, examined, nextCursor: undefined }
+}
+
+const keyOf = ({ source, part }: Scope) => part ?? source
+
+async function moveAll(
+  { pool }: RegroupingDeps,
+  source: string,
+  moves: readonly PlannedMove[],
+): Promise<number> {
+  let moved = 0
+  for (let from = 0; from < moves.length; from += MOVE_BATCH) {
+    const batch = moves.slice(from, from + MOVE_BATCH)
+    moved += await explaining(() =>
+      inTransaction(pool, async (run) => {
+        const [known] = await run<{ id: number }>(SOURCE_ID, [source])
+        const sourceId = known?.id ?? 0
+        await run(SHARE_SOURCE, [sourceId])
+        const targets = new Map(batch.map((move) => [move.target.id, move]))
+        await addGroups(
+          run,
+          sourceId,
+          [...targets.values()].map(({ target, letter }) => ({
+            group: target,
+            at: letter.last_ms,
+          })),
+        )
+        const [row] = await run<{ moved: number }>(MOVE, [
+          batch.map(({ letter }) => letter.id),
+          batch.map(({ letter }) => letter.group_id),
+          batch.map(({ target }) => target.id),
+        ])
+        return row?.moved ?? 0
+      }),
+    )
+  }
+  return moved
+}
+
+/** Where a call ended: the source or group, and the last dead letter. */
+interface Position {
+  readonly scope: string
+  readonly at: Cursor
+}
+
+const positionText = ({ scope, at }: Position) =>
+  Buffer.from(JSON.stringify([scope, at.at, at.id])).toString('base64url')
+
+function readPosition(text: string): Position {
+  try {
+    const [scope, at, id] = JSON.parse(Buffer.from(text, 'base64url').toString()) as unknown[]
+    if (typeof scope === 'string' && typeof at === 'number' && typeof id === 'string') {
+      return { scope, at: { at, id } }
+    }
+  } catch {
+    // Not a cursor. The error below says so.
+  }
+  const problem = 'cursor: expected "nextCursor" of the previous call'
+  throw new RedriveError('POLICY_INVALID', problem, { problems: [problem] })
+}
