@@ -13,6 +13,8 @@ const INTEGRATION = [
   `packages/stores/redis/test/**/*.${kinds}.ts`,
   'bench/test/**/*.test.ts',
 ]
+/** Tests in a real browser. */
+const BROWSER = `packages/console/test/browser/**/*.${kinds}.ts`
 /** Restart the server that other tests use. RabbitMQ has a separate one for this. */
 const RESTARTS = 'packages/transports/{kafka,postgres}/test/restart.test.ts'
 const NOT_TESTS = '**/node_modules/**'
@@ -57,6 +59,15 @@ export default defineConfig({
         test: { name: 'integration', include: INTEGRATION, sequence: { groupOrder: 0 } },
       },
       {
+        extends: true,
+        test: {
+          name: 'browser',
+          include: [BROWSER],
+          globalSetup: 'packages/console/test/browser/build.ts',
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
         extends: false,
         resolve: { conditions: asInNode },
         ssr: { resolve: { conditions: asInNode } },
@@ -76,7 +87,7 @@ export default defineConfig({
             `packages/**/test/**/*.${kinds}.ts`,
             '{simulation,faults,dev}/test/**/*.test.ts',
           ],
-          exclude: [BROKERS, ...INTEGRATION, RESTARTS, NOT_TESTS],
+          exclude: [BROKERS, ...INTEGRATION, BROWSER, RESTARTS, NOT_TESTS],
           sequence: { groupOrder: 1 },
         },
       },

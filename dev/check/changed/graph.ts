@@ -12,12 +12,12 @@ import { readImports } from '../imports.ts'
 export type Graph = ReadonlyMap<string, readonly string[]>
 
 const SOURCES = [
-  '{packages/*,packages/*/*,simulation,classification,bench,faults,examples/*,dev}/**/*.ts',
+  '{packages/*,packages/*/*,simulation,classification,bench,faults,examples/*,dev}/**/*.{ts,tsx}',
   '*.ts',
 ]
 const NOT_OURS = /(^|\/)(node_modules|dist|\.tsbuild)\//
 /** A text that looks like the path of a file, as in `new URL('../src/main.ts', import.meta.url)`. */
-const NAMED_FILE = /['"`/}]((?:\.{0,2}\/)*[\w./-]+\.(?:ts|md|json|sh|txt|sql|ya?ml))['"`]/g
+const NAMED_FILE = /['"`/}]((?:\.{0,2}\/)*[\w./-]+\.(?:tsx?|md|json|sh|txt|sql|ya?ml))['"`]/g
 
 /** `deleted`: files that no longer exist. A text with the path of one of them still counts as a use. */
 export function readGraph(root: string, deleted: readonly string[] = []): Graph {

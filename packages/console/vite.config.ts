@@ -1,0 +1,30 @@
+import { fileURLToPath } from 'node:url'
+import { defineConfig } from 'vite'
+
+const at = (path: string) => fileURLToPath(new URL(path, import.meta.url))
+
+/** The console is a part of the server package. The page of components is only for tests and for this repository. */
+const BUILDS = {
+  console: { outDir: at('../server/dist/console'), page: at('index.html') },
+  components: { outDir: at('.tsbuild/components'), page: at('components.html') },
+} as const
+
+export default defineConfig(({ mode }) => {
+  const { outDir, page } = mode === 'components' ? BUILDS.components : BUILDS.console
+  return {
+    root: at('.'),
+    // Relative addresses, because the server can be mounted under a path. The server replaces them in the page.
+    base: './',
+    resolve: { conditions: ['@redrive/source', 'module', 'browser', 'development|production'] },
+    build: {
+      outDir,
+      emptyOutDir: true,
+      target: 'es2023',
+      // The content security policy forbids data: addresses except for images.
+      assetsInlineLimit: 0,
+      modulePreload: { polyfill: false },
+      reportCompressedSize: false,
+      rolldownOptions: { input: page },
+    },
+  }
+})
