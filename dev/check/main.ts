@@ -13,6 +13,8 @@ import { slowestFiles, timesTable } from './times.ts'
 // fast to slow, so that the first failure shows early.
 const STEPS: readonly Step[] = [
   { name: 'types', command: 'tsc -b' },
+  // The package of the server contains it, so it is also a part of the step `packages`.
+  { name: 'console', command: 'pnpm --filter @redrive/console build' },
   { name: 'format', command: 'biome format --error-on-warnings', remedy: 'run `pnpm format`' },
   { name: 'lint', command: 'oxlint --type-aware --deny-warnings' },
   { name: 'imports', command: 'node dev/check/imports.ts' },

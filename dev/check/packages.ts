@@ -34,6 +34,11 @@ async function checkContents(tarball: string): Promise<void> {
   for (const needed of ['LICENSE', 'README.md', 'dist/index.js', 'dist/index.d.ts']) {
     if (!list.includes(`package/${needed}\n`)) throw new Error(`the tarball has no ${needed}`)
   }
+  if (
+    list.includes('package/openapi.json\n') &&
+    !list.includes('package/dist/console/index.html\n')
+  )
+    throw new Error('the tarball has no console: run `pnpm build`')
   if (list.includes('tsbuildinfo')) throw new Error('the tarball contains a tsbuildinfo')
 }
 

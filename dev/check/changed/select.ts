@@ -38,7 +38,10 @@ const LIST_TEST = 'dev/test/proofs.test.ts'
 const STARTED: Readonly<Record<string, readonly string[]>> = {
   'simulation/test/mutants.test.ts': ['simulation/src/main.ts'],
   // Vite builds the pages that the browser tests open.
-  'packages/console/test/browser/browser.ts': ['packages/console/src/components-page/main.tsx'],
+  'packages/console/test/browser/browser.ts': [
+    'packages/console/src/main.tsx',
+    'packages/console/src/components-page/main.tsx',
+  ],
   'faults/src/catalog/drills/hostile/hostile.ts': ['faults/src/catalog/drills/hostile/consumer.ts'],
 }
 

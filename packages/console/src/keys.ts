@@ -16,7 +16,9 @@ let pending: { readonly key: string; readonly at: number } | undefined
 /** Binds keys while the component is mounted. A later component wins over an earlier one. */
 export function useKeys(keys: KeyMap): void {
   const latest = useRef(keys)
-  latest.current = keys
+  useEffect(() => {
+    latest.current = keys
+  })
   useEffect(() => {
     const layer = { keys: () => latest.current }
     layers.push(layer)

@@ -7,6 +7,7 @@ import { msOf } from './config/values.ts'
 import { createOperations } from './operations/operations.ts'
 import { omitUndefined } from './omit-undefined.ts'
 import { createApp } from './http/app.ts'
+import { registerConsole } from './http/console.ts'
 import { createMetrics, type ServerMetrics } from './http/metrics.ts'
 import { registerLogin } from './identity/routes.ts'
 import { createRetryingWriter } from './retry-write.ts'
@@ -192,6 +193,12 @@ async function apiOf(
     ...omitUndefined({ trustProxy: config.trustProxy }),
   })
   await registerLogin(app, identity)
+  const { issuer } = config.auth.oidc ?? {}
+  registerConsole(app, {
+    base: identity.login.publicUrl.base,
+    version: serverVersion(),
+    signIn: issuer === undefined ? undefined : new URL(issuer).host,
+  })
   return app
 }
 

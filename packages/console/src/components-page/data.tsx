@@ -19,6 +19,7 @@ const HILL = Array.from({ length: 120 }, (_, at) =>
   at < 98 || at > 115 ? 0 : Math.round(3_104 * Math.exp(-(((at - 106) / 6) ** 2))),
 )
 const HOSTILE = 'abc\u202Egnp.exe \u0007 <script>alert(1)</script> \u0627\u0644 z\u0335\u0321\u0322'
+const OPENED_AT = Date.now()
 const NOTHING = () => undefined
 
 export const DataSection = () => (
@@ -106,7 +107,7 @@ export const DataSection = () => (
       <Facts
         facts={[
           { name: 'Source', value: 'orders' },
-          { name: 'Now', value: <Time at={Date.now()} /> },
+          { name: 'Now', value: <Time at={OPENED_AT} /> },
           { name: 'Long ago', value: <Time at={NOW - 400 * 86_400_000} /> },
           { name: 'Left out', value: undefined },
         ]}

@@ -22,7 +22,7 @@ export interface Tab {
   readonly page: Page
   /** Errors and warnings of the browser console, among them violations of the content security policy. */
   readonly messages: readonly string[]
-  close(): Promise<void>
+  readonly close: () => Promise<void>
 }
 
 /** Opens a tab and collects the messages of its console. */

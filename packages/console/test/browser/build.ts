@@ -9,7 +9,7 @@ export async function setup(): Promise<void> {
   const run = promisify(execFile)
   // A separate process, because the test runner sets NODE_ENV, with which React would be the development version.
   const env = { ...process.env, NODE_ENV: 'production' }
-  for (const mode of ['components']) {
+  for (const mode of ['production', 'components']) {
     await run('pnpm', ['exec', 'vite', 'build', '--mode', mode], { cwd: folder, env })
   }
 }

@@ -12,6 +12,7 @@ import type { Pool } from 'pg'
 import { ProblemError } from '../access/problem-error.ts'
 import type { Operations } from '../operations/operations.ts'
 import type { Identity } from '../identity/port.ts'
+import { basePathOf, withoutBase } from '../identity/public-url.ts'
 import { createRetryingWriter } from '../retry-write.ts'
 import { noSuchRoute, registerApi } from './api.ts'
 import { keepCaller, knownCaller } from './caller.ts'
@@ -53,6 +54,7 @@ export interface AppOptions {
 
 /** Creates the app with the API and its reference. More routes can be added before it listens. */
 export async function createApp(options: AppOptions): Promise<FastifyInstance> {
+  const base = basePathOf(options.publicUrl)
   const app = fastify({
     loggerInstance: options.logger,
     // The hook below logs one line instead. Fastify logs the URL, which can contain keys and message texts.
@@ -62,6 +64,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     }),
     genReqId: () => randomUUID(),
     requestIdHeader: false,
+    rewriteUrl: ({ url = '/' }) => withoutBase(url, base),
     bodyLimit: options.limits?.bodyBytes ?? BODY_BYTES,
     requestTimeout: ARRIVAL_MS,
     http: {

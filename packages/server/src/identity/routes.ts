@@ -38,7 +38,7 @@ async function begin(
   const { returnTo: requested } = request.query as { readonly returnTo?: unknown }
   const returnTo = safeReturn(requested, publicUrl)
   if (oidc === undefined) return reply.redirect(returnTo)
-  const { url, pending } = await oidc.provider.begin(new URL(CALLBACK_PATH, publicUrl.origin).href)
+  const { url, pending } = await oidc.provider.begin(callbackUrl(publicUrl).href)
   const secret = await oidc.logins.keep({ ...pending, returnTo })
   setCookie(reply, login, 'login', secret, LOGIN_MS / 1_000)
   return reply.redirect(url)
@@ -88,8 +88,8 @@ async function verifyCallback(
   const begun = secret === undefined ? undefined : await oidc.logins.take(secret)
   if (begun === undefined) throw notBegun()
   try {
-    const { search } = new URL(request.url, publicUrl.origin)
-    const callback = new URL(CALLBACK_PATH + search, publicUrl.origin)
+    const callback = callbackUrl(publicUrl)
+    callback.search = new URL(request.url, publicUrl.origin).search
     return { person: await oidc.provider.finish(callback, begun), returnTo: begun.returnTo }
   } catch (error) {
     const why = error instanceof ProblemError ? error.message : 'Internal error.'
@@ -98,6 +98,10 @@ async function verifyCallback(
     throw error
   }
 }
+
+/** Returns the URL to which the provider redirects the browser. */
+const callbackUrl = ({ origin, base }: LoginDeps['publicUrl']) =>
+  new URL(base + CALLBACK_PATH.slice(1), origin)
 
 const notBegun = () =>
   new ProblemError(
