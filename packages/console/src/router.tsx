@@ -1,6 +1,7 @@
 import { createRootRoute, createRoute, createRouter } from '@tanstack/react-router'
 import { PAGE } from './page-facts.ts'
 import { NotBuilt } from './screens/not-built/not-built.tsx'
+import { Overview } from './screens/overview/overview.tsx'
 import { NotFound } from './screens/not-built/not-found.tsx'
 import { parseSearch, stringifySearch, textsOf } from './search.ts'
 import { Shell } from './shell/shell.tsx'
@@ -10,7 +11,7 @@ const root = createRootRoute({ component: Shell, notFoundComponent: NotFound })
 const home = createRoute({
   getParentRoute: () => root,
   path: '/',
-  component: NotBuilt,
+  component: Overview,
 })
 
 /** The screens that follow. Their addresses are final. */

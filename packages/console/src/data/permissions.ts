@@ -1,6 +1,28 @@
 import type { Action } from '@redrive/api/enums'
 import type { Me } from './queries.ts'
 
+/** Returns whether a name matches a pattern in which `*` matches any part. */
+function matches(pattern: string, name: string): boolean {
+  const [first = '', ...rest] = pattern.split('*')
+  if (rest.length === 0) return first === name
+  if (!name.startsWith(first)) return false
+  const last = rest.pop() ?? ''
+  let at = first.length
+  for (const part of rest) {
+    const found = name.indexOf(part, at)
+    if (found < 0) return false
+    at = found + part.length
+  }
+  return name.length - last.length >= at && name.endsWith(last)
+}
+
+/** Returns whether the caller has a permission on a source. The server decides; this only hides and disables. */
+export const can = ({ grants }: Pick<Me, 'grants'>, action: Action, source: string): boolean =>
+  grants.some(
+    ({ actions, sources }) =>
+      actions.includes(action) && sources.some((pattern) => matches(pattern, source)),
+  )
+
 /** Returns whether the caller has a permission on any source. Without it, the console hides the action. */
 export const canSomewhere = ({ grants }: Pick<Me, 'grants'>, action: Action): boolean =>
   grants.some(({ actions }) => actions.includes(action))

@@ -13,8 +13,15 @@ export const meQuery = queryOptions({
 })
 
 export type Me = Output<'me'>
+export type Overview = Output<'overview'>
+export type Source = Output<'listSources'>['sources'][number]
 export type Runs = Output<'listReplays'>['runs']
 export type GroupQuery = NonNullable<InputQuery<Routes['listGroups']>['query']>
+
+export const overviewQuery = queryOptions({
+  queryKey: ['overview'],
+  queryFn: ({ signal }) => client.call('overview', {}, { signal }),
+})
 
 export const sourcesQuery = queryOptions({
   queryKey: ['sources'],

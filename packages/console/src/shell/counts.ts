@@ -12,7 +12,7 @@ export interface NavCount {
 /** 10 s: the sidebar is a reminder. The screens themselves are faster. */
 const EVERY_MS = 10_000
 
-const ACTIVE_STATES = ['running', 'paused', 'planned'] as const
+export const ACTIVE_STATES = ['running', 'paused', 'planned'] as const
 
 /** Returns the numbers next to the names of screens. Zero is not shown. */
 export function useNavCounts(): Readonly<Partial<Record<NavItem['name'], NavCount>>> {

@@ -7,6 +7,7 @@ import { Peer } from '../components/peer.tsx'
 import { useMe } from '../data/me.ts'
 import { groupsQuery, sourcesQuery } from '../data/queries.ts'
 import { formatFilterWord } from '@redrive/api/filter'
+import { groupPath } from '../paths.ts'
 import { countText } from '../words/numbers.ts'
 import { navFor } from './nav.ts'
 
@@ -40,7 +41,7 @@ export function GoTo({ onClose }: { readonly onClose: () => void }) {
       icon: <Mark shape="open" tone={openCount > 0 ? 'bad' : 'idle'} />,
       text: <Peer text={title} most={200} />,
       note: `${countText(openCount)} open`,
-      onChoose: () => void navigate({ to: `/groups/${id}` }),
+      onChoose: () => void navigate({ to: groupPath(id) }),
     })),
     ...sources
       .filter(({ source }) => fits(source))

@@ -19,7 +19,6 @@ interface Search {
 /** The screens that are not built yet, with the commands that do the same. */
 // biome-ignore format: one row per screen
 const NOT_BUILT: Readonly<Record<string, Later>> = {
-  overview: { title: 'Overview', cli: () => 'redrive groups list --open --order open_count', path: 'GET /api/v1/overview' },
   groups: { title: 'Groups', cli: () => 'redrive groups list --open', path: 'GET /api/v1/groups?hasOpen=true' },
   messages: { title: 'Messages', cli: ({ q }) => `redrive messages list ${q ?? 'after:24h'}`, path: 'GET /api/v1/dead-letters' },
   'replays/new': { title: 'Replay', cli: ({ group, q }) => `redrive replay plan ${q ?? `group:${group ?? 'ID'}`}`, path: 'POST /api/v1/replays' },
@@ -32,7 +31,7 @@ const NOT_BUILT: Readonly<Record<string, Later>> = {
 
 /** A screen that follows: it shows the command that does the same. */
 export function NotBuilt() {
-  const { _splat: path = 'overview' } = useParams({ strict: false })
+  const { _splat: path = '' } = useParams({ strict: false })
   const { group, q } = useSearch({ strict: false })
   const found = Object.entries(NOT_BUILT).find(([start]) => `${path}/`.startsWith(`${start}/`))?.[1]
   if (found === undefined) return <NotFound />

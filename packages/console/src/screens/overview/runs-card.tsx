@@ -1,0 +1,75 @@
+import type { Run } from '@redrive/api'
+import { Link } from '@tanstack/react-router'
+import { Card } from '../../components/card.tsx'
+import { Meter } from '../../components/meter.tsx'
+import { Status } from '../../components/status.tsx'
+import { Time } from '../../components/time.tsx'
+import { useLiveQuery } from '../../data/live.ts'
+import { runsQuery } from '../../data/queries.ts'
+import { runPath } from '../../paths.ts'
+import { countText } from '../../words/numbers.ts'
+import { outcomeText, runTitle, sizeOf } from '../../words/runs.ts'
+
+const ENDED = ['done', 'cancelled'] as const
+const WORDS = { running: 'running', paused: 'paused', planned: 'awaiting approval' } as const
+
+/** Active runs, and the last two that ended. Without any run it vanishes. */
+export function RunsCard({ active }: { readonly active: readonly Run[] }) {
+  const ended = useLiveQuery(runsQuery(ENDED, 2), 30_000).data ?? []
+  const runs = [...active.slice(0, 4), ...ended]
+  if (runs.length === 0) return null
+  const note = (Object.keys(WORDS) as (keyof typeof WORDS)[])
+    .map((state) => ({ state, count: active.filter((run) => run.state === state).length }))
+    .filter(({ count }) => count > 0)
+    .map(({ state, count }) => `${countText(count)} ${WORDS[state]}`)
+    .join(', ')
+  return (
+    <Card
+      title={active.length === 0 ? 'Last replays' : 'Replays'}
+      note={note}
+      action={
+        <Link to="/$" params={{ _splat: 'replays' }} className="link small">
+          All replays
+        </Link>
+      }
+    >
+      <ul className="runs">
+        {runs.map((run) => (
+          <RunLine key={run.id} run={run} />
+        ))}
+      </ul>
+    </Card>
+  )
+}
+
+const RunLine = ({ run }: { readonly run: Run }) => (
+  <li className="runs-line">
+    <div className="row">
+      <Link to={runPath(run.id)} className="cut strong">
+        <Status state={run.state} text={runTitle(run)} />
+      </Link>
+      <span className="grow" />
+      <span className="faint small">
+        {run.state === 'running' ? (
+          `${run.options.ratePerSecond}/s`
+        ) : (
+          <Time at={run.endedAt ?? run.pausedAt ?? run.plannedAt} />
+        )}
+      </span>
+    </div>
+    {run.state === 'running' || run.state === 'paused' ? (
+      <Meter
+        total={sizeOf(run)}
+        parts={[
+          { tone: 'good', count: run.counts.resolved + run.counts.not_returned },
+          { tone: 'bad', count: run.counts.failed_again },
+          { tone: 'warn', count: run.counts.unknown },
+          { tone: 'run', count: run.counts.published, isOpen: true },
+        ]}
+      />
+    ) : null}
+    <div className="small quiet">
+      {run.state === 'planned' ? 'Awaiting approval' : (run.pauseReason ?? outcomeText(run))}
+    </div>
+  </li>
+)

@@ -1,0 +1,31 @@
+import type { Run } from '@redrive/api'
+import { countText } from './numbers.ts'
+
+/** Returns the number of messages that a run publishes. */
+export const sizeOf = ({ counts }: Pick<Run, 'counts'>): number =>
+  Object.entries(counts).reduce((sum, [state, n]) => (state === 'skipped' ? sum : sum + n), 0)
+
+/** Returns the title of a run: Repair and replay 1,160 to payments. */
+export const runTitle = (run: Pick<Run, 'counts' | 'isChanged' | 'source'>): string =>
+  `${run.isChanged ? 'Repair and replay' : 'Replay'} ${countText(sizeOf(run))} to ${run.source}`
+
+const OUTCOMES = [
+  ['resolved', 'resolved'],
+  ['not_returned', 'not returned'],
+  ['failed_again', 'refailed'],
+  ['unknown', 'without confirmation'],
+  ['published', 'published'],
+] as const
+
+/** Returns the outcomes of a run: 412 resolved, 14 refailed. An outcome without messages is left out. */
+export function outcomeText({ counts }: Pick<Run, 'counts'>): string {
+  const parts = OUTCOMES.filter(([state]) => counts[state] > 0)
+  if (parts.length === 0) return 'No outcome yet'
+  return parts.map(([state, word]) => `${countText(counts[state])} ${word}`).join(', ')
+}
+
+/** Returns the group that a run replays; undefined if it was selected in another way. */
+export function groupOfRun({ selection }: Pick<Run, 'selection'>): string | undefined {
+  const { group } = (selection ?? {}) as { readonly group?: unknown }
+  return typeof group === 'string' ? group : undefined
+}
