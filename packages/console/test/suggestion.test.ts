@@ -25,6 +25,7 @@ const aGroup = (changes: Partial<Group> = {}): Group => ({
   openCount: 38_112,
   replayingCount: 0,
   undecidedCount: 0,
+  mergedCount: 0,
   attempts: 8,
   ...changes,
 })
