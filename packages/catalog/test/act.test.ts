@@ -236,6 +236,8 @@ describe('metrics and alerts', () => {
       nextExpiryAt: undefined,
       lastIngestedAt: expect.any(Number) as number,
       setAside: 0,
+      mismatches: 0,
+      mismatchedAt: undefined,
     })
     const metrics = metricsOf(counts)
     expect(metrics.depthBySource['watched']).toBe(120)
