@@ -156,6 +156,29 @@ describe('a fingerprint rule', () => {
   })
 })
 
+describe('a signature of the consumer', () => {
+  test('groups dead letters, keeps the handler, and is shown as given by the consumer', async () => {
+    const of = (message: string) => ({
+      ...dead({ signature: 'own:ledger:declined', message }),
+      handler: 'ledger',
+    })
+    await plain.ingest(new ListSource([of('one text'), of('another text')], 'own'))
+    const { groups } = await plain.groups({ sources: ['own'] })
+    expect(groups).toMatchObject([
+      {
+        signature: 'own:ledger:declined',
+        signatureFrom: 'consumer',
+        handler: 'ledger',
+        openCount: 2,
+      },
+    ])
+    await plain.ingest(new ListSource([dead()], 'rules'))
+    expect((await plain.groups({ sources: ['rules'] })).groups).toMatchObject([
+      { signatureFrom: 'rules' },
+    ])
+  })
+})
+
 describe('the dry run', () => {
   test('shows what each rule would move, from which groups, with examples, and changes nothing', async () => {
     await plain.ingest(new ListSource([...letters(4, ELAVON), ...letters(2, NETS), dead()], 'dry'))

@@ -115,6 +115,12 @@ describe('groups show', () => {
     expect(stdout).toMatch(new RegExp(`${GROUP_B} .*ada .*1 h ago .*one contract`))
   })
 
+  test('shows that the consumer gave the signature', async () => {
+    const given = handlers({ signatureFrom: 'consumer' })
+    const { stdout } = await runWith(given, ['groups', 'show', GROUP_A])
+    expect(stdout).toContain('(signature given by the consumer, 2-0123456789abcdef)')
+  })
+
   test('shows where a merged group is now', async () => {
     const { stdout } = await runWith(handlers({ mergedInto }), ['groups', 'show', GROUP_A])
     expect(stdout).toMatch(/Merged into +7f3a0000-.*, by ada 1 h ago: one contract/)

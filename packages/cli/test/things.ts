@@ -14,6 +14,7 @@ export const group = (over: Partial<Group> = {}): Group => ({
   source: 'orders',
   handler: 'billing',
   signature: '2-0123456789abcdef',
+  signatureFrom: 'rules',
   algorithm: 2,
   class: 'transient',
   code: 'ECONNREFUSED',

@@ -26,6 +26,7 @@ export {
   type Section,
   withMethods,
 } from './policy/section.ts'
+export { OWN_SIGNATURE } from './own-signature.ts'
 export { type RateResult, type RatePolicy, type RateState, startRate, takeOne } from './rate.ts'
 export { unprovenDelay } from './schedule-retry.ts'
 export { type SignatureInput, type SignatureFields, signatureParts } from './signature.ts'

@@ -15,6 +15,7 @@ import { type Clock, systemClock } from './clock.ts'
 import { Dependency, dependency as dependencyNamed } from './dependency.ts'
 import { type Logger, stderrLogger } from './log/logger.ts'
 import type { Decode } from './message.ts'
+import type { SignFailure } from './own-signature.ts'
 import type { Inbox } from './ports/inbox.ts'
 import type { Transport } from './ports/transport.ts'
 import { whyUnusable } from './transport-use.ts'
@@ -32,6 +33,11 @@ export interface ConsumeOptions<Body = unknown, Tx = undefined> extends PolicyOp
   readonly dependency?: string | Dependency
   /** Makes effects happen once per business key: the handler runs in the inbox's transaction. Default: none. */
   readonly inbox?: Inbox<Tx>
+  /**
+   * Gives a failure its signature, which decides about its failure group: a text of 1 to 200 characters. `undefined`, and
+   * an error of the function, leave it to the rules. Default: the rules of Redrive.
+   */
+  readonly signature?: SignFailure
   /** Name of this consumer in signatures and in the inbox. Default: the source. */
   readonly name?: string
   /** Where the consumer reports problems, one line each: `console`, pino or 'off'. Default: stderr. */
@@ -56,6 +62,7 @@ export interface ResolvedConsumeOptions {
   readonly decode: Decode | undefined
   readonly dependency: Dependency
   readonly inbox: Inbox | undefined
+  readonly signature: SignFailure | undefined
   readonly name: string
   readonly logger: Logger | 'off'
   readonly clock: Clock
@@ -82,6 +89,7 @@ export function readConsumeOptions({
       decode: top.ifGiven<Decode>('decode', FUNCTION),
       dependency: readDependency(top, source, policy),
       inbox,
+      signature: top.ifGiven<SignFailure>('signature', FUNCTION),
       name: top.ifGiven<string>('name', named('the name of the consumer')) ?? source,
       logger: top.ifGiven<Logger | 'off'>('logger', LOGGER) ?? stderrLogger,
       clock: top.ifGiven<Clock>('clock', CLOCK) ?? systemClock,

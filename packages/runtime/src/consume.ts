@@ -54,7 +54,7 @@ export async function consume<Body = unknown, Tx = undefined, D extends Delivery
   options: ConsumeOptions<Body, Tx> = {},
 ): Promise<Consumer> {
   const checked = readConsumeOptions({ transport, handler, options })
-  const { policy, dependency, name, logger, clock, random } = checked
+  const { policy, dependency, name, logger, clock, random, signature } = checked
   refuseMissing(policy, transport)
   const closed = useTransport(transport)
   const leave = dependency.join({
@@ -86,6 +86,7 @@ export async function consume<Body = unknown, Tx = undefined, D extends Delivery
     dependency,
     clock,
     random,
+    signature,
   })
   try {
     await transport.open({

@@ -149,7 +149,10 @@ export type RedriveEvent =
       /** Number of removed dead letters. */
       readonly count: number
     }
-  /** A rule, a transport or a store threw where it must not. A rule then counts as not matching. */
+  /**
+   * A rule, a signature function, a transport or a store threw where it must not. A rule then counts as not matching. The
+   * rules of Redrive then make the signature.
+   */
   | {
       readonly type: 'user_code_failed'
       readonly at: number

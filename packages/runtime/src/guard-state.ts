@@ -27,6 +27,7 @@ import type { Attempt, AttemptTiming } from './attempt.ts'
 import type { Clock } from './clock.ts'
 import type { Dependency } from './dependency.ts'
 import { publish } from './events.ts'
+import { ownSignature, type SignFailure } from './own-signature.ts'
 import { UnprovenMessages } from './unproven-messages.ts'
 
 export interface GuardStateDeps {
@@ -36,6 +37,8 @@ export interface GuardStateDeps {
   readonly dependency: Dependency
   readonly clock: Clock
   readonly random: Random
+  /** Gives failures of messages a signature. Undefined: the rules decide. */
+  readonly signature?: SignFailure | undefined
 }
 
 /** A failed attempt: its delivery and its earlier failures. */
@@ -106,7 +109,7 @@ export class GuardState {
     const { policy, clock, random } = this.#deps
     const now = clock.now()
     const { delivery } = attempt
-    const failure = this.#diagnose(error, now)
+    const failure = this.#signed(this.#diagnose(error, now), error, delivery, now)
     const result = decide({
       policy,
       delivery,
@@ -179,12 +182,25 @@ export class GuardState {
       includeStack: policy.deadLetter.includeStack,
       now,
     })
-    for (const problem of ruleProblems) this.#reportRule(problem, now)
+    for (const problem of ruleProblems) this.#reportUserCode('classify', problem, now)
     return failure
   }
 
-  #reportRule(error: unknown, at: number): void {
-    publish({ type: 'user_code_failed', at, source: this.#deps.source, where: 'classify', error })
+  /** Replaces the signature by the one that the consumer gives. If its function fails, the rules decide. */
+  #signed(failure: Failure, error: unknown, delivery: Delivery, at: number): Failure {
+    const { signature: sign, handlerName } = this.#deps
+    if (sign === undefined) return failure
+    try {
+      const signature = ownSignature(sign, error, delivery, handlerName)
+      return signature === undefined ? failure : { ...failure, signature }
+    } catch (problem) {
+      this.#reportUserCode('signature', problem, at)
+      return failure
+    }
+  }
+
+  #reportUserCode(where: 'classify' | 'signature', error: unknown, at: number): void {
+    publish({ type: 'user_code_failed', at, source: this.#deps.source, where, error })
   }
 
   /** Publishes events before their decision is enacted, so that a log shows the cause first. */

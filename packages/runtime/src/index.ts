@@ -9,6 +9,7 @@ export {
   type Handler,
   type StopOptions,
 } from './consume.ts'
+export type { SignFailure } from './own-signature.ts'
 export type { ConsumeOptions } from './consume-options.ts'
 export type { ConsumerStats } from './consumer-stats.ts'
 export { Dependency, dependency } from './dependency.ts'

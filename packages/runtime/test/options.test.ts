@@ -17,7 +17,7 @@ async function problemsOf(call: () => unknown): Promise<readonly string[]> {
 const handler = () => undefined
 
 const KNOWN =
-  'adaptiveConcurrency, breaker, classify, clock, concurrency, deadLetter, decode, dependency, flood, grace, inbox, logger, name, onBreakerOpen, order, outage, poison, random, retry, retryBudget, schema, timeout'
+  'adaptiveConcurrency, breaker, classify, clock, concurrency, deadLetter, decode, dependency, flood, grace, inbox, logger, name, onBreakerOpen, order, outage, poison, random, retry, retryBudget, schema, signature, timeout'
 
 const STANDARD = { '~standard': { validate: (value: unknown) => ({ value }) } }
 

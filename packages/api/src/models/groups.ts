@@ -7,6 +7,9 @@ export const group = z
     source: z.string(),
     handler: z.string().optional(),
     signature: z.string(),
+    signatureFrom: z
+      .enum(['rules', 'consumer'])
+      .describe('Whether the rules made the signature, or the consumer gave it'),
     algorithm: z.int().describe('Version of the signature rules'),
     class: failureClass,
     code: z.string().optional(),

@@ -1,5 +1,5 @@
 import { cycleFromReport, type FailureRecord } from '@redrive/core'
-import { signatureParts } from '@redrive/core/internal'
+import { OWN_SIGNATURE, signatureParts } from '@redrive/core/internal'
 import type { DrainedDeadLetter } from '@redrive/runtime'
 import { MESSAGE_MAX, NAME_MAX, storable, storableOrNull } from '../text.ts'
 import { encodeDeadLetter } from '../dead-letter-codec.ts'
@@ -90,8 +90,8 @@ function groupOf(
     class: last.class,
     code: storableOrNull(last.code, NAME_MAX),
     errorType: storableOrNull(last.type, NAME_MAX),
-    // Signatures without a version, such as that of a crash loop, are the same for all handlers.
-    handler: algorithm === 0 ? null : storableOrNull(handler, NAME_MAX),
+    // Signatures of Redrive without a version, such as that of a crash loop, are the same for all handlers.
+    handler: algorithm === 0 && !isOwn(signature) ? null : storableOrNull(handler, NAME_MAX),
     frame: storableOrNull(frameOf(last, stack), NAME_MAX),
     sample: storable(last.message, MESSAGE_MAX),
   }
@@ -116,6 +116,9 @@ function namedOr(
   if (rule === undefined) return group
   return namedGroup(source, rule.group, { ...traits, ownHandler: group.handler })
 }
+
+/** Whether the consumer gave the signature. */
+const isOwn = (signature: string) => signature.startsWith(OWN_SIGNATURE)
 
 /** Returns the frame of the signature. Only unknown failures have one. */
 function frameOf(last: FailureRecord, stack: string | undefined): string | undefined {

@@ -1,4 +1,5 @@
 import { FAILURE_CLASSES, type FailureClass } from '@redrive/core'
+import { OWN_SIGNATURE } from '@redrive/core/internal'
 import { Check, isId, PAGE, SOURCES_MAX } from './check.ts'
 import {
   ask,
@@ -56,6 +57,8 @@ export interface FailureGroup {
   readonly source: string
   readonly handler: string | undefined
   readonly signature: string
+  /** `consumer`: the consumer gave the signature, with its option `signature`. */
+  readonly signatureFrom: 'rules' | 'consumer'
   /** Version of the signature rules. Failures with different versions are never in the same group. */
   readonly algorithm: number
   readonly class: FailureClass
@@ -251,6 +254,7 @@ function groupOf(row: GroupRow): FailureGroup {
     source: row.source,
     handler: row.handler ?? undefined,
     signature: row.signature,
+    signatureFrom: row.signature.startsWith(OWN_SIGNATURE) ? 'consumer' : 'rules',
     algorithm: row.algorithm,
     class: row.class,
     code: row.code ?? undefined,

@@ -145,7 +145,7 @@ export async function showGroup(io: Io, given: string, options: CommonOptions): 
     human: (page) => {
       groupFacts(io, page, group)
       page.line``
-      page.line`${bold('Why these are one group')} ${dim(`(rules version ${why.algorithm}, ${why.signature})`)}`
+      page.line`${bold('Why these are one group')} ${dim(`(${originOf(group)}, ${why.signature})`)}`
       page.facts(Object.entries(why.shared).map(([name, value]) => [`  ${name}`, value]))
       if (why.unknown.length > 0)
         page.line`  Unknown for the first message: ${why.unknown.join(', ')}`
@@ -164,6 +164,9 @@ export async function showGroup(io: Io, given: string, options: CommonOptions): 
   })
   return EXIT.ok
 }
+
+const originOf = ({ signatureFrom, algorithm }: Group) =>
+  signatureFrom === 'consumer' ? 'signature given by the consumer' : `rules version ${algorithm}`
 
 const mergedOf = async (io: Io, client: Client, id: string) =>
   (await client.call('listMergedGroups', { params: { id } }, { signal: io.signal })).groups
