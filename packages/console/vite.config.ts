@@ -24,7 +24,8 @@ export default defineConfig(({ mode }) => {
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
       reportCompressedSize: false,
-      rolldownOptions: { input: page },
+      // Modules run in the order of their imports also across files: `no-eval.ts` must be the first.
+      rolldownOptions: { input: page, output: { strictExecutionOrder: true } },
     },
   }
 })

@@ -1,9 +1,18 @@
-import { createRootRoute, createRoute, createRouter } from '@tanstack/react-router'
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+} from '@tanstack/react-router'
+import { GROUP_ORDERS } from '@redrive/api/enums'
+import { GROUP_TABS, GROUP_VIEWS } from './words/group-filter.ts'
+import { RANGES, type RangeName } from './words/trends.ts'
 import { PAGE } from './page-facts.ts'
 import { NotBuilt } from './screens/not-built/not-built.tsx'
 import { Overview } from './screens/overview/overview.tsx'
 import { NotFound } from './screens/not-built/not-found.tsx'
-import { parseSearch, stringifySearch, textsOf } from './search.ts'
+import { SECTIONS } from './screens/groups/sections.ts'
+import { oneOf, parseSearch, stringifySearch, textsOf } from './search.ts'
 import { Shell } from './shell/shell.tsx'
 
 const root = createRootRoute({ component: Shell, notFoundComponent: NotFound })
@@ -12,6 +21,28 @@ const home = createRoute({
   getParentRoute: () => root,
   path: '/',
   component: Overview,
+})
+
+const groups = createRoute({
+  getParentRoute: () => root,
+  path: '/groups',
+  validateSearch: (search: Record<string, unknown>) => ({
+    ...textsOf(search, 'q'),
+    ...oneOf(search, 'view', GROUP_VIEWS),
+    ...oneOf(search, 'order', GROUP_ORDERS),
+    ...oneOf(search, 'by', SECTIONS),
+  }),
+  component: lazyRouteComponent(() => import('./screens/groups/groups.tsx'), 'Groups'),
+})
+
+const group = createRoute({
+  getParentRoute: () => root,
+  path: '/groups/$id',
+  validateSearch: (search: Record<string, unknown>) => ({
+    ...oneOf(search, 'tab', GROUP_TABS),
+    ...oneOf(search, 'range', Object.keys(RANGES) as RangeName[]),
+  }),
+  component: lazyRouteComponent(() => import('./screens/group/group.tsx'), 'GroupScreen'),
 })
 
 /** The screens that follow. Their addresses are final. */
@@ -23,7 +54,7 @@ const later = createRoute({
 })
 
 export const router = createRouter({
-  routeTree: root.addChildren([home, later]),
+  routeTree: root.addChildren([home, groups, group, later]),
   basepath: PAGE.base,
   parseSearch,
   stringifySearch,

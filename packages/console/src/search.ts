@@ -26,3 +26,13 @@ export function textsOf<K extends string>(
 /** Returns the value if it is a text. */
 const textOf = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined
+
+/** Returns the value of a name if it is one of the allowed ones. */
+export function oneOf<K extends string, T extends string>(
+  search: Readonly<Record<string, unknown>>,
+  name: K,
+  allowed: readonly T[],
+): { readonly [P in K]?: T } {
+  const value = allowed.find((one) => one === search[name])
+  return (value === undefined ? {} : { [name]: value }) as { readonly [P in K]?: T }
+}

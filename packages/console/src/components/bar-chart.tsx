@@ -78,7 +78,7 @@ export function BarChart(props: BarChartProps) {
             />
           ),
         )}
-        {marks.map(({ at, text }) => (
+        {apart(marks, xOf).map(({ at, text }) => (
           <ChartMark key={text} x={xOf(at)} width={width} base={base} text={text} />
         ))}
         {ticksOf(bars.length, area).map((index) => (
@@ -111,6 +111,12 @@ export function BarChart(props: BarChartProps) {
     </figure>
   )
 }
+
+/** 90 px for the text of a mark. A second mark that is nearer is left out. */
+const MARK_WIDTH = 90
+
+const apart = (marks: NonNullable<BarChartProps['marks']>, xOf: (at: number) => number) =>
+  marks.filter(({ at }, index) => index === 0 || xOf(at) - xOf(marks[0]?.at ?? at) > MARK_WIDTH)
 
 interface ChartMarkProps {
   readonly x: number

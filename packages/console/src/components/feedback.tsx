@@ -92,7 +92,7 @@ export function LoadError({ what, error, onRetry }: LoadErrorProps) {
 }
 
 /** Returns the facts of an error. A request that got no response is not an `ApiError`. */
-function problemOf(error: unknown): {
+export function problemOf(error: unknown): {
   readonly detail: string
   readonly code: string
   readonly requestId: string

@@ -27,6 +27,14 @@ export const can = ({ grants }: Pick<Me, 'grants'>, action: Action, source: stri
 export const canSomewhere = ({ grants }: Pick<Me, 'grants'>, action: Action): boolean =>
   grants.some(({ actions }) => actions.includes(action))
 
+/** Returns why the caller cannot act on a source; undefined when they can. */
+export const refusal = (
+  me: Pick<Me, 'grants'>,
+  action: Action,
+  source: string,
+): string | undefined =>
+  can(me, action, source) ? undefined : `Permission ${action} is required on ${source}.`
+
 /** Returns a short name of the caller's roles for the sidebar. */
 export function roleText({ grants, via }: Pick<Me, 'grants' | 'via'>): string {
   if (via === 'development') return 'development'
@@ -41,3 +49,7 @@ const ROLE_SIGNS: readonly (readonly [Action, string])[] = [
   ['approve', 'approver'],
   ['view', 'viewer'],
 ]
+
+/** Returns a person's name. The API has only subjects, such as `https://id.example#ada`. */
+export const personName = (subject: string, me?: Pick<Me, 'person' | 'name'>): string =>
+  subject === me?.person ? me.name : subject.replace(/^.*[#/]/, '')

@@ -16,6 +16,7 @@ export type Me = Output<'me'>
 export type Overview = Output<'overview'>
 export type Source = Output<'listSources'>['sources'][number]
 export type Runs = Output<'listReplays'>['runs']
+export type Comments = Output<'listGroupComments'>['comments']
 export type GroupQuery = NonNullable<InputQuery<Routes['listGroups']>['query']>
 
 export const overviewQuery = queryOptions({
@@ -38,9 +39,52 @@ export const runsQuery = (states: readonly Runs[number]['state'][], limit: numbe
     },
   })
 
+/** The runs of a source, newest first. */
+export const sourceRunsQuery = (source: string) =>
+  queryOptions({
+    queryKey: ['source-runs', source],
+    queryFn: async ({ signal }) => {
+      const query = { source, limit: 50 }
+      return (await client.call('listReplays', { query }, { signal })).runs
+    },
+  })
+
 export const groupsQuery = (query: GroupQuery) =>
   queryOptions({
     queryKey: ['groups', query],
     queryFn: ({ signal }) => client.call('listGroups', { query }, { signal }),
     placeholderData: keepPreviousData,
+  })
+
+/** Groups with open dead letters, largest first. 50 are enough to find those that need a decision. */
+export const openGroupsQuery = groupsQuery({ hasOpen: true, order: 'open_count', limit: 50 })
+
+/** A group with its ETag, which a change must send. */
+export const groupQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['group', id],
+    queryFn: async ({ signal }) => {
+      const { output, etag = '' } = await client.ask('getGroup', { params: { id } }, { signal })
+      return { group: output, etag }
+    },
+  })
+
+export const explanationQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['explanation', id],
+    queryFn: ({ signal }) => client.call('explainGroup', { params: { id } }, { signal }),
+  })
+
+export const commentsQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['comments', id],
+    queryFn: async ({ signal }) =>
+      (await client.call('listGroupComments', { params: { id } }, { signal })).comments,
+  })
+
+export const messagesQuery = (filter: string, limit: number) =>
+  queryOptions({
+    queryKey: ['messages', filter, limit],
+    queryFn: ({ signal }) =>
+      client.call('listDeadLetters', { query: { filter, limit } }, { signal }),
   })

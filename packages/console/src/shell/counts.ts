@@ -1,7 +1,8 @@
 import type { Tone } from '../components/icon.tsx'
 import { useLiveQuery } from '../data/live.ts'
-import { runsQuery, sourcesQuery } from '../data/queries.ts'
+import { openGroupsQuery, overviewQuery, runsQuery, sourcesQuery } from '../data/queries.ts'
 import { countText } from '../words/numbers.ts'
+import { decisionsOf } from '../words/verdict.ts'
 import type { NavItem } from './nav.ts'
 
 export interface NavCount {
@@ -18,11 +19,14 @@ export const ACTIVE_STATES = ['running', 'paused', 'planned'] as const
 export function useNavCounts(): Readonly<Partial<Record<NavItem['name'], NavCount>>> {
   const runs = useLiveQuery(runsQuery(ACTIVE_STATES, 50), EVERY_MS).data ?? []
   const sources = useLiveQuery(sourcesQuery, EVERY_MS).data ?? []
+  const groups = useLiveQuery(openGroupsQuery, EVERY_MS).data?.groups ?? []
+  const alerts = useLiveQuery(overviewQuery, EVERY_MS).data?.alerts ?? []
   const stopped = sources.filter(({ state: { status } }) => isStopped(status)).length
   const paused = runs.filter(({ state }) => state === 'paused').length
   const running = runs.filter(({ state }) => state === 'running').length
   const planned = runs.filter(({ state }) => state === 'planned').length
   return {
+    ...shown('groups', decisionsOf(groups, alerts).length, '', 'bad'),
     ...(paused > 0
       ? { replays: { text: `${countText(paused)} paused`, tone: 'warn' } }
       : shown('replays', running, 'running', 'run')),

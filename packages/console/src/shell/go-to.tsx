@@ -53,11 +53,7 @@ export function GoTo({ onClose }: { readonly onClose: () => void }) {
         text: source,
         note: `${countText(open)} open`,
         onChoose: () =>
-          void navigate({
-            to: '/$',
-            params: { _splat: 'groups' },
-            search: { q: formatFilterWord('source', source) },
-          }),
+          void navigate({ to: '/groups', search: { q: formatFilterWord('source', source) } }),
       })),
     ...(text === ''
       ? []

@@ -1,3 +1,2 @@
-import './layers.css'
 import './tokens.css'
 import './base.css'

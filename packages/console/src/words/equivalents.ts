@@ -15,4 +15,4 @@ export function apiText(request: string, body?: object): string {
 }
 
 /** Returns a text in single quotes for a shell. */
-const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
+export const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`

@@ -73,7 +73,6 @@ export interface Cause {
   readonly class: FailureClass
   readonly message: string
   readonly code?: string
-  readonly handler?: string
   /** When each dead letter failed last, epoch ms. */
   readonly times: readonly number[]
 }

@@ -19,7 +19,6 @@ interface Search {
 /** The screens that are not built yet, with the commands that do the same. */
 // biome-ignore format: one row per screen
 const NOT_BUILT: Readonly<Record<string, Later>> = {
-  groups: { title: 'Groups', cli: () => 'redrive groups list --open', path: 'GET /api/v1/groups?hasOpen=true' },
   messages: { title: 'Messages', cli: ({ q }) => `redrive messages list ${q ?? 'after:24h'}`, path: 'GET /api/v1/dead-letters' },
   'replays/new': { title: 'Replay', cli: ({ group, q }) => `redrive replay plan ${q ?? `group:${group ?? 'ID'}`}`, path: 'POST /api/v1/replays' },
   replays: { title: 'Replays', cli: () => 'redrive replay list', path: 'GET /api/v1/replays' },

@@ -6,7 +6,7 @@ import { Mark } from '../../components/icon.tsx'
 import { Note } from '../../components/note.tsx'
 import { useNow } from '../../clock.ts'
 import { useLiveQuery } from '../../data/live.ts'
-import { groupsQuery, overviewQuery, runsQuery, sourcesQuery } from '../../data/queries.ts'
+import { openGroupsQuery, overviewQuery, runsQuery, sourcesQuery } from '../../data/queries.ts'
 import { ACTIVE_STATES } from '../../shell/counts.ts'
 import { Page } from '../../shell/page.tsx'
 import { decisionsOf, type Verdict, verdictOf } from '../../words/verdict.ts'
@@ -23,7 +23,7 @@ const NO_GROUPS: readonly Group[] = []
 export function Overview() {
   const now = useNow()
   const overview = useLiveQuery(overviewQuery, 2_000)
-  const groupPage = useLiveQuery(groupsQuery(OPEN_GROUPS), 5_000)
+  const groupPage = useLiveQuery(openGroupsQuery, 5_000)
   const sources = useLiveQuery(sourcesQuery, 5_000)
   const runs = useLiveQuery(runsQuery(ACTIVE_STATES, 50), 5_000)
   const failed = [overview, groupPage, sources].find(
@@ -79,9 +79,6 @@ export function Overview() {
     </Page>
   )
 }
-
-/** Groups with open dead letters, largest first. 50 are enough to find those that need a decision. */
-const OPEN_GROUPS = { hasOpen: true, order: 'open_count', limit: 50 } as const
 
 const VerdictText = ({ verdict: { isCalm, title, sentences } }: { readonly verdict: Verdict }) => (
   <div className="verdict-text">

@@ -1,0 +1,116 @@
+import type { Group } from '@redrive/api'
+import { useRef, useState } from 'react'
+import { Button } from '../../components/button.tsx'
+import { Card } from '../../components/card.tsx'
+import { LoadError, problemOf } from '../../components/feedback.tsx'
+import { Peer } from '../../components/peer.tsx'
+import { Timeline, type TimelineEvent } from '../../components/timeline.tsx'
+import { toast } from '../../components/toast.tsx'
+import { commentGroup } from '../../data/group-actions.ts'
+import { useLiveQuery } from '../../data/live.ts'
+import { useMe } from '../../data/me.ts'
+import { can, personName } from '../../data/permissions.ts'
+import { type Comments, commentsQuery, type Me } from '../../data/queries.ts'
+import { useKeys } from '../../keys.ts'
+
+/** What happened to the group, newest first, and a field for a comment. */
+export function Activity({ group }: { readonly group: Group }) {
+  const me = useMe()
+  const comments = useLiveQuery(commentsQuery(group.id), 10_000)
+  return (
+    <Card title="Activity">
+      {comments.error !== null && comments.data === undefined ? (
+        <LoadError what="comments" error={comments.error} />
+      ) : null}
+      <Timeline events={eventsOf(group, comments.data ?? [], me)} />
+      {can(me, 'triage', group.source) ? <CommentForm id={group.id} /> : null}
+    </Card>
+  )
+}
+
+function eventsOf(group: Group, comments: Comments, me: Me): readonly TimelineEvent[] {
+  const { firstSeenAt, regressedAt, resolvedAt } = group
+  const written = comments.map(({ id, author, text, writtenAt }) => ({
+    id,
+    at: writtenAt,
+    text: <b>{personName(author, me)} commented</b>,
+    detail: <Peer text={text} most={10_000} />,
+  }))
+  return [
+    ...written,
+    {
+      id: 'first',
+      at: firstSeenAt,
+      text: 'First failure',
+      mark: { shape: 'open', tone: 'bad' } as const,
+    },
+    ...(regressedAt === undefined
+      ? []
+      : [
+          {
+            id: 'regressed',
+            at: regressedAt,
+            text: 'Failed again',
+            mark: { shape: 'back', tone: 'bad' } as const,
+          },
+        ]),
+    ...(resolvedAt === undefined
+      ? []
+      : [
+          {
+            id: 'resolved',
+            at: resolvedAt,
+            text: 'Resolved',
+            mark: { shape: 'done', tone: 'good' } as const,
+          },
+        ]),
+  ].toSorted((one, other) => other.at - one.at)
+}
+
+function CommentForm({ id }: { readonly id: string }) {
+  const [text, setText] = useState('')
+  const [key, setKey] = useState(() => crypto.randomUUID())
+  const [isBusy, setBusy] = useState(false)
+  const field = useRef<HTMLTextAreaElement>(null)
+  useKeys({ c: () => field.current?.focus() })
+  const save = () => {
+    setBusy(true)
+    commentGroup(id, text.trim(), key)
+      .then(() => {
+        setText('')
+        setKey(crypto.randomUUID())
+      })
+      // The text stays in the field, so that nothing is lost.
+      .catch((error: unknown) => toast({ text: problemOf(error).detail, tone: 'bad' }))
+      .finally(() => setBusy(false))
+  }
+  return (
+    <form
+      className="comment"
+      onSubmit={(event) => {
+        event.preventDefault()
+        if (text.trim() !== '' && !isBusy) save()
+      }}
+    >
+      <textarea
+        ref={field}
+        className="input"
+        aria-label="Comment"
+        placeholder="Comment"
+        rows={text === '' ? 1 : 3}
+        maxLength={10_000}
+        value={text}
+        onChange={({ target }) => setText(target.value)}
+      />
+      {text.trim() === '' ? null : (
+        <Button
+          type="submit"
+          size="small"
+          disabledReason={isBusy ? 'The comment is being saved.' : undefined}
+        >
+          Comment
+        </Button>
+      )}
+    </form>
+  )
+}
