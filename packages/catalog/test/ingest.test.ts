@@ -111,7 +111,7 @@ describe('ingest', () => {
     })
     expect(await counted()).toEqual(before)
     const { groups } = await made.groups()
-    expect(groups).toMatchObject([{ class: 'unknown', title: 'broker_rejected', algorithm: 2 }])
+    expect(groups).toMatchObject([{ class: 'unknown', title: 'broker_rejected', algorithm: 3 }])
   })
 
   test('adds separate dead letters for another cycle, source or body of the same message id', async () => {

@@ -289,7 +289,7 @@ describe('groups', () => {
       attempts: 590,
       state: 'open',
       regressed: false,
-      title: 'order <n> failed with <n>% of _ timeout',
+      title: 'order <v> failed with <v> of _ timeout',
       firstSeenAt: NOW - 140 * HOUR,
       lastSeenAt: NOW,
     })

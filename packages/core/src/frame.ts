@@ -1,14 +1,49 @@
-/** Returns the first frame of the user's code, such as `charge payments.ts`. Line, column and directory differ between builds, so they are omitted. */
+/** Returns the frame of the user's code where the failure began, such as `charge payments.ts`. Line, column and directory differ between builds, so they are omitted. */
 export function ownFrame(stack: string): string | undefined {
+  let last: string | undefined
   for (const line of stack.split('\n')) {
-    // On Windows, a line of .NET ends with a carriage return, which the dot does not match.
-    const text = /^\s*at (?:async )?(.*)/.exec(line)?.[1]
-    if (text === undefined) continue
-    const frame = managedFrame(text) ?? scriptFrame(text)
-    if (frame !== '') return frame
+    // Python prints the calls from the outermost to the innermost one. All others print the innermost one first.
+    const python = pythonFrame(line)
+    if (python !== undefined) last = python === NOT_OWN ? last : python
+    else {
+      const frame = firstFrame(line)
+      if (frame !== undefined && frame !== NOT_OWN) return frame
+    }
   }
-  return undefined
+  return last
 }
+
+/** Reads a line of V8, Java, .NET, PHP or Ruby. Returns undefined when it is not a frame. */
+function firstFrame(line: string): string | undefined {
+  // On Windows, a line of .NET ends with a carriage return, which the dot does not match.
+  const text = /^\s*at (?:async )?(.*)/.exec(line)?.[1]
+  if (text !== undefined) return managedFrame(text) ?? scriptFrame(text)
+  return phpFrame(line) ?? rubyFrame(line)
+}
+
+/** Folders of packages and of the language itself. */
+const PACKAGES =
+  /(?:^|[\\/])(?:site-packages|dist-packages|vendor|gems|lib[\\/](?:python|ruby)[\d.]*)[\\/]|^</
+
+function pythonFrame(line: string): string | undefined {
+  const [, file = '', name = ''] = /^\s{0,8}File "([^"]+)", line \d+, in (\S+)/.exec(line) ?? []
+  return file === '' ? undefined : frameIn(file, name)
+}
+
+/** Reads `#1 /app/src/Export.php(42): Acme\Export->orders()`. */
+function phpFrame(line: string): string | undefined {
+  const [, file = '', name = ''] = /^#\d+ ([^(]+)\(\d+\): ([^(]+)/.exec(line) ?? []
+  return file === '' ? undefined : frameIn(file, name)
+}
+
+/** Reads `/app/lib/export.rb:42:in 'Export#orders'`. */
+function rubyFrame(line: string): string | undefined {
+  const [, file = '', name = ''] = /^(?:\s*from )?(\S+\.rb):\d+:in ['`]([^']+)'/.exec(line) ?? []
+  return file === '' ? undefined : frameIn(file, name)
+}
+
+const frameIn = (file: string, name: string): string =>
+  PACKAGES.test(file) ? NOT_OWN : `${name} ${baseName(file)}`
 
 /** The result for a frame that is not the user's code. */
 const NOT_OWN = ''
@@ -30,7 +65,7 @@ function managedFrame(text: string): string | undefined {
 
 /** Frames of the runtime and its frameworks. A name with `$$` or an address was generated. */
 const PLATFORM =
-  /^(?:javax?|jakarta|jdk|kotlinx?|scala|sun|com\.sun|com\.fasterxml|org\.(?:springframework|apache|hibernate|postgresql)|System|Microsoft|NServiceBus|MassTransit)\.|\$\$|\//
+  /^(?:javax?|jakarta|jdk|kotlinx?|scala|sun|com\.sun|com\.fasterxml|org\.(?:springframework|apache|hibernate|postgresql|jboss|bson)|com\.(?:rabbitmq|zaxxer|mongodb|google|amazonaws|mysql)|software\.amazon|io\.(?:netty|lettuce|micronaut|quarkus|grpc|smallrye)|reactor|feign|okhttp3?|retrofit2|groovy|System|Microsoft|NServiceBus|MassTransit|EasyNetQ|RabbitMQ|Npgsql|Newtonsoft|Polly|Dapper|MediatR|Confluent)\.|\$\$|\//
 
 /** Reads a frame of V8. */
 function scriptFrame(text: string): string {

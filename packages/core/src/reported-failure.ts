@@ -36,7 +36,7 @@ export function cycleFromReport(report: ReportedFailure): FailureCycle {
 /** Rebuilds the error with its last cause and the frames of that cause. */
 function errorOf({ type = 'Error', message = 'no message', stack = '' }: ReportedFailure): Error {
   const root = rootOf(stack)
-  if (root === undefined) return named(new Error(message), type, stack)
+  if (root === undefined) return named(new Error(message), type, innermost(stack, message))
   const cause = named(new Error(root.message), root.type, '')
   return named(new Error(message, { cause }), type, root.stack)
 }
@@ -44,6 +44,19 @@ function errorOf({ type = 'Error', message = 'no message', stack = '' }: Reporte
 /** Adds a head to the stack: MassTransit reports only frames, and the first frame is not a head. */
 function named(error: Error, name: string, stack: string): Error {
   return Object.assign(error, { name, stack: `${name}\n${stack}` })
+}
+
+/** The frames that are read of a stack of Python. */
+const PYTHON_FRAMES = 12
+
+/**
+ * Returns the message and the last frames of a stack of Python, which prints the innermost call last. Returns other
+ * stacks as they are.
+ */
+function innermost(stack: string, message: string): string {
+  const frames = stack.split('\n').filter((line) => /^\s*File "/.test(line))
+  if (frames.length === 0) return stack
+  return [message, ...frames.slice(-PYTHON_FRAMES)].join('\n')
 }
 
 /** The text that Java writes before each cause, from the outermost to the root cause. */

@@ -67,7 +67,7 @@ function revoked(target: object): object {
 function expectFailure(error: unknown): void {
   const failure = classify(error, options)
   expect(FAILURE_CLASSES).toContain(failure.class)
-  expect(failure.signature).toMatch(/^2-[0-9a-f]{16}$/)
+  expect(failure.signature).toMatch(/^3-[0-9a-f]{16}$/)
   expect(failure.message.length).toBeLessThanOrEqual(500)
   expect(failure.type.length).toBeLessThanOrEqual(100)
   expect(failure.code?.length ?? 0).toBeLessThanOrEqual(120)

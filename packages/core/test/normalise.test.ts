@@ -4,18 +4,18 @@ import { normaliseMessage } from '../src/normalise.ts'
 
 describe('a normalised message', () => {
   test.each([
-    ['750', '<n>'],
-    ['at 09:41:17AM', 'at <time>'],
-    ['connect [b636:d989:da60]:5432', 'connect <ip>'],
-    ['no customer cus_amymrrtTcgnqudjs', 'no customer cus_<n>'],
-    ['no token tok_CCsvieegfbvyrp', 'no token tok_<n>'],
+    ['750', '<v>'],
+    ['at 09:41:17AM', 'at <v>'],
+    ['connect [b636:d989:da60]:5432', 'connect <v>'],
+    ['no customer cus_amymrrtTcgnqudjs', 'no customer <v>'],
+    ['no token tok_CCsvieegfbvyrp', 'no token <v>'],
     ['type_INSUFFICIENTFUNDS is unknown', 'type_INSUFFICIENTFUNDS is unknown'],
-    ['line LjOevRrJXRTJ', 'line <n>'],
-    ['order YtWbnLqXGHOX item', 'order <n> item'],
-    ['code IlkkNxzvJoApIroYWs', 'code <n>'],
-    ['user LUBhGQKVaPBZkLrMEE', 'user <n>'],
-    ['id OQXdGgHcSPuMm', 'id <n>'],
-    ['26fb', '<n>fb'],
+    ['line LjOevRrJXRTJ', 'line <v>'],
+    ['order YtWbnLqXGHOX item', 'order <v> item'],
+    ['code IlkkNxzvJoApIroYWs', 'code <v>'],
+    ['user LUBhGQKVaPBZkLrMEE', 'user <v>'],
+    ['id OQXdGgHcSPuMm', 'id <v>'],
+    ['26fb', '<v>'],
   ])('has placeholders for ids: %s', (message, expected) => {
     expect(normaliseMessage(message)).toBe(expected)
   })
@@ -23,7 +23,7 @@ describe('a normalised message', () => {
   test.each([
     [
       `Unexpected token 'x', "fpg" is not valid JSON (line 18 column 15)`,
-      'Unexpected token <str> is not valid JSON',
+      'Unexpected token <v> is not valid JSON',
     ],
     ['[Source: (String)"xdx"; line: 26, column: 2]', '[Source]'],
     ['[Source: (String)"rlo"; line: 17, column: 30]', '[Source]'],
@@ -46,18 +46,18 @@ describe('a normalised message', () => {
   })
 
   test.each([
-    ['"x1http://a" failed', '<str> failed'],
-    ['"fngu" xx argument', '<str> xx argument'],
+    ['"x1http://a" failed', '<v> failed'],
+    ['"fngu" xx argument', '<v> xx argument'],
     ['"fngu" argument', '"fngu" argument'],
-    [`error message x "dvy 'q'"`, 'error message x <str>'],
-    [`error message "dvy 'q'"`, 'error message dvy <str>'],
+    [`error message x "dvy 'q'"`, 'error message x <v>'],
+    [`error message "dvy 'q'"`, 'error message dvy <v>'],
   ])('keeps only quoted names and messages: %s', (message, expected) => {
     expect(normaliseMessage(message)).toBe(expected)
   })
 
   test('contains the text before a cause once', () => {
     expect(normaliseMessage('order 17 failed; caused by timeout 30')).toBe(
-      'order <n> failed; caused by timeout <n>',
+      'order <v> failed; caused by timeout <v>',
     )
   })
 })

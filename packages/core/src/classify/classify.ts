@@ -3,9 +3,10 @@ import { signatureOf } from '../signature.ts'
 import { levelsOf } from './causes.ts'
 import { detect, detectByName } from './detect.ts'
 import { retryAfterOf } from './http.ts'
+import { kindsOf } from './kinds.ts'
 import { firstMatch, type Link, type Rule } from './rules.ts'
 import { framesOf } from './stack.ts'
-import { chainOf, MESSAGE_MAX, SIGNED_MAX, typeOf, worded } from './text.ts'
+import { chainOf, MESSAGE_MAX, READ_MAX, typeOf, worded } from './text.ts'
 import type { Verdict } from './verdict.ts'
 
 export interface ClassifyOptions {
@@ -18,6 +19,9 @@ export interface ClassifyOptions {
   /** Epoch ms. A Retry-After date is measured from it. */
   readonly now: number
 }
+
+/** Wrappers have one or two errors inside. */
+const KIND_LEVELS = 3
 
 export interface Diagnosis {
   readonly failure: Failure
@@ -55,8 +59,9 @@ export function diagnose(error: unknown, options: ClassifyOptions): Diagnosis {
     ...facts,
     signature: signatureOf({
       ...facts,
-      message: worded(chain, SIGNED_MAX),
+      message: worded(chain, READ_MAX),
       handler,
+      kinds: levels.slice(0, KIND_LEVELS).flatMap(([first]) => kindsOf(first, verdict.code)),
       stack: isUnknown ? stack : undefined,
     }),
     retryAfterMs: firstWait(links, options.now),

@@ -5,10 +5,13 @@ import { attempt, read, readItems, readPath, readString } from './read.ts'
 export const MESSAGE_MAX = 500
 
 /**
- * Maximum length of the text in a signature. It is longer than the text that travels. The position of a
- * cut depends on the length of the ids, and the part before the cut must not depend on it.
+ * Maximum length of the text in a signature, without bodies. It is longer than the text that travels. The position
+ * of a cut depends on the length of the ids, and the part before the cut must not depend on it.
  */
-export const SIGNED_MAX = 1000
+export const SIGNED_MAX = 2000
+
+/** Maximum length of a message that the signature reads. A reason may follow a long payload. */
+export const READ_MAX = 16_384
 
 /** The share of the outer error: 240 characters of a message that travels. */
 const OUTER_SHARE = 0.48
@@ -73,11 +76,11 @@ export function messageOf(levels: readonly (readonly unknown[])[]): string {
 /** Describes one value as bounded text. */
 function describe(error: unknown): string {
   if (error === null || (typeof error !== 'object' && typeof error !== 'function')) {
-    return clip(String(error), SIGNED_MAX)
+    return clip(String(error), READ_MAX)
   }
   const issues = readIssues(error)
   const message = issues.length > 0 ? describeIssues(issues) : readString(error, 'message')
-  return clip(message ?? describeKeys(error), SIGNED_MAX)
+  return clip(message ?? describeKeys(error), READ_MAX)
 }
 
 function describeKeys(value: object): string {
