@@ -20,6 +20,7 @@ import { RETENTION } from './migrations/0010-retention.ts'
 import { SELECTIONS } from './migrations/0011-selections.ts'
 import { OUTCOMES } from './migrations/0012-outcomes.ts'
 import { OPEN_COUNTS } from './migrations/0013-open-counts.ts'
+import { CONTINUED_GROUPS } from './migrations/0014-continued-groups.ts'
 import { MERGED_GROUPS } from './migrations/0015-merged-groups.ts'
 import { REGROUPING } from './migrations/0016-regrouping.ts'
 import { REPLAY_KEYS } from './migrations/0017-replay-keys.ts'
@@ -40,6 +41,7 @@ const MIGRATIONS: SchemaMigrations = {
     '0011-selections': SELECTIONS,
     '0012-outcomes': OUTCOMES,
     '0013-open-counts': OPEN_COUNTS,
+    '0014-continued-groups': CONTINUED_GROUPS,
     '0015-merged-groups': MERGED_GROUPS,
     '0016-regrouping': REGROUPING,
     '0017-replay-keys': REPLAY_KEYS,

@@ -27,6 +27,7 @@ describe('migrate', () => {
         '0011-selections',
         '0012-outcomes',
         '0013-open-counts',
+        '0014-continued-groups',
         '0015-merged-groups',
         '0016-regrouping',
         '0017-replay-keys',

@@ -15,6 +15,7 @@ export {
   recordSuccesses,
   pausedUntil,
 } from './guards.ts'
+export { normaliseMessage } from './normalise.ts'
 export { NO_OUTAGE } from './outage.ts'
 export { readFilter, readPolicy } from './policy/resolve.ts'
 export {

@@ -46,6 +46,16 @@ export const group = z
       })
       .optional()
       .describe('The merge of this group into another one. Lists show only the other one'),
+    continues: z
+      .array(id)
+      .readonly()
+      .optional()
+      .describe('Groups of earlier signature rules with the same failures, at most 20'),
+    continuedIn: id
+      .optional()
+      .describe(
+        'Group of later signature rules with the same failures, where new dead letters are',
+      ),
   })
   .meta({ id: 'Group' })
 export type Group = z.output<typeof group>

@@ -3,6 +3,7 @@ import type { RunSql } from '../database.ts'
 import type { DatedEntry, KnownSource } from './entry.ts'
 import type { NewGroup } from './new-group.ts'
 import { groupId } from './identity.ts'
+import { linkOlderGroups } from './link-groups.ts'
 import { MESSAGE_MAX, storable } from '../text.ts'
 import {
   ATTACH_PARTS,
@@ -47,6 +48,11 @@ export async function knownGroups(
   const at = excess[0]?.at
   if (at !== undefined) created.push({ group: overflow, at })
   await addGroups(run, source.id, created)
+  await linkOlderGroups(
+    run,
+    source.id,
+    created.map(({ group }) => group),
+  )
   return new Map(excess.map(({ group }) => [group.id, overflow]))
 }
 

@@ -67,6 +67,37 @@ export const SET_PARENTS: string = `
 update redrive_catalog.failure_group g set merged_into = n.root, root_id = coalesce(r.root_id, r.id)
   from unnest($1::uuid[], $2::uuid[]) as n (id, root) join redrive_catalog.failure_group r on r.id = n.root
   where g.id = n.id and g.merged_into is null`
+/** Groups of earlier rules that may have the failures of new groups. A column that an older release left empty matches any value. */
+export const OLDER_GROUPS: string = `
+select n.id as newer, o.id as older, n.sample as newer_sample, o.sample as older_sample
+  from redrive_catalog.failure_group n join redrive_catalog.failure_group o on o.source_id = n.source_id
+    and o.algorithm between 1 and n.algorithm - 1 and o.continued_in is null
+    and o.class = n.class and o.code is not distinct from n.code
+    and (o.error_type is null or o.error_type = n.error_type) and (o.handler is null or o.handler = n.handler)
+    and (o.frame is null or n.frame is null or o.frame = n.frame)
+  where n.source_id = $1 and n.id = any($2::uuid[])
+  order by n.id, o.id limit 10000`
+
+/** Links groups of earlier rules ($1) to new groups ($2). Locks in the order of ids, as all writers do. */
+export const LINK_GROUPS: string = `
+with link as (
+  select * from unnest($1::uuid[], $2::uuid[]) as l (older, newer)
+), locked as (
+  select id from redrive_catalog.failure_group where id in (select older from link) order by id for no key update
+), linked as (
+  update redrive_catalog.failure_group o set continued_in = l.newer
+    from link l where o.id = l.older and o.continued_in is null and o.id in (select id from locked)
+    returning l.newer, o.owner, o.state, o.muted_until, o.last_seen_at
+), earlier as (
+  select newer, (array_agg(owner order by last_seen_at desc) filter (where owner is not null))[1] as owner,
+      bool_and(state = 'muted' and coalesce(muted_until > now(), true)) as is_muted,
+      case when bool_and(muted_until is not null) then max(muted_until) end as muted_until
+    from linked group by newer
+)
+update redrive_catalog.failure_group n set owner = e.owner,
+    state = case when e.is_muted then 'muted' else n.state end,
+    muted_until = case when e.is_muted then e.muted_until end
+  from earlier e where n.id = e.newer`
 
 export const ADD_TO_COUNTS: string = `
 select redrive_catalog.add_to_counts($1, $2::uuid[], $3::timestamptz[], $4::integer[], $5::bigint[],

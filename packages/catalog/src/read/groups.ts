@@ -95,6 +95,10 @@ export interface FailureGroup {
   readonly mergedCount: number
   /** Set if a user merged the group into another one. Lists show only the other one. */
   readonly mergedInto: GroupMerge | undefined
+  /** Groups of earlier signature rules with the same failures, at most 20. They keep their state, owner and comments. */
+  readonly continues: readonly string[]
+  /** The group of later signature rules with the same failures. New dead letters are there. */
+  readonly continuedIn: string | undefined
 }
 
 export interface GroupPage {
@@ -245,6 +249,8 @@ interface GroupRow {
   readonly merged_by: string | null
   readonly merged_ms: number | null
   readonly merge_reason: string | null
+  readonly continued_in: string | null
+  readonly continues: readonly string[]
   readonly position: number
 }
 
@@ -277,6 +283,8 @@ function groupOf(row: GroupRow): FailureGroup {
     undecidedCount: row.undecided_count,
     attempts: row.attempts,
     mergedCount: row.merged_count,
+    continues: row.continues,
+    continuedIn: row.continued_in ?? undefined,
     mergedInto: mergeOf(row),
   }
 }

@@ -222,6 +222,8 @@ function groupFacts(io: Io, page: Page, group: Group): void {
     ['Seen', `${relative(io.now(), firstSeenAt)} to ${relative(io.now(), lastSeenAt)}`],
     ['First error', group.sample],
     ['Merged into', group.mergedInto === undefined ? undefined : mergeText(io, group.mergedInto)],
+    ['Continues', group.continues?.join(', ') || undefined],
+    ['Continued in', group.continuedIn],
   ])
 }
 
