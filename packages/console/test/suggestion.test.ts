@@ -26,6 +26,7 @@ const aGroup = (changes: Partial<Group> = {}): Group => ({
   replayingCount: 0,
   undecidedCount: 0,
   mergedCount: 0,
+  signatureFrom: 'rules',
   attempts: 8,
   ...changes,
 })

@@ -1,6 +1,6 @@
 import { normaliseMessage } from '@redrive/core/internal'
 import type { RunSql } from '../database.ts'
-import type { NewGroup } from './entry.ts'
+import type { NewGroup } from './new-group.ts'
 import { LINK_GROUPS, OLDER_GROUPS } from './statements.ts'
 
 /** A new group, and a group of earlier rules with the same class, code, type, handler and function. */
