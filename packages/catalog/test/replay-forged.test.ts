@@ -238,6 +238,45 @@ describe('the signature of a replay id', () => {
     expect(keyIdOf(later.sent.replayId)).toBeGreaterThan(keyIdOf(sent.replayId))
   })
 
+  test('is needed to confirm a changed body that is not published yet', async () => {
+    const edit = Buffer.from('{"order":"edited"}')
+    const stage = await staged(pool, 'queued edit', 1, () => ({ delivery: { bytes: ORIGINAL } }))
+    const ids = await stage.ids()
+    const run = await stage.started({ selection: { ids }, change: { edit } })
+    const [item] = await itemsOf(stage, run.id)
+    stage.wire.say({ replayId: item?.replayId ?? '', outcome: 'handled', at: 0 })
+    expect(await stage.replayer.confirm()).toEqual({ resolved: 0, expired: 0 })
+    expect(await itemsOf(stage, run.id)).toMatchObject([{ state: 'queued' }])
+  })
+
+  test('is compared with the run that was approved, not with a cancelled one of the same dead letter', async () => {
+    const stage = await staged(pool, 'planned twice', 1, () => ({ delivery: { bytes: ORIGINAL } }))
+    stage.wire.answer = () => 'silent'
+    // The same number of earlier replays gives the same replay id. The order of the rows must not matter.
+    const plans = [await stage.plan(), await stage.plan(), await stage.plan()] as const
+    for (const { id } of [plans[0], plans[2]]) await stage.replays.cancel(id, { by: 'ada' })
+    await stage.replays.approve(plans[1].id, { hash: plans[1].hash, by: 'bob' })
+    await stage.replayer.turn()
+    const replayIds = await Promise.all(
+      plans.map(async ({ id }) => (await itemsOf(stage, id))[0]?.replayId),
+    )
+    expect(new Set(replayIds).size).toBe(1)
+    stage.wire.say({ replayId: stage.wire.sent[0]?.replayId ?? '', outcome: 'handled', at: 0 })
+    expect(await stage.replayer.confirm()).toEqual({ resolved: 1, expired: 0 })
+    expect(await mismatchesOf('planned twice')).toBe(0)
+  })
+
+  test('is not added when an item of an earlier release is published again', async () => {
+    const { stage, run, sent } = await published('published before', { change: { force: true } })
+    await pool.query(
+      `update redrive_catalog.replay_item set key_id = null, state = 'publishing',
+        lease_until = now() - interval '1 second' where run_id = $1`,
+      [run.id],
+    )
+    await stage.replayer.turn()
+    expect(stage.wire.sent[1]?.replayId).toBe(sent.replayId.slice(0, 36))
+  })
+
   test('is not expected from a replay that an earlier release published without one', async () => {
     const { stage, run, sent } = await published('unsigned')
     await pool.query('update redrive_catalog.replay_item set key_id = null where run_id = $1', [

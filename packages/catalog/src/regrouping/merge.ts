@@ -160,7 +160,7 @@ const LOCK_NOT_AVAILABLE = '55P03'
 const busy = (cause: unknown) =>
   new RedriveError(
     'CONFLICT',
-    'The ingest of this source did not finish its batch within 5 s. Nothing was changed. Retry.',
+    'Another change of these groups, such as a batch of the ingest, did not end within 5 s. Nothing was changed. Retry.',
     { cause },
   )
 

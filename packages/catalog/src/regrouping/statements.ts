@@ -13,10 +13,20 @@ select source_id from redrive_catalog.failure_group where id = $1::uuid`
 export const LOCK_SOURCE: string = `
 select pg_advisory_xact_lock(72656472, $1)`
 
+/**
+ * Locks the groups and all their parts in the order of their ids, as every change of a status does. Otherwise the two could
+ * wait for each other. Returns only the groups.
+ */
 export const LOCK_MERGED: string = `
+with locked as (
+  select g.id, g.source_id, g.merged_into, g.merged_by from redrive_catalog.failure_group g
+    where g.id = any($1::uuid[])
+      or g.id in (select p.part_id from redrive_catalog.group_part p where p.group_id = any($1::uuid[]))
+    order by g.id for no key update
+)
 select g.id, g.source_id, s.name as source, g.merged_into, g.merged_by
-  from redrive_catalog.failure_group g join redrive_catalog.source s on s.id = g.source_id
-  where g.id = any($1::uuid[]) order by g.id for no key update of g`
+  from locked g join redrive_catalog.source s on s.id = g.source_id
+  where g.id = any($1::uuid[])`
 
 /** Adds the groups, and all their parts, to the parts of the target. The target is not merged, so it is in no other group. */
 export const ADD_PARTS: string = `
@@ -32,7 +42,8 @@ update redrive_catalog.failure_group set merged_into = $1::uuid, merged_by = $3,
 /** Sets the root of all parts of a group. */
 export const SET_ROOT: string = `
 update redrive_catalog.failure_group g set root_id = $1::uuid
-  from redrive_catalog.group_part p where p.group_id = $1::uuid and g.id = p.part_id`
+  from redrive_catalog.group_part p
+  where p.group_id = $1::uuid and g.id = p.part_id and g.root_id is distinct from $1::uuid`
 
 /** A resolved group becomes open if it receives open dead letters. */
 export const REOPEN_MERGED: string = `

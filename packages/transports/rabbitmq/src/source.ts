@@ -223,8 +223,8 @@ export class RabbitMqSource implements DeadLetterSource {
   }
 }
 
-/** A replay id of the usual length. */
-const SOME_REPLAY_ID = '00000000-0000-8000-8000-000000000000'
+/** A replay id of the catalog, with its key and signature. Keys have at most ten digits. */
+const SOME_REPLAY_ID = `00000000-0000-8000-8000-000000000000.${'0'.repeat(10)}.${'A'.repeat(22)}`
 
 /** Adds a problem to a dead letter whose replay could not be published because of its headers. */
 function withReplayProblem(deadLetter: DrainedDeadLetter): DrainedDeadLetter {

@@ -1,16 +1,17 @@
 /** What the signed id of a replay is compared with. */
 const SIGNED = `i.replay_id, i.dead_letter_id, i.run_id, r.source_id, encode(i.content_sha256, 'hex') as content,
-    i.key_id, (select k.secret from redrive_catalog.replay_key k where k.id = i.key_id) as secret`
+    i.publishes, i.key_id, (select k.secret from redrive_catalog.replay_key k where k.id = i.key_id) as secret`
 
 /**
- * Selects published items of all sources, in any later state: an item may be unmarked, unknown, or still queued
- * according to the catalog. The caller compares the source and the signature: every producer can write a
- * confirmation.
+ * Selects items of all sources that may have been published. They have the states of the index of replay ids, so no
+ * two have the same id: a cancelled item has the id of its next plan. The caller compares the source and the
+ * signature, because every producer can write a confirmation.
  */
 export const CONFIRMED_ITEMS: string = `
 select ${SIGNED}, s.name as source from redrive_catalog.replay_item i
     join redrive_catalog.replay_run r on r.id = i.run_id join redrive_catalog.source s on s.id = r.source_id
-  where i.replay_id = any($1::uuid[]) and i.state not in ('planned', 'skipped')`
+  where i.replay_id = any($1::uuid[]) and i.state in ('queued', 'claimed', 'publishing', 'published', 'resolved',
+    'failed_again', 'unknown', 'expired', 'not_returned')`
 
 /** Counts confirmations and returned messages whose replay id does not belong to them. */
 export const COUNT_MISMATCHES: string = `

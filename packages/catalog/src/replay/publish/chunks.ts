@@ -85,11 +85,16 @@ export async function beginChunk(
   return { items, checkedAt }
 }
 
-const signedIdOf = ({ item, content }: PreparedItem, { runId, sourceId }: Claim, key: ReplayKey) =>
-  signedId(
-    { replayId: item.replay_id, sourceId, deadLetterId: item.dead_letter_id, runId, content },
-    key,
-  )
+function signedIdOf(
+  { item, content }: PreparedItem,
+  { runId, sourceId }: Claim,
+  key: ReplayKey | null,
+): string {
+  const { replay_id: replayId, dead_letter_id: deadLetterId } = item
+  return key === null
+    ? replayId
+    : signedId({ replayId, sourceId, deadLetterId, runId, content }, key)
+}
 
 /** Reads and changes the messages. Throws if a changed body is not the approved one. */
 async function prepare(

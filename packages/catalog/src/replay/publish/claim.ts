@@ -215,24 +215,32 @@ export interface Beginning {
   readonly content: string
 }
 
-/** Marks items as publishing. Returns the keys of the items that this claim still owns, by position. */
+/**
+ * Marks items as publishing. Returns the keys of the items that this claim still owns, by position; null for an item
+ * that an earlier release published without a key.
+ */
 export async function begin(
   pool: Pool,
   { runId, token }: Claim,
   items: readonly Beginning[],
-): Promise<ReadonlyMap<number, ReplayKey>> {
+): Promise<ReadonlyMap<number, ReplayKey | null>> {
   if (items.length === 0) return new Map()
   const places = items.map(({ place }) => place)
   const contents = items.map(({ content }) => content)
   const values = [runId, token, places, contents]
   const { rows } = await pool.query<BegunItem>(BEGIN_PUBLISHING, values)
-  return new Map(rows.map(({ place, key_id: id, secret }) => [place, { id, secret }]))
+  return new Map(
+    rows.map(({ place, key_id: id, secret }) => [
+      place,
+      id === null || secret === null ? null : { id, secret },
+    ]),
+  )
 }
 
 interface BegunItem {
   readonly place: number
-  readonly key_id: number
-  readonly secret: Buffer
+  readonly key_id: number | null
+  readonly secret: Buffer | null
 }
 
 /** Marks items as published after the broker has confirmed them. Returns the positions of changed items. */

@@ -131,12 +131,14 @@ update redrive_catalog.replay_item set lease_until = clock_timestamp() + ${LEASE
 
 /**
  * Records the hash of each body before it is published. A replay that fails again is compared with it. An item keeps
- * its first key: when it is published again, its signed replay id must be the same.
+ * its first key, or none if an earlier release published it: when it is published again, its replay id must be the
+ * same.
  */
 export const BEGIN_PUBLISHING: string = `
 update redrive_catalog.replay_item i set state = 'publishing', publishes = i.publishes + 1,
     content_sha256 = decode(b.content, 'hex'), lease_until = clock_timestamp() + ${LEASE},
-    key_id = coalesce(i.key_id, (select max(id) from redrive_catalog.replay_key))
+    key_id = case when i.publishes > 0 then i.key_id
+      else coalesce(i.key_id, (select max(id) from redrive_catalog.replay_key)) end
   from redrive_catalog.replay_run r, unnest($3::integer[], $4::text[]) as b (place, content)
   where i.run_id = $1 and i.lease_token = $2 and i.place = b.place and i.state in ('claimed', 'publishing')
     and r.id = i.run_id and r.state = 'running'
