@@ -253,3 +253,42 @@ describe('at the same time', () => {
     expect(new Set(counts)).toEqual(new Set([1, 2]))
   })
 })
+
+describe('new signature rules', () => {
+  const [A2, B2, C2] = ['2-00000000000000aa', '2-00000000000000bb', '2-00000000000000cc'] as const
+  const ingest = (source: string, signature: string, message: string) =>
+    made.ingest(new ListSource([dead({ signature, message })], source))
+
+  test('keep a merge: the new groups of both failures join the target, others do not', async () => {
+    const [a, b] = [groupId('rules', A), groupId('rules', B)]
+    await ingest('rules', A, 'acquirer elavon declined order 4711')
+    await ingest('rules', B, 'acquirer nets declined order 4712')
+    await made.regrouping.merge(a, { groups: [b], ...BY })
+    await ingest('rules', B2, 'acquirer nets declined order 99')
+    await ingest('rules', A2, 'acquirer elavon declined order 100')
+    await ingest('rules', C2, 'acquirer worldline declined order 101')
+    expect(await requireGroup(a)).toMatchObject({ openCount: 4, mergedCount: 3 })
+    expect(await requireGroup(groupId('rules', B2))).toMatchObject({
+      mergedInto: { group: a, by: 'ada', reason: 'one contract' },
+    })
+    expect(await requireGroup(groupId('rules', A2))).toMatchObject({
+      mergedInto: { group: a, by: 'redrive', reason: 'the same failures, by later rules' },
+    })
+    expect(await listed('rules')).toEqual([a, groupId('rules', C2)].sort())
+    await ingest('rules', B2, 'acquirer nets declined order 102')
+    expect(await idsIn(a)).toHaveLength(5)
+  })
+
+  test('keep a split', async () => {
+    const message = 'lock timeout in relation ledger'
+    await ingest('splits', A, message)
+    await ingest('splits', A, message)
+    const request = { conditions: { texts: ['ledger'] }, name: 'ledger', ...BY }
+    const { group } = await made.regrouping.split(groupId('splits', A), request)
+    expect(group.openCount).toBe(2)
+    await ingest('splits', A2, message)
+    await ingest('splits', A2, message)
+    expect((await requireGroup(group.id)).openCount).toBe(4)
+    expect(await miscounted()).toEqual([])
+  })
+})

@@ -2,6 +2,7 @@ import { signatureParts } from '@redrive/core/internal'
 import type { RunSql } from '../database.ts'
 import type { DatedEntry, KnownSource } from './entry.ts'
 import type { NewGroup } from './new-group.ts'
+import { carryMerges } from './carry-merges.ts'
 import { groupId } from './identity.ts'
 import { linkOlderGroups } from './link-groups.ts'
 import { MESSAGE_MAX, storable } from '../text.ts'
@@ -18,14 +19,13 @@ import {
 export const GROUPS_MAX = 10_000
 
 /**
- * Creates the missing groups of these entries. Above the limit, entries share the overflow group. Returns the
- * overflow group by the id of each group that was not created.
+ * Creates the missing groups of these entries. Above the limit, entries share the overflow group.
  */
 export async function knownGroups(
   run: RunSql,
   source: KnownSource,
   entries: readonly DatedEntry[],
-): Promise<ReadonlyMap<string, NewGroup>> {
+): Promise<KnownGroups> {
   const wanted = new Map(
     entries.map(({ group, lastFailedAt }) => [group.id, { group, at: lastFailedAt }]),
   )
@@ -36,7 +36,7 @@ export async function knownGroups(
     rows.flatMap((row) => moreAbout(row, wanted.get(row.id)?.group) ?? []),
   )
   const missing = [...wanted.values()].filter(({ group }) => !known.has(group.id))
-  if (missing.length === 0) return new Map()
+  if (missing.length === 0) return { overflow: new Map(), isCarried: false }
   const [counted] = await run<{ count: number }>(COUNT_GROUPS, [source.id])
   const room = Math.max(0, GROUPS_MAX - (counted?.count ?? 0))
   const overflow = overflowOf(source)
@@ -53,7 +53,19 @@ export async function knownGroups(
     source.id,
     created.map(({ group }) => group),
   )
-  return new Map(excess.map(({ group }) => [group.id, overflow]))
+  const isCarried = await carryMerges(
+    run,
+    source.id,
+    others.slice(0, room).map(({ group }) => group.id),
+  )
+  return { overflow: new Map(excess.map(({ group }) => [group.id, overflow])), isCarried }
+}
+
+export interface KnownGroups {
+  /** The overflow group by the id of each group that was not created. */
+  readonly overflow: ReadonlyMap<string, NewGroup>
+  /** Whether a new group joined a merged or split group of earlier rules. */
+  readonly isCarried: boolean
 }
 
 interface KnownGroup {

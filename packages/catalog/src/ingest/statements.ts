@@ -99,6 +99,32 @@ update redrive_catalog.failure_group n set owner = e.owner,
     muted_until = case when e.is_muted then e.muted_until end
   from earlier e where n.id = e.newer`
 
+/**
+ * Groups of earlier rules that may have the failures of new groups, if users merged or split them. A column that an older
+ * release left empty matches any value.
+ */
+export const EARLIER_MERGES: string = `
+select n.id as newer, o.id as older, coalesce(o.merged_into, o.id) as parent, n.sample as newer_sample,
+    o.sample as older_sample
+  from redrive_catalog.failure_group n join redrive_catalog.failure_group o on o.source_id = n.source_id
+    and o.algorithm between 1 and n.algorithm - 1 and o.class = n.class and o.code is not distinct from n.code
+    and (o.error_type is null or o.error_type = n.error_type) and (o.handler is null or o.handler = n.handler)
+    and (o.frame is null or n.frame is null or o.frame = n.frame)
+  where n.source_id = $1 and n.id = any($2::uuid[]) and n.merged_into is null
+    and (o.merged_by is not null
+      or exists (select from redrive_catalog.group_part p where p.group_id = o.id)
+      or exists (select from redrive_catalog.group_split t where t.group_id = o.id))
+  order by n.id, o.id limit 10000`
+
+/** Merges new groups as the groups of earlier rules were. A target of merges, or a group with splits, takes the new one in. */
+export const CARRY_MERGES: string = `
+update redrive_catalog.failure_group g set merged_into = c.parent, root_id = coalesce(r.root_id, r.id),
+    merged_by = coalesce(o.merged_by, 'redrive'), merged_at = coalesce(o.merged_at, clock_timestamp()),
+    merge_reason = coalesce(o.merge_reason, 'the same failures, by later rules')
+  from unnest($1::uuid[], $2::uuid[], $3::uuid[]) as c (id, parent, older)
+    join redrive_catalog.failure_group r on r.id = c.parent join redrive_catalog.failure_group o on o.id = c.older
+  where g.id = c.id and g.merged_into is null`
+
 export const ADD_TO_COUNTS: string = `
 select redrive_catalog.add_to_counts($1, $2::uuid[], $3::timestamptz[], $4::integer[], $5::bigint[],
   $6::timestamptz[], $7::timestamptz[], $8::date[], $9::integer[], $10::uuid[])`

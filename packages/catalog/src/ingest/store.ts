@@ -71,11 +71,17 @@ export async function storeEntries(
   if (entries.length === 0) return { added: 0, failedAgain: 0 }
   const seen = await readSeenTimes(run, entries)
   const each = eachOnce(entries.map((entry) => dated(entry, seen.get(identityOf(entry)) ?? 0)))
-  const all = await splitEntries(run, source.name, each, options.handler)
-  const groups = await knownGroups(run, source, all)
+  let all = await splitEntries(run, source.name, each, options.handler)
+  let groups = await knownGroups(run, source, all)
+  if (groups.isCarried) {
+    // The splits of earlier groups apply to the new ones now.
+    all = await splitEntries(run, source.name, all, options.handler)
+    groups = await knownGroups(run, source, all)
+  }
+  const { overflow } = groups
   const grouped = all.map((entry) => ({
     ...entry,
-    group: groups.get(entry.group.id) ?? entry.group,
+    group: overflow.get(entry.group.id) ?? entry.group,
   }))
   const { fresh, again, left, mismatched } = await takeRefailed(run, copy, {
     sourceId: source.id,
