@@ -36,7 +36,7 @@ afterAll(async () => {
 
 /** Returns to the page, which then loads its data again. */
 const refocus = (page: Page) =>
-  page.evaluate(`document.dispatchEvent(new Event('visibilitychange'))`)
+  page.evaluate(`document.dispatchEvent(new Event('visibilitychange', { bubbles: true }))`)
 
 describe('without a session', () => {
   test.for(['light', 'dark'] as const)(
