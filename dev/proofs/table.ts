@@ -82,6 +82,7 @@ export const PROOFS: readonly Proof[] = [
   { name: 'cluster', tier: 'nightly', minutes: 7, command: vitest('cluster.proof'), starts: [], stops: CLUSTERS, shows: 'the contract on three nodes of RabbitMQ and Kafka, one killed' },
   { name: 'doctor', tier: 'nightly', minutes: 3, command: vitest('packages/doctor/test/rabbitmq.proof.ts packages/doctor/test/kafka.proof.ts packages/doctor/test/postgres.proof.ts'), starts: [], stops: CLUSTERS, shows: 'the doctor finds wrong settings of clusters' },
   { name: 'terminal', tier: 'nightly', minutes: 0.5, command: vitest('packages/cli/test/terminal.proof.ts packages/cli/test/plain-terminal.proof.ts'), starts: [], shows: 'an incident typed into a real terminal looks as documented' },
+  { name: 'console-pictures', tier: 'nightly', minutes: 2, command: vitest('packages/console/test/browser/pictures.proof.ts'), starts: ['packages/console/src/main.tsx'], shows: 'every screen of the console in its states, light and dark, wide and narrow: pictures in .reports/console, axe finds nothing' },
   { name: 'faults-rabbitmq-quick', tier: 'nightly', minutes: 3, command: 'pnpm faults rabbitmq --quick', starts: faults('rabbitmq'), shows: 'RabbitMQ: all fault scenarios, short form' },
   { name: 'faults-kafka-quick', tier: 'nightly', minutes: 6, command: 'pnpm faults kafka --quick', starts: faults('kafka'), shows: 'Kafka: the same' },
   { name: 'faults-postgres-quick', tier: 'nightly', minutes: 3, command: 'pnpm faults postgres --quick', starts: faults('postgres'), shows: 'PostgreSQL: the same' },
