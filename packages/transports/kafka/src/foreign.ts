@@ -1,4 +1,5 @@
 import { cycleFromReport, type FailureCycle, FIRST_CYCLE } from '@redrive/core'
+import { reportOfErrorHeaders } from '@redrive/core/internal'
 import type { Header, KafkaRecord } from './delivery.ts'
 import type { ConnectHeaderTable, SpringHeaderTable } from './header-tables.ts'
 
@@ -14,7 +15,7 @@ export interface ForeignDeath {
 
 type Reader = (headers: ReadonlyMap<string, Buffer>) => ForeignDeath | undefined
 
-/** Reads dead letters of Spring Kafka and of Kafka Connect. */
+/** Reads dead letters of Spring Kafka, of Kafka Connect, and with error headers. */
 export function readForeignDeath({ headers, timestamp }: KafkaRecord): ForeignDeath {
   const byName = new Map(
     headers.map(([name, value]: Header) => [name.toString(), value ?? NO_BYTES]),
@@ -70,7 +71,15 @@ const connect: Reader = (headers) => {
   }
 }
 
-const READERS: readonly Reader[] = [spring, connect]
+/** Reads headers such as `x-error`, which many services write. */
+const errorHeaders: Reader = (headers) => {
+  const report = reportOfErrorHeaders((name) => headers.get(name)?.toString())
+  if (report === undefined) return undefined
+  const cycle = cycleFromReport(report)
+  return { reason: 'error_header', origin: undefined, partition: undefined, cycle }
+}
+
+const READERS: readonly Reader[] = [spring, connect, errorHeaders]
 
 type Name = keyof SpringHeaderTable | keyof ConnectHeaderTable
 

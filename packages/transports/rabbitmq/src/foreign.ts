@@ -1,4 +1,5 @@
 import { cycleFromReport, type FailureCycle, FIRST_CYCLE } from '@redrive/core'
+import { reportOfErrorHeaders } from '@redrive/core/internal'
 import type { Address } from './delivery.ts'
 import type {
   MassTransitHeaderTable,
@@ -154,7 +155,14 @@ const rascal: Reader = (headers) => {
   }
 }
 
-const READERS: readonly Reader[] = [nServiceBus, massTransit, springAmqp, rascal]
+/** Reads headers such as `x-error`, which many services write. */
+const errorHeaders: Reader = (headers) => {
+  const report = reportOfErrorHeaders((name) => headers[name])
+  if (report === undefined) return undefined
+  return { reason: 'error_header', origin: undefined, cycle: cycleFromReport(report) }
+}
+
+const READERS: readonly Reader[] = [nServiceBus, massTransit, springAmqp, rascal, errorHeaders]
 
 function text(headers: Headers, name: Name): string | undefined {
   const value = headers[name]

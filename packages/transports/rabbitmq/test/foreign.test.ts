@@ -132,6 +132,26 @@ describe('dead letters of libraries', () => {
     expect(read(headers)).toMatchObject({ reason: 'masstransit_fault', origin: 'orders%zz' })
   })
 
+  it('with an error header have its message, type, stack and retries', () => {
+    const found = read({
+      'x-error':
+        '{"name":"StockError","message":"no sofa","stack":"StockError: no sofa\\n    at take (/app/stock.js:1:1)"}',
+      'x-retry-count': 2,
+      'x-death': [death('billing', 'rejected')],
+    })
+    expect(found).toMatchObject({
+      reason: 'error_header',
+      origin: 'billing',
+      cycle: { attempts: 3 },
+    })
+    expect(found.cycle.history[0]).toMatchObject({ type: 'StockError', message: 'no sofa' })
+  })
+
+  it('with headers of a library and an error header use those of the library', () => {
+    const headers = { 'x-exception-message': 'no', 'x-error': 'other' }
+    expect(read(headers)).toMatchObject({ reason: 'spring_amqp_failed' })
+  })
+
   it('use the queue of the broker if the library does not write one', () => {
     const headers = { 'x-exception-message': 'no', 'x-death': [death('billing', 'rejected')] }
     expect(read(headers)).toMatchObject({ reason: 'spring_amqp_failed', origin: 'billing' })
@@ -144,6 +164,7 @@ describe('any other header', () => {
     ...['MT-Reason', 'MT-Fault-InputAddress', 'MT-Fault-RetryCount', 'MT-Fault-Timestamp'],
     ...['NServiceBus.FailedQ', 'NServiceBus.Retries', 'NServiceBus.TimeOfFailure', 'rascal'],
     ...['x-exception-message', 'x-exception-stacktrace', 'x-original-exchange'],
+    ...['x-error', 'x-error-message', 'error', 'x-error-type', 'x-error-stack', 'x-retry-count'],
   ]
   const FIELDS = [
     'queue',
