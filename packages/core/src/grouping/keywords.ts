@@ -1,5 +1,5 @@
 import { FILLERS, KIND_KEY, stemOf } from './dictionary.ts'
-import { CASELESS, isEntity, render, shapedWords } from './names.ts'
+import { hasCaseless, isEntity, render, shapedWords } from './names.ts'
 import { VALUE, type Word } from './word.ts'
 
 /** A text with fewer known words than this share may be in another language. */
@@ -22,11 +22,10 @@ const HTTP_WORDS: ReadonlySet<string> = new Set(
  * capitalised words are left out instead. A message in letters without cases is unchanged.
  */
 export function keywordsOf(message: string): string {
-  const clauses = [...new Set(message.split(/\n|; /))].map((clause) => shapedWords(clause.trim()))
-  const isCaseless = clauses.some((clause) =>
-    clause.some(({ core, shape }) => shape === 'kept' && CASELESS.test(core)),
-  )
-  if (isCaseless) return clauses.map((clause) => clause.map(render).join(' ')).join('; ')
+  const clauses = clausesOf(message).map((clause) => shapedWords(clause.trim()))
+  if (hasCaseless(message) && clauses.some(isCaseless)) {
+    return clauses.map((clause) => clause.map(render).join(' ')).join('; ')
+  }
   const words: Word[] = []
   const names: string[] = []
   for (const clause of clauses) sortOut(clause, words, names)
@@ -39,7 +38,15 @@ export function keywordsOf(message: string): string {
   return [...keywords].sort().join(' ')
 }
 
-const isSmall = (word: string): boolean => /^\p{Ll}{2}/u.test(word)
+/** Returns the different lines and clauses of a message. */
+function clausesOf(message: string): readonly string[] {
+  return /\n|; /.test(message) ? [...new Set(message.split(/\n|; /))] : [message]
+}
+
+const isCaseless = (clause: readonly Word[]): boolean =>
+  clause.some(({ core, shape }) => shape === 'kept' && hasCaseless(core))
+
+const isSmall = (word: string): boolean => /^[a-z]{2}/.test(word) || /^\p{Ll}{2}/u.test(word)
 
 /** Adds the words of the language in a clause, and the names of the program in it. */
 function sortOut(clause: readonly Word[], words: Word[], names: string[]): void {

@@ -9,7 +9,11 @@ import {
 import { HONORIFIC, HOST_OR_FILE, VALUE, type Word, wordOf } from './word.ts'
 
 /** Letters without cases, such as Chinese and Arabic ones. */
-export const CASELESS: RegExp = /\p{Lo}/u
+const CASELESS = /\p{Lo}/u
+
+/** Returns true for a text with letters without cases. Most texts have no letter beyond Greek and Cyrillic, which is faster to check. */
+export const hasCaseless = (text: string): boolean =>
+  /[\u0590-\uffff]/.test(text) && CASELESS.test(text)
 
 const LATIN_WORD = /(?<![\p{L}<])[a-z]{3,}/u
 
@@ -34,7 +38,7 @@ export function render({ before, core, after, shape }: Word): string {
 export function shapedWords(text: string): readonly Word[] {
   const words = text.split(/\s+/).map(wordOf)
   // A Chinese word in an English message is a name. In a Chinese message it is part of the text.
-  if (CASELESS.test(text) && !LATIN_WORD.test(text)) keepCaseless(words)
+  if (hasCaseless(text) && !LATIN_WORD.test(text)) keepCaseless(words)
   // Without a word in small letters, the message is a title: `Limit Reached`.
   if (!words.some(({ shape }) => shape === 'word')) return words
   words.forEach((word, at) => {
@@ -50,7 +54,7 @@ export function shapedWords(text: string): readonly Word[] {
 }
 
 function keepCaseless(words: readonly Word[]): void {
-  for (const word of words) if (CASELESS.test(word.core)) word.shape = 'kept'
+  for (const word of words) if (hasCaseless(word.core)) word.shape = 'kept'
 }
 
 const coreAt = (words: readonly Word[], at: number): string => words[at]?.core ?? ''
