@@ -3,6 +3,7 @@ import type { ReactNode } from 'react'
 import { Button } from '../components/button.tsx'
 import { Icon, Logo } from '../components/icon.tsx'
 import { Kbd } from '../components/kbd.tsx'
+import { connection } from '../data/connection.ts'
 import { isLive } from '../data/live.ts'
 import { useNow } from '../clock.ts'
 import { timeMode } from '../preferences.ts'
@@ -61,6 +62,7 @@ export function nextTimeMode(): void {
 
 function Controls() {
   const live = useStore(isLive)
+  const isLost = useStore(connection).state === 'lost'
   const mode = useStore(timeMode)
   const now = useNow()
   return (
@@ -71,8 +73,8 @@ function Controls() {
           Go to <Kbd keys="Ctrl K" />
         </Button>
       </span>
-      <span className="live" data-paused={live ? undefined : ''} role="status">
-        {live ? 'Live' : 'Paused'}
+      <span className="live" data-paused={live && !isLost ? undefined : ''} role="status">
+        {isLost ? 'Offline' : live ? 'Live' : 'Paused'}
       </span>
       <Button
         size="small"

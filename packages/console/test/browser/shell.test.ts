@@ -122,6 +122,7 @@ test('a lost connection is reported with the age of the data, and ends by itself
   await refocus(page)
   await page.getByText(/^No connection to the server for/).waitFor()
   expect(await page.getByText(/Data is from \d\d:\d\d:\d\d\./).isVisible()).toBe(true)
+  expect(await page.getByText('Offline', { exact: true }).isVisible()).toBe(true)
   await stage.start()
   await page.getByRole('button', { name: 'Retry now' }).click()
   await page.getByText(/^No connection to the server for/).waitFor({ state: 'detached' })
