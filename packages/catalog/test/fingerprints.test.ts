@@ -291,3 +291,24 @@ describe('an explicit apply', () => {
     expect(message).toContain('nextCursor')
   })
 })
+
+test('a source with too many groups has one part for all further handlers of a named group', async () => {
+  const made = withRules(declined())
+  await made.ingest(new ListSource(letters(1, { signature: A, message: 'another' }), 'full'))
+  await pool.query(
+    `insert into redrive_catalog.failure_group (id, source_id, signature, algorithm, class, title, sample, first_seen_at, last_seen_at)
+       select gen_random_uuid(), s.id, 'x-' || n, 1, 'unknown', 't', 't', now(), now()
+         from redrive_catalog.source s, generate_series(1, 10000) n where s.name = 'full'`,
+  )
+  const several = ['a', 'b', 'c'].flatMap((handler) =>
+    letters(2, ELAVON).map((one) => ({ ...one, handler })),
+  )
+  expect(await made.ingest(new ListSource(several, 'full'))).toMatchObject({ added: 6 })
+  const parts = await rows(
+    pool,
+    `select g.handler, g.open_count::integer as open from redrive_catalog.failure_group g
+       join redrive_catalog.group_part p on p.part_id = g.id where p.group_id = $1`,
+    [namedGroupId('full', 'Acquirer declined')],
+  )
+  expect(parts).toEqual([{ handler: null, open: 6 }])
+})

@@ -142,3 +142,15 @@ describe('a split', () => {
     expect(await miscounted()).toEqual([])
   })
 })
+
+test('a source has at most 200 splits', async () => {
+  await add('many', 1, OTHER)
+  await pool.query(
+    `insert into redrive_catalog.group_split (source_id, group_id, new_group_id, name, conditions, split_by, reason)
+       select g.source_id, g.id, g.id, 'split ' || n, '{"types": ["never"]}', 'ada', 'r'
+         from redrive_catalog.failure_group g, generate_series(1, 200) n where g.id = $1`,
+    [groupId('many', A)],
+  )
+  const { message } = await refusal(split('many', { texts: ['lock'] }))
+  expect(message).toContain('already has 200 splits')
+})

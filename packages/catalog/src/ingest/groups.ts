@@ -4,6 +4,7 @@ import type { DatedEntry, KnownSource } from './entry.ts'
 import type { NewGroup } from './new-group.ts'
 import { carryMerges } from './carry-merges.ts'
 import { groupId } from './identity.ts'
+import { withoutHandler } from '../regrouping/named.ts'
 import { linkOlderGroups } from './link-groups.ts'
 import { MESSAGE_MAX, storable } from '../text.ts'
 import {
@@ -40,11 +41,18 @@ export async function knownGroups(
   const [counted] = await run<{ count: number }>(COUNT_GROUPS, [source.id])
   const room = Math.max(0, GROUPS_MAX - (counted?.count ?? 0))
   const overflow = overflowOf(source)
-  // Named groups are few, and rules for them reduce the number of groups. So they always have room.
+  // Named groups first: rules for them reduce the number of groups.
   const named = missing.filter(({ group }) => group.root !== undefined)
   const others = missing.filter(({ group }) => group.root === undefined)
-  const excess = others.slice(room)
-  const created = [...named, ...others.slice(0, room)]
+  const otherRoom = Math.max(0, room - named.length)
+  const excess = others.slice(otherRoom)
+  // Messages contain the handler, so the parts of a named group by handler need a limit, too. A part without one has room.
+  const shared = named.slice(room).map(({ group, at }) => ({
+    from: group.id,
+    at,
+    group: withoutHandler(source.name, group),
+  }))
+  const created = [...named.slice(0, room), ...shared, ...others.slice(0, otherRoom)]
   const at = excess[0]?.at
   if (at !== undefined) created.push({ group: overflow, at })
   await addGroups(run, source.id, created)
@@ -56,13 +64,17 @@ export async function knownGroups(
   const isCarried = await carryMerges(
     run,
     source.id,
-    others.slice(0, room).map(({ group }) => group.id),
+    others.slice(0, otherRoom).map(({ group }) => group.id),
   )
-  return { overflow: new Map(excess.map(({ group }) => [group.id, overflow])), isCarried }
+  const replaced = [
+    ...shared.map(({ from, group }) => [from, group] as const),
+    ...excess.map(({ group }) => [group.id, overflow] as const),
+  ]
+  return { overflow: new Map(replaced), isCarried }
 }
 
 export interface KnownGroups {
-  /** The overflow group by the id of each group that was not created. */
+  /** The group to use instead of each group that was not created, by its id. */
   readonly overflow: ReadonlyMap<string, NewGroup>
   /** Whether a new group joined a merged or split group of earlier rules. */
   readonly isCarried: boolean

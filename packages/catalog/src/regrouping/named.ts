@@ -32,6 +32,13 @@ export function namedGroup(source: string, name: string, traits: NamedTraits): N
   return { ...root, id, handler: traits.ownHandler, root }
 }
 
+/** Returns the part of a named group for all handlers. */
+export const withoutHandler = (source: string, part: NewGroup): NewGroup => ({
+  ...part,
+  id: namedGroupId(source, part.root?.name ?? '', part.class, null),
+  handler: null,
+})
+
 /** Returns the first rule that matches. */
 export const ruleFor = (
   rules: readonly FingerprintRule[],

@@ -11,7 +11,7 @@ import { alone, conflict, type RegroupingDeps } from './merge.ts'
 import { namedGroup } from './named.ts'
 import { RULE_TEXT_MAX } from './rules.ts'
 import { type LetterRow, traitsOf } from './scan.ts'
-import { INSERT_SPLIT, SPLIT_BY_NAME } from './statements.ts'
+import { COUNT_SPLITS, INSERT_SPLIT, SPLIT_BY_NAME } from './statements.ts'
 
 /** Conditions of a split, as in a filter. A dead letter must match all of them. */
 export interface SplitConditions {
@@ -42,6 +42,9 @@ export interface SplitResult extends ApplyResult {
   /** The new group. */
   readonly group: FailureGroup
 }
+
+/** 200 splits per source: the ingest compares each dead letter with all of them. */
+const SPLITS_MAX = 200
 
 const FIELDS: ReadonlySet<string> = new Set<keyof SplitConditions>([
   'class',
@@ -80,6 +83,12 @@ export async function splitGroupBy(
     if (current?.is_merged === true) {
       throw conflict(
         `The group ${id} is merged into another group. Split that group, or unmerge ${id} first.`,
+      )
+    }
+    const [counted] = await run<{ count: number }>(COUNT_SPLITS, [sourceId])
+    if ((counted?.count ?? 0) >= SPLITS_MAX) {
+      throw conflict(
+        `Source "${source}" already has ${SPLITS_MAX} splits. Write a fingerprint rule in the config instead.`,
       )
     }
     const traits = { class: origin.class, message: origin.sample, ownHandler: null }

@@ -112,6 +112,9 @@ select p.part_id, array_agg(p.group_id::text) as groups
 export const SPLIT_BY_NAME: string = `
 select conditions = $3::jsonb as is_same from redrive_catalog.group_split where group_id = $1::uuid and name = $2`
 
+export const COUNT_SPLITS: string = `
+select count(*)::integer as count from redrive_catalog.group_split where source_id = $1`
+
 export const INSERT_SPLIT: string = `
 insert into redrive_catalog.group_split (source_id, group_id, new_group_id, name, conditions, split_by, reason)
   values ($1, $2::uuid, $3::uuid, $4, $5::jsonb, $6, $7)`
