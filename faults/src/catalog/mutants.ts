@@ -89,7 +89,11 @@ export const MUTANTS: readonly Mutant[] = [
     'store a replay that failed again as a new dead letter',
     'c13-failed-again-rabbitmq',
     'copied twice',
-    [REFAIL, 'if (ids.length + unnamed.length === 0) return', 'if (ids !== undefined) return'],
+    [
+      REFAIL,
+      'if (ids.length + unnamed.length === 0)\n    return',
+      'if (ids !== undefined)\n    return',
+    ],
   ],
   [
     'continue with a restored catalog',

@@ -80,6 +80,7 @@ function made(schema: z.ZodType, text: () => string): unknown {
     case 'optional':
     case 'nullable':
     case 'default':
+    case 'readonly':
       return made(def.innerType as z.ZodType, text)
     case 'array':
       return [made(def.element as z.ZodType, text), made(def.element as z.ZodType, text)]
