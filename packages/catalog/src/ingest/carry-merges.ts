@@ -1,14 +1,11 @@
-import { signatureParts } from '@redrive/core/internal'
+import { normaliseMessage } from '@redrive/core/internal'
 import type { RunSql } from '../database.ts'
+import type { EarlierGroup } from './link-groups.ts'
 import { ATTACH_PARTS, CARRY_MERGES, EARLIER_MERGES } from './statements.ts'
 
-interface EarlierMerge {
-  readonly newer: string
-  readonly older: string
+interface EarlierMerge extends EarlierGroup {
   /** The group that the older one is part of, or itself. */
   readonly parent: string
-  readonly newer_sample: string
-  readonly older_sample: string
 }
 
 /**
@@ -22,9 +19,7 @@ export async function carryMerges(
   created: readonly string[],
 ): Promise<boolean> {
   const earlier = await run<EarlierMerge>(EARLIER_MERGES, [sourceId, created])
-  const same = earlier.filter(
-    ({ newer_sample, older_sample }) => wordsOf(newer_sample) === wordsOf(older_sample),
-  )
+  const same = earlier.filter(isSame)
   const found = [...new Map(same.map((one) => [one.newer, one])).values()]
   if (found.length === 0) return false
   const [newer, parents] = [found.map((one) => one.newer), found.map(({ parent }) => parent)]
@@ -33,13 +28,6 @@ export async function carryMerges(
   return true
 }
 
-const OTHER_PARTS = {
-  class: 'unknown',
-  type: '',
-  code: undefined,
-  stack: undefined,
-  handler: '',
-} as const
-
-/** Returns the message with its ids, numbers and quoted values replaced by the current rules. */
-const wordsOf = (message: string) => signatureParts({ ...OTHER_PARTS, message }).message
+/** Compares the whole messages. Links compare only keywords: a wrong link moves nothing, and a wrong merge does. */
+const isSame = ({ newer_sample, older_sample }: EarlierMerge) =>
+  normaliseMessage(newer_sample) === normaliseMessage(older_sample)

@@ -4,7 +4,7 @@ import type { NewGroup } from './new-group.ts'
 import { LINK_GROUPS, OLDER_GROUPS } from './statements.ts'
 
 /** A new group, and a group of earlier rules with the same class, code, type, handler and function. */
-interface Candidate {
+export interface EarlierGroup {
   readonly newer: string
   readonly older: string
   readonly newer_sample: string
@@ -23,11 +23,17 @@ export async function linkOlderGroups(
   // Signatures without a version, such as that of a crash loop, are the same in all releases.
   const versioned = created.filter(({ algorithm }) => algorithm > 1)
   if (versioned.length === 0) return
-  const candidates = await run<Candidate>(OLDER_GROUPS, [sourceId, versioned.map(({ id }) => id)])
-  const links = new Map(candidates.filter(isSame).map(({ older, newer }) => [older, newer]))
+  const candidates = await run<EarlierGroup>(OLDER_GROUPS, [
+    sourceId,
+    versioned.map(({ id }) => id),
+  ])
+  const links = new Map(
+    candidates.filter(hasSameFailures).map(({ older, newer }) => [older, newer]),
+  )
   if (links.size > 0) await run(LINK_GROUPS, [[...links.keys()], [...links.values()]])
 }
 
-function isSame({ newer_sample, older_sample }: Candidate): boolean {
+/** Whether the first messages of both groups have the same keywords by the current rules. */
+function hasSameFailures({ newer_sample, older_sample }: EarlierGroup): boolean {
   return normaliseMessage(newer_sample, true) === normaliseMessage(older_sample, true)
 }

@@ -67,15 +67,20 @@ export const SET_PARENTS: string = `
 update redrive_catalog.failure_group g set merged_into = n.root, root_id = coalesce(r.root_id, r.id)
   from unnest($1::uuid[], $2::uuid[]) as n (id, root) join redrive_catalog.failure_group r on r.id = n.root
   where g.id = n.id and g.merged_into is null`
-/** Groups of earlier rules that may have the failures of new groups. A column that an older release left empty matches any value. */
-export const OLDER_GROUPS: string = `
-select n.id as newer, o.id as older, n.sample as newer_sample, o.sample as older_sample
-  from redrive_catalog.failure_group n join redrive_catalog.failure_group o on o.source_id = n.source_id
-    and o.algorithm between 1 and n.algorithm - 1 and o.continued_in is null
-    and o.class = n.class and o.code is not distinct from n.code
+
+/**
+ * New groups (n) with the groups of earlier rules (o) that may have the same failures. A column that an older release left
+ * empty matches any value. The caller compares the samples.
+ */
+const WITH_EARLIER_GROUPS = `from redrive_catalog.failure_group n join redrive_catalog.failure_group o on o.source_id = n.source_id
+    and o.algorithm between 1 and n.algorithm - 1 and o.class = n.class and o.code is not distinct from n.code
     and (o.error_type is null or o.error_type = n.error_type) and (o.handler is null or o.handler = n.handler)
     and (o.frame is null or n.frame is null or o.frame = n.frame)
-  where n.source_id = $1 and n.id = any($2::uuid[])
+  where n.source_id = $1 and n.id = any($2::uuid[])`
+
+export const OLDER_GROUPS: string = `
+select n.id as newer, o.id as older, n.sample as newer_sample, o.sample as older_sample
+  ${WITH_EARLIER_GROUPS} and o.continued_in is null
   order by n.id, o.id limit 10000`
 
 /** Links groups of earlier rules ($1) to new groups ($2). Locks in the order of ids, as all writers do. */
@@ -99,18 +104,11 @@ update redrive_catalog.failure_group n set owner = e.owner,
     muted_until = case when e.is_muted then e.muted_until end
   from earlier e where n.id = e.newer`
 
-/**
- * Groups of earlier rules that may have the failures of new groups, if users merged or split them. A column that an older
- * release left empty matches any value.
- */
+/** The same, but only groups that users merged or split. */
 export const EARLIER_MERGES: string = `
 select n.id as newer, o.id as older, coalesce(o.merged_into, o.id) as parent, n.sample as newer_sample,
     o.sample as older_sample
-  from redrive_catalog.failure_group n join redrive_catalog.failure_group o on o.source_id = n.source_id
-    and o.algorithm between 1 and n.algorithm - 1 and o.class = n.class and o.code is not distinct from n.code
-    and (o.error_type is null or o.error_type = n.error_type) and (o.handler is null or o.handler = n.handler)
-    and (o.frame is null or n.frame is null or o.frame = n.frame)
-  where n.source_id = $1 and n.id = any($2::uuid[]) and n.merged_into is null
+  ${WITH_EARLIER_GROUPS} and n.merged_into is null
     and (o.merged_by is not null
       or exists (select from redrive_catalog.group_part p where p.group_id = o.id)
       or exists (select from redrive_catalog.group_split t where t.group_id = o.id))
