@@ -24,8 +24,8 @@ export function runChange({ catalog, guard }: OperationDeps): Handlers<'getRepla
 }
 
 /**
- * Returns the permissions that a person needs to see the whole change of a run. Whoever approves a run must be able to
- * see what it does.
+ * Returns the permissions that a person needs to see the whole change of a run. A person who approves a run
+ * must be able to see what it does.
  */
 export function actionsToSee(change: ReplayChange | undefined): readonly Action[] {
   const { kind, isHidden } = viewOf(change, false)

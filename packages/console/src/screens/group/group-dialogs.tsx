@@ -152,7 +152,7 @@ function DiscardDialog({ groups, onClose, onDone }: GroupDialogsProps) {
   const frozen = useQuery({
     queryKey: ['freeze', ...ids],
     queryFn: () => freezeForDiscard(ids),
-    // Each dialog selects anew, and never again while it is open.
+    // Each dialog creates its own selection, once.
     gcTime: 0,
     staleTime: Number.POSITIVE_INFINITY,
     refetchOnWindowFocus: false,
