@@ -30,6 +30,9 @@ const shared = {
   // Much longer than a healthy test: a machine that gives little time to its processes must not fail
   // tests. A hanging test still ends.
   testTimeout: 90_000,
+  // Concurrent tests of a file mostly wait for a broker. Twice vitest's number ends the longest files
+  // in half the time.
+  maxConcurrency: 10,
   // A hook may be the first user of a service, which starts then.
   hookTimeout: 120_000,
   expect: { poll: { timeout: 45_000 } },
