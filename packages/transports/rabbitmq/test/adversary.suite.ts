@@ -96,9 +96,9 @@ export function adversary(url: string): void {
         await rig.send('a')
         const delivery = await inbox.nth(1)
         const enacting = Promise.resolve(transport.enact(delivery, retryIn(250)))
-        expect(await within('an answer', enacting, { timeout: SOON_MS })).toMatchObject({
-          kind: 'unknown',
-        })
+        const { kind } = await within('an answer', enacting, { timeout: SOON_MS })
+        // `done` when the next connection is open before the copy is published.
+        expect(['unknown', 'done']).toContain(kind)
       }),
     )
 

@@ -1,5 +1,6 @@
 import { urlsOf } from '@redrive/dev-support'
 import type { DrainedDeadLetter } from '@redrive/runtime'
+import { until } from '@redrive/testing'
 import { describe, expect, it, vi } from 'vitest'
 import type { readForeignDeath } from '../src/foreign.ts'
 import { managementOf } from './management.ts'
@@ -53,6 +54,7 @@ describe.concurrent('drain', () => {
       const first = await source.drain({ limit: 10 })
       expect(first.deadLetters).toHaveLength(3)
       await first.abandon()
+      await until('they are back', async () => (await rig.count(queue)) === 3)
       // The broker counts deliveries in a header. It must not change the message.
       const batch = await source.drain({ limit: 10 })
       expect(byId(batch.deadLetters, 'odd')).toMatchObject({
