@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
+import { LongestFirst } from './dev/check/longest-first.ts'
 
 // Tests run on the sources of every package, so they need no build.
 const conditions = ['@redrive/source', 'module', 'node', 'development|production']
@@ -45,6 +46,7 @@ export default defineConfig({
     // Three on two cores: most tests wait for a broker.
     maxWorkers: 3,
     ...shared,
+    sequence: { sequencer: LongestFirst },
     // Projects of one group run together, in the order of their names: those with the longest waits
     // first. Tests that restart a broker run last, next to those that need none.
     projects: [

@@ -62,8 +62,9 @@ export function limitSteps(
 
 /**
  * The whole gate runs three processes. Here few files are selected, and most of them wait for a
- * broker. On two cores, after a change of one RabbitMQ file: three processes needed 66 s, four
- * needed 62 s, and four threads, which start faster, needed 54 s.
+ * broker. On two cores, after a change of one RabbitMQ file, four threads need 61 s; they start
+ * faster than processes. Six threads need as long, because the processor is busy then, and tests
+ * with short waits fail.
  */
 const WORKERS = '--pool=threads --maxWorkers=4'
 
