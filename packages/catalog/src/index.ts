@@ -15,6 +15,9 @@ export type { CatalogOptions } from './options.ts'
 export { type Background, type BackgroundOptions, startBackground } from './composition.ts'
 export type { IngestResult } from './ingest/ingest.ts'
 export type { IngestOptions } from './ingest/options.ts'
+export type { StoredPreview } from './ingest/preview.ts'
+export { type Mask, resolveMask, type ResolvedMask, stepsLeft } from './masking/mask.ts'
+export { maskBody, MASKED, type MaskedBody } from './masking/mask-body.ts'
 export { migrate, migrationSql, missingMigrations } from './migrate.ts'
 export type {
   DeadLetterDetail,

@@ -1,5 +1,5 @@
+import { MASKED } from '../masking/mask-body.ts'
 import { NAME_MAX, storable } from '../text.ts'
-import { MASKED } from './preview.ts'
 
 /** 64 headers of 1,000 characters, 16,000 in total: enough to read. The encoded dead letter keeps all headers. */
 const COUNT_MAX = 64

@@ -1,9 +1,10 @@
 import { type Duration, parseDuration, RedriveError } from '@redrive/core'
 import type { PayloadKeys } from '../encryption.ts'
+import { type Mask, resolveMask, type ResolvedMask } from '../masking/mask.ts'
 import { NAME_MAX } from '../text.ts'
 import { rulesOf } from '../regrouping/named.ts'
 import type { FingerprintRule } from '../regrouping/rules.ts'
-import { pointerSteps } from './preview.ts'
+import { pointerSteps } from '../json-pointer.ts'
 
 export interface IngestOptions {
   /**
@@ -36,8 +37,11 @@ export interface IngestOptions {
    * number of dead letters in a batch follows from the size of the previous ones. A larger body is read alone.
    */
   readonly maxBytesInFlight?: number
-  /** JSON Pointers of values to mask in the preview; `*` matches every item or key. Default: none. */
-  readonly mask?: readonly string[]
+  /**
+   * Values to mask in the preview, by JSON Pointer; `*` matches every item or key. A body in which a mask finds
+   * nothing has no preview, unless the mask is optional. Default: none.
+   */
+  readonly mask?: readonly (string | Mask)[]
   /** Names of headers whose values are masked for display, in upper or lower case. Default: none. */
   readonly maskHeaders?: readonly string[]
   /**
@@ -64,7 +68,7 @@ export interface ResolvedIngest {
   readonly openRetentionMs: number | undefined
   readonly maxPayloadBytes: number
   readonly maxBytesInFlight: number
-  readonly masks: readonly (readonly string[])[]
+  readonly masks: readonly ResolvedMask[]
   readonly maskedHeaders: ReadonlySet<string>
   readonly isPreviewing: boolean
   readonly extract: ReadonlyMap<string, readonly string[]>
@@ -113,10 +117,11 @@ export function resolveIngest(
   }
   const retentionMs = durationOf('retention', options.retention, problems)
   const openRetentionMs = durationOf('openRetention', options.openRetention, problems)
-  const masks = mask.map(pointerSteps)
-  mask.forEach((pointer, at) => {
-    if (masks[at] === undefined)
-      problems.push(`mask: expected a JSON Pointer such as '/card/number', got '${pointer}'`)
+  const masks = mask.map(resolveMask)
+  mask.forEach((one, at) => {
+    if (masks[at] !== undefined) return
+    const pointer = typeof one === 'string' ? one : one.pointer
+    problems.push(`mask: expected a JSON Pointer such as '/card/number', got '${pointer}'`)
   })
   const extract = extractOf(options.extract ?? {}, problems)
   if (problems.length > 0) {
@@ -131,7 +136,7 @@ export function resolveIngest(
     openRetentionMs,
     maxPayloadBytes,
     maxBytesInFlight,
-    masks: masks.filter((steps) => steps !== undefined),
+    masks: masks.filter((one) => one !== undefined),
     maskedHeaders: new Set(maskHeaders.map((header) => header.toLowerCase())),
     isPreviewing: options.preview ?? keys === undefined,
     extract,

@@ -1,14 +1,12 @@
+import { scanned } from '../json-scan.ts'
+import { maskBody } from '../masking/mask-body.ts'
+import type { ResolvedMask } from '../masking/mask.ts'
 import { NAME_MAX, storable } from '../text.ts'
 
 /** 64 KiB: users do not read more of a body, and this bounds the time to parse it. */
 const BYTES_MAX = 65_536
-/** 64 levels: the database parses a preview recursively, too. */
-const DEPTH_MAX = 64
 /** 8 KiB for one text: users do not read longer ones. */
 const TEXT_MAX = 8_192
-
-/** Replaces a masked value. */
-export const MASKED = '***'
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
@@ -34,16 +32,39 @@ export interface ParsedBody {
 }
 
 /**
- * Returns the preview for display and filters, as text for a jsonb column. Masks are JSON Pointers (RFC 6901);
- * `*` matches every item or key.
+ * Returns the preview for display and filters, as text for a jsonb column. If a mask finds nothing, the values of the
+ * body are not stored, because filters could find them.
  */
 export function previewOf(
   { text, value, isPlain }: ParsedBody,
-  masks: readonly (readonly string[])[],
+  masks: readonly ResolvedMask[],
 ): string {
   // Most bodies need no change, so their text is used as it is.
   const isUnchanged = isPlain && masks.length === 0 && text.length <= TEXT_MAX
-  return isUnchanged ? text : JSON.stringify(cleaned(value, masks))
+  if (isUnchanged) return text
+  const masked = maskBody(value, masks)
+  return JSON.stringify(
+    masked.unmatched === undefined ? cleaned(masked.value) : { [HIDDEN]: masked.unmatched },
+  )
+}
+
+/** The only key of a preview that is hidden, because the mask in its value found nothing. */
+const HIDDEN = 'redrive:hidden-by-mask'
+
+/** A preview as it is stored. */
+export interface StoredPreview {
+  /** The masked body as JSON; undefined if there is no preview. */
+  readonly preview: unknown
+  /** The mask that found nothing in the body, so that it has no preview. */
+  readonly hiddenBy: string | undefined
+}
+
+export function storedPreview(value: unknown): StoredPreview {
+  const hiddenBy =
+    typeof value === 'object' && value !== null && Object.hasOwn(value, HIDDEN)
+      ? String((value as Readonly<Record<string, unknown>>)[HIDDEN])
+      : undefined
+  return { preview: hiddenBy === undefined ? (value ?? undefined) : undefined, hiddenBy }
 }
 
 /** Returns the values at these paths that can be searched: texts, numbers, true and false. */
@@ -70,67 +91,12 @@ function valueAt(value: unknown, steps: readonly string[]): unknown {
   return current
 }
 
-export const isTooDeep = (bytes: Uint8Array): boolean => scanned(bytes).isDeep
-
-/** 15 digits: JavaScript numbers keep at least this many exactly. */
-const DIGITS_MAX = 15
-
-/**
- * Scans a body before it is parsed. It counts brackets outside of texts. A plain body has no `\u` escapes, which
- * can represent characters that the database cannot store. It also has no exponents and no long numbers: the
- * database could reject them, or store them with more digits than JavaScript can compare.
- */
-function scanned(bytes: Uint8Array): { readonly isDeep: boolean; readonly isPlain: boolean } {
-  let depth = 0
-  let digits = 0
-  let isText = false
-  let isPlain = true
-  for (let at = 0; at < bytes.length; at++) {
-    const byte = bytes[at] as number
-    if (isText) {
-      if (byte === QUOTE) isText = false
-      else if (byte === BACKSLASH && bytes[++at] === LETTER_U) isPlain = false
-    } else if (byte >= ZERO && byte <= NINE) {
-      if (++digits > DIGITS_MAX) isPlain = false
-    } else if (byte !== POINT) {
-      if (digits > 0 && (byte | LOWER_CASE) === LETTER_E) isPlain = false
-      digits = 0
-      if (byte === QUOTE) isText = true
-      else if (byte === OPEN_LIST || byte === OPEN_OBJECT) {
-        if (++depth > DEPTH_MAX) return { isDeep: true, isPlain }
-      } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) depth--
-    }
-  }
-  return { isDeep: false, isPlain }
-}
-
-const [QUOTE, BACKSLASH, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [
-  0x22, 0x5c, 0x5b, 0x5d, 0x7b, 0x7d,
-]
-const [ZERO, NINE, POINT, LETTER_U, LETTER_E, LOWER_CASE] = [0x30, 0x39, 0x2e, 0x75, 0x65, 0x20]
-
-/** Returns a value that the database can store, with masked values replaced. */
-function cleaned(value: unknown, masks: readonly (readonly string[])[]): unknown {
-  if (masks.some(({ length }) => length === 0)) return MASKED
+/** Returns a value that the database can store. */
+function cleaned(value: unknown): unknown {
   if (typeof value === 'string') return storable(value, TEXT_MAX)
   if (typeof value !== 'object' || value === null) return value
-  if (Array.isArray(value)) return value.map((one, at) => cleaned(one, below(masks, String(at))))
+  if (Array.isArray(value)) return value.map(cleaned)
   return Object.fromEntries(
-    Object.entries(value).map(([name, one]) => [
-      storable(name, TEXT_MAX),
-      cleaned(one, below(masks, name)),
-    ]),
+    Object.entries(value).map(([name, one]) => [storable(name, TEXT_MAX), cleaned(one)]),
   )
-}
-
-const below = (masks: readonly (readonly string[])[], step: string) =>
-  masks.filter(([first]) => first === step || first === '*').map(([, ...rest]) => rest)
-
-/** Returns the steps of a JSON Pointer, or undefined if the text is not one. */
-export function pointerSteps(pointer: string): readonly string[] | undefined {
-  if (!pointer.startsWith('/')) return undefined
-  return pointer
-    .slice(1)
-    .split('/')
-    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
 }

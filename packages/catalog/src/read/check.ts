@@ -1,5 +1,5 @@
 import { RedriveError } from '@redrive/core'
-import { pointerSteps } from '../ingest/preview.ts'
+import { pointerSteps } from '../json-pointer.ts'
 
 /** 200 rows per page: enough for a user to read, and a limit for the cost of one query. */
 const PAGE_MAX = 200

@@ -1,4 +1,4 @@
-import { pointerSteps } from '../ingest/preview.ts'
+import { pointerSteps } from '../json-pointer.ts'
 import { NAME_MAX, storable } from '../text.ts'
 import type { DeadLetterQuery } from './query.ts'
 import { containing, momentSql, readCursor, type Values } from './sql.ts'

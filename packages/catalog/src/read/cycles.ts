@@ -1,6 +1,7 @@
 import type { FailureRecord } from '@redrive/core'
 import type { DrainedDeadLetter } from '@redrive/runtime'
 import type { PayloadKeys } from '../encryption.ts'
+import { type StoredPreview, storedPreview } from '../ingest/preview.ts'
 import { isId } from './check.ts'
 import { EARLIER_CYCLES, EARLIER_PARTS } from './cycle-statements.ts'
 import { type HistoryEntry, recordOf } from './dead-letters.ts'
@@ -8,7 +9,7 @@ import { decryptParts, type PartRow } from './payload.ts'
 import { ask, type Reader, reading } from './sql.ts'
 
 /** An earlier cycle of a dead letter: it was replayed and failed again. */
-export interface EarlierCycle {
+export interface EarlierCycle extends StoredPreview {
   readonly cycle: number
   /** The group of the failure. The next cycle may have failed in another way. */
   readonly group: string
@@ -20,10 +21,8 @@ export interface EarlierCycle {
   readonly reason: string
   /** The last failures of the cycle, oldest first. */
   readonly history: readonly FailureRecord[]
-  /** Whether the replay had an edited body, so that the body of this cycle is kept separately. */
+  /** Whether the replay had an edited body, so that the body of this cycle is kept, and its preview. */
   readonly isEdited: boolean
-  /** The masked body before the edit as JSON; undefined without an edit or without a preview. */
-  readonly preview: unknown
 }
 
 /** Returns the earlier cycles of a dead letter, oldest first. */
@@ -33,11 +32,13 @@ export async function readCycles(reader: Reader, id: string): Promise<readonly E
   return rows.map(({ preview, history, ...row }) => ({
     ...row,
     history: history.map(recordOf),
-    preview: preview ?? undefined,
+    ...storedPreview(preview),
   }))
 }
 
-type CycleRow = Omit<EarlierCycle, 'history'> & { readonly history: readonly HistoryEntry[] }
+type CycleRow = Omit<EarlierCycle, 'history' | 'hiddenBy'> & {
+  readonly history: readonly HistoryEntry[]
+}
 
 /** Returns the message of an earlier cycle before its edit, or undefined if it was not edited. */
 export async function readBeforeEdit(

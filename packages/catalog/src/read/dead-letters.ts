@@ -2,6 +2,7 @@ import type { FailureClass, FailureRecord } from '@redrive/core'
 import type { DrainedDeadLetter } from '@redrive/runtime'
 import type { RunSql } from '../database.ts'
 import type { PayloadKeys } from '../encryption.ts'
+import type { StoredPreview } from '../ingest/preview.ts'
 import { isId, PAGE } from './check.ts'
 import { compileDeadLetter, compileDeadLetters, isIndexed } from './compile.ts'
 import { readPayload, readPreview } from './payload.ts'
@@ -59,10 +60,7 @@ export interface DeadLetterPage {
 }
 
 /** A dead letter with the preview of its body. */
-export interface DeadLetterPreview extends DeadLetterSummary {
-  /** The masked body as JSON; undefined if there is no preview. */
-  readonly preview: unknown
-}
+export interface DeadLetterPreview extends DeadLetterSummary, StoredPreview {}
 
 /** A dead letter with everything that a replay needs. */
 export interface DeadLetterDetail extends DeadLetterPreview {
@@ -118,7 +116,7 @@ export async function readDeadLetterPreview(
 async function previewed(run: RunSql, id: string): Promise<DeadLetterPreview | undefined> {
   const { text, values } = compileDeadLetter(id)
   const [row] = await run<SummaryRow>(text, values)
-  return row === undefined ? undefined : { ...summaryOf(row), preview: await readPreview(run, id) }
+  return row === undefined ? undefined : { ...summaryOf(row), ...(await readPreview(run, id)) }
 }
 
 interface SummaryRow {

@@ -1,6 +1,7 @@
 import type { DrainedDeadLetter } from '@redrive/runtime'
 import type { RunSql } from '../database.ts'
 import { PART_BYTES } from '../ingest/payloads.ts'
+import { type StoredPreview, storedPreview } from '../ingest/preview.ts'
 import { keyOf, createDecryptor, type PayloadKeys, WIRE_PART } from '../encryption.ts'
 import { decodeDeadLetter } from '../dead-letter-codec.ts'
 import { FIRST_PARTS, PREVIEW, PARTS } from './statements.ts'
@@ -35,9 +36,9 @@ export async function readPayload(
 }
 
 /** Returns the stored preview. It is not encrypted, and the body is not read. */
-export async function readPreview(run: RunSql, id: string): Promise<unknown> {
+export async function readPreview(run: RunSql, id: string): Promise<StoredPreview> {
   const [row] = await run<{ preview: unknown }>(PREVIEW, [id])
-  return row?.preview ?? undefined
+  return storedPreview(row?.preview)
 }
 
 /** 8 parts per statement, so that each statement ends in time for a body of any size. */

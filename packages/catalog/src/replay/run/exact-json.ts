@@ -1,4 +1,4 @@
-import { isTooDeep } from '../../ingest/preview.ts'
+import { isTooDeep } from '../../json-scan.ts'
 
 /** An error for a body that cannot be parsed as JSON without loss. */
 export class NotExact extends Error {}
