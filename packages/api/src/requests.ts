@@ -17,7 +17,11 @@ const timestamp = z.number()
 const listOf = <T extends z.ZodEnum>(values: T) => z.array(values).max(values.options.length)
 
 export const byId = z.object({ id })
+const reason = z.string().trim().min(1).max(1_000).describe('Reason, stored in the audit log')
+
+export const unmaskQuery = z.object({ reason })
 export const payloadQuery = z.object({
+  reason,
   cycle: z
     .int()
     .min(1)
@@ -74,8 +78,6 @@ export const groupChange = z
     owner: name.nullable().optional().describe('Owner; null removes the owner'),
   })
   .meta({ id: 'GroupChange' })
-
-const reason = z.string().trim().min(1).max(1_000).describe('Reason, stored in the audit log')
 
 export const groupMerge = z
   .strictObject({

@@ -105,6 +105,26 @@ describe('output for people', () => {
     await expect(stdout).toMatchFileSnapshot(golden('messages-show'))
   })
 
+  test('shows the original body only with a reason, and says which mask hides a body', async () => {
+    const handlers: Handlers = {
+      getDeadLetter: () => ({ ...detail(), body: { isHidden: false, hiddenBy: '/card/number' } }),
+      listDeadLetterReplays: () => ({ items: [] }),
+      listCycles: () => ({ cycles: [] }),
+      getPayload: () => ({ bytes: 'e30=', text: '{"card":1}', headers: {}, key: 'k' }),
+    }
+    const show = ['messages', 'show', MESSAGE_A]
+    expect((await runWith(handlers, show)).stdout).toContain(
+      'Hidden: the mask /card/number found nothing. To show the original, add --unmasked --reason …',
+    )
+    const refused = await runWith(handlers, [...show, '--unmasked'])
+    expect(refused.code).toBe(2)
+    expect(refused.stderr).toContain('--unmasked requires --reason')
+    const shown = await runWith(handlers, [...show, '--unmasked', '--reason', 'ticket 7'])
+    expect(shown.stdout).toContain('{"card":1}')
+    const asked = server?.requests.find(({ query }) => query !== undefined && 'reason' in query)
+    expect(asked?.query).toMatchObject({ reason: 'ticket 7' })
+  })
+
   test('prints the next command on a terminal, but not in a script', async () => {
     const handlers: Handlers = {
       ...TREND,
@@ -1188,7 +1208,12 @@ describe('set-aside messages', () => {
     expect(listed.code).toBe(0)
     expect(listed.stdout).toMatch(/orders +1 min ago +open +.* The body has 200000000 bytes/)
     expect(server?.requests[0]?.query).toMatchObject({ sources: ['orders'] })
-    const shown = await runWith(handlers, ['set-aside', 'show', MESSAGE_A, '--payload'])
+    const show = ['set-aside', 'show', MESSAGE_A, '--payload']
+    const refused = await runWith(handlers, show)
+    expect(refused.code).toBe(2)
+    expect(refused.stderr).toContain('--payload requires --reason')
+    const shown = await runWith(handlers, [...show, '--reason', 'ticket 7'])
+    expect(server?.requests.at(-1)?.query).toMatchObject({ reason: 'ticket 7' })
     expect(shown.stdout).toContain('more than maxPayloadBytes')
     expect(shown.stdout).toContain('{"order":7}')
     expect(shown.stdout).toContain('"abc"')

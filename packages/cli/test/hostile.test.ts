@@ -131,7 +131,7 @@ const COMMANDS: readonly (readonly string[])[] = [
   ['groups', 'change', GROUP_A, '--state', 'muted'],
   ['messages', 'list'],
   ['messages', 'show', MESSAGE_A],
-  ['messages', 'show', MESSAGE_A, '--unmasked'],
+  ['messages', 'show', MESSAGE_A, '--unmasked', '--reason', 'ticket 7'],
   ['messages', 'export'],
   ['replay', 'plan', `group:${GROUP_A}`],
   ['replay', 'list'],

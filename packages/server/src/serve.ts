@@ -10,6 +10,7 @@ import { createApp } from './http/app.ts'
 import { registerConsole } from './http/console.ts'
 import { createMetrics, type ServerMetrics } from './http/metrics.ts'
 import { registerLogin } from './identity/routes.ts'
+import { createReading } from './reading/reading.ts'
 import { createRetryingWriter } from './retry-write.ts'
 import { SERVE_ROLES, type ServeRole } from './serve-role.ts'
 import { type BrokerWatch, watchBrokers } from './start/brokers.ts'
@@ -164,8 +165,8 @@ async function reportIngest(
   }
 }
 
-const masksOf = ({ sources }: Config) =>
-  Object.fromEntries(Object.entries(sources).map(([name, { mask = [] }]) => [name, mask]))
+const readingOf = ({ sources, masking }: Config) =>
+  createReading({ sources, detectors: masking.detectors })
 
 async function apiOf(
   { config, pools, log }: StartContext,
@@ -179,7 +180,7 @@ async function apiOf(
     identity,
     insist: createRetryingWriter(log),
     alertLimits,
-    masks: masksOf(config),
+    reading: readingOf(config),
   })
   const { requestsPerMinute, bodyBytes } = config.limits
   const app = await createApp({

@@ -157,7 +157,7 @@ const EXAMPLES: Examples = {
   listDeadLetters: async () => recent,
   exportDeadLetters: async () => recent,
   getDeadLetter: byDeadLetter,
-  getPayload: byDeadLetter,
+  getPayload: async (on) => ({ ...(await byDeadLetter(on)), query: { reason: 'ticket 7' } }),
   listCycles: byDeadLetter,
   listDeadLetterReplays: byDeadLetter,
   listDeadLetterComments: byDeadLetter,
@@ -173,6 +173,7 @@ const EXAMPLES: Examples = {
   getSetAside: async ({ catalog }) => ({ params: { id: await setOneAside(catalog, 'orders') } }),
   getSetAsidePayload: async ({ catalog }) => ({
     params: { id: await setOneAside(catalog, 'orders') },
+    query: { reason: 'ticket 7' },
   }),
   replaySetAside: bySetAside,
   async approveSetAside(on) {

@@ -291,7 +291,8 @@ describe('a body', () => {
     expect(shown.body).toEqual({ isHidden: false, preview: { order: 0, card: '***' } })
     expect(shown.headers['authorization']).not.toBe('Basic secret')
     expect(await outcomes(params.id)).toEqual(['getDeadLetter viewed'])
-    const payload = await as('admin').call('getPayload', { params })
+    const query = { reason: 'ticket 7' }
+    const payload = await as('admin').call('getPayload', { params, query })
     expect(JSON.parse(payload.text ?? '')).toEqual({ order: 0, card: '4111' })
     expect(payload.headers['authorization']).toBe('Basic secret')
     expect((await outcomes(params.id))[0]).toBe('getPayload viewed')
@@ -300,13 +301,16 @@ describe('a body', () => {
   test('without valid UTF-8 has no text', async () => {
     const bytes = Uint8Array.from([0xff, 0x00, 0x80])
     const { ids } = await fill(catalog, 'orders', 1, () => bytes)
-    const payload = await as('admin').call('getPayload', { params: { id: ids[0] ?? '' } })
+    const payload = await as('admin').call('getPayload', {
+      params: { id: ids[0] ?? '' },
+      query: { reason: 'ticket 7' },
+    })
     expect(payload.text).toBeUndefined()
     expect(Buffer.from(payload.bytes, 'base64')).toEqual(Buffer.from(bytes))
   })
 
   test('is not revealed by filters on its values', async () => {
-    const { group } = await fill(catalog, 'orders', 1, () => ({ salary: 5_000 }))
+    const { group } = await fill(catalog, 'orders', 1, () => ({ salary: 5_000, card: 1 }))
     const missing = {
       code: 'forbidden',
       message: expect.stringContaining('view_payload') as unknown,

@@ -217,7 +217,7 @@ describe('while the audit log cannot be written', () => {
     const admin = broken.as('admin')
     const requests = [
       () => admin.call('discard', { body: { ids: [...ids] } }),
-      () => admin.call('getPayload', { params }),
+      () => admin.call('getPayload', { params, query: { reason: 'ticket 7' } }),
       () => admin.call('getDeadLetter', { params }),
       () => broken.as('viewer').call('discard', { body: { ids: [...ids] } }),
     ]

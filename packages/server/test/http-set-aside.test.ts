@@ -16,7 +16,10 @@ describe('set-aside messages', () => {
     expect(alerts).toContainEqual({ kind: 'set_aside', source: 'orders', count: 1 })
     const { sources } = await stage.as('viewer').call('listSources', {})
     expect(sources).toMatchObject([{ source: 'orders', setAside: 1 }])
-    const payload = await stage.as('admin').call('getSetAsidePayload', { params: { id } })
+    const payload = await stage.as('admin').call('getSetAsidePayload', {
+      params: { id },
+      query: { reason: 'ticket 7' },
+    })
     const { messageId } = messages[0] ?? {}
     expect(JSON.parse(Buffer.from(payload.bytes, 'base64').toString())).toEqual({
       order: messageId,

@@ -15,6 +15,7 @@ import type { NewEntry } from '../src/audit/entry.ts'
 import { createOperations, type Operations } from '../src/operations/operations.ts'
 import { type AppOptions, createApp } from '../src/http/app.ts'
 import type { Identity, Token, TokenRequest } from '../src/identity/port.ts'
+import { createReading, type ReadingOptions } from '../src/reading/reading.ts'
 import { createRetryingWriter } from '../src/retry-write.ts'
 import { serverDatabase } from './database-stage.ts'
 
@@ -140,7 +141,7 @@ export interface StageOptions {
   readonly catalog?: (made: Catalog) => Catalog
   readonly desk?: (made: Operations) => Operations
   readonly approval?: 'another_person' | 'anyone'
-  readonly masks?: Readonly<Record<string, readonly string[]>>
+  readonly reading?: ReadingOptions
 }
 
 /** A limit that tests do not reach by accident. */
@@ -170,7 +171,7 @@ export async function staged(pool: Pool, options: StageOptions = {}): Promise<St
     audit,
     identity,
     insist: createRetryingWriter(logger),
-    masks: options.masks ?? {},
+    reading: createReading(options.reading),
   })
   const desk = options.desk?.(plainDesk) ?? plainDesk
   const app = await createApp({
@@ -233,30 +234,41 @@ export interface Filled {
   readonly ids: readonly string[]
 }
 
+/** Parts of a dead letter that most tests do not set. */
+interface FillOptions {
+  readonly message?: string
+  readonly key?: string
+  readonly headers?: Readonly<Record<string, unknown>>
+  /** The mask at the time of the ingest. */
+  readonly mask?: readonly string[]
+}
+
 /** Ingests dead letters through the memory transport. Each call creates a new failure group. */
 export async function fill(
   made: Catalog,
   queue: string,
   count = 1,
   body: (at: number) => unknown = (at) => ({ order: at, card: '4111' }),
+  options: FillOptions = {},
 ): Promise<Filled> {
   const broker = new MemoryBroker()
   const now = Date.now() - 60_000
   const signature = `1-${randomUUID().replaceAll('-', '').slice(0, 16)}`
   for (let at = 0; at < count; at += 1) {
     const id = randomUUID()
-    const message = `card ${at} declined <script>`
+    const { message = `card ${at} declined <script>`, key = `key ${id}` } = options
     const failure = { class: 'business', signature, code: 'E1', type: 'Declined', message } as const
     const history = [{ number: 1, at: now, waitedMs: 0, ...failure, counted: true }]
     const cycle = { ...FIRST_CYCLE, attempts: 1, firstFailedAt: now + at, history }
-    const fields = { id, key: `key ${id}`, source: queue, replayId: undefined, cycle }
+    const fields = { id, key, source: queue, replayId: undefined, cycle }
     const { headers } = encodeHeaders({ ...fields, reason: 'not_retryable' })
-    const allHeaders = { ...headers, authorization: 'Basic secret' }
+    const allHeaders = { ...headers, authorization: 'Basic secret', ...options.headers }
     send(broker, deadLetterQueue(queue), body(at), { id, headers: allHeaders })
   }
   const source = memorySource({ broker, queue })
   const extract = { salary: '/salary' }
-  await made.ingest(source, { mask: ['/card'], maskHeaders: ['authorization'], extract })
+  const { mask = ['/card'] } = options
+  await made.ingest(source, { mask, maskHeaders: ['authorization'], extract })
   await source.close()
   const { groups } = await made.groups({ sources: [queue], limit: 200 })
   const group = groups.find((one) => one.signature === signature)?.id ?? ''

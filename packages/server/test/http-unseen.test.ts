@@ -4,7 +4,8 @@ import { describe, expect, test } from 'vitest'
 import { database, fill, staged } from './http-stage.ts'
 
 const pool = await database('redrive_server_unseen')
-const stage = await staged(pool, { masks: { orders: ['/card/number', '/items/0/price'] } })
+const mask = ['/card/number', '/items/0/price'].map((pointer) => ({ pointer, optional: true }))
+const stage = await staged(pool, { reading: { sources: { orders: { mask } } } })
 const { as } = stage
 
 async function problemOf(work: Promise<unknown>): Promise<ApiError['problem'] | undefined> {
@@ -148,7 +149,7 @@ describe('the change of a run', () => {
 
 test('the selection of a run hides payload values and sources that the caller cannot view', async () => {
   await fill(stage.catalog, 'secret project')
-  const { group } = await fill(stage.catalog, 'orders', 1, () => ({ salary: 5_000 }))
+  const { group } = await fill(stage.catalog, 'orders', 1, () => ({ salary: 5_000, card: 1 }))
   const query = { groups: [group], json: { '/salary': 5_000 } }
   const sources = ['orders', 'secret project']
   const filter = `group:${group} json:/salary=5000 source:orders source:"secret project"`
@@ -174,7 +175,9 @@ test('a dead letter with a missing key is shown without its body, and the error 
     const { id } = await other.as(who).call('getDeadLetter', { params })
     expect(id).toBe(params.id)
   }
-  const problem = await problemOf(other.as('admin').call('getPayload', { params }))
+  const problem = await problemOf(
+    other.as('admin').call('getPayload', { params, query: { reason: 'ticket 7' } }),
+  )
   expect(problem).toMatchObject({ code: 'conflict', status: 409 })
   expect(problem?.detail).toContain('key "k1"')
   expect(problem?.detail).toContain('"encryptionKeys.all" of the server config')

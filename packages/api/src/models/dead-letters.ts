@@ -63,6 +63,10 @@ export const deadLetterPage = z.object({
 const body = z.object({
   preview: z.unknown().optional().describe('Masked body as JSON; absent when the body is not JSON'),
   isHidden: z.boolean().describe('Whether the caller lacks permission to see the body'),
+  hiddenBy: z
+    .string()
+    .optional()
+    .describe('Mask that found nothing in the body, so that the body is not shown'),
 })
 export const deadLetterDetail = deadLetter
   .extend({ body: body.meta({ id: 'Body' }) })

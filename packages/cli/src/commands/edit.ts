@@ -26,7 +26,10 @@ export async function editMessage(io: Io, given: string, options: EditOptions): 
   const params = { params: { id } }
   // The plan contains this version. If the message changes while the editor is open, the server rejects it.
   const { etag } = await client.ask('getDeadLetter', params, { signal: io.signal })
-  const before = textOf(await client.call('getPayload', params, { signal: io.signal }))
+  const query = { reason: options.note ?? 'Edits the body for a replay.' }
+  const before = textOf(
+    await client.call('getPayload', { ...params, query }, { signal: io.signal }),
+  )
   return withDraft(io, id, before, async (path) => {
     const after = await edited(io, path, before)
     if (after === before) {

@@ -118,6 +118,8 @@ function incompleteExport(
 export interface ShowMessageOptions extends CommonOptions {
   /** Shows the original body. The server writes this to the audit log. */
   readonly unmasked?: boolean
+  /** Why the user needs the original. Required with `unmasked`. */
+  readonly reason?: string
   /** Shows the body of this earlier cycle, before a replay edited it. Only with `unmasked`. */
   readonly cycle?: number
 }
@@ -129,17 +131,20 @@ export async function showMessage(
 ): Promise<ExitCode> {
   const client = connect(io, options)
   const id = await resolveId(io, client, 'message', given)
-  const { unmasked, cycle } = options
+  const { unmasked, reason, cycle } = options
   if (cycle !== undefined && unmasked !== true)
     throw new CommandError(EXIT.usage, '--cycle requires --unmasked.')
-  const query = defined({ cycle })
+  const query =
+    unmasked === true
+      ? { reason: requiredReason(reason, '--unmasked'), ...defined({ cycle }) }
+      : undefined
   const [message, { items }, { cycles }, payload] = await Promise.all([
     client.call('getDeadLetter', { params: { id } }, { signal: io.signal }),
     client.call('listDeadLetterReplays', { params: { id } }, { signal: io.signal }),
     client.call('listCycles', { params: { id } }, { signal: io.signal }),
-    unmasked
-      ? client.call('getPayload', { params: { id }, query }, { signal: io.signal })
-      : undefined,
+    query === undefined
+      ? undefined
+      : client.call('getPayload', { params: { id }, query }, { signal: io.signal }),
   ])
   print(io, options, {
     json: { ...message, replays: items, cycles, ...(payload === undefined ? {} : { payload }) },
@@ -172,6 +177,19 @@ export async function showMessage(
   return EXIT.ok
 }
 
+/** Returns the reason, which the server writes to the audit log. */
+export function requiredReason(reason: string | undefined, option: string): string {
+  if (reason !== undefined && reason.trim() !== '') return reason
+  throw new CommandError(
+    EXIT.usage,
+    `${option} requires --reason, which the server writes to the audit log: ${option} --reason "ticket 1234: amount is wrong"`,
+  )
+}
+
+/** A mask that finds nothing may be misspelt, so the body is not shown. */
+const hiddenBy = (mask: string) =>
+  `Hidden: the mask ${mask} found nothing. To show the original, add --unmasked --reason …`
+
 type Cycle = Output<'listCycles'>['cycles'][number]
 
 /** Prints the earlier cycles, newest first, with the body that a replay replaced. */
@@ -193,8 +211,9 @@ function earlierCycles(io: Io, page: Page, cycles: readonly Cycle[]): void {
     if (body === undefined) continue
     page.line`\n${bold(`Body of cycle ${cycle}, before the edit`)}`
     if (body.isHidden) page.line`  Hidden: permission "view_payload" is required.`
+    else if (body.hiddenBy !== undefined) page.line`  ${hiddenBy(body.hiddenBy)}`
     else if (body.preview === undefined)
-      page.line`  No preview. To show the original, add --unmasked --cycle ${cycle}`
+      page.line`  No preview. To show the original, add --unmasked --cycle ${cycle} --reason …`
     else page.block(safeJson(body.preview, 2))
   }
 }
@@ -264,6 +283,8 @@ function previewOf(
   page.line`\n${bold('Body')} ${dim(about)}`
   if (isTombstone) page.line`  No body: this record is a tombstone, which deletes its key.`
   else if (body.isHidden) page.line`  Hidden: permission "view_payload" is required.`
-  else if (body.preview === undefined) page.line`  No preview. To show the original, add --unmasked`
+  else if (body.hiddenBy !== undefined) page.line`  ${hiddenBy(body.hiddenBy)}`
+  else if (body.preview === undefined)
+    page.line`  No preview. To show the original, add --unmasked --reason …`
   else page.block(safeJson(body.preview, 2))
 }

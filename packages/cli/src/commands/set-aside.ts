@@ -7,6 +7,7 @@ import { confirmed, mutate } from '../server/mutate.ts'
 import { certainIds, resolveId, shortIds } from '../server/resolve-id.ts'
 import { bytes, counted, relative } from '../text/format.ts'
 import { batchExit } from './discard.ts'
+import { requiredReason } from './messages.ts'
 
 const KIND = 'set-aside message'
 
@@ -53,6 +54,8 @@ export async function listSetAside(io: Io, options: ListSetAsideOptions): Promis
 
 export interface ShowSetAsideOptions extends CommonOptions {
   readonly payload?: boolean
+  /** Why the user needs the payload. Required with `payload`. */
+  readonly reason?: string
 }
 
 /** Shows one message, with `--payload` also its body and headers. */
@@ -62,11 +65,15 @@ export async function showSetAside(
   options: ShowSetAsideOptions,
 ): Promise<ExitCode> {
   const client = connect(io, options)
+  const query =
+    options.payload === true ? { reason: requiredReason(options.reason, '--payload') } : undefined
   const params = { id: await resolveId(io, client, KIND, given) }
   const call = { signal: io.signal }
   const message = await client.call('getSetAside', { params }, call)
   const payload =
-    options.payload === true ? await client.call('getSetAsidePayload', { params }, call) : undefined
+    query === undefined
+      ? undefined
+      : await client.call('getSetAsidePayload', { params, query }, call)
   print(io, options, {
     json: payload === undefined ? message : { ...message, payload },
     human: (page) => {

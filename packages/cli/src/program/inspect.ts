@@ -124,7 +124,8 @@ function addMessages(messages: Command, run: BindAction): void {
   messages
     .command('show <message>')
     .description('show a dead letter with its attempts, headers and body')
-    .option('--unmasked', 'show the original body and headers; the server audits this')
+    .option('--unmasked', 'show the original body and headers; requires --reason')
+    .option('--reason <text>', 'why you need the original; the server audits it')
     .option('--cycle <number>', 'with --unmasked: the body of this cycle, before an edit', whole)
     .action(
       run<ShowMessageOptions>(async (io, options, [id = '']) =>

@@ -27,7 +27,8 @@ export function addSetAside(root: Command, run: BindAction): void {
   group
     .command('show <message>')
     .description('show a set-aside message and why it was set aside')
-    .option('--payload', 'show its body and headers; the server audits this')
+    .option('--payload', 'show its body and headers; requires --reason')
+    .option('--reason <text>', 'why you need them; the server audits it')
     .action(
       run<ShowSetAsideOptions>(async (io, options, [id = '']) =>
         (await import('../commands/set-aside.ts')).showSetAside(io, id, options),

@@ -1,5 +1,6 @@
 import { ROLES, type Role } from '@redrive/api/enums'
 import { z } from 'zod'
+import { DETECTORS } from '../reading/detect.ts'
 import { fingerprints } from './fingerprints.ts'
 import { POSTGRES, source } from './source.ts'
 import {
@@ -183,6 +184,13 @@ const alerts = z.strictObject({
     .optional(),
 })
 
+const masking = z.strictObject({
+  detectors: z
+    .array(z.enum(DETECTORS, { error: `expected a list with some of ${DETECTORS.join(', ')}` }))
+    .describe('Kinds of values to hide in error messages, keys, headers and previews. Default: all')
+    .default([...DETECTORS]),
+})
+
 const limits = z.strictObject({
   requestsPerMinute: whole(1, 1_000_000)
     .describe('Maximum number of requests of one caller, by credential or address. Default 600')
@@ -272,6 +280,7 @@ export const configSchema = z.strictObject({
   retention: retention
     .describe('How long the catalog keeps data. A source can set its own `retention`')
     .prefault({}),
+  masking: masking.describe('What is hidden in every source').prefault({}),
   limits: limits.describe('Limits of requests').prefault({}),
   metrics: metrics.describe('Prometheus metrics').prefault({}),
   shutdown: shutdown.describe('How the server stops').prefault({}),

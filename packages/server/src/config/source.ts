@@ -168,15 +168,31 @@ export const source = z
       )
       .optional(),
     mask: z
-      .array(pointer())
+      .array(
+        z.union(
+          [
+            pointer(),
+            z.strictObject({
+              pointer: pointer().describe('JSON Pointer of the value; `*` matches any key'),
+              optional: flag()
+                .describe('Show bodies without the value. Default false: they are hidden')
+                .optional(),
+            }),
+          ],
+          {
+            error:
+              "expected a JSON Pointer such as '/card/number', or an object with pointer and optional",
+          },
+        ),
+      )
       .describe(
-        'JSON Pointers of values that are visible only with permission "view_unmasked"; `*` matches any key. Default: none',
+        'JSON Pointers of values that are visible only with permission "view_unmasked"; `*` matches any key. A body in which one finds nothing is hidden, unless it is `{ pointer, optional: true }`. Default: none',
       )
       .optional(),
     maskHeaders: z
       .array(text())
       .describe(
-        'Names of headers that are visible only with permission "view_unmasked". Default: none',
+        'Names of headers that are visible only with permission "view_unmasked", in addition to well-known ones such as Authorization. Default: none',
       )
       .optional(),
     preview: flag()

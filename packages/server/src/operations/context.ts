@@ -2,7 +2,7 @@ import type { Output, Input } from '@redrive/api'
 import type { AlertLimits, Catalog } from '@redrive/catalog'
 import type { Identity } from '../identity/port.ts'
 import type { Authorizer } from './authorize.ts'
-import type { Masks } from './masked-values.ts'
+import type { Reading } from '../reading/reading.ts'
 
 type AuditQuery = NonNullable<Input<'listAudit'>['query']>
 
@@ -16,5 +16,5 @@ export interface OperationDeps {
   readonly identity: Pick<Identity, 'tokens' | 'csrfOf'>
   readonly readAudit: ReadAudit
   readonly alertLimits: AlertLimits
-  readonly masks: Masks
+  readonly reading: Reading
 }

@@ -1,12 +1,6 @@
 import type { Output, Input } from '@redrive/api'
 import type { Action } from '@redrive/api/enums'
-import type {
-  Catalog,
-  DeadLetterPreview,
-  DeadLetterQuery,
-  DeadLetterSummary,
-  EarlierCycle,
-} from '@redrive/catalog'
+import type { DeadLetterQuery } from '@redrive/catalog'
 import type { DrainedDeadLetter } from '@redrive/runtime'
 import { allows } from '../access/allow.ts'
 import { ProblemError } from '../access/problem-error.ts'
@@ -17,6 +11,7 @@ import type { OperationDeps } from './context.ts'
 import { omitUndefined } from './present.ts'
 import { narrowedFor } from './payload-filters.ts'
 import { readFilter } from './filter.ts'
+import { shownCycle, shownDeadLetter } from './shown.ts'
 
 type DeadLetters =
   | 'listDeadLetters'
@@ -29,13 +24,17 @@ type DeadLetters =
   | 'commentDeadLetter'
 
 export function deadLetters(parts: OperationDeps): Handlers<DeadLetters> {
-  const { catalog, guard } = parts
+  const { catalog, guard, reading } = parts
   return {
     async listDeadLetters(caller, { query = {} }) {
       const allowed = await queryOf(parts, { caller, operation: 'listDeadLetters' }, query)
       if (allowed === undefined) return { deadLetters: [] }
       const { deadLetters: found, nextCursor, searchedTo } = await catalog.deadLetters(allowed)
-      return { deadLetters: found.map(summaryOf), nextCursor, searchedTo }
+      return {
+        deadLetters: found.map((one) => shownDeadLetter(reading, one)),
+        nextCursor,
+        searchedTo,
+      }
     },
 
     async exportDeadLetters(caller, { query = {} }, { signal }) {
@@ -45,7 +44,7 @@ export function deadLetters(parts: OperationDeps): Handlers<DeadLetters> {
       const allowed = await queryOf(parts, audited, query, 'export')
       const of = omitUndefined({ source: only(allowed?.sources) })
       await guard.seen({ ...audited, ...of, facts: { export: { ...allowed } } })
-      return allowed === undefined ? emptyExport() : exportAll(catalog, allowed, signal)
+      return allowed === undefined ? emptyExport() : exportAll(parts, allowed, signal)
     },
 
     async getDeadLetter(caller, { params: { id } }) {
@@ -55,11 +54,12 @@ export function deadLetters(parts: OperationDeps): Handlers<DeadLetters> {
       const found = await catalog.deadLetterPreview(id)
       if (found === undefined) throw notFound('deadLetter')
       if (!isHidden) await guard.seen({ ...audited, source })
-      return { ...summaryOf(found), body: { isHidden, ...(isHidden ? {} : previewOf(found)) } }
+      const body = { isHidden, ...(isHidden ? {} : reading.body(source, found)) }
+      return { ...shownDeadLetter(reading, found), body }
     },
 
-    async getPayload(caller, { params: { id }, query: { cycle } = {} }) {
-      const facts = omitUndefined({ cycle })
+    async getPayload(caller, { params: { id }, query: { cycle, reason } }) {
+      const facts = { reason, ...omitUndefined({ cycle }) }
       const audited = { caller, operation: 'getPayload', subject: id, facts } as const
       const source = await guard.sourceOf(audited, 'deadLetter', id, 'view_unmasked')
       const drained =
@@ -79,7 +79,7 @@ export function deadLetters(parts: OperationDeps): Handlers<DeadLetters> {
       const found = await catalog.cycles(id)
       if (!isHidden && found.some(({ isEdited }) => isEdited))
         await guard.seen({ ...audited, source })
-      return { cycles: found.map((one) => cycleOf(one, isHidden)) }
+      return { cycles: found.map((one) => shownCycle(reading, source, one, isHidden)) }
     },
 
     async listDeadLetterReplays(caller, { params: { id } }) {
@@ -116,21 +116,6 @@ async function queryOf(
   return { ...wanted, ...omitUndefined({ ...page, sources }) }
 }
 
-const summaryOf = (one: DeadLetterSummary): Output<'listDeadLetters'>['deadLetters'][number] => ({
-  ...one,
-  history: [...one.history],
-})
-
-const previewOf = ({ preview }: DeadLetterPreview) => (preview === undefined ? {} : { preview })
-
-function cycleOf(
-  { preview, history, ...one }: EarlierCycle,
-  isHidden: boolean,
-): Output<'listCycles'>['cycles'][number] {
-  const body = { isHidden, ...(isHidden || preview === undefined ? {} : { preview }) }
-  return { ...one, history: [...history], ...(one.isEdited ? { body } : {}) }
-}
-
 const notEdited = (cycle: number) =>
   new ProblemError(
     'not_found',
@@ -162,7 +147,7 @@ const EXPORT_PAGE = 200
 
 /** Yields all matching dead letters. An incomplete export ends with an error, so that users do not rely on the file. */
 async function* exportAll(
-  catalog: Catalog,
+  { catalog, reading }: OperationDeps,
   query: DeadLetterQuery,
   signal: AbortSignal,
 ): AsyncGenerator<Output<'exportDeadLetters'>, void, undefined> {
@@ -174,7 +159,7 @@ async function* exportAll(
       limit: EXPORT_PAGE,
       ...omitUndefined({ cursor }),
     })
-    for (const one of page.deadLetters) yield summaryOf(one)
+    for (const one of page.deadLetters) yield shownDeadLetter(reading, one)
     count += page.deadLetters.length
     cursor = page.nextCursor
     if (cursor === undefined) return

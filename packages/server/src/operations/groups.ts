@@ -4,6 +4,7 @@ import { notFound } from './authorize.ts'
 import type { Handlers } from './handlers.ts'
 import type { OperationDeps } from './context.ts'
 import { omitUndefined } from './present.ts'
+import { shownExplanation, shownGroup } from './shown.ts'
 import { allowedSources } from './sources.ts'
 
 type Groups =
@@ -14,7 +15,7 @@ type Groups =
   | 'listGroupComments'
   | 'commentGroup'
 
-export function groups({ catalog, guard }: OperationDeps): Handlers<Groups> {
+export function groups({ catalog, guard, reading }: OperationDeps): Handlers<Groups> {
   const requireGroup = async (id: string) => {
     const found = await catalog.group(id)
     if (found === undefined) throw notFound('group')
@@ -26,19 +27,22 @@ export function groups({ catalog, guard }: OperationDeps): Handlers<Groups> {
       const sources = await allowedSources(catalog, caller, requested)
       if (sources?.length === 0) return { groups: [] }
       const page = await catalog.groups({ ...rest, ...omitUndefined({ sources }) })
-      return { groups: [...page.groups], nextCursor: page.nextCursor }
+      return {
+        groups: page.groups.map((one) => shownGroup(reading, one)),
+        nextCursor: page.nextCursor,
+      }
     },
 
     async getGroup(caller, { params: { id } }) {
       await guard.sourceOf({ caller, operation: 'getGroup' }, 'group', id)
-      return requireGroup(id)
+      return shownGroup(reading, await requireGroup(id))
     },
 
     async explainGroup(caller, { params: { id } }) {
       await guard.sourceOf({ caller, operation: 'explainGroup' }, 'group', id)
       const explanation = await catalog.whyGrouped(id)
       if (explanation === undefined) throw notFound('group')
-      return { ...explanation, unknown: [...explanation.unknown] }
+      return shownExplanation(reading, explanation)
     },
 
     async changeGroup(caller, { params: { id }, body, ifMatch }) {
@@ -51,7 +55,7 @@ export function groups({ catalog, guard }: OperationDeps): Handlers<Groups> {
         const outcome = await catalog.changeGroup(id, omitUndefined(body), current)
         if (outcome === 'changed') throw changed('group')
         if (outcome === 'merged') throw merged(current.mergedInto?.group ?? '')
-        return requireGroup(id)
+        return shownGroup(reading, await requireGroup(id))
       })
     },
 

@@ -1,7 +1,5 @@
-import type { PatchOperation } from '@redrive/catalog'
-
-/** The masked JSON Pointers of each source, by source name. */
-export type Masks = Readonly<Record<string, readonly string[]>>
+import { type PatchOperation, type ResolvedMask, stepsLeft } from '@redrive/catalog'
+import type { Reading } from '../reading/reading.ts'
 
 type Steps = readonly string[]
 
@@ -13,47 +11,71 @@ const stepsOf = (pointer: string): Steps =>
 
 const isIndex = (step: string | undefined) => step !== undefined && /^\d+$/.test(step)
 
-/** Whether a pointer reaches this step of a mask. `*` matches every step. */
-const isSame = (mask: string | undefined, step: string | undefined) =>
-  mask === undefined || step === undefined || mask === '*' || mask === step
-
-/** Whether one of the two contains the other: their common steps are the same. */
-const overlaps = (mask: Steps, path: Steps) =>
-  mask.slice(0, path.length).every((step, at) => isSame(step, path[at]))
+/** Whether one of the two contains the other. */
+const overlaps = ({ steps }: ResolvedMask, path: Steps) => stepsLeft(steps, path) !== undefined
 
 /**
  * Whether an item is inserted into a list or removed from it, and a mask names another item of that list by its
  * position. The masked item would have another position then.
  */
-function shifts(mask: Steps, path: Steps): boolean {
-  const parent = path.slice(0, -1)
-  return isIndex(path.at(-1)) && isIndex(mask[parent.length]) && overlaps(mask, parent)
+function shifts({ steps }: ResolvedMask, path: Steps): boolean {
+  const left = stepsLeft(steps, path.slice(0, -1))
+  return isIndex(path.at(-1)) && left !== undefined && isIndex(steps.at(-left))
 }
 
+/** Whether a value at this path can make a mask match that found nothing before. The body was hidden until then. */
+const canMatch = (mask: ResolvedMask, path: Steps) => !mask.isOptional && overlaps(mask, path)
+
 /**
- * Whether an operation could show a masked value to somebody who may not see it: it moves or copies the value to a
- * place without a mask, or moves it by a change of its list. A `test` needs the permission in every source.
+ * Whether an operation could show a masked value, or a hidden body, to somebody who may not see it: it moves or copies
+ * the value to a place without a mask, moves it by a change of its list, or lets a mask match. A `test` needs the
+ * permission in every source.
  */
-function canReveal(one: PatchOperation, mask: Steps): boolean {
+function canReveal(one: PatchOperation, mask: ResolvedMask): boolean {
   const path = stepsOf(one.path)
   switch (one.op) {
     case 'copy':
-      return overlaps(mask, stepsOf(one.from)) || shifts(mask, path)
+      return overlaps(mask, stepsOf(one.from)) || shifts(mask, path) || canMatch(mask, path)
     case 'move':
       return (
-        overlaps(mask, stepsOf(one.from)) || shifts(mask, stepsOf(one.from)) || shifts(mask, path)
+        overlaps(mask, stepsOf(one.from)) ||
+        shifts(mask, stepsOf(one.from)) ||
+        shifts(mask, path) ||
+        canMatch(mask, path)
       )
     case 'add':
+      return shifts(mask, path) || canMatch(mask, path)
     case 'remove':
       return shifts(mask, path)
     case 'replace':
+      // The value exists, so a mask of exactly this path has matched before.
+      return canMatch(mask, path) && stepsLeft(mask.steps, path) !== 0
     case 'test':
       return false
   }
 }
 
-/** Whether a patch could show values that these pointers mask. */
+/** Whether a patch could show values that these masks hide. */
 export const canRevealMasked = (
   patch: readonly PatchOperation[],
-  masks: readonly string[],
-): boolean => masks.map(stepsOf).some((mask) => patch.some((one) => canReveal(one, mask)))
+  masks: readonly ResolvedMask[],
+): boolean => masks.some((mask) => patch.some((one) => canReveal(one, mask)))
+
+/** A filter by values of messages. */
+export interface ValueFilter {
+  readonly json?: Readonly<Record<string, unknown>>
+  readonly headers?: Readonly<Record<string, unknown>>
+}
+
+/** Whether a filter compares values that are hidden in this source. Its result would show whether they match. */
+export function comparesHidden(
+  reading: Reading,
+  source: string,
+  { json = {}, headers = {} }: ValueFilter,
+): boolean {
+  const masks = reading.masks(source)
+  return (
+    Object.keys(headers).some((name) => reading.hidesHeader(source, name)) ||
+    Object.keys(json).some((pointer) => masks.some((mask) => overlaps(mask, stepsOf(pointer))))
+  )
+}

@@ -5,6 +5,7 @@ import type { Action } from '@redrive/api/enums'
 import { allowsSome } from '../access/allow.ts'
 import type { WriteAudit } from '../audit/entry.ts'
 import type { Identity } from '../identity/port.ts'
+import { createReading, type Reading } from '../reading/reading.ts'
 import type { RetryingWriter } from '../retry-write.ts'
 import { configure } from './configure.ts'
 import { deadLetters } from './dead-letters.ts'
@@ -16,7 +17,6 @@ import type { Handlers } from './handlers.ts'
 import { overview } from './overview.ts'
 import type { ReadAudit } from './context.ts'
 import { replays } from './replays.ts'
-import type { Masks } from './masked-values.ts'
 import { setAside } from './set-aside.ts'
 import { settle } from './discard.ts'
 
@@ -28,8 +28,8 @@ export interface DeskOptions {
   readonly insist: RetryingWriter
   /** Alert thresholds. Default: those of the catalog. */
   readonly alertLimits?: AlertLimits
-  /** Masked values of the bodies. Default: none. */
-  readonly masks?: Masks
+  /** Decides what people may read of messages. Default: no masks, all detectors. */
+  readonly reading?: Reading
 }
 
 /** The operations of the API. Every access to the catalog goes through them, after a permission check. */
@@ -40,9 +40,10 @@ export interface Operations {
 }
 
 export function createOperations(options: DeskOptions): Operations {
-  const { catalog, audit, identity, insist, alertLimits = ALERT_LIMITS, masks = {} } = options
+  const { catalog, audit, identity, insist, alertLimits = ALERT_LIMITS } = options
+  const { reading = createReading() } = options
   const guard = new Authorizer(catalog, audit.write, insist)
-  const parts = { catalog, guard, identity, readAudit: audit.read, alertLimits, masks }
+  const parts = { catalog, guard, identity, readAudit: audit.read, alertLimits, reading }
   return {
     handlers: {
       ...overview(parts),

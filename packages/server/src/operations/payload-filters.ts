@@ -1,43 +1,53 @@
 import type { Action } from '@redrive/api/enums'
+import { allows } from '../access/allow.ts'
+import type { Reading } from '../reading/reading.ts'
 import type { AuditedAction } from './authorize.ts'
 import type { OperationDeps } from './context.ts'
+import { comparesHidden, type ValueFilter } from './masked-values.ts'
 import { allowedSources } from './sources.ts'
 
-/** A query that may filter by values of payloads. */
-interface PayloadQuery {
+/** A query that may filter by values of messages. */
+interface ValueQuery extends ValueFilter {
   readonly sources?: readonly string[]
-  readonly json?: unknown
   readonly extracted?: unknown
 }
 
 /**
- * Returns the additional permissions for a query. Filters by `json` and `extracted` reveal values of payloads, so
- * they require "view_payload".
+ * Returns the additional permissions for a query in a source. Filters by `json` and `extracted` reveal values of
+ * payloads, so they require "view_payload". Filters by masked values and headers require "view_unmasked".
  */
-export const valuesNeed = ({ json, extracted }: PayloadQuery): readonly Action[] =>
-  json === undefined && extracted === undefined ? [] : ['view_payload']
+export function valuesNeed(reading: Reading, source: string, query: ValueQuery): readonly Action[] {
+  const isByPayload = query.json !== undefined || query.extracted !== undefined
+  return [
+    ...(isByPayload ? (['view_payload'] as const) : []),
+    ...(comparesHidden(reading, source, query) ? (['view_unmasked'] as const) : []),
+  ]
+}
 
 /**
- * Returns the allowed sources of a query. Rejects when only the permission "view_payload" is missing, because an empty
- * result would look correct.
+ * Returns the allowed sources of a query. Rejects when only the permission to compare the values is missing, because
+ * an empty result would look correct.
  */
 export async function narrowedFor(
-  { catalog, guard }: OperationDeps,
+  { catalog, guard, reading }: OperationDeps,
   audited: AuditedAction,
-  query: PayloadQuery,
+  query: ValueQuery,
   ...actions: readonly Action[]
 ): Promise<readonly string[] | undefined> {
   const { caller } = audited
-  const needed = valuesNeed(query)
-  const sources = await allowedSources(catalog, caller, query.sources, ...actions, ...needed)
-  if (sources?.length !== 0) return sources
-  const others = await allowedSources(catalog, caller, query.sources, ...actions)
-  if (others?.length === 0) return others
-  throw await guard.denial(
-    { ...audited, facts: { ...audited.facts, action: needed[0] } },
-    PAYLOAD_REQUIRED,
-  )
+  const allowed = await allowedSources(catalog, caller, query.sources, ...actions)
+  const names = allowed ?? (await catalog.sourceNames())
+  const missing = new Set<Action>()
+  const readable = names.filter((source) => {
+    const denied = valuesNeed(reading, source, query).filter((one) => !allows(caller, one, source))
+    for (const one of denied) missing.add(one)
+    return denied.length === 0
+  })
+  if (readable.length === names.length) return allowed
+  if (readable.length > 0) return readable
+  const facts = { ...audited.facts, action: [...missing].join(', ') }
+  throw await guard.denial({ ...audited, facts }, required([...missing]))
 }
 
-const PAYLOAD_REQUIRED =
-  'Filtering by json or extracted requires permission "view_payload". Remove these filters, or ask an administrator for a role with it.'
+const required = (actions: readonly Action[]) =>
+  `These filters by json, extracted or header require ${actions.map((one) => `"${one}"`).join(' and ')}. Remove them, or ask an administrator for a role with the permission.`

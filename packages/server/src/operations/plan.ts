@@ -67,15 +67,15 @@ function actionsFor(change: Body['change']): readonly Action[] {
 
 /** Checks that a patch shows no masked values to a caller who may not see them, in each source of the selection. */
 async function checkMasked(
-  { guard, masks }: OperationDeps,
+  { guard, reading }: OperationDeps,
   audited: AuditedAction,
   change: Body['change'],
-  sources: readonly string[] = Object.keys(masks),
+  sources: readonly string[] = reading.sources,
 ): Promise<void> {
   if (change === undefined || !('patch' in change)) return
   const patch = change.patch as readonly PatchOperation[]
   for (const source of sources) {
-    if (canRevealMasked(patch, masks[source] ?? []))
+    if (canRevealMasked(patch, reading.masks(source)))
       await guard.check(audited, source, ['view_unmasked'])
   }
 }

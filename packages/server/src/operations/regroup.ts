@@ -2,11 +2,13 @@ import type { OperationDeps } from './context.ts'
 import { readSplitFilter } from './filter.ts'
 import type { Handlers } from './handlers.ts'
 import { omitUndefined } from './present.ts'
+import { shownGroup } from './shown.ts'
 
 /** Operations that correct groups by hand. */
 export function regroup({
   catalog,
   guard,
+  reading,
 }: OperationDeps): Handlers<'mergeGroups' | 'unmergeGroup' | 'splitGroup' | 'listMergedGroups'> {
   return {
     async mergeGroups(caller, { params: { id }, body: { groups, reason } }) {
@@ -15,8 +17,11 @@ export function regroup({
       const source = await guard.sourceOf(audited, 'group', id, 'discard')
       // Without the permission to view a group, the caller must not learn that it exists.
       for (const group of groups) await guard.sourceOf(audited, 'group', group, 'discard')
-      return guard.mutate({ ...audited, source }, () =>
-        catalog.regrouping.merge(id, { groups, by: caller.person, reason }),
+      return guard.mutate({ ...audited, source }, async () =>
+        shownGroup(
+          reading,
+          await catalog.regrouping.merge(id, { groups, by: caller.person, reason }),
+        ),
       )
     },
 
@@ -25,7 +30,9 @@ export function regroup({
       const facts = { reason, ...(into === undefined ? {} : { from: into }) }
       const audited = { caller, operation: 'unmergeGroup', subject: id, facts } as const
       const source = await guard.sourceOf(audited, 'group', id, 'discard')
-      return guard.mutate({ ...audited, source }, () => catalog.regrouping.unmerge(id))
+      return guard.mutate({ ...audited, source }, async () =>
+        shownGroup(reading, await catalog.regrouping.unmerge(id)),
+      )
     },
 
     async splitGroup(caller, { params: { id }, body: { filter, name, reason, cursor } }) {
@@ -35,12 +42,16 @@ export function regroup({
       const audited = { caller, operation: 'splitGroup', subject: id, facts } as const
       const source = await guard.sourceOf(audited, 'group', id, 'discard')
       const request = { conditions, name, by: caller.person, reason, ...omitUndefined({ cursor }) }
-      return guard.mutate({ ...audited, source }, () => catalog.regrouping.split(id, request))
+      return guard.mutate({ ...audited, source }, async () => {
+        const done = await catalog.regrouping.split(id, request)
+        return { ...done, group: shownGroup(reading, done.group) }
+      })
     },
 
     async listMergedGroups(caller, { params: { id } }) {
       await guard.sourceOf({ caller, operation: 'listMergedGroups' }, 'group', id)
-      return { groups: [...(await catalog.regrouping.merged(id))] }
+      const merged = await catalog.regrouping.merged(id)
+      return { groups: merged.map((one) => shownGroup(reading, one)) }
     },
   }
 }

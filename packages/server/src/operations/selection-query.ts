@@ -15,8 +15,10 @@ export async function selectionQuery(
   actions: readonly Action[],
 ): Promise<DeadLetterQuery> {
   const wanted = readSelectionFilter(filter)
-  const needed = [...actions, ...valuesNeed(wanted)]
-  for (const source of wanted.sources ?? []) await parts.guard.check(audited, source, needed)
+  for (const source of wanted.sources ?? []) {
+    const needed = [...actions, ...valuesNeed(parts.reading, source, wanted)]
+    await parts.guard.check(audited, source, needed)
+  }
   const sources = await narrowedFor(parts, audited, wanted, ...actions)
   if (sources?.length === 0)
     throw new ProblemError('not_found', 'The selection contains no dead letters.')

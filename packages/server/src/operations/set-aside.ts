@@ -1,11 +1,12 @@
 import type { Action } from '@redrive/api/enums'
-import type { DiscardResult, SetAsideMessage } from '@redrive/catalog'
+import type { DiscardResult } from '@redrive/catalog'
 import { allows } from '../access/allow.ts'
 import { only } from './audit-facts.ts'
 import { type AuditedAction, notFound } from './authorize.ts'
 import type { OperationDeps } from './context.ts'
 import type { Handlers } from './handlers.ts'
 import { omitUndefined } from './present.ts'
+import { shownSetAside } from './shown.ts'
 import { allowedSources } from './sources.ts'
 
 type SetAsideOperation =
@@ -19,25 +20,29 @@ type SetAsideOperation =
 
 /** Operations on messages that could not be catalogued as dead letters. */
 export function setAside(deps: OperationDeps): Handlers<SetAsideOperation> {
-  const { catalog, guard } = deps
+  const { catalog, guard, reading } = deps
   return {
     async listSetAside(caller, { query = {} }) {
       const { sources: requested, ...rest } = omitUndefined(query)
       const sources = await allowedSources(catalog, caller, requested)
       if (sources?.length === 0) return { messages: [] }
       const page = await catalog.setAside.list({ ...rest, ...omitUndefined({ sources }) })
-      return { messages: page.messages.map(messageOf), nextCursor: page.nextCursor }
+      return {
+        messages: page.messages.map((one) => shownSetAside(reading, one)),
+        nextCursor: page.nextCursor,
+      }
     },
 
     async getSetAside(caller, { params: { id } }) {
       await guard.sourceOf({ caller, operation: 'getSetAside', subject: id }, 'setAside', id)
       const found = await catalog.setAside.get(id)
       if (found === undefined) throw notFound('setAside')
-      return messageOf(found)
+      return shownSetAside(reading, found)
     },
 
-    async getSetAsidePayload(caller, { params: { id } }) {
-      const audited = { caller, operation: 'getSetAsidePayload', subject: id } as const
+    async getSetAsidePayload(caller, { params: { id }, query: { reason } }) {
+      const facts = { reason }
+      const audited = { caller, operation: 'getSetAsidePayload', subject: id, facts } as const
       const source = await guard.sourceOf(audited, 'setAside', id, 'view_unmasked')
       const found = await catalog.setAside.read(id)
       if (found === undefined) throw notFound('setAside')
@@ -72,8 +77,6 @@ export function setAside(deps: OperationDeps): Handlers<SetAsideOperation> {
       ),
   }
 }
-
-const messageOf = (one: SetAsideMessage) => ({ ...one, withoutHeaders: [...one.withoutHeaders] })
 
 /** Changes the messages with these ids. It skips ids that do not exist or that the caller cannot view. */
 async function change(

@@ -1,0 +1,109 @@
+/** Kinds of values that detectors find in texts. */
+export const DETECTORS = ['privateKey', 'token', 'card', 'iban', 'email'] as const
+
+export type Detector = (typeof DETECTORS)[number]
+
+const hidden = (what: string) => `[hidden: ${what}]`
+
+/**
+ * Replaces the values of one kind in a text. The order of `DETECTORS` is the order of the work: a key contains texts
+ * that look like tokens, and the user of a URL looks like an e-mail address.
+ */
+const HIDE: Readonly<Record<Detector, (text: string) => string>> = {
+  privateKey: (text) => text.replace(PRIVATE_KEY, hidden('private key')),
+  token: (text) =>
+    text
+      .replace(JWT, hidden('token'))
+      .replace(KNOWN_TOKEN, hidden('token'))
+      .replace(SCHEME, `$1 ${hidden('token')}`)
+      .replace(PASSWORD_IN_URL, `$1${hidden('password')}@`)
+      .replace(NAMED_SECRET, `$1${hidden('secret')}`),
+  card: (text) =>
+    text.replace(CARD, (found) => (isCard(digitsOf(found)) ? hidden('card number') : found)),
+  iban: (text) => text.replace(IBAN, hideIban),
+  email: (text) => text.replace(EMAIL, hidden('e-mail')),
+}
+
+const PRIVATE_KEY =
+  /-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|$)/g
+
+/** A JSON Web Token: three parts, of which the first begins with `{"` in base64. */
+const JWT = /\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?/g
+
+/** Tokens whose issuers give them a prefix, so that scanners find them. */
+const KNOWN_TOKEN = new RegExp(
+  `\\b(?:${[
+    'rdv_[\\w-]{16,}', // Redrive
+    '[rps]k_(?:live|test)_\\w{8,}', // Stripe
+    'gh[oprsu]_\\w{20,}', // GitHub
+    'github_pat_\\w{20,}',
+    'glpat-[\\w-]{16,}', // GitLab
+    'xox[abeprs]-[\\w-]{10,}', // Slack
+    'A[KS]IA[0-9A-Z]{16}', // AWS
+    'AIza[\\w-]{30,}', // Google
+    'npm_\\w{30,}',
+    'SG\\.[\\w-]{16,}\\.[\\w-]{16,}', // SendGrid
+    'whsec_[\\w+/]{24,}={0,2}', // webhooks
+  ].join('|')})`,
+  'g',
+)
+
+/** The value of an Authorization header. */
+const SCHEME = /\b(bearer|basic)\s+[\w.~+/-]{8,}={0,2}/gi
+
+const PASSWORD_IN_URL = /(\b[a-z][a-z\d+.-]{0,20}:\/\/[^\s/:@]{0,200}:)[^\s/@]{1,200}@/gi
+
+/** `password=…` and `"password":"…"`, also for other names of secrets. */
+const NAMED_SECRET =
+  /(\b[\w-]{0,30}(?:password|passwd|secret|token|api[-_]?key|access[-_]?key)(?:=|["']\s*:\s*["']))[^\s"'&,;]{1,2000}/gi
+
+/** 13 to 19 digits, without separators or in the groups of a card. */
+const CARD =
+  /(?<!\d)(?:\d{4}([ -])\d{4}\1\d{4}\1\d{1,7}|\d{4}([ -])\d{6}\2\d{4,5}|\d{13,19})(?!\d)/g
+
+const digitsOf = (text: string) => text.replaceAll(/\D/g, '')
+
+/** Numbers of cards begin with 2 to 6 and end with a check digit. Timestamps in milliseconds begin with 1. */
+function isCard(digits: string): boolean {
+  if (!/^[2-6]\d{12,18}$/.test(digits)) return false
+  let sum = 0
+  for (let at = 0; at < digits.length; at++) {
+    const digit = Number(digits[digits.length - 1 - at])
+    const doubled = digit * 2
+    sum += at % 2 === 0 ? digit : doubled > 9 ? doubled - 9 : doubled
+  }
+  return sum % 10 === 0
+}
+
+/** Country, check digits, and 11 to 30 letters and digits, in groups of four or without spaces. */
+const IBAN = /\b[A-Z]{2}\d{2}(?: ?[A-Z\d]){11,30}/g
+
+const IBAN_MIN = 15
+
+/** Hides the longest part from the beginning that is an IBAN: words may follow it. */
+function hideIban(found: string): string {
+  for (let end = found.length; end >= IBAN_MIN; end--) {
+    const isEnd = found[end - 1] !== ' ' && !/[A-Z\d]/.test(found[end] ?? ' ')
+    if (isEnd && isIban(found.slice(0, end).replaceAll(' ', '')))
+      return hidden('IBAN') + found.slice(end)
+  }
+  return found
+}
+
+/** The remainder of the number, with letters as 10 to 35 and the first four characters at the end, is 1 (ISO 13616). */
+function isIban(text: string): boolean {
+  let remainder = 0
+  for (const character of text.slice(4) + text.slice(0, 4)) {
+    const value = Number.parseInt(character, 36)
+    remainder = (remainder * (value > 9 ? 100 : 10) + value) % 97
+  }
+  return text.length >= IBAN_MIN && remainder === 1
+}
+
+const EMAIL = /[\w.%+-]{1,64}@(?:[a-z\d-]{1,63}\.){1,8}[a-z]{2,24}\b/gi
+
+/** Returns a function that hides what these detectors find. */
+export function hiding(detectors: readonly Detector[]): (text: string) => string {
+  const hides = DETECTORS.filter((one) => detectors.includes(one)).map((one) => HIDE[one])
+  return (text) => hides.reduce((result, hide) => hide(result), text)
+}

@@ -1,0 +1,88 @@
+import {
+  type Mask,
+  maskBody,
+  MASKED,
+  resolveMask,
+  type ResolvedMask,
+  type StoredPreview,
+} from '@redrive/catalog'
+import { DETECTORS, type Detector, hiding } from './detect.ts'
+
+/** What people may not see of the messages of a source. */
+export interface SourceMasks {
+  readonly mask?: readonly (string | Mask)[] | undefined
+  readonly maskHeaders?: readonly string[] | undefined
+}
+
+export interface ReadingOptions {
+  /** Masks by name of the source. Default: none. */
+  readonly sources?: Readonly<Record<string, SourceMasks>>
+  /** Default: all. */
+  readonly detectors?: readonly Detector[]
+}
+
+/**
+ * Decides what people may read of messages. It uses the masks of the current config, so a new mask also applies to
+ * stored messages.
+ */
+export interface Reading {
+  /** Returns an error message, key or other text of a message without the values that detectors find. */
+  text(value: string): string
+  headers(
+    source: string,
+    headers: Readonly<Record<string, unknown>>,
+  ): Readonly<Record<string, unknown>>
+  body(source: string, body: StoredPreview): BodyView
+  /** Whether the header's value is hidden. */
+  hidesHeader(source: string, name: string): boolean
+  masks(source: string): readonly ResolvedMask[]
+  /** The sources with masks. */
+  readonly sources: readonly string[]
+}
+
+export interface BodyView {
+  readonly preview?: unknown
+  /** The mask that found nothing. The body is hidden then. */
+  readonly hiddenBy?: string
+}
+
+export function createReading({
+  sources = {},
+  detectors = DETECTORS,
+}: ReadingOptions = {}): Reading {
+  const text = hiding(detectors)
+  const known = new Map(Object.entries(sources).map(([name, one]) => [name, resolved(one)]))
+  const of = (source: string) => known.get(source) ?? NO_MASKS
+  const hidesHeader = (source: string, name: string) =>
+    SECRET_HEADER.test(name) || of(source).headers.has(name.toLowerCase())
+  return {
+    text,
+    hidesHeader,
+    sources: [...known.keys()],
+    masks: (source) => of(source).masks,
+    headers: (source, headers) =>
+      Object.fromEntries(
+        Object.entries(headers).map(([name, value]) => [
+          name,
+          hidesHeader(source, name) ? MASKED : typeof value === 'string' ? text(value) : value,
+        ]),
+      ),
+    body(source, { preview, hiddenBy }) {
+      if (hiddenBy !== undefined) return { hiddenBy }
+      if (preview === undefined) return {}
+      const { value, unmatched } = maskBody(preview, of(source).masks, text)
+      return unmatched === undefined ? { preview: value } : { hiddenBy: unmatched }
+    },
+  }
+}
+
+const NO_MASKS = { masks: [], headers: new Set<string>() } as const
+
+function resolved({ mask = [], maskHeaders = [] }: SourceMasks) {
+  const masks = mask.map(resolveMask).filter((one) => one !== undefined)
+  return { masks, headers: new Set(maskHeaders.map((name) => name.toLowerCase())) }
+}
+
+/** Names of headers that contain secrets in most systems. Their values are hidden in every source. */
+const SECRET_HEADER =
+  /^(?:.*[-_.])?(?:authorization|cookie|password|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|credentials?)$/i

@@ -1,0 +1,153 @@
+import type { ApiError } from '@redrive/api'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { database, type Filled, fill, staged } from './http-stage.ts'
+
+const pool = await database('redrive_server_reading')
+/** The masks of today. Dead letters of the tests were stored without them. */
+const stage = await staged(pool, {
+  reading: {
+    sources: {
+      orders: {
+        mask: ['/card/number', { pointer: '/pin', optional: true }],
+        maskHeaders: ['X-Customer'],
+      },
+    },
+  },
+})
+const { as, catalog } = stage
+
+const CARD = '4111111111111111'
+const codeOf = (work: Promise<unknown>) =>
+  work.then(
+    () => 'done',
+    (error: unknown) => (error as ApiError).problem.code,
+  )
+
+const stored = (body: unknown) =>
+  fill(catalog, 'orders', 1, () => body, {
+    mask: [],
+    message: `card ${CARD} of bob@example.com declined`,
+    key: `customer ${CARD}`,
+    headers: { 'x-api-key': 'k-77', 'x-customer': 'c-77', 'x-note': `see ${CARD}`, trace: 't-1' },
+  })
+
+const show = async ({ ids }: Filled, who = 'operator') =>
+  as(who).call('getDeadLetter', { params: { id: ids[0] ?? '' } })
+
+describe('a mask of today', () => {
+  test('hides values of bodies that were stored without it', async () => {
+    const { body } = await show(await stored({ order: 1, card: { number: CARD } }))
+    expect(body).toEqual({ isHidden: false, preview: { order: 1, card: { number: '***' } } })
+  })
+
+  test.each([
+    ['another case', { Card: { Number: CARD } }, { Card: { Number: '***' } }],
+    ['a list', [{ card: { number: CARD } }], [{ card: { number: '***' } }]],
+    ['JSON in a text', `{"card":{"number":"${CARD}"}}`, '{"card":{"number":"***"}}'],
+  ])('hides values in %s', async (_, body, preview) => {
+    expect((await show(await stored(body))).body).toEqual({ isHidden: false, preview })
+  })
+
+  test('that finds nothing hides the whole body and is named', async () => {
+    const { body } = await show(await stored({ payment: { nr: CARD, pin: 1 } }))
+    expect(body).toEqual({ isHidden: false, hiddenBy: '/card/number' })
+    expect((await show(await stored({ payment: 1 }), 'viewer')).body).toEqual({ isHidden: true })
+  })
+
+  test('that found nothing at the ingest leaves no values in the database', async () => {
+    const made = await fill(catalog, 'orders', 1, () => ({ nr: 'secret-1' }), { mask: ['/card'] })
+    expect((await show(made)).body).toEqual({ isHidden: false, hiddenBy: '/card' })
+    const { rows } = await pool.query(
+      'select preview::text from redrive_catalog.dead_letter_payload',
+    )
+    expect(JSON.stringify(rows)).not.toContain('secret-1')
+  })
+
+  test('cannot be probed with a filter', async () => {
+    await stored({ card: { number: CARD, name: 'Bob' } })
+    const list = (who: string, filter: string) =>
+      codeOf(
+        as(who).call('listDeadLetters', { query: { filter: `source:orders after:1h ${filter}` } }),
+      )
+    expect(await list('operator', 'json:/card/number=x-77')).toBe('forbidden')
+    expect(await list('operator', 'json:/CARD/number=x-77')).toBe('forbidden')
+    expect(await list('operator', 'header:x-customer=c-77')).toBe('forbidden')
+    expect(await list('operator', 'header:x-api-key=k-77')).toBe('forbidden')
+    expect(await list('operator', 'json:/card/name=Bob header:trace=t-1')).toBe('done')
+    expect(await list('admin', 'json:/card/number=x-77 header:x-api-key=k-77')).toBe('done')
+    const body = {
+      action: 'discard',
+      filter: 'source:orders after:1h header:x-api-key=k-77',
+    } as const
+    expect(await codeOf(as('operator').call('selectDeadLetters', { body }))).toBe('forbidden')
+  })
+
+  test.each([
+    [
+      'adds a value where it finds nothing',
+      [{ op: 'add', path: '/card', value: { number: 1 } }],
+      'forbidden',
+    ],
+    [
+      'replaces an object above it',
+      [{ op: 'replace', path: '/card', value: { number: 1 } }],
+      'forbidden',
+    ],
+    ['copies it in another case', [{ op: 'copy', from: '/CARD/Number', path: '/x' }], 'forbidden'],
+    ['copies an item of a list', [{ op: 'copy', from: '/0/card', path: '/x' }], 'forbidden'],
+    ['replaces the value', [{ op: 'replace', path: '/card/number', value: 1 }], 'done'],
+    ['adds an optional value', [{ op: 'add', path: '/pin', value: 1 }], 'done'],
+  ] as const)('is kept by a patch that %s: %j is %s', async (_, patch, code) => {
+    const { ids } = await stored({ card: { number: CARD } })
+    const change = { patch: [...patch] }
+    const body = { selection: { ids: [...ids] }, change }
+    expect(await codeOf(as('operator').call('planReplay', { body }))).toBe(code)
+  })
+})
+
+describe('texts of messages', () => {
+  let made: Filled
+  let all: string
+
+  beforeAll(async () => {
+    made = await stored({ card: { number: CARD }, note: 'call bob@example.com' })
+    const params = { id: made.group }
+    const id = { id: made.ids[0] ?? '' }
+    const lines: unknown[] = []
+    const filter = { filter: `group:${made.group}` }
+    for await (const one of as('admin').stream('exportDeadLetters', { query: filter }))
+      lines.push(one)
+    const shown = [
+      await as('admin').call('getDeadLetter', { params: id }),
+      await as('admin').call('listDeadLetters', { query: filter }),
+      await as('admin').call('listGroups', { query: { sources: ['orders'], limit: 200 } }),
+      await as('admin').call('getGroup', { params }),
+      await as('admin').call('explainGroup', { params }),
+      await as('admin').call('listCycles', { params: id }),
+      await as('admin').call('overview', {}),
+    ]
+    all = JSON.stringify({ export: lines, shown })
+  })
+
+  test('contain no card number, address or secret header for anybody', () => {
+    expect(all).toContain('card [hidden: card number] of [hidden: e-mail] declined')
+    expect(all).toContain('see [hidden: card number]')
+    expect(all).toContain(`{"export":[{"id":"${made.ids[0]}"`)
+    for (const secret of [CARD, 'bob@example.com', 'k-77', 'c-77', 'Basic secret'])
+      expect(all).not.toContain(secret)
+  })
+
+  test('are shown whole with a reason, which the audit log keeps', async () => {
+    const params = { id: made.ids[0] ?? '' }
+    const query = { reason: 'ticket 7: wrong amount' }
+    const payload = await as('admin').call('getPayload', { params, query })
+    expect(payload.text).toContain(CARD)
+    expect(payload.headers).toMatchObject({ 'x-api-key': 'k-77', 'x-customer': 'c-77' })
+    const { entries } = await as('admin').call('listAudit', { query: { subject: params.id } })
+    expect(entries[0]).toMatchObject({ operation: 'getPayload', facts: { reason: query.reason } })
+    for (const reason of ['', '  ', undefined])
+      expect(
+        await codeOf(as('admin').call('getPayload', { params, query: { reason } as never })),
+      ).toBe('invalid')
+  })
+})
