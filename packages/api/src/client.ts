@@ -10,6 +10,8 @@ export interface ClientOptions {
   readonly token?: string
   /** Returns the CSRF token of the session: `csrf` of the operation `me`. */
   readonly csrf?: () => string | undefined
+  /** Marks every request as one of an autonomous program, which can never approve. Default false. */
+  readonly isAgent?: boolean
   /** Fetch function. Default: the global one. */
   readonly fetch?: typeof globalThis.fetch
 }
@@ -91,7 +93,7 @@ interface AnyInput {
 }
 
 async function send(
-  { url, token, csrf, fetch = globalThis.fetch }: ClientOptions,
+  { url, token, csrf, isAgent = false, fetch = globalThis.fetch }: ClientOptions,
   operation: Operation,
   input: AnyInput,
   { signal, idempotencyKey }: CallOptions = {},
@@ -99,6 +101,7 @@ async function send(
   const route: Route = ROUTES[operation]
   const headers = new Headers({ accept: 'application/json' })
   if (token !== undefined) headers.set('authorization', `Bearer ${token}`)
+  if (isAgent) headers.set('x-redrive-agent', 'true')
   if (input.body !== undefined) headers.set('content-type', 'application/json')
   if (input.ifMatch !== undefined) headers.set('if-match', strong(input.ifMatch))
   if (route.method !== 'GET') {

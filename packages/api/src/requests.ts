@@ -258,6 +258,13 @@ export const tokenRequest = z.strictObject({
   isAgent: z.boolean().optional(),
 })
 
+export const tokenQuery = z.object({
+  everyone: z
+    .boolean()
+    .optional()
+    .describe('Tokens of all users; requires permission "configure" on all sources'),
+})
+
 export const auditQuery = z.object({
   person: name.optional(),
   source: name.optional(),

@@ -96,9 +96,11 @@ export const ROUTES = {
   cancelReplay: { method: 'POST', path: '/api/v1/replays/{id}/cancel', needs: 'replay', summary: 'Cancel a replay run; unpublished items reopen', params: requests.byId, output: replays.run },
   acknowledgeRestore: { method: 'POST', path: '/api/v1/replays/acknowledge-restore', needs: 'configure', summary: 'Acknowledge a restored catalog and unfreeze replays', status: 204, output: NOTHING },
 
-  listTokens: { method: 'GET', path: '/api/v1/tokens', needs: 'signed_in', summary: 'List API tokens of the caller', output: access.tokens },
+  listTokens: { method: 'GET', path: '/api/v1/tokens', needs: 'signed_in', summary: 'List API tokens of the caller, or of all users', query: requests.tokenQuery, output: access.tokens },
   createToken: { method: 'POST', path: '/api/v1/tokens', needs: 'signed_in', summary: "Create an API token with a subset of the caller's permissions", body: requests.tokenRequest, status: 201, output: access.newToken },
   revokeToken: { method: 'DELETE', path: '/api/v1/tokens/{id}', needs: 'signed_in', summary: 'Revoke an API token', params: requests.byId, status: 204, output: NOTHING },
+  listSessions: { method: 'GET', path: '/api/v1/sessions', needs: 'configure', summary: 'List the sessions of all users', output: access.sessions },
+  revokeSession: { method: 'DELETE', path: '/api/v1/sessions/{id}', needs: 'configure', summary: 'End the session of a user', params: requests.byId, status: 204, output: NOTHING },
   listAudit: { method: 'GET', path: '/api/v1/audit', needs: 'configure', summary: 'List audit entries, newest first', query: requests.auditQuery, output: audit.auditPage },
 } as const satisfies Readonly<Record<string, Route>>
 

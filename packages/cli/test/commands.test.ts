@@ -254,6 +254,17 @@ describe('output for people', () => {
           },
         ],
       }),
+      listSessions: () => ({
+        sessions: [
+          {
+            id: GROUP_A,
+            person: 'https://id.example.com#7',
+            name: 'Alex',
+            createdAt: NOW - 3_600_000,
+            lastUsedAt: NOW - 60_000,
+          },
+        ],
+      }),
       listAudit: () => ({
         entries: [
           {
@@ -278,6 +289,8 @@ describe('output for people', () => {
       ['sources', 'expired'],
       ['replay', 'list'],
       ['token', 'list'],
+      ['token', 'list', '--everyone'],
+      ['session', 'list'],
       ['audit', 'list'],
     ]) {
       all += `$ redrive ${args.join(' ')}\n${(await runWith(handlers, args)).stdout}`
@@ -634,6 +647,7 @@ describe('changes', () => {
     ['approve', RUN_A],
     ['token', 'create', 'ci', '--allow', 'view', '--source', 'orders'],
     ['token', 'revoke', GROUP_A],
+    ['session', 'revoke', GROUP_A],
   ])('changes nothing with --dry-run: %s %s', async (...args) => {
     const { code, stdout } = await runWith(handlers, [...args, '--dry-run'])
     expect(code).toBe(0)

@@ -149,6 +149,8 @@ describe('the tools', () => {
     expect(server.requests.map(({ operation }) => operation)).toEqual(['planReplay', 'listSources'])
     expect(server.requests[0]?.body).toEqual({ selection: { ids: [MESSAGE_A] }, note: 'fixed' })
     expect(server.requests[0]?.headers.authorization).toBe('Bearer rdv_test')
+    // A model decides, so the server must not let the token of a person approve.
+    expect(server.requests[0]?.headers['x-redrive-agent']).toBe('true')
   })
 
   test('start a replay if the server allows it, and otherwise wait for another person', async () => {

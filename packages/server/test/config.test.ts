@@ -233,6 +233,16 @@ describe('the config', () => {
     expect(problemsOf({ ...SMALLEST, auth, publicUrl: 'https://redrive.example' })).toEqual([])
   })
 
+  test('with auth.oidc requires a confirmation of approval: anyone', () => {
+    const auth = { oidc: { issuer: 'https://id.example', clientId: 'redrive' } }
+    const alone = { ...SMALLEST, publicUrl: 'https://redrive.example', approval: 'anyone' }
+    expect(problemsOf({ ...alone, auth })).toEqual([
+      'approval: with "anyone", one person can plan and approve a replay alone. Remove it, or confirm it with allowOwnApproval: true',
+    ])
+    expect(problemsOf({ ...alone, auth, allowOwnApproval: true })).toEqual([])
+    expect(problemsOf({ ...SMALLEST, approval: 'anyone' })).toEqual([])
+  })
+
   test('is rejected with both auth.oidc and auth.development', () => {
     const auth = { oidc: { issuer: 'https://id.example', clientId: 'redrive' }, development: {} }
     expect(problemsOf({ ...SMALLEST, auth })).toEqual([

@@ -3,7 +3,7 @@ import type { Input, Operation, PlainOperation } from '@redrive/api'
 import { ROUTES } from '@redrive/api/internal'
 import { describe, expect, test } from 'vitest'
 import { openApi } from '../src/http/openapi.ts'
-import { database, fill, setOneAside, type Stage, staged } from './http-stage.ts'
+import { database, fill, setOneAside, type Stage, staged, SESSION } from './http-stage.ts'
 
 const stage = await staged(await database('redrive_server_access'))
 await fill(stage.catalog, 'billing', 3)
@@ -84,6 +84,8 @@ const RULES: Readonly<Record<Operation, Row>> = {
   listTokens:             ['ok', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'],
   createToken:            ['ok', 'ok', 'ok', 'ok', 'ok', 403, 'ok', 'ok'],
   revokeToken:            ['ok', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'],
+  listSessions:           [403, 403, 403, 'ok', 403, 403, 403, 403],
+  revokeSession:          [403, 403, 403, 'ok', 403, 403, 403, 403],
   listAudit:              [403, 403, 403, 'ok', 403, 403, 403, 403],
 }
 
@@ -217,6 +219,8 @@ const EXAMPLES: Examples = {
     const { id } = await on.tokens(who).create(body)
     return { params: { id } }
   },
+  listSessions: async () => ({}),
+  revokeSession: async () => ({ params: { id: SESSION } }),
   listAudit: async () => ({}),
 }
 

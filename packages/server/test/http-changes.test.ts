@@ -280,6 +280,25 @@ describe('an approval', () => {
   })
 })
 
+describe('tokens of others', () => {
+  const body = { name: 'laptop', actions: ['view' as const], sources: ['orders'], days: 1 }
+
+  test('are listed and revoked by administrators only', async () => {
+    const { id } = await as('operator').call('createToken', { body })
+    const query = { everyone: true }
+    for (const who of ['operator', 'configurer', 'agent'])
+      expect(await codeOf(as(who).call('listTokens', { query }))).toBe('forbidden')
+    const { tokens } = await as('admin').call('listTokens', { query })
+    expect(tokens.find((token) => token.id === id)).toMatchObject({ person: 'operator' })
+    expect((await as('admin').call('listTokens', {})).tokens).toEqual([])
+    const revoke = (who: string) => codeOf(as(who).call('revokeToken', { params: { id } }))
+    for (const who of ['viewer', 'configurer', 'agent']) expect(await revoke(who)).toBe('not_found')
+    expect(await revoke('admin')).toBe('done')
+    const { entries } = await audit.read({ operation: 'revokeToken', limit: 1 })
+    expect(entries).toMatchObject([{ outcome: 'done', person: 'admin', subject: id }])
+  })
+})
+
 describe('a body', () => {
   test('is masked for callers with permission "view_payload", and every view is audited', async () => {
     const { ids } = await fill(catalog, 'orders')

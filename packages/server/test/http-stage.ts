@@ -85,6 +85,9 @@ export const PEOPLE: Readonly<Record<string, Caller>> = {
   session: { ...person('session', ['operator'], ['orders']), via: 'session' },
 }
 
+/** The id of the only session. */
+export const SESSION = '5e551000-0000-4000-8000-000000000001'
+
 export const CSRF = 'the proof of a session'
 
 /** Creates an identity that trusts the header and keeps tokens in memory. */
@@ -112,7 +115,10 @@ function stubIdentity(people: Readonly<Record<string, Caller>>): Identity {
       async revoke({ person: owner }, id) {
         return tokens.get(id)?.person === owner && tokens.delete(id)
       },
+      listAll: async () => [...tokens.values()],
+      revokeAny: async (id) => tokens.delete(id),
     },
+    sessions: { list: async () => [], revoke: async (id) => id === SESSION },
   }
 }
 
@@ -142,6 +148,8 @@ export interface StageOptions {
   readonly desk?: (made: Operations) => Operations
   readonly approval?: 'another_person' | 'anyone'
   readonly reading?: ReadingOptions
+  /** The callers by name. A test can change them while the server runs. Default: `PEOPLE`. */
+  readonly people?: Readonly<Record<string, Caller>>
 }
 
 /** A limit that tests do not reach by accident. */
@@ -162,7 +170,7 @@ export async function staged(pool: Pool, options: StageOptions = {}): Promise<St
   const write = options.write
   const audit =
     write === undefined ? real : { ...real, write: (one: NewEntry) => write(one, real.write) }
-  const identity = stubIdentity(PEOPLE)
+  const identity = stubIdentity(options.people ?? PEOPLE)
   const logged: string[] = []
   const to: DestinationStream = { write: (line) => void logged.push(line) }
   const logger = pino({}, to)

@@ -6,7 +6,8 @@ import { until } from '@redrive/testing'
 import { describe, expect, test } from 'vitest'
 import { watch } from '../src/operations/stream-run.ts'
 import { eventsOf } from '../src/http/streams.ts'
-import { database, fill, staged } from './http-stage.ts'
+import type { Caller } from '../src/access/caller.ts'
+import { database, fill, PEOPLE, staged } from './http-stage.ts'
 
 const pool = await database('redrive_server_streams')
 const stage = await staged(pool)
@@ -48,6 +49,25 @@ describe('watchReplay', () => {
     await ended
     expect(states(seen)).toEqual(['planned', 'running', 'paused', 'cancelled'])
     expect(seen.at(-1)?.counts.cancelled).toBe(3)
+  })
+
+  test.each([
+    ['has lost the permission', []],
+    ['has fewer permissions', [{ actions: ['view' as const], sources: ['orders.eu'] }]],
+    ['is signed out', undefined],
+  ])('ends within 10 s when the caller %s', async (_, grants) => {
+    const people: Record<string, Caller> = { ...PEOPLE }
+    const other = await staged(pool, { people })
+    const { id } = await planned()
+    const { seen, ended } = watching(id, 'viewer', other)
+    await until('the first state', () => seen.length === 1)
+    const began = performance.now()
+    const viewer = people['viewer'] as Caller
+    if (grants === undefined) delete people['viewer']
+    else people['viewer'] = { ...viewer, grants }
+    await ended
+    expect(performance.now() - began).toBeLessThan(10_000)
+    expect(states(seen)).toEqual(['planned'])
   })
 
   test('sends nothing while nothing changes', async () => {

@@ -126,6 +126,7 @@ export const oidcOf = (issuer: string) => ({
   nameClaim: 'name',
   sessionIdleMs: 1_800_000,
   sessionMaxAgeMs: 43_200_000,
+  groupsMaxAgeMs: 86_400_000,
 })
 
 /** Cookies of one browser at one server. */

@@ -128,14 +128,75 @@ describe('a token', () => {
     access = [{ groups: ['operators'], roles: ['viewer'], sources: ['orders.eu'] }]
     expect((await now()).grants).toEqual([{ actions: ['view'], sources: ['orders.eu'] }])
     access = []
-    expect((await now()).grants).toEqual([])
+    expect(await now()).toBeUndefined()
   })
 
   test('loses permissions that its owner lost at the last login', async () => {
     const owner = await loggedIn()
     const { secret } = await createToken(owner)
     await identity.login.oidc?.sessions.open({ id: owner.person, name: 'Alice', groups: [] })
-    expect(((await identity.identify(bearer(secret))) as Caller).grants).toEqual([])
+    expect(await identity.identify(bearer(secret))).toBeUndefined()
+  })
+
+  test('ends with the session when the groups of its owner are older than their maximum age', async () => {
+    const owner = await loggedIn()
+    const { secret } = await createToken(owner)
+    const opened = await identity.login.oidc?.sessions.open({
+      id: owner.person,
+      name: 'Alice',
+      groups: ['operators'],
+    })
+    const session = { headers: {}, cookies: { '__Host-redrive': opened?.secret } }
+    const age = (hours: number) =>
+      pool.query(
+        `update redrive_server.person set logged_in_at = now() - $2 * interval '1 h' where id = $1`,
+        [owner.person, hours],
+      )
+    await age(23.9)
+    expect(await identity.identify(bearer(secret))).toBeDefined()
+    expect(await identity.identify(session)).toBeDefined()
+    await age(24.1)
+    expect(await identity.identify(bearer(secret))).toBeUndefined()
+    expect(await identity.identify(session)).toBeUndefined()
+    // A user who is named in the config does not need groups.
+    const subject = owner.person.slice(ISSUER.length + 1)
+    access = [{ people: [subject], roles: ['viewer'], sources: ['orders'] }]
+    expect((await identity.identify(bearer(secret)))?.grants).toEqual([
+      { actions: ['view'], sources: ['orders'] },
+    ])
+  })
+
+  test('and a session of any user can be listed and revoked without their owner', async () => {
+    const owner = await loggedIn()
+    const { secret, id } = await createToken(owner)
+    const all = await identity.tokens.listAll()
+    expect(all.find((token) => token.id === id)).toMatchObject({ person: owner.person })
+    expect(await identity.tokens.revokeAny(id)).toBe(true)
+    expect(await identity.tokens.revokeAny(id)).toBe(false)
+    expect(await identity.identify(bearer(secret))).toBeUndefined()
+    const sessions = await identity.sessions.list()
+    const session = sessions.find(({ person }) => person === owner.person)
+    expect(session).toMatchObject({ id: owner.credential, name: 'Alice' })
+    expect(await identity.sessions.revoke(session?.id ?? '')).toBe(true)
+    expect(await identity.sessions.revoke(session?.id ?? '')).toBe(false)
+    expect(await identity.sessions.list()).not.toContainEqual(session)
+  })
+
+  test('of a person cannot approve in a request that says it comes from an agent', async () => {
+    access = [{ groups: ['operators'], roles: ['admin'], sources: ['*'] }]
+    const owner = await loggedIn()
+    access = [{ groups: ['operators'], roles: ['admin'], sources: ['*'] }]
+    const admin = { ...owner, grants: [{ actions: ['approve' as const], sources: ['*'] }] }
+    const { secret } = await createToken(admin, { actions: ['approve'], sources: ['*'] })
+    const person = (await identity.identify(bearer(secret))) as Caller
+    expect(allows(person, 'approve', 'orders')).toBe(true)
+    const { headers, cookies } = bearer(secret)
+    const agent = await identity.identify({
+      headers: { ...headers, 'x-redrive-agent': 'true' },
+      cookies,
+    })
+    expect(agent).toEqual({ ...person, isAgent: true })
+    expect(allows(agent as Caller, 'approve', 'orders')).toBe(false)
   })
 
   test('does not gain permissions that its owner gains', async () => {
@@ -178,7 +239,8 @@ describe('a token', () => {
   test('is rejected when it is wrong, even with a valid session', async () => {
     const owner = await loggedIn()
     const { oidc } = identity.login
-    const opened = await oidc?.sessions.open({ id: owner.person, name: 'Alice', groups: [] })
+    const person = { id: owner.person, name: 'Alice', groups: ['operators'] }
+    const opened = await oidc?.sessions.open(person)
     const cookies = { '__Host-redrive': opened?.secret }
     expect(await identity.identify({ headers: {}, cookies })).toBeDefined()
     const both = { headers: { authorization: 'Bearer rdv_wrong' }, cookies }
@@ -298,10 +360,10 @@ describe('in development mode', () => {
     const caller = (await at('localhost')) as Caller
     const { secret } = await createToken(caller, { sources: ['*'] })
     expect((await development().identify(bearer(secret)))?.grants).toHaveLength(1)
-    expect((await identity.identify(bearer(secret)))?.grants).toEqual([])
+    expect(await identity.identify(bearer(secret))).toBeUndefined()
     expect(await development().identify(bearer('rdv_wrong'))).toBeUndefined()
     const theirs = await createToken(await loggedIn())
-    expect((await development().identify(bearer(theirs.secret)))?.grants).toEqual([])
+    expect(await development().identify(bearer(theirs.secret))).toBeUndefined()
   })
 })
 

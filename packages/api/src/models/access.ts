@@ -36,6 +36,19 @@ const token = z
   })
   .meta({ id: 'Token' })
 export const tokens = z.object({ tokens: z.array(token) })
+export const sessions = z.object({
+  sessions: z.array(
+    z
+      .object({
+        id,
+        person: z.string(),
+        name: z.string(),
+        createdAt: timestamp,
+        lastUsedAt: timestamp,
+      })
+      .meta({ id: 'Session' }),
+  ),
+})
 export const newToken = token
   .extend({
     secret: z

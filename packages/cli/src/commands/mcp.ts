@@ -10,7 +10,8 @@ import { safe } from '../text/safe.ts'
 
 /** Serves the tools as a client of the API. The server checks permissions and gates, and writes the audit log. */
 export async function serveMcp(io: Io, options: CommonOptions): Promise<ExitCode> {
-  const client = connect(io, options)
+  // A model decides what to call, whatever token it uses.
+  const client = connect(io, options, { isAgent: true })
   say(io)`Serving tools on stdin and stdout until the input ends.`
   const streams = { lines: io.stdin.lines(), write: io.stdout.write, signal: io.signal }
   await serveLines(streams, ({ method, params }, signal) => {

@@ -91,15 +91,23 @@ async function createWithConfig(
   }
 }
 
-export async function listTokens(io: Io, options: CommonOptions): Promise<ExitCode> {
-  const answer = await connect(io, options).call('listTokens', {}, { signal: io.signal })
+export interface ListTokensOptions extends CommonOptions {
+  /** Lists the tokens of all users. Requires "configure" on all sources. */
+  readonly everyone?: boolean
+}
+
+export async function listTokens(io: Io, options: ListTokensOptions): Promise<ExitCode> {
+  const { everyone = false } = options
+  const query = everyone ? { everyone } : {}
+  const answer = await connect(io, options).call('listTokens', { query }, { signal: io.signal })
   const short = shortIds(answer.tokens.map(({ id }) => id))
   const now = io.now()
   print(io, options, {
     json: answer,
     lines: answer.tokens,
     human: (page) => {
-      if (answer.tokens.length === 0) return page.line`You have no tokens.`
+      if (answer.tokens.length === 0)
+        return page.line`${everyone ? 'There are' : 'You have'} no tokens.`
       page.table<Token>(
         [
           { title: 'TOKEN', of: ({ id }) => bold(short(id)) },
@@ -111,6 +119,7 @@ export async function listTokens(io: Io, options: CommonOptions): Promise<ExitCo
             of: ({ lastUsedAt }) =>
               lastUsedAt === undefined ? 'never' : relative(now, lastUsedAt),
           },
+          ...(everyone ? [{ title: 'OWNER', of: ({ person }: Token) => person, least: 8 }] : []),
           { title: 'PERMISSIONS', of: ({ grants }) => grants.map(grantText).join('; '), least: 12 },
         ],
         answer.tokens,

@@ -5,7 +5,7 @@ import type { ListRunsOptions, PlanOptions } from '../commands/replay.ts'
 import type { SettleOptions } from '../commands/discard.ts'
 import type { SetOutcomeOptions } from '../commands/set-outcome.ts'
 import type { ShowRunOptions } from '../commands/show-run.ts'
-import type { CreateTokenOptions } from '../commands/token.ts'
+import type { CreateTokenOptions, ListTokensOptions } from '../commands/token.ts'
 import type { WaitOptions } from '../commands/watch.ts'
 import {
   changing,
@@ -24,7 +24,8 @@ export function addActing(root: Command, run: BindAction): void {
   addPlan(replay, run)
   addRuns(replay, run)
   addSettling(root, run)
-  addTokens(root.command('token').description('create, list and revoke your API tokens'), run)
+  addTokens(root.command('token').description('create, list and revoke API tokens'), run)
+  addSessions(root.command('session').description('list and end sessions of users'), run)
 }
 
 function addPlan(replay: Command, run: BindAction): void {
@@ -190,6 +191,22 @@ function addSettling(root: Command, run: BindAction): void {
     )
 }
 
+function addSessions(session: Command, run: BindAction): void {
+  session
+    .command('list')
+    .description('list the sessions of all users; for administrators')
+    .action(
+      run(async (io, options) =>
+        (await import('../commands/session.ts')).listSessions(io, options),
+      ),
+    )
+  changing(session.command('revoke <session>').description('end a session')).action(
+    run(async (io, options, [id = '']) =>
+      (await import('../commands/session.ts')).revokeSession(io, id, options),
+    ),
+  )
+}
+
 function addTokens(token: Command, run: BindAction): void {
   changing(
     token
@@ -218,10 +235,17 @@ function addTokens(token: Command, run: BindAction): void {
   token
     .command('list')
     .description('list your tokens')
+    .option('--everyone', 'tokens of all users; for administrators')
     .action(
-      run(async (io, options) => (await import('../commands/token.ts')).listTokens(io, options)),
+      run<ListTokensOptions>(async (io, options) =>
+        (await import('../commands/token.ts')).listTokens(io, options),
+      ),
     )
-  changing(token.command('revoke <token>').description('revoke a token')).action(
+  changing(
+    token
+      .command('revoke <token>')
+      .description('revoke a token; administrators also those of others, by full id'),
+  ).action(
     run(async (io, options, [id = '']) =>
       (await import('../commands/token.ts')).revokeToken(io, id, options),
     ),

@@ -6,11 +6,15 @@ import { settingsOf } from './settings.ts'
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
 
 /** Creates the API client that every command uses. */
-export function connect(io: Io, options: CommonOptions): Client {
+export function connect(
+  io: Io,
+  options: CommonOptions,
+  { isAgent = false }: { readonly isAgent?: boolean } = {},
+): Client {
   const { url, token } = settingsOf(io, options)
   const { protocol, hostname } = new URL(url)
   if (token !== undefined && protocol === 'http:' && !LOOPBACK.test(hostname)) {
     say(io)`Warning: the token is sent to ${hostname} without encryption. Use https.`
   }
-  return createClient({ url, fetch: io.fetch, ...(token === undefined ? {} : { token }) })
+  return createClient({ url, isAgent, fetch: io.fetch, ...(token === undefined ? {} : { token }) })
 }

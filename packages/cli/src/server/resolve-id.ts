@@ -21,7 +21,7 @@ export function shortIds(ids: readonly string[]): (id: string) => string {
 }
 
 /** Things that can be named by a prefix of their id. */
-export type Kind = 'group' | 'message' | 'run' | 'set-aside message' | 'token'
+export type Kind = 'group' | 'message' | 'run' | 'session' | 'set-aside message' | 'token'
 
 interface Page {
   readonly ids: readonly string[]
@@ -66,6 +66,10 @@ const LISTS: Readonly<Record<Kind, ListPage>> = {
     const query = pageQuery(request)
     const { runs, ...page } = await client.call('listReplays', { query }, { signal })
     return { ids: idsOf(runs), nextCursor: page.nextCursor }
+  },
+  session: async (client, _, signal) => {
+    const { sessions } = await client.call('listSessions', {}, { signal })
+    return { ids: idsOf(sessions), nextCursor: undefined }
   },
   'set-aside message': async (client, request, signal) => {
     const query = { ...pageQuery(request), statuses: [...SET_ASIDE_STATUSES] }

@@ -59,11 +59,16 @@ export function readConfig(
 
 /** Returns the problems between settings that are each valid alone. */
 function contradictions(config: Config): readonly Problem[] {
-  const { auth, listen, publicUrl, metrics, audit } = config
+  const { auth, listen, publicUrl, metrics, audit, approval, allowOwnApproval } = config
   const problems: Problem[] = [...unknownSources(config)]
   if (auth.development !== undefined && !isLoopback(listen)) {
     const text = `auth.development gives every client full access, so listen must be a loopback address such as "127.0.0.1:${listen.port}", got "${shownAddress(listen)}". Change listen, or use auth.oidc.`
     problems.push({ path: ['listen'], text })
+  }
+  if (auth.oidc !== undefined && approval === 'anyone' && !allowOwnApproval) {
+    const text =
+      'with "anyone", one person can plan and approve a replay alone. Remove it, or confirm it with allowOwnApproval: true'
+    problems.push({ path: ['approval'], text })
   }
   if (auth.oidc !== undefined && publicUrl === undefined) {
     const text = 'is required with auth.oidc, because the provider redirects the browser to it'

@@ -56,6 +56,11 @@ const oidc = z.strictObject({
   sessionMaxAge: duration('5m', '30d')
     .describe("Maximum duration of a session ('5m'–'30d', default '12h')")
     .default('12h'),
+  groupsMaxAge: duration('5m', '90d')
+    .describe(
+      "How long the groups of a user count after their last sign-in ('5m'–'90d', default '24h'). Then sessions end, and tokens lose the permissions of groups",
+    )
+    .default('24h'),
 })
 
 const roles = z
@@ -264,6 +269,11 @@ export const configSchema = z.strictObject({
       "Who may approve a replay run. Default 'another_person': the planner cannot approve their own run",
     )
     .default('another_person'),
+  allowOwnApproval: flag()
+    .describe(
+      "Confirm `approval: 'anyone'` together with auth.oidc: one person may then replay alone. Default false",
+    )
+    .default(false),
   sources: z
     .record(z.string().min(1).max(255), source)
     .describe('Sources by name. Do not rename a source'),

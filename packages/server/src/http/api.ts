@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Readable } from 'node:stream'
 import type { Caller } from '../access/caller.ts'
 import { ProblemError } from '../access/problem-error.ts'
+import type { Identity } from '../identity/port.ts'
 import type { Operations } from '../operations/operations.ts'
 import { etagOf } from '../operations/etag.ts'
 import type { How } from '../operations/handlers.ts'
@@ -17,6 +18,7 @@ export interface ApiDeps {
   readonly desk: Operations
   readonly idempotency: Idempotency
   readonly streams: Streams
+  readonly identity: Pick<Identity, 'identify'>
 }
 
 type AnyHandler = (caller: Caller, input: AnyInput, how: How) => Promise<unknown>
@@ -93,13 +95,15 @@ function streamHandler(
   { stream = 'lines', output }: Route,
   read: (request: FastifyRequest) => AnyInput,
   handle: AnyHandler,
-  { streams }: ApiDeps,
+  { streams, identity }: ApiDeps,
 ): RouteHandler {
   return async (request, reply) => {
     const input = read(request)
     const caller = callerOf(request)
     const closed = new AbortController()
-    const slot = streams.take(caller, closed.signal)
+    const { headers, cookies } = request
+    const isAllowed = async () => isSame(caller, await identity.identify({ headers, cookies }))
+    const slot = streams.take(caller, closed.signal, isAllowed)
     const keepOpen = destroyAfterEnd(reply, slot.signal)
     const end = () => {
       keepOpen()
@@ -125,6 +129,10 @@ function streamHandler(
     return reply.send(Readable.from(text))
   }
 }
+
+/** Whether the caller still has the same permissions. If not, the client must connect again, which checks them. */
+const isSame = (before: Caller, now: Caller | undefined) =>
+  now !== undefined && JSON.stringify(now.grants) === JSON.stringify(before.grants)
 
 /** 1 s: a stream with a reading client ends within this time. */
 const END_MS = 1_000

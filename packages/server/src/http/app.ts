@@ -141,7 +141,7 @@ async function registerGuarded(
   })
   await app.register(async (scope) => {
     scope.addHook('onRequest', (request) => authenticate(request, options, limits))
-    registerApi(scope, { desk: options.desk, idempotency, streams })
+    registerApi(scope, { desk: options.desk, identity: options.identity, idempotency, streams })
   })
 }
 
@@ -166,5 +166,5 @@ async function authenticate(
 const unauthenticated = () =>
   new ProblemError(
     'unauthenticated',
-    "Authentication is required. Sign in at /auth/login, or send the header 'Authorization: Bearer rdv_…' with a valid token.",
+    "Authentication is required. Sign in at /auth/login, or send the header 'Authorization: Bearer rdv_…' with a valid token. A token ends when its owner has no permissions any more: groups count for some time after a sign-in (auth.oidc.groupsMaxAge).",
   )

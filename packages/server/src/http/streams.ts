@@ -6,8 +6,10 @@ import { ProblemError } from '../access/problem-error.ts'
 const PER_PERSON = 8
 /** 200 streams per process. Each one queries the database twice a second. */
 const STREAMS_MAX = 200
-/** 1 h: then the client must connect again, which checks its authentication again. */
+/** 1 h: then the client must connect again. */
 const LIFE_MS = 3_600_000
+/** 5 s between two checks of the permissions, so that a stream ends within 10 s of their end. */
+const RECHECK_MS = 5_000
 /** 15 s: proxies close connections that are idle for 30 s. */
 const HEARTBEAT_MS = 15_000
 const RETRY_MS = 10_000
@@ -22,8 +24,15 @@ export class Streams {
     this.#stopping.abort()
   }
 
-  /** Reserves a slot for a stream, or throws when too many are open. The signal fires when the stream must end. */
-  take({ person }: Caller, closed: AbortSignal): { signal: AbortSignal; leave: () => void } {
+  /**
+   * Reserves a slot for a stream, or throws when too many are open. The signal fires when the stream must end: also
+   * when `isAllowed` is no longer true.
+   */
+  take(
+    { person }: Caller,
+    closed: AbortSignal,
+    isAllowed: () => Promise<boolean>,
+  ): { signal: AbortSignal; leave: () => void } {
     const open = this.#open.get(person) ?? 0
     if (open >= PER_PERSON || this.#total >= STREAMS_MAX) {
       const detail = `Too many open streams (maximum ${PER_PERSON} per user). Close some and retry.`
@@ -32,8 +41,20 @@ export class Streams {
     this.#open.set(person, open + 1)
     this.#total += 1
     const life = AbortSignal.timeout(LIFE_MS)
-    const signal = AbortSignal.any([closed, this.#stopping.signal, life])
-    return { signal, leave: once(() => this.#leave(person)) }
+    const denied = new AbortController()
+    // If the check fails, the stream ends too, and the client connects again.
+    const check = () =>
+      void isAllowed().then(
+        (allowed) => void (allowed || denied.abort()),
+        () => denied.abort(),
+      )
+    const timer = setInterval(check, RECHECK_MS).unref()
+    const signal = AbortSignal.any([closed, this.#stopping.signal, life, denied.signal])
+    const leave = once(() => {
+      clearInterval(timer)
+      this.#leave(person)
+    })
+    return { signal, leave }
   }
 
   #leave(person: string): void {

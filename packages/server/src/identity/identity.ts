@@ -8,7 +8,7 @@ import type { Credentials, Identity } from './port.ts'
 import { createProvider, type Provider, type ProviderOptions, subjectOf } from './provider.ts'
 import { isLoopbackHost, type PublicUrl, publicUrlOf } from './public-url.ts'
 import { csrfOfSecret } from './secrets.ts'
-import { type Session, type Sessions, sessionsIn } from './sessions.ts'
+import { type Person, type Session, type Sessions, sessionsIn } from './sessions.ts'
 import { callerOfToken, type GrantsNow, tokensIn } from './tokens.ts'
 
 export interface OidcOptions extends ProviderOptions {
@@ -16,6 +16,8 @@ export interface OidcOptions extends ProviderOptions {
   readonly sessionIdleMs: number
   /** Maximum duration of a session. */
   readonly sessionMaxAgeMs: number
+  /** Maximum time since the last login during which the groups of a user are used. */
+  readonly groupsMaxAgeMs: number
 }
 
 /** Options of development mode, in which every caller is the same user. Only for loopback addresses. */
@@ -53,6 +55,15 @@ export interface ServerIdentity extends Identity {
 
 const DEVELOPMENT = 'development'
 
+/** Sent by programs that act for a model, whatever token they use. */
+const AGENT_HEADER = 'x-redrive-agent'
+
+/** Development mode has no sessions. */
+const NO_SESSIONS: ServerIdentity['sessions'] = {
+  list: async () => [],
+  revoke: async () => false,
+}
+
 export function createIdentity(options: IdentityOptions): ServerIdentity {
   const { pool, audit, auth } = options
   const publicUrl = publicUrlOf(options.publicUrl)
@@ -65,22 +76,34 @@ export function createIdentity(options: IdentityOptions): ServerIdentity {
   async function callerOfCookie(secret: string | undefined): Promise<Caller | undefined> {
     if (secret === undefined || oidc === undefined) return undefined
     const session = await oidc.sessions.find(secret)
-    if (session === undefined) return undefined
+    // With groups that are too old, the user must sign in again.
+    if (session === undefined || !areCurrent(options, session.person)) return undefined
     const caller = callerOf(session)
     csrfTokens.set(caller, csrfOfSecret(secret))
     return caller
   }
 
+  async function callerOfCredentials(
+    headers: Credentials['headers'],
+    cookies: Credentials['cookies'],
+  ): Promise<Caller | undefined> {
+    const token = bearerOf(headers)
+    // An invalid token is rejected even if the request also has a valid session.
+    if (token !== undefined) return callerOfToken(pool, token, grantsNow)
+    if (auth.development !== undefined) return developerOf(auth.development, headers)
+    return callerOfCookie(cookies[publicUrl.cookies.session])
+  }
+
   return {
     async identify({ headers, cookies }) {
-      const token = bearerOf(headers)
-      // An invalid token is rejected even if the request also has a valid session.
-      if (token !== undefined) return callerOfToken(pool, token, grantsNow)
-      if (auth.development !== undefined) return developerOf(auth.development, headers)
-      return callerOfCookie(cookies[publicUrl.cookies.session])
+      const caller = await callerOfCredentials(headers, cookies)
+      if (caller === undefined || headers[AGENT_HEADER] === undefined) return caller
+      // The program says that it is an agent, which only removes permissions.
+      return { ...caller, isAgent: true }
     },
     csrfOf: async (caller) => csrfTokens.get(caller),
     tokens: tokensIn(pool),
+    sessions: oidc?.sessions ?? NO_SESSIONS,
     login: { audit, publicUrl, oidc, callerOf },
   }
 }
@@ -92,13 +115,20 @@ const oidcParts = (pool: Pool, oidc: OidcOptions) => ({
 })
 
 /** Returns the function that computes grants. Users of another provider or login method have no grants. */
-function grantsIn({ auth, access }: IdentityOptions): GrantsNow {
-  return ({ id, groups }) => {
+function grantsIn(options: IdentityOptions): GrantsNow {
+  const { auth, access } = options
+  return (person) => {
+    const { id, groups } = person
     if (auth.oidc === undefined) return id === DEVELOPMENT ? developerGrants(auth.development) : []
     const subject = subjectOf(auth.oidc.issuer, id)
-    return subject === undefined ? [] : grantsOf(access(), subject, groups)
+    if (subject === undefined) return []
+    // A user who left keeps the groups of the last login. They count only for some time.
+    return grantsOf(access(), subject, areCurrent(options, person) ? groups : [])
   }
 }
+
+const areCurrent = ({ auth }: IdentityOptions, { groupsAgeMs }: Person) =>
+  auth.oidc === undefined || groupsAgeMs <= auth.oidc.groupsMaxAgeMs
 
 const developerGrants = ({ roles }: DevelopmentOptions) => [
   { actions: actionsOf(roles), sources: ['*'] },

@@ -57,18 +57,29 @@ function validateRequest(request: TokenRequest): void {
   throw new RedriveError('POLICY_INVALID', text, { problems })
 }
 
+interface PersonRow {
+  readonly name: string
+  readonly groups: readonly string[]
+  readonly groups_age_ms: number
+}
+
 async function callerOf({ pool, identity, issuer, subject }: IssueOptions): Promise<Caller> {
   if (issuer === undefined) {
     const message = 'Development mode does not use tokens. Unset REDRIVE_TOKEN.'
     throw new RedriveError('POLICY_INVALID', message)
   }
   const id = personIdOf(issuer, subject)
-  const [known] = await runOn(pool)<{ name: string; groups: readonly string[] }>(PERSON, [id])
-  const person = { id, name: known?.name ?? subject, groups: known?.groups ?? [] }
+  const [known] = await runOn(pool)<PersonRow>(PERSON, [id])
+  const person = {
+    id,
+    name: known?.name ?? subject,
+    groups: known?.groups ?? [],
+    groupsAgeMs: known?.groups_age_ms ?? 0,
+  }
   const caller = identity.login.callerOf({ id: 'config', person })
   if (caller.grants.length > 0) return caller
   throw new RedriveError(
     'POLICY_INVALID',
-    `User "${subject}" has no permissions, so a token would have none. Add the user to "people" in access, or let the user log in once, so that their groups are known.`,
+    `User "${subject}" has no permissions, so a token would have none. Add the user to "people" in access, or let the user log in, so that their groups are known.`,
   )
 }

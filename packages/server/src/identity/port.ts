@@ -1,5 +1,6 @@
 import type { Output, Input } from '@redrive/api'
 import type { Caller } from '../access/caller.ts'
+import type { Sessions } from './sessions.ts'
 
 /** The parts of a request that identify the caller. */
 export interface Credentials {
@@ -23,6 +24,10 @@ export interface Tokens {
   list(caller: Caller): Promise<readonly Token[]>
   /** Revokes a token. Returns false if the caller has no such token. */
   revoke(caller: Caller, id: string): Promise<boolean>
+  /** Lists the valid tokens of all users, for administrators. */
+  listAll(): Promise<readonly Token[]>
+  /** Revokes a token of any user. Returns false if it does not exist. */
+  revokeAny(id: string): Promise<boolean>
 }
 
 /** Identifies callers by token or session. */
@@ -32,4 +37,6 @@ export interface Identity {
   /** Returns the CSRF token that every mutation of this session must send; undefined without a session. */
   csrfOf(caller: Caller): Promise<string | undefined>
   readonly tokens: Tokens
+  /** Sessions of all users, for administrators. */
+  readonly sessions: Pick<Sessions, 'list' | 'revoke'>
 }

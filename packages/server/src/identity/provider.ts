@@ -2,7 +2,7 @@ import { RedriveError } from '@redrive/core'
 import * as client from 'openid-client'
 import { ProblemError } from '../access/problem-error.ts'
 import { isLoopbackHost } from './public-url.ts'
-import type { Person } from './sessions.ts'
+import type { SignedIn } from './sessions.ts'
 
 export interface ProviderOptions {
   /** Issuer URL, exactly as in the discovery document. https, or http on this machine. */
@@ -33,7 +33,7 @@ export interface Pending {
 export interface Provider {
   begin(redirectUri: string): Promise<{ readonly url: string; readonly pending: Pending }>
   /** Checks the callback and returns the user. Rejects with a `ProblemError` when the check fails. */
-  finish(answer: URL, pending: Pending): Promise<Person>
+  finish(answer: URL, pending: Pending): Promise<SignedIn>
 }
 
 /** 10 s, because a user is waiting. */
@@ -145,7 +145,7 @@ async function claimsOf(
   return { ...more, ...claims }
 }
 
-function personOf({ issuer, groupsClaim, nameClaim }: ProviderOptions, claims: Claims): Person {
+function personOf({ issuer, groupsClaim, nameClaim }: ProviderOptions, claims: Claims): SignedIn {
   const subject = claims['sub']
   if (typeof subject !== 'string' || subject === '' || subject.length > SUBJECT_LENGTH_MAX) {
     throw new RedriveError(

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { Output } from '@redrive/api'
 import type { Pool } from 'pg'
 import { runOn } from '../database.ts'
 import { newSecret, sha256 } from './secrets.ts'
@@ -7,18 +8,25 @@ import {
   DELETE_SESSION,
   FIND_SESSION,
   INSERT_SESSION,
+  OPEN_SESSIONS,
+  REVOKE_SESSION,
   SESSION_SEEN,
   STORE_PERSON,
 } from './statements.ts'
 
 /** A user that the provider authenticated. */
-export interface Person {
+export interface SignedIn {
   /** Issuer and subject. They identify a user permanently. */
   readonly id: string
   /** Display name. */
   readonly name: string
   /** Groups at the last login. */
   readonly groups: readonly string[]
+}
+
+/** A user with the age of the groups: the time since the last login. */
+export interface Person extends SignedIn {
+  readonly groupsAgeMs: number
 }
 
 export interface Session {
@@ -35,10 +43,16 @@ export interface SessionLimits {
 
 export interface Sessions {
   /** Opens a session with a new secret, so that a secret from before the login is useless. */
-  open(person: Person): Promise<{ readonly secret: string; readonly session: Session }>
+  open(person: SignedIn): Promise<{ readonly secret: string; readonly session: Session }>
   find(secret: string): Promise<Session | undefined>
   close(secret: string): Promise<void>
+  /** Lists the open sessions of all users, the last used first. */
+  list(): Promise<readonly OpenSession[]>
+  /** Ends a session. Returns false if there is none with this id. */
+  revoke(id: string): Promise<boolean>
 }
+
+export type OpenSession = Output<'listSessions'>['sessions'][number]
 
 /** 1 min between two updates of a used session. A session may end this much earlier, but never later. */
 const SEEN_EVERY_MS = 60_000
@@ -48,7 +62,16 @@ interface SessionRow {
   readonly person_id: string
   readonly name: string
   readonly groups: readonly string[]
+  readonly groups_age_ms: number
   readonly is_stale: boolean
+}
+
+interface ListedRow {
+  readonly id: string
+  readonly person_id: string
+  readonly name: string
+  readonly created_at: Date
+  readonly seen_at: Date
 }
 
 export function sessionsIn(pool: Pool, { idleMs, mostMs }: SessionLimits): Sessions {
@@ -62,18 +85,31 @@ export function sessionsIn(pool: Pool, { idleMs, mostMs }: SessionLimits): Sessi
       // Deletes ended sessions at each login, so that no cleanup job is needed.
       await run(DELETE_OLD_SESSIONS, [mostMs])
       await run(INSERT_SESSION, [sha256(secret), id, person.id])
-      return { secret, session: { id, person } }
+      return { secret, session: { id, person: { ...person, groupsAgeMs: 0 } } }
     },
     async find(secret) {
       const values = [sha256(secret), idleMs, mostMs, everyMs]
       const [found] = await run<SessionRow>(FIND_SESSION, values)
       if (found === undefined) return undefined
-      const { id, person_id, name, groups, is_stale } = found
+      const { id, person_id, name, groups, groups_age_ms: groupsAgeMs, is_stale } = found
       if (is_stale) await run(SESSION_SEEN, [id])
-      return { id, person: { id: person_id, name, groups } }
+      return { id, person: { id: person_id, name, groups, groupsAgeMs } }
     },
     async close(secret) {
       await run(DELETE_SESSION, [sha256(secret)])
+    },
+    async list() {
+      const rows = await run<ListedRow>(OPEN_SESSIONS, [idleMs, mostMs])
+      return rows.map((row) => ({
+        id: row.id,
+        person: row.person_id,
+        name: row.name,
+        createdAt: row.created_at.getTime(),
+        lastUsedAt: row.seen_at.getTime(),
+      }))
+    },
+    async revoke(id) {
+      return (await run(REVOKE_SESSION, [id])).length > 0
     },
   }
 }

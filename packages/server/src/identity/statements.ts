@@ -3,8 +3,12 @@ export const STORE_PERSON: string = `
 insert into redrive_server.person (id, name, groups) values ($1, $2, $3)
 on conflict (id) do update set name = excluded.name, groups = excluded.groups, logged_in_at = now()`
 
+/** The groups of a user are as old as the last login. */
+const GROUPS_AGE =
+  '(extract(epoch from now() - person.logged_in_at) * 1000)::float8 as groups_age_ms'
+
 export const PERSON: string = `
-select id, name, groups from redrive_server.person where id = $1`
+select id, name, groups, ${GROUPS_AGE} from redrive_server.person where id = $1`
 
 // ---- sessions -------------------------------------------------------------------------------
 
@@ -12,7 +16,7 @@ export const INSERT_SESSION: string = `
 insert into redrive_server.session (secret_hash, id, person_id) values ($1, $2, $3)`
 
 export const FIND_SESSION: string = `
-select session.id, person.id as person_id, person.name, person.groups,
+select session.id, person.id as person_id, person.name, person.groups, ${GROUPS_AGE},
   seen_at < now() - $4 * interval '1 ms' as is_stale
 from redrive_server.session join redrive_server.person on person.id = person_id
 where secret_hash = $1
@@ -23,6 +27,18 @@ update redrive_server.session set seen_at = now() where id = $1`
 
 export const DELETE_SESSION: string = `
 delete from redrive_server.session where secret_hash = $1`
+
+/** 1,000: more sessions than a team has. */
+const SESSIONS_MAX = 1_000
+
+export const OPEN_SESSIONS: string = `
+select session.id, person.id as person_id, person.name, session.created_at, session.seen_at
+from redrive_server.session join redrive_server.person on person.id = person_id
+where seen_at > now() - $1 * interval '1 ms' and created_at > now() - $2 * interval '1 ms'
+order by seen_at desc, session.id limit ${SESSIONS_MAX}`
+
+export const REVOKE_SESSION: string = `
+delete from redrive_server.session where id = $1 returning id`
 
 export const DELETE_OLD_SESSIONS: string = `
 delete from redrive_server.session where created_at < now() - $1 * interval '1 ms'`
@@ -47,7 +63,7 @@ delete from redrive_server.login where expires_at < now()`
 const USED_EVERY_MS = 60_000
 
 const SELECT_TOKEN = `
-select token.*, person.name as person_name, person.groups,
+select token.*, person.name as person_name, person.groups, ${GROUPS_AGE},
   coalesce(last_used_at < now() - ${USED_EVERY_MS} * interval '1 ms', true) as is_stale
 from redrive_server.token join redrive_server.person on person.id = person_id`
 
@@ -56,6 +72,17 @@ where token.id = $1`
 
 export const VALID_TOKEN: string = `${SELECT_TOKEN}
 where token.id = $1 and expires_at > now()`
+
+/** 10,000: a hundred for each of a hundred users. */
+const TOKENS_MAX = 10_000
+
+/** Tokens of all users, the newest first. */
+export const ALL_TOKENS: string = `${SELECT_TOKEN}
+where expires_at > now()
+order by created_at desc, token.id limit ${TOKENS_MAX}`
+
+export const REVOKE_TOKEN: string = `
+delete from redrive_server.token where id = $1 returning id`
 
 export const TOKENS_OF_PERSON: string = `${SELECT_TOKEN}
 where person_id = $1 and ($2::uuid is null or token.id = $2)

@@ -9,10 +9,12 @@ import type { Token, TokenRequest, Tokens } from './port.ts'
 import { newSecret, sha256 } from './secrets.ts'
 import type { Person } from './sessions.ts'
 import {
+  ALL_TOKENS,
   COUNT_TOKENS,
   DELETE_OLD_TOKENS,
   DELETE_TOKEN,
   INSERT_TOKEN,
+  REVOKE_TOKEN,
   TOKEN,
   TOKEN_USED,
   TOKENS_OF_PERSON,
@@ -34,6 +36,7 @@ interface TokenRow {
   readonly person_id: string
   readonly person_name: string
   readonly groups: readonly string[]
+  readonly groups_age_ms: number
   readonly is_agent: boolean
   readonly actions: readonly Action[]
   readonly sources: readonly string[]
@@ -43,7 +46,7 @@ interface TokenRow {
   readonly is_stale: boolean
 }
 
-/** Returns the caller of a token, or undefined if the token is unknown, expired or revoked. */
+/** Returns the caller of a token, or undefined if it is unknown, expired or revoked, or has no permissions left. */
 export async function callerOfToken(
   pool: Pool,
   text: string,
@@ -56,11 +59,13 @@ export async function callerOfToken(
   const isRight = timingSafeEqual(sha256(token.secret), row?.secret_hash ?? NO_HASH)
   if (row === undefined || !isRight) return undefined
   if (row.is_stale) await run(TOKEN_USED, [row.id])
-  return callerOf(row, grantsNow)
+  const caller = callerOf(row, grantsNow)
+  return caller.grants.length === 0 ? undefined : caller
 }
 
 function callerOf(row: TokenRow, grantsNow: GrantsNow): Caller {
-  const owner = { id: row.person_id, name: row.person_name, groups: row.groups }
+  const { person_id: id, person_name: name, groups, groups_age_ms: groupsAgeMs } = row
+  const owner = { id, name, groups, groupsAgeMs }
   return {
     person: owner.id,
     name: `${owner.name} (${row.name})`,
@@ -97,6 +102,12 @@ export function tokensIn(pool: Pool): Tokens {
         ...tokenOf(row as TokenRow),
         secret: `rdv_${id.replaceAll('-', '')}_${secret}`,
       }
+    },
+    async listAll() {
+      return (await run<TokenRow>(ALL_TOKENS)).map(tokenOf)
+    },
+    async revokeAny(id) {
+      return (await run(REVOKE_TOKEN, [id])).length > 0
     },
     async list(caller) {
       const rows = await run<TokenRow>(TOKENS_OF_PERSON, [caller.person, onlyItself(caller)])

@@ -1,3 +1,5 @@
+import { allowsAll } from '../access/allow.ts'
+import type { Caller } from '../access/caller.ts'
 import { ProblemError } from '../access/problem-error.ts'
 import type { Handlers } from './handlers.ts'
 import type { OperationDeps } from './context.ts'
@@ -10,7 +12,12 @@ type Configure =
   | 'listTokens'
   | 'createToken'
   | 'revokeToken'
+  | 'listSessions'
+  | 'revokeSession'
   | 'listAudit'
+
+/** Whether a caller may see and revoke the credentials of others. An agent never may. */
+const isAdmin = (caller: Caller) => !caller.isAgent && allowsAll(caller, 'configure')
 
 export function configure(parts: OperationDeps): Handlers<Configure> {
   const { catalog, guard, identity, readAudit } = parts
@@ -41,8 +48,24 @@ export function configure(parts: OperationDeps): Handlers<Configure> {
       await guard.mutate(audited, () => catalog.replays.acknowledgeRestore({ by: caller.person }))
     },
 
-    async listTokens(caller) {
-      return { tokens: [...(await identity.tokens.list(caller))] }
+    async listTokens(caller, { query: { everyone = false } = {} }) {
+      if (!everyone) return { tokens: [...(await identity.tokens.list(caller))] }
+      await guard.checkAll({ caller, operation: 'listTokens', facts: { everyone } }, 'configure')
+      return { tokens: [...(await identity.tokens.listAll())] }
+    },
+
+    async listSessions(caller) {
+      await guard.checkAll({ caller, operation: 'listSessions' }, 'configure')
+      return { sessions: [...(await identity.sessions.list())] }
+    },
+
+    async revokeSession(caller, { params: { id } }) {
+      const audited = { caller, operation: 'revokeSession', subject: id } as const
+      await guard.checkAll(audited, 'configure')
+      await guard.mutate(audited, async () => {
+        if (await identity.sessions.revoke(id)) return
+        throw new ProblemError('not_found', 'There is no open session with this id.')
+      })
     },
 
     async createToken(caller, { body }) {
@@ -56,6 +79,7 @@ export function configure(parts: OperationDeps): Handlers<Configure> {
     async revokeToken(caller, { params: { id } }) {
       await guard.mutate({ caller, operation: 'revokeToken', subject: id }, async () => {
         if (await identity.tokens.revoke(caller, id)) return
+        if (isAdmin(caller) && (await identity.tokens.revokeAny(id))) return
         throw new ProblemError('not_found', 'You have no token with this id.')
       })
     },

@@ -24,6 +24,9 @@ export function valuesNeed(reading: Reading, source: string, query: ValueQuery):
   ]
 }
 
+const comparesValues = ({ json, extracted, headers }: ValueQuery) =>
+  [json, extracted, headers].some((one) => one !== undefined)
+
 /**
  * Returns the allowed sources of a query. Rejects when only the permission to compare the values is missing, because
  * an empty result would look correct.
@@ -36,6 +39,7 @@ export async function narrowedFor(
 ): Promise<readonly string[] | undefined> {
   const { caller } = audited
   const allowed = await allowedSources(catalog, caller, query.sources, ...actions)
+  if (!comparesValues(query)) return allowed
   const names = allowed ?? (await catalog.sourceNames())
   const missing = new Set<Action>()
   const readable = names.filter((source) => {

@@ -79,13 +79,14 @@ function authOf({ auth }: Config): IdentityOptions['auth'] {
   const { oidc, development } = auth
   if (development !== undefined) return { development }
   if (oidc === undefined) throw new RedriveError('POLICY_INVALID', 'auth: expected oidc')
-  const { sessionIdle, sessionMaxAge, clientSecret, ...rest } = oidc
+  const { sessionIdle, sessionMaxAge, groupsMaxAge, clientSecret, ...rest } = oidc
   return {
     oidc: {
       ...rest,
       clientSecret: clientSecret?.reveal(),
       sessionIdleMs: msOf(sessionIdle),
       sessionMaxAgeMs: msOf(sessionMaxAge),
+      groupsMaxAgeMs: msOf(groupsMaxAge),
     },
   }
 }
