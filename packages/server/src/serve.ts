@@ -191,6 +191,7 @@ async function apiOf(
     publicUrl: publicUrlIn(config),
     limits: { requestsPerMinute, bodyBytes },
     onAnswered: (operation, status, seconds) => metrics.observe(operation, status, seconds),
+    onRefusedCredential: (kind) => metrics.refusedCredential(kind),
     ...omitUndefined({ trustProxy: config.trustProxy }),
   })
   await registerLogin(app, identity)

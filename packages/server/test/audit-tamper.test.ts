@@ -1,9 +1,14 @@
-import { generateKeyPairSync } from 'node:crypto'
+import { generateKeyPairSync, sign } from 'node:crypto'
 import { appendFile, readFile, writeFile } from 'node:fs/promises'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { createAudit } from '../src/audit/audit.ts'
 import { GENESIS } from '../src/audit/chain.ts'
-import { startCheckpoints, writeCheckpoint } from '../src/audit/checkpoint.ts'
+import {
+  type Checkpoint,
+  QUIET_MS,
+  startCheckpoints,
+  writeCheckpoint,
+} from '../src/audit/checkpoint.ts'
 import { verifyAudit } from '../src/audit/verify.ts'
 import { checkpointFile, entry, privateKey, publicKey, rehash, tamper } from './audit-stage.ts'
 import { rejection, serverDatabase } from './database-stage.ts'
@@ -35,6 +40,7 @@ test('verifyAudit finds no problem in an unchanged chain', async () => {
   expect(await verifyAudit({ pool, checkpoints: file, publicKey })).toEqual({
     entries: 10,
     checkpoints: 2,
+    lastCheckpointAt: expect.closeTo(Date.now(), -5) as unknown,
     problems: [],
   })
 })
@@ -134,6 +140,16 @@ describe('with checkpoints, verifyAudit detects that', () => {
     expect(await problems(forged)).toEqual(['signature 10'])
   })
 
+  test.each([
+    ['the first', 1, 'checkpoint_missing 8'],
+    ['a middle', 2, 'checkpoint_missing 10'],
+  ])('%s checkpoint was removed', async (_, line, found) => {
+    await writeCheckpoint({ pool, privateKey, file })
+    const lines = (await readFile(file, 'utf8')).split('\n')
+    await writeFile(file, lines.toSpliced(line - 1, 1).join('\n'))
+    expect(await problems(file)).toEqual([found])
+  })
+
   test('a checkpoint was changed', async () => {
     const text = await readFile(file, 'utf8')
     await writeFile(file, text.replace('"sequence":4', '"sequence":3'))
@@ -157,6 +173,31 @@ describe('a checkpoint', () => {
   test('is not written when the chain is unchanged since the last one', async () => {
     expect(await writeCheckpoint({ pool, privateKey, file })).toMatchObject({ sequence: 10 })
     expect(await writeCheckpoint({ pool, privateKey, file })).toBeUndefined()
+  })
+
+  test('is written after a quiet hour, so that the age of the last one shows a removed end', async () => {
+    const first = await writeCheckpoint({ pool, privateKey, file })
+    const [last = ''] = (await readFile(file, 'utf8')).trim().split('\n').slice(-1)
+    const old = { ...(JSON.parse(last) as Checkpoint), at: (first?.at ?? 0) - QUIET_MS }
+    const other = await checkpointFile()
+    const text = Buffer.from(
+      JSON.stringify(['redrive audit checkpoint 2', old.sequence, old.hash, old.at, GENESIS]),
+    )
+    const signature = sign(null, text, privateKey).toString('base64')
+    await writeFile(other, `${JSON.stringify({ ...old, previous: GENESIS, signature })}\n`)
+    expect(await writeCheckpoint({ pool, privateKey, file: other })).toMatchObject({ sequence: 10 })
+    expect(await problems(other)).toEqual([])
+  })
+
+  test('of an earlier release, without a link, is accepted', async () => {
+    const other = await checkpointFile()
+    const [line = ''] = (await readFile(file, 'utf8')).split('\n')
+    const { sequence, hash, at } = JSON.parse(line) as Checkpoint
+    const text = Buffer.from(JSON.stringify(['redrive audit checkpoint 1', sequence, hash, at]))
+    const signature = sign(null, text, privateKey).toString('base64')
+    await writeFile(other, `${JSON.stringify({ sequence, hash, at, signature })}\n`)
+    expect(await writeCheckpoint({ pool, privateKey, file: other })).toMatchObject({ sequence: 10 })
+    expect(await problems(other)).toEqual([])
   })
 
   test('is not written when the chain does not contain the last one', async () => {

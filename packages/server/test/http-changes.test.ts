@@ -225,7 +225,7 @@ describe('the audit log', () => {
     expect(await last('exportDeadLetters')).toMatchObject({ outcome: 'viewed', source: 'orders' })
     await (await stage.ask('admin', `${path}%20source:orders%20source:billing`)).text()
     const both = await last('exportDeadLetters')
-    expect(both).toMatchObject({ facts: { export: { sources: ['orders', 'billing'] } } })
+    expect(both).toMatchObject({ facts: { sources: ['orders', 'billing'] } })
     expect(both?.source).toBeUndefined()
   })
 })

@@ -94,8 +94,9 @@ export const CSRF = 'the proof of a session'
 function stubIdentity(people: Readonly<Record<string, Caller>>): Identity {
   const tokens = new Map<string, Token>()
   return {
-    async identify({ headers }) {
-      return people[String(headers[WHO])]
+    async identify({ headers, origin }) {
+      const found = people[String(headers[WHO])]
+      return found === undefined ? undefined : { ...found, origin }
     },
     async csrfOf({ via }) {
       return via === 'session' ? CSRF : undefined

@@ -389,6 +389,7 @@ describe('issueToken', () => {
     expect(allows(caller, 'discard', 'orders.eu')).toBe(false)
     expect(written).toMatchObject([
       {
+        via: 'config',
         operation: 'createToken',
         outcome: 'requested',
         facts: { by: 'administrator with the config' },

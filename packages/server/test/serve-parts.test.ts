@@ -273,6 +273,7 @@ describe('metrics for a token', () => {
   const authorization = `Bearer rdv_${'0'.repeat(32)}_${'x'.repeat(43)}`
   const metrics = {
     observe: () => undefined,
+    refusedCredential: () => undefined,
     text: async () => 'secret',
     contentType: 'text/plain',
   }

@@ -1,13 +1,14 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { type Duration, parseDuration } from '@redrive/core'
 import type { AuditVerdict } from '@redrive/server/internal'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import type { CommonOptions, Io } from '../io.ts'
 import { print, say } from '../print.ts'
 import { type ConfigOptions, loaded, refusedAsUsage } from '../server/config.ts'
 import { green, red } from '../text/painted.ts'
-import { counted } from '../text/format.ts'
+import { counted, relative } from '../text/format.ts'
 
 export interface VerifyOptions extends CommonOptions, ConfigOptions {
   /** Checkpoint file. Default: the one in the config. */
@@ -33,19 +34,15 @@ export async function verifyAuditCommand(io: Io, options: VerifyOptions): Promis
   const pool = new pg.Pool({ connectionString, max: 1, application_name: 'redrive audit' })
   try {
     const verdict = await refusedAsUsage(() => verifyAudit({ pool, checkpoints, publicKey }))
-    return shown(io, options, verdict, checkpoints !== undefined)
+    return shown(io, options, verdict, staleAfter(config.audit.checkpointInterval))
   } finally {
     await pool.end()
   }
 }
 
-function shown(
-  io: Io,
-  options: VerifyOptions,
-  verdict: AuditVerdict,
-  hasCheckpoints: boolean,
-): ExitCode {
-  const { entries, problems } = verdict
+function shown(io: Io, options: VerifyOptions, verdict: AuditVerdict, staleMs: number): ExitCode {
+  const { entries, problems, lastCheckpointAt } = verdict
+  const now = io.now()
   print(io, options, {
     json: verdict,
     lines: problems,
@@ -55,15 +52,27 @@ function shown(
       const about = `${counted(entries, 'entry', 'entries')} and ${counted(verdict.checkpoints, 'checkpoint')}`
       if (problems.length === 0) page.line`${green('Verified, unchanged')}: ${about}.`
       else page.line`Checked ${about}.`
+      if (lastCheckpointAt !== undefined)
+        page.line`Last checkpoint: ${relative(now, lastCheckpointAt)}.`
     },
   })
-  if (!hasCheckpoints) {
+  const isStale = lastCheckpointAt !== undefined && now - lastCheckpointAt > staleMs
+  if (lastCheckpointAt === undefined) {
     say(
       io,
-    )`Without checkpoints, a completely rewritten chain looks valid. Set audit.checkpointFile and audit.signingKey, or use --checkpoints and --public-key.`
+    )`Warning: without checkpoints, a completely rewritten chain looks valid. Set audit.checkpointFile and audit.signingKey, or use --checkpoints and --public-key.`
+  } else if (isStale) {
+    say(
+      io,
+    )`Warning: a running server writes a checkpoint at least every hour. If it was running, the end of the file and of the chain was removed.`
   }
-  return problems.length === 0 ? EXIT.ok : EXIT.failure
+  if (problems.length > 0) return EXIT.failure
+  return isStale || lastCheckpointAt === undefined ? EXIT.warning : EXIT.ok
 }
+
+/** Returns the age at which the last checkpoint is too old: two intervals, at least two hours. */
+const staleAfter = (interval: Duration) => 2 * Math.max(parseDuration(interval) ?? 0, HOUR_MS)
+const HOUR_MS = 3_600_000
 
 function keyOf(
   io: Io,

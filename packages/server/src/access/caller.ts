@@ -19,4 +19,13 @@ export interface Caller {
   readonly isAgent: boolean
   /** Id of the token or session; undefined in development. */
   readonly credential: string | undefined
+  /** Where the request came from. Undefined outside of requests. */
+  readonly origin?: RequestOrigin | undefined
+}
+
+export interface RequestOrigin {
+  /** Address of the client, behind trusted proxies. */
+  readonly address: string
+  /** Id of the request, as in the log and in the header `X-Request-Id`. */
+  readonly requestId: string
 }

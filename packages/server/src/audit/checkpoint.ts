@@ -1,9 +1,10 @@
-import { createPublicKey, type KeyObject, sign, verify } from 'node:crypto'
+import { createHash, createPublicKey, type KeyObject, sign, verify } from 'node:crypto'
 import { open, readFile } from 'node:fs/promises'
 import { RedriveError } from '@redrive/core'
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import { runOn } from '../database.ts'
+import { GENESIS } from './chain.ts'
 import { HASH_OF_ENTRY, HEAD } from './statements.ts'
 
 /** A signed state of the chain. It is stored where users with write access to the database cannot change it. */
@@ -12,6 +13,8 @@ export interface Checkpoint {
   readonly hash: string
   /** Epoch ms of the database clock. */
   readonly at: number
+  /** SHA-256 of the signature of an earlier checkpoint, or 64 zeros. Undefined in files of earlier releases. */
+  readonly previous?: string | undefined
   /** Ed25519 over `signedText`, base64. */
   readonly signature: string
 }
@@ -20,12 +23,38 @@ const checkpoint = z.object({
   sequence: z.int(),
   hash: z.string(),
   at: z.number(),
+  previous: z.string().optional(),
   signature: z.base64(),
 })
 
-/** Returns the signed bytes. Version 1: JSON in UTF-8. */
-const signedText = ({ sequence, hash, at }: Omit<Checkpoint, 'signature'>): Buffer =>
-  Buffer.from(JSON.stringify(['redrive audit checkpoint 1', sequence, hash, at]))
+/** Returns the signed bytes: JSON in UTF-8. Version 2 contains a link to an earlier checkpoint. */
+const signedText = ({ sequence, hash, at, previous }: Omit<Checkpoint, 'signature'>): Buffer =>
+  Buffer.from(
+    JSON.stringify(
+      previous === undefined
+        ? ['redrive audit checkpoint 1', sequence, hash, at]
+        : ['redrive audit checkpoint 2', sequence, hash, at, previous],
+    ),
+  )
+
+/** Returns what the next checkpoint contains as `previous`. */
+const linkTo = (checkpoint: Checkpoint | undefined): string =>
+  checkpoint === undefined
+    ? GENESIS
+    : createHash('sha256').update(checkpoint.signature).digest('hex')
+
+/**
+ * Returns the checkpoints whose earlier checkpoint is not in the file: it was removed. Several processes may append to
+ * the file, so the earlier one need not be the line before.
+ */
+export function unlinked(checkpoints: readonly Checkpoint[]): readonly Checkpoint[] {
+  const known = new Set([GENESIS])
+  return checkpoints.filter((one) => {
+    const isLinked = one.previous === undefined || known.has(one.previous)
+    known.add(linkTo(one))
+    return !isLinked
+  })
+}
 
 export function isSigned(checkpoint: Checkpoint, publicKey: KeyObject): boolean {
   return verify(
@@ -44,9 +73,12 @@ export interface CheckpointOptions {
   readonly file: string
 }
 
+/** 1 h: without new entries, a checkpoint still shows that nothing was removed since. */
+export const QUIET_MS = 3_600_000
+
 /**
- * Appends a checkpoint to the file, unless the chain is unchanged since the last one. Rejects when the chain does
- * not contain the last checkpoint, because a new one would hide the manipulation.
+ * Appends a checkpoint to the file, unless the chain is unchanged and the last one is not older than an hour. Rejects
+ * when the chain does not contain the last checkpoint, because a new one would hide the manipulation.
  */
 export async function writeCheckpoint(options: CheckpointOptions): Promise<Checkpoint | undefined> {
   const { pool, privateKey, file } = options
@@ -54,9 +86,13 @@ export async function writeCheckpoint(options: CheckpointOptions): Promise<Check
   const last = (await readCheckpoints(file)).at(-1)
   if (last !== undefined) await requireCheckpoint(pool, last, createPublicKey(privateKey), file)
   const head = await headOf(pool)
-  if (head.sequence === (last?.sequence ?? 0)) return undefined
-  const signature = sign(null, signedText(head), privateKey).toString('base64')
-  const written = { ...head, signature }
+  const isQuiet = head.sequence === (last?.sequence ?? 0)
+  if (isQuiet && head.at - (last?.at ?? head.at) < QUIET_MS) return undefined
+  const next = { ...head, previous: linkTo(last) }
+  const written = {
+    ...next,
+    signature: sign(null, signedText(next), privateKey).toString('base64'),
+  }
   await appendLine(file, JSON.stringify(written))
   return written
 }

@@ -3,7 +3,13 @@ import { RedriveError } from '@redrive/core'
 import type { Pool } from 'pg'
 import { inTransaction, type RunSql } from '../database.ts'
 import { GENESIS, hashOf } from './chain.ts'
-import { type Checkpoint, isSigned, mustBeEd25519, readCheckpoints } from './checkpoint.ts'
+import {
+  type Checkpoint,
+  isSigned,
+  mustBeEd25519,
+  readCheckpoints,
+  unlinked,
+} from './checkpoint.ts'
 import type { EntryRow } from './read.ts'
 import { HEAD, NEXT_ENTRIES } from './statements.ts'
 
@@ -25,6 +31,7 @@ export interface VerifyAuditOptions {
  * - `signature`: a checkpoint has no valid signature of this key.
  * - `truncated`: the chain is shorter than at a checkpoint.
  * - `rewritten`: the chain has another hash than at a checkpoint.
+ * - `checkpoint_missing`: a checkpoint names an earlier one that is not in the file.
  */
 export type AuditProblemKind =
   | 'altered'
@@ -34,6 +41,7 @@ export type AuditProblemKind =
   | 'signature'
   | 'truncated'
   | 'rewritten'
+  | 'checkpoint_missing'
 
 export interface AuditProblem {
   readonly kind: AuditProblemKind
@@ -46,6 +54,8 @@ export interface AuditVerdict {
   /** Number of valid entries before the first broken one. */
   readonly entries: number
   readonly checkpoints: number
+  /** Epoch ms of the last checkpoint; undefined without checkpoints. */
+  readonly lastCheckpointAt: number | undefined
   /** Empty if the audit log is unchanged. */
   readonly problems: readonly AuditProblem[]
 }
@@ -98,9 +108,20 @@ async function verdictOf(
   return {
     entries: chain.length,
     checkpoints: checkpoints.length,
-    problems: [...(chain.problem === undefined ? [] : [chain.problem]), ...problems],
+    lastCheckpointAt: checkpoints.at(-1)?.at,
+    problems: [
+      ...(chain.problem === undefined ? [] : [chain.problem]),
+      ...problems,
+      ...unlinked(checkpoints).map(missingBefore),
+    ],
   }
 }
+
+const missingBefore = ({ sequence }: Checkpoint): AuditProblem => ({
+  kind: 'checkpoint_missing',
+  sequence,
+  detail: `A checkpoint before the one of entry ${sequence} was removed from the file.`,
+})
 
 interface WalkResult {
   /** The last valid sequence. */

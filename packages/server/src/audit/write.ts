@@ -1,6 +1,7 @@
 import { isRedriveError, RedriveError } from '@redrive/core'
 import type { Pool } from 'pg'
 import { inTransaction, type RunSql } from '../database.ts'
+import type { Caller } from '../access/caller.ts'
 import { hashOf, type Link } from './chain.ts'
 import type { NewEntry, WriteAudit } from './entry.ts'
 import { APPEND, LOCK_HEAD } from './statements.ts'
@@ -91,22 +92,33 @@ const COLUMNS = [
 
 function linkOf({
   caller,
+  via,
   operation,
   outcome,
   source,
   subject,
   facts = {},
 }: NewEntry): UnnumberedLink {
-  const json = JSON.stringify(facts)
+  const json = JSON.stringify({ ...facts, ...circumstances(caller) })
   if (json.length > FACTS_MAX) throw tooLong('facts', FACTS_MAX)
   return {
     person: storable('person', caller?.person ?? ''),
-    via: caller?.via ?? '',
+    via: via ?? caller?.via ?? '',
     operation: storable('operation', operation),
     outcome,
     source: source === undefined ? null : storable('source', source),
     subject: subject === undefined ? null : storable('subject', subject),
     facts: json,
+  }
+}
+
+/** Returns the credential of a caller, and where the request came from. */
+function circumstances(caller: Caller | undefined): Readonly<Record<string, unknown>> {
+  const { credential, origin, isAgent } = caller ?? {}
+  return {
+    ...(credential === undefined ? {} : { credential }),
+    ...(origin === undefined ? {} : { address: origin.address, request: origin.requestId }),
+    ...(isAgent === true ? { isAgent } : {}),
   }
 }
 

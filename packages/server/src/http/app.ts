@@ -50,6 +50,8 @@ export interface AppOptions {
   readonly trustProxy?: readonly string[]
   /** Called after every response of the API. */
   readonly onAnswered?: (operation: Operation, status: number, seconds: number) => void
+  /** Called for each request with an invalid token or session. */
+  readonly onRefusedCredential?: (kind: 'token' | 'session') => void
 }
 
 /** Creates the app with the API and its reference. More routes can be added before it listens. */
@@ -147,12 +149,17 @@ async function registerGuarded(
 
 async function authenticate(
   request: FastifyRequest,
-  { identity, desk, publicUrl }: AppOptions,
+  options: AppOptions,
   limits: RateLimits,
 ): Promise<void> {
+  const { identity, desk, publicUrl } = options
   const { headers, cookies, method } = request
-  const caller = await identity.identify({ headers, cookies })
-  if (caller === undefined) throw unauthenticated()
+  const origin = { address: request.ip, requestId: request.id }
+  const caller = await identity.identify({ headers, cookies, origin })
+  if (caller === undefined) {
+    reportRefused(request, options)
+    throw unauthenticated()
+  }
   keepCaller(request, caller)
   await limits.caller(request, caller)
   const csrf = await identity.csrfOf(caller)
@@ -161,6 +168,19 @@ async function authenticate(
   if (operation === undefined)
     throw new Error('The route has no operation, so it has no required permission.')
   await desk.enter(caller, operation, (ROUTES[operation] satisfies Route).needs)
+}
+
+/** Counts and logs a wrong, expired or revoked credential. A request without one is ordinary. */
+function reportRefused({ headers, cookies, ip, log }: FastifyRequest, options: AppOptions): void {
+  const kind =
+    headers.authorization !== undefined
+      ? 'token'
+      : Object.keys(cookies).length > 0
+        ? 'session'
+        : undefined
+  if (kind === undefined) return
+  options.onRefusedCredential?.(kind)
+  log.warn({ address: ip, kind }, 'Refused an invalid credential')
 }
 
 const unauthenticated = () =>

@@ -41,6 +41,7 @@ const REPEATABLE: ReadonlySet<Operation> = new Set<Operation>([
   'approveReplay',
   'cancelReplay',
   'revokeToken',
+  'revokeSession',
 ])
 
 /** 1 s: most mutations are faster. */

@@ -23,6 +23,8 @@ export interface ChoreCounts {
 export interface ServerMetrics {
   /** Records a response. `operation` is a name of the API and not a path, because paths contain ids. */
   observe(operation: string, status: number, seconds: number): void
+  /** Counts an invalid token or session. */
+  refusedCredential(kind: 'token' | 'session'): void
   /** Returns the metrics in the Prometheus format. */
   text(): Promise<string>
   readonly contentType: string
@@ -47,7 +49,14 @@ export function createMetrics(parts: MetricsDeps): ServerMetrics {
     buckets: BUCKETS,
     registers: [registry],
   })
+  const refused = new Counter({
+    name: 'redrive_refused_credentials_total',
+    help: 'Requests with an invalid, expired or revoked token or session.',
+    labelNames: ['kind'],
+    registers: [registry],
+  })
   return {
+    refusedCredential: (kind) => refused.inc({ kind }),
     observe: (operation, status, seconds) => duration.observe({ operation, status }, seconds),
     text: () => registry.metrics(),
     contentType: registry.contentType,

@@ -73,33 +73,34 @@ export function createIdentity(options: IdentityOptions): ServerIdentity {
   const csrfTokens = new WeakMap<Caller, string>()
   const callerOf = (session: Session) => callerOfSession(session, grantsNow)
 
-  async function callerOfCookie(secret: string | undefined): Promise<Caller | undefined> {
+  async function callerOfCookie(secret: string | undefined): Promise<Found | undefined> {
     if (secret === undefined || oidc === undefined) return undefined
     const session = await oidc.sessions.find(secret)
     // With groups that are too old, the user must sign in again.
     if (session === undefined || !areCurrent(options, session.person)) return undefined
-    const caller = callerOf(session)
-    csrfTokens.set(caller, csrfOfSecret(secret))
-    return caller
+    return { caller: callerOf(session), csrf: csrfOfSecret(secret) }
   }
 
   async function callerOfCredentials(
     headers: Credentials['headers'],
     cookies: Credentials['cookies'],
-  ): Promise<Caller | undefined> {
+  ): Promise<Found | undefined> {
     const token = bearerOf(headers)
     // An invalid token is rejected even if the request also has a valid session.
-    if (token !== undefined) return callerOfToken(pool, token, grantsNow)
-    if (auth.development !== undefined) return developerOf(auth.development, headers)
+    if (token !== undefined) return found(await callerOfToken(pool, token, grantsNow))
+    if (auth.development !== undefined) return found(developerOf(auth.development, headers))
     return callerOfCookie(cookies[publicUrl.cookies.session])
   }
 
   return {
-    async identify({ headers, cookies }) {
-      const caller = await callerOfCredentials(headers, cookies)
-      if (caller === undefined || headers[AGENT_HEADER] === undefined) return caller
-      // The program says that it is an agent, which only removes permissions.
-      return { ...caller, isAgent: true }
+    async identify({ headers, cookies, origin }) {
+      const known = await callerOfCredentials(headers, cookies)
+      if (known === undefined) return undefined
+      // A program can say that it is an agent, which only removes permissions.
+      const isAgent = known.caller.isAgent || headers[AGENT_HEADER] !== undefined
+      const caller = { ...known.caller, isAgent, ...(origin === undefined ? {} : { origin }) }
+      if (known.csrf !== undefined) csrfTokens.set(caller, known.csrf)
+      return caller
     },
     csrfOf: async (caller) => csrfTokens.get(caller),
     tokens: tokensIn(pool),
@@ -107,6 +108,15 @@ export function createIdentity(options: IdentityOptions): ServerIdentity {
     login: { audit, publicUrl, oidc, callerOf },
   }
 }
+
+/** A caller, and the CSRF token of its session. */
+interface Found {
+  readonly caller: Caller
+  readonly csrf?: string
+}
+
+const found = (caller: Caller | undefined): Found | undefined =>
+  caller === undefined ? undefined : { caller }
 
 const oidcParts = (pool: Pool, oidc: OidcOptions) => ({
   provider: createProvider(oidc),

@@ -32,9 +32,10 @@ export async function issueToken(options: IssueOptions): Promise<NewToken> {
   const { name, actions, sources, isAgent = false } = options.request
   const entry = {
     caller,
+    via: 'config',
     operation: 'createToken',
     facts: { name, actions, sources, isAgent, by: 'administrator with the config' },
-  }
+  } as const
   await options.audit({ ...entry, outcome: 'requested' })
   try {
     const created = await options.identity.tokens.create(caller, options.request)
@@ -76,7 +77,8 @@ async function callerOf({ pool, identity, issuer, subject }: IssueOptions): Prom
     groups: known?.groups ?? [],
     groupsAgeMs: known?.groups_age_ms ?? 0,
   }
-  const caller = identity.login.callerOf({ id: 'config', person })
+  const session = identity.login.callerOf({ id: 'config', person })
+  const caller: Caller = { ...session, credential: undefined }
   if (caller.grants.length > 0) return caller
   throw new RedriveError(
     'POLICY_INVALID',

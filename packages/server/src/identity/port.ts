@@ -1,5 +1,5 @@
 import type { Output, Input } from '@redrive/api'
-import type { Caller } from '../access/caller.ts'
+import type { Caller, RequestOrigin } from '../access/caller.ts'
 import type { Sessions } from './sessions.ts'
 
 /** The parts of a request that identify the caller. */
@@ -7,6 +7,7 @@ export interface Credentials {
   /** Names in lower case, as in Node. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly cookies: Readonly<Record<string, string | undefined>>
+  readonly origin?: RequestOrigin
 }
 
 export type Token = Output<'listTokens'>['tokens'][number]

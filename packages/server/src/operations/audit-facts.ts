@@ -1,4 +1,5 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
+import { FilterError, filterWords, formatFilterWord } from '@redrive/api/filter'
 
 export type Facts = Readonly<Record<string, unknown>>
 
@@ -29,6 +30,36 @@ function shortPart(value: unknown): unknown {
   return typeof value === 'object' && value !== null
     ? shortened(value)
     : { characters: json.length, sha256 }
+}
+
+/** Fields of a filter whose values are content of messages, and those of them that have a name before the value. */
+const CONTENT: readonly string[] = ['text', 'key', 'lane', 'header', 'json', 'extracted']
+const NAMED: readonly string[] = ['header', 'json', 'extracted']
+
+/**
+ * Returns a filter with hashes instead of the values of messages, because readers of the audit log may not see these.
+ * A value becomes `sha256:SALT:HASH`. With the value, a reader can check that it matches.
+ */
+export function auditedFilter(text: string): string {
+  try {
+    return filterWords(text)
+      .map(({ field = 'text', value }) =>
+        formatFilterWord(field, CONTENT.includes(field) ? hashedValue(field, value) : value),
+      )
+      .join(' ')
+  } catch (error) {
+    if (error instanceof FilterError) return 'invalid'
+    throw error
+  }
+}
+
+function hashedValue(field: string, value: string): string {
+  const equals = NAMED.includes(field) ? value.indexOf('=') + 1 : 0
+  const salt = randomBytes(6).toString('hex')
+  const hash = createHash('sha256')
+    .update(salt + value.slice(equals))
+    .digest('hex')
+  return `${value.slice(0, equals)}sha256:${salt}:${hash.slice(0, 32)}`
 }
 
 /** Returns the only item of a list; undefined if there are none or several. */

@@ -4,7 +4,7 @@ import type { DeadLetterQuery } from '@redrive/catalog'
 import type { DrainedDeadLetter } from '@redrive/runtime'
 import { allows } from '../access/allow.ts'
 import { ProblemError } from '../access/problem-error.ts'
-import { only } from './audit-facts.ts'
+import { auditedFilter, only } from './audit-facts.ts'
 import { type AuditedAction, notFound } from './authorize.ts'
 import type { Handlers } from './handlers.ts'
 import type { OperationDeps } from './context.ts'
@@ -43,7 +43,11 @@ export function deadLetters(parts: OperationDeps): Handlers<DeadLetters> {
       for (const source of sources) await guard.check(audited, source, ['export'])
       const allowed = await queryOf(parts, audited, query, 'export')
       const of = omitUndefined({ source: only(allowed?.sources) })
-      await guard.seen({ ...audited, ...of, facts: { export: { ...allowed } } })
+      const facts = {
+        filter: auditedFilter(query.filter ?? ''),
+        ...omitUndefined({ sources: allowed?.sources }),
+      }
+      await guard.seen({ ...audited, ...of, facts })
       return allowed === undefined ? emptyExport() : exportAll(parts, allowed, signal)
     },
 

@@ -3,7 +3,7 @@ import type { Action } from '@redrive/api/enums'
 import type { DiscardResult } from '@redrive/catalog'
 import { allows } from '../access/allow.ts'
 import { ProblemError } from '../access/problem-error.ts'
-import { only } from './audit-facts.ts'
+import { auditedFilter, only } from './audit-facts.ts'
 import { type AuditedAction, notFound } from './authorize.ts'
 import type { Handlers } from './handlers.ts'
 import type { OperationDeps } from './context.ts'
@@ -20,7 +20,7 @@ export function settle(
   const { catalog, guard } = parts
   return {
     async selectDeadLetters(caller, { body: { action, filter } }) {
-      const facts = { action, filter }
+      const facts = { action, filter: auditedFilter(filter) }
       const audited = { caller, operation: 'selectDeadLetters', facts } as const
       const query = await selectionQuery(parts, audited, filter, ['discard'])
       const found = await guard.mutate(

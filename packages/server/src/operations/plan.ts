@@ -9,7 +9,7 @@ import type {
 } from '@redrive/catalog'
 import { ProblemError } from '../access/problem-error.ts'
 import { deadLetterTag } from './etag.ts'
-import { only } from './audit-facts.ts'
+import { auditedFilter, only } from './audit-facts.ts'
 import { changed } from './groups.ts'
 import { type AuditedAction, notFound } from './authorize.ts'
 import type { Handlers } from './handlers.ts'
@@ -150,5 +150,6 @@ function changeOf(change: Body['change']): ReplayChange | undefined {
 /** Returns the audit facts of a plan. They contain only the kind of a change, because its values may be secret. */
 function factsOf({ selection, change, ...options }: Body): Readonly<Record<string, unknown>> {
   const [kind] = Object.keys(change ?? {})
-  return { selection, ...omitUndefined({ ...options, change: kind }) }
+  const selected = 'filter' in selection ? { filter: auditedFilter(selection.filter) } : selection
+  return { selection: selected, ...omitUndefined({ ...options, change: kind }) }
 }

@@ -1,3 +1,4 @@
+import { auditedFilter } from './audit-facts.ts'
 import type { OperationDeps } from './context.ts'
 import { readSplitFilter } from './filter.ts'
 import type { Handlers } from './handlers.ts'
@@ -38,7 +39,7 @@ export function regroup({
     async splitGroup(caller, { params: { id }, body: { filter, name, reason, cursor } }) {
       const conditions = omitUndefined(readSplitFilter(filter))
       // The fact "name" is the name of the caller.
-      const facts = { filter, newGroup: name, reason }
+      const facts = { filter: auditedFilter(filter), newGroup: name, reason }
       const audited = { caller, operation: 'splitGroup', subject: id, facts } as const
       const source = await guard.sourceOf(audited, 'group', id, 'discard')
       const request = { conditions, name, by: caller.person, reason, ...omitUndefined({ cursor }) }
