@@ -63,7 +63,7 @@ import {
   startIngest,
 } from './put-back/put-back.ts'
 import type { PayloadKeys } from './encryption.ts'
-import { type CatalogOptions, checkedOptions, RUN_RETENTION_MS, SEARCH_MS } from './options.ts'
+import { type CatalogOptions, checkedOptions } from './options.ts'
 import { createSetAside, type SetAside } from './set-aside/set-aside.ts'
 import { createRegrouping, type Regrouping } from './regrouping/regrouping.ts'
 import { checkRules } from './regrouping/rules.ts'
@@ -87,8 +87,6 @@ export class Catalog {
     const {
       pool,
       keys,
-      searchTimeout = SEARCH_MS,
-      runRetention = RUN_RETENTION_MS,
       approval = 'another_person',
       origins = {},
       proofs = {},
@@ -97,8 +95,8 @@ export class Catalog {
     checkRules(fingerprints)
     this.#pool = pool
     this.#keys = keys
-    this.replays = new Replays({ pool, keys, origins, proofs }, approval)
-    const { timeoutMs, runRetentionMs } = checkedOptions(pool, searchTimeout, runRetention)
+    const { timeoutMs, runRetentionMs, maxPauseMs } = checkedOptions(options)
+    this.replays = new Replays({ pool, keys, origins, proofs }, approval, maxPauseMs)
     this.#reader = { pool, timeoutMs }
     this.#runRetentionMs = runRetentionMs
     this.setAside = createSetAside({ pool, keys, reader: this.#reader, approval })

@@ -38,23 +38,42 @@ export interface CatalogOptions {
   readonly fingerprints?: readonly FingerprintRule[]
   /** Rule for approvals. Default `'another_person'`: the planner cannot approve their own run. */
   readonly approval?: ApprovalRule
+  /**
+   * How long a run can be paused and still be resumed without a new approval ('1m' to '90d', default '24h').
+   */
+  readonly approvalMaxPause?: Duration
 }
 
 /** 2 s: reading a page takes milliseconds. A search that takes longer has to be narrowed. */
-export const SEARCH_MS = 2_000
+const SEARCH_MS = 2_000
 /** 90 days: as long as an open dead letter is kept. */
-export const RUN_RETENTION_MS = 7_776_000_000
+const RUN_RETENTION_MS = 7_776_000_000
 const LEAST_RUN_RETENTION_MS = 3_600_000
 const MOST_RUN_RETENTION_MS = 315_360_000_000
+/** 24 h: after a day, what was approved may not be right any more. */
+const APPROVAL_MAX_PAUSE_MS = 86_400_000
+const LEAST_PAUSE_MS = 60_000
+const MOST_PAUSE_MS = 7_776_000_000
 const LEAST_SEARCH_MS = 100
 const MOST_SEARCH_MS = 60_000
 
-export function checkedOptions(
-  pool: Pool,
-  searchTimeout: Duration,
-  runRetention: Duration,
-): { readonly timeoutMs: number; readonly runRetentionMs: number } {
+interface CheckedOptions {
+  readonly timeoutMs: number
+  readonly runRetentionMs: number
+  readonly maxPauseMs: number
+}
+
+export function checkedOptions({
+  pool,
+  searchTimeout = SEARCH_MS,
+  runRetention = RUN_RETENTION_MS,
+  approvalMaxPause = APPROVAL_MAX_PAUSE_MS,
+}: CatalogOptions): CheckedOptions {
   const problems: string[] = []
+  const maxPauseMs = parseDuration(approvalMaxPause) ?? Number.NaN
+  if (!(maxPauseMs >= LEAST_PAUSE_MS && maxPauseMs <= MOST_PAUSE_MS)) {
+    problems.push(`approvalMaxPause: expected '1m' to '90d', got '${approvalMaxPause}'`)
+  }
   const timeoutMs = parseDuration(searchTimeout) ?? Number.NaN
   if (!(timeoutMs >= LEAST_SEARCH_MS && timeoutMs <= MOST_SEARCH_MS)) {
     problems.push(`searchTimeout: expected '100ms' to '1m', got '${searchTimeout}'`)
@@ -66,7 +85,7 @@ export function checkedOptions(
   if (typeof (pool as Pool | undefined)?.connect !== 'function') {
     problems.push('pool: expected a Pool of the package "pg"')
   }
-  if (problems.length === 0) return { timeoutMs: Math.round(timeoutMs), runRetentionMs }
+  if (problems.length === 0) return { timeoutMs: Math.round(timeoutMs), runRetentionMs, maxPauseMs }
   const message = `The options of catalog() are invalid:\n- ${problems.join('\n- ')}`
   throw new RedriveError('POLICY_INVALID', message, { problems })
 }

@@ -64,6 +64,40 @@ describe('stopping a run', () => {
     expect(await stage.ended(id)).toMatchObject({ state: 'done', counts: { resolved: 20 } })
   })
 
+  test('needs a new approval by another person after a pause of more than 24 hours', async () => {
+    const stage = await staged(pool, 'long-pause', 3)
+    const { id, hash } = await stage.started({ canary: [] })
+    const pausedFor = async (hours: number) => {
+      await stage.replays.pause(id, { by: 'ada' })
+      await rows(
+        pool,
+        `update redrive_catalog.replay_run set paused_at = paused_at - $2 * interval '1 hour'
+          where id = $1 returning id`,
+        [id, hours],
+      )
+    }
+    await pausedFor(23.9)
+    expect(await stage.replays.resume(id, { by: 'ada' })).toMatchObject({ state: 'running' })
+    await pausedFor(24.1)
+    await expect(stage.replays.resume(id, { by: 'ada' })).rejects.toMatchObject({
+      code: 'CONFLICT',
+      message: expect.stringContaining('was paused for more than 1d') as unknown,
+    })
+    const { plannedBy } = (await stage.replays.run(id)) as { plannedBy: string }
+    await expect(stage.replays.approve(id, { hash, by: plannedBy })).rejects.toMatchObject({
+      code: 'NEEDS_ANOTHER_PERSON',
+    })
+    await expect(stage.replays.approve(id, { hash: 'x', by: 'eve' })).rejects.toMatchObject({
+      code: 'CONFLICT',
+    })
+    expect(await stage.replays.approve(id, { hash, by: 'eve' })).toMatchObject({
+      state: 'running',
+      approvedBy: 'eve',
+      pausedAt: undefined,
+    })
+    expect((await stage.ended(id)).state).toBe('done')
+  })
+
   test('reopens unpublished items on cancel, and published items get their outcome', async () => {
     const stage = await staged(pool, 's2', 30)
     stage.wire.answer = () => 'silent'

@@ -103,11 +103,11 @@ const byGroup = async ({ catalog }: Stage) => ({
 })
 const planned = async (on: Stage) => {
   const selection = { ids: await ids(on) }
-  return on.catalog.replays.plan({ selection, by: 'planner' })
+  return on.catalog.replays.plan({ selection, by: 'operator' })
 }
 const running = async (on: Stage) => {
   const { id, hash } = await planned(on)
-  await on.catalog.replays.approve(id, { hash, by: 'another' })
+  await on.catalog.replays.approve(id, { hash, by: 'approver' })
   return { params: { id } }
 }
 const byRun = async (on: Stage) => ({ params: { id: (await planned(on)).id } })

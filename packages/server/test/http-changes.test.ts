@@ -1,6 +1,7 @@
 import type { ApiError } from '@redrive/api'
 import { describe, expect, test } from 'vitest'
-import { database, fill, staged } from './http-stage.ts'
+import type { Caller } from '../src/access/caller.ts'
+import { database, fill, staged, PEOPLE } from './http-stage.ts'
 
 const pool = await database('redrive_server_changes')
 const stage = await staged(pool)
@@ -270,6 +271,36 @@ describe('an approval', () => {
     })
   })
 
+  test('ends when the planner or the approver loses the permission, and can be renewed', async () => {
+    const people: Record<string, Caller> = { ...PEOPLE }
+    const other = await staged(pool, { people })
+    const { ids } = await fill(catalog, 'orders')
+    const body = { selection: { ids: [...ids] } }
+    const run = await other.as('operator').call('planReplay', { body })
+    const params = { id: run.id }
+    const approval = { params, body: { hash: run.hash } }
+    await other.as('approver').call('approveReplay', approval)
+    const pause = () => other.as('operator').call('pauseReplay', { params })
+    const resume = () => other.as('admin').call('resumeReplay', { params })
+    for (const name of ['operator', 'approver']) {
+      await pause()
+      const before = people[name] as Caller
+      people[name] = { ...before, grants: [] }
+      await expect(resume()).rejects.toMatchObject({
+        code: 'conflict',
+        message: expect.stringContaining('no longer has permission') as unknown,
+      })
+      expect((await as('admin').call('getReplay', { params })).state).toBe('paused')
+      people[name] = before
+      expect((await resume()).state).toBe('running')
+    }
+    await pause()
+    expect(await other.as('second').call('approveReplay', approval)).toMatchObject({
+      state: 'running',
+      approvedBy: 'second',
+    })
+  })
+
   test('in advance requires more than permission "configure"', async () => {
     const body = { allowed: true }
     const params = { source: 'orders' }
@@ -312,7 +343,7 @@ describe('a body', () => {
     expect(await outcomes(params.id)).toEqual(['getDeadLetter viewed'])
     const query = { reason: 'ticket 7' }
     const payload = await as('admin').call('getPayload', { params, query })
-    expect(JSON.parse(payload.text ?? '')).toEqual({ order: 0, card: '4111' })
+    expect(JSON.parse(payload.text ?? '')).toEqual({ order: 0, card: 'nr 4111' })
     expect(payload.headers['authorization']).toBe('Basic secret')
     expect((await outcomes(params.id))[0]).toBe('getPayload viewed')
   })

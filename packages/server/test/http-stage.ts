@@ -120,6 +120,8 @@ function stubIdentity(people: Readonly<Record<string, Caller>>): Identity {
       revokeAny: async (id) => tokens.delete(id),
     },
     sessions: { list: async () => [], revoke: async (id) => id === SESSION },
+    grantsOf: async (person) =>
+      Object.values(people).find((one) => one.person === person)?.grants ?? [],
   }
 }
 
@@ -257,7 +259,7 @@ export async function fill(
   made: Catalog,
   queue: string,
   count = 1,
-  body: (at: number) => unknown = (at) => ({ order: at, card: '4111' }),
+  body: (at: number) => unknown = (at) => ({ order: at, card: 'nr 4111' }),
   options: FillOptions = {},
 ): Promise<Filled> {
   const broker = new MemoryBroker()

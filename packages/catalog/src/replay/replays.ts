@@ -48,11 +48,13 @@ export interface ActorOption {
 export class Replays {
   readonly #deps: ReplayDeps
   readonly #rule: ApprovalRule
+  readonly #maxPauseMs: number
 
   /** @internal */
-  constructor(deps: ReplayDeps, rule: ApprovalRule) {
+  constructor(deps: ReplayDeps, rule: ApprovalRule, maxPauseMs: number) {
     this.#deps = deps
     this.#rule = rule
+    this.#maxPauseMs = maxPauseMs
   }
 
   /**
@@ -63,7 +65,10 @@ export class Replays {
     return plan(this.#deps, request)
   }
 
-  /** Approves and starts a run. The hash identifies the plan. Dead letters that have changed since are skipped. */
+  /**
+   * Approves and starts a run, or approves a paused run again and resumes it. The hash identifies the plan. Dead letters
+   * that have changed since are skipped.
+   */
   async approve(id: string, approval: Approval): Promise<ReplayRun> {
     await approve(this.#deps.pool, id, approval, this.#rule)
     return this.#requireRun(id)
@@ -75,8 +80,9 @@ export class Replays {
     return this.#requireRun(id)
   }
 
+  /** Resumes a paused run. After a pause of more than `approvalMaxPause`, it must be approved again. */
   async resume(id: string, { by }: ActorOption): Promise<ReplayRun> {
-    await resume(this.#deps.pool, id, by)
+    await resume(this.#deps.pool, id, { by, maxPauseMs: this.#maxPauseMs })
     return this.#requireRun(id)
   }
 

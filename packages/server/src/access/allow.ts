@@ -4,8 +4,12 @@ import type { Caller, Grant } from './caller.ts'
 /** Returns whether a caller has a permission on a source. Without a matching grant the result is false. */
 export function allows(caller: Caller, action: Action, source: string): boolean {
   if (caller.isAgent && action === 'approve') return false
-  return caller.grants.some((grant) => grants(grant, action) && covers(grant, source))
+  return grantsAllow(caller.grants, action, source)
 }
+
+/** Returns whether grants contain a permission on a source. */
+export const grantsAllow = (all: readonly Grant[], action: Action, source: string): boolean =>
+  all.some((grant) => grants(grant, action) && covers(grant, source))
 
 /** Returns whether a caller has a permission on at least one source. */
 export const allowsSome = (caller: Caller, action: Action): boolean =>

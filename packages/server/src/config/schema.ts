@@ -269,6 +269,11 @@ export const configSchema = z.strictObject({
       "Who may approve a replay run. Default 'another_person': the planner cannot approve their own run",
     )
     .default('another_person'),
+  approvalMaxPause: duration('1m', '90d')
+    .describe(
+      "How long a replay run can be paused and still be resumed without a new approval ('1m'–'90d', default '24h')",
+    )
+    .default('24h'),
   allowOwnApproval: flag()
     .describe(
       "Confirm `approval: 'anyone'` together with auth.oidc: one person may then replay alone. Default false",

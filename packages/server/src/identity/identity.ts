@@ -2,12 +2,14 @@ import type { Role } from '@redrive/api/enums'
 import type { Pool } from 'pg'
 import type { Caller } from '../access/caller.ts'
 import type { WriteAudit } from '../audit/entry.ts'
+import { runOn } from '../database.ts'
 import { actionsOf, type Binding, grantsOf } from './grants.ts'
 import { type Logins, loginsIn } from './logins.ts'
 import type { Credentials, Identity } from './port.ts'
 import { createProvider, type Provider, type ProviderOptions, subjectOf } from './provider.ts'
 import { isLoopbackHost, type PublicUrl, publicUrlOf } from './public-url.ts'
 import { csrfOfSecret } from './secrets.ts'
+import { PERSON, type PersonRow } from './statements.ts'
 import { type Person, type Session, type Sessions, sessionsIn } from './sessions.ts'
 import { callerOfToken, type GrantsNow, tokensIn } from './tokens.ts'
 
@@ -101,6 +103,11 @@ export function createIdentity(options: IdentityOptions): ServerIdentity {
       const caller = { ...known.caller, isAgent, ...(origin === undefined ? {} : { origin }) }
       if (known.csrf !== undefined) csrfTokens.set(caller, known.csrf)
       return caller
+    },
+    async grantsOf(id) {
+      const [row] = await runOn(pool)<PersonRow>(PERSON, [id])
+      const { groups = [], groups_age_ms: groupsAgeMs = 0 } = row ?? {}
+      return grantsNow({ id, name: id, groups, groupsAgeMs })
     },
     csrfOf: async (caller) => csrfTokens.get(caller),
     tokens: tokensIn(pool),

@@ -8,7 +8,7 @@ import { runOn } from '../database.ts'
 import type { ServerIdentity } from './identity.ts'
 import type { NewToken, TokenRequest } from './port.ts'
 import { personIdOf } from './provider.ts'
-import { PERSON } from './statements.ts'
+import { PERSON, type PersonRow } from './statements.ts'
 
 export interface IssueOptions {
   readonly pool: Pool
@@ -56,12 +56,6 @@ function validateRequest(request: TokenRequest): void {
   const problems = error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`)
   const text = ['The request for a token is not valid:', ...problems].join('\n- ')
   throw new RedriveError('POLICY_INVALID', text, { problems })
-}
-
-interface PersonRow {
-  readonly name: string
-  readonly groups: readonly string[]
-  readonly groups_age_ms: number
 }
 
 async function callerOf({ pool, identity, issuer, subject }: IssueOptions): Promise<Caller> {

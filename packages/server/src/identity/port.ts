@@ -1,5 +1,5 @@
 import type { Output, Input } from '@redrive/api'
-import type { Caller, RequestOrigin } from '../access/caller.ts'
+import type { Caller, Grant, RequestOrigin } from '../access/caller.ts'
 import type { Sessions } from './sessions.ts'
 
 /** The parts of a request that identify the caller. */
@@ -38,6 +38,8 @@ export interface Identity {
   /** Returns the CSRF token that every mutation of this session must send; undefined without a session. */
   csrfOf(caller: Caller): Promise<string | undefined>
   readonly tokens: Tokens
+  /** Returns the current permissions of a user who need not be signed in. */
+  grantsOf(person: string): Promise<readonly Grant[]>
   /** Sessions of all users, for administrators. */
   readonly sessions: Pick<Sessions, 'list' | 'revoke'>
 }

@@ -7,6 +7,12 @@ on conflict (id) do update set name = excluded.name, groups = excluded.groups, l
 const GROUPS_AGE =
   '(extract(epoch from now() - person.logged_in_at) * 1000)::float8 as groups_age_ms'
 
+export interface PersonRow {
+  readonly name: string
+  readonly groups: readonly string[]
+  readonly groups_age_ms: number
+}
+
 export const PERSON: string = `
 select id, name, groups, ${GROUPS_AGE} from redrive_server.person where id = $1`
 

@@ -13,7 +13,7 @@ export type ReadAudit = (query: AuditQuery) => Promise<Output<'listAudit'>>
 export interface OperationDeps {
   readonly catalog: Catalog
   readonly guard: Authorizer
-  readonly identity: Pick<Identity, 'tokens' | 'sessions' | 'csrfOf'>
+  readonly identity: Pick<Identity, 'tokens' | 'sessions' | 'grantsOf' | 'csrfOf'>
   readonly readAudit: ReadAudit
   readonly alertLimits: AlertLimits
   readonly reading: Reading

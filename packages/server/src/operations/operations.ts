@@ -23,7 +23,7 @@ import { settle } from './discard.ts'
 export interface DeskOptions {
   readonly catalog: Catalog
   readonly audit: { readonly write: WriteAudit; readonly read: ReadAudit }
-  readonly identity: Pick<Identity, 'tokens' | 'sessions' | 'csrfOf'>
+  readonly identity: Pick<Identity, 'tokens' | 'sessions' | 'grantsOf' | 'csrfOf'>
   /** Writes the outcome of a mutation. */
   readonly insist: RetryingWriter
   /** Alert thresholds. Default: those of the catalog. */

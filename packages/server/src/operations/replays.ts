@@ -1,7 +1,9 @@
 import type { Output } from '@redrive/api'
 import type { Action } from '@redrive/api/enums'
 import type { ReplayRun } from '@redrive/catalog'
+import { grantsAllow } from '../access/allow.ts'
 import type { Caller } from '../access/caller.ts'
+import { ProblemError } from '../access/problem-error.ts'
 import { notFound } from './authorize.ts'
 import type { Handlers } from './handlers.ts'
 import type { OperationDeps } from './context.ts'
@@ -88,9 +90,11 @@ export function replays(parts: OperationDeps): Handlers<Changing | Reading> {
     },
 
     async resumeReplay(caller, { params: { id: subject } }) {
-      return change({ caller, operation: 'resumeReplay', subject }, 'replay', (by) =>
-        runs.resume(subject, by),
-      )
+      const audited = { caller, operation: 'resumeReplay', subject } as const
+      return change(audited, 'replay', async (by) => {
+        await refuseEndedApproval(parts, await runs.run(subject))
+        return runs.resume(subject, by)
+      })
     },
 
     async cancelReplay(caller, { params: { id: subject } }) {
@@ -98,5 +102,30 @@ export function replays(parts: OperationDeps): Handlers<Changing | Reading> {
         runs.cancel(subject, by),
       )
     },
+  }
+}
+
+/** The planner of automatic replays. It is not a person. */
+const NOBODY = 'redrive'
+
+/** Rejects a run whose planner or approver has lost the permission since. Another person must approve it again. */
+async function refuseEndedApproval(
+  { identity }: OperationDeps,
+  run: ReplayRun | undefined,
+): Promise<void> {
+  if (run === undefined) return
+  const { source, plannedBy, approvedBy } = run
+  const people = [
+    ['planned', plannedBy, 'replay'],
+    ['approved', approvedBy, 'approve'],
+  ] as const
+  for (const [did, person, action] of people) {
+    if (person === undefined || person === NOBODY) continue
+    const grants = await identity.grantsOf(person)
+    if (grantsAllow(grants, action, source)) continue
+    throw new ProblemError(
+      'conflict',
+      `The user who ${did} this run no longer has permission "${action}" on source "${source}", so its approval has ended. Ask another person to approve it again.`,
+    )
   }
 }

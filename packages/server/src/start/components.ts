@@ -27,6 +27,7 @@ export function createParts(config: Config, pool: Pool): ServerComponents {
     catalog: catalog({
       pool,
       approval: config.approval,
+      approvalMaxPause: config.approvalMaxPause,
       searchTimeout: config.limits.searchTimeout,
       runRetention: config.retention.runs,
       origins: originsIn(config),

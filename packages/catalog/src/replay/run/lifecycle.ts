@@ -1,4 +1,4 @@
-import { RedriveError } from '@redrive/core'
+import { formatDuration, RedriveError } from '@redrive/core'
 import type { Pool } from 'pg'
 import { explaining, inTransaction, type RunSql } from '../../database.ts'
 import { isId } from '../../read/check.ts'
@@ -13,6 +13,7 @@ import {
   TAKE_PLANNED,
   QUEUE_TAKEN,
   START_RUN,
+  RENEW_APPROVAL,
   PAUSE_RUN,
   RESET_RATE,
   RESUME_RUN,
@@ -27,6 +28,8 @@ interface LockedRun {
   readonly hash: string
   readonly planned_by: string
   readonly is_stale: boolean
+  /** Null unless it is paused. */
+  readonly paused_for_ms: number | null
 }
 
 export interface Approval {
@@ -38,7 +41,10 @@ export interface Approval {
 /** The approval rule. `'another_person'`: the planner cannot approve their own run. */
 export type ApprovalRule = 'another_person' | 'anyone'
 
-/** Approves a run. Dead letters that have changed since the plan are skipped with a reason. */
+/**
+ * Approves a run. Dead letters that have changed since the plan are skipped with a reason. The approval of a paused run
+ * is renewed, and the run continues.
+ */
 export async function approve(
   pool: Pool,
   id: string,
@@ -46,9 +52,15 @@ export async function approve(
   rule: ApprovalRule,
 ): Promise<void> {
   await change(pool, id, async (run, locked) => {
-    expectState(locked, 'planned', 'approved')
-    refuseApproval(locked, { hash, by }, rule)
-    await start(run, id, by)
+    if (locked.state !== 'paused') {
+      expectState(locked, 'planned', 'approved')
+      refuseApproval(locked, { hash, by }, rule)
+      return start(run, id, by)
+    }
+    // The dead letters of a paused run are locked by it, so its plan does not become old.
+    refuseApproval({ ...locked, is_stale: false }, { hash, by }, rule)
+    await run(RENEW_APPROVAL, [id, actorOf(by)])
+    await proceed(run, id, by)
   })
 }
 
@@ -133,13 +145,27 @@ export async function pauseClaimed(
 
 const BECAUSE_MAX = 1_000
 
-export async function resume(pool: Pool, id: string, by: string): Promise<void> {
+/** Resumes a paused run. After a longer pause than `maxPauseMs`, a person must approve it again. */
+export async function resume(
+  pool: Pool,
+  id: string,
+  { by, maxPauseMs }: { readonly by: string; readonly maxPauseMs: number },
+): Promise<void> {
   await change(pool, id, async (run, locked) => {
     expectState(locked, 'paused', 'resumed')
-    await refuseFrozen(run)
-    await run(RESUME_RUN, [id, actorOf(by)])
-    await run(RESET_RATE, [id])
+    if ((locked.paused_for_ms ?? 0) > maxPauseMs) {
+      throw conflict(
+        `The run was paused for more than ${formatDuration(maxPauseMs)}, so its approval has ended. Ask another person to approve it again: redrive approve ${id}`,
+      )
+    }
+    await proceed(run, id, by)
   })
+}
+
+async function proceed(run: RunSql, id: string, by: string): Promise<void> {
+  await refuseFrozen(run)
+  await run(RESUME_RUN, [id, actorOf(by)])
+  await run(RESET_RATE, [id])
 }
 
 /** Cancels a run. Unpublished items reopen; published items still get their outcome. */

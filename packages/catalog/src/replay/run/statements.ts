@@ -50,7 +50,8 @@ export const ITEMS_OF_RUN: string = `${ITEMS}
 const PLAN_LIFE = `interval '1 hour'`
 
 export const LOCK_RUN: string = `
-select state, hash, planned_by, planned_at < clock_timestamp() - ${PLAN_LIFE} as is_stale
+select state, hash, planned_by, planned_at < clock_timestamp() - ${PLAN_LIFE} as is_stale,
+    (extract(epoch from clock_timestamp() - paused_at) * 1000)::float8 as paused_for_ms
   from redrive_catalog.replay_run where id = $1 for update`
 
 /**
@@ -89,6 +90,9 @@ update redrive_catalog.replay_run set approved_by = $2, approved_at = clock_time
     state = case when queued > 0 then 'running' else 'done' end,
     ended_at = case when queued > 0 then null else clock_timestamp() end
   where id = $1`
+
+export const RENEW_APPROVAL: string = `
+update redrive_catalog.replay_run set approved_by = $2, approved_at = clock_timestamp() where id = $1`
 
 /** Pauses a run. Claimed items are not published any more, because a publish requires a running run. */
 export const PAUSE_RUN: string = `
