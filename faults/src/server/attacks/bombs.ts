@@ -162,7 +162,7 @@ async function deep({ target, tries }: Scene): Promise<void> {
   const [id = ''] = await queues.kill(pool, 'orders', [{ body }])
   const responses = [
     await as.root('GET', `/api/v1/dead-letters/${id}`),
-    await as.root('GET', `/api/v1/dead-letters/${id}/payload`),
+    await as.root('GET', `/api/v1/dead-letters/${id}/payload?reason=test`),
     await as.root('GET', `/api/v1/dead-letters?filter=after:0%20json:${'/0'.repeat(400)}%3D1`),
   ]
   const headers = { 'if-match': responses[0]?.headers.get('etag') ?? '' }

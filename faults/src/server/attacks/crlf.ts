@@ -46,7 +46,7 @@ async function replayed({ target, tries }: Scene): Promise<void> {
   const added = Object.keys(got).filter((name) => !known(name))
   tries.note(`a replay adds the headers ${JSON.stringify(added)}`, added.length > 0)
   const [first = ''] = ids
-  for (const path of ['', '/payload', '/replays', '/comments']) {
+  for (const path of ['', '/payload?reason=test', '/replays', '/comments']) {
     await split({ target, tries }, as.root, `/api/v1/dead-letters/${first}${path}`)
   }
 }

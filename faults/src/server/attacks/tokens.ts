@@ -61,7 +61,9 @@ async function narrow({ target, tries }: Scene): Promise<void> {
   tries.note('a view-only token sees a body', !body.isHidden)
   const ids = { ids: [id] }
   const deeds: readonly (readonly [string, string, object?])[] = [
-    ['GET', `/api/v1/dead-letters/${id}/payload`],
+    ['GET', `/api/v1/dead-letters/${id}/payload?reason=test`],
+    ['GET', '/api/v1/tokens?everyone=true'],
+    ['GET', '/api/v1/sessions'],
     ['GET', '/api/v1/dead-letters/export?filter=after:0'],
     ['GET', '/api/v1/audit'],
     ['GET', '/metrics'],
