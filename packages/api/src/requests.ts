@@ -246,8 +246,12 @@ export const schemaOf = z.strictObject({
 
 export const autoReplay = z.strictObject({
   allowed: z.boolean(),
-  quietFor: z.string().max(20).optional(),
-  ratePerSecond: z.number().min(0.1).max(10_000).optional(),
+  quietFor: z
+    .string()
+    .max(20)
+    .optional()
+    .describe("Time without new failures before a replay ('1m'–'24h', default '5m')"),
+  ratePerSecond: z.number().min(0.1).max(100).optional(),
 })
 
 export const tokenRequest = z.strictObject({

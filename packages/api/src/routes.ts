@@ -46,7 +46,7 @@ export const ROUTES = {
   listSources: { method: 'GET', path: '/api/v1/sources', needs: 'view', summary: 'List sources with their open dead letters', output: overview.sources },
   listExpired: { method: 'GET', path: '/api/v1/expired', needs: 'view', summary: 'Count expired dead letters per source, day and status', query: requests.expiredQuery, output: overview.expiredPage },
   setSchema: { method: 'PUT', path: '/api/v1/sources/{source}/schema', needs: 'configure', summary: 'Set the JSON Schema of a source', params: requests.bySource, body: requests.schemaOf, status: 204, output: NOTHING },
-  setAutoReplay: { method: 'PUT', path: '/api/v1/sources/{source}/auto-replay', needs: 'configure', summary: 'Enable or disable automatic replay of transient failures', params: requests.bySource, body: requests.autoReplay, status: 204, output: NOTHING },
+  setAutoReplay: { method: 'PUT', path: '/api/v1/sources/{source}/auto-replay', needs: 'configure', summary: 'Request, approve or disable automatic replay of transient failures', params: requests.bySource, body: requests.autoReplay, output: overview.autoReplayState },
 
   listGroups: { method: 'GET', path: '/api/v1/groups', needs: 'view', summary: 'List failure groups', query: requests.groupQuery, output: groups.groupPage },
   getGroup: { method: 'GET', path: '/api/v1/groups/{id}', needs: 'view', summary: 'Get a failure group', params: requests.byId, output: groups.group },

@@ -13,6 +13,7 @@ import {
 import type { Catalog } from './catalog.ts'
 import { resolveIngest } from './ingest/options.ts'
 import type { Alert, AlertLimits } from './metrics/metrics.ts'
+import type { AutoReplayRun } from './replay/auto.ts'
 
 export interface BackgroundOptions {
   readonly catalog: Catalog
@@ -24,6 +25,8 @@ export interface BackgroundOptions {
   readonly alertLimits?: AlertLimits
   /** Receives every failed background job. The job is retried. Without this callback, only counters show it. */
   readonly onJobFailure?: (failure: JobFailure) => void
+  /** Called before each automatic replay run. If it rejects, the run does not start. Default: none. */
+  readonly onAutoReplay?: (run: AutoReplayRun) => Promise<void>
   /** See `replayer()`. Default: none. */
   readonly restoreMarkerFile?: string
   /**

@@ -39,7 +39,7 @@ export type { ExpiredDay, ExpiredPage, ExpiredQuery } from './read/expired.ts'
 export type { ResourceKind } from './read/sources.ts'
 export type { TrendPoint, TrendQuery } from './read/trend.ts'
 export type { GroupExplanation } from './read/explain-group.ts'
-export type { AutoReplay } from './replay/auto.ts'
+export type { AutoReplay, AutoReplayRun, AutoReplayState } from './replay/auto.ts'
 export type { Approval, ApprovalRule } from './replay/run/lifecycle.ts'
 export type {
   Override,

@@ -3,13 +3,16 @@ import { migrate as migrateOutbox } from '@redrive/postgres'
 import { consume } from '@redrive/runtime'
 import { memoryInbox, until } from '@redrive/testing'
 import { afterEach, describe, expect, test } from 'vitest'
+import type { Duration } from '@redrive/core'
 import {
   type Alert,
+  type AutoReplayRun,
   type BackgroundOptions,
   type BackgroundSource,
   catalog,
   startBackground,
   type JobFailure,
+  type Replays,
 } from '../src/index.ts'
 import { dead, migrated, poolOn, refusal, rows } from './rig.ts'
 import { SIGNATURE, staged, Wire } from './replay-stage.ts'
@@ -160,28 +163,85 @@ describe('a role', () => {
   })
 })
 
+/** Two users enable automatic replays. */
+async function enable(
+  { replays }: { readonly replays: Replays },
+  source: string,
+  options: { readonly quietFor?: Duration; readonly ratePerSecond?: number } = {},
+): Promise<void> {
+  await replays.enableAutoReplay(source, { by: 'ada', ...options })
+  await replays.enableAutoReplay(source, { by: 'eve', ...options })
+}
+
 describe('automatic replay', () => {
+  test('needs two users with the same options, and one user disables it', async () => {
+    const { replays, wire } = await staged(pool, 'auto11', 1, () => ({
+      class: 'transient',
+      at: Date.now() - 600_000,
+    }))
+    const set = (by: string, ratePerSecond = 10) =>
+      replays.enableAutoReplay('auto11', { by, ratePerSecond })
+    const started: AutoReplayRun[] = []
+    const turn = () => replays.autoReplay([{ source: wire }], async (run) => void started.push(run))
+    expect(await set('ada')).toBe('requested')
+    expect(await set('ada')).toBe('requested')
+    expect(await set('eve', 20)).toBe('requested')
+    await turn()
+    expect(started).toEqual([])
+    expect(await set('ada', 20)).toBe('enabled')
+    expect(await set('ada', 20)).toBe('enabled')
+    expect(await replays.enableAutoReplay('auto11', undefined)).toBe('disabled')
+    await turn()
+    expect(started).toEqual([])
+    await set('ada')
+    expect(await set('eve')).toBe('enabled')
+    await turn()
+    expect(started).toMatchObject([{ source: 'auto11', approvedBy: 'eve' }])
+    const anyone = catalog({ pool, approval: 'anyone' })
+    expect(await anyone.replays.enableAutoReplay('auto11', { by: 'ada' })).toBe('enabled')
+  })
+
+  test('does not start a run when it cannot be recorded', async () => {
+    const stage = await staged(pool, 'auto12', 1, () => ({
+      class: 'transient',
+      at: Date.now() - 600_000,
+    }))
+    await enable(stage, 'auto12')
+    const record = () => Promise.reject(new Error('no audit log'))
+    const error = await refusal(stage.replays.autoReplay([{ source: stage.wire }], record))
+    expect(error).toMatchObject({ message: 'no audit log' })
+    expect(await stage.statuses()).toEqual({ open: 1 })
+  })
+
+  test('has limits of its rate and its wait', async () => {
+    const { replays } = await staged(pool, 'auto13', 1)
+    for (const wrong of [
+      { ratePerSecond: 101 },
+      { ratePerSecond: 0 },
+      { quietFor: '59s' as const },
+    ])
+      expect(
+        await refusal(replays.enableAutoReplay('auto13', { by: 'ada', ...wrong })),
+      ).toMatchObject({ code: 'POLICY_INVALID' })
+  })
+
   test('runs only if a user enabled it, for transient failures without new ones and healthy consumers', async () => {
     const transient = () => ({ class: 'transient', at: Date.now() - 600_000 }) as const
     const stage = await staged(pool, 'auto', 3, transient)
     const sources = [{ source: stage.wire }]
     await stage.replays.autoReplay(sources)
     expect(await stage.statuses()).toEqual({ open: 3 })
-    await stage.replays.enableAutoReplay('auto', { by: 'ada', quietFor: '1h' })
+    await enable(stage, 'auto', { quietFor: '1h' })
     await stage.replays.autoReplay(sources)
     expect(await stage.statuses()).toEqual({ open: 3 })
-    await stage.replays.enableAutoReplay('auto', {
-      by: 'ada',
-      quietFor: '5m',
-      ratePerSecond: 1_000,
-    })
+    await enable(stage, 'auto', { quietFor: '5m', ratePerSecond: 100 })
     const unhealthy = { source: stage.wire, health: () => Promise.reject(new Error('503')) }
     await stage.replays.autoReplay([unhealthy])
     expect(await stage.statuses()).toEqual({ open: 3 })
     await stage.replays.autoReplay(sources)
     await stage.replays.autoReplay(sources)
     const { runs } = await stage.replays.runs({ source: 'auto' })
-    expect(runs).toMatchObject([{ plannedBy: 'redrive', approvedBy: 'ada' }])
+    expect(runs).toMatchObject([{ plannedBy: 'redrive', approvedBy: 'eve' }])
     expect(await stage.ended(runs[0]?.id ?? '')).toMatchObject({ state: 'done' })
     await stage.replays.enableAutoReplay('auto', undefined)
     const [row] = await rows(
@@ -202,7 +262,7 @@ describe('automatic replay', () => {
       ['auto4', 'auto5'].map((name) => staged(pool, name, 1, transient)),
     )
     const all = [stuck, ...others]
-    for (const { wire } of all) await stuck.replays.enableAutoReplay(wire.source, { by: 'ada' })
+    for (const { wire } of all) await enable(stuck, wire.source)
     await stuck.replays.autoReplay(all.map(({ wire }) => ({ source: wire })))
     for (const one of others) expect(await one.statuses()).toEqual({ replaying: 1 })
     expect(await stuck.statuses()).toEqual({ unknown: 1 })
@@ -212,7 +272,7 @@ describe('automatic replay', () => {
     const transient = () => ({ class: 'transient', at: Date.now() - 600_000 }) as const
     const names = ['auto6', 'auto7', 'auto8'] as const
     const all = await Promise.all(names.map((name) => staged(pool, name, 1, transient)))
-    for (const one of all) await one.replays.enableAutoReplay(one.wire.source, { by: 'ada' })
+    for (const one of all) await enable(one, one.wire.source)
     const lag = () => Promise.reject(new Error('who knows'))
     const sources = all.map(({ wire }) =>
       wire.source === 'auto8' ? { source: wire } : { source: wire, lag },
@@ -230,12 +290,11 @@ describe('automatic replay', () => {
     const all = await Promise.all(
       ['auto9', 'auto10'].map((name) => staged(pool, name, 1, transient)),
     )
-    const allow = async (auto: { readonly by: string } | undefined) => {
-      for (const one of all) await one.replays.enableAutoReplay(one.wire.source, auto)
-    }
-    await allow({ by: 'ada' })
+    for (const one of all) await enable(one, one.wire.source)
     // Disables it while the replay is being checked.
-    const health = () => allow(undefined)
+    const health = async () => {
+      for (const one of all) await one.replays.enableAutoReplay(one.wire.source, undefined)
+    }
     await all[0]?.replays.autoReplay(all.map(({ wire }) => ({ source: wire, health })))
     for (const one of all) expect(await one.statuses()).toEqual({ open: 1 })
   })
@@ -245,7 +304,7 @@ describe('automatic replay', () => {
       class: 'business',
       at: Date.now() - 600_000,
     }))
-    await stage.replays.enableAutoReplay('auto2', { by: 'ada', quietFor: '1m' })
+    await enable(stage, 'auto2', { quietFor: '1m' })
     await stage.replays.autoReplay([{ source: stage.wire }])
     expect(await stage.statuses()).toEqual({ open: 2 })
   })

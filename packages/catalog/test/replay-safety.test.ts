@@ -77,6 +77,9 @@ describe('stopping a run', () => {
       )
     }
     await pausedFor(23.9)
+    await expect(stage.replays.approve(id, { hash, by: 'eve' })).rejects.toMatchObject({
+      message: 'The run cannot be approved: its state is "paused".',
+    })
     expect(await stage.replays.resume(id, { by: 'ada' })).toMatchObject({ state: 'running' })
     await pausedFor(24.1)
     await expect(stage.replays.resume(id, { by: 'ada' })).rejects.toMatchObject({

@@ -148,6 +148,25 @@ describe('output for people', () => {
     }
   })
 
+  test('approves a paused run again', async () => {
+    const paused = theRun({ state: 'paused' })
+    const { code, stderr } = await runWith(
+      {
+        getReplay: () => paused,
+        getReplayChange: () => ({ kind: 'none', isHidden: false }),
+        approveReplay: () => ({ ...paused, state: 'running' }),
+      },
+      ['approve', RUN_A, '--yes'],
+      { isTTY: true },
+    )
+    expect(code).toBe(0)
+    expect(server?.requests.at(-1)).toMatchObject({
+      operation: 'approveReplay',
+      body: { hash: paused.hash },
+    })
+    expect(stderr).not.toContain('Only a planned run')
+  })
+
   test('prints how many a plan replays, how many it skips, and how to start it', async () => {
     const { stdout, code } = await runWith({ planReplay: () => theRun() }, [
       'replay',

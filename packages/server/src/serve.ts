@@ -1,6 +1,6 @@
 import { setTimeout as after } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
-import type { SourceCheck } from '@redrive/catalog'
+import type { AutoReplayRun, SourceCheck } from '@redrive/catalog'
 import { listenersOf, missingInAll, type OpenSource, openSources } from './composition.ts'
 import type { Config } from './config/schema.ts'
 import { msOf } from './config/values.ts'
@@ -10,6 +10,7 @@ import { createApp } from './http/app.ts'
 import { registerConsole } from './http/console.ts'
 import { createMetrics, type ServerMetrics } from './http/metrics.ts'
 import { registerLogin } from './identity/routes.ts'
+import type { WriteAudit } from './audit/entry.ts'
 import { createReading } from './reading/reading.ts'
 import { createRetryingWriter } from './retry-write.ts'
 import { SERVE_ROLES, type ServeRole } from './serve-role.ts'
@@ -120,7 +121,7 @@ const MIGRATIONS_MS = 10_000
 /** Starts the background jobs. Only `ingest` and `replay` connect to brokers. */
 async function startRoles(
   { config, roles, log, pools, started }: StartContext,
-  { catalog }: ServerComponents,
+  { catalog, audit }: ServerComponents,
 ): Promise<{ readonly work: Work; readonly brokers: BrokerWatch }> {
   const needsBrokers = roles.includes('ingest') || roles.includes('replay')
   const sources = needsBrokers ? openSources(config, pools) : []
@@ -136,10 +137,25 @@ async function startRoles(
   started.push([{ what: 'audit checkpoints', end: async () => checkpoints?.stop() }])
   const onAlerts = alertingOf(config, pools.own, listenersOf(config))
   if (roles.includes('ingest')) await reportIngest(sources, brokers, log)
-  const work = await startWork({ config, catalog, pool: pools.own, sources, roles, onAlerts, log })
+  const onAutoReplay = recordAutoReplay(audit.write)
+  const deps = { config, catalog, pool: pools.own, sources, roles, onAlerts, onAutoReplay, log }
+  const work = await startWork(deps)
   started.push([...work.endings(msOf(config.shutdown.grace) * JOBS_SHARE)])
   return { work, brokers }
 }
+
+/** Writes an audit entry before each automatic replay run. If it cannot be written, the run does not start. */
+const recordAutoReplay =
+  (write: WriteAudit) =>
+  ({ run, source, ...facts }: AutoReplayRun): Promise<void> =>
+    write({
+      caller: undefined,
+      operation: 'autoReplay',
+      outcome: 'requested',
+      source,
+      subject: run,
+      facts,
+    })
 
 /** 3 s: a broker that needs longer does not delay the start. */
 const FIRST_CHECK_MS = 3_000

@@ -100,3 +100,11 @@ const expiredDay = z
 export const expiredPage = z.object({ days: z.array(expiredDay), nextCursor })
 
 export const trend = z.object({ points: z.array(z.object({ at: timestamp, count })) })
+
+export const autoReplayState = z
+  .object({
+    state: z
+      .enum(['enabled', 'requested', 'disabled'])
+      .describe('`requested`: another user must send the same request to enable it'),
+  })
+  .meta({ id: 'AutoReplayState' })

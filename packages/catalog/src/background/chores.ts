@@ -2,6 +2,7 @@ import { setTimeout as after } from 'node:timers/promises'
 import type { Catalog } from '../catalog.ts'
 import type { IngestResult } from '../ingest/ingest.ts'
 import type { IngestOptions } from '../ingest/options.ts'
+import type { AutoReplayRun } from '../replay/auto.ts'
 import type { Replayer, ReplaySource } from '../replay/publish/replayer.ts'
 import { runAll } from '../run-all.ts'
 import { type Alert, type AlertLimits, alertsOf } from '../metrics/metrics.ts'
@@ -20,6 +21,7 @@ export interface BackgroundDeps {
   readonly onAlerts?: (alerts: readonly Alert[]) => Promise<void>
   readonly alertLimits?: AlertLimits
   readonly onJobFailure?: (failure: JobFailure) => void
+  readonly onAutoReplay?: (run: AutoReplayRun) => Promise<void>
 }
 
 /** A failed background job. It is retried. */
@@ -97,7 +99,7 @@ export const CHORES: Readonly<Record<string, BackgroundJob>> = {
   },
   auto_replay: {
     everyMs: 30_000,
-    run: ({ catalog, sources }) => catalog.replays.autoReplay(sources),
+    run: ({ catalog, sources, onAutoReplay }) => catalog.replays.autoReplay(sources, onAutoReplay),
   },
 }
 

@@ -1,53 +1,115 @@
 import { type Duration, parseDuration, RedriveError } from '@redrive/core'
 import type { Pool } from 'pg'
-import { query, type RunSql } from '../database.ts'
+import { inTransaction, query, type RunSql } from '../database.ts'
 import { NAME_MAX, storable } from '../text.ts'
-import { conflict } from './run/lifecycle.ts'
-import { SET_AUTO_REPLAY, DUE_GROUPS, STILL_DUE } from './statements.ts'
+import { type ApprovalRule, conflict } from './run/lifecycle.ts'
+import { DUE_GROUPS, LOCK_AUTO_REPLAY, SET_AUTO_REPLAY, STILL_DUE } from './statements.ts'
 
 /** Options for automatic replays of transient failures. No user has to approve these runs. */
 export interface AutoReplay {
-  /** Name of the user who enables it. The user is recorded as the approver of every run. */
+  /** Name of the user who requests it, or who approves the request of another user. */
   readonly by: string
-  /** How long a group must have no new failures before its dead letters are replayed. Default '5m'. */
+  /**
+   * How long a group must have no new failures before its dead letters are replayed ('1m' to '24h', default '5m').
+   */
   readonly quietFor?: Duration
-  /** Published messages per second, default 10. */
+  /** Published messages per second (0.1 to 100, default 10). */
   readonly ratePerSecond?: number
 }
 
-const QUIET_MS = 300_000
-const RATE = 10
+/** `requested`: another user must enable it with the same options. */
+export type AutoReplayState = 'enabled' | 'requested' | 'disabled'
 
-/** Enables automatic replays for one source; `undefined` disables them. They are disabled by default. */
+const QUIET_MS = 300_000
+const LEAST_QUIET_MS = 60_000
+const MOST_QUIET_MS = 86_400_000
+const RATE = 10
+const LEAST_RATE = 0.1
+const MOST_RATE = 100
+
+/**
+ * Requests or approves automatic replays for one source; `undefined` disables them. They approve all future runs, so
+ * they need two people, unless anyone may approve. They are disabled by default.
+ */
 export async function enableAutoReplay(
   pool: Pool,
   source: string,
   auto: AutoReplay | undefined,
-): Promise<void> {
-  const stored = auto === undefined ? null : JSON.stringify(resolved(auto))
-  const { rowCount } = await query(pool, SET_AUTO_REPLAY, [storable(source, NAME_MAX), stored])
-  if (rowCount === 0) {
-    throw conflict(
-      `The catalog has no source "${source}". Check the name. A new source exists after its first ingest.`,
-    )
-  }
+  rule: ApprovalRule,
+): Promise<AutoReplayState> {
+  const wanted = auto === undefined ? undefined : resolved(auto)
+  return inTransaction(pool, async (run) => {
+    const [found] = await run<{ auto_replay: StoredAutoReplay | null }>(LOCK_AUTO_REPLAY, [
+      storable(source, NAME_MAX),
+    ])
+    if (found === undefined) {
+      throw conflict(
+        `The catalog has no source "${source}". Check the name. A new source exists after its first ingest.`,
+      )
+    }
+    const next = wanted === undefined ? null : nextOf(found.auto_replay, wanted, rule)
+    await run(SET_AUTO_REPLAY, [storable(source, NAME_MAX), next && JSON.stringify(next)])
+    if (next === null) return 'disabled'
+    return next.by === undefined ? 'requested' : 'enabled'
+  })
 }
 
 interface StoredAutoReplay {
-  readonly by: string
+  /** The user who requested it. Undefined in rows of earlier releases. */
+  readonly requestedBy?: string
+  /** The user who approved it. Recorded as the approver of every run. Undefined: nobody yet. */
+  readonly by?: string
   readonly quietMs: number
   readonly ratePerSecond: number
 }
 
-function resolved({ by, quietFor = QUIET_MS, ratePerSecond = RATE }: AutoReplay): StoredAutoReplay {
-  const quietMs = parseDuration(quietFor)
-  if (by !== '' && quietMs !== undefined) {
-    return { by: storable(by, NAME_MAX), quietMs, ratePerSecond }
-  }
-  throw new RedriveError(
-    'POLICY_INVALID',
-    `Expected "by" (the user who enables automatic replay) and "quietFor" (a duration such as '5m'), got '${by}' and '${quietFor}'.`,
-  )
+/** Returns a request, or the approved request if another user had requested the same. */
+function nextOf(
+  stored: StoredAutoReplay | null,
+  { by, ...options }: ResolvedAutoReplay,
+  rule: ApprovalRule,
+): StoredAutoReplay {
+  if (rule === 'anyone') return { requestedBy: by, by, ...options }
+  const isSame =
+    stored !== null &&
+    stored.quietMs === options.quietMs &&
+    stored.ratePerSecond === options.ratePerSecond
+  // What is enabled already stays enabled.
+  if (isSame && stored.by !== undefined) return stored
+  const { requestedBy } = isSame ? stored : {}
+  if (requestedBy === undefined || requestedBy === by) return { requestedBy: by, ...options }
+  return { requestedBy, by, ...options }
+}
+
+type ResolvedAutoReplay = Required<Omit<StoredAutoReplay, 'requestedBy'>>
+
+function resolved({
+  by,
+  quietFor = QUIET_MS,
+  ratePerSecond = RATE,
+}: AutoReplay): ResolvedAutoReplay {
+  const quietMs = parseDuration(quietFor) ?? Number.NaN
+  const problems = [
+    ...(by === '' ? ['by: expected the user who enables it, got an empty text'] : []),
+    ...(quietMs >= LEAST_QUIET_MS && quietMs <= MOST_QUIET_MS
+      ? []
+      : [`quietFor: expected '1m' to '24h', got '${quietFor}'`]),
+    ...(ratePerSecond >= LEAST_RATE && ratePerSecond <= MOST_RATE
+      ? []
+      : [`ratePerSecond: expected ${LEAST_RATE} to ${MOST_RATE}, got ${ratePerSecond}`]),
+  ]
+  if (problems.length === 0) return { by: storable(by, NAME_MAX), quietMs, ratePerSecond }
+  const message = `The options of automatic replay are invalid:\n- ${problems.join('\n- ')}`
+  throw new RedriveError('POLICY_INVALID', message, { problems })
+}
+
+/** An automatic run that is about to start. */
+export interface AutoReplayRun {
+  readonly run: string
+  readonly source: string
+  readonly group: string
+  /** The user who approved automatic replays of the source. */
+  readonly approvedBy: string
 }
 
 /** A group whose dead letters can be replayed now. */

@@ -1,4 +1,12 @@
-import { type AutoReplay, enableAutoReplay, dueGroups, type DueGroup, isStillDue } from './auto.ts'
+import {
+  type AutoReplay,
+  type AutoReplayRun,
+  type AutoReplayState,
+  dueGroups,
+  type DueGroup,
+  enableAutoReplay,
+  isStillDue,
+} from './auto.ts'
 import { plan } from './plan/plan.ts'
 import { acknowledgeRestore, freezeReason } from './run/restore-detection.ts'
 import {
@@ -66,11 +74,12 @@ export class Replays {
   }
 
   /**
-   * Approves and starts a run, or approves a paused run again and resumes it. The hash identifies the plan. Dead letters
-   * that have changed since are skipped.
+   * Approves and starts a run, or approves a paused run again whose approval has ended, and resumes it. The hash identifies
+   * the plan. Dead letters that have changed since are skipped.
    */
   async approve(id: string, approval: Approval): Promise<ReplayRun> {
-    await approve(this.#deps.pool, id, approval, this.#rule)
+    const rules = { rule: this.#rule, maxPauseMs: this.#maxPauseMs }
+    await approve(this.#deps.pool, id, approval, rules)
     return this.#requireRun(id)
   }
 
@@ -138,22 +147,32 @@ export class Replays {
 
   /**
    * Enables automatic replays for transient failures of a source. They start when no new failures arrive and the
-   * consumers are healthy. `undefined` disables them, which is the default. Gates, canary and pauses are the same
-   * as for any run.
+   * consumers are healthy. The first user requests them; another user enables them with the same options. `undefined`
+   * disables them, which is the default. Gates, canary and pauses are the same as for any run.
    */
-  async enableAutoReplay(source: string, auto: AutoReplay | undefined): Promise<void> {
-    return enableAutoReplay(this.#deps.pool, source, auto)
+  async enableAutoReplay(source: string, auto: AutoReplay | undefined): Promise<AutoReplayState> {
+    return enableAutoReplay(this.#deps.pool, source, auto, this.#rule)
   }
 
-  /** Plans and approves automatic replays. Call it regularly, from any process. */
-  async autoReplay(sources: readonly ReplaySource[]): Promise<void> {
+  /**
+   * Plans and approves automatic replays. Call it regularly, from any process. `onStart` is called before a run starts;
+   * if it rejects, the run does not start.
+   */
+  async autoReplay(
+    sources: readonly ReplaySource[],
+    onStart: (run: AutoReplayRun) => Promise<void> = async () => undefined,
+  ): Promise<void> {
     const byName = new Map(sources.map((one) => [one.name ?? one.source.source, one]))
     const due = await dueGroups(this.#deps.pool, [...byName.keys()])
     // One after the other, because a plan is a long transaction.
-    await runInSequence(due, (one) => this.#autoReplay(one, byName.get(one.source)))
+    await runInSequence(due, (one) => this.#autoReplay(one, byName.get(one.source), onStart))
   }
 
-  async #autoReplay(due: DueGroup, source: ReplaySource | undefined): Promise<void> {
+  async #autoReplay(
+    due: DueGroup,
+    source: ReplaySource | undefined,
+    onStart: (run: AutoReplayRun) => Promise<void>,
+  ): Promise<void> {
     if (source === undefined || (await troubleOf(source)) !== undefined) return
     const { id, hash, state } = await this.plan({
       // A group can contain merged groups of another class.
@@ -164,6 +183,7 @@ export class Replays {
       ratePerSecond: due.rate,
     })
     if (state !== 'planned') return
+    await onStart({ run: id, source: due.source, group: due.id, approvedBy: due.by })
     await approveWithoutPerson(this.#deps.pool, id, { hash, by: due.by }, this.#rule, (run) =>
       isStillDue(run, due.id),
     )

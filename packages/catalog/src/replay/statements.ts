@@ -1,3 +1,6 @@
+export const LOCK_AUTO_REPLAY: string = `
+select auto_replay from redrive_catalog.source where name = $1 for no key update`
+
 export const SET_AUTO_REPLAY: string = `
 update redrive_catalog.source set auto_replay = $2 where name = $1 returning id`
 
@@ -10,7 +13,7 @@ with whole as (
   select coalesce(p.root_id, p.id) as id, sum(p.open_count) filter (where p.class = 'transient') as open,
       max(p.last_seen_at) as last_seen_at
     from redrive_catalog.failure_group p join redrive_catalog.source s on s.id = p.source_id
-    where s.name = any($1::text[]) and s.auto_replay is not null group by 1
+    where s.name = any($1::text[]) and s.auto_replay ? 'by' group by 1
 )
 select g.id, s.name as source, s.auto_replay ->> 'by' as by, (s.auto_replay ->> 'ratePerSecond')::float8 as rate,
     to_char(now(), 'YYYY-MM-DD HH24') as hour
@@ -22,4 +25,4 @@ select g.id, s.name as source, s.auto_replay ->> 'by' as by, (s.auto_replay ->> 
 
 export const STILL_DUE: string = `
 select from redrive_catalog.source s join redrive_catalog.failure_group g on g.source_id = s.id
-  where g.id = $1 and s.auto_replay is not null and g.state = 'open' and g.root_id is null`
+  where g.id = $1 and s.auto_replay ? 'by' and g.state = 'open' and g.root_id is null`

@@ -43,8 +43,10 @@ export async function approveReplay(
 ): Promise<ExitCode> {
   const client = connect(io, options)
   const run = await reviewed(io, client, given, options)
-  if (run.state !== 'planned') throw notPlanned(run)
-  await confirmed(io, options, `Approve hash ${run.hash}, planned by ${run.plannedBy}?`)
+  // The server decides whether the approval of a paused run has ended.
+  if (run.state !== 'planned' && run.state !== 'paused') throw notPlanned(run)
+  const again = run.state === 'paused' ? ' again and resume it' : ''
+  await confirmed(io, options, `Approve hash ${run.hash}, planned by ${run.plannedBy}${again}?`)
   const approved = await approve(io, client, run, options)
   if (approved === undefined) return EXIT.ok
   print(io, options, {

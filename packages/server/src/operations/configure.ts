@@ -1,6 +1,7 @@
 import { allowsAll } from '../access/allow.ts'
 import type { Caller } from '../access/caller.ts'
 import { ProblemError } from '../access/problem-error.ts'
+import type { AuditedAction, Authorizer } from './authorize.ts'
 import type { Handlers } from './handlers.ts'
 import type { OperationDeps } from './context.ts'
 import { omitUndefined } from './present.ts'
@@ -18,6 +19,14 @@ type Configure =
 
 /** Whether a caller may see and revoke the credentials of others. An agent never may. */
 const isAdmin = (caller: Caller) => !caller.isAgent && allowsAll(caller, 'configure')
+
+async function requireAdmin(guard: Authorizer, audited: AuditedAction): Promise<void> {
+  if (isAdmin(audited.caller)) return
+  throw await guard.denial(
+    audited,
+    'Permission "configure" on all sources is required, and agents never have it here.',
+  )
+}
 
 export function configure(parts: OperationDeps): Handlers<Configure> {
   const { catalog, guard, identity, readAudit } = parts
@@ -37,9 +46,9 @@ export function configure(parts: OperationDeps): Handlers<Configure> {
       await guard.check(audited, source, ['configure', 'approve'])
       const { allowed, ...how } = omitUndefined(body)
       const auto = { by: caller.person, ...(how as { readonly ratePerSecond?: number }) }
-      await guard.mutate(audited, () =>
-        catalog.replays.enableAutoReplay(source, allowed ? auto : undefined),
-      )
+      return guard.mutate(audited, async () => ({
+        state: await catalog.replays.enableAutoReplay(source, allowed ? auto : undefined),
+      }))
     },
 
     async acknowledgeRestore(caller) {
@@ -50,18 +59,22 @@ export function configure(parts: OperationDeps): Handlers<Configure> {
 
     async listTokens(caller, { query: { everyone = false } = {} }) {
       if (!everyone) return { tokens: [...(await identity.tokens.list(caller))] }
-      await guard.checkAll({ caller, operation: 'listTokens', facts: { everyone } }, 'configure')
+      const audited = { caller, operation: 'listTokens', facts: { everyone } } as const
+      await requireAdmin(guard, audited)
+      await guard.seen(audited)
       return { tokens: [...(await identity.tokens.listAll())] }
     },
 
     async listSessions(caller) {
-      await guard.checkAll({ caller, operation: 'listSessions' }, 'configure')
+      const audited = { caller, operation: 'listSessions' } as const
+      await requireAdmin(guard, audited)
+      await guard.seen(audited)
       return { sessions: [...(await identity.sessions.list())] }
     },
 
     async revokeSession(caller, { params: { id } }) {
       const audited = { caller, operation: 'revokeSession', subject: id } as const
-      await guard.checkAll(audited, 'configure')
+      await requireAdmin(guard, audited)
       await guard.mutate(audited, async () => {
         if (await identity.sessions.revoke(id)) return
         throw new ProblemError('not_found', 'There is no open session with this id.')
@@ -69,7 +82,10 @@ export function configure(parts: OperationDeps): Handlers<Configure> {
     },
 
     async createToken(caller, { body }) {
-      const audited = { caller, operation: 'createToken', facts: body } as const
+      const { name: token, isAgent: forAgent = false, ...rest } = body
+      // The facts "name" and "isAgent" are those of the caller.
+      const facts = { token, forAgent, ...rest }
+      const audited = { caller, operation: 'createToken', facts } as const
       // A token that is not an agent's could approve what the agent planned.
       if (caller.isAgent) throw await guard.denial(audited, 'An agent cannot create tokens.')
       const work = () => identity.tokens.create(caller, body)

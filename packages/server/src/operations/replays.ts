@@ -24,12 +24,12 @@ type Reading =
   | 'listReplayItems'
 
 export function replays(parts: OperationDeps): Handlers<Changing | Reading> {
-  const { catalog, guard } = parts
+  const { catalog, guard, reading } = parts
   const runs = catalog.replays
   const requireRun = async (caller: Caller, id: string) => {
     const found = await runs.run(id)
     if (found === undefined) throw notFound('run')
-    return runView(caller, found)
+    return runView(reading, caller, found)
   }
   /** Checks permissions, writes the audit log and changes a run. */
   const change = async (
@@ -41,7 +41,7 @@ export function replays(parts: OperationDeps): Handlers<Changing | Reading> {
     const source = await guard.sourceOf(audited, 'run', audited.subject, action)
     const by = { by: audited.caller.person }
     const run = await guard.mutate({ ...audited, source, facts }, () => work(by))
-    return runView(audited.caller, run)
+    return runView(reading, audited.caller, run)
   }
   return {
     ...plan(parts),
@@ -56,7 +56,10 @@ export function replays(parts: OperationDeps): Handlers<Changing | Reading> {
       )
       if (sources?.length === 0) return { runs: [] }
       const page = await runs.runs({ ...rest, ...omitUndefined({ sources }) })
-      return { runs: page.runs.map((run) => runView(caller, run)), nextCursor: page.nextCursor }
+      return {
+        runs: page.runs.map((run) => runView(reading, caller, run)),
+        nextCursor: page.nextCursor,
+      }
     },
 
     async getReplay(caller, { params: { id } }) {
@@ -79,7 +82,10 @@ export function replays(parts: OperationDeps): Handlers<Changing | Reading> {
       const source = await guard.sourceOf(audited, 'run', subject, 'approve')
       const needed = actionsToSee(await runs.change(subject))
       await guard.check({ ...audited, source }, source, needed, 'run')
-      const work = (by: { readonly by: string }) => runs.approve(subject, { hash, ...by })
+      const work = async (by: { readonly by: string }) => {
+        const renew = (await endedApproval(parts, await runs.run(subject))) !== undefined
+        return runs.approve(subject, { hash, renew, ...by })
+      }
       return change(audited, 'approve', work, { hash })
     },
 
@@ -92,7 +98,8 @@ export function replays(parts: OperationDeps): Handlers<Changing | Reading> {
     async resumeReplay(caller, { params: { id: subject } }) {
       const audited = { caller, operation: 'resumeReplay', subject } as const
       return change(audited, 'replay', async (by) => {
-        await refuseEndedApproval(parts, await runs.run(subject))
+        const ended = await endedApproval(parts, await runs.run(subject))
+        if (ended !== undefined) throw new ProblemError('conflict', ended)
         return runs.resume(subject, by)
       })
     },
@@ -108,12 +115,12 @@ export function replays(parts: OperationDeps): Handlers<Changing | Reading> {
 /** The planner of automatic replays. It is not a person. */
 const NOBODY = 'redrive'
 
-/** Rejects a run whose planner or approver has lost the permission since. Another person must approve it again. */
-async function refuseEndedApproval(
+/** Returns why the approval of a run has ended, or undefined: its planner or approver has lost the permission since. */
+async function endedApproval(
   { identity }: OperationDeps,
   run: ReplayRun | undefined,
-): Promise<void> {
-  if (run === undefined) return
+): Promise<string | undefined> {
+  if (run === undefined) return undefined
   const { source, plannedBy, approvedBy } = run
   const people = [
     ['planned', plannedBy, 'replay'],
@@ -121,11 +128,8 @@ async function refuseEndedApproval(
   ] as const
   for (const [did, person, action] of people) {
     if (person === undefined || person === NOBODY) continue
-    const grants = await identity.grantsOf(person)
-    if (grantsAllow(grants, action, source)) continue
-    throw new ProblemError(
-      'conflict',
-      `The user who ${did} this run no longer has permission "${action}" on source "${source}", so its approval has ended. Ask another person to approve it again.`,
-    )
+    if (grantsAllow(await identity.grantsOf(person), action, source)) continue
+    return `The user who ${did} this run no longer has permission "${action}" on source "${source}", or has not signed in for longer than auth.oidc.groupsMaxAge. So its approval has ended. Ask another person to approve it again.`
   }
+  return undefined
 }

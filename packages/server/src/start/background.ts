@@ -2,6 +2,7 @@ import {
   type Alert,
   type AlertLimits,
   ALERT_LIMITS,
+  type AutoReplayRun,
   type Background,
   type Catalog,
   startBackground,
@@ -26,6 +27,8 @@ export interface BackgroundDeps {
   readonly sources: readonly OpenSource[]
   readonly roles: readonly ServeRole[]
   readonly onAlerts: ((alerts: readonly Alert[]) => Promise<void>) | undefined
+  /** Records an automatic replay run before it starts. */
+  readonly onAutoReplay: (run: AutoReplayRun) => Promise<void>
   readonly log: Log
 }
 
@@ -73,10 +76,11 @@ interface RoleDeps extends BackgroundDeps {
 }
 
 function startRole(parts: RoleDeps, role: Exclude<ServeRole, 'api'>): Promise<Background> {
-  const { config, catalog, pool, sources, onAlerts, onJobFailure } = parts
+  const { config, catalog, pool, sources, onAlerts, onAutoReplay, onJobFailure } = parts
   const optional = omitUndefined({ onAlerts, restoreMarkerFile: config.restoreMarkerFile })
   const alertLimits = alertLimitsOf(config)
-  return startBackground({ catalog, pool, sources, role, alertLimits, onJobFailure, ...optional })
+  const callbacks = { onJobFailure, onAutoReplay }
+  return startBackground({ catalog, pool, sources, role, alertLimits, ...callbacks, ...optional })
 }
 
 /** Returns the alert thresholds: the defaults, replaced by those of the config. */

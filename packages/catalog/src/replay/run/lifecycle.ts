@@ -36,23 +36,27 @@ export interface Approval {
   /** Hash of the run as the approver saw it. */
   readonly hash: string
   readonly by: string
+  /** Approves a paused run again although its pause was short. Default: false. */
+  readonly renew?: boolean
 }
 
 /** The approval rule. `'another_person'`: the planner cannot approve their own run. */
 export type ApprovalRule = 'another_person' | 'anyone'
 
 /**
- * Approves a run. Dead letters that have changed since the plan are skipped with a reason. The approval of a paused run
- * is renewed, and the run continues.
+ * Approves a run. Dead letters that have changed since the plan are skipped with a reason. If the approval of a paused
+ * run has ended, it is renewed, and the run continues.
  */
 export async function approve(
   pool: Pool,
   id: string,
-  { hash, by }: Approval,
-  rule: ApprovalRule,
+  { hash, by, renew = false }: Approval,
+  { rule, maxPauseMs }: { readonly rule: ApprovalRule; readonly maxPauseMs: number },
 ): Promise<void> {
   await change(pool, id, async (run, locked) => {
-    if (locked.state !== 'paused') {
+    const isEnded = renew || (locked.paused_for_ms ?? 0) > maxPauseMs
+    // A repeated approval must not resume a run that a person or a check has paused since.
+    if (locked.state !== 'paused' || !isEnded) {
       expectState(locked, 'planned', 'approved')
       refuseApproval(locked, { hash, by }, rule)
       return start(run, id, by)
