@@ -41,7 +41,6 @@ describe('a mask', () => {
     ['a number', 4],
     ['null', null],
     ['a text', 'card number 1'],
-    ['a text that only begins like JSON', { card: '{number: 1}' }],
     ['a value below another one', { payment: { card: { number: 1 } } }],
   ])('finds nothing in %s, so that the body is hidden', (_, body) => {
     expect(masked(body, '/card/number').unmatched).toBe('/card/number')
@@ -66,6 +65,23 @@ describe('a mask', () => {
       value: { items: [1, '***'] },
       unmatched: undefined,
     })
+  })
+
+  test('matches every text with JSON, not only the first', () => {
+    const body = [{ card: '{"number":1}' }, { card: '{"number":2}' }, { Card: '{"number":3}' }]
+    expect(JSON.stringify(masked(body, '/card/number').value)).not.toMatch(/[123]/)
+  })
+
+  test('hides a text that looks like JSON and cannot be read, because it may contain the value', () => {
+    expect(masked({ card: '{"number":1,"x":"' }, '/card/number').value).toEqual({ card: '***' })
+  })
+
+  test('with a star matches below items, too', () => {
+    const body = [{ card: { number: 1 } }, { number: 2 }]
+    expect(masked(body, '/*/number').value).toEqual([
+      { card: { number: '***' } },
+      { number: '***' },
+    ])
   })
 
   test('with a star matches every key and item', () => {

@@ -18,7 +18,7 @@ export const EXIT = {
   partial: 6,
   /** The command stopped waiting; the run continues. */
   timeout: 7,
-  /** The command succeeded, but what it checked is not fully protected. */
+  /** The command succeeded, with a warning: see its output. */
   warning: 8,
   /** Ctrl-C: 128 plus the number of SIGINT, as in shells. */
   interrupted: 130,

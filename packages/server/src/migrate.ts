@@ -7,8 +7,12 @@ import {
 import type { Pool } from 'pg'
 import { SCHEMA } from './database.ts'
 import { TABLES } from './migrations/0001-tables.ts'
+import { AUDIT_KEY } from './migrations/0002-audit-key.ts'
 
-const MIGRATIONS: SchemaMigrations = { ...SCHEMA, migrations: { '0001-tables': TABLES } }
+const MIGRATIONS: SchemaMigrations = {
+  ...SCHEMA,
+  migrations: { '0001-tables': TABLES, '0002-audit-key': AUDIT_KEY },
+}
 
 /**
  * Applies the missing migrations of the schema `redrive_server` and returns their names. It is safe to run in

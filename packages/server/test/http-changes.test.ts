@@ -1,7 +1,7 @@
 import type { ApiError } from '@redrive/api'
 import { describe, expect, test } from 'vitest'
 import type { Caller } from '../src/access/caller.ts'
-import { database, fill, staged, PEOPLE } from './http-stage.ts'
+import { database, fill, PEOPLE, SESSION, staged } from './http-stage.ts'
 
 const pool = await database('redrive_server_changes')
 const stage = await staged(pool)
@@ -295,6 +295,9 @@ describe('an approval', () => {
       expect((await resume()).state).toBe('running')
     }
     await pause()
+    // The approval has not ended, so it cannot be renewed, and a repeated approval does not resume the run.
+    expect(await codeOf(other.as('second').call('approveReplay', approval))).toBe('conflict')
+    people['approver'] = { ...(people['approver'] as Caller), grants: [] }
     expect(await other.as('second').call('approveReplay', approval)).toMatchObject({
       state: 'running',
       approvedBy: 'second',
@@ -317,8 +320,12 @@ describe('tokens of others', () => {
   test('are listed and revoked by administrators only', async () => {
     const { id } = await as('operator').call('createToken', { body })
     const query = { everyone: true }
-    for (const who of ['operator', 'configurer', 'agent'])
+    for (const who of ['operator', 'configurer', 'agent', 'adminAgent']) {
       expect(await codeOf(as(who).call('listTokens', { query }))).toBe('forbidden')
+      expect(await codeOf(as(who).call('listSessions', {}))).toBe('forbidden')
+      const session = { params: { id: SESSION } }
+      expect(await codeOf(as(who).call('revokeSession', session))).toBe('forbidden')
+    }
     const { tokens } = await as('admin').call('listTokens', { query })
     expect(tokens.find((token) => token.id === id)).toMatchObject({ person: 'operator' })
     expect((await as('admin').call('listTokens', {})).tokens).toEqual([])

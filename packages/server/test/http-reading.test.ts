@@ -71,6 +71,7 @@ describe('a mask of today', () => {
       )
     expect(await list('operator', 'json:/card/number=x-77')).toBe('forbidden')
     expect(await list('operator', 'json:/CARD/number=x-77')).toBe('forbidden')
+    expect(await list('operator', 'json:/-1/card/number=x-77')).toBe('forbidden')
     expect(await list('operator', 'header:x-customer=c-77')).toBe('forbidden')
     expect(await list('operator', 'header:x-api-key=k-77')).toBe('forbidden')
     expect(await list('operator', 'json:/card/name=Bob header:trace=t-1')).toBe('done')
@@ -103,6 +104,46 @@ describe('a mask of today', () => {
     const body = { selection: { ids: [...ids] }, change }
     expect(await codeOf(as('operator').call('planReplay', { body }))).toBe(code)
   })
+})
+
+test('the selection of a run hides masked values, secret headers and detected values', async () => {
+  const { ids } = await stored({ card: { number: 'n-88', name: 'Bob' } })
+  const { key } = await as('admin').call('getDeadLetter', { params: { id: ids[0] ?? '' } })
+  expect(key).toBe('customer [hidden: card number]')
+  const words = [
+    'source:orders after:1h json:/card/number=n-88 json:/card/name=Bob',
+    `header:x-api-key=k-77 header:trace=t-1 text:bob@example.com key:"customer ${CARD}"`,
+  ]
+  const body = { selection: { filter: words.join(' ') } }
+  const run = await as('admin').call('planReplay', { body })
+  expect(run.selection).toMatchObject({ query: { json: { '/card/number': 'n-88' } } })
+  const params = { id: run.id }
+  const shown = await as('operator').call('getReplay', { params })
+  expect(shown.selection).toMatchObject({
+    query: {
+      json: { '/card/number': '***', '/card/name': 'Bob' },
+      headers: { 'x-api-key': '***', trace: 't-1' },
+      texts: ['[hidden: e-mail]'],
+      key: 'customer [hidden: card number]',
+    },
+  })
+  expect((await as('viewer').call('getReplay', { params })).selection).toMatchObject({
+    query: { json: { '/card/number': '***', '/card/name': '***' } },
+  })
+})
+
+test('the preview of fingerprint rules and a split show no hidden values', async () => {
+  const made = await stored({ card: { number: CARD } })
+  const rules = [{ name: 'cards', match: { text: 'declined' }, group: 'declined cards' }]
+  const found = await as('viewer').call('previewFingerprints', { body: { rules } })
+  expect(JSON.stringify(found)).toContain('card [hidden: card number] of [hidden: e-mail] declined')
+  expect(JSON.stringify(found)).not.toContain(CARD)
+  const split = {
+    params: { id: made.group },
+    body: { filter: 'header:x-api-key=k-77', name: 'with the key', reason: 'a test' },
+  }
+  expect(await codeOf(as('operator').call('splitGroup', split))).toBe('forbidden')
+  expect(await codeOf(as('admin').call('splitGroup', split))).toBe('done')
 })
 
 describe('texts of messages', () => {

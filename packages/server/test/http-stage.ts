@@ -81,6 +81,7 @@ export const PEOPLE: Readonly<Record<string, Caller>> = {
     ...person('configurer', ['viewer'], ['orders']),
     grants: [{ actions: ['view', 'configure'], sources: ['orders'] }],
   },
+  adminAgent: { ...person('adminAgent', ['admin'], ['*']), isAgent: true },
   configuringAgent: { ...person('robot', ['admin'], ['orders']), isAgent: true },
   session: { ...person('session', ['operator'], ['orders']), via: 'session' },
 }

@@ -203,7 +203,7 @@ describe('an export', () => {
     expect(new Set(ids).size).toBe(450)
     const { entries } = await stage.audit.read({ operation: 'exportDeadLetters', limit: 1 })
     expect(entries).toMatchObject([
-      { person: 'admin', outcome: 'viewed', facts: { export: { groups: [group] } } },
+      { person: 'admin', outcome: 'viewed', facts: { filter: `group:${group}` } },
     ])
   })
 

@@ -259,6 +259,32 @@ describe('a token', () => {
     expect(await identity.tokens.list(alice)).toHaveLength(1)
   })
 
+  test('and a session are not used by a passive check, so that a session can become idle', async () => {
+    const owner = await loggedIn()
+    const { secret } = await createToken(owner)
+    await identity.identify({ ...bearer(secret), isPassive: true })
+    expect((await identity.tokens.list(owner))[0]?.lastUsedAt).toBeUndefined()
+    const person = { id: owner.person, name: 'Alice', groups: ['operators'] }
+    const opened = await identity.login.oidc?.sessions.open(person)
+    const session = { headers: {}, cookies: { '__Host-redrive': opened?.secret } }
+    const seenAt = async () => {
+      const { rows } = await pool.query<{ seen_at: Date }>(
+        'select seen_at from redrive_server.session where id = $1',
+        [opened?.session.id],
+      )
+      return rows[0]?.seen_at.getTime()
+    }
+    await pool.query(
+      `update redrive_server.session set seen_at = seen_at - interval '61 s' where id = $1`,
+      [opened?.session.id],
+    )
+    const before = await seenAt()
+    expect(await identity.identify({ ...session, isPassive: true })).toBeDefined()
+    expect(await seenAt()).toBe(before)
+    expect(await identity.identify(session)).toBeDefined()
+    expect(await seenAt()).toBeGreaterThan(before as number)
+  })
+
   test('updates its last use at most once a minute', async () => {
     const owner = await loggedIn()
     const { secret, id } = await createToken(owner)

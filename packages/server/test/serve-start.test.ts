@@ -102,7 +102,8 @@ describe('the start', () => {
 describe('metrics', () => {
   test('on the address of the API require permission on all sources', async () => {
     const oidc = { issuer: 'https://id.example', clientId: 'redrive' }
-    const config = { ...BASE, auth: { oidc }, publicUrl: 'https://redrive.example' }
+    const approval = 'another_person'
+    const config = { ...BASE, auth: { oidc }, approval, publicUrl: 'https://redrive.example' }
     const server = await serving(config, 'api')
     const response = await server.get('/metrics')
     expect(response.status).toBe(401)

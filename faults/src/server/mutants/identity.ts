@@ -75,10 +75,10 @@ export const IDENTITY: readonly Mutant[] = [
   ]),
   weakened('tokens', 'an invalid token is accepted because of a session', [
     IDENTITY_FILE,
-    'if (token !== undefined) return callerOfToken(pool, token, grantsNow)\n',
+    'if (token !== undefined) return found(await callerOfToken(pool, token, grantsNow, isPassive))\n',
     `if (token !== undefined) {
-        const caller = await callerOfToken(pool, token, grantsNow)
-        if (caller !== undefined) return caller
+        const caller = await callerOfToken(pool, token, grantsNow, isPassive)
+        if (caller !== undefined) return found(caller)
       }
 `,
   ]),

@@ -60,11 +60,13 @@ export interface StoredPreview {
 }
 
 export function storedPreview(value: unknown): StoredPreview {
-  const hiddenBy =
-    typeof value === 'object' && value !== null && Object.hasOwn(value, HIDDEN)
-      ? String((value as Readonly<Record<string, unknown>>)[HIDDEN])
-      : undefined
-  return { preview: hiddenBy === undefined ? (value ?? undefined) : undefined, hiddenBy }
+  const [entry, ...others] = Object.entries(
+    typeof value === 'object' && value !== null ? value : {},
+  )
+  const isHidden = entry?.[0] === HIDDEN && others.length === 0
+  return isHidden
+    ? { preview: undefined, hiddenBy: String(entry[1]) }
+    : { preview: value ?? undefined, hiddenBy: undefined }
 }
 
 /** Returns the values at these paths that can be searched: texts, numbers, true and false. */

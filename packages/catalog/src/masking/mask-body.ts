@@ -26,8 +26,10 @@ export function maskBody(
   text: (value: string) => string = (value) => value,
 ): MaskedBody {
   const matched = new Set<ResolvedMask>()
+  let hiddenCount = 0
   const hide = (active: readonly Active[]) => {
     for (const { mask } of active) matched.add(mask)
+    hiddenCount += 1
     return MASKED
   }
 
@@ -46,11 +48,12 @@ export function maskBody(
 
   function inText(value: string, active: readonly Active[]): string {
     if (!JSON_START.test(value)) return text(value)
-    if (isTooDeep(Buffer.from(value))) return hide(active)
-    const parsed = jsonOf(value)
-    const before = matched.size
+    const parsed = isTooDeep(Buffer.from(value)) ? undefined : jsonOf(value)
+    // What looks like JSON and cannot be read may contain the value.
+    if (parsed === undefined) return hide(active)
+    const before = hiddenCount
     const masked = walk(parsed, active)
-    return matched.size > before ? JSON.stringify(masked) : text(value)
+    return hiddenCount > before ? JSON.stringify(masked) : text(value)
   }
 
   const value = walk(
@@ -68,16 +71,18 @@ function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // Most texts that begin like JSON are not JSON. They have no values to mask.
+    // A text that only begins like JSON, or that was cut.
     return undefined
   }
 }
 
-/** A list item: a step that is not a position continues in every item. */
+/** A list item: a step that is not a position continues in every item. A star may mean the item or a key in it. */
 const intoItem = (active: readonly Active[], index: number): readonly Active[] =>
   active.flatMap(({ mask, at }) => {
     const step = mask.steps[at]
-    if (step === '*' || step === String(index)) return [{ mask, at: at + 1 }]
+    const taken = { mask, at: at + 1 }
+    if (step === '*') return [taken, { mask, at }]
+    if (step === String(index)) return [taken]
     return isIndex(step) ? [] : [{ mask, at }]
   })
 
@@ -93,10 +98,11 @@ function inNumber(value: number, text: (value: string) => string): unknown {
 /** Returns an object with all entries. Names that became equal get a number. */
 function withNames(entries: readonly (readonly [string, unknown])[]): Record<string, unknown> {
   const found = new Map<string, unknown>()
+  const uses = new Map<string, number>()
   for (const [name, value] of entries) {
-    let unique = name
-    for (let n = 2; found.has(unique); n++) unique = `${name} (${n})`
-    found.set(unique, value)
+    const use = (uses.get(name) ?? 0) + 1
+    uses.set(name, use)
+    found.set(use === 1 && !found.has(name) ? name : `${name} (${use})`, value)
   }
   return Object.fromEntries(found)
 }

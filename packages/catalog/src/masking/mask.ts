@@ -39,7 +39,11 @@ export function stepsLeft(mask: readonly string[], path: readonly string[]): num
   const [step, ...rest] = mask
   const [name, ...below] = path
   if (step === undefined || name === undefined) return mask.length
-  const taken = isStep(step, name) ? stepsLeft(rest, below) : undefined
-  const isItem = isIndex(name) || name === '-'
+  const isEnd = name === '-'
+  const taken = isStep(step, name) || isEnd ? stepsLeft(rest, below) : undefined
+  const isItem = isEnd || ITEM.test(name)
   return taken ?? (isItem && !isIndex(step) ? stepsLeft(mask, below) : undefined)
 }
+
+/** A position in a list. The database also accepts a sign, and counts from the end then. */
+const ITEM = /^\s*[+-]?\d+\s*$/

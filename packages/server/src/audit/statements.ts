@@ -16,6 +16,9 @@ from redrive_server.audit
 where sequence > $1
 order by sequence limit $2`
 
+export const VALUE_KEY: string = `
+select key from redrive_server.audit_key`
+
 export const HASH_OF_ENTRY: string = `
 select encode(hash, 'hex') as hash from redrive_server.audit where sequence = $1`
 

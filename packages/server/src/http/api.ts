@@ -102,7 +102,8 @@ function streamHandler(
     const caller = callerOf(request)
     const closed = new AbortController()
     const { headers, cookies } = request
-    const isAllowed = async () => isSame(caller, await identity.identify({ headers, cookies }))
+    const isAllowed = async () =>
+      isSame(caller, await identity.identify({ headers, cookies, isPassive: true }))
     const slot = streams.take(caller, closed.signal, isAllowed)
     const keepOpen = destroyAfterEnd(reply, slot.signal)
     const end = () => {

@@ -12,7 +12,7 @@ import type { Pool } from 'pg'
 import { ProblemError } from '../access/problem-error.ts'
 import type { Operations } from '../operations/operations.ts'
 import type { Identity } from '../identity/port.ts'
-import { basePathOf, withoutBase } from '../identity/public-url.ts'
+import { basePathOf, publicUrlOf, withoutBase } from '../identity/public-url.ts'
 import { createRetryingWriter } from '../retry-write.ts'
 import { noSuchRoute, registerApi } from './api.ts'
 import { keepCaller, knownCaller } from './caller.ts'
@@ -175,7 +175,7 @@ function reportRefused({ headers, cookies, ip, log }: FastifyRequest, options: A
   const kind =
     headers.authorization !== undefined
       ? 'token'
-      : Object.keys(cookies).length > 0
+      : cookies[publicUrlOf(options.publicUrl).cookies.session] !== undefined
         ? 'session'
         : undefined
   if (kind === undefined) return

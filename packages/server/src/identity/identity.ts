@@ -75,28 +75,33 @@ export function createIdentity(options: IdentityOptions): ServerIdentity {
   const csrfTokens = new WeakMap<Caller, string>()
   const callerOf = (session: Session) => callerOfSession(session, grantsNow)
 
-  async function callerOfCookie(secret: string | undefined): Promise<Found | undefined> {
+  async function callerOfCookie(
+    secret: string | undefined,
+    isPassive: boolean,
+  ): Promise<Found | undefined> {
     if (secret === undefined || oidc === undefined) return undefined
-    const session = await oidc.sessions.find(secret)
+    const session = await oidc.sessions.find(secret, isPassive)
     // With groups that are too old, the user must sign in again.
     if (session === undefined || !areCurrent(options, session.person)) return undefined
     return { caller: callerOf(session), csrf: csrfOfSecret(secret) }
   }
 
-  async function callerOfCredentials(
-    headers: Credentials['headers'],
-    cookies: Credentials['cookies'],
-  ): Promise<Found | undefined> {
+  async function callerOfCredentials({
+    headers,
+    cookies,
+    isPassive = false,
+  }: Credentials): Promise<Found | undefined> {
     const token = bearerOf(headers)
     // An invalid token is rejected even if the request also has a valid session.
-    if (token !== undefined) return found(await callerOfToken(pool, token, grantsNow))
+    if (token !== undefined) return found(await callerOfToken(pool, token, grantsNow, isPassive))
     if (auth.development !== undefined) return found(developerOf(auth.development, headers))
-    return callerOfCookie(cookies[publicUrl.cookies.session])
+    return callerOfCookie(cookies[publicUrl.cookies.session], isPassive)
   }
 
   return {
-    async identify({ headers, cookies, origin }) {
-      const known = await callerOfCredentials(headers, cookies)
+    async identify(credentials) {
+      const { headers, origin } = credentials
+      const known = await callerOfCredentials(credentials)
       if (known === undefined) return undefined
       // A program can say that it is an agent, which only removes permissions.
       const isAgent = known.caller.isAgent || headers[AGENT_HEADER] !== undefined

@@ -34,7 +34,13 @@ export async function issueToken(options: IssueOptions): Promise<NewToken> {
     caller,
     via: 'config',
     operation: 'createToken',
-    facts: { name, actions, sources, isAgent, by: 'administrator with the config' },
+    facts: {
+      token: name,
+      actions,
+      sources,
+      forAgent: isAgent,
+      by: 'administrator with the config',
+    },
   } as const
   await options.audit({ ...entry, outcome: 'requested' })
   try {

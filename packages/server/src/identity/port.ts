@@ -8,6 +8,8 @@ export interface Credentials {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly cookies: Readonly<Record<string, string | undefined>>
   readonly origin?: RequestOrigin
+  /** Whether the check does not count as a use of the credential, so that a session can still become idle. */
+  readonly isPassive?: boolean
 }
 
 export type Token = Output<'listTokens'>['tokens'][number]

@@ -62,6 +62,7 @@ async function finish(
     outcome: 'done',
     facts: {
       address: request.ip,
+      request: request.id,
       name: person.name,
       groups: person.groups.slice(0, AUDITED_GROUPS),
     },
@@ -93,7 +94,7 @@ async function verifyCallback(
     return { person: await oidc.provider.finish(callback, begun), returnTo: begun.returnTo }
   } catch (error) {
     const why = error instanceof ProblemError ? error.message : 'Internal error.'
-    const facts = { address: request.ip, why }
+    const facts = { address: request.ip, request: request.id, why }
     await audit({ caller: undefined, operation: 'login', outcome: 'denied', facts })
     throw error
   }
@@ -121,7 +122,12 @@ async function logout(
   if (caller?.via === 'session' && secret !== undefined) {
     await refuseForgedLogout(identity, caller, request)
     await oidc?.sessions.close(secret)
-    await audit({ caller, operation: 'logout', outcome: 'done', facts: { address: request.ip } })
+    await audit({
+      caller,
+      operation: 'logout',
+      outcome: 'done',
+      facts: { address: request.ip, request: request.id },
+    })
   }
   dropCookie(reply, login, 'session')
   reply.header('clear-site-data', '"cache", "storage"')

@@ -44,7 +44,8 @@ export interface SessionLimits {
 export interface Sessions {
   /** Opens a session with a new secret, so that a secret from before the login is useless. */
   open(person: SignedIn): Promise<{ readonly secret: string; readonly session: Session }>
-  find(secret: string): Promise<Session | undefined>
+  /** Returns the session of a secret. A passive check does not count as a use. */
+  find(secret: string, isPassive?: boolean): Promise<Session | undefined>
   close(secret: string): Promise<void>
   /** Lists the open sessions of all users, the last used first. */
   list(): Promise<readonly OpenSession[]>
@@ -87,12 +88,12 @@ export function sessionsIn(pool: Pool, { idleMs, mostMs }: SessionLimits): Sessi
       await run(INSERT_SESSION, [sha256(secret), id, person.id])
       return { secret, session: { id, person: { ...person, groupsAgeMs: 0 } } }
     },
-    async find(secret) {
+    async find(secret, isPassive = false) {
       const values = [sha256(secret), idleMs, mostMs, everyMs]
       const [found] = await run<SessionRow>(FIND_SESSION, values)
       if (found === undefined) return undefined
       const { id, person_id, name, groups, groups_age_ms: groupsAgeMs, is_stale } = found
-      if (is_stale) await run(SESSION_SEEN, [id])
+      if (is_stale && !isPassive) await run(SESSION_SEEN, [id])
       return { id, person: { id: person_id, name, groups, groupsAgeMs } }
     },
     async close(secret) {

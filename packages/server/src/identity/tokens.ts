@@ -51,6 +51,7 @@ export async function callerOfToken(
   pool: Pool,
   text: string,
   grantsNow: GrantsNow,
+  isPassive = false,
 ): Promise<Caller | undefined> {
   const token = parseToken(text)
   if (token === undefined) return undefined
@@ -58,7 +59,7 @@ export async function callerOfToken(
   const [row] = await run<TokenRow>(VALID_TOKEN, [token.id])
   const isRight = timingSafeEqual(sha256(token.secret), row?.secret_hash ?? NO_HASH)
   if (row === undefined || !isRight) return undefined
-  if (row.is_stale) await run(TOKEN_USED, [row.id])
+  if (row.is_stale && !isPassive) await run(TOKEN_USED, [row.id])
   const caller = callerOf(row, grantsNow)
   return caller.grants.length === 0 ? undefined : caller
 }

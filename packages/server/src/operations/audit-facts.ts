@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { FilterError, filterWords, formatFilterWord } from '@redrive/api/filter'
 
 export type Facts = Readonly<Record<string, unknown>>
@@ -36,30 +36,27 @@ function shortPart(value: unknown): unknown {
 const CONTENT: readonly string[] = ['text', 'key', 'lane', 'header', 'json', 'extracted']
 const NAMED: readonly string[] = ['header', 'json', 'extracted']
 
-/**
- * Returns a filter with hashes instead of the values of messages, because readers of the audit log may not see these.
- * A value becomes `sha256:SALT:HASH`. With the value, a reader can check that it matches.
- */
-export function auditedFilter(text: string): string {
+/** Returns a text that stands for a value. */
+export type SealValue = (value: string) => Promise<string>
+
+/** Returns a filter with sealed values of messages, because readers of the audit log may not see these. */
+export async function auditedFilter(seal: SealValue, text: string): Promise<string> {
+  const words: string[] = []
   try {
-    return filterWords(text)
-      .map(({ field = 'text', value }) =>
-        formatFilterWord(field, CONTENT.includes(field) ? hashedValue(field, value) : value),
-      )
-      .join(' ')
+    for (const { field = 'text', value } of filterWords(text)) {
+      const shown = CONTENT.includes(field) ? await sealed(seal, field, value) : value
+      words.push(formatFilterWord(field, shown))
+    }
   } catch (error) {
     if (error instanceof FilterError) return 'invalid'
     throw error
   }
+  return words.join(' ')
 }
 
-function hashedValue(field: string, value: string): string {
+async function sealed(seal: SealValue, field: string, value: string): Promise<string> {
   const equals = NAMED.includes(field) ? value.indexOf('=') + 1 : 0
-  const salt = randomBytes(6).toString('hex')
-  const hash = createHash('sha256')
-    .update(salt + value.slice(equals))
-    .digest('hex')
-  return `${value.slice(0, equals)}sha256:${salt}:${hash.slice(0, 32)}`
+  return value.slice(0, equals) + (await seal(value.slice(equals)))
 }
 
 /** Returns the only item of a list; undefined if there are none or several. */

@@ -1,6 +1,7 @@
 import type { Output, Input } from '@redrive/api'
 import type { AlertLimits, Catalog } from '@redrive/catalog'
 import type { Identity } from '../identity/port.ts'
+import type { SealValue } from './audit-facts.ts'
 import type { Authorizer } from './authorize.ts'
 import type { Reading } from '../reading/reading.ts'
 
@@ -15,6 +16,8 @@ export interface OperationDeps {
   readonly guard: Authorizer
   readonly identity: Pick<Identity, 'tokens' | 'sessions' | 'grantsOf' | 'csrfOf'>
   readonly readAudit: ReadAudit
+  /** Replaces values of messages in the audit log. */
+  readonly sealValue: SealValue
   readonly alertLimits: AlertLimits
   readonly reading: Reading
 }

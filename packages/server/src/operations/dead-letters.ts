@@ -44,7 +44,7 @@ export function deadLetters(parts: OperationDeps): Handlers<DeadLetters> {
       const allowed = await queryOf(parts, audited, query, 'export')
       const of = omitUndefined({ source: only(allowed?.sources) })
       const facts = {
-        filter: auditedFilter(query.filter ?? ''),
+        filter: await auditedFilter(parts.sealValue, query.filter ?? ''),
         ...omitUndefined({ sources: allowed?.sources }),
       }
       await guard.seen({ ...audited, ...of, facts })

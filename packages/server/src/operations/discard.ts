@@ -20,7 +20,7 @@ export function settle(
   const { catalog, guard } = parts
   return {
     async selectDeadLetters(caller, { body: { action, filter } }) {
-      const facts = { action, filter: auditedFilter(filter) }
+      const facts = { action, filter: await auditedFilter(parts.sealValue, filter) }
       const audited = { caller, operation: 'selectDeadLetters', facts } as const
       const query = await selectionQuery(parts, audited, filter, ['discard'])
       const found = await guard.mutate(

@@ -12,6 +12,7 @@ type GivenRules = Input<'previewFingerprints'>['body']['rules']
 export function fingerprints({
   catalog,
   guard,
+  reading,
 }: OperationDeps): Handlers<'listFingerprints' | 'previewFingerprints' | 'applyFingerprints'> {
   const { regrouping } = catalog
   return {
@@ -30,8 +31,8 @@ export function fingerprints({
         ...found,
         rules: found.rules.map((one) => ({
           ...one,
-          from: [...one.from],
-          examples: [...one.examples],
+          from: one.from.map((group) => ({ ...group, title: reading.text(group.title) })),
+          examples: one.examples.map((each) => ({ ...each, message: reading.text(each.message) })),
         })),
       }
     },

@@ -4,6 +4,7 @@ import type { Operation } from '@redrive/api'
 import type { Action } from '@redrive/api/enums'
 import { allowsSome } from '../access/allow.ts'
 import type { WriteAudit } from '../audit/entry.ts'
+import type { SealValue } from './audit-facts.ts'
 import type { Identity } from '../identity/port.ts'
 import { createReading, type Reading } from '../reading/reading.ts'
 import type { RetryingWriter } from '../retry-write.ts'
@@ -22,7 +23,11 @@ import { settle } from './discard.ts'
 
 export interface DeskOptions {
   readonly catalog: Catalog
-  readonly audit: { readonly write: WriteAudit; readonly read: ReadAudit }
+  readonly audit: {
+    readonly write: WriteAudit
+    readonly read: ReadAudit
+    readonly seal: SealValue
+  }
   readonly identity: Pick<Identity, 'tokens' | 'sessions' | 'grantsOf' | 'csrfOf'>
   /** Writes the outcome of a mutation. */
   readonly insist: RetryingWriter
@@ -43,7 +48,15 @@ export function createOperations(options: DeskOptions): Operations {
   const { catalog, audit, identity, insist, alertLimits = ALERT_LIMITS } = options
   const { reading = createReading() } = options
   const guard = new Authorizer(catalog, audit.write, insist)
-  const parts = { catalog, guard, identity, readAudit: audit.read, alertLimits, reading }
+  const parts = {
+    catalog,
+    guard,
+    identity,
+    readAudit: audit.read,
+    sealValue: audit.seal,
+    alertLimits,
+    reading,
+  }
   return {
     handlers: {
       ...overview(parts),

@@ -9,7 +9,7 @@ import type {
 } from '@redrive/catalog'
 import { ProblemError } from '../access/problem-error.ts'
 import { deadLetterTag } from './etag.ts'
-import { auditedFilter, only } from './audit-facts.ts'
+import { auditedFilter, only, type SealValue } from './audit-facts.ts'
 import { changed } from './groups.ts'
 import { type AuditedAction, notFound } from './authorize.ts'
 import type { Handlers } from './handlers.ts'
@@ -33,7 +33,7 @@ export function plan(parts: OperationDeps): Handlers<'planReplay'> {
         actionsFor(change),
       )
       await checkMasked(parts, { ...action, ...about }, change, sources)
-      const audited = { ...action, ...about, facts: factsOf(body) }
+      const audited = { ...action, ...about, facts: await factsOf(parts.sealValue, body) }
       const work = async () => {
         const run = await parts.catalog.replays.plan({
           // The catalog parses durations and reports invalid ones.
@@ -46,7 +46,7 @@ export function plan(parts: OperationDeps): Handlers<'planReplay'> {
             seenVersion: await seenVersion(parts.catalog, body, ifMatch),
           }),
         })
-        return runView(caller, run)
+        return runView(parts.reading, caller, run)
       }
       return parts.guard.mutate(audited, work, ({ id, source }) => ({ subject: id, source }))
     },
@@ -148,8 +148,12 @@ function changeOf(change: Body['change']): ReplayChange | undefined {
 }
 
 /** Returns the audit facts of a plan. They contain only the kind of a change, because its values may be secret. */
-function factsOf({ selection, change, ...options }: Body): Readonly<Record<string, unknown>> {
+async function factsOf(
+  seal: SealValue,
+  { selection, change, ...options }: Body,
+): Promise<Readonly<Record<string, unknown>>> {
   const [kind] = Object.keys(change ?? {})
-  const selected = 'filter' in selection ? { filter: auditedFilter(selection.filter) } : selection
+  const selected =
+    'filter' in selection ? { filter: await auditedFilter(seal, selection.filter) } : selection
   return { selection: selected, ...omitUndefined({ ...options, change: kind }) }
 }

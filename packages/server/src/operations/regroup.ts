@@ -2,6 +2,7 @@ import { auditedFilter } from './audit-facts.ts'
 import type { OperationDeps } from './context.ts'
 import { readSplitFilter } from './filter.ts'
 import type { Handlers } from './handlers.ts'
+import { valuesNeed } from './payload-filters.ts'
 import { omitUndefined } from './present.ts'
 import { shownGroup } from './shown.ts'
 
@@ -10,6 +11,7 @@ export function regroup({
   catalog,
   guard,
   reading,
+  sealValue,
 }: OperationDeps): Handlers<'mergeGroups' | 'unmergeGroup' | 'splitGroup' | 'listMergedGroups'> {
   return {
     async mergeGroups(caller, { params: { id }, body: { groups, reason } }) {
@@ -39,9 +41,10 @@ export function regroup({
     async splitGroup(caller, { params: { id }, body: { filter, name, reason, cursor } }) {
       const conditions = omitUndefined(readSplitFilter(filter))
       // The fact "name" is the name of the caller.
-      const facts = { filter: auditedFilter(filter), newGroup: name, reason }
+      const facts = { filter: await auditedFilter(sealValue, filter), newGroup: name, reason }
       const audited = { caller, operation: 'splitGroup', subject: id, facts } as const
       const source = await guard.sourceOf(audited, 'group', id, 'discard')
+      await guard.check(audited, source, valuesNeed(reading, source, conditions))
       const request = { conditions, name, by: caller.person, reason, ...omitUndefined({ cursor }) }
       return guard.mutate({ ...audited, source }, async () => {
         const done = await catalog.regrouping.split(id, request)

@@ -2,14 +2,16 @@ import type { Output } from '@redrive/api'
 import type { DeadLetterQuery, ReplayRun } from '@redrive/catalog'
 import { allows } from '../access/allow.ts'
 import type { Caller } from '../access/caller.ts'
+import type { Reading } from '../reading/reading.ts'
+import { comparesHidden } from './masked-values.ts'
 import { omitUndefined } from './present.ts'
 
 type Run = Output<'getReplay'>
 
 /** Returns a run as this caller can see it. */
-export const runView = (caller: Caller, run: ReplayRun): Run => ({
+export const runView = (reading: Reading, caller: Caller, run: ReplayRun): Run => ({
   ...run,
-  selection: selectionFor(caller, run),
+  selection: selectionFor(reading, caller, run),
   options: {
     ...run.options,
     canary: [...run.options.canary],
@@ -18,26 +20,40 @@ export const runView = (caller: Caller, run: ReplayRun): Run => ({
   skipped: { ...run.skipped },
 })
 
-/** Replaces values of payloads for callers without permission "view_payload". */
+/** Replaces values that the caller may not see. */
 const HIDDEN = '***'
 
-/** Returns the selection without source names and payload values that only the planner can see. */
-function selectionFor(caller: Caller, { selection, source }: ReplayRun): unknown {
+type Values = Readonly<Record<string, unknown>> | undefined
+
+/** Returns the selection without source names and values of messages that only the planner can see. */
+function selectionFor(reading: Reading, caller: Caller, { selection, source }: ReplayRun): unknown {
   const { query } = selection as { readonly query?: DeadLetterQuery }
   if (query === undefined) return selection
-  const { sources, json, extracted, ...rest } = query
-  const isHidden = !allows(caller, 'view_payload', source)
-  const values = (all: object | undefined) =>
-    all === undefined || !isHidden
-      ? all
-      : Object.fromEntries(Object.keys(all).map((name) => [name, HIDDEN]))
+  const { sources, json, extracted, headers, texts, key, lane, ...rest } = query
+  const seesPayload = allows(caller, 'view_payload', source)
+  const seesAll = allows(caller, 'view_unmasked', source)
+  const text = (value: string | undefined) =>
+    value === undefined || seesAll ? value : reading.text(value)
+  const shown = (all: Values, isVisible: (name: string) => boolean) =>
+    all &&
+    Object.fromEntries(
+      Object.entries(all).map(([name, value]) => {
+        if (!seesAll && !isVisible(name)) return [name, HIDDEN]
+        return [name, typeof value === 'string' ? text(value) : value]
+      }),
+    )
+  const isMasked = (name: string) => comparesHidden(reading, source, { json: { [name]: 0 } })
   return {
     query: {
       ...rest,
       ...omitUndefined({
         sources: sources?.filter((one) => allows(caller, 'view', one)),
-        json: values(json),
-        extracted: values(extracted),
+        json: shown(json, (name) => seesPayload && !isMasked(name)),
+        extracted: shown(extracted, () => seesPayload),
+        headers: shown(headers, (name) => !reading.hidesHeader(source, name)),
+        texts: texts?.map((one) => text(one)),
+        key: text(key),
+        lane: text(lane),
       }),
     },
   }

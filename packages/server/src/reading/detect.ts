@@ -20,7 +20,7 @@ const HIDE: Readonly<Record<Detector, (text: string) => string>> = {
       .replace(NAMED_SECRET, `$1${hidden('secret')}`),
   card: (text) =>
     text.replace(CARD, (found) => (isCard(digitsOf(found)) ? hidden('card number') : found)),
-  iban: (text) => text.replace(IBAN, hideIban),
+  iban: hideIbans,
   email: (text) => text.replace(EMAIL, hidden('e-mail')),
 }
 
@@ -28,7 +28,7 @@ const PRIVATE_KEY =
   /-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|$)/g
 
 /** A JSON Web Token: three parts, of which the first begins with `{"` in base64. */
-const JWT = /\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?/g
+const JWT = /(?<![\w-])eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?/g
 
 /** Tokens whose issuers give them a prefix, so that scanners find them. */
 const KNOWN_TOKEN = new RegExp(
@@ -48,18 +48,18 @@ const KNOWN_TOKEN = new RegExp(
   'g',
 )
 
-/** The value of an Authorization header. */
-const SCHEME = /\b(bearer|basic)\s+[\w.~+/-]{8,}={0,2}/gi
+/** The value of an Authorization header. Words such as "Basic authentication" have no digit and no sign. */
+const SCHEME = /\b(bearer|basic)\s+(?=[\w.~+/-]*[\d+/=.~_-])[\w.~+/-]{8,}={0,2}/gi
 
-const PASSWORD_IN_URL = /(\b[a-z][a-z\d+.-]{0,20}:\/\/[^\s/:@]{0,200}:)[^\s/@]{1,200}@/gi
+const PASSWORD_IN_URL = /(\b[a-z][a-z\d+.-]{0,20}:\/\/[^\s/:@]{0,200}:)[^\s@]{1,200}@/gi
 
-/** `password=…` and `"password":"…"`, also for other names of secrets. */
+/** `password=…`, `password: …` and `"password":"…"`, also with escaped quotes, and for other names of secrets. */
 const NAMED_SECRET =
-  /(\b[\w-]{0,30}(?:password|passwd|secret|token|api[-_]?key|access[-_]?key)(?:=|["']\s*:\s*["']))[^\s"'&,;]{1,2000}/gi
+  /(\b[\w-]{0,30}(?:password|passwd|secret|token|api[-_]?key|access[-_]?key)(?:\\?["'])?\s?(?:=|:(?!\/\/))\s?(?:\\?["'])?)(?![\s"'\\])[^\s"'\\&,;]{3,2000}/gi
 
 /** 13 to 19 digits, without separators or in the groups of a card. */
 const CARD =
-  /(?<!\d)(?:\d{4}([ -])\d{4}\1\d{4}\1\d{1,7}|\d{4}([ -])\d{6}\2\d{4,5}|\d{13,19})(?!\d)/g
+  /(?<!\d|\d\.)(?:\d{4}([ -])\d{4}\1\d{4}\1\d{1,7}|\d{4}([ -])\d{6}\2\d{4,5}|\d{13,19})(?!\d)/g
 
 const digitsOf = (text: string) => text.replaceAll(/\D/g, '')
 
@@ -75,19 +75,36 @@ function isCard(digits: string): boolean {
   return sum % 10 === 0
 }
 
-/** Country, check digits, and 11 to 30 letters and digits, in groups of four or without spaces. */
-const IBAN = /\b[A-Z]{2}\d{2}(?: ?[A-Z\d]){11,30}/g
+/** Country and check digits. */
+const IBAN_START = /\b[a-z]{2}\d{2}/gi
+/** Letters and digits, in groups of four or without spaces. */
+const IBAN_RUN = /^[a-z\d](?: ?[a-z\d]){14,33}/i
 
 const IBAN_MIN = 15
+/** 34 characters with a space after each group of four. */
+const IBAN_MAX = 42
 
-/** Hides the longest part from the beginning that is an IBAN: words may follow it. */
-function hideIban(found: string): string {
-  for (let end = found.length; end >= IBAN_MIN; end--) {
-    const isEnd = found[end - 1] !== ' ' && !/[A-Z\d]/.test(found[end] ?? ' ')
-    if (isEnd && isIban(found.slice(0, end).replaceAll(' ', '')))
-      return hidden('IBAN') + found.slice(end)
+function hideIbans(text: string): string {
+  let result = ''
+  let at = 0
+  for (const { index } of text.matchAll(IBAN_START)) {
+    const run = IBAN_RUN.exec(text.slice(index, index + IBAN_MAX))?.[0]
+    if (index < at || run === undefined) continue
+    const length = ibanLength(run, text[index + run.length])
+    if (length === undefined) continue
+    result += text.slice(at, index) + hidden('IBAN')
+    at = index + length
   }
-  return found
+  return result + text.slice(at)
+}
+
+/** Returns the length of the longest beginning that is an IBAN and ends with a word: words may follow it. */
+function ibanLength(run: string, next = ' '): number | undefined {
+  for (let end = run.length; end >= IBAN_MIN; end--) {
+    const isEnd = run[end - 1] !== ' ' && !/[a-z\d]/i.test(run[end] ?? next)
+    if (isEnd && isIban(run.slice(0, end).replaceAll(' ', ''))) return end
+  }
+  return undefined
 }
 
 /** The remainder of the number, with letters as 10 to 35 and the first four characters at the end, is 1 (ISO 13616). */
@@ -97,7 +114,7 @@ function isIban(text: string): boolean {
     const value = Number.parseInt(character, 36)
     remainder = (remainder * (value > 9 ? 100 : 10) + value) % 97
   }
-  return text.length >= IBAN_MIN && remainder === 1
+  return remainder === 1
 }
 
 const EMAIL = /[\w.%+-]{1,64}@(?:[a-z\d-]{1,63}\.){1,8}[a-z]{2,24}\b/gi

@@ -54,7 +54,7 @@ export function createReading({
   const known = new Map(Object.entries(sources).map(([name, one]) => [name, resolved(one)]))
   const of = (source: string) => known.get(source) ?? NO_MASKS
   const hidesHeader = (source: string, name: string) =>
-    SECRET_HEADER.test(name) || of(source).headers.has(name.toLowerCase())
+    isSecretHeader(name) || of(source).headers.has(name.toLowerCase())
   return {
     text,
     hidesHeader,
@@ -68,7 +68,7 @@ export function createReading({
         ]),
       ),
     body(source, { preview, hiddenBy }) {
-      if (hiddenBy !== undefined) return { hiddenBy }
+      if (hiddenBy !== undefined) return { hiddenBy: text(hiddenBy) }
       if (preview === undefined) return {}
       const { value, unmatched } = maskBody(preview, of(source).masks, text)
       return unmatched === undefined ? { preview: value } : { hiddenBy: unmatched }
@@ -85,4 +85,8 @@ function resolved({ mask = [], maskHeaders = [] }: SourceMasks) {
 
 /** Names of headers that contain secrets in most systems. Their values are hidden in every source. */
 const SECRET_HEADER =
-  /^(?:.*[-_.])?(?:authorization|cookie|password|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|credentials?)$/i
+  /(?:^|[-_.])(?:authorization|cookie|password|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|credentials?)$/
+
+/** Whether a name ends with one of these words, also in camel case: `authToken`. */
+const isSecretHeader = (name: string) =>
+  SECRET_HEADER.test(name.replaceAll(/([a-z\d])([A-Z])/g, '$1-$2').toLowerCase())
