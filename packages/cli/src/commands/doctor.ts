@@ -3,6 +3,7 @@ import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import type { CommonOptions, Io } from '../io.ts'
 import { hint, print } from '../print.ts'
 import { type ConfigOptions, loaded } from '../server/config.ts'
+import { filledAddress } from '../server/address.ts'
 import { brokerAt, brokersIn } from '../server/brokers.ts'
 import { bold } from '../text/painted.ts'
 
@@ -50,7 +51,9 @@ async function reportOf(io: Io, named: readonly string[], options: DoctorOptions
   const { diagnose, gradeOf } = await import('@redrive/doctor')
   const { accept = [] } = options
   const targets =
-    named.length > 0 ? named.map(brokerAt) : brokersIn((await loaded(io, options)).config)
+    named.length > 0
+      ? named.map((one) => brokerAt(filledAddress(io, one)))
+      : brokersIn((await loaded(io, options)).config)
   const brokers: Report['brokers'][number][] = []
   for (const target of targets) {
     brokers.push(...(await diagnose({ ...target, accept })).brokers)

@@ -10,6 +10,7 @@ import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import type { CommonOptions, Io } from '../io.ts'
 import { hint, print } from '../print.ts'
 import { vhostIn } from '../server/brokers.ts'
+import { filledAddress } from '../server/address.ts'
 
 export interface PlanTopologyOptions extends CommonOptions {
   /** The queue to consume. */
@@ -53,9 +54,10 @@ function flagsOf({ queue, adopt, prefix, type, order }: PlanTopologyOptions): st
 /** Creates what a consumer of a queue needs. What exists already is not changed. */
 export async function createTopology(
   io: Io,
-  address: string,
+  given: string,
   options: PlanTopologyOptions,
 ): Promise<ExitCode> {
+  const address = filledAddress(io, given)
   vhostOf(address)
   const { applyTopology } = await loadRabbitMqTopology()
   const { queue, adopt, prefix, type, order } = options

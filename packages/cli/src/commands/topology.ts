@@ -3,6 +3,7 @@ import type { TopologyFacts } from '@redrive/doctor/internal'
 import { EXIT, type ExitCode } from '../exit.ts'
 import type { CommonOptions, Io } from '../io.ts'
 import { print, say } from '../print.ts'
+import { filledAddress } from '../server/address.ts'
 import { brokerAt, type Brokers, brokersIn } from '../server/brokers.ts'
 import { type ConfigOptions, loaded } from '../server/config.ts'
 
@@ -23,7 +24,9 @@ export async function topology(
 ): Promise<ExitCode> {
   const { asMermaid, asTree } = await import('@redrive/doctor/internal')
   const brokers =
-    named.length > 0 ? named.map(brokerAt) : brokersIn((await loaded(io, options)).config)
+    named.length > 0
+      ? named.map((one) => brokerAt(filledAddress(io, one)))
+      : brokersIn((await loaded(io, options)).config)
   const all: BrokerTopology[] = []
   for (const broker of brokers) all.push(...(await readTopology(broker)))
   const places = all.flatMap((one) => one.places)

@@ -17,11 +17,13 @@ export function addLocal(root: Command, run: BindAction): void {
     )
     .action(
       run<PeekOptions>(async (io, options, [address = '', queue = '']) => {
-        const [{ peek }, { openPeekTarget }] = await Promise.all([
+        const [{ peek }, { openPeekTarget }, { filledAddress }] = await Promise.all([
           import('../commands/peek.ts'),
           import('../composition.ts'),
+          import('../server/address.ts'),
         ])
-        return peek(io, openPeekTarget, { address, queue }, options)
+        const target = { address: filledAddress(io, address), queue }
+        return peek(io, openPeekTarget, target, options)
       }),
     )
   addSimulate(root, run)
