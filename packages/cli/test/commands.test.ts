@@ -150,7 +150,7 @@ describe('output for people', () => {
 
   test('approves a paused run again', async () => {
     const paused = theRun({ state: 'paused' })
-    const { code, stderr } = await runWith(
+    const { code, stdout } = await runWith(
       {
         getReplay: () => paused,
         getReplayChange: () => ({ kind: 'none', isHidden: false }),
@@ -164,7 +164,7 @@ describe('output for people', () => {
       operation: 'approveReplay',
       body: { hash: paused.hash },
     })
-    expect(stderr).not.toContain('Only a planned run')
+    expect(stdout).toContain('Approved and resumed.')
   })
 
   test('prints how many a plan replays, how many it skips, and how to start it', async () => {

@@ -45,14 +45,15 @@ export async function approveReplay(
   const run = await reviewed(io, client, given, options)
   // The server decides whether the approval of a paused run has ended.
   if (run.state !== 'planned' && run.state !== 'paused') throw notPlanned(run)
-  const again = run.state === 'paused' ? ' again and resume it' : ''
-  await confirmed(io, options, `Approve hash ${run.hash}, planned by ${run.plannedBy}${again}?`)
+  const isPaused = run.state === 'paused'
+  const question = isPaused ? 'Approve again and resume: hash' : 'Approve hash'
+  await confirmed(io, options, `${question} ${run.hash}, planned by ${run.plannedBy}?`)
   const approved = await approve(io, client, run, options)
   if (approved === undefined) return EXIT.ok
   print(io, options, {
     json: approved,
     human: (page) =>
-      page.line`Approved and started. Follow it with: redrive replay watch ${run.id}`,
+      page.line`Approved and ${isPaused ? 'resumed' : 'started'}. Follow it with: redrive replay watch ${run.id}`,
   })
   return EXIT.ok
 }

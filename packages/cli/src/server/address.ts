@@ -29,7 +29,10 @@ function valueOf({ env, cwd }: Io, name: string): string {
   if (value !== undefined && value !== '') return value
   const file = env[`${name}_FILE`]
   if (file === undefined || file === '')
-    throw new CommandError(EXIT.usage, `The variable ${name} of the address is not set.`)
+    throw new CommandError(
+      EXIT.usage,
+      `The variable ${name} of the address is not set. Set it, or set ${name}_FILE to the path of a file with the value.`,
+    )
   try {
     return readFileSync(resolve(cwd, file), 'utf8').trimEnd()
   } catch (cause) {

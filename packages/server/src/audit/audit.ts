@@ -12,7 +12,7 @@ import { writer } from './write.ts'
 export interface Audit {
   readonly write: WriteAudit
   read(query: AuditQuery): Promise<AuditPage>
-  /** Returns a text that stands for a value, which readers may not see. It is the same for the same value. */
+  /** Returns the text that replaces a value, which readers may not see. Equal values have the same text. */
   readonly seal: (value: string) => Promise<string>
 }
 

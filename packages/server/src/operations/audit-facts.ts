@@ -36,7 +36,7 @@ function shortPart(value: unknown): unknown {
 const CONTENT: readonly string[] = ['text', 'key', 'lane', 'header', 'json', 'extracted']
 const NAMED: readonly string[] = ['header', 'json', 'extracted']
 
-/** Returns a text that stands for a value. */
+/** Returns the text that replaces a value. */
 export type SealValue = (value: string) => Promise<string>
 
 /** Returns a filter with sealed values of messages, because readers of the audit log may not see these. */

@@ -17,7 +17,7 @@ type Configure =
   | 'revokeSession'
   | 'listAudit'
 
-/** Whether a caller may see and revoke the credentials of others. An agent never may. */
+/** Whether a caller may see and revoke the credentials of other users. An agent never may. */
 const isAdmin = (caller: Caller) => !caller.isAgent && allowsAll(caller, 'configure')
 
 async function requireAdmin(guard: Authorizer, audited: AuditedAction): Promise<void> {
