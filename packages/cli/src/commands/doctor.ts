@@ -52,7 +52,7 @@ async function reportOf(io: Io, named: readonly string[], options: DoctorOptions
   const { accept = [] } = options
   const targets =
     named.length > 0
-      ? named.map((one) => brokerAt(filledAddress(io, one)))
+      ? (await Promise.all(named.map((one) => filledAddress(io, one)))).map(brokerAt)
       : brokersIn((await loaded(io, options)).config)
   const brokers: Report['brokers'][number][] = []
   for (const target of targets) {

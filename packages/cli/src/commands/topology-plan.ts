@@ -57,7 +57,7 @@ export async function createTopology(
   given: string,
   options: PlanTopologyOptions,
 ): Promise<ExitCode> {
-  const address = filledAddress(io, given)
+  const address = await filledAddress(io, given)
   vhostOf(address)
   const { applyTopology } = await loadRabbitMqTopology()
   const { queue, adopt, prefix, type, order } = options

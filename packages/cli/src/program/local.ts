@@ -22,7 +22,7 @@ export function addLocal(root: Command, run: BindAction): void {
           import('../composition.ts'),
           import('../server/address.ts'),
         ])
-        const target = { address: filledAddress(io, address), queue }
+        const target = { address: await filledAddress(io, address), queue }
         return peek(io, openPeekTarget, target, options)
       }),
     )

@@ -1,9 +1,8 @@
 import { type Client, createClient } from '@redrive/api'
 import type { CommonOptions, Io } from '../io.ts'
 import { say } from '../print.ts'
+import { LOOPBACK } from './address.ts'
 import { settingsOf } from './settings.ts'
-
-const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
 
 /** Creates the API client that every command uses. */
 export function connect(

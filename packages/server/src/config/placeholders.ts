@@ -46,11 +46,11 @@ export function fillPlaceholders(value: unknown, surroundings: Surroundings): Fi
   return { value: fill(value, []), problems }
 }
 
-const notSet = (name: string) =>
+export const notSet = (name: string): string =>
   `the placeholder \${${name}} has no value. Set ${name}, or set ${name}_FILE to the path of a file with the value.`
 
 /** Looks up a variable. An empty one counts as not set, because a forgotten variable is often empty. */
-function lookUp(
+export function lookUp(
   name: string,
   { env, cwd }: Surroundings,
 ): { readonly value: string } | { readonly problem: string | undefined } {
