@@ -6,6 +6,8 @@ import {
 } from '@tanstack/react-router'
 import { GROUP_ORDERS } from '@redrive/api/enums'
 import { GROUP_TABS, GROUP_VIEWS } from './words/group-filter.ts'
+import { MESSAGE_RANGES } from './words/message-filter.ts'
+import { BODY_VIEWS } from './words/message-sentence.ts'
 import { RANGES, type RangeName } from './words/trends.ts'
 import { PAGE } from './page-facts.ts'
 import { NotBuilt } from './screens/not-built/not-built.tsx'
@@ -45,6 +47,39 @@ const group = createRoute({
   component: lazyRouteComponent(() => import('./screens/group/group.tsx'), 'GroupScreen'),
 })
 
+const messages = createRoute({
+  getParentRoute: () => root,
+  path: '/messages',
+  validateSearch: (search: Record<string, unknown>) => ({
+    ...textsOf(search, 'q', 'columns'),
+    ...oneOf(search, 'range', MESSAGE_RANGES),
+  }),
+  component: lazyRouteComponent(() => import('./screens/messages/messages.tsx'), 'Messages'),
+})
+
+const message = createRoute({
+  getParentRoute: () => root,
+  path: '/messages/$id',
+  validateSearch: (search: Record<string, unknown>) => ({
+    ...textsOf(search, 'from'),
+    ...oneOf(search, 'body', BODY_VIEWS),
+  }),
+  component: lazyRouteComponent(() => import('./screens/message/message.tsx'), 'MessageScreen'),
+})
+
+const newReplay = createRoute({
+  getParentRoute: () => root,
+  path: '/replays/new',
+  validateSearch: (search: Record<string, unknown>) => textsOf(search, 'group', 'q', 'ids'),
+  component: NotBuilt,
+})
+
+const edit = createRoute({
+  getParentRoute: () => root,
+  path: '/messages/$id/edit',
+  component: NotBuilt,
+})
+
 /** The screens that follow. Their addresses are final. */
 const later = createRoute({
   getParentRoute: () => root,
@@ -54,7 +89,7 @@ const later = createRoute({
 })
 
 export const router = createRouter({
-  routeTree: root.addChildren([home, groups, group, later]),
+  routeTree: root.addChildren([home, groups, group, messages, message, edit, newReplay, later]),
   basepath: PAGE.base,
   parseSearch,
   stringifySearch,

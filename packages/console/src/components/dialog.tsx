@@ -59,6 +59,8 @@ export interface ConfirmProps {
   readonly count?: number
   /** Shows a field for the reason. */
   readonly hasReason?: boolean
+  /** Whether the action needs a reason. */
+  readonly isReasonRequired?: boolean
   readonly cli: string
   readonly isBusy?: boolean
   readonly problem?: string | undefined
@@ -78,6 +80,7 @@ export function Confirm(props: ConfirmProps) {
   const refusal =
     props.disabledReason ??
     (props.isBusy ? 'The change is being saved.' : undefined) ??
+    (props.isReasonRequired && reason.trim() === '' ? 'Enter a reason.' : undefined) ??
     (isTyped ? undefined : `Type ${countText(count)} to confirm.`)
   return (
     <Dialog

@@ -1,5 +1,6 @@
-import { filterWords, formatFilterWord } from '@redrive/api/filter'
+import { formatFilterWord } from '@redrive/api/filter'
 import { useId, useRef, useState } from 'react'
+import { wordTexts } from '../words/filter-words.ts'
 import { Icon } from './icon.tsx'
 import { Kbd } from './kbd.tsx'
 import './filter-bar.css'
@@ -142,11 +143,7 @@ export function FilterBar(props: FilterBarProps) {
 /** Returns the words of a filter. Text that cannot be read, such as an open quote, is one word. */
 function wordsOf(filter: string) {
   try {
-    return filterWords(filter).map(({ field, value }) => ({
-      text: formatFilterWord(field, value),
-      field,
-      value,
-    }))
+    return wordTexts(filter)
   } catch {
     return [{ text: filter, field: undefined, value: filter }]
   }

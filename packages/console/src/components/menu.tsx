@@ -7,6 +7,8 @@ export interface MenuItem {
   readonly label: string
   readonly keys?: string
   readonly isChosen?: boolean
+  /** Whether an item of several choices is on. The menu stays open. */
+  readonly isChecked?: boolean
   /** Why it is not possible. The item stays visible. */
   readonly disabledReason?: string | undefined
   readonly onChoose: () => void
@@ -50,24 +52,24 @@ export function Menu({ label, children, items, ...look }: MenuProps) {
         }}
         onKeyDown={(event) => moveInMenu(event, menu.current)}
       >
-        {items.map(({ label: text, keys, isChosen, disabledReason, onChoose }) => (
+        {items.map(({ label: text, keys, isChosen, isChecked, disabledReason, onChoose }) => (
           <button
             key={text}
             type="button"
-            role={isChosen === undefined ? 'menuitem' : 'menuitemradio'}
-            aria-checked={isChosen}
+            role={roleOf(isChosen, isChecked)}
+            aria-checked={isChosen ?? isChecked}
             aria-disabled={disabledReason === undefined ? undefined : true}
             title={disabledReason}
             tabIndex={-1}
             onClick={() => {
               if (disabledReason !== undefined) return
-              close()
+              if (isChecked === undefined) close()
               onChoose()
             }}
           >
             {text}
             <span className="grow" />
-            {isChosen ? <span aria-hidden="true">✓</span> : null}
+            {(isChosen ?? isChecked) ? <span aria-hidden="true">✓</span> : null}
             {keys === undefined ? null : <Kbd keys={keys} />}
           </button>
         ))}
@@ -75,6 +77,13 @@ export function Menu({ label, children, items, ...look }: MenuProps) {
     </span>
   )
 }
+
+const roleOf = (isChosen: boolean | undefined, isChecked: boolean | undefined) =>
+  isChecked !== undefined
+    ? 'menuitemcheckbox'
+    : isChosen === undefined
+      ? 'menuitem'
+      : 'menuitemradio'
 
 const itemsOf = (menu: HTMLElement) => [...menu.querySelectorAll<HTMLElement>('[role^=menuitem]')]
 

@@ -66,8 +66,7 @@ export function GoTo({ onClose }: { readonly onClose: () => void }) {
             note: 'exact key',
             onChoose: () =>
               void navigate({
-                to: '/$',
-                params: { _splat: 'messages' },
+                to: '/messages',
                 search: { q: formatFilterWord('key', text) },
               }),
           },

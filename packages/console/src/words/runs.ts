@@ -1,4 +1,5 @@
 import type { Run } from '@redrive/api'
+import type { ITEM_STATES } from '@redrive/api/enums'
 import { countText } from './numbers.ts'
 
 /** Returns the number of messages that a run publishes. */
@@ -29,3 +30,22 @@ export function groupOfRun({ selection }: Pick<Run, 'selection'>): string | unde
   const { group } = (selection ?? {}) as { readonly group?: unknown }
   return typeof group === 'string' ? group : undefined
 }
+
+const ITEM_WORDS: Readonly<Record<ItemState, string>> = {
+  planned: 'Planned',
+  skipped: 'Skipped',
+  queued: 'Queued',
+  claimed: 'Queued',
+  publishing: 'Being published',
+  published: 'Published, no outcome yet',
+  resolved: 'Resolved',
+  failed_again: 'Refailed',
+  unknown: 'No confirmation',
+  not_returned: 'Not returned',
+  expired: 'Expired',
+  cancelled: 'Cancelled',
+}
+export type ItemState = (typeof ITEM_STATES)[number]
+
+/** Returns the state of one message in a run. */
+export const itemText = (state: ItemState): string => ITEM_WORDS[state]

@@ -29,7 +29,9 @@ beforeAll(async () => {
   mkdirSync(FOLDER, { recursive: true })
   browser = await launch()
   calm = await openStage('redrive_console_pictures_calm')
-  bad = await openStage('redrive_console_pictures_bad')
+  const source = { rabbitmq: { url: 'amqp://127.0.0.1:1', queue: 'payments' } }
+  const payments = { ...source, mask: ['/card/number', '/customer/email'] }
+  bad = await openStage('redrive_console_pictures_bad', { sources: { payments } })
   group = await seed(bad.catalog, {
     ...{ source: 'orders', class: 'transient', code: 'ECONNREFUSED' },
     message: 'connect ECONNREFUSED payments-api:8080',
@@ -39,6 +41,11 @@ beforeAll(async () => {
     ...{ source: 'payments', class: 'schema', code: 'PAYLOAD_INVALID' },
     message: 'expected string, received undefined at /currency',
     times: spread(180, 112, 0.2),
+    body: {
+      ...{ id: 'pay_20931', order: { id: 'ord_88213', placedAt: '2026-11-16T00:46:51Z' } },
+      ...{ amount: 12_950, method: 'card', card: { number: '5500000000000004', network: 'visa' } },
+      customer: { id: 'cus_NffrFeUfNVaHib', email: 'ada@shop.example' },
+    },
   })
   await seed(bad.catalog, {
     ...{ source: 'events', class: 'business', code: 'DUPLICATE_INVOICE' },
@@ -59,7 +66,7 @@ interface Picture {
 
 /** Answers every request of the API in this way. */
 const answer = (page: Page, status: number, code: string) =>
-  page.route('**/api/v1/{overview,groups,groups/**}**', (route) =>
+  page.route('**/api/v1/{overview,groups,groups/**,dead-letters,dead-letters/**}**', (route) =>
     route.fulfill({
       status,
       contentType: 'application/problem+json',
@@ -145,6 +152,60 @@ const PICTURES: readonly Picture[] = [
       await page.getByRole('cell', { name: 'order-419' }).waitFor()
       await page.keyboard.press('d')
       await page.getByRole('dialog', { name: 'Discard 420 messages' }).waitFor()
+    },
+  },
+  {
+    name: 'messages',
+    async open(page) {
+      await page.goto(`${bad.url}/messages?q=source%3Apayments`)
+      await page.getByRole('link', { name: 'order-179', exact: true }).waitFor()
+      await page.keyboard.press('j')
+    },
+  },
+  {
+    name: 'messages-selected',
+    async open(page) {
+      await page.goto(`${bad.url}/messages`)
+      await page.getByRole('checkbox', { name: 'Select order-179', exact: true }).first().check()
+      await page.getByText('1 message selected').waitFor()
+    },
+  },
+  {
+    name: 'messages-none',
+    async open(page) {
+      await page.goto(`${bad.url}/messages?q=class%3Aunknown`)
+      await page.getByText('No message matches.').waitFor()
+    },
+  },
+  {
+    name: 'messages-error',
+    async open(page) {
+      await answer(page, 503, 'unavailable')
+      await page.goto(`${bad.url}/messages`)
+      await page.getByText('Cannot load messages.').waitFor()
+    },
+  },
+  {
+    name: 'message',
+    async open(page) {
+      await page.goto(`${bad.url}/messages?q=source%3Apayments`)
+      await page.getByRole('link', { name: 'order-179', exact: true }).click()
+      await page.getByText('2 values masked').waitFor()
+      await page.getByRole('button', { name: 'Next message' }).waitFor()
+    },
+  },
+  {
+    name: 'message-revealed',
+    async open(page) {
+      await page.goto(`${bad.url}/messages?q=source%3Apayments`)
+      await page.getByRole('link', { name: 'order-179', exact: true }).click()
+      await page.getByRole('button', { name: 'Reveal…' }).click()
+      await page.getByRole('textbox', { name: 'Reason' }).fill('Ticket 4411')
+      await page
+        .getByRole('dialog')
+        .getByRole('button', { name: /^Reveal/ })
+        .click()
+      await page.getByText('"5500000000000004"').waitFor()
     },
   },
   {

@@ -22,6 +22,8 @@ export interface StageOptions {
   /** Path of the public URL. Default: none. */
   readonly path?: string
   readonly auth?: object
+  /** Sources of the config. The server does not connect to their brokers. Default: none. */
+  readonly sources?: object
 }
 
 /** Starts a real server with the built console on a new database. */
@@ -38,7 +40,7 @@ export async function openStage(name: string, options: StageOptions = {}): Promi
     listen: `127.0.0.1:${port}`,
     publicUrl: origin + (options.path ?? ''),
     auth: options.auth ?? { development: { name: 'Ada Moreno' } },
-    sources: {},
+    sources: options.sources ?? {},
     shutdown: { grace: '5s', readinessDelay: '0ms' },
   }
   writeFileSync(file, JSON.stringify(config))
@@ -75,11 +77,13 @@ export interface Cause {
   readonly code?: string
   /** When each dead letter failed last, epoch ms. */
   readonly times: readonly number[]
+  /** Body of each message. Default: its number. */
+  readonly body?: unknown
 }
 
 /** Ingests the dead letters of one cause through the memory transport. Returns the id of their group. */
 export async function seed(made: Catalog, cause: Cause): Promise<string> {
-  const { source: queue, class: failureClass, message, code, times } = cause
+  const { source: queue, class: failureClass, message, code, times, body } = cause
   const broker = new MemoryBroker()
   const signature = `1-${randomUUID().replaceAll('-', '').slice(0, 16)}`
   for (const [index, at] of times.entries()) {
@@ -89,7 +93,7 @@ export async function seed(made: Catalog, cause: Cause): Promise<string> {
     const cycle = { ...FIRST_CYCLE, attempts: 8, firstFailedAt: at, history }
     const fields = { id, key: `order-${index}`, source: queue, replayId: undefined, cycle }
     const { headers } = encodeHeaders({ ...fields, reason: 'not_retryable' })
-    send(broker, deadLetterQueue(queue), { order: index }, { id, headers })
+    send(broker, deadLetterQueue(queue), body ?? { order: index }, { id, headers })
   }
   const source = memorySource({ broker, queue })
   await made.ingest(source, {})

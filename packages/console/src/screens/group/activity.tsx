@@ -1,17 +1,14 @@
 import type { Group } from '@redrive/api'
-import { useRef, useState } from 'react'
-import { Button } from '../../components/button.tsx'
+import { CommentForm } from '../../comments/comment-form.tsx'
 import { Card } from '../../components/card.tsx'
-import { LoadError, problemOf } from '../../components/feedback.tsx'
+import { LoadError } from '../../components/feedback.tsx'
 import { Peer } from '../../components/peer.tsx'
 import { Timeline, type TimelineEvent } from '../../components/timeline.tsx'
-import { toast } from '../../components/toast.tsx'
 import { commentGroup } from '../../data/group-actions.ts'
 import { useLiveQuery } from '../../data/live.ts'
 import { useMe } from '../../data/me.ts'
 import { can, personName } from '../../data/permissions.ts'
 import { type Comments, commentsQuery, type Me } from '../../data/queries.ts'
-import { useKeys } from '../../keys.ts'
 
 /** What happened to the group, newest first, and a field for a comment. */
 export function Activity({ group }: { readonly group: Group }) {
@@ -23,7 +20,9 @@ export function Activity({ group }: { readonly group: Group }) {
         <LoadError what="comments" error={comments.error} />
       ) : null}
       <Timeline events={eventsOf(group, comments.data ?? [], me)} />
-      {can(me, 'triage', group.source) ? <CommentForm id={group.id} /> : null}
+      {can(me, 'triage', group.source) ? (
+        <CommentForm onSave={(text, key) => commentGroup(group.id, text, key)} />
+      ) : null}
     </Card>
   )
 }
@@ -65,52 +64,4 @@ function eventsOf(group: Group, comments: Comments, me: Me): readonly TimelineEv
           },
         ]),
   ].toSorted((one, other) => other.at - one.at)
-}
-
-function CommentForm({ id }: { readonly id: string }) {
-  const [text, setText] = useState('')
-  const [key, setKey] = useState(() => crypto.randomUUID())
-  const [isBusy, setBusy] = useState(false)
-  const field = useRef<HTMLTextAreaElement>(null)
-  useKeys({ c: () => field.current?.focus() })
-  const save = () => {
-    setBusy(true)
-    commentGroup(id, text.trim(), key)
-      .then(() => {
-        setText('')
-        setKey(crypto.randomUUID())
-      })
-      // The text stays in the field, so that nothing is lost.
-      .catch((error: unknown) => toast({ text: problemOf(error).detail, tone: 'bad' }))
-      .finally(() => setBusy(false))
-  }
-  return (
-    <form
-      className="comment"
-      onSubmit={(event) => {
-        event.preventDefault()
-        if (text.trim() !== '' && !isBusy) save()
-      }}
-    >
-      <textarea
-        ref={field}
-        className="input"
-        aria-label="Comment"
-        placeholder="Comment"
-        rows={text === '' ? 1 : 3}
-        maxLength={10_000}
-        value={text}
-        onChange={({ target }) => setText(target.value)}
-      />
-      {text.trim() === '' ? null : (
-        <Button
-          type="submit"
-          size="small"
-          disabledReason={isBusy ? 'The comment is being saved.' : undefined}
-        >
-          Comment
-        </Button>
-      )}
-    </form>
-  )
 }

@@ -1,12 +1,14 @@
-import { ApiError, type Group } from '@redrive/api'
+import type { Group } from '@redrive/api'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Facts } from '../../components/card.tsx'
 import { Confirm } from '../../components/dialog.tsx'
-import { LoadError, problemOf, Skeleton } from '../../components/feedback.tsx'
+import { LoadError, Skeleton } from '../../components/feedback.tsx'
 import { Peer } from '../../components/peer.tsx'
-import { toast } from '../../components/toast.tsx'
 import { changeGroup, discardFrozen, freezeForDiscard } from '../../data/group-actions.ts'
+import { useMe } from '../../data/me.ts'
+import { can } from '../../data/permissions.ts'
+import { useChange } from '../../dialogs/use-change.ts'
 import { countOf, countText } from '../../words/numbers.ts'
 import { clockText } from '../../words/times.ts'
 
@@ -28,30 +30,6 @@ export const GroupDialogs = (props: GroupDialogsProps) =>
   ) : (
     <ChangeDialog {...props} kind={props.kind} />
   )
-
-/** Runs a change once per dialog: a repeated click sends the same key. */
-function useChange(onDone: () => void) {
-  const [key] = useState(() => crypto.randomUUID())
-  const [isBusy, setBusy] = useState(false)
-  const [problem, setProblem] = useState<string>()
-  const run = (work: (key: string) => Promise<string>) => {
-    setBusy(true)
-    setProblem(undefined)
-    work(key)
-      .then((text) => {
-        toast({ text, tone: 'good' })
-        onDone()
-      })
-      .catch((error: unknown) => setProblem(textOfError(error)))
-      .finally(() => setBusy(false))
-  }
-  return { run, isBusy, problem }
-}
-
-const textOfError = (error: unknown) =>
-  error instanceof ApiError && error.code === 'precondition_failed'
-    ? 'Another user changed the group after you opened it. Close this dialog and look again.'
-    : problemOf(error).detail
 
 interface Change {
   readonly title: string
@@ -148,6 +126,7 @@ function ChangeDialog(props: GroupDialogsProps & { readonly kind: keyof typeof C
 
 /** Shows the exact number of messages that are discarded. They are selected when the dialog opens. */
 function DiscardDialog({ groups, onClose, onDone }: GroupDialogsProps) {
+  const me = useMe()
   const ids = groups.map(({ id }) => id)
   const frozen = useQuery({
     queryKey: ['freeze', ...ids],
@@ -173,7 +152,7 @@ function DiscardDialog({ groups, onClose, onDone }: GroupDialogsProps) {
       cancelLabel="Keep"
       confirmLabel={`Discard ${countText(count)} ${messages}`}
       isDanger
-      hasReason
+      hasReason={groups.every(({ source }) => can(me, 'triage', source))}
       count={count}
       cli={`redrive discard ${ids.map((id) => `group:${id}`).join(' ')}`}
       isBusy={isBusy}

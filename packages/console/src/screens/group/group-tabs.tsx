@@ -10,7 +10,7 @@ import { Time } from '../../components/time.tsx'
 import { useLiveQuery } from '../../data/live.ts'
 import { explanationQuery, messagesQuery } from '../../data/queries.ts'
 import { useKeys } from '../../keys.ts'
-import { runPath } from '../../paths.ts'
+import { messagePath, runPath } from '../../paths.ts'
 import { bytesText, countText } from '../../words/numbers.ts'
 import { outcomeText, runTitle } from '../../words/runs.ts'
 import { GROUP_TABS, type GroupTab } from '../../words/group-filter.ts'
@@ -45,12 +45,7 @@ export function GroupTabs({ group, tab, runs }: GroupTabsProps) {
           current={tab}
           onChange={open}
         >
-          <Link
-            to="/$"
-            params={{ _splat: 'messages' }}
-            search={{ q: `group:${group.id}` }}
-            className="link small only-wide"
-          >
+          <Link to="/messages" search={{ q: `group:${group.id}` }} className="link small only-wide">
             Open in Messages
           </Link>
         </Tabs>
@@ -97,7 +92,11 @@ function Messages({ group }: { readonly group: Group }) {
             ({ id, key, status, lastFailedAt, attempts, payloadBytes }) => (
               <tr key={id}>
                 <td>
-                  <Link to="/$" params={{ _splat: `messages/${id}` }} className="link mono">
+                  <Link
+                    to={messagePath(id)}
+                    search={{ from: `group:${group.id} ${ALL}` }}
+                    className="link mono"
+                  >
                     {id.slice(-8)}
                   </Link>
                 </td>

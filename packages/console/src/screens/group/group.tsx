@@ -157,8 +157,7 @@ function HeadActions({ group, etag, onDialog }: HeadProps) {
   const navigate = useNavigate()
   const { source, openCount, id } = group
   const noTriage = refusal(me, 'triage', source)
-  const replay = () =>
-    void navigate({ to: '/$', params: { _splat: 'replays/new' }, search: { group: id } })
+  const replay = () => void navigate({ to: '/replays/new', search: { group: id } })
   const assign = () => {
     const owner = group.owner === me.person ? null : me.person
     changeGroup(id, { owner }, { etag, key: crypto.randomUUID() }).then(
@@ -178,8 +177,7 @@ function HeadActions({ group, etag, onDialog }: HeadProps) {
       {openCount > 0 && canSomewhere(me, 'replay') ? (
         refusal(me, 'replay', source) === undefined ? (
           <Link
-            to="/$"
-            params={{ _splat: 'replays/new' }}
+            to="/replays/new"
             search={{ group: id }}
             {...lookOf(
               group.class === 'schema' || group.class === 'business' ? {} : { kind: 'primary' },

@@ -4,12 +4,12 @@ import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { Button } from '../../components/button.tsx'
 import { problemOf } from '../../components/feedback.tsx'
-import { Kbd } from '../../components/kbd.tsx'
 import { toast } from '../../components/toast.tsx'
 import { changeGroup } from '../../data/group-actions.ts'
 import { useMe } from '../../data/me.ts'
 import { canSomewhere, refusal } from '../../data/permissions.ts'
 import { useKeys } from '../../keys.ts'
+import { SelectionBar } from '../../list/list-parts.tsx'
 import { countOf, countText } from '../../words/numbers.ts'
 import { type GroupDialog, GroupDialogs } from '../group/group-dialogs.tsx'
 
@@ -35,7 +35,7 @@ export function BulkBar({ groups, onClear }: BulkBarProps) {
   const noTriage = refusalOf('triage')
   const replay = () => {
     const q = groups.map(({ id }) => `group:${id}`).join(' ')
-    void navigate({ to: '/$', params: { _splat: 'replays/new' }, search: { q } })
+    void navigate({ to: '/replays/new', search: { q } })
   }
   const assign = () => void assignAll(groups, me.person)
   useKeys({
@@ -44,7 +44,7 @@ export function BulkBar({ groups, onClear }: BulkBarProps) {
     ...(noTriage === undefined ? { a: assign, m: () => setDialog('mute') } : {}),
   })
   return (
-    <section className="bulk-bar" aria-label="Selected groups">
+    <SelectionBar label="Selected groups" onClear={onClear}>
       <b>{countOf(groups.length, 'group')} selected</b>
       <span className="quiet">{countOf(open, 'open message')}</span>
       {canSomewhere(me, 'replay') ? (
@@ -70,9 +70,6 @@ export function BulkBar({ groups, onClear }: BulkBarProps) {
           Discard {countText(open)}…
         </Button>
       ) : null}
-      <Button size="small" kind="ghost" onClick={onClear}>
-        Clear <Kbd keys="esc" />
-      </Button>
       {dialog === undefined ? null : (
         <GroupDialogs
           kind={dialog}
@@ -81,7 +78,7 @@ export function BulkBar({ groups, onClear }: BulkBarProps) {
           onDone={onClear}
         />
       )}
-    </section>
+    </SelectionBar>
   )
 }
 

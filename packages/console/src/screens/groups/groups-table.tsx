@@ -1,7 +1,5 @@
 import type { Group } from '@redrive/api'
 import { Link } from '@tanstack/react-router'
-import { useWindowVirtualizer } from '@tanstack/react-virtual'
-import { useEffect, useLayoutEffect, useRef, useState } from 'react'
 import { Avatar } from '../../components/avatar.tsx'
 import { Checkbox } from '../../components/checkbox.tsx'
 import { FailureClass } from '../../components/failure-class.tsx'
@@ -15,11 +13,11 @@ import { useLiveQuery } from '../../data/live.ts'
 import { useMe } from '../../data/me.ts'
 import { personName } from '../../data/permissions.ts'
 import { trendQuery } from '../../data/trends.ts'
+import { Spacer, useWindowRows } from '../../list/window-rows.tsx'
 import { groupPath } from '../../paths.ts'
 import { countText } from '../../words/numbers.ts'
 import { barsOf, HOUR_MS, RANGES } from '../../words/trends.ts'
 import type { Item } from './sections.ts'
-import '../../components/table.css'
 
 const ROW_PX = 57
 const SECTION_PX = 36
@@ -36,22 +34,11 @@ export interface GroupsTableProps {
 /** A real table in which only the visible rows exist. */
 export function GroupsTable(props: GroupsTableProps) {
   const { items, selected, focused, onSelect, onSelectAll, onFold } = props
-  const frame = useRef<HTMLDivElement>(null)
-  const [top, setTop] = useState(0)
-  useLayoutEffect(() => setTop(frame.current?.offsetTop ?? 0), [])
-  const rows = useWindowVirtualizer({
+  const { frame, visible, before, after } = useWindowRows({
     count: items.length,
-    estimateSize: (at) => (items[at]?.kind === 'section' ? SECTION_PX : ROW_PX),
-    overscan: 8,
-    scrollMargin: top,
+    heightOf: (at) => (items[at]?.kind === 'section' ? SECTION_PX : ROW_PX),
+    focusedAt: items.findIndex((item) => item.kind === 'group' && item.group.id === focused),
   })
-  const focusedAt = items.findIndex((item) => item.kind === 'group' && item.group.id === focused)
-  useEffect(() => {
-    if (focusedAt >= 0) rows.scrollToIndex(focusedAt, { align: 'auto' })
-  }, [focusedAt, rows])
-  const visible = rows.getVirtualItems()
-  const before = (visible[0]?.start ?? top) - top
-  const after = rows.getTotalSize() - ((visible.at(-1)?.end ?? top) - top)
   const count = items.filter(({ kind }) => kind === 'group').length
   return (
     <div ref={frame}>
@@ -63,7 +50,7 @@ export function GroupsTable(props: GroupsTableProps) {
         />
         <tbody>
           <Spacer height={before} />
-          {visible.map(({ index }) => {
+          {visible.map((index) => {
             const item = items[index]
             if (item === undefined) return null
             if (item.kind === 'section')
@@ -85,14 +72,6 @@ export function GroupsTable(props: GroupsTableProps) {
     </div>
   )
 }
-
-/** Keeps the height of rows that do not exist. */
-const Spacer = ({ height }: { readonly height: number }) =>
-  height <= 0 ? null : (
-    <tr aria-hidden="true" className="groups-spacer">
-      <td style={{ height }} />
-    </tr>
-  )
 
 interface HeadProps {
   readonly isAll: boolean

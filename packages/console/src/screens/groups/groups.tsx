@@ -12,6 +12,7 @@ import { Segments, Tabs } from '../../components/tabs.tsx'
 import { useLiveQuery } from '../../data/live.ts'
 import { useMe } from '../../data/me.ts'
 import { type GroupQuery, groupsQuery, overviewQuery } from '../../data/queries.ts'
+import { NewRows } from '../../list/list-parts.tsx'
 import { Page } from '../../shell/page.tsx'
 import {
   GROUP_FILTER_KEYS,
@@ -220,11 +221,7 @@ function List({ rows, by, added, isCapped, onShow }: ListProps) {
           </>
         }
       >
-        {added === 0 ? null : (
-          <button type="button" className="groups-new" onClick={onShow}>
-            <b>{cappedText(added, false)} new</b> {added === 1 ? 'group' : 'groups'}. Show
-          </button>
-        )}
+        <NewRows count={added} noun="group" onShow={onShow} />
         <GroupsTable
           items={items}
           selected={selected}

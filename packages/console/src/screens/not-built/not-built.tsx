@@ -1,4 +1,4 @@
-import { useParams, useSearch } from '@tanstack/react-router'
+import { useLocation, useSearch } from '@tanstack/react-router'
 import { Card, CardBody } from '../../components/card.tsx'
 import { Equivalents } from '../../components/command.tsx'
 import { apiText } from '../../words/equivalents.ts'
@@ -19,7 +19,7 @@ interface Search {
 /** The screens that are not built yet, with the commands that do the same. */
 // biome-ignore format: one row per screen
 const NOT_BUILT: Readonly<Record<string, Later>> = {
-  messages: { title: 'Messages', cli: ({ q }) => `redrive messages list ${q ?? 'after:24h'}`, path: 'GET /api/v1/dead-letters' },
+  messages: { title: 'Edit and replay', cli: () => 'redrive edit ID', path: 'POST /api/v1/replays' },
   'replays/new': { title: 'Replay', cli: ({ group, q }) => `redrive replay plan ${q ?? `group:${group ?? 'ID'}`}`, path: 'POST /api/v1/replays' },
   replays: { title: 'Replays', cli: () => 'redrive replay list', path: 'GET /api/v1/replays' },
   approvals: { title: 'Approvals', cli: () => 'redrive replay list --state planned', path: 'GET /api/v1/replays?states=planned' },
@@ -30,7 +30,7 @@ const NOT_BUILT: Readonly<Record<string, Later>> = {
 
 /** A screen that follows: it shows the command that does the same. */
 export function NotBuilt() {
-  const { _splat: path = '' } = useParams({ strict: false })
+  const path = useLocation().pathname.replace(/^\//, '')
   const { group, q } = useSearch({ strict: false })
   const found = Object.entries(NOT_BUILT).find(([start]) => `${path}/`.startsWith(`${start}/`))?.[1]
   if (found === undefined) return <NotFound />

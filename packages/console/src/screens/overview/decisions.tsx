@@ -206,8 +206,7 @@ function Action({ group, suggestion, run, isPrimary, isFrozen }: ActionProps) {
   if (isFrozen) return <Button disabledReason="Replays are frozen.">{text}</Button>
   return (
     <Link
-      to="/$"
-      params={{ _splat: 'replays/new' }}
+      to="/replays/new"
       search={{ group: group.id }}
       {...lookOf(isPrimary ? { kind: 'primary' } : {})}
     >

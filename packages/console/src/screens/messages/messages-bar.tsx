@@ -1,0 +1,78 @@
+import type { Action } from '@redrive/api/enums'
+import { useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { Button } from '../../components/button.tsx'
+import { useMe } from '../../data/me.ts'
+import type { MessageRow } from '../../data/messages.ts'
+import { canSomewhere, refusal } from '../../data/permissions.ts'
+import { useKeys } from '../../keys.ts'
+import { SelectionBar } from '../../list/list-parts.tsx'
+import { countOf, countText } from '../../words/numbers.ts'
+import { type MessageDialog, SettleDialog } from '../message/settle-dialog.tsx'
+
+/** 1,000 messages: the most that the API accepts as a list of ids. */
+const IDS_MAX = 1_000
+
+export interface MessagesBarProps {
+  readonly messages: readonly MessageRow[]
+  readonly onClear: () => void
+}
+
+/** Actions on the selected messages. */
+export function MessagesBar({ messages, onClear }: MessagesBarProps) {
+  const me = useMe()
+  const navigate = useNavigate()
+  const [dialog, setDialog] = useState<MessageDialog>()
+  const sources = [...new Set(messages.map(({ source }) => source))]
+  const refusalOf = (action: Action) =>
+    sources.map((source) => refusal(me, action, source)).find((reason) => reason !== undefined)
+  const open = messages.filter(({ status }) => status === 'open')
+  const discarded = messages.filter(({ status }) => status === 'discarded')
+  const none = open.length === 0 ? 'None of these messages is open.' : undefined
+  const tooMany =
+    messages.length > IDS_MAX
+      ? `Select at most ${countText(IDS_MAX)} messages, or use a filter.`
+      : undefined
+  const several =
+    sources.length > 1 ? 'A replay has one source. Select messages of one source.' : undefined
+  const noReplay = refusalOf('replay') ?? none ?? several ?? tooMany
+  const noDiscard = refusalOf('discard') ?? none ?? tooMany
+  const replay = () =>
+    void navigate({ to: '/replays/new', search: { ids: open.map(({ id }) => id).join() } })
+  useKeys({
+    ...(noReplay === undefined ? { r: replay } : {}),
+    ...(noDiscard === undefined ? { d: () => setDialog('discard') } : {}),
+  })
+  return (
+    <SelectionBar label="Selected messages" onClear={onClear}>
+      <b>{countOf(messages.length, 'message')} selected</b>
+      {canSomewhere(me, 'replay') ? (
+        <Button size="small" disabledReason={noReplay} onClick={replay}>
+          Replay {countText(open.length)}…
+        </Button>
+      ) : null}
+      {canSomewhere(me, 'discard') ? (
+        <Button size="small" disabledReason={noDiscard} onClick={() => setDialog('discard')}>
+          Discard {countText(open.length)}…
+        </Button>
+      ) : null}
+      {canSomewhere(me, 'discard') && discarded.length > 0 ? (
+        <Button
+          size="small"
+          disabledReason={refusalOf('discard') ?? tooMany}
+          onClick={() => setDialog('restore')}
+        >
+          Restore {countText(discarded.length)}…
+        </Button>
+      ) : null}
+      {dialog === undefined ? null : (
+        <SettleDialog
+          kind={dialog}
+          messages={dialog === 'discard' ? open : discarded}
+          onClose={() => setDialog(undefined)}
+          onDone={onClear}
+        />
+      )}
+    </SelectionBar>
+  )
+}

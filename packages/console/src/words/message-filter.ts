@@ -1,0 +1,61 @@
+import {
+  FILTER_FIELDS,
+  FilterError,
+  formatFilterWord,
+  isBoundedFilter,
+  parseFilter,
+} from '@redrive/api/filter'
+import { wordTexts } from './filter-words.ts'
+
+/** How far back the list of messages reaches when the filter has no bound. */
+export const MESSAGE_RANGES = ['24h', '7d', '30d', '90d'] as const
+export type MessageRange = (typeof MESSAGE_RANGES)[number]
+
+export interface MessageFilter {
+  /** What the server applies. Undefined when the filter cannot be read. */
+  readonly filter?: string
+  /** Whether the range of the page was added, because the filter has no bound of its own. */
+  readonly isRanged: boolean
+  readonly problem?: string
+}
+
+/** Returns the filter that the server applies: the words of the user, and the range if they need a bound. */
+export function messageFilter(words: string, range: MessageRange, now: number): MessageFilter {
+  try {
+    const isRanged = !isBoundedFilter(parseFilter(words, now))
+    const bound = isRanged ? [formatFilterWord('after', range)] : []
+    return { filter: [...textOf(words), ...bound].join(' '), isRanged }
+  } catch (error) {
+    if (error instanceof FilterError) return { isRanged: false, problem: error.message }
+    throw error
+  }
+}
+
+const textOf = (words: string) => (words.trim() === '' ? [] : [words.trim()])
+
+/** The statuses, so that a list has every message and not only the open ones. */
+const STATUS = FILTER_FIELDS.find(({ name }) => name === 'status')
+
+/** Returns a filter that also matches messages which are not open. */
+export const withEveryStatus = (filter: string): string =>
+  [filter, ...(STATUS?.choices ?? []).map((choice) => formatFilterWord('status', choice))].join(' ')
+
+/**
+ * Returns the filter without messages that fail after `at`, so that a selection does not grow. A word `before` of the user
+ * is kept if it is earlier.
+ */
+export function frozenFilter(filter: string, at: number): string {
+  const { before } = parseFilter(filter, at)
+  if (before !== undefined && before <= at) return filter
+  const words = wordTexts(filter).filter(({ field }) => field !== 'before')
+  const end = formatFilterWord('before', new Date(at).toISOString())
+  return [...words.map(({ text }) => text), end].join(' ')
+}
+
+/** The keys of the filter, with values to complete. `values` come from the loaded rows. */
+export const messageFilterKeys = (values: Readonly<Record<string, readonly string[]>>) =>
+  FILTER_FIELDS.map(({ name, description, choices, example }) => ({
+    name,
+    description: `${description} ${example}`,
+    values: choices ?? [...new Set(values[name] ?? [])],
+  }))
