@@ -1092,7 +1092,7 @@ describe('server settings', () => {
   test('uses the server of a profile without the token of the environment', async () => {
     const home = mkdtempSync(join(tmpdir(), 'redrive-profiles-'))
     server = await fakeServer({
-      me: () => ({ person: 'alex', name: 'Alex', via: 'token', grants: [] }),
+      me: () => ({ person: 'alex', name: 'Alex', via: 'token', grants: [], canApproveOwn: false }),
     })
     mkdirSync(join(home, 'redrive'))
     writeFileSync(join(home, 'redrive', 'token'), 'rdv_profile\n')
@@ -1170,7 +1170,14 @@ describe('server settings', () => {
   })
 
   test('ignores a line end after a token', async () => {
-    const me = () => ({ person: 'alex', name: 'Alex', via: 'token', grants: [] }) as Output<'me'>
+    const me = () =>
+      ({
+        person: 'alex',
+        name: 'Alex',
+        via: 'token',
+        grants: [],
+        canApproveOwn: false,
+      }) as Output<'me'>
     const env = { REDRIVE_TOKEN: 'rdv_1\n' }
     expect((await runWith({ me }, ['whoami'], { env })).code).toBe(0)
     expect(server?.requests[0]?.headers.authorization).toBe('Bearer rdv_1')

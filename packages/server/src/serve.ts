@@ -197,6 +197,7 @@ async function apiOf(
     insist: createRetryingWriter(log),
     alertLimits,
     reading: readingOf(config),
+    approval: config.approval,
   })
   const { requestsPerMinute, bodyBytes } = config.limits
   const app = await createApp({

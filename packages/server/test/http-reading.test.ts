@@ -192,3 +192,25 @@ describe('texts of messages', () => {
       ).toBe('invalid')
   })
 })
+
+test('the items of a run name their message without hidden values', async () => {
+  const { ids } = await stored({ order: 1, card: { number: CARD } })
+  const run = await as('operator').call('planReplay', { body: { selection: { ids } } })
+  const { items } = await as('viewer').call('listReplayItems', { params: { id: run.id } })
+  const [message] = (await as('viewer').call('listDeadLetters', { query: { filter: 'after:1h' } }))
+    .deadLetters
+  expect(items).toMatchObject([
+    { key: message?.key, message: message?.message, group: message?.group },
+  ])
+  expect(JSON.stringify(items)).not.toContain(CARD)
+  const params = { id: ids[0] ?? '' }
+  const replays = await as('viewer').call('listDeadLetterReplays', { params })
+  expect(replays.items).toEqual(items)
+})
+
+test('the caller learns whether they may approve their own runs', async () => {
+  expect(await as('operator').call('me', {})).toMatchObject({ canApproveOwn: false })
+  const alone = await staged(pool, { approval: 'anyone' })
+  expect(await alone.as('operator').call('me', {})).toMatchObject({ canApproveOwn: true })
+  expect(await alone.as('agent').call('me', {})).toMatchObject({ canApproveOwn: false })
+})

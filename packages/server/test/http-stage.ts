@@ -184,6 +184,7 @@ export async function staged(pool: Pool, options: StageOptions = {}): Promise<St
     identity,
     insist: createRetryingWriter(logger),
     reading: createReading(options.reading),
+    approval,
   })
   const desk = options.desk?.(plainDesk) ?? plainDesk
   const app = await createApp({

@@ -14,6 +14,9 @@ export const me = z
     name: z.string(),
     via: z.enum(['session', 'token', 'development']),
     grants: z.array(grant),
+    canApproveOwn: z
+      .boolean()
+      .describe('Whether the caller may approve runs that they planned themselves'),
     csrf: z
       .string()
       .optional()

@@ -97,6 +97,9 @@ const item = z
     publishedAt: timestamp.optional(),
     settledAt: timestamp.optional(),
     confirmedBy: z.string().optional(),
+    key: z.string().optional().describe('Key of the dead letter; absent after it was deleted'),
+    message: z.string().optional().describe('Latest failure message of the dead letter'),
+    group: id.optional().describe('Current group of the dead letter'),
   })
   .meta({ id: 'ReplayItem' })
 export const items = z.object({ items: z.array(item) })

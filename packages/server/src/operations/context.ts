@@ -20,4 +20,8 @@ export interface OperationDeps {
   readonly sealValue: SealValue
   readonly alertLimits: AlertLimits
   readonly reading: Reading
+  /** Who may approve a run. */
+  readonly approval: Approval
 }
+
+export type Approval = 'another_person' | 'anyone'

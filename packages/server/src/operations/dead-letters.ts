@@ -11,7 +11,7 @@ import type { OperationDeps } from './context.ts'
 import { omitUndefined } from './present.ts'
 import { narrowedFor } from './payload-filters.ts'
 import { readFilter } from './filter.ts'
-import { shownCycle, shownDeadLetter } from './shown.ts'
+import { shownCycle, shownDeadLetter, shownItem } from './shown.ts'
 
 type DeadLetters =
   | 'listDeadLetters'
@@ -88,7 +88,8 @@ export function deadLetters(parts: OperationDeps): Handlers<DeadLetters> {
 
     async listDeadLetterReplays(caller, { params: { id } }) {
       await guard.sourceOf({ caller, operation: 'listDeadLetterReplays' }, 'deadLetter', id)
-      return { items: [...(await catalog.replays.items({ deadLetter: id }))] }
+      const items = await catalog.replays.items({ deadLetter: id })
+      return { items: items.map((one) => shownItem(reading, one)) }
     },
 
     async listDeadLetterComments(caller, { params: { id } }) {

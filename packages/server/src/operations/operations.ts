@@ -16,7 +16,7 @@ import { regroup } from './regroup.ts'
 import { Authorizer } from './authorize.ts'
 import type { Handlers } from './handlers.ts'
 import { overview } from './overview.ts'
-import type { ReadAudit } from './context.ts'
+import type { Approval, ReadAudit } from './context.ts'
 import { replays } from './replays.ts'
 import { setAside } from './set-aside.ts'
 import { settle } from './discard.ts'
@@ -35,6 +35,8 @@ export interface DeskOptions {
   readonly alertLimits?: AlertLimits
   /** Decides what people may read of messages. Default: no masks, all detectors. */
   readonly reading?: Reading
+  /** Who may approve a run, as the catalog is configured. Default: another person. */
+  readonly approval?: Approval
 }
 
 /** The operations of the API. Every access to the catalog goes through them, after a permission check. */
@@ -46,7 +48,7 @@ export interface Operations {
 
 export function createOperations(options: DeskOptions): Operations {
   const { catalog, audit, identity, insist, alertLimits = ALERT_LIMITS } = options
-  const { reading = createReading() } = options
+  const { reading = createReading(), approval = 'another_person' } = options
   const guard = new Authorizer(catalog, audit.write, insist)
   const parts = {
     catalog,
@@ -56,6 +58,7 @@ export function createOperations(options: DeskOptions): Operations {
     sealValue: audit.seal,
     alertLimits,
     reading,
+    approval,
   }
   return {
     handlers: {

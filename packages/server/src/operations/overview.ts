@@ -15,18 +15,23 @@ export function overview({
   catalog,
   identity,
   alertLimits,
+  approval,
 }: OperationDeps): Handlers<'me' | 'overview' | 'listSources' | 'listExpired' | 'trend'> {
   const countsNow = cached(CACHE_MS, () => catalog.counts())
   const checksNow = cached(CACHE_MS, () => catalog.sourceChecks())
   return {
     async me(caller) {
-      const { person, name, via, grants } = caller
+      const { person, name, via, grants, isAgent } = caller
       const csrf = await identity.csrfOf(caller)
       const copies = grants.map(({ actions, sources }) => ({
         actions: [...actions],
         sources: [...sources],
       }))
-      return { person, name, via, grants: copies, ...(csrf === undefined ? {} : { csrf }) }
+      const canApproveOwn = approval === 'anyone' && !isAgent
+      return {
+        ...{ person, name, via, canApproveOwn, grants: copies },
+        ...(csrf === undefined ? {} : { csrf }),
+      }
     },
 
     async overview(caller) {

@@ -10,6 +10,7 @@ import type { OperationDeps } from './context.ts'
 import { plan } from './plan.ts'
 import { omitUndefined } from './present.ts'
 import { runView } from './run-view.ts'
+import { shownItem } from './shown.ts'
 import { actionsToSee, runChange } from './run-change.ts'
 import { allowedSources } from './sources.ts'
 import { watch } from './stream-run.ts'
@@ -74,7 +75,8 @@ export function replays(parts: OperationDeps): Handlers<Changing | Reading> {
 
     async listReplayItems(caller, { params: { id }, query = {} }) {
       await guard.sourceOf({ caller, operation: 'listReplayItems' }, 'run', id)
-      return { items: [...(await runs.items({ ...omitUndefined(query), run: id }))] }
+      const items = await runs.items({ ...omitUndefined(query), run: id })
+      return { items: items.map((one) => shownItem(reading, one)) }
     },
 
     async approveReplay(caller, { params: { id: subject }, body: { hash } }) {

@@ -4,6 +4,7 @@ import type {
   EarlierCycle,
   FailureGroup,
   GroupExplanation,
+  ReplayItem,
   SetAsideMessage,
 } from '@redrive/catalog'
 import type { FailureRecord } from '@redrive/core'
@@ -59,6 +60,14 @@ export const shownExplanation = (
   unknown: [...unknown],
   shared: { ...shared, message: reading.text(shared.message) },
   sample: reading.text(sample),
+})
+
+export const shownItem = (
+  reading: Reading,
+  one: ReplayItem,
+): Output<'listReplayItems'>['items'][number] => ({
+  ...one,
+  ...shownOptional(reading, { key: one.key, message: one.message, reason: one.reason }),
 })
 
 export const shownSetAside = (reading: Reading, one: SetAsideMessage): Output<'getSetAside'> => ({

@@ -116,6 +116,10 @@ export interface ReplayItem {
   readonly settledAt: number | undefined
   /** What confirmed it: the consumer's confirmation, its inbox, a new dead letter or a user. */
   readonly confirmedBy: string | undefined
+  /** Facts of the dead letter; undefined after retention deleted it. */
+  readonly key: string | undefined
+  readonly message: string | undefined
+  readonly group: string | undefined
 }
 
 /** Filters for items: all items of one run, or of one dead letter in all runs. */
@@ -217,6 +221,9 @@ interface ItemRow {
   readonly proof: string | null
   readonly published_ms: number | null
   readonly settled_ms: number | null
+  readonly key: string | null
+  readonly message: string | null
+  readonly group_id: string | null
 }
 
 const itemOf = (row: ItemRow): ReplayItem => ({
@@ -232,4 +239,7 @@ const itemOf = (row: ItemRow): ReplayItem => ({
   publishedAt: row.published_ms ?? undefined,
   settledAt: row.settled_ms ?? undefined,
   confirmedBy: row.proof ?? undefined,
+  key: row.key ?? undefined,
+  message: row.message ?? undefined,
+  group: row.group_id ?? undefined,
 })

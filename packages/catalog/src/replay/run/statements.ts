@@ -34,17 +34,18 @@ select split_part(reason, ':', 1) as reason, count(*)::integer as count
   from redrive_catalog.replay_item where run_id = $1 and state = 'skipped' group by 1 order by 1`
 
 const ITEMS = `
-select run_id, place, dead_letter_id, replay_id, cycle, state, reason, other_run, publishes, proof,
-    ${msSql('published_at')} as published_ms, ${msSql('settled_at')} as settled_ms
-  from redrive_catalog.replay_item`
+select i.run_id, i.place, i.dead_letter_id, i.replay_id, i.cycle, i.state, i.reason, i.other_run, i.publishes, i.proof,
+    ${msSql('i.published_at')} as published_ms, ${msSql('i.settled_at')} as settled_ms, d.key, d.message, d.group_id
+  from redrive_catalog.replay_item i
+    left join redrive_catalog.dead_letter d on d.id = i.dead_letter_id`
 
 export const ITEMS_OF_DEAD_LETTER: string = `${ITEMS}
-  where dead_letter_id = $1 and state = any($2)
-  order by cycle desc, settled_at desc limit $3`
+  where i.dead_letter_id = $1 and i.state = any($2)
+  order by i.cycle desc, i.settled_at desc limit $3`
 
 export const ITEMS_OF_RUN: string = `${ITEMS}
-  where run_id = $1 and state = any($2) and place > $4
-  order by place limit $3`
+  where i.run_id = $1 and i.state = any($2) and i.place > $4
+  order by i.place limit $3`
 
 /** One hour: the dead letters may have changed since an older plan. */
 const PLAN_LIFE = `interval '1 hour'`
