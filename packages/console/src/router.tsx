@@ -8,6 +8,8 @@ import { GROUP_ORDERS } from '@redrive/api/enums'
 import { GROUP_TABS, GROUP_VIEWS } from './words/group-filter.ts'
 import { MESSAGE_RANGES } from './words/message-filter.ts'
 import { BODY_VIEWS } from './words/message-sentence.ts'
+import { ITEM_TABS } from './words/item-tabs.ts'
+import { RUN_VIEWS } from './words/runs.ts'
 import { RANGES, type RangeName } from './words/trends.ts'
 import { PAGE } from './page-facts.ts'
 import { NotBuilt } from './screens/not-built/not-built.tsx'
@@ -71,13 +73,37 @@ const newReplay = createRoute({
   getParentRoute: () => root,
   path: '/replays/new',
   validateSearch: (search: Record<string, unknown>) => textsOf(search, 'group', 'q', 'ids'),
-  component: NotBuilt,
+  component: lazyRouteComponent(() => import('./screens/new-replay/new-replay.tsx'), 'NewReplay'),
+})
+
+const replays = createRoute({
+  getParentRoute: () => root,
+  path: '/replays',
+  validateSearch: (search: Record<string, unknown>) => oneOf(search, 'view', RUN_VIEWS),
+  component: lazyRouteComponent(() => import('./screens/replays/replays.tsx'), 'Replays'),
+})
+
+const run = createRoute({
+  getParentRoute: () => root,
+  path: '/replays/$id',
+  validateSearch: (search: Record<string, unknown>) => ({
+    ...oneOf(search, 'items', ITEM_TABS),
+    ...textsOf(search, 'after'),
+  }),
+  component: lazyRouteComponent(() => import('./screens/run/run.tsx'), 'RunScreen'),
+})
+
+const approvals = createRoute({
+  getParentRoute: () => root,
+  path: '/approvals',
+  validateSearch: (search: Record<string, unknown>) => textsOf(search, 'run'),
+  component: lazyRouteComponent(() => import('./screens/approvals/approvals.tsx'), 'Approvals'),
 })
 
 const edit = createRoute({
   getParentRoute: () => root,
   path: '/messages/$id/edit',
-  component: NotBuilt,
+  component: lazyRouteComponent(() => import('./screens/edit/edit.tsx'), 'Edit'),
 })
 
 /** The screens that follow. Their addresses are final. */
@@ -89,7 +115,19 @@ const later = createRoute({
 })
 
 export const router = createRouter({
-  routeTree: root.addChildren([home, groups, group, messages, message, edit, newReplay, later]),
+  routeTree: root.addChildren([
+    home,
+    groups,
+    group,
+    messages,
+    message,
+    edit,
+    newReplay,
+    replays,
+    run,
+    approvals,
+    later,
+  ]),
   basepath: PAGE.base,
   parseSearch,
   stringifySearch,

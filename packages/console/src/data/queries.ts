@@ -29,12 +29,12 @@ export const sourcesQuery = queryOptions({
   queryFn: async ({ signal }) => (await client.call('listSources', {}, { signal })).sources,
 })
 
-/** Runs that are planned, running or paused, and the latest ended ones. */
+/** Runs in these states, newest first. No state: all runs. */
 export const runsQuery = (states: readonly Runs[number]['state'][], limit: number) =>
   queryOptions({
     queryKey: ['runs', states, limit],
     queryFn: async ({ signal }) => {
-      const query = { states: [...states], limit }
+      const query = states.length === 0 ? { limit } : { states: [...states], limit }
       return (await client.call('listReplays', { query }, { signal })).runs
     },
   })

@@ -1,5 +1,6 @@
 import type { Run } from '@redrive/api'
 import type { ITEM_STATES } from '@redrive/api/enums'
+import type { StateName } from '../components/status.tsx'
 import { countText } from './numbers.ts'
 
 /** Returns the number of messages that a run publishes. */
@@ -49,3 +50,29 @@ export type ItemState = (typeof ITEM_STATES)[number]
 
 /** Returns the state of one message in a run. */
 export const itemText = (state: ItemState): string => ITEM_WORDS[state]
+
+/** Returns the status that stands for the state of a message in a run. */
+export const itemStatus = (state: ItemState): StateName =>
+  state === 'claimed' || state === 'publishing' ? 'queued' : state
+
+/** The views of the list of runs. The first one is the default. */
+export const RUN_VIEWS = ['all', 'active', 'planned', 'unconfirmed', 'mine'] as const
+export type RunView = (typeof RUN_VIEWS)[number]
+
+/** Whether a run is in a view. */
+export function inView(run: Run, view: RunView, person: string): boolean {
+  const views: Readonly<Record<RunView, boolean>> = {
+    all: true,
+    active: run.state === 'running' || run.state === 'paused',
+    planned: run.state === 'planned',
+    unconfirmed: run.counts.unknown > 0,
+    mine: run.plannedBy === person,
+  }
+  return views[view]
+}
+
+/** Returns the section of the list of runs. */
+export function sectionOf({ state }: Pick<Run, 'state'>): 'Active' | 'Awaiting approval' | 'Ended' {
+  if (state === 'running' || state === 'paused') return 'Active'
+  return state === 'planned' ? 'Awaiting approval' : 'Ended'
+}

@@ -24,6 +24,10 @@ let browser: Browser
 let calm: Stage
 let bad: Stage
 let group: string
+/** Runs in three states. */
+let running: string
+let paused: string
+let waiting: string
 
 beforeAll(async () => {
   mkdirSync(FOLDER, { recursive: true })
@@ -52,7 +56,26 @@ beforeAll(async () => {
     message: 'invoice 4711 is already paid',
     times: spread(130, 76, 16),
   })
+  const made = [await run('refunds', 4), await run('shipments', 3)]
+  running = made[0] ?? ''
+  paused = made[1] ?? ''
+  await bad.catalog.replays.pause(paused, { by: 'ben' })
+  const note = 'payments-api was rolled back at 02:57, incident 4411'
+  waiting = (await bad.catalog.replays.plan({ selection: { group }, by: 'ben', note })).id
 })
+
+/** Starts a replay of a new cause. No worker publishes it. */
+async function run(source: string, count: number): Promise<string> {
+  const of = await seed(bad.catalog, {
+    ...{ source, class: 'transient', message: `read ECONNRESET ${source}` },
+    times: spread(count, 9, 7),
+  })
+  const { replays } = bad.catalog
+  const { id, hash } = await replays.plan({ selection: { group: of }, by: 'ben' })
+  await replays.approve(id, { by: 'ada', hash })
+  return id
+}
+
 afterAll(async () => {
   await browser?.close()
   await calm?.end()
@@ -206,6 +229,63 @@ const PICTURES: readonly Picture[] = [
         .getByRole('button', { name: /^Reveal/ })
         .click()
       await page.getByText('"5500000000000004"').waitFor()
+    },
+  },
+  {
+    name: 'plan',
+    async open(page) {
+      await page.goto(`${bad.url}/replays/new?group=${group}`)
+      await page.getByRole('row', { name: /Ready 420/ }).waitFor()
+      await page.getByRole('link', { name: 'order-0', exact: true }).waitFor()
+    },
+  },
+  {
+    name: 'plan-select',
+    async open(page) {
+      await page.goto(`${bad.url}/replays/new?q=source%3Apayments+after%3A24h`)
+      await page.getByRole('link', { name: 'order-179', exact: true }).waitFor()
+    },
+  },
+  {
+    name: 'run-running',
+    async open(page) {
+      await page.goto(`${bad.url}/replays/${running}`)
+      await page.getByRole('button', { name: 'Pause p' }).waitFor()
+    },
+  },
+  {
+    name: 'run-paused',
+    async open(page) {
+      await page.goto(`${bad.url}/replays/${paused}`)
+      await page.getByRole('button', { name: 'Resume…' }).waitFor()
+    },
+  },
+  {
+    name: 'replays',
+    async open(page) {
+      await page.goto(`${bad.url}/replays`)
+      await page.getByText('Active').nth(1).waitFor()
+    },
+  },
+  {
+    name: 'approvals',
+    async open(page) {
+      await page.goto(`${bad.url}/approvals?run=${waiting}`)
+      await page.getByRole('button', { name: /^Approve/ }).waitFor()
+    },
+  },
+  {
+    name: 'edit',
+    async open(page) {
+      await page.goto(`${bad.url}/messages?q=source%3Apayments`)
+      await page.getByRole('link', { name: 'order-179', exact: true }).click()
+      await page.getByRole('link', { name: 'Edit and replay…' }).click()
+      await page.getByRole('textbox', { name: 'Reason' }).fill('Ticket 4411')
+      await page
+        .getByRole('dialog')
+        .getByRole('button', { name: /^Reveal/ })
+        .click()
+      await page.getByRole('textbox', { name: 'Body', exact: true }).waitFor()
     },
   },
   {

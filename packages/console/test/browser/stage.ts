@@ -24,6 +24,8 @@ export interface StageOptions {
   readonly auth?: object
   /** Sources of the config. The server does not connect to their brokers. Default: none. */
   readonly sources?: object
+  /** Who may approve a run. Default: another person. */
+  readonly approval?: 'anyone'
 }
 
 /** Starts a real server with the built console on a new database. */
@@ -41,6 +43,7 @@ export async function openStage(name: string, options: StageOptions = {}): Promi
     publicUrl: origin + (options.path ?? ''),
     auth: options.auth ?? { development: { name: 'Ada Moreno' } },
     sources: options.sources ?? {},
+    ...(options.approval === undefined ? {} : { approval: options.approval }),
     shutdown: { grace: '5s', readinessDelay: '0ms' },
   }
   writeFileSync(file, JSON.stringify(config))

@@ -2,6 +2,7 @@ import type { Action } from '@redrive/api/enums'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { Button } from '../../components/button.tsx'
+import { idsText } from '../../data/kept.ts'
 import { useMe } from '../../data/me.ts'
 import type { MessageRow } from '../../data/messages.ts'
 import { canSomewhere, refusal } from '../../data/permissions.ts'
@@ -38,7 +39,7 @@ export function MessagesBar({ messages, onClear }: MessagesBarProps) {
   const noReplay = refusalOf('replay') ?? none ?? several ?? tooMany
   const noDiscard = refusalOf('discard') ?? none ?? tooMany
   const replay = () =>
-    void navigate({ to: '/replays/new', search: { ids: open.map(({ id }) => id).join() } })
+    void navigate({ to: '/replays/new', search: { ids: idsText(open.map(({ id }) => id)) } })
   useKeys({
     ...(noReplay === undefined ? { r: replay } : {}),
     ...(noDiscard === undefined ? { d: () => setDialog('discard') } : {}),

@@ -1,4 +1,4 @@
-import { useLocation, useSearch } from '@tanstack/react-router'
+import { useLocation } from '@tanstack/react-router'
 import { Card, CardBody } from '../../components/card.tsx'
 import { Equivalents } from '../../components/command.tsx'
 import { apiText } from '../../words/equivalents.ts'
@@ -7,31 +7,21 @@ import { NotFound } from './not-found.tsx'
 
 interface Later {
   readonly title: string
-  readonly cli: (search: Search) => string
+  readonly cli: string
   readonly path: string
-}
-
-interface Search {
-  readonly group: string | undefined
-  readonly q: string | undefined
 }
 
 /** The screens that are not built yet, with the commands that do the same. */
 // biome-ignore format: one row per screen
 const NOT_BUILT: Readonly<Record<string, Later>> = {
-  messages: { title: 'Edit and replay', cli: () => 'redrive edit ID', path: 'POST /api/v1/replays' },
-  'replays/new': { title: 'Replay', cli: ({ group, q }) => `redrive replay plan ${q ?? `group:${group ?? 'ID'}`}`, path: 'POST /api/v1/replays' },
-  replays: { title: 'Replays', cli: () => 'redrive replay list', path: 'GET /api/v1/replays' },
-  approvals: { title: 'Approvals', cli: () => 'redrive replay list --state planned', path: 'GET /api/v1/replays?states=planned' },
-  sources: { title: 'Sources', cli: () => 'redrive sources', path: 'GET /api/v1/sources' },
-  audit: { title: 'Audit', cli: () => 'redrive audit list', path: 'GET /api/v1/audit' },
-  settings: { title: 'Settings', cli: () => 'redrive token list', path: 'GET /api/v1/tokens' },
+  sources: { title: 'Sources', cli: 'redrive sources', path: 'GET /api/v1/sources' },
+  audit: { title: 'Audit', cli: 'redrive audit list', path: 'GET /api/v1/audit' },
+  settings: { title: 'Settings', cli: 'redrive token list', path: 'GET /api/v1/tokens' },
 }
 
 /** A screen that follows: it shows the command that does the same. */
 export function NotBuilt() {
   const path = useLocation().pathname.replace(/^\//, '')
-  const { group, q } = useSearch({ strict: false })
   const found = Object.entries(NOT_BUILT).find(([start]) => `${path}/`.startsWith(`${start}/`))?.[1]
   if (found === undefined) return <NotFound />
   return (
@@ -40,7 +30,7 @@ export function NotBuilt() {
         <CardBody>
           <div className="stack">
             <p>This screen is not built yet. The command line and the API do the same:</p>
-            <Equivalents cli={found.cli({ group, q })} api={apiText(found.path)} />
+            <Equivalents cli={found.cli} api={apiText(found.path)} />
           </div>
         </CardBody>
       </Card>

@@ -8,6 +8,7 @@ import { useLiveQuery } from '../../data/live.ts'
 import { runsQuery } from '../../data/queries.ts'
 import { runPath } from '../../paths.ts'
 import { countText } from '../../words/numbers.ts'
+import { runParts } from '../../words/run-progress.ts'
 import { outcomeText, runTitle, sizeOf } from '../../words/runs.ts'
 
 const ENDED = ['done', 'cancelled'] as const
@@ -28,7 +29,7 @@ export function RunsCard({ active }: { readonly active: readonly Run[] }) {
       title={active.length === 0 ? 'Last replays' : 'Replays'}
       note={note}
       action={
-        <Link to="/$" params={{ _splat: 'replays' }} className="link small">
+        <Link to="/replays" className="link small">
           All replays
         </Link>
       }
@@ -58,15 +59,7 @@ const RunLine = ({ run }: { readonly run: Run }) => (
       </span>
     </div>
     {run.state === 'running' || run.state === 'paused' ? (
-      <Meter
-        total={sizeOf(run)}
-        parts={[
-          { tone: 'good', count: run.counts.resolved + run.counts.not_returned },
-          { tone: 'bad', count: run.counts.failed_again },
-          { tone: 'warn', count: run.counts.unknown },
-          { tone: 'run', count: run.counts.published, isOpen: true },
-        ]}
-      />
+      <Meter total={sizeOf(run)} parts={runParts(run)} />
     ) : null}
     <div className="small quiet">
       {run.state === 'planned' ? 'Awaiting approval' : (run.pauseReason ?? outcomeText(run))}

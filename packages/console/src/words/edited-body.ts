@@ -1,0 +1,36 @@
+import { parseExact } from './json-lines.ts'
+
+/** Returns JSON with a line for each value, if this loses no digit of a number. Other text stays as it is. */
+export function prettyText(text: string): string {
+  const parsed = parseExact(text)
+  if (parsed === undefined) return text
+  const pretty = JSON.stringify(JSON.parse(text), null, 2)
+  // A number such as 12345678901234567890 or 1.10 would change.
+  return JSON.stringify(numbersOf(text)) === JSON.stringify(numbersOf(pretty)) ? pretty : text
+}
+
+/** Returns the numbers of a JSON text as they are written. */
+const numbersOf = (text: string) =>
+  text.replaceAll(/"(?:[^"\\]|\\.)*"/g, '').match(/-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g) ?? []
+
+export type Edited =
+  | { readonly kind: 'same' }
+  | { readonly kind: 'invalid'; readonly problem: string }
+  | { readonly kind: 'changed'; readonly base64: string }
+
+/** Compares the edited text with the original. A body that was JSON must stay JSON. */
+export function editedBody(original: string, typed: string): Edited {
+  if (typed === original || typed === prettyText(original)) return { kind: 'same' }
+  if (parseExact(original) !== undefined) {
+    try {
+      JSON.parse(typed)
+    } catch (error) {
+      if (error instanceof SyntaxError)
+        return { kind: 'invalid', problem: `Not JSON: ${error.message}.` }
+      throw error
+    }
+  }
+  const bytes = new TextEncoder().encode(typed)
+  const chars = Array.from(bytes, (byte) => String.fromCharCode(byte))
+  return { kind: 'changed', base64: btoa(chars.join('')) }
+}
