@@ -16,7 +16,12 @@ export function kafkajsClients(
   const kafka = new Kafka({ clientId: 'team', brokers: [...brokers], logLevel: logLevel.NOTHING })
   return {
     consumer: kafka.consumer({ groupId, sessionTimeout: 6_000, ...timing }),
-    producer: kafka.producer({ createPartitioner: Partitioners.DefaultPartitioner }),
+    // Idempotent: otherwise the client stores a copy twice when it repeats a request whose response was late.
+    producer: kafka.producer({
+      createPartitioner: Partitioners.DefaultPartitioner,
+      idempotent: true,
+      maxInFlightRequests: 1,
+    }),
     admin: kafka.admin(),
   }
 }
