@@ -139,8 +139,8 @@ export const MUTANTS: readonly Mutant[] = [
     'lost',
     [
       PUT_BACK,
-      '    const stored = await putOrSplit(',
-      '    await deleteStored(deps.pool, letters.map(({ id }) => id))\n    const stored = await putOrSplit(',
+      '      const stored = await putOrSplit(',
+      '      await deleteStored(deps.pool, kind, letters.map(({ id }) => id))\n      const stored = await putOrSplit(',
     ],
   ],
   [

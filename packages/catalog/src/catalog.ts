@@ -114,8 +114,8 @@ export class Catalog {
   }
 
   /**
-   * Moves the open dead letters of a source back into its dead-letter queue, so that the catalog can be removed.
-   * Stops the ingest of the source until `startIngest`. After an interruption, the next call continues.
+   * Moves the open dead letters and set-aside messages of a source back into its dead-letter queue, so that the
+   * catalog can be removed. Stops the ingest of the source until `startIngest`. After an interruption, the next call continues.
    */
   async putBack(source: DeadLetterSource, options: PutBackOptions = {}): Promise<PutBackResult> {
     const deps = { pool: this.#pool, reader: this.#reader, keys: this.#keys }

@@ -6,7 +6,7 @@ import { createParts } from './start/components.ts'
 import { createLog, type Log } from './start/log.ts'
 import { createPools } from './start/pools.ts'
 
-/** Moves the open dead letters of a source back into its dead-letter queue. Connects with the config of the server. */
+/** Moves the open dead letters and set-aside messages of a source back to its dead-letter queue, with the config of the server. */
 export async function putBackSource(
   config: Config,
   name: string,

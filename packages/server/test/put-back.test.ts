@@ -120,10 +120,67 @@ test('keeps dead letters in the catalog until the broker has confirmed them', as
   await source.close()
 })
 
-test('reports messages that are set aside: they are only in the catalog', async () => {
-  const { source } = await deadLettered(2)
+/** Returns a value nested in lists. */
+function nested(levels: number): unknown {
+  let value: unknown = 'end'
+  for (let level = 0; level < levels; level++) value = [value]
+  return value
+}
+
+test('puts set-aside messages back unchanged, next to the dead letters', async () => {
+  const { queue, dlq, source, depth } = await deadLettered(4)
+  const properties = {
+    messageId: 'deep',
+    persistent: true,
+    headers: { tenant: 'deep', at: nested(80) },
+  }
+  channel.sendToQueue(dlq, Buffer.from('short'), properties)
+  await channel.waitForConfirms()
+  const large = { messageId: 'large', persistent: true, headers: { tenant: 'large', small: 1 } }
+  channel.sendToQueue(dlq, Buffer.alloc(2_000, 7), large)
+  await channel.waitForConfirms()
+  const before = await contents(dlq)
+  const options = { maxPayloadBytes: 1_000 }
+  expect(await made.ingest(source, options)).toMatchObject({ added: 4, setAside: 2 })
+
+  expect(await made.putBack(source)).toEqual({
+    ...{ total: 6, done: 6, refused: [], replaying: 0, unknown: 0, setAside: 0 },
+  })
+  expect(await contents(dlq)).toEqual(before)
+  expect((await made.setAside.list({ sources: [queue] })).messages).toEqual([])
+
+  await made.startIngest(queue)
+  expect(await made.ingest(source, options)).toMatchObject({ added: 4, setAside: 2 })
+  expect(await depth()).toBe(0)
+  await source.close()
+})
+
+test('leaves set-aside messages that no client can publish, and those with a requested replay', async () => {
+  const { dlq, source, queue, depth } = await deadLettered(2)
+  const address = new URL(await urlOf('rabbitmq', 'http'))
+  const secret = Buffer.from(`${address.username}:${address.password}`).toString('base64')
+  const answer = await fetch(`${address.origin}/api/exchanges/%2F/amq.default/publish`, {
+    method: 'POST',
+    headers: { authorization: `Basic ${secret}` },
+    body: JSON.stringify({
+      ...{ routing_key: dlq, payload: 'big', payload_encoding: 'string' },
+      properties: { message_id: 'big', headers: { stack: 'x'.repeat(70_000) } },
+    }),
+  })
+  expect(await answer.json()).toEqual({ routed: true })
+  await until('all three', depth, { accept: (seen) => seen === 3 })
   await made.ingest(source, { maxPayloadBytes: 1 })
-  expect(await made.putBack(source)).toMatchObject({ total: 0, done: 0, setAside: 2 })
+  const { messages } = await made.setAside.list({ sources: [queue] })
+  const big = messages.find(({ messageId }) => messageId === 'big')
+  const other = messages.find(({ id }) => id !== big?.id)
+  await made.setAside.requestReplay([other?.id ?? ''], { by: 'ann' })
+
+  const result = await made.putBack(source)
+  expect(result).toMatchObject({ total: 2, done: 1, refused: [{ id: big?.id }], setAside: 1 })
+  expect(result.refused[0]?.reason).toContain('amqplib encodes at most 65536')
+  expect(await depth()).toBe(1)
+  expect(await made.setAside.get(big?.id ?? '')).toMatchObject({ status: 'open' })
+  expect(await made.setAside.get(other?.id ?? '')).toMatchObject({ status: 'requested' })
   await source.close()
 })
 
@@ -155,9 +212,10 @@ test('rejects an ingest that drained before the stop, so that its messages retur
     await pool.query('select redrive_catalog.stop_ingest($1, true)', [queue])
     return batch
   }
-  expect((await refusal(made.ingest(slow))).message).toContain(
-    'the ingest of this source is stopped',
-  )
+  // The drain may return the messages in several batches. Each is rejected.
+  const error = await refusal(made.ingest(slow))
+  const [first] = error instanceof AggregateError ? (error.errors as readonly Error[]) : [error]
+  expect(first?.message).toContain('the ingest of this source is stopped')
   await until('the returned messages', depth, { accept: (seen) => seen === 3 })
   await source.close()
 })

@@ -1,17 +1,11 @@
 import { isRedriveError, RedriveError } from '@redrive/core'
 import type { DeadLetterSource, DrainedDeadLetter } from '@redrive/runtime'
 import type { Pool } from 'pg'
-import { explaining, query } from '../database.ts'
+import { query } from '../database.ts'
 import type { PayloadKeys } from '../encryption.ts'
-import { readDrained } from '../read/payload.ts'
 import { type Reader, reading } from '../read/sql.ts'
-import {
-  COUNT_SET_ASIDE,
-  COUNT_UNSETTLED,
-  DELETE_PUT_BACK,
-  OPEN_AFTER,
-  STOP_INGEST,
-} from './statements.ts'
+import { KINDS, type Kind, type Size } from './kinds.ts'
+import { STOP_INGEST } from './statements.ts'
 
 export interface PutBackOptions {
   /** Name of the source in the catalog. Default: the name of the source itself. */
@@ -23,20 +17,20 @@ export interface PutBackOptions {
 }
 
 export interface PutBackProgress {
-  /** Number of open dead letters at the start. */
+  /** Number of open dead letters and set-aside messages at the start. */
   readonly total: number
-  /** Number of dead letters that are in the broker again and no longer in the catalog. */
+  /** Number of them that are in the broker again and no longer in the catalog. */
   readonly done: number
 }
 
 export interface PutBackResult extends PutBackProgress {
-  /** Dead letters that the broker or the transport rejected, with the reason. They stay in the catalog. */
+  /** Messages that the broker or the transport rejected, with the reason. They stay in the catalog. */
   readonly refused: readonly { readonly id: string; readonly reason: string }[]
   /** Number of dead letters with a replay in progress. They stay in the catalog. */
   readonly replaying: number
   /** Number of dead letters with an unknown outcome. They stay in the catalog. */
   readonly unknown: number
-  /** Number of messages that are set aside and neither replayed nor discarded. They are only in the catalog. */
+  /** Number of set-aside messages with a requested or approved replay. They stay in the catalog. */
   readonly setAside: number
 }
 
@@ -53,9 +47,9 @@ const BATCH_BYTES = 16_777_216
 const FIRST_ID = '00000000-0000-0000-0000-000000000000'
 
 /**
- * Moves the open dead letters of a source back into its dead-letter queue. First it stops the ingest. Each batch is
- * deleted here after the broker has confirmed it. So a dead letter is always in the catalog, in the broker or, after
- * a crash, in both.
+ * Moves the open dead letters and set-aside messages of a source back into its dead-letter queue. First it stops the
+ * ingest. Each batch is deleted here after the broker has confirmed it. So a message is always in the catalog, in the
+ * broker or, after a crash, in both.
  */
 export async function putBackAll(
   deps: PutBackDeps,
@@ -66,20 +60,25 @@ export async function putBackAll(
   if (put === undefined) throw notPossible(source.source)
   const { name = source.source, onProgress, signal } = options
   const sourceId = await stopIngest(deps.pool, name, true)
-  const { open: total = 0 } = await unsettledOf(deps.pool, sourceId)
-  const refused: { readonly id: string; readonly reason: string }[] = []
+  const total = sumOf(await openCounts(deps.pool, sourceId))
+  const refused: Refusal[] = []
   let done = 0
-  let after = FIRST_ID
-  while (signal?.aborted !== true) {
-    const { letters, lastId } = await readBatch(deps, sourceId, after)
-    if (lastId === undefined) break
-    after = lastId
-    const stored = await putOrSplit(put, letters, refused)
-    done += await deleteStored(deps.pool, stored)
-    onProgress?.({ total, done })
+  for (const kind of KINDS) {
+    let after = FIRST_ID
+    while (signal?.aborted !== true) {
+      const { letters, lastId } = await readBatch(deps, kind, { sourceId, after, refused })
+      if (lastId === undefined) break
+      after = lastId
+      const stored = await putOrSplit(put, letters, refused)
+      done += await deleteStored(deps.pool, kind, stored)
+      onProgress?.({ total, done })
+    }
   }
-  const { replaying = 0, unknown = 0 } = await unsettledOf(deps.pool, sourceId)
-  const setAside = await setAsideOf(deps.pool, sourceId)
+  const [letters, aside] = await Promise.all(
+    KINDS.map((kind) => unsettledOf(deps.pool, kind, sourceId)),
+  )
+  const { replaying = 0, unknown = 0 } = letters ?? {}
+  const setAside = (aside?.['requested'] ?? 0) + (aside?.['replaying'] ?? 0)
   return { total, done, refused, replaying, unknown, setAside }
 }
 
@@ -88,6 +87,8 @@ export async function startIngest(pool: Pool, name: string): Promise<void> {
   await stopIngest(pool, name, false)
 }
 
+type Refusal = PutBackResult['refused'][number]
+
 interface Letter {
   readonly id: string
   readonly drained: DrainedDeadLetter
@@ -95,25 +96,27 @@ interface Letter {
 
 async function readBatch(
   { reader, keys }: PutBackDeps,
-  sourceId: number,
-  after: string,
+  kind: Kind,
+  {
+    sourceId,
+    after,
+    refused,
+  }: { readonly sourceId: number; readonly after: string; readonly refused: Refusal[] },
 ): Promise<{ readonly letters: readonly Letter[]; readonly lastId: string | undefined }> {
   return reading(reader, async (run) => {
-    const rows = await run<Size>(OPEN_AFTER, [sourceId, after, BATCH])
-    const sizes = fitting(rows)
-    const found = await readDrained(run, keys, sizes)
-    const letters = sizes.flatMap(({ id }) => {
+    const sizes = fitting(await run<Size>(kind.openAfter, [sourceId, after, BATCH]))
+    const found = await kind.read(run, keys, sizes)
+    const letters: Letter[] = []
+    for (const { id } of sizes) {
       const drained = found.get(id)
-      return drained === undefined ? [] : [{ id, drained }]
-    })
+      if (drained === undefined) refused.push({ id, reason: NOT_STORED })
+      else letters.push({ id, drained })
+    }
     return { letters, lastId: sizes.at(-1)?.id }
   })
 }
 
-interface Size {
-  readonly id: string
-  readonly bytes: number
-}
+const NOT_STORED = 'The catalog does not have all of its bytes and headers. Discard it.'
 
 /** Returns the first rows whose bodies fit into memory together, at least one. */
 function fitting(rows: readonly Size[]): readonly Size[] {
@@ -128,8 +131,9 @@ function fitting(rows: readonly Size[]): readonly Size[] {
 async function putOrSplit(
   put: NonNullable<DeadLetterSource['putBack']>,
   letters: readonly Letter[],
-  refused: { readonly id: string; readonly reason: string }[],
+  refused: Refusal[],
 ): Promise<readonly string[]> {
+  if (letters.length === 0) return []
   try {
     await put(letters.map(({ drained }) => drained))
     return letters.map(({ id }) => id)
@@ -146,9 +150,9 @@ async function putOrSplit(
   }
 }
 
-async function deleteStored(pool: Pool, ids: readonly string[]): Promise<number> {
+async function deleteStored(pool: Pool, { remove }: Kind, ids: readonly string[]): Promise<number> {
   if (ids.length === 0) return 0
-  const { rows } = await query<{ deleted: number }>(pool, DELETE_PUT_BACK, [ids])
+  const { rows } = await query<{ deleted: number }>(pool, remove, [ids])
   return rows[0]?.deleted ?? 0
 }
 
@@ -159,21 +163,19 @@ async function stopIngest(pool: Pool, name: string, isStopped: boolean): Promise
   return id
 }
 
-async function setAsideOf(pool: Pool, sourceId: number): Promise<number> {
-  const { rows } = await query<{ count: number }>(pool, COUNT_SET_ASIDE, [sourceId])
-  return rows[0]?.count ?? 0
-}
+const openCounts = (pool: Pool, sourceId: number) =>
+  Promise.all(KINDS.map(async (kind) => (await unsettledOf(pool, kind, sourceId))['open'] ?? 0))
 
+const sumOf = (counts: readonly number[]) => counts.reduce((sum, one) => sum + one, 0)
+
+/** Counts the rows of a source that are not settled, by status. */
 async function unsettledOf(
   pool: Pool,
+  { countUnsettled }: Kind,
   sourceId: number,
-): Promise<Readonly<Partial<Record<'open' | 'replaying' | 'unknown', number>>>> {
-  return explaining(async () => {
-    const { rows } = await pool.query<{ status: string; count: number }>(COUNT_UNSETTLED, [
-      sourceId,
-    ])
-    return Object.fromEntries(rows.map(({ status, count }) => [status, count]))
-  })
+): Promise<Readonly<Record<string, number>>> {
+  const { rows } = await query<{ status: string; count: number }>(pool, countUnsettled, [sourceId])
+  return Object.fromEntries(rows.map(({ status, count }) => [status, count]))
 }
 
 const notFound = (name: string) =>

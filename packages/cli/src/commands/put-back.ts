@@ -15,7 +15,7 @@ export interface PutBackCommandOptions extends CommonOptions, ConfigOptions {
 /** 1,000 dead letters between two lines of progress. */
 const PROGRESS_STEP = 1_000
 
-/** Returns the open dead letters of a source to its dead-letter queue. */
+/** Returns the open dead letters and set-aside messages of a source to its dead-letter queue. */
 export async function putBackCommand(
   io: Io,
   source: string,
@@ -31,7 +31,7 @@ export async function putBackCommand(
     })
     return EXIT.ok
   }
-  const change = `Move all open dead letters of "${source}" from the catalog to its dead-letter queue, and stop its ingest`
+  const change = `Move all open dead letters and set-aside messages of "${source}" from the catalog to its dead-letter queue, and stop its ingest`
   if (options.yes !== true && (await io.confirm(`${change}?`)) !== true) {
     throw new CommandError(EXIT.usage, `Nothing was changed. ${change}: add --yes.`)
   }
@@ -56,7 +56,7 @@ function report(
   source: string,
   { total, done, refused, replaying, unknown, setAside }: PutBackResult,
 ): void {
-  page.line`${number(done)} of ${number(total)} open dead letters of "${source}" are in its dead-letter queue again.`
+  page.line`${number(done)} of ${number(total)} open dead letters and set-aside messages of "${source}" are in its dead-letter queue again.`
   for (const { id, reason } of refused.slice(0, 20)) page.line`Not put back: ${id}: ${reason}`
   if (refused.length > 20) page.line`… and ${number(refused.length - 20)} more.`
   if (replaying > 0)
@@ -64,7 +64,7 @@ function report(
   if (unknown > 0)
     page.line`${number(unknown)} have an unknown outcome. Set it with: redrive set-outcome`
   if (setAside > 0)
-    page.line`${number(setAside)} are set aside and only in the catalog. Replay or discard them first: redrive set-aside list`
+    page.line`${number(setAside)} set-aside messages have a requested replay. Approve it, or withdraw it with: redrive set-aside reopen`
   if (done < total) page.line`The command was interrupted or left some. Run it again to continue.`
   page.line`The ingest of "${source}" is stopped. To start it again: redrive put-back ${source} --start-ingest`
 }

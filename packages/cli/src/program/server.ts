@@ -42,7 +42,7 @@ export function addServer(root: Command, run: BindAction): void {
   configured(
     root
       .command('put-back <source>')
-      .description('return the open dead letters of a source to its dead-letter queue'),
+      .description('return the open dead letters and set-aside messages of a source to its queue'),
   )
     .option('-y, --yes', 'skip the confirmation prompt')
     .option('--start-ingest', 'start the ingest of the source again, and put nothing back')

@@ -8,6 +8,7 @@ import { asideIn } from './message/aside.ts'
 import { checkEncodable } from './message/check-encodable.ts'
 import { type HeaderTypes, withTypes } from './message/header-types.ts'
 import { type Headers, NO_HEADERS, propertiesOf } from './message/properties.ts'
+import { textOf } from './unreadable.ts'
 
 /**
  * Returns what a dead letter needs to be put back: its queue, and the headers that are not among those of the
@@ -67,7 +68,7 @@ export async function putBack(
   const messages = deadLetters.map((one) => {
     const message = putBackOf(one)
     if (message === undefined) throw unknownQueue(one)
-    checkEncodable((message.properties.headers ?? {}) as Readonly<Record<string, unknown>>)
+    checkHeaders(one, message.properties)
     return message
   })
   const channel = await answered(connection.createConfirmChannel())
@@ -83,6 +84,21 @@ export async function putBack(
     if (returned.size > 0) throw missingQueues([...returned])
   } finally {
     await closeChannel(channel)
+  }
+}
+
+function checkHeaders(
+  { delivery }: DrainedDeadLetter,
+  { headers = NO_HEADERS }: { readonly headers?: Headers },
+): void {
+  try {
+    checkEncodable(headers)
+  } catch (error) {
+    throw new RedriveError(
+      'REFUSED',
+      `The dead letter "${delivery.id}" cannot be published with all its headers: ${textOf(error)} Replay it without the large header, or discard it.`,
+      { cause: error },
+    )
   }
 }
 

@@ -178,7 +178,10 @@ export class RabbitMqSource implements DeadLetterSource {
       return withReplayProblem(this.#deadLetterOf(queue, delivery))
     } catch (error) {
       const quarantined = this.#options.quarantineQueues.includes(queue)
-      return { ...unreadableDeadLetter(this.source, delivery, error), quarantined }
+      const unreadable = unreadableDeadLetter(this.source, delivery, error)
+      const { headers } = unreadable.delivery
+      const putBackTo = putBackEnvelopeOf(queue, { raw: delivery.raw, headers })
+      return { ...unreadable, envelope: { ...unreadable.envelope, ...putBackTo }, quarantined }
     }
   }
 

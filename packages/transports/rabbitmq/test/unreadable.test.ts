@@ -67,6 +67,12 @@ describe.concurrent('drain', () => {
       expect(byId(batch.deadLetters, 'last')?.problem).toBeUndefined()
       await batch.release()
       expect(await rig.count(queue)).toBe(0)
+
+      await source.putBack(batch.deadLetters)
+      await until('they are put back', async () => (await rig.count(queue)) === 3)
+      const again = await source.drain({ limit: 10 })
+      expect(byId(again.deadLetters, 'odd')?.delivery.headers).toEqual(headers)
+      await again.release()
     }),
   )
 
