@@ -6,7 +6,7 @@ const EPOCH = 'packages/catalog/src/replay/run/restore-detection.ts'
 const INGEST = 'packages/catalog/src/ingest/ingest.ts'
 const RUN_STATEMENTS = 'packages/catalog/src/replay/run/statements.ts'
 const PLAN = 'packages/catalog/src/replay/plan/plan.ts'
-const REFAIL = 'packages/catalog/src/replay/outcome/refail.ts'
+const REFAIL = 'packages/catalog/src/replay/outcome/returned.ts'
 const PUBLISH_CLAIM = 'packages/catalog/src/replay/publish/publish-claim.ts'
 const SETTLE = 'packages/catalog/src/replay/outcome/confirm.ts'
 const PUT_BACK = 'packages/catalog/src/put-back/put-back.ts'
@@ -89,11 +89,7 @@ export const MUTANTS: readonly Mutant[] = [
     'store a replay that failed again as a new dead letter',
     'c13-failed-again-rabbitmq',
     'copied twice',
-    [
-      REFAIL,
-      'if (ids.length + unnamed.length === 0)\n    return',
-      'if (ids !== undefined)\n    return',
-    ],
+    [REFAIL, 'if (ids.length + unnamed.length === 0) return', 'if (ids !== undefined) return'],
   ],
   [
     'continue with a restored catalog',

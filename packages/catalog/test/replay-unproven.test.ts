@@ -129,6 +129,68 @@ describe('a replay to consumers that confirm nothing', () => {
     expect(open).toMatchObject({ cycle: 2, messageId: first?.deadLetter.delivery.id })
   })
 
+  test.each([
+    ['with the headers of Redrive', (again: DrainedDeadLetter) => again],
+    [
+      'with a replay id that only its headers contain',
+      (again: DrainedDeadLetter) => ({
+        ...again,
+        delivery: {
+          ...again.delivery,
+          replayId: undefined,
+          headers: { 'redrive-replay-id': again.delivery.replayId },
+        },
+      }),
+    ],
+    [
+      'without any header of Redrive',
+      (again: DrainedDeadLetter) => ({
+        ...again,
+        delivery: { ...again.delivery, replayId: undefined },
+      }),
+    ],
+  ])('counts a message that returns %s and is set aside as failed again', async (how, changed) => {
+    const stage = await plain(`aside ${how}`, 2)
+    const { id } = await stage.started()
+    await stage.replayer.turn()
+    const [first] = stage.wire.sent
+    if (first === undefined) throw new Error('Nothing was published.')
+    const problem = { code: 'unreadable', message: 'The headers cannot be read.' } as const
+    const again = { ...changed(failedAgain(first.deadLetter, first.replayId)), problem }
+    for (let times = 0; times < 2; times++) {
+      stage.wire.back(again)
+      await stage.catalog.ingest(stage.wire)
+    }
+    await passTime()
+    await stage.replayer.sweep()
+    const run = await stage.replays.run(id)
+    expect(run).toMatchObject({ state: 'done', counts: { failed_again: 1, not_returned: 1 } })
+    expect(await stage.statuses()).toEqual({ open: 1, not_returned: 1 })
+    expect(await stage.counts()).toEqual({ open: 1, replaying: 0, undecided: 0 })
+    const [open] = (await stage.catalog.deadLetters({ groups: [stage.group] })).deadLetters
+    const { messages } = await stage.catalog.setAside.list({ sources: [stage.wire.source] })
+    expect(messages.map(({ explanation }) => explanation)).toEqual([
+      `The headers cannot be read. It is a replay of the dead letter ${open?.id}, which is open again. Discard one of the two.`,
+    ])
+    // It can be replayed again.
+    stage.wire.answer = () => 'handled'
+    expect((await stage.ended((await stage.started()).id)).counts.resolved).toBe(1)
+  })
+
+  test('does not count a set-aside message with another body as failed again', async () => {
+    const stage = await plain('aside other', 1)
+    const { id } = await stage.started()
+    await stage.replayer.turn()
+    const [first] = stage.wire.sent
+    if (first === undefined) throw new Error('Nothing was published.')
+    const other = failedAgain(first.deadLetter, first.replayId)
+    const problem = { code: 'unreadable', message: 'The headers cannot be read.' } as const
+    const delivery = { ...other.delivery, bytes: Buffer.from('{}') }
+    stage.wire.back({ ...other, delivery, problem })
+    expect(await stage.catalog.ingest(stage.wire)).toMatchObject({ setAside: 1 })
+    expect(await stage.replays.run(id)).toMatchObject({ counts: { published: 1 } })
+  })
+
   test('does not take a message with another body for the replay', async () => {
     const stage = await plain('u4', 1)
     const { id } = await stage.started()

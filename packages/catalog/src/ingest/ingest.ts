@@ -8,6 +8,7 @@ import { Days } from './days.ts'
 import { type Entry, entryOf, type KnownSource } from './entry.ts'
 import type { ResolvedIngest } from './options.ts'
 import { type RejectedMessage, rejectedOf, storeSetAside } from '../set-aside/store.ts'
+import { failSetAside } from '../replay/outcome/fail-set-aside.ts'
 import { registerSource, type Session, storeEntries } from './store.ts'
 import { forgetReleased, holdUnnamed, isHeld, whenLetGo, withoutKnown } from './unidentified.ts'
 
@@ -211,7 +212,9 @@ async function storeOrSplit(
       const rest = entries.length + rejected.length - added - failedAgain - setAside
       return { added, failedAgain, known: rest, setAside }
     }
-    return await inTransaction(pool, store, known.settings)
+    const done = await inTransaction(pool, store, known.settings)
+    await failSetAside(pool, known, rejected)
+    return done
   } catch (error) {
     const [first] = entries
     if (!isDataRefused(error) || first === undefined) throw error

@@ -1,17 +1,12 @@
 import type { Copy, RunSql } from '../../database.ts'
 import { type DatedEntry, bounded } from '../../ingest/entry.ts'
 import { storePayloads } from '../../ingest/payloads.ts'
-import type { Status } from '../../read/query.ts'
 import type { PayloadKeys } from '../../encryption.ts'
 import { MESSAGE_MAX, NAME_MAX, storable, storableOrNull } from '../../text.ts'
 import { LOCK_GROUPS } from '../../statements.ts'
 import { countMoves } from '../../status.ts'
-import { replayIdIn } from '../signed-id.ts'
-import { isSignedBy, type SignedItem } from './signed-item.ts'
+import { findReturned, type ItemRow, type LetterRow } from './returned.ts'
 import {
-  REFAILED_ITEMS,
-  RETURNED_ITEMS,
-  LOCK_REFAILED,
   KEEP_CYCLE,
   KEEP_BODIES,
   DELETE_BODIES,
@@ -31,21 +26,6 @@ export interface Refailed {
   readonly mismatched: number
 }
 
-interface ItemRow extends SignedItem {
-  readonly cycle: number
-  readonly state: string
-  readonly is_edited: boolean
-  /** Set if the item was found by message id and body, and not by its replay id. */
-  readonly message_id?: string
-}
-
-interface LetterRow {
-  readonly id: string
-  readonly group_id: string
-  readonly status: Status
-  readonly first_ms: number
-}
-
 export interface RefailedBatch {
   readonly sourceId: number
   readonly entries: readonly DatedEntry[]
@@ -61,112 +41,28 @@ export async function takeRefailed(
   copy: Copy,
   { sourceId, entries, keys }: RefailedBatch,
 ): Promise<Refailed> {
-  const ids = entries.flatMap((entry) => replayIdIn(entry.drained.delivery.replayId) ?? [])
-  const unnamed = entries.filter(isUnnamed)
-  if (ids.length + unnamed.length === 0)
-    return { fresh: entries, again: [], left: [], mismatched: 0 }
-  const items = await itemsOf(run, sourceId, ids, unnamed)
-  const own = items.filter((item) => item.source_id === sourceId)
-  const letters = await run<LetterRow>(LOCK_REFAILED, [own.map((item) => item.dead_letter_id)])
-  // Reads the items again, now that the locks prevent changes.
-  const locked = items.length === 0 ? [] : await itemsOf(run, sourceId, ids, unnamed)
-  const { fresh, comebacks, mismatched } = sorted(sourceId, entries, locked, letters)
+  const { fresh, returned, mismatched } = await findReturned(run, sourceId, entries)
+  if (returned.length === 0) return { fresh, again: [], left: [], mismatched }
+  const comebacks = returned.map(({ message, item, letter }) => {
+    const entry = { ...message, id: letter.id, firstFailedAt: letter.first_ms }
+    return { entry, item, letter }
+  })
   await keepCycle(run, comebacks)
   await keepBodies(run, comebacks)
   await reopenAll(run, comebacks)
   const again = comebacks.map(({ entry }) => entry)
   await storePayloads(copy, again, keys)
-  await run(SET_FAILED_AGAIN, [comebacks.map(({ item }) => item.replay_id)])
+  await run(SET_FAILED_AGAIN, [comebacks.map(({ item }) => item.replay_id), 'dead letter'])
   await leaveGroups(run, entries, comebacks)
   const open = comebacks.filter(({ letter }) => letter.status === 'open')
   return { fresh, again, left: open.map(({ letter }) => letter.group_id), mismatched }
 }
-
-/** Whether a message has an id of its producer, but no replay id: its consumer may have removed the headers. */
-const isUnnamed = ({ drained }: DatedEntry) =>
-  drained.delivery.replayId === undefined && drained.identity === 'stable'
-
-/** Reads the items of these replays, and the items whose message came back without its replay id. */
-async function itemsOf(
-  run: RunSql,
-  sourceId: number,
-  ids: readonly string[],
-  unnamed: readonly DatedEntry[],
-): Promise<readonly ItemRow[]> {
-  const named = ids.length === 0 ? [] : await run<ItemRow>(REFAILED_ITEMS, [ids])
-  if (unnamed.length === 0) return named
-  const returned = await run<ItemRow>(RETURNED_ITEMS, [
-    unnamed.map(messageIdOf),
-    unnamed.map(contentOf),
-    unnamed.map(({ lastFailedAt }) => lastFailedAt),
-    sourceId,
-  ])
-  return [...named, ...returned]
-}
-
-const messageIdOf = ({ drained }: DatedEntry) => storable(drained.delivery.id, NAME_MAX)
-const contentOf = ({ sha256 }: DatedEntry) => sha256.toString('hex')
 
 interface Comeback {
   readonly entry: DatedEntry
   readonly item: ItemRow
   readonly letter: LetterRow
 }
-
-const ENDED: ReadonlySet<string> = new Set(['resolved', 'failed_again'])
-
-interface Sorted {
-  readonly fresh: readonly DatedEntry[]
-  readonly comebacks: readonly Comeback[]
-  readonly mismatched: number
-}
-
-function sorted(
-  sourceId: number,
-  entries: readonly DatedEntry[],
-  items: readonly ItemRow[],
-  letters: readonly LetterRow[],
-): Sorted {
-  const byReplay = new Map(items.map((item) => [item.replay_id, item]))
-  const byContent = new Map(
-    items.flatMap((item) =>
-      item.message_id === undefined ? [] : [[`${item.content} ${item.message_id}`, item] as const],
-    ),
-  )
-  const itemOf = (entry: DatedEntry) =>
-    isUnnamed(entry)
-      ? byContent.get(`${contentOf(entry)} ${messageIdOf(entry)}`)
-      : byReplay.get(replayIdIn(entry.drained.delivery.replayId) ?? '')
-  const byId = new Map(letters.map((letter) => [letter.id, letter]))
-  const fresh: DatedEntry[] = []
-  const comebacks = new Map<string, Comeback>()
-  let mismatched = 0
-  for (const entry of entries) {
-    const item = itemOf(entry)
-    const letter = byId.get(item?.dead_letter_id ?? '')
-    if (item === undefined) fresh.push(entry)
-    else if (!isPublished(item, sourceId, entry)) {
-      fresh.push(entry)
-      mismatched += 1
-    } else if (letter === undefined) fresh.push(entry)
-    else if (!ENDED.has(item.state)) {
-      const same = { ...entry, id: letter.id, firstFailedAt: letter.first_ms }
-      comebacks.set(letter.id, { entry: same, item, letter })
-    }
-  }
-  return { fresh, comebacks: [...comebacks.values()], mismatched }
-}
-
-/**
- * Whether the message is the one that was published: its body, and the signature of its replay id, which is bound to
- * the source. Any other message must not replace the original and does not show that the replay failed. It must not
- * be dropped either, so it becomes a separate dead letter. The replay waits for its outcome and ends as unknown. A
- * message without a replay id was found by its own id and body, only among the items of its source.
- */
-const isPublished = (item: ItemRow, sourceId: number, entry: DatedEntry) =>
-  item.source_id === sourceId &&
-  item.content === contentOf(entry) &&
-  (isUnnamed(entry) || isSignedBy(item, entry.drained.delivery.replayId ?? ''))
 
 /**
  * Subtracts the dead letters that were being replayed or undecided from their groups. It locks the groups of the

@@ -137,5 +137,11 @@ update redrive_catalog.dead_letter d set status = 'open', version = d.version + 
 
 export const SET_FAILED_AGAIN: string = `
 update redrive_catalog.replay_item set state = 'failed_again', settled_at = clock_timestamp(), lease_until = null,
-    proof = 'dead letter'
+    proof = $2
   where replay_id = any($1::uuid[]) and state not in ('planned', 'skipped', 'cancelled')`
+
+/** Names the dead letter that a set-aside message is a replay of. Both contain the message, so one of them is enough. */
+export const NAME_REPLAYED: string = `
+update redrive_catalog.set_aside a set explanation = a.explanation || ' It is a replay of the dead letter ' || r.dead_letter_id
+    || ', which is open again. Discard one of the two.'
+  from unnest($1::uuid[], $2::uuid[]) as r (id, dead_letter_id) where a.id = r.id`
