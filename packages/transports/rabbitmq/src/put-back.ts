@@ -4,6 +4,7 @@ import { withTimeout } from '@redrive/runtime/internal'
 import type { ChannelModel } from 'amqplib'
 import { answered, closeChannel } from './connection/connection.ts'
 import { type Copy, type RabbitMqDelivery, storedProperties } from './delivery.ts'
+import type { WrappedMessage } from './easynetq.ts'
 import { asideIn } from './message/aside.ts'
 import { checkEncodable } from './message/check-encodable.ts'
 import { type HeaderTypes, withTypes } from './message/header-types.ts'
@@ -12,18 +13,25 @@ import { textOf } from './unreadable.ts'
 
 /**
  * Returns what a dead letter needs to be put back: its queue, and the headers that are not among those of the
- * producer. Redrive and the broker wrote them, so they are JSON.
+ * producer. Redrive and the broker wrote them, so they are JSON. A message that was in the body of another one also
+ * needs that one.
  */
 export function putBackEnvelopeOf(
   queue: string,
   { raw, headers: own }: Pick<RabbitMqDelivery, 'raw' | 'headers'>,
+  wrapped?: Pick<WrappedMessage, 'outer'>,
 ): Readonly<Record<string, string>> {
   const { headers = NO_HEADERS } = propertiesOf(raw)
-  const others = Object.entries(headers).filter(([name]) => !Object.hasOwn(own, name))
-  if (others.length === 0) return { deadLetterQueue: queue }
+  const isOther = (name: string) => wrapped !== undefined || !Object.hasOwn(own, name)
+  const others = Object.entries(headers).filter(([name]) => isOther(name))
+  const place = {
+    deadLetterQueue: queue,
+    ...(wrapped === undefined ? {} : { deadLetterMessage: wrapped.outer }),
+  }
+  if (others.length === 0) return place
   try {
     return {
-      deadLetterQueue: queue,
+      ...place,
       deadLetterHeaders: JSON.stringify(Object.fromEntries(others)),
     }
   } catch {
@@ -40,6 +48,8 @@ function putBackOf({
   const { deadLetterQueue: queue, deadLetterHeaders = '{}', headerTypes, ...texts } = envelope
   if (queue === undefined) return undefined
   const others = JSON.parse(deadLetterHeaders) as Headers
+  const { deadLetterMessage } = texts
+  if (deadLetterMessage !== undefined) return { queue, ...outerOf(deadLetterMessage, others) }
   // Headers that a copy stores in one header were not headers of the dead letter.
   const aside = asideIn(others).headers
   const own = Object.entries(delivery.headers).filter(([name]) => !Object.hasOwn(aside, name))
@@ -53,6 +63,15 @@ function putBackOf({
       ...storedProperties(texts, delivery),
       ...(Object.keys(headers).length === 0 ? {} : { headers }),
     },
+  }
+}
+
+/** Returns the message that contained the dead letter in its body. */
+function outerOf(stored: string, headers: Headers): Omit<Copy, 'truncated'> {
+  const { body, ...properties } = JSON.parse(stored) as { readonly body: string }
+  return {
+    content: Buffer.from(body),
+    properties: { ...properties, ...(Object.keys(headers).length === 0 ? {} : { headers }) },
   }
 }
 

@@ -27,7 +27,9 @@ import {
   producerAddressOf,
   type RabbitMqDelivery,
   replayOf,
+  toDelivery,
 } from './delivery.ts'
+import { unwrapEasyNetQ } from './easynetq.ts'
 import { readWireHeaders } from './connection/wire-headers.ts'
 import { type DrainChannel, hold, type OnLost } from './drain.ts'
 import { ManagedConnection } from './connection/connection.ts'
@@ -185,11 +187,13 @@ export class RabbitMqSource implements DeadLetterSource {
     }
   }
 
-  #deadLetterOf(queue: string, delivery: RabbitMqDelivery): DrainedDeadLetter {
+  #deadLetterOf(queue: string, outer: RabbitMqDelivery): DrainedDeadLetter {
+    const wrapped = unwrapEasyNetQ(outer.raw)
+    const delivery = wrapped === undefined ? outer : toDelivery(this.source, wrapped.message)
     const { raw, headerTypes: _, ...rest } = delivery
     const headers = raw.properties.headers ?? {}
     const decoded = decodeHeaders(headers)
-    const foreign = this.#foreignDeath(headers, decoded)
+    const foreign = wrapped?.death ?? this.#foreignDeath(headers, decoded)
     const origin = decoded.source ?? foreign?.origin ?? this.source
     // Not the address in `raw`: that is the address of the dead-letter queue.
     const direct = { exchange: '', routingKey: origin }
@@ -202,7 +206,7 @@ export class RabbitMqSource implements DeadLetterSource {
     return {
       delivery: { ...rest, source: origin, cycle },
       origin,
-      envelope: { ...envelopeOf(delivery, address), ...putBackEnvelopeOf(queue, delivery) },
+      envelope: { ...envelopeOf(delivery, address), ...putBackEnvelopeOf(queue, outer, wrapped) },
       quarantined: this.#options.quarantineQueues.includes(queue),
       class: failureClass,
       reason: foreign?.reason ?? decoded.reason ?? 'unknown',
