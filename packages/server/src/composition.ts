@@ -48,10 +48,19 @@ export function openSources(config: Config, pools: Pools): readonly OpenSource[]
 function openSource(name: string, config: SourceConfig, pools: Pools): OpenSource {
   const kind = kindOf(config)
   const source = boundTo(open(kind, config, pools), name, originsOf(config))
-  const { handler, retention, openRetention, batch, maxPayloadBytes } = config
+  const { handler, retention, openRetention, batch, maxPayloadBytes, maxBytesInFlight } = config
   const { mask, maskHeaders, preview, extract } = config
-  const stored = { handler, retention, openRetention, batch, maxPayloadBytes }
-  const ingest = { ...stored, mask, maskHeaders, preview, extract }
+  const limits = { batch, maxPayloadBytes, maxBytesInFlight }
+  const ingest = {
+    handler,
+    retention,
+    openRetention,
+    ...limits,
+    mask,
+    maskHeaders,
+    preview,
+    extract,
+  }
   return {
     name,
     kind,

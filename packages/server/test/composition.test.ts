@@ -44,6 +44,16 @@ test('migrateAll applies each missing migration once, also when two processes ru
   expect(await missingInAll(pool)).toEqual([])
 })
 
+test('the limits of an ingest are those of the config, and checked there', async () => {
+  const limits = { batch: 20, maxPayloadBytes: 1_000, maxBytesInFlight: 8_388_608 }
+  const { open, close } = openOnly({ postgres: { queue: 'orders' }, ...limits })
+  expect(open.ingest).toMatchObject(limits)
+  await close()
+  expect(() => openOnly({ postgres: { queue: 'orders' }, maxBytesInFlight: 1_000 })).toThrow(
+    'sources.named.maxBytesInFlight',
+  )
+})
+
 describe('the consumer lag', () => {
   test('is the number of messages in a RabbitMQ queue', async () => {
     const mq = await rabbitmqUrl()

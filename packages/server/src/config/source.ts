@@ -167,6 +167,11 @@ export const source = z
         'Messages with larger bodies are set aside whole: stored, but not grouped and searched. Default 128 MiB',
       )
       .optional(),
+    maxBytesInFlight: whole(1_048_576, 4_294_967_296)
+      .describe(
+        'Maximum bytes of the bodies that the ingest of this source holds in memory at the same time. A larger body is read alone. Default 64 MiB',
+      )
+      .optional(),
     mask: z
       .array(
         z.union(
