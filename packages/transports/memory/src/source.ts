@@ -4,12 +4,14 @@ import {
   type DeadLetterSource,
   type DrainedBatch,
   type DrainedDeadLetter,
+  type DrainedQueue,
   type ReplayMessage,
   parseConfirmation,
 } from '@redrive/runtime'
 import type { MemoryConnection } from './broker.ts'
 import { copyOf, toDelivery } from './delivery.ts'
 import type { ResolvedOptions } from './options.ts'
+import { putBackEnvelopeOf, putBackOf } from './put-back.ts'
 import type { Handed } from './queue.ts'
 import { deadLetterQueue, quarantinePrefix, replayedQueue } from './topology.ts'
 
@@ -60,10 +62,24 @@ export class MemorySource implements DeadLetterSource {
     await this.#connection.publish(origin, message, 0)
   }
 
+  /** Stores dead letters in the queues that they were drained from, as they were there. */
+  async putBack(deadLetters: readonly DrainedDeadLetter[]): Promise<void> {
+    const messages = deadLetters.map(putBackOf)
+    for (const { queue, message } of messages) await this.#connection.publish(queue, message, 0)
+  }
+
   async depth(): Promise<number> {
     let total = 0
-    for (const queue of await this.#queues()) total += await this.#connection.depth(queue)
+    for (const { depth = 0 } of await this.queues()) total += depth
     return total
+  }
+
+  /** Returns the dead-letter queue, and each quarantine queue that a consumer has created. */
+  async queues(): Promise<readonly DrainedQueue[]> {
+    const found: DrainedQueue[] = []
+    for (const name of await this.#queues())
+      found.push({ name, depth: await this.#connection.depth(name) })
+    return found
   }
 
   close(): Promise<void> {
@@ -96,7 +112,7 @@ export class MemorySource implements DeadLetterSource {
     return {
       delivery,
       origin,
-      envelope: {},
+      envelope: putBackEnvelopeOf(queue, handed, delivery),
       quarantined,
       class: failureClass,
       reason,
