@@ -305,6 +305,8 @@ describe('output for people', () => {
     let all = ''
     for (const args of [
       ['sources'],
+      ['sources', '--wide'],
+      ['sources', 'show', 'users'],
       ['sources', 'expired'],
       ['replay', 'list'],
       ['token', 'list'],
@@ -315,6 +317,27 @@ describe('output for people', () => {
       all += `$ redrive ${args.join(' ')}\n${(await runWith(handlers, args)).stdout}`
     }
     await expect(all).toMatchFileSnapshot(golden('tables'))
+  })
+
+  test('prints sources in 80 columns, and rejects a source that is not visible', async () => {
+    const long = source({
+      ...{ source: 'shop-eu-west-1.orders.created', replaying: 10_000, undecided: 12, setAside: 7 },
+      state: { status: 'missing_queue', depth: 1_234_567, processes: [] },
+    })
+    const handlers: Handlers = { listSources: () => ({ sources: [source(), long] }) }
+    const { stdout } = await runWith(handlers, ['sources'], { columns: 80 })
+    const [title = '', ...lines] = stdout.split('\n')
+    for (const line of [title, ...lines.slice(0, 2)]) expect(line.length).toBeLessThanOrEqual(80)
+    expect(title).toBe(title.trim())
+    expect(stdout).not.toContain('EXPIRING')
+    expect(stdout).toContain(
+      'shop-eu-west-1.orders.created: 10,000 being replayed, 12 undecided, 7 set aside.',
+    )
+    const other = await runWith(handlers, ['sources', 'show', 'oders'])
+    expect([other.code, other.stderr]).toEqual([
+      3,
+      'Error: No source "oders" is visible to you. List them: redrive sources\n',
+    ])
   })
 
   test('prints different sentences for no groups and for a filter without matches', async () => {

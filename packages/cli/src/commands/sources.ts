@@ -1,58 +1,36 @@
 import type { Output } from '@redrive/api'
 import type { SourceStatus } from '@redrive/api/enums'
-import { EXIT, type ExitCode } from '../exit.ts'
+import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import type { CommonOptions, Io } from '../io.ts'
 import { hint, print } from '../print.ts'
 import { connect } from '../server/connect.ts'
 import { age, number, relative } from '../text/format.ts'
 import { type Printable, red } from '../text/painted.ts'
+import type { Column } from '../text/table.ts'
+
+export interface ListSourcesOptions extends CommonOptions {
+  /** Shows all columns. Default: those that fit into 80 characters. */
+  readonly wide?: boolean
+}
 
 /** Lists sources with their open dead letters. */
-export async function listSources(io: Io, options: CommonOptions): Promise<ExitCode> {
+export async function listSources(io: Io, options: ListSourcesOptions): Promise<ExitCode> {
   const answer = await connect(io, options).call('listSources', {}, { signal: io.signal })
-  const now = io.now()
+  const { sources } = answer
+  const columns =
+    options.wide === true
+      ? [...shortColumns(io.now()), ...wideColumns(sources)]
+      : shortColumns(io.now())
   print(io, options, {
     json: answer,
-    lines: answer.sources,
+    lines: sources,
     human: (page) => {
-      if (answer.sources.length === 0) page.line`No sources are visible to you.`
-      else {
-        page.table(
-          [
-            { title: 'SOURCE', of: ({ source }) => source, least: 10 },
-            { title: 'STATE', of: ({ state }) => statusText(state.status) },
-            {
-              title: 'IN BROKER',
-              of: ({ state }) => (state.depth === undefined ? '?' : number(state.depth)),
-              isNumber: true,
-            },
-            { title: 'OPEN', of: ({ open }) => number(open), isNumber: true },
-            ...unsettled(answer.sources),
-            { title: 'TOTAL', of: ({ count }) => number(count), isNumber: true },
-            {
-              title: 'OLDEST',
-              of: ({ oldestAt }) => (oldestAt === undefined ? '' : age(now - oldestAt)),
-              isNumber: true,
-            },
-            {
-              title: 'LAST INGEST',
-              of: ({ lastIngestedAt }) =>
-                lastIngestedAt === undefined ? 'never' : relative(now, lastIngestedAt),
-            },
-            { title: 'EXPIRING', of: ({ expiring }) => expiringText(expiring), isNumber: true },
-            {
-              title: 'SET ASIDE',
-              of: ({ setAside }) => (setAside === 0 ? '' : number(setAside)),
-              isNumber: true,
-            },
-            { title: 'OPEN BY CLASS', of: ({ openByClass }) => byClass(openByClass), least: 10 },
-            { title: 'PERMISSIONS', of: ({ permissions }) => permissions.join(' '), least: 8 },
-          ],
-          answer.sources,
-        )
-        for (const { source, state } of answer.sources) {
-          if (state.problem !== undefined) page.line`\n${red(source)}: ${state.problem}`
-        }
+      if (sources.length === 0) page.line`No sources are visible to you.`
+      else page.table(columns, sources)
+      for (const one of sources) {
+        const notes = notesOf(one)
+        const name = one.state.problem === undefined ? one.source : red(one.source)
+        if (notes.length > 0) page.line`\n${name}: ${notes.join(' ')}`
       }
     },
   })
@@ -81,7 +59,88 @@ const STATUS: Readonly<Record<SourceStatus, Printable>> = {
 
 const statusText = (status: SourceStatus): Printable => STATUS[status]
 
-const expiringText = (expiring: number) => (expiring === 0 ? '' : number(expiring))
+const none = (count: number) => (count === 0 ? '' : number(count))
+
+/** The columns that fit into 80 characters. */
+const shortColumns = (now: number): readonly Column<Source>[] => [
+  { title: 'SOURCE', of: ({ source }) => source, least: 10 },
+  { title: 'STATE', of: ({ state }) => statusText(state.status) },
+  { title: 'IN BROKER', of: ({ state }) => depthText(state), isNumber: true },
+  { title: 'OPEN', of: ({ open }) => number(open), isNumber: true },
+  { title: 'OLDEST', of: (one) => oldestText(now, one) ?? '', isNumber: true },
+  { title: 'LAST INGEST', of: (one) => ingestText(now, one) },
+]
+
+/** The other columns. */
+const wideColumns = (sources: readonly Source[]): readonly Column<Source>[] => [
+  ...unsettled(sources),
+  { title: 'TOTAL', of: ({ count }) => number(count), isNumber: true },
+  { title: 'EXPIRING', of: ({ expiring }) => none(expiring), isNumber: true },
+  { title: 'SET ASIDE', of: ({ setAside }) => none(setAside), isNumber: true },
+  { title: 'OPEN BY CLASS', of: ({ openByClass }) => byClass(openByClass), least: 10 },
+  { title: 'PERMISSIONS', of: ({ permissions }) => permissions.join(' '), least: 8 },
+]
+
+const depthText = ({ depth }: Source['state']) => (depth === undefined ? '?' : number(depth))
+
+const oldestText = (now: number, { oldestAt }: Source) =>
+  oldestAt === undefined ? undefined : age(now - oldestAt)
+
+const ingestText = (now: number, { lastIngestedAt }: Source) =>
+  lastIngestedAt === undefined ? 'never' : relative(now, lastIngestedAt)
+
+/** Returns what a source needs from a person, as sentences. */
+function notesOf({ state, replaying, undecided, expiring, setAside }: Source): readonly string[] {
+  const counts = [
+    [replaying, 'being replayed'],
+    [undecided, 'undecided'],
+    [expiring, 'expire within 7 days'],
+    [setAside, 'set aside'],
+  ] as const
+  const parts = counts.filter(([count]) => count > 0).map(([count, is]) => `${number(count)} ${is}`)
+  const summary = parts.length === 0 ? [] : [`${parts.join(', ')}.`]
+  return [...(state.problem === undefined ? [] : [state.problem]), ...summary]
+}
+
+/** Shows one source. */
+export async function showSource(io: Io, name: string, options: CommonOptions): Promise<ExitCode> {
+  const { sources } = await connect(io, options).call('listSources', {}, { signal: io.signal })
+  const found = sources.find(({ source }) => source === name)
+  if (found === undefined) throw unknownSource(name)
+  const now = io.now()
+  const { state } = found
+  print(io, options, {
+    json: found,
+    human: (page) => {
+      page.facts([
+        ['Source', found.source],
+        ['State', statusText(state.status)],
+        ['Problem', state.problem],
+        ['In broker', depthText(state)],
+        ['Lag', state.lag === undefined ? undefined : number(state.lag)],
+        ['Last ingest', ingestText(now, found)],
+        ['Open', number(found.open)],
+        ['Open by class', byClass(found.openByClass)],
+        ['Replaying', none(found.replaying)],
+        ['Undecided', none(found.undecided)],
+        ['Oldest', oldestText(now, found)],
+        ['Expiring', none(found.expiring)],
+        ['Set aside', none(found.setAside)],
+        ['Total', number(found.count)],
+        ['Permissions', found.permissions.join(' ')],
+      ])
+      for (const { process, status, checkedAt } of state.processes)
+        page.line`Process ${process}: ${statusText(status)}, checked ${relative(now, checkedAt)}`
+    },
+  })
+  return EXIT.ok
+}
+
+const unknownSource = (name: string) =>
+  new CommandError(
+    EXIT.notFound,
+    `No source "${name}" is visible to you. List them: redrive sources`,
+  )
 
 /** Returns the columns of dead letters that are neither open nor settled. Without any, they are left out. */
 function unsettled(sources: readonly Source[]) {

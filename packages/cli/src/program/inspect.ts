@@ -4,6 +4,7 @@ import type { ListAuditOptions } from '../commands/audit.ts'
 import type { ListExpiredOptions } from '../commands/expired.ts'
 import type { ChangeGroupOptions, ListGroupsOptions } from '../commands/groups.ts'
 import type { RegroupOptions, SplitOptions } from '../commands/regroup.ts'
+import type { ListSourcesOptions } from '../commands/sources.ts'
 import type { ListMessagesOptions, ShowMessageOptions } from '../commands/messages.ts'
 import { addVerify } from './server.ts'
 import { changing, oneOf, paged, type BindAction, filtered, several, whole } from './command.ts'
@@ -13,8 +14,19 @@ export function addLooking(root: Command, run: BindAction): void {
   const sources = root
     .command('sources')
     .description('list sources with their open dead letters')
+    .option('--wide', 'show all columns')
     .action(
-      run(async (io, options) => (await import('../commands/sources.ts')).listSources(io, options)),
+      run<ListSourcesOptions>(async (io, options) =>
+        (await import('../commands/sources.ts')).listSources(io, options),
+      ),
+    )
+  sources
+    .command('show <source>')
+    .description('show one source: its state at the broker and its counts')
+    .action(
+      run(async (io, options, [name = '']) =>
+        (await import('../commands/sources.ts')).showSource(io, name, options),
+      ),
     )
   paged(sources.command('expired').description('count the dead letters that retention has deleted'))
     .addOption(several('-s, --source', 'in these sources'))
