@@ -45,7 +45,10 @@ describe('fingerprint rules over HTTP', () => {
     expect(entries[0]).toMatchObject({
       person: 'operator',
       source: 'orders',
-      facts: { reason: 'one runbook', rules: ['cards', 'bills'] },
+      facts: {
+        ...{ reason: 'one runbook', rules: ['cards', 'bills'] },
+        ...{ moved: 5, examined: 5, isComplete: true },
+      },
     })
   })
 

@@ -91,7 +91,8 @@ describe('a split over HTTP', () => {
     expect((await catalog.group(id))?.openCount).toBe(2)
     const { entries } = await stage.audit.read({ operation: 'splitGroup', limit: 1 })
     const filter = expect.stringMatching(/^text:hmac:[0-9a-f]{32}$/) as unknown
-    const facts = { filter, newGroup: 'card one', reason: 'other cause' }
+    const counts = { moved: 1, examined: 3, isComplete: true }
+    const facts = { filter, newGroup: 'card one', reason: 'other cause', ...counts }
     expect(entries).toMatchObject([
       { person: 'operator', outcome: 'done', source: 'orders', subject: id, facts },
     ])

@@ -32,6 +32,17 @@ function shortPart(value: unknown): unknown {
     : { characters: json.length, sha256 }
 }
 
+/** Returns the facts of moves between groups. An incomplete call is continued by another one, with its own entry. */
+export const moveFacts = (done: {
+  readonly moved: number
+  readonly examined: number
+  readonly nextCursor: string | undefined
+}): Facts => ({
+  moved: done.moved,
+  examined: done.examined,
+  isComplete: done.nextCursor === undefined,
+})
+
 /** Fields of a filter whose values are content of messages, and those of them that have a name before the value. */
 const CONTENT: readonly string[] = ['text', 'key', 'lane', 'header', 'json', 'extracted']
 const NAMED: readonly string[] = ['header', 'json', 'extracted']

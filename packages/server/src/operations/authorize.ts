@@ -20,7 +20,7 @@ export interface AuditedAction {
 }
 
 /** Values that are only known after the action, such as the id of a created object. */
-type ResultFacts = Pick<AuditedAction, 'source' | 'subject'>
+type ResultFacts = Pick<AuditedAction, 'source' | 'subject' | 'facts'>
 
 /** Checks permissions and writes the audit log before an action runs. */
 export class Authorizer {

@@ -1,6 +1,6 @@
 import type { Input, Output } from '@redrive/api'
 import type { FingerprintRule } from '@redrive/catalog'
-import { only } from './audit-facts.ts'
+import { moveFacts, only } from './audit-facts.ts'
 import type { OperationDeps } from './context.ts'
 import type { Handlers } from './handlers.ts'
 import { omitUndefined } from './present.ts'
@@ -46,8 +46,10 @@ export function fingerprints({
       } as const
       for (const source of sources) await guard.check(audited, source, ['discard'])
       const about = omitUndefined({ source: only(sources) })
-      return guard.mutate({ ...audited, ...about }, () =>
-        regrouping.apply({ sources, ...omitUndefined({ cursor }) }),
+      return guard.mutate(
+        { ...audited, ...about },
+        () => regrouping.apply({ sources, ...omitUndefined({ cursor }) }),
+        (done) => ({ facts: { ...audited.facts, ...moveFacts(done) } }),
       )
     },
   }

@@ -1,4 +1,4 @@
-import { auditedFilter } from './audit-facts.ts'
+import { auditedFilter, moveFacts } from './audit-facts.ts'
 import type { OperationDeps } from './context.ts'
 import { readSplitFilter } from './filter.ts'
 import type { Handlers } from './handlers.ts'
@@ -46,10 +46,13 @@ export function regroup({
       const source = await guard.sourceOf(audited, 'group', id, 'discard')
       await guard.check(audited, source, valuesNeed(reading, source, conditions))
       const request = { conditions, name, by: caller.person, reason, ...omitUndefined({ cursor }) }
-      return guard.mutate({ ...audited, source }, async () => {
+      const split = async () => {
         const done = await catalog.regrouping.split(id, request)
         return { ...done, group: shownGroup(reading, done.group) }
-      })
+      }
+      return guard.mutate({ ...audited, source }, split, (done) => ({
+        facts: { ...facts, ...moveFacts(done) },
+      }))
     },
 
     async listMergedGroups(caller, { params: { id } }) {
