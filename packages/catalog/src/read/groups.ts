@@ -42,7 +42,7 @@ export interface GroupQuery {
 
 /** The merge of a group into another one. */
 export interface GroupMerge {
-  /** Id of the group that contains its dead letters now. */
+  /** Id of the group that contains its dead letters now: the last one, if that group was merged, too. */
   readonly group: string
   /** Name of the user. */
   readonly by: string
@@ -246,6 +246,7 @@ interface GroupRow {
   readonly attempts: number
   readonly merged_count: number
   readonly merged_into: string | null
+  readonly root_id: string | null
   readonly merged_by: string | null
   readonly merged_ms: number | null
   readonly merge_reason: string | null
@@ -293,7 +294,7 @@ function groupOf(row: GroupRow): FailureGroup {
 function mergeOf(row: GroupRow): GroupMerge | undefined {
   if (row.merged_into === null) return undefined
   return {
-    group: row.merged_into,
+    group: row.root_id ?? row.merged_into,
     by: row.merged_by ?? 'redrive',
     at: row.merged_ms ?? 0,
     reason: row.merge_reason ?? '',

@@ -30,7 +30,7 @@ export const GROUP_COLUMNS: string = `g.id, s.name as source, ${HANDLER} as hand
     ${msSql(WHOLE.last_seen_at)} as last_ms, ${WHOLE.count}::float8 as count,
     ${WHOLE.open_count}::float8 as open_count, ${WHOLE.replaying_count}::float8 as replaying_count,
     ${WHOLE.undecided_count}::float8 as undecided_count, ${WHOLE.attempts}::float8 as attempts,
-    coalesce(m.merged, 0)::float8 as merged_count, g.merged_into, g.merged_by, ${msSql('g.merged_at')} as merged_ms,
+    coalesce(m.merged, 0)::float8 as merged_count, g.merged_into, g.root_id, g.merged_by, ${msSql('g.merged_at')} as merged_ms,
     g.merge_reason, g.continued_in,
     array(select o.id from redrive_catalog.failure_group o where o.continued_in = g.id order by o.id limit 20) as continues`
 

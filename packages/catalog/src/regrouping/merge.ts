@@ -79,7 +79,8 @@ interface GroupRow {
   readonly id: string
   readonly source_id: number
   readonly source: string
-  readonly merged_into: string | null
+  /** The group that shows its dead letters. Null: it is not merged. */
+  readonly root: string | null
   /** Null: it is not merged, or it is a part of a named group. */
   readonly merged_by: string | null
 }
@@ -110,24 +111,24 @@ function mergeable(
   const absent = [target, ...others].filter((id) => !byId.has(id))
   if (absent.length > 0) throw missing(absent)
   const goal = byId.get(target) as GroupRow
-  if (goal.merged_into !== null) {
+  if (goal.root !== null) {
     throw conflict(
-      `The group ${target} is merged into ${goal.merged_into}. Merge into that group, or unmerge ${target} first.`,
+      `The group ${target} is merged into ${goal.root}. Merge into that group, or unmerge ${target} first.`,
     )
   }
-  for (const { id, source_id, source, merged_into } of found) {
+  for (const { id, source_id, source, root } of found) {
     if (source_id !== goal.source_id) {
       throw conflict(
         `The group ${id} belongs to source "${source}" and the target to source "${goal.source}". Only groups of one source can be merged.`,
       )
     }
-    if (merged_into !== null && merged_into !== target) {
+    if (root !== null && root !== target) {
       throw conflict(
-        `The group ${id} is merged into ${merged_into}. Merge that group, or unmerge ${id} first.`,
+        `The group ${id} is merged into ${root}. Merge that group, or unmerge ${id} first.`,
       )
     }
   }
-  return others.filter((id) => byId.get(id)?.merged_into === null)
+  return others.filter((id) => byId.get(id)?.root === null)
 }
 
 /** Runs `work` while no ingest and no other merge changes groups of this source. */

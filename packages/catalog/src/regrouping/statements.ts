@@ -19,12 +19,12 @@ select pg_advisory_xact_lock(72656472, $1)`
  */
 export const LOCK_MERGED: string = `
 with locked as (
-  select g.id, g.source_id, g.merged_into, g.merged_by from redrive_catalog.failure_group g
+  select g.id, g.source_id, g.merged_into, g.root_id, g.merged_by from redrive_catalog.failure_group g
     where g.id = any($1::uuid[])
       or g.id in (select p.part_id from redrive_catalog.group_part p where p.group_id = any($1::uuid[]))
     order by g.id for no key update
 )
-select g.id, g.source_id, s.name as source, g.merged_into, g.merged_by
+select g.id, g.source_id, s.name as source, coalesce(g.root_id, g.merged_into) as root, g.merged_by
   from locked g join redrive_catalog.source s on s.id = g.source_id
   where g.id = any($1::uuid[])`
 
