@@ -15,13 +15,14 @@ import {
 } from '@redrive/postgres'
 import { rabbitmqSource } from '@redrive/rabbitmq'
 import type { DeadLetterSource } from '@redrive/runtime'
-import { webhook } from '@redrive/sinks'
+import { file, webhook } from '@redrive/sinks'
 import type { Pool } from 'pg'
 import type { Secret } from './config/secret.ts'
 import type { Config } from './config/schema.ts'
 import { type BrokerKind, kindOf, type SourceConfig } from './config/source.ts'
 import { omitUndefined } from './omit-undefined.ts'
 import { migrateServer, missingServerMigrations, serverMigrationSql } from './migrate.ts'
+import type { ExportTarget } from './audit/export.ts'
 import type { AlertTarget } from './alerts/deliver-alerts.ts'
 import type { WatchedSource } from './start/brokers.ts'
 import { healthAt } from './start/consumer-health.ts'
@@ -105,6 +106,25 @@ export const listenersOf = ({ alerts }: Config): readonly AlertTarget[] =>
         ...omitUndefined({ allow: alerts.allowPrivate }),
       }),
   }))
+
+/** Entries name people and what they did: only the user of the server may read the file. */
+const EXPORT_MODE = 0o600
+
+/** Returns the places outside of the database that receive the audit log. */
+export function exportTargetsOf({ audit }: Config): readonly ExportTarget[] {
+  const { file: path, webhook: hook } = audit.export
+  const targets: ExportTarget[] = []
+  if (path !== undefined) {
+    const open = () => file({ path, mode: EXPORT_MODE, sync: true, line: 'body' })
+    targets.push({ kind: 'file', address: path, open })
+  }
+  if (hook !== undefined) {
+    const [url, secret] = [hook.url.reveal(), hook.secret.reveal()]
+    const open = () => webhook({ url, secret, ...omitUndefined({ allow: hook.allowPrivate }) })
+    targets.push({ kind: 'webhook', address: url, open })
+  }
+  return targets
+}
 
 type KafkaConfig = NonNullable<SourceConfig['kafka']>
 

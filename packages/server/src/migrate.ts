@@ -8,10 +8,15 @@ import type { Pool } from 'pg'
 import { SCHEMA } from './database.ts'
 import { TABLES } from './migrations/0001-tables.ts'
 import { AUDIT_KEY } from './migrations/0002-audit-key.ts'
+import { AUDIT_EXPORT } from './migrations/0003-audit-export.ts'
 
 const MIGRATIONS: SchemaMigrations = {
   ...SCHEMA,
-  migrations: { '0001-tables': TABLES, '0002-audit-key': AUDIT_KEY },
+  migrations: {
+    '0001-tables': TABLES,
+    '0002-audit-key': AUDIT_KEY,
+    '0003-audit-export': AUDIT_EXPORT,
+  },
 }
 
 /**

@@ -1,7 +1,13 @@
 import { setTimeout as after } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { AutoReplayRun, SourceCheck } from '@redrive/catalog'
-import { listenersOf, missingInAll, type OpenSource, openSources } from './composition.ts'
+import {
+  exportTargetsOf,
+  listenersOf,
+  missingInAll,
+  type OpenSource,
+  openSources,
+} from './composition.ts'
 import type { Config } from './config/schema.ts'
 import { msOf } from './config/values.ts'
 import { createOperations } from './operations/operations.ts'
@@ -16,6 +22,8 @@ import { createRetryingWriter } from './retry-write.ts'
 import { SERVE_ROLES, type ServeRole } from './serve-role.ts'
 import { type BrokerWatch, watchBrokers } from './start/brokers.ts'
 import { cached } from './cached.ts'
+import { exportLag } from './audit/export.ts'
+import { startAuditExport } from './start/audit-export.ts'
 import { whenDatabaseAnswers } from './start/database.ts'
 import { type Listeners, listen } from './start/listeners.ts'
 import { createLog, type Log } from './start/log.ts'
@@ -96,8 +104,10 @@ async function start(context: StartContext): Promise<RunningServer> {
     brokers: () => brokers.states(),
   }
   const counts = { brokers: () => brokers.states(), chores: () => work.counts() }
+  const targets = exportTargetsOf(config)
   const metrics = createMetrics({
     catalog: parts.catalog,
+    auditExport: async () => (targets.length === 0 ? [] : exportLag(pools.own, targets)),
     version: serverVersion(),
     roles,
     ...counts,
@@ -135,6 +145,9 @@ async function startRoles(
     ? await startAuditCheckpoints(config, pools.own, log)
     : undefined
   started.push([{ what: 'audit checkpoints', end: async () => checkpoints?.stop() }])
+  const targets = roles.includes('watch') ? exportTargetsOf(config) : []
+  const exports = startAuditExport({ pool: pools.own, targets, log })
+  started.push([{ what: 'audit export', end: () => exports.stop() }])
   const onAlerts = alertingOf(config, pools.own, listenersOf(config))
   if (roles.includes('ingest')) await reportIngest(sources, brokers, log)
   const onAutoReplay = recordAutoReplay(audit.write)

@@ -67,13 +67,19 @@ export function lineOf(event: OutboundEvent): string {
     contentType,
     headers,
   })
-  return `${head.slice(0, -1)},${bodyMember(event)}}\n`
+  const body = bodyOf(event)
+  return `${head.slice(0, -1)},"${body.member}":${body.json}}\n`
 }
 
-function bodyMember(event: OutboundEvent): string {
+/** Writes only the body of an event as one line of JSON. */
+export function bodyLineOf(event: OutboundEvent): string {
+  return `${bodyOf(event).json}\n`
+}
+
+function bodyOf(event: OutboundEvent): { readonly member: string; readonly json: string } {
   const json = jsonOf(event)
-  if (json !== undefined) return `"body":${json}`
+  if (json !== undefined) return { member: 'body', json }
   const text = textOf(event)
-  if (text !== undefined) return `"body":${JSON.stringify(text)}`
-  return `"base64":${JSON.stringify(base64Of(event))}`
+  if (text !== undefined) return { member: 'body', json: JSON.stringify(text) }
+  return { member: 'base64', json: JSON.stringify(base64Of(event)) }
 }

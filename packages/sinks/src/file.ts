@@ -3,7 +3,7 @@ import { type FileHandle, open, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { OutboundEvent, Sink } from '@redrive/runtime'
 import { closed } from './errors.ts'
-import { lineOf } from './events.ts'
+import { bodyLineOf, lineOf } from './events.ts'
 import { Problems, type SinkOptions } from './options.ts'
 
 export interface FileOptions extends SinkOptions {
@@ -15,7 +15,11 @@ export interface FileOptions extends SinkOptions {
   readonly mode?: number
   /** Maximum events in one write (1–10,000, default 1,000). */
   readonly batch?: number
+  /** `'body'`: a line is only the body of the event, without its id, type and headers. Default `'event'`. */
+  readonly line?: 'event' | 'body'
 }
+
+const LINES = { event: lineOf, body: bodyLineOf } as const
 
 /** 1,000: about a megabyte per write, which is fast on every disk. */
 const BATCH = 1_000
@@ -29,6 +33,7 @@ export class FileSink implements Sink {
   readonly #path: string
   readonly #isSynced: boolean
   readonly #mode: number
+  readonly #lineOf: (event: OutboundEvent) => string
   #handle: FileHandle | undefined
   /** True when the file ends with half a line: the next line must not be appended to it. */
   #isTorn = false
@@ -36,17 +41,20 @@ export class FileSink implements Sink {
   /** One write at a time: concurrent writes could mix their lines. */
   #last: Promise<void> = Promise.resolve()
 
-  constructor({ name, path, sync = false, mode = MODE, batch = BATCH }: FileOptions) {
+  constructor(options: FileOptions) {
+    const { name, path, sync = false, mode = MODE, batch = BATCH, line = 'event' } = options
     const problems = new Problems()
     const isPath = typeof path === 'string' && path !== ''
     if (!isPath) problems.expected('path', path, 'the path of a file')
     this.batch = problems.batch(batch)
+    if (!Object.hasOwn(LINES, line)) problems.expected('line', line, "'event' or 'body'")
     problems.refuse('file()')
     // Resolved now, because the program may change its folder later.
     this.#path = resolve(path)
     this.name = name ?? `file ${this.#path}`
     this.#isSynced = sync
     this.#mode = mode
+    this.#lineOf = LINES[line]
   }
 
   send(
@@ -56,7 +64,7 @@ export class FileSink implements Sink {
     return this.#inTurn(async () => {
       signal.throwIfAborted()
       if (this.#isClosed) throw closed(this.name)
-      await this.#append(Buffer.from(events.map(lineOf).join('')))
+      await this.#append(Buffer.from(events.map(this.#lineOf).join('')))
     })
   }
 

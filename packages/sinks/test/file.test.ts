@@ -47,6 +47,17 @@ const send = (sink: Sink, ...names: readonly string[]) =>
   )
 
 describe('file', () => {
+  it('writes only bodies if it is configured so', () =>
+    on(
+      async (path, sink) => {
+        const bytes = Buffer.from('{"total":\n12345678901234567890}')
+        const text = event({ bytes: Buffer.from('text'), contentType: 'text/plain' })
+        await sink.send([event({ bytes }), text], { signal: never })
+        expect(await readFile(path, 'utf8')).toBe('{"total": 12345678901234567890}\n"text"\n')
+      },
+      { line: 'body' },
+    ))
+
   it('appends one line of JSON for each event', () =>
     on(async (path, sink) => {
       const one = event({ headers: { severity: 'error', trace: 'abc' } })

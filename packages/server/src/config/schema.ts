@@ -1,6 +1,7 @@
 import { ROLES, type Role } from '@redrive/api/enums'
 import { z } from 'zod'
 import { DETECTORS } from '../reading/detect.ts'
+import { audit } from './audit.ts'
 import { fingerprints } from './fingerprints.ts'
 import { POSTGRES, source } from './source.ts'
 import {
@@ -16,6 +17,7 @@ import {
   webUrl,
   whole,
 } from './values.ts'
+import { webhookTarget } from './webhook.ts'
 
 const database = z.strictObject({
   url: secretUrl(POSTGRES).describe('URL of the primary database server, not of a replica'),
@@ -138,35 +140,9 @@ const keys = z
   })
 const KEY_BYTES = 32
 
-const audit = z.strictObject({
-  signingKey: secret()
-    .describe('Ed25519 private key (PEM) that signs checkpoints of the audit log. Default: none')
-    .optional(),
-  checkpointFile: text(4_096)
-    .describe('File, outside the database, to which checkpoints are appended. Default: none')
-    .optional(),
-  checkpointInterval: duration('10s', '1d')
-    .describe("Interval between two checkpoints ('10s'–'1d', default '5m')")
-    .default('5m'),
-})
-
-const WEBHOOK_SECRET = /^whsec_[\w+/]{32,86}={0,2}$/
-
 const alerts = z.strictObject({
   webhooks: z
-    .array(
-      z.strictObject({
-        url: secretUrl(['https:']).describe(
-          'https URL. Private addresses are rejected, except those in allowPrivate',
-        ),
-        secret: secret()
-          .refine((one) => WEBHOOK_SECRET.test(one.reveal()), {
-            error:
-              'expected whsec_ and 24 to 64 bytes as base64. Create one: echo whsec_$(openssl rand -base64 32)',
-          })
-          .describe('Key that signs requests (Standard Webhooks): whsec_ and base64'),
-      }),
-    )
+    .array(webhookTarget)
     .max(20, { error: 'expected at most 20 webhooks' })
     .describe('Webhooks that receive every new alert. Default: none')
     .default([]),
@@ -290,7 +266,7 @@ export const configSchema = z.strictObject({
   encryptionKeys: keys
     .describe('Keys that encrypt the payloads of new dead letters. Default: no encryption')
     .optional(),
-  audit: audit.describe('Signed checkpoints of the audit log').prefault({}),
+  audit: audit.describe('Checkpoints and export of the audit log').prefault({}),
   alerts: alerts.describe('When the server sends alerts, and to which webhooks').prefault({}),
   retention: retention
     .describe('How long the catalog keeps data. A source can set its own `retention`')

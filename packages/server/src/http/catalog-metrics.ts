@@ -8,7 +8,7 @@ export interface CatalogDeps {
 }
 
 /** 5 s: Prometheus scrapes every 15 to 60 s, and there may be several instances. */
-const CACHE_MS = 5_000
+export const CACHE_MS = 5_000
 /** 500 sources with one series per class. Further sources are counted as `other`. */
 export const MAX_SOURCES = 500
 const OTHER = 'other'

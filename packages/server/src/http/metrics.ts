@@ -2,9 +2,17 @@ import { isRedriveError } from '@redrive/core'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { allowsAll } from '../access/allow.ts'
+import type { ExportLag } from '../audit/export.ts'
+import { cached } from '../cached.ts'
 import type { Identity } from '../identity/port.ts'
 import type { BrokerState } from '../start/brokers.ts'
-import { addCatalog, type CatalogDeps, DATABASE_UP, MAX_SOURCES } from './catalog-metrics.ts'
+import {
+  addCatalog,
+  CACHE_MS,
+  type CatalogDeps,
+  DATABASE_UP,
+  MAX_SOURCES,
+} from './catalog-metrics.ts'
 
 export interface MetricsDeps extends CatalogDeps {
   readonly version: string
@@ -12,6 +20,8 @@ export interface MetricsDeps extends CatalogDeps {
   readonly brokers: () => readonly BrokerState[]
   /** Returns counts of background jobs by role. */
   readonly chores: () => readonly ChoreCounts[]
+  /** Returns how far each target of the audit log is behind. Default: there is none. */
+  readonly auditExport?: () => Promise<readonly ExportLag[]>
 }
 
 export interface ChoreCounts {
@@ -42,6 +52,7 @@ export function createMetrics(parts: MetricsDeps): ServerMetrics {
   addBrokers(registry, parts)
   addSourceStates(registry, parts)
   addChores(registry, parts)
+  addAuditExport(registry, parts)
   const duration = new Histogram({
     name: 'redrive_http_request_duration_seconds',
     help: 'Duration of requests, by operation of the API.',
@@ -135,6 +146,38 @@ function addChores(registry: Registry, { chores }: MetricsDeps): void {
       }
     },
   })
+}
+
+const AUDIT_EXPORT = [
+  {
+    name: 'redrive_audit_export_waiting_entries',
+    help: 'Entries of the audit log that the target has not accepted yet.',
+    of: ({ entries }: ExportLag) => entries,
+  },
+  {
+    name: 'redrive_audit_export_delay_seconds',
+    help: 'Age of the oldest entry of the audit log that the target has not accepted; 0 if there is none.',
+    of: ({ ageMs }: ExportLag) => ageMs / 1_000,
+  },
+] as const
+
+/** Adds how far the export of the audit log is behind. The series are absent while the database cannot be read. */
+function addAuditExport(registry: Registry, { auditExport }: MetricsDeps): void {
+  if (auditExport === undefined) return
+  const load = cached(CACHE_MS, auditExport)
+  for (const { name, help, of } of AUDIT_EXPORT) {
+    new Gauge({
+      name,
+      help,
+      labelNames: ['target'],
+      registers: [registry],
+      async collect() {
+        const lags = await load().catch(() => [])
+        this.reset()
+        for (const lag of lags) this.set({ target: lag.kind }, of(lag))
+      },
+    })
+  }
 }
 
 /**
