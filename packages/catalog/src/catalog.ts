@@ -95,8 +95,9 @@ export class Catalog {
     checkRules(fingerprints)
     this.#pool = pool
     this.#keys = keys
-    const { timeoutMs, runRetentionMs, maxPauseMs } = checkedOptions(options)
-    this.replays = new Replays({ pool, keys, origins, proofs }, approval, maxPauseMs)
+    const { timeoutMs, runRetentionMs, maxPauseMs, schemaTimeoutMs } = checkedOptions(options)
+    const deps = { pool, keys, origins, proofs, schemaTimeoutMs }
+    this.replays = new Replays(deps, approval, maxPauseMs)
     this.#reader = { pool, timeoutMs }
     this.#runRetentionMs = runRetentionMs
     this.setAside = createSetAside({ pool, keys, reader: this.#reader, approval })

@@ -42,6 +42,11 @@ export interface CatalogOptions {
    * How long a run can be paused and still be resumed without a new approval ('1m' to '90d', default '24h').
    */
   readonly approvalMaxPause?: Duration
+  /**
+   * Maximum time for all schema checks of one plan ('100ms' to '10m', default '30s'). Dead letters that were not checked
+   * in it are skipped, with the reason `not_checked`.
+   */
+  readonly schemaTimeout?: Duration
 }
 
 /** 2 s: reading a page takes milliseconds. A search that takes longer has to be narrowed. */
@@ -54,6 +59,10 @@ const MOST_RUN_RETENTION_MS = 315_360_000_000
 const APPROVAL_MAX_PAUSE_MS = 86_400_000
 const LEAST_PAUSE_MS = 60_000
 const MOST_PAUSE_MS = 7_776_000_000
+/** 30 s: enough for 100,000 small bodies. A plan holds a transaction open while it checks. */
+const SCHEMA_MS = 30_000
+const LEAST_SCHEMA_MS = 100
+const MOST_SCHEMA_MS = 600_000
 const LEAST_SEARCH_MS = 100
 const MOST_SEARCH_MS = 60_000
 
@@ -61,6 +70,7 @@ interface CheckedOptions {
   readonly timeoutMs: number
   readonly runRetentionMs: number
   readonly maxPauseMs: number
+  readonly schemaTimeoutMs: number
 }
 
 export function checkedOptions({
@@ -68,11 +78,16 @@ export function checkedOptions({
   searchTimeout = SEARCH_MS,
   runRetention = RUN_RETENTION_MS,
   approvalMaxPause = APPROVAL_MAX_PAUSE_MS,
+  schemaTimeout = SCHEMA_MS,
 }: CatalogOptions): CheckedOptions {
   const problems: string[] = []
   const maxPauseMs = parseDuration(approvalMaxPause) ?? Number.NaN
   if (!(maxPauseMs >= LEAST_PAUSE_MS && maxPauseMs <= MOST_PAUSE_MS)) {
     problems.push(`approvalMaxPause: expected '1m' to '90d', got '${approvalMaxPause}'`)
+  }
+  const schemaTimeoutMs = parseDuration(schemaTimeout) ?? Number.NaN
+  if (!(schemaTimeoutMs >= LEAST_SCHEMA_MS && schemaTimeoutMs <= MOST_SCHEMA_MS)) {
+    problems.push(`schemaTimeout: expected '100ms' to '10m', got '${schemaTimeout}'`)
   }
   const timeoutMs = parseDuration(searchTimeout) ?? Number.NaN
   if (!(timeoutMs >= LEAST_SEARCH_MS && timeoutMs <= MOST_SEARCH_MS)) {
@@ -85,7 +100,9 @@ export function checkedOptions({
   if (typeof (pool as Pool | undefined)?.connect !== 'function') {
     problems.push('pool: expected a Pool of the package "pg"')
   }
-  if (problems.length === 0) return { timeoutMs: Math.round(timeoutMs), runRetentionMs, maxPauseMs }
+  if (problems.length === 0) {
+    return { timeoutMs: Math.round(timeoutMs), runRetentionMs, maxPauseMs, schemaTimeoutMs }
+  }
   const message = `The options of catalog() are invalid:\n- ${problems.join('\n- ')}`
   throw new RedriveError('POLICY_INVALID', message, { problems })
 }

@@ -895,6 +895,30 @@ describe('a changed message', () => {
     expect(repaired.counts).toMatchObject({ planned: 3, skipped: 0 })
   })
 
+  test('is not replayed if the checks of the plan took too long', async () => {
+    const names = ['a'.repeat(40), 'fine', 'fine']
+    const stage = await staged(pool, 'c10', 3, (at) => body({ name: `${names[at]}!` }), {
+      schemaTimeout: '500ms',
+    })
+    const schema = { properties: { name: { pattern: '^(a+)+$|^fine' } } }
+    await stage.replays.setSchema({ source: 'c10', schema })
+    const { id, counts, skipped } = await stage.plan()
+    expect(skipped).toEqual({ schema_invalid: 1, not_checked: 2 })
+    expect(counts).toMatchObject({ planned: 0 })
+    const items = await stage.replays.items({ run: id, states: ['skipped'] })
+    expect(items.map(({ reason }) => reason ?? '').sort()).toEqual([
+      ...Array.from(
+        { length: 2 },
+        () =>
+          'not_checked: the schema checks of this plan took longer than 500 ms. Plan fewer dead letters, or simplify the schema',
+      ),
+      'schema_invalid: the check of the body took longer than 1000 ms',
+    ])
+    const ids = (await stage.ids()).slice(1)
+    const others = await catalog({ pool }).replays.plan({ selection: { ids }, by: 'ada' })
+    expect(others.counts).toMatchObject({ planned: 2 })
+  })
+
   test('is checked in limited time for every schema', async () => {
     const stage = await staged(pool, 'c9', 1, () => body({ name: `${'a'.repeat(40)}!` }))
     const schema = { properties: { name: { pattern: '^(a+)+$' } } }

@@ -20,6 +20,7 @@ const REASONS: Readonly<Record<string, string>> = {
   failed_recently: 'failed again within the last hour',
   patch_failed: 'where the change cannot be applied',
   schema_invalid: 'not matching the schema',
+  not_checked: 'not checked against the schema within the time limit',
   changed: 'changed since the plan',
 }
 

@@ -182,6 +182,11 @@ const limits = z.strictObject({
   searchTimeout: duration('100ms', '1m')
     .describe("Timeout of a search ('100ms'–'1m', default '2s')")
     .default('2s'),
+  schemaTimeout: duration('100ms', '10m')
+    .describe(
+      "Maximum time for all schema checks of one replay plan ('100ms'–'10m', default '30s'). The plan skips dead letters that were not checked in it",
+    )
+    .default('30s'),
 })
 
 const retention = z.strictObject({

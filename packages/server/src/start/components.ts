@@ -29,6 +29,7 @@ export function createParts(config: Config, pool: Pool): ServerComponents {
       approval: config.approval,
       approvalMaxPause: config.approvalMaxPause,
       searchTimeout: config.limits.searchTimeout,
+      schemaTimeout: config.limits.schemaTimeout,
       runRetention: config.retention.runs,
       origins: originsIn(config),
       proofs: proofsIn(config),

@@ -33,7 +33,7 @@ export async function checkBodies(
   const isChanging = change !== undefined && !('force' in change)
   if (!isChanging && schemas.length === 0) return candidates
   const byType = new Map(schemas.map(({ type, schema }) => [type, schema]))
-  const validator = new Validator(byType)
+  const validator = new Validator(byType, deps.schemaTimeoutMs)
   const examined: CheckedCandidate[] = []
   try {
     for (const one of candidates) {
@@ -48,11 +48,14 @@ export async function checkBodies(
 
 async function checkBody(
   run: RunSql,
-  { keys }: ReplayDeps,
+  { keys, schemaTimeoutMs }: ReplayDeps,
   change: ReplayChange | undefined,
   validator: Validator,
   one: CheckedCandidate,
 ): Promise<CheckedCandidate> {
+  if (validator.isOutOfTime && validator.knows(one.type)) {
+    return { ...one, verdict: 'not_checked', why: outOfTime(schemaTimeoutMs) }
+  }
   try {
     const drained = (await readDrained(run, keys, [{ id: one.id, bytes: one.payload_bytes }])).get(
       one.id,
@@ -75,3 +78,6 @@ async function checkBody(
     return { ...one, verdict, why: error.message }
   }
 }
+
+const outOfTime = (ms: number) =>
+  `the schema checks of this plan took longer than ${ms} ms. Plan fewer dead letters, or simplify the schema`

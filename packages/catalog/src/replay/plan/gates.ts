@@ -24,6 +24,8 @@ export type GateResult =
   | 'patch_failed'
   /** Its body, after the change, does not match the JSON Schema of the source. */
   | 'schema_invalid'
+  /** The schema checks of the plan reached their time limit before its body was checked. */
+  | 'not_checked'
 
 /** A dead letter with the values that the gates check. */
 export interface Candidate {

@@ -42,10 +42,19 @@ parentPort.postMessage('ready')
 /** Checks bodies against JSON Schemas (draft 2020-12) by event type; the type '' is for all other events. */
 export class Validator {
   readonly #schemas: ReadonlyMap<string, unknown>
+  readonly #totalMs: number
   #worker: Worker | undefined
+  #spentMs = 0
 
-  constructor(schemas: ReadonlyMap<string, unknown>) {
+  /** `totalMs`: time for all checks together. One check can start shortly before it ends. */
+  constructor(schemas: ReadonlyMap<string, unknown>, totalMs: number) {
     this.#schemas = schemas
+    this.#totalMs = totalMs
+  }
+
+  /** Whether the time for all checks together has passed. */
+  get isOutOfTime(): boolean {
+    return this.#spentMs >= this.#totalMs
   }
 
   knows(type: string | null): boolean {
@@ -56,8 +65,17 @@ export class Validator {
   async problemOf(type: string | null, body: unknown): Promise<string | undefined> {
     const name = this.#schemaOf(type)
     if (name === undefined) return undefined
+    const startedAt = performance.now()
+    try {
+      return await this.#check(name, body)
+    } finally {
+      this.#spentMs += performance.now() - startedAt
+    }
+  }
+
+  async #check(type: string, body: unknown): Promise<string | undefined> {
     this.#worker ??= await startWorker(this.#schemas)
-    this.#worker.postMessage({ type: name, body })
+    this.#worker.postMessage({ type, body })
     const result = await nextMessage(this.#worker, CHECK_MS)
     if (result !== TIMED_OUT) return result
     await this.close()

@@ -48,7 +48,7 @@ export async function setSchema(
 
 /** Compiles the schema once, so that the caller gets its errors now. */
 async function checkSchema(schema: unknown): Promise<void> {
-  const validator = new Validator(new Map([['', schema]]))
+  const validator = new Validator(new Map([['', schema]]), Number.POSITIVE_INFINITY)
   try {
     await validator.problemOf(null, null)
   } finally {

@@ -12,4 +12,6 @@ export interface ReplayDeps {
   readonly origins: Origins
   /** What shows the outcomes of each source, by source name. */
   readonly proofs: Readonly<Record<string, Proof>>
+  /** Time for all schema checks of one plan. */
+  readonly schemaTimeoutMs: number
 }
