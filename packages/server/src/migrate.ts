@@ -9,6 +9,7 @@ import { SCHEMA } from './database.ts'
 import { TABLES } from './migrations/0001-tables.ts'
 import { AUDIT_KEY } from './migrations/0002-audit-key.ts'
 import { AUDIT_EXPORT } from './migrations/0003-audit-export.ts'
+import { AUDIT_UNMASKED } from './migrations/0004-audit-unmasked.ts'
 
 const MIGRATIONS: SchemaMigrations = {
   ...SCHEMA,
@@ -16,6 +17,7 @@ const MIGRATIONS: SchemaMigrations = {
     '0001-tables': TABLES,
     '0002-audit-key': AUDIT_KEY,
     '0003-audit-export': AUDIT_EXPORT,
+    '0004-audit-unmasked': AUDIT_UNMASKED,
   },
 }
 

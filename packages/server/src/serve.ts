@@ -211,6 +211,7 @@ async function apiOf(
     alertLimits,
     reading: readingOf(config),
     approval: config.approval,
+    unmaskedPerHour: config.masking.unmaskedPerHour,
   })
   const { requestsPerMinute, bodyBytes } = config.limits
   const app = await createApp({

@@ -155,7 +155,12 @@ describe('the schema', () => {
     const url = await emptyDatabase('redrive_server_schema')
     const pools = [poolOn(url), poolOn(url), poolOn(url)]
     const applied = await Promise.all(pools.map(migrateServer))
-    expect(applied.flat()).toEqual(['0001-tables', '0002-audit-key', '0003-audit-export'])
+    expect(applied.flat()).toEqual([
+      '0001-tables',
+      '0002-audit-key',
+      '0003-audit-export',
+      '0004-audit-unmasked',
+    ])
     const [first] = pools as [Pool, ...Pool[]]
     expect(await migrateServer(first)).toEqual([])
     // "A" (always): the triggers also fire in logical replicas.

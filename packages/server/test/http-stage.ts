@@ -16,6 +16,7 @@ import { createOperations, type Operations } from '../src/operations/operations.
 import { type AppOptions, createApp } from '../src/http/app.ts'
 import type { Identity, Token, TokenRequest } from '../src/identity/port.ts'
 import { createReading, type ReadingOptions } from '../src/reading/reading.ts'
+import { omitUndefined } from '../src/omit-undefined.ts'
 import { createRetryingWriter } from '../src/retry-write.ts'
 import { serverDatabase } from './database-stage.ts'
 
@@ -152,6 +153,7 @@ export interface StageOptions {
   readonly desk?: (made: Operations) => Operations
   readonly approval?: 'another_person' | 'anyone'
   readonly reading?: ReadingOptions
+  readonly unmaskedPerHour?: number
   /** The callers by name. A test can change them while the server runs. Default: `PEOPLE`. */
   readonly people?: Readonly<Record<string, Caller>>
 }
@@ -185,6 +187,7 @@ export async function staged(pool: Pool, options: StageOptions = {}): Promise<St
     insist: createRetryingWriter(logger),
     reading: createReading(options.reading),
     approval,
+    ...omitUndefined({ unmaskedPerHour: options.unmaskedPerHour }),
   })
   const desk = options.desk?.(plainDesk) ?? plainDesk
   const app = await createApp({

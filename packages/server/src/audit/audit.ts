@@ -5,7 +5,7 @@ import { cached } from '../cached.ts'
 import { runOn } from '../database.ts'
 import type { WriteAudit } from './entry.ts'
 import { type AuditPage, type AuditQuery, readAudit } from './read.ts'
-import { VALUE_KEY } from './statements.ts'
+import { COUNT_UNMASKED, VALUE_KEY } from './statements.ts'
 import { writer } from './write.ts'
 
 /** The audit log: actions, views of payloads, and denied attempts. */
@@ -14,7 +14,17 @@ export interface Audit {
   read(query: AuditQuery): Promise<AuditPage>
   /** Returns the text that replaces a value, which readers may not see. Equal values have the same text. */
   readonly seal: (value: string) => Promise<string>
+  /** Counts the original messages that a person has seen in the last hour, up to `atMost`. */
+  countUnmasked(person: string, atMost: number): Promise<UnmaskedCount>
 }
+
+export interface UnmaskedCount {
+  readonly count: number
+  /** Time until the oldest of these views is an hour old. */
+  readonly untilFewerMs: number
+}
+
+const HOUR_MS = 3_600_000
 
 /** 1 min: the key never changes, but a database can be restored. */
 const KEY_MS = 60_000
@@ -30,6 +40,12 @@ export function createAudit({ pool }: { readonly pool: Pool }): Audit {
   return {
     write: writer(pool),
     read: (query) => readAudit(pool, query),
+    async countUnmasked(person, atMost) {
+      const values = [person, atMost, HOUR_MS]
+      const [row] = await runOn(pool)<{ count: number; oldest_ms: string }>(COUNT_UNMASKED, values)
+      const { count = 0, oldest_ms = '0' } = row ?? {}
+      return { count, untilFewerMs: HOUR_MS - Number(oldest_ms) }
+    },
     async seal(value) {
       const hash = createHmac('sha256', await key())
         .update(value)

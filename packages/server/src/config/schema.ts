@@ -170,6 +170,11 @@ const masking = z.strictObject({
     .array(z.enum(DETECTORS, { error: `expected a list with some of ${DETECTORS.join(', ')}` }))
     .describe('Kinds of values to hide in error messages, keys, headers and previews. Default: all')
     .default([...DETECTORS]),
+  unmaskedPerHour: whole(1, 100_000)
+    .describe(
+      'How many original messages a person with "view_unmasked" may see in an hour (1–100,000, default 100)',
+    )
+    .default(100),
 })
 
 const limits = z.strictObject({

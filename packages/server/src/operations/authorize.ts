@@ -5,6 +5,7 @@ import { isRedriveError } from '@redrive/core'
 import { allows, allowsAll } from '../access/allow.ts'
 import type { Caller } from '../access/caller.ts'
 import { isUnstorableValue, isRefused, ProblemError } from '../access/problem-error.ts'
+import type { Audit } from '../audit/audit.ts'
 import type { NewEntry, WriteAudit } from '../audit/entry.ts'
 import type { RetryingWriter } from '../retry-write.ts'
 import { bounded, type Facts } from './audit-facts.ts'
@@ -22,16 +23,29 @@ export interface AuditedAction {
 /** Values that are only known after the action, such as the id of a created object. */
 type ResultFacts = Pick<AuditedAction, 'source' | 'subject' | 'facts'>
 
+/** How many original messages a person may see in an hour. */
+export interface UnmaskLimit {
+  readonly perHour: number
+  readonly count: Audit['countUnmasked']
+}
+
 /** Checks permissions and writes the audit log before an action runs. */
 export class Authorizer {
   readonly #catalog: Catalog
   readonly #audit: WriteAudit
   readonly #retryWrite: RetryingWriter
+  readonly #unmasking: UnmaskLimit
 
-  constructor(catalog: Catalog, audit: WriteAudit, retryWrite: RetryingWriter) {
+  constructor(
+    catalog: Catalog,
+    audit: WriteAudit,
+    retryWrite: RetryingWriter,
+    unmasking: UnmaskLimit,
+  ) {
     this.#catalog = catalog
     this.#audit = audit
     this.#retryWrite = retryWrite
+    this.#unmasking = unmasking
   }
 
   /** Returns the source of a resource. Rejects unless the caller has all permissions on it. */
@@ -79,6 +93,26 @@ export class Authorizer {
   /** Writes `viewed`. Call it before a payload is sent. */
   async seen(audited: AuditedAction): Promise<void> {
     await this.#write(audited, 'viewed')
+  }
+
+  /** Writes `viewed` before an original message is sent. Rejects a person who has seen too many in the last hour. */
+  async unmask(audited: AuditedAction): Promise<void> {
+    const { perHour } = this.#unmasking
+    await this.#requireUnmasked(audited, perHour - 1)
+    await this.seen(audited)
+    // Concurrent requests of this person may have passed the first check. Now all of them are counted.
+    await this.#requireUnmasked(audited, perHour)
+  }
+
+  async #requireUnmasked(audited: AuditedAction, atMost: number): Promise<void> {
+    const { perHour, count: countUnmasked } = this.#unmasking
+    const { count, untilFewerMs } = await countUnmasked(audited.caller.person, perHour + 1)
+    if (count <= atMost) return
+    await this.#write(
+      { ...audited, facts: { ...audited.facts, unmaskedPerHour: perHour } },
+      'denied',
+    )
+    throw tooManyUnmasked(perHour, untilFewerMs)
   }
 
   /** Writes `requested`, runs the mutation and writes its outcome. */
@@ -149,6 +183,13 @@ const forbidden = (action: Action, source: string) =>
   new ProblemError(
     'forbidden',
     `Permission "${action}" is required on source "${source}". Ask an administrator for a role with it.`,
+  )
+
+const tooManyUnmasked = (perHour: number, retryAfterMs: number) =>
+  new ProblemError(
+    'too_many_requests',
+    `You have seen ${perHour} original messages in the last hour, which is the limit (masking.unmaskedPerHour). Use the masked messages, or try again in ${Math.ceil(retryAfterMs / 60_000)} min.`,
+    { retryAfterMs },
   )
 
 function codeOf(error: unknown): string {

@@ -72,7 +72,7 @@ export function deadLetters(parts: OperationDeps): Handlers<DeadLetters> {
           : await catalog.beforeEdit(id, cycle)
       if (drained === undefined)
         throw cycle === undefined ? notFound('deadLetter') : notEdited(cycle)
-      await guard.seen({ ...audited, source })
+      await guard.unmask({ ...audited, source })
       return payloadOf(drained)
     },
 

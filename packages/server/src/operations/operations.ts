@@ -3,6 +3,7 @@ import type { Caller } from '../access/caller.ts'
 import type { Operation } from '@redrive/api'
 import type { Action } from '@redrive/api/enums'
 import { allowsSome } from '../access/allow.ts'
+import type { Audit } from '../audit/audit.ts'
 import type { WriteAudit } from '../audit/entry.ts'
 import type { SealValue } from './audit-facts.ts'
 import type { Identity } from '../identity/port.ts'
@@ -27,6 +28,7 @@ export interface DeskOptions {
     readonly write: WriteAudit
     readonly read: ReadAudit
     readonly seal: SealValue
+    readonly countUnmasked: Audit['countUnmasked']
   }
   readonly identity: Pick<Identity, 'tokens' | 'sessions' | 'grantsOf' | 'csrfOf'>
   /** Writes the outcome of a mutation. */
@@ -37,7 +39,11 @@ export interface DeskOptions {
   readonly reading?: Reading
   /** Who may approve a run, as the catalog is configured. Default: another person. */
   readonly approval?: Approval
+  /** How many original messages a person may see in an hour. Default 100. */
+  readonly unmaskedPerHour?: number
 }
+
+const UNMASKED_PER_HOUR = 100
 
 /** The operations of the API. Every access to the catalog goes through them, after a permission check. */
 export interface Operations {
@@ -49,7 +55,9 @@ export interface Operations {
 export function createOperations(options: DeskOptions): Operations {
   const { catalog, audit, identity, insist, alertLimits = ALERT_LIMITS } = options
   const { reading = createReading(), approval = 'another_person' } = options
-  const guard = new Authorizer(catalog, audit.write, insist)
+  const { unmaskedPerHour: perHour = UNMASKED_PER_HOUR } = options
+  const unmasking = { perHour, count: audit.countUnmasked }
+  const guard = new Authorizer(catalog, audit.write, insist, unmasking)
   const parts = {
     catalog,
     guard,

@@ -46,7 +46,7 @@ export function setAside(deps: OperationDeps): Handlers<SetAsideOperation> {
       const source = await guard.sourceOf(audited, 'setAside', id, 'view_unmasked')
       const found = await catalog.setAside.read(id)
       if (found === undefined) throw notFound('setAside')
-      await guard.seen({ ...audited, source })
+      await guard.unmask({ ...audited, source })
       const { bytes, encodedHeaders, drained } = found
       return {
         bytes: Buffer.from(bytes).toString('base64'),

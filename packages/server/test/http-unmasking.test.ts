@@ -1,0 +1,71 @@
+import type { ApiError } from '@redrive/api'
+import { ROUTES } from '@redrive/api/internal'
+import { afterEach, describe, expect, test } from 'vitest'
+import { COUNT_UNMASKED } from '../src/audit/statements.ts'
+import { tamper } from './audit-stage.ts'
+import { database, fill, PEOPLE, staged } from './http-stage.ts'
+
+const pool = await database('redrive_server_unmasking')
+/** The second credential of a person: the same person with another session. */
+const people = { ...PEOPLE, again: { ...PEOPLE['admin'], credential: 'another' } as const }
+const stage = await staged(pool, { unmaskedPerHour: 3, people: people as typeof PEOPLE })
+const { as, audit, catalog } = stage
+// The newest is first.
+const ids = (await fill(catalog, 'orders', 5, (at) => ({ at }))).ids.toReversed()
+
+const unmask = (who: string, at: number) =>
+  as(who)
+    .call('getPayload', { params: { id: ids[at] ?? '' }, query: { reason: 'ticket 7' } })
+    .then(
+      ({ text }) => text ?? '',
+      (error: unknown) => (error as ApiError).problem,
+    )
+
+const HOUR_MS = 3_600_000
+/** Makes all entries an hour older, as if the time had passed. */
+const anHourLater = () => tamper(pool, `update redrive_server.audit set at_ms = at_ms - ${HOUR_MS}`)
+
+afterEach(anHourLater)
+
+describe('original messages', () => {
+  test('are limited in an hour, for all credentials of a person', async () => {
+    expect(await unmask('admin', 0)).toBe('{"at":0}')
+    expect(await unmask('again', 1)).toBe('{"at":1}')
+    expect(await unmask('admin', 2)).toBe('{"at":2}')
+    for (const who of ['admin', 'again']) {
+      expect(await unmask(who, 3)).toMatchObject({
+        code: 'too_many_requests',
+        detail: expect.stringContaining('3 original messages in the last hour') as string,
+      })
+    }
+    expect(await unmask('second', 3)).toBe('{"at":3}')
+    const { entries } = await audit.read({ person: 'admin', limit: 1 })
+    expect(entries[0]).toMatchObject({
+      operation: 'getPayload',
+      outcome: 'denied',
+      facts: { unmaskedPerHour: 3, reason: 'ticket 7' },
+    })
+    await anHourLater()
+    expect(await unmask('admin', 3)).toBe('{"at":3}')
+  })
+
+  test('are limited for concurrent requests', async () => {
+    const results = await Promise.all(ids.map((_, at) => unmask('admin', at)))
+    const shown = results.filter((one) => typeof one === 'string')
+    expect(shown.length).toBeLessThanOrEqual(3)
+    expect(results.filter((one) => typeof one !== 'string')).not.toEqual([])
+  })
+
+  test('do not count when they are masked', async () => {
+    for (const id of ids) await as('admin').call('getDeadLetter', { params: { id } })
+    expect(await unmask('admin', 0)).toBe('{"at":0}')
+  })
+
+  test('are shown by the operations that the limit counts, and by no other', () => {
+    const operations = Object.entries(ROUTES).flatMap(([name, { needs }]) =>
+      needs === 'view_unmasked' ? [name] : [],
+    )
+    expect(operations).toEqual(['getPayload', 'getSetAsidePayload'])
+    for (const name of operations) expect(COUNT_UNMASKED).toContain(`'${name}'`)
+  })
+})
