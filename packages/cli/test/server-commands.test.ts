@@ -286,6 +286,15 @@ describe('redrive migrate and redrive serve', () => {
     expect(after.out.stdout).toBe('Everything is up to date.\n')
   })
 
+  test('print privileges for a role that does not own the tables', async () => {
+    const { out, run } = world({ cwd: folder })
+    expect(await run((io) => migrateCommand(io, { printGrants: 'a "role"' }))).toBe(0)
+    expect(out.stdout).toContain('redrive_server to "a ""role""";')
+    const refused = world({ cwd: folder })
+    expect(await refused.run((io) => migrateCommand(io, { printGrants: '' }))).toBe(2)
+    expect(refused.out.stderr).toContain('--print-grants: expected the name of a role')
+  })
+
   test('reject an unknown role with exit code 2', async () => {
     const { out, run } = world({ cwd: folder })
     expect(await run((io) => serveCommand(io, { role: ['api,cook'] }))).toBe(2)

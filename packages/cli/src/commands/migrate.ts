@@ -1,21 +1,28 @@
 import { EXIT, type ExitCode } from '../exit.ts'
 import type { CommonOptions, Io } from '../io.ts'
 import { hint, print } from '../print.ts'
-import { type ConfigOptions, loaded } from '../server/config.ts'
+import { type ConfigOptions, loaded, refusedAsUsage } from '../server/config.ts'
 
 export interface MigrateOptions extends CommonOptions, ConfigOptions {
   /** Prints the SQL, for a database administrator. Needs no config and no database. */
   readonly printSql?: boolean
+  /** Prints the privileges of this role as SQL. Needs no config and no database. */
+  readonly printGrants?: string
 }
 
 /** Migrates the schemas of the outbox, the catalog and the server. */
 export async function migrateCommand(io: Io, options: MigrateOptions): Promise<ExitCode> {
-  const [{ migrateAll }, { allMigrationSql, missingInAll }] = await Promise.all([
+  const [{ migrateAll }, { allMigrationSql, grantsSql, missingInAll }] = await Promise.all([
     import('@redrive/server'),
     import('@redrive/server/internal'),
   ])
   if (options.printSql) {
     io.stdout.write(allMigrationSql())
+    return EXIT.ok
+  }
+  if (options.printGrants !== undefined) {
+    const role = options.printGrants
+    io.stdout.write(await refusedAsUsage(async () => grantsSql(role)))
     return EXIT.ok
   }
   const { config } = await loaded(io, options)

@@ -33,6 +33,10 @@ export function addServer(root: Command, run: BindAction): void {
     )
   configured(root.command('migrate').description('migrate the database schemas'))
     .option('--print-sql', 'print the SQL, for a database administrator')
+    .option(
+      '--print-grants <role>',
+      'print the SQL that lets a role run the server without owning the tables',
+    )
     .option('--dry-run', 'list missing migrations without applying them')
     .action(
       run<MigrateOptions>(async (io, options) =>
