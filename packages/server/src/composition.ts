@@ -17,9 +17,10 @@ import { rabbitmqSource } from '@redrive/rabbitmq'
 import type { DeadLetterSource } from '@redrive/runtime'
 import { file, webhook } from '@redrive/sinks'
 import type { Pool } from 'pg'
-import type { Secret } from './config/secret.ts'
 import type { Config } from './config/schema.ts'
 import { type BrokerKind, kindOf, type SourceConfig } from './config/source.ts'
+import { connectWith } from './start/rabbitmq-tls.ts'
+import { tlsFilesOf } from './tls.ts'
 import { omitUndefined } from './omit-undefined.ts'
 import { migrateServer, missingServerMigrations, serverMigrationSql } from './migrate.ts'
 import type { ExportTarget } from './audit/export.ts'
@@ -48,7 +49,7 @@ export function openSources(config: Config, pools: Pools): readonly OpenSource[]
 
 function openSource(name: string, config: SourceConfig, pools: Pools): OpenSource {
   const kind = kindOf(config)
-  const source = boundTo(open(kind, config, pools), name, originsOf(config))
+  const source = boundTo(open(kind, config, pools, name), name, originsOf(config))
   const { handler, retention, openRetention, batch, maxPayloadBytes, maxBytesInFlight } = config
   const { mask, maskHeaders, preview, extract } = config
   const limits = { batch, maxPayloadBytes, maxBytesInFlight }
@@ -67,7 +68,7 @@ function openSource(name: string, config: SourceConfig, pools: Pools): OpenSourc
     kind,
     source,
     ingest: omitUndefined(ingest),
-    ...replayChecks(config, source, pools),
+    ...replayChecks(config, source, pools, name),
   }
 }
 
@@ -76,24 +77,32 @@ const OPEN: {
   readonly [Kind in BrokerKind]: (
     config: NonNullable<SourceConfig[Kind]>,
     pools: Pools,
+    name: string,
   ) => DeadLetterSource
 } = {
-  rabbitmq: ({ url, ...rest }) => {
+  rabbitmq: ({ url, tls, ...rest }, _, name) => {
     const urls = Array.isArray(url) ? url.map((one) => one.reveal()) : url.reveal()
-    return rabbitmqSource({ ...omitUndefined(rest), url: urls })
+    const files = tlsFilesOf(`sources.${name}.rabbitmq.tls`, tls)
+    const connect = files === undefined ? undefined : connectWith(files, rest.queue)
+    return rabbitmqSource({ ...omitUndefined({ ...rest, connect }), url: urls })
   },
-  kafka: ({ tls, sasl, ...rest }) => {
-    const client = omitUndefined({ tls: tlsOf(tls), sasl: saslOf(sasl) })
+  kafka: ({ tls: given, sasl, ...rest }, _, name) => {
+    const files = tlsFilesOf(`sources.${name}.kafka.tls`, given)
+    // A copy: the client keeps it for all connections.
+    const tls = files === undefined ? undefined : { ...files }
+    const client = omitUndefined({ tls, sasl: saslOf(sasl) })
     return kafkaSource({ ...omitUndefined(rest), client })
   },
-  postgres: ({ url, queue }, pools) => postgresSource({ pool: pools.at(url), queue }),
+  postgres: ({ url, tls, queue }, pools, name) =>
+    postgresSource({ pool: pools.at({ url, tls, where: `sources.${name}.postgres.tls` }), queue }),
 }
 
 const open = <Kind extends BrokerKind>(
   kind: Kind,
   config: SourceConfig,
   pools: Pools,
-): DeadLetterSource => OPEN[kind](config[kind] as NonNullable<SourceConfig[Kind]>, pools)
+  name: string,
+): DeadLetterSource => OPEN[kind](config[kind] as NonNullable<SourceConfig[Kind]>, pools, name)
 
 /** Returns the webhooks that receive alerts. They reach public addresses and those in `allowPrivate`. */
 export const listenersOf = ({ alerts }: Config): readonly AlertTarget[] =>
@@ -128,11 +137,6 @@ export function exportTargetsOf({ audit }: Config): readonly ExportTarget[] {
 
 type KafkaConfig = NonNullable<SourceConfig['kafka']>
 
-function tlsOf(tls: KafkaConfig['tls']): { ca?: string; cert?: string; key?: string } | undefined {
-  if (tls === undefined || tls === false) return undefined
-  return tls === true ? {} : omitUndefined({ ca: tls.ca, cert: tls.cert, key: tls.key?.reveal() })
-}
-
 function saslOf(sasl: KafkaConfig['sasl']) {
   return sasl === undefined ? undefined : { ...sasl, password: sasl.password.reveal() }
 }
@@ -142,13 +146,14 @@ function replayChecks(
   { replay }: SourceConfig,
   source: DeadLetterSource,
   pools: Pools,
+  name: string,
 ): Pick<BackgroundSource, 'health' | 'lag' | 'maxLag' | 'handled'> {
   const { health, maxLag, inbox } = replay ?? {}
   return omitUndefined({
     health: health === undefined ? undefined : healthAt(health.reveal()),
     maxLag,
     lag: maxLag === undefined ? undefined : lagOf(source),
-    handled: inbox === undefined ? undefined : handledIn(pools, inbox),
+    handled: inbox === undefined ? undefined : handledIn(pools, inbox, name),
   })
 }
 
@@ -162,11 +167,14 @@ function lagOf(source: DeadLetterSource): NonNullable<DeadLetterSource['lag']> {
   )
 }
 
+type InboxConfig = NonNullable<NonNullable<SourceConfig['replay']>['inbox']>
+
 function handledIn(
   pools: Pools,
-  { url, consumer }: { readonly url?: Secret | undefined; readonly consumer: string },
+  { url, tls, consumer }: InboxConfig,
+  name: string,
 ): NonNullable<BackgroundSource['handled']> {
-  const pool = pools.at(url)
+  const pool = pools.at({ url, tls, where: `sources.${name}.replay.inbox.tls` })
   return (keys) => handledKeys(pool, { consumer, keys })
 }
 

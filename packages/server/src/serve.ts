@@ -36,6 +36,7 @@ import {
 } from './start/components.ts'
 import { createPools, type Pools } from './start/pools.ts'
 import { prepareSchemas } from './start/schemas.ts'
+import { type KeyPair, readKeyPair } from './start/tls.ts'
 import { onSignals, type Signalled } from './start/signals.ts'
 import { type ShutdownTask, endAll, type StopResult } from './start/shutdown.ts'
 import { serverVersion } from './start/version.ts'
@@ -112,9 +113,10 @@ async function start(context: StartContext): Promise<RunningServer> {
     roles,
     ...counts,
   })
-  const app = roles.includes('api') ? await apiOf(context, parts, metrics) : undefined
+  const keyPair = config.tls === undefined ? undefined : readKeyPair(config.tls)
+  const app = roles.includes('api') ? await apiOf(context, parts, metrics, keyPair) : undefined
   const { identity } = parts
-  const listeners = await listen({ config, health, metrics, identity, log, app })
+  const listeners = await listen({ config, health, metrics, identity, log, app, keyPair })
   log.info(`Serving ${roles.join(', ')}.`)
   const stop = once(() => {
     isStopping = true
@@ -201,6 +203,7 @@ async function apiOf(
   { config, pools, log }: StartContext,
   { catalog, audit, identity }: ServerComponents,
   metrics: ServerMetrics,
+  keyPair: KeyPair | undefined,
 ): Promise<FastifyInstance> {
   const alertLimits = alertLimitsOf(config)
   const desk = createOperations({
@@ -223,7 +226,7 @@ async function apiOf(
     limits: { requestsPerMinute, bodyBytes },
     onAnswered: (operation, status, seconds) => metrics.observe(operation, status, seconds),
     onRefusedCredential: (kind) => metrics.refusedCredential(kind),
-    ...omitUndefined({ trustProxy: config.trustProxy }),
+    ...omitUndefined({ trustProxy: config.trustProxy, keyPair }),
   })
   await registerLogin(app, identity)
   const { issuer } = config.auth.oidc ?? {}

@@ -26,12 +26,12 @@ export async function verifyAuditCommand(io: Io, options: VerifyOptions): Promis
   const file = options.checkpoints ?? config.audit.checkpointFile
   const publicKey = keyOf(io, options.publicKey, config.audit.signingKey?.reveal())
   const checkpoints = file === undefined ? undefined : resolve(io.cwd, file)
-  const [{ verifyAudit }, { default: pg }] = await Promise.all([
+  const [{ connectionOf, verifyAudit }, { default: pg }] = await Promise.all([
     import('@redrive/server/internal'),
     import('pg'),
   ])
-  const connectionString = config.database.url.reveal()
-  const pool = new pg.Pool({ connectionString, max: 1, application_name: 'redrive audit' })
+  const connection = connectionOf(config)
+  const pool = new pg.Pool({ ...connection, max: 1, application_name: 'redrive audit' })
   try {
     const verdict = await refusedAsUsage(() => verifyAudit({ pool, checkpoints, publicKey }))
     return shown(io, options, verdict, staleAfter(config.audit.checkpointInterval))

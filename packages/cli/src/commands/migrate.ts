@@ -1,3 +1,4 @@
+import type { PoolConfig } from 'pg'
 import { EXIT, type ExitCode } from '../exit.ts'
 import type { CommonOptions, Io } from '../io.ts'
 import { hint, print } from '../print.ts'
@@ -12,10 +13,8 @@ export interface MigrateOptions extends CommonOptions, ConfigOptions {
 
 /** Migrates the schemas of the outbox, the catalog and the server. */
 export async function migrateCommand(io: Io, options: MigrateOptions): Promise<ExitCode> {
-  const [{ migrateAll }, { allMigrationSql, grantsSql, missingInAll }] = await Promise.all([
-    import('@redrive/server'),
-    import('@redrive/server/internal'),
-  ])
+  const [{ migrateAll }, { allMigrationSql, connectionOf, grantsSql, missingInAll }] =
+    await Promise.all([import('@redrive/server'), import('@redrive/server/internal')])
   if (options.printSql) {
     io.stdout.write(allMigrationSql())
     return EXIT.ok
@@ -26,7 +25,7 @@ export async function migrateCommand(io: Io, options: MigrateOptions): Promise<E
     return EXIT.ok
   }
   const { config } = await loaded(io, options)
-  const pool = await poolOf(config.database.url.reveal())
+  const pool = await poolOf(connectionOf(config))
   try {
     if (options.dryRun) show(io, options, 'missing', await missingInAll(pool))
     else {
@@ -43,9 +42,9 @@ export async function migrateCommand(io: Io, options: MigrateOptions): Promise<E
 const CONNECTIONS = 2
 const CONNECT_MS = 10_000
 
-async function poolOf(connectionString: string) {
+async function poolOf(connection: PoolConfig) {
   const { Pool } = await import('pg')
-  const connecting = { connectionString, connectionTimeoutMillis: CONNECT_MS }
+  const connecting = { ...connection, connectionTimeoutMillis: CONNECT_MS }
   return new Pool({ ...connecting, max: CONNECTIONS, application_name: 'redrive migrate' })
 }
 

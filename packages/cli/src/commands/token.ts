@@ -78,12 +78,12 @@ async function createWithConfig(
     say(io)`Would create a token for ${request.subject}. Nothing was changed.`
     return undefined
   }
-  const [{ issueTokenFor }, { default: pg }] = await Promise.all([
+  const [{ connectionOf, issueTokenFor }, { default: pg }] = await Promise.all([
     import('@redrive/server/internal'),
     import('pg'),
   ])
-  const connectionString = config.database.url.reveal()
-  const pool = new pg.Pool({ connectionString, max: 2, application_name: 'redrive token' })
+  const connection = connectionOf(config)
+  const pool = new pg.Pool({ ...connection, max: 2, application_name: 'redrive token' })
   try {
     return await refusedAsUsage(() => issueTokenFor(config, pool, request))
   } finally {

@@ -8,6 +8,7 @@ import { LineCounter, parseDocument } from 'yaml'
 import { fillPlaceholders, type Problem, type Surroundings } from './placeholders.ts'
 import { problemsOf, refuse } from './problems.ts'
 import { type Config, configSchema } from './schema.ts'
+import { tlsProblems } from './tls-problems.ts'
 import { isLoopback, shownAddress } from './values.ts'
 
 /** Default file names, in search order. A directory with two of them is an error. */
@@ -60,7 +61,7 @@ export function readConfig(
 /** Returns the problems between settings that are each valid alone. */
 function contradictions(config: Config): readonly Problem[] {
   const { auth, listen, publicUrl, metrics, audit, approval, allowOwnApproval } = config
-  const problems: Problem[] = [...unknownSources(config)]
+  const problems: Problem[] = [...unknownSources(config), ...tlsProblems(config)]
   if (auth.development !== undefined && !isLoopback(listen)) {
     const text = `auth.development gives every client full access, so listen must be a loopback address such as "127.0.0.1:${listen.port}", got "${shownAddress(listen)}". Change listen, or use auth.oidc.`
     problems.push({ path: ['listen'], text })

@@ -17,6 +17,7 @@ import {
   webUrl,
   whole,
 } from './values.ts'
+import { clientTls, serverTls } from './tls.ts'
 import { webhookTarget } from './webhook.ts'
 
 const database = z.strictObject({
@@ -27,6 +28,9 @@ const database = z.strictObject({
   startupTimeout: duration('0ms', '1h')
     .describe("How long the server waits for the database at startup (0–'1h', default '1m')")
     .default('1m'),
+  tls: clientTls
+    .describe('TLS of the connection: true, false, or certificates. Default: as in the URL')
+    .optional(),
 })
 
 const oidc = z.strictObject({
@@ -239,7 +243,12 @@ export const configSchema = z.strictObject({
     .describe("Address of the API and the health checks. Default '127.0.0.1:8080'")
     .prefault('127.0.0.1:8080'),
   publicUrl: webUrl()
-    .describe('URL at which browsers reach the server. Default: http:// and `listen`')
+    .describe('URL at which browsers reach the server. Default: http:// or https:// and `listen`')
+    .optional(),
+  tls: serverTls
+    .describe(
+      'Certificate of the server. With it, `listen` accepts only https. Changed files are used without a restart. Default: http',
+    )
     .optional(),
   trustProxy: networks()
     .describe('Addresses and networks of proxies whose X-Forwarded-For is trusted. Default: none')

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { clientTls } from './tls.ts'
 import { duration, flag, list, secret, secretUrl, text, whole } from './values.ts'
 
 const AMQP = ['amqp:', 'amqps:']
@@ -37,6 +38,9 @@ const rabbitmq = z.strictObject({
     .enum(['queue', 'exchange'], { error: "expected 'queue' or 'exchange'" })
     .describe("Publish replays to the queue directly, or to the original exchange. Default 'queue'")
     .optional(),
+  tls: clientTls
+    .describe('Certificates for amqps:// URLs. Default: the authorities of Node.js')
+    .optional(),
   confirmTimeout,
 })
 
@@ -54,24 +58,7 @@ const kafka = z.strictObject({
   drainGroup: text(200)
     .describe("Consumer group that drains the topics. Default 'redrive'")
     .optional(),
-  tls: z
-    .union(
-      [
-        flag(),
-        z.strictObject({
-          ca: text(1_000_000)
-            .describe('Certificate of the authority (PEM). Default: the authorities of Node.js')
-            .optional(),
-          cert: text(1_000_000).describe('Client certificate (PEM). Default: none').optional(),
-          key: secret()
-            .describe('Private key of the client certificate (PEM). Default: none')
-            .optional(),
-        }),
-      ],
-      { error: 'expected true, false, or an object with ca, cert and key' },
-    )
-    .describe('Use TLS: true, false, or certificates. Default false')
-    .optional(),
+  tls: clientTls.describe('Use TLS: true, false, or certificates. Default false').optional(),
   sasl: z
     .strictObject({
       mechanism: z
@@ -89,6 +76,9 @@ const postgres = z.strictObject({
   url: secretUrl(POSTGRES)
     .describe('URL of the database with the queue. Default: the database of the server')
     .optional(),
+  tls: clientTls
+    .describe('TLS of the connection: true, false, or certificates. Default: as in the URL')
+    .optional(),
   queue: text(255).describe('Queue of the outbox'),
 })
 
@@ -105,6 +95,9 @@ const replay = z.strictObject({
     .strictObject({
       url: secretUrl(POSTGRES)
         .describe('URL of the database with the inbox. Default: the database of the server')
+        .optional(),
+      tls: clientTls
+        .describe('TLS of the connection: true, false, or certificates. Default: as in the URL')
         .optional(),
       consumer: text(255).describe('Name of the consumer in its inbox'),
     })

@@ -33,6 +33,7 @@ import {
   URL_MAX,
 } from './limits.ts'
 import { sendProblem } from './problem.ts'
+import { tlsServerFactory } from './tls-server.ts'
 import { registerReference } from './reference.ts'
 import { Streams } from './streams.ts'
 
@@ -48,6 +49,8 @@ export interface AppOptions {
   readonly limits?: Limits
   /** Addresses of proxies whose `X-Forwarded-For` is trusted. Default: none. */
   readonly trustProxy?: readonly string[]
+  /** Certificate and key of the server. Default: plain http. */
+  readonly keyPair?: { readonly cert: string; readonly key: string }
   /** Called after every response of the API. */
   readonly onAnswered?: (operation: Operation, status: number, seconds: number) => void
   /** Called for each request with an invalid token or session. */
@@ -57,7 +60,9 @@ export interface AppOptions {
 /** Creates the app with the API and its reference. More routes can be added before it listens. */
 export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   const base = basePathOf(options.publicUrl)
+  const { keyPair } = options
   const app = fastify({
+    ...(keyPair === undefined ? {} : { serverFactory: tlsServerFactory(keyPair) }),
     loggerInstance: options.logger,
     // The hook below logs one line instead. Fastify logs the URL, which can contain keys and message texts.
     logController: new LogController({

@@ -11,8 +11,16 @@ export function closeQuietOnes(app: FastifyInstance): void {
     open.add(socket)
     socket.once('close', () => open.delete(socket))
   })
+  // Bytes of a handshake are not a request.
+  const quiet = new Set<Socket>()
+  app.server.on('secureConnection', (socket: Socket) => {
+    quiet.add(socket)
+    socket.once('close', () => quiet.delete(socket))
+  })
+  app.server.on('request', ({ socket }) => quiet.delete(socket))
   app.addHook('preClose', async () => {
     app.server.keepAliveTimeout = 1
     for (const socket of open) if (socket.bytesRead === 0) socket.destroy()
+    for (const socket of quiet) socket.destroy()
   })
 }

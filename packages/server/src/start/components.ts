@@ -74,8 +74,8 @@ export function issueTokenFor(
 }
 
 /** Returns the URL at which browsers reach the server. */
-export const publicUrlIn = ({ publicUrl, listen }: Config): string =>
-  publicUrl ?? `http://${shownAddress(listen)}`
+export const publicUrlIn = ({ publicUrl, listen, tls }: Config): string =>
+  publicUrl ?? `${tls === undefined ? 'http' : 'https'}://${shownAddress(listen)}`
 
 function authOf({ auth }: Config): IdentityOptions['auth'] {
   const { oidc, development } = auth

@@ -1,14 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Server as HttpsServer } from 'node:https'
 import { RedriveError } from '@redrive/core'
 import { fastify, type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import type { Config } from '../config/schema.ts'
 import { type Address, shownAddress } from '../config/values.ts'
 import { type HealthDeps, registerHealth } from '../http/health.ts'
+import { tlsServerFactory } from '../http/tls-server.ts'
 import { registerMetrics, type ServerMetrics } from '../http/metrics.ts'
 import { sendProblem } from '../http/problem.ts'
 import type { Identity } from '../identity/port.ts'
 import type { Log } from './log.ts'
+import { type CertificateWatch, type KeyPair, watchCertificate } from './tls.ts'
 
 export interface ListenerDeps {
   readonly config: Config
@@ -18,6 +21,8 @@ export interface ListenerDeps {
   readonly log: Log
   /** The app with the API. Undefined in a process without the role `api`. */
   readonly app: FastifyInstance | undefined
+  /** Certificate and key of `listen`. Default: plain http. */
+  readonly keyPair?: KeyPair | undefined
 }
 
 export interface Listeners {
@@ -30,17 +35,20 @@ export interface Listeners {
 /** Starts the listeners: health checks in every process, and metrics as configured. */
 export async function listen(parts: ListenerDeps): Promise<Listeners> {
   const { config, health, metrics, identity, log } = parts
-  const main = parts.app ?? bare(log)
+  const main = parts.app ?? bare(log, parts.keyPair)
   closeConnectionsOnStop(main, health.isStopping)
   registerHealth(main, health)
   registerMetrics(main, metrics, identity)
   const metricsApp = config.metrics.listen === undefined ? undefined : bare(log)
   if (metricsApp !== undefined) registerMetrics(metricsApp, metrics, undefined)
+  const watch = watchOf(parts, main)
   const close = async () => {
+    watch?.stop()
     await Promise.all([main.close(), metricsApp?.close()])
   }
   try {
-    const url = await listenAt(main, config.listen)
+    const plainUrl = await listenAt(main, config.listen)
+    const url = parts.keyPair === undefined ? plainUrl : plainUrl.replace(/^http:/, 'https:')
     const metricsUrl =
       metricsApp === undefined || config.metrics.listen === undefined
         ? undefined
@@ -54,6 +62,14 @@ export async function listen(parts: ListenerDeps): Promise<Listeners> {
     await close()
     throw error
   }
+}
+
+function watchOf(
+  { config, keyPair, log }: ListenerDeps,
+  { server }: FastifyInstance,
+): CertificateWatch | undefined {
+  if (config.tls === undefined || keyPair === undefined) return undefined
+  return watchCertificate(server as unknown as HttpsServer, config.tls, keyPair, { log })
 }
 
 /**
@@ -70,9 +86,10 @@ function closeConnectionsOnStop({ server }: FastifyInstance, isStopping: () => b
 }
 
 /** Creates an app without the API. It logs errors and does not reveal them in responses, as the API does. */
-function bare(log: Log): FastifyInstance {
+function bare(log: Log, keyPair?: KeyPair): FastifyInstance {
   const logger: FastifyBaseLogger = log.child({}, { level: 'warn' })
   const app = fastify({
+    ...(keyPair === undefined ? {} : { serverFactory: tlsServerFactory(keyPair) }),
     loggerInstance: logger,
     logController: new LogController({
       disableRequestLogging: true,
