@@ -1,6 +1,6 @@
 import { setTimeout as after } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
-import type { AutoReplayRun, SourceCheck } from '@redrive/catalog'
+import type { SourceCheck } from '@redrive/catalog'
 import {
   exportTargetsOf,
   listenersOf,
@@ -16,7 +16,6 @@ import { createApp } from './http/app.ts'
 import { registerConsole } from './http/console.ts'
 import { createMetrics, type ServerMetrics } from './http/metrics.ts'
 import { registerLogin } from './identity/routes.ts'
-import type { WriteAudit } from './audit/entry.ts'
 import { createReading } from './reading/reading.ts'
 import { createRetryingWriter } from './retry-write.ts'
 import { SERVE_ROLES, type ServeRole } from './serve-role.ts'
@@ -31,8 +30,10 @@ import {
   alertingOf,
   createParts,
   publicUrlIn,
+  recordAutoReplay,
   type ServerComponents,
   startAuditCheckpoints,
+  warnOfDevelopment,
 } from './start/components.ts'
 import { createPools, type Pools } from './start/pools.ts'
 import { prepareSchemas } from './start/schemas.ts'
@@ -91,6 +92,7 @@ interface StartContext {
 
 async function start(context: StartContext): Promise<RunningServer> {
   const { config, roles, log, signal, pools } = context
+  warnOfDevelopment(config, log)
   const waitMs = msOf(config.database.startupTimeout)
   await whenDatabaseAnswers(pools.own, { waitMs, log, signal })
   await prepareSchemas(pools.own, { mayMigrate: config.migrate, log })
@@ -158,19 +160,6 @@ async function startRoles(
   started.push([...work.endings(msOf(config.shutdown.grace) * JOBS_SHARE)])
   return { work, brokers }
 }
-
-/** Writes an audit entry before each automatic replay run. If it cannot be written, the run does not start. */
-const recordAutoReplay =
-  (write: WriteAudit) =>
-  ({ run, source, ...facts }: AutoReplayRun): Promise<void> =>
-    write({
-      caller: undefined,
-      operation: 'autoReplay',
-      outcome: 'requested',
-      source,
-      subject: run,
-      facts,
-    })
 
 /** 3 s: a broker that needs longer does not delay the start. */
 const FIRST_CHECK_MS = 3_000

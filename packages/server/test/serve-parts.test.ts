@@ -6,6 +6,8 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { type HealthDeps, readinessOf } from '../src/http/health.ts'
 import { createMetrics, type MetricsDeps } from '../src/http/metrics.ts'
 import { createLog } from '../src/index.ts'
+import { readConfig } from '../src/config/load.ts'
+import { warnOfDevelopment } from '../src/start/components.ts'
 import { parseServeRoles } from '../src/serve-role.ts'
 import { cached } from '../src/cached.ts'
 import { migrateServer } from '../src/migrate.ts'
@@ -265,6 +267,26 @@ describe('metrics', () => {
     expect(text).toContain('redrive_database_up 0')
     expect(text).not.toContain('redrive_dead_letters{')
     expect(text).toContain('process_cpu_seconds_total')
+  })
+})
+
+describe('development mode', () => {
+  const warnings = (auth: object) => {
+    const { log, lines } = recordingLog()
+    const raw = { database: { url: 'postgres://localhost/db' }, sources: {}, ...auth }
+    warnOfDevelopment(readConfig(raw, { env: {}, cwd: '.', from: 'test' }), log)
+    return lines.map((line) => JSON.parse(line) as { level: number; msg: string })
+  }
+
+  test('is a warning in the log, with the address and the roles', () => {
+    const [warning, ...others] = warnings({ auth: { development: { roles: ['viewer'] } } })
+    expect(others).toEqual([])
+    expect(warning).toMatchObject({ level: 40 })
+    expect(warning?.msg).toContain(
+      'auth.development is set: every client that can connect to 127.0.0.1:8080 has the role viewer on all sources, without a login.',
+    )
+    const oidc = { issuer: 'https://id.example', clientId: 'redrive' }
+    expect(warnings({ auth: { oidc }, publicUrl: 'https://redrive.example' })).toEqual([])
   })
 })
 

@@ -1,8 +1,9 @@
 import { createPrivateKey } from 'node:crypto'
-import { catalog, type Catalog, type PayloadKeys } from '@redrive/catalog'
+import { type AutoReplayRun, catalog, type Catalog, type PayloadKeys } from '@redrive/catalog'
 import { RedriveError } from '@redrive/core'
 import type { Pool } from 'pg'
 import { type Audit, createAudit } from '../audit/audit.ts'
+import type { WriteAudit } from '../audit/entry.ts'
 import { type Checkpoints, startCheckpoints } from '../audit/checkpoint.ts'
 import type { Config } from '../config/schema.ts'
 import { msOf, shownAddress } from '../config/values.ts'
@@ -129,4 +130,25 @@ export async function startAuditCheckpoints(
     everyMs: msOf(checkpointInterval),
     onError: (error) => log.error({ err: error }, 'Cannot write a checkpoint of the audit log.'),
   })
+}
+
+/** Writes an audit entry before each automatic replay run. If it cannot be written, the run does not start. */
+export const recordAutoReplay =
+  (write: WriteAudit) =>
+  ({ run, source, ...facts }: AutoReplayRun): Promise<void> =>
+    write({
+      caller: undefined,
+      operation: 'autoReplay',
+      outcome: 'requested',
+      source,
+      subject: run,
+      facts,
+    })
+
+/** Warns that the server needs no login. A forgotten development config is easy to overlook. */
+export function warnOfDevelopment({ auth: { development }, listen }: Config, log: Log): void {
+  if (development === undefined) return
+  log.warn(
+    `auth.development is set: every client that can connect to ${shownAddress(listen)} has the role ${development.roles.join(', ')} on all sources, without a login. Set auth.oidc before other people use this server.`,
+  )
 }
