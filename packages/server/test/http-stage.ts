@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import { type Client, createClient } from '@redrive/api'
 import { type Action, type Role, ROLES } from '@redrive/api/enums'
-import { type Catalog, catalog, migrate } from '@redrive/catalog'
+import { type Catalog, catalog, type DeadLetterSummary, migrate } from '@redrive/catalog'
 import { encodeHeaders, FIRST_CYCLE } from '@redrive/core'
 import { deadLetterQueue, MemoryBroker, memorySource, send } from '@redrive/memory'
 import type { FastifyInstance } from 'fastify'
@@ -90,6 +90,8 @@ export const PEOPLE: Readonly<Record<string, Caller>> = {
 /** The id of the only session. */
 export const SESSION = '5e551000-0000-4000-8000-000000000001'
 
+export const PUBLIC_URL = 'https://redrive.test'
+
 export const CSRF = 'the proof of a session'
 
 /** Creates an identity that trusts the header and keeps tokens in memory. */
@@ -154,6 +156,8 @@ export interface StageOptions {
   readonly approval?: 'another_person' | 'anyone'
   readonly reading?: ReadingOptions
   readonly unmaskedPerHour?: number
+  /** Identifies the callers. Default: trusts the header with the name of one of `people`. */
+  readonly identity?: Identity
   /** The callers by name. A test can change them while the server runs. Default: `PEOPLE`. */
   readonly people?: Readonly<Record<string, Caller>>
 }
@@ -176,7 +180,7 @@ export async function staged(pool: Pool, options: StageOptions = {}): Promise<St
   const write = options.write
   const audit =
     write === undefined ? real : { ...real, write: (one: NewEntry) => write(one, real.write) }
-  const identity = stubIdentity(options.people ?? PEOPLE)
+  const identity = options.identity ?? stubIdentity(options.people ?? PEOPLE)
   const logged: string[] = []
   const to: DestinationStream = { write: (line) => void logged.push(line) }
   const logger = pino({}, to)
@@ -195,7 +199,7 @@ export async function staged(pool: Pool, options: StageOptions = {}): Promise<St
     identity,
     pool,
     logger,
-    publicUrl: 'https://redrive.test',
+    publicUrl: PUBLIC_URL,
     limits,
   })
   await app.listen({ port: 0, host: '127.0.0.1' })
@@ -264,16 +268,67 @@ export async function fill(
   made: Catalog,
   queue: string,
   count = 1,
-  body: (at: number) => unknown = (at) => ({ order: at, card: 'nr 4111' }),
+  body?: (at: number) => unknown,
   options: FillOptions = {},
 ): Promise<Filled> {
+  const signature = newSignature()
+  await ingestAll(made, queue, count, {
+    ...options,
+    ...(body === undefined ? {} : { body }),
+    signature: () => signature,
+  })
+  const { groups } = await made.groups({ sources: [queue], limit: 200 })
+  const group = groups.find((one) => one.signature === signature)?.id ?? ''
+  const { deadLetters } = await made.deadLetters({ groups: [group], limit: 200 })
+  return { group, ids: deadLetters.map(({ id }) => id) }
+}
+
+/** Ingests dead letters, each in a new failure group. */
+export async function fillGroups(made: Catalog, queue: string, count: number): Promise<Filled[]> {
+  const before = new Set((await allIn(made, queue)).map(({ id }) => id))
+  await ingestAll(made, queue, count, { signature: newSignature })
+  const added = (await allIn(made, queue)).filter(({ id }) => !before.has(id))
+  return added.map(({ id, group }) => ({ group, ids: [id] }))
+}
+
+async function allIn(made: Catalog, queue: string): Promise<readonly DeadLetterSummary[]> {
+  const all: DeadLetterSummary[] = []
+  for (let cursor: string | undefined; ; ) {
+    const page = {
+      sources: [queue],
+      after: 0,
+      limit: 200,
+      ...(cursor === undefined ? {} : { cursor }),
+    }
+    const { deadLetters, nextCursor } = await made.deadLetters(page)
+    all.push(...deadLetters)
+    if (nextCursor === undefined) return all
+    cursor = nextCursor
+  }
+}
+
+const newSignature = () => `1-${randomUUID().replaceAll('-', '').slice(0, 16)}`
+
+interface IngestOptions extends FillOptions {
+  readonly body?: (at: number) => unknown
+  readonly signature: () => string
+}
+
+/** Ingests dead letters through the memory transport. */
+async function ingestAll(
+  made: Catalog,
+  queue: string,
+  count: number,
+  options: IngestOptions,
+): Promise<void> {
+  const { body = (at) => ({ order: at, card: 'nr 4111' }), mask = ['/card'] } = options
   const broker = new MemoryBroker()
   const now = Date.now() - 60_000
-  const signature = `1-${randomUUID().replaceAll('-', '').slice(0, 16)}`
   for (let at = 0; at < count; at += 1) {
     const id = randomUUID()
     const { message = `card ${at} declined <script>`, key = `key ${id}` } = options
-    const failure = { class: 'business', signature, code: 'E1', type: 'Declined', message } as const
+    const named = { signature: options.signature(), code: 'E1', type: 'Declined', message }
+    const failure = { class: 'business', ...named } as const
     const history = [{ number: 1, at: now, waitedMs: 0, ...failure, counted: true }]
     const cycle = { ...FIRST_CYCLE, attempts: 1, firstFailedAt: now + at, history }
     const fields = { id, key, source: queue, replayId: undefined, cycle }
@@ -283,13 +338,8 @@ export async function fill(
   }
   const source = memorySource({ broker, queue })
   const extract = { salary: '/salary' }
-  const { mask = ['/card'] } = options
   await made.ingest(source, { mask, maskHeaders: ['authorization'], extract })
   await source.close()
-  const { groups } = await made.groups({ sources: [queue], limit: 200 })
-  const group = groups.find((one) => one.signature === signature)?.id ?? ''
-  const { deadLetters } = await made.deadLetters({ groups: [group], limit: 200 })
-  return { group, ids: deadLetters.map(({ id }) => id) }
 }
 
 /** Sets one message aside, because its body is too large, and returns its id. */
