@@ -60,6 +60,18 @@ describe('a mask', () => {
     expect(masked({ card: { number: 1 } }, '/card/number', '/pin').unmatched).toBe('/pin')
   })
 
+  test.each([
+    ['an object', { card: { nr: 1 }, nr: 2 }, ['/card', '/card/number']],
+    ['an item', { items: [{ code: 1 }, { a: 2 }] }, ['/items/1', '/items/*/pin']],
+    ['a text', { card: 'x' }, ['/card', '/card/number']],
+  ])('finds nothing in %s that another mask hides', (_, body, masks) => {
+    expect(masked(body, ...masks).unmatched).toBe(masks[1])
+  })
+
+  test('counts as found in a value that was hidden before', () => {
+    expect(masked({ card: '***' }, '/card', '/card/number').unmatched).toBeUndefined()
+  })
+
   test('with a position matches only this item', () => {
     expect(masked({ items: [1, 2] }, '/items/1')).toEqual({
       value: { items: [1, '***'] },

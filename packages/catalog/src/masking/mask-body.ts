@@ -36,7 +36,8 @@ export function maskBody(
   function walk(value: unknown, active: readonly Active[]): unknown {
     const isEnd = active.some(({ mask, at }) => at === mask.steps.length)
     // An earlier mask may have replaced the value already.
-    if (isEnd || (value === MASKED && active.length > 0)) return hide(active)
+    if (value === MASKED && active.length > 0) return hide(active)
+    if (isEnd) return hideWhole(value, active)
     if (typeof value === 'string') return active.length === 0 ? text(value) : inText(value, active)
     if (typeof value === 'number') return inNumber(value, text)
     if (typeof value !== 'object' || value === null) return value
@@ -44,6 +45,14 @@ export function maskBody(
     return withNames(
       Object.entries(value).map(([name, one]) => [text(name), walk(one, intoKey(active, name))]),
     )
+  }
+
+  /** Hides a value at which a mask ends. Masks of values below it must still find them there. */
+  function hideWhole(value: unknown, active: readonly Active[]): string {
+    const isEnd = ({ mask, at }: Active) => at === mask.steps.length
+    const below = active.filter((one) => !isEnd(one))
+    if (below.length > 0) walk(value, below)
+    return hide(active.filter(isEnd))
   }
 
   function inText(value: string, active: readonly Active[]): string {
