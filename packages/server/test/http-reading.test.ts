@@ -195,7 +195,7 @@ describe('texts of messages', () => {
 
 test('the items of a run name their message without hidden values', async () => {
   const { ids } = await stored({ order: 1, card: { number: CARD } })
-  const run = await as('operator').call('planReplay', { body: { selection: { ids } } })
+  const run = await as('operator').call('planReplay', { body: { selection: { ids: [...ids] } } })
   const { items } = await as('viewer').call('listReplayItems', { params: { id: run.id } })
   const [message] = (await as('viewer').call('listDeadLetters', { query: { filter: 'after:1h' } }))
     .deadLetters
