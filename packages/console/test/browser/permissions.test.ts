@@ -7,6 +7,10 @@ let browser: Browser
 let stage: Stage
 let group: string
 
+/** Names of buttons that change a run. */
+const ACTIONS =
+  /^(Pause p|Resume|Cancel|Approve|Start|Update|Withdraw|Include|Copy link|Plan again)/
+
 beforeAll(async () => {
   browser = await launch()
   const development = { name: 'Vic Lang', roles: ['viewer'] }
@@ -42,6 +46,38 @@ test('a viewer sees no action that the API would refuse', async () => {
   await page.getByRole('checkbox', { name: /Select connect/ }).check()
   await page.getByText('1 group selected').waitFor()
   expect(await actions.count()).toBe(0)
+  expect(messages).toEqual([])
+  await close()
+})
+
+test('a viewer sees messages and runs, and no action on them', async () => {
+  const { page, messages, close } = await openTab(browser)
+  await page.goto(`${stage.url}/messages`)
+  await page.getByRole('checkbox', { name: 'Select order-0', exact: true }).check()
+  await page.getByText('1 message selected').waitFor()
+  // The navigation has the word Replays.
+  expect(await page.locator('main').getByRole('button', { name: /…$/ }).count()).toBe(0)
+  await page.getByRole('link', { name: 'order-0', exact: true }).click()
+  await page.getByText('Permission view_payload is required on orders.').waitFor()
+  expect(
+    await page
+      .locator('main')
+      .getByText(/^(Replay|Discard|Edit|Reveal)/)
+      .count(),
+  ).toBe(0)
+  expect(await page.getByRole('textbox', { name: 'Comment' }).count()).toBe(0)
+  const { replays } = stage.catalog
+  const planned = await replays.plan({ selection: { group }, by: 'ben' })
+  await page.goto(`${stage.url}/replays/${planned.id}`)
+  await page.getByRole('row', { name: /Ready 120/ }).waitFor()
+  expect(await page.locator('main').getByRole('button', { name: ACTIONS }).count()).toBe(0)
+  expect(await page.locator('main').getByRole('textbox').count()).toBe(0)
+  await replays.approve(planned.id, { by: 'ada', hash: planned.hash })
+  await page.getByText('Running', { exact: true }).waitFor()
+  expect(await page.locator('main').getByRole('button', { name: ACTIONS }).count()).toBe(0)
+  await page.keyboard.press('p')
+  expect((await replays.run(planned.id))?.state).toBe('running')
+  await expectAccessible(page, 'run of a viewer')
   expect(messages).toEqual([])
   await close()
 })
