@@ -1,6 +1,7 @@
 import type { Mutant } from '../harness/mutant.ts'
 import { APPROVAL } from './mutants/approval.ts'
 import { IDENTITY } from './mutants/identity.ts'
+import { FORGED, MASKS } from './mutants/masks.ts'
 import { OTHER_SITES } from './mutants/other-sites.ts'
 import { OUTGOING } from './mutants/outgoing.ts'
 import { REPLAYS } from './mutants/replays.ts'
@@ -16,4 +17,6 @@ export const MUTANTS: readonly Mutant[] = [
   ...OUTGOING,
   ...IDENTITY,
   ...SIZES,
+  ...MASKS,
+  ...FORGED,
 ]

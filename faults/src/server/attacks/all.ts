@@ -5,6 +5,8 @@ import { SQL } from './sql.ts'
 import { CRLF } from './crlf.ts'
 import { SSRF } from './ssrf.ts'
 import { FIXATION } from './fixation.ts'
+import { FORGED } from './forged.ts'
+import { MASKS } from './masks.ts'
 import { TOKENS } from './tokens.ts'
 import { BOMBS } from './bombs.ts'
 import { SLOW } from './slow.ts'
@@ -16,7 +18,7 @@ import { APPROVAL } from './approval.ts'
  * These scenarios take too long for `--smoke`: thousands of statements, large bodies, and clients
  * or plans that wait.
  */
-const LONG: readonly Scenario[] = [SQL, BOMBS, APPROVAL, SLOW]
+const LONG: readonly Scenario[] = [SQL, BOMBS, APPROVAL, SLOW, FORGED]
 
 const ALL: readonly Scenario[] = [
   CSRF,
@@ -30,6 +32,8 @@ const ALL: readonly Scenario[] = [
   BOMBS,
   ELSEWHERE,
   APPROVAL,
+  MASKS,
+  FORGED,
   SLOW,
 ]
 

@@ -15,6 +15,9 @@ export const APPROVAL: Scenario = attack(
     await another(scene)
     await later(scene)
     await reuse(scene)
+    await unseen(scene)
+    await automatic(scene)
+    await paused(scene)
   },
 )
 
@@ -130,6 +133,59 @@ async function discarded(target: Target, tries: Scene['tries']): Promise<void> {
     isOk(await approve(as.bob, run)),
   )
 }
+
+/** An approver without permission to unmask cannot see an edited body, so they cannot approve it. */
+async function unseen({ target, tries }: Scene): Promise<void> {
+  const { as } = target
+  const id = await one(target)
+  const seen = await as.alice('GET', `/api/v1/dead-letters/${id}`)
+  const change = { edit: Buffer.from('{"order":666}').toString('base64') }
+  const headers = { 'if-match': seen.headers.get('etag') ?? '' }
+  const body = { selection: { ids: [id] }, change }
+  const run = must<Run>(await as.alice('POST', '/api/v1/replays', { body, headers }))
+  const shown = must<{ isHidden: boolean }>(await as.bob('GET', `/api/v1/replays/${run.id}/change`))
+  if (!shown.isHidden) throw new Error('The approver sees the edit, so the attack proves nothing.')
+  tries.note('an edit is approved by a person who cannot see it', isOk(await approve(as.bob, run)))
+  await as.root('POST', `/api/v1/replays/${run.id}/cancel`)
+}
+
+/** Automatic replay approves all future runs, so it needs two people. */
+async function automatic({ target, tries }: Scene): Promise<void> {
+  const { as, pool, queues } = target
+  // A source exists after its first ingest.
+  await queues.kill(pool, 'billing', [{}])
+  const path = '/api/v1/sources/billing/auto-replay'
+  const { asking: session } = await target.visitor('root')
+  for (const [how, asks] of [
+    ['once', as.root],
+    ['again', as.root],
+    ['again in a session', session],
+  ] as const) {
+    const { state } = must<{ state: string }>(await asks('PUT', path, { body: { allowed: true } }))
+    tries.note(`one administrator enables automatic replay, ${how}`, state === 'enabled')
+  }
+  for (const body of [{ quietFor: '1s' }, { ratePerSecond: 10_000 }]) {
+    const response = await as.root('PUT', path, { body: { allowed: true, ...body } })
+    tries.note(`automatic replay has ${JSON.stringify(body)}`, isOk(response))
+  }
+  must(await as.root('PUT', path, { body: { allowed: false } }))
+}
+
+/** A run that was paused for long needs a new approval. */
+async function paused({ target, tries }: Scene): Promise<void> {
+  const { as, pool } = target
+  const selection = { ids: [await one(target), await one(target)] }
+  const run = must<Run>(await plan(as.alice, { selection, ratePerSecond: 0.1 }))
+  must(await approve(as.bob, run))
+  must(await as.alice('POST', `/api/v1/replays/${run.id}/pause`))
+  await pool.query(LONG_AGO, [run.id])
+  const response = await as.alice('POST', `/api/v1/replays/${run.id}/resume`)
+  tries.note('a run is resumed 30 days after its approval', isOk(response))
+  await as.root('POST', `/api/v1/replays/${run.id}/cancel`)
+}
+
+const LONG_AGO = `update redrive_catalog.replay_run set planned_at = planned_at - interval '30 days',
+  approved_at = approved_at - interval '30 days', paused_at = paused_at - interval '30 days' where id = $1`
 
 /** Sends the key of another person's request. It must count as another request. */
 async function reuse({ target, tries }: Scene): Promise<void> {

@@ -148,6 +148,13 @@ function bombsFor({ as }: Target): readonly Bomb[] {
       ),
     },
     {
+      what: 'a plan with half a million overrides',
+      ...post(
+        '/api/v1/replays',
+        JSON.stringify({ selection: { ids: [ID] }, overrides: Array(500_000).fill('too_old') }),
+      ),
+    },
+    {
       what: 'JSON with a `__proto__` field',
       ...post(discard, '{"__proto__":{"ids":[]},"ids":[]}'),
     },

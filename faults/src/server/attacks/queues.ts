@@ -19,7 +19,12 @@ export interface Forged {
   /** The origin it claims. Default: the queue. */
   readonly origin?: string
   readonly headers?: Readonly<Record<string, unknown>>
+  /** The replay that it claims to be. Default: none. */
+  readonly replayId?: string
 }
+
+/** More settings in the config, by source. */
+type Special = Readonly<Record<string, object>>
 
 /** The queues of the sources. The attacker can write to them. */
 export class Queues {
@@ -27,13 +32,18 @@ export class Queues {
   readonly #channel: ConfirmChannel
   readonly #url: string
   readonly #queues: ReadonlyMap<string, string>
+  readonly #special: Special
 
-  static async declare(url: string, sources: readonly string[]): Promise<Queues> {
+  static async declare(
+    url: string,
+    sources: readonly string[],
+    special: Special = {},
+  ): Promise<Queues> {
     const connection = await connect(url)
     const channel = await connection.createConfirmChannel()
     const suffix = randomBytes(4).toString('hex')
     const named = sources.map((source, at) => [source, `faults-attack-${at}-${suffix}`] as const)
-    const made = new Queues(url, connection, channel, new Map(named))
+    const made = new Queues(url, connection, channel, new Map(named), special)
     for (const [, queue] of named) {
       for (const { name, arguments: args } of specsOf(queue)) {
         await channel.assertQueue(name, { durable: true, arguments: args })
@@ -47,11 +57,13 @@ export class Queues {
     connection: ChannelModel,
     channel: ConfirmChannel,
     queues: ReadonlyMap<string, string>,
+    special: Special,
   ) {
     this.#url = url
     this.#connection = connection
     this.#channel = channel
     this.#queues = queues
+    this.#special = special
   }
 
   /** Returns the value of `sources` in the config. */
@@ -63,6 +75,7 @@ export class Queues {
           rabbitmq: { url: this.#url, queue },
           handler: source,
           extract: { order: '/order' },
+          ...this.#special[source],
         },
       ]),
     )
@@ -75,13 +88,8 @@ export class Queues {
 
   /** Writes dead letters and resolves with their catalog ids after they are ingested. */
   async kill(pool: Pool, source: string, forged: readonly Forged[]): Promise<readonly string[]> {
-    const queue = this.of(source)
-    const { deadLetters } = topologyOf(queue, 'quorum')
     const ids = forged.map(({ id }) => id ?? randomUUID())
-    for (const [at, one] of forged.entries()) {
-      const { content, properties } = messageOf(queue, { ...one, id: ids[at] ?? '' })
-      this.#channel.sendToQueue(deadLetters.name, content, properties)
-    }
+    for (const [at, one] of forged.entries()) this.#write(source, { ...one, id: ids[at] ?? '' })
     await this.#channel.waitForConfirms()
     let found: readonly string[] = []
     const isThere = async () => {
@@ -91,6 +99,24 @@ export class Queues {
     }
     await until('the dead letters are in the catalog', isThere, { withinMs: 30_000, everyMs: 50 })
     return found
+  }
+
+  /** Writes a dead letter, which may never be one of its own in the catalog. */
+  async send(source: string, forged: Forged & { readonly id: string }): Promise<void> {
+    this.#write(source, forged)
+    await this.#channel.waitForConfirms()
+  }
+
+  #write(source: string, forged: Forged & { readonly id: string }): void {
+    const queue = this.of(source)
+    const { content, properties } = messageOf(queue, forged)
+    this.#channel.sendToQueue(topologyOf(queue, 'quorum').deadLetters.name, content, properties)
+  }
+
+  /** Writes a text to any queue. */
+  async put(queue: string, text: string): Promise<void> {
+    this.#channel.sendToQueue(queue, Buffer.from(text), { persistent: true })
+    await this.#channel.waitForConfirms()
   }
 
   /** Takes a message that came back to the queue. */
@@ -129,8 +155,10 @@ function messageOf(queue: string, forged: Forged & { readonly id: string }) {
   const { signature = newSignature() } = forged
   const failure = { class: 'business', signature, code, type: 'Declined', message } as const
   const record = { number: 1, at, waitedMs: 0, ...failure, counted: true }
-  const cycle = { ...FIRST_CYCLE, attempts: 1, firstFailedAt: at, history: [record] }
-  const fields = { id, key, source: origin, replayId: undefined, cycle, reason: 'not_retryable' }
+  const { replayId } = forged
+  const number = replayId === undefined ? 1 : 2
+  const cycle = { ...FIRST_CYCLE, number, attempts: 1, firstFailedAt: at, history: [record] }
+  const fields = { id, key, source: origin, replayId, cycle, reason: 'not_retryable' }
   const headers = { ...encodeHeaders(fields).headers, ...forged.headers }
   const { contentType = 'application/json' } = forged
   return {

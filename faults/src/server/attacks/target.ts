@@ -20,9 +20,13 @@ export type Who = (typeof PEOPLE)[number]
 
 const OPERATOR_AND_APPROVER = ['operator', 'approver'] as const
 
+/** A source with masks. */
+export const MASKED_SOURCE = 'payments'
+const MASKS = { mask: ['/card/number'], maskHeaders: ['x-customer'] }
+
 /** Permissions: `dave` has none in orders, and the others have none in billing. */
 const ACCESS = [
-  { people: ['alice'], roles: ['operator'], sources: ['orders'] },
+  { people: ['alice'], roles: ['operator'], sources: ['orders', MASKED_SOURCE] },
   { people: ['bob'], roles: ['approver'], sources: ['orders'] },
   { people: ['carol'], roles: OPERATOR_AND_APPROVER, sources: ['orders'] },
   { people: ['dave'], roles: OPERATOR_AND_APPROVER, sources: ['billing'] },
@@ -85,7 +89,8 @@ async function start(): Promise<Started> {
   await pool.query('select 1')
   const canary = await Canary.start()
   const hostileSource = hostileName(canary.url)
-  const queues = await Queues.declare(amqpUrl, ['orders', 'billing', hostileSource])
+  const sources = ['orders', 'billing', MASKED_SOURCE, hostileSource]
+  const queues = await Queues.declare(amqpUrl, sources, { [MASKED_SOURCE]: MASKS })
   const openId = await OpenId.start()
   const config = {
     database: { url: databaseUrl },

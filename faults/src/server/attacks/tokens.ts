@@ -1,7 +1,9 @@
 import type { Action } from '@redrive/api/enums'
 import type { Scenario } from '../../harness/scenario.ts'
+import { becomesTrue } from '../../harness/wait.ts'
 import { type Asking, asking, isOk, must } from './ask.ts'
 import { attack, type Scene } from './attack.ts'
+import { planned } from './runs.ts'
 import { bearer, newToken } from './target.ts'
 
 /** A token has a part of its owner's current permissions and no others. */
@@ -13,6 +15,8 @@ export const TOKENS: Scenario = attack(
     await narrow(scene)
     await mangled(scene)
     await ended(scene)
+    await forgotten(scene)
+    await streaming(scene)
   },
 )
 
@@ -159,6 +163,50 @@ async function ended({ target, tries }: Scene): Promise<void> {
   openId.accounts.set('mallory', { name: 'mallory', groups: [] })
   await target.visitor('mallory')
   tries.note('a token is used after its owner left the group', await sees(kept))
+}
+
+/** The owner leaves and never signs in again, so the server has only the groups of the last sign-in. */
+async function forgotten({ target, tries }: Scene): Promise<void> {
+  const { server, pool, openId, queues } = target
+  const [id = ''] = await queues.kill(pool, 'orders', [{}])
+  openId.accounts.set('leaver', { name: 'leaver', groups: ['crew'] })
+  const { asking: session } = await target.visitor('leaver')
+  const token = asking(server.url, bearer((await made(session)).secret))
+  const path = `/api/v1/dead-letters/${id}`
+  must(await token('GET', path))
+  must(await session('GET', path))
+  openId.accounts.set('leaver', { name: 'leaver', groups: [] })
+  await pool.query(A_DAY_AGO)
+  tries.note('a token is used a day after its owner left', isOk(await token('GET', path)))
+  tries.note('a session is used a day after its user left', isOk(await session('GET', path)))
+}
+
+const A_DAY_AGO = `update redrive_server.person set logged_in_at = now() - interval '25 hours'
+  where name = 'leaver'`
+
+/** 10 s: the stated time in which a stream ends. */
+const STREAM_END_MS = 10_000
+
+/** A stream that was opened before its token was revoked. */
+async function streaming({ target, tries }: Scene): Promise<void> {
+  const { server, as, pool, queues } = target
+  const ids = await queues.kill(pool, 'orders', [{}])
+  const run = await planned(as.alice, { ids })
+  const { asking: session } = await target.visitor('alice')
+  const { id, secret } = await made(session)
+  const stream = await fetch(`${server.url}/api/v1/replays/${run.id}/events`, {
+    headers: bearer(secret),
+  })
+  if (stream.status !== 200) throw new Error(`The stream did not start: ${stream.status}`)
+  let isOpen = true
+  const end = () => {
+    isOpen = false
+  }
+  void new Response(stream.body).text().then(end, end)
+  must(await session('DELETE', `/api/v1/tokens/${id}`))
+  await becomesTrue(() => !isOpen, { withinMs: STREAM_END_MS })
+  tries.note('a stream stays open 10 s after its token was revoked', isOpen)
+  must(await as.root('POST', `/api/v1/replays/${run.id}/cancel`))
 }
 
 const EXPIRE = `update redrive_server.token set expires_at = now() - interval '1 ms' where id = $1`

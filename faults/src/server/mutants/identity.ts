@@ -1,6 +1,7 @@
 import type { Edit, Mutant } from '../../harness/mutant.ts'
 import { weakened } from './weakened.ts'
 
+const API = 'packages/server/src/http/api.ts'
 const IDENTITY_FILE = 'packages/server/src/identity/identity.ts'
 const IDENTITY_STATEMENTS = 'packages/server/src/identity/statements.ts'
 const LOGINS = 'packages/server/src/identity/logins.ts'
@@ -58,6 +59,16 @@ export const IDENTITY: readonly Mutant[] = [
     NO_MEET,
   ),
   weakened('tokens', 'a token keeps permissions that its owner has lost', NO_MEET),
+  weakened('tokens', 'the groups of the last sign-in count forever', [
+    IDENTITY_FILE,
+    'groupsAgeMs <= auth.oidc.groupsMaxAgeMs',
+    'groupsAgeMs <= auth.oidc.groupsMaxAgeMs * 1_000',
+  ]),
+  weakened('tokens', 'a stream stays open after its credential has ended', [
+    API,
+    'streams.take(caller, closed.signal, isAllowed)',
+    'streams.take(caller, closed.signal, async () => isAllowed.length === 0)',
+  ]),
   weakened('tokens', 'a token is valid after it expired', [
     IDENTITY_STATEMENTS,
     ' and expires_at > now()`',

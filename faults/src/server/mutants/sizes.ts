@@ -27,6 +27,11 @@ export const SIZES: readonly Mutant[] = [
     [REQUESTS, 'const name = z.string().min(1).max(500)', 'const name = z.string().min(1)'],
     ['packages/catalog/src/read/check.ts', 'const TEXT_MAX = 512', 'const TEXT_MAX = 1_000_000'],
   ),
+  weakened('bombs', 'a list of known values has no limit', [
+    REQUESTS,
+    'z.array(values).max(values.options.length)',
+    'z.array(values).max(values.options.length * 1_000_000)',
+  ]),
   weakened('slow', 'a request may take forever to arrive', [
     APP,
     'requestTimeout: ARRIVAL_MS,',
