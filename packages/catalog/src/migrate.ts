@@ -24,6 +24,7 @@ import { CONTINUED_GROUPS } from './migrations/0014-continued-groups.ts'
 import { MERGED_GROUPS } from './migrations/0015-merged-groups.ts'
 import { REGROUPING } from './migrations/0016-regrouping.ts'
 import { REPLAY_KEYS } from './migrations/0017-replay-keys.ts'
+import { NAMED_PARTS } from './migrations/0018-named-parts.ts'
 
 const MIGRATIONS: SchemaMigrations = {
   ...SCHEMA,
@@ -45,6 +46,7 @@ const MIGRATIONS: SchemaMigrations = {
     '0015-merged-groups': MERGED_GROUPS,
     '0016-regrouping': REGROUPING,
     '0017-replay-keys': REPLAY_KEYS,
+    '0018-named-parts': NAMED_PARTS,
   },
   // Creates the first partitions, so that the first dead letters are not stored in the default partition.
   afterwards: MAKE_DAYS,

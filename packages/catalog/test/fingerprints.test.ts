@@ -292,6 +292,36 @@ describe('an explicit apply', () => {
   })
 })
 
+test('retention deletes the empty parts of a named group, and then the group, but not that of a split', async () => {
+  const made = withRules(declined())
+  await made.ingest(new ListSource([...letters(2, ELAVON), ...letters(1, NETS)], 'empty'))
+  const named = namedGroupId('empty', 'Acquirer declined')
+  const { group } = await made.regrouping.split(named, {
+    ...{ conditions: { texts: ['nets'] }, name: 'Nets only', by: 'ada', reason: 'other contract' },
+  })
+  // The rule is removed: new dead letters have other groups, and the old ones expire.
+  await pool.query(
+    `with source as (select id from redrive_catalog.source where name = 'empty'),
+       gone as (delete from redrive_catalog.dead_letter where source_id = (select id from source))
+     update redrive_catalog.failure_group set open_count = 0, count = 0, last_seen_at = now() - interval '200 days'
+       where source_id = (select id from source)`,
+  )
+  expect((await made.maintain()).groups).toBe(2)
+  expect((await made.maintain()).groups).toBe(1)
+  expect((await made.maintain()).groups).toBe(0)
+  expect(await made.group(named)).toBeUndefined()
+  expect(await made.group(group.id)).toMatchObject({ name: 'Nets only' })
+  const parts = await rows(
+    pool,
+    'select from redrive_catalog.group_part p where not exists (select from redrive_catalog.failure_group g where g.id = p.part_id)',
+  )
+  expect(parts).toEqual([])
+  // The next failure creates the group again.
+  await made.ingest(new ListSource([...letters(2, ELAVON), ...letters(1, NETS)], 'empty'))
+  expect(await made.group(named)).toMatchObject({ openCount: 2, mergedCount: 0 })
+  expect(await made.group(group.id)).toMatchObject({ openCount: 1 })
+})
+
 test('a source with too many groups has one part for all further handlers of a named group', async () => {
   const made = withRules(declined())
   await made.ingest(new ListSource(letters(1, { signature: A, message: 'another' }), 'full'))

@@ -31,6 +31,7 @@ describe('migrate', () => {
         '0015-merged-groups',
         '0016-regrouping',
         '0017-replay-keys',
+        '0018-named-parts',
       ])
       await pool.query(migrationSql())
       const tables = async () =>
