@@ -299,6 +299,17 @@ describe('the gates', () => {
     })
   })
 
+  test('skip a dead letter that failed again, and that a rule has moved to another group since', async () => {
+    const rule = { name: 'all', match: { class: 'unknown' }, group: 'All' }
+    const stage = await staged(pool, 'g10', 1)
+    stage.wire.answer = () => 'fails'
+    await stage.ended((await stage.started()).id)
+    const moving = catalog({ pool, fingerprints: [rule] })
+    expect(await moving.regrouping.apply({ sources: ['g10'] })).toMatchObject({ moved: 1 })
+    const plan = await stage.plan({ selection: { ids: await stage.ids() } })
+    expect(plan.skipped).toEqual({ failed_recently: 1 })
+  })
+
   test('skip a dead letter that failed again in the same way less than an hour ago', async () => {
     const stage = await staged(pool, 'g9', 1)
     stage.wire.answer = () => 'fails'

@@ -14,7 +14,9 @@ select d.id, d.status, d.version, d.cycle, d.type, d.payload_bytes, d.is_quarant
     extract(epoch from now() - d.last_failed_at)::float8 * 1000 as since_last_ms,
     (select i.run_id from redrive_catalog.replay_item i where i.dead_letter_id = d.id
       and i.state in ('queued', 'claimed', 'publishing', 'published', 'unknown')) as run_id,
+    -- By signature, too: a rule, a split or an apply may have moved it to another group since.
     coalesce((select coalesce(b.root_id, c.group_id) = coalesce(a.root_id, d.group_id)
+        or c.history -> -1 ->> 'signature' = d.history -> -1 ->> 'signature'
       from redrive_catalog.failure_cycle c left join redrive_catalog.failure_group b on b.id = c.group_id
         left join redrive_catalog.failure_group a on a.id = d.group_id
       where c.dead_letter_id = d.id and c.cycle = d.cycle - 1), false) as is_same_failure`
