@@ -353,6 +353,18 @@ describe('ingest', () => {
     expect(Buffer.from(found?.drained.delivery.bytes ?? []).toString()).toBe('{"total":null}')
   })
 
+  test('shows the whole text of a message that the broker dead-lettered, and no value of other texts', async () => {
+    const texts = ['the broker dead-lettered it: rejected', 'order 4711 failed: dead-lettered it']
+    const letters = texts.map((message, at) =>
+      dead({ message, signature: `3-00000000000000f${at}` }),
+    )
+    await made.ingest(new ListSource(letters, 'titles'))
+    const { groups } = await made.groups({ sources: ['titles'] })
+    expect(new Set(groups.map(({ title }) => title))).toEqual(
+      new Set(['the broker dead-lettered it: rejected', 'order <v> failed: <v> it']),
+    )
+  })
+
   test('puts failures into one shared group above the limit of groups', async () => {
     await made.ingest(new ListSource(many(1, 1)))
     await pool.query(`insert into redrive_catalog.failure_group

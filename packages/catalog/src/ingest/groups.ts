@@ -121,10 +121,16 @@ function overflowOf({ name }: KnownSource): NewGroup {
   }
 }
 
+/**
+ * The failure of a message that the broker dead-lettered, by its reason. It contains nothing to replace, but the rules
+ * take a word with a hyphen for a value.
+ */
+const BROKER_DEATH = /^the broker dead-lettered it: \w{1,40}$/
+
 /** Returns the name, or the message with its ids, numbers and quoted values replaced. */
 function titleOf({ class: kind, signature, sample: message, name }: NewGroup): string {
   if (name !== undefined) return name
-  if (signature === OVERFLOW) return message
+  if (signature === OVERFLOW || BROKER_DEATH.test(message)) return message
   const input = { class: kind, type: '', code: undefined, stack: undefined, handler: '' }
   return storable(signatureParts({ ...input, message }).message, MESSAGE_MAX)
 }
