@@ -101,3 +101,10 @@ export const OVERRIDES = ['quarantined', 'too_old', 'too_many_cycles', 'failed_r
 /** The state of a source at its broker, from best to worst. */
 export const SOURCE_STATUSES = ['connected', 'not_checked', 'missing_queue', 'unreachable'] as const
 export type SourceStatus = (typeof SOURCE_STATUSES)[number]
+
+/**
+ * Kinds of values that detectors find in texts, in the order in which they run: a key contains texts that look like
+ * tokens, and the user of a URL looks like an e-mail address.
+ */
+export const DETECTORS = ['privateKey', 'token', 'card', 'iban', 'email'] as const
+export type Detector = (typeof DETECTORS)[number]

@@ -6,6 +6,7 @@ import * as comments from './models/comments.ts'
 import * as deadLetters from './models/dead-letters.ts'
 import * as fingerprints from './models/fingerprints.ts'
 import * as groups from './models/groups.ts'
+import * as masks from './models/masks.ts'
 import * as overview from './models/overview.ts'
 import * as replays from './models/replays.ts'
 import * as setAside from './models/set-aside.ts'
@@ -59,6 +60,7 @@ export const ROUTES = {
   listFingerprints: { method: 'GET', path: '/api/v1/fingerprints', needs: 'view', summary: 'List the fingerprint rules of the config', output: fingerprints.fingerprintRules },
   previewFingerprints: { method: 'POST', path: '/api/v1/fingerprints/preview', needs: 'view', summary: 'Count the open dead letters that fingerprint rules would move', body: requests.fingerprintPreview, output: fingerprints.fingerprintPreview },
   applyFingerprints: { method: 'POST', path: '/api/v1/fingerprints/apply', needs: 'discard', summary: 'Move open dead letters to the groups of the fingerprint rules', body: requests.fingerprintApply, output: fingerprints.fingerprintsApplied },
+  listMasks: { method: 'GET', path: '/api/v1/masks', needs: 'view', summary: 'List the masks and detectors of the config', output: masks.masks },
   listGroupComments: { method: 'GET', path: '/api/v1/groups/{id}/comments', needs: 'view', summary: 'List comments of a group', params: requests.byId, output: comments.comments },
   commentGroup: { method: 'POST', path: '/api/v1/groups/{id}/comments', needs: 'triage', summary: 'Add a comment to a group', params: requests.byId, body: requests.newComment, status: 204, output: NOTHING },
   trend: { method: 'GET', path: '/api/v1/trend', needs: 'view', summary: 'Count dead letters per minute or hour', query: requests.trendQuery, output: overview.trend },

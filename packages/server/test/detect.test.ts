@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { DETECTORS, hiding } from '../src/reading/detect.ts'
+import { DETECTORS } from '@redrive/api/enums'
+import { hiding } from '../src/reading/detect.ts'
 
 const hide = hiding(DETECTORS)
 

@@ -75,6 +75,7 @@ export const EXAMPLES: Examples = {
   }),
   listMergedGroups: byGroup,
   listFingerprints: async () => ({}),
+  listMasks: async () => ({}),
   previewFingerprints: async ({ source }) => ({
     body: {
       rules: [{ name: 'all', match: { text: 'declined' }, group: 'declined' }],

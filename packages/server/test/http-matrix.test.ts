@@ -77,6 +77,7 @@ const TABLE: Readonly<Record<Operation, Row>> = {
   splitGroup:             ['source', 'discard'],
   listMergedGroups:       ['source', 'view'],
   listFingerprints:       ['lists', 'view'],
+  listMasks:              ['lists', 'view'],
   previewFingerprints:    ['lists', 'view'],
   applyFingerprints:      ['source', 'discard'],
   listGroupComments:      ['source', 'view'],

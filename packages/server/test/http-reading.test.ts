@@ -214,3 +214,21 @@ test('the caller learns whether they may approve their own runs', async () => {
   expect(await alone.as('operator').call('me', {})).toMatchObject({ canApproveOwn: true })
   expect(await alone.as('agent').call('me', {})).toMatchObject({ canApproveOwn: false })
 })
+
+test('masks and detectors are listed, for the sources that the caller can view', async () => {
+  const listed = await as('viewer').call('listMasks', {})
+  expect(listed).toEqual({
+    sources: [
+      {
+        source: 'orders',
+        paths: [
+          { pointer: '/card/number', isOptional: false },
+          { pointer: '/pin', isOptional: true },
+        ],
+        headers: ['x-customer'],
+      },
+    ],
+    detectors: ['privateKey', 'token', 'card', 'iban', 'email'],
+  })
+  expect((await as('elsewhere').call('listMasks', {})).sources).toEqual([])
+})

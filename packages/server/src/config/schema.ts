@@ -1,6 +1,6 @@
 import { ROLES, type Role } from '@redrive/api/enums'
 import { z } from 'zod'
-import { DETECTORS } from '../reading/detect.ts'
+import { DETECTORS } from '@redrive/api/enums'
 import { audit } from './audit.ts'
 import { fingerprints } from './fingerprints.ts'
 import { POSTGRES, source } from './source.ts'

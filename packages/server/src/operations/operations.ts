@@ -13,6 +13,7 @@ import { configure } from './configure.ts'
 import { deadLetters } from './dead-letters.ts'
 import { groups } from './groups.ts'
 import { fingerprints } from './fingerprints.ts'
+import { masks } from './masks.ts'
 import { regroup } from './regroup.ts'
 import { Authorizer } from './authorize.ts'
 import type { Handlers } from './handlers.ts'
@@ -74,6 +75,7 @@ export function createOperations(options: DeskOptions): Operations {
       ...groups(parts),
       ...regroup(parts),
       ...fingerprints(parts),
+      ...masks(parts),
       ...deadLetters(parts),
       ...settle(parts),
       ...setAside(parts),

@@ -1,14 +1,8 @@
-/** Kinds of values that detectors find in texts. */
-export const DETECTORS = ['privateKey', 'token', 'card', 'iban', 'email'] as const
-
-export type Detector = (typeof DETECTORS)[number]
+import { DETECTORS, type Detector } from '@redrive/api/enums'
 
 const hidden = (what: string) => `[hidden: ${what}]`
 
-/**
- * Replaces the values of one kind in a text. The order of `DETECTORS` is the order of the work: a key contains texts
- * that look like tokens, and the user of a URL looks like an e-mail address.
- */
+/** Replaces the values of one kind in a text. The order of `DETECTORS` is the order of the work. */
 const HIDE: Readonly<Record<Detector, (text: string) => string>> = {
   privateKey: (text) => text.replace(PRIVATE_KEY, hidden('private key')),
   token: (text) =>

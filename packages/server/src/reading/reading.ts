@@ -6,7 +6,8 @@ import {
   type ResolvedMask,
   type StoredPreview,
 } from '@redrive/catalog'
-import { DETECTORS, type Detector, hiding } from './detect.ts'
+import { DETECTORS, type Detector } from '@redrive/api/enums'
+import { hiding } from './detect.ts'
 
 /** What people may not see of the messages of a source. */
 export interface SourceMasks {
@@ -36,8 +37,12 @@ export interface Reading {
   /** Whether the header's value is hidden. */
   hidesHeader(source: string, name: string): boolean
   masks(source: string): readonly ResolvedMask[]
+  /** Names of the headers that the config masks, in lower case. */
+  maskedHeaders(source: string): readonly string[]
   /** The sources with masks. */
   readonly sources: readonly string[]
+  /** The detectors that are in use. */
+  readonly detectors: readonly Detector[]
 }
 
 export interface BodyView {
@@ -59,7 +64,9 @@ export function createReading({
     text,
     hidesHeader,
     sources: [...known.keys()],
+    detectors,
     masks: (source) => of(source).masks,
+    maskedHeaders: (source) => [...of(source).headers],
     headers: (source, headers) =>
       Object.fromEntries(
         Object.entries(headers).map(([name, value]) => [
