@@ -3,8 +3,10 @@ import {
   createRoute,
   createRouter,
   lazyRouteComponent,
+  redirect,
 } from '@tanstack/react-router'
 import { GROUP_ORDERS } from '@redrive/api/enums'
+import { DRAFT_FIELDS } from './words/rule-draft.ts'
 import { GROUP_TABS, GROUP_VIEWS } from './words/group-filter.ts'
 import { MESSAGE_RANGES } from './words/message-filter.ts'
 import { BODY_VIEWS } from './words/message-sentence.ts'
@@ -12,9 +14,8 @@ import { ITEM_TABS } from './words/item-tabs.ts'
 import { RUN_VIEWS } from './words/runs.ts'
 import { RANGES, type RangeName } from './words/trends.ts'
 import { PAGE } from './page-facts.ts'
-import { NotBuilt } from './screens/not-built/not-built.tsx'
 import { Overview } from './screens/overview/overview.tsx'
-import { NotFound } from './screens/not-built/not-found.tsx'
+import { NotFound } from './screens/not-found.tsx'
 import { SECTIONS } from './screens/groups/sections.ts'
 import { oneOf, parseSearch, stringifySearch, textsOf } from './search.ts'
 import { Shell } from './shell/shell.tsx'
@@ -106,12 +107,60 @@ const edit = createRoute({
   component: lazyRouteComponent(() => import('./screens/edit/edit.tsx'), 'Edit'),
 })
 
-/** The screens that follow. Their addresses are final. */
-const later = createRoute({
+const sources = createRoute({
   getParentRoute: () => root,
-  path: '/$',
-  validateSearch: (search: Record<string, unknown>) => textsOf(search, 'group', 'q'),
-  component: NotBuilt,
+  path: '/sources',
+  validateSearch: (search: Record<string, unknown>) => textsOf(search, 'source'),
+  component: lazyRouteComponent(() => import('./screens/sources/sources.tsx'), 'Sources'),
+})
+
+const setAside = createRoute({
+  getParentRoute: () => root,
+  path: '/sources/set-aside',
+  validateSearch: (search: Record<string, unknown>) => textsOf(search, 'q', 'entry'),
+  component: lazyRouteComponent(() => import('./screens/sources/set-aside.tsx'), 'SetAside'),
+})
+
+const audit = createRoute({
+  getParentRoute: () => root,
+  path: '/audit',
+  validateSearch: (search: Record<string, unknown>) => textsOf(search, 'q', 'entry'),
+  component: lazyRouteComponent(() => import('./screens/audit/audit.tsx'), 'Audit'),
+})
+
+const settings = createRoute({
+  getParentRoute: () => root,
+  path: '/settings',
+  beforeLoad: () => redirect({ to: '/settings/tokens', replace: true, throw: true }),
+})
+
+const tokens = createRoute({
+  getParentRoute: () => root,
+  path: '/settings/tokens',
+  component: lazyRouteComponent(() => import('./screens/settings/tokens.tsx'), 'Tokens'),
+})
+
+const people = createRoute({
+  getParentRoute: () => root,
+  path: '/settings/people',
+  validateSearch: (search: Record<string, unknown>) => textsOf(search, 'person'),
+  component: lazyRouteComponent(() => import('./screens/settings/people.tsx'), 'People'),
+})
+
+const fingerprints = createRoute({
+  getParentRoute: () => root,
+  path: '/settings/fingerprints',
+  validateSearch: (search: Record<string, unknown>) => textsOf(search, ...DRAFT_FIELDS),
+  component: lazyRouteComponent(
+    () => import('./screens/settings/fingerprints.tsx'),
+    'Fingerprints',
+  ),
+})
+
+const masks = createRoute({
+  getParentRoute: () => root,
+  path: '/settings/masks',
+  component: lazyRouteComponent(() => import('./screens/settings/masks.tsx'), 'Masks'),
 })
 
 export const router = createRouter({
@@ -126,7 +175,14 @@ export const router = createRouter({
     replays,
     run,
     approvals,
-    later,
+    sources,
+    setAside,
+    audit,
+    settings,
+    tokens,
+    people,
+    fingerprints,
+    masks,
   ]),
   basepath: PAGE.base,
   parseSearch,

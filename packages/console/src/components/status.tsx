@@ -35,6 +35,14 @@ export const STATES = {
   not_checked: { shape: 'wait', tone: 'idle', word: 'Not checked' },
   missing_queue: { shape: 'fail', tone: 'bad', word: 'Queue missing', isLoud: true },
   unreachable: { shape: 'fail', tone: 'bad', word: 'Unreachable', isLoud: true },
+  set_aside: { shape: 'warn', tone: 'warn', word: 'Set aside' },
+  requested: { shape: 'wait', tone: 'warn', word: 'Awaiting approval' },
+  replayed: { shape: 'done', tone: 'good', word: 'Replayed' },
+  refused: { shape: 'off', tone: 'warn', word: 'Refused', isLoud: true },
+  denied: { shape: 'fail', tone: 'bad', word: 'Denied', isLoud: true },
+  failed: { shape: 'fail', tone: 'bad', word: 'Failed', isLoud: true },
+  viewed: { shape: 'open', tone: 'idle', word: 'Viewed' },
+  no_result: { shape: 'wait', tone: 'idle', word: 'No result' },
   behind: { shape: 'warn', tone: 'warn', word: 'Behind', isLoud: true },
 } as const satisfies Readonly<Record<string, State>>
 export type StateName = keyof typeof STATES

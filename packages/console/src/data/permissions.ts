@@ -27,6 +27,10 @@ export const can = ({ grants }: Pick<Me, 'grants'>, action: Action, source: stri
 export const canSomewhere = ({ grants }: Pick<Me, 'grants'>, action: Action): boolean =>
   grants.some(({ actions }) => actions.includes(action))
 
+/** Returns whether the caller has a permission on all sources, including future ones. */
+export const canEverywhere = ({ grants }: Pick<Me, 'grants'>, action: Action): boolean =>
+  grants.some(({ actions, sources }) => actions.includes(action) && sources.includes('*'))
+
 /** Returns why the caller cannot act on a source; undefined when they can. */
 export const refusal = (
   me: Pick<Me, 'grants'>,

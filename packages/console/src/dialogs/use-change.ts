@@ -3,9 +3,12 @@ import { useState } from 'react'
 import { problemOf } from '../components/feedback.tsx'
 import { toast } from '../components/toast.tsx'
 
-/** Runs the change of a dialog once: a repeated click sends the same key. `run` gets a text for the toast from its work. */
-export function useChange(onDone: () => void) {
-  const [key] = useState(() => crypto.randomUUID())
+/**
+ * Runs the change of a dialog. `work` gets the idempotency key and returns the text of the toast. The key stays the same
+ * until the server has refused the change, so that a change whose response was lost is applied once.
+ */
+export function useChange(onDone: () => void, textOf: (error: unknown) => string = textOfError) {
+  const [key, setKey] = useState(() => crypto.randomUUID())
   const [isBusy, setBusy] = useState(false)
   const [problem, setProblem] = useState<string>()
   const run = (work: (key: string) => Promise<string>) => {
@@ -16,11 +19,18 @@ export function useChange(onDone: () => void) {
         toast({ text, tone: 'good' })
         onDone()
       })
-      .catch((error: unknown) => setProblem(textOfError(error)))
+      .catch((error: unknown) => {
+        if (isRefusal(error)) setKey(crypto.randomUUID())
+        setProblem(textOf(error))
+      })
       .finally(() => setBusy(false))
   }
   return { run, isBusy, problem }
 }
+
+/** Returns whether the server did not apply the change. The corrected change is another one. */
+const isRefusal = (error: unknown): boolean =>
+  error instanceof ApiError && error.problem.status < 500 && error.code !== 'in_progress'
 
 const textOfError = (error: unknown) =>
   error instanceof ApiError && error.code === 'precondition_failed'

@@ -22,10 +22,7 @@ beforeAll(async () => {
   browser = await launch()
   const source = { rabbitmq: { url: 'amqp://127.0.0.1:1', queue: 'orders' } }
   stage = await openStage('redrive_console_messages', {
-    sources: {
-      orders: source,
-      payments: { ...source, mask: ['/card/number'] },
-    },
+    config: { sources: { orders: source, payments: { ...source, mask: ['/card/number'] } } },
   })
   await seed(stage.catalog, {
     ...{ source: 'orders', class: 'transient', code: 'ECONNREFUSED' },

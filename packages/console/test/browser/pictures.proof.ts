@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createClient } from '@redrive/api'
 import { ROOT } from '@redrive/dev-support'
 import {
   expectAccessible,
@@ -10,7 +11,7 @@ import {
   openTab,
   WIDE,
 } from './browser.ts'
-import { openStage, seed, type Stage } from './stage.ts'
+import { checkSource, openStage, seed, setOneAside, type Stage } from './stage.ts'
 
 const FOLDER = `${ROOT}.reports/console`
 const MINUTE_MS = 60_000
@@ -20,6 +21,30 @@ const spread = (count: number, from: number, to: number) =>
     (_, at) => Date.now() - (from - ((from - to) * at) / count) * MINUTE_MS,
   )
 
+/** The sources are not reached: the server runs only the API. */
+const CONFIG = {
+  sources: {
+    orders: {
+      rabbitmq: { url: 'amqp://127.0.0.1:1', queue: 'orders' },
+      mask: ['/card/number', { pointer: '/customer/email', optional: true }],
+      maskHeaders: ['X-Customer'],
+    },
+    payments: {
+      rabbitmq: { url: 'amqp://127.0.0.1:1', queue: 'payments' },
+      mask: ['/card/number', '/customer/email'],
+    },
+  },
+  fingerprints: [
+    {
+      name: 'Lock timeouts',
+      match: { text: 'lock timeout', code: '55P03' },
+      group: 'lock timeouts',
+    },
+    { name: 'Imports', source: 'orders', match: { handler: 'import' }, group: 'imports' },
+  ],
+  masking: { detectors: ['privateKey', 'token', 'card', 'iban'] },
+}
+
 let browser: Browser
 let calm: Stage
 let bad: Stage
@@ -28,14 +53,13 @@ let group: string
 let running: string
 let paused: string
 let waiting: string
+let aside: string
 
 beforeAll(async () => {
   mkdirSync(FOLDER, { recursive: true })
   browser = await launch()
   calm = await openStage('redrive_console_pictures_calm')
-  const source = { rabbitmq: { url: 'amqp://127.0.0.1:1', queue: 'payments' } }
-  const payments = { ...source, mask: ['/card/number', '/customer/email'] }
-  bad = await openStage('redrive_console_pictures_bad', { sources: { payments } })
+  bad = await openStage('redrive_console_pictures_bad', { config: CONFIG })
   group = await seed(bad.catalog, {
     ...{ source: 'orders', class: 'transient', code: 'ECONNREFUSED' },
     message: 'connect ECONNREFUSED payments-api:8080',
@@ -76,6 +100,25 @@ async function run(source: string, count: number): Promise<string> {
   return id
 }
 
+beforeAll(async () => {
+  const headers = { 'x-stack': 'at charge (billing.ts:41)', traceparent: '00-4bf92f3577b34da6' }
+  await setOneAside(bad.catalog, 'shipments', { body: { shipment: 88_123, parcels: [1, 2] } })
+  const requested = await setOneAside(bad.catalog, 'payments', { body: { order: 8_841 } })
+  await bad.catalog.setAside.requestReplay([requested], { by: 'https://id.example#ben' })
+  aside = await setOneAside(bad.catalog, 'orders', {
+    body: { order: 4_711, card: { number: '4111' }, note: 'a\u202Eb' },
+    headers,
+  })
+})
+beforeAll(async () => {
+  const client = createClient({ url: bad.url })
+  await client.call('commentGroup', { params: { id: group }, body: { text: 'Looking at it.' } })
+  await client.call('revokeToken', { params: { id: group } }).catch(() => undefined)
+  const body = { name: 'laptop', actions: ['view' as const], sources: ['orders*'], days: 30 }
+  const { secret } = await client.call('createToken', { body })
+  const weak = createClient({ url: bad.url, token: secret })
+  await weak.call('listAudit', {}).catch(() => undefined)
+})
 afterAll(async () => {
   await browser?.close()
   await calm?.end()
@@ -87,9 +130,24 @@ interface Picture {
   readonly open: (page: Page) => Promise<void>
 }
 
+/** A check counts for one minute, and the pictures take longer. */
+async function checkSources(): Promise<void> {
+  await checkSource(bad.catalog, 'orders', { depth: 12, lag: 140 })
+  await checkSource(bad.catalog, 'payments', { depth: 0, lag: 3 })
+  await checkSource(bad.catalog, 'shipments', {
+    unreachable:
+      "ACCESS_REFUSED: read access to queue 'shipments.dlq' in vhost 'shop' refused for user 'redrive'",
+  })
+}
+
 /** Answers every request of the API in this way. */
-const answer = (page: Page, status: number, code: string) =>
-  page.route('**/api/v1/{overview,groups,groups/**,dead-letters,dead-letters/**}**', (route) =>
+const answer = (
+  page: Page,
+  status: number,
+  code: string,
+  paths = 'overview,groups,groups/**,dead-letters,dead-letters/**',
+) =>
+  page.route(`**/api/v1/{${paths}}**`, (route) =>
     route.fulfill({
       status,
       contentType: 'application/problem+json',
@@ -286,6 +344,134 @@ const PICTURES: readonly Picture[] = [
         .getByRole('button', { name: /^Reveal/ })
         .click()
       await page.getByRole('textbox', { name: 'Body', exact: true }).waitFor()
+    },
+  },
+  {
+    name: 'sources',
+    async open(page) {
+      await checkSources()
+      await page.goto(`${bad.url}/sources?source=orders`)
+      await page.getByText('Nothing has expired.').waitFor()
+    },
+  },
+  {
+    name: 'sources-empty',
+    async open(page) {
+      await page.goto(`${calm.url}/sources`)
+      await page.getByText('No source yet.').waitFor()
+    },
+  },
+  {
+    name: 'sources-error',
+    async open(page) {
+      await answer(page, 503, 'unavailable', 'sources,overview')
+      await page.goto(`${bad.url}/sources`)
+      await page.getByText('Cannot load sources.').waitFor()
+    },
+  },
+  {
+    name: 'set-aside',
+    async open(page) {
+      await page.goto(`${bad.url}/sources/set-aside`)
+      await page.getByText('3 messages were set aside').waitFor()
+      await page.locator('.set-aside-ask').waitFor({ state: 'attached' })
+      await page.keyboard.press('x')
+    },
+  },
+  {
+    name: 'set-aside-message',
+    async open(page) {
+      await page.goto(`${bad.url}/sources/set-aside?entry=${aside}`)
+      await page.getByRole('button', { name: 'Show bytes…' }).click()
+      await page.getByRole('textbox', { name: 'Reason' }).fill('ticket 7')
+      await page.getByRole('button', { name: 'Show', exact: true }).click()
+      await page.getByRole('radio', { name: 'Hex' }).click()
+      await page.getByRole('region', { name: 'Bytes: hex' }).waitFor()
+    },
+  },
+  {
+    name: 'set-aside-replay',
+    async open(page) {
+      await page.goto(`${bad.url}/sources/set-aside?entry=${aside}`)
+      await page.getByRole('button', { name: 'Request replay…' }).click()
+      await page.getByRole('dialog').waitFor()
+    },
+  },
+  {
+    name: 'set-aside-empty',
+    async open(page) {
+      await page.goto(`${calm.url}/sources/set-aside`)
+      await page.getByText('Nothing to decide.').waitFor()
+    },
+  },
+  {
+    name: 'audit',
+    async open(page) {
+      await page.goto(`${bad.url}/audit`)
+      await page.getByText('Denied').first().waitFor()
+      await page.getByRole('button', { name: 'Create token' }).first().click()
+      await page.getByText('Previous').waitFor()
+    },
+  },
+  {
+    name: 'audit-error',
+    async open(page) {
+      await answer(page, 503, 'unavailable', 'audit')
+      await page.goto(`${bad.url}/audit`)
+      await page.getByText('Cannot load the audit log.').waitFor()
+    },
+  },
+  {
+    name: 'audit-none',
+    async open(page) {
+      await page.goto(`${bad.url}/audit?q=source%3Anothing`)
+      await page.getByText('No entry matches.').waitFor()
+    },
+  },
+  {
+    name: 'settings-tokens',
+    async open(page) {
+      await page.goto(`${bad.url}/settings/tokens`)
+      await page.getByRole('button', { name: 'Revoke… laptop' }).waitFor()
+      await page.getByRole('textbox', { name: 'Name' }).fill('nightly-report')
+    },
+  },
+  {
+    name: 'settings-people',
+    async open(page) {
+      await page.goto(`${bad.url}/settings/people?person=development`)
+      await page.getByRole('button', { name: 'Revoke… laptop' }).waitFor()
+    },
+  },
+  {
+    name: 'settings-fingerprints',
+    async open(page) {
+      await page.goto(`${bad.url}/settings/fingerprints?text=invoice&group=paid+invoices`)
+      await page.getByText('"lock timeout"').waitFor()
+      await page.getByRole('button', { name: 'Dry run' }).last().click()
+      await page.getByText(/open dead letters would move/).waitFor()
+    },
+  },
+  {
+    name: 'settings-masks',
+    async open(page) {
+      await page.goto(`${bad.url}/settings/masks`)
+      await page.getByText('/card/number').waitFor()
+    },
+  },
+  {
+    name: 'settings-tokens-error',
+    async open(page) {
+      await answer(page, 503, 'unavailable', 'tokens')
+      await page.goto(`${bad.url}/settings/tokens`)
+      await page.getByText('Cannot load tokens.').waitFor()
+    },
+  },
+  {
+    name: 'settings-empty',
+    async open(page) {
+      await page.goto(`${calm.url}/settings/fingerprints`)
+      await page.getByText('The config has no rule.').waitFor()
     },
   },
   {

@@ -27,7 +27,9 @@ const orders = (stage: Stage, message: string, count = 120) =>
 
 beforeAll(async () => {
   browser = await launch()
-  alone = await openStage('redrive_console_replays', { approval: 'anyone' })
+  alone = await openStage('redrive_console_replays', {
+    config: { approval: 'anyone' },
+  })
   shared = await openStage('redrive_console_approvals')
 })
 afterAll(async () => {

@@ -22,10 +22,8 @@ export interface StageOptions {
   /** Path of the public URL. Default: none. */
   readonly path?: string
   readonly auth?: object
-  /** Sources of the config. The server does not connect to their brokers. Default: none. */
-  readonly sources?: object
-  /** Who may approve a run. Default: another person. */
-  readonly approval?: 'anyone'
+  /** More settings of the config. The server does not connect to brokers. Default: none. */
+  readonly config?: object
 }
 
 /** Starts a real server with the built console on a new database. */
@@ -42,9 +40,9 @@ export async function openStage(name: string, options: StageOptions = {}): Promi
     listen: `127.0.0.1:${port}`,
     publicUrl: origin + (options.path ?? ''),
     auth: options.auth ?? { development: { name: 'Ada Moreno' } },
-    sources: options.sources ?? {},
-    ...(options.approval === undefined ? {} : { approval: options.approval }),
+    sources: {},
     shutdown: { grace: '5s', readinessDelay: '0ms' },
+    ...options.config,
   }
   writeFileSync(file, JSON.stringify(config))
   const loaded = await loadConfig({ file })
@@ -104,3 +102,30 @@ export async function seed(made: Catalog, cause: Cause): Promise<string> {
   const { groups } = await made.groups({ sources: [queue], limit: 200 })
   return groups.find((one) => one.signature === signature)?.id ?? ''
 }
+
+/** Sets a message aside, because its body is too large. Returns its id. */
+export async function setOneAside(
+  made: Catalog,
+  queue: string,
+  { body = { order: 4711 }, headers = {} }: { body?: unknown; headers?: object } = {},
+): Promise<string> {
+  const broker = new MemoryBroker()
+  const id = randomUUID()
+  send(broker, deadLetterQueue(queue), body, { id, headers: { ...headers } })
+  const source = memorySource({ broker, queue })
+  await made.ingest(source, { maxPayloadBytes: 1 })
+  await source.close()
+  const { messages } = await made.setAside.list({ sources: [queue], limit: 200 })
+  return messages.find(({ messageId }) => messageId === id)?.id ?? ''
+}
+
+/** Stores that a process reached the broker of a source. A check counts for one minute. */
+export const checkSource = (
+  made: Catalog,
+  source: string,
+  found: { unreachable?: string; missing?: readonly string[]; depth?: number; lag?: number } = {},
+): Promise<boolean> =>
+  made.storeSourceCheck({
+    ...{ source, process: 'ingest-1:4711', unreachable: found.unreachable },
+    ...{ missing: found.missing ?? [], depth: found.depth, lag: found.lag },
+  })

@@ -14,7 +14,7 @@ import { messagePath, runPath } from '../../paths.ts'
 import { Page } from '../../shell/page.tsx'
 import { editedBody, prettyText } from '../../words/edited-body.ts'
 import { RevealDialog } from '../message/reveal-dialog.tsx'
-import { NotFound } from '../not-built/not-found.tsx'
+import { NotFound } from '../not-found.tsx'
 import '../run/run.css'
 
 /** Changes the body of one message and plans its replay. The original stays as it is. */

@@ -12,6 +12,7 @@ import { useKeys } from '../../keys.ts'
 import { SelectionBar } from '../../list/list-parts.tsx'
 import { countOf, countText } from '../../words/numbers.ts'
 import { type GroupDialog, GroupDialogs } from '../group/group-dialogs.tsx'
+import '../../list/list.css'
 
 export interface BulkBarProps {
   readonly groups: readonly Group[]

@@ -25,7 +25,7 @@ export function SourcesCard({ sources }: { readonly sources: readonly Source[] }
       title="Sources"
       note={note}
       action={
-        <Link to="/$" params={{ _splat: 'sources' }} className="link small">
+        <Link to="/sources" className="link small">
           All sources
         </Link>
       }

@@ -1,8 +1,8 @@
 import { Link } from '@tanstack/react-router'
-import { lookOf } from '../../components/button.tsx'
-import { Card } from '../../components/card.tsx'
-import { Empty } from '../../components/feedback.tsx'
-import { Page } from '../../shell/page.tsx'
+import { lookOf } from '../components/button.tsx'
+import { Card } from '../components/card.tsx'
+import { Empty } from '../components/feedback.tsx'
+import { Page } from '../shell/page.tsx'
 
 /** An address without a page, or a resource that the caller may not view. */
 export const NotFound = () => (
