@@ -37,6 +37,7 @@ function onKeyDown(event: KeyboardEvent): void {
   const name = nameOf(event)
   const isCommand = name.startsWith('Mod+')
   if (!isCommand && (isTyping(event.target) || isInDialog(event.target))) return
+  if (name === 'Enter' && isControl(event.target)) return
   if (!isCommand && name !== 'Escape' && name.length <= 1 && singleKeys.get() === 'off') return
   const isSecond = pending !== undefined && event.timeStamp - pending.at < SEQUENCE_MS
   const sequence = isSecond ? `${pending?.key} ${name}` : name
@@ -68,6 +69,10 @@ const startsSequence = (name: string) =>
 const isTyping = (target: EventTarget | null) =>
   target instanceof HTMLElement &&
   (target.isContentEditable || target.matches('input:not([type=checkbox]), textarea, select'))
+
+/** Enter on a link or button belongs to it, also while a row of a list is marked. */
+const isControl = (target: EventTarget | null) =>
+  target instanceof Element && target.closest('a, button, summary, [role^=menuitem]') !== null
 
 /** A dialog has its own keys. Keys of the page below it must not act. */
 const isInDialog = (target: EventTarget | null) =>

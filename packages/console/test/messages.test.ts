@@ -33,11 +33,15 @@ describe('the filter of messages', () => {
     ])
   })
   test('is frozen at a time, unless the user chose an earlier end', () => {
-    const frozen = frozenFilter('json:/id="4711" after:24h', NOW)
-    expect(frozen).toBe('json:/id="4711" after:24h before:2026-11-18T03:04:00.000Z')
-    expect(frozenFilter('after:24h before:2h', NOW)).toBe('after:24h before:2h')
+    const after = 'after:2026-11-17T03:04:00.000Z'
+    expect(frozenFilter('json:/id="4711" after:24h', NOW)).toBe(
+      `json:/id="4711" ${after} before:2026-11-18T03:04:00.000Z`,
+    )
+    expect(frozenFilter('after:24h before:2h', NOW)).toBe(
+      `${after} before:2026-11-18T01:04:00.000Z`,
+    )
     expect(frozenFilter('after:24h before:2030-01-01', NOW)).toBe(
-      'after:24h before:2026-11-18T03:04:00.000Z',
+      `${after} before:2026-11-18T03:04:00.000Z`,
     )
   })
   test('can match every status', () => {
@@ -83,6 +87,8 @@ describe('a list of messages', () => {
     expect(currentRows(loaded, { rows, isAll: false }).rows).toEqual(loaded)
     expect(currentRows(loaded, { rows, isAll: true }).rows).toEqual(rows)
     expect(currentRows(loaded, { rows: [], isAll: true }).rows).toEqual([])
+    // A search that ended early has found nothing yet.
+    expect(currentRows(loaded, { rows: [], isAll: false }).rows).toEqual(loaded)
   })
   test('does not count an older message that is not loaded yet', () => {
     const newest = { rows: [row('b', 2), row('z', 0)], isAll: false }

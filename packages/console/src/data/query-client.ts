@@ -15,3 +15,15 @@ export const queryClient = new QueryClient({
     mutations: { retry: false, networkMode: 'always' },
   },
 })
+
+/** Data that is read once: long lists, and what is written to the audit log or creates something when it is read. */
+const ONCE: readonly unknown[] = [
+  'message',
+  'message-cycles',
+  'message-pages',
+  'run-change',
+  'plan',
+  'freeze',
+]
+
+export const isLoadedOnce = (name: unknown): boolean => ONCE.includes(name)

@@ -36,6 +36,8 @@ export const runChangeQuery = (id: string) =>
     queryKey: ['run-change', id],
     queryFn: ({ signal }) => client.call('getReplayChange', { params: { id } }, { signal }),
     staleTime: Number.POSITIVE_INFINITY,
+    // Not kept after the page is left: it may have values that only some people may see.
+    gcTime: 0,
     refetchOnWindowFocus: false,
   })
 
@@ -48,9 +50,13 @@ const RETRY_MS = 5_000
 /** Returns a run and follows it: by a stream, and by polls while the stream is not open. */
 export function useRun(id: string) {
   const [isStreaming, setStreaming] = useState(false)
-  const found = useLiveQuery(runQuery(id), isStreaming ? CHECK_MS : POLL_MS)
+  const [isEnded, setEnded] = useState(false)
+  const everyMs = isStreaming || isEnded ? CHECK_MS : POLL_MS
+  const found = useLiveQuery(runQuery(id), everyMs)
+  const isNowOver = found.data !== undefined && isOver(found.data)
+  if (isNowOver !== isEnded) setEnded(isNowOver)
   const live = useStore(isLive)
-  const isActive = found.data !== undefined && !isOver(found.data)
+  const isActive = found.data !== undefined && !isNowOver
   useEffect(() => {
     if (!isActive || !live) return undefined
     const abort = new AbortController()
@@ -74,17 +80,21 @@ async function follow(
         onStreaming(true)
         queryClient.setQueryData(runQuery(id).queryKey, run)
       }
-      return
     } catch {
-      // The polls report a lost connection. The stream is opened again.
-      if (!signal.aborted) onStreaming(false)
+      // The polls report a lost connection.
     }
+    // The server also ends a stream when it stops or after an hour. The stream is opened again; a run that is over
+    // aborts it.
+    if (!signal.aborted) onStreaming(false)
     await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
   }
 }
 
 export const isOver = ({ state }: Pick<Run, 'state'>): boolean =>
   state === 'done' || state === 'cancelled' || state === 'plan_expired'
+
+/** Reads a run as it is now. */
+export const readRun = (id: string): Promise<Run> => client.call('getReplay', { params: { id } })
 
 /** Plans a replay. The same key returns the same run. `etag` is the version of the message that was edited. */
 export async function planReplay(
@@ -117,7 +127,10 @@ async function changed(id: string, work: Promise<Run>): Promise<void> {
 
 async function refreshRuns(): Promise<void> {
   const keys = ['runs', 'source-runs', 'run-items', 'overview', 'groups', 'group', 'messages']
-  await Promise.all(keys.map((key) => queryClient.invalidateQueries({ queryKey: [key] })))
+  await Promise.all([
+    queryClient.resetQueries({ queryKey: ['message-pages'] }),
+    ...keys.map((key) => queryClient.invalidateQueries({ queryKey: [key] })),
+  ])
 }
 
 /** Returns the ids of the messages of a run in these states, at most 1,000: the most that a plan accepts. */

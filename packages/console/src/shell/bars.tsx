@@ -3,7 +3,7 @@ import { Button, lookOf } from '../components/button.tsx'
 import { Note } from '../components/note.tsx'
 import { connection, sessionEnded } from '../data/connection.ts'
 import type { Me } from '../data/queries.ts'
-import { queryClient } from '../data/query-client.ts'
+import { isLoadedOnce, queryClient } from '../data/query-client.ts'
 import { loginUrl } from '../page-facts.ts'
 import { useStore } from '../store.ts'
 import { durationText } from '../words/times.ts'
@@ -69,7 +69,7 @@ function Lost({ since, lastAt }: LostProps) {
     const wait = WAITS_MS[Math.min(retries + 1, WAITS_MS.length - 1)] ?? 0
     setRetries(retries + 1)
     setNextAt(Date.now() + wait)
-    void queryClient.invalidateQueries()
+    void queryClient.invalidateQueries({ predicate: ({ queryKey }) => !isLoadedOnce(queryKey[0]) })
   }, [retries])
   useEffect(() => {
     const timer = setTimeout(retry, nextAt - Date.now())

@@ -4,10 +4,12 @@ import { parseExact } from './json-lines.ts'
 export function prettyText(text: string): string {
   const parsed = parseExact(text)
   if (parsed === undefined) return text
-  const pretty = JSON.stringify(JSON.parse(text), null, 2)
-  // A number such as 12345678901234567890 or 1.10 would change.
-  return JSON.stringify(numbersOf(text)) === JSON.stringify(numbersOf(pretty)) ? pretty : text
+  return keepsNumbers(text) ? JSON.stringify(JSON.parse(text), null, 2) : text
 }
+
+/** Whether a JSON text has the same numbers after it is parsed. 12345678901234567890 and 1.10 would change. */
+export const keepsNumbers = (text: string): boolean =>
+  numbersOf(text).join() === numbersOf(JSON.stringify(JSON.parse(text))).join()
 
 /** Returns the numbers of a JSON text as they are written. */
 const numbersOf = (text: string) =>

@@ -45,6 +45,11 @@ const GATES: Readonly<Record<string, GateText>> = {
     why: 'The body would be rejected again',
     shape: 'fail',
   },
+  not_checked: {
+    title: 'Not checked',
+    why: 'The time for schema checks was over',
+    shape: 'time',
+  },
   changed: { title: 'Changed', why: 'They changed after the plan', shape: 'skip' },
 }
 

@@ -32,7 +32,8 @@ export function parseExact(text: string): { readonly value: unknown } | undefine
   try {
     return { value: JSON.parse(text, revive as Parameters<typeof JSON.parse>[1]) as unknown }
   } catch (error) {
-    if (error instanceof SyntaxError) return undefined
+    // A RangeError: it is nested too deeply for the browser.
+    if (error instanceof SyntaxError || error instanceof RangeError) return undefined
     throw error
   }
 }

@@ -57,9 +57,13 @@ const placeOf = (name: ColumnName) =>
 export const columnTitle = (name: ColumnName): string =>
   MESSAGE_COLUMNS[name as MessageColumn] ?? name.slice('header:'.length)
 
+/** 40 headers: a longer menu is not readable. */
+const HEADERS_MAX = 40
+
 /** Returns the names of headers in the rows, so that they can be chosen as columns. */
 export const headerColumns = (rows: readonly MessageRow[]): readonly ColumnName[] =>
   [...new Set(rows.flatMap(({ headers }) => Object.keys(headers)))]
-    .filter((name) => !name.includes(','))
+    .filter((name) => !name.includes(',') && name.length <= 80)
     .toSorted()
+    .slice(0, HEADERS_MAX)
     .map((name): ColumnName => `header:${name}`)

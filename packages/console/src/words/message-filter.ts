@@ -45,12 +45,24 @@ export const withEveryStatus = (filter: string): string =>
  * is kept if it is earlier.
  */
 export function frozenFilter(filter: string, at: number): string {
-  const { before } = parseFilter(filter, at)
-  if (before !== undefined && before <= at) return filter
-  const words = wordTexts(filter).filter(({ field }) => field !== 'before')
-  const end = formatFilterWord('before', new Date(at).toISOString())
-  return [...words.map(({ text }) => text), end].join(' ')
+  const times = parseFilter(filter, at)
+  const words = wordTexts(filter)
+    .filter(({ field }) => field !== 'before')
+    .map(({ field, text }) => {
+      const to = TIME_FIELDS.get(field ?? '')
+      const time = to === undefined ? undefined : times[to]
+      return typeof time === 'number' ? timeWord(field, time) : text
+    })
+  return [...words, timeWord('before', Math.min(times.before ?? at, at))].join(' ')
 }
+
+/** A duration such as 24h would mean another time later, so every time is absolute. */
+const timeWord = (field: string | undefined, time: number) =>
+  formatFilterWord(field, new Date(time).toISOString())
+
+const TIME_FIELDS = new Map(
+  FILTER_FIELDS.filter(({ kind }) => kind === 'time').map(({ name, to }) => [name, to]),
+)
 
 /** The keys of the filter, with values to complete. `values` come from the loaded rows. */
 export const messageFilterKeys = (values: Readonly<Record<string, readonly string[]>>) =>

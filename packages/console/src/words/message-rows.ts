@@ -22,7 +22,8 @@ export function currentRows(
 ): MessageRows {
   if (newest === undefined) return { rows: loaded, added: 0 }
   const now = new Map(newest.rows.map((row) => [row.id, row]))
-  const last = newest.rows.at(-1)?.lastFailedAt ?? Number.NEGATIVE_INFINITY
+  // Without a row, the search may have ended before it found one.
+  const last = newest.rows.at(-1)?.lastFailedAt ?? Number.POSITIVE_INFINITY
   // An older row may still match: it is not among the newest ones.
   const mayMatch = ({ lastFailedAt }: MessageRow) => !newest.isAll && lastFailedAt <= last
   const first = loaded[0]?.lastFailedAt ?? Number.NEGATIVE_INFINITY

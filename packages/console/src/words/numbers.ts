@@ -21,6 +21,9 @@ export function shareText(share: number): string {
   return `${share < 1 && percent === 100 ? 99 : percent}${NBSP}%`
 }
 
+/** Returns a share of 0 to 1 in percent, with one digit after the point: 0.4 %. For limits, which must be exact. */
+export const percentText = (share: number): string => `${Math.round(share * 1_000) / 10}${NBSP}%`
+
 const KILO = 1_000
 const BYTE_UNITS = ['B', 'kB', 'MB', 'GB'] as const
 

@@ -1,6 +1,7 @@
 import type { Run } from '@redrive/api'
 import type { PlanRequest } from '../data/runs.ts'
 import { type Override, isOverride } from './gates.ts'
+import { keepsNumbers } from './edited-body.ts'
 import { NBSP } from './numbers.ts'
 import { durationText } from './times.ts'
 
@@ -28,6 +29,16 @@ export const fieldsOf = ({ options, note }: Pick<Run, 'options' | 'note'>): Plan
   note,
   overrides: options.overrides.filter(isOverride),
   patch: '',
+})
+
+/** Returns the options of a plan that have no field, so that an update keeps them. */
+export const keptOptions = ({ options }: Pick<Run, 'options'>): Omit<PlanRequest, 'selection'> => ({
+  maxAge: `${options.maxAgeMs}ms`,
+  inboxRetention: `${options.inboxRetentionMs}ms`,
+  onUnconfirmed: options.onUnconfirmed,
+  ...(options.proof !== undefined && options.proofReason === 'requested'
+    ? { proof: options.proof }
+    : {}),
 })
 
 /** A plan as the API accepts it, or what is wrong with each field. */
@@ -78,6 +89,8 @@ function readPatch(text: string): Patch | undefined | string {
     const value: unknown = JSON.parse(text)
     const isList =
       Array.isArray(value) && value.length > 0 && value.every((one) => typeof one === 'object')
+    if (isList && !keepsNumbers(text))
+      return 'A number in the patch has more digits than the browser can send. Use the command line: redrive replay plan --patch FILE.'
     return isList ? (value as Patch) : `Expected a list of operations, such as ${EXAMPLE}`
   } catch (error) {
     if (error instanceof SyntaxError) return `The patch is not JSON: ${error.message}.`

@@ -10,14 +10,7 @@ const sum = (counts: Counts, states: readonly ItemState[]) =>
   states.reduce((total, state) => total + counts[state], 0)
 
 /** States of a message with an outcome. */
-const SETTLED: readonly ItemState[] = [
-  'resolved',
-  'failed_again',
-  'unknown',
-  'not_returned',
-  'expired',
-  'cancelled',
-]
+const SETTLED: readonly ItemState[] = ['resolved', 'failed_again', 'unknown', 'not_returned']
 
 export const settledOf = ({ counts }: Pick<Run, 'counts'>): number => sum(counts, SETTLED)
 

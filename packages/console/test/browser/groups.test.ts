@@ -116,7 +116,7 @@ test('a change of another user is reported, and nothing is overwritten', async (
   if (before === undefined) throw new Error('The group does not exist.')
   await stage.catalog.changeGroup(refused, { owner: 'ben' }, before)
   await dialog.getByRole('button', { name: 'Mute 1 group' }).click()
-  await dialog.getByText(/Another user changed the group after you opened it/).waitFor()
+  await dialog.getByText(/Another user changed it after you opened it/).waitFor()
   expect((await stage.catalog.group(refused))?.state).toBe('open')
   await close()
 })

@@ -55,7 +55,7 @@ test('a calm day is calm, and becomes an incident without a reload', async () =>
   expect(await replay.getAttribute('data-kind')).toBe('primary')
   expect(await page.locator('[data-kind=primary]').count()).toBe(1)
   await replay.click()
-  await page.getByText(/^redrive replay plan group:[\w-]{36}$/).waitFor()
+  await page.getByRole('row', { name: /Ready 120/ }).waitFor()
   expect(messages).toEqual([])
   await close()
 })

@@ -190,7 +190,7 @@ test('a patch that does not fit is counted before anything happens', async () =>
   await page.getByRole('button', { name: /^Update plan/ }).click()
   await page.getByRole('row', { name: /Ready 2/ }).waitFor()
   await page.getByRole('button', { name: 'Show the change' }).click()
-  await page.getByText('"EUR"').waitFor()
+  await page.locator('[data-token=string]', { hasText: '"EUR"' }).waitFor()
   await close()
 })
 

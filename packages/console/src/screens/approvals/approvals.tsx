@@ -1,5 +1,6 @@
 import type { Run } from '@redrive/api'
-import { Link, useSearch } from '@tanstack/react-router'
+import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import { useEffect } from 'react'
 import { useNow } from '../../clock.ts'
 import { lookOf } from '../../components/button.tsx'
 import { Card, CardBody, Facts } from '../../components/card.tsx'
@@ -16,7 +17,7 @@ import { useRun } from '../../data/runs.ts'
 import { groupPath, runPath } from '../../paths.ts'
 import { Page } from '../../shell/page.tsx'
 import { gateText } from '../../words/gates.ts'
-import { countText } from '../../words/numbers.ts'
+import { countText, percentText } from '../../words/numbers.ts'
 import { paceText, PLAN_LIFE_MS, proofTexts } from '../../words/plan.ts'
 import { groupOfRun, runTitle, sizeOf } from '../../words/runs.ts'
 import { durationText } from '../../words/times.ts'
@@ -28,6 +29,7 @@ import '../run/run.css'
 /** What waits for an approval, and one plan in detail. */
 export function Approvals() {
   const me = useMe()
+  const navigate = useNavigate({ from: '/approvals' })
   const { run: chosen } = useSearch({ from: '/approvals' })
   const planned = useLiveQuery(runsQuery(['planned'], 50), 5_000)
   const recent = useLiveQuery(
@@ -37,7 +39,13 @@ export function Approvals() {
   const runs = (planned.data ?? []).filter(
     (run) => can(me, 'approve', run.source) || run.plannedBy === me.person,
   )
-  const current = chosen ?? runs[0]?.id
+  const first = runs[0]?.id
+  // The first plan is chosen once. A later plan must not take its place under the pointer.
+  useEffect(() => {
+    if (chosen === undefined && first !== undefined)
+      void navigate({ search: { run: first }, replace: true })
+  }, [chosen, first, navigate])
+  const current = chosen
   return (
     <Page title="Approvals" isHeading>
       {planned.data === undefined ? (
@@ -208,7 +216,7 @@ function Detail({ id }: { readonly id: string }) {
               { name: 'Pace', value: paceText(run, sizeOf(run)) },
               {
                 name: 'Pauses if',
-                value: `more than ${Math.round(run.options.maxFailureRatio * 100)} % of the latest messages fail again`,
+                value: `more than ${percentText(run.options.maxFailureRatio)} of the latest messages fail again`,
               },
               { name: 'Outcomes', value: proofTexts(run).text },
               {

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams } from '@tanstack/react-router'
-import { useId, useState } from 'react'
+import { useEffect, useId, useState } from 'react'
 import { Button } from '../../components/button.tsx'
 import { Card, CardBody } from '../../components/card.tsx'
 import { Command } from '../../components/command.tsx'
@@ -22,7 +22,8 @@ export function Edit() {
   const { id } = useParams({ from: '/messages/$id/edit' })
   const navigate = useNavigate()
   const found = useQuery({ ...messageQuery(id), refetchOnWindowFocus: false })
-  const [payload, setPayload] = useState<Payload>()
+  const [revealed, setRevealed] = useState<{ payload: Payload; etag: string }>()
+  const payload = revealed?.payload
   if (found.data === undefined) {
     if (found.error !== null && 'problem' in found.error) return <NotFound />
     return (
@@ -61,7 +62,9 @@ export function Edit() {
       {payload === undefined ? (
         <RevealDialog
           message={message}
-          onRevealed={setPayload}
+          hiddenWhen="The page shows it while you edit it."
+          // The version that was read: an edit of another version is refused.
+          onRevealed={(read) => setRevealed({ payload: read, etag })}
           onClose={() => void navigate({ to: messagePath(id), replace: true })}
         />
       ) : payload.text === undefined ? (
@@ -69,7 +72,7 @@ export function Edit() {
           The body is not text. Use the command line to replace it: <code>redrive edit {id}</code>
         </Note>
       ) : (
-        <Editor id={id} etag={etag} text={payload.text} />
+        <Editor id={id} etag={revealed?.etag ?? etag} text={payload.text} />
       )}
     </Page>
   )
@@ -88,6 +91,13 @@ function Editor({ id, etag, text }: EditorProps) {
   const [note, setNote] = useState('')
   const { run, isBusy, problem } = useChange(() => undefined)
   const edited = editedBody(text, typed)
+  const isEdited = edited.kind !== 'same' || note !== ''
+  useEffect(() => {
+    // The browser asks before a reload or a close loses what was typed.
+    const ask = (event: BeforeUnloadEvent) => event.preventDefault()
+    if (isEdited) addEventListener('beforeunload', ask)
+    return () => removeEventListener('beforeunload', ask)
+  }, [isEdited])
   const reason =
     edited.kind === 'same'
       ? 'The body has not changed.'

@@ -1,4 +1,5 @@
 import type { DeadLetterDetail } from '@redrive/api'
+import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { CommentForm } from '../../comments/comment-form.tsx'
 import { Card } from '../../components/card.tsx'
@@ -29,7 +30,8 @@ import { durationText } from '../../words/times.ts'
 export function HistoryCard({ message }: { readonly message: DeadLetterDetail }) {
   const me = useMe()
   const { id, source, runs, cycle } = message
-  const cycles = useLiveQuery(cyclesQuery(id), 10_000)
+  // Not live: the body of an earlier cycle is read with it, which is an entry of the audit log.
+  const cycles = useQuery({ ...cyclesQuery(id), refetchOnWindowFocus: false })
   const replays = useLiveQuery(messageReplaysQuery(id), 5_000)
   const comments = useLiveQuery(messageCommentsQuery(id), 10_000)
   const failed = [cycles, replays, comments].find(
@@ -103,7 +105,7 @@ const commentEvents = (comments: Comments, me: Me): readonly TimelineEvent[] =>
 
 const replayEvents = (items: ReplayItems): readonly TimelineEvent[] =>
   items
-    .filter(({ state, publishedAt }) => publishedAt !== undefined || state === 'queued')
+    .filter(({ publishedAt }) => publishedAt !== undefined)
     .map(({ run, replayId, state, publishedAt = 0, settledAt, reason }) => ({
       id: replayId,
       at: publishedAt,

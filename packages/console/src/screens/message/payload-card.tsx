@@ -5,6 +5,7 @@ import { Card } from '../../components/card.tsx'
 import { Empty } from '../../components/feedback.tsx'
 import { Icon } from '../../components/icon.tsx'
 import { Note } from '../../components/note.tsx'
+import { Peer } from '../../components/peer.tsx'
 import { Segments } from '../../components/tabs.tsx'
 import { useMe } from '../../data/me.ts'
 import type { Payload } from '../../data/messages.ts'
@@ -54,7 +55,11 @@ export function PayloadCard({ message, view, onView }: PayloadCardProps) {
         )}
         <span className="quiet small">
           {bytesText(payloadBytes)}
-          {contentType === undefined ? '' : `, ${contentType}`}
+          {contentType === undefined ? null : (
+            <>
+              , <Peer text={contentType} most={80} />
+            </>
+          )}
         </span>
         <span className="grow" />
         {masked > 0 ? (
@@ -86,6 +91,7 @@ export function PayloadCard({ message, view, onView }: PayloadCardProps) {
       {isAsking ? (
         <RevealDialog
           message={message}
+          hiddenWhen="The page hides it again after 5 minutes."
           onClose={() => setAsking(false)}
           onRevealed={(found) => {
             setPayload(found)

@@ -7,12 +7,16 @@ import { type Payload, revealPayload } from '../../data/messages.ts'
 
 export interface RevealDialogProps {
   readonly message: Pick<DeadLetterDetail, 'id'>
+  /** When the page hides the body again. */
+  readonly hiddenWhen: string
   readonly onClose: () => void
   readonly onRevealed: (payload: Payload) => void
 }
 
 /** Asks for the reason to see the whole body. The server requires it and keeps it. */
-export function RevealDialog({ message: { id }, onClose, onRevealed }: RevealDialogProps) {
+export function RevealDialog(props: RevealDialogProps) {
+  const { message, hiddenWhen, onClose, onRevealed } = props
+  const { id } = message
   const me = useMe()
   const [isBusy, setBusy] = useState(false)
   const [problem, setProblem] = useState<string>()
@@ -38,8 +42,7 @@ export function RevealDialog({ message: { id }, onClose, onRevealed }: RevealDia
       onClose={onClose}
     >
       <p>
-        The audit log keeps that {me.name} saw this body, and the reason. The page hides it again
-        after 5 minutes.
+        The audit log keeps that {me.name} saw this body, and the reason. {hiddenWhen}
       </p>
     </Confirm>
   )

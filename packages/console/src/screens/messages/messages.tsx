@@ -1,4 +1,5 @@
 import { ApiError } from '@redrive/api'
+import { parseFilter } from '@redrive/api/filter'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useCallback, useState } from 'react'
@@ -11,10 +12,12 @@ import { Icon } from '../../components/icon.tsx'
 import { Kbd } from '../../components/kbd.tsx'
 import { Menu } from '../../components/menu.tsx'
 import { Segments } from '../../components/tabs.tsx'
+import { Time } from '../../components/time.tsx'
 import { useLiveQuery } from '../../data/live.ts'
 import { useMe } from '../../data/me.ts'
 import { type MessageRow, messagePagesQuery, newestQuery } from '../../data/messages.ts'
-import { canSomewhere } from '../../data/permissions.ts'
+import { can, canSomewhere } from '../../data/permissions.ts'
+import type { Me } from '../../data/queries.ts'
 import { queryClient } from '../../data/query-client.ts'
 import { NewRows } from '../../list/list-parts.tsx'
 import { useListKeys } from '../../list/use-list-keys.ts'
@@ -66,6 +69,7 @@ export function Messages() {
   const loaded = found.data?.pages.flatMap(({ deadLetters }) => deadLetters) ?? []
   const { rows, added } = currentRows(loaded, newest.data)
   const shown = parseColumns(columns)
+  const searchedTo = found.data?.pages.at(-1)?.searchedTo
   const refusal = found.error instanceof ApiError ? found.error.problem.detail : undefined
   return (
     <Page title="Messages" isHeading>
@@ -102,6 +106,28 @@ export function Messages() {
             <Empty title="The filter cannot be read." />
           )}
         </Card>
+      ) : rows.length === 0 && added === 0 && found.hasNextPage ? (
+        <Card>
+          <Empty
+            title="No message found so far."
+            action={
+              <Button
+                size="small"
+                disabledReason={found.isFetchingNextPage ? 'The search goes on.' : undefined}
+                onClick={() => void found.fetchNextPage()}
+              >
+                Search on
+              </Button>
+            }
+          >
+            {searchedTo === undefined ? null : (
+              <>
+                Searched back to <Time at={searchedTo} isAgo />. A source or a group in the filter
+                makes it faster.
+              </>
+            )}
+          </Empty>
+        </Card>
       ) : rows.length === 0 && added === 0 ? (
         <NoMessages
           filter={q}
@@ -116,6 +142,8 @@ export function Messages() {
           columns={shown}
           filter={filter ?? ''}
           hasMore={found.hasNextPage}
+          error={found.error}
+          onRetry={() => void found.fetchNextPage()}
           onMore={
             found.hasNextPage && !found.isFetchingNextPage && found.error === null
               ? () => void found.fetchNextPage()
@@ -178,6 +206,13 @@ const NoMessages = ({ filter, range, onClear }: NoMessagesProps) => (
   </Card>
 )
 
+/** Whether a replay of a filter can be planned: only open messages, and the permission on each named source. */
+function canReplayMatching(filter: string, me: Me, now: number): boolean {
+  const { statuses, sources } = parseFilter(filter, now)
+  if (statuses !== undefined || !canSomewhere(me, 'replay')) return false
+  return sources === undefined || sources.every((source) => can(me, 'replay', source))
+}
+
 interface ListProps {
   readonly rows: readonly MessageRow[]
   readonly added: number
@@ -185,9 +220,13 @@ interface ListProps {
   readonly filter: string
   readonly hasMore: boolean
   readonly onMore: (() => void) | undefined
+  /** Why the next page could not be loaded. */
+  readonly error: Error | null
+  readonly onRetry: () => void
 }
 
-function List({ rows, added, columns, filter, hasMore, onMore }: ListProps) {
+function List(props: ListProps) {
+  const { rows, added, columns, filter, hasMore, onMore, error, onRetry } = props
   const navigate = useNavigate()
   const me = useMe()
   const now = useNow()
@@ -208,8 +247,13 @@ function List({ rows, added, columns, filter, hasMore, onMore }: ListProps) {
           <>
             <span>
               {count}
-              {hasMore ? '. More are loaded when you scroll' : ''}
+              {hasMore && error === null ? '. More are loaded when you scroll' : ''}
             </span>
+            {error === null ? null : (
+              <Button size="small" onClick={onRetry}>
+                The next page could not be loaded. Retry
+              </Button>
+            )}
             <span className="grow" />
             <span className="row only-wide">
               Move <Kbd keys="j k" /> Open <Kbd keys="↵" /> Select <Kbd keys="x" />
@@ -226,7 +270,7 @@ function List({ rows, added, columns, filter, hasMore, onMore }: ListProps) {
           <b>{count}</b>
           <span className="quiet">newest failure first</span>
           <span className="grow" />
-          {canSomewhere(me, 'replay') ? (
+          {canReplayMatching(filter, me, now) ? (
             <Link
               to="/replays/new"
               search={{ q: frozenFilter(filter, now) }}

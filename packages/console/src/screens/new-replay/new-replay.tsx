@@ -76,7 +76,7 @@ function Select({ filter, onPreview }: SelectProps) {
   const reason =
     found.data === undefined
       ? 'The messages are being loaded.'
-      : rows.length === 0
+      : rows.length === 0 && found.data.isAll
         ? 'No message matches.'
         : sources.length > 1
           ? 'A replay has one source. Add a word such as source:orders.'

@@ -4,13 +4,13 @@ import { useId, useState } from 'react'
 import { Button } from '../../components/button.tsx'
 import { Card, CardBody } from '../../components/card.tsx'
 import { LoadError, Skeleton } from '../../components/feedback.tsx'
-import { Peer } from '../../components/peer.tsx'
 import { useMe } from '../../data/me.ts'
 import { can } from '../../data/permissions.ts'
 import { runChangeQuery } from '../../data/runs.ts'
+import { bytesOf } from '../../words/hex-lines.ts'
 import { jsonLines } from '../../words/json-lines.ts'
 import type { PlanFields } from '../../words/plan.ts'
-import { JsonView } from '../message/payload-view.tsx'
+import { HexView, JsonView, RawView } from '../message/payload-view.tsx'
 
 export interface ChangeCardProps {
   readonly run: Run
@@ -88,16 +88,13 @@ export function Change({ run }: { readonly run: Run }) {
     )
   if (found.error !== null) return <LoadError what="the change" error={found.error} />
   if (found.data === undefined) return <Skeleton rows={2} />
-  const { kind, patch, text, isHidden } = found.data
+  const { kind, patch, text, bytes, isHidden } = found.data
   return (
     <>
       {patch === undefined ? null : <JsonView lines={jsonLines(patch)} />}
-      {kind === 'edit' && text !== undefined ? (
-        <CardBody>
-          <code>
-            <Peer text={text} />
-          </code>
-        </CardBody>
+      {kind === 'edit' && text !== undefined ? <RawView text={text} /> : null}
+      {kind === 'edit' && text === undefined && bytes !== undefined ? (
+        <HexView bytes={bytesOf(bytes)} />
       ) : null}
       {kind === 'force' ? <CardBody>Each message gets a new key.</CardBody> : null}
       {isHidden ? (

@@ -3,6 +3,7 @@ import { useId } from 'react'
 import { Card, CardBody, Facts } from '../../components/card.tsx'
 import { Peer } from '../../components/peer.tsx'
 import type { PlanFields } from '../../words/plan.ts'
+import { percentText } from '../../words/numbers.ts'
 import { durationText } from '../../words/times.ts'
 
 type TextField = 'canary' | 'rate' | 'failurePercent' | 'timeoutMinutes'
@@ -115,7 +116,7 @@ export const PaceFacts = ({ run: { options, note } }: { readonly run: Run }) => 
           { name: 'Rate', value: `${options.ratePerSecond} per second` },
           {
             name: 'Pauses when',
-            value: `${Math.round(options.maxFailureRatio * 100)} % fail again`,
+            value: `${percentText(options.maxFailureRatio)} fail again`,
           },
           { name: 'Waits', value: `${durationText(options.outcomeTimeoutMs)} for an outcome` },
           { name: 'Note', value: note === '' ? undefined : <Peer text={note} /> },

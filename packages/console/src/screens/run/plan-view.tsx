@@ -10,13 +10,14 @@ import { Pill } from '../../components/status.tsx'
 import { draftOf, keepDraft, keepMade, madeOf } from '../../data/drafts.ts'
 import { useMe } from '../../data/me.ts'
 import { can, personName } from '../../data/permissions.ts'
-import { changeRun, planReplay } from '../../data/runs.ts'
+import { changeRun, planReplay, readRun } from '../../data/runs.ts'
 import { useChange } from '../../dialogs/use-change.ts'
 import { runPath } from '../../paths.ts'
 import { apiText } from '../../words/equivalents.ts'
 import { countOf } from '../../words/numbers.ts'
 import {
   fieldsOf,
+  keptOptions,
   isSamePlan,
   paceText,
   PLAN_LIFE_MS,
@@ -66,10 +67,14 @@ export function PlanView({ run }: { readonly run: Run }) {
       // A new key for each update, because its content differs. The button is disabled while one is sent.
       const key = crypto.randomUUID()
       if (made === undefined || 'problems' in read) return ''
-      const next = await planReplay({ selection: made.selection, ...read.options }, { key })
+      const next = await planReplay(
+        { selection: made.selection, ...keptOptions(run), ...read.options },
+        { key },
+      )
       keepMade(next.id, { selection: made.selection, fields })
-      // The old plan must not be approved by mistake.
-      await changeRun('cancelReplay', run.id, `${key}-cancel`)
+      // The old plan must not be approved by mistake. If somebody has approved it meanwhile, it runs on.
+      const old = await readRun(run.id)
+      if (old.state === 'planned') await changeRun('cancelReplay', run.id, `${key}-cancel`)
       await navigate({ to: runPath(next.id), replace: true })
       return 'Plan updated'
     })
@@ -93,7 +98,9 @@ export function PlanView({ run }: { readonly run: Run }) {
       </section>
       <LaterFailures
         run={run}
-        onInclude={made === undefined || !canPlan || 'problems' in read ? undefined : update}
+        onInclude={
+          made === undefined || !canPlan || isBusy || 'problems' in read ? undefined : update
+        }
       />
       {problem === undefined ? null : (
         <Note tone="bad" shape="fail" role="alert">

@@ -83,8 +83,9 @@ function Actions({ run }: { readonly run: Run }) {
   const reason = refusal(me, 'replay', run.source)
   const pause = () => {
     changeRun('pauseReplay', run.id, key)
-      .then(() => setKey(crypto.randomUUID()))
       .catch((error: unknown) => toast({ text: problemOf(error).detail, tone: 'bad' }))
+      // Pausing twice does no harm, but an old key could be refused.
+      .finally(() => setKey(crypto.randomUUID()))
   }
   const canPause = run.state === 'running' && reason === undefined
   useKeys(canPause ? { p: pause } : {})
