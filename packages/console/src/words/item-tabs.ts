@@ -1,8 +1,6 @@
 import type { Run } from '@redrive/api'
+import type { ItemTab } from '../address-values.ts'
 import type { ItemState } from './runs.ts'
-
-export const ITEM_TABS = ['refailed', 'unknown', 'skipped', 'resolved', 'all'] as const
-export type ItemTab = (typeof ITEM_TABS)[number]
 
 export const TAB_STATES: Readonly<Record<ItemTab, readonly ItemState[]>> = {
   refailed: ['failed_again'],

@@ -5,11 +5,8 @@ import {
   isBoundedFilter,
   parseFilter,
 } from '@redrive/api/filter'
+import type { MessageRange } from '../address-values.ts'
 import { wordTexts } from './filter-words.ts'
-
-/** How far back the list of messages reaches when the filter has no bound. */
-export const MESSAGE_RANGES = ['24h', '7d', '30d', '90d'] as const
-export type MessageRange = (typeof MESSAGE_RANGES)[number]
 
 export interface MessageFilter {
   /** What the server applies. Undefined when the filter cannot be read. */

@@ -25,7 +25,3 @@ const REASONS: Readonly<Record<string, string>> = {
 
 /** Returns the reason in words. A reason of another library is shown as it is. */
 export const reasonText = (reason: string): string => REASONS[reason] ?? reason
-
-/** How the body is shown after it is revealed. */
-export const BODY_VIEWS = ['pretty', 'raw', 'hex'] as const
-export type BodyView = (typeof BODY_VIEWS)[number]

@@ -1,5 +1,6 @@
 import type { Run } from '@redrive/api'
 import type { ITEM_STATES } from '@redrive/api/enums'
+import type { RunView } from '../address-values.ts'
 import type { StateName } from '../components/status.tsx'
 import { countText } from './numbers.ts'
 
@@ -54,10 +55,6 @@ export const itemText = (state: ItemState): string => ITEM_WORDS[state]
 /** Returns the status that stands for the state of a message in a run. */
 export const itemStatus = (state: ItemState): StateName =>
   state === 'claimed' || state === 'publishing' ? 'queued' : state
-
-/** The views of the list of runs. The first one is the default. */
-export const RUN_VIEWS = ['all', 'active', 'planned', 'unconfirmed', 'mine'] as const
-export type RunView = (typeof RUN_VIEWS)[number]
 
 /** Whether a run is in a view. */
 export function inView(run: Run, view: RunView, person: string): boolean {

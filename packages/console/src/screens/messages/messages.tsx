@@ -32,13 +32,8 @@ import {
   parseColumns,
   toggledColumns,
 } from '../../words/message-columns.ts'
-import {
-  frozenFilter,
-  MESSAGE_RANGES,
-  messageFilter,
-  messageFilterKeys,
-  type MessageRange,
-} from '../../words/message-filter.ts'
+import { MESSAGE_RANGES, type MessageRange } from '../../address-values.ts'
+import { frozenFilter, messageFilter, messageFilterKeys } from '../../words/message-filter.ts'
 import { currentRows } from '../../words/message-rows.ts'
 import { cappedText } from '../../words/numbers.ts'
 import { MessagesBar } from './messages-bar.tsx'

@@ -18,15 +18,8 @@ import { Page } from '../../shell/page.tsx'
 import { cappedText } from '../../words/numbers.ts'
 import { PLAN_LIFE_MS } from '../../words/plan.ts'
 import { runParts } from '../../words/run-progress.ts'
-import {
-  inView,
-  outcomeText,
-  RUN_VIEWS,
-  runTitle,
-  type RunView,
-  sectionOf,
-  sizeOf,
-} from '../../words/runs.ts'
+import { RUN_VIEWS, type RunView } from '../../address-values.ts'
+import { inView, outcomeText, runTitle, sectionOf, sizeOf } from '../../words/runs.ts'
 import { durationText } from '../../words/times.ts'
 import '../../components/table.css'
 import '../run/run.css'
