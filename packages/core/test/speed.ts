@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 
 /** The best of five, ms: other work of the machine must not fail a test, but a slow pattern must. */
-export function bestTime(work: () => unknown): number {
+function bestTime(work: () => unknown): number {
   work()
   const times = Array.from({ length: 5 }, () => {
     const start = performance.now()

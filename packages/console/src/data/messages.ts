@@ -83,15 +83,8 @@ export async function commentMessage(id: string, text: string, key: string): Pro
   await queryClient.invalidateQueries({ queryKey: ['message-comments', id] })
 }
 
-/** What is discarded or restored: single messages, or the frozen result of a filter. */
+/** What is discarded or restored. */
 export type Settling = Parameters<typeof client.call<'discard'>>[1]['body']
-
-/** Freezes the messages that a filter matches, so that later failures are not included. */
-export const freezeMatching = (
-  action: 'discard' | 'restore',
-  filter: string,
-): Promise<Output<'selectDeadLetters'>> =>
-  client.call('selectDeadLetters', { body: { action, filter } })
 
 /** Discards or restores messages. Returns the number of changed ones. */
 export async function settleMessages(
@@ -117,7 +110,7 @@ export async function setOutcome(
 }
 
 /** Loads everything again that shows messages. Lists start at their first page. */
-export async function refreshMessages(): Promise<void> {
+async function refreshMessages(): Promise<void> {
   const keys = ['message', 'messages', 'message-replays', 'groups', 'group', 'overview']
   await Promise.all([
     queryClient.resetQueries({ queryKey: ['message-pages'] }),

@@ -9,9 +9,8 @@ import { queryClient } from './query-client.ts'
 
 export type PlanRequest = Input<'planReplay'>['body']
 export type RunItems = Output<'listReplayItems'>['items']
-export type RunChange = Output<'getReplayChange'>
 
-export const runQuery = (id: string) =>
+const runQuery = (id: string) =>
   queryOptions({
     queryKey: ['run', id],
     queryFn: ({ signal }) => client.call('getReplay', { params: { id } }, { signal }),

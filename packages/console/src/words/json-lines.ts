@@ -12,7 +12,7 @@ export interface JsonLine {
 }
 
 /** A number as it is written in the body. A JavaScript number loses digits of large integers. */
-export class ExactNumber {
+class ExactNumber {
   readonly text: string
   constructor(text: string) {
     this.text = text

@@ -20,7 +20,7 @@ export type MessageColumn = keyof typeof MESSAGE_COLUMNS
 /** A column, or a header of the messages: `header:x-tenant`. */
 export type ColumnName = MessageColumn | `header:${string}`
 
-export const DEFAULT_COLUMNS: readonly ColumnName[] = [
+const DEFAULT_COLUMNS: readonly ColumnName[] = [
   'status',
   'what',
   'type',
