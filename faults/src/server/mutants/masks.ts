@@ -10,7 +10,7 @@ const MASKED_VALUES = 'packages/server/src/operations/masked-values.ts'
 const PLAN = 'packages/server/src/operations/plan.ts'
 const PREVIEW = 'packages/catalog/src/ingest/preview.ts'
 const READING = 'packages/server/src/reading/reading.ts'
-const REFAIL = 'packages/catalog/src/replay/outcome/refail.ts'
+const REFAIL = 'packages/catalog/src/replay/outcome/returned.ts'
 const SIGNED_ITEM = 'packages/catalog/src/replay/outcome/signed-item.ts'
 
 /** Values that masks hide. */
@@ -82,7 +82,7 @@ export const FORGED: readonly Mutant[] = [
   ),
   weakened('forged', 'a message with another body counts for a replay', [
     REFAIL,
-    '  item.content === contentOf(entry) &&\n',
+    '  item.content === contentOf(message) &&\n',
     '',
   ]),
   weakened('forged', 'a confirmation counts for a replay of another source', [
