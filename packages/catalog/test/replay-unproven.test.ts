@@ -177,6 +177,29 @@ describe('a replay to consumers that confirm nothing', () => {
     expect((await stage.ended((await stage.started()).id)).counts.resolved).toBe(1)
   })
 
+  test.each([1.5, 1e300, Number.NaN, 4_000_000_000_000.5])(
+    'ingests all messages although a set-aside one failed at %s',
+    async (at) => {
+      const stage = await plain(`aside at ${at}`, 2)
+      await stage.started()
+      await stage.replayer.turn()
+      const [first, second] = stage.wire.sent
+      if (first === undefined || second === undefined) throw new Error('Nothing was published.')
+      const again = withoutHeaders(first)
+      const { cycle } = again.delivery
+      const history = cycle.history.map((record) => ({ ...record, at }))
+      const problem = { code: 'unreadable', message: 'The headers cannot be read.' } as const
+      const hostile = {
+        ...again,
+        delivery: { ...again.delivery, cycle: { ...cycle, history } },
+        problem,
+      }
+      stage.wire.back(hostile, withoutHeaders(second))
+      expect(await stage.catalog.ingest(stage.wire)).toMatchObject({ failedAgain: 1, setAside: 1 })
+      expect(await stage.statuses()).toEqual({ open: 2 })
+    },
+  )
+
   test('does not count a set-aside message with another body as failed again', async () => {
     const stage = await plain('aside other', 1)
     const { id } = await stage.started()

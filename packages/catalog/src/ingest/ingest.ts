@@ -203,6 +203,7 @@ async function storeOrSplit(
   rejected: readonly RejectedMessage[],
 ): Promise<IngestResult> {
   const { pool, known, options, batch } = work
+  let done: IngestResult
   try {
     const store = async (run: RunSql, copy: Copy) => {
       const session = { run, copy, batch }
@@ -212,9 +213,7 @@ async function storeOrSplit(
       const rest = entries.length + rejected.length - added - failedAgain - setAside
       return { added, failedAgain, known: rest, setAside }
     }
-    const done = await inTransaction(pool, store, known.settings)
-    await failSetAside(pool, known, rejected)
-    return done
+    done = await inTransaction(pool, store, known.settings)
   } catch (error) {
     const [first] = entries
     if (!isDataRefused(error) || first === undefined) throw error
@@ -228,6 +227,9 @@ async function storeOrSplit(
     const after = await storeOrSplit(work, entries.slice(middle), [])
     return sumOf([before, after])
   }
+  // All entries are stored, so an error of this transaction is not about one of them.
+  await failSetAside(pool, known, rejected)
+  return done
 }
 
 /** Sets messages aside and returns how many are new. */

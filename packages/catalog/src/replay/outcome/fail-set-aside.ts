@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { inTransaction } from '../../database.ts'
+import { momentOf } from '../../ingest/identity.ts'
 import type { RejectedMessage } from '../../set-aside/store.ts'
 import { reopen } from '../run/status-changes.ts'
 import { findReturned, type ReturnedMessage } from './returned.ts'
@@ -47,7 +48,7 @@ function returnOf({ drained, sha256, id }: RejectedMessage, now: number): Reject
   const { delivery } = drained
   const { [REPLAY_ID]: header } = delivery.headers
   const replayId = delivery.replayId ?? (typeof header === 'string' ? header : undefined)
-  // Without a time of failure it failed before now. The original is not set aside, so this is not the original.
-  const lastFailedAt = delivery.cycle.history.at(-1)?.at ?? now
+  // Without a plausible time of failure it failed before now. The original is not set aside, so this is not the original.
+  const lastFailedAt = momentOf(delivery.cycle.history.at(-1)?.at) ?? now
   return { drained: { ...drained, delivery: { ...delivery, replayId } }, sha256, lastFailedAt, id }
 }
