@@ -67,8 +67,9 @@ function rootOf(stack: string): { type: string; message: string; stack: string }
   const at = stack.lastIndexOf(CAUSED_BY)
   if (at === -1) return undefined
   const text = stack.slice(at + CAUSED_BY.length)
-  const frames = text.search(/\n\s+at /)
-  const head = frames === -1 ? text : text.slice(0, frames)
+  // Spaces and tabs, no line ends: with these, a text of only line ends would be searched again from each of them.
+  const frames = text.search(/\n[ \t]+at /)
+  const head = frames === -1 ? text : text.slice(0, frames).trimEnd()
   const type = /^[\w$.]+/.exec(head)?.[0] ?? ''
   return { type, message: head.slice(type.length).replace(/^: /, ''), stack: text }
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { cycleFromReport, type ReportedFailure } from '../src/reported-failure.ts'
+import { expectFast, ORDINARY } from './speed.ts'
 
 const told: ReportedFailure = {
   type: 'java.lang.IllegalStateException',
@@ -100,6 +101,26 @@ describe('a failure reported by headers of another library', () => {
   test('keeps a cause of several lines', () => {
     const stack = 'a.B: no\nCaused by: c.D: one\n two\n\tat com.acme.Orders.change(O.java:1)'
     expect(record({ stack })?.message).toBe('Listener failed; caused by c.D: one\n two')
+  })
+
+  test('may have empty lines before its frames', () => {
+    const stack = 'a.B: no\nCaused by: c.D: one\n\n\tat com.acme.Orders.change(O.java:1)'
+    expect(record({ stack })?.message).toBe('Listener failed; caused by c.D: one')
+  })
+
+  test.each([
+    ['line ends', '\n'],
+    ['line ends of Windows', '\r\n'],
+    ['spaces', ' '],
+    ['indented lines', '\n '],
+  ])('100 kB of %s in a stack take no time', (_, part) => {
+    const stackOf = (text: string) => `a.B: no\nCaused by: c.D: why${text}`
+    const hostile = stackOf(part.repeat(Math.ceil(100_000 / part.length)))
+    expectFast(
+      () => record({ stack: hostile }),
+      () => record({ stack: stackOf(ORDINARY) }),
+      20,
+    )
   })
 
   test('is identified by its first frame when the stack has no head', () => {
