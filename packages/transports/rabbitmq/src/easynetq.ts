@@ -21,13 +21,20 @@ export interface WrappedMessage {
 /** The type of an error message: `EasyNetQ.SystemMessages.Error, EasyNetQ`, in old releases with a colon. */
 const ERROR_TYPE = /^EasyNetQ\.SystemMessages\.Error\b/
 
+/** 16 MiB: the largest message that RabbitMQ accepts by default. A larger one would be in memory several times. */
+const UNWRAP_BYTES = 16_777_216
+/** 64 KiB of an exception: its type, its message and many frames. */
+const EXCEPTION_MAX = 65_536
+
 /**
  * Returns the message inside an error message of EasyNetQ, or undefined for any other message. EasyNetQ stores the
- * body, the headers and the address of the failed message in the body of a new message, and not in headers.
+ * body, the headers and the address of the failed message in the body of a new message, and not in headers. An error
+ * message above 16 MiB is not read.
  */
 export function unwrapEasyNetQ(raw: ConsumeMessage): WrappedMessage | undefined {
   const { type = '', headers = NO_HEADERS } = propertiesOf(raw)
   if (!ERROR_TYPE.test(type) || Object.keys(headers).some(isOfConsumer)) return undefined
+  if (raw.content.length > UNWRAP_BYTES) return undefined
   const text = raw.content.toString()
   const error = tableIn(text)
   const { Message: body, Exception: exception, BasicProperties: properties } = error
@@ -41,7 +48,7 @@ export function unwrapEasyNetQ(raw: ConsumeMessage): WrappedMessage | undefined 
   }
   return {
     message: message as unknown as ConsumeMessage,
-    death: deathOf(error, exception),
+    death: deathOf(error, exception.slice(0, EXCEPTION_MAX)),
     outer: JSON.stringify({ ...copiedProperties(propertiesOf(raw)), body: text }),
   }
 }
@@ -72,7 +79,8 @@ function deathOf(error: Headers, exception: string): ForeignDeath {
 
 /** Reads the text of a .NET exception: type, message and stack. */
 function cycleOf(exception: string, time: unknown): FailureCycle {
-  const [head = ''] = exception.split(/\r?\n\s+at |\r?\n? ---> /, 1)
+  const [first = ''] = exception.split(/\n[ \t]+at | ---> /, 1)
+  const head = first.trimEnd()
   const [, type, message] = /^([\w.+`]+)(?:: ([^]*))?$/.exec(head) ?? [undefined, undefined, head]
   const at = typeof time === 'string' ? Date.parse(time) : Number.NaN
   return cycleFromReport({

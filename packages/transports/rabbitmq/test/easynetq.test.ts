@@ -1,7 +1,8 @@
 import { urlsOf } from '@redrive/dev-support'
 import type { DrainedDeadLetter } from '@redrive/runtime'
-import type { GetMessage } from 'amqplib'
+import type { ConsumeMessage, GetMessage } from 'amqplib'
 import { describe, expect, it } from 'vitest'
+import { unwrapEasyNetQ } from '../src/easynetq.ts'
 import { onRig, type Rig } from './rig.ts'
 
 const [url = ''] = await urlsOf('rabbitmq', 'amqp')
@@ -183,6 +184,34 @@ describe.concurrent('an error message of EasyNetQ', () => {
       expect(Buffer.from(letter.delivery.bytes)).toEqual(body)
     })(),
   )
+
+  it.each([
+    ['line ends', '\n', 500_000],
+    ['indented lines', '\r\n ', 500_000],
+  ])('with an exception of many %s is read fast and keeps its type', (_, part, times) => {
+    const Exception = `System.TimeoutException: late${part.repeat(times)}`
+    const raw = {
+      content: Buffer.from(errorOf('orders', { Exception })),
+      properties: { type: TYPE, headers: {} },
+    } as unknown as ConsumeMessage
+    const start = performance.now()
+    const history = unwrapEasyNetQ(raw)?.death.cycle?.history
+    // A pattern that reads all following line ends from each line end needs minutes.
+    expect(performance.now() - start).toBeLessThan(5_000)
+    expect(history).toMatchObject([{ type: 'System.TimeoutException', message: 'late' }])
+  })
+
+  it('above 16 MiB is not unwrapped', () => {
+    const rawOf = (bytes: number) => {
+      const empty = errorOf('orders', { Message: '' })
+      const body = errorOf('orders', { Message: 'x'.repeat(bytes - Buffer.byteLength(empty)) })
+      const content = Buffer.from(body)
+      expect(content).toHaveLength(bytes)
+      return { content, properties: { type: TYPE, headers: {} } } as unknown as ConsumeMessage
+    }
+    expect(unwrapEasyNetQ(rawOf(16_777_216))?.death.reason).toBe('easynetq_failed')
+    expect(unwrapEasyNetQ(rawOf(16_777_217))).toBeUndefined()
+  })
 
   it(
     'that its consumer rejected is the dead letter itself',
