@@ -20,7 +20,7 @@ import type { Pool } from 'pg'
 import type { Config } from './config/schema.ts'
 import { type BrokerKind, kindOf, type SourceConfig } from './config/source.ts'
 import { connectWith } from './start/rabbitmq-tls.ts'
-import { tlsFilesOf } from './tls.ts'
+import { tlsFilesOf, type Warn } from './tls.ts'
 import { omitUndefined } from './omit-undefined.ts'
 import { migrateServer, missingServerMigrations, serverMigrationSql } from './migrate.ts'
 import type { ExportTarget } from './audit/export.ts'
@@ -39,17 +39,23 @@ export interface OpenSource extends BackgroundSource, WatchedSource {
 }
 
 /** Creates the sources of the config. Each one connects to its broker when it is used for the first time. */
-export function openSources(config: Config, pools: Pools): readonly OpenSource[] {
+export function openSources(config: Config, pools: Pools, warn?: Warn): readonly OpenSource[] {
   return Object.entries(config.sources).map(([name, source]) => {
     const retention = source.retention ?? config.retention.settled
     const openRetention = source.openRetention ?? config.retention.open
-    return openSource(name, { ...source, retention, openRetention }, pools)
+    return openSource(name, { ...source, retention, openRetention }, { pools, warn })
   })
 }
 
-function openSource(name: string, config: SourceConfig, pools: Pools): OpenSource {
+interface OpenDeps {
+  readonly pools: Pools
+  /** Receives problems with the files of certificates. */
+  readonly warn: Warn | undefined
+}
+
+function openSource(name: string, config: SourceConfig, deps: OpenDeps): OpenSource {
   const kind = kindOf(config)
-  const source = boundTo(open(kind, config, pools, name), name, originsOf(config))
+  const source = boundTo(open(kind, config, deps, name), name, originsOf(config))
   const { handler, retention, openRetention, batch, maxPayloadBytes, maxBytesInFlight } = config
   const { mask, maskHeaders, preview, extract } = config
   const limits = { batch, maxPayloadBytes, maxBytesInFlight }
@@ -68,7 +74,7 @@ function openSource(name: string, config: SourceConfig, pools: Pools): OpenSourc
     kind,
     source,
     ingest: omitUndefined(ingest),
-    ...replayChecks(config, source, pools, name),
+    ...replayChecks(config, source, deps.pools, name),
   }
 }
 
@@ -76,13 +82,13 @@ function openSource(name: string, config: SourceConfig, pools: Pools): OpenSourc
 const OPEN: {
   readonly [Kind in BrokerKind]: (
     config: NonNullable<SourceConfig[Kind]>,
-    pools: Pools,
+    deps: OpenDeps,
     name: string,
   ) => DeadLetterSource
 } = {
-  rabbitmq: ({ url, tls, ...rest }, _, name) => {
+  rabbitmq: ({ url, tls, ...rest }, { warn }, name) => {
     const urls = Array.isArray(url) ? url.map((one) => one.reveal()) : url.reveal()
-    const files = tlsFilesOf(`sources.${name}.rabbitmq.tls`, tls)
+    const files = tlsFilesOf(`sources.${name}.rabbitmq.tls`, tls, warn)
     const connect = files === undefined ? undefined : connectWith(files, rest.queue)
     return rabbitmqSource({ ...omitUndefined({ ...rest, connect }), url: urls })
   },
@@ -93,16 +99,16 @@ const OPEN: {
     const client = omitUndefined({ tls, sasl: saslOf(sasl) })
     return kafkaSource({ ...omitUndefined(rest), client })
   },
-  postgres: ({ url, tls, queue }, pools, name) =>
+  postgres: ({ url, tls, queue }, { pools }, name) =>
     postgresSource({ pool: pools.at({ url, tls, where: `sources.${name}.postgres.tls` }), queue }),
 }
 
 const open = <Kind extends BrokerKind>(
   kind: Kind,
   config: SourceConfig,
-  pools: Pools,
+  deps: OpenDeps,
   name: string,
-): DeadLetterSource => OPEN[kind](config[kind] as NonNullable<SourceConfig[Kind]>, pools, name)
+): DeadLetterSource => OPEN[kind](config[kind] as NonNullable<SourceConfig[Kind]>, deps, name)
 
 /** Returns the webhooks that receive alerts. They reach public addresses and those in `allowPrivate`. */
 export const listenersOf = ({ alerts }: Config): readonly AlertTarget[] =>

@@ -138,7 +138,7 @@ async function startRoles(
   { catalog, audit }: ServerComponents,
 ): Promise<{ readonly work: Work; readonly brokers: BrokerWatch }> {
   const needsBrokers = roles.includes('ingest') || roles.includes('replay')
-  const sources = needsBrokers ? openSources(config, pools) : []
+  const sources = needsBrokers ? openSources(config, pools, (text) => log.warn(text)) : []
   started.push(
     sources.map(({ name, source }) => ({ what: `source "${name}"`, end: () => source.close() })),
   )

@@ -9,7 +9,7 @@ import { text } from 'node:stream/consumers'
 import { connect as connectTls, createServer as createTlsServer, type TLSSocket } from 'node:tls'
 import { freePort } from '@redrive/dev-support'
 import { until } from '@redrive/testing'
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { readConfig } from '../src/config/load.ts'
 import { openSources } from '../src/composition.ts'
 import { serve } from '../src/serve.ts'
@@ -206,7 +206,67 @@ describe('certificates of connections', () => {
 
     // The next connection reads the files again.
     expect(await written('database', await stranger)).toMatchObject({ cert: files['cert'] })
-    await rejection(pools.health.query('select 1'))
+    expect((await rejection(pools.health.query('select 1'))).message).toMatch(
+      /terminated|reset|ended|closed/i,
+    )
+  })
+
+  test('to PostgreSQL continue with the previous content while a file is missing or empty', async () => {
+    const port = await tlsProxy(addressOf(url), true)
+    const through = new URL(url)
+    through.port = String(port)
+    const files = await written('vanishing', { ca: ours.ca, ...(await client) })
+    const { log, output } = collectingLog()
+    const config = configOf({ database: { url: through.href, tls: files, connections: 12 } })
+    const pools = createPools(config, log)
+    onTestFinished(() => pools.close())
+    const connects = async () => {
+      const connection = await pools.own.connect()
+      onTestFinished(() => connection.release())
+      return (await connection.query<{ one: number }>('select 1 as one')).rows
+    }
+    const reports = () =>
+      output()
+        .split('\n')
+        .filter((line) => line.includes('previous content'))
+    await connects()
+    await rm(files['key'] ?? '')
+    expect(await connects()).toEqual([{ one: 1 }])
+    expect(await connects()).toEqual([{ one: 1 }])
+    expect(reports()).toHaveLength(1)
+    expect(reports()[0]).toContain('database.tls.key: cannot read the file (ENOENT)')
+    await written('vanishing', { ca: '', key: (await client).key })
+    expect(await connects()).toEqual([{ one: 1 }])
+    expect(reports()).toHaveLength(2)
+    expect(reports()[1]).toContain('database.tls.ca: the file has no text in PEM')
+  })
+
+  test('to PostgreSQL belong to a pool of their own, also with a known URL', async () => {
+    const other = new URL(url)
+    other.searchParams.set('application_name', 'other')
+    const { database } = configOf({ database: { url } })
+    const { database: second } = configOf({ database: { url: other.href } })
+    const pools = createPools(configOf({}), createLog({ level: 'silent' }))
+    onTestFinished(() => pools.close())
+    const at = (one: typeof database, tls?: boolean) =>
+      pools.at({ url: one.url, tls, where: 'sources.orders.postgres.tls' })
+    expect(at(database)).toBe(pools.own)
+    expect(at(database, true)).not.toBe(pools.own)
+    expect(at(database, true)).toBe(at(database, true))
+    expect(at(database, true).options.ssl).toEqual({})
+    expect(at(second)).toBe(at(second))
+    expect(at(second, true)).not.toBe(at(second))
+  })
+
+  test('to PostgreSQL are not used with tls: false, whatever the environment contains', async () => {
+    vi.stubEnv('PGSSLMODE', 'require')
+    onTestFinished(() => void vi.unstubAllEnvs())
+    const pools = createPools(
+      configOf({ database: { url, tls: false } }),
+      createLog({ level: 'silent' }),
+    )
+    onTestFinished(() => pools.close())
+    expect((await pools.own.query('select 1 as one')).rows).toEqual([{ one: 1 }])
   })
 
   test('to RabbitMQ: a private authority and a client certificate, by file', async () => {
@@ -228,7 +288,11 @@ describe('certificates of connections', () => {
     const files = await written('rabbitmq', { ca: ours.ca, ...(await client) })
     expect(await depthWith(files)).toEqual([{ name: 'missing', depth: undefined }])
     const wrong = await written('rabbitmq-stranger', { ca: theirs.ca, ...(await client) })
-    await rejection(depthWith(wrong).then((found) => found))
+    const failed = await rejection(depthWith(wrong))
+    expect(failed).toMatchObject({ code: 'UNREACHABLE' })
+    expect((failed.cause as { readonly code?: unknown }).code).toMatch(
+      /^(SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_VERIFY_LEAF_SIGNATURE)$/,
+    )
   })
 
   test('are checked with the config', async () => {

@@ -2,7 +2,7 @@ import { Pool } from 'pg'
 import type { Secret } from '../config/secret.ts'
 import type { Config } from '../config/schema.ts'
 import type { ClientTls } from '../config/tls.ts'
-import { tlsFilesOf, type TlsFiles } from '../tls.ts'
+import { tlsFilesOf, type TlsFiles, type Warn } from '../tls.ts'
 import { omitUndefined } from '../omit-undefined.ts'
 import type { Log } from './log.ts'
 
@@ -25,13 +25,31 @@ export interface OtherDatabase {
   readonly where: string
 }
 
+/** How to connect to a database. */
+export interface Connection {
+  readonly connectionString: string
+  readonly ssl?: TlsFiles | false
+}
+
 /** Returns how to connect to the database of the server. */
-export const connectionOf = ({
-  database: { url, tls },
-}: Config): { readonly connectionString: string; readonly ssl?: TlsFiles } => ({
-  connectionString: url.reveal(),
-  ...omitUndefined({ ssl: tlsFilesOf('database.tls', tls) }),
-})
+export const connectionOf = ({ database: { url, tls } }: Config, warn?: Warn): Connection =>
+  connectionTo(url, tls, { where: 'database.tls', warn })
+
+function connectionTo(
+  url: Secret,
+  tls: ClientTls | undefined,
+  { where, warn }: { readonly where: string; readonly warn: Warn | undefined },
+): Connection {
+  // With false, the driver ignores the variable PGSSLMODE.
+  const ssl: TlsFiles | false | undefined = tls === false ? false : tlsFilesOf(where, tls, warn)
+  return { connectionString: url.reveal(), ...(ssl === undefined ? {} : { ssl }) }
+}
+
+/** Returns a key that is equal for equal settings. */
+function keyOf(url: Secret, tls: ClientTls | undefined): string {
+  const settings = typeof tls === 'object' ? { ...tls, key: tls.key?.reveal() } : tls
+  return JSON.stringify([url.reveal(), settings])
+}
 
 /** 5 connections: sources and inboxes in other databases run few queries concurrently. */
 const OTHER_MAX = 5
@@ -42,12 +60,7 @@ const HEALTH_MS = 2_000
 
 export function createPools(config: Config, log: Log): Pools {
   const pools = new Map<string, Pool>()
-  const make = (
-    name: string,
-    connection: ReturnType<typeof connectionOf>,
-    max: number,
-    timeoutMs?: number,
-  ) => {
+  const make = (name: string, connection: Connection, max: number, timeoutMs?: number) => {
     const pool = new Pool({
       ...connection,
       max,
@@ -59,20 +72,23 @@ export function createPools(config: Config, log: Log): Pools {
     pool.on('error', (error) => log.warn(`Lost a connection to the database: ${error.message}`))
     return pool
   }
-  const connection = connectionOf(config)
+  const warn: Warn = (text) => log.warn(text)
+  const connection = connectionOf(config, warn)
   const own = make('server', connection, config.database.connections)
   const health = make('health', connection, 1, HEALTH_MS)
-  pools.set(connection.connectionString, own)
+  const { url: ownUrl, tls: ownTls } = config.database
+  pools.set(keyOf(ownUrl, ownTls), own)
   return {
     own,
     health,
     at({ url, tls, where }) {
       if (url === undefined) return own
-      const connectionString = url.reveal()
-      const ssl = tlsFilesOf(where, tls)
-      const other = { connectionString, ...omitUndefined({ ssl }) }
-      const pool = pools.get(connectionString) ?? make('source', other, OTHER_MAX)
-      pools.set(connectionString, pool)
+      // Without tls, the URL of the server has the settings of the server.
+      if (tls === undefined && url.reveal() === ownUrl.reveal()) return own
+      const key = keyOf(url, tls)
+      const pool =
+        pools.get(key) ?? make('source', connectionTo(url, tls, { where, warn }), OTHER_MAX)
+      pools.set(key, pool)
       return pool
     },
     async close() {
