@@ -73,6 +73,16 @@ describe('a merge', () => {
     expect(await trendOf(b)).toBe(2)
   })
 
+  test('is named as the group of replay items', async () => {
+    const [a, b] = [await add('items', A, 1), await add('items', B, 1)]
+    const run = await made.replays.plan({ selection: { group: b }, by: 'ada' })
+    const groupsOf = async () =>
+      (await made.replays.items({ run: run.id, limit: 10 })).map(({ group }) => group)
+    expect(await groupsOf()).toEqual([b])
+    await made.regrouping.merge(a, { groups: [b], ...BY })
+    expect(await groupsOf()).toEqual([a])
+  })
+
   test('keeps the merged group readable, with the user, the time and the reason', async () => {
     const [a, b] = [await add('readable', A, 1), await add('readable', B, 2)]
     await made.regrouping.merge(a, { groups: [b], ...BY })

@@ -35,9 +35,11 @@ select split_part(reason, ':', 1) as reason, count(*)::integer as count
 
 const ITEMS = `
 select i.run_id, i.place, i.dead_letter_id, i.replay_id, i.cycle, i.state, i.reason, i.other_run, i.publishes, i.proof,
-    ${msSql('i.published_at')} as published_ms, ${msSql('i.settled_at')} as settled_ms, d.key, d.message, d.group_id
+    ${msSql('i.published_at')} as published_ms, ${msSql('i.settled_at')} as settled_ms, d.key, d.message,
+    coalesce(g.root_id, d.group_id) as group_id
   from redrive_catalog.replay_item i
-    left join redrive_catalog.dead_letter d on d.id = i.dead_letter_id`
+    left join redrive_catalog.dead_letter d on d.id = i.dead_letter_id
+    left join redrive_catalog.failure_group g on g.id = d.group_id`
 
 export const ITEMS_OF_DEAD_LETTER: string = `${ITEMS}
   where i.dead_letter_id = $1 and i.state = any($2)
