@@ -7,6 +7,7 @@ import type { Caller } from '../access/caller.ts'
 import { isUnstorableValue, isRefused, ProblemError } from '../access/problem-error.ts'
 import type { Audit } from '../audit/audit.ts'
 import type { NewEntry, WriteAudit } from '../audit/entry.ts'
+import { createTurns } from '../in-turn.ts'
 import type { RetryingWriter } from '../retry-write.ts'
 import { bounded, type Facts } from './audit-facts.ts'
 
@@ -35,6 +36,8 @@ export class Authorizer {
   readonly #audit: WriteAudit
   readonly #retryWrite: RetryingWriter
   readonly #unmasking: UnmaskLimit
+  /** Counts and writes the views of one person in turn. Otherwise concurrent requests near the limit reject each other. */
+  readonly #inTurn = createTurns()
 
   constructor(
     catalog: Catalog,
@@ -98,10 +101,12 @@ export class Authorizer {
   /** Writes `viewed` before an original message is sent. Rejects a person who has seen too many in the last hour. */
   async unmask(audited: AuditedAction): Promise<void> {
     const { perHour } = this.#unmasking
-    await this.#requireUnmasked(audited, perHour - 1)
-    await this.seen(audited)
-    // Concurrent requests of this person may have passed the first check. Now all of them are counted.
-    await this.#requireUnmasked(audited, perHour)
+    await this.#inTurn(audited.caller.person, async () => {
+      await this.#requireUnmasked(audited, perHour - 1)
+      await this.seen(audited)
+      // Requests to other processes may have passed the first check. Now all of them are counted.
+      await this.#requireUnmasked(audited, perHour)
+    })
   }
 
   async #requireUnmasked(audited: AuditedAction, atMost: number): Promise<void> {
