@@ -200,6 +200,26 @@ describe('a replay to consumers that confirm nothing', () => {
     },
   )
 
+  test('names the status of a dead letter that stays as it is when its replay is set aside', async () => {
+    const stage = await plain('aside expired', 1)
+    await stage.started()
+    await stage.replayer.turn()
+    const [first] = stage.wire.sent
+    if (first === undefined) throw new Error('Nothing was published.')
+    await stage.wire.say({ replayId: first.replayId, outcome: 'dropped', at: 0 })
+    await stage.replayer.confirm()
+    expect(await stage.statuses()).toEqual({ expired: 1 })
+    const [id] = await stage.ids()
+    const problem = { code: 'unreadable', message: 'The headers cannot be read.' } as const
+    stage.wire.back({ ...failedAgain(first.deadLetter, first.replayId), problem })
+    await stage.catalog.ingest(stage.wire)
+    expect(await stage.statuses()).toEqual({ expired: 1 })
+    const { messages } = await stage.catalog.setAside.list({ sources: [stage.wire.source] })
+    expect(messages.map(({ explanation }) => explanation)).toEqual([
+      `The headers cannot be read. It is a replay of the dead letter ${id}, which has the status "expired".`,
+    ])
+  })
+
   test('does not count a set-aside message with another body as failed again', async () => {
     const stage = await plain('aside other', 1)
     const { id } = await stage.started()

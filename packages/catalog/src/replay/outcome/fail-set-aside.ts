@@ -13,7 +13,8 @@ interface RejectedReturn extends ReturnedMessage {
 
 /**
  * Ends replays whose messages came back and were set aside: they failed again. Their dead letters are open again with
- * the stored body and headers, because the headers that came back cannot be catalogued. Runs after the messages are
+ * the stored body and headers, because the headers that came back cannot be catalogued. A dead letter with a final status
+ * keeps it, and the set-aside message is the open one. Runs after the messages are
  * stored and before they are released, so that a crash in between repeats it. It is a separate transaction: an ingest
  * locks dead letters once, in the order of their ids.
  */

@@ -140,8 +140,14 @@ update redrive_catalog.replay_item set state = 'failed_again', settled_at = cloc
     proof = $2
   where replay_id = any($1::uuid[]) and state not in ('planned', 'skipped', 'cancelled')`
 
-/** Names the dead letter that a set-aside message is a replay of. Both contain the message, so one of them is enough. */
+/**
+ * Names the dead letter that a set-aside message is a replay of, and its status. Both contain the message, so one of them
+ * is enough. Runs after the dead letters are open again.
+ */
 export const NAME_REPLAYED: string = `
-update redrive_catalog.set_aside a set explanation = a.explanation || ' It is a replay of the dead letter ' || r.dead_letter_id
-    || ', which is open again. Discard one of the two.'
-  from unnest($1::uuid[], $2::uuid[]) as r (id, dead_letter_id) where a.id = r.id`
+update redrive_catalog.set_aside a set explanation = a.explanation || ' It is a replay of the dead letter ' || d.id
+    || case when d.status = 'open' then ', which is open again. Discard one of the two.'
+      else ', which has the status "' || d.status || '".' end
+  from unnest($1::uuid[], $2::uuid[]) as r (id, dead_letter_id)
+    join redrive_catalog.dead_letter d on d.id = r.dead_letter_id
+  where a.id = r.id`
