@@ -1,7 +1,9 @@
 import type { ApiError } from '@redrive/api'
 import { ROUTES } from '@redrive/api/internal'
 import { afterEach, describe, expect, test } from 'vitest'
+import type { Caller } from '../src/access/caller.ts'
 import { COUNT_UNMASKED } from '../src/audit/statements.ts'
+import { Authorizer } from '../src/operations/authorize.ts'
 import { tamper } from './audit-stage.ts'
 import { database, fill, PEOPLE, staged } from './http-stage.ts'
 
@@ -54,6 +56,19 @@ describe('original messages', () => {
     const shown = results.filter((one) => typeof one === 'string')
     expect(shown).toHaveLength(3)
     const { entries } = await audit.read({ person: 'admin', limit: 5 })
+    const outcomes = entries.map(({ outcome }) => outcome).sort()
+    expect(outcomes).toEqual(['denied', 'denied', 'viewed', 'viewed', 'viewed'])
+  })
+
+  test('are counted in turn, so that requests at the same moment do not reject each other', async () => {
+    const limit = { perHour: 3, count: audit.countUnmasked }
+    const authorizer = new Authorizer(catalog, audit.write, () => Promise.resolve(), limit)
+    const caller = PEOPLE['second'] as Caller
+    const results = await Promise.allSettled(
+      Array.from({ length: 5 }, () => authorizer.unmask({ caller, operation: 'getPayload' })),
+    )
+    expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(3)
+    const { entries } = await audit.read({ person: caller.person, limit: 5 })
     const outcomes = entries.map(({ outcome }) => outcome).sort()
     expect(outcomes).toEqual(['denied', 'denied', 'viewed', 'viewed', 'viewed'])
   })
