@@ -181,6 +181,10 @@ test('leaves set-aside messages that no client can publish, and those with a req
   expect(await depth()).toBe(1)
   expect(await made.setAside.get(big?.id ?? '')).toMatchObject({ status: 'open' })
   expect(await made.setAside.get(other?.id ?? '')).toMatchObject({ status: 'requested' })
+  await pool.query(`update redrive_catalog.set_aside set status = 'replaying' where id = $1`, [
+    other?.id,
+  ])
+  expect(await made.putBack(source)).toMatchObject({ replaying: 1, setAside: 0 })
   await source.close()
 })
 

@@ -26,11 +26,11 @@ export interface PutBackProgress {
 export interface PutBackResult extends PutBackProgress {
   /** Messages that the broker or the transport rejected, with the reason. They stay in the catalog. */
   readonly refused: readonly { readonly id: string; readonly reason: string }[]
-  /** Number of dead letters with a replay in progress. They stay in the catalog. */
+  /** Number of dead letters and set-aside messages with a replay in progress. They stay in the catalog. */
   readonly replaying: number
   /** Number of dead letters with an unknown outcome. They stay in the catalog. */
   readonly unknown: number
-  /** Number of set-aside messages with a requested or approved replay. They stay in the catalog. */
+  /** Number of set-aside messages with a requested replay. They stay in the catalog. */
   readonly setAside: number
 }
 
@@ -77,8 +77,9 @@ export async function putBackAll(
   const [letters, aside] = await Promise.all(
     KINDS.map((kind) => unsettledOf(deps.pool, kind, sourceId)),
   )
-  const { replaying = 0, unknown = 0 } = letters ?? {}
-  const setAside = (aside?.['requested'] ?? 0) + (aside?.['replaying'] ?? 0)
+  const { unknown = 0 } = letters ?? {}
+  const replaying = sumOf([letters, aside].map((counts) => counts?.['replaying'] ?? 0))
+  const setAside = aside?.['requested'] ?? 0
   return { total, done, refused, replaying, unknown, setAside }
 }
 

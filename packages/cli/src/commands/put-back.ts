@@ -60,7 +60,7 @@ function report(
   for (const { id, reason } of refused.slice(0, 20)) page.line`Not put back: ${id}: ${reason}`
   if (refused.length > 20) page.line`… and ${number(refused.length - 20)} more.`
   if (replaying > 0)
-    page.line`${number(replaying)} are in a replay. Wait for its end or cancel it, then run this command again.`
+    page.line`${number(replaying)} are being replayed. Wait for the end or cancel the run, then run this command again.`
   if (unknown > 0)
     page.line`${number(unknown)} have an unknown outcome. Set it with: redrive set-outcome`
   if (setAside > 0)
