@@ -31,7 +31,7 @@ describe('the brokers of a config', () => {
   test('are listed once each, with all their sources', async () => {
     const rabbit = ['amqp://a@one/shop', 'amqp://a@two/shop']
     const kafka = { brokers: ['one:9092', 'two:9092'], tls: true, sasl: SCRAM }
-    const found = brokersIn(
+    const found = await brokersIn(
       await config({
         orders: { rabbitmq: { url: rabbit, queue: 'orders' } },
         paid: { kafka: { ...kafka, topic: 'paid', group: 'billing', deadLetterTopics: ['dead'] } },
@@ -67,13 +67,22 @@ describe('the brokers of a config', () => {
 
   test('are separate when their credentials differ', async () => {
     const brokers = ['one:9092']
-    const found = brokersIn(
+    const found = await brokersIn(
       await config({
         paid: { kafka: { brokers, topic: 'paid', group: 'billing', sasl: SCRAM } },
         sent: { kafka: { brokers, topic: 'sent', group: 'mail' } },
       }),
     )
     expect(found.filter(({ kafka }) => kafka !== undefined)).toHaveLength(2)
+  })
+
+  test('have the content of the files with certificates', async () => {
+    const pem = '-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n'
+    const ca = join(folder, 'ca.pem')
+    writeFileSync(ca, pem)
+    const kafka = { brokers: ['one:9092'], topic: 'paid', group: 'billing', tls: { ca } }
+    const [first] = await brokersIn(await config({ paid: { kafka } }))
+    expect(first?.kafka?.client).toEqual({ tls: { ca: pem } })
   })
 
   test('are read at the next address when the first one is unreachable', async () => {

@@ -53,7 +53,7 @@ async function reportOf(io: Io, named: readonly string[], options: DoctorOptions
   const targets =
     named.length > 0
       ? (await Promise.all(named.map((one) => filledAddress(io, one)))).map(brokerAt)
-      : brokersIn((await loaded(io, options)).config)
+      : await brokersIn((await loaded(io, options)).config)
   const brokers: Report['brokers'][number][] = []
   for (const target of targets) {
     brokers.push(...(await diagnose({ ...target, accept })).brokers)

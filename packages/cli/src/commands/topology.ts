@@ -26,7 +26,7 @@ export async function topology(
   const brokers =
     named.length > 0
       ? (await Promise.all(named.map((one) => filledAddress(io, one)))).map(brokerAt)
-      : brokersIn((await loaded(io, options)).config)
+      : await brokersIn((await loaded(io, options)).config)
   const all: BrokerTopology[] = []
   for (const broker of brokers) all.push(...(await readTopology(broker)))
   const places = all.flatMap((one) => one.places)

@@ -81,10 +81,15 @@ const notAnAddress = () =>
   )
 
 /** Returns each broker of a config once, with its sources, and the database of the server. */
-export function brokersIn({ sources, database }: Config): readonly Brokers[] {
+export async function brokersIn({ sources, database }: Config): Promise<readonly Brokers[]> {
+  const { tlsFilesOf } = await import('@redrive/server/internal')
   const all = Object.values(sources)
   const rabbitmqs = all.flatMap(({ rabbitmq = [] }) => rabbitmq).map(rabbitmqOf)
-  const kafkas = all.flatMap(({ kafka = [] }) => kafka).map(kafkaOf)
+  const kafkas = Object.entries(sources).flatMap(([name, { kafka }]) => {
+    if (kafka === undefined) return []
+    const files = tlsFilesOf(`sources.${name}.kafka.tls`, kafka.tls)
+    return [kafkaOf(kafka, files === undefined ? {} : { tls: { ...files } })]
+  })
   const urls = [...all.map(({ postgres }) => postgres?.url), database.url]
   return [
     ...groupsOf(rabbitmqs, ({ amqp }) => amqp).map(rabbitmqsTogether),
@@ -130,10 +135,10 @@ export function vhostIn(amqp: string): string {
   }
 }
 
-function kafkaOf(config: NonNullable<SourceConfig['kafka']>) {
-  const { brokers, topic, group, deadLetterTopics, tls, sasl } = config
+function kafkaOf(config: NonNullable<SourceConfig['kafka']>, secure: Pick<Client, 'tls'>) {
+  const { brokers, topic, group, deadLetterTopics, sasl } = config
   const client: Client = {
-    ...(tls === undefined || tls === false ? {} : { tls: tls === true ? {} : tlsOf(tls) }),
+    ...secure,
     ...(sasl === undefined ? {} : { sasl: { ...sasl, password: sasl.password.reveal() } }),
   }
   const source: KafkaSource = {
@@ -143,14 +148,6 @@ function kafkaOf(config: NonNullable<SourceConfig['kafka']>) {
   }
   return { brokers, client, source }
 }
-
-type Tls = Exclude<NonNullable<NonNullable<SourceConfig['kafka']>['tls']>, boolean>
-
-const tlsOf = ({ ca, cert, key }: Tls) => ({
-  ...(ca === undefined ? {} : { ca }),
-  ...(cert === undefined ? {} : { cert }),
-  ...(key === undefined ? {} : { key: key.reveal() }),
-})
 
 function kafkasTogether(all: readonly ReturnType<typeof kafkaOf>[]): Brokers {
   const { brokers = [], client = {} } = all[0] ?? {}
