@@ -120,6 +120,36 @@ describe('export to a file', () => {
   })
 })
 
+describe('export', () => {
+  test('does not keep the claim of a target that cannot be opened', async () => {
+    const { path, target } = fileTarget()
+    await write(1)
+    const closed = () => {
+      throw new Error('cannot open')
+    }
+    await rejection(exportAudit(pool, { ...target, open: closed }, never))
+    await exportAudit(pool, target, never)
+    expect(sequencesOf(linesOf(await readFile(path, 'utf8'))).at(-1)).toBe(await newest())
+  })
+
+  test('reports a position after the end of the log as an error and as a delay', async () => {
+    const { target } = fileTarget()
+    await write(1)
+    await caughtUp(target)
+    const set = `update redrive_server.audit_export set sequence = sequence + $1`
+    await pool.query(set, [1_000_000])
+    await write(1)
+    const last = await newest()
+    expect((await rejection(exportAudit(pool, target, never))).message).toContain(
+      `but the newest entry of the audit log is ${last}`,
+    )
+    expect(await exportLag(pool, [target])).toMatchObject([{ entries: last }])
+    await pool.query(set, [-1_000_000])
+    await exportAudit(pool, target, never)
+    expect(await exportLag(pool, [target])).toMatchObject([{ entries: 0 }])
+  })
+})
+
 describe('export to a webhook', () => {
   test('sends signed batches, and the position without the URL is in the database', async () => {
     const last = await caughtUp(hook)

@@ -23,11 +23,14 @@ export const RELEASE_TARGET: string = `
 update redrive_server.audit_export set claim = null, claimed_until = null
 where target = $1 and claim = $2`
 
+/** A position after the end of the log is not one that the export has stored, so nothing counts as accepted. */
+const ACCEPTED = 'case when done.sequence <= head.sequence then done.sequence else 0 end'
+
 /** Counts the entries that a target has not accepted, and the age of the oldest one. */
 export const EXPORT_LAG: string = `
-select wanted.target, head.sequence - coalesce(done.sequence, 0) as entries,
+select wanted.target, head.sequence - ${ACCEPTED} as entries,
   coalesce((select (extract(epoch from clock_timestamp()) * 1000)::bigint - at_ms
     from redrive_server.audit
-    where audit.sequence > coalesce(done.sequence, 0) order by audit.sequence limit 1), 0) as age_ms
+    where audit.sequence > ${ACCEPTED} order by audit.sequence limit 1), 0) as age_ms
 from redrive_server.audit_head as head, unnest($1::text[]) as wanted (target)
   left join redrive_server.audit_export as done on done.target = wanted.target`

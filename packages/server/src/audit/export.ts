@@ -1,7 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto'
+import { RedriveError } from '@redrive/core'
 import type { OutboundEvent, Sink } from '@redrive/runtime'
 import type { Pool } from 'pg'
-import { runOn } from '../database.ts'
+import { runOn, type RunSql } from '../database.ts'
 import {
   BATCH_ENTRIES,
   eachLine,
@@ -18,7 +19,7 @@ import {
   SET_EXPORTED,
 } from './export-statements.ts'
 import type { EntryRow } from './read.ts'
-import { NEXT_ENTRIES } from './statements.ts'
+import { HEAD, NEXT_ENTRIES } from './statements.ts'
 
 export type ExportKind = 'file' | 'webhook'
 
@@ -59,10 +60,12 @@ export async function exportAudit(
   const run = runOn(pool)
   const [key, claim] = [keyOf(target), randomUUID()]
   await run(ADD_TARGET, [key])
-  const [claimed] = await run<{ sequence: string }>(CLAIM_TARGET, [key, claim])
-  if (claimed === undefined) return
+  // Opened before the claim: a target that cannot be opened must not keep it.
   const sink = target.open()
   try {
+    const [claimed] = await run<{ sequence: string }>(CLAIM_TARGET, [key, claim])
+    if (claimed === undefined) return
+    await requireWithinLog(run, Number(claimed.sequence))
     let last: number | undefined = Number(claimed.sequence)
     while (last !== undefined && !signal.aborted) {
       const rows = await run<EntryRow>(NEXT_ENTRIES, [last, BATCH_ENTRIES])
@@ -74,9 +77,24 @@ export async function exportAudit(
       last = stored === undefined ? undefined : Number(stored.sequence)
     }
   } finally {
-    await sink.close()
-    await run(RELEASE_TARGET, [key, claim])
+    try {
+      await sink.close()
+    } finally {
+      // Without a claim of this call, it changes nothing.
+      await run(RELEASE_TARGET, [key, claim])
+    }
   }
+}
+
+/** Rejects a position after the end of the log. The export would skip all entries up to it. */
+async function requireWithinLog(run: RunSql, exported: number): Promise<void> {
+  const [head] = await run<{ sequence: string }>(HEAD)
+  const newest = Number(head?.sequence ?? 0)
+  if (exported <= newest) return
+  throw new RedriveError(
+    'CONFLICT',
+    `The table redrive_server.audit_export contains the entry ${exported}, but the newest entry of the audit log is ${newest}. Find out who changed it. Then set its sequence to the last entry that the target has received.`,
+  )
 }
 
 /** Returns how far each target is behind. */
