@@ -2,6 +2,7 @@ import type { ApiError } from '@redrive/api'
 import { ROUTES } from '@redrive/api/internal'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { Caller } from '../src/access/caller.ts'
+import type { Audit } from '../src/audit/audit.ts'
 import { COUNT_UNMASKED } from '../src/audit/statements.ts'
 import { Authorizer } from '../src/operations/authorize.ts'
 import { tamper } from './audit-stage.ts'
@@ -61,7 +62,8 @@ describe('original messages', () => {
   })
 
   test('are counted in turn, so that requests at the same moment do not reject each other', async () => {
-    const limit = { perHour: 3, count: audit.countUnmasked }
+    const count: Audit['countUnmasked'] = (person, atMost) => audit.countUnmasked(person, atMost)
+    const limit = { perHour: 3, count }
     const authorizer = new Authorizer(catalog, audit.write, () => Promise.resolve(), limit)
     const caller = PEOPLE['second'] as Caller
     const results = await Promise.allSettled(
