@@ -206,7 +206,7 @@ describe('a replay to consumers that confirm nothing', () => {
     await stage.replayer.turn()
     const [first] = stage.wire.sent
     if (first === undefined) throw new Error('Nothing was published.')
-    await stage.wire.say({ replayId: first.replayId, outcome: 'dropped', at: 0 })
+    stage.wire.say({ replayId: first.replayId, outcome: 'dropped', at: 0 })
     await stage.replayer.confirm()
     expect(await stage.statuses()).toEqual({ expired: 1 })
     const [id] = await stage.ids()
