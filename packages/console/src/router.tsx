@@ -3,7 +3,7 @@ import {
   createRoute,
   createRouter,
   lazyRouteComponent,
-  redirect,
+  Navigate,
 } from '@tanstack/react-router'
 import { GROUP_ORDERS } from '@redrive/api/enums'
 import { DRAFT_FIELDS } from './words/rule-draft.ts'
@@ -128,7 +128,7 @@ const audit = createRoute({
 const settings = createRoute({
   getParentRoute: () => root,
   path: '/settings',
-  beforeLoad: () => redirect({ to: '/settings/tokens', replace: true, throw: true }),
+  component: () => <Navigate to="/settings/tokens" replace />,
 })
 
 const tokens = createRoute({
