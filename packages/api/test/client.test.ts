@@ -40,7 +40,7 @@ const json =
       .writeHead(status, { 'content-type': 'application/json', ...headers })
       .end(JSON.stringify(value))
 
-const ME = { person: 'ada', name: 'Ada', via: 'token', grants: [] }
+const ME = { person: 'ada', name: 'Ada', via: 'token', grants: [], canApproveOwn: false }
 const ID = '01890000-0000-8000-8000-000000000001'
 
 async function caught(work: Promise<unknown>): Promise<unknown> {
