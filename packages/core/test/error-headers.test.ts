@@ -44,6 +44,12 @@ describe('error headers', () => {
     },
   )
 
+  test('may be JSON of up to 64 KiB', () => {
+    const json = (length: number) => `{"message":"${'x'.repeat(length - '{"message":""}'.length)}"}`
+    expect(reported({ 'x-error': json(65_536) })?.message).toMatch(/^x+$/)
+    expect(reported({ 'x-error': json(65_537) })?.message).toBe(json(65_537))
+  })
+
   test.each([
     ['TypeError: total is undefined', 'TypeError'],
     ['java.lang.IllegalStateException: closed', 'java.lang.IllegalStateException'],

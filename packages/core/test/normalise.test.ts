@@ -55,6 +55,53 @@ describe('a normalised message', () => {
     expect(normaliseMessage(message)).toBe(expected)
   })
 
+  test.each([
+    ['no sofa\n\nno lamp', 'no sofa no lamp'],
+    ['no sofa; ; no lamp', 'no sofa; no lamp'],
+    ['\nno sofa\n', 'no sofa'],
+  ])('has no empty lines and clauses: %j becomes %j', (message, expected) => {
+    expect(normaliseMessage(message)).toBe(expected)
+  })
+
+  test.each([['; '], ['\n']])('has at most 60 parts between %j', (separator) => {
+    const words = Array.from(
+      { length: 61 },
+      (_, at) => `z${'abcdefgh'.charAt(at / 8)}${'klmnopqr'.charAt(at % 8)}`,
+    )
+    const read = normaliseMessage(words.join(separator))
+    expect(read).toBe(normaliseMessage(words.slice(0, 60).join(separator)))
+    expect(read).not.toBe(normaliseMessage(words.slice(0, 59).join(separator)))
+  })
+
+  test.each([
+    ['tags [red, green] of sofa', 'tag <v> of sofa'],
+    ['tags [] of sofa', 'tag <v> of sofa'],
+    ['tags [red] of sofa', 'tags [red] of sofa'],
+    ['unknown tags: red, green', 'unknown tag: <v>'],
+    ['unknown tags: red,green', 'unknown tag: <v>'],
+    ['wrong tags: red, closed', 'wrong tags: red, closed'],
+    ['wrong tags: red and closed', 'wrong tags: red and closed'],
+  ])('has placeholders for lists of names: %j becomes %j', (message, expected) => {
+    expect(normaliseMessage(message)).toBe(expected)
+  })
+
+  test.each([
+    ['room E170 is full', 'room <v> is full'],
+    ['failed with E1700', 'failed with E1700'],
+    ['plan E with 1001 rows', 'plan <v> with <v> row'],
+  ])('has error numbers of four digits or more: %j becomes %j', (message, expected) => {
+    expect(normaliseMessage(message)).toBe(expected)
+  })
+
+  test.each([
+    ['insert into shop.orders (a) values (1) - no', 'insert into orders - no'],
+    ['delete from "shop"."orders" where a = 1 - no', 'delete from orders - no'],
+    ['select a from `shop`.`orders` where b = 1 - no', 'select orders - no'],
+    ['update orders set a = 1 - no', 'update orders - no'],
+  ])('has the table of a statement without its schema: %j becomes %j', (message, expected) => {
+    expect(normaliseMessage(message)).toBe(expected)
+  })
+
   test('contains the text before a cause once', () => {
     expect(normaliseMessage('order 17 failed; caused by timeout 30')).toBe(
       'order <v> failed; caused by timeout <v>',

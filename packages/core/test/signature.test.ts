@@ -67,6 +67,33 @@ describe('the signature', () => {
   })
 })
 
+describe('the kinds', () => {
+  test.each([
+    ['reason: stolen_card'],
+    ['reason: blocked'],
+    ['column: b'],
+    ['code: 5'],
+    ['code: 21211'],
+    ['errno: -104'],
+  ])('contain %j unchanged, because it is a code', (kind) => {
+    expect(signatureParts({ ...input, kinds: [kind] }).kinds).toEqual([kind])
+  })
+
+  test.each([
+    ['code: 1234567', 'code'],
+    ['customer Anna is blocked', 'block customer'],
+    ['customer Anna has state: blocked', 'block customer state'],
+    ['reason: no sofa of Anna', 'no reason'],
+  ])('contain the keywords of other texts: %j becomes %j', (kind, expected) => {
+    expect(signatureParts({ ...input, kinds: [kind] }).kinds).toEqual([expected])
+  })
+
+  test('contain equal ones once', () => {
+    const kinds = ['customer Anna is blocked', 'customer Bob is blocked']
+    expect(signatureParts({ ...input, kinds }).kinds).toEqual(['block customer'])
+  })
+})
+
 describe('the message', () => {
   test.each([
     ['order 12345 not found', 'order <v> not found'],
