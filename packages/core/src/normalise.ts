@@ -31,13 +31,13 @@ const LONG_TEXTS: readonly Rule[] = [
   // Statements of SQL: the number of values differs. The verb and the table stay.
   [
     /\b(insert into|delete from|update) (["`\w.]{1,80})(?= (?:\(|set |where |values))[^\n]*?(?= - |\n|$)/gi,
-    (_, verb = '', table = '') => `${verb} ${tableOf(table)}`,
+    (_, verb, table) => `${verb} ${tableOf(table)}`,
     / (?:into|from|set) /i,
   ],
   [/\nparams: [^\n]*/g, '', '\nparams: '],
   [
     /\bselect\b[^\n]{0,300}? from (["`\w.]{1,80})[^\n]*?(?= - |\n|$)/gi,
-    (_, table = '') => `select ${tableOf(table)}`,
+    (_, table) => `select ${tableOf(table)}`,
     / from /i,
   ],
 ]
@@ -66,7 +66,7 @@ const TEXTS: readonly Rule[] = [
   [/(?<=[a-z]:\/\/)[^\s/"'`,;)\]<>]{1,255}/g, VALUE, '://'],
   [
     /(?<![\w.?/-])([A-Za-z_][\w.-]{0,40})=("[^"]{0,200}"|'[^']{0,200}'|[^\s,;&()[\]{}"']+)/g,
-    (found, key = '', value = '') =>
+    (found, key, value) =>
       KIND_KEY.test(key) && KIND_VALUE.test(value)
         ? found.replaceAll(/["']/g, '')
         : `${key}=${VALUE}`,
@@ -84,7 +84,7 @@ const TEXTS: readonly Rule[] = [
 /** A word or a list of words behind a colon, at the end of a clause: `unknown tags: red, blue`. */
 const LISTED: Rule = [
   /(?<![\p{L}\w])([\p{L}_]{2,40}): ((?:[\p{Ll}<>-]{1,40}(?:, ?| and ))*[\p{Ll}<>-]{1,40})(?=[;)}\]]|\.?$)/gu,
-  (found, key = '', list = '') =>
+  (found, key, list) =>
     KIND_KEY.test(key) || REASON_NEXT.test(key) || !isListOfNames(list)
       ? found
       : `${key}: ${VALUE}`,
@@ -154,5 +154,5 @@ function isListOfNames(list: string): boolean {
 
 /** Returns the name of a table without its quotes and its schema. */
 function tableOf(name: string): string {
-  return name.replaceAll(/["`]/g, '').split('.').at(-1) ?? ''
+  return name.slice(name.lastIndexOf('.') + 1).replaceAll(/["`]/g, '')
 }

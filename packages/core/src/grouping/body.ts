@@ -93,8 +93,8 @@ export function kindsOfText(body: string): readonly string[] {
   const kinds = new Set<string>()
   // A body in a text of another body has backslashes before its quotes.
   const text = body.replaceAll('\\"', '"')
-  for (const [, key = '', double, single, number, list, word] of text.matchAll(ENTRY)) {
-    const value = double ?? single ?? number ?? word ?? (list === undefined ? '' : stepsOf(list))
+  for (const [, key = '', double, single, number, list = '', word] of text.matchAll(ENTRY)) {
+    const value = double ?? single ?? number ?? word ?? stepsOf(list)
     const kind = kindOf(key, value)
     if (kind !== undefined) kinds.add(kind)
     if (kinds.size === KINDS_MAX) break
@@ -112,12 +112,12 @@ export function kindOf(key: string, value: string): string | undefined {
 
 /** Returns true for a text with words of error messages. */
 function isMessage(text: string): boolean {
-  const words = text.toLowerCase().match(/\p{L}{2,}/gu) ?? []
-  const known = words.filter((word) => MESSAGE_WORDS.has(word)).length
+  const words = [...text.toLowerCase().matchAll(/\p{L}{2,}/gu)]
+  const known = words.filter(([word]) => MESSAGE_WORDS.has(word)).length
   return known > 1 || (known === 1 && !/\d/.test(text))
 }
 
 /** Returns the path of a schema without the positions in lists: `"lines", 3, "price"` becomes `lines/price`. */
 function stepsOf(list: string): string {
-  return [...list.matchAll(/["']([^"']+)["']/g)].map(([, step = '']) => step).join('/')
+  return [...list.matchAll(/["']([^"']+)["']/g)].map(([, step]) => step).join('/')
 }

@@ -29,11 +29,9 @@ export function keywordsOf(message: string): string {
   const words: Word[] = []
   const names: string[] = []
   for (const clause of clauses) sortOut(clause, words, names)
-  const known = words.filter(({ stem }) => stem !== undefined)
+  const known = words.flatMap(({ stem }) => stem ?? [])
   const isEnglish = known.length >= ENGLISH_MIN * words.length || !FOREIGN.test(message)
-  const kept = isEnglish
-    ? known.map(({ stem = '' }) => stem)
-    : words.map(({ core }) => core).filter(isSmall)
+  const kept = isEnglish ? known : words.map(({ core }) => core).filter(isSmall)
   const keywords = new Set([...kept.filter((word) => !FILLERS.has(word)), ...names])
   return [...keywords].sort().join(' ')
 }

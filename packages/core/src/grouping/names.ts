@@ -84,24 +84,22 @@ function isField({ core, shape }: Word, words: readonly Word[], at: number): boo
 
 /** In German, the first noun of a run may say what it is: `Kunde Müller`. A noun alone is not a name. */
 function markGermanNames(words: readonly Word[]): void {
-  for (let at = 0; at < words.length; at += 1) {
-    if (words[at]?.shape !== 'name' || GERMAN_START.test(coreAt(words, at))) continue
-    const end = endOfRun(words, at)
+  words.forEach((word, at) => {
+    if (word.shape !== 'name' || GERMAN_START.test(word.core)) return
+    const end = endOfRun(word, words, at)
     const isPlace = /^(?:in|nach|aus|von|an)$/.test(coreAt(words, at - 1))
-    const start = GERMAN_ENTITY.test(coreAt(words, at)) ? at + 1 : at
+    const start = GERMAN_ENTITY.test(word.core) ? at + 1 : at
     if (end > at + 1 || isPlace) mark(words.slice(start, end), 'value')
-    at = end - 1
-  }
+  })
 }
 
 function markNames(words: readonly Word[]): void {
-  for (let at = 0; at < words.length; at += 1) {
-    if (words[at]?.shape !== 'name' && !isPartOfName(words, at)) continue
-    const end = endOfRun(words, at)
+  words.forEach((word, at) => {
+    if (word.shape !== 'name' && !isPartOfName(word, words, at)) return
+    const end = endOfRun(word, words, at)
     const isSentence = end === at + 1 && isFirstWord(words, at)
     mark(words.slice(at, end), isSentence ? 'kept' : 'value')
-    at = end - 1
-  }
+  })
 }
 
 function mark(words: readonly Word[], shape: 'kept' | 'value'): void {
@@ -117,26 +115,28 @@ function isFirstWord(words: readonly Word[], at: number): boolean {
 }
 
 /** Returns true for a capitalised word of the dictionary inside of a sentence, before a name: `in New York`. */
-function isPartOfName(words: readonly Word[], at: number): boolean {
-  const word = words[at]
-  if (word?.shape !== 'title' || words[at + 1]?.shape !== 'name') return false
-  return word.after === '' && !isStart(words, at)
+function isPartOfName({ after, shape }: Word, words: readonly Word[], at: number): boolean {
+  if (shape !== 'title' || words[at + 1]?.shape !== 'name') return false
+  return after === '' && !isStart(words, at)
 }
 
 /** Returns the place behind a run of names: `Ludwig van Beethoven`, `Rio de Janeiro`. */
-function endOfRun(words: readonly Word[], start: number): number {
+function endOfRun(first: Word, words: readonly Word[], start: number): number {
   let end = start + 1
-  for (let at = end; at < words.length && !endsRun(words[at - 1]); at += 1) {
-    const shape = words[at]?.shape
-    if (shape === 'name' || shape === 'title') end = at + 1
-    else if (!NAME_JOINERS.has(coreAt(words, at))) break
+  let previous = first
+  for (let at = end; !endsRun(previous); at += 1) {
+    const word = words[at]
+    if (word === undefined) break
+    if (word.shape === 'name' || word.shape === 'title') end = at + 1
+    else if (!NAME_JOINERS.has(word.core)) break
+    previous = word
   }
   return end
 }
 
 /** Punctuation ends a run, except behind an initial: `J. Smith`. */
-function endsRun(word: Word | undefined): boolean {
-  return /[.:;!?)]/.test(word?.after ?? '') && !/^\p{Lu}\p{Ll}?$/u.test(word?.core ?? '')
+function endsRun({ core, after }: Word): boolean {
+  return /[.:;!?)]/.test(after) && !/^\p{Lu}\p{Ll}?$/u.test(core)
 }
 
 /** Returns true for a word that begins a sentence. */
