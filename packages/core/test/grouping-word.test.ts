@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { wordOf } from '../src/grouping/word.ts'
+import { cached, wordOf } from '../src/grouping/word.ts'
 
 describe('a word and its punctuation', () => {
   test.each([
@@ -60,5 +60,45 @@ describe('the shape of a word', () => {
     expect(second.shape).toBe('name')
     second.shape = 'value'
     expect(wordOf('Schmidt').shape).toBe('name')
+  })
+})
+
+describe('the cache of words', () => {
+  /** Returns a cached function, and the texts that it parsed. */
+  function recorded() {
+    const parsed: string[] = []
+    const read = cached((token) => {
+      parsed.push(token)
+      return { token }
+    })
+    return { parsed, read }
+  }
+
+  test('has each text once', () => {
+    const { parsed, read } = recorded()
+    expect([read('order'), read('late'), read('order')]).toEqual([
+      { token: 'order' },
+      { token: 'late' },
+      { token: 'order' },
+    ])
+    expect(parsed).toEqual(['order', 'late'])
+  })
+
+  test('has texts of up to 24 characters', () => {
+    const { parsed, read } = recorded()
+    const [short, long] = ['x'.repeat(24), 'x'.repeat(25)]
+    for (const token of [short, short, long, long]) read(token)
+    expect(parsed).toEqual([short, long, long])
+  })
+
+  test('has 4000 texts, and starts again with the next one', () => {
+    const { parsed, read } = recorded()
+    for (let at = 0; at < 4000; at += 1) read(`word${at}`)
+    read('word0')
+    expect(parsed.length).toBe(4000)
+    read('word4000')
+    read('word0')
+    read('word4000')
+    expect(parsed.slice(4000)).toEqual(['word4000', 'word0'])
   })
 })

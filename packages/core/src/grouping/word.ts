@@ -86,18 +86,22 @@ const KNOWN_MAX = 4000
 /** Longer texts are values, which do not occur again. */
 const KNOWN_LENGTH_MAX = 24
 
-const known = new Map<string, Word>()
-
 /** Returns the word of a text without spaces. The result for a text is always the same; a cache saves most of the time. */
-export function wordOf(token: string): Word {
-  const found = known.get(token)
-  if (found !== undefined) return { ...found }
-  const word = parseWord(token)
-  if (token.length <= KNOWN_LENGTH_MAX) {
-    if (known.size >= KNOWN_MAX) known.clear()
-    known.set(token, { ...word })
+export const wordOf: (token: string) => Word = cached(parseWord)
+
+/** Returns a function that calls `parse` once for a short text that occurs often. Each result is a new object. */
+export function cached<T extends object>(parse: (token: string) => T): (token: string) => T {
+  const known = new Map<string, T>()
+  return (token) => {
+    const found = known.get(token)
+    if (found !== undefined) return { ...found }
+    const word = parse(token)
+    if (token.length <= KNOWN_LENGTH_MAX) {
+      if (known.size >= KNOWN_MAX) known.clear()
+      known.set(token, { ...word })
+    }
+    return word
   }
-  return word
 }
 
 /** Splits a text without spaces into a word and its punctuation. */
@@ -121,8 +125,7 @@ function isPunctuation(token: string, start: number, end: number): boolean {
   const last = token.charAt(end - 1)
   if (!CLOSING.includes(last) || token.endsWith(VALUE, end)) return false
   const open = OPENED_BY[last]
-  const at = open === undefined ? -1 : token.indexOf(open, start)
-  return at === -1 || at >= end
+  return open === undefined || !token.includes(open, start)
 }
 
 function shapeOf(core: string): Shape {
