@@ -39,6 +39,8 @@ describe('the names in a clause', () => {
 
   test.each([
     ['paid by Anna. Customer Bob is away', 'paid by <v>. Customer <v> is away'],
+    ['paid by Anna Schmidt. Customer Bob is away', 'paid by <v> <v>. Customer <v> is away'],
+    ['Anna Schmidt is away', '<v> <v> is away'],
     ['no rights for Anna: Limit is reached', 'no rights for <v>: Limit is reached'],
     ['(sent by Anna) Limit is reached', '(sent by <v>) Limit is reached'],
     ['no contact at IKEA. Retry is allowed', 'no contact at <v>. Retry is allowed'],
