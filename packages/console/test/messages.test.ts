@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import type { MessageRow } from '../src/data/messages.ts'
+import { bytesOf, hexLines, textOfBytes } from '../src/words/bytes.ts'
 import { wordTexts } from '../src/words/filter-words.ts'
 import { failureTitle, foldFailures } from '../src/words/history.ts'
-import { bytesOf, hexLines } from '../src/words/hex-lines.ts'
 import { jsonLines, maskedCount, parseExact } from '../src/words/json-lines.ts'
 import { parseColumns, toggledColumns } from '../src/words/message-columns.ts'
-import { frozenFilter, messageFilter, withEveryStatus } from '../src/words/message-filter.ts'
+import { frozenFilter, messageFilter } from '../src/words/message-filter.ts'
 import { currentRows } from '../src/words/message-rows.ts'
 import { messageSentence, reasonText } from '../src/words/message-sentence.ts'
 
@@ -43,10 +43,6 @@ describe('the filter of messages', () => {
     expect(frozenFilter('after:24h before:2030-01-01', NOW)).toBe(
       `${after} before:2026-11-18T03:04:00.000Z`,
     )
-  })
-  test('can match every status', () => {
-    expect(withEveryStatus('key:1')).toContain('key:1 status:open status:replaying')
-    expect(withEveryStatus('key:1')).toContain('status:expired')
   })
 })
 
@@ -143,6 +139,17 @@ describe('a body', () => {
     expect(hexLines(bytesOf(btoa('{"a":1}\n')))).toEqual([
       { at: '000000', hex: '7b 22 61 22 3a 31 7d 0a                        ', text: '{"a":1}.' },
     ])
+    const bytes = Uint8Array.from({ length: 40 }, (_, at) => at + 0x58)
+    expect(hexLines(bytes, 20).map(({ at, text }) => [at, text])).toEqual([
+      ['000000', 'XYZ[\\]^_`abcdefg'],
+      ['000010', 'hijk'],
+    ])
+    expect(hexLines(Uint8Array.from([0, 127, 200]))[0]?.text).toBe('...')
+    expect([...bytesOf('AP8=')]).toEqual([0, 255])
+  })
+  test('is text only if its bytes are UTF-8', () => {
+    expect(textOfBytes(bytesOf('AP8='))).toBeUndefined()
+    expect(textOfBytes(bytesOf('4pyT'))).toBe('✓')
   })
 })
 

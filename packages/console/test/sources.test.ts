@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { SetAsideMessage } from '../src/data/sources.ts'
 import { actionsOf, isOwnRequest } from '../src/screens/sources/set-aside-actions.ts'
 import { bySeverity, expiredText, problemsOf } from '../src/words/sources.ts'
-import { bytesOf, hexLines, parseSetAside, textOfBytes } from '../src/words/set-aside.ts'
+import { parseSetAside } from '../src/words/set-aside.ts'
 
 type Source = Output<'listSources'>['sources'][number]
 type Status = Source['state']['status']
@@ -98,20 +98,4 @@ test('the filter of set-aside messages has two fields', () => {
   expect(problem('text')).toMatch(/fields source and status/)
   expect(problem('reason:x')).toMatch(/fields source and status/)
   expect(problem('"open')).toMatch(/closing quote/)
-})
-
-test('bytes are shown as hexadecimal digits and as ASCII, up to a limit', () => {
-  const bytes = Uint8Array.from({ length: 40 }, (_, at) => at + 0x58)
-  expect(hexLines(bytes, 20)).toEqual([
-    {
-      at: '0000',
-      hex: '58 59 5a 5b 5c 5d 5e 5f 60 61 62 63 64 65 66 67',
-      text: 'XYZ[\\]^_`abcdefg',
-    },
-    { at: '0010', hex: '68 69 6a 6b', text: 'hijk' },
-  ])
-  expect(hexLines(Uint8Array.from([0, 127, 200]), 9)[0]?.text).toBe('...')
-  expect([...bytesOf('AP8=')]).toEqual([0, 255])
-  expect(textOfBytes(bytesOf('AP8='))).toBeUndefined()
-  expect(textOfBytes(bytesOf('4pyT'))).toBe('✓')
 })

@@ -30,13 +30,6 @@ export function messageFilter(words: string, range: MessageRange, now: number): 
 
 const textOf = (words: string) => (words.trim() === '' ? [] : [words.trim()])
 
-/** The statuses, so that a list has every message and not only the open ones. */
-const STATUS = FILTER_FIELDS.find(({ name }) => name === 'status')
-
-/** Returns a filter that also matches messages which are not open. */
-export const withEveryStatus = (filter: string): string =>
-  [filter, ...(STATUS?.choices ?? []).map((choice) => formatFilterWord('status', choice))].join(' ')
-
 /**
  * Returns the filter without messages that fail after `at`, so that a selection does not grow. A word `before` of the user
  * is kept if it is earlier.

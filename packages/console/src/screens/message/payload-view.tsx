@@ -1,7 +1,7 @@
 import { type ReactNode, useState } from 'react'
 import { Button } from '../../components/button.tsx'
 import { Peer } from '../../components/peer.tsx'
-import { hexLines } from '../../words/hex-lines.ts'
+import { hexLines } from '../../words/bytes.ts'
 import type { JsonLine, Token } from '../../words/json-lines.ts'
 import { countText } from '../../words/numbers.ts'
 import { peerText, shorten } from '../../words/peer.ts'

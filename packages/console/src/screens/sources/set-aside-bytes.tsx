@@ -11,8 +11,8 @@ import {
   type SetAsideMessage,
   type SetAsidePayload,
 } from '../../data/sources.ts'
+import { bytesOf, hexLines, textOfBytes } from '../../words/bytes.ts'
 import { bytesText } from '../../words/numbers.ts'
-import { bytesOf, hexLines, textOfBytes } from '../../words/set-aside.ts'
 import { useChange } from '../../dialogs/use-change.ts'
 
 /** 5 min: long enough to read a body. After it, the bytes are hidden again. */
@@ -160,7 +160,7 @@ const Hex = ({ bytes }: { readonly bytes: Uint8Array }) => (
     {hexLines(bytes, BYTES_MAX).map(({ at, hex, text }) => (
       <span key={at}>
         <span className="faint">{at}</span>
-        {`  ${hex.padEnd(47)}  ${text}\n`}
+        {`  ${hex}  ${text}\n`}
       </span>
     ))}
     {bytes.length > BYTES_MAX ? (

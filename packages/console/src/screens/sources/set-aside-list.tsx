@@ -7,10 +7,10 @@ import { Time } from '../../components/time.tsx'
 import { useMe } from '../../data/me.ts'
 import type { SetAsideAction, SetAsideMessage } from '../../data/sources.ts'
 import { useKeys } from '../../keys.ts'
+import { SelectionBar } from '../../list/list-parts.tsx'
 import { bytesText, countOf, countText } from '../../words/numbers.ts'
 import { REASON_NAMES } from '../../words/set-aside.ts'
 import { actionsOf } from './set-aside-actions.ts'
-import '../../list/list.css'
 
 export interface SetAsideListProps {
   readonly messages: readonly SetAsideMessage[]
@@ -113,7 +113,7 @@ export function SetAsideBulk({ messages, onAction, onClear }: SetAsideBulkProps)
     ),
   )
   return (
-    <section className="selection-bar" aria-label="Selection">
+    <SelectionBar label="Selection" onClear={onClear}>
       <b>{countOf(messages.length, 'message')} selected</b>
       {common.length === 0 ? (
         <span className="quiet small">No action is possible on all of them.</span>
@@ -123,9 +123,6 @@ export function SetAsideBulk({ messages, onAction, onClear }: SetAsideBulkProps)
           {bulk} {countText(messages.length)}…
         </Button>
       ))}
-      <Button size="small" kind="ghost" onClick={onClear}>
-        Clear
-      </Button>
-    </section>
+    </SelectionBar>
   )
 }
