@@ -49,7 +49,7 @@ export function Edit() {
   ]
   return (
     <Page title="Edit and replay" crumbs={crumbs}>
-      <section className="run-head">
+      <section className="page-head run-head">
         <div>
           <h1>
             Edit and replay <Peer text={message.key} most={200} />

@@ -114,9 +114,9 @@ function Head({ group, etag, onDialog }: HeadProps) {
   const mode = useStore(timeMode)
   const state = group.regressed && group.state === 'open' ? 'regressed' : group.state
   return (
-    <section className="group-head">
+    <section className="page-head group-head">
       <div>
-        <div className="group-meta">
+        <div className="page-meta">
           <Pill state={state} />
           <FailureClass name={group.class} />
           {group.code === undefined ? null : (

@@ -23,9 +23,9 @@ export interface MessageHeadProps {
 
 /** The status, the sentence and the actions of a message. */
 export const MessageHead = ({ message, from }: MessageHeadProps) => (
-  <section className="message-head">
+  <section className="page-head message-head">
     <div>
-      <div className="message-meta">
+      <div className="page-meta">
         <Pill state={message.status} />
         {message.quarantined ? <Tag text="quarantined" tone="warn" /> : null}
         <FailureClass name={message.class} />

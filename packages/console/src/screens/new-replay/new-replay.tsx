@@ -83,7 +83,7 @@ function Select({ filter, onPreview }: SelectProps) {
           : undefined
   return (
     <Page title="New replay" crumbs={CRUMBS}>
-      <section className="run-head">
+      <section className="page-head run-head">
         <div>
           <h1>
             Replay {count} {rows.length === 1 ? 'message' : 'messages'}

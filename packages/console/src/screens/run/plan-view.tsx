@@ -82,9 +82,9 @@ export function PlanView({ run }: { readonly run: Run }) {
   const expiresAt = run.plannedAt + PLAN_LIFE_MS
   return (
     <>
-      <section className="run-head">
+      <section className="page-head run-head">
         <div>
-          <div className="run-meta">
+          <div className="page-meta">
             <Pill state="planned" />
             <span>
               planned by {isOwn ? 'you' : personName(run.plannedBy)} at{' '}

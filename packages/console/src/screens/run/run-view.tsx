@@ -43,9 +43,9 @@ export function RunView({ run }: { readonly run: Run }) {
   const by = (person: string) => (person === me.person ? 'you' : personName(person, me))
   return (
     <>
-      <section className="run-head">
+      <section className="page-head run-head">
         <div>
-          <div className="run-meta">
+          <div className="page-meta">
             <Pill state={run.state} />
             <span>
               planned by {by(run.plannedBy)}
