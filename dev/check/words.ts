@@ -59,7 +59,7 @@ const tracked = (): readonly string[] =>
 
 /** Words that an API summary may begin with. */
 const VERB =
-  /^(Get|List|Create|Update|Set|Delete|Count|Export|Stream|Add|Change|Discard|Restore|Approve|Pause|Resume|Cancel|Revoke|Plan|Enable|Explain|Acknowledge|Freeze|Merge|Move|Reopen|Request|Separate|Split)\b/
+  /^(Get|List|Create|Update|Set|Delete|End|Count|Export|Stream|Add|Change|Discard|Restore|Approve|Pause|Resume|Cancel|Revoke|Plan|Enable|Explain|Acknowledge|Freeze|Merge|Move|Reopen|Request|Separate|Split)\b/
 const MOST_WORDS = 25
 
 /** Returns the sentences of the pages with more than 25 words, and the number of all sentences. */
