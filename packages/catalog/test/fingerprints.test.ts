@@ -322,14 +322,19 @@ test('retention deletes the empty parts of a named group, and then the group, bu
   expect(await made.group(group.id)).toMatchObject({ openCount: 1 })
 })
 
+/** Gives a source as many groups as it may have. */
+const fill = (source: string) =>
+  pool.query(
+    `insert into redrive_catalog.failure_group (id, source_id, signature, algorithm, class, title, sample, first_seen_at, last_seen_at)
+       select gen_random_uuid(), s.id, 'x-' || n, 1, 'unknown', 't', 't', now(), now()
+         from redrive_catalog.source s, generate_series(1, 10000) n where s.name = $1`,
+    [source],
+  )
+
 test('a source with too many groups has one part for all further handlers of a named group', async () => {
   const made = withRules(declined())
   await made.ingest(new ListSource(letters(1, { signature: A, message: 'another' }), 'full'))
-  await pool.query(
-    `insert into redrive_catalog.failure_group (id, source_id, signature, algorithm, class, title, sample, first_seen_at, last_seen_at)
-       select gen_random_uuid(), s.id, 'x-' || n, 1, 'unknown', 't', 't', now(), now()
-         from redrive_catalog.source s, generate_series(1, 10000) n where s.name = 'full'`,
-  )
+  await fill('full')
   const several = ['a', 'b', 'c'].flatMap((handler) =>
     letters(2, ELAVON).map((one) => ({ ...one, handler })),
   )
@@ -341,4 +346,30 @@ test('a source with too many groups has one part for all further handlers of a n
     [namedGroupId('full', 'Acquirer declined')],
   )
   expect(parts).toEqual([{ handler: null, open: 6 }])
+})
+
+test('applying rules keeps the limit of groups of a source', async () => {
+  const made = withRules(declined())
+  const several = ['a', 'b', 'c'].flatMap((handler) =>
+    letters(2, ELAVON).map((one) => ({ ...one, handler })),
+  )
+  await plain.ingest(new ListSource(several, 'limited'))
+  await fill('limited')
+  const groups = () =>
+    rows<{ name: string | null; signature: string; handler: string | null; open: number }>(
+      pool,
+      `select g.name, g.signature, g.handler, g.open_count::integer as open from redrive_catalog.failure_group g
+         join redrive_catalog.source s on s.id = g.source_id where s.name = 'limited' and g.open_count > 0`,
+    )
+  expect(await made.regrouping.apply({ sources: ['limited'] })).toMatchObject({ moved: 6 })
+  expect(await groups()).toMatchObject([{ name: 'Acquirer declined', handler: null, open: 6 }])
+  expect(await made.regrouping.apply({ sources: ['limited'] })).toMatchObject({ moved: 0 })
+  // The group by signature is gone, and there is no room for a new one.
+  await pool.query(
+    `delete from redrive_catalog.failure_group g using redrive_catalog.source s
+       where s.id = g.source_id and s.name = 'limited' and g.name is null and g.signature not like 'x-%'`,
+  )
+  expect(await plain.regrouping.apply({ sources: ['limited'] })).toMatchObject({ moved: 6 })
+  expect(await groups()).toMatchObject([{ name: null, signature: 'overflow', open: 6 }])
+  expect(await miscounted()).toEqual([])
 })

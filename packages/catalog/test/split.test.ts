@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { catalog, type SplitConditions } from '../src/index.ts'
 import { groupId, namedGroupId } from '../src/ingest/identity.ts'
+import { applyFingerprints } from '../src/regrouping/fingerprints.ts'
 import { dead, ListSource, migrated, refusal, rows, type Said } from './rig.ts'
 
 const pool = await migrated('redrive_catalog_split')
@@ -104,6 +105,40 @@ describe('a split', () => {
     expect(await made.regrouping.apply({ sources: ['kept'] })).toMatchObject({ moved: 0 })
     expect(await openOf(group.id)).toBe(2)
     expect((await made.regrouping.preview(['kept'])).rules).toEqual([])
+  })
+
+  test.each<[string, SplitConditions]>([
+    ['text', { texts: ['ledger'] }],
+    ['header', { headers: { tenant: 'acme' } }],
+  ])('by %s during an apply is used by the rest of the apply', async (by, conditions) => {
+    const source = `during apply by ${by}`
+    const rule = { name: 'locks', match: { text: 'lock timeout' }, group: 'Locks' }
+    const named = catalog({ pool, fingerprints: [rule] })
+    const letters = Array.from({ length: 3 }, () =>
+      dead({ ...LEDGER, delivery: { headers: { tenant: 'acme' } } }),
+    )
+    await named.ingest(new ListSource(letters, source))
+    await add(source, 1, OTHER)
+    // The rule is removed. The split happens after the page was read and before the first move.
+    let isSplit = false
+    const late = Object.assign(Object.create(pool) as typeof pool, {
+      connect: async () => {
+        if (!isSplit) {
+          isSplit = true
+          await split(source, conditions)
+        }
+        return pool.connect()
+      },
+    })
+    const reader = { pool, timeoutMs: 5_000 }
+    expect(await applyFingerprints({ pool: late, reader }, [], { sources: [source] })).toEqual({
+      moved: 3,
+      examined: 4,
+      nextCursor: undefined,
+    })
+    expect(await openOf(namedGroupId(source, 'ledger'))).toBe(3)
+    expect(await openOf(groupId(source, A))).toBe(1)
+    expect(await miscounted()).toEqual([])
   })
 
   test('is rejected with the reason, and a repeated one continues', async () => {

@@ -38,6 +38,31 @@ export async function knownGroups(
   )
   const missing = [...wanted.values()].filter(({ group }) => !known.has(group.id))
   if (missing.length === 0) return { overflow: new Map(), isCarried: false }
+  const { created, overflow } = await addWithinLimit(run, source, missing)
+  await linkOlderGroups(run, source.id, created)
+  const isCarried = await carryMerges(
+    run,
+    source.id,
+    created
+      .filter(({ root, signature }) => root === undefined && signature !== OVERFLOW)
+      .map(({ id }) => id),
+  )
+  return { overflow, isCarried }
+}
+
+/** The groups that were created, and what to use instead of the others. */
+interface LimitedGroups {
+  readonly created: readonly NewGroup[]
+  /** The group to use instead of each group that was not created, by its id. */
+  readonly overflow: ReadonlyMap<string, NewGroup>
+}
+
+/** Creates missing groups up to the limit of a source. */
+async function addWithinLimit(
+  run: RunSql,
+  source: Pick<KnownSource, 'id' | 'name'>,
+  missing: readonly CreatedGroup[],
+): Promise<LimitedGroups> {
   const [counted] = await run<{ count: number }>(COUNT_GROUPS, [source.id])
   const room = Math.max(0, GROUPS_MAX - (counted?.count ?? 0))
   const overflow = overflowOf(source)
@@ -56,21 +81,24 @@ export async function knownGroups(
   const at = excess[0]?.at
   if (at !== undefined) created.push({ group: overflow, at })
   await addGroups(run, source.id, created)
-  await linkOlderGroups(
-    run,
-    source.id,
-    created.map(({ group }) => group),
-  )
-  const isCarried = await carryMerges(
-    run,
-    source.id,
-    others.slice(0, otherRoom).map(({ group }) => group.id),
-  )
   const replaced = [
     ...shared.map(({ from, group }) => [from, group] as const),
     ...excess.map(({ group }) => [group.id, overflow] as const),
   ]
-  return { overflow: new Map(replaced), isCarried }
+  return { created: created.map(({ group }) => group), overflow: new Map(replaced) }
+}
+
+/** Creates the groups that do not exist, up to the limit. Returns what to use instead of the others, by their ids. */
+export async function addMissingGroups(
+  run: RunSql,
+  source: Pick<KnownSource, 'id' | 'name'>,
+  wanted: readonly CreatedGroup[],
+): Promise<ReadonlyMap<string, NewGroup>> {
+  const rows = await run<KnownGroup>(KNOWN_GROUPS, [wanted.map(({ group }) => group.id)])
+  const known = new Set(rows.map(({ id }) => id))
+  const missing = wanted.filter(({ group }) => !known.has(group.id))
+  if (missing.length === 0) return new Map()
+  return (await addWithinLimit(run, source, missing)).overflow
 }
 
 export interface KnownGroups {
@@ -106,7 +134,7 @@ async function complete(run: RunSql, groups: readonly NewGroup[]): Promise<void>
 
 const OVERFLOW = 'overflow'
 
-function overflowOf({ name }: KnownSource): NewGroup {
+function overflowOf({ name }: Pick<KnownSource, 'name'>): NewGroup {
   const title = `All failures beyond the first ${GROUPS_MAX} groups of this source`
   return {
     id: groupId(name, OVERFLOW),

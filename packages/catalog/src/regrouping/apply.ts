@@ -1,6 +1,6 @@
 import { RedriveError } from '@redrive/core'
-import { explaining, inTransaction } from '../database.ts'
-import { addGroups } from '../ingest/groups.ts'
+import { explaining, inTransaction, type RunSql } from '../database.ts'
+import { addMissingGroups } from '../ingest/groups.ts'
 import type { Cursor } from '../read/sql.ts'
 import type { RegroupingDeps } from './merge.ts'
 import { type PlannedMove, readPage, type Scope } from './scan.ts'
@@ -36,54 +36,77 @@ export async function moveInSlices(
   for (const scope of inOrder) {
     if (start !== undefined && keyOf(scope) < start.scope) continue
     let at = start?.scope === keyOf(scope) ? start.at : undefined
-    do {
-      const page = await readPage(deps.reader, scope, at)
-      const moves = page.letters.flatMap((letter) => scope.plan(letter) ?? [])
+    for (let current = scope; ; ) {
+      const page = await readPage(deps.reader, current, at)
+      const moves = page.letters.flatMap((letter) => current.plan(letter) ?? [])
+      const done = await moveAll(deps, current, moves)
+      moved += done.moved
+      if (done.renewed !== undefined) {
+        // A user has split or merged groups since. The page is read and planned again.
+        current = done.renewed
+        continue
+      }
       examined += page.letters.length
-      moved += await moveAll(deps, scope.source, moves)
       at = page.next
-      if (at !== undefined && performance.now() > endsAt) {
+      if (at === undefined) break
+      if (performance.now() > endsAt) {
         return { moved, examined, nextCursor: positionText({ scope: keyOf(scope), at }) }
       }
-    } while (at !== undefined)
+    }
   }
   return { moved, examined, nextCursor: undefined }
 }
 
 const keyOf = ({ source, part }: Scope) => part ?? source
 
+interface MoveResult {
+  readonly moved: number
+  /** The scope by the splits of now, if they have changed. The rest of the moves was not made. */
+  readonly renewed?: Scope
+}
+
 async function moveAll(
   { pool }: RegroupingDeps,
-  source: string,
+  scope: Scope,
   moves: readonly PlannedMove[],
-): Promise<number> {
+): Promise<MoveResult> {
   let moved = 0
   for (let from = 0; from < moves.length; from += MOVE_BATCH) {
     const batch = moves.slice(from, from + MOVE_BATCH)
-    moved += await explaining(() =>
-      inTransaction(pool, async (run) => {
-        const [known] = await run<{ id: number }>(SOURCE_ID, [source])
-        const sourceId = known?.id ?? 0
-        await run(SHARE_SOURCE, [sourceId])
-        const targets = new Map(batch.map((move) => [move.target.id, move]))
-        await addGroups(
-          run,
-          sourceId,
-          [...targets.values()].map(({ target, letter }) => ({
-            group: target,
-            at: letter.last_ms,
-          })),
-        )
-        const [row] = await run<{ moved: number }>(MOVE, [
-          batch.map(({ letter }) => letter.id),
-          batch.map(({ letter }) => letter.group_id),
-          batch.map(({ target }) => target.id),
-        ])
-        return row?.moved ?? 0
-      }),
-    )
+    const done = await explaining(() => inTransaction(pool, (run) => moveBatch(run, scope, batch)))
+    moved += done.moved
+    if (done.renewed !== undefined) return { moved, renewed: done.renewed }
   }
-  return moved
+  return { moved }
+}
+
+/** Moves some dead letters. The lock of the source prevents merges and splits until the end of the transaction. */
+async function moveBatch(
+  run: RunSql,
+  scope: Scope,
+  batch: readonly PlannedMove[],
+): Promise<MoveResult> {
+  const { source: name } = scope
+  const [known] = await run<{ id: number }>(SOURCE_ID, [name])
+  const id = known?.id ?? 0
+  await run(SHARE_SOURCE, [id])
+  const renewed = await scope.renew?.(run)
+  if (renewed !== undefined) return { moved: 0, renewed }
+  const targets = new Map(batch.map((move) => [move.target.id, move]))
+  const overflow = await addMissingGroups(
+    run,
+    { id, name },
+    [...targets.values()].map(({ target, letter }) => ({ group: target, at: letter.last_ms })),
+  )
+  const moves = batch
+    .map(({ letter, target }) => ({ letter, to: (overflow.get(target.id) ?? target).id }))
+    .filter(({ letter, to }) => letter.group_id !== to)
+  const [row] = await run<{ moved: number }>(MOVE, [
+    moves.map(({ letter }) => letter.id),
+    moves.map(({ letter }) => letter.group_id),
+    moves.map(({ to }) => to),
+  ])
+  return { moved: row?.moved ?? 0 }
 }
 
 /** Where a call ended: the source or group, and the last dead letter. */

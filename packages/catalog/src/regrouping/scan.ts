@@ -1,11 +1,12 @@
 import type { FailureClass } from '@redrive/core'
+import type { RunSql } from '../database.ts'
 import type { NewGroup } from '../ingest/new-group.ts'
 import { groupId } from '../ingest/identity.ts'
 import { ask, type Cursor, type Reader } from '../read/sql.ts'
 import type { Traits } from './match.ts'
 import { namedGroup, ruleFor, rulesOf } from './named.ts'
 import type { FingerprintRule } from './rules.ts'
-import { type SourceSplits, splitGroup } from './splits.ts'
+import { readSplits, type SourceSplits, splitGroup } from './splits.ts'
 import { openLetters } from './statements.ts'
 
 /** An open dead letter with the values that rules compare. */
@@ -46,6 +47,11 @@ export interface Scope {
   readonly part?: string
   readonly withHeaders: boolean
   readonly plan: (letter: LetterRow) => PlannedMove | undefined
+  /**
+   * Returns the scope by the splits of now; undefined if they have not changed. Called in a transaction that prevents
+   * further changes. Absent: the plan does not use splits.
+   */
+  readonly renew?: (run: RunSql) => Promise<Scope | undefined>
 }
 
 /** The next open dead letters of a scope. */
@@ -90,8 +96,17 @@ export function sourceScope(
     const target = splitGroup(base, splits, { source, traits, ownHandler }) ?? base
     return target.id === letter.group_id ? undefined : { letter, target, rule }
   }
-  return { source, withHeaders, plan }
+  const renew = async (run: RunSql) => {
+    const current = await readSplits(run, source)
+    return isSame(current, splits) ? undefined : sourceScope(source, rules, current)
+  }
+  return { source, withHeaders, plan, renew }
 }
+
+const isSame = (one: SourceSplits, other: SourceSplits) => textOf(one) === textOf(other)
+
+const textOf = ({ splits, groupsOf }: SourceSplits) =>
+  JSON.stringify([splits, [...groupsOf].map(([part, groups]) => [part, ...groups]).sort()])
 
 export const traitsOf = (letter: LetterRow): Traits => ({
   class: letter.class,

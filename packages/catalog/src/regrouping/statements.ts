@@ -104,7 +104,7 @@ select p.group_id, p.name, p.conditions
 
 /** All groups that each group of a source is part of. */
 export const PARTS_OF_SOURCE: string = `
-select p.part_id, array_agg(p.group_id::text) as groups
+select p.part_id, array_agg(p.group_id::text order by p.group_id) as groups
   from redrive_catalog.group_part p join redrive_catalog.failure_group g on g.id = p.part_id
     join redrive_catalog.source s on s.id = g.source_id
   where s.name = $1 group by p.part_id`
