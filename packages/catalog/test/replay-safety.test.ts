@@ -613,6 +613,40 @@ describe('an unconfirmed outcome', () => {
     expect(await stage.unsettledCount()).toBe(1)
   })
 
+  test('is resolved when a late copy was handled after the dead letter was discarded and restored', async () => {
+    const { stage, sent } = await reopened('u8')
+    const ids = await stage.ids()
+    await stage.catalog.discard({ ids }, { by: 'ada' })
+    await stage.catalog.restore({ ids }, { by: 'ada' })
+    expect(await stage.statuses()).toEqual({ open: 1 })
+    stage.wire.say({ replayId: sent.replayId, outcome: 'handled', at: 0 })
+    await stage.replayer.confirm()
+    expect(await stage.statuses()).toEqual({ resolved: 1 })
+    expect(await stage.counts()).toEqual({ open: 0, replaying: 0, undecided: 0 })
+  })
+
+  test.each(['ids', 'group', 'selection'] as const)(
+    'that arrives while the dead letter is discarded keeps it discarded, and a restore by %s makes it resolved',
+    async (how) => {
+      const { stage, sent } = await reopened(`u9 ${how}`)
+      const ids = await stage.ids()
+      await stage.catalog.discard({ ids }, { by: 'ada' })
+      stage.wire.say({ replayId: sent.replayId, outcome: 'handled', at: 0 })
+      await stage.replayer.confirm()
+      expect(await stage.statuses()).toEqual({ discarded: 1 })
+      if (how === 'selection') {
+        const query = { groups: [stage.group] }
+        const { id, hash } = await stage.catalog.select({ action: 'restore', query, by: 'ada' })
+        await stage.catalog.applySelection('restore', id, { hash, by: 'ada' })
+      } else {
+        const selection = how === 'ids' ? { ids } : { group: stage.group }
+        expect((await stage.catalog.restore(selection, { by: 'ada' })).changed).toBe(1)
+      }
+      expect(await stage.statuses()).toEqual({ resolved: 1 })
+      expect(await stage.counts()).toEqual({ open: 0, replaying: 0, undecided: 0 })
+    },
+  )
+
   test('is resolved when the inbox has its key', async () => {
     const stage = await staged(pool, 'u2', 2, (at) => ({ delivery: { key: `key-${at}` } }))
     stage.wire.answer = () => 'silent'

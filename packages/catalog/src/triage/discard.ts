@@ -1,10 +1,16 @@
 import { RedriveError } from '@redrive/core'
 import type { Pool } from 'pg'
-import { explaining, inTransaction, query } from '../database.ts'
+import { explaining, inTransaction, query, type RunSql } from '../database.ts'
 import { isId } from '../read/check.ts'
 import { type Change, changeStatus } from '../status.ts'
 import { NAME_MAX, storable } from '../text.ts'
-import { LOCK_BY_ID, LOCK_OF_GROUP, NOW, PARTS_OF_GROUP } from './statements.ts'
+import {
+  CONFIRMED_WHILE_DISCARDED,
+  LOCK_BY_ID,
+  LOCK_OF_GROUP,
+  NOW,
+  PARTS_OF_GROUP,
+} from './statements.ts'
 
 /** A selection of dead letters: by id, or all of a group that exist when the call starts. */
 export type Selection =
@@ -31,6 +37,30 @@ export const discard = (pool: Pool, selection: Selection, by: string): Promise<D
 
 export const restore = (pool: Pool, selection: Selection, by: string): Promise<DiscardResult> =>
   settle(pool, RESTORE, selection, by)
+
+/**
+ * Changes dead letters that the caller has locked. If a consumer confirmed the replay of one while it was discarded, a
+ * restore makes it resolved: it took effect, and another replay would repeat the effect.
+ */
+export async function changeLocked(
+  run: RunSql,
+  change: Change,
+  ids: readonly string[],
+  by: string,
+): Promise<void> {
+  const confirmed =
+    change.to === 'open' ? await run<{ id: string }>(CONFIRMED_WHILE_DISCARDED, [ids]) : []
+  const done = new Set(idsOf(confirmed))
+  await changeStatus(run, { ...change, to: 'resolved' }, [...done], BY_CONSUMER)
+  await changeStatus(
+    run,
+    change,
+    ids.filter((id) => !done.has(id)),
+    by,
+  )
+}
+
+const BY_CONSUMER = 'consumer'
 
 async function settle(
   pool: Pool,
@@ -69,7 +99,7 @@ async function settleIds(
 ): Promise<DiscardResult> {
   const changed = await inTransaction(pool, async (run) => {
     const found = await run<{ id: string }>(LOCK_BY_ID, [ids, change.from[0]])
-    await changeStatus(run, change, idsOf(found), by)
+    await changeLocked(run, change, idsOf(found), by)
     return new Set(found.map(({ id }) => id))
   })
   return { changed: changed.size, skipped: ids.filter((id) => !changed.has(id)) }
@@ -98,7 +128,7 @@ async function settlePart(
     changed = await inTransaction(pool, async (run) => {
       const values = [part, change.from[0], startedAt, BATCH_SIZE]
       const found = await run<{ id: string }>(LOCK_OF_GROUP, values)
-      await changeStatus(run, change, idsOf(found), by)
+      await changeLocked(run, change, idsOf(found), by)
       return found.length
     })
   }

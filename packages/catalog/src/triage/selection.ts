@@ -5,8 +5,9 @@ import { explaining, inTransaction, query, type RunSql } from '../database.ts'
 import { isId } from '../read/check.ts'
 import { compileDeadLetters } from '../read/compile.ts'
 import { checkDeadLetterQuery, type DeadLetterQuery } from '../read/query.ts'
-import { type Change, changeStatus } from '../status.ts'
+import type { Change } from '../status.ts'
 import { NAME_MAX, storable } from '../text.ts'
+import { changeLocked } from './discard.ts'
 import {
   FIND_SELECTION,
   INSERT_SELECTION,
@@ -177,7 +178,7 @@ async function applyBatch(pool: Pool, change: Change, id: string, by: string): P
     ])
     if (items.length === 0) return false
     const same = items.filter(({ is_same }) => is_same).map((one) => one.id)
-    await changeStatus(run, change, same, by)
+    await changeLocked(run, change, same, by)
     await run(MARK_SELECTED, [id, items.map((one) => one.id), same])
     return true
   })

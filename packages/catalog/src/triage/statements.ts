@@ -6,6 +6,12 @@ export const LOCK_BY_ID: string = `
 select id from redrive_catalog.dead_letter where id = any($1::uuid[]) and status = $2
   order by id for no key update`
 
+/** Discarded dead letters whose replay a consumer confirmed after the discard. */
+export const CONFIRMED_WHILE_DISCARDED: string = `
+select distinct d.id from redrive_catalog.dead_letter d join redrive_catalog.replay_item i on i.dead_letter_id = d.id
+  where d.id = any($1::uuid[]) and d.status = 'discarded' and i.state = 'resolved' and i.proof = 'confirmation'
+    and i.settled_at >= d.settled_at`
+
 /** The group and all groups that are merged into it. */
 export const PARTS_OF_GROUP: string = partsSql('$1::uuid[]')
 
