@@ -25,6 +25,7 @@ import { MERGED_GROUPS } from './migrations/0015-merged-groups.ts'
 import { REGROUPING } from './migrations/0016-regrouping.ts'
 import { REPLAY_KEYS } from './migrations/0017-replay-keys.ts'
 import { NAMED_PARTS } from './migrations/0018-named-parts.ts'
+import { SET_ASIDE_REPLAYS } from './migrations/0019-set-aside-replays.ts'
 
 const MIGRATIONS: SchemaMigrations = {
   ...SCHEMA,
@@ -47,6 +48,7 @@ const MIGRATIONS: SchemaMigrations = {
     '0016-regrouping': REGROUPING,
     '0017-replay-keys': REPLAY_KEYS,
     '0018-named-parts': NAMED_PARTS,
+    '0019-set-aside-replays': SET_ASIDE_REPLAYS,
   },
   // Creates the first partitions, so that the first dead letters are not stored in the default partition.
   afterwards: MAKE_DAYS,

@@ -1,3 +1,4 @@
+import { RedriveError } from '@redrive/core'
 import type { DrainedDeadLetter, ReplayMessage } from '@redrive/runtime'
 import { describe, expect, test } from 'vitest'
 import { migrated } from './rig.ts'
@@ -218,6 +219,40 @@ describe('a replay to consumers that confirm nothing', () => {
     expect(messages.map(({ explanation }) => explanation)).toEqual([
       `The headers cannot be read. It is a replay of the dead letter ${id}, which has the status "expired".`,
     ])
+  })
+
+  test.each([
+    ['is open: it is put back once', 'open', { total: 2, done: 2 }, 1],
+    ['is discarded: the set-aside message is put back', 'discarded', { total: 1, done: 1 }, 1],
+    ['was rejected: both stay', 'rejected', { total: 2, done: 0 }, 0],
+  ] as const)('is in the catalog twice if its dead letter %s', async (_, status, counts, times) => {
+    const stage = await plain(`aside back ${status}`, 1)
+    await stage.started()
+    await stage.replayer.turn()
+    const [first] = stage.wire.sent
+    if (first === undefined) throw new Error('Nothing was published.')
+    const problem = { code: 'unreadable', message: 'The headers cannot be read.' } as const
+    stage.wire.back({ ...failedAgain(first.deadLetter, first.replayId), problem })
+    await stage.catalog.ingest(stage.wire)
+    expect(await stage.statuses()).toEqual({ open: 1 })
+    if (status === 'discarded') {
+      await stage.catalog.discard({ ids: await stage.ids() }, { by: 'ada' })
+    }
+    const returned: DrainedDeadLetter[] = []
+    const source = Object.assign(stage.wire, {
+      putBack: async (letters: readonly DrainedDeadLetter[]) => {
+        if (status === 'rejected') throw new RedriveError('REFUSED', 'too large')
+        returned.push(...letters)
+      },
+    })
+    const { refused, ...result } = await stage.catalog.putBack(source)
+    expect(result).toMatchObject(counts)
+    expect(refused).toHaveLength(status === 'rejected' ? 1 : 0)
+    expect(returned.map(({ delivery }) => delivery.id)).toEqual(
+      Array.from({ length: times }, () => first.deadLetter.delivery.id),
+    )
+    const { messages } = await stage.catalog.setAside.list({ sources: [stage.wire.source] })
+    expect(messages).toHaveLength(status === 'rejected' ? 1 : 0)
   })
 
   test('does not count a set-aside message with another body as failed again', async () => {

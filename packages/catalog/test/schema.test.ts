@@ -32,6 +32,7 @@ describe('migrate', () => {
         '0016-regrouping',
         '0017-replay-keys',
         '0018-named-parts',
+        '0019-set-aside-replays',
       ])
       await pool.query(migrationSql())
       const tables = async () =>

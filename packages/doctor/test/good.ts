@@ -135,7 +135,7 @@ export const POSTGRES: PostgresFacts = {
       name: 'redrive',
       migrations: ['0001-outbox', '0002-functions', '0003-replays', '0004-retention'],
     },
-    { name: 'redrive_catalog', migrations: ['0001-tables', '0018-named-parts'] },
+    { name: 'redrive_catalog', migrations: ['0001-tables', '0019-set-aside-replays'] },
     { name: 'redrive_server', migrations: undefined },
   ],
   tables: [

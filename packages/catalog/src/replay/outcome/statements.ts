@@ -147,7 +147,8 @@ update redrive_catalog.replay_item set state = 'failed_again', settled_at = cloc
 export const NAME_REPLAYED: string = `
 update redrive_catalog.set_aside a set explanation = a.explanation || ' It is a replay of the dead letter ' || d.id
     || case when d.status = 'open' then ', which is open again. Discard one of the two.'
-      else ', which has the status "' || d.status || '".' end
-  from unnest($1::uuid[], $2::uuid[]) as r (id, dead_letter_id)
+      else ', which has the status "' || d.status || '".' end,
+    replay_of = case when not r.is_edited then d.id end
+  from unnest($1::uuid[], $2::uuid[], $3::boolean[]) as r (id, dead_letter_id, is_edited)
     join redrive_catalog.dead_letter d on d.id = r.dead_letter_id
   where a.id = r.id`
