@@ -150,4 +150,18 @@ describe('the workflows', () => {
       expect(release).toContain(part)
     }
   })
+
+  test('give the right to sign only to a job that runs no code of the repository', () => {
+    for (const name of globSync('*.yml', { cwd: folder })) {
+      const [head = '', ...jobs] = textOf(name).split(/^ {2}(?=[\w-]+:$)/m)
+      expect(head).not.toContain('write')
+      const signing = jobs.filter((job) => job.includes(': write'))
+      expect(signing.map((job) => job.split(':')[0])).toEqual(
+        name === 'release.yml' ? ['sign'] : [],
+      )
+      for (const job of signing) {
+        expect(job).not.toMatch(/checkout|\.ci\/|dev\/|pnpm|npm (install|ci|run|exec)|npx|node /)
+      }
+    }
+  })
 })
