@@ -67,10 +67,13 @@ export interface Unreadable {
 
 /** Returns the findings of the checks, worst first. */
 export function findIn<Facts>(checks: readonly Check<Facts>[], facts: Facts): readonly Finding[] {
-  return checks
-    .flatMap((check) => check.hits(facts).map((hit) => asFinding(check, hit)))
-    .sort(byWeight)
+  return worstFirst(
+    checks.flatMap((check) => check.hits(facts).map((hit) => asFinding(check, hit))),
+  )
 }
+
+export const worstFirst = (findings: readonly Finding[]): readonly Finding[] =>
+  findings.toSorted(byWeight)
 
 const byWeight = (one: Finding, other: Finding): number =>
   SEVERITIES.indexOf(one.severity) - SEVERITIES.indexOf(other.severity) ||

@@ -4,8 +4,8 @@ import { KAFKA_CHECKS } from './kafka/checks.ts'
 import { type KafkaOptions, readKafka } from './kafka/read.ts'
 import { POSTGRES_CHECKS } from './postgres/checks.ts'
 import { type PostgresOptions, readPostgres } from './postgres/read.ts'
-import { RABBITMQ_CHECKS } from './rabbitmq/checks.ts'
-import { type RabbitmqOptions, readRabbitmq } from './rabbitmq/read.ts'
+import type { RabbitmqOptions } from './rabbitmq/read.ts'
+import { findInRabbitmq } from './rabbitmq/vhosts.ts'
 
 /** The brokers to check; at least one. */
 export interface DiagnoseOptions {
@@ -34,8 +34,7 @@ export interface Report {
 export async function diagnose(options: DiagnoseOptions): Promise<Report> {
   const { rabbitmq, kafka, postgres, accept = [] } = options
   const found = await Promise.all([
-    rabbitmq &&
-      readRabbitmq(rabbitmq).then((facts) => reportOf('rabbitmq', findIn(RABBITMQ_CHECKS, facts))),
+    rabbitmq && findInRabbitmq(rabbitmq).then((findings) => reportOf('rabbitmq', findings)),
     kafka && readKafka(kafka).then((facts) => reportOf('kafka', findIn(KAFKA_CHECKS, facts))),
     postgres &&
       readPostgres(postgres).then((facts) => reportOf('postgres', findIn(POSTGRES_CHECKS, facts))),

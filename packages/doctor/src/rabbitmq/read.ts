@@ -22,7 +22,10 @@ export interface RabbitmqOptions {
    * several addresses, the next one is tried when one does not answer.
    */
   readonly amqp?: string | readonly string[]
-  /** The vhost. Default `'/'`. */
+  /**
+   * The vhost. Default: with the management API and without `queues` and `deadLetterQueues`, every vhost that the user
+   * may access; otherwise `'/'`.
+   */
   readonly vhost?: string
   /** Source queues to check, with the queues that belong to them. Default: all queues that dead-letter or have a `.dlq`. */
   readonly queues?: readonly string[]
@@ -116,6 +119,19 @@ async function readByManagement(url: string, vhost: string, timeoutMs = ANSWER_M
     policies: await list('policies', `policies/${of}`, asPolicy, 'advice'),
     unreadable: reading.unreadable,
   }
+}
+
+/** Returns the vhosts that the user may access, `/` first; none if they cannot be read. The facts of `/` show the reason. */
+export async function readVhosts(
+  url: string,
+  timeoutMs: number = ANSWER_MS,
+): Promise<readonly string[]> {
+  const rows = await new Reading().fact(
+    { what: 'vhosts', allow: NEEDS_MONITORING, hides: 'loss' },
+    async () => rowsOf(await managementApi(url, timeoutMs)('vhosts?columns=name')),
+  )
+  const names = (rows ?? []).map(({ name }) => String(name))
+  return names.toSorted((one, other) => Number(other === '/') - Number(one === '/'))
 }
 
 /** Columns without statistics, which make this answer slow. */
