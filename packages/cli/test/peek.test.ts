@@ -164,6 +164,29 @@ describe('RabbitMQ', () => {
     ).toEqual(['m-0', 'm-1'])
   })
 
+  test('shows no id and no key for messages without one, because these would change in each peek', async () => {
+    const queue = await filled('classic', 1)
+    channel.sendToQueue(queue, Buffer.from('a'), { headers: failed(1) })
+    channel.sendToQueue(queue, Buffer.from('b'), { headers: { 'redrive-key': 'order-1' } })
+    await ready(queue, 3)
+    const messages = async () =>
+      json((await runChild(['peek', url, queue, '--json'])).stdout).messages.map(({ id, key }) => [
+        id,
+        key,
+      ])
+    const seen = [
+      ['m-0', 'm-0'],
+      [undefined, undefined],
+      [undefined, 'order-1'],
+    ]
+    expect(await messages()).toEqual(seen)
+    await ready(queue, 3)
+    const { stdout } = await runChild(['peek', url, queue, '--show', '2'])
+    expect(stdout).not.toMatch(/^(Id|Key)\b/m)
+    await ready(queue, 3)
+    expect(await messages()).toEqual(seen)
+  })
+
   test('reports an empty queue', async () => {
     const queue = await filled('classic', 0)
     const { code, stdout } = await runChild(['peek', url, queue])

@@ -78,8 +78,10 @@ async function closing<T>(io: Io, target: PeekTarget, work: Promise<T>): Promise
 
 interface PeekedMessage {
   readonly number: number
-  readonly id: string
-  readonly key: string
+  /** Undefined: the message has no id. The catalog gives it one when it is ingested. */
+  readonly id: string | undefined
+  /** Undefined: the message has neither a key nor an id. */
+  readonly key: string | undefined
   readonly origin: string
   readonly class: string
   readonly signature: string
@@ -96,10 +98,13 @@ interface PeekedMessage {
 function messageOf(one: DrainedDeadLetter, at: number): PeekedMessage {
   const { delivery, origin, reason } = one
   const last = lastFailure(one)
+  // A generated id is another one in each peek.
+  const isGenerated = one.identity !== 'stable'
+  const isOwnKey = !isGenerated || delivery.key !== delivery.id
   return {
     number: at,
-    id: delivery.id,
-    key: delivery.key,
+    id: isGenerated ? undefined : delivery.id,
+    key: isOwnKey ? delivery.key : undefined,
     origin,
     class: last.class,
     signature: last.signature,
@@ -142,7 +147,7 @@ function tables(io: Io, page: Page, { groups, messages }: Tables): void {
       { title: 'ATTEMPTS', of: ({ attempts }) => number(attempts), isNumber: true },
       { title: 'SIZE', of: (one) => bytes(one.bytes), isNumber: true },
       { title: 'FROM', of: ({ origin }) => origin, least: 8 },
-      { title: 'KEY', of: ({ key }) => key, least: 8 },
+      { title: 'KEY', of: ({ key }) => key ?? '', least: 8 },
       { title: 'WHAT FAILED', of: ({ message }) => message, least: 20 },
     ],
     messages,
